@@ -1,0 +1,146 @@
+package compose
+
+import (
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// Role is what a service of a compiled project is. It is known because the
+// compile made the service, never by a label or a name.
+type Role int
+
+// The roles.
+const (
+	RoleWorker Role = iota + 1
+	RoleRoom        // network namespace with loopback only
+	RoleGuard       // decides and carries egress
+)
+
+// Names inside the generated project. Workers may not be called so.
+const (
+	GuardService = "guard"
+	RoomPrefix   = "room" // "room", or "room-WORKER" where there are several
+)
+
+// Paths inside the containers.
+const (
+	InitPath     = "/opt/workshop/workshop-init" // in workers, from the tool volume
+	InitDir      = "/opt/workshop"
+	SocketDir    = "/run/workshop" // rooms and guard: <room>.sock
+	PolicyDir    = "/etc/workshop" // guard: policy.json
+	SecretsDir   = "/run/secrets"
+	HomeDir      = "/home/worker"
+	ScratchDir   = "/scratch"
+	ImageInit    = "/workshop-init" // the entrypoint of the workshop-init image
+	GuardUser    = "65532:65532"
+	FallbackUser = "65532:65532"
+)
+
+// Volume keys of the generated project.
+const (
+	SocketsVolume = "sockets" // rooms and guard, never a worker
+	ToolsVolume   = "tools"   // external, workshop-init by content hash, read-only
+	// PolicyVolume is used by engines that fill volumes; rendered files bind
+	// ./guard instead.
+	PolicyVolume = "policy"
+)
+
+// Variables of the generated project that only `compile --load` and engines
+// can give. They are rendered as ${NAME:?run workshop compile --load}.
+const (
+	VarFacts      = "WORKSHOP_FACTS"
+	VarInitImage  = "WORKSHOP_INIT_IMAGE"  // image reference or ID of workshop-init
+	VarInitVolume = "WORKSHOP_INIT_VOLUME" // name of the tool volume
+)
+
+// Labels that the project carries beside Compose's own.
+const (
+	LabelRole       = "dev.llmdo.workshop.role" // worker | room | guard
+	LabelWorkshop   = "dev.llmdo.workshop.name"
+	LabelDirectory  = "dev.llmdo.workshop.directory"   // absolute project directory, set from facts
+	LabelConfigHash = "dev.llmdo.workshop.config-hash" // set by engines
+	LabelPolicy     = "dev.llmdo.workshop.policy"      // digest of the guard's policy
+	LabelRooms      = "dev.llmdo.workshop.rooms"       // room of a worker
+)
+
+// Compiled is a project together with what cannot be said inside it.
+// It is immutable: WithFacts returns a copy.
+type Compiled struct {
+	Project *types.Project
+	// Roles by service name.
+	Roles map[string]Role
+	// RoomOf gives the room service of a worker service; absent for a worker
+	// with network mode none.
+	RoomOf map[string]string
+	// Policy is the guard's; nil when no worker has a room.
+	Policy *firewall.Policy
+	// Rulesets by room service name.
+	Rulesets map[string]firewall.Ruleset
+	// Copies are the read-only copies of mounts with exclude or copy: volume
+	// key to what goes into it.
+	Copies map[string]Copy
+	// Seccomp is the profile for all workers, JSON for one architecture.
+	Seccomp []byte
+	// Origins tells for a path of the project ("services.code-reviewer.mem_limit")
+	// where its value was written.
+	Origins map[string]diag.Source
+	// Facts is nil before WithFacts.
+	Facts *Facts
+}
+
+// Copy says what an engine puts into a volume before the first start.
+type Copy struct {
+	Source  string   // directory or file, relative to workshop.yaml or absolute
+	Exclude []string // globs relative to Source
+}
+
+// File is one generated file; Path is relative to .workshop/<name>/.
+type File struct {
+	Path string
+	Data []byte
+	Mode uint32 // permission bits
+}
+
+// Facts is what the machine is. It is collected by effects (internal/facts and
+// the engine) and applied by [WithFacts]; the plan prints it.
+type Facts struct {
+	ProjectDir string // absolute directory of workshop.yaml
+	Arch       string // GOARCH of the engine: amd64, arm64
+	IPv6       bool   // the engine's kernel has IPv6
+	Local      bool   // the engine sees this machine's files
+	UID, GID   int    // of the workers, never 0
+	UserReason string // why that one: "caller", "SUDO_UID", "owner of the project", "fallback"
+	// RuntimeDir is the 0700 directory of this workshop for secrets, passwd
+	// and group: $XDG_RUNTIME_DIR/workshop/<id>.
+	RuntimeDir string
+	// Sources by Mount.Source as written.
+	Sources map[string]SourceFacts
+	// Protected lists, per read-write source, the existing protected
+	// directories below it (relative, sorted): B8.
+	Protected map[string][]string
+	// Home, DataRoot and EngineSockets are refused as sources: B7.
+	Home          string
+	DataRoot      string
+	EngineSockets []string
+	// HostPaths are the read-only binds for `image: host`.
+	HostPaths  []string
+	InitImage  string // reference or ID of the workshop-init image
+	InitVolume string // name of the tool volume
+	// SecretFiles gives for a secret's name the file that holds its value.
+	SecretFiles map[string]string
+}
+
+// SourceFacts is what a mount source is on this machine.
+type SourceFacts struct {
+	Exists   bool
+	Dir      bool
+	Real     string // absolute, symlinks resolved
+	UID, GID int
+	Mode     uint32
+	// MountPoints, Specials are absolute paths found at or below Real: file
+	// systems mounted there; sockets, FIFOs and devices.
+	MountPoints []string
+	Specials    []string
+}

@@ -1,0 +1,141 @@
+// Package engine is what every engine has in common: what it can enforce, what
+// is observed of a workshop, and the plan that turns one into the other.
+//
+// Planning is pure. An engine carries out one step at a time and decides
+// nothing.
+package engine
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+// Engine carries out compiled projects. Implementations are safe for use by
+// several goroutines.
+type Engine interface {
+	// Info asks the engine what it is and what it can enforce.
+	Info(ctx context.Context) (Info, error)
+	// Observe returns what exists of the project.
+	Observe(ctx context.Context, project string) (Observed, error)
+	// Apply carries out the plan, reporting each step to events (which may be
+	// nil). It stops at the first error; what it has done is left for the
+	// next Observe to see.
+	Apply(ctx context.Context, p *Plan, events func(Event)) error
+	// Exec runs a command in a worker and returns its exit code.
+	Exec(ctx context.Context, project, service string, o ExecOptions) (int, error)
+	// Logs writes the logs of services (all workers if empty).
+	Logs(ctx context.Context, project string, services []string, o LogsOptions) error
+	// CopyTo and CopyFrom move a tar stream into or out of a worker's directory.
+	CopyTo(ctx context.Context, project, service, dir string, tar io.Reader) error
+	CopyFrom(ctx context.Context, project, service, path string) (io.ReadCloser, error)
+	Close() error
+}
+
+// Info describes an engine.
+type Info struct {
+	Kind       string // "docker"
+	Endpoint   string // how it is reached, for messages
+	Version    string
+	APIVersion string
+	OS, Arch   string // of the engine; Arch as GOARCH
+	Local      bool   // it sees this machine's files (unix socket, not in a VM)
+	DataRoot   string
+	Runtimes   []string
+	IPv6       bool // the kernel has IPv6
+	Limits     Limits
+}
+
+// Limits tells which resource limits the engine can enforce (B5).
+type Limits struct{ Memory, Swap, CPU, PIDs, Seccomp bool }
+
+// Observed is one snapshot of what exists of a project.
+type Observed struct {
+	Project    string
+	Containers []Container
+	Networks   []Object
+	Volumes    []Object
+	// Images says which of the asked references exist, with their IDs.
+	Images map[string]string
+}
+
+// Object is a network or volume.
+type Object struct {
+	Name   string
+	Labels map[string]string
+}
+
+// Container is one container of a project.
+type Container struct {
+	ID         string
+	Name       string
+	Service    string
+	Role       string // of LabelRole; only for display, never for a decision on the boundary
+	Image      string
+	ConfigHash string
+	State      string // created, running, exited …
+	ExitCode   int
+	Started    time.Time
+	Directory  string // project directory that it belongs to
+	ByCompose  bool   // made by a Compose program from the generated files
+	Ports      []string
+	// NetworkOf is the ID of the container whose network namespace it joins.
+	NetworkOf string
+}
+
+// Event reports one step while it is carried out.
+type Event struct {
+	Step           Step
+	Status         Status
+	Detail         string // progress of a pull or build, a container's FAILED line
+	Err            error
+	Current, Total int64 // bytes, where known
+}
+
+// Status of a step.
+type Status int
+
+// The states of a step.
+const (
+	StepStarted Status = iota + 1
+	StepProgress
+	StepDone
+	StepFailed
+)
+
+// ExecOptions is one command in a worker.
+type ExecOptions struct {
+	Command []string
+	Env     []string // KEY=VALUE, added to the container's
+	Workdir string
+	User    string // empty: the worker's
+	TTY     bool
+	Stdin   io.Reader // nil: no stdin
+	Stdout  io.Writer
+	Stderr  io.Writer // with TTY everything goes to Stdout
+	// Size returns the terminal's size; Resized is signalled when it changed.
+	Size    func() (rows, cols uint, ok bool)
+	Resized <-chan struct{}
+	// Signals are forwarded to the command's process by name ("SIGINT").
+	Signals <-chan string
+}
+
+// LogsOptions says which part of the logs is wanted.
+type LogsOptions struct {
+	Follow     bool
+	Timestamps bool
+	Tail       string // number of lines or "all"
+	Since      string
+	Stdout     io.Writer
+	Stderr     io.Writer
+	Prefix     bool // "service | " before each line
+}
+
+// Desired is what a plan starts from.
+type Desired struct {
+	Compiled *compose.Compiled // with facts
+	// Only names the workers that are wanted; empty: all.
+	Only []string
+}

@@ -1,0 +1,194 @@
+package workshop
+
+import (
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop/worker"
+)
+
+// Value is a scalar of the file together with the place where it was written,
+// so that errors, generated comments and rendered variables can name it. A
+// zero Source means a default.
+type Value[T any] struct {
+	V      T
+	Source diag.Source
+}
+
+// Workshop is a loaded, resolved and checked workshop.yaml. It is immutable:
+// nothing below it may be changed after Load returned it.
+type Workshop struct {
+	// File is the path of workshop.yaml relative to the fs.FS given to Load,
+	// with slashes; all relative paths of the file are relative to its folder.
+	File        string
+	Name        Value[string]
+	Version     Value[string] // semver, may be empty
+	Description Value[string]
+	Isolation   Value[Isolation]
+	// Container is what every worker gets, with defaults filled in.
+	Container Container
+	// Workers in the order of the file, each with its effective container.
+	Workers   []Worker
+	Approvals Approvals
+	// Variables that the file uses, sorted by name.
+	Variables []Variable
+}
+
+// Variable is one ${NAME} of the file.
+type Variable struct {
+	Name       string
+	Default    string // of ${NAME:-default}
+	HasDefault bool
+}
+
+// Isolation is the kind of engine that a workshop asks for.
+type Isolation string
+
+// The isolations.
+const (
+	IsolationDocker    Isolation = "docker"
+	IsolationNamespace Isolation = "namespace"
+	IsolationAuto      Isolation = "auto"
+	IsolationProcess   Isolation = "process" // by flag or user settings only
+)
+
+// Worker is one member of the workshop.
+type Worker struct {
+	Name   string
+	Source diag.Source
+	// File is the definition's path relative to the fs.FS given to Load.
+	File string
+	// Definition is the portable part: what the worker does.
+	Definition worker.Definition
+	// Container is the effective one: the workshop's, narrowed.
+	Container Container
+}
+
+// Container is where a worker runs.
+type Container struct {
+	// Image is a reference, or [HostImage]; empty exactly when Build is set.
+	Image Value[string]
+	Build *Build
+	Pull  Value[PullPolicy]
+	// User is "uid" or "uid:gid"; empty: decided from the caller at `up`.
+	User    Value[string]
+	Workdir Value[string] // absolute path in the container
+	Network Network
+	Mounts  []Mount
+	// Scratch, Tmp, Shm and Home are sizes of tmpfs: /scratch, /tmp,
+	// /dev/shm, /home/worker.
+	Scratch, Tmp, Shm, Home Value[Size]
+	Resources               Resources
+	// Env by name.
+	Env     map[string]Value[string]
+	Secrets []Secret
+	Ports   []Port
+	Runtime Value[string] // OCI runtime name; empty: the engine's default
+}
+
+// HostImage is the image that needs none: the host's /usr and friends,
+// read-only.
+const HostImage = "host"
+
+// Size is a number of bytes.
+type Size int64
+
+// PullPolicy says when an image is pulled.
+type PullPolicy string
+
+// The pull policies, as in Compose.
+const (
+	PullMissing PullPolicy = "missing"
+	PullNever   PullPolicy = "never"
+	PullAlways  PullPolicy = "always"
+)
+
+// Build describes an image that is built from the repository.
+type Build struct {
+	Context    Value[string] // directory relative to the file
+	Dockerfile Value[string] // relative to Context; "Dockerfile" if absent
+	Args       map[string]Value[string]
+	Target     Value[string]
+	Source     diag.Source
+}
+
+// Network is what a worker may reach.
+type Network struct {
+	Mode  Value[firewall.Mode]
+	Allow []firewall.Rule // presets expanded
+	Deny  []firewall.Rule
+	// DNS are the guard's upstream resolvers; empty: the engine's.
+	DNS []Value[string]
+	// Proxy is the guard's upstream HTTP proxy; empty: none.
+	Proxy Value[string]
+	// OwnRoom: the worker shares its room with nobody.
+	OwnRoom Value[bool]
+	Source  diag.Source
+}
+
+// Mount is a directory or file of the host inside the container.
+type Mount struct {
+	Name   string
+	Source Value[string] // as written, with ~ and variables resolved; relative to the file or absolute
+	Target Value[string] // absolute, clean
+	// ReadWrite is false by default.
+	ReadWrite bool
+	// Exclude are globs (relative to the source, ** allowed); a mount with
+	// Exclude or Copy is a read-only copy in a project volume.
+	Exclude        []string
+	Copy           bool
+	OutsideProject bool        // the source may lie outside the project directory
+	GitWritable    bool        // git: rw
+	AllowSockets   bool        // sockets: allow
+	At             diag.Source // the whole entry
+}
+
+// Resources are the limits of one worker; all are always set.
+type Resources struct {
+	Memory  Value[Size]
+	CPU     Value[float64] // cores
+	PIDs    Value[int64]
+	Timeout Value[time.Duration] // of one tool call
+}
+
+// Secret is a file at /run/secrets/NAME. Exactly one of Env and File is set.
+type Secret struct {
+	Name string
+	Env  string        // variable of the host
+	File Value[string] // path relative to the file
+	At   diag.Source
+}
+
+// Port publishes a port of a worker on the host.
+type Port struct {
+	Host             Value[string] // address; default 127.0.0.1
+	Published        Value[uint16]
+	Target           Value[uint16]
+	ExposeBeyondHost bool
+	At               diag.Source
+}
+
+// Approvals says which tool calls a person must agree to; decided on the host.
+type Approvals struct {
+	Default Value[Approval]
+	Rules   []ApprovalRule
+}
+
+// Approval is what happens with a call.
+type Approval string
+
+// The approvals.
+const (
+	ApprovalAuto Approval = "auto"
+	ApprovalAsk  Approval = "ask"
+	ApprovalDeny Approval = "deny"
+)
+
+// ApprovalRule is one line of approvals.rules.
+type ApprovalRule struct {
+	Tool     string
+	Match    string
+	Approval Approval
+	At       diag.Source
+}

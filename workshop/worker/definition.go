@@ -1,0 +1,61 @@
+// Package worker reads worker files. A worker file says what a worker does,
+// never where it runs. One file of this package per dialect.
+package worker
+
+import (
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// Definition is a worker in the one neutral form that all dialects map to.
+type Definition struct {
+	// Name as the file gives it; the dialect's rule where it gives none.
+	Name        string
+	Description string
+	// Dialect is the format that the file was read as.
+	Dialect Dialect
+	// Instructions is the body: the prompt. It is data and never executed.
+	Instructions string
+	// Tools is the limit of what the worker is offered. Empty: no tools.
+	Tools []Tool
+	// DelegatesTo names workers of the same workshop.
+	DelegatesTo []Reference
+	// Model is kept for the orchestrator; the workshop does not use it.
+	Model string
+	// ResultType is a JSON Schema (its bytes), or nil.
+	ResultType []byte
+	// Extra holds the keys that the dialect has and we do not use, and unknown
+	// ones, as YAML text by key.
+	Extra  map[string]string
+	Source diag.Source
+}
+
+// Reference is a name together with the place where it is written.
+type Reference struct {
+	Name   string
+	Source diag.Source
+}
+
+// Tool is one entry of a worker's tool list.
+type Tool struct {
+	// Name is ours: read_file write_file edit_file list_files search_files
+	// shell fetch_url.
+	Name string
+	// Pattern limits the tool: `git:*` of Bash(git:*), `domain:x` of
+	// WebFetch(domain:x); empty: no limit.
+	Pattern string
+	// Written is the entry as the file has it.
+	Written string
+	Source  diag.Source
+}
+
+// Dialect is a format of worker files.
+type Dialect string
+
+// The dialects.
+const (
+	Markdown    Dialect = "markdown"      // workers/NAME.md, ours
+	LLMDoWorker Dialect = "llm-do-worker" // NAME.worker
+	LLMDoAgent  Dialect = "llm-do-agent"  // NAME.agent
+	ClaudeAgent Dialect = "claude-agent"  // .claude/agents/NAME.md
+	AgentSkill  Dialect = "agent-skill"   // skills/NAME/SKILL.md
+)
