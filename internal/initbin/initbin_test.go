@@ -1,0 +1,96 @@
+package initbin
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+func set(t *testing.T, data []byte) *Set {
+	t.Helper()
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewSet(fstest.MapFS{FileName("amd64"): {Data: enc.EncodeAll(data, nil)}})
+}
+
+func TestBinaryAndDigest(t *testing.T) {
+	s := set(t, []byte("program"))
+	b, err := s.Binary("amd64")
+	if err != nil || string(b) != "program" {
+		t.Fatalf("Binary = %q, %v", b, err)
+	}
+	d, err := s.Digest("amd64")
+	if err != nil || len(d) != 64 {
+		t.Fatalf("Digest = %q, %v", d, err)
+	}
+	v, err := s.VolumeName("amd64")
+	if err != nil || v != "workshop-init-"+d[:24] {
+		t.Fatalf("VolumeName = %q, %v", v, err)
+	}
+}
+
+func TestNotBuiltSaysWhatToDo(t *testing.T) {
+	var nb *NotBuiltError
+	_, err := NewSet(fstest.MapFS{}).Binary("amd64")
+	if !errors.As(err, &nb) || !strings.Contains(err.Error(), "make build") {
+		t.Fatalf("err = %v", err)
+	}
+	_, err = set(t, nil).Binary("arm64")
+	if !errors.As(err, &nb) || !strings.Contains(err.Error(), "only for amd64") {
+		t.Fatalf("err = %v", err)
+	}
+}
+
+func TestDamagedIsAnError(t *testing.T) {
+	s := NewSet(fstest.MapFS{FileName("amd64"): {Data: []byte("no zstd")}})
+	if _, err := s.Binary("amd64"); err == nil {
+		t.Fatal("no error")
+	}
+}
+
+func TestImageIsDeterministicAndComplete(t *testing.T) {
+	a, err := NewImage("amd64", []byte("program"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := NewImage("amd64", []byte("program"))
+	if a.ID != b.ID || !bytes.Equal(a.Tar, b.Tar) {
+		t.Error("same program, different image")
+	}
+	if c, _ := NewImage("amd64", []byte("other")); c.ID == a.ID || c.ManifestID == a.ManifestID {
+		t.Error("different program, same ID")
+	}
+	files := map[string][]byte{}
+	r := tar.NewReader(bytes.NewReader(a.Tar))
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !h.ModTime.IsZero() && h.ModTime.Unix() != 0 {
+			t.Errorf("%s carries a time", h.Name)
+		}
+		files[h.Name], _ = io.ReadAll(r)
+	}
+	for _, id := range []string{a.ID, a.ManifestID} {
+		if got := digest(files[blob(id)]); got != id {
+			t.Errorf("blob of %s has digest %s", id, got)
+		}
+	}
+	for _, name := range []string{"manifest.json", "index.json", "oci-layout"} {
+		if len(files[name]) == 0 {
+			t.Errorf("no %s", name)
+		}
+	}
+}
