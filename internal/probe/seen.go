@@ -1,0 +1,66 @@
+//go:build linux
+
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// seenOf turns an error into the word that is reported: "ok" for nil, the
+// errno's name where there is one below it, else a word for the few errors
+// that have none.
+func seenOf(err error) (seen, detail string) {
+	if err == nil {
+		return "ok", ""
+	}
+	detail = err.Error()
+	var errno syscall.Errno
+	var netErr net.Error
+	var dnsErr *net.DNSError
+	var alert tls.AlertError
+	var record tls.RecordHeaderError
+	var unknown x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	switch {
+	case errors.As(err, &dnsErr) && dnsErr.IsNotFound:
+		return "NXDOMAIN", detail
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.As(err, &netErr) && netErr.Timeout() && !errors.As(err, &errno):
+		return "TIMEOUT", detail
+	case errors.As(err, &errno):
+		if name := unix.ErrnoName(errno); name != "" {
+			return name, detail
+		}
+		return "ERRNO" + errno.Error(), detail
+	case errors.Is(err, fs.ErrNotExist):
+		return "ENOENT", detail
+	case errors.As(err, &alert):
+		return "TLSALERT", detail
+	case errors.As(err, &record):
+		return "NOTTLS", detail
+	case errors.As(err, &unknown), errors.As(err, &hostname):
+		return "BADCERT", detail
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "EOF", detail
+	}
+	return "ERROR", detail
+}
+
+// text shortens what a peer sent to what fits a line.
+func text(b []byte) string {
+	const most = 400
+	if len(b) > most {
+		return string(b[:most]) + "…"
+	}
+	return string(b)
+}

@@ -1,0 +1,120 @@
+//go:build linux
+
+package probe
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// dialer connects with the options device= and bind=.
+func (a args) dialer() *net.Dialer {
+	d := &net.Dialer{Timeout: a.limit}
+	if ip := a.opt("bind", ""); ip != "" {
+		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(ip)}
+	}
+	if dev := a.opt("device", ""); dev != "" {
+		d.Control = func(_, _ string, c syscall.RawConn) error {
+			var err error
+			if e := c.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), dev) }); e != nil {
+				return e
+			}
+			return err
+		}
+	}
+	return d
+}
+
+func connect(a args) (string, string) {
+	c, err := a.dialer().Dial("tcp", a.pos[0])
+	if err != nil {
+		return seenOf(err)
+	}
+	defer c.Close()
+	return "open", c.LocalAddr().String() + " to " + c.RemoteAddr().String()
+}
+
+// tcp waits for data: behind a redirect a connection opens before the guard
+// has decided about it, so only the first answer tells.
+func tcp(a args) (string, string) {
+	c, err := a.dialer().Dial("tcp", a.pos[0])
+	if err != nil {
+		return seenOf(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(a.limit))
+	if send := a.opt("send", ""); send != "" {
+		if _, err := io.WriteString(c, send); err != nil {
+			return seenOf(err)
+		}
+	}
+	n, err := strconv.Atoi(a.opt("bytes", "1"))
+	if err != nil || n < 1 {
+		return "ERROR", "bytes= is not a number"
+	}
+	buf := make([]byte, max(n, 512))
+	if n, err = io.ReadAtLeast(c, buf, n); n == 0 {
+		return seenOf(err)
+	}
+	return "data", text(buf[:n])
+}
+
+// loop shows that sockets and loopback work here at all: the control of
+// denials.
+func loop(a args) (string, string) {
+	l, err := net.Listen("tcp", a.pos[0])
+	if err != nil {
+		return seenOf(err)
+	}
+	defer l.Close()
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			_, _ = io.WriteString(c, "loop")
+			c.Close()
+		}
+	}()
+	c, err := net.DialTimeout("tcp", l.Addr().String(), a.limit)
+	if err != nil {
+		return seenOf(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(a.limit))
+	got, err := io.ReadAll(c)
+	if err != nil || string(got) != "loop" {
+		return seenOf(fmt.Errorf("read %q: %w", got, err))
+	}
+	return "ok", l.Addr().String()
+}
+
+func serve(a args) (string, string) {
+	l, err := net.Listen("tcp", a.pos[0])
+	if err != nil {
+		return seenOf(err)
+	}
+	fmt.Fprintf(a.stdout, `{"probe":"serve","seen":"listening","detail":%q}`+"\n", l.Addr().String())
+	body := a.opt("text", "served by a worker\n")
+	err = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+	return seenOf(err)
+}
+
+func bind(a args) (string, string) {
+	if a.pos[0] == "udp" {
+		c, err := net.ListenPacket("udp", a.pos[1])
+		if err == nil {
+			c.Close()
+		}
+		return seenOf(err)
+	}
+	l, err := net.Listen("tcp", a.pos[1])
+	if err == nil {
+		l.Close()
+	}
+	return seenOf(err)
+}
