@@ -19,10 +19,18 @@ type Definition struct {
 	Tools []Tool
 	// DelegatesTo names workers of the same workshop.
 	DelegatesTo []Reference
+	// Toolsets are the entries of an llm-do `toolsets` that are no toolset of
+	// llm-do itself. There such an entry may be the name of another worker:
+	// whoever knows the workshop's workers decides, and warns of the others.
+	Toolsets []Reference
 	// Model is kept for the orchestrator; the workshop does not use it.
 	Model string
 	// ResultType is a JSON Schema (its bytes), or nil.
 	ResultType []byte
+	// ResultFile is the path of a JSON Schema, relative to the worker file,
+	// where the file names one instead of writing it down; the zero value
+	// means none. Whoever has the file system reads it into ResultType.
+	ResultFile Reference
 	// Extra holds the keys that the dialect has and we do not use, and unknown
 	// ones, as YAML text by key.
 	Extra  map[string]string

@@ -1,0 +1,246 @@
+package worker
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// field is one key of a worker file with its value.
+type field struct {
+	key, value *yaml.Node
+	name       string
+	used       bool // a dialect has read it
+}
+
+// file is a worker file while it is being read.
+type file struct {
+	*text
+	dialect Dialect
+	// first is the line of the file on which the YAML begins, from 0.
+	first  int
+	fields []*field
+	def    Definition
+	diags  diag.List
+}
+
+func (f *file) report(s diag.Severity, code string, at diag.Range, hint, format string, args ...any) {
+	f.diags = append(f.diags, diag.Diagnostic{Severity: s, Code: code, Summary: fmt.Sprintf(format, args...), Hint: hint, Range: at})
+}
+
+// readKeys parses the YAML of a file into fields. Duplicate keys are errors:
+// which of them counts would be a guess.
+func (f *file) readKeys(from, to int) {
+	f.first = f.pos(from).Line - 1
+	dec := yaml.NewDecoder(bytes.NewReader(f.data[from:to]))
+	var doc, second yaml.Node
+	err := dec.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	if err == nil {
+		if err = dec.Decode(&second); errors.Is(err, io.EOF) {
+			err = nil
+		} else if err == nil {
+			f.report(diag.Error, "worker-yaml", f.rangeOf(&second), "remove the line that ends the document (... or ---)", "a second YAML document inside the keys")
+			return
+		}
+	}
+	if err != nil {
+		f.report(diag.Error, "worker-yaml", f.errorRange(err, from), yamlHint(err), "the keys aren't YAML: %s", yamlMessage(err))
+		return
+	}
+	root := &doc
+	if doc.Kind == yaml.DocumentNode {
+		if len(doc.Content) == 0 {
+			return
+		}
+		root = doc.Content[0]
+	}
+	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
+		return
+	}
+	if root.Kind != yaml.MappingNode {
+		f.report(diag.Error, "worker-yaml", f.rangeOf(root), "write one key per line, such as `name: reviewer`", "the keys must be a mapping, found %s", kindName(root))
+		return
+	}
+	seen := map[string]*field{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		k, v := root.Content[i], root.Content[i+1]
+		if k.Kind != yaml.ScalarNode {
+			f.report(diag.Error, "worker-yaml", f.rangeOf(k), "", "a key must be a word, found %s", kindName(k))
+			continue
+		}
+		if before := seen[k.Value]; before != nil {
+			f.diags = append(f.diags, diag.Diagnostic{Severity: diag.Error, Code: "worker-duplicate-key",
+				Summary: fmt.Sprintf("the key %q stands twice", k.Value), Hint: "keep one of them", Range: f.rangeOf(k),
+				Related: []diag.Related{{Message: "first here", Range: f.rangeOf(before.key)}}})
+			continue
+		}
+		seen[k.Value] = &field{key: k, value: v, name: k.Value}
+		f.fields = append(f.fields, seen[k.Value])
+	}
+}
+
+// take returns the field of the first of the names that stands in the file and
+// marks it as read; nil when there is none.
+func (f *file) take(name string) *field {
+	for _, fd := range f.fields {
+		if fd.name == name {
+			fd.used = true
+			return fd
+		}
+	}
+	return nil
+}
+
+// str reads a key with one scalar; an absent key is empty.
+func (f *file) str(name string) (string, diag.Range) {
+	fd := f.take(name)
+	if fd == nil {
+		return "", diag.Range{}
+	}
+	v := resolve(fd.value)
+	if v.Kind != yaml.ScalarNode {
+		f.report(diag.Error, "worker-type", f.rangeOf(fd.value), "write `"+name+": text`", "%s must be text, found %s", name, kindName(v))
+		return "", diag.Range{}
+	}
+	if v.ShortTag() == "!!null" {
+		return "", f.rangeOf(fd.value)
+	}
+	return v.Value, f.rangeOf(fd.value)
+}
+
+// resolve follows an alias. An anchor may stand for a value that holds the
+// alias itself, so nothing may walk on below without a bound of its own.
+func resolve(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		return n.Alias
+	}
+	return n
+}
+
+// start gives the byte at which a node begins.
+func (f *file) start(n *yaml.Node) int { return f.offset(n.Line+f.first, n.Column) }
+
+// rangeOf gives the place of a node: the scalar itself where it is written on
+// one line, else the rest of its first line.
+func (f *file) rangeOf(n *yaml.Node) diag.Range {
+	from := f.start(n)
+	end := f.lineEnd(from)
+	if n.Kind == yaml.ScalarNode && len(n.Value) > 0 && len(n.Value) <= end-from {
+		q := 0
+		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+			q = 1
+		}
+		if to := from + 2*q + len(n.Value); to <= end && string(f.data[from+q:from+q+len(n.Value)]) == n.Value {
+			end = to
+		}
+	}
+	return f.span(from, end)
+}
+
+// inside gives the place of a part of a scalar's value, where the file has the
+// value letter by letter; else the scalar's.
+func (f *file) inside(n *yaml.Node, from, to int) diag.Range {
+	at := f.start(n)
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+		at++
+	}
+	if at+len(n.Value) <= len(f.data) && string(f.data[at:at+len(n.Value)]) == n.Value {
+		return f.span(at+from, at+to)
+	}
+	return f.rangeOf(n)
+}
+
+func (f *file) errorRange(err error, from int) diag.Range {
+	var le *yaml.LoadError
+	if errors.As(err, &le) && le.Mark.Line > 0 {
+		at := f.offset(le.Mark.Line+f.first, max(1, le.Mark.Column))
+		return f.span(at, f.lineEnd(at))
+	}
+	return f.span(from, f.lineEnd(from))
+}
+
+func yamlMessage(err error) string {
+	var le *yaml.LoadError
+	if errors.As(err, &le) {
+		return strings.TrimSuffix(le.Message, ".")
+	}
+	return err.Error()
+}
+
+func yamlHint(err error) string {
+	switch m := yamlMessage(err); {
+	case strings.Contains(m, "cannot start any token"), strings.Contains(m, "tab character"):
+		return "indent with spaces, not tabs, and put quotes around text that begins with a special character"
+	case strings.Contains(m, "mapping values are not allowed"):
+		return "put quotes around text that holds a colon: description: \"a: b\""
+	}
+	return ""
+}
+
+func kindName(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	case yaml.ScalarNode:
+		if n.ShortTag() == "!!null" {
+			return "nothing"
+		}
+		return fmt.Sprintf("%q", shorten(n.Value))
+	}
+	return "nothing"
+}
+
+func shorten(s string) string {
+	const most = 40
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most]) + "…"
+}
+
+// keep puts a field into Extra as YAML text.
+func (f *file) keep(fd *field) {
+	if f.def.Extra == nil {
+		f.def.Extra = map[string]string{}
+	}
+	f.def.Extra[fd.name] = f.source(fd)
+}
+
+// source is a field's value as YAML text: written anew where it stands for
+// itself, else (with aliases, whose anchors are elsewhere) letter by letter.
+func (f *file) source(fd *field) string {
+	if budget := maxNodes; !hasAlias(fd.value, &budget) {
+		if out, err := yaml.Marshal(fd.value); err == nil {
+			return string(out)
+		}
+	}
+	from, to := f.start(fd.value), len(f.data)
+	if i := slices.Index(f.fields, fd); i+1 < len(f.fields) {
+		to = f.start(f.fields[i+1].key)
+	}
+	return string(bytes.TrimSpace(f.data[from:max(from, min(to, from+MaxFrontMatter))])) + "\n"
+}
+
+const maxNodes = 20_000
+
+func hasAlias(n *yaml.Node, budget *int) bool {
+	if *budget--; *budget < 0 || n.Kind == yaml.AliasNode {
+		return true
+	}
+	return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return hasAlias(c, budget) })
+}

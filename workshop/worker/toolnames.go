@@ -1,0 +1,85 @@
+package worker
+
+import (
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+// The tools of a workshop.
+const (
+	ReadFile    = "read_file"
+	WriteFile   = "write_file"
+	EditFile    = "edit_file"
+	ListFiles   = "list_files"
+	SearchFiles = "search_files"
+	Shell       = "shell"
+	FetchURL    = "fetch_url"
+)
+
+// ToolNames lists the tools of a workshop, in the order of their documentation.
+func ToolNames() []string {
+	return []string{ReadFile, WriteFile, EditFile, ListFiles, SearchFiles, Shell, FetchURL}
+}
+
+// ourTool gives our tool for a name of a list: our own names, and those of
+// Claude Code (its tools reference; MultiEdit and LS are of older versions).
+func ourTool(name string) (string, bool) {
+	switch name {
+	case ReadFile, WriteFile, EditFile, ListFiles, SearchFiles, Shell, FetchURL:
+		return name, true
+	case "Read":
+		return ReadFile, true
+	case "Write":
+		return WriteFile, true
+	case "Edit", "MultiEdit":
+		return EditFile, true
+	case "LS", "Glob":
+		return ListFiles, true
+	case "Grep":
+		return SearchFiles, true
+	case "Bash":
+		return Shell, true
+	case "WebFetch":
+		return FetchURL, true
+	}
+	return "", false
+}
+
+// absentTool says why a tool that exists elsewhere isn't offered here; "" for
+// a name that nobody knows.
+func absentTool(name string) string {
+	switch name {
+	case "Agent", "Task":
+		return "workers of the workshop are named by delegates-to"
+	case "WebSearch":
+		return "a search needs a service outside of the workshop"
+	case "NotebookEdit", "NotebookRead", "TodoWrite", "TodoRead", "BashOutput", "KillShell", "KillBash",
+		"Skill", "AskUserQuestion", "ExitPlanMode", "EnterPlanMode", "SlashCommand", "LSP", "PowerShell",
+		"Monitor", "ToolSearch", "ListMcpResourcesTool", "ReadMcpResourceTool":
+		return "it is a tool of Claude Code itself"
+	case "dynamic_agents":
+		return "workers are named in workshop.yaml, none is made while it runs"
+	}
+	if strings.HasPrefix(name, "mcp__") {
+		return "MCP servers run outside of the workshop"
+	}
+	return ""
+}
+
+// nearest gives the one of the words that is most like s, if any is like it.
+func nearest(s string, words []string) string {
+	best, least := "", 0
+	for _, w := range words {
+		d := levenshtein.Distance(strings.ToLower(s), strings.ToLower(w), nil)
+		if d <= max(1, min(len(s), len(w))/3) && (best == "" || d < least) {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// toolWords are the names that a typo may have meant.
+func toolWords() []string {
+	return append([]string{"Read", "Write", "Edit", "Glob", "Grep", "LS", "Bash", "WebFetch"}, ToolNames()...)
+}

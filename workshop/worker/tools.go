@@ -1,0 +1,131 @@
+package worker
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// written is an entry of a tool list with its place.
+type written struct {
+	entry
+	text string
+	at   diag.Range
+}
+
+// list reads the value of a list key: one text with commas or blanks, or a
+// YAML list of such texts. ok is false when it was refused.
+func (f *file) list(fd *field) (out []written, ok bool) {
+	v := resolve(fd.value)
+	items := []*yaml.Node{v}
+	switch {
+	case v.Kind == yaml.SequenceNode:
+		items = v.Content
+	case v.Kind == yaml.ScalarNode && v.ShortTag() == "!!null":
+		return nil, true
+	}
+	ok = true
+	for _, item := range items {
+		n := resolve(item)
+		if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+			f.report(diag.Error, "worker-type", f.rangeOf(item), "write `"+fd.name+": Read, Grep`", "%s must be a list of names, found %s", fd.name, kindName(n))
+			ok = false
+			continue
+		}
+		entries, bad := splitTools(n.Value)
+		if bad != nil {
+			f.report(diag.Error, "worker-tool-list", f.inside(n, bad.from, bad.to), bad.hint, "%s", bad.summary)
+			ok = false
+			continue
+		}
+		for _, e := range entries {
+			out = append(out, written{e, n.Value[e.from:e.to], f.inside(n, e.from, e.to)})
+		}
+	}
+	return out, ok
+}
+
+// offer maps the entries of a list to our tools. What isn't ours is warned
+// about and kept in Extra, and not offered.
+func (f *file) offer(fd *field) {
+	entries, ok := f.list(fd)
+	if !ok {
+		return
+	}
+	for _, e := range entries {
+		name, known := ourTool(e.name)
+		switch {
+		case !known:
+			f.unknownTool(fd, e)
+		case e.limited && e.limit == "":
+			f.report(diag.Warning, "worker-unknown-tool", e.at, "write "+e.name+" for the whole tool, or "+e.name+"(limit)", "%s has an empty limit and isn't offered", e.name)
+			f.keep(fd)
+		default:
+			f.add(Tool{Name: name, Pattern: e.limit, Written: e.text, Source: diag.Source{Range: e.at}})
+		}
+	}
+}
+
+// add offers a tool once: two names of a list may be one tool of ours.
+func (f *file) add(t Tool) {
+	if !slices.ContainsFunc(f.def.Tools, func(o Tool) bool { return o.Name == t.Name && o.Pattern == t.Pattern }) {
+		f.def.Tools = append(f.def.Tools, t)
+	}
+}
+
+func (f *file) unknownTool(fd *field, e written) {
+	f.keep(fd)
+	if why := absentTool(e.name); why != "" {
+		hint := "remove it from " + fd.name
+		if e.name == "Agent" || e.name == "Task" {
+			hint = "add `delegates-to: [" + strings.Join(strings.Fields(strings.ReplaceAll(e.limit, ",", " ")), ", ") + "]` with names of workers"
+		}
+		f.report(diag.Warning, "worker-unknown-tool", e.at, hint, "%s isn't offered in a workshop: %s", e.name, why)
+		return
+	}
+	hint := "a workshop has " + strings.Join(ToolNames(), ", ")
+	if near := nearest(e.name, toolWords()); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	f.report(diag.Warning, "worker-unknown-tool", e.at, hint, "unknown tool %q, it isn't offered", shorten(e.name))
+}
+
+// withdraw takes the tools of a deny list away. A limited entry, Bash(git:*),
+// takes the whole tool: less than that can't be kept here.
+func (f *file) withdraw(fd *field) {
+	entries, ok := f.list(fd)
+	if !ok {
+		f.def.Tools = nil
+		return
+	}
+	for _, e := range entries {
+		name, known := ourTool(e.name)
+		if !known {
+			if absentTool(e.name) == "" {
+				hint := "check the name: a tool that is meant here stays offered"
+				if near := nearest(e.name, toolWords()); near != "" {
+					hint = "did you mean " + near + "?"
+				}
+				f.report(diag.Warning, "worker-unknown-tool", e.at, hint, "unknown tool %q in %s", shorten(e.name), fd.name)
+			}
+			continue
+		}
+		had := len(f.def.Tools)
+		f.def.Tools = slices.DeleteFunc(f.def.Tools, func(t Tool) bool { return t.Name == name })
+		if e.limited && len(f.def.Tools) < had {
+			f.report(diag.Warning, "worker-tool-limit", e.at, "list what the worker may do instead, such as "+e.name+"(git:*)", "%s takes the whole tool %s away: a part of a tool can't be denied", e.text, name)
+		}
+	}
+}
+
+// noList warns of a worker without any list of tools.
+func (f *file) noList(key, note string) {
+	hint := "add a line such as `" + key + ": Read, Grep`, or `" + key + ": []` to say that none is meant"
+	if note != "" {
+		hint = note + "; " + hint
+	}
+	f.report(diag.Warning, "worker-no-tools", diag.Range{Filename: f.path, Start: f.pos(len(f.bom())), End: f.pos(len(f.bom()))}, hint, "the worker lists no tools and gets none")
+}
