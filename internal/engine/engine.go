@@ -18,8 +18,9 @@ import (
 type Engine interface {
 	// Info asks the engine what it is and what it can enforce.
 	Info(ctx context.Context) (Info, error)
-	// Observe returns what exists of the project.
-	Observe(ctx context.Context, project string) (Observed, error)
+	// Observe returns what exists of the project, and which of the given image
+	// references exist ([DesiredImages]).
+	Observe(ctx context.Context, project string, images ...string) (Observed, error)
 	// Apply carries out the plan, reporting each step to events (which may be
 	// nil). It stops at the first error; what it has done is left for the
 	// next Observe to see.
@@ -63,6 +64,7 @@ type Observed struct {
 
 // Object is a network or volume.
 type Object struct {
+	ID     string // of a network; volumes have none
 	Name   string
 	Labels map[string]string
 }
@@ -74,6 +76,7 @@ type Container struct {
 	Service    string
 	Role       string // of LabelRole; only for display, never for a decision on the boundary
 	Image      string
+	ImageID    string
 	ConfigHash string
 	State      string // created, running, exited …
 	ExitCode   int
@@ -83,6 +86,13 @@ type Container struct {
 	Ports      []string
 	// NetworkOf is the ID of the container whose network namespace it joins.
 	NetworkOf string
+	// Networks are the names of the networks that it is attached to.
+	Networks []string
+	// OneOff is a container of `docker compose run`, or a helper.
+	OneOff bool
+	// Helper is a never started container through which volumes are filled;
+	// one that is seen was left by an interrupted run.
+	Helper bool
 }
 
 // Event reports one step while it is carried out.
@@ -138,4 +148,10 @@ type Desired struct {
 	Compiled *compose.Compiled // with facts
 	// Only names the workers that are wanted; empty: all.
 	Only []string
+	// Builds gives for a service with a build section the hash of its context
+	// and options; it names the image that is built. An engine computes it.
+	Builds map[string]string
+	// Pulled says that images with pull policy "always" were pulled by the
+	// plan of [PlanPull] before this one.
+	Pulled bool
 }

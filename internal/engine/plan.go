@@ -1,6 +1,11 @@
 package engine
 
-import "github.com/llmdo/workshop/compose"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+)
 
 // Plan is an ordered graph of steps. Its String is deterministic and is what
 // `up --dry-run` prints.
@@ -8,6 +13,36 @@ type Plan struct {
 	Project  string
 	Compiled *compose.Compiled // nil for down
 	Steps    []Step
+	// Desired is what the plan was made from; zero for down.
+	Desired Desired
+	// Observed is the snapshot that it was made from.
+	Observed Observed
+}
+
+// Empty tells whether the plan changes nothing: it has no step but checks of
+// what is there.
+func (p *Plan) Empty() bool {
+	for _, s := range p.Steps {
+		if s.Op != OpFillTools && s.Op != OpWaitReady {
+			return false
+		}
+	}
+	return true
+}
+
+// String returns one line per step: what it waits for, its number, what it
+// acts on, what it does and why.
+func (p *Plan) String() string {
+	var b strings.Builder
+	for _, s := range p.Steps {
+		fmt.Fprintln(&b, s)
+	}
+	return b.String()
+}
+
+// String returns the step as in "[1 2] -> #3 container/guard: create (not found)".
+func (s Step) String() string {
+	return fmt.Sprintf("%v -> #%d %s: %s (%s)", s.After, s.ID, s.Target, s.Op, s.Cause)
 }
 
 // Step is one call to the engine.
@@ -23,6 +58,9 @@ type Step struct {
 	Service string
 	// ID of the existing object for steps that remove, stop or start one.
 	ObjectID string
+	// Key is the key of a network or volume in the project; the reference of
+	// an image.
+	Key string
 }
 
 // Op is the kind of a step.
@@ -45,3 +83,18 @@ const (
 	OpRemoveNetwork   Op = 13
 	OpRemoveVolume    Op = 14
 )
+
+var opNames = map[Op]string{
+	OpLoadInit: "load", OpFillTools: "verify or fill", OpPullImage: "pull", OpBuildImage: "build",
+	OpCreateNetwork: "create", OpCreateVolume: "create", OpFillVolume: "fill",
+	OpCreateContainer: "create", OpStartContainer: "start", OpWaitReady: "wait until ready",
+	OpStopContainer: "stop", OpRemoveContainer: "remove", OpRemoveNetwork: "remove", OpRemoveVolume: "remove",
+}
+
+// String returns what the step does, as a verb.
+func (o Op) String() string {
+	if s, ok := opNames[o]; ok {
+		return s
+	}
+	return fmt.Sprintf("op %d", int(o))
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ForeignError says that the project's objects belong to another project
+// directory. It is a refusal (exit code 4): nothing was touched.
+type ForeignError struct {
+	Project   string
+	Object    string // the first object found, "container/x"
+	Directory string // where we are
+	Other     string // the directory that it belongs to
+	Suggest   string // a project name to use with -p
+}
+
+// Error says whose the objects are and what to do.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("project %q belongs to %s (%s), not to %s: use -p %s here, or run `workshop down` there",
+		e.Project, e.Other, e.Object, e.Directory, e.Suggest)
+}
+
+// ExitCode is 4: refused.
+func (e *ForeignError) ExitCode() int { return 4 }
+
+// UnknownWorkerError names workers that the workshop does not have.
+type UnknownWorkerError struct{ Names, Have []string }
+
+// Error names them and the ones that there are.
+func (e *UnknownWorkerError) Error() string {
+	return fmt.Sprintf("no worker %s in this workshop: it has %s", strings.Join(e.Names, ", "), strings.Join(e.Have, ", "))
+}
+
+// ExitCode is 2: usage.
+func (e *UnknownWorkerError) ExitCode() int { return 2 }
+
+// NotRunningError says that services of a project have no container that runs.
+type NotRunningError struct {
+	Project  string
+	Services []string
+	State    string // of the one service, empty if there is no container
+}
+
+// Error says what to do.
+func (e *NotRunningError) Error() string {
+	state := "not there"
+	if e.State != "" {
+		state = e.State
+	}
+	return fmt.Sprintf("%s of project %q is %s: run `workshop up`", strings.Join(e.Services, ", "), e.Project, state)
+}
+
+// ExitCode is 5: engine.
+func (e *NotRunningError) ExitCode() int { return 5 }

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+// ConfigHash identifies what a service's container was made from: everything
+// of the project that reaches the container, and nothing that does not, such
+// as the order of starts or where the image comes from.
+func ConfigHash(d Desired, service string) string {
+	c := d.Compiled
+	s := c.Project.Services[service]
+	s.Name = ""
+	s.Build, s.DependsOn, s.Profiles, s.Scale, s.Deploy = nil, nil, nil, nil, nil
+	s.PullPolicy, s.HealthCheck = "", nil
+	s.Image = ImageRef(d, service)
+	in := struct {
+		Service  types.ServiceConfig
+		Volumes  map[string]string       // the engine's names: the tool volume's is its content
+		Networks map[string]string       // hashes
+		Copies   map[string]compose.Copy `json:",omitempty"`
+		Secrets  map[string]string       `json:",omitempty"`
+		Seccomp  []byte                  `json:",omitempty"`
+		Policy   any                     `json:",omitempty"`
+	}{Service: s, Volumes: map[string]string{}, Networks: map[string]string{}, Copies: map[string]compose.Copy{}, Secrets: map[string]string{}}
+	for _, v := range s.Volumes {
+		if v.Type != types.VolumeTypeVolume {
+			continue
+		}
+		in.Volumes[v.Source] = VolumeName(c.Project, v.Source)
+		if copied, ok := c.Copies[v.Source]; ok {
+			in.Copies[v.Source] = copied
+		}
+	}
+	for key := range s.Networks {
+		in.Networks[key] = NetworkHash(c.Project, key)
+	}
+	for _, secret := range s.Secrets {
+		in.Secrets[secret.Source] = c.Project.Secrets[secret.Source].File
+	}
+	if len(s.SecurityOpt) > 0 {
+		in.Seccomp = c.Seccomp
+	}
+	if c.Roles[service] == compose.RoleGuard {
+		in.Policy = c.Policy
+	}
+	return hashOf(in)
+}
+
+// NetworkHash identifies the configuration of a network of the project.
+func NetworkHash(p *types.Project, key string) string { return hashOf(p.Networks[key]) }
+
+// CopyHash identifies what a read-only copy is made from, not its content.
+func CopyHash(c compose.Copy) string { return hashOf(c) }
+
+func hashOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		// Types of this module and compose-go, all of which marshal.
+		panic("engine: hash: " + err.Error())
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+// ContainerName is the name of a service's container, as Compose forms it.
+func ContainerName(p *types.Project, service string) string {
+	if s, ok := p.Services[service]; ok && s.ContainerName != "" {
+		return s.ContainerName
+	}
+	return p.Name + "-" + service + "-1"
+}
+
+// VolumeName is the engine's name of a volume of the project.
+func VolumeName(p *types.Project, key string) string {
+	if v := p.Volumes[key]; v.Name != "" {
+		return v.Name
+	}
+	return p.Name + "_" + key
+}
+
+// NetworkName is the engine's name of a network of the project.
+func NetworkName(p *types.Project, key string) string {
+	if n := p.Networks[key]; n.Name != "" {
+		return n.Name
+	}
+	return p.Name + "_" + key
+}
+
+// ImageRef is the reference of the image that a service runs: what it names,
+// or for one with a build section a name that follows from the content.
+func ImageRef(d Desired, service string) string {
+	s := d.Compiled.Project.Services[service]
+	if s.Build == nil {
+		return s.Image
+	}
+	hash := d.Builds[service]
+	if hash == "" {
+		sum := sha256.Sum256([]byte(service))
+		hash = "unhashed" + hex.EncodeToString(sum[:])
+	}
+	return d.Compiled.Project.Name + "-build:" + hash[:min(16, len(hash))]
+}
+
+// DesiredImages lists the references that a plan must know about, sorted and
+// without repetition.
+func DesiredImages(d Desired) []string {
+	refs := map[string]bool{}
+	for name := range d.Compiled.Project.Services {
+		refs[ImageRef(d, name)] = true
+	}
+	if f := d.Compiled.Facts; f != nil && f.InitImage != "" {
+		refs[f.InitImage] = true
+	}
+	return sortedKeys(refs)
+}
+
+// projectDirectory gives the directory that labels of an object name. Compose
+// programs record the directory of the compose file, which is
+// .workshop/<name> in the project.
+func projectDirectory(labels map[string]string) string {
+	if dir := labels[compose.LabelDirectory]; dir != "" {
+		return dir
+	}
+	dir := labels[LabelWorkingDir]
+	if parent := filepath.Dir(dir); dir != "" && filepath.Base(parent) == ".workshop" {
+		return filepath.Dir(parent)
+	}
+	return dir
+}
+
+// ProjectDirectory is the project directory that an object's labels name, or
+// "" for none.
+func ProjectDirectory(labels map[string]string) string { return projectDirectory(labels) }
+
+// suggestProject gives a project name that the directory has for itself.
+func suggestProject(project, directory string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(filepath.Base(directory)) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
+			b.WriteRune(r)
+		default:
+			b.WriteByte('-')
+		}
+	}
+	name := project + "-" + strings.Trim(b.String(), "-_")
+	return strings.TrimRight(name[:min(len(name), 63)], "-_")
+}

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+// PlanDown removes everything that is observed of a project. Images and the
+// tool volume are not the project's and stay. With a directory, the objects of
+// another one are refused ([ForeignError]).
+func PlanDown(o Observed, directory string) (*Plan, error) {
+	if err := foreign(o, o.Project, directory); err != nil {
+		return nil, err
+	}
+	pl := newPlanner(Desired{}, o)
+	var all []int
+	for _, c := range o.Containers {
+		all = append(all, pl.remove(c, "down"))
+	}
+	for _, n := range o.Networks {
+		var after []int
+		for _, c := range o.Containers {
+			if slices.Contains(c.Networks, n.Name) {
+				after = append(after, pl.removed[c.ID])
+			}
+		}
+		pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + n.Name, ObjectID: n.ID, Cause: "down"}, after...)
+	}
+	for _, v := range o.Volumes {
+		pl.add(Step{Op: OpRemoveVolume, Target: "volume/" + v.Name, ObjectID: v.Name, Cause: "down"}, all...)
+	}
+	return pl.plan, nil
+}
+
+// PlanRestart stops and starts workers without changing them; with nothing in
+// Only everything, rooms and guard too. A service without a container is a
+// [NotRunningError].
+func PlanRestart(d Desired, o Observed) (*Plan, error) {
+	pl := newPlanner(d, o)
+	directory := ""
+	if pl.c.Facts != nil {
+		directory = pl.c.Facts.ProjectDir
+	}
+	if err := foreign(o, pl.p.Name, directory); err != nil {
+		return nil, err
+	}
+	workers, err := pl.workers()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range o.Containers {
+		if c.Name == ContainerName(pl.p, c.Service) && !c.Helper && !c.OneOff {
+			pl.byService[c.Service] = c
+		}
+	}
+	var base, missing []string
+	if len(d.Only) == 0 {
+		base = append(pl.services(compose.RoleRoom), pl.services(compose.RoleGuard)...)
+	}
+	for _, service := range slices.Concat(base, workers) {
+		if c, ok := pl.byService[service]; !ok || c.State == "created" {
+			missing = append(missing, service)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &NotRunningError{Project: pl.p.Name, Services: missing}
+	}
+	step := func(op Op, service, cause string) Step {
+		return Step{Op: op, Target: pl.target(service), Service: service, ObjectID: pl.byService[service].ID, Cause: cause}
+	}
+	var stoppedWorkers, stoppedBase []int
+	for _, service := range workers {
+		stoppedWorkers = append(stoppedWorkers, pl.add(step(OpStopContainer, service, "restart")))
+	}
+	for _, service := range base {
+		stoppedBase = append(stoppedBase, pl.add(step(OpStopContainer, service, "restart"), stoppedWorkers...))
+	}
+	for _, service := range base {
+		pl.started[service] = pl.add(step(OpStartContainer, service, "restart"), stoppedBase...)
+	}
+	for i, service := range workers {
+		pl.started[service] = pl.add(step(OpStartContainer, service, "restart"), stoppedWorkers[i], pl.started[pl.c.RoomOf[service]])
+	}
+	for _, service := range slices.Concat(base, workers) {
+		pl.add(step(OpWaitReady, service, "started"), pl.started[service])
+	}
+	return pl.plan, nil
+}
+
+// PlanPull pulls the images with pull policy "always" of the wanted workers. It
+// comes before [PlanUp], which then sees in a new observation whether an image
+// changed.
+func PlanPull(d Desired) (*Plan, error) {
+	pl := newPlanner(d, Observed{})
+	workers, err := pl.workers()
+	if err != nil {
+		return nil, err
+	}
+	for _, service := range workers {
+		s := pl.p.Services[service]
+		if s.Build != nil || s.PullPolicy != "always" || pl.images[s.Image] != 0 {
+			continue
+		}
+		pl.images[s.Image] = pl.add(Step{Op: OpPullImage, Target: "image/" + s.Image, Key: s.Image, Service: service, Cause: "pull: always"})
+	}
+	return pl.plan, nil
+}

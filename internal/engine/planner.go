@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+// planner collects steps; each method adds some and returns their IDs.
+type planner struct {
+	d    Desired
+	o    Observed
+	c    *compose.Compiled
+	p    *types.Project
+	plan *Plan
+
+	byService map[string]Container // the one container of a service
+	names     map[string]int       // container name → step that removes it
+
+	removed map[string]int // container ID → step
+	images  map[string]int // reference → step
+	volumes map[string]int // key → last step that makes or fills it
+	fresh   map[string]int // key → step that creates the volume
+	network map[string]int // key → step that creates the network
+	created map[string]int // service → step
+	started map[string]int // service → step
+	init    int            // step that loads the workshop-init image, or 0
+	tools   int            // step that verifies the tool volume, or 0
+}
+
+func newPlanner(d Desired, o Observed) *planner {
+	pl := &planner{
+		d: d, o: o, c: d.Compiled,
+		plan:      &Plan{Project: o.Project, Compiled: d.Compiled, Desired: d, Observed: o},
+		byService: map[string]Container{}, names: map[string]int{},
+		removed: map[string]int{}, images: map[string]int{}, volumes: map[string]int{}, fresh: map[string]int{},
+		network: map[string]int{}, created: map[string]int{}, started: map[string]int{},
+	}
+	if d.Compiled != nil {
+		pl.p = d.Compiled.Project
+		pl.plan.Project = pl.p.Name
+	}
+	return pl
+}
+
+// add appends a step that waits for the given ones; zeros among them mean
+// "nothing to wait for".
+func (pl *planner) add(s Step, after ...int) int {
+	s.ID = len(pl.plan.Steps) + 1
+	for _, id := range after {
+		if id != 0 && !slices.Contains(s.After, id) {
+			s.After = append(s.After, id)
+		}
+	}
+	slices.Sort(s.After)
+	pl.plan.Steps = append(pl.plan.Steps, s)
+	return s.ID
+}
+
+func (pl *planner) remove(c Container, cause string) int {
+	if id := pl.removed[c.ID]; id != 0 {
+		return id
+	}
+	id := pl.add(Step{Op: OpRemoveContainer, Target: "container/" + c.Name, Service: c.Service, ObjectID: c.ID, Cause: cause})
+	pl.removed[c.ID] = id
+	pl.names[c.Name] = id
+	return id
+}
+
+// foreign refuses objects of another project directory; directory "" accepts
+// all of them.
+func foreign(o Observed, project, directory string) error {
+	refuse := func(object, other string) error {
+		if directory == "" || other == "" || other == directory {
+			return nil
+		}
+		return &ForeignError{Project: project, Object: object, Directory: directory, Other: other, Suggest: suggestProject(project, directory)}
+	}
+	for _, c := range o.Containers {
+		if err := refuse("container/"+c.Name, c.Directory); err != nil {
+			return err
+		}
+	}
+	for _, v := range o.Volumes {
+		if err := refuse("volume/"+v.Name, projectDirectory(v.Labels)); err != nil {
+			return err
+		}
+	}
+	for _, n := range o.Networks {
+		if err := refuse("network/"+n.Name, projectDirectory(n.Labels)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// services returns the services of a role, sorted.
+func (pl *planner) services(role compose.Role) []string {
+	var out []string
+	for _, name := range sortedKeys(pl.p.Services) {
+		if pl.c.Roles[name] == role {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// workers returns the wanted workers, sorted.
+func (pl *planner) workers() ([]string, error) {
+	all := pl.services(compose.RoleWorker)
+	if len(pl.d.Only) == 0 {
+		return all, nil
+	}
+	var unknown, wanted []string
+	for _, name := range pl.d.Only {
+		switch {
+		case !slices.Contains(all, name):
+			unknown = append(unknown, name)
+		case !slices.Contains(wanted, name):
+			wanted = append(wanted, name)
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, &UnknownWorkerError{Names: unknown, Have: all}
+	}
+	slices.Sort(wanted)
+	return wanted, nil
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+func find(objects []Object, name string) (Object, bool) {
+	i := slices.IndexFunc(objects, func(o Object) bool { return o.Name == name })
+	if i < 0 {
+		return Object{}, false
+	}
+	return objects[i], true
+}
+
+// changedNetworks lists existing networks that are configured otherwise.
+func (pl *planner) changedNetworks() map[string]bool {
+	out := map[string]bool{}
+	for key := range pl.p.Networks {
+		if have, ok := find(pl.o.Networks, NetworkName(pl.p, key)); ok {
+			out[key] = have.Labels[compose.LabelConfigHash] != NetworkHash(pl.p, key)
+		}
+	}
+	return out
+}
+
+// changedCopies lists existing copies that were made from something else: a
+// worker must not go on with files that are excluded now (B9).
+func (pl *planner) changedCopies() map[string]bool {
+	out := map[string]bool{}
+	for key, c := range pl.c.Copies {
+		if have, ok := find(pl.o.Volumes, VolumeName(pl.p, key)); ok {
+			out[key] = have.Labels[compose.LabelConfigHash] != CopyHash(c)
+		}
+	}
+	return out
+}
+
+// prepareImages adds what gets the images of containers that are made.
+func (pl *planner) prepareImages(decisions map[string]decision) {
+	initImage, tools := "", false
+	if pl.c.Facts != nil {
+		initImage = pl.c.Facts.InitImage
+	}
+	if initImage != "" && pl.o.Images[initImage] == "" {
+		pl.init = pl.add(Step{Op: OpLoadInit, Target: "image/" + initImage, Key: initImage, Cause: "not found"})
+	}
+	for _, service := range sortedKeys(decisions) {
+		if decisions[service].action == leave {
+			continue
+		}
+		s := pl.p.Services[service]
+		tools = tools || slices.ContainsFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool {
+			return v.Type == types.VolumeTypeVolume && v.Source == compose.ToolsVolume
+		})
+		ref := ImageRef(pl.d, service)
+		if ref == initImage || pl.images[ref] != 0 {
+			continue
+		}
+		pl.images[ref] = pl.image(service, ref, s)
+	}
+	if tools {
+		name := VolumeName(pl.p, compose.ToolsVolume)
+		pl.tools = pl.add(Step{Op: OpFillTools, Target: "volume/" + name, Key: compose.ToolsVolume, Cause: "before every start"}, pl.init)
+	}
+}
+
+func (pl *planner) image(service, ref string, s types.ServiceConfig) int {
+	step := Step{Target: "image/" + ref, Key: ref, Service: service, Cause: "not found"}
+	missing := pl.o.Images[ref] == ""
+	switch {
+	case s.Build != nil:
+		if !missing {
+			return 0
+		}
+		step.Op = OpBuildImage
+	case s.PullPolicy == types.PullPolicyAlways && !pl.d.Pulled:
+		step.Op, step.Cause = OpPullImage, "pull: always"
+	case missing && s.PullPolicy == types.PullPolicyNever:
+		step.Op, step.Cause = OpPullImage, "not found, and pull: never"
+	case missing:
+		step.Op = OpPullImage
+	default:
+		return 0
+	}
+	return pl.add(step)
+}
+
+// prepareNetworks replaces changed networks, removes those that the project
+// does not have, and makes missing ones.
+func (pl *planner) prepareNetworks(decisions map[string]decision) {
+	users := func(name string) []int {
+		var after []int
+		for _, c := range pl.o.Containers {
+			if slices.Contains(c.Networks, name) {
+				after = append(after, pl.removed[c.ID])
+			}
+		}
+		return after
+	}
+	wanted := map[string]bool{}
+	changed := pl.changedNetworks()
+	for _, key := range sortedKeys(pl.p.Networks) {
+		n := pl.p.Networks[key]
+		name := NetworkName(pl.p, key)
+		wanted[name] = true
+		if bool(n.External) || !pl.used(decisions, key) {
+			continue
+		}
+		have, exists := find(pl.o.Networks, name)
+		step := Step{Op: OpCreateNetwork, Target: "network/" + name, Key: key, Cause: "not found"}
+		switch {
+		case !exists:
+			pl.network[key] = pl.add(step)
+		case changed[key]:
+			gone := pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + name, ObjectID: have.ID, Cause: "configuration changed"}, users(name)...)
+			step.Cause = "configuration changed"
+			pl.network[key] = pl.add(step, gone)
+		}
+	}
+	for _, n := range pl.o.Networks {
+		if !wanted[n.Name] {
+			pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + n.Name, ObjectID: n.ID, Cause: "not in the workshop any more"}, users(n.Name)...)
+		}
+	}
+}
+
+func (pl *planner) used(decisions map[string]decision, network string) bool {
+	for service, d := range decisions {
+		if _, ok := pl.p.Services[service].Networks[network]; ok && d.action != leave {
+			return true
+		}
+	}
+	return false
+}
+
+// prepareVolumes makes volumes and fills the policy and the copies. A copy is
+// made anew when every container that uses it is, so it never changes below a
+// worker that runs.
+func (pl *planner) prepareVolumes(decisions map[string]decision) {
+	wanted := map[string]bool{}
+	for _, key := range sortedKeys(pl.p.Volumes) {
+		v := pl.p.Volumes[key]
+		name := VolumeName(pl.p, key)
+		wanted[name] = true
+		if bool(v.External) || key == compose.ToolsVolume {
+			continue
+		}
+		made, stays, gone := pl.volumeUsers(decisions, key)
+		if !made && !stays {
+			continue
+		}
+		_, exists := find(pl.o.Volumes, name)
+		_, isCopy := pl.c.Copies[key]
+		cause := "not found"
+		if exists && isCopy && made && !stays {
+			cause = "its users are made anew"
+			gone = append(gone, pl.add(Step{Op: OpRemoveVolume, Target: "volume/" + name, ObjectID: name, Key: key, Cause: cause}, gone...))
+			exists = false
+		}
+		if !exists {
+			pl.fresh[key] = pl.add(Step{Op: OpCreateVolume, Target: "volume/" + name, Key: key, Cause: cause}, gone...)
+			pl.volumes[key] = pl.fresh[key]
+		}
+		if isCopy && !exists || key == compose.PolicyVolume && made {
+			after := append([]int{pl.init, pl.fresh[key]}, gone...)
+			pl.volumes[key] = pl.add(Step{Op: OpFillVolume, Target: "volume/" + name, Key: key, Cause: "its users are not started yet"}, after...)
+		}
+	}
+	for _, v := range pl.o.Volumes {
+		if !wanted[v.Name] {
+			var after []int
+			for _, c := range pl.o.Containers {
+				after = append(after, pl.removed[c.ID])
+			}
+			pl.add(Step{Op: OpRemoveVolume, Target: "volume/" + v.Name, ObjectID: v.Name, Cause: "not in the workshop any more"}, after...)
+		}
+	}
+}
+
+// volumeUsers tells whether a volume is used by containers that are made and
+// by ones that stay, and which steps remove old users.
+func (pl *planner) volumeUsers(decisions map[string]decision, key string) (made, stays bool, gone []int) {
+	for _, service := range sortedKeys(decisions) {
+		uses := slices.ContainsFunc(pl.p.Services[service].Volumes, func(v types.ServiceVolumeConfig) bool {
+			return v.Type == types.VolumeTypeVolume && v.Source == key
+		})
+		if !uses {
+			continue
+		}
+		switch decisions[service].action {
+		case create:
+			made = true
+		case keep, start:
+			stays = true
+		case leave:
+			if _, exists := pl.byService[service]; exists {
+				stays = true
+			}
+		}
+	}
+	for _, c := range pl.o.Containers {
+		uses := slices.ContainsFunc(pl.p.Services[c.Service].Volumes, func(v types.ServiceVolumeConfig) bool {
+			return v.Type == types.VolumeTypeVolume && v.Source == key
+		})
+		if id := pl.removed[c.ID]; id != 0 && (uses || c.Helper || c.Service == "") {
+			gone = append(gone, id)
+		}
+	}
+	return made, stays, gone
+}

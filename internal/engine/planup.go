@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+// action is what happens to the container of one service.
+type action int
+
+const (
+	leave  action = iota // not asked for, not touched
+	keep                 // running as it should
+	start                // there as it should be, but stopped
+	create               // made, after the old one is removed
+)
+
+type decision struct {
+	action action
+	cause  string
+}
+
+// PlanUp plans what makes the observed project the desired one. Rooms and the
+// guard are always complete, because the guard is ready only when it serves
+// all rooms; Only chooses among workers.
+//
+// A container that was created and never started is always made anew, and a
+// volume is filled before any container that uses it is started. So whatever
+// an interrupted run left, a container that ran once had complete volumes.
+//
+// The errors are a [ForeignError] and an [UnknownWorkerError].
+func PlanUp(d Desired, o Observed) (*Plan, error) {
+	pl := newPlanner(d, o)
+	directory := ""
+	if pl.c.Facts != nil {
+		directory = pl.c.Facts.ProjectDir
+	}
+	if err := foreign(o, pl.p.Name, directory); err != nil {
+		return nil, err
+	}
+	wanted, err := pl.workers()
+	if err != nil {
+		return nil, err
+	}
+	pl.removeStrays(wanted)
+	decisions := pl.decide(wanted)
+	pl.prepareImages(decisions)
+	for _, service := range sortedKeys(decisions) {
+		if old, ok := pl.byService[service]; ok && decisions[service].action == create {
+			pl.remove(old, decisions[service].cause)
+		}
+	}
+	pl.prepareNetworks(decisions)
+	pl.prepareVolumes(decisions)
+	pl.createAndStart(decisions)
+	return pl.plan, nil
+}
+
+// removeStrays removes what the project does not have, and finds the one
+// container of each service.
+func (pl *planner) removeStrays(wanted []string) {
+	for _, c := range pl.o.Containers {
+		_, known := pl.p.Services[c.Service]
+		switch {
+		case c.Helper:
+			pl.remove(c, "left by an interrupted run")
+		case c.OneOff:
+			// Somebody's `docker compose run`: theirs until `down`.
+		case !known:
+			pl.remove(c, "not in the workshop any more")
+		case c.Name != ContainerName(pl.p, c.Service):
+			pl.remove(c, "a second container of "+c.Service)
+		case c.State == "created" && pl.c.Roles[c.Service] == compose.RoleWorker && !slices.Contains(wanted, c.Service):
+			pl.remove(c, "was never started")
+		default:
+			pl.byService[c.Service] = c
+		}
+	}
+}
+
+// decide chooses for every service; rooms first, because workers follow them.
+func (pl *planner) decide(wanted []string) map[string]decision {
+	out := map[string]decision{}
+	changedNetworks, changedCopies := pl.changedNetworks(), pl.changedCopies()
+	for _, role := range []compose.Role{compose.RoleRoom, compose.RoleGuard, compose.RoleWorker} {
+		for _, service := range pl.services(role) {
+			asked := role != compose.RoleWorker || slices.Contains(wanted, service)
+			out[service] = pl.decideOne(service, role, asked, out, changedNetworks, changedCopies)
+		}
+	}
+	return out
+}
+
+func (pl *planner) decideOne(service string, role compose.Role, asked bool, done map[string]decision, networks, copies map[string]bool) decision {
+	c, exists := pl.byService[service]
+	if !exists {
+		if asked {
+			return decision{create, "not found"}
+		}
+		return decision{leave, ""}
+	}
+	room := pl.c.RoomOf[service]
+	if room != "" && done[room].action == create {
+		return decision{create, "its room is made anew"}
+	}
+	s := pl.p.Services[service]
+	for _, v := range s.Volumes {
+		if v.Type == types.VolumeTypeVolume && copies[v.Source] {
+			return decision{create, "its copy of files changed"}
+		}
+	}
+	if !asked {
+		return decision{leave, ""}
+	}
+	for _, key := range sortedKeys(s.Networks) {
+		if networks[key] {
+			return decision{create, "its network changed"}
+		}
+	}
+	ref := ImageRef(pl.d, service)
+	switch imageID := pl.o.Images[ref]; {
+	case c.ByCompose:
+		return decision{create, "made by Compose"}
+	case c.ConfigHash != ConfigHash(pl.d, service):
+		return decision{create, "configuration changed"}
+	case imageID != "" && c.ImageID != "" && imageID != c.ImageID:
+		return decision{create, "image changed"}
+	case room != "" && c.NetworkOf != pl.byService[room].ID:
+		return decision{create, "it is in another room"}
+	}
+	switch c.State {
+	case "running":
+		return decision{keep, "running"}
+	case "created":
+		return decision{create, "was never started"}
+	case "exited":
+		if role == compose.RoleRoom {
+			return decision{create, "exited"}
+		}
+		return decision{start, "exited"}
+	}
+	return decision{create, "is " + c.State}
+}
+
+func (pl *planner) createAndStart(decisions map[string]decision) {
+	order := append(pl.services(compose.RoleRoom), pl.services(compose.RoleGuard)...)
+	order = append(order, pl.services(compose.RoleWorker)...)
+	for _, service := range order {
+		if d := decisions[service]; d.action == create {
+			pl.created[service] = pl.create(service, d)
+		}
+	}
+	for _, service := range order {
+		if d := decisions[service]; d.action == create || d.action == start {
+			pl.started[service] = pl.start(service, d)
+		}
+	}
+	for _, service := range order {
+		if d := decisions[service]; d.action != leave {
+			cause := "started"
+			if d.action == keep {
+				cause = d.cause
+			}
+			pl.add(Step{Op: OpWaitReady, Target: pl.target(service), Service: service, ObjectID: pl.keptID(service, d), Cause: cause},
+				pl.started[service], pl.tools)
+		}
+	}
+}
+
+func (pl *planner) create(service string, d decision) int {
+	s := pl.p.Services[service]
+	after := []int{pl.init, pl.images[ImageRef(pl.d, service)], pl.names[ContainerName(pl.p, service)], pl.created[pl.c.RoomOf[service]]}
+	for _, v := range s.Volumes {
+		if v.Type == types.VolumeTypeVolume {
+			after = append(after, pl.fresh[v.Source])
+			if v.Source == compose.ToolsVolume {
+				after = append(after, pl.tools)
+			}
+		}
+	}
+	for key := range s.Networks {
+		after = append(after, pl.network[key])
+	}
+	return pl.add(Step{Op: OpCreateContainer, Target: pl.target(service), Service: service, Cause: d.cause}, after...)
+}
+
+func (pl *planner) start(service string, d decision) int {
+	after := []int{pl.created[service], pl.started[pl.c.RoomOf[service]], pl.tools}
+	for _, v := range pl.p.Services[service].Volumes {
+		if v.Type == types.VolumeTypeVolume {
+			after = append(after, pl.volumes[v.Source])
+		}
+	}
+	cause := d.cause
+	if d.action == create {
+		cause = "created"
+	}
+	return pl.add(Step{Op: OpStartContainer, Target: pl.target(service), Service: service, ObjectID: pl.keptID(service, d), Cause: cause}, after...)
+}
+
+func (pl *planner) target(service string) string {
+	return "container/" + ContainerName(pl.p, service)
+}
+
+// keptID is the ID of the container if it stays; a created one's is known
+// only when it is made.
+func (pl *planner) keptID(service string, d decision) string {
+	if d.action == create {
+		return ""
+	}
+	return pl.byService[service].ID
+}
