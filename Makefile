@@ -1,0 +1,72 @@
+# `make help` lists what there is. Nothing here needs more than Go, a shell and
+# make; what a target misses beyond that it installs, and says so.
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+MAKEFLAGS += --no-print-directory
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  = -s -w -X github.com/llmdo/workshop/internal/cli.Version=$(VERSION)
+GO      ?= go
+ARCHES  := amd64 arm64
+INITS   := $(ARCHES:%=bin/workshop-init-linux-%)
+
+# Versions of programs that are run from their modules and not linked.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+.PHONY: help build inits test test-short test-breaks cross lint bench generate verify demo worker-image fuzz clean
+
+help: ## lists the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
+
+build: inits ## bin/workshop, bin/llmdo and the static bin/workshop-init-linux-{amd64,arm64}
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/workshop ./cmd/llmdo
+
+# workshop-init comes first: the host programs embed it, compressed. Go decides
+# what has to be built again, so these are no file targets.
+inits:
+	@mkdir -p bin
+	@for arch in $(ARCHES); do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' -o bin/workshop-init-linux-$$arch ./cmd/workshop-init || exit 1; \
+		scripts/embed bin/workshop-init-linux-$$arch || exit 1; \
+	done
+
+test: ## everything, with an engine (starts one of its own where none answers)
+	scripts/test
+
+test-short: ## what needs neither root nor an engine
+	$(GO) vet ./...
+	$(GO) test -short ./...
+
+test-breaks: build ## breaks each promise once and expects exactly its scenario to fail
+	scripts/with-engine $(GO) run ./e2e/breaks/run
+
+cross: ## the host programs for macOS and Windows
+	GOOS=darwin $(GO) build -o /dev/null ./cmd/workshop
+	GOOS=windows $(GO) build -o /dev/null ./cmd/workshop
+
+lint: ## go vet, staticcheck, govulncheck
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	scripts/vulncheck $(GO) run $(GOVULNCHECK)
+
+bench: build ## the rows of the speed table, beside their peers
+	scripts/with-engine $(GO) run ./bench
+
+generate: ## files that are made from others: schemas
+	$(GO) generate ./...
+
+verify: generate ## fails when a generated file isn't up to date
+	@git diff --exit-code || { echo "generated files differ: run make generate and commit" >&2; exit 1; }
+
+demo: ## a worker shows what it can and can't do
+	scripts/demo
+
+worker-image: ## a useful image for workers: git, ripgrep, Python, Node
+	docker build -t llm-do-worker:latest docker/worker
+
+fuzz: ## each fuzz target for FUZZTIME (default 20s)
+	scripts/fuzz
+
+clean:
+	rm -rf bin internal/initbin/bin/*.zst
