@@ -52,12 +52,17 @@ type RoomPolicy struct {
 	Deny []Rule `json:"deny,omitempty"`
 }
 
-// Rule is one line of allow or deny. Exactly one of Host and CIDR is set.
+// Rule is one line of allow or deny. Exactly one of Host, CIDR and Template is
+// set.
 type Rule struct {
 	// Host is the pattern of names; its zero value means a CIDR rule.
 	Host HostPattern `json:"host,omitzero"`
 	// CIDR is a range of addresses that is reached by address.
 	CIDR netip.Prefix `json:"cidr,omitzero"`
+	// Template is the host or range where workshop.yaml writes it with a
+	// variable: "${DB_HOST:?}". The guard puts the value in, see [Expand];
+	// until then the rule allows nothing and denies nothing.
+	Template string `json:"template,omitempty"`
 	// Ports are TCP ports, sorted and joined. An allow line without a port
 	// means 80 and 443, a deny line without a port means all (then Ports is
 	// 1-65535).

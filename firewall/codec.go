@@ -1,0 +1,217 @@
+package firewall
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Limits of a policy file. They are far above what a person writes and bound
+// what a broken file can cost (B60).
+const (
+	maxPolicyBytes = 16 << 20
+	maxRooms       = 1024
+	maxRules       = 100_000 // in one room, allow and deny together
+	maxPublish     = 4096
+	maxResolvers   = 16
+)
+
+// EncodePolicy writes the policy as JSON: indented, rooms by name, one rule a
+// line so that a change is a line in a diff. The same policy gives the same
+// bytes. It panics if the policy can't be encoded, which only an invalid Mode
+// or port range causes.
+func EncodePolicy(p *Policy) []byte {
+	q := *p
+	q.Version = PolicyVersion
+	q.Rooms = slices.Clone(p.Rooms)
+	slices.SortStableFunc(q.Rooms, func(a, b RoomPolicy) int { return cmp.Compare(a.Room, b.Room) })
+	if q.Rooms == nil {
+		q.Rooms = []RoomPolicy{}
+	}
+	var b bytes.Buffer
+	b.WriteString("{\n")
+	field(&b, "  ", "version", q.Version, true)
+	field(&b, "  ", "workshop", q.Workshop, true)
+	if len(q.Resolvers) > 0 {
+		field(&b, "  ", "resolvers", q.Resolvers, true)
+	}
+	if q.Proxy != "" {
+		field(&b, "  ", "proxy", q.Proxy, true)
+	}
+	list(&b, "  ", "publish", q.Publish, len(q.Publish) > 0)
+	b.WriteString("  \"rooms\": [")
+	for i := range q.Rooms {
+		encodeRoom(&b, &q.Rooms[i])
+		if i < len(q.Rooms)-1 {
+			b.WriteByte(',')
+		} else {
+			b.WriteString("\n  ")
+		}
+	}
+	b.WriteString("]\n}\n")
+	return b.Bytes()
+}
+
+func encodeRoom(b *bytes.Buffer, r *RoomPolicy) {
+	b.WriteString("\n    {\n")
+	field(b, "      ", "room", r.Room, true)
+	field(b, "      ", "mode", r.Mode, true)
+	list(b, "      ", "allow", r.Allow, len(r.Allow) > 0)
+	list(b, "      ", "deny", r.Deny, len(r.Deny) > 0)
+	workers := r.Workers
+	if workers == nil {
+		workers = []string{}
+	}
+	field(b, "      ", "workers", workers, false)
+	b.WriteString("    }")
+}
+
+func field(b *bytes.Buffer, indent, key string, v any, more bool) {
+	fmt.Fprintf(b, "%s%q: %s", indent, key, marshal(v))
+	if more {
+		b.WriteByte(',')
+	}
+	b.WriteByte('\n')
+}
+
+func list[T any](b *bytes.Buffer, indent, key string, v []T, present bool) {
+	if !present {
+		return
+	}
+	fmt.Fprintf(b, "%s%q: [\n", indent, key)
+	for i := range v {
+		b.WriteString(indent + "  ")
+		b.Write(marshal(v[i]))
+		if i < len(v)-1 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString(indent + "],\n")
+}
+
+func marshal(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("firewall: the policy can't be encoded: " + err.Error())
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// ParsePolicy reads what EncodePolicy wrote. Unknown and repeated keys, other
+// versions, anything behind the policy and rules that could not have been
+// compiled are errors: a guard that doesn't understand its policy serves
+// nobody. Templates are left as they are, see [Expand].
+func ParsePolicy(data []byte) (*Policy, error) {
+	if len(data) > maxPolicyBytes {
+		return nil, fmt.Errorf("policy: larger than %d MiB", maxPolicyBytes>>20)
+	}
+	if err := uniqueKeys(data); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	p := &Policy{}
+	if err := d.Decode(p); err != nil {
+		// An older program must say so and not complain about a new key.
+		var v struct{ Version int }
+		if json.Unmarshal(data, &v) == nil && v.Version != PolicyVersion {
+			return nil, versionError(v.Version)
+		}
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("policy: there is something behind its end")
+	}
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	return p, nil
+}
+
+func versionError(v int) error {
+	return fmt.Errorf("policy: version %d; this program reads version %d only: compile and start the workshop with one version of it", v, PolicyVersion)
+}
+
+// check holds what every policy must, expanded or not.
+func (p *Policy) check() error {
+	if p.Version != PolicyVersion {
+		return versionError(p.Version)
+	}
+	if len(p.Rooms) > maxRooms || len(p.Publish) > maxPublish || len(p.Resolvers) > maxResolvers {
+		return fmt.Errorf("more than %d rooms, %d published ports or %d resolvers", maxRooms, maxPublish, maxResolvers)
+	}
+	rooms := make(map[string]bool, len(p.Rooms))
+	for i := range p.Rooms {
+		r := &p.Rooms[i]
+		if !ValidRoomName(r.Room) {
+			return fmt.Errorf("room %q: the name must be %s", clip(r.Room), roomNameForm)
+		}
+		if rooms[r.Room] {
+			return fmt.Errorf("room %q is there twice", r.Room)
+		}
+		rooms[r.Room] = true
+		if len(r.Allow)+len(r.Deny) > maxRules {
+			return fmt.Errorf("room %q: more than %d rules", r.Room, maxRules)
+		}
+		for j, rule := range r.Allow {
+			if err := rule.check(false); err != nil {
+				return fmt.Errorf("room %q: allow[%d] %s: %w", r.Room, j, clip(rule.Target()), err)
+			}
+		}
+		for j, rule := range r.Deny {
+			if err := rule.check(true); err != nil {
+				return fmt.Errorf("room %q: deny[%d] %s: %w", r.Room, j, clip(rule.Target()), err)
+			}
+		}
+	}
+	listens := make(map[uint16]bool, len(p.Publish))
+	for i, x := range p.Publish {
+		switch {
+		case !rooms[x.Room]:
+			return fmt.Errorf("publish[%d]: there is no room %q", i, clip(x.Room))
+		case x.Listen == 0 || x.Target == 0:
+			return fmt.Errorf("publish[%d]: listen and target must be 1 to 65535", i)
+		case listens[x.Listen]:
+			return fmt.Errorf("publish[%d]: port %d is published twice", i, x.Listen)
+		}
+		listens[x.Listen] = true
+	}
+	for _, s := range p.Resolvers {
+		if !strings.Contains(s, "$") {
+			if _, err := ParseResolver(s); err != nil {
+				return err
+			}
+		}
+	}
+	if !strings.Contains(p.Proxy, "$") {
+		return checkProxy(p.Proxy)
+	}
+	return nil
+}
+
+const roomNameForm = "1 to 128 lower-case letters, digits, hyphens, dots and underscores, beginning with a letter or digit"
+
+// ValidRoomName tells whether s can be the name of a room: it is part of a
+// path and of a command line, so nothing else is accepted.
+func ValidRoomName(s string) bool {
+	if s == "" || len(s) > 128 {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case i > 0 && (c == '-' || c == '_' || c == '.'):
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,204 @@
+package firewall
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Expand returns a copy of the policy with the templates of its resolvers,
+// proxy and rules filled from the environment. Generated files hold
+// `${NAME:?}` and `${NAME:-default}` and never a value (B45); `$$` is a
+// literal dollar. An unset or empty variable without default and a value that
+// isn't a host, range, address or URL are errors, all of them at once.
+//
+// A rule's template may give "name:port" where the file says so; the ports are
+// those that the ruleset was compiled with, and others are an error.
+func Expand(p *Policy, lookup func(string) (string, bool)) (*Policy, error) {
+	q := *p
+	q.Resolvers = slices.Clone(p.Resolvers)
+	q.Rooms = slices.Clone(p.Rooms)
+	var problems []error
+	add := func(where string, err error) {
+		problems = append(problems, fmt.Errorf("policy: %s: %w", where, err))
+	}
+
+	kept := q.Resolvers[:0]
+	for _, s := range q.Resolvers {
+		v, err := expandText(s, lookup)
+		if err == nil && v != "" {
+			if _, err = ParseResolver(v); err == nil {
+				kept = append(kept, v)
+			}
+		}
+		if err != nil {
+			add("resolvers", err)
+		}
+	}
+	q.Resolvers = kept
+	var err error
+	if q.Proxy, err = expandText(p.Proxy, lookup); err == nil {
+		err = checkProxy(q.Proxy)
+	}
+	if err != nil {
+		add("proxy", err)
+	}
+	for i := range q.Rooms {
+		r := &q.Rooms[i]
+		where := "room " + r.Room
+		r.Allow = expandRules(r.Allow, false, lookup, func(err error) { add(where+": allow", err) })
+		r.Deny = expandRules(r.Deny, true, lookup, func(err error) { add(where+": deny", err) })
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	if err := q.check(); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	return &q, nil
+}
+
+func expandRules(in []Rule, deny bool, lookup func(string) (string, bool), problem func(error)) []Rule {
+	out := slices.Clone(in)
+	for i := range out {
+		if out[i].Template == "" {
+			continue
+		}
+		r, err := expandRule(out[i], lookup)
+		if err == nil {
+			err = r.check(deny)
+		}
+		if err != nil {
+			problem(fmt.Errorf("%s: %w", clip(in[i].Template), err))
+			continue
+		}
+		out[i] = r
+	}
+	return out
+}
+
+func expandRule(r Rule, lookup func(string) (string, bool)) (Rule, error) {
+	text, err := expandText(r.Template, lookup)
+	if err != nil {
+		return r, err
+	}
+	r.Template = ""
+	if strings.Contains(text, "/") {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return r, fmt.Errorf("%q is not a range of addresses", clip(text))
+		}
+		r.CIDR = p
+		return r, nil
+	}
+	if host, ports, ok := strings.Cut(text, ":"); ok {
+		got, err := ParsePorts(ports)
+		if err != nil {
+			return r, err
+		}
+		if !slices.Equal(got, NormalizePorts(r.Ports)) {
+			return r, fmt.Errorf("the value has port %s, but the ruleset was compiled for %s: compile again", FormatPorts(got), FormatPorts(r.Ports))
+		}
+		text = host
+	}
+	h, err := ParseHostPattern(text)
+	if err != nil && h.IsZero() {
+		return r, err
+	}
+	r.Host = h
+	return r, nil
+}
+
+// expandText fills in one string.
+func expandText(s string, lookup func(string) (string, bool)) (string, error) {
+	var b strings.Builder
+	for {
+		at := strings.IndexByte(s, '$')
+		if at < 0 {
+			b.WriteString(s)
+			break
+		}
+		b.WriteString(s[:at])
+		s = s[at+1:]
+		if strings.HasPrefix(s, "$") {
+			b.WriteByte('$')
+			s = s[1:]
+			continue
+		}
+		value, rest, err := expandVariable(s, lookup)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(value)
+		s = rest
+	}
+	if b.Len() > 4096 {
+		return "", errors.New("the value is longer than 4096 bytes")
+	}
+	return b.String(), nil
+}
+
+// expandVariable reads "{NAME:?…}" or "{NAME:-…}" behind a dollar.
+func expandVariable(s string, lookup func(string) (string, bool)) (value, rest string, err error) {
+	end := strings.IndexByte(s, '}')
+	if !strings.HasPrefix(s, "{") || end < 0 {
+		return "", "", fmt.Errorf("template %q is not ${NAME:?} or ${NAME:-default}", clip("$"+s))
+	}
+	name, tail, ok := strings.Cut(s[1:end], ":")
+	if !ok || !validVariable(name) || tail == "" || (tail[0] != '?' && tail[0] != '-') {
+		return "", "", fmt.Errorf("template %q is not ${NAME:?} or ${NAME:-default}", clip("$"+s[:end+1]))
+	}
+	rest = s[end+1:]
+	if v, ok := lookup(name); ok && v != "" {
+		return v, rest, nil
+	}
+	if tail[0] == '?' {
+		return "", "", fmt.Errorf("the variable %s is not set", name)
+	}
+	return strings.ReplaceAll(tail[1:], "$$", "$"), rest, nil
+}
+
+func validVariable(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// ParseResolver reads the address of an upstream resolver, "198.51.100.53" or
+// "[2001:db8::53]:5353"; the port is 53 if absent.
+func ParseResolver(s string) (netip.AddrPort, error) {
+	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
+		return netip.AddrPortFrom(a.Unmap(), 53), nil
+	}
+	if ap, err := netip.ParseAddrPort(s); err == nil && ap.Port() != 0 && ap.Addr().Zone() == "" {
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()), nil
+	}
+	return netip.AddrPort{}, fmt.Errorf("resolver %q is not an address with optional port, such as 198.51.100.53 or [2001:db8::53]:5353", clip(s))
+}
+
+func checkProxy(s string) error {
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return errors.New("proxy is not a URL such as http://proxy.example:3128") // the error of net/url would show credentials
+	}
+	if u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("proxy must be a URL of the form http://[user:password@]host:port")
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return errors.New("proxy has a port outside 1 to 65535")
+		}
+	}
+	return nil
+}

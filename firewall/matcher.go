@@ -1,0 +1,253 @@
+package firewall
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// Decision is what the policy says about one connection or question.
+type Decision struct {
+	Allowed bool
+	// Rule is the line that decided; nil where none did (mode, no match). Of
+	// several allow lines it is the longest.
+	Rule *Rule
+	// Reason is one of the Reason constants or the name of a [Class].
+	Reason string
+	// Suggest is the line for `network.allow` that would allow it; empty
+	// where no line would.
+	Suggest string
+}
+
+// Reasons of decisions.
+const (
+	ReasonAllowed = "allowed"     // by an allow line
+	ReasonOpen    = "open"        // by mode open
+	ReasonDenied  = "denied"      // by a deny line
+	ReasonNone    = "mode-none"   // the room has no network
+	ReasonName    = "not-allowed" // no line has the name or address
+	ReasonPort    = "port"        // lines have it, but not with this port
+	ReasonInvalid = "invalid"     // not a name
+)
+
+// Matcher answers for one room, in a time that doesn't depend on the number of
+// rules. It is immutable and safe for use by several goroutines.
+type Matcher struct {
+	mode        Mode
+	allow, deny index
+}
+
+// Compile makes a Matcher. The policy must not be changed afterwards.
+func (p RoomPolicy) Compile() *Matcher {
+	return &Matcher{mode: p.Mode, allow: newIndex(p.Allow), deny: newIndex(p.Deny)}
+}
+
+// index finds the rules of a name by at most one map look-up per label. The
+// maps hold positions in rules.
+type index struct {
+	rules []Rule
+	hosts map[HostPattern][]int32
+	cidrs []int32
+}
+
+func newIndex(rules []Rule) index {
+	x := index{rules: rules, hosts: make(map[HostPattern][]int32, len(rules))}
+	for i := range rules {
+		switch r := &rules[i]; {
+		case r.Template != "": // not expanded: matches nothing
+		case r.CIDR.IsValid():
+			x.cidrs = append(x.cidrs, int32(i))
+		default:
+			x.hosts[r.Host] = append(x.hosts[r.Host], int32(i))
+		}
+	}
+	return x
+}
+
+// names calls f with the rules for a name, the longest pattern first: the name
+// itself, one label more, then shorter and shorter suffixes. It stops when f
+// returns true.
+func (x *index) names(n Name, f func(*Rule) bool) {
+	if n.s == "" || len(x.hosts) == 0 {
+		return
+	}
+	try := func(p HostPattern) bool {
+		for _, i := range x.hosts[p] {
+			if f(&x.rules[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	if try(HostPattern{hostExact, n.s}) {
+		return
+	}
+	one := true
+	for rest := n.s; ; one = false {
+		at := strings.IndexByte(rest, '.')
+		if at < 0 {
+			return
+		}
+		rest = rest[at+1:]
+		if one && try(HostPattern{hostOne, rest}) {
+			return
+		}
+		if try(HostPattern{hostMany, rest}) {
+			return
+		}
+	}
+}
+
+// addrs calls f with the rules whose range contains the address, the longest
+// prefix first among those that f accepts.
+func (x *index) addr(a netip.Addr, port uint16) (best *Rule, otherPort bool) {
+	for _, i := range x.cidrs {
+		r := &x.rules[i]
+		if !r.CIDR.Contains(a) {
+			continue
+		}
+		if !HasPort(r.Ports, port) {
+			otherPort = true
+			continue
+		}
+		if best == nil || r.CIDR.Bits() > best.CIDR.Bits() {
+			best = r
+		}
+	}
+	return best, otherPort
+}
+
+func (x *index) name(n Name, port uint16) (best *Rule, otherPort bool) {
+	x.names(n, func(r *Rule) bool {
+		if HasPort(r.Ports, port) {
+			best = r
+			return true
+		}
+		otherPort = true
+		return false
+	})
+	return best, otherPort
+}
+
+// Name decides about a connection to a port of a name. Deny always wins,
+// whatever its length. The address that the name resolves to is a question of
+// its own: [Matcher.Dial].
+func (m *Matcher) Name(n Name, port uint16) Decision {
+	if n.IsZero() {
+		return Decision{Reason: ReasonInvalid}
+	}
+	if m.mode == None {
+		return Decision{Reason: ReasonNone, Suggest: suggest(n.s, port)}
+	}
+	if r, _ := m.deny.name(n, port); r != nil {
+		return Decision{Rule: r, Reason: ReasonDenied}
+	}
+	r, otherPort := m.allow.name(n, port)
+	return m.allowed(r, otherPort, suggest(n.s, port))
+}
+
+// Addr decides about a connection to a port of an address that no name stands
+// for: by the cidr lines and the never-list.
+func (m *Matcher) Addr(a netip.Addr, port uint16) Decision {
+	a = a.Unmap()
+	if m.mode == None {
+		return Decision{Reason: ReasonNone, Suggest: suggestAddr(a, port)}
+	}
+	if r, _ := m.deny.addr(a, port); r != nil {
+		return Decision{Rule: r, Reason: ReasonDenied}
+	}
+	r, otherPort := m.allow.addr(a, port)
+	d := m.allowed(r, otherPort, suggestAddr(a, port))
+	if d.Allowed {
+		return m.neverList(d, a, port)
+	}
+	if !Classify(a).Openable() {
+		return Decision{Reason: Classify(a).String()}
+	}
+	return d
+}
+
+// Dial decides about the address that a name was resolved to, immediately
+// before connect: d is the decision of [Matcher.Name] for it. The never-list
+// holds (B31), and deny lines with a range.
+func (m *Matcher) Dial(d Decision, a netip.Addr, port uint16) Decision {
+	if !d.Allowed {
+		return d
+	}
+	a = a.Unmap()
+	if r, _ := m.deny.addr(a, port); r != nil {
+		return Decision{Rule: r, Reason: ReasonDenied}
+	}
+	return m.neverList(d, a, port)
+}
+
+func (m *Matcher) neverList(d Decision, a netip.Addr, port uint16) Decision {
+	c := Classify(a)
+	if c.OpenedBy(d.Rule) {
+		return d
+	}
+	// A range beside the name's line opens an address of its own right.
+	if r, _ := m.allow.addr(a, port); r != nil && c.OpenedBy(r) {
+		return Decision{Allowed: true, Rule: r, Reason: ReasonAllowed}
+	}
+	out := Decision{Rule: d.Rule, Reason: c.String()}
+	switch {
+	case !c.Openable():
+	case d.Rule != nil && !d.Rule.Host.IsZero() && c != Benchmark:
+		out.Suggest = "{host: " + quoteYAML(d.Rule.Host.String()) + ", port: " + portText(port) + ", private: true}"
+	default:
+		out.Suggest = suggestAddr(a, port)
+	}
+	return out
+}
+
+// Resolvable decides about a question for a name's addresses: whether some
+// port of it is allowed.
+func (m *Matcher) Resolvable(n Name) Decision {
+	if n.IsZero() {
+		return Decision{Reason: ReasonInvalid}
+	}
+	if m.mode == None {
+		return Decision{Reason: ReasonNone, Suggest: n.s}
+	}
+	var denied []PortRange
+	var denier *Rule
+	m.deny.names(n, func(r *Rule) bool {
+		denied = append(denied, r.Ports...)
+		denier = r
+		return false
+	})
+	if m.mode == Open {
+		if len(SubtractPorts([]PortRange{AllPorts}, denied)) == 0 {
+			return Decision{Rule: denier, Reason: ReasonDenied}
+		}
+		return Decision{Allowed: true, Reason: ReasonOpen}
+	}
+	var best, shadowed *Rule
+	m.allow.names(n, func(r *Rule) bool {
+		if denier == nil || len(SubtractPorts(r.Ports, denied)) > 0 {
+			best = r
+			return true
+		}
+		shadowed = r
+		return false
+	})
+	switch {
+	case best != nil:
+		return Decision{Allowed: true, Rule: best, Reason: ReasonAllowed}
+	case shadowed != nil || len(SubtractPorts([]PortRange{AllPorts}, denied)) == 0:
+		return Decision{Rule: denier, Reason: ReasonDenied}
+	}
+	return Decision{Reason: ReasonName, Suggest: n.s}
+}
+
+func (m *Matcher) allowed(r *Rule, otherPort bool, suggestion string) Decision {
+	switch {
+	case r != nil:
+		return Decision{Allowed: true, Rule: r, Reason: ReasonAllowed}
+	case m.mode == Open:
+		return Decision{Allowed: true, Reason: ReasonOpen}
+	case otherPort:
+		return Decision{Reason: ReasonPort, Suggest: suggestion}
+	}
+	return Decision{Reason: ReasonName, Suggest: suggestion}
+}

@@ -1,0 +1,159 @@
+package firewall
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxPorts bounds the ranges of one list: more than anybody writes, few enough
+// that a ruleset stays small.
+const maxPorts = 1024
+
+// AllPorts is every TCP port.
+var AllPorts = PortRange{1, 65535}
+
+// ParsePorts reads "22", "8000-8010" or several of them separated by commas
+// and returns them sorted and joined.
+func ParsePorts(s string) ([]PortRange, error) {
+	if strings.Count(s, ",") >= maxPorts {
+		return nil, fmt.Errorf("more than %d ports in one list", maxPorts)
+	}
+	var out []PortRange
+	for part := range strings.SplitSeq(s, ",") {
+		r, err := parsePortRange(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return NormalizePorts(out), nil
+}
+
+func parsePortRange(s string) (PortRange, error) {
+	first, last, isRange := strings.Cut(s, "-")
+	a, err := parsePort(first)
+	if err != nil {
+		return PortRange{}, err
+	}
+	if !isRange {
+		return PortRange{a, a}, nil
+	}
+	b, err := parsePort(last)
+	if err != nil {
+		return PortRange{}, err
+	}
+	if b < a {
+		return PortRange{}, fmt.Errorf("the port range %q ends before it begins; write %d-%d", s, b, a)
+	}
+	return PortRange{a, b}, nil
+}
+
+func parsePort(s string) (uint16, error) {
+	// No signs, blanks, leading zeros or other bases: one notation only.
+	if s == "" || len(s) > 5 || strings.Trim(s, "0123456789") != "" || (s[0] == '0' && s != "0") {
+		return 0, fmt.Errorf("%q is not a port; write a number from 1 to 65535 or a range such as 8000-8010", clip(s))
+	}
+	n, _ := strconv.Atoi(s)
+	if n < 1 || n > 65535 {
+		return 0, fmt.Errorf("port %d is out of range; ports are 1 to 65535", n)
+	}
+	return uint16(n), nil
+}
+
+func clip(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "…"
+	}
+	return s
+}
+
+// NormalizePorts returns the ranges sorted, with overlapping and adjacent ones
+// joined. Invalid ranges are dropped.
+func NormalizePorts(in []PortRange) []PortRange {
+	sorted := slices.DeleteFunc(slices.Clone(in), func(r PortRange) bool { return !r.Valid() })
+	slices.SortFunc(sorted, func(a, b PortRange) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last))
+	})
+	var out []PortRange
+	for _, r := range sorted {
+		if n := len(out); n > 0 && int(r.First) <= int(out[n-1].Last)+1 {
+			out[n-1].Last = max(out[n-1].Last, r.Last)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// SubtractPorts returns the ports of a that are not in b, sorted and joined.
+func SubtractPorts(a, b []PortRange) []PortRange {
+	var out []PortRange
+	b = NormalizePorts(b)
+	for _, r := range NormalizePorts(a) {
+		first := int(r.First)
+		for _, x := range b {
+			if int(x.Last) < first || x.First > r.Last {
+				continue
+			}
+			if int(x.First) > first {
+				out = append(out, PortRange{uint16(first), x.First - 1})
+			}
+			first = int(x.Last) + 1
+		}
+		if first <= int(r.Last) {
+			out = append(out, PortRange{uint16(first), r.Last})
+		}
+	}
+	return out
+}
+
+// HasPort tells whether one of the ranges contains the port.
+func HasPort(ports []PortRange, port uint16) bool {
+	for _, r := range ports {
+		if r.Contains(port) {
+			return true
+		}
+	}
+	return false
+}
+
+// FormatPorts is the reverse of [ParsePorts].
+func FormatPorts(ports []PortRange) string {
+	s := make([]string, len(ports))
+	for i, r := range ports {
+		s[i] = r.String()
+	}
+	return strings.Join(s, ",")
+}
+
+// Valid tells whether the range is one: 1 ≤ First ≤ Last.
+func (r PortRange) Valid() bool { return r.First >= 1 && r.First <= r.Last }
+
+// Contains tells whether port lies in the range.
+func (r PortRange) Contains(port uint16) bool { return port >= r.First && port <= r.Last }
+
+// String returns "22" or "8000-8010".
+func (r PortRange) String() string {
+	if r.First == r.Last {
+		return strconv.Itoa(int(r.First))
+	}
+	return strconv.Itoa(int(r.First)) + "-" + strconv.Itoa(int(r.Last))
+}
+
+// MarshalText writes the range as String does.
+func (r PortRange) MarshalText() ([]byte, error) {
+	if !r.Valid() {
+		return nil, fmt.Errorf("port range %d-%d is not valid", r.First, r.Last)
+	}
+	return []byte(r.String()), nil
+}
+
+// UnmarshalText reads "22" or "8000-8010".
+func (r *PortRange) UnmarshalText(b []byte) error {
+	var err error
+	*r, err = parsePortRange(string(b))
+	return err
+}

@@ -1,0 +1,97 @@
+package firewall
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Covers tells whether everything that o allows is allowed by r: hosts or
+// range inside, every port, and private ranges only where r opens them too.
+// Names and ranges never cover each other.
+func (r Rule) Covers(o Rule) bool {
+	return r.coversTarget(o) && len(o.Ports) > 0 && len(SubtractPorts(o.Ports, r.Ports)) == 0
+}
+
+// coversTarget is Covers without the ports.
+func (r Rule) coversTarget(o Rule) bool {
+	if r.Template != "" || o.Template != "" {
+		return r.Template == o.Template && r.Private == o.Private
+	}
+	if r.CIDR.IsValid() || o.CIDR.IsValid() {
+		return r.CIDR.IsValid() && o.CIDR.IsValid() &&
+			r.CIDR.Bits() <= o.CIDR.Bits() && r.CIDR.Contains(o.CIDR.Addr())
+	}
+	return r.Host.Covers(o.Host) && (r.Private || !o.Private)
+}
+
+// CoveredBy tells whether every port of r is covered by one of the rules.
+func CoveredBy(r Rule, rules []Rule) bool {
+	if len(r.Ports) == 0 {
+		return false
+	}
+	left := r.Ports
+	for _, o := range rules {
+		if o.coversTarget(r) {
+			if left = SubtractPorts(left, o.Ports); len(left) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Target returns what the rule is about, as it is written: the host pattern,
+// the range or the template.
+func (r Rule) Target() string {
+	switch {
+	case r.Template != "":
+		return r.Template
+	case r.CIDR.IsValid():
+		return r.CIDR.String()
+	}
+	return r.Host.String()
+}
+
+// webPorts is what an allow line without a port means.
+var webPorts = []PortRange{{80, 80}, {443, 443}}
+
+// DefaultAllowPorts returns the ports of an allow line that names none: 80, 443.
+func DefaultAllowPorts() []PortRange { return append([]PortRange(nil), webPorts...) }
+
+// check says what is wrong with a rule of a policy file, nil if nothing is.
+func (r Rule) check(deny bool) error {
+	targets := 0
+	for _, set := range []bool{!r.Host.IsZero(), r.CIDR.IsValid(), r.Template != ""} {
+		if set {
+			targets++
+		}
+	}
+	if targets != 1 {
+		return errors.New("exactly one of host, cidr and template must be set")
+	}
+	if len(r.Ports) == 0 {
+		return errors.New("ports are missing")
+	}
+	if len(r.Ports) > maxPorts {
+		return fmt.Errorf("more than %d port ranges", maxPorts)
+	}
+	if !deny {
+		if HasPort(r.Ports, 53) {
+			return errors.New("port 53 is always the guard's DNS and can't be allowed")
+		}
+		if r.Host.IsWildcard() && !r.AnyTenant {
+			if err := checkWildcard(r.Host.String(), r.Host); err != nil {
+				return err
+			}
+		}
+	}
+	if r.CIDR.IsValid() {
+		if r.CIDR != r.CIDR.Masked() {
+			return fmt.Errorf("the range %s has bits behind its mask; write %s", r.CIDR, r.CIDR.Masked())
+		}
+		if r.CIDR.Addr().Is4In6() {
+			return fmt.Errorf("the range %s is an IPv4 range in IPv6 form; write the IPv4 range", r.CIDR)
+		}
+	}
+	return nil
+}
