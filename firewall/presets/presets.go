@@ -1,0 +1,96 @@
+// Package presets has named lists of hosts that belong together: what `npm
+// install` or `go mod download` needs. The lists are data files with a version
+// and with the purpose of every name; a workshop shows the expanded lines.
+//
+// A preset names as few hosts as the tools need for reading, without
+// wildcards. Hosts where anyone can store data are left out, and its note says
+// so.
+package presets
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+//go:embed data/*.json
+var files embed.FS
+
+// Preset is a named list of hosts.
+type Preset struct {
+	Name string `json:"name"`
+	// Version counts the changes of the list, from 1.
+	Version     int    `json:"version"`
+	Description string `json:"description"`
+	// Note says what to know before using it; may be empty.
+	Note string `json:"note,omitempty"`
+	// Source is the address of the public page that the facts are from.
+	Source string `json:"source"`
+	Rules  []Rule `json:"rules"`
+}
+
+// Rule is one host of a preset.
+type Rule struct {
+	Host    firewall.HostPattern `json:"host"`
+	Ports   []firewall.PortRange `json:"ports"`
+	Purpose string               `json:"purpose"`
+}
+
+// Names lists the presets, sorted.
+func Names() []string {
+	entries, err := files.ReadDir("data")
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[i] = strings.TrimSuffix(e.Name(), ".json")
+	}
+	return out
+}
+
+// Get gives the preset of a name. The result belongs to the caller.
+func Get(name string) (Preset, bool) {
+	data, err := files.ReadFile("data/" + name + ".json")
+	if err != nil {
+		return Preset{}, false
+	}
+	p, err := parse(name, data)
+	if err != nil {
+		panic(fmt.Sprintf("preset %s: %v", name, err)) // a test reads every file
+	}
+	return p, true
+}
+
+// parse reads a data file.
+func parse(name string, data []byte) (Preset, error) {
+	var raw struct {
+		Version     int
+		Description string
+		Note        string
+		Source      string
+		Rules       []struct{ Host, Ports, Purpose string }
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&raw); err != nil {
+		return Preset{}, err
+	}
+	p := Preset{Name: name, Version: raw.Version, Description: raw.Description, Note: raw.Note, Source: raw.Source}
+	for _, r := range raw.Rules {
+		host, err := firewall.ParseHostPattern(r.Host)
+		if err != nil {
+			return Preset{}, err
+		}
+		ports, err := firewall.ParsePorts(r.Ports)
+		if err != nil {
+			return Preset{}, fmt.Errorf("%s: %w", r.Host, err)
+		}
+		p.Rules = append(p.Rules, Rule{Host: host, Ports: ports, Purpose: r.Purpose})
+	}
+	return p, nil
+}

@@ -1,0 +1,66 @@
+package presets
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+func TestNames(t *testing.T) {
+	want := []string{"debian", "github", "go", "npm", "pypi"}
+	if got := Names(); !slices.Equal(got, want) {
+		t.Errorf("Names() = %v, want %v", got, want)
+	}
+	for _, name := range []string{"", "x", "../presets", "npm.json", "NPM"} {
+		if p, ok := Get(name); ok {
+			t.Errorf("Get(%q) = %v", name, p)
+		}
+	}
+}
+
+// Every name has a purpose; nothing is wider than the tools need; a preset
+// never gives more than names that can be read aloud: no wildcard, no port
+// but the web's.
+func TestEveryPreset(t *testing.T) {
+	for _, name := range Names() {
+		data, err := files.ReadFile("data/" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := parse(name, data)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if p.Version < 1 || p.Description == "" || !strings.HasPrefix(p.Source, "https://") || len(p.Rules) == 0 {
+			t.Errorf("%s: version, description, source and rules must be there", name)
+		}
+		seen := map[string]bool{}
+		for _, r := range p.Rules {
+			if r.Purpose == "" || r.Host.IsWildcard() || r.Host.IsZero() || seen[r.Host.String()] {
+				t.Errorf("%s: %s: wildcard, twice or without a purpose", name, r.Host)
+			}
+			seen[r.Host.String()] = true
+			for _, ports := range r.Ports {
+				if ports != (firewall.PortRange{First: 443, Last: 443}) && ports != (firewall.PortRange{First: 80, Last: 80}) {
+					t.Errorf("%s: %s: port %v", name, r.Host, ports)
+				}
+			}
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for name, data := range map[string]string{
+		"unknown key": `{"version": 1, "hosts": []}`,
+		"host":        `{"version": 1, "rules": [{"host": "*.com", "ports": "443"}]}`,
+		"port":        `{"version": 1, "rules": [{"host": "example.org", "ports": "0"}]}`,
+		"not JSON":    `{`,
+	} {
+		if p, err := parse("x", []byte(data)); err == nil {
+			t.Errorf("%s: %v", name, p)
+		}
+	}
+}
