@@ -113,9 +113,6 @@ func ParsePolicy(data []byte) (*Policy, error) {
 	if len(data) > maxPolicyBytes {
 		return nil, fmt.Errorf("policy: larger than %d MiB", maxPolicyBytes>>20)
 	}
-	if err := uniqueKeys(data); err != nil {
-		return nil, fmt.Errorf("policy: %w", err)
-	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	p := &Policy{}
@@ -129,6 +126,9 @@ func ParsePolicy(data []byte) (*Policy, error) {
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("policy: there is something behind its end")
+	}
+	if err := uniqueKeys(data); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
 	}
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)

@@ -117,7 +117,8 @@ func TestParsePolicyRefuses(t *testing.T) {
 		"public suffix":      {replace(`"*.github.io"`, `"*.com"`), "registry"},
 		"resolver is a name": {replace(`"198.51.100.53"`, `"dns.example"`), "not an address"},
 		"publish elsewhere":  {replace(`{"room":"room","listen"`, `{"room":"rooms","listen"`), "no room"},
-		"deep":               {strings.Repeat("[", 100), "deeper"},
+		"deep":               {strings.Repeat("[", 100_000), "exceeded max depth"},
+		"escaped key":        {replace(`"workshop":`, `"workshop": "x", "w\u006frkshop":`), "unknown"},
 	} {
 		_, err := ParsePolicy([]byte(c.data))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
