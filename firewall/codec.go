@@ -161,6 +161,9 @@ func (p *Policy) check() error {
 		if len(r.Allow)+len(r.Deny) > maxRules {
 			return fmt.Errorf("room %q: more than %d rules", r.Room, maxRules)
 		}
+		if n := len(RedirectPorts(*r)); n > MaxRedirects {
+			return fmt.Errorf("room %q: %d ranges of ports beside 80 and 443; at most %d are possible", r.Room, n, MaxRedirects)
+		}
 		for j, rule := range r.Allow {
 			if err := rule.check(false); err != nil {
 				return fmt.Errorf("room %q: allow[%d] %s: %w", r.Room, j, clip(rule.Target()), err)

@@ -12,6 +12,10 @@ import (
 // that a ruleset stays small.
 const maxPorts = 1024
 
+// MaxRedirects is the number of port ranges that the policy of one room may
+// have beside 80 and 443, so that a ruleset is one netlink message.
+const MaxRedirects = 256
+
 // AllPorts is every TCP port.
 var AllPorts = PortRange{1, 65535}
 

@@ -1,0 +1,221 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// requestTimeout bounds one request. A room answers in microseconds; one that
+// doesn't is as good as gone.
+const requestTimeout = 5 * time.Second
+
+// Client is the guard's side. It is safe for use by several goroutines; one
+// request is carried out at a time.
+type Client struct {
+	conn    *net.UnixConn
+	mu      sync.Mutex // one request at a time
+	answers chan answer
+	done    chan struct{}
+	once    sync.Once
+}
+
+type answer struct {
+	data []byte
+	fds  []int
+}
+
+// Dial connects to the room that listens at path. It doesn't retry.
+func Dial(ctx context.Context, path string) (*Client, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unixpacket", path)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the room: %w", err)
+	}
+	client := &Client{conn: c.(*net.UnixConn), answers: make(chan answer, 1), done: make(chan struct{})}
+	go client.read()
+	return client, nil
+}
+
+// Done is closed when the room or the connection is gone. Everything that the
+// room handed over must be closed then.
+func (c *Client) Done() <-chan struct{} { return c.done }
+
+// Close ends the connection. Sockets that were handed over stay open.
+func (c *Client) Close() error {
+	c.end()
+	return nil
+}
+
+func (c *Client) end() {
+	c.once.Do(func() {
+		c.conn.Close()
+		close(c.done)
+	})
+}
+
+// Sockets asks for all sockets of the room, again where that was done before.
+func (c *Client) Sockets() (Sockets, error) {
+	_, fds, err := c.do(request{verb: verbSockets})
+	if err != nil {
+		return Sockets{}, err
+	}
+	if len(fds) != numSockets {
+		closeAll(fds)
+		return Sockets{}, fmt.Errorf("handover: the room sent %d sockets, not %d", len(fds), numSockets)
+	}
+	var s Sockets
+	for i, f := range s.files() {
+		*f = os.NewFile(uintptr(fds[i]), socketNames[i])
+	}
+	return s, nil
+}
+
+// DialSocket asks for a fresh TCP socket of the room's namespace with which the
+// caller connects to a port of 127.0.0.1 or ::1 inside the room. It is
+// non-blocking and not connected; its family (SO_DOMAIN) is AF_INET6 with
+// IPV6_V6ONLY off, or AF_INET where the room has no IPv6.
+func (c *Client) DialSocket(port int) (*os.File, error) {
+	if port < 1 || port > 65535 {
+		return nil, fmt.Errorf("handover: port %d is out of range", port)
+	}
+	_, fds, err := c.do(request{verb: verbDial, port: uint16(port)})
+	if err != nil {
+		return nil, err
+	}
+	if len(fds) != 1 {
+		closeAll(fds)
+		return nil, fmt.Errorf("handover: the room sent %d sockets, not 1", len(fds))
+	}
+	return os.NewFile(uintptr(fds[0]), "dial-"+strconv.Itoa(port)), nil
+}
+
+// Redirect replaces the list of ports beside 53, 80 and 443 that the room
+// redirects to the TCP socket. The change is one transaction.
+func (c *Client) Redirect(ports []firewall.PortRange) error {
+	_, fds, err := c.do(request{verb: verbRedirect, ports: firewall.NormalizePorts(ports)})
+	closeAll(fds)
+	return err
+}
+
+// Counters asks for the kernel's counters of refused packets.
+func (c *Client) Counters() (Counters, error) {
+	rest, fds, err := c.do(request{verb: verbCounters})
+	closeAll(fds)
+	if err != nil {
+		return Counters{}, err
+	}
+	return parseCounters(rest)
+}
+
+func (c *Client) do(r request) (string, []int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn.SetWriteDeadline(time.Now().Add(requestTimeout))
+	// A room that refuses tells why before it closes: look at its answer
+	// even if the request could not be sent.
+	_, sendErr := c.conn.Write(r.encode())
+	timeout := time.NewTimer(requestTimeout)
+	defer timeout.Stop()
+	select {
+	case a := <-c.answers:
+		rest, err := parseAnswer(a.data)
+		if err != nil {
+			closeAll(a.fds)
+			return "", nil, err
+		}
+		return rest, a.fds, nil
+	case <-c.done:
+		select {
+		case a := <-c.answers:
+			closeAll(a.fds)
+			if _, err := parseAnswer(a.data); err != nil {
+				return "", nil, err
+			}
+		default:
+		}
+		return "", nil, errors.Join(errors.New("the room is gone"), sendErr)
+	case <-timeout.C:
+		c.end() // a late answer would be taken for that of the next request
+		return "", nil, errors.New("the room does not answer")
+	}
+}
+
+// read receives answers until the connection ends, also while nothing was
+// asked: that is how the end of the room is seen.
+func (c *Client) read() {
+	defer c.end()
+	for {
+		data, fds, err := receive(c.conn)
+		if err != nil {
+			return
+		}
+		select {
+		case c.answers <- answer{data, fds}:
+		case <-c.done:
+			closeAll(fds)
+			return
+		}
+	}
+}
+
+// receive reads one packet with its descriptors; a packet that is too long or
+// lost descriptors on the way is an error.
+func receive(conn *net.UnixConn) ([]byte, []int, error) {
+	data := make([]byte, maxPacket)
+	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
+	n, oobn, flags, _, err := conn.ReadMsgUnix(data, oob)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n == 0 && oobn == 0 {
+		return nil, nil, io.EOF
+	}
+	fds, err := parseRights(oob[:oobn])
+	if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+		err = errors.New("handover: the packet is too long")
+	}
+	if err != nil {
+		closeAll(fds)
+		return nil, nil, err
+	}
+	return data[:n], fds, nil
+}
+
+func parseRights(oob []byte) ([]int, error) {
+	if len(oob) == 0 {
+		return nil, nil
+	}
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for _, m := range messages {
+		if m.Header.Level != unix.SOL_SOCKET || m.Header.Type != unix.SCM_RIGHTS {
+			continue
+		}
+		got, err := unix.ParseUnixRights(&m)
+		if err != nil {
+			return fds, err
+		}
+		fds = append(fds, got...)
+	}
+	return fds, nil
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}

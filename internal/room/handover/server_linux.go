@@ -1,0 +1,188 @@
+package handover
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// Handler is the room behind a [Server]. Its methods are called one at a time.
+type Handler interface {
+	// Sockets returns the descriptors in the order of [Sockets]. They stay
+	// the handler's.
+	Sockets() ([]int, error)
+	// Dial returns a new descriptor, which the server closes.
+	Dial(port uint16) (int, error)
+	Redirect(ports []firewall.PortRange) error
+	Counters() (Counters, error)
+}
+
+// Server is the room's side: it serves one guard at a time.
+type Server struct {
+	Handler Handler
+	// UID is the only user that is served.
+	UID uint32
+	// Log gets a line about every guard that comes or is refused; may be nil.
+	Log func(line string)
+
+	mu   sync.Mutex
+	busy bool
+}
+
+// Listen listens at path, where a socket that an earlier room left is removed.
+// Everybody may connect: the directory is the fence, and Serve looks at the
+// peer's uid.
+func Listen(path string) (*net.UnixListener, error) {
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode().Type() != os.ModeSocket {
+			return nil, fmt.Errorf("%s is in the way: it is not a socket", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	old := unix.Umask(0o111)
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	unix.Umask(old)
+	return l, err
+}
+
+// Serve accepts guards until the listener is closed.
+func (s *Server) Serve(l *net.UnixListener) error {
+	for {
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			s.log("accept: " + err.Error())
+			time.Sleep(50 * time.Millisecond) // out of descriptors, most likely
+			continue
+		}
+		if err := s.admit(conn); err != nil {
+			s.log("refused a connection: " + err.Error())
+			send(conn, []byte("error "+err.Error()))
+			conn.Close()
+			continue
+		}
+		go s.serve(conn)
+	}
+}
+
+// admit checks the peer and takes the one place that there is.
+func (s *Server) admit(conn *net.UnixConn) error {
+	cred, err := peer(conn)
+	if err != nil {
+		return err
+	}
+	if cred.Uid != s.UID {
+		return fmt.Errorf("the guard must have uid %d, not %d", s.UID, cred.Uid)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy {
+		return errors.New("another guard is connected")
+	}
+	s.busy = true
+	return nil
+}
+
+func (s *Server) serve(conn *net.UnixConn) {
+	s.log("the guard has connected")
+	for {
+		data, fds, err := receive(conn)
+		closeAll(fds) // nobody hands anything to a room
+		if err != nil {
+			break
+		}
+		r, err := parseRequest(data)
+		if err == nil && len(fds) > 0 {
+			err = errors.New("a request has no descriptors")
+		}
+		if err == nil {
+			err = s.answer(conn, r)
+		}
+		if err != nil {
+			if send(conn, []byte("error "+err.Error())) != nil {
+				break
+			}
+		}
+	}
+	conn.Close()
+	s.mu.Lock()
+	s.busy = false
+	s.mu.Unlock()
+	s.log("the guard has gone")
+}
+
+// answer carries out one request. A returned error is told to the guard.
+func (s *Server) answer(conn *net.UnixConn, r request) error {
+	switch r.verb {
+	case verbSockets:
+		fds, err := s.Handler.Sockets()
+		if err != nil {
+			return err
+		}
+		return send(conn, []byte("ok"), fds...)
+	case verbDial:
+		fd, err := s.Handler.Dial(r.port)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return send(conn, []byte("ok"), fd)
+	case verbRedirect:
+		if err := s.Handler.Redirect(r.ports); err != nil {
+			return err
+		}
+		return send(conn, []byte("ok"))
+	case verbCounters:
+		c, err := s.Handler.Counters()
+		if err != nil {
+			return err
+		}
+		return send(conn, []byte(c.encode()))
+	}
+	return errors.New("unknown request")
+}
+
+func send(conn *net.UnixConn, data []byte, fds ...int) error {
+	if len(data) > maxPacket {
+		data = data[:maxPacket]
+	}
+	conn.SetWriteDeadline(time.Now().Add(requestTimeout))
+	var oob []byte
+	if len(fds) > 0 {
+		oob = unix.UnixRights(fds...)
+	}
+	_, _, err := conn.WriteMsgUnix(data, oob, nil)
+	return err
+}
+
+func peer(conn *net.UnixConn) (*unix.Ucred, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	if err := raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return nil, err
+	}
+	return cred, credErr
+}
+
+func (s *Server) log(line string) {
+	if s.Log != nil {
+		s.Log(line)
+	}
+}
