@@ -68,8 +68,7 @@ func (s *Server) Serve(l *net.UnixListener) error {
 		}
 		if err := s.admit(conn); err != nil {
 			s.log("refused a connection: " + err.Error())
-			send(conn, []byte("error "+err.Error()))
-			conn.Close()
+			go refuse(conn, err)
 			continue
 		}
 		go s.serve(conn)
@@ -92,6 +91,22 @@ func (s *Server) admit(conn *net.UnixConn) error {
 	}
 	s.busy = true
 	return nil
+}
+
+// refuse tells why and waits for the peer to read it: closing a unix socket
+// with an unread request in it would throw the answer away.
+func refuse(conn *net.UnixConn, why error) {
+	defer conn.Close()
+	send(conn, []byte("error "+why.Error()))
+	conn.CloseWrite()
+	conn.SetReadDeadline(time.Now().Add(time.Second))
+	for {
+		_, fds, err := receive(conn)
+		closeAll(fds)
+		if err != nil {
+			return
+		}
+	}
 }
 
 func (s *Server) serve(conn *net.UnixConn) {
