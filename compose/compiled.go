@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // Role is what a service of a compiled project is. It is known because the
@@ -31,6 +32,7 @@ const (
 	SocketDir    = "/run/workshop" // rooms and guard: <room>.sock
 	PolicyDir    = "/etc/workshop" // guard: policy.json
 	SecretsDir   = "/run/secrets"
+	ControlDir   = "/run/guard" // guard: its own tmpfs, with the control socket
 	HomeDir      = "/home/worker"
 	ScratchDir   = "/scratch"
 	ImageInit    = "/workshop-init" // the entrypoint of the workshop-init image
@@ -81,13 +83,20 @@ type Compiled struct {
 	// Copies are the read-only copies of mounts with exclude or copy: volume
 	// key to what goes into it.
 	Copies map[string]Copy
-	// Seccomp is the profile for all workers, JSON for one architecture.
+	// Seccomp is the profile of all services as JSON for the engine; the same
+	// for every architecture, see [SeccompProfile].
 	Seccomp []byte
 	// Origins tells for a path of the project ("services.code-reviewer.mem_limit")
 	// where its value was written.
 	Origins map[string]diag.Source
 	// Facts is nil before WithFacts.
 	Facts *Facts
+
+	// workshop is what was compiled, base what [WithFacts] started from (nil
+	// before), and added what it added per service.
+	workshop *workshop.Workshop
+	base     *Compiled
+	added    map[string]*addition
 }
 
 // Copy says what an engine puts into a volume before the first start.
@@ -117,9 +126,16 @@ type Facts struct {
 	RuntimeDir string
 	// Sources by Mount.Source as written.
 	Sources map[string]SourceFacts
-	// Protected lists, per read-write source, the existing protected
-	// directories below it (relative, sorted): B8.
+	// Protected lists, per source that is mounted read-write, the existing
+	// protected directories below it (relative, with slashes, sorted): B8.
+	// Below `.git` the `hooks` directories stand there too, for `git: rw`.
 	Protected map[string][]string
+	// ToCreate lists the sources of read-write mounts, as written, that do not
+	// exist and are inside the project: they are created at `up`.
+	ToCreate []string
+	// Real gives for Home, DataRoot, EngineSockets and the paths of B7 what
+	// they are with symlinks resolved, where that differs.
+	Real map[string]string
 	// Home, DataRoot and EngineSockets are refused as sources: B7.
 	Home          string
 	DataRoot      string
@@ -129,6 +145,8 @@ type Facts struct {
 	InitImage  string // reference or ID of the workshop-init image
 	InitVolume string // name of the tool volume
 	// SecretFiles gives for a secret's name the file that holds its value.
+	// The files belong to the worker's uid, so a secret of workers with
+	// different users has one per user: "NAME" or "NAME@UID:GID".
 	SecretFiles map[string]string
 }
 
@@ -138,7 +156,10 @@ type SourceFacts struct {
 	Dir      bool
 	Real     string // absolute, symlinks resolved
 	UID, GID int
-	Mode     uint32
+	Mode     uint32 // permission bits
+	// ACL: the source has a POSIX access control list, so that owner and mode
+	// do not tell who may write.
+	ACL bool
 	// MountPoints, Specials are absolute paths found at or below Real: file
 	// systems mounted there; sockets, FIFOs and devices.
 	MountPoints []string

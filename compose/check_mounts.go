@@ -1,0 +1,133 @@
+package compose
+
+import (
+	"path"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+)
+
+// mounts checks B3, B6, B7, B9 and B11 of everything that is mounted.
+func (k *checker) mounts(s *types.ServiceConfig) {
+	for i := range s.Volumes {
+		v := &s.Volumes[i]
+		k.must(path.IsAbs(v.Target) && path.Clean(v.Target) == v.Target && v.Target != "/", "B3", "the mount target %q is not a clean absolute path", v.Target)
+		switch v.Type {
+		case types.VolumeTypeBind:
+			k.bind(v)
+		case types.VolumeTypeVolume:
+			k.volume(v)
+		default:
+			k.add("B3", "%s is mounted as %q", v.Target, v.Type)
+		}
+		k.must(v.Tmpfs == nil && v.Image == nil && v.Consistency == "" && len(v.Extensions) == 0, "B3", "the mount at %s has options that the compile does not use", v.Target)
+		for j := range s.Volumes[:i] {
+			k.must(s.Volumes[j].Target != v.Target, "B3", "two mounts at %s", v.Target)
+		}
+	}
+}
+
+func (k *checker) volume(v *types.ServiceVolumeConfig) {
+	_, declared := k.c.Project.Volumes[v.Source]
+	k.must(declared, "B9", "the volume %q at %s is not the project's", v.Source, v.Target)
+	k.must(v.Bind == nil && v.Volume != nil && v.Volume.NoCopy && v.Volume.Subpath == "", "B9", "the volume at %s would be filled from the image", v.Target)
+}
+
+func (k *checker) bind(v *types.ServiceVolumeConfig) {
+	b := v.Bind
+	k.must(v.Volume == nil && b != nil && b.Recursive == "disabled" && !bool(b.CreateHostPath) && b.Propagation == "" && b.SELinux == "",
+		"B7", "the bind at %s is recursive, propagates or creates its source", v.Target)
+	k.must(!strings.HasSuffix(v.Source, ".sock"), "B6", "%s looks like an engine's socket", v.Source)
+	if k.own(v) {
+		k.must(v.ReadOnly, "B3", "%s is writable", v.Target)
+		return
+	}
+	f := k.c.Facts
+	if f == nil {
+		f = &Facts{} // what can be said without the machine
+		if !path.IsAbs(v.Source) {
+			return
+		}
+	} else {
+		k.must(f.Local, "B7", "%s can't be bound: the engine is elsewhere", v.Source)
+	}
+	if k.sources == nil {
+		k.sources = &checkedSources{f: f}
+	}
+	k.must(path.IsAbs(v.Source) && path.Clean(v.Source) == v.Source, "B7", "the source %q is not resolved", v.Source)
+	if why := k.sources.refusal(v.Source); why != "" {
+		k.add("B7", "%s is mounted: %s", v.Source, why)
+	}
+}
+
+// own tells whether a bind is one that the compile makes itself, by what the
+// facts say: host programs, names of the user, secrets.
+func (k *checker) own(v *types.ServiceVolumeConfig) bool {
+	f := k.c.Facts
+	if f == nil {
+		return k.c.Roles[k.service] == RoleGuard && v.Source == "./guard" && v.Target == PolicyDir
+	}
+	switch {
+	case v.Target == "/etc/passwd" || v.Target == "/etc/group":
+		return f.RuntimeDir != "" && path.Dir(v.Source) == path.Clean(f.RuntimeDir)
+	case path.Dir(v.Target) == SecretsDir:
+		for _, file := range f.SecretFiles {
+			if v.Source == file {
+				return true
+			}
+		}
+	}
+	for _, p := range f.HostPaths {
+		if v.Source == p && v.Target == p {
+			return true
+		}
+	}
+	return false
+}
+
+// protected checks B8: what was found below an rw bind is held by a mount that
+// is read-only, or is a pinned .git or a pinned directory on the way.
+func (k *checker) protected(s *types.ServiceConfig) {
+	f := k.c.Facts
+	if f == nil {
+		return
+	}
+	at := map[string]*types.ServiceVolumeConfig{}
+	for i := range s.Volumes {
+		at[s.Volumes[i].Target] = &s.Volumes[i]
+	}
+	for i := range s.Volumes {
+		v := &s.Volumes[i]
+		if v.Type != types.VolumeTypeBind || v.ReadOnly {
+			continue
+		}
+		for written, found := range f.Protected {
+			if f.Sources[written].Real != v.Source {
+				continue
+			}
+			for _, p := range found {
+				k.held(at, v, p)
+			}
+		}
+	}
+}
+
+// held walks from the mount down to a protected path: every directory on the
+// way must be a mount point (its name can't be moved away then), until one is
+// read-only as a whole.
+func (k *checker) held(at map[string]*types.ServiceVolumeConfig, v *types.ServiceVolumeConfig, p string) {
+	for end := 0; end <= len(p); end++ {
+		if end < len(p) && p[end] != '/' {
+			continue
+		}
+		m := at[path.Join(v.Target, p[:end])]
+		switch {
+		case m == nil || m.Source != path.Join(v.Source, p[:end]):
+			k.add("B8", "%s below the rw mount at %s is not held: %s can be moved away", p, v.Target, p[:end])
+			return
+		case m.ReadOnly:
+			return
+		}
+	}
+	k.must(path.Base(p) == ".git", "B8", "%s is writable below the mount at %s", p, v.Target)
+}

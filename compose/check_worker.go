@@ -1,0 +1,91 @@
+package compose
+
+import (
+	"path"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+// worker checks what holds for workers alone.
+func (k *checker) worker(s *types.ServiceConfig) {
+	k.must(len(s.CapAdd) == 0, "B1", "capabilities are added: %q", s.CapAdd)
+	k.workerUser(s)
+	k.must(s.ShmSize > 0, "B5", "/dev/shm is not limited")
+	k.must(s.Image != "", "B12", "it has no image")
+	k.entrypoint(s, InitPath, "gate")
+
+	k.must(len(s.Networks) == 0 && len(s.Ports) == 0 && len(s.Expose) == 0, "B6", "a worker has no network and no port of its own")
+	k.must(len(s.Sysctls) == 0, "B6", "it sets kernel parameters")
+	room := k.c.RoomOf[s.Name]
+	if room == "" {
+		k.must(s.NetworkMode == "none", "B6", "the network mode is %q without a room", s.NetworkMode)
+	} else {
+		k.must(k.c.Roles[room] == RoleRoom && s.NetworkMode == "service:"+room, "B6", "the network mode is %q, its room is %q", s.NetworkMode, room)
+	}
+	k.workerMounts(s)
+	k.protected(s)
+}
+
+// workerUser checks B4. Before the facts are known a worker may have no user:
+// the machine decides.
+func (k *checker) workerUser(s *types.ServiceConfig) {
+	if s.User == "" && k.c.Facts == nil {
+		return
+	}
+	uid, gid, ok := ids(s.User)
+	k.must(ok && uid > 0 && gid > 0, "B4", "the user is %q, not a uid:gid without root", s.User)
+}
+
+// workerMounts checks that only what the file declares is writable, that the
+// gate can't be covered, and that the volumes of rooms and guard stay away.
+func (k *checker) workerMounts(s *types.ServiceConfig) {
+	tools := false
+	w := k.c.definition(s.Name)
+	for i := range s.Volumes {
+		v := &s.Volumes[i]
+		if v.Target == InitDir && v.Type == types.VolumeTypeVolume && v.Source == ToolsVolume {
+			tools = v.ReadOnly
+			continue
+		}
+		k.must(!inside(InitDir, v.Target), "B12", "the mount at %s covers the gate", v.Target)
+		if v.Type == types.VolumeTypeVolume {
+			_, copied := k.c.Copies[v.Source]
+			k.must(copied && v.ReadOnly, "B9", "the volume %q at %s is not a read-only copy", v.Source, v.Target)
+			continue
+		}
+		if path.Dir(v.Target) == SecretsDir {
+			k.must(declaresSecret(w, path.Base(v.Target)), "B11", "the secret %s is not the worker's", path.Base(v.Target))
+		}
+		k.must(v.ReadOnly || w == nil || declaresWritable(w, v.Target), "B3", "%s is writable and not declared so", v.Target)
+	}
+	k.must(tools, "B12", "the tool volume is not mounted read-only at %s", InitDir)
+	for _, t := range s.Tmpfs {
+		dir, _, _ := strings.Cut(t, ":")
+		k.must(!inside(InitDir, path.Clean(dir)) && !inside(path.Clean(dir), InitDir), "B12", "the tmpfs at %s covers the gate", dir)
+	}
+}
+
+func declaresWritable(w *workshop.Worker, target string) bool {
+	for i := range w.Container.Mounts {
+		m := &w.Container.Mounts[i]
+		if m.ReadWrite && len(m.Exclude) == 0 && !m.Copy && inside(m.Target.V, target) {
+			return true
+		}
+	}
+	return false
+}
+
+func declaresSecret(w *workshop.Worker, name string) bool {
+	if w == nil {
+		return true
+	}
+	for i := range w.Container.Secrets {
+		if w.Container.Secrets[i].Name == name {
+			return true
+		}
+	}
+	return false
+}

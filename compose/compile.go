@@ -1,0 +1,93 @@
+package compose
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Compile turns a workshop into a project in which B1 to B12 hold as far as a
+// project can say them without the machine. It depends on the workshop alone:
+// paths are relative to the generated directory, the user and everything else
+// that the machine decides is left to [WithFacts].
+//
+// An error means that the workshop uses a name that the project needs itself.
+func Compile(w *workshop.Workshop) (*Compiled, error) {
+	c := &compiler{
+		w:       w,
+		ruleEnv: map[string]string{},
+		out: &Compiled{
+			Project: &types.Project{
+				Name:     w.Name.V,
+				Services: types.Services{},
+				Networks: types.Networks{},
+				Volumes:  types.Volumes{},
+			},
+			Roles:    make(map[string]Role, len(w.Workers)+2),
+			RoomOf:   make(map[string]string, len(w.Workers)),
+			Rulesets: map[string]firewall.Ruleset{},
+			Copies:   map[string]Copy{},
+			Seccomp:  SeccompProfile(),
+			Origins:  make(map[string]diag.Source, 16*len(w.Workers)),
+			workshop: w,
+		},
+	}
+	c.toolsVolume()
+	rooms := groupRooms(w)
+	if err := checkNames(w, rooms); err != nil {
+		return nil, err
+	}
+	for i := range rooms {
+		for _, name := range rooms[i].policy.Workers {
+			c.out.RoomOf[name] = rooms[i].policy.Room
+		}
+	}
+	for i := range w.Workers {
+		c.worker(&w.Workers[i])
+	}
+	for i := range rooms {
+		c.room(&rooms[i])
+	}
+	if len(rooms) > 0 {
+		c.guard(rooms)
+	}
+	return c.out, nil
+}
+
+// compiler is one run of Compile.
+type compiler struct {
+	w   *workshop.Workshop
+	out *Compiled
+	// ruleEnv names, per template of a rule, the guard's variable for it.
+	ruleEnv map[string]string
+}
+
+// add puts a finished service into the project.
+func (c *compiler) add(s types.ServiceConfig, role Role) {
+	c.out.Project.Services[s.Name] = s
+	c.out.Roles[s.Name] = role
+}
+
+// checkNames refuses workers that are called like a service of ours.
+func checkNames(w *workshop.Workshop, rooms []roomGroup) error {
+	ours := map[string]bool{GuardService: true}
+	for i := range rooms {
+		ours[rooms[i].policy.Room] = true
+	}
+	var errs []error
+	for i := range w.Workers {
+		if name := w.Workers[i].Name; ours[name] || strings.HasPrefix(name, RoomPrefix+"-") || name == RoomPrefix {
+			errs = append(errs, fmt.Errorf("%s: a worker can't be called %q: the generated project uses that name; rename the worker",
+				w.Workers[i].Source.Range, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func ptr[T any](v T) *T { return &v }

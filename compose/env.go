@@ -1,0 +1,59 @@
+package compose
+
+import (
+	"strconv"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// env sets a worker's variables: comfort first, then the file's, which win.
+func (c *compiler) env(s *types.ServiceConfig, k *workshop.Container, hasRoom bool) {
+	e := make(types.MappingWithEquals, 20+len(k.Env))
+	for _, p := range comfort {
+		e[p.name] = ptr(p.value)
+	}
+	if hasRoom {
+		for _, p := range proxyEnv {
+			e[p.name] = ptr(p.value)
+		}
+	}
+	for name, v := range k.Env {
+		e[name] = ptr(v.V)
+		c.origin(s.Name, "environment."+name, v.Source)
+	}
+	s.Environment = e
+}
+
+type envPair struct{ name, value string }
+
+// comfort is what programs expect to find. Git refuses repositories of another
+// owner, which a mount may well be: safe.directory by environment (git 2.31).
+var comfort = []envPair{
+	{"GIT_CONFIG_COUNT", "1"},
+	{"GIT_CONFIG_KEY_0", "safe.directory"},
+	{"GIT_CONFIG_VALUE_0", "*"},
+	{"HOME", HomeDir},
+	{"LANG", "C.UTF-8"},
+	{"LOGNAME", WorkerUser},
+	{"TMPDIR", "/tmp"},
+	{"USER", WorkerUser},
+	{"XDG_CACHE_HOME", HomeDir + "/.cache"},
+	{"XDG_CONFIG_HOME", HomeDir + "/.config"},
+	{"XDG_DATA_HOME", HomeDir + "/.local/share"},
+	{"XDG_STATE_HOME", HomeDir + "/.local/state"},
+}
+
+// proxyEnv names the guard's explicit proxy, which gives better error texts
+// than a reset connection. Both spellings are in use; curl reads http_proxy in
+// lower case only.
+var proxyEnv = func() []envPair {
+	proxy := "http://127.0.0.1:" + strconv.Itoa(firewall.PortProxy)
+	const direct = "localhost,127.0.0.1,::1," + WorkerHostname
+	return []envPair{
+		{"HTTP_PROXY", proxy}, {"HTTPS_PROXY", proxy}, {"NO_PROXY", direct},
+		{"http_proxy", proxy}, {"https_proxy", proxy}, {"no_proxy", direct},
+	}
+}()

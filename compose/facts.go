@@ -1,0 +1,161 @@
+package compose
+
+import (
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// addition is what the machine adds to one service; it is what the second
+// file of plain Compose says.
+type addition struct {
+	user    string // empty: the file gives one
+	volumes []types.ServiceVolumeConfig
+	sysctls types.Mapping
+	labels  types.Labels
+}
+
+// WithFacts returns a copy of the project with what the machine is: the user,
+// resolved mount sources, protected directories, secrets, the image and volume
+// of workshop-init. Everything that can't be carried out here is an error in
+// the list (B4, B7, B8); the project must not be used then.
+func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
+	if c.base != nil {
+		c = c.base
+	}
+	out := *c
+	out.base, out.Facts, out.added = c, &f, make(map[string]*addition, len(c.Roles))
+	project := *c.Project
+	out.Project = &project
+	project.WorkingDir = f.ProjectDir
+	project.Services = make(types.Services, len(c.Project.Services))
+	project.Volumes = maps.Clone(c.Project.Volumes)
+
+	m := &machine{c: c, f: &f, sources: checkedSources{f: &f}}
+	m.general()
+	for _, name := range sortedKeys(c.Project.Services) {
+		s := c.Project.Services[name]
+		a := &addition{labels: types.Labels{LabelDirectory: f.ProjectDir}}
+		switch c.Roles[name] {
+		case RoleWorker:
+			m.worker(&s, a)
+		case RoleRoom:
+			if f.IPv6 {
+				a.sysctls = types.Mapping{"net.ipv6.conf.all.disable_ipv6": "0"}
+			}
+		case RoleGuard:
+			m.policyVolume(&s, &project)
+		}
+		apply(&s, a, &f)
+		project.Services[name] = s
+		out.added[name] = a
+	}
+	if f.InitVolume != "" {
+		project.Volumes[ToolsVolume] = types.VolumeConfig{Name: f.InitVolume, External: true}
+	}
+	return &out, m.list.unique()
+}
+
+// machine is one run of WithFacts.
+type machine struct {
+	c       *Compiled
+	f       *Facts
+	sources checkedSources
+	list    problems
+}
+
+// apply puts an addition into a copy of a service.
+func apply(s *types.ServiceConfig, a *addition, f *Facts) {
+	if a.user != "" {
+		s.User = a.user
+	}
+	if s.Image == initImage && f.InitImage != "" {
+		s.Image = f.InitImage
+	}
+	s.Volumes = append(slices.Clone(s.Volumes), a.volumes...)
+	if len(a.sysctls) > 0 {
+		s.Sysctls = maps.Clone(s.Sysctls)
+		maps.Copy(s.Sysctls, a.sysctls)
+	}
+	s.Labels = maps.Clone(s.Labels)
+	maps.Copy(s.Labels, a.labels)
+}
+
+// general checks what concerns every workshop.
+func (m *machine) general() {
+	where := diag.Range{}
+	if m.c.workshop != nil {
+		where.Filename = m.c.workshop.File
+	}
+	if m.f.UID == 0 || m.f.GID == 0 {
+		m.list.add("user-root", where, "workers can't run as root (B4)",
+			"The machine gives uid "+userOf("", m.f)+" for the workers.", "set `user: \"1000:1000\"` in container")
+	}
+	if m.f.InitImage == "" || m.f.InitVolume == "" {
+		m.list.add("init-missing", where, "image or tool volume of workshop-init is not known",
+			"Without them no worker has its gate.", "run `make build`, then try again")
+	}
+}
+
+// worker adds the machine's part of a worker.
+func (m *machine) worker(s *types.ServiceConfig, a *addition) {
+	if s.User == "" {
+		a.user = userOf("", m.f)
+	}
+	user := userOf(s.User, m.f)
+	s.Volumes = slices.Clone(s.Volumes)
+	if m.f.Local {
+		a.volumes = append(a.volumes, identityMounts(m.f.RuntimeDir, user, m.f)...)
+	}
+	w := m.c.definition(s.Name)
+	if w == nil {
+		return
+	}
+	k := &w.Container
+	m.runtime(k, m.c.RoomOf[s.Name])
+	m.hostImage(k, a)
+	for i := range k.Mounts {
+		m.mount(s, a, &k.Mounts[i], user)
+	}
+	for i := range k.Secrets {
+		m.secret(a, &k.Secrets[i], user)
+	}
+}
+
+// policyVolume replaces the rendered bind of ./guard by a volume that the
+// engine fills: it works on engines elsewhere too.
+func (m *machine) policyVolume(s *types.ServiceConfig, p *types.Project) {
+	s.Volumes = slices.Clone(s.Volumes)
+	for i := range s.Volumes {
+		if s.Volumes[i].Target == PolicyDir {
+			s.Volumes[i] = volume(PolicyVolume, PolicyDir)
+		}
+	}
+	p.Volumes[PolicyVolume] = types.VolumeConfig{}
+}
+
+// definition returns the workshop's worker of a service, nil if there is none.
+func (c *Compiled) definition(service string) *workshop.Worker {
+	if c.workshop == nil {
+		return nil
+	}
+	for i := range c.workshop.Workers {
+		if c.workshop.Workers[i].Name == service {
+			return &c.workshop.Workers[i]
+		}
+	}
+	return nil
+}
+
+// absolute is a path of the workshop on this machine.
+func (f *Facts) absolute(p string) string {
+	if path.IsAbs(p) {
+		return path.Clean(p)
+	}
+	return path.Join(f.ProjectDir, p)
+}

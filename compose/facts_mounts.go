@@ -1,0 +1,143 @@
+package compose
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+// mount resolves a mount on this machine and checks it.
+func (m *machine) mount(s *types.ServiceConfig, a *addition, k *workshop.Mount, user string) {
+	written, at := k.Source.V, k.At.Range
+	if !m.f.Local && !isCopy(k) {
+		m.list.add("engine-elsewhere", at, fmt.Sprintf("the engine does not see this machine's files, so %s can't be mounted", written),
+			"A mount of a running directory needs an engine on this machine.", "add `copy: true` to mount a read-only copy")
+		return
+	}
+	sf := m.f.Sources[written]
+	if !sf.Exists {
+		if k.ReadWrite && slices.Contains(m.f.ToCreate, written) {
+			m.resolve(s, k, m.f.absolute(written))
+			return
+		}
+		hint := "create it: mkdir -p " + quoteShell(m.f.absolute(written))
+		if k.ReadWrite {
+			hint += " (a missing rw directory is made for you only inside the project)"
+		}
+		m.list.add("mount-source-missing", at, fmt.Sprintf("%s does not exist", written), "Looked for "+m.f.absolute(written)+".", hint)
+		return
+	}
+	if reason := m.sources.refusal(sf.Real); reason != "" {
+		m.list.add("mount-source-refused", at, fmt.Sprintf("%s can't be mounted: %s (B7)", written, reason),
+			resolvedTo(m.f.absolute(written), sf.Real), "mount the directory that the worker needs instead")
+		return
+	}
+	if !k.OutsideProject && !inside(m.f.ProjectDir, sf.Real) {
+		m.list.add("mount-outside-project", at, fmt.Sprintf("%s lies outside the project directory (B7)", written),
+			resolvedTo(m.f.absolute(written), sf.Real), "write {source: "+written+", target: "+k.Target.V+", outside_project: true}")
+		return
+	}
+	if isCopy(k) {
+		return // what can't be copied is left out by the copy
+	}
+	m.content(k, sf)
+	if k.ReadWrite {
+		m.writable(k, sf, user)
+	}
+	m.resolve(s, k, sf.Real)
+	if k.ReadWrite {
+		a.volumes = append(a.volumes, protectedMounts(k, sf.Real, m.f.Protected[written])...)
+	}
+}
+
+// content checks what was found at and below a source (B7).
+func (m *machine) content(k *workshop.Mount, sf SourceFacts) {
+	if len(sf.MountPoints) > 0 {
+		m.list.add("mount-point-below", k.At.Range,
+			fmt.Sprintf("a file system is mounted below %s: %s (B7)", k.Source.V, some(sf.MountPoints)),
+			"Mounts take one file system; what is mounted below it would be empty in the worker.",
+			"mount "+sf.MountPoints[0]+" by an entry of its own, or unmount it")
+	}
+	if len(sf.Specials) > 0 && !k.AllowSockets {
+		m.list.add("mount-special-files", k.At.Range,
+			fmt.Sprintf("%s has sockets, FIFOs or devices: %s (B7)", k.Source.V, some(sf.Specials)),
+			"A worker could talk through them to programs outside.",
+			"remove them, or write {source: "+k.Source.V+", target: "+k.Target.V+", sockets: allow}")
+	}
+}
+
+// writable checks that the worker's user may write to an rw source (B4). Where
+// an access control list decides, only the gate can tell.
+func (m *machine) writable(k *workshop.Mount, sf SourceFacts, user string) {
+	uid, gid, ok := ids(user)
+	if !ok || sf.ACL {
+		return
+	}
+	bits := sf.Mode & 7
+	switch {
+	case uid == sf.UID:
+		bits = sf.Mode >> 6 & 7
+	case gid == sf.GID:
+		bits = sf.Mode >> 3 & 7
+	}
+	need := uint32(2)
+	if sf.Dir {
+		need = 3
+	}
+	if bits&need == need {
+		return
+	}
+	where := quoteShell(sf.Real)
+	m.list.add("mount-not-writable", k.At.Range,
+		fmt.Sprintf("the worker's user %s can't write to %s: it belongs to %d:%d with mode %04o (B4)", user, k.Source.V, sf.UID, sf.GID, sf.Mode),
+		"The user is "+m.userReason(user)+".",
+		fmt.Sprintf("chown -R %s %s   (or, for everybody: chmod -R o+rwX %s)", user, where, where))
+}
+
+func (m *machine) userReason(user string) string {
+	if user == userOf("", m.f) && m.f.UserReason != "" {
+		return m.f.UserReason
+	}
+	return "the one that workshop.yaml gives"
+}
+
+// resolve writes the real source into the worker's bind.
+func (m *machine) resolve(s *types.ServiceConfig, k *workshop.Mount, source string) {
+	for i := range s.Volumes {
+		v := &s.Volumes[i]
+		if v.Type == types.VolumeTypeBind && v.Target == k.Target.V {
+			v.Source = source
+		}
+	}
+}
+
+func resolvedTo(written, real string) string {
+	if written == real {
+		return ""
+	}
+	return written + " is " + real + "."
+}
+
+// some lists a few of many paths.
+func some(paths []string) string {
+	const most = 3
+	if len(paths) <= most {
+		return strings.Join(paths, ", ")
+	}
+	return strings.Join(paths[:most], ", ") + " and " + strconv.Itoa(len(paths)-most) + " more"
+}
+
+// quoteShell quotes a word for a POSIX shell.
+func quoteShell(s string) string {
+	if s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@", r))
+	}) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,65 @@
+package compose
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+// ProtectedDirs are the directories of B8: what stands in them, programs of
+// the host run later.
+var ProtectedDirs = []string{".claude", ".git", ".github", ".husky", ".idea", ".vscode"}
+
+// protectedMounts keeps a worker from changing protected directories below an
+// rw mount (B8): each is mounted over itself read-only. With `git: rw`, `.git`
+// is writable and only its hooks are read-only.
+//
+// A mount holds the directory itself, but not the name of a directory above
+// it: `mv .git .git2` would leave the mount behind and the name free. So every
+// directory between the mount and a protected one is mounted over itself too,
+// writable; the kernel refuses to rename a mount point (EBUSY).
+func protectedMounts(m *workshop.Mount, real string, found []string) []types.ServiceVolumeConfig {
+	readOnly := map[string]bool{} // path → read-only, or a pin
+	for _, p := range slices.Sorted(slices.Values(found)) {
+		name := path.Base(p)
+		if m.GitWritable && name == ".git" {
+			readOnly[p] = false
+		} else if name == "hooks" && !m.GitWritable {
+			continue // .git as a whole is read-only
+		} else {
+			readOnly[p] = true
+		}
+		for up := path.Dir(p); up != "."; up = path.Dir(up) {
+			if _, known := readOnly[up]; !known {
+				readOnly[up] = false
+			}
+		}
+	}
+	var mounts []types.ServiceVolumeConfig
+	for _, p := range sortedKeys(readOnly) {
+		if !underReadOnly(readOnly, p) {
+			mounts = append(mounts, bind(path.Join(real, p), path.Join(m.Target.V, p), readOnly[p]))
+		}
+	}
+	return mounts
+}
+
+// underReadOnly tells whether a directory above p is read-only as a whole.
+func underReadOnly(readOnly map[string]bool, p string) bool {
+	for up := path.Dir(p); up != "."; up = path.Dir(up) {
+		if readOnly[up] {
+			return true
+		}
+	}
+	return false
+}
+
+// IsProtected tells whether a directory with this base name is protected.
+func IsProtected(name string) bool {
+	// Case does not tell two names apart on the file systems of some hosts.
+	return slices.Contains(ProtectedDirs, strings.ToLower(name))
+}

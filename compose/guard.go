@@ -1,0 +1,101 @@
+package compose
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Limits of the guard: 4,096 connections of two sockets each.
+const (
+	guardMemory = 128 << 20
+	guardCPU    = 1
+	guardPIDs   = 64
+	guardFiles  = 65536
+)
+
+// guard compiles the service that decides and carries all egress. It has an
+// ordinary network and no capability, no workspace and no secret.
+func (c *compiler) guard(rooms []roomGroup) {
+	s := hardened(GuardService, guardGrace)
+	s.Labels = c.labels("guard")
+	c.initImage(&s, diag.Source{})
+	s.User = GuardUser
+	s.Hostname = GuardService
+	s.Entrypoint = types.ShellCommand{ImageInit, "guard"}
+	s.HealthCheck = healthcheck(ImageInit, "health", "guard")
+	// A killed guard gets its sockets again; rooms and workers stay as they are.
+	s.Restart = types.RestartPolicyUnlessStopped
+	s.Networks = map[string]*types.ServiceNetworkConfig{defaultNetwork: nil}
+	s.MemLimit, s.MemSwapLimit, s.CPUS, s.PidsLimit = guardMemory, guardMemory, guardCPU, guardPIDs
+	s.Ulimits = map[string]*types.UlimitsConfig{"nofile": {Soft: guardFiles, Hard: guardFiles}}
+	s.Tmpfs = types.StringList{ControlDir + ":rw,noexec,nosuid,nodev,size=1m,mode=0700,uid=65532,gid=65532"}
+	s.Volumes = []types.ServiceVolumeConfig{socketsMount(true), policyBind()}
+	s.Environment = types.MappingWithEquals{}
+	c.out.Project.Networks[defaultNetwork] = types.NetworkConfig{Driver: "bridge"}
+
+	p := &firewall.Policy{Version: firewall.PolicyVersion, Workshop: c.w.Name.V}
+	net := &c.w.Container.Network
+	for i, r := range net.DNS {
+		p.Resolvers = append(p.Resolvers, c.policyString(&s, "WORKSHOP_DNS_"+strconv.Itoa(i), r))
+	}
+	p.Proxy = c.policyString(&s, "WORKSHOP_PROXY", net.Proxy)
+	for i := range rooms {
+		room := rooms[i].policy
+		room.Allow = c.policyRules(&s, room.Allow)
+		room.Deny = c.policyRules(&s, room.Deny)
+		p.Rooms = append(p.Rooms, room)
+	}
+	slices.SortFunc(p.Rooms, func(a, b firewall.RoomPolicy) int { return cmp.Compare(a.Room, b.Room) })
+	c.ports(&s, p)
+	c.out.Policy = p
+	digest := sha256.Sum256(firewall.EncodePolicy(p))
+	s.Labels[LabelPolicy] = hex.EncodeToString(digest[:])
+	c.add(s, RoleGuard)
+}
+
+// policyString keeps the value of a variable out of policy.json (B45): what
+// the scalar means is given to the guard in its environment, and the policy
+// refers to that.
+func (c *compiler) policyString(s *types.ServiceConfig, name string, v workshop.Value[string]) string {
+	if v.Source.Template == "" {
+		return escape(v.V)
+	}
+	s.Environment[name] = ptr(v.V)
+	c.out.Origins[originKey(s.Name, "environment."+name)] = diag.Source{Range: v.Source.Range, Template: v.Source.Template}
+	return "${" + name + ":-}"
+}
+
+// policyRules does the same for the rules of a room.
+func (c *compiler) policyRules(s *types.ServiceConfig, rules []firewall.Rule) []firewall.Rule {
+	out := slices.Clone(rules)
+	for i := range out {
+		r := &out[i]
+		template := r.Source.Template
+		if template == "" {
+			continue
+		}
+		name, known := c.ruleEnv[template]
+		if !known {
+			name = "WORKSHOP_RULE_" + strconv.Itoa(len(c.ruleEnv))
+			c.ruleEnv[template] = name
+			s.Environment[name] = ptr(r.Target())
+			c.out.Origins[originKey(s.Name, "environment."+name)] = diag.Source{Range: r.Source.Range, Template: template}
+		}
+		r.Host, r.CIDR, r.Template = firewall.HostPattern{}, netip.Prefix{}, "${"+name+":?}"
+	}
+	return out
+}
+
+// policyBind is the directory with policy.json, as rendered. Engines that fill
+// volumes put it into a project volume instead.
+func policyBind() types.ServiceVolumeConfig { return bind("./guard", PolicyDir, true) }

@@ -1,0 +1,54 @@
+package compose
+
+import (
+	"strconv"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+// limits sets what a worker may use (B5). Swap equal to memory means no swap
+// beyond it.
+func (c *compiler) limits(s *types.ServiceConfig, k *workshop.Container) {
+	r := &k.Resources
+	s.MemLimit = types.UnitBytes(r.Memory.V)
+	s.MemSwapLimit = s.MemLimit
+	s.CPUS = float32(r.CPU.V)
+	s.PidsLimit = r.PIDs.V
+	s.ShmSize = types.UnitBytes(k.Shm.V)
+	c.origin(s.Name, "mem_limit", r.Memory.Source)
+	c.origin(s.Name, "memswap_limit", r.Memory.Source)
+	c.origin(s.Name, "cpus", r.CPU.Source)
+	c.origin(s.Name, "pids_limit", r.PIDs.Source)
+	c.origin(s.Name, "shm_size", k.Shm.Source)
+}
+
+// tmpfs sets the writable directories that every worker has (B3). They are
+// for everybody, because the uid is not known before `up`, and programs may be
+// executed from them: a worker builds and runs things.
+func (c *compiler) tmpfs(s *types.ServiceConfig, k *workshop.Container) {
+	for _, t := range []struct {
+		dir  string
+		size workshop.Value[workshop.Size]
+	}{{"/tmp", k.Tmp}, {ScratchDir, k.Scratch}, {HomeDir, k.Home}} {
+		const after = ",mode=1777"
+		before := t.dir + ":rw,exec,nosuid,nodev,size="
+		s.Tmpfs = append(s.Tmpfs, before+formatSize(int64(t.size.V))+after)
+		c.origin(s.Name, "tmpfs."+t.dir, around(before, t.size.Source, after))
+	}
+}
+
+// formatSize writes a number of bytes with the largest unit that divides it:
+// Compose, Docker and the kernel read k, m and g alike.
+func formatSize(n int64) string {
+	for _, u := range []struct {
+		shift uint
+		name  string
+	}{{30, "g"}, {20, "m"}, {10, "k"}} {
+		if n > 0 && n&(1<<u.shift-1) == 0 {
+			return strconv.FormatInt(n>>u.shift, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}

@@ -1,0 +1,84 @@
+package compose
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+)
+
+// secondFileMissing is the name of a volume that does not exist: what plain
+// Compose says when it has the variables but not the second file.
+const secondFileMissing = "add-the-second-file--f-run-compose.facts.yaml"
+
+// RenderFacts writes run/: what the machine adds, for plain Compose. It is
+// never committed. The second file replaces the name of the tool volume, so
+// that the first one alone can't start.
+func RenderFacts(c *Compiled) ([]File, error) {
+	if c.Facts == nil {
+		return nil, errors.New("render facts: the project has no facts")
+	}
+	f := c.Facts
+	e := &emitter{}
+	e.raw(0, "# What this machine adds to "+ComposeFile+"; made by `workshop compile --load`, never committed.")
+	e.raw(0, "services:")
+	for _, name := range orderedServices(c) {
+		e.addition(name, c.added[name], f)
+	}
+	e.raw(0, "volumes:")
+	e.raw(2, ToolsVolume+":")
+	e.raw(4, "external: true")
+	e.value(4, "name", "", f.InitVolume)
+
+	files := []File{
+		{Path: FactsFile, Data: e.b, Mode: 0o600},
+		{Path: FactsEnv, Mode: 0o600, Data: []byte(VarFacts + "=" + secondFileMissing + "\n" +
+			VarInitImage + "=" + f.InitImage + "\n")},
+	}
+	if f.Local {
+		for _, id := range IdentityFiles(c, *f) {
+			id.Path = path.Join(RunDir, id.Path)
+			files = append(files, id)
+		}
+	}
+	return files, nil
+}
+
+// addition writes what is added to one service. passwd and group stand beside
+// the file; all other sources are this machine's.
+func (e *emitter) addition(service string, a *addition, f *Facts) {
+	e.raw(2, service+":")
+	if a.user != "" {
+		e.value(4, "user", "", a.user)
+	}
+	e.raw(4, "labels:")
+	for _, k := range sortedKeys(a.labels) {
+		e.value(6, k, "", a.labels[k])
+	}
+	if len(a.sysctls) > 0 {
+		e.raw(4, "sysctls:")
+		for _, k := range sortedKeys(a.sysctls) {
+			e.value(6, k, "", a.sysctls[k])
+		}
+	}
+	if len(a.volumes) > 0 {
+		e.raw(4, "volumes:")
+	}
+	for i := range a.volumes {
+		v := a.volumes[i]
+		if isIdentity(&v, f) {
+			v.Source = "./" + RunDir + "/" + path.Base(v.Source)
+		}
+		e.mount(&v)
+	}
+}
+
+// isIdentity tells whether a mount is one of the identity files.
+func isIdentity(v *types.ServiceVolumeConfig, f *Facts) bool {
+	if v.Target != "/etc/passwd" && v.Target != "/etc/group" {
+		return false
+	}
+	dir, file := path.Split(v.Source)
+	return path.Clean(dir) == path.Clean(f.RuntimeDir) && (strings.HasPrefix(file, passwdFile) || strings.HasPrefix(file, groupFile))
+}

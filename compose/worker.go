@@ -1,0 +1,73 @@
+package compose
+
+import (
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Names inside every worker.
+const (
+	WorkerUser     = "worker"   // in passwd and $USER
+	WorkerHostname = "workshop" // the room's, which its workers inherit
+)
+
+// worker compiles one worker.
+func (c *compiler) worker(w *workshop.Worker) {
+	k := &w.Container
+	s := hardened(w.Name, workerGrace)
+	c.origin(s.Name, "", w.Source)
+	s.Labels = c.labels("worker")
+	s.WorkingDir = k.Workdir.V
+	if s.WorkingDir == "" {
+		s.WorkingDir = HomeDir
+	}
+	c.origin(s.Name, "working_dir", k.Workdir.Source)
+	s.Runtime = k.Runtime.V
+	c.origin(s.Name, "runtime", k.Runtime.Source)
+
+	c.image(&s, k)
+	c.user(&s, k)
+	c.limits(&s, k)
+	c.tmpfs(&s, k)
+	c.workerNetwork(&s, k)
+	c.env(&s, k, c.out.RoomOf[s.Name] != "")
+	s.Volumes = append(s.Volumes, toolsMount())
+	c.mounts(&s, k)
+	c.gate(&s, k)
+	c.add(s, RoleWorker)
+}
+
+// gate makes the gate the worker's main process (B12): the image's ENTRYPOINT
+// and CMD are not run. It tests that every rw mount can be written.
+func (c *compiler) gate(s *types.ServiceConfig, k *workshop.Container) {
+	s.Entrypoint = types.ShellCommand{InitPath, "gate"}
+	if c.out.RoomOf[s.Name] != "" {
+		s.Entrypoint = append(s.Entrypoint, "--room")
+	}
+	for i := range k.Mounts {
+		if k.Mounts[i].ReadWrite {
+			s.Entrypoint = append(s.Entrypoint, "--write", k.Mounts[i].Target.V)
+			c.origin(s.Name, "entrypoint."+k.Mounts[i].Target.V, k.Mounts[i].Target.Source)
+		}
+	}
+	s.HealthCheck = healthcheck(InitPath, "health", "gate")
+}
+
+// user sets a user that the file gives; without one the machine decides. A
+// uid alone would leave the group to the image, and to root where the image
+// does not know the user: then the group is the uid.
+func (c *compiler) user(s *types.ServiceConfig, k *workshop.Container) {
+	if k.User.V == "" {
+		return
+	}
+	s.User = k.User.V
+	src := k.User.Source
+	if uid, _, both := cutUser(s.User); !both {
+		s.User = uid + ":" + uid
+		if src.Template != "" {
+			src.Template += ":" + src.Template
+		}
+	}
+	c.origin(s.Name, "user", src)
+}
