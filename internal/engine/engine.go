@@ -45,8 +45,11 @@ type Info struct {
 	Local      bool   // it sees this machine's files (unix socket, not in a VM)
 	DataRoot   string
 	Runtimes   []string
-	IPv6       bool // the kernel has IPv6
-	Limits     Limits
+	// DefaultRuntime is the OCI runtime of containers that name none.
+	DefaultRuntime string
+	Socket         string // path of its unix socket, if it has one
+	IPv6           bool   // the kernel has IPv6
+	Limits         Limits
 }
 
 // Limits tells which resource limits the engine can enforce (B5).

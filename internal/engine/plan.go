@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/llmdo/workshop/compose"
 )
@@ -13,6 +14,9 @@ type Plan struct {
 	Project  string
 	Compiled *compose.Compiled // nil for down
 	Steps    []Step
+	// WaitTimeout is how long each container may take from its start until it
+	// is ready; 0: as long as the context allows.
+	WaitTimeout time.Duration
 	// Desired is what the plan was made from; zero for down.
 	Desired Desired
 	// Observed is the snapshot that it was made from.

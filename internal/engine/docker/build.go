@@ -1,0 +1,256 @@
+package docker
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/docker/docker/api/types/build"
+	"github.com/docker/docker/pkg/jsonmessage"
+	"github.com/moby/patternmatcher"
+	"github.com/moby/patternmatcher/ignorefile"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// Build is one image that a plan builds: what a person is shown and asked
+// about, once per Hash.
+type Build struct {
+	// Services that run the image, sorted.
+	Services []string
+	Context  string // absolute directory
+	// Dockerfile is relative to Context.
+	Dockerfile string
+	Args       map[string]string
+	Target     string
+	// Hash identifies all of the context's files that are sent, the
+	// Dockerfile, args and target.
+	Hash  string
+	Files int
+	Bytes int64
+}
+
+// ErrNotApproved refuses a build that nobody agreed to.
+var ErrNotApproved = errors.New("building an image runs its Dockerfile on the engine and was not agreed to; run `workshop up` on a terminal, or with --yes")
+
+// Builds reads the build contexts of a project and returns what would be
+// built, a Build per content, in order of their first service.
+// Hashes gives [engine.Desired.Builds].
+func Builds(c *compose.Compiled) ([]Build, error) {
+	var out []Build
+	for _, service := range sorted(c.Project.Services) {
+		s := c.Project.Services[service]
+		if s.Build == nil {
+			continue
+		}
+		b, err := newBuild(c, service, s.Build)
+		if err != nil {
+			return nil, fmt.Errorf("build of %s: %w", service, err)
+		}
+		if i := slices.IndexFunc(out, func(o Build) bool { return o.Hash == b.Hash }); i >= 0 {
+			out[i].Services = append(out[i].Services, service)
+			continue
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// Hashes maps every service of the builds to its hash.
+func Hashes(builds []Build) map[string]string {
+	out := map[string]string{}
+	for _, b := range builds {
+		for _, s := range b.Services {
+			out[s] = b.Hash
+		}
+	}
+	return out
+}
+
+func newBuild(c *compose.Compiled, service string, cfg *types.BuildConfig) (Build, error) {
+	if err := checkKnown("build", cfg); err != nil {
+		return Build{}, err
+	}
+	b := Build{Services: []string{service}, Dockerfile: cfg.Dockerfile, Target: cfg.Target, Args: map[string]string{}}
+	if b.Dockerfile == "" {
+		b.Dockerfile = "Dockerfile"
+	}
+	for name, value := range cfg.Args {
+		if value == nil {
+			return Build{}, fmt.Errorf("build argument %s has no value", name)
+		}
+		b.Args[name] = *value
+	}
+	b.Context = translation{c: c}.hostPath(cfg.Context)
+	if !filepath.IsAbs(b.Context) {
+		return Build{}, fmt.Errorf("the context %q is not absolute, and the project directory is not known", cfg.Context)
+	}
+	h := sha256.New()
+	options, err := json.Marshal([]any{b.Dockerfile, b.Target, b.Args})
+	if err != nil {
+		return Build{}, err
+	}
+	h.Write(options)
+	b.Files, b.Bytes, err = writeContext(h, b.Context, b.Dockerfile)
+	b.Hash = hex.EncodeToString(h.Sum(nil))
+	return b, err
+}
+
+// writeContext writes a build context as a tar that depends on names, modes
+// and content alone. It honours .dockerignore; the Dockerfile always goes
+// along.
+func writeContext(w io.Writer, dir, dockerfile string) (files int, size int64, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer root.Close()
+	if _, err := root.Stat(dockerfile); err != nil {
+		return 0, 0, fmt.Errorf("no Dockerfile %q in %s", dockerfile, dir)
+	}
+	ignored, err := dockerignore(root)
+	if err != nil {
+		return 0, 0, err
+	}
+	tw := tar.NewWriter(w)
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		if name != filepath.ToSlash(filepath.Clean(dockerfile)) && name != ".dockerignore" {
+			out, err := ignored.MatchesOrParentMatches(name)
+			if err != nil {
+				return fmt.Errorf(".dockerignore: %w", err)
+			}
+			if out {
+				// A later line may take something below it in again, and the
+				// Dockerfile may be below it.
+				if d.IsDir() && !ignored.Exclusions() && !strings.HasPrefix(filepath.ToSlash(dockerfile), name+"/") {
+					return fs.SkipDir
+				}
+				return nil
+			}
+		}
+		if files++; files > maxCopyFiles {
+			return fmt.Errorf("more than %d files in %s; leave some out with .dockerignore", maxCopyFiles, dir)
+		}
+		n, err := copyEntry(tw, root, name, d, copyOptions{})
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+		}
+		if size += n; size > maxCopyBytes {
+			return fmt.Errorf("more than %d bytes in %s; leave something out with .dockerignore", int64(maxCopyBytes), dir)
+		}
+		return nil
+	})
+	return files, size, errors.Join(err, tw.Close())
+}
+
+func dockerignore(root *os.Root) (*patternmatcher.PatternMatcher, error) {
+	var patterns []string
+	f, err := root.Open(".dockerignore")
+	switch {
+	case err == nil:
+		defer f.Close()
+		if patterns, err = ignorefile.ReadAll(io.LimitReader(f, 1<<20)); err != nil {
+			return nil, fmt.Errorf(".dockerignore: %w", err)
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	return patternmatcher.New(patterns)
+}
+
+// approve asks for every build of the plan.
+func (e *Engine) approve(ctx context.Context, p *engine.Plan) error {
+	if !slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.Op == engine.OpBuildImage }) {
+		return nil
+	}
+	builds, err := Builds(p.Compiled)
+	if err != nil {
+		return err
+	}
+	for _, b := range builds {
+		wanted := slices.ContainsFunc(p.Steps, func(s engine.Step) bool {
+			return s.Op == engine.OpBuildImage && slices.Contains(b.Services, s.Service)
+		})
+		if !wanted {
+			continue
+		}
+		if e.opts.ApproveBuild == nil {
+			return ErrNotApproved
+		}
+		if err := e.opts.ApproveBuild(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build sends exactly the context that was hashed: it is written to a file
+// first and compared with the plan.
+func (e *Engine) build(ctx context.Context, p *engine.Plan, s engine.Step, emit func(engine.Event)) error {
+	cfg := p.Compiled.Project.Services[s.Service].Build
+	b, err := newBuild(p.Compiled, s.Service, cfg)
+	if err != nil {
+		return err
+	}
+	spool, err := os.CreateTemp("", "workshop-build-*.tar")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(spool.Name())
+	defer spool.Close()
+	h := sha256.New()
+	options, err := json.Marshal([]any{b.Dockerfile, b.Target, b.Args})
+	if err != nil {
+		return err
+	}
+	h.Write(options)
+	if _, _, err := writeContext(io.MultiWriter(spool, h), b.Context, b.Dockerfile); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != p.Desired.Builds[s.Service] {
+		return fmt.Errorf("the files in %s changed since they were looked at: run `workshop up` again", b.Context)
+	}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	args := map[string]*string{}
+	for name, value := range b.Args {
+		args[name] = &value
+	}
+	resp, err := e.cli.ImageBuild(ctx, spool, build.ImageBuildOptions{
+		Tags: []string{s.Key}, Dockerfile: filepath.ToSlash(b.Dockerfile), Target: b.Target, BuildArgs: args,
+		Remove: true, ForceRemove: true, AuthConfigs: e.allCredentials(), Labels: map[string]string{"dev.llmdo.workshop.build": b.Hash},
+	})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var last []string
+	err = messages(resp.Body, func(m *jsonmessage.JSONMessage) {
+		line := strings.TrimRight(m.Stream+m.Status, "\n")
+		if line == "" {
+			return
+		}
+		last = append(last[max(0, len(last)-19):], line)
+		emit(engine.Event{Step: s, Status: engine.StepProgress, Detail: line})
+	})
+	if err != nil {
+		return fmt.Errorf("build of %s: %w\n%s", s.Service, err, strings.Join(last, "\n"))
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package docker
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/docker/go-units"
+)
+
+// Limits of what is sent to an engine as a copy of files or a build context.
+const (
+	maxCopyBytes = 4 << 30
+	maxCopyFiles = 500_000
+)
+
+type copyOptions struct {
+	// Exclude are globs relative to the source; a directory that matches is
+	// left out with all below it.
+	Exclude []string
+	// UID and GID own the copies.
+	UID, GID int
+	// MaxBytes and MaxFiles bound the copy; 0: the package's limits.
+	MaxBytes int64
+	MaxFiles int
+}
+
+// copyTree writes the files below dir to w, in order of their names. Symlinks
+// are copied as links, never followed: what they point at is looked up where
+// the copy is. Sockets, FIFOs and devices are errors.
+func copyTree(w *tar.Writer, dir string, o copyOptions) error {
+	if o.MaxBytes == 0 {
+		o.MaxBytes = maxCopyBytes
+	}
+	if o.MaxFiles == 0 {
+		o.MaxFiles = maxCopyFiles
+	}
+	for _, pattern := range o.Exclude {
+		if !doublestar.ValidatePattern(pattern) {
+			return fmt.Errorf("exclude %q is not a valid pattern", pattern)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrInvalid) || err != nil && isFile(dir) {
+		return fmt.Errorf("copy %s: it is a file; a copy is made of a directory", dir)
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var bytes int64
+	files := 0
+	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("copy %s: %w", dir, err)
+		}
+		if name == "." {
+			return nil
+		}
+		if excluded(o.Exclude, name) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if files++; files > o.MaxFiles {
+			return fmt.Errorf("copy %s: more than %d files; leave some out with exclude", dir, o.MaxFiles)
+		}
+		n, err := copyEntry(w, root, name, d, o)
+		if err != nil {
+			return fmt.Errorf("copy %s: %w", filepath.Join(dir, name), err)
+		}
+		if bytes += n; bytes > o.MaxBytes {
+			return fmt.Errorf("copy %s: more than %s; leave something out with exclude", dir, units.BytesSize(float64(o.MaxBytes)))
+		}
+		return nil
+	})
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+func excluded(patterns []string, name string) bool {
+	for _, p := range patterns {
+		if doublestar.MatchUnvalidated(p, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func copyEntry(w *tar.Writer, root *os.Root, name string, d fs.DirEntry, o copyOptions) (int64, error) {
+	h := &tar.Header{Name: filepath.ToSlash(name), Uid: o.UID, Gid: o.GID}
+	switch d.Type() {
+	case fs.ModeDir:
+		info, err := d.Info()
+		if err != nil {
+			return 0, err
+		}
+		h.Typeflag, h.Name, h.Mode = tar.TypeDir, h.Name+"/", int64(info.Mode().Perm())
+		return 0, w.WriteHeader(h)
+	case fs.ModeSymlink:
+		target, err := root.Readlink(name)
+		if err != nil {
+			return 0, err
+		}
+		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, target, 0o777
+		return 0, w.WriteHeader(h)
+	case 0:
+		return copyFile(w, root, name, h)
+	}
+	return 0, fmt.Errorf("it is a %s, which can't be copied; leave it out with exclude", kindOf(d.Type()))
+}
+
+// copyFile sends as many bytes as the file had when it was opened.
+func copyFile(w *tar.Writer, root *os.Root, name string, h *tar.Header) (int64, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, errors.New("it changed while it was copied")
+	}
+	h.Typeflag, h.Mode, h.Size = tar.TypeReg, int64(info.Mode().Perm()), info.Size()
+	if err := w.WriteHeader(h); err != nil {
+		return 0, err
+	}
+	n, err := io.CopyN(w, f, h.Size)
+	if errors.Is(err, io.EOF) {
+		return n, errors.New("it became shorter while it was copied")
+	}
+	return n, err
+}
+
+func kindOf(t fs.FileMode) string {
+	switch {
+	case t&fs.ModeSocket != 0:
+		return "socket"
+	case t&fs.ModeNamedPipe != 0:
+		return "FIFO"
+	}
+	return "device"
+}

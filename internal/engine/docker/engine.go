@@ -1,0 +1,89 @@
+// Package docker carries plans out on a Docker Engine, API 1.41 (20.10) or
+// later. It is the only package that knows the Docker client.
+//
+// What it decides is how to say a step to the engine, never whether. Every
+// field of a service that it does not know is an error, not dropped.
+package docker
+
+import (
+	"context"
+	"sync"
+
+	"github.com/docker/docker/client"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/initbin"
+)
+
+// MinAPIVersion is the oldest engine API that is spoken: Docker 20.10.
+const MinAPIVersion = "1.41"
+
+// MaxStarts is how many containers are started at a time; two cores gain
+// nothing after four.
+const MaxStarts = 4
+
+// maxCalls is how many other steps run at a time.
+const maxCalls = 8
+
+// Options says which engine is used and what is asked of the caller. The zero
+// value uses what the docker command would use.
+type Options struct {
+	// Host is a DOCKER_HOST value; empty: the environment's, else the
+	// current context's.
+	Host string
+	// Context names a docker context; it loses against Host.
+	Context string
+	// Lookup reads the environment; nil: nothing is set.
+	Lookup func(string) (string, bool)
+	// ApproveBuild is asked for every build of a plan before its first step.
+	// An error refuses the plan. Nil refuses every build.
+	ApproveBuild func(context.Context, Build) error
+	// Init is the set of workshop-init programs; nil: the embedded one.
+	Init *initbin.Set
+}
+
+// Engine is a Docker Engine. It is safe for use by several goroutines.
+type Engine struct {
+	cli      *client.Client
+	endpoint endpoint
+	opts     Options
+	init     *initbin.Set
+
+	info func(context.Context) (engine.Info, error)
+	mu   sync.Mutex
+
+	imageMu sync.Mutex
+	image   *initbin.Image
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// New finds the engine; it does not talk to it yet. Errors are unusable
+// settings, such as a context that does not exist.
+func New(_ context.Context, o Options) (*Engine, error) {
+	if o.Lookup == nil {
+		o.Lookup = func(string) (string, bool) { return "", false }
+	}
+	ep, err := findEndpoint(o)
+	if err != nil {
+		return nil, err
+	}
+	cli, err := client.NewClientWithOpts(ep.opts...)
+	if err != nil {
+		return nil, &UnreachableError{Endpoint: ep.host, Err: err}
+	}
+	e := &Engine{cli: cli, endpoint: ep, opts: o, init: o.Init}
+	if e.init == nil {
+		e.init = initbin.Default()
+	}
+	return e, nil
+}
+
+// Close releases the connections.
+func (e *Engine) Close() error { return e.cli.Close() }
+
+// Arch returns the engine's architecture as GOARCH.
+func (e *Engine) arch(ctx context.Context) (string, error) {
+	info, err := e.Info(ctx)
+	return info.Arch, err
+}

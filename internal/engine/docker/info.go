@@ -1,0 +1,85 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/versions"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// Info asks the engine what it is. The answer is kept for the life of e.
+func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.info != nil {
+		return e.info(ctx)
+	}
+	raw, err := e.cli.Info(ctx)
+	if err != nil {
+		return engine.Info{}, e.explain(err)
+	}
+	if v := e.cli.ClientVersion(); versions.LessThan(v, MinAPIVersion) {
+		return engine.Info{}, fmt.Errorf("the Docker Engine at %s is too old: it speaks API %s, workshop needs %s (Docker 20.10) or later", e.endpoint.host, v, MinAPIVersion)
+	}
+	out := e.describe(raw)
+	e.info = func(context.Context) (engine.Info, error) { return out, nil }
+	return out, nil
+}
+
+func (e *Engine) describe(raw system.Info) engine.Info {
+	local := e.isLocal(raw)
+	return engine.Info{
+		Kind: "docker", Endpoint: e.endpoint.host, Version: raw.ServerVersion, APIVersion: e.cli.ClientVersion(),
+		OS: raw.OSType, Arch: goarch(raw.Architecture), Local: local,
+		DataRoot: raw.DockerRootDir, Runtimes: slices.Sorted(maps.Keys(raw.Runtimes)), DefaultRuntime: raw.DefaultRuntime,
+		IPv6: hasIPv6(local), Socket: e.endpoint.socket(),
+		Limits: engine.Limits{
+			Memory: raw.MemoryLimit, Swap: raw.SwapLimit, CPU: raw.CPUCfsPeriod && raw.CPUCfsQuota, PIDs: raw.PidsLimit,
+			Seccomp: slices.ContainsFunc(raw.SecurityOptions, func(s string) bool { return strings.HasPrefix(s, "name=seccomp") || s == "seccomp" }),
+		},
+	}
+}
+
+// goarch maps the kernel's machine name, which the engine reports.
+func goarch(machine string) string {
+	switch machine {
+	case "x86_64":
+		return "amd64"
+	case "aarch64":
+		return "arm64"
+	}
+	return machine
+}
+
+// isLocal tells whether the daemon sees this machine's files: it is reached
+// by a unix socket and runs on this kernel under this host name. A socket that
+// is forwarded, mounted into a container or served from a VM (Docker Desktop)
+// fails one of these.
+func (e *Engine) isLocal(raw system.Info) bool {
+	if e.endpoint.socket() == "" || runtime.GOOS != "linux" || strings.Contains(raw.OperatingSystem, "Docker Desktop") {
+		return false
+	}
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil || strings.TrimSpace(string(release)) != raw.KernelVersion {
+		return false
+	}
+	name, err := os.Hostname()
+	return err == nil && name == raw.Name
+}
+
+func hasIPv6(local bool) bool {
+	if !local {
+		// Not asked for in a room is refused there: closed either way.
+		return false
+	}
+	_, err := os.Stat("/proc/net/if_inet6")
+	return err == nil
+}

@@ -1,0 +1,146 @@
+package docker
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// Observe lists what carries Compose's label of the project: one call each for
+// containers, networks and volumes, and one per image, all at once.
+func (e *Engine) Observe(ctx context.Context, project string, images ...string) (engine.Observed, error) {
+	o := engine.Observed{Project: project, Images: map[string]string{}}
+	label := filters.NewArgs(filters.Arg("label", engine.LabelProject+"="+project))
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		list, err := e.cli.ContainerList(gctx, container.ListOptions{All: true, Filters: label})
+		for i := range list {
+			o.Containers = append(o.Containers, observed(&list[i]))
+		}
+		return err
+	})
+	g.Go(func() error {
+		list, err := e.cli.NetworkList(gctx, network.ListOptions{Filters: label})
+		for _, n := range list {
+			o.Networks = append(o.Networks, engine.Object{ID: n.ID, Name: n.Name, Labels: n.Labels})
+		}
+		return err
+	})
+	g.Go(func() error {
+		list, err := e.cli.VolumeList(gctx, volume.ListOptions{Filters: label})
+		for _, v := range list.Volumes {
+			o.Volumes = append(o.Volumes, engine.Object{Name: v.Name, Labels: v.Labels})
+		}
+		return err
+	})
+	var mu sync.Mutex
+	for _, ref := range images {
+		g.Go(func() error {
+			id, err := e.imageID(gctx, ref)
+			if err != nil || id == "" {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			o.Images[ref] = id
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return engine.Observed{}, e.explain(err)
+	}
+	byName := func(a, b engine.Object) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(o.Networks, byName)
+	slices.SortFunc(o.Volumes, byName)
+	slices.SortFunc(o.Containers, func(a, b engine.Container) int { return strings.Compare(a.Name, b.Name) })
+	return o, nil
+}
+
+// imageID returns the ID of an image, "" if there is none.
+func (e *Engine) imageID(ctx context.Context, ref string) (string, error) {
+	if ref == "" {
+		return "", nil
+	}
+	if e.isInit(ref) {
+		return e.findInit(ctx)
+	}
+	img, err := e.cli.ImageInspect(ctx, ref)
+	if cerrdefs.IsNotFound(err) {
+		return "", nil
+	}
+	return img.ID, err
+}
+
+func observed(s *container.Summary) engine.Container {
+	c := engine.Container{
+		ID: s.ID, Service: s.Labels[engine.LabelService], Role: s.Labels[compose.LabelRole],
+		Image: s.Image, ImageID: s.ImageID, ConfigHash: s.Labels[compose.LabelConfigHash],
+		State: s.State, ExitCode: exitCode(s.Status), Directory: engine.ProjectDirectory(s.Labels),
+		Helper: s.Labels[engine.LabelHelper] != "",
+		OneOff: strings.EqualFold(s.Labels[engine.LabelOneOff], "true"),
+	}
+	c.ByCompose = c.ConfigHash == "" && !c.Helper
+	if len(s.Names) > 0 {
+		c.Name = strings.TrimPrefix(s.Names[0], "/")
+	}
+	if c.State == "running" {
+		c.Started = time.Unix(s.Created, 0).UTC()
+	}
+	if id, ok := strings.CutPrefix(s.HostConfig.NetworkMode, "container:"); ok {
+		c.NetworkOf = id
+	}
+	if s.NetworkSettings != nil {
+		c.Networks = sorted(s.NetworkSettings.Networks)
+	}
+	for _, p := range s.Ports {
+		if p.PublicPort != 0 {
+			c.Ports = append(c.Ports, net.JoinHostPort(p.IP, strconv.Itoa(int(p.PublicPort)))+"->"+strconv.Itoa(int(p.PrivatePort))+"/"+p.Type)
+		}
+	}
+	slices.Sort(c.Ports)
+	return c
+}
+
+// exitCode reads the code from a list's status, "Exited (137) 2 minutes ago":
+// the list says it nowhere else, and an inspect per container is not needed.
+func exitCode(status string) int {
+	rest, ok := strings.CutPrefix(status, "Exited (")
+	if !ok {
+		return 0
+	}
+	number, _, _ := strings.Cut(rest, ")")
+	code, err := strconv.Atoi(number)
+	if err != nil {
+		return 0
+	}
+	return code
+}
+
+// one returns the container of a service, which must exist.
+func (e *Engine) one(ctx context.Context, project, service string) (engine.Container, error) {
+	list, err := e.cli.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
+		filters.Arg("label", engine.LabelProject+"="+project), filters.Arg("label", engine.LabelService+"="+service))})
+	if err != nil {
+		return engine.Container{}, e.explain(err)
+	}
+	for i := range list {
+		if c := observed(&list[i]); !c.OneOff && !c.Helper {
+			return c, nil
+		}
+	}
+	return engine.Container{}, &engine.NotRunningError{Project: project, Services: []string{service}}
+}

@@ -1,0 +1,143 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+	"github.com/docker/cli/cli/config"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/registry"
+	"github.com/docker/docker/pkg/jsonmessage"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// pull pulls the image of a step with the user's credentials for its
+// registry.
+func (e *Engine) pull(ctx context.Context, p *engine.Plan, s engine.Step, emit func(engine.Event)) error {
+	service := p.Compiled.Project.Services[s.Service]
+	if service.PullPolicy == types.PullPolicyNever {
+		return fmt.Errorf("image %s is not on this engine, and pull is never: build or load it, or set pull: missing", s.Key)
+	}
+	auth, err := e.credentials(s.Key)
+	if err != nil {
+		return fmt.Errorf("image %s: %w", s.Key, err)
+	}
+	stream, err := e.cli.ImagePull(ctx, s.Key, image.PullOptions{RegistryAuth: auth, Platform: service.Platform})
+	if err != nil {
+		return pullError(s.Key, err)
+	}
+	defer stream.Close()
+	layers := map[string]*jsonmessage.JSONProgress{}
+	err = messages(stream, func(m *jsonmessage.JSONMessage) {
+		ev := engine.Event{Step: s, Status: engine.StepProgress, Detail: m.Status}
+		if m.Progress != nil && m.Progress.Total > 0 && m.Status == "Downloading" {
+			layers[m.ID] = m.Progress
+		}
+		for _, l := range layers {
+			ev.Current += l.Current
+			ev.Total += l.Total
+		}
+		emit(ev)
+	})
+	if err != nil {
+		return pullError(s.Key, err)
+	}
+	return nil
+}
+
+func pullError(ref string, err error) error {
+	msg := strings.ToLower(err.Error())
+	switch {
+	case cerrdefs.IsUnauthorized(err), strings.Contains(msg, "denied"), strings.Contains(msg, "unauthorized"):
+		return fmt.Errorf("pull %s: %w: check the name, or run `docker login %s`", ref, err, registryOf(ref))
+	case cerrdefs.IsNotFound(err), strings.Contains(msg, "manifest unknown"), strings.Contains(msg, "not found"):
+		return fmt.Errorf("pull %s: %w: check name and tag, or build the image on this engine", ref, err)
+	}
+	return fmt.Errorf("pull %s: %w", ref, err)
+}
+
+// messages reads the engine's stream of JSON messages up to its error or end.
+func messages(r io.Reader, each func(*jsonmessage.JSONMessage)) error {
+	dec := json.NewDecoder(r)
+	for {
+		var m jsonmessage.JSONMessage
+		err := dec.Decode(&m)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case m.Error != nil:
+			return m.Error
+		}
+		each(&m)
+	}
+}
+
+// registryOf returns the host name of a reference's registry.
+func registryOf(ref string) string {
+	named, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return ""
+	}
+	return reference.Domain(named)
+}
+
+// credentials asks the user's configuration and credential helpers, as docker
+// does. No credentials is "".
+func (e *Engine) credentials(ref string) (string, error) {
+	host := registryOf(ref)
+	if host == "" {
+		return "", fmt.Errorf("%q is not an image reference", ref)
+	}
+	if host == "docker.io" {
+		host = "https://index.docker.io/v1/" // the name that docker login stores it under
+	}
+	dir, _ := e.opts.Lookup("DOCKER_CONFIG")
+	file, err := config.Load(dir)
+	if err != nil {
+		return "", err
+	}
+	auth, err := file.GetAuthConfig(host)
+	if err != nil {
+		return "", fmt.Errorf("credentials for %s: %w", host, err)
+	}
+	if auth.Username == "" && auth.IdentityToken == "" && auth.RegistryToken == "" && auth.Auth == "" {
+		return "", nil
+	}
+	return registry.EncodeAuthConfig(registry.AuthConfig{
+		Username: auth.Username, Password: auth.Password, Auth: auth.Auth, ServerAddress: auth.ServerAddress,
+		IdentityToken: auth.IdentityToken, RegistryToken: auth.RegistryToken,
+	})
+}
+
+// allCredentials are those that a build may need for its base images. What
+// can't be read is left out: the pull then says what is missing.
+func (e *Engine) allCredentials() map[string]registry.AuthConfig {
+	dir, _ := e.opts.Lookup("DOCKER_CONFIG")
+	file, err := config.Load(dir)
+	if err != nil {
+		return nil
+	}
+	all, err := file.GetAllCredentials()
+	if err != nil {
+		return nil
+	}
+	out := map[string]registry.AuthConfig{}
+	for host, a := range all {
+		out[host] = registry.AuthConfig{
+			Username: a.Username, Password: a.Password, Auth: a.Auth, ServerAddress: a.ServerAddress,
+			IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken,
+		}
+	}
+	return out
+}

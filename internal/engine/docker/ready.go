@@ -1,0 +1,262 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// Lines that our programs print on stdout when they are, or can't become,
+// ready.
+const (
+	readyLine    = "READY"
+	failedPrefix = "FAILED"
+)
+
+// maxLine bounds what is kept of a line, and of stderr, in bytes.
+const maxLine = 4 << 10
+
+// NotReadyError says why a container is not ready, in its own words if it had
+// some.
+type NotReadyError struct {
+	Service string
+	Reason  string // of the FAILED line
+	Stderr  string // its last words
+}
+
+// Error is the reason.
+func (e *NotReadyError) Error() string {
+	msg := e.Reason
+	if e.Stderr != "" {
+		msg += ": " + e.Stderr
+	}
+	return msg
+}
+
+// ExitCode is 1: failed.
+func (e *NotReadyError) ExitCode() int { return 1 }
+
+// readiness is what a container says on its way to be ready.
+type readiness struct {
+	done  chan struct{}
+	conn  io.Closer
+	once  sync.Once
+	ready bool
+	line  string // of FAILED
+
+	mu     sync.Mutex
+	stderr []byte
+}
+
+func (rd *readiness) close() { rd.once.Do(func() { rd.conn.Close() }) }
+
+// listen attaches to a container that is started afterwards, so that no line
+// is missed. It detaches at READY: an attached client that does not read
+// would stop the container's output.
+func (e *Engine) listen(ctx context.Context, id string, tty bool) (*readiness, error) {
+	conn, err := e.cli.ContainerAttach(ctx, id, container.AttachOptions{Stream: true, Stdout: true, Stderr: true})
+	if err != nil {
+		return nil, err
+	}
+	rd := &readiness{done: make(chan struct{}), conn: conn.Conn}
+	go rd.read(conn.Reader, tty)
+	return rd, nil
+}
+
+// errHeard ends the copy when the line was heard.
+var errHeard = fmt.Errorf("heard")
+
+func (rd *readiness) read(r io.Reader, tty bool) {
+	defer close(rd.done)
+	defer rd.close()
+	out := &lineWriter{line: rd.hear}
+	if tty {
+		_, _ = io.Copy(out, r)
+		return
+	}
+	_, _ = stdcopy.StdCopy(out, rd, r)
+}
+
+// hear looks at one line of stdout.
+func (rd *readiness) hear(line string) error {
+	line = strings.TrimRight(line, "\r")
+	if line == readyLine {
+		rd.ready = true
+		return errHeard
+	}
+	if rest, ok := strings.CutPrefix(line, failedPrefix); ok && (rest == "" || rest[0] == ' ') {
+		rd.line = strings.TrimSpace(rest)
+		return errHeard
+	}
+	return nil
+}
+
+// Write keeps the end of stderr.
+func (rd *readiness) Write(p []byte) (int, error) {
+	rd.mu.Lock()
+	defer rd.mu.Unlock()
+	rd.stderr = append(rd.stderr, p...)
+	if over := len(rd.stderr) - maxLine; over > 0 {
+		rd.stderr = rd.stderr[over:]
+	}
+	return len(p), nil
+}
+
+func (rd *readiness) lastWords() string {
+	rd.mu.Lock()
+	defer rd.mu.Unlock()
+	return strings.TrimSpace(string(rd.stderr))
+}
+
+// lineWriter calls line for every line, cut at maxLine.
+type lineWriter struct {
+	line func(string) error
+	rest []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			w.rest = append(w.rest, p[:min(len(p), max(0, maxLine-len(w.rest)))]...)
+			return n, nil
+		}
+		line := append(w.rest, p[:min(i, max(0, maxLine-len(w.rest)))]...)
+		w.rest, p = nil, p[i+1:]
+		if err := w.line(string(line)); err != nil {
+			return n, err
+		}
+	}
+}
+
+// wait waits until the container of a step is ready.
+func (r *run) wait(ctx context.Context, s engine.Step) error {
+	if r.p.WaitTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.p.WaitTimeout, &NotReadyError{
+			Service: s.Service, Reason: fmt.Sprintf("not ready after %s (see `workshop logs %s`, or give it more time with --wait-timeout)", r.p.WaitTimeout, s.Service)})
+		defer cancel()
+	}
+	id := s.ObjectID
+	if id == "" {
+		id = r.id(s.Service)
+	}
+	r.mu.Lock()
+	rd := r.ready[id]
+	r.mu.Unlock()
+	if rd == nil {
+		return r.e.alreadyReady(ctx, id, s.Service, r.p.Compiled)
+	}
+	select {
+	case <-rd.done:
+		return r.verdict(ctx, rd, id, s.Service)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (r *run) verdict(ctx context.Context, rd *readiness, id, service string) error {
+	if rd.ready {
+		return nil
+	}
+	if rd.line != "" {
+		return &NotReadyError{Service: service, Reason: rd.line}
+	}
+	ctx, cancel := finish(ctx)
+	defer cancel()
+	reason := "it ended before it was ready"
+	if c, err := r.e.cli.ContainerInspect(ctx, id); err == nil && !c.State.Running {
+		reason += fmt.Sprintf(" (exit code %d)", c.State.ExitCode)
+		if c.State.OOMKilled {
+			reason += ", killed for want of memory"
+		}
+	}
+	return &NotReadyError{Service: service, Reason: reason, Stderr: rd.lastWords()}
+}
+
+// told returns what a container said of its failure, where another step
+// failed first as a consequence.
+func (r *run) told() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, service := range sorted(r.ids) {
+		rd := r.ready[r.ids[service]]
+		if rd == nil {
+			continue
+		}
+		select {
+		case <-rd.done:
+			if rd.line != "" {
+				return &NotReadyError{Service: service, Reason: service + ": " + rd.line}
+			}
+		default:
+		}
+	}
+	return nil
+}
+
+// healthEvery is how often a running container without a READY line in its
+// log is asked.
+const healthEvery = 500 * time.Millisecond
+
+// alreadyReady waits for a container that ran before this plan: its log has
+// the READY line, unless the log was rotated or an interrupted run left it on
+// its way. Then its own health command says.
+func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compose.Compiled) error {
+	if e.saidReady(ctx, id) {
+		return nil
+	}
+	role, program := roleCommand(c, service)
+	for {
+		var out bytes.Buffer
+		code, err := e.execIn(ctx, id, engine.ExecOptions{Command: []string{program, "health", role}, Stdout: &out, Stderr: &out})
+		if err == nil && code == 0 {
+			return nil
+		}
+		if state, inspect := e.cli.ContainerInspect(ctx, id); inspect == nil && !state.State.Running {
+			return &NotReadyError{Service: service, Reason: fmt.Sprintf("it ended (exit code %d)", state.State.ExitCode), Stderr: strings.TrimSpace(out.String())}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(healthEvery):
+		}
+	}
+}
+
+func roleCommand(c *compose.Compiled, service string) (role, program string) {
+	switch c.Roles[service] {
+	case compose.RoleRoom:
+		return "room", compose.ImageInit
+	case compose.RoleGuard:
+		return "guard", compose.ImageInit
+	}
+	return "gate", compose.InitPath
+}
+
+// saidReady looks for the READY line since the container's last start.
+func (e *Engine) saidReady(ctx context.Context, id string) bool {
+	c, err := e.cli.ContainerInspect(ctx, id)
+	if err != nil {
+		return false
+	}
+	r, err := e.cli.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, Since: c.State.StartedAt})
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	rd := &readiness{done: make(chan struct{}), conn: r}
+	rd.read(io.LimitReader(r, 1<<20), c.Config.Tty)
+	return rd.ready
+}

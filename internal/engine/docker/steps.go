@@ -1,0 +1,186 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// step carries out one step.
+func (r *run) step(ctx context.Context, s engine.Step) error {
+	switch s.Op {
+	case engine.OpPullImage:
+		return r.e.pull(ctx, r.p, s, r.emit)
+	case engine.OpBuildImage:
+		return r.e.build(ctx, r.p, s, r.emit)
+	case engine.OpWaitReady:
+		return r.wait(ctx, s)
+	}
+	ctx, cancel := finish(ctx)
+	defer cancel()
+	switch s.Op {
+	case engine.OpLoadInit:
+		_, err := r.e.loadInit(ctx)
+		return err
+	case engine.OpFillTools:
+		return r.e.fillTools(ctx, engine.VolumeName(r.p.Compiled.Project, s.Key), objectLabels(r.p.Compiled))
+	case engine.OpCreateNetwork:
+		return r.createNetwork(ctx, s)
+	case engine.OpCreateVolume:
+		return r.createVolume(ctx, s)
+	case engine.OpFillVolume:
+		return r.e.fill(ctx, r.p.Compiled, s.Key)
+	case engine.OpCreateContainer:
+		return r.create(ctx, s)
+	case engine.OpStartContainer:
+		return r.start(ctx, s)
+	case engine.OpStopContainer:
+		return ignoreGone(r.e.cli.ContainerStop(ctx, s.ObjectID, container.StopOptions{}))
+	case engine.OpRemoveContainer:
+		return r.removeContainer(ctx, s)
+	case engine.OpRemoveNetwork:
+		return ignoreGone(r.e.cli.NetworkRemove(ctx, s.ObjectID))
+	case engine.OpRemoveVolume:
+		return ignoreGone(r.e.cli.VolumeRemove(ctx, s.ObjectID, false))
+	}
+	return fmt.Errorf("step %d has no operation that the docker engine knows: %d", s.ID, int(s.Op))
+}
+
+// ignoreGone accepts that somebody else removed the object.
+func ignoreGone(err error) error {
+	if cerrdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (r *run) createNetwork(ctx context.Context, s engine.Step) error {
+	p := r.p.Compiled.Project
+	n := p.Networks[s.Key]
+	if err := checkKnown("network "+s.Key, n); err != nil {
+		return err
+	}
+	labels := objectLabels(r.p.Compiled)
+	maps.Copy(labels, n.Labels)
+	maps.Copy(labels, n.CustomLabels)
+	labels[engine.LabelNetwork] = s.Key
+	labels[compose.LabelConfigHash] = engine.NetworkHash(p, s.Key)
+	o := network.CreateOptions{Driver: n.Driver, Internal: n.Internal, Options: n.DriverOpts, EnableIPv6: n.EnableIPv6, Labels: labels}
+	if n.Ipam.Driver != "" || len(n.Ipam.Config) > 0 {
+		o.IPAM = &network.IPAM{Driver: n.Ipam.Driver}
+		for _, pool := range n.Ipam.Config {
+			o.IPAM.Config = append(o.IPAM.Config, network.IPAMConfig{Subnet: pool.Subnet, Gateway: pool.Gateway, IPRange: pool.IPRange})
+		}
+	}
+	_, err := r.e.cli.NetworkCreate(ctx, engine.NetworkName(p, s.Key), o)
+	if err != nil && strings.Contains(err.Error(), "non-overlapping") {
+		return fmt.Errorf("%w: the engine has no free range of addresses left; remove unused networks with `docker network prune`", err)
+	}
+	return err
+}
+
+func (r *run) createVolume(ctx context.Context, s engine.Step) error {
+	c := r.p.Compiled
+	v := c.Project.Volumes[s.Key]
+	if err := checkKnown("volume "+s.Key, v); err != nil {
+		return err
+	}
+	labels := objectLabels(c)
+	maps.Copy(labels, v.Labels)
+	maps.Copy(labels, v.CustomLabels)
+	labels[engine.LabelVolume] = s.Key
+	if cp, ok := c.Copies[s.Key]; ok {
+		labels[compose.LabelConfigHash] = engine.CopyHash(cp)
+	}
+	_, err := r.e.cli.VolumeCreate(ctx, volume.CreateOptions{Name: engine.VolumeName(c.Project, s.Key), Labels: labels})
+	return err
+}
+
+func (r *run) id(service string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ids[service]
+}
+
+func (r *run) create(ctx context.Context, s engine.Step) error {
+	image, joins := "", ""
+	if ref := engine.ImageRef(r.p.Desired, s.Service); r.e.isInit(ref) {
+		id, err := r.e.findInit(ctx)
+		if err != nil {
+			return err
+		}
+		image = id
+	}
+	mode := r.p.Compiled.Project.Services[s.Service].NetworkMode
+	if service, ok := strings.CutPrefix(mode, "service:"); ok {
+		joins = r.id(service)
+	}
+	t, err := translate(r.p.Desired, s.Service, joins, image)
+	if err != nil {
+		return err
+	}
+	made, err := r.e.cli.ContainerCreate(ctx, t.config, t.host, t.network, t.platform, t.name)
+	switch {
+	case cerrdefs.IsConflict(err):
+		return fmt.Errorf("there is a container %s that does not belong to the project: remove it with `docker rm -f %s`, or use -p for another project name", t.name, t.name)
+	case err != nil:
+		return err
+	}
+	r.mu.Lock()
+	r.ids[s.Service] = made.ID
+	r.mu.Unlock()
+	return nil
+}
+
+func (r *run) start(ctx context.Context, s engine.Step) error {
+	id := s.ObjectID
+	if id == "" {
+		id = r.id(s.Service)
+	}
+	rd, err := r.e.listen(ctx, id, r.p.Compiled.Project.Services[s.Service].Tty)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.ids[s.Service], r.ready[id] = id, rd
+	r.mu.Unlock()
+	if err := r.e.cli.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+		return startError(err)
+	}
+	return nil
+}
+
+// startError adds what to do to errors that name no cause of ours.
+func startError(err error) error {
+	if strings.Contains(err.Error(), "port is already allocated") || strings.Contains(err.Error(), "address already in use") {
+		return fmt.Errorf("%w: another program has the published port; choose another one under ports:", err)
+	}
+	return err
+}
+
+func (r *run) removeContainer(ctx context.Context, s engine.Step) error {
+	err := r.e.cli.ContainerRemove(ctx, s.ObjectID, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	// "Removal already in progress": somebody else's call, wait for its end.
+	for cerrdefs.IsConflict(err) {
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		case <-time.After(50 * time.Millisecond):
+		}
+		if _, inspect := r.e.cli.ContainerInspect(ctx, s.ObjectID); cerrdefs.IsNotFound(inspect) {
+			return nil
+		}
+	}
+	return ignoreGone(err)
+}

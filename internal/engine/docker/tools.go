@@ -1,0 +1,164 @@
+package docker
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+const (
+	// toolsDir is where helpers have the tool volume; the archive API works
+	// on paths of a container.
+	toolsDir = "/opt/workshop"
+	// lockAge is how old a container that serves as lock may become before
+	// it counts as left behind.
+	lockAge = time.Minute
+)
+
+// errTools says that the tool volume does not hold what its name says.
+var errTools = errors.New("wrong content")
+
+// fillTools makes sure that the tool volume holds the program, whole: it is
+// verified by size and hash before every use. A volume with other content is
+// never repaired in place. If nothing uses it, it is made anew; else that is
+// an error.
+func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]string) error {
+	err := e.verifyTools(ctx, name, labels)
+	if err == nil || !errors.Is(err, errTools) && !cerrdefs.IsNotFound(err) {
+		return err
+	}
+	unlock, err := e.lockTools(ctx, name)
+	if err != nil {
+		return fmt.Errorf("tool volume %s: %w", name, e.explain(err))
+	}
+	defer unlock()
+	// Another run may have filled it before we had the lock.
+	err = e.verifyTools(ctx, name, labels)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errTools):
+		if err := e.cli.VolumeRemove(ctx, name, false); err != nil {
+			return fmt.Errorf("the tool volume %s does not hold the workshop-init that its name says, and is in use (%w): stop the workshops that use it (`docker ps -a --filter volume=%s`) and try again", name, err, name)
+		}
+	case !cerrdefs.IsNotFound(err):
+		return err
+	}
+	made := map[string]string{"dev.llmdo.workshop.tools": name}
+	if _, err := e.cli.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: made}); err != nil {
+		return fmt.Errorf("tool volume %s: %w", name, err)
+	}
+	data, err := e.program(ctx)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	h := &tar.Header{Name: path.Base(compose.InitPath), Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(data))}
+	if err := errors.Join(w.WriteHeader(h), write(w, data), w.Close()); err != nil {
+		return fmt.Errorf("tool volume %s: %w", name, err)
+	}
+	err = e.withHelper(ctx, helper{mount: name, at: toolsDir, labels: labels}, func(id string) error {
+		return e.cli.CopyToContainer(ctx, id, toolsDir, &b, container.CopyToContainerOptions{})
+	})
+	if err != nil {
+		return fmt.Errorf("fill the tool volume %s: %w", name, err)
+	}
+	return e.verifyTools(ctx, name, labels)
+}
+
+// verifyTools returns nil, an error that is errTools, or one that is "not
+// found".
+func (e *Engine) verifyTools(ctx context.Context, name string, labels map[string]string) error {
+	data, err := e.program(ctx)
+	if err != nil {
+		return err
+	}
+	// A helper that names a missing volume would make it.
+	if _, err := e.cli.VolumeInspect(ctx, name); err != nil {
+		return err
+	}
+	return e.withHelper(ctx, helper{mount: name, at: toolsDir, readOnly: true, labels: labels}, func(id string) error {
+		r, stat, err := e.cli.CopyFromContainer(ctx, id, compose.InitPath)
+		if cerrdefs.IsNotFound(err) {
+			return fmt.Errorf("%w: it is empty", errTools)
+		}
+		if err != nil {
+			return fmt.Errorf("verify the tool volume %s: %w", name, err)
+		}
+		defer r.Close()
+		if stat.Size != int64(len(data)) || !stat.Mode.IsRegular() || stat.Mode.Perm() != 0o755 {
+			return fmt.Errorf("%w: %d bytes, mode %s", errTools, stat.Size, stat.Mode)
+		}
+		tr := tar.NewReader(r)
+		if _, err := tr.Next(); err != nil {
+			return fmt.Errorf("verify the tool volume %s: %w", name, err)
+		}
+		h := sha256.New()
+		if _, err := io.Copy(h, io.LimitReader(tr, int64(len(data))+1)); err != nil {
+			return fmt.Errorf("verify the tool volume %s: %w", name, err)
+		}
+		want := sha256.Sum256(data)
+		if !bytes.Equal(h.Sum(nil), want[:]) {
+			return fmt.Errorf("%w: another hash", errTools)
+		}
+		return nil
+	})
+}
+
+func (e *Engine) program(ctx context.Context) ([]byte, error) {
+	arch, err := e.arch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.init.Binary(arch)
+}
+
+// lockTools takes a lock that holds for every client of the engine: a
+// container of a fixed name, never started. One that a killed run left is
+// taken away when it is old.
+func (e *Engine) lockTools(ctx context.Context, name string) (func(), error) {
+	lock := name + "-lock"
+	for {
+		id, err := e.createHelper(ctx, helper{name: lock})
+		if err == nil {
+			return func() { e.removeHelper(id) }, nil
+		}
+		if !cerrdefs.IsConflict(err) {
+			return nil, err
+		}
+		old, err := e.cli.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("name", "^/?"+lock+"$"))})
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range old {
+			if time.Since(time.Unix(c.Created, 0)) > lockAge && strings.TrimPrefix(c.Names[0], "/") == lock {
+				e.removeHelper(c.ID)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func write(w io.Writer, data []byte) error {
+	_, err := w.Write(data)
+	return err
+}

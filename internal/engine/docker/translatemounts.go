@@ -1,0 +1,115 @@
+package docker
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+func (t translation) mounts(h *container.HostConfig) error {
+	for _, line := range t.s.Tmpfs {
+		target, options, _ := strings.Cut(line, ":")
+		if h.Tmpfs == nil {
+			h.Tmpfs = map[string]string{}
+		}
+		h.Tmpfs[target] = options
+	}
+	for _, v := range t.s.Volumes {
+		m, err := t.mount(v)
+		if err != nil {
+			return err
+		}
+		h.Mounts = append(h.Mounts, m)
+	}
+	for _, s := range t.s.Secrets {
+		m, err := t.secret(s)
+		if err != nil {
+			return err
+		}
+		h.Mounts = append(h.Mounts, m)
+	}
+	return nil
+}
+
+func (t translation) mount(v types.ServiceVolumeConfig) (mount.Mount, error) {
+	m := mount.Mount{Target: v.Target, ReadOnly: v.ReadOnly}
+	switch v.Type {
+	case types.VolumeTypeBind:
+		return t.bind(m, v)
+	case types.VolumeTypeVolume:
+		if _, ok := t.c.Project.Volumes[v.Source]; !ok {
+			return m, fmt.Errorf("volume %q is not in the project", v.Source)
+		}
+		m.Type, m.Source = mount.TypeVolume, engine.VolumeName(t.c.Project, v.Source)
+		m.VolumeOptions = &mount.VolumeOptions{NoCopy: v.Volume != nil && v.Volume.NoCopy}
+	case types.VolumeTypeTmpfs:
+		m.Type = mount.TypeTmpfs
+		if v.Tmpfs != nil {
+			m.TmpfsOptions = &mount.TmpfsOptions{SizeBytes: int64(v.Tmpfs.Size), Mode: os.FileMode(v.Tmpfs.Mode)}
+		}
+	default:
+		return m, fmt.Errorf("volume type %q of %s is not known", v.Type, v.Target)
+	}
+	return m, nil
+}
+
+// bind is never recursive (B7): what is mounted below a source is not part of
+// what was asked for. A missing source is an error of the engine, never a
+// directory that it makes as root.
+func (t translation) bind(m mount.Mount, v types.ServiceVolumeConfig) (mount.Mount, error) {
+	m.Type, m.Source = mount.TypeBind, t.hostPath(v.Source)
+	if !filepath.IsAbs(m.Source) {
+		return m, fmt.Errorf("the source %q of %s is not absolute, and the project directory is not known", v.Source, v.Target)
+	}
+	m.BindOptions = &mount.BindOptions{NonRecursive: true, Propagation: mount.PropagationRPrivate}
+	if v.Bind != nil {
+		if v.Bind.Propagation != "" {
+			m.BindOptions.Propagation = mount.Propagation(v.Bind.Propagation)
+		}
+		if r := v.Bind.Recursive; r != "" && r != "disabled" {
+			return m, fmt.Errorf("bind.recursive %q of %s: binds are never recursive here", r, v.Target)
+		}
+	}
+	return m, nil
+}
+
+// hostPath makes a source of the project absolute; relative ones are relative
+// to the generated directory.
+func (t translation) hostPath(source string) string {
+	if f := t.c.Facts; f != nil && f.ProjectDir != "" && !filepath.IsAbs(source) {
+		return filepath.Join(f.ProjectDir, ".workshop", t.c.Project.Name, source)
+	}
+	return source
+}
+
+func (t translation) secret(s types.ServiceSecretConfig) (mount.Mount, error) {
+	file := t.c.Project.Secrets[s.Source].File
+	if t.c.Facts != nil && t.c.Facts.SecretFiles[s.Source] != "" {
+		file = t.c.Facts.SecretFiles[s.Source]
+	}
+	if file == "" {
+		return mount.Mount{}, fmt.Errorf("secret %q has no file", s.Source)
+	}
+	target := s.Target
+	if target == "" {
+		target = s.Source
+	}
+	if !path.IsAbs(target) {
+		target = path.Join(compose.SecretsDir, target)
+	}
+	return t.bind(mount.Mount{Target: target, ReadOnly: true}, types.ServiceVolumeConfig{Source: file, Target: target})
+}

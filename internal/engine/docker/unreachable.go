@@ -1,0 +1,70 @@
+package docker
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/docker/docker/client"
+)
+
+// UnreachableError says that the engine does not answer, and what to do.
+type UnreachableError struct {
+	Endpoint string
+	Err      error
+	Hint     string
+}
+
+// Error is one line; see Hint for what to do.
+func (e *UnreachableError) Error() string {
+	msg := "no Docker Engine answers at " + e.Endpoint
+	if e.Err != nil {
+		msg += ": " + cause(e.Err)
+	}
+	if e.Hint != "" {
+		msg += ": " + e.Hint
+	}
+	return msg
+}
+
+// Unwrap returns the client's error.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// ExitCode is 5: engine.
+func (e *UnreachableError) ExitCode() int { return 5 }
+
+// cause keeps the innermost words of a chain that repeats the endpoint.
+func cause(err error) string {
+	msg := err.Error()
+	if i := strings.LastIndex(msg, ": "); i >= 0 && strings.Contains(msg, "dial") {
+		return msg[i+2:]
+	}
+	return msg
+}
+
+// explain turns a failed connection into an [UnreachableError]; other errors
+// stay as they are.
+func (e *Engine) explain(err error) error {
+	if err == nil || !client.IsErrConnectionFailed(err) && !strings.Contains(err.Error(), "permission denied while trying to connect") {
+		return err
+	}
+	out := &UnreachableError{Endpoint: e.endpoint.host, Err: err}
+	socket := e.endpoint.socket()
+	_, statErr := os.Stat(socket)
+	switch {
+	case socket == "":
+		out.Hint = "check DOCKER_HOST or `docker context ls`"
+	case errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied"):
+		out.Err, out.Hint = errors.New("permission denied"), "run `sudo usermod -aG docker $USER`, then log in again"
+	case errors.Is(statErr, fs.ErrNotExist):
+		out.Err, out.Hint = errors.New("there is no such socket"), "install Docker, or start it with `sudo systemctl start docker`"
+	default:
+		out.Err, out.Hint = errors.New("nothing listens there"), "start it with `sudo systemctl start docker`"
+	}
+	if e.endpoint.context != "" {
+		out.Hint += fmt.Sprintf(" (the endpoint comes from the docker context %q)", e.endpoint.context)
+	}
+	return out
+}
