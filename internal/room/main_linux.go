@@ -1,0 +1,92 @@
+package room
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// Defaults of the command line: where the compiled project mounts the sockets,
+// and the user that its guard runs as.
+const (
+	defaultDir      = "/run/workshop"
+	defaultGuardUID = 65532
+)
+
+// Main is `workshop-init room`: it makes the room, prints READY or "FAILED
+// reason" on stdout and stays until it gets a signal. It returns the exit code.
+func Main(args []string, stdout, stderr io.Writer) int {
+	// A room's container has 16 MiB and 16 pids, threads among them.
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(20)
+	debug.SetMemoryLimit(8 << 20)
+
+	o, err := parseArgs(args, stderr)
+	if err != nil {
+		return 2
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
+	stop := make(chan struct{})
+	go func() {
+		<-signals
+		close(stop)
+	}()
+	o.Log = func(line string) { fmt.Fprintln(stderr, "room "+o.Name+": "+line) }
+	if err := run(o, stdout, stop); err != nil {
+		fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
+		return 1
+	}
+	return 0
+}
+
+func parseArgs(args []string, stderr io.Writer) (Options, error) {
+	var o Options
+	var ports string
+	var uid uint
+	f := flag.NewFlagSet("workshop-init room", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.Name, "name", "", "name of the room (required)")
+	f.StringVar(&ports, "ports", "", "TCP ports of the policy beside 53, 80 and 443, such as 22,8000-8010")
+	f.BoolVar(&o.Open, "open", false, "lead every TCP connection to the guard")
+	f.StringVar(&o.Dir, "dir", defaultDir, "directory of the socket")
+	f.UintVar(&uid, "guard-uid", defaultGuardUID, "user that the guard runs as")
+	err := f.Parse(args)
+	if err == nil && f.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if err == nil && !firewall.ValidRoomName(o.Name) {
+		err = fmt.Errorf("--name %q can't be the name of a room", o.Name)
+	}
+	if err == nil && ports != "" {
+		o.Ports, err = firewall.ParsePorts(ports)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "workshop-init: error: room: "+err.Error())
+	}
+	o.GuardUID = uint32(uid)
+	return o, err
+}
+
+func run(o Options, stdout io.Writer, stop <-chan struct{}) error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("PR_SET_DUMPABLE: %w", err)
+	}
+	r, err := New(o)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return r.Serve(func() { fmt.Fprintln(stdout, "READY") }, stop)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

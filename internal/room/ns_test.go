@@ -1,0 +1,186 @@
+//go:build linux
+
+package room
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/room/handover"
+	"github.com/llmdo/workshop/internal/testutil"
+)
+
+// The test binary is also the room, in a network namespace of its own, and
+// the programs that a worker would run in it.
+const roleVariable = "WORKSHOP_ROOM_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch role := os.Getenv(roleVariable); role {
+	case "":
+		os.Exit(m.Run())
+	case "room":
+		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+	default:
+		os.Exit(attack(role))
+	}
+}
+
+func requireRoot(t testing.TB) {
+	t.Helper()
+	testutil.Require(t, os.Geteuid() == 0, "network namespaces need root")
+}
+
+// testRoom is a room in a process and network namespace of its own.
+type testRoom struct {
+	t    testing.TB
+	cmd  *exec.Cmd
+	dir  string
+	out  *bufio.Reader
+	said chan string // its first line
+}
+
+func self(t testing.TB, role string, args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), roleVariable+"="+role)
+	return cmd
+}
+
+// startRoom makes a room and waits until it is ready.
+func startRoom(t testing.TB, args ...string) *testRoom {
+	t.Helper()
+	r := launchRoom(t, nil, args...)
+	if line := <-r.said; line != "READY" {
+		t.Fatalf("the room said %q", line)
+	}
+	return r
+}
+
+// launchRoom starts the process; prepare may change it before.
+func launchRoom(t testing.TB, prepare func(*exec.Cmd), args ...string) *testRoom {
+	t.Helper()
+	requireRoot(t)
+	dir, err := os.MkdirTemp("", "ws-room")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := self(t, "room", append([]string{"--name", "room", "--dir", dir, "--guard-uid", "0"}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: unix.SIGKILL}
+	cmd.Stderr = os.Stderr
+	if prepare != nil {
+		prepare(cmd)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &testRoom{t: t, cmd: cmd, dir: dir, out: bufio.NewReader(out), said: make(chan string, 1)}
+	started := make(chan error)
+	// Pdeathsig is tied to the thread that forks, so that thread must live on.
+	go func() {
+		runtime.LockOSThread()
+		started <- cmd.Start()
+		select {}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		line, _ := r.out.ReadString('\n')
+		r.said <- strings.TrimSpace(line)
+	}()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		os.RemoveAll(dir)
+	})
+	return r
+}
+
+func (r *testRoom) path() string { return filepath.Join(r.dir, "room.sock") }
+
+// client connects as the guard does.
+func (r *testRoom) client() *handover.Client {
+	r.t.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		c, err := handover.Dial(context.Background(), r.path())
+		if err == nil {
+			if _, err = c.Counters(); err == nil {
+				r.t.Cleanup(func() { c.Close() })
+				return c
+			}
+			c.Close()
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("connect as guard: %v", err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (r *testRoom) sockets() handover.Sockets {
+	r.t.Helper()
+	s, err := r.client().Sockets()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(s.Close)
+	return s
+}
+
+// inside runs f on a thread that is in the room's network namespace.
+func (r *testRoom) inside(f func()) {
+	r.t.Helper()
+	inNamespace(r.t, r.cmd.Process.Pid, f)
+}
+
+func inNamespace(t testing.TB, pid int, f func()) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
+		if err == nil {
+			err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
+			ns.Close()
+		}
+		if err == nil {
+			f()
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// command runs a program of the machine in the room, as root.
+func (r *testRoom) command(stdin string, name string, args ...string) string {
+	r.t.Helper()
+	_, err := exec.LookPath(name)
+	testutil.Require(r.t, err == nil, name+" is not installed")
+	var out []byte
+	r.inside(func() {
+		cmd := exec.Command(name, args...)
+		cmd.Stdin = strings.NewReader(stdin)
+		out, err = cmd.CombinedOutput()
+	})
+	if err != nil {
+		r.t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}

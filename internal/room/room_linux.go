@@ -1,0 +1,152 @@
+package room
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/room/handover"
+)
+
+// Options is what a room is made from.
+type Options struct {
+	// Name of the room; the guard knows it by the socket's path.
+	Name string
+	// Ports of the policy beside 53, 80 and 443.
+	Ports []firewall.PortRange
+	// Open leads every TCP connection to the guard.
+	Open bool
+	// Dir holds the socket <Name>.sock.
+	Dir string
+	// GuardUID is the user that the guard runs as.
+	GuardUID uint32
+	// Log gets lines about guards that come and go; may be nil.
+	Log func(string)
+}
+
+// Room is a namespace that has been made a room. It keeps copies of all
+// sockets, so that a guard that comes again gets the same.
+type Room struct {
+	o        Options
+	families families
+	fds      []int
+
+	mu sync.Mutex
+}
+
+// New makes a room of the namespace of the process. On an error the namespace
+// leads nowhere and nothing is handed over.
+func New(o Options) (*Room, error) {
+	if !firewall.ValidRoomName(o.Name) {
+		return nil, fmt.Errorf("%q can't be the name of a room", o.Name)
+	}
+	if len(o.Ports) > firewall.MaxRedirects {
+		return nil, fmt.Errorf("more than %d ranges of ports", firewall.MaxRedirects)
+	}
+	if err := checkPorts(); err != nil {
+		return nil, err
+	}
+	up, err := checkLinks()
+	if err != nil {
+		return nil, err
+	}
+	if !up {
+		if err := setLoopbackUp(); err != nil {
+			return nil, err
+		}
+	}
+	fs, v6Routes, err := familiesHere()
+	if err != nil {
+		return nil, err
+	}
+	// Rules before routes: there is no moment at which a packet could go
+	// somewhere else than the rules say.
+	if err := loadRules(firewall.NewRuleset(firewall.RulesetOptions{Ports: o.Ports, Open: o.Open}), fs); err != nil {
+		return nil, err
+	}
+	for _, f := range fs {
+		if f == firewall.V6 && !v6Routes {
+			continue // no IPv6 addresses here: EADDRNOTAVAIL at once
+		}
+		if err := defaultRoute(f); err != nil {
+			return nil, err
+		}
+	}
+	fds, err := openSockets(fs)
+	if err != nil {
+		return nil, err
+	}
+	return &Room{o: o, families: fs, fds: fds}, nil
+}
+
+// Serve hands the sockets over to guards until stop is closed; ready is called
+// once guards can connect.
+func (r *Room) Serve(ready func(), stop <-chan struct{}) error {
+	l, err := handover.Listen(filepath.Join(r.o.Dir, r.o.Name+".sock"))
+	if err != nil {
+		return err
+	}
+	s := &handover.Server{Handler: r, UID: r.o.GuardUID, Log: r.o.Log}
+	go func() {
+		<-stop
+		l.Close()
+	}()
+	ready()
+	return s.Serve(l)
+}
+
+// Close closes the room's copies of the sockets. Rules and routes stay.
+func (r *Room) Close() {
+	for _, fd := range r.fds {
+		unix.Close(fd)
+	}
+	r.fds = nil
+}
+
+// Sockets implements [handover.Handler].
+func (r *Room) Sockets() ([]int, error) { return r.fds, nil }
+
+// Dial implements [handover.Handler]: a socket with which the guard connects
+// to a worker's port.
+func (r *Room) Dial(port uint16) (int, error) {
+	if port >= firewall.PortDNS && port <= firewall.PortProxy {
+		return -1, fmt.Errorf("port %d is the guard's own", port)
+	}
+	fd, err := roomSocket(r.families, unix.SOCK_STREAM)
+	if err != nil {
+		return -1, fmt.Errorf("socket: %w", err)
+	}
+	return fd, nil
+}
+
+// Redirect implements [handover.Handler].
+func (r *Room) Redirect(ports []firewall.PortRange) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// 53, 80 and 443 have rules of their own before these.
+	ports = firewall.SubtractPorts(ports, []firewall.PortRange{{First: 53, Last: 53}, {First: 80, Last: 80}, {First: 443, Last: 443}})
+	if len(ports) > firewall.MaxRedirects {
+		return errors.New("too many ranges of ports")
+	}
+	return replaceNAT(firewall.RulesetOptions{Ports: ports, Open: r.o.Open}, r.families)
+}
+
+// Counters implements [handover.Handler].
+func (r *Room) Counters() (c handover.Counters, err error) {
+	for _, f := range r.families {
+		n, err := denied(f)
+		if err != nil {
+			return c, err
+		}
+		if f == firewall.V6 {
+			c.Denied6 = n
+		} else {
+			c.Denied4 = n
+		}
+	}
+	return c, nil
+}
