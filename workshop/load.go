@@ -1,5 +1,15 @@
 package workshop
 
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"reflect"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/diag"
+)
+
 // Options says what Load takes from outside the project's files.
 type Options struct {
 	// Lookup gives the environment's variables; nil: none.
@@ -10,4 +20,196 @@ type Options struct {
 	// Home is the caller's home directory, absolute; it is what `~` in a
 	// mount source means and is refused as a source. Empty: `~` is an error.
 	Home string
+	// Root is the absolute path of the fs.FS on the host, clean, with
+	// slashes. With it paths that leave the project are judged by where they
+	// lead. It never reaches the Workshop. Empty: not known.
+	Root string
+}
+
+// Load reads a workshop.yaml and the worker files that it names. All problems
+// are reported at once, in order of file and position. The workshop is nil
+// when there is at least one error.
+//
+// file is a path of fsys; symbolic links are looked at where fsys is an
+// [fs.ReadLinkFS], as os.DirFS is.
+func Load(fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
+	p := &problems{}
+	data, err := readLimited(fsys, file, maxFileSize)
+	if err != nil {
+		p.add(unreadableWorkshop(file, err))
+		return nil, p.done(file)
+	}
+	src := newSource(file, data)
+	d := &decoder{
+		src: src, problems: p, home: cleanHome(o.Home), root: o.Root,
+		fsys: fsys, dir: path.Dir(file),
+	}
+	d.vars = &variables{used: map[string]Variable{}, lookup: environment(fsys, d.dir, o, p)}
+	root := parse(src, p)
+	if root == nil {
+		return nil, p.done(file)
+	}
+	form, entries := d.document(root)
+	if form == nil {
+		return nil, p.done(file)
+	}
+	w := d.workshop(form)
+	workers := resolveWorkers(fsys, w, entries, o)
+	p.add(workers...)
+	if p.errors > 0 {
+		return nil, p.done(file)
+	}
+	return w, p.done(file)
+}
+
+// document decodes the root of the file.
+func (d *decoder) document(root *node) (*workshopForm, []workerEntry) {
+	if root.kind != mapNode {
+		d.fail(startOf(root.rng), "wrong-type", "the file must be a mapping with the key workshop, found "+root.describe(), "`workshop init` writes one to start with")
+		return nil, nil
+	}
+	var doc document
+	d.mapping(root, reflect.ValueOf(&doc).Elem())
+	if doc.Workshop == nil {
+		return nil, nil
+	}
+	form := doc.Workshop
+	var entries []workerEntry
+	if form.Workers != nil {
+		entries = *form.Workers
+		at := d.place(root, "workers")
+		switch {
+		case len(entries) > maxWorkers:
+			d.fail(at, "too-large", fmt.Sprintf("%d workers, more than %d", len(entries), maxWorkers), "")
+			entries = entries[:0]
+		case len(entries) == 0 && d.isEmptyList(root, "workers"):
+			d.fail(at, "missing-key", "the list of workers is empty", "write workers: [NAME], and what it does in workers/NAME.md")
+		}
+	}
+	if c := form.Container; c != nil && c.Image == nil && c.Build == nil && !c.Refused["image"] && !c.Refused["build"] {
+		d.fail(startOf(c.Source.Range), "missing-key", "the container has no image", "write image: NAME:TAG, build: {context: ./docker/worker}, or image: host")
+	}
+	return form, entries
+}
+
+// find returns the value of a key of `workshop:`.
+func (d *decoder) find(root *node, key string) *node {
+	for _, p := range root.pairs {
+		if p.key.text != "workshop" {
+			continue
+		}
+		for _, q := range p.value.pairs {
+			if q.key.text == key {
+				return q.value
+			}
+		}
+	}
+	return nil
+}
+
+func (d *decoder) place(root *node, key string) diag.Range {
+	if n := d.find(root, key); n != nil {
+		return n.rng
+	}
+	return d.src.whole()
+}
+
+func (d *decoder) isEmptyList(root *node, key string) bool {
+	n := d.find(root, key)
+	return n != nil && n.kind == listNode && len(n.items) == 0
+}
+
+// workshop fills the defaults in.
+func (d *decoder) workshop(form *workshopForm) *Workshop {
+	w := &Workshop{File: d.src.name, Variables: d.vars.sorted(), Container: defaultContainer()}
+	set(&w.Name, form.Name)
+	set(&w.Version, form.Version)
+	set(&w.Description, form.Description)
+	w.Isolation.V = IsolationDocker
+	set(&w.Isolation, form.Isolation)
+	w.Approvals.Default.V = ApprovalAsk
+	if a := form.Approvals; a != nil {
+		set(&w.Approvals.Default, a.Default)
+		if a.Rules != nil {
+			for _, r := range *a.Rules {
+				rule := ApprovalRule{Tool: r.Tool.V, Approval: r.Approval.V, At: r.Source}
+				if r.Match != nil {
+					rule.Match = r.Match.V
+				}
+				w.Approvals.Rules = append(w.Approvals.Rules, rule)
+			}
+		}
+	}
+	c := form.Container
+	if c == nil {
+		w.refused = map[string]bool{}
+		return w
+	}
+	w.refused = c.Refused
+	w.Container = withDefaults(c)
+	d.checkContainer(c, w)
+	return w
+}
+
+// checkContainer checks the workshop's container once its defaults are known.
+func (d *decoder) checkContainer(c *partialContainer, w *Workshop) {
+	n := c.Network
+	if n == nil {
+		return
+	}
+	mode := w.Container.Network.Mode
+	at := n.Source.Range
+	if mode.Source.Range.Filename != "" {
+		at = mode.Source.Range
+	}
+	switch {
+	case n.Mode == nil && !c.Refused["network.mode"] && !c.Refused["network"] && n.Allow != nil:
+		d.fail(c.Keys["network.allow"], "allow-without-mode", "allow has no effect: the network's mode is none unless it is written", "add mode: restricted")
+	case mode.V == firewall.Open:
+		d.add(diag.Diagnostic{
+			Severity: diag.Warning, Code: "open-network", Summary: "the network is open: workers reach every public address over TCP",
+			Detail: "What a worker can read, it can send anywhere.", Hint: "write mode: restricted and the hosts that are needed", Range: at,
+		})
+	}
+}
+
+func cleanHome(home string) string {
+	if home == "" || home[0] != '/' {
+		return ""
+	}
+	return path.Clean(home)
+}
+
+// Sources reads the files that diagnostics are about, for snippets. Files that
+// can't be read are left out.
+func Sources(fsys fs.FS, l diag.List) map[string][]byte {
+	out := map[string][]byte{}
+	read := func(name string) {
+		if _, done := out[name]; done || name == "" {
+			return
+		}
+		if data, err := readLimited(fsys, name, maxFileSize); err == nil {
+			out[name] = data
+		}
+	}
+	for _, x := range l {
+		read(x.Range.Filename)
+		for _, r := range x.Related {
+			read(r.Range.Filename)
+		}
+	}
+	return out
+}
+
+func unreadableWorkshop(file string, err error) diag.Diagnostic {
+	x := unreadable(file, err)
+	switch {
+	case x.Summary == "there is no such file":
+		x.Code = "no-file"
+		x.Hint = "`workshop init` writes one to start with; -f names another file"
+	case tooLargeErr(err):
+		x.Code = "too-large"
+		x.Summary = err.Error()
+	}
+	return x
 }

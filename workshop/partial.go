@@ -1,6 +1,8 @@
 package workshop
 
 import (
+	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
@@ -22,27 +24,27 @@ type workerEntry struct {
 
 // partialContainer is a `container:` as it is written: every key may be
 // absent (nil), and a key that is present keeps where it stands. Everything
-// in it is already well formed; a key whose value was refused is absent and
-// stands in Refused.
+// in it is already well formed; a key whose value was refused stands in
+// Refused and is absent or incomplete.
 type partialContainer struct {
 	Source diag.Source // the mapping
 
-	Image   *Value[string]
-	Build   *Build
-	Pull    *Value[PullPolicy]
-	User    *Value[string]
-	Workdir *Value[string]
-	Network *partialNetwork
-	// Mounts is nil when absent; an empty list means no mount.
-	Mounts                  *[]Mount
-	Scratch, Tmp, Shm, Home *Value[Size]
-	Resources               *partialResources
-	Env                     map[string]Value[string]
-	// Secrets of a worker have a name and a place only; those of the workshop
-	// have Env or File too.
-	Secrets *[]Secret
-	Ports   *[]Port
-	Runtime *Value[string]
+	Image     *Value[string]           `key:"image" validate:"imageref" example:"write image: NAME:TAG, or image: host" doc:"Image reference, or host for the host's own /usr, read-only."`
+	Build     *Build                   `key:"build" example:"write build: {context: ./docker/worker}" doc:"Builds the image from the repository; instead of image."`
+	Pull      *Value[PullPolicy]       `key:"pull" validate:"oneof=missing never always" doc:"When the image is pulled."`
+	User      *Value[string]           `key:"user" validate:"uidgid" number:"true" doc:"uid or uid:gid, never root; default: the caller's."`
+	Workdir   *Value[string]           `key:"workdir" validate:"abspath,oneline" doc:"Working directory in the container."`
+	Network   *partialNetwork          `key:"network" example:"write network: none, restricted or open" doc:"What the worker may reach."`
+	Mounts    *[]Mount                 `key:"mounts" example:"write mounts: [./src:/workspace/src:ro]" doc:"Directories and files of the project inside the container."`
+	Scratch   *Value[Size]             `key:"scratch" validate:"min=4096" example:"write scratch: 256M" doc:"Size of the tmpfs at /scratch."`
+	Tmp       *Value[Size]             `key:"tmp" validate:"min=4096" example:"write tmp: 512M" doc:"Size of the tmpfs at /tmp."`
+	Shm       *Value[Size]             `key:"shm" validate:"min=4096" example:"write shm: 64M" doc:"Size of the tmpfs at /dev/shm."`
+	Home      *Value[Size]             `key:"home" validate:"min=4096" example:"write home: 256M" doc:"Size of the tmpfs at /home/worker."`
+	Resources *partialResources        `key:"resources" example:"write resources: {memory: 2G, cpu: 1}" doc:"Limits of one worker."`
+	Env       map[string]Value[string] `key:"env" names:"envname" number:"true" example:"write env: {NAME: value}; {NAME: \"${NAME}\"} takes it from the environment" doc:"Environment variables."`
+	Secrets   *[]Secret                `key:"secrets" example:"write secrets: [{name: github_token, env: GITHUB_TOKEN}]" doc:"Files at /run/secrets/NAME. A worker gets those that its own container names."`
+	Ports     *[]Port                  `key:"ports" example:"write ports: [\"8080:8080\"]" doc:"Ports of the worker that are published on the host."`
+	Runtime   *Value[string]           `key:"runtime" validate:"runtime" doc:"OCI runtime of the engine."`
 
 	// Keys gives the place of every key that stands in the mapping, by its
 	// path below container: "mounts", "network", "network.mode",
@@ -69,8 +71,90 @@ type partialNetwork struct {
 // partialResources is a `resources:` as it is written.
 type partialResources struct {
 	Source  diag.Source
-	Memory  *Value[Size]
-	CPU     *Value[float64]
-	PIDs    *Value[int64]
-	Timeout *Value[time.Duration]
+	Memory  *Value[Size]          `key:"memory" validate:"min=6291456" example:"write memory: 2G" doc:"Memory; there is no swap beyond it."`
+	CPU     *Value[float64]       `key:"cpu" validate:"min=0.01,max=1024" example:"write cpu: 1" doc:"CPU cores."`
+	PIDs    *Value[int64]         `key:"pids" validate:"min=16,max=4194304" example:"write pids: 256" doc:"Processes and threads."`
+	Timeout *Value[time.Duration] `key:"timeout" validate:"min=1000000000,max=86400000000000" example:"write timeout: 10m" doc:"Of one tool call."`
+}
+
+func (*partialContainer) title() string { return "container" }
+func (*partialResources) title() string { return "resources" }
+
+// keepsParts: what could be read of these is kept although some of it was
+// refused, so that the rest is checked too.
+func (*partialContainer) keepsParts() {}
+func (*partialNetwork) keepsParts()   {}
+func (*partialResources) keepsParts() {}
+
+type partsKeeper interface{ keepsParts() }
+
+func (r *partialResources) decode(d *decoder, n *node, f *field) bool {
+	if n.kind != mapNode {
+		d.wrongType(n, f, "a mapping")
+		return false
+	}
+	return d.mapping(n, reflect.ValueOf(r).Elem())
+}
+
+func (c *partialContainer) decode(d *decoder, n *node, f *field) bool {
+	c.Source = diag.Source{Range: n.rng}
+	c.Keys, c.Refused = map[string]diag.Range{}, map[string]bool{}
+	if n.kind != mapNode {
+		d.wrongType(n, f, "a mapping")
+		return false
+	}
+	outer := d.scope
+	d.scope = &scope{keys: c.Keys, refused: c.Refused}
+	defer func() { d.scope = outer }()
+	before := d.errors
+	d.mapping(n, reflect.ValueOf(c).Elem())
+	c.together(d)
+	return d.errors == before
+}
+
+// together checks the rules about several keys of one container.
+func (c *partialContainer) together(d *decoder) {
+	image, hasImage := c.Keys["image"]
+	build, hasBuild := c.Keys["build"]
+	if hasImage && hasBuild {
+		d.refuse("build", diag.Diagnostic{
+			Severity: diag.Error, Code: "image-and-build", Summary: "image and build can't both stand in one container",
+			Hint: "remove one of them", Range: build, Related: []diag.Related{{Message: "image is here", Range: image}},
+		})
+	}
+	if c.Image != nil && c.Image.V == HostImage && c.Image.Source.Template != "" {
+		d.refuse("image", diag.Diagnostic{
+			Severity: diag.Error, Code: "variable-not-allowed", Summary: "`image: host` can't come from a variable",
+			Detail: "It changes how the project is made.", Hint: "write image: host", Range: c.Image.Source.Range,
+		})
+	}
+	if c.Mounts != nil {
+		d.checkMounts(*c.Mounts)
+	}
+	if c.Secrets != nil {
+		seen := map[string]diag.Range{}
+		for _, s := range *c.Secrets {
+			d.once("secrets", seen, s.Name, s.At.Range, "secret")
+		}
+	}
+}
+
+// refuse reports a problem of the key at path below the container.
+func (d *decoder) refuse(path string, x diag.Diagnostic) {
+	if d.scope != nil {
+		d.scope.refused[path] = true
+	}
+	d.add(x)
+}
+
+// once reports a name that stands twice in a list.
+func (d *decoder) once(path string, seen map[string]diag.Range, name string, at diag.Range, what string) {
+	if first, again := seen[name]; again {
+		d.refuse(path, diag.Diagnostic{
+			Severity: diag.Error, Code: "duplicate-" + what, Summary: fmt.Sprintf("the %s %q stands twice in the list", what, clip(name)),
+			Hint: "remove one of them, or give it another name", Range: at, Related: []diag.Related{{Message: "first here", Range: first}},
+		})
+		return
+	}
+	seen[name] = at
 }

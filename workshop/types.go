@@ -142,10 +142,14 @@ type Mount struct {
 	// Exclude or Copy is a read-only copy in a project volume.
 	Exclude        []string
 	Copy           bool
-	OutsideProject bool        // the source may lie outside the project directory
-	GitWritable    bool        // git: rw
-	AllowSockets   bool        // sockets: allow
-	At             diag.Source // the whole entry
+	OutsideProject bool // the source may lie outside the project directory
+	GitWritable    bool // git: rw
+	AllowSockets   bool // sockets: allow
+	// Within is the source of the workshop's mount that grants this one; empty
+	// for the workshop's own. The real path must lie below that one's real
+	// path: a link could lead out of it.
+	Within string
+	At     diag.Source // the whole entry
 }
 
 // Resources are the limits of one worker; all are always set.

@@ -1,0 +1,264 @@
+package workshop
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// decoder turns nodes into the types of this package. It goes on after an
+// error, so that all problems of a file are found at once.
+type decoder struct {
+	src  *source
+	vars *variables
+	*problems
+	home string // of the caller, clean; may be empty
+	root string // absolute path of fsys; may be empty
+	fsys fs.FS
+	dir  string // directory of the file in fsys: the project
+	// presets that were read already.
+	presets map[string]presets.Preset
+	// scope records what is found below the `container:` that is being read.
+	scope *scope
+	// worker is set below a worker's `container:`.
+	worker bool
+}
+
+// scope is the bookkeeping of one container, see partialContainer.
+type scope struct {
+	path    []string
+	keys    map[string]diag.Range
+	refused map[string]bool
+}
+
+// decodable is a type that reads itself from a node: all short forms do. It
+// returns false after it reported an error.
+type decodable interface {
+	decode(d *decoder, n *node, f *field) bool
+}
+
+// completer is a type with rules about several of its keys.
+type completer interface {
+	// complete is called after all keys are read without an error.
+	complete(d *decoder, n *node) bool
+}
+
+func (d *decoder) base() string { return path.Base(d.src.name) }
+
+// fail reports an error and marks the key that is being read.
+func (d *decoder) fail(at diag.Range, code, summary, hint string) {
+	d.failDetail(at, code, summary, "", hint)
+}
+
+func (d *decoder) failDetail(at diag.Range, code, summary, detail, hint string) {
+	d.report(diag.Diagnostic{Severity: diag.Error, Code: code, Summary: summary, Detail: detail, Hint: hint, Range: at})
+}
+
+func (d *decoder) report(x diag.Diagnostic) {
+	if x.Severity == diag.Error && d.scope != nil {
+		d.scope.refused[strings.Join(d.scope.path, ".")] = true
+	}
+	d.add(x)
+}
+
+// value decodes a node into v, which is settable.
+func (d *decoder) value(n *node, v reflect.Value, f *field) bool {
+	if v.Kind() == reflect.Pointer {
+		x := reflect.New(v.Type().Elem())
+		ok := d.value(n, x.Elem(), f)
+		// A list keeps its good items, so that rules about them still run.
+		_, parts := x.Interface().(partsKeeper)
+		if ok || parts && n.kind == mapNode || x.Elem().Kind() == reflect.Slice && n.kind == listNode {
+			v.Set(x)
+		}
+		return ok
+	}
+	if x, ok := v.Addr().Interface().(decodable); ok {
+		return x.decode(d, n, f)
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		return d.list(n, v, f)
+	case reflect.Map:
+		return d.table(n, v, f)
+	case reflect.Struct:
+		return d.mapping(n, v)
+	}
+	panic(fmt.Sprintf("workshop: no way to decode %s", v.Type()))
+}
+
+// list decodes a list; items with errors are left out.
+func (d *decoder) list(n *node, v reflect.Value, f *field) bool {
+	if n.kind != listNode {
+		d.wrongType(n, f, "a list")
+		return false
+	}
+	if len(n.items) > maxItems {
+		d.fail(n.rng, "too-large", fmt.Sprintf("%s has %d items, more than %d", f.name(), len(n.items), maxItems), "")
+		return false
+	}
+	out := reflect.MakeSlice(v.Type(), 0, len(n.items))
+	good := true
+	for _, item := range n.items {
+		x := reflect.New(v.Type().Elem()).Elem()
+		if !d.value(item, x, f.item()) {
+			good = false
+			continue
+		}
+		out = reflect.Append(out, x)
+	}
+	v.Set(out)
+	return good
+}
+
+// table decodes a mapping whose keys are the user's own names.
+func (d *decoder) table(n *node, v reflect.Value, f *field) bool {
+	if n.kind != mapNode {
+		d.wrongType(n, f, "a mapping of NAME: value")
+		return false
+	}
+	if len(n.pairs) > maxItems {
+		d.fail(n.rng, "too-large", fmt.Sprintf("%s has %d keys, more than %d", f.name(), len(n.pairs), maxItems), "")
+		return false
+	}
+	out := reflect.MakeMapWithSize(v.Type(), len(n.pairs))
+	good := true
+	for _, p := range d.keys(n) {
+		if f != nil && f.names != "" && !d.checkRule(p.key.rng, p.key.text, f.names, "the name") {
+			good = false
+			continue
+		}
+		x := reflect.New(v.Type().Elem()).Elem()
+		if !d.value(p.value, x, f.key(p.key.text)) {
+			good = false
+			continue
+		}
+		out.SetMapIndex(reflect.ValueOf(p.key.text), x)
+	}
+	v.Set(out)
+	return good
+}
+
+// mapping decodes a mapping with the keys of a struct type.
+func (d *decoder) mapping(n *node, v reflect.Value) bool {
+	if n.kind != mapNode {
+		panic("workshop: mapping of another node")
+	}
+	form := formOf(v.Type())
+	if i := form.source; i >= 0 {
+		v.Field(i).Set(reflect.ValueOf(diag.Source{Range: n.rng}))
+	}
+	before := d.errors
+	for _, p := range d.keys(n) {
+		f, known := form.byKey[p.key.text]
+		if !known {
+			d.unknownKey(p, form)
+			continue
+		}
+		d.enter(p.key)
+		d.value(p.value, v.Field(f.index), f)
+		d.leave()
+	}
+	for _, f := range form.fields {
+		if f.required && !hasKey(n, f.keyName) {
+			d.fail(startOf(n.rng), "missing-key", fmt.Sprintf("the key %q is missing%s", f.keyName, form.in()), f.example)
+		}
+	}
+	if d.errors > before {
+		return false
+	}
+	if c, ok := v.Addr().Interface().(completer); ok {
+		return c.complete(d, n)
+	}
+	return true
+}
+
+// keys returns the pairs of a mapping without those that stand twice, and
+// reports these and keys that are no text.
+func (d *decoder) keys(n *node) []pair {
+	seen := make(map[string]diag.Range, len(n.pairs))
+	out := make([]pair, 0, len(n.pairs))
+	for _, p := range n.pairs {
+		switch {
+		case p.key.kind != scalarNode:
+			d.fail(p.key.rng, "wrong-type", "a key must be text, not "+p.key.describe(), "text that begins with { or [ needs quotes")
+			continue
+		case p.key.tag == "!!merge":
+			d.failDetail(p.key.rng, "merge-key", "merge keys (<<) are not taken",
+				"Each key has one place in the file, so that errors and generated files can name it.", "write the keys out")
+			continue
+		case strings.Contains(p.key.text, "$") && strings.Contains(p.key.text, "{"):
+			d.fail(p.key.rng, "variable-not-allowed", "a key can't be a variable", "write the key out")
+			continue
+		}
+		if first, again := seen[p.key.text]; again {
+			d.report(diag.Diagnostic{
+				Severity: diag.Error, Code: "duplicate-key",
+				Summary: fmt.Sprintf("the key %q stands twice in one mapping", clip(p.key.text)),
+				Hint:    "remove one of them", Range: p.key.rng,
+				Related: []diag.Related{{Message: "first here", Range: first}},
+			})
+			continue
+		}
+		seen[p.key.text] = p.key.rng
+		out = append(out, p)
+	}
+	return out
+}
+
+// enter and leave keep the path below the container.
+func (d *decoder) enter(key *node) {
+	if d.scope != nil {
+		d.scope.path = append(d.scope.path, key.text)
+		d.scope.keys[strings.Join(d.scope.path, ".")] = key.rng
+	}
+}
+
+func (d *decoder) leave() {
+	if d.scope != nil {
+		d.scope.path = d.scope.path[:len(d.scope.path)-1]
+	}
+}
+
+// wrongType reports a node of another kind than expected.
+func (d *decoder) wrongType(n *node, f *field, want string) {
+	summary := fmt.Sprintf("%s must be %s, found %s", f.name(), want, n.describe())
+	hint := ""
+	if f != nil {
+		hint = f.example
+	}
+	if n.isNull() {
+		summary = fmt.Sprintf("%s has no value; it must be %s", f.name(), want)
+		if hint == "" {
+			hint = "write a value or remove the key"
+		}
+	}
+	d.fail(n.rng, "wrong-type", summary, hint)
+}
+
+func hasKey(n *node, key string) bool {
+	for _, p := range n.pairs {
+		if p.key.kind == scalarNode && p.key.text == key {
+			return true
+		}
+	}
+	return false
+}
+
+func startOf(r diag.Range) diag.Range {
+	r.End = r.Start
+	return r
+}
+
+// clip shortens text of the file in a message.
+func clip(s string) string {
+	if len(s) <= 80 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:77], "") + "..."
+}

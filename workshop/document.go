@@ -1,0 +1,138 @@
+package workshop
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// document is the whole file.
+type document struct {
+	Workshop *workshopForm `key:"workshop" required:"true" example:"write workshop: {name: NAME, container: {image: IMAGE}, workers: [WORKER]}" doc:"The workshop."`
+}
+
+func (*document) title() string { return "the file" }
+
+// workshopForm is `workshop:` as it is written.
+type workshopForm struct {
+	Source      diag.Source
+	Name        *Value[string]    `key:"name" required:"true" validate:"name" literal:"The name is part of file and container names." example:"write name: my-workshop" doc:"Name of the workshop; lower-case letters, digits, _ and -."`
+	Version     *Value[string]    `key:"version" validate:"semver" number:"true" literal:"The version names what stands in the repository." example:"write version: 1.2.0" doc:"Semantic version."`
+	Description *Value[string]    `key:"description" doc:"What the workshop is for."`
+	Isolation   *Value[Isolation] `key:"isolation" validate:"oneof=docker namespace auto" literal:"What the isolation is must be seen in the file." doc:"The kind of engine."`
+	Container   *partialContainer `key:"container" required:"true" example:"write container: {image: NAME:TAG}" doc:"What every worker gets; a worker may narrow it."`
+	Workers     *[]workerEntry    `key:"workers" required:"true" example:"write workers: [NAME]" doc:"The workers, by name."`
+	Approvals   *approvalsForm    `key:"approvals" doc:"Which tool calls a person must agree to."`
+}
+
+func (*workshopForm) title() string { return "workshop" }
+func (*workshopForm) keepsParts()   {}
+
+func (w *workshopForm) decode(d *decoder, n *node, f *field) bool {
+	if n.kind != mapNode {
+		d.wrongType(n, f, "a mapping")
+		return false
+	}
+	return d.mapping(n, reflect.ValueOf(w).Elem())
+}
+
+// workerForm is the long form of a worker.
+type workerForm struct {
+	Source    diag.Source
+	Name      *Value[string]    `key:"name" required:"true" validate:"name" literal:"The name finds the worker's file and names its container." example:"write name: NAME" doc:"Name of the worker."`
+	File      *Value[string]    `key:"file" literal:"Which files make a workshop must be seen in it." doc:"The worker's file, relative to this one, where it isn't found by name."`
+	Container *partialContainer `key:"container" doc:"Narrows what the workshop gives."`
+}
+
+func (*workerForm) title() string { return "a worker" }
+
+var workerKeys = map[string]instead{
+	"description":   {"A worker's file describes it.", "write it in the worker's file"},
+	"tools":         {"What a worker may use stands in its own file.", "write `allowed-tools` in the worker's file"},
+	"allowed-tools": {"What a worker may use stands in its own file.", "write `allowed-tools` in the worker's file"},
+	"delegates-to":  {"Whom a worker calls stands in its own file.", "write `delegates-to` in the worker's file"},
+	"model":         {"LLM calls stay on the host (B44).", "write `model` in the worker's file"},
+	"path":          {"", "write file: workers/NAME.md"},
+}
+
+func (w *workerEntry) decode(d *decoder, n *node, f *field) bool {
+	w.Source = diag.Source{Range: n.rng}
+	form := workerForm{}
+	switch n.kind {
+	case scalarNode:
+		name := *formOf(reflect.TypeFor[workerForm]()).byKey["name"]
+		name.keyName = "worker"
+		form.Name = &Value[string]{}
+		if !form.Name.decode(d, n, &name) {
+			return false
+		}
+	case mapNode:
+		d.worker = true
+		d.mapping(n, reflect.ValueOf(&form).Elem())
+		d.worker = false
+	default:
+		d.wrongType(n, f, "a name or a mapping with a name")
+		return false
+	}
+	if form.Name == nil {
+		return false
+	}
+	w.Name, w.Container = *form.Name, form.Container
+	if reserved(w.Name.V) {
+		d.fail(w.Name.Source.Range, "reserved-name", fmt.Sprintf("the name %q is the compile's own", w.Name.V),
+			"guard, room and room-… name our own services; choose another name")
+		return false
+	}
+	if form.File != nil {
+		w.File = *form.File
+		w.File.V = strings.TrimPrefix(w.File.V, "./")
+		if problem := relativeProblem(w.File.V); problem != "" {
+			d.fail(w.File.Source.Range, "bad-path", fmt.Sprintf("file %q %s", clip(w.File.V), problem), "write a path relative to "+d.base()+", such as workers/"+w.Name.V+".md")
+			w.File = Value[string]{}
+		}
+	}
+	return true // the worker exists, whatever is wrong with it
+}
+
+// reserved names are those of room and guard services, see compose.
+func reserved(name string) bool {
+	return name == "guard" || name == "room" || strings.HasPrefix(name, "room-")
+}
+
+// approvalsForm is `approvals:` as it is written.
+type approvalsForm struct {
+	Source  diag.Source
+	Default *Value[Approval] `key:"default" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be seen in the file." doc:"For calls that no rule matches."`
+	Rules   *[]approvalForm  `key:"rules" doc:"The first rule that matches decides."`
+}
+
+func (*approvalsForm) title() string { return "approvals" }
+func (*approvalsForm) keepsParts()   {}
+
+func (a *approvalsForm) decode(d *decoder, n *node, f *field) bool {
+	if n.kind != mapNode {
+		d.wrongType(n, f, "a mapping")
+		return false
+	}
+	return d.mapping(n, reflect.ValueOf(a).Elem())
+}
+
+// approvalForm is one rule of approvals.
+type approvalForm struct {
+	Source   diag.Source
+	Tool     *Value[string]   `key:"tool" required:"true" validate:"text,oneline" literal:"What needs a person's yes must be seen in the file." doc:"Name of the tool, such as shell."`
+	Match    *Value[string]   `key:"match" validate:"oneline" literal:"What needs a person's yes must be seen in the file." doc:"What the call must begin with."`
+	Approval *Value[Approval] `key:"approval" required:"true" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be seen in the file." doc:"What happens with the call."`
+}
+
+func (*approvalForm) title() string { return "a rule of approvals" }
+
+func (a *approvalForm) decode(d *decoder, n *node, f *field) bool {
+	if n.kind != mapNode {
+		d.wrongType(n, f, "a mapping {tool, match, approval}")
+		return false
+	}
+	return d.mapping(n, reflect.ValueOf(a).Elem())
+}

@@ -1,0 +1,309 @@
+package workshop
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// hostUse says what a path of the host is for.
+type hostUse struct {
+	what    string // "mount source", for messages
+	outside bool   // it may lie outside the project
+	key     string // that allows it, for the hint; empty: nothing does
+}
+
+// relativeProblem tells why p isn't a clean path below the project's
+// directory, or returns "".
+func relativeProblem(p string) string {
+	switch {
+	case p == "":
+		return "is empty"
+	case strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"):
+		return "is not relative"
+	case strings.ContainsAny(p, "\x00\n\r\\"):
+		return "has characters that no path here has"
+	case p == ".." || strings.HasPrefix(p, "../") || strings.HasPrefix(path.Clean(p), "../") || path.Clean(p) == "..":
+		return "leads out of the project"
+	case path.Clean(p) != p:
+		return "is not clean; write " + path.Clean(p)
+	}
+	return ""
+}
+
+// checkSource refuses a path of the host that a worker must not get (B7), as
+// far as the text and the symbolic links of the project tell. The machine is
+// looked at again before `up`. A leading `~` becomes the home directory.
+func (d *decoder) checkSource(v *Value[string], use hostUse) {
+	p, at := v.V, v.Source.Range
+	switch {
+	case strings.ContainsAny(p, "\x00\n\r"):
+		d.fail(at, "bad-path", "the "+use.what+" has characters that no path here has", "")
+		return
+	case strings.Contains(p, `\`):
+		d.fail(at, "bad-path", fmt.Sprintf("the %s %q has a backslash", use.what, clip(p)), "write slashes")
+		return
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		rest := strings.TrimPrefix(p, "~")
+		if d.protected(at, p, path.Clean("/\x00home"+rest), use, "/\x00home") {
+			return
+		}
+		if d.home == "" {
+			d.fail(at, "bad-path", fmt.Sprintf("the %s %q needs a home directory, and none is known", use.what, clip(p)), "set HOME, or write the path out")
+			return
+		}
+		// Generated files must not name the caller's home.
+		if v.Source.Template == "" {
+			v.Source.Template = "${HOME:?}" + escapeDollar(rest)
+		} else {
+			v.Source.Template = strings.Replace(v.Source.Template, "~", "${HOME:?}", 1)
+		}
+		v.V = d.home + rest
+		d.outside(at, p, use)
+		d.protected(at, p, path.Clean(v.V), use, d.home)
+		return
+	case strings.HasPrefix(p, "~"):
+		d.fail(at, "bad-path", fmt.Sprintf("the %s %q names another user's home directory", use.what, clip(p)), "write the path out")
+		return
+	case strings.HasPrefix(p, "/"):
+		if d.protected(at, p, path.Clean(p), use, d.home) {
+			return
+		}
+		if d.root != "" && pathWithin(path.Clean(p), path.Join(d.root, d.dir)) {
+			return
+		}
+		d.outside(at, p, use)
+		return
+	}
+	d.relativeSource(p, at, use)
+}
+
+// outside reports a path outside of the project unless the file allows it.
+func (d *decoder) outside(at diag.Range, p string, use hostUse) {
+	if use.outside {
+		return
+	}
+	x := diag.Diagnostic{
+		Severity: diag.Error, Code: "outside-project", Range: at,
+		Summary: fmt.Sprintf("the %s %s lies outside the project's directory", use.what, clip(p)),
+		Hint:    "use a path below the directory of " + d.base(),
+	}
+	if use.key != "" {
+		x.Hint = fmt.Sprintf("write {source: %s, target: …, %s} if that is meant", clip(p), use.key)
+	}
+	d.report(x)
+}
+
+// relativeSource follows a path that is relative to the file, link by link.
+func (d *decoder) relativeSource(p string, at diag.Range, use hostUse) {
+	end := d.follow(path.Join(d.dir, p))
+	switch {
+	case end.loop:
+		d.fail(at, "bad-path", fmt.Sprintf("the %s %s has more than %d symbolic links", use.what, clip(p), maxLinks), "remove the loop")
+		return
+	case end.abs != "":
+		shown := p
+		if end.linked {
+			shown = p + " (a symbolic link to " + end.abs + ")"
+		}
+		if d.protected(at, shown, end.abs, use, d.home) {
+			return
+		}
+		if d.root == "" || !pathWithin(end.abs, path.Join(d.root, d.dir)) {
+			d.outside(at, shown, use)
+		}
+		return
+	case end.up != "":
+		shown := p
+		if end.linked {
+			shown = p + " (a symbolic link out of the project)"
+		}
+		// Where the project lies isn't known. Climbing leads to the root at
+		// the latest, so what follows the dots is judged as if from there.
+		if end.linked && d.protected(at, shown, path.Clean("/"+end.up), use, d.home) {
+			return
+		}
+		d.outside(at, shown, use)
+		return
+	}
+	if d.root != "" && d.protected(at, p, path.Join(d.root, end.inside), use, d.home) {
+		return
+	}
+	if d.dir != "." && !pathWithin("/"+end.inside, "/"+d.dir) {
+		d.outside(at, p, use)
+	}
+}
+
+// ending is where a path leads once its symbolic links are followed.
+type ending struct {
+	inside string // path of the fs.FS
+	abs    string // absolute path of the host, when it leaves the fs.FS
+	up     string // what follows the dots, when it leaves the fs.FS to an unknown place
+	linked bool   // a symbolic link made it leave
+	loop   bool
+}
+
+// follow resolves the symbolic links of a path of the fs.FS.
+func (d *decoder) follow(p string) ending {
+	links := 0
+	rest := strings.Split(path.Clean(p), "/")
+	cur := "."
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			if cur != "." {
+				cur = path.Dir(cur)
+				continue
+			}
+			return d.climbed(rest, links > 0)
+		}
+		next := path.Join(cur, name)
+		info, err := d.lstat(next)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			cur = next
+			continue
+		}
+		target, err := d.readLink(next)
+		if err != nil {
+			cur = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return ending{loop: true}
+		}
+		if strings.HasPrefix(target, "/") {
+			abs := path.Join(append([]string{target}, rest...)...)
+			if d.root != "" && pathWithin(abs, d.root) {
+				rest = strings.Split(strings.TrimPrefix(strings.TrimPrefix(abs, d.root), "/"), "/")
+				cur = "."
+				continue
+			}
+			return ending{abs: abs, linked: true}
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return ending{inside: cur}
+}
+
+// climbed is the end of a path that climbed above the fs.FS.
+func (d *decoder) climbed(rest []string, linked bool) ending {
+	if d.root != "" {
+		return ending{abs: path.Join(append([]string{path.Dir(d.root)}, rest...)...), linked: linked}
+	}
+	for len(rest) > 0 && rest[0] == ".." {
+		rest = rest[1:]
+	}
+	return ending{up: path.Join(append([]string{".."}, rest...)...), linked: linked}
+}
+
+func (d *decoder) lstat(name string) (fs.FileInfo, error) {
+	if d.fsys == nil {
+		return nil, fs.ErrNotExist
+	}
+	return fs.Lstat(d.fsys, name)
+}
+
+func (d *decoder) readLink(name string) (string, error) { return fs.ReadLink(d.fsys, name) }
+
+// exists tells whether a path relative to the file exists; known is false
+// where the fs.FS can't tell.
+func (d *decoder) exists(p string) (exists, known bool) {
+	if strings.HasPrefix(p, "/") {
+		return false, false
+	}
+	end := d.follow(path.Join(d.dir, p))
+	if end.inside == "" {
+		return false, false
+	}
+	_, err := d.lstat(end.inside)
+	return err == nil, true
+}
+
+// protectedTrees are refused together with all that they contain and lie in.
+var protectedTrees = []string{"/etc", "/proc", "/sys", "/dev", "/run", "/var/run", "/var/lib/docker"}
+
+// protectedHome are refused below every home directory.
+var protectedHome = []string{".ssh", ".aws", ".gnupg", ".docker", ".kube", ".config/gcloud"}
+
+// protected reports an absolute path that B7 refuses, and tells whether it did.
+func (d *decoder) protected(at diag.Range, shown, p string, use hostUse, home string) bool {
+	why := ProtectedPath(p, home)
+	if why == "" {
+		return false
+	}
+	d.report(diag.Diagnostic{
+		Severity: diag.Error, Code: "protected-path", Range: at,
+		Summary: fmt.Sprintf("the %s %s %s", use.what, clip(shown), strings.ReplaceAll(why, "/\x00home", "~")),
+		Detail:  "A worker never gets these (B7); no key opens them.",
+		Hint:    "mount a directory of the project instead",
+	})
+	return true
+}
+
+// ProtectedPath tells why a worker must not get the absolute, clean path p of
+// the host (B7), in words that follow the path: "lies inside /etc". It returns
+// "" where the text alone has nothing against it. home is the caller's home
+// directory; what looks like another's (/root, /home/NAME, /Users/NAME) is
+// protected alike.
+func ProtectedPath(p, home string) string {
+	if p == "/" {
+		return "is the whole file system"
+	}
+	if strings.HasSuffix(p, "/docker.sock") || strings.HasSuffix(p, "/podman.sock") || strings.HasSuffix(p, "/containerd.sock") {
+		return "is an engine's socket"
+	}
+	homes := []string{"/root", "/home", "/Users"}
+	if home != "" && home != "/" {
+		homes = append(homes, home)
+	}
+	for _, parent := range []string{"/home/", "/Users/"} {
+		if rest, ok := strings.CutPrefix(p, parent); ok {
+			name, _, _ := strings.Cut(rest, "/")
+			homes = append(homes, parent+name)
+		}
+	}
+	for _, h := range homes {
+		switch {
+		case p == h && (h == "/home" || h == "/Users"):
+			return "holds the home directories"
+		case p == h:
+			return "is a home directory"
+		case pathWithin(h, p):
+			return "contains the home directory " + h
+		}
+		if h == "/home" || h == "/Users" {
+			continue
+		}
+		for _, x := range protectedHome {
+			if why := relation(p, path.Join(h, x)); why != "" {
+				return why
+			}
+		}
+	}
+	for _, x := range protectedTrees {
+		if why := relation(p, x); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// relation tells whether p is, contains or lies inside x.
+func relation(p, x string) string {
+	switch {
+	case p == x:
+		return "is protected"
+	case pathWithin(p, x):
+		return "lies inside " + x
+	case pathWithin(x, p):
+		return "contains " + x
+	}
+	return ""
+}

@@ -1,0 +1,28 @@
+package workshop
+
+// The limits of what Load reads (promise B60). They are far above what people
+// write and low enough that no file costs more than some ten megabytes or a
+// second.
+const (
+	// maxFileSize of workshop.yaml, in bytes.
+	maxFileSize = 1 << 20
+	// maxEnvFileSize of `.env` and of the files of --env-file, in bytes.
+	maxEnvFileSize = 256 << 10
+	// maxDepth of nested lists and mappings. Our own keys nest 7 deep.
+	maxDepth = 64
+	// maxNodes is the number of values in the file after aliases are
+	// expanded, so that aliases of aliases can't multiply.
+	maxNodes = 100_000
+	// maxWorkers of one workshop.
+	maxWorkers = 1024
+	// maxItems of every other list and mapping: mounts, allow, env …
+	maxItems = 10_000
+	// maxScalar is the length of one value after variables are put in, in
+	// bytes.
+	maxScalar = 64 << 10
+	// maxProblems that are reported for one file; the rest is counted.
+	maxProblems = 200
+	// maxLinks is how many symbolic links are followed for one mount source,
+	// as in the Linux kernel (MAXSYMLINKS, include/linux/namei.h).
+	maxLinks = 40
+)

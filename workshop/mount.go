@@ -1,0 +1,260 @@
+package workshop
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// mountForm is the long form of a mount.
+type mountForm struct {
+	Source         diag.Source
+	Name           *Value[string]   `key:"name" validate:"name" literal:"Names don't depend on the machine." doc:"Name of the mount, for messages."`
+	From           *Value[string]   `key:"source" required:"true" validate:"text,oneline" example:"write source: ./data" doc:"Directory or file of the host, relative to this file."`
+	Target         *Value[string]   `key:"target" required:"true" validate:"oneline" example:"write target: /data" doc:"Absolute path in the container."`
+	Mode           *Value[string]   `key:"mode" validate:"oneof=ro rw" doc:"ro (default) or rw."`
+	Exclude        *[]Value[string] `key:"exclude" literal:"What stays out must be seen in the file." example:"write exclude: [\".env\", \"**/*.pem\"]" doc:"Globs relative to the source; the mount is then a read-only copy without them."`
+	Copy           *Value[bool]     `key:"copy" literal:"The kind of a mount is part of the generated project." doc:"A read-only copy instead of a live bind; works on engines elsewhere."`
+	OutsideProject *Value[bool]     `key:"outside_project" literal:"What leaves the project must be seen in the file." doc:"The source may lie outside the project's directory."`
+	Git            *Value[string]   `key:"git" validate:"oneof=rw" literal:"What protects the host must be seen in the file." doc:"rw: .git below the mount may be written, except its hooks."`
+	Sockets        *Value[string]   `key:"sockets" validate:"oneof=allow" literal:"What protects the host must be seen in the file." doc:"allow: sockets, FIFOs and devices below the source are taken."`
+}
+
+func (*mountForm) title() string { return "a mount" }
+
+var mountKeys = map[string]instead{
+	"read_only":   {"", "write mode: ro or mode: rw"},
+	"readonly":    {"", "write mode: ro or mode: rw"},
+	"rw":          {"", "write mode: rw"},
+	"type":        {"Mounts are binds; a mount with exclude or copy is a copy.", hintRemove},
+	"bind":        {"Mounts are private and not recursive (B7).", hintRemove},
+	"volume":      {"Named volumes are not taken.", "write source: ./DIRECTORY"},
+	"tmpfs":       {"", "write scratch: 256M in container"},
+	"consistency": {"", hintRemove},
+	"path":        {"", "write source and target"},
+	"src":         {"", "write source"},
+	"dst":         {"", "write target"},
+	"destination": {"", "write target"},
+	"from":        {"", "write source"},
+	"to":          {"", "write target"},
+}
+
+const mountExample = "write ./src:/workspace/src:ro"
+
+func (m *Mount) decode(d *decoder, n *node, f *field) bool {
+	m.At = diag.Source{Range: n.rng}
+	switch n.kind {
+	case scalarNode:
+		return m.short(d, n, f)
+	case mapNode:
+	default:
+		d.wrongType(n, f, "SOURCE:TARGET[:ro|rw] or a mapping")
+		return false
+	}
+	var form mountForm
+	if !d.mapping(n, reflect.ValueOf(&form).Elem()) {
+		return false
+	}
+	if form.Name != nil {
+		m.Name = form.Name.V
+	}
+	m.Source, m.Target = *form.From, *form.Target
+	m.ReadWrite = form.Mode != nil && form.Mode.V == "rw"
+	m.Copy = form.Copy != nil && form.Copy.V
+	m.OutsideProject = form.OutsideProject != nil && form.OutsideProject.V
+	m.GitWritable = form.Git != nil
+	m.AllowSockets = form.Sockets != nil
+	if form.Exclude != nil {
+		for _, x := range *form.Exclude {
+			if d.checkGlob(x) {
+				m.Exclude = append(m.Exclude, x.V)
+			}
+		}
+	}
+	before := d.errors
+	switch {
+	case m.ReadWrite && form.Exclude != nil:
+		d.failDetail(n.rng, "exclude-with-rw", "exclude and `mode: rw` can't both stand in one mount",
+			"A mount with exclude is a read-only copy (B9).", "remove one of them, or mount a directory without the files to leave out")
+	case m.ReadWrite && m.Copy:
+		d.fail(n.rng, "copy-with-rw", "copy and `mode: rw` can't both stand in one mount; a copy is read-only", "remove one of them")
+	case m.GitWritable && !m.ReadWrite:
+		d.fail(form.Git.Source.Range, "bad-mount", "`git: rw` needs `mode: rw`", "write mode: rw, or remove git")
+	}
+	return d.mount(m) && d.errors == before
+}
+
+// short reads SOURCE:TARGET[:MODE].
+func (m *Mount) short(d *decoder, n *node, f *field) bool {
+	var text string
+	s, ok := d.scalar(n, f, &text)
+	if !ok {
+		return false
+	}
+	for _, p := range s.parts {
+		if p.variable != "" && strings.Contains(p.text, ":") {
+			d.failDetail(s.rng(), "bad-mount", fmt.Sprintf("the value of %s has a colon, which separates source and target in the short form", p.variable),
+				"", "write {source: \""+p.template+"\", target: …}")
+			return false
+		}
+	}
+	parts := s.split(':')
+	switch {
+	case len(parts) == 1:
+		d.fail(n.rng, "bad-mount", fmt.Sprintf("the mount %q has no target", clip(n.text)), "write "+clip(n.text)+":/workspace, with the path in the container behind the colon")
+		return false
+	case len(parts) > 3:
+		d.fail(n.rng, "bad-mount", fmt.Sprintf("the mount %q has too many colons", clip(n.text)), "write SOURCE:TARGET[:ro|rw], or the long form {source: …, target: …}")
+		return false
+	}
+	m.Source = Value[string]{parts[0].text(), parts[0].source()}
+	m.Target = Value[string]{parts[1].text(), parts[1].source()}
+	if len(parts) == 3 {
+		switch mode := parts[2].text(); mode {
+		case "ro":
+		case "rw":
+			m.ReadWrite = true
+		default:
+			d.mountMode(parts[2])
+			return false
+		}
+	}
+	src := m.Source.V
+	switch {
+	case src == "":
+		d.fail(n.rng, "bad-mount", "the mount has no source", mountExample)
+		return false
+	case src != "." && src != ".." && src != "~" && !strings.HasPrefix(src, "./") && !strings.HasPrefix(src, "../") && !strings.HasPrefix(src, "/") && !strings.HasPrefix(src, "~"):
+		d.failDetail(m.Source.Source.Range, "bad-mount", fmt.Sprintf("the source %q looks like a volume's name", clip(src)),
+			"Named volumes are not taken; a relative path begins with ./ in the short form.", "write ./"+clip(src))
+		return false
+	}
+	return d.mount(m)
+}
+
+func (d *decoder) mountMode(s scalar) {
+	switch mode := s.text(); mode {
+	case "z", "Z", "cached", "delegated", "consistent", "nocopy", "rshared", "rslave", "rprivate", "shared", "slave", "private":
+		d.fail(s.rng(), "bad-mount", fmt.Sprintf("the mount option %q is not taken", mode), "write ro or rw")
+	default:
+		d.notOneOf(s.rng(), mode, []string{"ro", "rw"}, "the mode of the mount")
+	}
+}
+
+// mount checks one mount whose parts are known.
+func (d *decoder) mount(m *Mount) bool {
+	before := d.errors
+	if clean := path.Clean(m.Target.V); strings.HasPrefix(m.Target.V, "/") && m.Target.V == clean+"/" {
+		m.Target.V = clean
+	}
+	d.checkTarget(m)
+	d.checkSource(&m.Source, hostUse{what: "mount source", outside: m.OutsideProject, key: "outside_project: true"})
+	return d.errors == before
+}
+
+func (d *decoder) checkGlob(x Value[string]) bool {
+	switch {
+	case x.V == "" || !doublestar.ValidatePattern(x.V):
+		d.fail(x.Source.Range, "bad-glob", fmt.Sprintf("%q is not a glob", clip(x.V)), "write .env, *.pem or **/*.pem")
+	case strings.HasPrefix(x.V, "/") || strings.HasPrefix(x.V, "~") || path.Clean(x.V) != strings.TrimSuffix(x.V, "/") || x.V == ".." || strings.HasPrefix(x.V, "../"):
+		d.fail(x.Source.Range, "bad-glob", fmt.Sprintf("%q is not relative to the source of the mount", clip(x.V)), "write .env, *.pem or **/*.pem")
+	default:
+		return true
+	}
+	return false
+}
+
+// ourTargets are paths in a container that the compile or the engine fills.
+var ourTargets = []string{
+	"/opt/workshop", "/run", "/var/run", "/proc", "/sys", "/dev", "/etc/workshop",
+	"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf",
+}
+
+// tmpfsTargets are the paths of our tmpfs and the key that sizes each.
+var tmpfsTargets = map[string]string{"/tmp": "tmp", "/scratch": "scratch", "/home/worker": "home"}
+
+// checkTarget refuses targets over our own paths.
+func (d *decoder) checkTarget(m *Mount) {
+	t := m.Target.V
+	at := m.Target.Source.Range
+	if !strings.HasPrefix(t, "/") || path.Clean(t) != t || strings.ContainsAny(t, "\x00\n\r") {
+		hint := mountExample
+		if t != "" {
+			hint = "write " + path.Clean("/"+t)
+		}
+		d.fail(at, "bad-mount", fmt.Sprintf("the target %q is not an absolute, clean path", clip(t)), hint)
+		return
+	}
+	if strings.Contains(t, ":") {
+		d.fail(at, "bad-mount", fmt.Sprintf("the target %q has a colon", clip(t)), "choose another path")
+		return
+	}
+	for _, own := range ourTargets {
+		if pathWithin(t, own) || pathWithin(own, t) {
+			d.fail(at, "reserved-target", fmt.Sprintf("the target %s would cover %s, which is filled for every worker", clip(t), own), "choose another target, such as /workspace")
+			return
+		}
+	}
+	for _, own := range []string{"/home/worker", "/scratch", "/tmp"} {
+		if pathWithin(own, t) {
+			d.fail(at, "reserved-target", fmt.Sprintf("the target %s would cover the tmpfs at %s", t, own), fmt.Sprintf("choose another target; `%s:` sets the size of that tmpfs", tmpfsTargets[own]))
+			return
+		}
+	}
+}
+
+// pathWithin tells whether p is root or lies below it; both are absolute and clean.
+func pathWithin(p, root string) bool {
+	return p == root || root == "/" || strings.HasPrefix(p, root+"/")
+}
+
+// checkMounts checks the rules about several mounts of one container.
+func (d *decoder) checkMounts(mounts []Mount) {
+	targets, names := map[string]diag.Range{}, map[string]diag.Range{}
+	byTarget := map[string]*Mount{}
+	for i := range mounts {
+		m := &mounts[i]
+		d.once("mounts", targets, m.Target.V, m.At.Range, "target")
+		if m.Name != "" {
+			d.once("mounts", names, m.Name, m.At.Range, "mount")
+		}
+		if byTarget[m.Target.V] == nil {
+			byTarget[m.Target.V] = m
+		}
+	}
+	for i := range mounts {
+		m := &mounts[i]
+		// The nearest mount above decides whether the mount point can be made.
+		for dir := path.Dir(m.Target.V); dir != "/"; dir = path.Dir(dir) {
+			if outer := byTarget[dir]; outer != nil {
+				d.checkNested(m, outer)
+				break
+			}
+		}
+	}
+}
+
+// checkNested refuses a mount inside of a read-only one where its mount point
+// doesn't exist: nobody could make it.
+func (d *decoder) checkNested(m, outer *Mount) {
+	if outer.ReadWrite {
+		return
+	}
+	rel := strings.TrimPrefix(m.Target.V, outer.Target.V+"/")
+	exists, known := d.exists(path.Join(outer.Source.V, rel))
+	if exists || !known {
+		return
+	}
+	d.refuse("mounts", diag.Diagnostic{
+		Severity: diag.Error, Code: "mount-point-missing",
+		Summary: fmt.Sprintf("the target %s lies inside of %s, which is read-only and has no %s", m.Target.V, outer.Target.V, rel),
+		Detail:  "The mount point can't be made in a read-only mount.",
+		Hint:    fmt.Sprintf("mkdir -p %s, or choose a target outside of %s", path.Join(outer.Source.V, rel), outer.Target.V),
+		Range:   m.At.Range, Related: []diag.Related{{Message: "the read-only mount", Range: outer.At.Range}},
+	})
+}

@@ -1,0 +1,148 @@
+package workshop
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// parse reads YAML text into nodes. It returns nil when the text is no YAML or
+// beyond the limits; then there is an error in the problems.
+func parse(src *source, p *problems) *node {
+	if !checkText(src, p) {
+		return nil
+	}
+	var doc yaml.Node
+	err := yaml.Load(src.data[src.skip:], &doc, yaml.WithPlugin(loaderlimits.New(
+		loaderlimits.DepthFunc(func(depth int, _ *loaderlimits.DepthContext) error {
+			if depth > maxDepth {
+				return errTooDeep
+			}
+			return nil
+		}),
+	)))
+	if err != nil {
+		p.add(syntaxError(src, err))
+		return nil
+	}
+	if len(doc.Content) == 0 {
+		p.add(emptyFile(src))
+		return nil
+	}
+	b := &treeBuilder{src: src, diags: p, left: maxNodes, open: map[*yaml.Node]bool{}}
+	root := b.build(doc.Content[0], 0)
+	if b.over {
+		return nil
+	}
+	if root != nil && root.isNull() {
+		p.add(emptyFile(src))
+		return nil
+	}
+	return root
+}
+
+var errTooDeep = errors.New("nested too deep")
+
+// checkText refuses what isn't text before the YAML library sees it: it knows
+// no position for these.
+func checkText(src *source, p *problems) bool {
+	if len(src.data) > maxFileSize {
+		p.add(diag.Diagnostic{
+			Severity: diag.Error, Code: "too-large", Range: src.whole(),
+			Summary: fmt.Sprintf("the file has %d bytes, more than %d", len(src.data), maxFileSize),
+			Detail:  "A workshop.yaml is read whole, so its size is limited.",
+		})
+		return false
+	}
+	for at := src.skip; at < len(src.data); {
+		r, n := utf8.DecodeRune(src.data[at:])
+		switch {
+		case r == utf8.RuneError && n <= 1:
+			p.add(diag.Diagnostic{
+				Severity: diag.Error, Code: "not-text", Range: src.span(at, at+1),
+				Summary: fmt.Sprintf("the byte 0x%02x is not UTF-8", src.data[at]),
+				Hint:    "save the file as UTF-8 text",
+			})
+			return false
+		case r < 0x20 && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0 && r != 0x85, r == 0xfeff:
+			p.add(diag.Diagnostic{
+				Severity: diag.Error, Code: "not-text", Range: src.span(at, at+n),
+				Summary: fmt.Sprintf("the character U+%04X can't stand in YAML", r),
+				Hint:    "remove it, or write it as an escape in double quotes",
+			})
+			return false
+		}
+		at += n
+	}
+	return true
+}
+
+func emptyFile(src *source) diag.Diagnostic {
+	return diag.Diagnostic{
+		Severity: diag.Error, Code: "empty-file", Summary: "the file is empty", Range: src.whole(),
+		Hint: "`workshop init` writes one to start with",
+	}
+}
+
+func tooLarge(_ *source, at diag.Range, deep bool) diag.Diagnostic {
+	d := diag.Diagnostic{Severity: diag.Error, Code: "too-large", Range: at,
+		Summary: fmt.Sprintf("the file has more than %d values after its aliases are expanded", maxNodes),
+		Hint:    "write fewer aliases"}
+	if deep {
+		d.Summary = fmt.Sprintf("the file nests deeper than %d levels", maxDepth)
+		d.Hint = "the keys of a workshop.yaml nest 7 levels deep"
+	}
+	return d
+}
+
+// syntaxError turns an error of the YAML library into a diagnostic.
+func syntaxError(src *source, err error) diag.Diagnostic {
+	d := diag.Diagnostic{Severity: diag.Error, Code: "not-yaml", Range: src.whole()}
+	var load *yaml.LoadError
+	if !errors.As(err, &load) {
+		msg := err.Error()
+		switch {
+		case strings.Contains(msg, "no documents"):
+			return emptyFile(src)
+		case strings.Contains(msg, "multiple"):
+			d.Summary = "the file has several documents, separated by `---`"
+			d.Hint = "write one workshop in one file"
+			if i := strings.Index(string(src.data), "\n---"); i >= 0 {
+				d.Range = src.span(i+1, i+4)
+			}
+			return d
+		}
+		d.Summary = "not YAML: " + msg
+		return d
+	}
+	if load.Mark.Line > 0 {
+		at := src.offset(load.Mark.Line, load.Mark.Column)
+		d.Range = src.span(at, at)
+	}
+	d.Summary = "not YAML: " + load.Message
+	if load.ContextMark.Line > 0 && load.ContextMark != load.Mark && load.ContextMsg != "" {
+		at := src.offset(load.ContextMark.Line, load.ContextMark.Column)
+		d.Related = []diag.Related{{Message: load.ContextMsg, Range: src.span(at, at)}}
+	}
+	switch at := d.Range.Start.Byte; {
+	case errors.Is(err, errTooDeep), strings.Contains(load.Message, errTooDeep.Error()):
+		return tooLarge(src, d.Range, true)
+	case strings.Contains(load.Message, "unknown anchor"):
+		d.Hint = "an alias *NAME needs an anchor &NAME before it; text that begins with * needs quotes"
+	case d.Range.Start.Line > 0 && at < len(src.data) && src.data[at] == '\t', strings.Contains(load.Message, "tab character"):
+		d.Code = "tab"
+		d.Summary = "a tab can't indent YAML"
+		d.Hint = "indent with spaces"
+	case strings.Contains(load.Message, "mapping values are not allowed"):
+		d.Hint = "text with a colon and a space needs quotes; a nested key needs a line of its own"
+	case strings.Contains(load.Message, "cannot start any token"):
+		d.Hint = "text that begins with @, ` or % needs quotes"
+	}
+	return d
+}

@@ -1,0 +1,110 @@
+package workshop
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// buildForm is the long form of `build:`.
+type buildForm struct {
+	Source     diag.Source
+	Context    *Value[string]           `key:"context" required:"true" validate:"oneline" example:"write context: ./docker/worker" doc:"Directory of the project."`
+	Dockerfile *Value[string]           `key:"dockerfile" validate:"oneline" doc:"Relative to context; default Dockerfile."`
+	Args       map[string]Value[string] `key:"args" names:"envname" number:"true" doc:"Build arguments."`
+	Target     *Value[string]           `key:"target" validate:"stage" doc:"Stage of the Dockerfile."`
+}
+
+func (*buildForm) title() string { return "build" }
+
+func (b *Build) decode(d *decoder, n *node, f *field) bool {
+	b.Source = diag.Source{Range: n.rng}
+	b.Dockerfile.V = "Dockerfile"
+	switch n.kind {
+	case scalarNode:
+		if !b.Context.decode(d, n, f) {
+			return false
+		}
+	case mapNode:
+		var form buildForm
+		if !d.mapping(n, reflect.ValueOf(&form).Elem()) {
+			return false
+		}
+		b.Context, b.Args = *form.Context, form.Args
+		if form.Dockerfile != nil {
+			b.Dockerfile = *form.Dockerfile
+		}
+		if form.Target != nil {
+			b.Target = *form.Target
+		}
+	default:
+		d.wrongType(n, f, "a mapping with context")
+		return false
+	}
+	before := d.errors
+	d.checkSource(&b.Context, hostUse{what: "build context"})
+	if problem := relativeProblem(strings.TrimPrefix(b.Dockerfile.V, "./")); problem != "" {
+		d.fail(b.Dockerfile.Source.Range, "bad-path", fmt.Sprintf("dockerfile %q %s", clip(b.Dockerfile.V), problem), "write a path relative to context, such as Dockerfile")
+	}
+	return d.errors == before
+}
+
+// secretForm is a secret of the workshop.
+type secretForm struct {
+	Source diag.Source
+	Name   *Value[string] `key:"name" required:"true" validate:"secretname" literal:"Names don't depend on the machine." example:"write name: github_token" doc:"Name of the file in /run/secrets."`
+	Env    *Value[string] `key:"env" validate:"envname" literal:"It is the name of the variable, not its value." example:"write env: GITHUB_TOKEN" doc:"Variable of the host that holds the value."`
+	File   *Value[string] `key:"file" validate:"text,oneline" example:"write file: ./ca.pem" doc:"File of the host that holds the value."`
+}
+
+func (*secretForm) title() string { return "a secret" }
+
+func (s *Secret) decode(d *decoder, n *node, f *field) bool {
+	s.At = diag.Source{Range: n.rng}
+	var form secretForm
+	switch {
+	case n.kind == scalarNode && d.worker:
+		name := *formOf(reflect.TypeFor[secretForm]()).byKey["name"]
+		name.keyName = "secret"
+		form.Name = &Value[string]{}
+		if !form.Name.decode(d, n, &name) {
+			return false
+		}
+	case n.kind == mapNode:
+		if !d.mapping(n, reflect.ValueOf(&form).Elem()) {
+			return false
+		}
+	case n.kind == scalarNode && !n.isNull():
+		d.fail(n.rng, "bad-secret", fmt.Sprintf("the secret %q says nothing about its value", clip(n.text)), "write {name: NAME, env: VARIABLE} or {name: NAME, file: ./FILE}")
+		return false
+	default:
+		d.wrongType(n, f, "a mapping {name, env} or {name, file}")
+		return false
+	}
+	s.Name = form.Name.V
+	given := 0
+	if form.Env != nil {
+		s.Env = form.Env.V
+		given++
+	}
+	if form.File != nil {
+		s.File = *form.File
+		given++
+	}
+	switch {
+	case d.worker && given > 0:
+		d.fail(n.rng, "bad-secret", "a worker names secrets; where their values come from stands in the workshop's container", "write secrets: ["+s.Name+"]")
+		return false
+	case !d.worker && given != 1:
+		d.fail(n.rng, "bad-secret", fmt.Sprintf("the secret %q needs exactly one of env and file", s.Name), "write {name: "+s.Name+", env: VARIABLE} or {name: "+s.Name+", file: ./FILE}")
+		return false
+	}
+	if form.File == nil {
+		return true
+	}
+	before := d.errors
+	d.checkSource(&s.File, hostUse{what: "secret's file", outside: true})
+	return d.errors == before
+}

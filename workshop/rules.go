@@ -1,0 +1,182 @@
+package workshop
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/distribution/reference"
+	"github.com/go-playground/validator/v10"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// The patterns of names. They stand in the JSON Schema too.
+const (
+	namePattern       = `^[a-z0-9][a-z0-9_-]{0,62}$`
+	envNamePattern    = `^[A-Za-z_][A-Za-z0-9_]*$`
+	secretNamePattern = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`
+	userPattern       = `^[0-9]+(:[0-9]+)?$`
+	targetPattern     = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`
+	runtimePattern    = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`
+)
+
+var (
+	nameRE    = regexp.MustCompile(namePattern)
+	envNameRE = regexp.MustCompile(envNamePattern)
+	secretRE  = regexp.MustCompile(secretNamePattern)
+	userRE    = regexp.MustCompile(userPattern)
+	targetRE  = regexp.MustCompile(targetPattern)
+	runtimeRE = regexp.MustCompile(runtimePattern)
+)
+
+// rules returns the validator with our own rules registered. It is safe for
+// concurrent use and never changed after.
+var rules = sync.OnceValue(func() *validator.Validate {
+	v := validator.New(validator.WithRequiredStructEnabled())
+	text := func(name string, ok func(string) bool) {
+		err := v.RegisterValidation(name, func(fl validator.FieldLevel) bool { return ok(fl.Field().String()) })
+		if err != nil {
+			panic(err) // a name that validator reserves: a mistake in this file
+		}
+	}
+	text("name", nameRE.MatchString)
+	text("envname", envNameRE.MatchString)
+	text("secretname", secretRE.MatchString)
+	text("uidgid", func(s string) bool { return userProblem(s) == "" })
+	text("stage", targetRE.MatchString)
+	text("runtime", runtimeRE.MatchString)
+	text("imageref", func(s string) bool {
+		if s == HostImage {
+			return true
+		}
+		_, err := reference.ParseNormalizedNamed(s)
+		return err == nil
+	})
+	text("abspath", func(s string) bool { return strings.HasPrefix(s, "/") && path.Clean(s) == s })
+	text("oneline", func(s string) bool { return !strings.ContainsAny(s, "\n\r\x00") })
+	text("text", func(s string) bool { return strings.TrimSpace(s) != "" })
+	return v
+})
+
+// userProblem tells what is wrong with "uid" or "uid:gid".
+func userProblem(s string) string {
+	if !userRE.MatchString(s) {
+		return "is not uid or uid:gid in numbers"
+	}
+	for part := range strings.SplitSeq(s, ":") {
+		switch n, err := strconv.ParseInt(part, 10, 32); {
+		case err != nil:
+			return "has an id above 2147483647"
+		case n == 0:
+			return "is root, or has the group of root"
+		case part[0] == '0':
+			return "has an id with leading zeros"
+		}
+	}
+	return ""
+}
+
+// checkRule runs the rules of a `validate` tag on one value and reports the
+// first that fails.
+func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
+	err := rules().Var(value, tag)
+	if err == nil {
+		return true
+	}
+	var fields validator.ValidationErrors
+	if !errors.As(err, &fields) || len(fields) == 0 {
+		panic("workshop: rule " + tag + ": " + err.Error())
+	}
+	rule, param := fields[0].Tag(), fields[0].Param()
+	shown := clip(fmt.Sprint(value))
+	switch rule {
+	case "oneof":
+		d.notOneOf(at, shown, strings.Fields(param), name)
+		return false
+	case "name":
+		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a valid name", name, shown), nameHint(shown))
+	case "envname":
+		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a variable's name", name, shown), "letters, digits and _ only, no digit first")
+	case "secretname":
+		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a secret's name", name, shown), "it becomes a file in /run/secrets: letters, digits, _ . -")
+	case "uidgid":
+		d.userError(at, shown)
+	case "semver":
+		d.fail(at, "bad-value", fmt.Sprintf("%s %q is not a semantic version", name, shown), "write three numbers: version: 1.2.0")
+	case "imageref":
+		d.fail(at, "bad-value", fmt.Sprintf("%s %q is not an image reference", name, shown), "write NAME:TAG or NAME@sha256:… in lower case, or `host`")
+	case "abspath":
+		hint := ""
+		if c := path.Clean("/" + shown); c != shown {
+			hint = "write " + c
+		}
+		d.fail(at, "bad-path", fmt.Sprintf("%s %q is not an absolute, clean path in the container", name, shown), hint)
+	case "oneline":
+		d.fail(at, "bad-value", fmt.Sprintf("%s must be one line", name), "")
+	case "text":
+		d.fail(at, "bad-value", fmt.Sprintf("%s is empty", name), "write a value or remove the key")
+	case "stage", "runtime":
+		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a name", name, shown), "letters, digits, _ . -")
+	case "min", "max":
+		d.outOfRange(at, value, rule, param, name)
+	default:
+		d.fail(at, "bad-value", fmt.Sprintf("%s %q breaks the rule %s", name, shown, rule), "")
+	}
+	return false
+}
+
+func (d *decoder) userError(at diag.Range, user string) {
+	hint := `write numbers: user: "1000:1000"`
+	detail := ""
+	if strings.HasPrefix(userProblem(user), "is root") {
+		detail = "A worker never runs as root (B4)."
+		hint = `write another id, or leave user out: then it is your own`
+	}
+	d.failDetail(at, "bad-user", fmt.Sprintf("user %q %s", user, userProblem(user)), detail, hint)
+}
+
+// outOfRange reports min and max of sizes, durations and numbers.
+func (d *decoder) outOfRange(at diag.Range, value any, rule, param, name string) {
+	show := func(n string) string { return n }
+	switch {
+	case strings.Contains(name, "memory"), name == "scratch", name == "tmp", name == "shm", name == "home":
+		show = func(n string) string { x, _ := strconv.ParseInt(n, 10, 64); return Size(x).String() }
+	case name == "timeout":
+		show = func(n string) string { x, _ := strconv.ParseInt(n, 10, 64); return time.Duration(x).String() }
+	}
+	limit, word := show(param), "less than"
+	if rule == "max" {
+		word = "more than"
+	}
+	which := "least"
+	if rule == "max" {
+		which = "most"
+	}
+	d.fail(at, "out-of-range", fmt.Sprintf("%s is %s, %s %s", name, show(fmt.Sprint(value)), word, limit), fmt.Sprintf("write at %s %s", which, limit))
+}
+
+// nameHint makes a name of what was written.
+func nameHint(s string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(s) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', b.Len() > 0 && (r == '_' || r == '-'):
+			b.WriteRune(r)
+		case b.Len() > 0:
+			b.WriteByte('-')
+		}
+	}
+	rule := "a name has lower-case letters, digits, _ and -, and at most 63 characters"
+	made := b.String()[:min(b.Len(), 63)]
+	made = strings.TrimRight(made, "-_")
+	if made == "" || made == s {
+		return rule
+	}
+	return "write " + made + "; " + rule
+}

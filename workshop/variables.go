@@ -1,0 +1,211 @@
+package workshop
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/template"
+)
+
+// variables replaces ${NAME} in the scalars of the file and remembers which
+// ones the file uses.
+type variables struct {
+	lookup func(string) (string, bool)
+	used   map[string]Variable
+}
+
+// sorted returns the variables that the file uses.
+func (v *variables) sorted() []Variable {
+	out := make([]Variable, 0, len(v.used))
+	for _, x := range v.used {
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (v *variables) use(name, def string, hasDefault bool) {
+	old, seen := v.used[name]
+	if !seen {
+		v.used[name] = Variable{Name: name, Default: def, HasDefault: hasDefault}
+		return
+	}
+	// Needed somewhere means needed.
+	if !hasDefault {
+		old.HasDefault, old.Default = false, ""
+	}
+	v.used[name] = old
+}
+
+// expand splits the text of a node into literal text and variables. Where a
+// variable begins and what it stands for is decided by compose-go's template
+// package, so that a value means here what it means in the rendered project.
+func (d *decoder) expand(n *node) (scalar, bool) {
+	s := scalar{node: n, src: d.src}
+	text := n.text
+	if !strings.Contains(text, "$") {
+		s.parts = []part{{text: text, template: text, to: len(text)}}
+		return s, true
+	}
+	ok, total := true, 0
+	literal := func(from, to int) {
+		if from < to {
+			s.parts = append(s.parts, part{text: text[from:to], template: text[from:to], from: from, to: to})
+		}
+	}
+	for at := 0; at < len(text); {
+		loc := template.DefaultPattern.FindStringIndex(text[at:])
+		if loc == nil {
+			literal(at, len(text))
+			break
+		}
+		from := at + loc[0]
+		literal(at, from)
+		to := at + loc[1]
+		// The pattern is greedy: with braces it takes all of the line up to
+		// the last one.
+		if strings.HasPrefix(text[from:], "${") {
+			if i := closingBrace(text[from:to]); i >= 0 {
+				to = from + i + 1
+			}
+		}
+		p, good := d.variable(s, text, from, to)
+		if good {
+			s.parts = append(s.parts, p)
+			total += len(p.text)
+		}
+		ok = ok && good
+		at = to
+	}
+	s.parts = joinLiterals(s.parts)
+	if total > maxScalar {
+		d.fail(n.rng, "too-large", fmt.Sprintf("the value has more than %d bytes once its variables are put in", maxScalar), "")
+		return s, false
+	}
+	if len(s.parts) == 0 {
+		s.parts = []part{{to: len(text)}}
+	}
+	return s, ok
+}
+
+// joinLiterals makes `a$$b` one part, so that splitting sees whole literals.
+func joinLiterals(parts []part) []part {
+	var out []part
+	for _, p := range parts {
+		if i := len(out) - 1; i >= 0 && p.variable == "" && out[i].variable == "" {
+			out[i].text += p.text
+			out[i].template += p.template
+			out[i].to = p.to
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// closingBrace returns the index of the brace that closes the first one.
+func closingBrace(s string) int {
+	open := 0
+	for i := range len(s) {
+		switch s[i] {
+		case '{':
+			open++
+		case '}':
+			if open--; open == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// variable resolves one match of the pattern: `$$`, `$NAME` or `${…}`.
+func (d *decoder) variable(s scalar, text string, from, to int) (part, bool) {
+	expr := text[from:to]
+	p := part{from: from, to: to}
+	at := scalar{node: s.node, src: d.src, parts: []part{p}}.rng()
+	if expr == "$$" {
+		p.text, p.template = "$", "$$"
+		return p, true
+	}
+	if expr == "$" || expr == "${" {
+		d.fail(at, "bad-variable", "`$` begins a variable, but no name follows",
+			"write `$$` for a dollar sign, or ${NAME}")
+		return p, false
+	}
+	name, op, arg := parseVariable(expr)
+	switch {
+	case name == "":
+		d.fail(at, "bad-variable", fmt.Sprintf("%q is not a variable", expr), "write ${NAME}, ${NAME:-default} or `$$` for a dollar sign")
+		return p, false
+	case op != "" && op != ":-" && op != ":?":
+		d.failDetail(at, "bad-variable", fmt.Sprintf("${%s%s…} is not taken", name, op),
+			"Generated files keep variables, and not every program that reads them knows this form.",
+			fmt.Sprintf("write ${%s}, ${%s:-default} or ${%s:?message}", name, name, name))
+		return p, false
+	case strings.Contains(arg, "$"):
+		d.failDetail(at, "bad-variable", fmt.Sprintf("the text in ${%s%s…} has a `$`", name, op),
+			"Variables inside of variables can't be kept in generated files.", "write plain text there")
+		return p, false
+	}
+	value, err := template.SubstituteWithOptions(expr, d.vars.lookup, template.WithoutLogging)
+	d.vars.use(name, arg, op == ":-")
+	set, isSet := d.vars.lookup(name)
+	p.variable, p.text, p.template = name, value, "${"+name+":?}"
+	if op == ":-" {
+		p.template = "${" + name + ":-" + arg + "}"
+	}
+	var missing *template.MissingRequiredError
+	switch {
+	case errors.As(err, &missing):
+		summary := fmt.Sprintf("the variable %s is not set", name)
+		if missing.Reason != "" {
+			summary += ": " + missing.Reason
+		}
+		d.fail(at, "unset-variable", summary, d.setHint(name))
+		return p, false
+	case err != nil:
+		d.fail(at, "bad-variable", fmt.Sprintf("%q is not a variable", expr), "write ${NAME} or ${NAME:-default}")
+		return p, false
+	case op == "" && !isSet:
+		d.fail(at, "unset-variable", fmt.Sprintf("the variable %s is not set", name), d.setHint(name))
+		return p, false
+	case op == "" && set == "":
+		d.failDetail(at, "unset-variable", fmt.Sprintf("the variable %s is empty", name),
+			"The generated project asks for a value where the file gives no default.",
+			fmt.Sprintf("write ${%s:-} if it may be empty", name))
+		return p, false
+	case strings.ContainsFunc(value, func(r rune) bool { return r < 0x20 && r != '\t' && r != '\n' || r == 0x7f }):
+		d.fail(at, "bad-variable", fmt.Sprintf("the value of %s has control characters", name), "")
+		return p, false
+	}
+	return p, true
+}
+
+func (d *decoder) setHint(name string) string {
+	return fmt.Sprintf("set it (%s=… in the environment or in the .env file beside %s), or write ${%s:-default}", name, d.base(), name)
+}
+
+// parseVariable splits $NAME, ${NAME}, ${NAME:-default} and the like.
+func parseVariable(expr string) (name, op, arg string) {
+	body := strings.TrimPrefix(expr, "$")
+	if strings.HasPrefix(body, "{") {
+		body = strings.TrimSuffix(body[1:], "}")
+	}
+	i := 0
+	for i < len(body) && (body[i] == '_' || body[i] >= 'a' && body[i] <= 'z' || body[i] >= 'A' && body[i] <= 'Z' || i > 0 && body[i] >= '0' && body[i] <= '9') {
+		i++
+	}
+	name, rest := body[:i], body[i:]
+	for _, op := range []string{":-", ":?", ":+", "-", "?", "+"} {
+		if strings.HasPrefix(rest, op) {
+			return name, op, rest[len(op):]
+		}
+	}
+	if rest != "" {
+		return "", "", ""
+	}
+	return name, "", ""
+}
