@@ -20,7 +20,9 @@ const (
 	guardMemory = 128 << 20
 	guardCPU    = 1
 	guardPIDs   = 64
-	guardFiles  = 65536
+	// An engine without CAP_SYS_RESOURCE can't raise it above its own hard
+	// limit (20,000 was met in the wild): then the guard would not start.
+	guardFiles = 16384
 )
 
 // guard compiles the service that decides and carries all egress. It has an
