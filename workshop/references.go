@@ -1,16 +1,97 @@
 package workshop
 
 import (
+	"fmt"
 	"io/fs"
+	"path"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop/worker"
 )
 
 // resolveWorkers finds and reads the worker files of the entries and gives
-// each worker its effective container.
+// each worker its effective container, checked against the workshop's and
+// against those of its callers. It appends to w.Workers in the order of the
+// file; all problems are reported at once.
 func resolveWorkers(fsys fs.FS, w *Workshop, entries []workerEntry, o Options) diag.List {
+	p := &problems{}
+	l := &locator{fsys: fsys, dir: path.Dir(w.File), file: w.File, problems: p}
+	first := map[string]diag.Range{}
 	for _, e := range entries {
-		w.Workers = append(w.Workers, Worker{Name: e.Name.V, Source: e.Source, File: e.File.V, Container: w.Container})
+		name := e.Name.V
+		if !worker.ValidName(name) { // refused by the decoder
+			continue
+		}
+		if before, twice := first[name]; twice {
+			p.add(diag.Diagnostic{Severity: diag.Error, Code: "duplicate-worker", Range: e.Name.Source.Range,
+				Summary: fmt.Sprintf("the worker %s stands twice in the list", name),
+				Hint:    fmt.Sprintf("remove one, or give it another name and the same file: `- {name: %s-2, file: %s}`", name, workerFileHint(name)),
+				Related: []diag.Related{{Message: "first here", Range: before}}})
+			continue
+		}
+		first[name] = e.Name.Source.Range
+		wk := Worker{Name: name, Source: e.Source}
+		wk.File, wk.Definition = l.read(e)
+		wk.Container = narrow(w.Container, e, p)
+		w.Workers = append(w.Workers, wk)
 	}
-	return nil
+	delegations(w, p)
+	assignPorts(w, entries, p)
+	unusedSecrets(w, entries, p)
+	checkRooms(w, p)
+	return p.done(w.File)
+}
+
+func workerFileHint(name string) string { return worker.Candidates(name)[0].Path }
+
+// read gives a worker's definition and the path of its file; problems are
+// reported.
+func (l *locator) read(e workerEntry) (string, worker.Definition) {
+	c, ok := l.find(e)
+	if !ok {
+		return c.Path, worker.Definition{Name: e.Name.V}
+	}
+	data, err := readBounded(l.fsys, c.Path, worker.MaxFile)
+	if err != nil {
+		l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "worker-unreadable", Range: l.place(e),
+			Summary: fmt.Sprintf("the file of the worker %s can't be read: %v", e.Name.V, err)})
+		return c.Path, worker.Definition{Name: e.Name.V}
+	}
+	def, diags := worker.Parse(c.Path, data, c.Dialect)
+	l.problems.add(diags...)
+	if diags.HasErrors() {
+		return c.Path, def
+	}
+	if e.File.V == "" && def.Name != e.Name.V {
+		l.problems.add(diag.Diagnostic{Severity: diag.Warning, Code: "worker-name-differs", Range: def.Source.Range,
+			Summary: fmt.Sprintf("the file calls its worker %q, the workshop calls it %s", def.Name, e.Name.V),
+			Hint:    fmt.Sprintf("write `name: %s` here, or `- {name: …, file: %s}` in the workshop if both are meant", e.Name.V, l.shown(c.Path)),
+			Related: []diag.Related{{Message: "listed here", Range: e.Name.Source.Range}}})
+	}
+	l.resultType(&def, c.Path)
+	return c.Path, def
+}
+
+// resultType reads the JSON Schema that a worker file names.
+func (l *locator) resultType(def *worker.Definition, file string) {
+	ref := def.ResultFile
+	if ref.Name == "" {
+		return
+	}
+	refuse := func(summary, hint string) {
+		l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "worker-result-type", Range: ref.Source.Range, Summary: summary, Hint: hint})
+	}
+	at := path.Join(path.Dir(file), ref.Name)
+	if path.IsAbs(ref.Name) || !l.inside(at) {
+		refuse(fmt.Sprintf("the schema %s is outside of the project", ref.Name), "keep it beside the worker's file")
+		return
+	}
+	data, err := readBounded(l.fsys, at, worker.MaxSchema)
+	if err != nil {
+		refuse(fmt.Sprintf("the schema %s can't be read: %v", at, err), "the path is relative to the worker's file")
+		return
+	}
+	if def.ResultType, err = worker.SchemaFile(at, data); err != nil {
+		refuse(fmt.Sprintf("%s isn't a JSON Schema: %v", at, err), "")
+	}
 }

@@ -1,0 +1,120 @@
+package workshop
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// effective puts a worker's `container:` over its workshop's, by the table
+// "Narrowing" of the spec:
+//
+//	replaces     network mode and allow, mounts, image or build, pull, user, workdir, limits
+//	adds         network deny, env (the worker's value wins)
+//	names        secrets: only those that the worker names; none if it names none
+//	is its own   ports; the workshop's go to the only worker, see assignPorts
+//	stays        network dns and proxy, runtime
+//
+// It does not check; narrow does. base is not changed.
+func effective(base Container, c *partialContainer) Container {
+	out := base
+	if c.Image != nil {
+		out.Image, out.Build = *c.Image, nil
+	}
+	if c.Build != nil {
+		out.Image, out.Build = Value[string]{}, c.Build
+	}
+	set(&out.Pull, c.Pull)
+	set(&out.User, c.User)
+	set(&out.Workdir, c.Workdir)
+	set(&out.Scratch, c.Scratch)
+	set(&out.Tmp, c.Tmp)
+	set(&out.Shm, c.Shm)
+	set(&out.Home, c.Home)
+	if r := c.Resources; r != nil {
+		set(&out.Resources.Memory, r.Memory)
+		set(&out.Resources.CPU, r.CPU)
+		set(&out.Resources.PIDs, r.PIDs)
+		set(&out.Resources.Timeout, r.Timeout)
+	}
+	if len(c.Env) > 0 {
+		out.Env = maps.Clone(base.Env)
+		if out.Env == nil {
+			out.Env = map[string]Value[string]{}
+		}
+		maps.Copy(out.Env, c.Env)
+	}
+	out.Network = effectiveNetwork(base.Network, c.Network)
+	if c.Mounts != nil {
+		out.Mounts = within(*c.Mounts, base.Mounts)
+	}
+	out.Secrets = namedSecrets(base.Secrets, c.Secrets)
+	out.Ports = nil
+	if c.Ports != nil {
+		out.Ports = *c.Ports
+	}
+	return out
+}
+
+func set[T any](to *Value[T], from *Value[T]) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+func effectiveNetwork(base Network, n *partialNetwork) Network {
+	out := base
+	if n != nil {
+		out.Source = n.Source
+		set(&out.Mode, n.Mode)
+		set(&out.OwnRoom, n.OwnRoom)
+		if n.Allow != nil {
+			out.Allow = *n.Allow
+		}
+		if n.Deny != nil {
+			out.Deny = slices.Clone(base.Deny)
+			for _, r := range *n.Deny {
+				if !slices.ContainsFunc(out.Deny, func(o firewall.Rule) bool { return o.Covers(r) }) {
+					out.Deny = append(out.Deny, r)
+				}
+			}
+		}
+	}
+	if out.Mode.V == firewall.None {
+		// Nothing is reached, so no rule has a meaning.
+		out.Allow, out.Deny = nil, nil
+	}
+	return out
+}
+
+// namedSecrets gives the workshop's secrets that a worker names, in the
+// worker's order and with the worker's places.
+func namedSecrets(base []Secret, named *[]Secret) []Secret {
+	if named == nil {
+		return nil
+	}
+	var out []Secret
+	for _, s := range *named {
+		for _, b := range base {
+			if b.Name == s.Name {
+				b.At = s.At
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+func durationText(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}

@@ -1,0 +1,197 @@
+package workshop
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop/worker"
+)
+
+// locator finds worker files below the folder of workshop.yaml.
+type locator struct {
+	fsys     fs.FS
+	dir      string // folder of workshop.yaml
+	file     string // workshop.yaml
+	problems *problems
+	existing []string // names of worker files that are there, once asked for
+}
+
+// place is where a problem of an entry's file is shown.
+func (l *locator) place(e workerEntry) diag.Range {
+	if e.File.V != "" {
+		return e.File.Source.Range
+	}
+	return e.Name.Source.Range
+}
+
+// shown gives a path as workshop.yaml would write it.
+func (l *locator) shown(p string) string {
+	if l.dir == "." {
+		return p
+	}
+	return strings.TrimPrefix(p, l.dir+"/")
+}
+
+// find gives the file of an entry: the one that `file:` names, or the only one
+// at the places for its name. None and several are problems.
+func (l *locator) find(e workerEntry) (worker.Candidate, bool) {
+	if e.File.V != "" {
+		return l.named(e)
+	}
+	name := e.Name.V
+	var looked []string
+	var found []worker.Candidate
+	for _, c := range worker.Candidates(name) {
+		looked = append(looked, c.Path)
+		c.Path = path.Join(l.dir, c.Path)
+		if l.isFile(c.Path) {
+			found = append(found, c)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], l.reachable(e, found[0].Path)
+	case 0:
+		l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "worker-not-found", Range: e.Name.Source.Range,
+			Summary: fmt.Sprintf("there is no file for the worker %s", name),
+			Detail:  "Looked for " + strings.Join(looked, ", ") + ".",
+			Hint:    l.missingHint(name)})
+		return worker.Candidate{}, false
+	}
+	var names []string
+	for _, c := range found {
+		names = append(names, l.shown(c.Path))
+	}
+	l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "worker-ambiguous", Range: e.Name.Source.Range,
+		Summary: fmt.Sprintf("the worker %s has %d files: %s", name, len(found), strings.Join(names, " and ")),
+		Hint:    fmt.Sprintf("say which one: `- {name: %s, file: %s}`", name, names[0])})
+	return worker.Candidate{}, false
+}
+
+// named gives the file of an entry with `file:`.
+func (l *locator) named(e workerEntry) (worker.Candidate, bool) {
+	refuse := func(code, summary, hint string) (worker.Candidate, bool) {
+		l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: code, Range: e.File.Source.Range, Summary: summary, Hint: hint})
+		return worker.Candidate{}, false
+	}
+	c := worker.Candidate{Path: path.Join(l.dir, e.File.V), Dialect: worker.DialectOf(e.File.V)}
+	switch {
+	case path.IsAbs(e.File.V) || strings.HasPrefix(e.File.V, "~") || !l.inside(c.Path):
+		return refuse("worker-outside", fmt.Sprintf("the file of the worker %s is outside of the project: %s", e.Name.V, e.File.V),
+			"a worker file lies in the folder of workshop.yaml or below it; copy it there")
+	case c.Dialect == "":
+		return refuse("worker-dialect", fmt.Sprintf("%s is no kind of worker file", e.File.V),
+			"a worker file ends in .md, .worker or .agent, or is called SKILL.md")
+	case !l.isFile(c.Path):
+		return refuse("worker-not-found", fmt.Sprintf("there is no file %s", c.Path), l.missingHint(e.Name.V))
+	}
+	return c, l.reachable(e, c.Path)
+}
+
+// inside tells whether a path stays in the folder of workshop.yaml, as it is
+// written.
+func (l *locator) inside(p string) bool {
+	return fs.ValidPath(p) && (l.dir == "." || strings.HasPrefix(p, l.dir+"/"))
+}
+
+// reachable refuses a file to which a symbolic link leads out of the project:
+// another repository's workshop must not show what lies elsewhere. File
+// systems that don't tell of links (fs.ReadLinkFS) have none to follow.
+func (l *locator) reachable(e workerEntry, file string) bool {
+	to, out := l.follow(file)
+	if !out {
+		return true
+	}
+	l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "worker-outside", Range: l.place(e),
+		Summary: fmt.Sprintf("the file of the worker %s is outside of the project: %s leads to %s", e.Name.V, l.shown(file), to),
+		Hint:    "copy it into the project"})
+	return false
+}
+
+// follow resolves links by their text. out is true when one leads out of the
+// folder, with where it leads.
+func (l *locator) follow(file string) (to string, out bool) {
+	links, ok := l.fsys.(fs.ReadLinkFS)
+	if !ok {
+		return "", false
+	}
+	rest := strings.Split(file, "/")
+	at := "."
+	for steps := 0; len(rest) > 0; steps++ {
+		if steps > 40*maxDepth {
+			return "itself", true
+		}
+		next := path.Join(at, rest[0])
+		rest = rest[1:]
+		if !fs.ValidPath(next) {
+			return next, true
+		}
+		info, err := links.Lstat(next)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		target, err := links.ReadLink(next)
+		if err != nil || path.IsAbs(target) {
+			return target, true
+		}
+		rest = append(strings.Split(path.Clean(target), "/"), rest...)
+	}
+	return at, !l.inside(at)
+}
+
+func (l *locator) isFile(p string) bool {
+	info, err := fs.Stat(l.fsys, p)
+	// A link out of an os.Root can't be followed, and is a file all the same.
+	return err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid)
+}
+
+// missingHint says what to write, or which of the existing files is meant.
+func (l *locator) missingHint(name string) string {
+	if l.existing == nil {
+		l.existing = append([]string{}, l.list()...)
+	}
+	make := fmt.Sprintf("create %s with the lines `---`, `allowed-tools: Read, Grep`, `---` and what the worker is to do (workshop init writes an example)", workerFileHint(name))
+	if near := nearest(name, l.existing); near != "" {
+		return "did you mean " + near + "? Else " + make
+	}
+	return make
+}
+
+// list gives the names for which a worker file is there, sorted.
+func (l *locator) list() []string {
+	var out []string
+	for _, d := range []string{"workers", ".", ".claude/agents", "skills", ".claude/skills"} {
+		entries, _ := fs.ReadDir(l.fsys, path.Join(l.dir, d))
+		for _, e := range entries[:min(len(entries), maxItems)] {
+			name := strings.TrimSuffix(e.Name(), path.Ext(e.Name()))
+			for _, c := range worker.Candidates(name) {
+				if path.Join(d, e.Name()) == c.Path || path.Join(d, e.Name()) == path.Dir(c.Path) && e.IsDir() && l.isFile(path.Join(l.dir, c.Path)) {
+					out = append(out, name)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// readBounded reads a file of at most limit bytes; of a longer one it reads
+// one byte more, which its parser refuses.
+func readBounded(fsys fs.FS, name string, limit int) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	return io.ReadAll(io.LimitReader(f, int64(limit)+1))
+}

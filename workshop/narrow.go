@@ -1,0 +1,140 @@
+package workshop
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// excess is something that an inner container has and the outer one, which
+// must contain it, doesn't grant.
+type excess struct {
+	key     string     // "network.allow"
+	summary string     // what exceeds what
+	hint    string     // what to do
+	at      diag.Range // the inner container's line
+	grant   diag.Range // the outer container's line; zero where it has none
+}
+
+// widening tells an excess of a worker's `container:` over its workshop's,
+// with both places (B40).
+func (x excess) widening(outer string) diag.Diagnostic {
+	d := diag.Diagnostic{Severity: diag.Error, Code: "widening", Summary: x.summary, Hint: x.hint, Range: x.at,
+		Detail: "A worker may only narrow what its workshop grants."}
+	if x.grant.Filename != "" {
+		d.Related = []diag.Related{{Message: outer, Range: x.grant}}
+	}
+	return d
+}
+
+// narrow checks an entry's `container:` against the workshop's and returns the
+// effective container. Every widening is reported; none is corrected in
+// silence.
+func narrow(base Container, e workerEntry, p *problems) Container {
+	c := e.Container
+	if c == nil {
+		return effective(base, &partialContainer{})
+	}
+	out := effective(base, c)
+	var found []excess
+	if c.Network != nil {
+		found = append(found, notInWorker(c.Network, base.Network)...)
+		found = append(found, networkExcess(out.Network, base.Network)...)
+	}
+	if c.Mounts != nil {
+		found = append(found, mountsExcess(*c.Mounts, base.Mounts)...)
+	}
+	if c.Secrets != nil {
+		found = append(found, secretsExcess(*c.Secrets, base.Secrets)...)
+	}
+	found = append(found, limitsExcess(c, base)...)
+	if c.Runtime != nil {
+		found = append(found, excess{key: "runtime", at: c.at("runtime", c.Runtime.Source), grant: base.Runtime.Source.Range,
+			summary: "runtime can't stand in a worker: all containers of a workshop share one",
+			hint:    "move it to the workshop's container"})
+	}
+	for _, x := range found {
+		p.add(x.widening("the workshop's"))
+	}
+	return out
+}
+
+// at gives the place of a key of a partial container, or that of its value.
+func (c *partialContainer) at(key string, s diag.Source) diag.Range {
+	if s.Range.Filename != "" {
+		return s.Range
+	}
+	if r, ok := c.Keys[key]; ok {
+		return r
+	}
+	return c.Source.Range
+}
+
+// limitsExcess compares what has an upper limit, key by key.
+func limitsExcess(c *partialContainer, base Container) []excess {
+	var out []excess
+	size := func(key string, have *Value[Size], most Value[Size]) {
+		if have != nil && have.V > most.V {
+			out = append(out, overLimit(c, key, have.V.String(), most.V.String(), have.Source, most.Source))
+		}
+	}
+	size("scratch", c.Scratch, base.Scratch)
+	size("tmp", c.Tmp, base.Tmp)
+	size("shm", c.Shm, base.Shm)
+	size("home", c.Home, base.Home)
+	if r := c.Resources; r != nil {
+		size("resources.memory", r.Memory, base.Resources.Memory)
+		if r.CPU != nil && r.CPU.V > base.Resources.CPU.V {
+			out = append(out, overLimit(c, "resources.cpu", number(r.CPU.V), number(base.Resources.CPU.V), r.CPU.Source, base.Resources.CPU.Source))
+		}
+		if r.PIDs != nil && r.PIDs.V > base.Resources.PIDs.V {
+			out = append(out, overLimit(c, "resources.pids", fmt.Sprint(r.PIDs.V), fmt.Sprint(base.Resources.PIDs.V), r.PIDs.Source, base.Resources.PIDs.Source))
+		}
+		if r.Timeout != nil && r.Timeout.V > base.Resources.Timeout.V {
+			out = append(out, overLimit(c, "resources.timeout", durationText(r.Timeout.V), durationText(base.Resources.Timeout.V), r.Timeout.Source, base.Resources.Timeout.Source))
+		}
+	}
+	return out
+}
+
+func overLimit(c *partialContainer, key, have, most string, at, grant diag.Source) excess {
+	name := key[strings.LastIndexByte(key, '.')+1:]
+	whose := "the workshop's"
+	if grant.Range.Filename == "" {
+		whose = "the workshop's default of"
+	}
+	return excess{key: key, at: c.at(key, at), grant: grant.Range,
+		summary: fmt.Sprintf("%s %s is more than %s %s", name, have, whose, most),
+		hint:    fmt.Sprintf("write at most %s, or raise %s in the workshop's container", most, key)}
+}
+
+// secretsExcess: a worker gets secrets of the workshop by their names.
+func secretsExcess(inner, outer []Secret) []excess {
+	var out []excess
+	for _, s := range inner {
+		if slices.ContainsFunc(outer, func(o Secret) bool { return o.Name == s.Name }) {
+			continue
+		}
+		var names []string
+		for _, o := range outer {
+			names = append(names, o.Name)
+		}
+		hint := fmt.Sprintf("add `- {name: %s, env: …}` to the secrets of the workshop's container", s.Name)
+		if near := nearest(s.Name, names); near != "" {
+			hint = "did you mean " + near + "?"
+		} else if len(names) > 0 {
+			hint = "the workshop has " + strings.Join(names, ", ") + "; " + hint
+		}
+		x := excess{key: "secrets", at: s.At.Range, hint: hint, summary: fmt.Sprintf("the workshop has no secret %s", s.Name)}
+		if len(outer) > 0 {
+			x.grant = outer[0].At.Range
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

@@ -1,0 +1,183 @@
+package workshop
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// mountsExcess compares two lists of mounts: every inner one needs an outer
+// one whose source is the same or above it, and which is at least as open.
+// Where it is mounted inside the container is free.
+func mountsExcess(inner, outer []Mount) []excess {
+	var out []excess
+	for _, m := range inner {
+		if _, why, ok := grantedBy(m, outer); !ok {
+			out = append(out, why)
+		}
+	}
+	return out
+}
+
+// grantedBy finds the outer mount that grants m. Where none does, the excess
+// over the nearest one says why.
+func grantedBy(m Mount, outer []Mount) (Mount, excess, bool) {
+	why := excess{key: "mounts", at: m.At.Range,
+		summary: fmt.Sprintf("the source %s isn't a source of the workshop's mounts, nor below one", m.Source.V),
+		hint:    fmt.Sprintf("add `- %s:%s` to the mounts of the workshop's container, or remove it here", m.Source.V, m.Target.V)}
+	if len(outer) > 0 {
+		why.grant = outer[0].At.Range
+	}
+	longest := -1
+	for _, o := range outer {
+		below, ok := under(m.Source.V, o.Source.V)
+		if !ok {
+			continue
+		}
+		summary, hint := mountExcess(m, o, below)
+		if summary == "" {
+			return o, excess{}, true
+		}
+		if depth := strings.Count(path.Clean(o.Source.V), "/"); depth > longest {
+			longest = depth
+			why.summary, why.hint, why.grant = summary, hint, o.At.Range
+		}
+	}
+	return Mount{}, why, false
+}
+
+// mountExcess says what m has that o, whose source is `below` above it,
+// doesn't grant; empty if nothing.
+func mountExcess(m, o Mount, below string) (summary, hint string) {
+	switch {
+	case m.ReadWrite && !o.ReadWrite:
+		return fmt.Sprintf("%s is mounted read-only in the workshop and read-write here", m.Source.V), "write `:ro` here, or `:rw` in the workshop's container"
+	case m.GitWritable && !o.GitWritable:
+		return "`git: rw` isn't granted by the workshop's mount", "remove it here, or add it there"
+	case m.AllowSockets && !o.AllowSockets:
+		return "`sockets: allow` isn't granted by the workshop's mount", "remove it here, or add it there"
+	case m.OutsideProject && !o.OutsideProject:
+		return "`outside_project: true` isn't granted by the workshop's mount", "remove it here, or add it there"
+	}
+	if name := protectedIn(below); m.ReadWrite && name != "" && (name != ".git" || !o.GitWritable || strings.Contains(below, "hooks")) {
+		return fmt.Sprintf("%s is read-only below the workshop's mount: what is planted there runs on the host", name), "write `:ro` here"
+	}
+	var missing []string
+	for _, pattern := range o.Exclude {
+		rest, whole := residues(pattern, below)
+		if whole {
+			return fmt.Sprintf("%s is excluded from the workshop's mount by %s", m.Source.V, pattern), "remove the mount here, or the pattern there"
+		}
+		for _, r := range rest {
+			if !excludes(m.Exclude, r) && !slices.Contains(missing, r) {
+				missing = append(missing, r)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return "the workshop's mount excludes " + strings.Join(missing, ", ") + ", this one doesn't",
+			"add `exclude: [" + quoted(missing) + "]`"
+	}
+	if isCopy(o) && !isCopy(m) {
+		return fmt.Sprintf("the workshop mounts a copy of %s, this is the directory itself", m.Source.V), "add `copy: true`"
+	}
+	return "", ""
+}
+
+func isCopy(m Mount) bool { return m.Copy || len(m.Exclude) > 0 }
+
+func quoted(patterns []string) string {
+	out := make([]string, len(patterns))
+	for i, p := range patterns {
+		out[i] = fmt.Sprintf("%q", p)
+	}
+	return strings.Join(out, ", ")
+}
+
+// protectedIn gives the first directory of B8 on a path below a mount.
+func protectedIn(below string) string {
+	for part := range strings.SplitSeq(below, "/") {
+		switch part {
+		case ".git", ".claude", ".vscode", ".idea", ".husky", ".github":
+			return part
+		}
+	}
+	return ""
+}
+
+// under tells whether source is base or lies below it, by their text, and
+// where: "" for base itself. Symbolic links are looked at when it is known
+// what they are (Mount.Within).
+func under(source, base string) (string, bool) {
+	s, b := path.Clean(source), path.Clean(base)
+	switch {
+	case s == b:
+		return "", true
+	case path.IsAbs(s) != path.IsAbs(b):
+		return "", false
+	case b == "/":
+		return s[1:], true
+	case b == ".":
+		return s, s != ".." && !strings.HasPrefix(s, "../")
+	}
+	return strings.CutPrefix(s, b+"/")
+}
+
+// residues gives what is left of a pattern, which is relative to a directory,
+// for the directory `below` it: `data/*.key` for data is `*.key`. whole tells
+// that the pattern takes the directory itself away.
+func residues(pattern, below string) (rest []string, whole bool) {
+	if below == "" {
+		return []string{pattern}, false
+	}
+	seen := map[string]bool{}
+	var walk func(pat, dir []string)
+	walk = func(pat, dir []string) {
+		switch {
+		case len(pat) == 0: // a directory on the way, or the directory itself
+			whole = true
+		case len(dir) == 0:
+			if r := strings.Join(pat, "/"); !seen[r] {
+				seen[r] = true
+				rest = append(rest, r)
+			}
+		case pat[0] == "**":
+			walk(pat[1:], dir)
+			walk(pat, dir[1:])
+		default:
+			if ok, err := doublestar.Match(pat[0], dir[0]); ok || err != nil {
+				walk(pat[1:], dir[1:])
+			}
+		}
+	}
+	pat := slices.CompactFunc(strings.Split(path.Clean(pattern), "/"), func(a, b string) bool { return a == "**" && b == "**" })
+	dir := strings.Split(below, "/")
+	if strings.Count(pattern, "**") > 4 || len(dir) > maxDepth {
+		return nil, true // each ** branches: what can't be worked out is refused
+	}
+	walk(pat, dir)
+	return rest, whole
+}
+
+// excludes tells whether a list of patterns takes away what the pattern does.
+func excludes(list []string, pattern string) bool {
+	return slices.ContainsFunc(list, func(p string) bool {
+		p = path.Clean(p)
+		return p == path.Clean(pattern) || p == "**" || p == "**/"+path.Base(pattern)
+	})
+}
+
+// within notes in every mount of a worker which source of the workshop grants
+// it.
+func within(inner, outer []Mount) []Mount {
+	out := slices.Clone(inner)
+	for i := range out {
+		if o, _, ok := grantedBy(out[i], outer); ok {
+			out[i].Within = o.Source.V
+		}
+	}
+	return out
+}

@@ -1,0 +1,193 @@
+package workshop
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// notInWorker reports what can't stand in a worker's `network:` at all.
+func notInWorker(n *partialNetwork, base Network) []excess {
+	var out []excess
+	if n.DNS != nil {
+		x := excess{key: "network.dns", at: n.Source.Range, summary: "dns can't stand in a worker: one guard serves all workers of a workshop", hint: "move it to the workshop's network"}
+		if len(*n.DNS) > 0 {
+			x.at = (*n.DNS)[0].Source.Range
+		}
+		if len(base.DNS) > 0 {
+			x.grant = base.DNS[0].Source.Range
+		}
+		out = append(out, x)
+	}
+	if n.Proxy != nil {
+		out = append(out, excess{key: "network.proxy", at: n.Proxy.Source.Range, grant: base.Proxy.Source.Range,
+			summary: "proxy can't stand in a worker: one guard serves all workers of a workshop", hint: "move it to the workshop's network"})
+	}
+	if n.OwnRoom != nil && !n.OwnRoom.V && base.OwnRoom.V {
+		out = append(out, excess{key: "network.room", at: n.OwnRoom.Source.Range, grant: base.OwnRoom.Source.Range,
+			summary: "the workshop gives every worker a room of its own, this one would share", hint: "remove `room: shared` here, or `room: own` there"})
+	}
+	return out
+}
+
+// networkExcess compares what two networks reach. inner is within outer when
+//
+//   - its mode is not higher (none < restricted < open),
+//   - every line of its allow is covered by lines of outer's allow, host, port
+//     and range alike; where outer is open, a line for public names or
+//     addresses is covered by that,
+//   - every line of outer's deny that touches something inner allows stands in
+//     inner's deny as well.
+//
+// Presets are expanded on both sides.
+func networkExcess(inner, outer Network) []excess {
+	if inner.Mode.V == firewall.None {
+		return nil
+	}
+	if inner.Mode.V > outer.Mode.V {
+		grant := outer.Mode.Source.Range
+		if grant.Filename == "" {
+			grant = outer.Source.Range
+		}
+		at := inner.Mode.Source.Range
+		if at.Filename == "" {
+			at = inner.Source.Range
+		}
+		return []excess{{key: "network.mode", at: at, grant: grant,
+			summary: fmt.Sprintf("network %s is more than %s", inner.Mode.V, outer.Mode.V),
+			hint:    fmt.Sprintf("write %s here, or raise the workshop's network to %s", outer.Mode.V, inner.Mode.V)}}
+	}
+	var out []excess
+	for _, r := range inner.Allow {
+		if allowedBy(r, outer) {
+			continue
+		}
+		out = append(out, excess{key: "network.allow", at: r.Source.Range, grant: nearestGrant(r, outer),
+			summary: ruleText(r) + " isn't covered by a line of the workshop's allow",
+			hint:    allowHint(r, outer)})
+	}
+	for _, d := range outer.Deny {
+		if denyKept(d, inner) {
+			continue
+		}
+		out = append(out, excess{key: "network.deny", at: inner.Source.Range, grant: d.Source.Range,
+			summary: ruleText(d) + " is denied there and not here", hint: "add `deny: [" + d.Target() + "]`"})
+	}
+	return out
+}
+
+func allowedBy(r firewall.Rule, n Network) bool {
+	if firewall.CoveredBy(r, n.Allow) {
+		return true
+	}
+	return n.Mode.V == firewall.Open && public(r)
+}
+
+// public tells whether a rule opens nothing but what mode open reaches too.
+// A range may be so wide that a private one lies inside of it; the widest
+// private ranges begin at /8 (10.0.0.0) and /7 (fc00::), RFC 1918 and 4193,
+// and none that a rule can open is smaller than /16.
+func public(r firewall.Rule) bool {
+	if !r.CIDR.IsValid() {
+		return !r.Host.IsZero() && !r.Private
+	}
+	if r.CIDR.Addr().Is4() && r.CIDR.Bits() < 16 || r.CIDR.Addr().Is6() && r.CIDR.Bits() < 7 {
+		return false
+	}
+	return firewall.Classify(r.CIDR.Addr()) == firewall.Public
+}
+
+// denyKept tells whether inner denies d too, or reaches nothing of it.
+func denyKept(d firewall.Rule, inner Network) bool {
+	if firewall.CoveredBy(d, inner.Deny) {
+		return true
+	}
+	if inner.Mode.V == firewall.Open {
+		return false
+	}
+	for _, a := range inner.Allow {
+		if mayMeet(a, d) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayMeet tells whether two rules can be about one connection. Two host
+// patterns have a name in common only when one covers the other. A name may
+// have any address, so a name and a range may always meet.
+func mayMeet(a, b firewall.Rule) bool {
+	if !portsMeet(a.Ports, b.Ports) {
+		return false
+	}
+	if !a.Host.IsZero() && !b.Host.IsZero() {
+		return a.Host.Covers(b.Host) || b.Host.Covers(a.Host)
+	}
+	if a.CIDR.IsValid() && b.CIDR.IsValid() {
+		return a.CIDR.Overlaps(b.CIDR)
+	}
+	return true
+}
+
+func portsMeet(a, b []firewall.PortRange) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.First <= y.Last && y.First <= x.Last {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nearestGrant gives the line that a reader would compare: one for the same
+// host with other ports, else the whole network.
+func nearestGrant(r firewall.Rule, n Network) diag.Range {
+	for _, o := range n.Allow {
+		if sameTarget(r, o) {
+			return o.Source.Range
+		}
+	}
+	if n.Source.Range.Filename != "" {
+		return n.Source.Range
+	}
+	return n.Mode.Source.Range
+}
+
+func sameTarget(r, o firewall.Rule) bool {
+	o.Ports, o.Private = r.Ports, true
+	return o.Covers(r)
+}
+
+func allowHint(r firewall.Rule, n Network) string {
+	for _, o := range n.Allow {
+		if sameTarget(r, o) {
+			if r.Private && !o.Private {
+				return fmt.Sprintf("the workshop's line for %s doesn't open private addresses; add `private: true` there or remove it here", o.Target())
+			}
+			return fmt.Sprintf("the workshop's line for %s allows port %s; add the port there or remove it here", o.Target(), portsText(o.Ports))
+		}
+	}
+	return "add it to the workshop's allow, or remove it here"
+}
+
+func ruleText(r firewall.Rule) string {
+	text := r.Target() + " port " + portsText(r.Ports)
+	if r.Preset != "" {
+		text += " (of the preset " + r.Preset + ")"
+	}
+	return text
+}
+
+func portsText(ports []firewall.PortRange) string {
+	out := make([]string, len(ports))
+	for i, p := range ports {
+		out[i] = fmt.Sprint(p.First)
+		if p.Last != p.First {
+			out[i] += fmt.Sprint("-", p.Last)
+		}
+	}
+	return strings.Join(out, ",")
+}

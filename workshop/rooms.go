@@ -1,0 +1,91 @@
+package workshop
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+const roomName = "room"
+
+// Room is a network namespace with loopback only, and the workers in it.
+type Room struct {
+	// Name is "room", or "room-WORKER" with the name of its first worker
+	// where the workshop has several.
+	Name    string
+	Workers []string // in the order of the file
+}
+
+// Rooms groups the workers: those with the same effective network policy share
+// a room, unless one asks for its own. A worker with network mode none has no
+// room: its container has a namespace of its own without any service. Rooms
+// come in the order of their first workers.
+func Rooms(w *Workshop) []Room {
+	var rooms []Room
+	byKey := map[string]int{}
+	for i := range w.Workers {
+		key := RoomKey(&w.Workers[i])
+		if key == "" {
+			continue
+		}
+		at, ok := byKey[key]
+		if !ok {
+			at = len(rooms)
+			byKey[key] = at
+			rooms = append(rooms, Room{Name: roomName + "-" + w.Workers[i].Name})
+		}
+		rooms[at].Workers = append(rooms[at].Workers, w.Workers[i].Name)
+	}
+	if len(rooms) == 1 {
+		rooms[0].Name = roomName
+	}
+	return rooms
+}
+
+// RoomKey is equal for workers that may share a room, and empty for one that
+// has none. Where a rule was written and which preset it comes from doesn't
+// matter, nor the order of the rules.
+func RoomKey(wk *Worker) string {
+	n := wk.Container.Network
+	switch {
+	case n.Mode.V == firewall.None:
+		return ""
+	case n.OwnRoom.V:
+		return "own " + wk.Name
+	}
+	return n.Mode.V.String() + "\nallow " + ruleSet(n.Allow) + "\ndeny " + ruleSet(n.Deny)
+}
+
+func ruleSet(rules []firewall.Rule) string {
+	keys := make([]string, len(rules))
+	for i, r := range rules {
+		keys[i] = fmt.Sprintf("%q %s %t", r.Target(), portsText(r.Ports), r.Private)
+	}
+	slices.Sort(keys)
+	return strings.Join(slices.Compact(keys), ",")
+}
+
+// unusedSecrets warns of secrets that no worker names: each worker gets only
+// those that its entry names.
+func unusedSecrets(w *Workshop, entries []workerEntry, p *problems) {
+	named := map[string]bool{}
+	for _, e := range entries {
+		if e.Container == nil || e.Container.Secrets == nil {
+			continue
+		}
+		for _, s := range *e.Container.Secrets {
+			named[s.Name] = true
+		}
+	}
+	for _, s := range w.Container.Secrets {
+		if !named[s.Name] && len(entries) > 0 {
+			p.add(diag.Diagnostic{Severity: diag.Warning, Code: "secret-unused", Range: s.At.Range,
+				Summary: fmt.Sprintf("no worker is given the secret %s", s.Name),
+				Detail:  "A worker gets only the secrets that its entry names.",
+				Hint:    fmt.Sprintf("name it where it is needed: `- {name: %s, container: {secrets: [%s]}}`", entries[0].Name.V, s.Name)})
+		}
+	}
+}
