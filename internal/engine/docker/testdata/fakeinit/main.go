@@ -1,0 +1,97 @@
+// Command fakeinit stands in for workshop-init where only the engine is
+// tested: it says READY, idles and ends on SIGTERM.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		os.Exit(2)
+	}
+	switch os.Args[1] {
+	case "room":
+		idle("")
+	case "guard":
+		if _, err := os.ReadFile("/etc/workshop/policy.json"); err != nil {
+			fmt.Println("FAILED " + err.Error())
+			os.Exit(1)
+		}
+		idle("")
+	case "gate":
+		if os.Getenv("FAKE_FAIL") != "" {
+			fmt.Println("FAILED " + os.Getenv("FAKE_FAIL"))
+			os.Exit(1)
+		}
+		if os.Getenv("FAKE_END") != "" {
+			fmt.Fprintln(os.Stderr, "last words")
+			os.Exit(3)
+		}
+		if os.Getenv("FAKE_SILENT") != "" {
+			time.Sleep(time.Hour)
+		}
+		idle("hello from " + os.Getenv("NAME"))
+	case "health":
+		return
+	case "signal":
+		os.Exit(kill(os.Args[2], os.Args[3]))
+	case "cat":
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+	case "say":
+		fmt.Println(strings.Join(os.Args[2:], " "))
+		fmt.Fprintln(os.Stderr, "to stderr")
+	case "read":
+		b, err := os.ReadFile(os.Args[2])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		_, _ = os.Stdout.Write(b)
+	case "exit":
+		n, _ := strconv.Atoi(os.Args[2])
+		os.Exit(n)
+	case "trap":
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGINT, syscall.SIGTERM)
+		fmt.Println("trapping")
+		select {
+		case s := <-c:
+			fmt.Println("got", s)
+			os.Exit(7)
+		case <-time.After(30 * time.Second):
+		}
+	}
+}
+
+func idle(more string) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGTERM)
+	fmt.Println("READY")
+	if more != "" {
+		fmt.Println(more)
+	}
+	<-c
+}
+
+func kill(mark, name string) int {
+	sig := map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM, "SIGKILL": syscall.SIGKILL}[name]
+	dirs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, f := range dirs {
+		b, _ := os.ReadFile(f)
+		if strings.Contains("\x00"+string(b), "\x00WORKSHOP_EXEC="+mark+"\x00") {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+			_ = syscall.Kill(pid, sig)
+			return 0
+		}
+	}
+	return 1
+}
