@@ -5,7 +5,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS  = -s -w -X github.com/llmdo/workshop/internal/cli.Version=$(VERSION)
+LDFLAGS  = -s -w -X github.com/llmdo/workshop/internal/cli.linkedVersion=$(VERSION)
 GO      ?= go
 ARCHES  := amd64 arm64
 INITS   := $(ARCHES:%=bin/workshop-init-linux-%)

@@ -1,0 +1,112 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
+)
+
+// composeUp starts the generated project with docker-compose 1.29, as
+// `compile --load` prints it.
+func composeUp(t *testing.T, s *scenario.Scenario) {
+	t.Helper()
+	_, err := exec.LookPath("docker-compose")
+	testutil.Require(t, err == nil, "docker-compose 1.29 (Debian package docker-compose)")
+	d := s.Expect(0, "compile", "--load")
+	line := ""
+	for l := range strings.Lines(d.Out + d.Err) {
+		if i := strings.Index(l, "docker compose "); i >= 0 {
+			line = strings.TrimSpace(l[i:])
+		}
+	}
+	if line == "" {
+		t.Fatalf("compile --load prints no command:\n%s%s", d.Out, d.Err)
+	}
+	line = strings.Replace(line, "docker compose ", "docker-compose -p "+s.Project+" ", 1)
+	line = strings.Trim(line, "`")
+	if !strings.Contains(line, " -d") {
+		line += " -d"
+	}
+	cmd := exec.Command("sh", "-c", line)
+	cmd.Dir = filepath.Join(s.Dir, ".workshop", s.WorkshopName())
+	cmd.Env = append(os.Environ(), s.Env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	t.Cleanup(func() {
+		down := exec.Command("sh", "-c", strings.Split(line, " up")[0]+" down -v -t 1")
+		down.Dir, down.Env = cmd.Dir, cmd.Env
+		if out, err := down.CombinedOutput(); err != nil {
+			t.Errorf("docker-compose down: %v\n%s", err, out)
+		}
+	})
+}
+
+func TestPlainCompose_Boundary(t *testing.T) {
+	s := scenario.New(t, "restricted", "the generated project, started by docker-compose 1.29, keeps the promises")
+	composeUp(t, s)
+	s.Eventually("the guard serves", func() bool {
+		return s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem limit=1s")[0].Seen == "200"
+	})
+	s.Denied("worker",
+		scenario.Denial{Probe: "connect 198.51.100.66:9000 -> ECONNREFUSED", Control: "open"},
+		scenario.Denial{Probe: "udp 198.51.100.66:5000 -> EPERM|ECONNREFUSED", Control: "data"},
+		scenario.Denial{Probe: "tcp 198.51.100.66:22 -> " + cutOff, Control: "data"},
+		scenario.Denial{Probe: "dns 198.51.100.54 denied.example.org A -> NXDOMAIN", Control: testnet.Denied},
+		scenario.Denial{Probe: "http https://denied.example.org/ ca=/ca.pem connect=198.51.100.11:443 -> " + cutOff, Control: "200"},
+	)
+	s.Internet.Reset()
+	s.Sees("worker", "interfaces -> lo", "status CapEff -> "+zero, "status CapBnd -> "+zero, "status NoNewPrivs -> 1", "status Seccomp -> 2", "socket AF_VSOCK SOCK_STREAM -> EPERM|EACCES",
+		"mount / -> ro", "status Name 1 -> workshop-init", "rules flush -> EPERM", "bind tcp 0.0.0.0:534 -> EACCES", "dns 198.51.100.54 denied.example.org A -> NXDOMAIN",
+		"http https://allowed.example.org/ ca=/ca.pem connect=198.51.100.66:443 -> 200", "tcp ssh.example.org:22 -> data")
+	silent(s, testnet.Evil)
+	silent(s, testnet.DNS2)
+	h := s.Inspect("worker").HostConfig
+	if h.Memory == 0 || h.MemorySwap != h.Memory || h.NanoCPUs == 0 || h.PidsLimit == nil || !h.ReadonlyRootfs || h.Privileged {
+		t.Errorf("limits: %+v", h.Resources)
+	}
+	if u := s.Inspect("worker").Config.User; u == "" || strings.HasPrefix(u, "0") {
+		t.Errorf("user %q", u)
+	}
+	if d := s.Expect(0, "ps"); !strings.Contains(d.Out+d.Err, "ompose") {
+		t.Errorf("ps doesn't say who made the containers:\n%s%s", d.Out, d.Err)
+	}
+	s.FlushRules("room")
+	for _, r := range s.Probe("worker", "connect 198.51.100.66:9000 limit=500ms", "udp 198.51.100.66:5000 limit=500ms") {
+		if r.Seen == "open" || r.Seen == "data" {
+			t.Errorf("after the flush: %s %v: %s", r.Probe, r.Args, r.Seen)
+		}
+	}
+	silent(s, testnet.Evil)
+}
+
+func TestPlainCompose_Mounts(t *testing.T) {
+	s := scenario.New(t, "mounts", "files, protection and users are the same under docker-compose")
+	s.Write("out/.git/hooks/pre-commit", "#!/bin/sh\n")
+	composeUp(t, s)
+	s.Eventually("the worker runs", func() bool { return s.Containers()["worker"].State == "running" })
+	s.Sees("worker", "read /workspace/in/file.txt -> ok", "write /workspace/in/new -> EROFS", `write /workspace/out/mine text=x -> ok`, "write /workspace/out/.git/hooks/pre-commit -> EROFS",
+		"write /workspace/out/.claude/settings.json -> EROFS", "read /copy/dotenv -> ENOENT", "read /copy/file.txt -> ok", "fill /scratch/big 6M -> ENOSPC")
+}
+
+// TestWithoutLoadComposeRefuses: the first file alone must not start.
+func TestWithoutLoadComposeRefuses(t *testing.T) {
+	s := scenario.New(t, "restricted", "without what compile --load prepares, plain Compose stops with what to do")
+	_, err := exec.LookPath("docker-compose")
+	testutil.Require(t, err == nil, "docker-compose 1.29 (Debian package docker-compose)")
+	s.Expect(0, "compile")
+	cmd := exec.Command("docker-compose", "-p", s.Project, "-f", "compose.yaml", "up", "-d")
+	cmd.Dir = filepath.Join(s.Dir, ".workshop", s.WorkshopName())
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "compile --load") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

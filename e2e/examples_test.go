@@ -1,0 +1,47 @@
+//go:build linux
+
+package e2e
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+)
+
+// TestExamplesComeUp: every example with a workshop.yaml comes up, its workers
+// run, and goes down without a trace.
+func TestExamplesComeUp(t *testing.T) {
+	root := scenario.TheLab(t).Root
+	files, err := filepath.Glob(filepath.Join(root, "examples/*/workshop.yaml"))
+	if err != nil || len(files) < 4 {
+		t.Fatalf("examples: %v %v", files, err)
+	}
+	// what an example needs of the machine
+	environment := map[string][]string{
+		"full": {"GITHUB_TOKEN=for-the-example", "SCANNER_TOOLS=none"},
+	}
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		t.Run(name, func(t *testing.T) {
+			s := scenario.Example(t, name, "the example comes up as it stands")
+			s.Env = append(environment[name], "XDG_RUNTIME_DIR="+runtimeDir(t))
+			for _, ref := range s.LocalImages() {
+				importImage(t, s, ref)
+			}
+			s.Expect(0, "validate")
+			s.Expect(0, "compile")
+			s.Expect(0, "compile", "--check")
+			s.Up("--yes")
+			for service, c := range s.Containers() {
+				if c.State != "running" {
+					t.Errorf("%s is %s\n%s", service, c.State, s.Logs(service))
+				}
+			}
+			s.Expect(0, "down")
+			if l := left(s); l != nil {
+				t.Errorf("down left %v", l)
+			}
+		})
+	}
+}

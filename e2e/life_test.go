@@ -1,0 +1,120 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+)
+
+func TestDownLeavesNothing(t *testing.T) {
+	s := scenario.New(t, "rooms", "down removes every object of the project")
+	s.Up()
+	if len(s.Leftovers()) < 5 {
+		t.Errorf("up made %v", s.Leftovers())
+	}
+	s.Expect(0, "down")
+	if l := left(s); l != nil {
+		t.Errorf("down left %v", l)
+	}
+	s.Expect(0, "down")
+}
+
+// TestUpKilledAtAnyStep: killing or interrupting `up` at any moment leaves
+// something that the next up, or down, repairs.
+func TestUpKilledAtAnyStep(t *testing.T) {
+	s := scenario.New(t, "restricted", "whenever up ends early, nothing is open, and the next up or down repairs it")
+	whole := s.Up().Took
+	s.Expect(0, "down")
+	for i, part := range []float64{0.1, 0.25, 0.4, 0.55, 0.7, 0.85} {
+		after := time.Duration(float64(whole) * part)
+		sig := []syscall.Signal{syscall.SIGKILL, syscall.SIGINT}[i%2]
+		t.Run(fmt.Sprintf("%v after %v", sig, after), func(t *testing.T) {
+			cmd := s.Command(context.Background(), "up")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(after)
+			_ = cmd.Process.Signal(sig)
+			err := cmd.Wait()
+			if exit, ok := err.(*exec.ExitError); sig == syscall.SIGINT && ok && exit.ExitCode() != 130 {
+				t.Errorf("interrupted: exit code %d, want 130", exit.ExitCode())
+			}
+			if c, ok := s.Containers()["worker"]; ok && c.State == "running" {
+				for _, r := range s.ProbeLoop(c.ID, "connect 198.51.100.66:9000 limit=300ms", "udp 198.51.100.66:5000 limit=300ms") {
+					if r.Seen == "open" || r.Seen == "data" {
+						t.Errorf("half up and open: %s", r.Seen)
+					}
+				}
+			}
+			if i%3 == 2 {
+				s.Expect(0, "down")
+				if l := left(s); l != nil {
+					t.Errorf("down left %v", l)
+				}
+				return
+			}
+			s.Up()
+			s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200", "connect 198.51.100.66:9000 -> ECONNREFUSED")
+		})
+	}
+}
+
+func TestUpAgainChangesNothing(t *testing.T) {
+	s := scenario.New(t, "rooms", "an up of what is up already does nothing, a change recreates what it touches and the room takes its workers along")
+	s.Up()
+	before := s.Containers()
+	s.Up()
+	for name, c := range s.Containers() {
+		if before[name].ID != c.ID {
+			t.Errorf("%s was recreated", name)
+		}
+	}
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "ssh.example.org:22", "ssh.example.org:2222", 1))
+	s.Up()
+	after := s.Containers()
+	for name, same := range map[string]bool{"first": false, "second": false, "third": true} {
+		if (before[name].ID == after[name].ID) != same {
+			t.Errorf("%s: recreated %v, want %v", name, before[name].ID != after[name].ID, !same)
+		}
+	}
+	s.Sees("first", "tcp ssh.example.org:2222 send=hello -> data", "connect 198.51.100.22:22 -> ECONNREFUSED")
+}
+
+func TestExecPassesEverything(t *testing.T) {
+	s := scenario.New(t, "restricted", "exec passes stdin, both outputs and the exit code, and says 126 and 127 as Docker does")
+	s.Up()
+	cmd := s.Command(context.Background(), "exec", "worker", "--", "sh", "-c", "cat; echo err >&2; exit 7")
+	cmd.Stdin = strings.NewReader("from stdin")
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 7 || string(out) != "from stdin" || !strings.Contains(errs.String(), "err") {
+		t.Errorf("out %q, err %q, %v", out, errs.String(), err)
+	}
+	for want, argv := range map[int][]string{127: {"/nonexistent"}, 126: {"/etc/passwd"}, 0: {"true"}} {
+		if d := s.Run(append([]string{"exec", "worker", "--"}, argv...)...); d.Code != want {
+			t.Errorf("%v: exit code %d, want %d\n%s", argv, d.Code, want, d.Err)
+		}
+	}
+}
+
+func TestTwoDirectoriesOneProject(t *testing.T) {
+	s := scenario.New(t, "none", "a project of another directory is refused, with the -p to use")
+	s.Up()
+	other := scenario.New(t, "none", "the same name elsewhere")
+	other.Project = s.Project
+	d := other.Expect(4, "up")
+	if !strings.Contains(d.Err, "-p ") {
+		t.Errorf("no -p in:\n%s", d.Err)
+	}
+	other.Expect(4, "down")
+	s.Sees("worker", "interfaces -> lo")
+}

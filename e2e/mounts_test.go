@@ -1,0 +1,189 @@
+//go:build linux
+
+package e2e
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+)
+
+// withMount is a workshop of one worker with one mount.
+func withMount(mount string) map[string]string {
+	return map[string]string{
+		"workshop.yaml":     "workshop:\n  name: refused\n  container:\n    image: host\n    mounts:\n      - " + mount + "\n  workers: [worker]\n",
+		"workers/worker.md": "---\nname: worker\ndescription: Tries a mount.\n---\nYou run what the test says.\n",
+	}
+}
+
+func TestB07_RefusedSources(t *testing.T) {
+	home := t.TempDir()
+	_ = os.Chmod(filepath.Dir(home), 0o755)
+	for _, dir := range []string{".ssh", ".aws", ".config/gcloud", "project"} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(home, ".ssh/id_ed25519"), []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	outside := func(source string) string {
+		return "{source: \"" + source + "\", target: /in, outside_project: true}"
+	}
+	for name, c := range map[string]struct {
+		mount string
+		setup func(t *testing.T, dir string)
+	}{
+		"root":               {mount: outside("/")},
+		"home":               {mount: outside("~")},
+		"above home":         {mount: outside(filepath.Dir(home))},
+		"ssh key":            {mount: outside("~/.ssh/id_ed25519")},
+		"aws":                {mount: outside("~/.aws")},
+		"gcloud":             {mount: outside("~/.config/gcloud")},
+		"etc":                {mount: outside("/etc")},
+		"inside etc":         {mount: outside("/etc/ssl")},
+		"proc":               {mount: outside("/proc")},
+		"sys":                {mount: outside("/sys/fs")},
+		"dev":                {mount: outside("/dev")},
+		"run":                {mount: outside("/run")},
+		"docker data":        {mount: outside("/var/lib/docker")},
+		"docker.sock":        {mount: outside("/var/run/docker.sock")},
+		"outside, not said":  {mount: "../other:/in"},
+		"docker.sock linked": {mount: "./link:/in", setup: func(t *testing.T, dir string) { symlink(t, "/var/run/docker.sock", dir+"/link") }},
+		"etc by symlink":     {mount: "./link:/in", setup: func(t *testing.T, dir string) { symlink(t, "/etc", dir+"/link") }},
+		"a socket in it": {mount: "./in:/in", setup: func(t *testing.T, dir string) {
+			l, err := net.Listen("unix", mkdir(t, dir, "in")+"/s.sock")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+		}},
+		"a fifo in it": {mount: "./in:/in", setup: func(t *testing.T, dir string) {
+			if err := unix.Mkfifo(mkdir(t, dir, "in")+"/fifo", 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"a mount in it": {mount: "./in:/in", setup: func(t *testing.T, dir string) {
+			below := mkdir(t, dir, "in/below")
+			if err := unix.Mount("tmpfs", below, "tmpfs", 0, "size=64k"); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = unix.Unmount(below, unix.MNT_DETACH) })
+		}},
+		"missing ro source": {mount: "./missing:/in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario.At(t, "a source that leads out is refused before anything starts", withMount(c.mount))
+			s.Env = []string{"HOME=" + home}
+			mkdir(t, s.Dir, "../other")
+			if c.setup != nil {
+				c.setup(t, s.Dir)
+			}
+			d := s.Run("up")
+			if d.Code != 3 && d.Code != 4 && d.Code != 1 {
+				t.Errorf("exit code %d\n%s", d.Code, d.Err)
+			}
+			if !strings.Contains(d.Err, "error") || left(s) != nil {
+				t.Errorf("half-started: %v\n%s", left(s), d.Err)
+			}
+		})
+	}
+	t.Run("control", func(t *testing.T) {
+		s := scenario.At(t, "an ordinary source outside the project comes up when it is said", withMount(outside(filepath.Join(home, "project"))))
+		s.Env = []string{"HOME=" + home}
+		_ = os.Chmod(home, 0o755)
+		_ = os.Chmod(filepath.Join(home, "project"), 0o755)
+		s.Up()
+		s.Sees("worker", "mount /in -> ro")
+	})
+}
+
+// left is what exists of a project on the engine, or nil.
+func left(s *scenario.Scenario) []string {
+	if l := s.Leftovers(); len(l) > 0 {
+		return l
+	}
+	return nil
+}
+
+func symlink(t *testing.T, to, at string) {
+	if err := os.Symlink(to, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mkdir(t *testing.T, dir, name string) string {
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestB08_NothingPlantedForTheHost(t *testing.T) {
+	s := scenario.New(t, "mounts", "a worker changes nothing under its rw mount that the host would run, and what no mount can hold is named")
+	git := func(args ...string) {
+		cmd := exec.Command("git", append([]string{"-c", "safe.directory=*", "-C", filepath.Join(s.Dir, "out")}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q")
+	s.Write("out/.git/hooks/pre-commit", "#!/bin/sh\n")
+	s.Write("out/.vscode/tasks.json", "{}")
+	s.Write("out/.envrc", "export A=1\n")
+	s.Chown()
+	s.Up()
+	s.Sees("worker",
+		"write /workspace/out/file -> ok",
+		"write /workspace/out/.git/hooks/pre-commit -> EROFS", "write /workspace/out/.git/config -> EROFS", "write /workspace/out/.git/new -> EROFS",
+		"write /workspace/out/.claude/settings.json -> EROFS", "write /workspace/out/.vscode/tasks.json -> EROFS",
+		"rename /workspace/out/.git /workspace/out/.git2 -> EBUSY", "rename /workspace/out/.claude /workspace/out/.claude2 -> EBUSY", "remove /workspace/out/.vscode -> EBUSY|ENOTEMPTY",
+		"stat /workspace/out/.husky -> ENOENT")
+	if s.Exists("out/.husky") || s.Exists("out/.idea") {
+		t.Error("something was created on the host to protect it")
+	}
+	s.Expect(0, "ps")
+	s.Sees("worker", `write /workspace/out/.envrc text="export A=2\n" -> ok`, `write /workspace/out/.mcp.json text="{}" -> ok`)
+	d := s.Run("ps")
+	if all := d.Out + d.Err; !strings.Contains(all, ".envrc") || !strings.Contains(all, ".mcp.json") {
+		t.Errorf("ps doesn't name what changed:\n%s", all)
+	}
+	if d := s.Run("down", "--strict"); d.Code != 4 || !strings.Contains(d.Out+d.Err, ".envrc") {
+		t.Errorf("down --strict: exit code %d\n%s%s", d.Code, d.Out, d.Err)
+	}
+}
+
+func TestB08_GitReadWrite(t *testing.T) {
+	s := scenario.At(t, "git: rw lets commits through and hooks not", withMount("{source: ./out, target: /workspace/out, mode: rw, git: rw}"))
+	mkdir(t, s.Dir, "out/.git/hooks")
+	s.Write("out/.git/hooks/pre-commit", "#!/bin/sh\n")
+	s.Write("out/.git/HEAD", "ref: refs/heads/main\n")
+	s.Chown()
+	s.Up()
+	s.Sees("worker", "write /workspace/out/.git/index -> ok", "write /workspace/out/.git/hooks/pre-commit -> EROFS", "write /workspace/out/.git/hooks/post-merge -> EROFS",
+		"rename /workspace/out/.git /workspace/out/.git2 -> EBUSY", "rename /workspace/out/.git/hooks /workspace/out/.git/hooks2 -> EBUSY")
+}
+
+func TestB09_ExcludeIsACopy(t *testing.T) {
+	s := scenario.New(t, "mounts", "a mount with exclude is a read-only copy without the matches")
+	s.Up()
+	s.Sees("worker", "list /copy -> file.txt,keys", "read /copy/file.txt -> ok", "read /copy/dotenv -> ENOENT", "list /copy/keys -> ", "write /copy/file.txt -> EROFS", "mount /copy -> ro",
+		"list /workspace/in -> dotenv,file.txt,keys") // the control: without exclude all is there
+	if m := s.Inspect("worker").Mounts; len(m) > 0 {
+		for _, m := range m {
+			if m.Destination == "/copy" && m.Type != "volume" {
+				t.Errorf("/copy is a %s", m.Type)
+			}
+		}
+	}
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "target: /copy,", "target: /copy, mode: rw,", 1))
+	s.Expect(3, "validate")
+}

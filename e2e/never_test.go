@@ -1,0 +1,123 @@
+//go:build linux
+
+package e2e
+
+import (
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/testnet"
+)
+
+// gateway is the host's address on the guard's network.
+func gateway(s *scenario.Scenario) string {
+	for _, n := range s.Inspect("guard").NetworkSettings.Networks {
+		if n.Gateway != "" {
+			return n.Gateway
+		}
+	}
+	s.Fatal("the guard has no network")
+	return ""
+}
+
+// fence keeps link-local addresses inside this machine while a test tries
+// them, and counts the packets that would have left: the proof that none does.
+func fence(t *testing.T) (count func() string) {
+	t.Helper()
+	rule := []string{"-d", "169.254.0.0/16", "-m", "comment", "--comment", "workshop-e2e", "-j", "DROP"}
+	run := func(args ...string) string {
+		out, err := exec.Command("iptables", append([]string{"-w"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("iptables %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	for _, chain := range []string{"DOCKER-USER", "OUTPUT"} {
+		run(append([]string{"-I", chain}, rule...)...)
+		t.Cleanup(func() { run(append([]string{"-D", chain}, rule...)...) })
+	}
+	return func() string {
+		for line := range strings.Lines(run("-L", "DOCKER-USER", "-n", "-v", "-x")) {
+			if strings.Contains(line, "workshop-e2e") {
+				return strings.Fields(line)[0]
+			}
+		}
+		t.Fatal("the fence is gone")
+		return ""
+	}
+}
+
+func TestB26_HostAndPrivateRanges(t *testing.T) {
+	s := scenario.New(t, "restricted", "the host, other containers, private and special ranges are closed")
+	s.Up()
+	gw := gateway(s)
+	host, came := scenario.HostAddress(t, gw)
+	s.Denied("worker",
+		scenario.Denial{Probe: "tcp " + host + " -> ECONNREFUSED", Control: "data"},
+		scenario.Denial{Probe: "http http://198.18.0.2/ -> 403|" + cutOff, Control: "200"},
+		scenario.Denial{Probe: "connect 198.18.0.2:9000 -> ECONNREFUSED", Control: "open"},
+	)
+	if came() != 1 {
+		t.Errorf("the host's listener got %d connections, and 1 is the control's", came())
+	}
+	// names that lead there: their answers are stripped
+	s.Internet.Answer("rebind.example.org", testnet.A(gw), testnet.A("198.18.0.2"), testnet.A("127.0.0.1"))
+	s.Sees("worker",
+		"dns 127.0.0.1 rebind.example.org A -> NODATA|NXDOMAIN|SERVFAIL", "http http://rebind.example.org/ connect=198.51.100.66:80 -> 403|502|"+cutOff,
+		"http https://rebind.example.org/ ca=/ca.pem connect=198.51.100.66:443 -> "+cutOff, "tcp 198.18.0.2:22 -> "+cutOff, "tcp "+net.JoinHostPort(gw, "22")+" -> "+cutOff)
+	s.Internet.Answer("rebind.example.org", testnet.A("198.18.0.2"), testnet.A(testnet.Allowed))
+	if s.Internet.Conns("198.18.0.2", 80) != 1 { // the control's
+		t.Errorf("198.18.0.2 got %+v", s.Internet.Counts().Conns)
+	}
+}
+
+func TestB26_MetadataNeverLeaves(t *testing.T) {
+	s := scenario.New(t, "open", "the metadata address is closed even with an open network")
+	count := fence(t)
+	s.Up()
+	if r := s.Control("connect 169.254.169.254:80 limit=300ms -> TIMEOUT")[0]; !r.OK || count() == "0" {
+		t.Errorf("control: the fence counted %s (%s)", count(), r.Seen)
+	}
+	before := count()
+	s.Sees("worker", "http http://169.254.169.254/ -> 403|"+cutOff, "tcp 169.254.169.254:9000 -> "+cutOff, "http https://169.254.169.254/ -> "+cutOff,
+		"udp 169.254.169.254:53 limit=500ms -> EPERM|ECONNREFUSED|TIMEOUT|data", "http http://[fd00:ec2::254]/ -> 403|ENETUNREACH|EADDRNOTAVAIL|"+cutOff)
+	if after := count(); after != before {
+		t.Errorf("packets to link-local addresses left: %s, then %s", before, after)
+	}
+}
+
+func TestB31_EveryDialChecksTheAddress(t *testing.T) {
+	s := scenario.New(t, "open", "whatever leads the guard to a dial, the address itself is checked before it")
+	s.Up()
+	gw := gateway(s)
+	host, came := scenario.HostAddress(t, gw)
+	s.Sees("worker", "http http://198.51.100.66/ -> 200", "tcp 198.51.100.66:22 -> data", "http https://evil.example.net/ ca=/ca.pem -> 200")
+	s.Denied("worker",
+		scenario.Denial{Probe: "tcp " + host + " -> " + cutOff, Control: "data"},
+		scenario.Denial{Probe: "tcp 198.18.0.2:22 -> " + cutOff, Control: "data"},
+		scenario.Denial{Probe: "http http://198.18.0.2/ -> 403|" + cutOff, Control: "200"},
+		scenario.Denial{Probe: "http http://denied.example.org/ connect=198.51.100.11:80 -> 403|" + cutOff, Control: "200"},
+	)
+	if came() != 1 {
+		t.Errorf("the host's listener got %d connections, and 1 is the control's", came())
+	}
+	if n := s.Internet.Conns("198.18.0.2", 22); n != 1 {
+		t.Errorf("198.18.0.2 got %d connections on 22, and 1 is the control's", n)
+	}
+	// the guard itself, and what it would reach on its own loopback
+	for _, n := range s.Inspect("guard").NetworkSettings.Networks {
+		s.Sees("worker", "tcp "+n.IPAddress+":9000 -> "+cutOff)
+	}
+}
+
+func TestB26_IPv6(t *testing.T) {
+	s := scenario.New(t, "restricted", "IPv6 is closed too, at once; the worker's own ::1 works")
+	s.Up()
+	s.Sees("worker", "connect [2001:db8:1::66]:9000 -> "+refused6, "udp [2001:db8:1::66]:5000 -> EPERM|"+refused6,
+		"icmp 2001:db8:1::66 -> EPERM|EACCES|"+refused6, "http https://evil.example.net/ ca=/ca.pem connect=[2001:db8:1::66]:443 -> "+refused6+"|"+cutOff,
+		"tcp [2001:db8:1::66]:22 -> "+refused6+"|"+cutOff, "loop [::1]:8080 -> ok")
+	silent(s, testnet.Evil6)
+}

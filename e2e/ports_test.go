@@ -1,0 +1,79 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+)
+
+// freePort is a port of this machine that nobody uses.
+func freePort(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+func TestB10_PublishedOnLoopback(t *testing.T) {
+	s := scenario.New(t, "ports", "a published port reaches the worker from 127.0.0.1 of the host and from nowhere else")
+	port := freePort(t)
+	s.Env = []string{"E2E_PORT=" + port}
+	s.Up()
+	stop := s.Serve("worker", "127.0.0.1:8080", "from-the-worker")
+	defer stop()
+	get := func(host string) (string, error) {
+		client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+		r, err := client.Get("http://" + net.JoinHostPort(host, port) + "/")
+		if err != nil {
+			return "", err
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		return string(b), err
+	}
+	if body, err := get("127.0.0.1"); err != nil || body != "from-the-worker" {
+		t.Errorf("from 127.0.0.1: %q %v", body, err)
+	}
+	// the host's other addresses: its bridge, and what the test internet sees of it
+	for _, addr := range []string{gateway(s), "198.18.0.1"} {
+		if body, err := get(addr); err == nil {
+			t.Errorf("on %s it is served too: %q", addr, body)
+		}
+	}
+	for _, service := range []string{"guard", "worker", "room"} {
+		for p, bindings := range s.Inspect(service).HostConfig.PortBindings {
+			for _, b := range bindings {
+				if b.HostIP != "127.0.0.1" {
+					t.Errorf("%s publishes %s on %q", service, p, b.HostIP)
+				}
+			}
+		}
+	}
+	// a worker listening on ::1 is found as well
+	stop()
+	s.Eventually("the first server is gone", func() bool { _, err := get("127.0.0.1"); return err != nil })
+	defer s.Serve("worker", "[::1]:8080", "from-v6")()
+	if body, err := get("127.0.0.1"); err != nil || body != "from-v6" {
+		t.Errorf("a server on ::1: %q %v", body, err)
+	}
+	text := s.Read("workshop.yaml")
+	for _, wide := range []string{`["0.0.0.0:8080:8080"]`, `["[::]:8080:8080"]`, `[{published: 8080, target: 8080, host: 0.0.0.0}]`} {
+		s.Write("workshop.yaml", strings.Replace(text, `["${E2E_PORT:-28080}:8080"]`, wide, 1))
+		if d := s.Run("validate"); d.Code != 3 {
+			t.Errorf("ports: %s: exit code %d", wide, d.Code)
+		}
+	}
+	s.Write("workshop.yaml", strings.Replace(text, `["${E2E_PORT:-28080}:8080"]`, fmt.Sprintf(`[{published: %s, target: 8080, host: 0.0.0.0, expose_beyond_host: true}]`, port), 1))
+	s.Expect(0, "validate")
+}

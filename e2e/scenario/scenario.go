@@ -1,0 +1,197 @@
+//go:build linux
+
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// FailFast is the longest that any denial may take.
+const FailFast = 2 * time.Second
+
+// Scenario is one workshop on the real engine.
+type Scenario struct {
+	testing.TB
+	*Lab
+	// Dir is the scenario's copy of its testdata directory.
+	Dir string
+	// Project is the project's name on the engine, of this run alone.
+	Project string
+	// Env is added to the environment of our programs.
+	Env []string
+	ctx context.Context
+}
+
+// UID owns the directory of every scenario, and so is the workers' user.
+const UID = 1000
+
+// New copies testdata/<dir> of the test's package and gives the project a name
+// of its own. What the scenario starts is removed when the test ends.
+func New(t testing.TB, dir, intent string) *Scenario {
+	t.Helper()
+	return TheLab(t).open(t, intent, filepath.Join("testdata", dir))
+}
+
+// Example is New with an example of the repository, beside the others, which it
+// may refer to.
+func Example(t testing.TB, name, intent string) *Scenario {
+	t.Helper()
+	l := TheLab(t)
+	s := l.open(t, intent, filepath.Join(l.Root, "examples"))
+	_ = os.Remove(filepath.Join(s.Dir, "ca.pem"))
+	s.Dir = filepath.Join(s.Dir, name)
+	return s
+}
+
+// At is New without a directory: the test gives the files.
+func At(t testing.TB, intent string, files map[string]string) *Scenario {
+	t.Helper()
+	s := TheLab(t).open(t, intent, "")
+	for name, text := range files {
+		s.Write(name, text)
+	}
+	return s
+}
+
+func (l *Lab) open(t testing.TB, intent, source string) *Scenario {
+	t.Helper()
+	t.Log("intent: " + intent)
+	var id [3]byte
+	_, _ = rand.Read(id[:])
+	s := &Scenario{TB: t, Lab: l, Project: "wse2e" + hex.EncodeToString(id[:]), ctx: t.Context()}
+	s.Dir = filepath.Join(t.TempDir(), "project")
+	if err := os.Mkdir(s.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if source != "" {
+		if err := os.CopyFS(s.Dir, os.DirFS(source)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.Internet != nil {
+		l.Internet.Reset()
+	}
+	// t.TempDir is 0700 and root's: the worker's user must get through.
+	for d := filepath.Dir(s.Dir); d != os.TempDir() && len(d) > 1; d = filepath.Dir(d) {
+		_ = os.Chmod(d, 0o755)
+	}
+	s.own()
+	s.Write("ca.pem", string(l.Internet.CA))
+	t.Cleanup(s.remove)
+	return s
+}
+
+// own gives the whole directory to [UID].
+func (s *Scenario) own() {
+	err := filepath.WalkDir(s.Dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, UID, UID)
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// Write puts a file into the scenario's directory, owned by its user.
+func (s *Scenario) Write(name, text string) {
+	s.Helper()
+	path := filepath.Join(s.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	for p := path; p != s.Dir; p = filepath.Dir(p) {
+		if err := os.Lchown(p, UID, UID); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// Read returns a file of the scenario's directory.
+func (s *Scenario) Read(name string) string {
+	s.Helper()
+	b, err := os.ReadFile(filepath.Join(s.Dir, name))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return string(b)
+}
+
+// Done is a finished run of one of our programs.
+type Done struct {
+	Code     int
+	Out, Err string
+	Took     time.Duration
+}
+
+// Run runs workshop in the scenario's directory, whatever comes of it.
+func (s *Scenario) Run(args ...string) Done {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := s.Command(ctx, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	start := time.Now()
+	err := cmd.Run()
+	d := Done{Code: cmd.ProcessState.ExitCode(), Out: out.String(), Err: errs.String(), Took: time.Since(start)}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.Fatal(err)
+	}
+	return d
+}
+
+// Command is workshop with the scenario's project and environment.
+func (s *Scenario) Command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, s.Workshop(), args...)
+	cmd.Dir = s.Dir
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "WORKSHOP_") || strings.HasPrefix(e, "SUDO_") }),
+		"WORKSHOP_PROJECT_NAME="+s.Project, "NO_COLOR=1")
+	cmd.Env = append(cmd.Env, s.Env...)
+	return cmd
+}
+
+// Expect runs workshop and expects an exit code.
+func (s *Scenario) Expect(code int, args ...string) Done {
+	s.Helper()
+	d := s.Run(args...)
+	if d.Code != code {
+		s.Fatalf("workshop %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), d.Code, code, d.Out, d.Err)
+	}
+	return d
+}
+
+// Up brings the workshop up.
+func (s *Scenario) Up(args ...string) Done {
+	s.Helper()
+	d := s.Run(append([]string{"up"}, args...)...)
+	if d.Code != 0 {
+		s.dump()
+		s.Fatalf("workshop up: exit code %d\n%s%s", d.Code, d.Out, d.Err)
+	}
+	return d
+}
+
+// remove ends what the scenario started. It doesn't rely on our programs.
+func (s *Scenario) remove() {
+	if s.Failed() {
+		s.dump()
+	}
+	s.removeAll()
+}
