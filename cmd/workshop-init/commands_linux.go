@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/llmdo/workshop/internal/gate"
+	"github.com/llmdo/workshop/internal/probe"
+	"github.com/llmdo/workshop/internal/room"
+)
+
+func roomMain(args []string, stdout, stderr io.Writer) int { return room.Main(args, stdout, stderr) }
+
+func gateMain(args []string, stdout, stderr io.Writer) int { return gate.Main(args, stdout, stderr) }
+
+func probeMain(args []string, stdout, stderr io.Writer) int { return probe.Main(args, stdout, stderr) }
+
+// healthMain is the health check of plain Compose: it exits with 0 or says
+// what is missing. Our own engine doesn't wait for it.
+func healthMain(args []string, _, stderr io.Writer) int {
+	checks := map[string]func() error{
+		"room": room.Health,
+		"gate": func() error { return gate.Health(context.Background()) },
+	}
+	if len(args) != 1 || checks[args[0]] == nil {
+		fmt.Fprint(stderr, usage)
+		return 2
+	}
+	if err := checks[args[0]](); err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,39 @@
+// Workshop-init is the only program of ours inside containers. Its first
+// argument says what it is there: room, guard, gate, health or probe.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// commands by name; each returns the exit code of the process.
+var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
+	"room":   roomMain,
+	"gate":   gateMain,
+	"health": healthMain,
+	"probe":  probeMain,
+}
+
+const usage = `usage: workshop-init room --name NAME [--ports 22,8000-8010] [--open]
+       workshop-init guard
+       workshop-init gate [--room] [--write DIR]...
+       workshop-init health room|guard|gate
+       workshop-init probe ...
+`
+
+func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		fmt.Fprint(stderr, usage)
+		return 2
+	}
+	command, ok := commands[args[0]]
+	if !ok {
+		fmt.Fprintf(stderr, "workshop-init: error: unknown command %q\n%s", args[0], usage)
+		return 2
+	}
+	return command(args[1:], stdout, stderr)
+}

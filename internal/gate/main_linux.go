@@ -1,0 +1,135 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options is what a worker must pass.
+type Options struct {
+	// Room: wait until the room's DNS answers.
+	Room bool
+	// Write lists the directories that must be writable.
+	Write []string
+	// Timeout bounds the wait for the room; 0 means as long as it takes.
+	Timeout time.Duration
+}
+
+// defaultTimeout is longer than any `up` waits.
+const defaultTimeout = 5 * time.Minute
+
+// Main is `workshop-init gate`: it prints READY, or "FAILED reason" and ends
+// with 1; then it reaps until it gets SIGTERM or SIGINT. It returns the exit
+// code.
+func Main(args []string, stdout, stderr io.Writer) int {
+	// First of all, before anything of the worker can run: a process of the
+	// same uid must not write to our descriptors (/proc/1/fd) or trace us.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		fmt.Fprintln(stdout, "FAILED PR_SET_DUMPABLE: "+err.Error())
+		return 1
+	}
+	// Threads and memory of the gate count against the worker's limits.
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(20)
+
+	o, err := parseArgs(args, stderr)
+	if err != nil {
+		return 2
+	}
+	// From here on no signal is lost, also not to PID 1, which the kernel
+	// spares those without a handler (signal(7), pid_namespaces(7)).
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGCHLD)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	passed := make(chan error, 1)
+	go func() { passed <- Pass(ctx, o) }()
+	for waiting := true; waiting; {
+		select {
+		case err := <-passed:
+			if err != nil {
+				fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
+				return 1
+			}
+			waiting = false
+		case s := <-signals:
+			if s == unix.SIGCHLD {
+				reap() // an exec before readiness (B21) leaves orphans too
+				continue
+			}
+			return 0
+		}
+	}
+	fmt.Fprintln(stdout, "READY")
+	// What serves tools in a worker is started here, before the init takes
+	// over; its process is a child like any other.
+	return initLoop(signals)
+}
+
+// Pass waits for the room and tests the directories. Its error is everything
+// that is wrong, for a person.
+func Pass(ctx context.Context, o Options) error {
+	// The directories need no waiting: what is wrong with them is said at
+	// once.
+	var problems []error
+	for _, dir := range o.Write {
+		if err := checkWritable(dir); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if len(problems) > 0 {
+		return errors.Join(problems...)
+	}
+	if !o.Room {
+		return nil
+	}
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.Timeout)
+		defer cancel()
+	}
+	return waitForRoom(ctx)
+}
+
+// dirs is a flag that can be given several times.
+type dirs []string
+
+func (d *dirs) String() string { return strings.Join(*d, ",") }
+func (d *dirs) Set(s string) error {
+	if !strings.HasPrefix(s, "/") {
+		return fmt.Errorf("%q is not an absolute path", s)
+	}
+	*d = append(*d, s)
+	return nil
+}
+
+func parseArgs(args []string, stderr io.Writer) (Options, error) {
+	var o Options
+	f := flag.NewFlagSet("workshop-init gate", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.BoolVar(&o.Room, "room", false, "wait until the room's DNS answers")
+	f.Var((*dirs)(&o.Write), "write", "directory that must be writable (may be repeated)")
+	f.DurationVar(&o.Timeout, "timeout", defaultTimeout, "longest wait for the room; 0: no limit")
+	err := f.Parse(args)
+	if err == nil && f.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+		fmt.Fprintln(stderr, "workshop-init: error: gate: "+err.Error())
+	}
+	return o, err
+}
+
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
