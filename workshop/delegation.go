@@ -23,7 +23,7 @@ import (
 // most the workshop's; image, user and env decide how a delegate works, not
 // what it reaches; ports lead inwards. Since the relation is transitive, each
 // edge is checked alone.
-func delegations(w *Workshop, p *problems) {
+func delegations(w *Workshop, work *effort, p *problems) {
 	byName := map[string]*Worker{}
 	var names []string
 	for i := range w.Workers {
@@ -46,7 +46,7 @@ func delegations(w *Workshop, p *problems) {
 				continue
 			}
 			if to != wk {
-				delegateExcess(wk, to, ref, p)
+				delegateExcess(wk, to, ref, work, p)
 			}
 		}
 	}
@@ -79,9 +79,9 @@ func toolsetWorkers(wk *Worker, byName map[string]*Worker, p *problems) []worker
 }
 
 // delegateExcess reports what a delegate reaches and its caller doesn't.
-func delegateExcess(caller, to *Worker, ref worker.Reference, p *problems) {
+func delegateExcess(caller, to *Worker, ref worker.Reference, work *effort, p *problems) {
 	c, d := caller.Container, to.Container
-	for _, x := range slices.Concat(networkExcess(d.Network, c.Network), mountsExcess(d.Mounts, c.Mounts), secretsExcess(d.Secrets, c.Secrets)) {
+	for _, x := range slices.Concat(networkExcess(d.Network, c.Network, work), mountsExcess(d.Mounts, c.Mounts, work), secretsExcess(d.Secrets, c.Secrets)) {
 		related := []diag.Related{}
 		if x.at.Filename != "" {
 			related = append(related, diag.Related{Message: to.Name + " has", Range: x.at})

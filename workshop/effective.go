@@ -19,7 +19,7 @@ import (
 //	stays        network dns and proxy, runtime
 //
 // It does not check; narrow does. base is not changed.
-func effective(base Container, c *partialContainer) Container {
+func effective(base Container, c *partialContainer, work *effort) Container {
 	out := base
 	if c.Image != nil {
 		out.Image, out.Build = *c.Image, nil
@@ -47,9 +47,9 @@ func effective(base Container, c *partialContainer) Container {
 		}
 		maps.Copy(out.Env, c.Env)
 	}
-	out.Network = effectiveNetwork(base.Network, c.Network)
+	out.Network = effectiveNetwork(base.Network, c.Network, work)
 	if c.Mounts != nil {
-		out.Mounts = within(*c.Mounts, base.Mounts)
+		out.Mounts = within(*c.Mounts, base.Mounts, work)
 	}
 	out.Secrets = namedSecrets(base.Secrets, c.Secrets)
 	out.Ports = nil
@@ -65,7 +65,7 @@ func set[T any](to *Value[T], from *Value[T]) {
 	}
 }
 
-func effectiveNetwork(base Network, n *partialNetwork) Network {
+func effectiveNetwork(base Network, n *partialNetwork, work *effort) Network {
 	out := base
 	if n != nil {
 		out.Source = n.Source
@@ -75,11 +75,9 @@ func effectiveNetwork(base Network, n *partialNetwork) Network {
 			out.Allow = *n.Allow
 		}
 		if n.Deny != nil {
-			out.Deny = slices.Clone(base.Deny)
-			for _, r := range *n.Deny {
-				if !slices.ContainsFunc(out.Deny, func(o firewall.Rule) bool { return o.Covers(r) }) {
-					out.Deny = append(out.Deny, r)
-				}
+			const each = 100 // a copied rule costs memory, a comparison none
+			if work.spend(each * (len(base.Deny) + len(*n.Deny))) {
+				out.Deny = slices.Concat(base.Deny, *n.Deny)
 			}
 		}
 	}

@@ -33,19 +33,19 @@ func (x excess) widening(outer string) diag.Diagnostic {
 // narrow checks an entry's `container:` against the workshop's and returns the
 // effective container. Every widening is reported; none is corrected in
 // silence.
-func narrow(base Container, e workerEntry, p *problems) Container {
+func narrow(base Container, e workerEntry, work *effort, p *problems) Container {
 	c := e.Container
 	if c == nil {
-		return effective(base, &partialContainer{})
+		return effective(base, &partialContainer{}, work)
 	}
-	out := effective(base, c)
+	out := effective(base, c, work)
 	var found []excess
 	if c.Network != nil {
 		found = append(found, notInWorker(c.Network, base.Network)...)
-		found = append(found, networkExcess(out.Network, base.Network)...)
+		found = append(found, networkExcess(out.Network, base.Network, work)...)
 	}
 	if c.Mounts != nil {
-		found = append(found, mountsExcess(*c.Mounts, base.Mounts)...)
+		found = append(found, mountsExcess(*c.Mounts, base.Mounts, work)...)
 	}
 	if c.Secrets != nil {
 		found = append(found, secretsExcess(*c.Secrets, base.Secrets)...)
@@ -60,6 +60,29 @@ func narrow(base Container, e workerEntry, p *problems) Container {
 		p.add(x.widening("the workshop's"))
 	}
 	return out
+}
+
+// effort bounds the comparisons of one load: they are products of lists, and
+// a made-up file must not keep validate busy for minutes (B60).
+type effort struct{ left int }
+
+// maxEffort is about a second of comparing: 100 workers of 1,000 lines each
+// under a workshop of 1,000 lines.
+const maxEffort = 100_000_000
+
+// spend takes n comparisons; false when none are left. The caller then leaves
+// its work, and done refuses the workshop.
+func (e *effort) spend(n int) bool {
+	e.left = max(-1, e.left-n)
+	return e.left >= 0
+}
+
+func (e *effort) done(file string, p *problems) {
+	if e.left < 0 {
+		p.add(diag.Diagnostic{Severity: diag.Error, Code: "too-large", Range: diag.Range{Filename: file},
+			Summary: "the workers' containers and delegations are too many to compare",
+			Hint:    "write fewer lines of allow, deny and mounts in the workers, or split the workshop"})
+	}
 }
 
 // at gives the place of a key of a partial container, or that of its value.

@@ -12,10 +12,13 @@ import (
 // mountsExcess compares two lists of mounts: every inner one needs an outer
 // one whose source is the same or above it, and which is at least as open.
 // Where it is mounted inside the container is free.
-func mountsExcess(inner, outer []Mount) []excess {
+func mountsExcess(inner, outer []Mount, work *effort) []excess {
+	if same(inner, outer) {
+		return nil
+	}
 	var out []excess
 	for _, m := range inner {
-		if _, why, ok := grantedBy(m, outer); !ok {
+		if _, why, ok := grantedBy(m, outer, work); !ok {
 			out = append(out, why)
 		}
 	}
@@ -24,7 +27,7 @@ func mountsExcess(inner, outer []Mount) []excess {
 
 // grantedBy finds the outer mount that grants m. Where none does, the excess
 // over the nearest one says why.
-func grantedBy(m Mount, outer []Mount) (Mount, excess, bool) {
+func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 	why := excess{key: "mounts", at: m.At.Range,
 		summary: fmt.Sprintf("the source %s isn't a source of the workshop's mounts, nor below one", m.Source.V),
 		hint:    fmt.Sprintf("add `- %s:%s` to the mounts of the workshop's container, or remove it here", m.Source.V, m.Target.V)}
@@ -33,10 +36,14 @@ func grantedBy(m Mount, outer []Mount) (Mount, excess, bool) {
 	}
 	longest := -1
 	for _, o := range outer {
+		if !work.spend(1) {
+			break
+		}
 		below, ok := under(m.Source.V, o.Source.V)
 		if !ok {
 			continue
 		}
+		work.spend(len(o.Exclude) * (100 + len(m.Exclude)))
 		summary, hint := mountExcess(m, o, below)
 		if summary == "" {
 			return o, excess{}, true
@@ -134,8 +141,14 @@ func residues(pattern, below string) (rest []string, whole bool) {
 		return []string{pattern}, false
 	}
 	seen := map[string]bool{}
+	been := map[[2]int]bool{} // each ** branches: every state is visited once
 	var walk func(pat, dir []string)
 	walk = func(pat, dir []string) {
+		if at := [2]int{len(pat), len(dir)}; been[at] {
+			return
+		} else {
+			been[at] = true
+		}
 		switch {
 		case len(pat) == 0: // a directory on the way, or the directory itself
 			whole = true
@@ -154,11 +167,7 @@ func residues(pattern, below string) (rest []string, whole bool) {
 		}
 	}
 	pat := slices.CompactFunc(strings.Split(path.Clean(pattern), "/"), func(a, b string) bool { return a == "**" && b == "**" })
-	dir := strings.Split(below, "/")
-	if strings.Count(pattern, "**") > 4 || len(dir) > maxDepth {
-		return nil, true // each ** branches: what can't be worked out is refused
-	}
-	walk(pat, dir)
+	walk(pat, strings.Split(below, "/"))
 	return rest, whole
 }
 
@@ -172,10 +181,10 @@ func excludes(list []string, pattern string) bool {
 
 // within notes in every mount of a worker which source of the workshop grants
 // it.
-func within(inner, outer []Mount) []Mount {
+func within(inner, outer []Mount, work *effort) []Mount {
 	out := slices.Clone(inner)
 	for i := range out {
-		if o, _, ok := grantedBy(out[i], outer); ok {
+		if o, _, ok := grantedBy(out[i], outer, work); ok {
 			out[i].Within = o.Source.V
 		}
 	}

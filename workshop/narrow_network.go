@@ -42,7 +42,7 @@ func notInWorker(n *partialNetwork, base Network) []excess {
 //     inner's deny as well.
 //
 // Presets are expanded on both sides.
-func networkExcess(inner, outer Network) []excess {
+func networkExcess(inner, outer Network, work *effort) []excess {
 	if inner.Mode.V == firewall.None {
 		return nil
 	}
@@ -61,6 +61,9 @@ func networkExcess(inner, outer Network) []excess {
 	}
 	var out []excess
 	for _, r := range inner.Allow {
+		if same(inner.Allow, outer.Allow) || !work.spend(1+len(outer.Allow)) {
+			break
+		}
 		if allowedBy(r, outer) {
 			continue
 		}
@@ -69,6 +72,9 @@ func networkExcess(inner, outer Network) []excess {
 			hint:    allowHint(r, outer)})
 	}
 	for _, d := range outer.Deny {
+		if same(inner.Deny, outer.Deny) || !work.spend(1+len(inner.Deny)+len(inner.Allow)) {
+			break
+		}
 		if denyKept(d, inner) {
 			continue
 		}
@@ -77,6 +83,9 @@ func networkExcess(inner, outer Network) []excess {
 	}
 	return out
 }
+
+// same tells that a list was inherited: it covers itself.
+func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 func allowedBy(r firewall.Rule, n Network) bool {
 	if firewall.CoveredBy(r, n.Allow) {

@@ -17,6 +17,7 @@ func resolveWorkers(fsys fs.FS, w *Workshop, entries []workerEntry, o Options) d
 	p := &problems{}
 	l := &locator{fsys: fsys, dir: path.Dir(w.File), file: w.File, problems: p}
 	first := map[string]diag.Range{}
+	work := &effort{left: maxEffort}
 	for _, e := range entries {
 		name := e.Name.V
 		if !worker.ValidName(name) { // refused by the decoder
@@ -32,10 +33,11 @@ func resolveWorkers(fsys fs.FS, w *Workshop, entries []workerEntry, o Options) d
 		first[name] = e.Name.Source.Range
 		wk := Worker{Name: name, Source: e.Source}
 		wk.File, wk.Definition = l.read(e)
-		wk.Container = narrow(w.Container, e, p)
+		wk.Container = narrow(w.Container, e, work, p)
 		w.Workers = append(w.Workers, wk)
 	}
-	delegations(w, p)
+	delegations(w, work, p)
+	work.done(w.File, p)
 	assignPorts(w, entries, p)
 	unusedSecrets(w, entries, p)
 	checkRooms(w, p)

@@ -183,7 +183,7 @@ func TestResultTypeFiles(t *testing.T) {
 func BenchmarkWorkers(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			fsys := manyWorkers(n)
+			fsys := manyWorkers(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, diags := Load(fsys, "workshop.yaml", Options{}); len(diags) > 0 {
@@ -194,7 +194,9 @@ func BenchmarkWorkers(b *testing.B) {
 	}
 }
 
-func manyWorkers(n int) fs.FS {
+// manyWorkers is on disk: a fstest.MapFS looks through all its files for one
+// that isn't there.
+func manyWorkers(tb testing.TB, n int) fs.FS {
 	var yaml strings.Builder
 	yaml.WriteString(small)
 	files := map[string]string{}
@@ -203,5 +205,23 @@ func manyWorkers(n int) fs.FS {
 		files[fmt.Sprintf("workers/w%d.md", i)] = fmt.Sprintf("---\nallowed-tools: Read\ndelegates-to: [w%d]\n---\nDo.\n", i+1)
 	}
 	files[fmt.Sprintf("workers/w%d.md", n-1)] = plainWorker
-	return project(yaml.String(), files)
+	files["workshop.yaml"] = yaml.String()
+	dir := tb.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "workers"), 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return os.DirFS(dir)
+}
+
+// The limit of a workshop's workers loads without a problem.
+func TestManyWorkers(t *testing.T) {
+	w, diags := Load(manyWorkers(t, maxWorkers), "workshop.yaml", Options{})
+	if len(diags) > 0 || len(w.Workers) != maxWorkers {
+		t.Fatalf("%d diagnostics, first %v", len(diags), diags[:min(1, len(diags))])
+	}
 }

@@ -26,8 +26,17 @@ type Room struct {
 func Rooms(w *Workshop) []Room {
 	var rooms []Room
 	byKey := map[string]int{}
+	inherited := map[[2]*firewall.Rule]string{} // keys by lists: most workers have the workshop's
 	for i := range w.Workers {
-		key := RoomKey(&w.Workers[i])
+		n := w.Workers[i].Container.Network
+		lists := [2]*firewall.Rule{firstRule(n.Allow), firstRule(n.Deny)}
+		key, known := inherited[lists]
+		if !known || n.Mode.V == firewall.None || n.OwnRoom.V || n.Mode.V != w.Container.Network.Mode.V {
+			key = roomKey(&w.Workers[i])
+			if n.Mode.V == w.Container.Network.Mode.V && !n.OwnRoom.V {
+				inherited[lists] = key
+			}
+		}
 		if key == "" {
 			continue
 		}
@@ -45,10 +54,18 @@ func Rooms(w *Workshop) []Room {
 	return rooms
 }
 
-// RoomKey is equal for workers that may share a room, and empty for one that
+// firstRule stands for a list: lists that were inherited share it.
+func firstRule(rules []firewall.Rule) *firewall.Rule {
+	if len(rules) == 0 {
+		return nil
+	}
+	return &rules[0]
+}
+
+// roomKey is equal for workers that may share a room, and empty for one that
 // has none. Where a rule was written and which preset it comes from doesn't
 // matter, nor the order of the rules.
-func RoomKey(wk *Worker) string {
+func roomKey(wk *Worker) string {
 	n := wk.Container.Network
 	switch {
 	case n.Mode.V == firewall.None:

@@ -229,7 +229,7 @@ func TestLimits(t *testing.T) {
 	big := "---\nname: a\n" + strings.Repeat("# x\n", MaxFrontMatter/4) + "---\nDo.\n"
 	for name, tt := range map[string]struct{ in, want string }{
 		"front matter": {big, "1:1-1:4 error: the front matter is longer than 64 KiB"},
-		"file":         {strings.Repeat("x", MaxFile+1), "1:1-1:1 error: the worker file is larger than 1 MiB"},
+		"file":         {strings.Repeat("x", MaxFile+1), "1:1-1:1 error: the worker file is larger than 256 KiB"},
 		"encoding":     {"---\nname: \xff\n---\n", "2:7-2:8 error: the worker file isn't UTF-8 text"},
 	} {
 		_, diags := Parse("workers/a.md", []byte(tt.in), "")

@@ -10,8 +10,8 @@ import (
 
 // Limits of a worker file (B60).
 const (
-	MaxFile        = 1 << 20  // bytes of the whole file
-	MaxFrontMatter = 64 << 10 // bytes of the keys
+	MaxFile        = 256 << 10 // bytes of the whole file
+	MaxFrontMatter = 64 << 10  // bytes of the keys
 )
 
 const marker = "---"
@@ -33,7 +33,7 @@ func splitFrontMatter(t *text) (frontMatter, *diag.Diagnostic) {
 			Summary: summary, Hint: hint, Range: t.span(from, to)}
 	}
 	if len(t.data) > MaxFile {
-		return frontMatter{}, problem(0, 0, "the worker file is larger than 1 MiB",
+		return frontMatter{}, problem(0, 0, "the worker file is larger than 256 KiB",
 			"a worker file holds a few keys and a prompt; put long material in a mount that the worker reads")
 	}
 	if at := invalidUTF8(t.data); at >= 0 {
