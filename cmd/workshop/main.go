@@ -1,0 +1,11 @@
+// Command workshop manages workshops: rooms in which LLM workers run their
+// tools. Its commands are those of `llmdo workshop`.
+package main
+
+import (
+	"os"
+
+	"github.com/llmdo/workshop/internal/cli"
+)
+
+func main() { os.Exit(cli.Main(cli.NewWorkshop)) }

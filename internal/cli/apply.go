@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// errWaitTimeout is the cause of a context that --wait-timeout cancelled.
+var errWaitTimeout = errors.New("wait timeout")
+
+// apply carries a plan out and shows how it goes. The wait timeout counts from
+// the first wait on: pulling and building take the time that they take. 0
+// means none.
+func (a *app) apply(ctx context.Context, e engine.Engine, plan *engine.Plan, wait time.Duration) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := &waitWatch{timeout: wait, cancel: cancel, waiting: map[string]bool{}}
+	defer watch.stop()
+	show := a.newProgress()
+	err := e.Apply(ctx, plan, func(ev engine.Event) {
+		watch.event(ev)
+		show.event(ev)
+	})
+	show.done()
+	if err == nil {
+		return nil
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errWaitTimeout):
+		return watch.failure(plan.Project)
+	case errors.Is(cause, errInterrupted):
+		return fail(codeInterrupted, "interrupted").
+			hint("nothing that is half done is open: go on with `workshop up`, or remove it with `workshop down`")
+	}
+	return engineError(err)
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// loadForCompose prepares what plain Compose needs of this machine and prints
+// the command that starts the project.
+func (a *app) loadForCompose(ctx context.Context, cmd *cobra.Command, c *compiled, g generated, o compileOptions) error {
+	e, err := a.connect(ctx, a.approver(commandLine(cmd, "compile --load"), o.yes))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if _, err := a.prepare(ctx, e, c, false); err != nil {
+		return err
+	}
+	ready, err := a.prepare(ctx, e, c, true)
+	if err != nil {
+		return err
+	}
+	files, err := compose.RenderFacts(ready.compiled)
+	if err != nil {
+		return fmt.Errorf("compile --load: %w", err)
+	}
+	if err := g.writeRun(files); err != nil {
+		return fmt.Errorf("compile --load: %w", err)
+	}
+	plan, err := a.plan(ctx, e, c, &engine.Desired{Compiled: ready.compiled}, upOptions{dryRun: true})
+	if err != nil {
+		return err
+	}
+	if err := a.apply(ctx, e, onlyLoading(plan, ready.compiled), 0); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Out, a.composeCommand(c, g))
+	return nil
+}
+
+// writeRun writes the files of run/ into the generated directory; they are
+// never committed and not in its manifest.
+func (g generated) writeRun(files []compose.File) error {
+	dir, err := g.open(true)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	for _, f := range files {
+		if err := replaceFile(dir, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyLoading keeps the steps of a plan that Compose can't do itself: the
+// image and volume of workshop-init, and read-only copies.
+func onlyLoading(p *engine.Plan, c *compose.Compiled) *engine.Plan {
+	kept := *p
+	kept.Steps = nil
+	for _, s := range p.Steps {
+		_, copied := c.Copies[s.Key]
+		switch s.Op {
+		case engine.OpLoadInit, engine.OpFillTools:
+		case engine.OpCreateVolume, engine.OpFillVolume:
+			if !copied {
+				continue
+			}
+		default:
+			continue
+		}
+		s.After = slices.Clone(s.After)
+		kept.Steps = append(kept.Steps, s)
+	}
+	// What was left out is not waited for.
+	for i := range kept.Steps {
+		kept.Steps[i].After = slices.DeleteFunc(kept.Steps[i].After, func(id int) bool {
+			return !slices.ContainsFunc(kept.Steps, func(s engine.Step) bool { return s.ID == id })
+		})
+	}
+	return &kept
+}
+
+// composeCommand is the command line to paste: from the directory that every
+// Compose version takes paths from.
+func (a *app) composeCommand(c *compiled, g generated) string {
+	dir := g.path("")
+	words := []string{"docker", "compose", "-p", c.project}
+	for _, file := range a.variableFiles(c) {
+		if rel, err := filepath.Rel(dir, file); err == nil {
+			file = rel
+		}
+		words = append(words, "--env-file", shellQuote(filepath.ToSlash(file)))
+	}
+	words = append(words, "--env-file", compose.FactsEnv, "-f", compose.ComposeFile, "-f", compose.FactsFile, "up")
+	return "cd " + shellQuote(a.shown(dir)) + " && " + strings.Join(words, " ")
+}
+
+// variableFiles are the files that the workshop's variables come from; none
+// where it has no variable.
+func (a *app) variableFiles(c *compiled) []string {
+	if len(c.w.Variables) == 0 {
+		return nil
+	}
+	var files []string
+	if env := filepath.Join(c.dir, ".env"); exists(env) {
+		files = append(files, env)
+	}
+	for _, f := range a.set.envFiles {
+		files = append(files, a.abs(f))
+	}
+	return files
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// shellQuote makes one word of a POSIX shell.
+func shellQuote(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "config",
+		Short: "Print the resolved workshop",
+		Long: `config prints the workshop with every default filled in, variables resolved,
+presets expanded, and the effective container of every worker. The result is a
+workshop file itself.
+
+Values of variables stand in it: don't commit it where they are private.`,
+		Example: `  workshop config
+  workshop config --format json | jq '.workshop.workers[].container.network'`,
+		RunE: a.run(func(_ context.Context, cmd *cobra.Command, _ []string) error {
+			format, err := a.formatOf(cmd, "yaml", "json")
+			if err != nil {
+				return err
+			}
+			s, err := a.load()
+			if err != nil {
+				return err
+			}
+			resolved := resolve(s.w)
+			if format == "json" {
+				return a.writeJSON(resolved)
+			}
+			e := yaml.NewEncoder(a.Out)
+			e.SetIndent(2)
+			if err := e.Encode(resolved); err != nil {
+				return fmt.Errorf("config: %w", err)
+			}
+			return e.Close()
+		}),
+	}
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"archive/tar"
+	"context"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+func (a *app) cpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "cp SOURCE TARGET",
+		Short: "Copy files between a worker and this machine",
+		Long: `cp copies a file or directory. One side is WORKER:PATH, the other a path here,
+or - for a tar stream on standard input or output.
+
+What comes out of a worker is not trusted: links and names that lead out of
+TARGET, devices and set-uid bits are left behind, and said so.`,
+		Example: `  workshop cp reviewer:/output/report.md .
+  workshop cp ./data builder:/scratch
+  workshop cp reviewer:/output - | tar t`,
+		Args: usageArgs(2, 2),
+		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			return a.cp(ctx, cmd, args[0], args[1])
+		}),
+	}
+}
+
+func (a *app) cp(ctx context.Context, cmd *cobra.Command, from, to string) error {
+	fromWorker, fromPath, out := splitWorker(from)
+	toWorker, toPath, in := splitWorker(to)
+	if out == in {
+		return usageError(cmd, "cp: exactly one side is WORKER:PATH")
+	}
+	if out && !path.IsAbs(fromPath) || in && !path.IsAbs(toPath) {
+		return usageError(cmd, "cp: the path in a worker is absolute, as in %s:/scratch", fromWorker+toWorker)
+	}
+	t, err := a.target()
+	if err != nil {
+		return err
+	}
+	e, seen, err := a.observe(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if err := services(t, seen, []string{fromWorker + toWorker}); err != nil {
+		return err
+	}
+	if out {
+		return a.copyOut(ctx, e, t, fromWorker, fromPath, to)
+	}
+	return a.copyIn(ctx, e, t, from, toWorker, toPath)
+}
+
+// splitWorker tells WORKER:PATH from a path; C:\x and ./a:b are paths.
+func splitWorker(arg string) (worker, file string, ok bool) {
+	worker, file, found := strings.Cut(arg, ":")
+	if !found || !projectPattern.MatchString(worker) || len(worker) == 1 && filepath.VolumeName(arg) != "" {
+		return "", arg, false
+	}
+	return worker, file, true
+}
+
+func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, file, to string) error {
+	stream, err := e.CopyFrom(ctx, t.project, worker, path.Clean(file))
+	if err != nil {
+		return engineError(err)
+	}
+	defer stream.Close()
+	if to == "-" {
+		_, err := io.Copy(a.Out, stream)
+		return err
+	}
+	dir, name := a.abs(to), ""
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		if strings.HasSuffix(to, "/") {
+			return fail(codeFailed, "cp: %s is no directory", to)
+		}
+		dir, name = filepath.Dir(dir), filepath.Base(dir)
+	}
+	skipped, err := extract(dir, name, stream)
+	for _, s := range skipped {
+		a.warn("cp: left behind: %s", printable(s))
+	}
+	if err != nil {
+		return fail(codeFailed, "cp: %w", err)
+	}
+	return nil
+}
+
+func (a *app) copyIn(ctx context.Context, e engine.Engine, t target, from, worker, file string) error {
+	if from == "-" {
+		return engineError(e.CopyTo(ctx, t.project, worker, path.Clean(file), a.In))
+	}
+	source := a.abs(from)
+	if _, err := os.Lstat(source); err != nil {
+		return fail(codeFailed, "cp: %s: %w", from, plainPathError(err))
+	}
+	dir, name := path.Clean(file), filepath.Base(source)
+	place, ok := a.lookIn(ctx, e, t, worker, dir)
+	if !ok || place.Typeflag != tar.TypeDir {
+		if strings.HasSuffix(file, "/") {
+			return fail(codeFailed, "cp: %s:%s is no directory", worker, file)
+		}
+		dir, name = path.Split(dir)
+		dir = path.Clean(dir)
+		if place, ok = a.lookIn(ctx, e, t, worker, dir); !ok {
+			return fail(codeFailed, "cp: %s:%s is not there", worker, dir)
+		}
+	}
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(pack(w, source, name, place.Uid, place.Gid)) }()
+	defer r.Close()
+	return engineError(e.CopyTo(ctx, t.project, worker, dir, r))
+}
+
+// lookIn reads what a path in a worker is from the first entry of its tar
+// stream: engines have no other way in common.
+func (a *app) lookIn(ctx context.Context, e engine.Engine, t target, worker, file string) (*tar.Header, bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := e.CopyFrom(ctx, t.project, worker, file)
+	if err != nil {
+		return nil, false
+	}
+	defer stream.Close()
+	h, err := tar.NewReader(stream).Next()
+	return h, err == nil
+}

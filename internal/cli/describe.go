@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// mountsText is "./src on /workspace/src ro, ./out on /out rw".
+func mountsText(mounts []workshop.Mount) string {
+	if len(mounts) == 0 {
+		return "no files"
+	}
+	parts := make([]string, len(mounts))
+	for i, m := range mounts {
+		mode := "ro"
+		switch {
+		case m.ReadWrite:
+			mode = "rw"
+		case m.Copy || len(m.Exclude) > 0:
+			mode = "copy"
+		}
+		parts[i] = fmt.Sprintf("%s at %s %s", m.Source.V, m.Target.V, mode)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// maxHosts are named in a worker's line; the rest is counted.
+const maxHosts = 3
+
+// networkText is "network restricted to a, b and 3 more".
+func networkText(n *workshop.Network) string {
+	switch n.Mode.V {
+	case firewall.None:
+		return "no network"
+	case firewall.Open:
+		return "network open (any public name, TCP)"
+	}
+	var hosts []string
+	for _, r := range n.Allow {
+		host := r.Host.String()
+		if r.Host.IsZero() {
+			host = r.CIDR.String()
+		}
+		if r.Preset != "" {
+			host = "preset " + r.Preset
+		}
+		if !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	switch {
+	case len(hosts) == 0:
+		return "network restricted to nothing"
+	case len(hosts) > maxHosts:
+		return fmt.Sprintf("network restricted to %s and %d more", strings.Join(hosts[:maxHosts], ", "), len(hosts)-maxHosts)
+	}
+	return "network restricted to " + strings.Join(hosts, ", ")
+}
+
+// limitsText is "2G memory, 1 cpu, 256 pids".
+func limitsText(r *workshop.Resources) string {
+	return fmt.Sprintf("%s memory, %s cpu, %d pids", sizeText(r.Memory.V), strconv.FormatFloat(r.CPU.V, 'g', -1, 64), r.PIDs.V)
+}
+
+// sizeText writes a size as the file can have it: "2G", "1536M", "1000".
+func sizeText(s workshop.Size) string {
+	n := int64(s)
+	for _, u := range []struct {
+		unit string
+		size int64
+	}{{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}} {
+		if n >= u.size && n%u.size == 0 {
+			return strconv.FormatInt(n/u.size, 10) + u.unit
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// reaches tells whether a worker has a network.
+func reaches(w *workshop.Worker) bool { return w.Container.Network.Mode.V != firewall.None }
+
+// verb is "a is" or "a and b are".
+func verb(names []string) string {
+	if len(names) == 1 {
+		return names[0] + " is"
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " are"
+}

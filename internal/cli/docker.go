@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/docker"
+)
+
+// dockerEngine is the factory of the programs: the Docker engine is the only
+// one of this version.
+func dockerEngine(ctx context.Context, name string, o EngineOptions) (engine.Engine, error) {
+	switch name {
+	case "", "docker":
+		return docker.New(ctx, docker.Options{Lookup: o.Lookup, ApproveBuild: dockerApproval(o.ApproveBuild)})
+	}
+	return nil, fail(codeUsage, "no engine %q in this version", name).hint("there is docker")
+}
+
+// dockerApproval shows a person what the engine would build.
+func dockerApproval(ask func(context.Context, BuildRequest) error) func(context.Context, docker.Build) error {
+	if ask == nil {
+		return nil
+	}
+	return func(ctx context.Context, b docker.Build) error {
+		text, err := os.ReadFile(filepath.Join(b.Context, b.Dockerfile))
+		if err != nil {
+			return err
+		}
+		return ask(ctx, BuildRequest{
+			For: strings.Join(b.Services, ", "), Context: b.Context, Dockerfile: b.Dockerfile,
+			Target: b.Target, Args: b.Args, Digest: b.Hash, Text: text, Files: b.Files, Bytes: b.Bytes,
+		})
+	}
+}
+
+// buildHashes names the images that a project builds by their content.
+func buildHashes(c *compose.Compiled) (map[string]string, error) {
+	builds, err := docker.Builds(c)
+	if err != nil {
+		return nil, fail(codeFailed, "%w", err)
+	}
+	return docker.Hashes(builds), nil
+}
+
+// engineHints moves what the engine's errors say to do to lines of their own.
+func engineHints(f *failure) *failure {
+	if e, ok := errors.AsType[*docker.UnreachableError](f.err); ok && e.Hint != "" {
+		plain := *e
+		plain.Hint = ""
+		return (&failure{code: f.code, err: &plain}).hint("%s", e.Hint)
+	}
+	if e, ok := errors.AsType[*engine.ForeignError](f.err); ok {
+		return fail(f.code, "project %s belongs to %s (%s), not to %s", e.Project, e.Other, e.Object, e.Directory).
+			hint("to have one of its own here, add `-p %s`", e.Suggest).
+			hint("to remove that one: `cd %s && workshop -p %s down`", shellQuote(e.Other), e.Project)
+	}
+	if e, ok := errors.AsType[*engine.NotRunningError](f.err); ok {
+		state := e.State
+		if state == "" {
+			state = "not up"
+		}
+		return fail(f.code, "%s of project %s: %s", strings.Join(e.Services, ", "), e.Project, state).hint("start it with `workshop up`")
+	}
+	return f
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+func (a *app) downCommand() *cobra.Command {
+	strict := false
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Stop and remove a workshop",
+		Long: `down removes the containers, networks and volumes of the project and the
+secrets of this run. The image and the tool volume that all workshops share
+stay as a cache; so do your files.
+
+It compares the files that a program on this machine would run or obey (git
+configuration and hooks, editor and tool settings, the workshop's own files)
+with what they were at ` + "`up`" + `, and names those that a worker changed or added.`,
+		RunE: a.run(func(ctx context.Context, _ *cobra.Command, _ []string) error {
+			return a.down(ctx, strict)
+		}),
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since `up`")
+	return cmd
+}
+
+func (a *app) down(ctx context.Context, strict bool) error {
+	t, err := a.target()
+	if err != nil {
+		return err
+	}
+	e, seen, err := a.observe(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	plan, err := engine.PlanDown(seen, t.dir)
+	if err != nil {
+		return engineError(err)
+	}
+	changed := a.compareWatched(ctx, t, e)
+	if len(plan.Steps) == 0 {
+		a.say("project %s: nothing to remove", t.project)
+	} else if err := a.apply(ctx, e, plan, 0); err != nil {
+		return err
+	}
+	if err := a.forget(t); err != nil {
+		return err
+	}
+	if strict && changed {
+		return exit(codeRefused)
+	}
+	return nil
+}

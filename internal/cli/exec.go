@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// execOptions are the flags of exec and shell.
+type execOptions struct {
+	noTTY   bool
+	env     []string
+	workdir string
+	user    string
+}
+
+func (a *app) execCommand() *cobra.Command {
+	var o execOptions
+	cmd := &cobra.Command{
+		Use:   "exec [FLAGS] WORKER -- COMMAND [ARG…]",
+		Short: "Run a command in a worker",
+		Long: `exec runs a command in a worker that is up. Input, terminal, signals and the
+exit code are passed on. The exit code is 125 where the command could not be
+started, 126 where it is not executable and 127 where it was not found.`,
+		Example: `  workshop exec greeter -- ls -l /workspace
+  git diff | workshop exec reviewer -- wc -l
+  workshop exec -e LANG=C -w /scratch builder -- make`,
+		Args: usageArgs(2, -1),
+		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			worker, command := args[0], args[1:]
+			if command[0] == "--" {
+				command = command[1:]
+			}
+			if len(command) == 0 {
+				return usageError(cmd, "exec: argument missing: the command")
+			}
+			return a.exec(ctx, worker, command, o)
+		}),
+		Annotations: map[string]string{annotationCode: "yes"},
+	}
+	o.flags(cmd)
+	// What stands behind WORKER belongs to the command.
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+func (o *execOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&o.noTTY, "no-tty", "T", false, "no terminal, even if there is one")
+	cmd.Flags().StringArrayVarP(&o.env, "env", "e", nil, "NAME=VALUE, or NAME to pass on yours (repeatable)")
+	cmd.Flags().StringVarP(&o.workdir, "workdir", "w", "", "directory to run in")
+	cmd.Flags().StringVarP(&o.user, "user", "u", "", "uid or uid:gid, never root (default: the worker's)")
+}
+
+func (a *app) exec(ctx context.Context, worker string, command []string, o execOptions) error {
+	if isRoot(o.user) {
+		return fail(codeRefused, "exec: --user %s: nothing runs as root in a worker (B4)", o.user)
+	}
+	t, err := a.target()
+	if err != nil {
+		return err
+	}
+	e, err := a.connect(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	run := engine.ExecOptions{
+		Command: command, Workdir: o.workdir, User: o.user,
+		Stdin: a.In, Stdout: a.Out, Stderr: a.Err,
+	}
+	for _, variable := range o.env {
+		if name, _, given := strings.Cut(variable, "="); !given {
+			value, ok := a.Lookup(name)
+			if !ok {
+				continue
+			}
+			variable = name + "=" + value
+		}
+		run.Env = append(run.Env, variable)
+	}
+	restore, err := a.attachTerminal(&run, o.noTTY)
+	if err != nil {
+		return err
+	}
+	code, err := e.Exec(ctx, t.project, worker, run)
+	restore()
+	if err != nil {
+		return a.execError(ctx, err, t, worker, command[0])
+	}
+	if code != 0 {
+		a.noneHint(t, worker)
+		return exit(code)
+	}
+	return nil
+}
+
+// isRoot tells of "0", "root" and either with a group.
+func isRoot(user string) bool {
+	name, _, _ := strings.Cut(user, ":")
+	return name == "root" || name != "" && strings.Trim(name, "0") == ""
+}
+
+// noneHint says how to open the network where a command failed in a worker
+// that has none. It is silent where the file can't be read: the command's own
+// failure is what matters.
+func (a *app) noneHint(t target, worker string) {
+	if a.set.quiet || t.file == "" {
+		return
+	}
+	s, err := a.readSource(t.file)
+	if err != nil || s.w == nil {
+		return
+	}
+	if w := s.worker(worker); w != nil && w.Container.Network.Mode.V == firewall.None {
+		printFailure(a.Err, (&failure{}).hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
+			worker, a.shown(t.file)))
+	}
+}
+
+// execError is a command that was not started.
+func (a *app) execError(ctx context.Context, err error, t target, worker, program string) error {
+	if f := startFailure(err, program); f != nil {
+		return f
+	}
+	e, seen, observeErr := a.observe(ctx, t)
+	if observeErr == nil {
+		defer e.Close()
+		if err := services(t, seen, []string{worker}); err != nil {
+			return err
+		}
+		for _, c := range seen.Containers {
+			if c.Service == worker && c.State != "running" {
+				return fail(codeExecFailed, "worker %s is %s", worker, c.State).hint("start it with `workshop up`")
+			}
+		}
+	}
+	return engineError(err)
+}
+
+// startFailure knows what OCI runtimes say of a program that can't be started.
+func startFailure(err error, program string) *failure {
+	text := err.Error()
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
+	}
+	switch {
+	case has("executable file not found", "no such file or directory", "stat "+program):
+		return fail(127, "%s: not found in the worker", program)
+	case has("permission denied", "exec format error", "is a directory"):
+		return fail(126, "%s: can't be executed in the worker", program)
+	}
+	return nil
+}

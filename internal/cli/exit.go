@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes, by family. exec and shell pass on the command's own code,
+// with Docker's 125 (we failed), 126 (not executable) and 127 (not found).
+const (
+	codeOK          = 0
+	codeFailed      = 1
+	codeUsage       = 2
+	codeInvalid     = 3   // the workshop is invalid
+	codeRefused     = 4   // by policy, or the engine can't keep a promise
+	codeEngine      = 5   // the engine failed or doesn't answer
+	codeExecFailed  = 125 // exec: the command was not started, by our fault
+	codeInterrupted = 130
+)
+
+// failure is an error that knows its exit code and what to do about it.
+type failure struct {
+	code  int
+	err   error // nil: everything has been printed already
+	hints []string
+}
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return fmt.Sprintf("exit code %d", f.code)
+	}
+	return f.err.Error()
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// fail makes a failure with a formatted message (%w wraps).
+func fail(code int, format string, args ...any) *failure {
+	return &failure{code: code, err: fmt.Errorf(format, args...)}
+}
+
+// exit makes a failure that prints nothing.
+func exit(code int) *failure { return &failure{code: code} }
+
+// hint adds a line that says what to do.
+func (f *failure) hint(format string, args ...any) *failure {
+	f.hints = append(f.hints, fmt.Sprintf(format, args...))
+	return f
+}
+
+// report prints what a command returned and gives the exit code for it.
+func report(ctx context.Context, sys *System, cmd *cobra.Command, err error) int {
+	if err == nil {
+		return codeOK
+	}
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		f = &failure{code: codeFailed, err: err}
+	}
+	if f.code != codeUsage && errors.Is(context.Cause(ctx), errInterrupted) && !cmdPassesCodes(cmd) {
+		f = interrupted(f)
+	}
+	printFailure(sys.Err, f)
+	return f.code
+}
+
+// interrupted keeps the hints of what was interrupted, and nothing else of it.
+func interrupted(f *failure) *failure {
+	return &failure{code: codeInterrupted, err: errInterrupted, hints: f.hints}
+}
+
+// cmdPassesCodes tells of exec and shell, whose code is the command's own.
+func cmdPassesCodes(cmd *cobra.Command) bool {
+	return cmd != nil && cmd.Annotations[annotationCode] != ""
+}
+
+// annotationCode marks the commands that pass on an exit code.
+const annotationCode = "passes-exit-code"
+
+func printFailure(w io.Writer, f *failure) {
+	if f.err != nil {
+		fmt.Fprintf(w, "workshop: error: %s\n", indent(f.err.Error()))
+	}
+	for _, h := range f.hints {
+		fmt.Fprintf(w, "workshop: hint: %s\n", indent(h))
+	}
+}
+
+// indent keeps the lines of one message together.
+func indent(s string) string {
+	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
+}

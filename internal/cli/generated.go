@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+// manifestName is the list of the generated files with their hashes, in the
+// form of sha256sum(1). By it, compile knows its own files from a user's.
+const manifestName = "generated.sha256"
+
+// generated is a set of files that belong into one directory.
+type generated struct {
+	// base is a directory that the person chose, sub the way from there. Below
+	// base no symlink leads out: a repository can't aim the files elsewhere.
+	base, sub string
+	files     []compose.File // sorted by path, the manifest last
+}
+
+func newGenerated(base, sub string, files []compose.File) generated {
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b compose.File) int { return strings.Compare(a.Path, b.Path) })
+	var manifest bytes.Buffer
+	for _, f := range files {
+		fmt.Fprintf(&manifest, "%s  %s\n", digest(f.Data), f.Path)
+	}
+	return generated{base: base, sub: sub, files: append(files, compose.File{Path: manifestName, Data: manifest.Bytes(), Mode: 0o644})}
+}
+
+// path is the absolute path of one of the files, for messages.
+func (g generated) path(name string) string {
+	return filepath.Join(g.base, g.sub, filepath.FromSlash(name))
+}
+
+// open gives the directory; it need not exist when create is false.
+func (g generated) open(create bool) (*os.Root, error) {
+	if create {
+		if err := os.MkdirAll(g.base, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	base, err := os.OpenRoot(g.base)
+	if err != nil {
+		return nil, err
+	}
+	defer base.Close()
+	if create {
+		if err := base.MkdirAll(g.sub, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return base.OpenRoot(g.sub)
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// previous reads the manifest of the last run: digests by path. Lines that
+// are no such entry are skipped: what isn't listed counts as a user's file,
+// which is the safe side.
+func previous(dir *os.Root) map[string]string {
+	data, err := dir.ReadFile(manifestName)
+	if err != nil {
+		return nil
+	}
+	known := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		if ok && len(sum) == 64 && fs.ValidPath(name) {
+			known[name] = sum
+		}
+	}
+	return known
+}
+
+// changes is what [generated.write] did, as paths.
+type changes struct{ wrote, removed, kept []string }
+
+// write brings the directory to the generated state: each file appears whole
+// or not at all, files of the last run that are no longer generated go, and
+// whatever somebody changed or put there is kept, as NAME.orig if its place is
+// needed.
+func (g generated) write() (changes, error) {
+	var done changes
+	dir, err := g.open(true)
+	if err != nil {
+		return done, err
+	}
+	defer dir.Close()
+	known := previous(dir)
+	for _, f := range g.files {
+		old, err := dir.ReadFile(f.Path)
+		switch {
+		case err == nil && bytes.Equal(old, f.Data):
+			continue
+		case err == nil && f.Path != manifestName && known[f.Path] != digest(old):
+			name, err := keep(dir, f.Path)
+			if err != nil {
+				return done, err
+			}
+			done.kept = append(done.kept, name)
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return done, err
+		}
+		if err := replaceFile(dir, f); err != nil {
+			return done, err
+		}
+		done.wrote = append(done.wrote, f.Path)
+	}
+	for _, name := range g.stale(known) {
+		data, err := dir.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		if digest(data) != known[name] {
+			done.kept = append(done.kept, name)
+			continue
+		}
+		if err := dir.Remove(name); err != nil {
+			return done, err
+		}
+		if parent := path.Dir(name); parent != "." {
+			dir.Remove(parent) // succeeds only if it is empty now
+		}
+		done.removed = append(done.removed, name)
+	}
+	return done, nil
+}
+
+// keep moves a file that we didn't write out of the way, to a free name.
+func keep(dir *os.Root, name string) (string, error) {
+	free := name + ".orig"
+	for i := 2; ; i++ {
+		if _, err := dir.Lstat(free); errors.Is(err, fs.ErrNotExist) {
+			return free, dir.Rename(name, free)
+		} else if err != nil {
+			return "", err
+		}
+		free = fmt.Sprintf("%s.orig.%d", name, i)
+	}
+}
+
+// stale are the files of the last run that this one doesn't generate, sorted.
+func (g generated) stale(known map[string]string) []string {
+	var names []string
+	for name := range known {
+		if !slices.ContainsFunc(g.files, func(f compose.File) bool { return f.Path == name }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// difference is one file that isn't as it would be generated.
+type difference struct {
+	path, what string
+	diff       []byte
+}
+
+// check compares the directory with the generated state.
+func (g generated) check() ([]difference, error) {
+	dir, err := g.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []difference{{path: "", what: "is missing"}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	var all []difference
+	for _, f := range g.files {
+		old, err := dir.ReadFile(f.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			all = append(all, difference{path: f.Path, what: "is missing"})
+		case err != nil:
+			return nil, err
+		case !bytes.Equal(old, f.Data):
+			all = append(all, difference{f.Path, "differs", diff.Diff("written/"+f.Path, old, "compiled/"+f.Path, f.Data)})
+		}
+	}
+	for _, name := range g.stale(previous(dir)) {
+		if _, err := dir.Lstat(name); err == nil {
+			all = append(all, difference{path: name, what: "is no longer generated"})
+		}
+	}
+	return all, nil
+}
+
+// replaceFile writes a file beside its place and renames it there, so that a
+// reader and a crash never see half of it.
+func replaceFile(dir *os.Root, f compose.File) error {
+	if err := dir.MkdirAll(path.Dir(f.Path), 0o755); err != nil {
+		return err
+	}
+	temporary := f.Path + ".new"
+	dir.Remove(temporary) // of a run that was killed
+	mode := fs.FileMode(f.Mode)
+	if mode == 0 {
+		mode = 0o644
+	}
+	w, err := dir.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(f.Data)
+	if err = errors.Join(err, w.Chmod(mode), w.Close()); err != nil {
+		dir.Remove(temporary)
+		return err
+	}
+	return dir.Rename(temporary, f.Path)
+}

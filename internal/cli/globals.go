@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// globals are the flags that every command has. Their values are read through
+// [settings], which adds the environment and the user's file.
+type globals struct {
+	file     string
+	project  string
+	engine   string
+	format   string
+	quiet    bool
+	noColor  bool
+	verbose  bool
+	envFiles []string
+}
+
+// add defines the flags on one command; fileShorthand is false for the
+// command whose own -f means something else, as in Compose.
+func (g *globals) add(f *pflag.FlagSet, fileShorthand bool) {
+	short := ""
+	if fileShorthand {
+		short = "f"
+	}
+	f.StringVarP(&g.file, "file", short, g.file, "the workshop file (default: workshop.yaml here or above)")
+	f.StringVarP(&g.project, "project-name", "p", g.project, "name on the engine (default: the workshop's name)")
+	f.StringVar(&g.engine, "engine", g.engine, "the engine that runs the workshop: docker")
+	f.StringVar(&g.format, "format", g.format, "form of the output, as the command offers it")
+	f.BoolVarP(&g.quiet, "quiet", "q", g.quiet, "only results and errors")
+	f.BoolVar(&g.noColor, "no-color", g.noColor, "plain text on a terminal too")
+	f.BoolVarP(&g.verbose, "verbose", "v", g.verbose, "say more")
+	f.StringArrayVar(&g.envFiles, "env-file", nil, "variables, beside .env (repeatable)")
+}
+
+// globalFlags are the names that [globals.add] defines.
+var globalFlags = []string{"file", "project-name", "engine", "format", "quiet", "no-color", "verbose", "env-file"}
+
+// app is what the verbs share: the system, the flags and, once a command
+// runs, its settings.
+type app struct {
+	*System
+	globals globals
+	set     settings
+}
+
+// runFunc is a verb's work.
+type runFunc func(ctx context.Context, cmd *cobra.Command, args []string) error
+
+// run makes cobra's form of a verb: settings first, then the work.
+func (a *app) run(do runFunc) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		var err error
+		if a.set, err = a.readSettings(cmd); err != nil {
+			return err
+		}
+		return do(cmd.Context(), cmd, args)
+	}
+}
+
+// formatOf gives the output form: --format if it was given (an unknown one is
+// an error), else the user's default if the command has it, else the first.
+func (a *app) formatOf(cmd *cobra.Command, offered ...string) (string, error) {
+	if slices.Contains(offered, a.set.format) {
+		return a.set.format, nil
+	}
+	if a.set.formatGiven {
+		return "", usageError(cmd, "--format %q: %s offers %s", a.set.format, cmd.Name(), strings.Join(offered, ", "))
+	}
+	return offered[0], nil
+}

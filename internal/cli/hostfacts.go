@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
+)
+
+// initNamer is an engine that runs workshop-init: it knows the image and the
+// volume by which containers get it.
+type initNamer interface {
+	InitNames(ctx context.Context) (image, volume string, err error)
+}
+
+// prepare finds out what the machine is and puts it into the project. With
+// make it also makes what a run needs here: missing directories, the runtime
+// directory, secrets. What can't be carried out on this machine and engine
+// ends the command with code 4, before anything was started.
+func (a *app) prepare(ctx context.Context, e engine.Engine, c *compiled, make bool) (*compiled, error) {
+	info, err := e.Info(ctx)
+	if err != nil {
+		return nil, engineError(err)
+	}
+	if err := refuse(c, info); err != nil {
+		return nil, err
+	}
+	o := a.factsOptions(c, info)
+	o.Create = make
+	if namer, ok := e.(initNamer); ok {
+		if o.InitImage, o.InitVolume, err = namer.InitNames(ctx); err != nil {
+			return nil, engineError(err)
+		}
+	}
+	ready, list := withFacts(ctx, c, o)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if make && !list.HasErrors() {
+		list = nil // said before, when nothing had been made yet
+	}
+	if err := a.printPreflight(c, list); err != nil {
+		return nil, err
+	}
+	return ready, checkPromises(ready.compiled)
+}
+
+func withFacts(ctx context.Context, c *compiled, o facts.Options) (*compiled, diag.List) {
+	f, list := facts.Collect(ctx, o)
+	ready := *c
+	var more diag.List
+	ready.compiled, more = compose.WithFacts(c.compiled, f)
+	return &ready, append(list, more...).Sorted()
+}
+
+func (a *app) factsOptions(c *compiled, info engine.Info) facts.Options {
+	o := facts.Options{
+		Workshop: c.w, Compiled: c.compiled, Project: c.project, ProjectDir: c.dir,
+		Lookup: a.Lookup, Home: a.Home, UID: os.Getuid(), GID: os.Getgid(),
+		Arch: info.Arch, IPv6: info.IPv6, Local: info.Local, DataRoot: info.DataRoot,
+		SecretsOnDisk: a.set.secretsOnDisk,
+	}
+	if info.Socket != "" {
+		o.Sockets = []string{info.Socket}
+	}
+	return o
+}
+
+// printPreflight shows what stands against a start here.
+func (a *app) printPreflight(c *compiled, list diag.List) error {
+	seen := *c.source
+	seen.diags = list
+	shown, texts := seen.shown()
+	if a.set.quiet && !shown.HasErrors() {
+		return nil
+	}
+	if err := a.printDiagnostics(shown, texts); err != nil {
+		return err
+	}
+	if n := shown.Count(diag.Error); n > 0 {
+		return fail(codeRefused, "%s can't come up on this machine: %s; nothing was started",
+			a.shown(filepath.Join(c.dir, c.file)), count(n, "error"))
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"text/template"
+
+	"github.com/spf13/cobra"
+)
+
+//go:embed init.workshop.yaml.tmpl
+var initWorkshop string
+
+//go:embed init.worker.md.tmpl
+var initWorker string
+
+// initData fills the two templates.
+type initData struct{ Name, Worker string }
+
+func (a *app) initCommand() *cobra.Command {
+	var d initData
+	cmd := &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Write a commented workshop.yaml and a worker",
+		Long: `init writes workshop.yaml and workers/NAME.md into DIR (default: here). The
+result validates, and comes up without pulling an image. A file that exists is
+never overwritten.`,
+		Example: `  workshop init
+  workshop init --name code-review --worker reviewer ./review`,
+		Args: usageArgs(0, 1),
+		RunE: a.run(func(_ context.Context, cmd *cobra.Command, args []string) error {
+			dir := a.Dir
+			if len(args) == 1 {
+				dir = a.abs(args[0])
+			}
+			return a.init(cmd, dir, d)
+		}),
+	}
+	cmd.Flags().StringVar(&d.Name, "name", "", "name of the workshop (default: the directory's)")
+	cmd.Flags().StringVar(&d.Worker, "worker", "greeter", "name of the first worker")
+	return cmd
+}
+
+func (a *app) init(cmd *cobra.Command, dir string, d initData) error {
+	if d.Name == "" {
+		d.Name = projectSafe(filepath.Base(dir), "my-workshop")
+	}
+	for flag, name := range map[string]string{"name": d.Name, "worker": d.Worker} {
+		if !projectPattern.MatchString(name) {
+			return usageError(cmd, "--%s %q: only lower-case letters, digits, _ and -, at most %d", flag, name, maxProjectName)
+		}
+	}
+	files := []struct{ path, template string }{
+		{filepath.Join(dir, "workshop.yaml"), initWorkshop},
+		{filepath.Join(dir, "workers", d.Worker+".md"), initWorker},
+	}
+	if existing, ok := fileIn(dir); ok {
+		return notOverwritten(a.shown(existing))
+	}
+	for _, f := range files {
+		if _, err := os.Lstat(f.path); err == nil {
+			return notOverwritten(a.shown(f.path))
+		}
+	}
+	for _, f := range files {
+		var text bytes.Buffer
+		if err := template.Must(template.New("").Parse(f.template)).Execute(&text, d); err != nil {
+			return fmt.Errorf("init: %w", err)
+		}
+		if err := writeNew(f.path, text.Bytes()); errors.Is(err, fs.ErrExist) {
+			return notOverwritten(a.shown(f.path))
+		} else if err != nil {
+			return fmt.Errorf("init: %w", err)
+		}
+		fmt.Fprintln(a.Out, a.shown(f.path))
+	}
+	a.say("next: `%s`, then `%s`",
+		commandLine(cmd, "up"), commandLine(cmd, "exec %s -- ls -l /workspace", d.Worker))
+	return nil
+}
+
+func notOverwritten(path string) *failure {
+	return fail(codeFailed, "%s exists and is not overwritten", path).
+		hint("move it away, or give another directory: `workshop init DIR`")
+}
+
+// writeNew makes a file that must not exist.
+func writeNew(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

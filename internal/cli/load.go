@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// load finds and reads the workshop of a command. Problems go to the standard
+// error; with errors among them the command ends with code 3.
+func (a *app) load() (*source, error) {
+	file, err := a.findFile()
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.readSource(file)
+	if err != nil {
+		return nil, err
+	}
+	list, texts := s.shown()
+	if a.set.quiet && !list.HasErrors() {
+		return s, nil
+	}
+	if err := a.printDiagnostics(list, texts); err != nil {
+		return nil, err
+	}
+	if n := list.Count(diag.Error); n > 0 {
+		return nil, fail(codeInvalid, "%s is invalid: %s", a.shown(file), count(n, "error"))
+	}
+	return s, nil
+}
+
+// printDiagnostics writes a list to the standard error as text.
+func (a *app) printDiagnostics(list diag.List, texts map[string][]byte) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return diag.WriteText(a.Err, list, diag.TextOptions{
+		Sources: texts, Color: a.colorErr(), Width: width(a.Err),
+	})
+}
+
+// compiled is a workshop on its way to an engine.
+type compiled struct {
+	*source
+	project  string // name on the engine
+	compiled *compose.Compiled
+}
+
+// compile loads and compiles the workshop, and checks that the promises hold
+// in the result before anything else sees it.
+func (a *app) compile() (*compiled, error) {
+	s, err := a.load()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.allowed(); err != nil {
+		return nil, err
+	}
+	c, err := compileWorkshop(s.w)
+	if err != nil {
+		return nil, err
+	}
+	project, err := a.projectName(s.w.Name.V, s.dir)
+	if err != nil {
+		return nil, err
+	}
+	return &compiled{source: s, project: project, compiled: c}, nil
+}
+
+// allowed refuses what a file may not ask for on its own: process mode has no
+// boundary, so it is the caller's decision and never a repository's.
+func (s *source) allowed() error {
+	if s.w.Isolation.V != workshop.IsolationProcess {
+		return nil
+	}
+	return fail(codeRefused, "isolation: process gives up the boundary (B1-B31); a workshop file can't decide that").
+		hint("write `isolation: docker`")
+}
+
+// compileWorkshop compiles and checks the result.
+func compileWorkshop(w *workshop.Workshop) (*compose.Compiled, error) {
+	c, err := compose.Compile(w)
+	if err != nil {
+		return nil, fail(codeFailed, "compile: %w", err)
+	}
+	if err := checkPromises(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// checkPromises runs the check of B1–B12 on what is about to be used.
+func checkPromises(c *compose.Compiled) error {
+	violations := compose.Check(c)
+	if len(violations) == 0 {
+		return nil
+	}
+	text := ""
+	for _, v := range violations {
+		text += fmt.Sprintf("\n%v", v)
+	}
+	return fail(codeRefused, "the compiled project breaks %s of the boundary:%s", count(len(violations), "promise"), text).
+		hint("this is a fault of the program; nothing was started")
+}
+
+// workers checks names of the command line against the workshop.
+func (s *source) workers(cmd *cobra.Command, names []string) error {
+	for _, name := range names {
+		if s.worker(name) == nil {
+			all := make([]string, len(s.w.Workers))
+			for i, w := range s.w.Workers {
+				all[i] = w.Name
+			}
+			return fail(codeUsage, "no worker %q in %s", name, s.file).hint("%s", suggestion(name, all))
+		}
+	}
+	return nil
+}
+
+// worker finds one by name; nil if there is none.
+func (s *source) worker(name string) *workshop.Worker {
+	for i := range s.w.Workers {
+		if s.w.Workers[i].Name == name {
+			return &s.w.Workers[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// Main runs the root command that newRoot makes with the arguments, streams
+// and environment of this process, and returns its exit code.
+func Main(newRoot func(*System) *cobra.Command) int {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "."
+	}
+	ctx, interrupts := watchSignals(context.Background(), os.Exit)
+	defer interrupts.stop()
+	return Run(ctx, newRoot, os.Args[1:], &System{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Lookup:     os.LookupEnv,
+		Dir:        dir,
+		Home:       homeDir(os.LookupEnv),
+		Engine:     dockerEngine,
+		Interrupts: interrupts,
+	})
+}
+
+// Run is Main with everything given: it runs one command line and returns its
+// exit code. Errors have been printed when it returns.
+func Run(ctx context.Context, newRoot func(*System) *cobra.Command, args []string, sys *System) int {
+	root := newRoot(sys)
+	root.SetArgs(args)
+	root.SetIn(sys.In)
+	root.SetOut(sys.Out)
+	root.SetErr(sys.Err)
+	cmd, err := root.ExecuteContextC(ctx)
+	return report(ctx, sys, cmd, err)
+}

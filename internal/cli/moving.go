@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/fatih/color"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// moving keeps one line per object on a terminal and rewrites it.
+type moving struct {
+	mu    sync.Mutex
+	p     *mpb.Progress
+	lines []*movingLine
+	color bool
+}
+
+// movingLine is one object: what is done with it at the moment.
+type movingLine struct {
+	moving  *moving
+	bar     *mpb.Bar
+	target  string
+	status  engine.Status
+	text    string
+	began   time.Time
+	took    time.Duration // of the finished steps
+	current string        // progress of a pull or a build
+}
+
+func newMoving(w io.Writer, color bool) *moving {
+	return &moving{
+		p:     mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(100*time.Millisecond)),
+		color: color,
+	}
+}
+
+func (m *moving) event(e engine.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.line(e.Step.Target)
+	running, finished := words(e.Step.Op)
+	switch e.Status {
+	case engine.StepStarted:
+		l.status, l.text, l.began, l.current = e.Status, running, time.Now(), ""
+	case engine.StepProgress:
+		l.current = printable(lastLine(e.Detail))
+		if e.Total > 0 {
+			l.current = fmt.Sprintf("%s/%s %s", units.HumanSize(float64(e.Current)), units.HumanSize(float64(e.Total)), l.current)
+		}
+	case engine.StepDone, engine.StepFailed:
+		l.status, l.text, l.current = e.Status, finished, ""
+		if e.Status == engine.StepFailed {
+			l.text = "failed"
+		}
+		l.took += time.Since(l.began)
+	}
+}
+
+// line finds the object's, or adds one below the others.
+func (m *moving) line(target string) *movingLine {
+	for _, l := range m.lines {
+		if l.target == target {
+			return l
+		}
+	}
+	l := &movingLine{moving: m, target: target, began: time.Now()}
+	l.bar = m.p.MustAdd(0, mpb.NopStyle().Build(), mpb.BarWidth(0),
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return l.render() })))
+	m.lines = append(m.lines, l)
+	return l
+}
+
+// spinner has one figure per refresh.
+const spinner = `⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏`
+
+func (l *movingLine) render() string {
+	l.moving.mu.Lock()
+	defer l.moving.mu.Unlock()
+	on := l.moving.color
+	mark, took := "", l.took
+	switch l.status {
+	case engine.StepDone:
+		mark = paint(on, color.FgGreen)("✔")
+	case engine.StepFailed:
+		mark = paint(on, color.FgRed)("✘")
+	default:
+		took += time.Since(l.began)
+		figures := []rune(spinner)
+		mark = paint(on, color.FgCyan)(string(figures[int(took/(100*time.Millisecond))%len(figures)]))
+	}
+	kind, name, _ := strings.Cut(l.target, "/")
+	text := fmt.Sprintf(" %s %-9s %-34s %-9s %5.1fs", mark, kind, cut(name, 34), l.text, took.Seconds())
+	if l.current != "" {
+		text += "  " + cut(l.current, 40)
+	}
+	return text
+}
+
+// done ends the display with the last state of every line.
+func (m *moving) done() {
+	m.mu.Lock()
+	lines := m.lines
+	m.mu.Unlock()
+	for _, l := range lines {
+		l.bar.SetTotal(-1, true)
+	}
+	m.p.Wait()
+}
+
+func lastLine(s string) string {
+	s = strings.TrimRight(s, "\r\n")
+	return s[strings.LastIndexAny(s, "\r\n")+1:]
+}

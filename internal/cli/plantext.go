@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// printPlan is the result of a dry run: what was found on this machine, and
+// the steps.
+func (a *app) printPlan(f *compose.Facts, p *engine.Plan) error {
+	if f != nil {
+		fmt.Fprintln(a.Out, "facts:")
+		w := tabwriter.NewWriter(a.Out, 2, 0, 2, ' ', 0)
+		for _, fact := range factLines(f) {
+			fmt.Fprintf(w, "  %s\t%s\n", fact[0], fact[1])
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Out)
+	}
+	fmt.Fprintf(a.Out, "plan for project %s:\n", p.Project)
+	if len(p.Steps) == 0 {
+		fmt.Fprintln(a.Out, "  nothing to do")
+		return nil
+	}
+	for line := range strings.Lines(p.String()) {
+		fmt.Fprint(a.Out, "  "+line)
+	}
+	return nil
+}
+
+// factLines are name and value, in a fixed order.
+func factLines(f *compose.Facts) [][2]string {
+	lines := [][2]string{
+		{"project directory", f.ProjectDir},
+		{"user of the workers", fmt.Sprintf("%d:%d (%s)", f.UID, f.GID, f.UserReason)},
+		{"engine", fmt.Sprintf("%s, %s, %s", f.Arch, yesNo(f.Local, "sees this machine's files", "elsewhere"), yesNo(f.IPv6, "IPv6", "no IPv6"))},
+		{"runtime directory", f.RuntimeDir},
+	}
+	for _, source := range slices.Sorted(maps.Keys(f.Sources)) {
+		s := f.Sources[source]
+		text := s.Real
+		if slices.Contains(f.ToCreate, source) {
+			text += " (is created)"
+		}
+		lines = append(lines, [2]string{"source " + source, text})
+	}
+	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
+		if dirs := f.Protected[source]; len(dirs) > 0 {
+			lines = append(lines, [2]string{"read-only in " + source, strings.Join(dirs, ", ")})
+		}
+	}
+	return lines
+}
+
+// sayFacts says what `up` did to the project directory, and what it keeps
+// workers from writing to (B8).
+func (a *app) sayFacts(f *compose.Facts, created []string) {
+	for _, source := range created {
+		a.say("created %s for %d:%d (%s)", printable(source), f.UID, f.GID, f.UserReason)
+	}
+	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
+		if dirs := f.Protected[source]; len(dirs) > 0 {
+			a.say("read-only in %s: %s (B8)", printable(source), printable(strings.Join(dirs, ", ")))
+		}
+	}
+}
+
+func yesNo(b bool, yes, no string) string {
+	if b {
+		return yes
+	}
+	return no
+}

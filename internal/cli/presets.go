@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/presets"
+)
+
+func (a *app) presetsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "presets [NAME]",
+		Short: "List the network presets, or the names that one opens",
+		Example: `  workshop presets
+  workshop presets npm`,
+		Args: usageArgs(0, 1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return presets.Names(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: a.run(func(_ context.Context, cmd *cobra.Command, args []string) error {
+			format, err := a.formatOf(cmd, "text", "json")
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.listPresets(format)
+			}
+			return a.showPreset(format, args[0])
+		}),
+	}
+}
+
+func (a *app) listPresets(format string) error {
+	var all []presets.Preset
+	for _, name := range presets.Names() {
+		if p, ok := presets.Get(name); ok {
+			all = append(all, p)
+		}
+	}
+	if format == "json" {
+		return a.writeJSON(all)
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "NAME\tVERSION\tDESCRIPTION")
+	for _, p := range all {
+		fmt.Fprintf(w, "%s\t%v\t%s\n", p.Name, p.Version, p.Description)
+	}
+	return w.Flush()
+}
+
+func (a *app) showPreset(format, name string) error {
+	p, ok := presets.Get(name)
+	if !ok {
+		return fail(codeUsage, "no preset %q", name).hint("%s", suggestion(name, presets.Names()))
+	}
+	if format == "json" {
+		return a.writeJSON(p)
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "HOST\tPORTS\tPURPOSE")
+	for _, r := range p.Rules {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Host, portList(r.Ports), r.Purpose)
+	}
+	return w.Flush()
+}
+
+// portList is "80,443,8000-8010".
+func portList(ports []firewall.PortRange) string {
+	parts := make([]string, len(ports))
+	for i, p := range ports {
+		parts[i] = fmt.Sprintf("%d-%d", p.First, p.Last)
+		if p.First == p.Last {
+			parts[i] = fmt.Sprint(p.First)
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// writeJSON writes a result as indented JSON.
+func (a *app) writeJSON(v any) error {
+	e := json.NewEncoder(a.Out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// projectPattern is what a project may be called on an engine.
+var projectPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+
+const maxProjectName = 63
+
+// projectName is -p, else the workshop's name, in a linked git worktree with
+// the worktree's name behind it, so that two checkouts of one repository can
+// be up at the same time.
+func (a *app) projectName(name, dir string) (string, error) {
+	if p := a.set.project; p != "" {
+		if !projectPattern.MatchString(p) {
+			return "", fail(codeUsage, "project name %q: only lower-case letters, digits, _ and -, at most %d", p, maxProjectName).
+				hint("for example `-p %s`", projectSafe(p, name))
+		}
+		return p, nil
+	}
+	if tree := linkedWorktree(dir); tree != "" {
+		return shorten(name + "-" + projectSafe(tree, "worktree")), nil
+	}
+	return name, nil
+}
+
+// projectSafe turns any name into one that a project may have.
+func projectSafe(s, fallback string) string {
+	s = strings.Trim(regexp.MustCompile(`[^a-z0-9_-]+`).ReplaceAllString(strings.ToLower(s), "-"), "-_")
+	if s == "" {
+		return fallback
+	}
+	return shorten(s)
+}
+
+// shorten keeps long names apart by a hash of what was cut off.
+func shorten(s string) string {
+	if len(s) <= maxProjectName {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return s[:maxProjectName-9] + "-" + hex.EncodeToString(sum[:4])
+}
+
+// linkedWorktree gives the name of the linked git worktree that dir lies in,
+// or nothing. The worktree's `.git` is a file "gitdir: PATH"; a submodule has
+// one too, but only a worktree's PATH has a file commondir
+// (gitrepository-layout(5)). No git program is needed.
+func linkedWorktree(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		git := filepath.Join(dir, ".git")
+		info, err := os.Lstat(git)
+		if err != nil {
+			if dir == filepath.Dir(dir) {
+				return ""
+			}
+			continue
+		}
+		if !info.Mode().IsRegular() || info.Size() > 4096 {
+			return ""
+		}
+		data, err := os.ReadFile(git)
+		if err != nil {
+			return ""
+		}
+		target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
+		if !ok {
+			return ""
+		}
+		target = strings.TrimSpace(target)
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(dir, target)
+		}
+		if _, err := os.Stat(filepath.Join(target, "commondir")); err != nil {
+			return ""
+		}
+		return filepath.Base(target)
+	}
+}

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// psEntry is one container in the result of ps.
+type psEntry struct {
+	Name     string     `json:"name"`
+	Service  string     `json:"service"`
+	Role     string     `json:"role"`
+	State    string     `json:"state"`
+	ExitCode int        `json:"exit_code"`
+	Started  *time.Time `json:"started,omitempty"`
+	Image    string     `json:"image"`
+	Network  string     `json:"network,omitempty"` // of a worker, by the workshop file
+	Ports    []string   `json:"ports"`
+	// NotHeld are the promises that don't hold for this worker.
+	NotHeld []string `json:"not_held,omitempty"`
+	MadeBy  string   `json:"made_by"`
+	id      string
+}
+
+func (a *app) psCommand() *cobra.Command {
+	strict := false
+	cmd := &cobra.Command{
+		Use:   "ps",
+		Short: "List the containers of a workshop",
+		Long: `ps lists workers, rooms and guard, says which promises don't hold for a worker,
+and names watched files that changed since ` + "`up`" + ` (see down). With --quiet it
+prints the container IDs alone.`,
+		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			return a.ps(ctx, cmd, strict)
+		}),
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since `up`")
+	return cmd
+}
+
+func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
+	format, err := a.formatOf(cmd, "table", "json")
+	if err != nil {
+		return err
+	}
+	t, err := a.target()
+	if err != nil {
+		return err
+	}
+	e, seen, err := a.observe(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	entries := psEntries(seen, a.quietWorkshop(t))
+	switch {
+	case format == "json":
+		err = a.writeJSON(entries)
+	case a.set.quiet:
+		for _, p := range entries {
+			fmt.Fprintln(a.Out, p.id)
+		}
+	default:
+		err = a.psTable(entries)
+		a.psNotes(t, entries)
+	}
+	if err != nil {
+		return err
+	}
+	if a.compareWatched(ctx, t, e) && strict {
+		return exit(codeRefused)
+	}
+	return nil
+}
+
+// quietWorkshop reads the workshop for what the engine doesn't know; nil where
+// it can't be read: ps is about what runs.
+func (a *app) quietWorkshop(t target) *workshop.Workshop {
+	if t.file == "" {
+		return nil
+	}
+	s, err := a.readSource(t.file)
+	if err != nil {
+		return nil
+	}
+	return s.w
+}
+
+func psEntries(seen engine.Observed, w *workshop.Workshop) []psEntry {
+	entries := []psEntry{}
+	for _, c := range seen.Containers {
+		p := psEntry{
+			Name: c.Name, Service: c.Service, Role: c.Role, State: c.State, ExitCode: c.ExitCode,
+			Image: c.Image, Ports: c.Ports, MadeBy: "workshop", id: c.ID,
+		}
+		if !c.Started.IsZero() {
+			started := c.Started.UTC()
+			p.Started = &started
+		}
+		if c.ByCompose {
+			p.MadeBy = "compose"
+		}
+		if p.Ports == nil {
+			p.Ports = []string{}
+		}
+		if w != nil {
+			for _, worker := range w.Workers {
+				if worker.Name == c.Service {
+					p.Network = worker.Container.Network.Mode.V.String()
+					p.NotHeld = notHeld(worker.Container.Network.Mode.V)
+				}
+			}
+		}
+		entries = append(entries, p)
+	}
+	order := map[string]int{"worker": 0, "room": 1, "guard": 2}
+	slices.SortStableFunc(entries, func(x, y psEntry) int {
+		return cmp.Or(cmp.Compare(order[x.Role], order[y.Role]), cmp.Compare(x.Name, y.Name))
+	})
+	return entries
+}
+
+// notHeld are the promises that a network mode gives up.
+func notHeld(mode firewall.Mode) []string {
+	if mode == firewall.Open {
+		return []string{"B24", "B25"}
+	}
+	return nil
+}
+
+func (a *app) psTable(entries []psEntry) error {
+	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "SERVICE\tROLE\tSTATE\tNETWORK\tPORTS")
+	for _, p := range entries {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Service, p.Role, stateText(p), p.Network, strings.Join(p.Ports, ", "))
+	}
+	return w.Flush()
+}
+
+// stateText is "up 5 minutes", "exited (1)".
+func stateText(p psEntry) string {
+	switch {
+	case p.State == "running" && p.Started != nil:
+		return "up " + strings.ToLower(units.HumanDuration(time.Since(*p.Started)))
+	case p.State == "exited":
+		return fmt.Sprintf("exited (%d)", p.ExitCode)
+	}
+	return p.State
+}
+
+// psNotes says what the table has no column for.
+func (a *app) psNotes(t target, entries []psEntry) {
+	if len(entries) == 0 {
+		a.say("project %s is not up", t.project)
+	}
+	var open, composed []string
+	for _, p := range entries {
+		if len(p.NotHeld) > 0 {
+			open = append(open, p.Service)
+		}
+		if p.MadeBy == "compose" {
+			composed = append(composed, p.Service)
+		}
+	}
+	if len(open) > 0 {
+		a.say("network: open: B24 and B25 don't hold for %s: any public name and address is reached over TCP", strings.Join(open, ", "))
+	}
+	if len(composed) > 0 {
+		a.say("made by Compose from the generated files: %s", strings.Join(composed, ", "))
+	}
+}

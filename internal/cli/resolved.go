@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// The types below are a workshop file with everything written out, in the
+// order in which a person reads it.
+type (
+	resolvedFile struct {
+		Workshop resolvedWorkshop `yaml:"workshop" json:"workshop"`
+	}
+	resolvedWorkshop struct {
+		Name        string            `yaml:"name" json:"name"`
+		Version     string            `yaml:"version,omitempty" json:"version,omitempty"`
+		Description string            `yaml:"description,omitempty" json:"description,omitempty"`
+		Isolation   string            `yaml:"isolation" json:"isolation"`
+		Container   resolvedContainer `yaml:"container" json:"container"`
+		Workers     []resolvedWorker  `yaml:"workers" json:"workers"`
+		Approvals   resolvedApprovals `yaml:"approvals" json:"approvals"`
+	}
+	resolvedWorker struct {
+		Name      string            `yaml:"name" json:"name"`
+		File      string            `yaml:"file" json:"file"`
+		Container resolvedContainer `yaml:"container" json:"container"`
+	}
+	resolvedContainer struct {
+		Image     string            `yaml:"image,omitempty" json:"image,omitempty"`
+		Build     *resolvedBuild    `yaml:"build,omitempty" json:"build,omitempty"`
+		Pull      string            `yaml:"pull,omitempty" json:"pull,omitempty"`
+		User      string            `yaml:"user,omitempty" json:"user,omitempty"`
+		Workdir   string            `yaml:"workdir,omitempty" json:"workdir,omitempty"`
+		Network   resolvedNetwork   `yaml:"network" json:"network"`
+		Mounts    []resolvedMount   `yaml:"mounts" json:"mounts"`
+		Scratch   string            `yaml:"scratch,omitempty" json:"scratch,omitempty"`
+		Tmp       string            `yaml:"tmp,omitempty" json:"tmp,omitempty"`
+		Shm       string            `yaml:"shm,omitempty" json:"shm,omitempty"`
+		Home      string            `yaml:"home,omitempty" json:"home,omitempty"`
+		Resources resolvedResources `yaml:"resources" json:"resources"`
+		Env       map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
+		Secrets   []resolvedSecret  `yaml:"secrets,omitempty" json:"secrets,omitempty"`
+		Ports     []resolvedPort    `yaml:"ports,omitempty" json:"ports,omitempty"`
+		Runtime   string            `yaml:"runtime,omitempty" json:"runtime,omitempty"`
+	}
+	resolvedBuild struct {
+		Context    string            `yaml:"context" json:"context"`
+		Dockerfile string            `yaml:"dockerfile,omitempty" json:"dockerfile,omitempty"`
+		Args       map[string]string `yaml:"args,omitempty" json:"args,omitempty"`
+		Target     string            `yaml:"target,omitempty" json:"target,omitempty"`
+	}
+	resolvedNetwork struct {
+		Mode  string   `yaml:"mode" json:"mode"`
+		Allow []any    `yaml:"allow,omitempty" json:"allow,omitempty"`
+		Deny  []any    `yaml:"deny,omitempty" json:"deny,omitempty"`
+		DNS   []string `yaml:"dns,omitempty" json:"dns,omitempty"`
+		Proxy string   `yaml:"proxy,omitempty" json:"proxy,omitempty"`
+		Room  string   `yaml:"room,omitempty" json:"room,omitempty"`
+	}
+	resolvedRule struct {
+		Host      string `yaml:"host,omitempty" json:"host,omitempty"`
+		CIDR      string `yaml:"cidr,omitempty" json:"cidr,omitempty"`
+		Port      any    `yaml:"port,omitempty" json:"port,omitempty"`
+		Private   bool   `yaml:"private,omitempty" json:"private,omitempty"`
+		AnyTenant bool   `yaml:"any_tenant,omitempty" json:"any_tenant,omitempty"`
+	}
+	resolvedMount struct {
+		Name           string   `yaml:"name,omitempty" json:"name,omitempty"`
+		Source         string   `yaml:"source" json:"source"`
+		Target         string   `yaml:"target" json:"target"`
+		Mode           string   `yaml:"mode" json:"mode"`
+		Exclude        []string `yaml:"exclude,omitempty" json:"exclude,omitempty"`
+		Copy           bool     `yaml:"copy,omitempty" json:"copy,omitempty"`
+		OutsideProject bool     `yaml:"outside_project,omitempty" json:"outside_project,omitempty"`
+		Git            string   `yaml:"git,omitempty" json:"git,omitempty"`
+		Sockets        string   `yaml:"sockets,omitempty" json:"sockets,omitempty"`
+	}
+	resolvedResources struct {
+		Memory  string  `yaml:"memory" json:"memory"`
+		CPU     float64 `yaml:"cpu" json:"cpu"`
+		PIDs    int64   `yaml:"pids" json:"pids"`
+		Timeout string  `yaml:"timeout" json:"timeout"`
+	}
+	resolvedSecret struct {
+		Name string `yaml:"name" json:"name"`
+		Env  string `yaml:"env,omitempty" json:"env,omitempty"`
+		File string `yaml:"file,omitempty" json:"file,omitempty"`
+	}
+	resolvedPort struct {
+		Published        uint16 `yaml:"published" json:"published"`
+		Target           uint16 `yaml:"target" json:"target"`
+		Host             string `yaml:"host,omitempty" json:"host,omitempty"`
+		ExposeBeyondHost bool   `yaml:"expose_beyond_host,omitempty" json:"expose_beyond_host,omitempty"`
+	}
+	resolvedApprovals struct {
+		Default string                 `yaml:"default" json:"default"`
+		Rules   []resolvedApprovalRule `yaml:"rules,omitempty" json:"rules,omitempty"`
+	}
+	resolvedApprovalRule struct {
+		Tool     string `yaml:"tool" json:"tool"`
+		Match    string `yaml:"match,omitempty" json:"match,omitempty"`
+		Approval string `yaml:"approval" json:"approval"`
+	}
+)
+
+// resolve writes a workshop out.
+func resolve(w *workshop.Workshop) resolvedFile {
+	f := resolvedFile{resolvedWorkshop{
+		Name: w.Name.V, Version: w.Version.V, Description: escape(w.Description.V),
+		Isolation: string(w.Isolation.V),
+		Container: resolveContainer(&w.Container),
+		Workers:   []resolvedWorker{},
+		Approvals: resolvedApprovals{Default: string(w.Approvals.Default.V)},
+	}}
+	// Ports belong to one worker and stand there.
+	f.Workshop.Container.Ports = nil
+	for i := range w.Workers {
+		k := resolveContainer(&w.Workers[i].Container)
+		// What only the workshop may say.
+		k.Network.DNS, k.Network.Proxy, k.Runtime = nil, "", ""
+		for j := range k.Secrets {
+			k.Secrets[j] = resolvedSecret{Name: k.Secrets[j].Name}
+		}
+		f.Workshop.Workers = append(f.Workshop.Workers, resolvedWorker{w.Workers[i].Name, w.Workers[i].File, k})
+	}
+	for _, r := range w.Approvals.Rules {
+		f.Workshop.Approvals.Rules = append(f.Workshop.Approvals.Rules, resolvedApprovalRule{r.Tool, escape(r.Match), string(r.Approval)})
+	}
+	return f
+}
+
+func resolveContainer(c *workshop.Container) resolvedContainer {
+	k := resolvedContainer{
+		Image: escape(c.Image.V), Pull: string(c.Pull.V), User: c.User.V, Workdir: escape(c.Workdir.V),
+		Network: resolveNetwork(&c.Network),
+		Mounts:  []resolvedMount{},
+		Scratch: sizeText(c.Scratch.V), Tmp: sizeText(c.Tmp.V), Shm: sizeText(c.Shm.V), Home: sizeText(c.Home.V),
+		Resources: resolvedResources{
+			Memory: sizeText(c.Resources.Memory.V), CPU: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V,
+			Timeout: c.Resources.Timeout.V.String(),
+		},
+		Env: resolveMap(c.Env), Runtime: c.Runtime.V,
+	}
+	if b := c.Build; b != nil {
+		k.Build = &resolvedBuild{escape(b.Context.V), escape(b.Dockerfile.V), resolveMap(b.Args), b.Target.V}
+	}
+	for _, m := range c.Mounts {
+		k.Mounts = append(k.Mounts, resolveMount(m))
+	}
+	for _, s := range c.Secrets {
+		k.Secrets = append(k.Secrets, resolvedSecret{s.Name, s.Env, escape(s.File.V)})
+	}
+	for _, p := range c.Ports {
+		k.Ports = append(k.Ports, resolvedPort{p.Published.V, p.Target.V, p.Host.V, p.ExposeBeyondHost})
+	}
+	return k
+}
+
+func resolveNetwork(n *workshop.Network) resolvedNetwork {
+	out := resolvedNetwork{Mode: n.Mode.V.String(), Allow: resolveRules(n.Allow, "80,443"), Deny: resolveRules(n.Deny, "1-65535"), Proxy: escape(n.Proxy.V)}
+	for _, d := range n.DNS {
+		out.DNS = append(out.DNS, escape(d.V))
+	}
+	if n.OwnRoom.V {
+		out.Room = "own"
+	}
+	return out
+}
+
+// resolveRules writes one entry per port or range; usual is the port list
+// that goes without saying.
+func resolveRules(rules []firewall.Rule, usual string) []any {
+	var out []any
+	for _, r := range rules {
+		rule := resolvedRule{Private: r.Private, AnyTenant: r.AnyTenant}
+		if r.Host.IsZero() {
+			rule.CIDR = r.CIDR.String()
+		} else {
+			rule.Host = r.Host.String()
+		}
+		if portList(r.Ports) == usual {
+			if rule == (resolvedRule{Host: rule.Host}) {
+				out = append(out, rule.Host)
+			} else {
+				out = append(out, rule)
+			}
+			continue
+		}
+		for _, p := range r.Ports {
+			rule.Port = portValue(p)
+			out = append(out, rule)
+		}
+	}
+	return out
+}
+
+// portValue is a number, or a text for a range.
+func portValue(p firewall.PortRange) any {
+	if p.First == p.Last {
+		return p.First
+	}
+	return strconv.Itoa(int(p.First)) + "-" + strconv.Itoa(int(p.Last))
+}
+
+func resolveMount(m workshop.Mount) resolvedMount {
+	out := resolvedMount{
+		Name: m.Name, Source: escape(m.Source.V), Target: escape(m.Target.V), Mode: "ro",
+		Exclude: m.Exclude, Copy: m.Copy, OutsideProject: m.OutsideProject,
+	}
+	if m.ReadWrite {
+		out.Mode = "rw"
+	}
+	if m.GitWritable {
+		out.Git = "rw"
+	}
+	if m.AllowSockets {
+		out.Sockets = "allow"
+	}
+	return out
+}
+
+func resolveMap(m map[string]workshop.Value[string]) map[string]string {
+	out := make(map[string]string, len(m))
+	for name, v := range m {
+		out[name] = escape(v.V)
+	}
+	return out
+}
+
+// escape keeps text from being read as a variable when the result is loaded.
+func escape(s string) string { return strings.ReplaceAll(s, "$", "$$") }

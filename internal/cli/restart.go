@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+func (a *app) restartCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "restart [WORKER…]",
+		Short: "Stop and start workers without changing them",
+		Long: `restart stops and starts the named workers, or everything. What changed in the
+workshop file since it came up is not applied; ` + "`up`" + ` does that.`,
+		Args: usageArgs(0, -1),
+		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			return a.restart(ctx, cmd, args)
+		}),
+	}
+	cmd.Flags().Duration("wait-timeout", defaultWaitTimeout, "how long to wait until every worker is ready")
+	return cmd
+}
+
+func (a *app) restart(ctx context.Context, cmd *cobra.Command, names []string) error {
+	c, err := a.compile()
+	if err != nil {
+		return err
+	}
+	if err := c.workers(cmd, names); err != nil {
+		return err
+	}
+	t := c.target()
+	e, seen, err := a.observe(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if len(seen.Containers) == 0 {
+		return notUp(t)
+	}
+	plan, err := engine.PlanRestart(engine.Desired{Compiled: c.compiled, Only: names}, seen)
+	if err != nil {
+		return engineError(err)
+	}
+	return a.apply(ctx, e, plan, a.set.waitTimeout)
+}

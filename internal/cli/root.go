@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// NewWorkshop makes the root of the program workshop.
+func NewWorkshop(sys *System) *cobra.Command {
+	root := workshopCommand(sys)
+	asRoot(root)
+	return root
+}
+
+// NewLLMDo makes the root of the program llmdo: the same commands one level
+// below.
+func NewLLMDo(sys *System) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "llmdo",
+		Short: "Run LLM workers in closed rooms",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  unknownCommand,
+	}
+	asRoot(root)
+	root.AddCommand(workshopCommand(sys))
+	return root
+}
+
+// workshopCommand is the tree that both programs share.
+func workshopCommand(sys *System) *cobra.Command {
+	a := &app{System: sys}
+	cmd := &cobra.Command{
+		Use:   "workshop",
+		Short: "Compose-style rooms for the tools of LLM workers",
+		Long: `workshop turns a workshop.yaml into a hardened Compose project and runs it:
+each worker gets the files, limits and network names that the file grants,
+and nothing else.`,
+		Example: `  workshop init                      # write a first workshop.yaml
+  workshop validate                  # all problems at once, no engine needed
+  workshop up                        # start it and wait until it is usable
+  workshop exec greeter -- ls -l     # run a command in a worker
+  workshop down                      # remove it`,
+		Args: cobra.ArbitraryArgs,
+		RunE: unknownCommand,
+	}
+	a.globals.add(cmd.Flags(), true)
+	for _, g := range groups {
+		cmd.AddGroup(&g)
+	}
+	for _, c := range a.commands() {
+		a.globals.add(c.Flags(), c.Flags().ShorthandLookup("f") == nil)
+		c.Flags().SortFlags = false
+		c.DisableFlagsInUseLine = true
+		if c.Args == nil {
+			c.Args = usageArgs(0, 0)
+		}
+		cmd.AddCommand(c)
+	}
+	cmd.SetHelpCommandGroupID("more")
+	cmd.SetCompletionCommandGroupID("more")
+	return cmd
+}
+
+// groups order the list of commands in --help.
+var groups = []cobra.Group{
+	{ID: "write", Title: "Write and check a workshop:"},
+	{ID: "run", Title: "Run it:"},
+	{ID: "use", Title: "Work in it:"},
+	{ID: "more", Title: "More:"},
+}
+
+func (a *app) commands() []*cobra.Command {
+	in := func(group string, cmds ...*cobra.Command) []*cobra.Command {
+		for _, c := range cmds {
+			c.GroupID = group
+		}
+		return cmds
+	}
+	var all []*cobra.Command
+	all = append(all, in("write", a.initCommand(), a.validateCommand(), a.configCommand(), a.compileCommand(), a.presetsCommand())...)
+	all = append(all, in("run", a.upCommand(), a.downCommand(), a.psCommand(), a.logsCommand(), a.restartCommand())...)
+	all = append(all, in("use", a.execCommand(), a.shellCommand(), a.cpCommand())...)
+	return append(all, in("more", a.capabilitiesCommand(), a.versionCommand())...)
+}
+
+// asRoot sets what belongs to the root of a program.
+func asRoot(root *cobra.Command) {
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	// The global flags stand at every level, so that `workshop -f F logs -f`
+	// works, where the second -f is --follow as in Compose.
+	root.TraverseChildren = true
+	root.Version = version()
+	root.SetUsageFunc(usage)
+	root.SetVersionTemplate(root.Name() + " {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(cmd, "%w", err)
+	})
+}
+
+// unknownCommand runs where a word is no command; without a word it is help.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	f := fail(codeUsage, "unknown command %q", args[0])
+	cmd.SuggestionsMinimumDistance = 2
+	for _, s := range cmd.SuggestionsFor(args[0]) {
+		f.hint("did you mean `%s %s`?", cmd.CommandPath(), s)
+	}
+	return f.hint("run `%s --help` for the list of commands", cmd.CommandPath())
+}
+
+// usageError is a wrong command line.
+func usageError(cmd *cobra.Command, format string, args ...any) *failure {
+	return fail(codeUsage, format, args...).hint("run `%s --help`", cmd.CommandPath())
+}
+
+// usageArgs checks the number of arguments; max < 0 means any number.
+func usageArgs(min, max int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		use := strings.TrimPrefix(cmd.UseLine(), cmd.CommandPath())
+		switch {
+		case len(args) < min:
+			return usageError(cmd, "%s: argument missing: %s", cmd.Name(), strings.TrimSpace(strings.TrimPrefix(use, " [FLAGS]")))
+		case max >= 0 && len(args) > max:
+			return usageError(cmd, "%s: unexpected argument %q", cmd.Name(), args[max])
+		}
+		return nil
+	}
+}
+
+// command is the command line that a hint can offer, for the program that runs.
+func commandLine(cmd *cobra.Command, format string, args ...any) string {
+	path := cmd.CommandPath()
+	if i := strings.LastIndexByte(path, ' '); i >= 0 {
+		path = path[:i]
+	}
+	return path + " " + fmt.Sprintf(format, args...)
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// settings are what the flags, the environment (WORKSHOP_*) and the user's
+// config.yaml say, the first of them that says something.
+type settings struct {
+	file          string
+	project       string
+	engine        string
+	format        string
+	formatGiven   bool // by the flag, not as a wish of the user's in general
+	quiet         bool
+	noColor       bool
+	verbose       bool
+	envFiles      []string
+	secretsOnDisk bool
+	waitTimeout   time.Duration
+}
+
+// settingKeys are the keys of config.yaml; WORKSHOP_ and the key in capitals
+// is the variable, with - for _ the flag.
+var settingKeys = []string{
+	"engine", "env_file", "file", "format", "no_color", "project_name",
+	"quiet", "secrets_on_disk", "verbose", "wait_timeout",
+}
+
+// fileKeys are those that only make sense for one command line or directory
+// and are not taken from config.yaml.
+var notInFile = []string{"env_file", "file", "project_name"}
+
+// defaultWaitTimeout is how long `up` waits for every gate.
+const defaultWaitTimeout = 60 * time.Second
+
+func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
+	v := viper.New()
+	v.SetDefault("wait_timeout", defaultWaitTimeout)
+	if err := a.readConfigFile(v); err != nil {
+		return settings{}, err
+	}
+	environment := map[string]any{}
+	for _, key := range settingKeys {
+		if value, ok := a.Lookup("WORKSHOP_" + strings.ToUpper(key)); ok && value != "" {
+			environment[key] = value
+		}
+	}
+	if err := v.MergeConfigMap(environment); err != nil {
+		return settings{}, fail(codeUsage, "the WORKSHOP_ variables: %w", err)
+	}
+	s := settings{}
+	for c := cmd; c != nil; c = c.Parent() {
+		c.Flags().Visit(func(f *pflag.Flag) {
+			key := strings.ReplaceAll(f.Name, "-", "_")
+			if !slices.Contains(settingKeys, key) || key == "env_file" {
+				return
+			}
+			v.Set(key, f.Value.String())
+			s.formatGiven = s.formatGiven || key == "format"
+		})
+	}
+	for _, key := range []string{"quiet", "no_color", "verbose", "secrets_on_disk"} {
+		if value := strings.ToLower(v.GetString(key)); value != "" && !slices.Contains([]string{"true", "false", "0", "1"}, value) {
+			return settings{}, fail(codeUsage, "setting %s: %q is neither true nor false", key, value)
+		}
+	}
+	s.waitTimeout = v.GetDuration("wait_timeout")
+	if s.waitTimeout <= 0 {
+		return settings{}, fail(codeUsage, "wait timeout %q is no duration above zero", v.GetString("wait_timeout")).
+			hint("write it like 90s or 2m")
+	}
+	s.file = v.GetString("file")
+	s.project = v.GetString("project_name")
+	s.engine = v.GetString("engine")
+	s.format = v.GetString("format")
+	s.quiet = v.GetBool("quiet")
+	s.noColor = v.GetBool("no_color") || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb"
+	s.verbose = v.GetBool("verbose")
+	s.secretsOnDisk = v.GetBool("secrets_on_disk")
+	s.envFiles = a.globals.envFiles
+	if len(s.envFiles) == 0 && v.GetString("env_file") != "" {
+		s.envFiles = []string{v.GetString("env_file")}
+	}
+	return s, nil
+}
+
+// readConfigFile reads the user's config.yaml if there is one. A key that we
+// don't know is an error: a setting must not be without effect in silence.
+func (a *app) readConfigFile(v *viper.Viper) error {
+	dir := a.configDir()
+	if dir == "" {
+		return nil
+	}
+	path := filepath.Join(dir, "config.yaml")
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fail(codeUsage, "settings: %w", err)
+	}
+	v.SetConfigType("yaml")
+	if err := v.ReadConfig(bytes.NewReader(data)); err != nil {
+		return fail(codeUsage, "settings: %s: %w", path, err)
+	}
+	allowed := slices.DeleteFunc(slices.Clone(settingKeys), func(k string) bool { return slices.Contains(notInFile, k) })
+	for _, key := range v.AllKeys() {
+		if !slices.Contains(allowed, key) {
+			return fail(codeUsage, "settings: %s: unknown key %q", path, key).
+				hint("the keys are %s", strings.Join(allowed, ", "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+// shellLine starts the best shell of the image.
+const shellLine = `command -v bash >/dev/null 2>&1 && exec bash; exec sh`
+
+func (a *app) shellCommand() *cobra.Command {
+	var o execOptions
+	cmd := &cobra.Command{
+		Use:   "shell WORKER",
+		Short: "Open a shell in a worker",
+		Long: `shell opens bash, or else sh, in a worker that is up, with the same files,
+limits and network names that the worker has.`,
+		Example:     `  workshop shell greeter`,
+		Args:        usageArgs(1, 1),
+		Annotations: map[string]string{annotationCode: "yes"},
+		RunE: a.run(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			err := a.exec(ctx, args[0], []string{"sh", "-c", shellLine}, o)
+			if f, ok := err.(*failure); ok && f.code == 127 && f.err != nil {
+				f.hint("its image has no shell; run one of its programs with `workshop exec %s -- PROGRAM`", args[0])
+			}
+			return err
+		}),
+	}
+	o.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// errInterrupted is the cause of a context that a signal cancelled.
+var errInterrupted = errors.New("interrupted")
+
+// Interrupts are the signals of the process. The first SIGINT or SIGTERM
+// cancels the command's context, the second ends the process at once; while a
+// command has called [Interrupts.Forward], they go to it instead.
+type Interrupts struct {
+	mu      sync.Mutex
+	forward chan<- string
+	stop    func()
+}
+
+// watchSignals starts listening. exit ends the process.
+func watchSignals(ctx context.Context, exit func(int)) (context.Context, *Interrupts) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	received := make(chan os.Signal, 4)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
+	in := &Interrupts{}
+	in.stop = func() {
+		signal.Stop(received)
+		close(received)
+		cancel(nil)
+	}
+	go func() {
+		for s := range received {
+			if in.forwarded(s) {
+				continue
+			}
+			if ctx.Err() != nil {
+				exit(codeInterrupted)
+			}
+			cancel(errInterrupted)
+		}
+	}()
+	return ctx, in
+}
+
+// Forward gives the signals to a command, by name ("SIGINT"), until the
+// returned function is called. A receiver that does not keep up loses the
+// forwarding: the signal then cancels the context as usual.
+func (in *Interrupts) Forward() (names <-chan string, done func()) {
+	if in == nil {
+		return nil, func() {}
+	}
+	c := make(chan string, 2)
+	in.set(c)
+	return c, func() { in.set(nil) }
+}
+
+func (in *Interrupts) set(c chan<- string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.forward = c
+}
+
+// forwarded hands a signal on and tells whether somebody took it.
+func (in *Interrupts) forwarded(s os.Signal) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.forward == nil {
+		return false
+	}
+	name := "SIGINT"
+	if s == syscall.SIGTERM {
+		name = "SIGTERM"
+	}
+	select {
+	case in.forward <- name:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// source is one workshop file on disk and what was found in it.
+type source struct {
+	// dir is the absolute project directory, file the file's name in it.
+	dir, file string
+	// shownDir is dir as the user would write it; diagnostics name files by it.
+	shownDir string
+	fsys     fs.FS
+	// w is nil exactly when diags has errors.
+	w     *workshop.Workshop
+	diags diag.List
+}
+
+// readSource loads one file. Problems of the file are in the result, an error
+// is a file that can't be read at all.
+func (a *app) readSource(file string) (*source, error) {
+	s := &source{dir: filepath.Dir(file), file: filepath.Base(file)}
+	s.shownDir = a.shown(s.dir)
+	fsys := projectFS{FS: os.DirFS(s.dir), extra: map[string]string{}}
+	var envFiles []string
+	for _, f := range a.set.envFiles {
+		name, err := fsys.add(s.dir, a.abs(f))
+		if err != nil {
+			return nil, fail(codeUsage, "--env-file %s: %w", f, plainPathError(err))
+		}
+		envFiles = append(envFiles, name)
+	}
+	s.fsys = fsys
+	s.w, s.diags = workshop.Load(s.fsys, s.file, workshop.Options{
+		Lookup:   a.Lookup,
+		EnvFiles: envFiles,
+		Home:     a.Home,
+		Root:     filepath.ToSlash(s.dir),
+	})
+	if s.diags.HasErrors() {
+		s.w = nil
+	}
+	return s, nil
+}
+
+// sources gives the texts that the diagnostics quote, by the names they have
+// in the file system of the source.
+func (s *source) sources() map[string][]byte { return workshop.Sources(s.fsys, s.diags) }
+
+// shown are the diagnostics and texts with the names that the user would
+// write: relative to the working directory.
+func (s *source) shown() (diag.List, map[string][]byte) {
+	list := slices.Clone(s.diags)
+	for i, d := range list {
+		list[i].Range.Filename = s.shownFile(d.Range.Filename)
+		list[i].Related = slices.Clone(d.Related)
+		for j, r := range d.Related {
+			list[i].Related[j].Range.Filename = s.shownFile(r.Range.Filename)
+		}
+	}
+	texts := map[string][]byte{}
+	for name, data := range s.sources() {
+		texts[s.shownFile(name)] = data
+	}
+	return list, texts
+}
+
+func (s *source) shownFile(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return path.Join(filepath.ToSlash(s.shownDir), name)
+}
+
+// projectFS is the project directory together with single files that lie
+// outside of it and that the command line named.
+type projectFS struct {
+	fs.FS
+	extra map[string]string // name in the file system → absolute path
+}
+
+// add makes one file of the command line readable and gives its name.
+func (f projectFS) add(dir, file string) (string, error) {
+	if info, err := os.Stat(file); err != nil {
+		return "", err
+	} else if info.IsDir() {
+		return "", errors.New("is a directory")
+	}
+	rel, err := filepath.Rel(dir, file)
+	if err != nil { // another volume on Windows
+		rel = file
+	}
+	name := filepath.ToSlash(rel)
+	if !filepath.IsLocal(rel) {
+		f.extra[name] = file
+	}
+	return name, nil
+}
+
+// Open implements [fs.FS].
+func (f projectFS) Open(name string) (fs.File, error) {
+	if file, ok := f.extra[name]; ok {
+		return os.Open(file)
+	}
+	return f.FS.Open(name)
+}
+
+// expandPaths turns the arguments of validate into files: a directory stands
+// for the workshop file in it, no argument for the one that is found. What
+// isn't there is a problem like any other, so that the report is complete.
+func (a *app) expandPaths(args []string) ([]string, diag.List, error) {
+	if len(args) == 0 {
+		file, err := a.findFile()
+		return []string{file}, nil, err
+	}
+	var files []string
+	var missing diag.List
+	for _, arg := range args {
+		file := a.abs(arg)
+		info, err := os.Stat(file)
+		if err == nil && info.IsDir() {
+			found, ok := fileIn(file)
+			if !ok {
+				missing = append(missing, notThere(arg, "no workshop.yaml in this directory"))
+				continue
+			}
+			file = found
+		}
+		if err != nil {
+			missing = append(missing, notThere(arg, plainPathError(err).Error()))
+			continue
+		}
+		if !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	return files, missing, nil
+}
+
+func notThere(name, why string) diag.Diagnostic {
+	return diag.Diagnostic{
+		Severity: diag.Error, Code: "no-file", Summary: why,
+		Hint:  "name a workshop file or a directory that has one; `workshop init` writes one",
+		Range: diag.Range{Filename: filepath.ToSlash(name)},
+	}
+}

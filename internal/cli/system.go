@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"io"
+	"path/filepath"
+
+	"golang.org/x/term"
+)
+
+// System is what a command may use of the process and the machine.
+type System struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Lookup reads one variable of the environment.
+	Lookup func(string) (string, bool)
+	// Dir is the working directory, Home the user's; Home may be empty.
+	Dir, Home string
+	// Engine connects to an engine. It is called at most once per command.
+	Engine EngineFactory
+	// Interrupts may be nil: then nothing is forwarded.
+	Interrupts *Interrupts
+}
+
+// getenv is Lookup without the difference between empty and absent.
+func (s *System) getenv(name string) string {
+	v, _ := s.Lookup(name)
+	return v
+}
+
+// abs makes a path of the command line absolute.
+func (s *System) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(s.Dir, path)
+}
+
+// shown is a path as the user would write it: relative where that is shorter.
+func (s *System) shown(path string) string {
+	rel, err := filepath.Rel(s.Dir, path)
+	if err != nil || len(rel) >= len(path) {
+		return path
+	}
+	return rel
+}
+
+// configDir, stateDir and cacheDir follow the XDG base directories on every
+// system, so that one line of documentation is true everywhere.
+func (s *System) configDir() string { return s.xdg("XDG_CONFIG_HOME", ".config") }
+func (s *System) stateDir() string  { return s.xdg("XDG_STATE_HOME", ".local/state") }
+
+func (s *System) xdg(variable, fallback string) string {
+	if dir := s.getenv(variable); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "workshop")
+	}
+	if s.Home == "" {
+		return ""
+	}
+	return filepath.Join(s.Home, filepath.FromSlash(fallback), "workshop")
+}
+
+// homeDir is the user's home directory by the environment.
+func homeDir(lookup func(string) (string, bool)) string {
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if v, ok := lookup(name); ok && v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// fileDescriptor is what *os.File has and a buffer has not.
+type fileDescriptor interface{ Fd() uintptr }
+
+// isTerminal tells whether a stream is one.
+func isTerminal(stream any) bool {
+	f, ok := stream.(fileDescriptor)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// width is the number of columns of a terminal; 0 where the stream is none.
+func width(stream any) int {
+	f, ok := stream.(fileDescriptor)
+	if !ok {
+		return 0
+	}
+	w, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return w
+}

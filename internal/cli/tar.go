@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// pack writes a file or directory as a tar stream whose first entry is name.
+// Everything belongs to uid and gid: those of the directory that it goes to,
+// which is the worker's.
+func pack(w io.Writer, source, name string, uid, gid int) error {
+	t := tar.NewWriter(w)
+	err := filepath.WalkDir(source, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		link := ""
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			if link, err = os.Readlink(file); err != nil {
+				return err
+			}
+		case !info.IsDir() && !info.Mode().IsRegular():
+			return fmt.Errorf("%s is neither file, directory nor link", file)
+		}
+		header, err := tar.FileInfoHeader(info, link)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(source, file)
+		if err != nil {
+			return err
+		}
+		header.Name = path.Join(name, filepath.ToSlash(rel))
+		header.Uid, header.Gid, header.Uname, header.Gname = uid, gid, "", ""
+		header.Mode &= 0o777
+		if err := t.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = io.Copy(t, f)
+		return err
+	})
+	return errors.Join(err, t.Close())
+}
+
+// extract unpacks a stream that a container made into dir; the first entry's
+// name becomes name, if one is given. Nothing is written outside of dir, not
+// through links either ([os.Root]). It returns what it left behind and why.
+func extract(dir, name string, r io.Reader) (skipped []string, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	t := tar.NewReader(r)
+	first := ""
+	for {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return skipped, nil
+		}
+		if err != nil {
+			return skipped, fmt.Errorf("tar stream: %w", err)
+		}
+		entry := strings.TrimSuffix(path.Clean(h.Name), "/")
+		if first == "" {
+			first = entry
+		}
+		if name != "" {
+			entry = path.Join(name, strings.TrimPrefix(strings.TrimPrefix(entry, first), "/"))
+		}
+		if !filepath.IsLocal(filepath.FromSlash(entry)) {
+			skipped = append(skipped, h.Name+": the name leads out of the target")
+			continue
+		}
+		why, err := extractOne(root, entry, h, t)
+		if err != nil {
+			return skipped, err
+		}
+		if why != "" {
+			skipped = append(skipped, entry+": "+why)
+		}
+	}
+}
+
+// extractOne writes one entry; why says why it didn't.
+func extractOne(root *os.Root, entry string, h *tar.Header, r io.Reader) (why string, err error) {
+	mode := fs.FileMode(h.Mode) & 0o777
+	if link := linkOnTheWay(root, entry); link != "" {
+		return "below the link " + link, nil
+	}
+	if parent := path.Dir(entry); parent != "." {
+		if err := root.MkdirAll(parent, 0o755); err != nil {
+			return "", err
+		}
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		// Ours to write into, whatever the container says.
+		if err := root.MkdirAll(entry, mode|0o700); err != nil {
+			return "", err
+		}
+	case tar.TypeReg:
+		if err := removeFile(root, entry); err != nil {
+			return "", err
+		}
+		f, err := root.OpenFile(entry, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(f, r)
+		return "", errors.Join(err, f.Close())
+	case tar.TypeSymlink:
+		link := filepath.FromSlash(h.Linkname)
+		if filepath.IsAbs(link) || !filepath.IsLocal(filepath.Join(filepath.Dir(filepath.FromSlash(entry)), link)) {
+			return "a link out of the target, to " + h.Linkname, nil
+		}
+		if err := removeFile(root, entry); err != nil {
+			return "", err
+		}
+		return "", root.Symlink(link, entry)
+	default:
+		return "neither file, directory nor link", nil
+	}
+	return "", nil
+}
+
+// linkOnTheWay finds a symlink among the parents of an entry: below one, a
+// relative link means another place than its name says.
+func linkOnTheWay(root *os.Root, entry string) string {
+	for dir := path.Dir(entry); dir != "."; dir = path.Dir(dir) {
+		if info, err := root.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return dir
+		}
+	}
+	return ""
+}
+
+// removeFile makes room for an entry; a directory stays.
+func removeFile(root *os.Root, entry string) error {
+	info, err := root.Lstat(entry)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return fmt.Errorf("%s is a directory here", entry)
+	}
+	return root.Remove(entry)
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// target is a project on an engine that a command works on. It needs the
+// workshop's name only, so that a file with a mistake in it doesn't keep
+// anybody from stopping what runs.
+type target struct {
+	project string
+	// dir is the absolute project directory; empty with -p and no file.
+	dir string
+	// file is the workshop file; empty with -p and no file.
+	file string
+}
+
+func (a *app) target() (target, error) {
+	file, err := a.findFile()
+	if err != nil {
+		if a.set.project != "" && a.set.file == "" {
+			project, err := a.projectName("", "")
+			return target{project: project}, err
+		}
+		return target{}, err
+	}
+	t := target{dir: filepath.Dir(file), file: file}
+	name := quickName(file)
+	if name == "" && a.set.project == "" {
+		s, err := a.load()
+		if err != nil {
+			return t, err
+		}
+		name = s.w.Name.V
+	}
+	t.project, err = a.projectName(name, t.dir)
+	return t, err
+}
+
+// quickName reads the name alone; empty where that needs the whole loader.
+func quickName(file string) string {
+	data, err := os.ReadFile(file)
+	if err != nil || len(data) > 1<<20 {
+		return ""
+	}
+	var f struct {
+		Workshop struct {
+			Name string `yaml:"name"`
+		} `yaml:"workshop"`
+	}
+	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&f); err != nil {
+		return ""
+	}
+	if !projectPattern.MatchString(f.Workshop.Name) {
+		return ""
+	}
+	return f.Workshop.Name
+}
+
+// observe connects and looks at the project. The caller closes the engine.
+func (a *app) observe(ctx context.Context, t target) (engine.Engine, engine.Observed, error) {
+	e, err := a.connect(ctx, nil)
+	if err != nil {
+		return nil, engine.Observed{}, err
+	}
+	seen, err := e.Observe(ctx, t.project)
+	if err != nil {
+		e.Close()
+		return nil, seen, engineError(err)
+	}
+	return e, seen, nil
+}
+
+// services checks names of the command line against what exists.
+func services(t target, seen engine.Observed, names []string) error {
+	var all []string
+	for _, c := range seen.Containers {
+		all = append(all, c.Service)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) == 0 {
+		return notUp(t)
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return fail(codeFailed, "project %s has no worker %q", t.project, name).hint("%s", suggestion(name, all))
+		}
+	}
+	return nil
+}
+
+// target is the project of a compiled workshop.
+func (c *compiled) target() target {
+	return target{project: c.project, dir: c.dir, file: filepath.Join(c.dir, c.file)}
+}
+
+func notUp(t target) *failure {
+	return fail(codeFailed, "project %s is not up", t.project).hint("start it with `workshop up`")
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// upOptions are the flags of up.
+type upOptions struct {
+	dryRun, yes bool
+}
+
+func (a *app) upCommand() *cobra.Command {
+	var o upOptions
+	detach := false
+	cmd := &cobra.Command{
+		Use:   "up [WORKER…]",
+		Short: "Start a workshop and wait until it is usable",
+		Long: `up compiles the workshop, checks that the engine can keep every promise, plans
+what is missing, carries the plan out and waits until each worker's gate has
+passed. What runs already as it should is left alone. It then returns; the
+workers go on until ` + "`down`" + `.`,
+		Example: `  workshop up
+  workshop up --dry-run              # the plan and what was found on this machine
+  workshop up --yes reviewer         # one worker; build images without asking`,
+		Args: usageArgs(0, -1),
+		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			return a.up(ctx, cmd, args, o)
+		}),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and change nothing")
+	f.BoolVarP(&o.yes, "yes", "y", false, "build images without asking")
+	f.Duration("wait-timeout", defaultWaitTimeout, "how long to wait until every worker is ready")
+	f.Bool("secrets-on-disk", false, "keep secrets on disk until down, where there is no memory file system")
+	f.BoolVarP(&detach, "detach", "d", false, "accepted as in Compose, and what up always does")
+	return cmd
+}
+
+func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOptions) error {
+	c, err := a.compile()
+	if err != nil {
+		return err
+	}
+	if err := c.workers(cmd, names); err != nil {
+		return err
+	}
+	e, err := a.connect(ctx, a.approver(commandLine(cmd, "up"), o.yes))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	// First a look that changes nothing, so that a refusal leaves nothing.
+	ready, err := a.prepare(ctx, e, c, false)
+	if err != nil {
+		return err
+	}
+	created := ready.compiled.Facts.ToCreate
+	if !o.dryRun {
+		if ready, err = a.prepare(ctx, e, c, true); err != nil {
+			return err
+		}
+	}
+	d := engine.Desired{Compiled: ready.compiled, Only: names}
+	plan, err := a.plan(ctx, e, c, &d, o)
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		return a.printPlan(ready.compiled.Facts, plan)
+	}
+	a.sayFacts(ready.compiled.Facts, created)
+	if err := a.watch(ctx, ready); err != nil {
+		return err
+	}
+	if err := a.apply(ctx, e, plan, a.set.waitTimeout); err != nil {
+		return err
+	}
+	a.summary(c, names)
+	return nil
+}
+
+// plan observes and plans. Images that are always pulled are pulled before,
+// because only then it shows whether they changed; a dry run plans with what
+// is there.
+func (a *app) plan(ctx context.Context, e engine.Engine, c *compiled, d *engine.Desired, o upOptions) (*engine.Plan, error) {
+	var err error
+	if d.Builds, err = buildHashes(d.Compiled); err != nil {
+		return nil, err
+	}
+	pull, err := engine.PlanPull(*d)
+	if err != nil {
+		return nil, engineError(err)
+	}
+	if len(pull.Steps) > 0 && !o.dryRun {
+		if err := a.apply(ctx, e, pull, 0); err != nil {
+			return nil, err
+		}
+		d.Pulled = true
+	}
+	seen, err := e.Observe(ctx, c.project, engine.DesiredImages(*d)...)
+	if err != nil {
+		return nil, engineError(err)
+	}
+	plan, err := engine.PlanUp(*d, seen)
+	if err != nil {
+		return nil, engineError(err)
+	}
+	if o.dryRun {
+		plan.Steps = append(slices.Clone(pull.Steps), plan.Steps...)
+	}
+	return plan, nil
+}
+
+// summary prints a line per worker: what it got.
+func (a *app) summary(c *compiled, names []string) {
+	var closed []string
+	for i := range c.w.Workers {
+		w := &c.w.Workers[i]
+		if len(names) > 0 && !slices.Contains(names, w.Name) {
+			continue
+		}
+		fmt.Fprintln(a.Out, workerLine(w))
+		if !reaches(w) {
+			closed = append(closed, w.Name)
+		}
+	}
+	if len(closed) > 0 && !a.set.quiet {
+		printFailure(a.Err, (&failure{}).hint("%s without network; to open names, write in %s: `network: {mode: restricted, allow: [HOST]}`",
+			verb(closed), a.shown(c.dir+"/"+c.file)))
+	}
+}
+
+// workerLine is what one worker got: mounts, network, limits.
+func workerLine(w *workshop.Worker) string {
+	return fmt.Sprintf("%s: %s; %s; %s", w.Name, mountsText(w.Container.Mounts), networkText(&w.Container.Network), limitsText(&w.Container.Resources))
+}

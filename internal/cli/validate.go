@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+func (a *app) validateCommand() *cobra.Command {
+	strict := false
+	cmd := &cobra.Command{
+		Use:   "validate [PATH…]",
+		Short: "Check workshop files, without an engine",
+		Long: `validate reports every problem of the named workshop files at once, in order
+of position, each with what to do. A directory stands for the workshop.yaml in
+it; without a PATH the file is found as every command finds it.
+
+Nothing is started and no engine is asked.`,
+		Example: `  workshop validate
+  workshop validate --strict examples/*/workshop.yaml
+  workshop validate --format github         # annotations in a GitHub workflow
+  workshop validate --format sarif > workshop.sarif`,
+		Args: usageArgs(0, -1),
+		RunE: a.run(func(_ context.Context, cmd *cobra.Command, args []string) error {
+			return a.validate(cmd, args, strict)
+		}),
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "warnings fail too")
+	return cmd
+}
+
+// validate makes one report of all files.
+func (a *app) validate(cmd *cobra.Command, args []string, strict bool) error {
+	format, err := a.formatOf(cmd, "text", "json", "sarif", "github")
+	if err != nil {
+		return err
+	}
+	files, all, err := a.expandPaths(args)
+	if err != nil {
+		return err
+	}
+	texts := map[string][]byte{}
+	workers, code := 0, codeOK
+	for _, file := range files {
+		s, err := a.readSource(file)
+		if err != nil {
+			return err
+		}
+		list, sources := s.shown()
+		all = append(all, list...)
+		for name, data := range sources {
+			texts[name] = data
+		}
+		if s.w == nil {
+			continue
+		}
+		workers += len(s.w.Workers)
+		code = max(code, a.refused(s))
+	}
+	if err := a.writeReport(format, all, texts); err != nil {
+		return err
+	}
+	errs, warnings := all.Count(diag.Error), all.Count(diag.Warning)
+	a.validateSummary(format, len(files), workers, errs, warnings)
+	if errs > 0 || strict && warnings > 0 {
+		code = max(code, codeInvalid)
+	}
+	if code != codeOK {
+		return exit(code)
+	}
+	return nil
+}
+
+// refused compiles a valid workshop and gives the code where the result must
+// not run; the report of the others goes on.
+func (a *app) refused(s *source) int {
+	err := s.allowed()
+	if err == nil {
+		_, err = compileWorkshop(s.w)
+	}
+	if f, ok := errors.AsType[*failure](err); ok {
+		f.err = fmt.Errorf("%s: %w", s.shownFile(s.file), f.err)
+		printFailure(a.Err, f)
+		return f.code
+	}
+	return codeOK
+}
+
+// writeReport writes the report: it is the result, so the standard output has
+// it in every format.
+func (a *app) writeReport(format string, list diag.List, texts map[string][]byte) error {
+	var write func(io.Writer, diag.List) error
+	switch format {
+	case "json":
+		write = diag.WriteJSON
+	case "sarif":
+		write = diag.WriteSARIF
+	case "github":
+		write = diag.WriteGitHub
+	default:
+		return diag.WriteText(a.Out, list, diag.TextOptions{Sources: texts, Color: a.colorOut(), Width: width(a.Out)})
+	}
+	return write(a.Out, list)
+}
+
+// validateSummary closes the text report; the other formats carry counts.
+func (a *app) validateSummary(format string, files, workers, errs, warnings int) {
+	if format != "text" || a.set.quiet {
+		return
+	}
+	switch {
+	case errs+warnings == 0:
+		fmt.Fprintf(a.Out, "%s, %s: no problems\n", count(files, "file"), count(workers, "worker"))
+	default:
+		fmt.Fprintf(a.Out, "%s: %s, %s\n", count(files, "file"), count(errs, "error"), count(warnings, "warning"))
+	}
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// linkedVersion is set by the linker in releases:
+// -X github.com/llmdo/workshop/internal/cli.linkedVersion=v1.2.3
+var linkedVersion string
+
+// version is the linked one, else what the build knows of the source.
+func version() string {
+	if linkedVersion != "" {
+		return linkedVersion
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// versionInfo is the result of the command.
+type versionInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		RunE: a.run(func(_ context.Context, cmd *cobra.Command, _ []string) error {
+			format, err := a.formatOf(cmd, "text", "json")
+			if err != nil {
+				return err
+			}
+			v := readVersion()
+			if format == "json" {
+				return a.writeJSON(v)
+			}
+			fmt.Fprintf(a.Out, "workshop %s %s %s\n", v.Version, v.Go, v.Platform)
+			return nil
+		}),
+	}
+}
+
+func readVersion() versionInfo {
+	v := versionInfo{Version: version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// waitWatch ends an apply that waits too long for READY lines, and knows of
+// whom.
+type waitWatch struct {
+	mu      sync.Mutex
+	timeout time.Duration
+	cancel  context.CancelCauseFunc
+	timer   *time.Timer
+	waiting map[string]bool // by target
+	late    []string
+}
+
+func (w *waitWatch) event(e engine.Event) {
+	if e.Step.Op != engine.OpWaitReady {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch e.Status {
+	case engine.StepStarted:
+		w.waiting[e.Step.Target] = true
+		if w.timer == nil && w.timeout > 0 {
+			w.timer = time.AfterFunc(w.timeout, w.expire)
+		}
+	case engine.StepDone, engine.StepFailed:
+		delete(w.waiting, e.Step.Target)
+	}
+}
+
+func (w *waitWatch) expire() {
+	w.mu.Lock()
+	w.late = slices.Sorted(maps.Keys(w.waiting))
+	w.mu.Unlock()
+	w.cancel(errWaitTimeout)
+}
+
+func (w *waitWatch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// failure names who was late.
+func (w *waitWatch) failure(project string) *failure {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := fail(codeFailed, "not ready after %s: %s", w.timeout, strings.Join(w.late, ", "))
+	return f.hint("see `workshop -p %s logs`, or wait longer with `--wait-timeout 5m`", project)
+}
