@@ -17,6 +17,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/execmark"
 )
 
 // Exit codes of Exec, as Docker's own.
@@ -26,12 +27,9 @@ const (
 	exitNoSuchFile = 127 // not found
 )
 
-// EnvExec marks the process of an exec, so that a signal finds it.
-const EnvExec = "WORKSHOP_EXEC"
-
-// Exec runs a command in a service's container and returns its exit code. The
-// code is 125 with an error if we or the engine failed; 126 and 127, if the
-// command can't be executed or is not there.
+// Exec runs a command in a service's container and returns its exit code. With
+// an error, the command did not run to its end: the code is 125 if we or the
+// engine failed, 126 or 127 if the command can't be executed or is not there.
 //
 // The API can start a process but not signal it. So the process carries a
 // random mark in its environment, and a signal is a second exec, of
@@ -55,7 +53,7 @@ func (e *Engine) execIn(ctx context.Context, id string, o engine.ExecOptions) (i
 	mark := rand.Text()
 	opts := container.ExecOptions{
 		User: o.User, Tty: o.TTY, AttachStdin: o.Stdin != nil, AttachStdout: true, AttachStderr: true,
-		Env: append(o.Env[:len(o.Env):len(o.Env)], EnvExec+"="+mark), WorkingDir: o.Workdir, Cmd: o.Command,
+		Env: append(o.Env[:len(o.Env):len(o.Env)], execmark.Env+"="+mark), WorkingDir: o.Workdir, Cmd: o.Command,
 	}
 	made, err := e.cli.ContainerExecCreate(ctx, id, opts)
 	if err != nil {
@@ -77,9 +75,14 @@ type execution struct {
 	mark            string
 	o               engine.ExecOptions
 	conn            types.HijackedResponse
+	out             *heldWriter
 }
 
 func (s *execution) run(ctx context.Context) (int, error) {
+	s.out = &heldWriter{w: s.o.Stdout}
+	if s.o.Stdout == nil {
+		s.out.w = io.Discard
+	}
 	output := make(chan error, 1)
 	go func() { output <- s.copyOutput() }()
 	if s.o.Stdin != nil {
@@ -97,7 +100,7 @@ func (s *execution) run(ctx context.Context) (int, error) {
 			if err != nil {
 				return exitOurs, fmt.Errorf("output of the command: %w", err)
 			}
-			return s.exitCode(ctx)
+			return s.end(ctx)
 		case <-s.o.Resized:
 			s.resize(ctx)
 		case name, ok := <-s.o.Signals:
@@ -116,18 +119,15 @@ func (s *execution) run(ctx context.Context) (int, error) {
 // copyOutput takes the engine's stream apart. With a terminal there is one
 // stream only.
 func (s *execution) copyOutput() error {
-	out, errOut := s.o.Stdout, s.o.Stderr
-	if out == nil {
-		out = io.Discard
-	}
+	errOut := s.o.Stderr
 	if errOut == nil {
 		errOut = io.Discard
 	}
 	if s.o.TTY {
-		_, err := io.Copy(out, s.conn.Reader)
+		_, err := io.Copy(s.out, s.conn.Reader)
 		return err
 	}
-	_, err := stdcopy.StdCopy(out, errOut, bufio.NewReaderSize(s.conn.Reader, 64<<10))
+	_, err := stdcopy.StdCopy(s.out, errOut, bufio.NewReaderSize(s.conn.Reader, 64<<10))
 	return err
 }
 
@@ -141,20 +141,37 @@ func (s *execution) resize(ctx context.Context) {
 	}
 }
 
+// end returns the exit code. An engine that could not start the command says
+// so in its output; that becomes the error, with the code that Docker has for
+// it (20.10 has 126 for both).
+func (s *execution) end(ctx context.Context) (int, error) {
+	code, pid, err := s.exitCode(ctx)
+	if err != nil {
+		return exitOurs, err
+	}
+	if held := strings.TrimSpace(string(s.out.held)); held != "" && pid == 0 && (code == exitCannotRun || code == exitNoSuchFile) {
+		if known := startCode(held); known != exitOurs {
+			code = known
+		}
+		return code, errors.New(held)
+	}
+	return code, s.out.release()
+}
+
 // exitCode asks for the code; the stream may end a moment before the engine
 // has noted it.
-func (s *execution) exitCode(ctx context.Context) (int, error) {
+func (s *execution) exitCode(ctx context.Context) (code, pid int, err error) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		state, err := s.e.cli.ContainerExecInspect(ctx, s.exec)
 		if err != nil {
-			return exitOurs, s.e.execError(err)
+			return 0, 0, s.e.execError(err)
 		}
 		if !state.Running {
-			return state.ExitCode, nil
+			return state.ExitCode, state.Pid, nil
 		}
 		select {
 		case <-ctx.Done():
-			return exitOurs, context.Cause(ctx)
+			return 0, 0, context.Cause(ctx)
 		case <-time.After(wait):
 		}
 	}

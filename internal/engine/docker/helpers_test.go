@@ -3,6 +3,8 @@ package docker
 import (
 	"archive/tar"
 	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/docker/docker/api/types/image"
@@ -24,4 +26,20 @@ func tarOf(t testing.TB, name, content string) *bytes.Buffer {
 		t.Fatal(err)
 	}
 	return &b
+}
+
+// writable makes a directory of the project for the worker's uid.
+func writable(t testing.TB, f *fixture, name string) string {
+	t.Helper()
+	dir := filepath.Join(f.dir, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// Only root can give it away; the caller's own uid is 1000 otherwise.
+	if os.Getuid() == 0 {
+		if err := os.Chown(dir, 1000, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }

@@ -56,11 +56,18 @@ func (e *Engine) initImage(arch string) (*initbin.Image, error) {
 	return e.image, nil
 }
 
-// isInit tells whether a reference means the workshop-init image.
-func (e *Engine) isInit(ref string) bool {
-	e.imageMu.Lock()
-	defer e.imageMu.Unlock()
-	return e.image != nil && (ref == e.image.ID || ref == e.image.ManifestID)
+// isInit tells whether a reference means the workshop-init image; never, if
+// this build has none.
+func (e *Engine) isInit(ctx context.Context, ref string) bool {
+	if !strings.HasPrefix(ref, "sha256:") {
+		return false
+	}
+	arch, err := e.arch(ctx)
+	if err != nil {
+		return false
+	}
+	img, err := e.initImage(arch)
+	return err == nil && (ref == img.ID || ref == img.ManifestID)
 }
 
 // findInit returns the engine's ID of the image, "" if it is not there. It is

@@ -75,7 +75,7 @@ func (e *Engine) imageID(ctx context.Context, ref string) (string, error) {
 	if ref == "" {
 		return "", nil
 	}
-	if e.isInit(ref) {
+	if e.isInit(ctx, ref) {
 		return e.findInit(ctx)
 	}
 	img, err := e.cli.ImageInspect(ctx, ref)

@@ -115,7 +115,7 @@ func (r *run) id(service string) string {
 
 func (r *run) create(ctx context.Context, s engine.Step) error {
 	image, joins := "", ""
-	if ref := engine.ImageRef(r.p.Desired, s.Service); r.e.isInit(ref) {
+	if ref := engine.ImageRef(r.p.Desired, s.Service); r.e.isInit(ctx, ref) {
 		id, err := r.e.findInit(ctx)
 		if err != nil {
 			return err

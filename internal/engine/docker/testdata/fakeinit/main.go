@@ -7,11 +7,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/llmdo/workshop/internal/execmark"
 )
 
 func main() {
@@ -43,7 +44,7 @@ func main() {
 	case "health":
 		return
 	case "signal":
-		os.Exit(kill(os.Args[2], os.Args[3]))
+		os.Exit(execmark.Main(os.Args[2:], os.Stdout, os.Stderr))
 	case "cat":
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 	case "say":
@@ -80,18 +81,4 @@ func idle(more string) {
 		fmt.Println(more)
 	}
 	<-c
-}
-
-func kill(mark, name string) int {
-	sig := map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM, "SIGKILL": syscall.SIGKILL}[name]
-	dirs, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, f := range dirs {
-		b, _ := os.ReadFile(f)
-		if strings.Contains("\x00"+string(b), "\x00WORKSHOP_EXEC="+mark+"\x00") {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-			_ = syscall.Kill(pid, sig)
-			return 0
-		}
-	}
-	return 1
 }

@@ -1,0 +1,156 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/workshop"
+)
+
+func TestExec(t *testing.T) {
+	f := newFixture(t, nil, "one")
+	f.up(t)
+	run := func(t *testing.T, o engine.ExecOptions) (int, string, string, error) {
+		t.Helper()
+		var out, errOut bytes.Buffer
+		o.Stdout, o.Stderr = &out, &errOut
+		code, err := f.e.Exec(t.Context(), f.name, "one", o)
+		return code, out.String(), errOut.String(), err
+	}
+	fake := func(args ...string) []string { return append([]string{compose.InitPath}, args...) }
+
+	t.Run("output", func(t *testing.T) {
+		code, out, errOut, err := run(t, engine.ExecOptions{Command: fake("say", "a", "b")})
+		if code != 0 || err != nil || out != "a b\n" || errOut != "to stderr\n" {
+			t.Errorf("%d, %v, %q, %q", code, err, out, errOut)
+		}
+	})
+	t.Run("stdin", func(t *testing.T) {
+		in := strings.Repeat("0123456789", 100_000)
+		code, out, _, err := run(t, engine.ExecOptions{Command: fake("cat"), Stdin: strings.NewReader(in)})
+		if code != 0 || err != nil || out != in {
+			t.Errorf("%d, %v, %d bytes back of %d", code, err, len(out), len(in))
+		}
+	})
+	t.Run("code", func(t *testing.T) {
+		if code, _, _, err := run(t, engine.ExecOptions{Command: fake("exit", "42")}); code != 42 || err != nil {
+			t.Errorf("%d, %v", code, err)
+		}
+	})
+	t.Run("not found is 127", func(t *testing.T) {
+		if code, out, _, err := run(t, engine.ExecOptions{Command: []string{"/no/such/program"}}); code != 127 || err == nil || out != "" {
+			t.Errorf("%d, %v, %q", code, err, out)
+		}
+	})
+	t.Run("not executable is 126", func(t *testing.T) {
+		if code, out, _, err := run(t, engine.ExecOptions{Command: []string{"/etc/passwd"}}); code != 126 || err == nil || out != "" {
+			t.Errorf("%d, %v, %q", code, err, out)
+		}
+	})
+	t.Run("terminal", func(t *testing.T) {
+		code, out, errOut, err := run(t, engine.ExecOptions{Command: fake("say", "x"), TTY: true,
+			Size: func() (uint, uint, bool) { return 24, 80, true }})
+		if code != 0 || err != nil || errOut != "" || !strings.Contains(out, "x\r\n") || !strings.Contains(out, "to stderr") {
+			t.Errorf("%d, %v, %q, %q", code, err, out, errOut)
+		}
+	})
+	t.Run("signal", func(t *testing.T) {
+		signals := make(chan string, 1)
+		out := &waitFor{text: "trapping", then: func() { signals <- "SIGINT" }}
+		code, err := f.e.Exec(t.Context(), f.name, "one", engine.ExecOptions{Command: fake("trap"), Stdout: out, Signals: signals})
+		if code != 7 || err != nil || !strings.Contains(out.String(), "got interrupt") {
+			t.Errorf("%d, %v, %q", code, err, out.String())
+		}
+	})
+	t.Run("the end of the context kills it", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		out := &waitFor{text: "trapping", then: cancel}
+		code, err := f.e.Exec(ctx, f.name, "one", engine.ExecOptions{Command: fake("trap"), Stdout: out})
+		if code != exitOurs || !errors.Is(err, context.Canceled) {
+			t.Errorf("%d, %v", code, err)
+		}
+		deadline := time.Now().Add(5 * time.Second)
+		for {
+			top, err := f.e.cli.ContainerTop(t.Context(), f.container(t, "one").ID, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(top.Processes) == 1 {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("still running: %v", top.Processes)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	t.Run("nothing there", func(t *testing.T) {
+		var nr *engine.NotRunningError
+		if code, err := f.e.Exec(t.Context(), f.name, "nobody", engine.ExecOptions{Command: fake("say")}); code != exitOurs || !errors.As(err, &nr) {
+			t.Errorf("%d, %v", code, err)
+		}
+	})
+	t.Run("logs", func(t *testing.T) {
+		var out bytes.Buffer
+		if err := f.e.Logs(t.Context(), f.name, nil, engine.LogsOptions{Stdout: &out, Prefix: true}); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != "one | READY\none | hello from one\n" {
+			t.Errorf("logs = %q", out.String())
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		follow := &waitFor{text: "hello", then: cancel}
+		if err := f.e.Logs(ctx, f.name, []string{"one"}, engine.LogsOptions{Stdout: follow, Follow: true}); err != nil {
+			t.Errorf("follow: %v", err)
+		}
+	})
+}
+
+// waitFor calls then once when text was written.
+type waitFor struct {
+	bytes.Buffer
+	text string
+	then func()
+}
+
+func (w *waitFor) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if w.then != nil && strings.Contains(w.String(), w.text) {
+		w.then()
+		w.then = nil
+	}
+	return n, err
+}
+
+func TestCopy(t *testing.T) {
+	f := newFixture(t, func(w *workshop.Workshop) {
+		c := &w.Workers[0].Container
+		c.Mounts = []workshop.Mount{{Source: value("output"), Target: value("/output"), ReadWrite: true}}
+	}, "one")
+	writable(t, f, "output")
+	f.up(t)
+	if err := f.e.CopyTo(t.Context(), f.name, "one", "/output", tarOf(t, "a.txt", "content")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.e.CopyFrom(t.Context(), f.name, "one", "/output/a.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if b, _ := io.ReadAll(r); !bytes.Contains(b, []byte("content")) {
+		t.Error("not copied")
+	}
+	if err := f.e.CopyTo(t.Context(), f.name, "one", "/etc", tarOf(t, "a.txt", "x")); err == nil {
+		t.Error("the root file system was written")
+	}
+	if _, err := f.e.CopyFrom(t.Context(), f.name, "one", "/nothing"); err == nil {
+		t.Error("nothing was copied")
+	}
+}
