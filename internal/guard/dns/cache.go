@@ -1,0 +1,93 @@
+package dns
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// maxCached bounds the cache; an entry is about 300 bytes.
+const maxCached = 10_000
+
+type key struct {
+	name firewall.Name
+	kind Type
+}
+
+// cache keeps answers and joins equal questions that are under way.
+type cache struct {
+	mu     sync.Mutex
+	done   map[key]Answer
+	flight map[key]*flight
+}
+
+type flight struct {
+	ready  chan struct{}
+	answer Answer
+	err    error
+}
+
+func (c *cache) init() { c.done, c.flight = map[key]Answer{}, map[key]*flight{} }
+
+func (c *cache) peek(k key) (Answer, bool) {
+	c.mu.Lock()
+	a, ok := c.done[k]
+	c.mu.Unlock()
+	return a, ok && time.Now().Before(a.Expires)
+}
+
+// get returns the cached answer, or that of ask. The question goes on when the
+// caller's ctx ends: others may wait for it.
+func (c *cache) get(ctx context.Context, k key, ask func(context.Context, key) (Answer, error)) (Answer, error) {
+	c.mu.Lock()
+	if a, ok := c.done[k]; ok && time.Now().Before(a.Expires) {
+		c.mu.Unlock()
+		return a, nil
+	}
+	f := c.flight[k]
+	if f == nil {
+		f = &flight{ready: make(chan struct{})}
+		c.flight[k] = f
+		go c.fly(k, f, ask)
+	}
+	c.mu.Unlock()
+	select {
+	case <-f.ready:
+		return f.answer, f.err
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+}
+
+func (c *cache) fly(k key, f *flight, ask func(context.Context, key) (Answer, error)) {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*tryTimeout)
+	defer cancel()
+	f.answer, f.err = ask(ctx, k)
+	c.mu.Lock()
+	delete(c.flight, k)
+	if f.err == nil {
+		c.room()
+		c.done[k] = f.answer
+	}
+	c.mu.Unlock()
+	close(f.ready)
+}
+
+// room makes space for one entry: expired ones go first, then any (a map's
+// order is random enough).
+func (c *cache) room() {
+	if len(c.done) < maxCached {
+		return
+	}
+	now, looked := time.Now(), 0
+	for k, a := range c.done {
+		if now.After(a.Expires) || looked >= 64 {
+			delete(c.done, k)
+		}
+		if looked++; looked > 128 {
+			break
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package dns
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// Bounds of one room's DNS.
+const (
+	maxQuery   = 4096 // bytes of a client's message
+	maxWaiting = 256  // questions over UDP that wait for upstream; more are answered SERVFAIL
+	tcpIdle    = 10 * time.Second
+)
+
+// ServeUDP answers on a socket until it is closed. Answers that need no
+// upstream are sent from the reading goroutine.
+func (s *Server) ServeUDP(ctx context.Context, pc *net.UDPConn) {
+	waiting := make(chan struct{}, maxWaiting)
+	buf := make([]byte, maxQuery)
+	for {
+		n, from, err := pc.ReadFromUDPAddrPort(buf)
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			// An error of an earlier answer (ICMP); one that stays must not spin.
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		out, ok := s.Serve(ctx, buf[:n], false, true)
+		if ok {
+			send(pc, out, from)
+			continue
+		}
+		msg := append([]byte(nil), buf[:n]...)
+		select {
+		case waiting <- struct{}{}:
+			go func() {
+				defer func() { <-waiting }()
+				out, _ := s.Serve(ctx, msg, false, false)
+				send(pc, out, from)
+			}()
+		default:
+			if q, _, err := parseQuery(msg); err == nil {
+				send(pc, packReply(q, reply{code: servFail}, q.udpSize), from)
+			}
+		}
+	}
+}
+
+func send(pc *net.UDPConn, out []byte, to netip.AddrPort) {
+	if out != nil {
+		_, _ = pc.WriteToUDPAddrPort(out, to)
+	}
+}
+
+// ServeConn answers the questions of one TCP connection in turn (RFC 7766).
+func (s *Server) ServeConn(ctx context.Context, c net.Conn) {
+	var size [2]byte
+	buf := make([]byte, 0, 512)
+	for {
+		_ = c.SetDeadline(time.Now().Add(tcpIdle))
+		if _, err := io.ReadFull(c, size[:]); err != nil {
+			return
+		}
+		n := int(binary.BigEndian.Uint16(size[:]))
+		if n > maxQuery {
+			return
+		}
+		if cap(buf) < n {
+			buf = make([]byte, n)
+		}
+		if _, err := io.ReadFull(c, buf[:n]); err != nil {
+			return
+		}
+		out, _ := s.Serve(ctx, buf[:n], true, false)
+		if out == nil {
+			return
+		}
+		_ = c.SetDeadline(time.Now().Add(tcpIdle))
+		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(out))), out...)); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package dns
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// Timing of upstream queries: two rounds over the servers.
+const (
+	tryTimeout = 2 * time.Second
+	rounds     = 2
+)
+
+// Dial connects to a resolver; it is egress.Upstream's.
+type Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
+
+// Resolver asks the upstream servers, with a cache before it. It knows no
+// policy: nobody may call it for a name that no policy allows.
+type Resolver struct {
+	servers []netip.AddrPort
+	dial    Dial
+	cache   cache
+}
+
+// NewResolver makes a resolver that asks these servers in this order.
+func NewResolver(servers []netip.AddrPort, dial Dial) *Resolver {
+	r := &Resolver{servers: servers, dial: dial}
+	r.cache.init()
+	return r
+}
+
+// Answer is what is known about a name. No address and no error means that the
+// name has none of the type, or doesn't exist (Exists false).
+type Answer struct {
+	Addrs   []netip.Addr
+	Exists  bool
+	Expires time.Time
+}
+
+// Lookup returns the addresses of a name, of one type, from the cache or from
+// upstream; one query at a time for each name.
+func (r *Resolver) Lookup(ctx context.Context, name firewall.Name, t Type) (Answer, error) {
+	return r.cache.get(ctx, key{name, t}, r.ask)
+}
+
+// Cached returns an answer that is there already.
+func (r *Resolver) Cached(name firewall.Name, t Type) (Answer, bool) {
+	return r.cache.peek(key{name, t})
+}
+
+// ask asks the servers in turn until one gives a usable answer.
+func (r *Resolver) ask(ctx context.Context, k key) (Answer, error) {
+	err := errors.New("no resolver is configured")
+	for range rounds {
+		for _, s := range r.servers {
+			var res result
+			res, err = r.exchange(ctx, s, k)
+			switch {
+			case ctx.Err() != nil:
+				return Answer{}, ctx.Err()
+			case err != nil:
+			case res.code == success, res.code == nxDomain:
+				return answer(res), nil
+			default:
+				err = fmt.Errorf("resolver %s answers with code %d", s, res.code)
+			}
+		}
+	}
+	return Answer{}, err
+}
+
+// Lifetimes in the cache.
+const (
+	minTTL      = 1 * time.Second
+	maxTTL      = time.Hour
+	negativeTTL = 10 * time.Second
+)
+
+func answer(res result) Answer {
+	a := Answer{Addrs: res.addrs, Exists: res.code == success}
+	ttl := negativeTTL
+	if len(a.Addrs) > 0 {
+		ttl = max(minTTL, min(maxTTL, time.Duration(res.ttl)*time.Second))
+	}
+	a.Expires = time.Now().Add(ttl)
+	return a
+}
+
+func (r *Resolver) exchange(ctx context.Context, server netip.AddrPort, k key) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	res, err := r.over(ctx, "udp", server, k)
+	if err == nil && res.truncated {
+		res, err = r.over(ctx, "tcp", server, k)
+		if err == nil && res.truncated {
+			err = errors.New("truncated answer over TCP")
+		}
+	}
+	return res, err
+}
+
+// over asks once. Each query has a socket (so a port) and an id of its own.
+func (r *Resolver) over(ctx context.Context, network string, server netip.AddrPort, k key) (result, error) {
+	c, err := r.dial(ctx, network, server)
+	if err != nil {
+		return result{}, err
+	}
+	defer c.Close()
+	deadline, _ := ctx.Deadline()
+	_ = c.SetDeadline(deadline)
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var idb [2]byte
+	_, _ = rand.Read(idb[:]) // never fails, see crypto/rand
+	id := binary.BigEndian.Uint16(idb[:])
+	q, err := packQuery(id, k.name.String(), k.kind)
+	if err != nil {
+		return result{}, err
+	}
+	if network == "tcp" {
+		return overTCP(c, q, id, k)
+	}
+	if _, err := c.Write(q); err != nil {
+		return result{}, err
+	}
+	buf := make([]byte, 4096)
+	for {
+		n, err := c.Read(buf)
+		if err != nil {
+			return result{}, err
+		}
+		res, err := parseResult(buf[:n], id, k.name.String(), k.kind)
+		if err == nil {
+			return res, nil
+		}
+		// A wrong answer may be forged: the right one is waited for.
+	}
+}
+
+func overTCP(c net.Conn, q []byte, id uint16, k key) (result, error) {
+	if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(q))), q...)); err != nil {
+		return result{}, err
+	}
+	var size [2]byte
+	if _, err := io.ReadFull(c, size[:]); err != nil {
+		return result{}, err
+	}
+	buf := make([]byte, binary.BigEndian.Uint16(size[:]))
+	if _, err := io.ReadFull(c, buf); err != nil {
+		return result{}, err
+	}
+	return parseResult(buf, id, k.name.String(), k.kind)
+}

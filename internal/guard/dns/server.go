@@ -1,0 +1,157 @@
+package dns
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/policy"
+)
+
+// Server answers the questions of one room.
+type Server struct {
+	// Room is the room's policy as it is now.
+	Room func() *policy.Room
+	// Resolver is asked for allowed names only.
+	Resolver *Resolver
+	// IPv6 tells whether the guard can dial IPv6; if not, no AAAA is asked for.
+	IPv6 func() bool
+	// Answerable tells whether an answer may show an address.
+	Answerable func(m *firewall.Matcher, n firewall.Name, a netip.Addr) bool
+	// Pins gets every address that is answered.
+	Pins *Pins
+	// Report gets denials.
+	Report func(events.Event)
+}
+
+// maxClientTTL bounds what clients see, so that they ask again before a pin
+// ends.
+const maxClientTTL = 60
+
+// lookupTimeout bounds how long a client's question waits.
+const lookupTimeout = 2 * tryTimeout
+
+// Serve answers one message; nil means that nothing is sent. tcp lifts the
+// limit on the size. It waits for upstream if it must; inline false says that
+// it must not, then ok is false and the caller calls again on another goroutine.
+func (s *Server) Serve(ctx context.Context, msg []byte, tcp, inline bool) (out []byte, ok bool) {
+	q, c, err := parseQuery(msg)
+	if err != nil {
+		return nil, true
+	}
+	limit := q.udpSize
+	if tcp {
+		limit = 64<<10 - 1
+	}
+	if c != success {
+		return packReply(question{id: q.id, rd: q.rd, edns: q.edns}, reply{code: c}, limit), true
+	}
+	r, ok := s.answer(ctx, q, inline)
+	if !ok {
+		return nil, false
+	}
+	return packReply(q, r, limit), true
+}
+
+func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bool) {
+	if q.class != classINET {
+		return reply{code: refused}, true
+	}
+	text := strings.TrimSuffix(q.name, ".")
+	switch lower := strings.ToLower(text); {
+	case lower == firewall.ReadyName, lower == "localhost", strings.HasSuffix(lower, ".localhost"): // RFC 6761 §6.3
+		return loopback(q.kind), true
+	}
+	name, err := firewall.ParseName(text)
+	d := firewall.Decision{Reason: firewall.ReasonInvalid}
+	room := s.Room()
+	if err == nil {
+		d = room.Matcher.Resolvable(name)
+	}
+	if !d.Allowed {
+		e := events.Denied(events.DNS, d)
+		e.Name, e.Port, e.Protocol = clip(text), 53, "dns"
+		s.Report(e)
+		return reply{code: nxDomain, blocked: explain(clip(text), d)}, true
+	}
+	if q.kind != A && (q.kind != AAAA || !s.IPv6()) {
+		return reply{}, true // NODATA
+	}
+	a, found := s.Resolver.Cached(name, q.kind)
+	if !found {
+		if inline {
+			return reply{}, false
+		}
+		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+		defer cancel()
+		if a, err = s.Resolver.Lookup(ctx, name, q.kind); err != nil {
+			return reply{code: servFail}, true
+		}
+	}
+	if !a.Exists {
+		return reply{code: nxDomain}, true
+	}
+	return s.found(room, name, a), true
+}
+
+// found filters and pins the addresses of an allowed name.
+func (s *Server) found(room *policy.Room, name firewall.Name, a Answer) reply {
+	ok := make([]netip.Addr, 0, len(a.Addrs))
+	for _, addr := range a.Addrs {
+		if s.Answerable(room.Matcher, name, addr) {
+			ok = append(ok, addr)
+			continue
+		}
+		s.Report(events.Event{
+			Kind: events.DNS, Verdict: events.Deny, Name: name.String(), Address: addr.String(),
+			Protocol: "dns", Reason: events.ReasonStripped, Suggest: stripped(name, addr),
+		})
+	}
+	left := time.Until(a.Expires)
+	if len(ok) > 0 {
+		s.Pins.Add(name, ok, left)
+	}
+	return reply{addrs: ok, ttl: uint32(max(1, min(maxClientTTL, left/time.Second)))}
+}
+
+func loopback(t Type) reply {
+	switch t {
+	case A:
+		return reply{addrs: []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, ttl: 1}
+	case AAAA:
+		return reply{addrs: []netip.Addr{netip.IPv6Loopback()}, ttl: 1}
+	}
+	return reply{}
+}
+
+// explain is the text of the extended error.
+func explain(name string, d firewall.Decision) string {
+	out := "workshop: " + name + " is not allowed (" + d.Reason + ")"
+	switch {
+	case d.Rule != nil && d.Rule.Line != "":
+		out += ", see " + d.Rule.Line
+	case d.Suggest != "":
+		out += "; network.allow: [" + d.Suggest + "]"
+	}
+	return clip(out)
+}
+
+// stripped is the line that would let the address through, if there is one.
+func stripped(n firewall.Name, a netip.Addr) string {
+	switch firewall.Classify(a) {
+	case firewall.Private, firewall.Shared:
+		return "{host: " + n.String() + ", private: true}"
+	}
+	return ""
+}
+
+// clip bounds text that comes from a worker.
+func clip(s string) string {
+	if len(s) > 300 {
+		return s[:300] + "…"
+	}
+	return s
+}

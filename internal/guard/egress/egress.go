@@ -1,0 +1,234 @@
+// Package egress has the guard's two diallers. [Upstream] knows the resolvers
+// and the upstream proxy; [Dialer] carries everything that a worker asked for
+// and checks the never-list on the address itself, immediately before connect
+// (B26, B31).
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/events"
+)
+
+// Timeout bounds one dial with all its addresses.
+const Timeout = 10 * time.Second
+
+// stagger is the head start of an address over the next (RFC 8305 §5).
+const stagger = 250 * time.Millisecond
+
+// maxTries bounds how many addresses of a name are tried.
+const maxTries = 8
+
+// Dialer dials what workers asked for.
+type Dialer struct {
+	Local    *Local
+	Upstream *Upstream
+	// Proxy is the upstream HTTP proxy; nil: dial directly.
+	Proxy *Proxy
+}
+
+// NeverError says that the never-list or a deny line refused an address.
+type NeverError struct {
+	Addr     netip.Addr
+	Decision firewall.Decision
+}
+
+func (e *NeverError) Error() string {
+	return fmt.Sprintf("%s is closed: %s", e.Addr, e.Decision.Reason)
+}
+
+// Check decides about one address. d is what allowed the name or address that
+// led to it; whatever that was, the never-list holds.
+func (x *Dialer) Check(m *firewall.Matcher, d firewall.Decision, a netip.Addr, port uint16) firewall.Decision {
+	a = a.Unmap()
+	out := m.Dial(d, a, port)
+	if !out.Allowed {
+		return out
+	}
+	if x.Upstream.Has(a) {
+		return firewall.Decision{Reason: events.ReasonUpstream}
+	}
+	place, err := x.Local.Place(a)
+	if err != nil {
+		return firewall.Decision{Reason: events.ReasonLocalUnsure}
+	}
+	byRange := func() bool { r := m.Addr(a, port); return r.Allowed && r.Rule != nil }
+	switch place {
+	case Own:
+		return firewall.Decision{Reason: events.ReasonOwn}
+	case Gateway:
+		if !byRange() {
+			return firewall.Decision{Reason: events.ReasonGateway, Suggest: cidrLine(a, port)}
+		}
+	case OnLink:
+		if !firewall.Private.OpenedBy(out.Rule) && !byRange() {
+			return firewall.Decision{Reason: events.ReasonOnLink, Suggest: cidrLine(a, port)}
+		}
+	}
+	return out
+}
+
+// Answerable tells whether a DNS answer for a name may show an address: one
+// that no port of the name could be dialled at is left out.
+func (x *Dialer) Answerable(m *firewall.Matcher, n firewall.Name, a netip.Addr) bool {
+	a = a.Unmap()
+	class := firewall.Classify(a)
+	if x.Upstream.Has(a) {
+		return false
+	}
+	place, err := x.Local.Place(a)
+	if err != nil {
+		return false
+	}
+	switch {
+	case place == Own:
+		return false
+	case place == Gateway && class.Openable():
+		class = firewall.Benchmark // opened by a range alone
+	case place == OnLink && class == firewall.Public:
+		class = firewall.Private
+	}
+	return m.Opens(n, a, class)
+}
+
+func cidrLine(a netip.Addr, port uint16) string {
+	return fmt.Sprintf("{cidr: %s, port: %d}", netip.PrefixFrom(a, a.BitLen()), port)
+}
+
+// Dial connects to the first address that answers, IPv6 and IPv4 in turn. The
+// error is a *NeverError if every address was refused before it was dialled.
+func (x *Dialer) Dial(ctx context.Context, m *firewall.Matcher, d firewall.Decision, addrs []netip.Addr, port uint16) (*net.TCPConn, error) {
+	if len(addrs) == 0 {
+		return nil, errors.New("the name has no address")
+	}
+	var never *NeverError
+	try := make([]netip.Addr, 0, min(len(addrs), maxTries))
+	for _, a := range interleave(addrs) {
+		if dec := x.Check(m, d, a, port); !dec.Allowed {
+			never = &NeverError{Addr: a, Decision: dec}
+			continue
+		}
+		if try = append(try, a); len(try) == maxTries {
+			break
+		}
+	}
+	if len(try) == 0 {
+		return nil, never
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	if len(try) == 1 {
+		return x.dial(ctx, m, d, netip.AddrPortFrom(try[0], port))
+	}
+	return x.race(ctx, m, d, try, port)
+}
+
+// race starts a dial every stagger, or as soon as one fails, and takes the
+// first that connects.
+func (x *Dialer) race(ctx context.Context, m *firewall.Matcher, d firewall.Decision, addrs []netip.Addr, port uint16) (*net.TCPConn, error) {
+	type result struct {
+		c   *net.TCPConn
+		err error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan result, len(addrs))
+	var last error
+	next, running := 0, 0
+	for next < len(addrs) || running > 0 {
+		var wait <-chan time.Time
+		if next < len(addrs) {
+			a := netip.AddrPortFrom(addrs[next], port)
+			next++
+			running++
+			go func() {
+				c, err := x.dial(ctx, m, d, a)
+				results <- result{c, err}
+			}()
+			if next < len(addrs) {
+				wait = time.After(stagger)
+			}
+		}
+		select {
+		case <-wait:
+		case r := <-results:
+			running--
+			if r.err != nil {
+				last = r.err
+				continue
+			}
+			left := running
+			go func() { // those still under way
+				for range left {
+					if r := <-results; r.c != nil {
+						r.c.Close()
+					}
+				}
+			}()
+			return r.c, nil
+		}
+	}
+	return nil, last
+}
+
+// dial connects to one address. The check stands in Control, between socket(2)
+// and connect(2), on the address that connect gets.
+func (x *Dialer) dial(ctx context.Context, m *firewall.Matcher, d firewall.Decision, to netip.AddrPort) (*net.TCPConn, error) {
+	check := func(a netip.Addr) error {
+		if dec := x.Check(m, d, a, to.Port()); !dec.Allowed {
+			return &NeverError{Addr: a, Decision: dec}
+		}
+		return nil
+	}
+	if x.Proxy != nil {
+		if err := check(to.Addr()); err != nil {
+			return nil, err
+		}
+		return x.Proxy.connect(ctx, to)
+	}
+	nd := net.Dialer{
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 30 * time.Second, Count: 4},
+		Control: func(network, address string, _ syscall.RawConn) error {
+			got, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return fmt.Errorf("dial %s: %w", address, err)
+			}
+			return check(got.Addr())
+		},
+	}
+	c, err := nd.DialContext(ctx, "tcp", to.String())
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.TCPConn), nil
+}
+
+// interleave puts the families in turn, IPv6 first if there is any, and keeps
+// the order within each.
+func interleave(addrs []netip.Addr) []netip.Addr {
+	var four, six []netip.Addr
+	for _, a := range addrs {
+		if a.Unmap().Is4() {
+			four = append(four, a)
+		} else {
+			six = append(six, a)
+		}
+	}
+	out := make([]netip.Addr, 0, len(addrs))
+	for i := range max(len(four), len(six)) {
+		if i < len(six) {
+			out = append(out, six[i])
+		}
+		if i < len(four) {
+			out = append(out, four[i])
+		}
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+// Package events is what the guard reports: one JSON line per denial, equal
+// ones joined, with exact counts (B28).
+package events
+
+import (
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// Event is one line. Two events are equal when all fields but Time and Count
+// are. Fields that don't apply are empty.
+type Event struct {
+	Room     string // "" for the guard itself
+	Kind     Kind
+	Name     string // as asked for, if it is one
+	Address  string // that the worker dialled, or that was refused
+	Port     uint16
+	Protocol string // tcp, udp, icmp, …
+	Verdict  Verdict
+	Reason   string // a firewall.Reason… or the guard's own
+	Rule     string // the line that decided: "workshop.yaml:12"
+	Suggest  string // the line that would allow it
+}
+
+// Kind is where the guard saw it.
+type Kind string
+
+// The kinds.
+const (
+	DNS     Kind = "dns"
+	TLS     Kind = "tls"
+	HTTP    Kind = "http"
+	TCP     Kind = "tcp"
+	Proxy   Kind = "proxy"   // the explicit proxy
+	Inbound Kind = "inbound" // a published port
+	Kernel  Kind = "kernel"  // refused by the room's rules, seen by NFLOG
+	Guard   Kind = "guard"   // about the guard itself
+)
+
+// Verdict is what became of it.
+type Verdict string
+
+// The verdicts. Note is something worth knowing about what was allowed.
+const (
+	Deny Verdict = "deny"
+	Note Verdict = "note"
+)
+
+// Reasons that the guard adds to those of package firewall.
+const (
+	ReasonNoSNI       = "no-sni"       // TLS without a server name
+	ReasonECH         = "ech"          // encrypted ClientHello: the name can't be checked
+	ReasonNotTLS      = "not-tls"      // something else on 443
+	ReasonMalformed   = "malformed"    // a ClientHello or request that isn't one
+	ReasonMismatch    = "mismatch"     // the worker dialled another address than the name has
+	ReasonOtherName   = "other-name"   // the SNI or Host in a CONNECT tunnel is another name
+	ReasonOwn         = "own-address"  // an address of the guard itself
+	ReasonUpstream    = "upstream"     // a resolver or the upstream proxy
+	ReasonGateway     = "gateway"      // the host
+	ReasonOnLink      = "on-link"      // another container, or the host's network
+	ReasonStripped    = "stripped"     // an address taken out of a DNS answer
+	ReasonOverflow    = "overflow"     // too many different events: only counted
+	ReasonKernelLost  = "lost"         // denials that the kernel counted but couldn't report
+	ReasonUnsupported = "unsupported"  // a protocol that isn't carried
+	ReasonLocalUnsure = "unknown-host" // the guard can't tell its own addresses
+)
+
+// Denied makes the event of a decision.
+func Denied(kind Kind, d firewall.Decision) Event {
+	e := Event{Kind: kind, Verdict: Deny, Reason: d.Reason, Suggest: d.Suggest}
+	if d.Rule != nil {
+		e.Rule = d.Rule.Line
+	}
+	return e
+}
+
+// line is the JSON form.
+type line struct {
+	Time     time.Time `json:"time"`
+	Room     string    `json:"room,omitempty"`
+	Workers  []string  `json:"workers,omitempty"`
+	Kind     Kind      `json:"kind"`
+	Name     string    `json:"name,omitempty"`
+	Address  string    `json:"address,omitempty"`
+	Port     uint16    `json:"port,omitempty"`
+	Protocol string    `json:"protocol,omitempty"`
+	Verdict  Verdict   `json:"verdict"`
+	Reason   string    `json:"reason"`
+	Rule     string    `json:"rule,omitempty"`
+	Suggest  string    `json:"suggest,omitempty"`
+	Count    uint64    `json:"count"`
+}

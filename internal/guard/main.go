@@ -1,0 +1,64 @@
+package guard
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/llmdo/workshop/internal/guard/policy"
+)
+
+// Where a guard finds things inside its container.
+const (
+	defaultPolicy  = "/etc/workshop"
+	defaultSockets = "/run/workshop"
+	resolvConf     = "/etc/resolv.conf"
+)
+
+// memoryLimit makes the collector work harder before the container's limit of
+// 128 MiB is near.
+const memoryLimit = 96 << 20
+
+// Main is `workshop-init guard`: it serves the rooms of a workshop until it gets
+// SIGTERM or SIGINT, and returns the exit code. It prints READY once every room
+// is served, or FAILED and a reason; events follow as JSON lines.
+func Main(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("guard", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	dir := fs.String("policy", defaultPolicy, "directory with "+policy.File)
+	sockets := fs.String("sockets", defaultSockets, "directory with the rooms' sockets")
+	resolv := fs.String("resolv-conf", resolvConf, "resolvers where the policy names none")
+	if err := fs.Parse(args); err != nil {
+		return 2
+	}
+	if fs.NArg() > 0 {
+		fmt.Fprintf(stderr, "workshop-init guard: error: unexpected argument %q\n", fs.Arg(0))
+		return 2
+	}
+	debug.SetMemoryLimit(memoryLimit)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	fail := func(err error) int {
+		// One line, whatever the error looks like: `up` reads it.
+		fmt.Fprintf(stdout, "FAILED %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return 1
+	}
+	p, err := policy.Read(*dir, os.LookupEnv)
+	if err != nil {
+		return fail(err)
+	}
+	g, err := New(Config{Policy: p, Sockets: *sockets, ResolvConf: *resolv, Out: stdout})
+	if err != nil {
+		return fail(err)
+	}
+	if err := g.Run(ctx); err != nil {
+		return fail(err)
+	}
+	return 0
+}

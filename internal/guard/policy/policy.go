@@ -1,0 +1,90 @@
+// Package policy holds the policy that the guard enforces: read from a
+// directory, compiled for each room, swapped as a whole.
+package policy
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// File is the policy's name in its directory. The directory is mounted, not the
+// file: a file that is replaced stays the old one in a bind mount.
+const File = "policy.json"
+
+// maxBytes bounds what is read before the parser sees it.
+const maxBytes = 16<<20 + 1
+
+// Read reads the policy in dir and fills its templates from the environment.
+// Everything that can't be read or understood is an error: the guard then
+// serves nobody.
+func Read(dir string, lookup func(string) (string, bool)) (*firewall.Policy, error) {
+	f, err := os.Open(filepath.Join(dir, File))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes))
+	if err != nil {
+		return nil, err
+	}
+	p, err := firewall.ParsePolicy(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return firewall.Expand(p, lookup)
+}
+
+// Room is what one room may reach, compiled.
+type Room struct {
+	firewall.RoomPolicy
+	Matcher *firewall.Matcher
+}
+
+// State is one generation of the policy. It is immutable.
+type State struct {
+	Generation uint64
+	Policy     *firewall.Policy
+	rooms      map[string]*Room
+}
+
+// closed is what a room gets that the policy doesn't know (any more).
+var closed = &Room{Matcher: firewall.RoomPolicy{}.Compile()}
+
+// Store holds the current State; its zero value knows no room.
+type Store struct{ current atomic.Pointer[State] }
+
+// Swap makes p the policy from the next decision on.
+func (s *Store) Swap(p *firewall.Policy) *State {
+	n := &State{Policy: p, rooms: make(map[string]*Room, len(p.Rooms))}
+	for _, r := range p.Rooms {
+		n.rooms[r.Room] = &Room{RoomPolicy: r, Matcher: r.Compile()}
+	}
+	for {
+		old := s.current.Load()
+		if n.Generation = 1; old != nil {
+			n.Generation = old.Generation + 1
+		}
+		if s.current.CompareAndSwap(old, n) {
+			return n
+		}
+	}
+}
+
+// Load returns the current generation; nil before the first Swap.
+func (s *Store) Load() *State { return s.current.Load() }
+
+// Room returns what a room may reach now. A room that the policy doesn't know
+// may reach nothing.
+func (s *Store) Room(name string) *Room {
+	if st := s.current.Load(); st != nil {
+		if r := st.rooms[name]; r != nil {
+			return r
+		}
+	}
+	return closed
+}

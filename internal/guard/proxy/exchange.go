@@ -1,0 +1,233 @@
+package proxy
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"time"
+
+	"github.com/llmdo/workshop/internal/guard/policy"
+)
+
+// exchange sends one request to the upstream and its response to the client.
+// keep tells whether another request may follow; an error means that the
+// client's connection can't be used any more.
+func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
+	wantClose := req.Close || !req.ProtoAtLeast(1, 1)
+	upgrade := cleanHeaders(req.Header)
+	if req.Header.Get("Content-Length") != "" {
+		req.Header.Del("Content-Length")
+	}
+
+	// The request's body is what follows its head, by the framing that the
+	// head declares; http.ReadRequest saw the head alone.
+	body, err := s.body(req)
+	if err != nil {
+		return false, err
+	}
+	if err := s.writeHead(req); err != nil {
+		return false, err
+	}
+	sent, finished := make(chan error, 1), false
+	defer func() {
+		if !finished { // the body is still being read: both sides end with it
+			Reset(s.up)
+			_ = s.c.SetReadDeadline(time.Unix(1, 0))
+			<-sent
+			_ = s.c.SetReadDeadline(time.Time{})
+		}
+	}()
+	if body == nil {
+		sent <- s.ubw.Flush()
+	} else {
+		go func() { sent <- s.sendBody(req, body) }()
+	}
+
+	cw := writers.Get().(*bufio.Writer)
+	cw.Reset(s.c)
+	defer func() { cw.Reset(nil); writers.Put(cw) }()
+	// Reads from the upstream first send what the client has to get.
+	s.ubr.Reset(&flusher{s.up, cw})
+	var resp *http.Response
+	for {
+		if resp, err = http.ReadResponse(s.ubr, req); err != nil {
+			return false, err
+		}
+		if resp.StatusCode == http.StatusSwitchingProtocols {
+			return false, s.switchProtocols(cw, resp, req, upgrade)
+		}
+		if resp.StatusCode/100 != 1 {
+			break
+		}
+		if req.ProtoAtLeast(1, 1) { // RFC 9110 §15.2
+			if err := writeResponse(cw, resp, req, true); err != nil {
+				return false, err
+			}
+		}
+	}
+	// A response may come before the request's end; then the connection can't
+	// go on after it.
+	whole := false
+	select {
+	case err := <-sent:
+		finished, whole = true, err == nil
+	case <-time.After(bodyGrace):
+	}
+	untilEnd := resp.ContentLength < 0 && !req.ProtoAtLeast(1, 1)
+	keep = whole && !wantClose && !resp.Close && !untilEnd
+	err = writeResponse(cw, resp, req, keep)
+	resp.Body.Close()
+	if err != nil {
+		return false, err
+	}
+	return keep, nil
+}
+
+// bodyGrace is how long the end of a request's body may come behind the head of
+// the response.
+const bodyGrace = 20 * time.Millisecond
+
+// body returns the reader of the request's body, nil if it has none.
+func (s *httpSession) body(req *http.Request) (io.Reader, error) {
+	if len(req.TransferEncoding) > 0 {
+		return httputil.NewChunkedReader(&flushedReader{s.br, s}), nil
+	}
+	if req.ContentLength > 0 {
+		return io.LimitReader(&flushedReader{s.br, s}, req.ContentLength), nil
+	}
+	return nil, nil
+}
+
+// flushedReader reads the client's body and sends what is buffered for the
+// upstream before it waits.
+type flushedReader struct {
+	br *bufio.Reader
+	s  *httpSession
+}
+
+func (f *flushedReader) Read(b []byte) (int, error) {
+	if f.br.Buffered() == 0 {
+		if err := f.s.ubw.Flush(); err != nil {
+			return 0, err
+		}
+	}
+	return f.br.Read(b)
+}
+
+// ReadByte lets the chunk parser work without a buffer of its own, which would
+// swallow the next request.
+func (f *flushedReader) ReadByte() (byte, error) {
+	var b [1]byte
+	_, err := io.ReadFull(f, b[:])
+	return b[0], err
+}
+
+// writeHead writes the request's head anew, in origin-form, so that nothing of
+// the client's way of writing it reaches the upstream.
+func (s *httpSession) writeHead(req *http.Request) error {
+	target := req.URL.RequestURI()
+	if req.Method == http.MethodOptions && req.RequestURI == "*" {
+		target = "*"
+	}
+	w := s.ubw
+	if _, err := io.WriteString(w, req.Method+" "+target+" HTTP/1.1\r\nHost: "+req.Host+"\r\n"); err != nil {
+		return err
+	}
+	if err := req.Header.Write(w); err != nil {
+		return err
+	}
+	switch {
+	case len(req.TransferEncoding) > 0:
+		io.WriteString(w, "Transfer-Encoding: chunked\r\n")
+	case req.ContentLength > 0, req.Method == http.MethodPost, req.Method == http.MethodPut, req.Method == http.MethodPatch:
+		io.WriteString(w, "Content-Length: "+itoa(req.ContentLength)+"\r\n")
+	}
+	_, err := io.WriteString(w, "\r\n")
+	return err
+}
+
+func (s *httpSession) sendBody(req *http.Request, body io.Reader) error {
+	if len(req.TransferEncoding) == 0 {
+		n, err := io.Copy(struct{ io.Writer }{s.ubw}, body)
+		if err == nil && n < req.ContentLength {
+			err = io.ErrUnexpectedEOF
+		}
+		if err == nil {
+			err = s.ubw.Flush()
+		}
+		return s.bodyFailed(err)
+	}
+	cw := httputil.NewChunkedWriter(s.ubw)
+	_, err := io.Copy(struct{ io.Writer }{cw}, body)
+	if err == nil {
+		err = cw.Close()
+	}
+	if err == nil {
+		err = s.trailers()
+	}
+	if err == nil {
+		_, err = io.WriteString(s.ubw, "\r\n")
+	}
+	if err == nil {
+		err = s.ubw.Flush()
+	}
+	return s.bodyFailed(err)
+}
+
+// trailers reads the client's trailers, which aren't passed on.
+func (s *httpSession) trailers() error {
+	for size := 0; size < maxHead; {
+		line, err := s.br.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if len(line) <= 2 {
+			return nil
+		}
+		size += len(line)
+	}
+	return errHeadTooLarge
+}
+
+// bodyFailed ends the upstream connection when the client's body broke off, so
+// that the upstream doesn't wait for the rest or take the next request for it.
+func (s *httpSession) bodyFailed(err error) error {
+	if err != nil {
+		Reset(s.up)
+	}
+	return err
+}
+
+var errSwitch = errors.New("the upstream switches protocols unasked")
+
+// switchProtocols carries a WebSocket after its handshake.
+func (s *httpSession) switchProtocols(cw *bufio.Writer, resp *http.Response, req *http.Request, asked string) error {
+	if asked == "" || cleanHeaders(resp.Header) != asked {
+		return errSwitch
+	}
+	if _, err := io.WriteString(cw, "HTTP/1.1 "+resp.Status+"\r\n"); err != nil {
+		return err
+	}
+	if err := resp.Header.Write(cw); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(cw, "\r\n"); err != nil {
+		return err
+	}
+	// What either side has said already is sent before the connections are
+	// joined bare.
+	if _, err := io.CopyN(cw, s.ubr, int64(s.ubr.Buffered())); err != nil {
+		return err
+	}
+	if err := cw.Flush(); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(s.up, s.br, int64(s.br.Buffered())); err != nil {
+		return err
+	}
+	to := s.upTo
+	s.room.splice(s.c, s.up, func(p *policy.Room) bool { return decide(p, to).Allowed })
+	return nil
+}

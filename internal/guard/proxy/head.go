@@ -1,0 +1,176 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// maxHead bounds a request's head.
+const maxHead = 64 << 10
+
+var errHeadTooLarge = errors.New("the request's head is too large")
+
+// badRequest is a request that is refused whatever the policy says.
+type badRequest struct{ why string }
+
+func (e *badRequest) Error() string { return e.why }
+
+func bad(format string, args ...any) error { return &badRequest{fmt.Sprintf(format, args...)} }
+
+// readHead reads the head of the next request and takes nothing of its body.
+// Heads that two parsers could read differently are refused (B24): that is how
+// requests are smuggled.
+func readHead(br *bufio.Reader) (*http.Request, error) {
+	var head []byte
+	for {
+		line, err := br.ReadSlice('\n')
+		if len(head)+len(line) > maxHead {
+			return nil, errHeadTooLarge
+		}
+		head = append(head, line...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if bytes.HasSuffix(head, []byte("\r\n\r\n")) {
+			break
+		}
+		if len(head) == 2 { // RFC 9112 §2.2: an empty line before a request
+			head = head[:0]
+		}
+	}
+	if err := checkHead(head); err != nil {
+		return nil, err
+	}
+	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(head)))
+	if err != nil {
+		return nil, bad("malformed request: %v", err)
+	}
+	return req, nil
+}
+
+// checkHead refuses what RFC 9112 lets a recipient refuse, and http.ReadRequest
+// would forgive.
+func checkHead(head []byte) error {
+	lines := strings.Split(strings.TrimSuffix(string(head), "\r\n\r\n"), "\r\n")
+	if lines[0] == "PRI * HTTP/2.0" {
+		return bad("HTTP/2 without TLS is not carried; use HTTP/1.1")
+	}
+	method, rest, _ := strings.Cut(lines[0], " ")
+	target, version, ok := strings.Cut(rest, " ")
+	if !ok || method == "" || target == "" || (version != "HTTP/1.1" && version != "HTTP/1.0") {
+		return bad("malformed request line")
+	}
+	count := map[string]int{}
+	chunked, host := false, ""
+	for i, l := range lines {
+		for j := range len(l) {
+			if c := l[j]; (c < ' ' && c != '\t') || c == 0x7f || (i == 0 && c >= 0x80) {
+				return bad("a control character in the head")
+			}
+		}
+		if i == 0 {
+			continue
+		}
+		name, value, ok := strings.Cut(l, ":")
+		if !ok || !isToken(name) {
+			return bad("malformed header line")
+		}
+		name, value = strings.ToLower(name), strings.Trim(value, " \t")
+		count[name]++
+		switch name {
+		case "host":
+			host = value
+		case "transfer-encoding":
+			if !strings.EqualFold(value, "chunked") {
+				return bad("transfer coding %q is not carried", value)
+			}
+			chunked = true
+		case "content-length":
+			if n, err := strconv.ParseUint(value, 10, 63); err != nil || strconv.FormatUint(n, 10) != value {
+				return bad("malformed Content-Length")
+			}
+		}
+	}
+	_, abs, isAbs := strings.Cut(target, "://")
+	abs, _, _ = strings.Cut(abs, "/")
+	abs, _, _ = strings.Cut(abs, "?")
+	switch {
+	case isAbs && method != http.MethodConnect && count["host"] > 0 && !strings.EqualFold(abs, host):
+		return bad("the request's URL and its Host header name different hosts")
+	case count["host"] > 1, count["content-length"] > 1, count["transfer-encoding"] > 1:
+		return bad("a header that must be there once is there twice")
+	case chunked && count["content-length"] > 0:
+		return bad("both Content-Length and Transfer-Encoding")
+	case chunked && version == "HTTP/1.0":
+		return bad("Transfer-Encoding in HTTP/1.0")
+	case count["host"] == 0 && method != http.MethodConnect && !isAbs:
+		return bad("no Host header")
+	}
+	return nil
+}
+
+// isToken tells whether s is a token (RFC 9110 §5.6.2).
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// authority is a host and port as Host, absolute-form and CONNECT write them.
+// Exactly one of name and addr is set.
+type authority struct {
+	name firewall.Name
+	addr netip.Addr
+	port uint16
+}
+
+func (a authority) host() string {
+	if a.addr.IsValid() {
+		return a.addr.String()
+	}
+	return a.name.String()
+}
+
+// parseAuthority reads "host", "host:port" or "[v6]:port".
+func parseAuthority(s string, port uint16) (authority, error) {
+	a := authority{port: port}
+	host := s
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
+		n, err := strconv.ParseUint(s[i+1:], 10, 16)
+		if err != nil || n == 0 || strconv.FormatUint(n, 10) != s[i+1:] {
+			return a, bad("malformed port in %q", clip(s))
+		}
+		host, a.port = s[:i], uint16(n)
+	}
+	text := host
+	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		text = host[1 : len(host)-1]
+	}
+	if ip, err := netip.ParseAddr(text); err == nil {
+		if ip.Zone() != "" || ip.Is4In6() || ip.Is6() != (text != host) {
+			return a, bad("malformed address in %q", clip(s))
+		}
+		a.addr = ip
+		return a, nil
+	}
+	var err error
+	if a.name, err = firewall.ParseName(host); err != nil {
+		return a, bad("%v", err)
+	}
+	return a, nil
+}

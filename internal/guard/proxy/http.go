@@ -1,0 +1,289 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/egress"
+	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/policy"
+)
+
+// HTTP carries a connection to 80: every request goes by its own Host (B24), or
+// the connection goes by an allowed range.
+func (r *Room) HTTP(ctx context.Context, c *net.TCPConn) {
+	orig, err := OriginalDst(c)
+	if err != nil {
+		Reset(c)
+		return
+	}
+	p := r.Policy()
+	if d, _ := r.addrDecision(p, orig, false); d.Allowed && !hasDenyNames(p) {
+		r.byAddress(ctx, events.HTTP, c, orig, nil)
+		return
+	}
+	s := &httpSession{room: r, ctx: ctx, c: c, kind: events.HTTP, orig: orig}
+	s.run(nil)
+}
+
+// httpSession is the requests of one client connection, in turn.
+type httpSession struct {
+	room *Room
+	ctx  context.Context
+	c    *net.TCPConn
+	kind events.Kind
+	orig netip.AddrPort // what was dialled; zero for the explicit proxy
+	// only, if set, is the name of the CONNECT tunnel that the requests are in.
+	only *authority
+	// explicit says that requests are in absolute-form or CONNECT.
+	explicit bool
+
+	br   *bufio.Reader
+	up   *net.TCPConn
+	ubr  *bufio.Reader
+	ubw  *bufio.Writer
+	upTo authority
+	flow *Flow
+}
+
+var (
+	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
+	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 4<<10) }}
+)
+
+// run serves requests until one ends the connection.
+func (s *httpSession) run(br *bufio.Reader) {
+	if s.br = br; br == nil {
+		s.br = readers.Get().(*bufio.Reader)
+		s.br.Reset(s.c)
+		defer func() { s.br.Reset(nil); readers.Put(s.br) }()
+	}
+	s.flow = s.room.Flows.Add(s.c, nil, s.stillAllowed)
+	if s.flow == nil {
+		return
+	}
+	defer s.room.Flows.Remove(s.flow)
+	defer s.drop()
+	wait := helloTimeout
+	for {
+		_ = s.c.SetReadDeadline(time.Now().Add(wait))
+		if _, err := s.br.Peek(1); err != nil {
+			s.c.Close()
+			return
+		}
+		_ = s.c.SetReadDeadline(time.Now().Add(helloTimeout))
+		req, err := readHead(s.br)
+		_ = s.c.SetReadDeadline(time.Time{})
+		if err != nil {
+			s.refuse(err)
+			return
+		}
+		keep, err := s.serve(req)
+		if err != nil {
+			Reset(s.c)
+			return
+		}
+		if !keep {
+			s.finish()
+			return
+		}
+		wait = idleTimeout
+	}
+}
+
+// finish closes the client's side so that it reads everything that was sent.
+func (s *httpSession) finish() {
+	_ = s.c.CloseWrite()
+	_ = s.c.SetReadDeadline(time.Now().Add(time.Second))
+	_, _ = io.Copy(io.Discard, io.LimitReader(s.c, 1<<20))
+	_ = s.c.Close()
+}
+
+// refuse answers a request that can't be read.
+func (s *httpSession) refuse(err error) {
+	var b *badRequest
+	switch {
+	case errors.As(err, &b):
+		s.room.deny(s.kind, firewall.Decision{Reason: events.ReasonMalformed}, "", s.orig)
+		_ = answer(s.c, http.StatusBadRequest, nil, "workshop: "+b.why+"\n", false)
+		s.finish()
+	case errors.Is(err, errHeadTooLarge):
+		_ = answer(s.c, http.StatusRequestHeaderFieldsTooLarge, nil, "workshop: "+err.Error()+"\n", false)
+		s.finish()
+	default:
+		Reset(s.c)
+	}
+}
+
+func (s *httpSession) stillAllowed(p *policy.Room) bool {
+	if s.upTo == (authority{}) {
+		return true // no request is under way; the next one is checked
+	}
+	return decide(p, s.upTo).Allowed
+}
+
+// serve decides about one request and carries it.
+func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
+	if s.explicit && req.Method == http.MethodConnect {
+		return false, s.connect(req)
+	}
+	to, err := s.target(req)
+	if err != nil {
+		s.refuse(err)
+		return false, nil
+	}
+	p := s.room.Policy()
+	d := decide(p, to)
+	if !d.Allowed {
+		e := s.orig
+		if !e.IsValid() {
+			e = netip.AddrPortFrom(to.addr, to.port)
+		}
+		s.room.deny(s.kind, d, to.host(), e)
+		// The body isn't read; so the connection can't go on after it.
+		keep := req.ContentLength == 0 && len(req.TransferEncoding) == 0 && !req.Close
+		return keep, denied(s.c, to, d, keep)
+	}
+	if err := s.dial(p, d, to); err != nil {
+		keep := req.ContentLength == 0 && len(req.TransferEncoding) == 0 && !req.Close
+		return keep, s.unreachable(to, err, keep)
+	}
+	return s.exchange(req)
+}
+
+// target tells where a request wants to go.
+func (s *httpSession) target(req *http.Request) (authority, error) {
+	if req.Method == http.MethodConnect {
+		return authority{}, bad("CONNECT is served by the explicit proxy, 127.0.0.1:%d", firewall.PortProxy)
+	}
+	port := uint16(80)
+	if s.orig.IsValid() {
+		port = s.orig.Port()
+	}
+	if s.explicit && !req.URL.IsAbs() {
+		return authority{}, bad("this is an HTTP proxy: the request must name its host (http_proxy=http://127.0.0.1:%d)", firewall.PortProxy)
+	}
+	if req.URL.IsAbs() && req.URL.Scheme != "http" {
+		return authority{}, bad("scheme %q is not carried here; https goes by CONNECT", req.URL.Scheme)
+	}
+	if req.URL.User != nil {
+		return authority{}, bad("user info in the request's URL")
+	}
+	// http.ReadRequest puts the host of an absolute-form URL into req.Host
+	// and drops the header (RFC 9112 §3.2.2 wants it that way); a transparent
+	// connection has no reason for absolute-form with another one.
+	to, err := parseAuthority(req.Host, port)
+	if err != nil {
+		return to, err
+	}
+	switch {
+	case !s.explicit && to.port != port:
+		return to, bad("Host names port %d, the connection is to %d", to.port, port)
+	case s.only != nil && (to.host() != s.only.host() || to.port != s.only.port):
+		s.room.deny(s.kind, firewall.Decision{Reason: events.ReasonOtherName}, to.host(), netip.AddrPortFrom(to.addr, to.port))
+		return to, bad("the tunnel is to %s, the request to %s", s.only.host(), to.host())
+	}
+	return to, nil
+}
+
+func decide(p *policy.Room, to authority) firewall.Decision {
+	if to.addr.IsValid() {
+		return p.Matcher.Addr(to.addr, to.port)
+	}
+	return p.Matcher.Name(to.name, to.port)
+}
+
+// denied answers 403 with the reason and the line that would allow it.
+func denied(c net.Conn, to authority, d firewall.Decision, keep bool) error {
+	where := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port)))
+	body := fmt.Sprintf("workshop: %s is not allowed: %s\n", where, d.Reason)
+	headers := map[string]string{"X-Workshop-Deny": d.Reason}
+	if d.Rule != nil && d.Rule.Line != "" {
+		body += "workshop: decided by " + d.Rule.Line + "\n"
+	}
+	if d.Suggest != "" {
+		body += "workshop: hint: add this line to network.allow in workshop.yaml:\n  - " + d.Suggest + "\n"
+		headers["X-Workshop-Allow"] = d.Suggest
+	}
+	return answer(c, http.StatusForbidden, headers, body, keep)
+}
+
+// unreachable answers for an allowed host that can't be reached.
+func (s *httpSession) unreachable(to authority, err error, keep bool) error {
+	if never := new(egress.NeverError); errors.As(err, &never) {
+		return denied(s.c, to, never.Decision, keep)
+	}
+	return answer(s.c, http.StatusBadGateway, nil, fmt.Sprintf("workshop: %s can't be reached: %v\n", to.host(), err), keep)
+}
+
+// dial connects to where the request goes, unless the last one went there too.
+func (s *httpSession) dial(p *policy.Room, d firewall.Decision, to authority) error {
+	if s.up != nil && s.upTo == to && quiet(s.up) {
+		return nil
+	}
+	s.drop()
+	up, err := s.room.dialTo(s.ctx, s.kind, p, d, to, s.orig)
+	if err != nil {
+		return err
+	}
+	s.up, s.ubr, s.ubw = up, readers.Get().(*bufio.Reader), writers.Get().(*bufio.Writer)
+	s.ubw.Reset(up)
+	s.room.Flows.set(s.flow, up, func() { s.upTo = to })
+	return nil
+}
+
+// dialTo dials a name or an address.
+func (r *Room) dialTo(ctx context.Context, kind events.Kind, p *policy.Room, d firewall.Decision, to authority, orig netip.AddrPort) (*net.TCPConn, error) {
+	if to.addr.IsValid() {
+		return r.dialAddr(ctx, kind, p, d, netip.AddrPortFrom(to.addr, to.port), "")
+	}
+	return r.dialName(ctx, kind, p, d, to.name, orig, to.port)
+}
+
+// drop closes the upstream connection.
+func (s *httpSession) drop() {
+	if s.up == nil {
+		return
+	}
+	s.room.Flows.set(s.flow, nil, func() { s.upTo = authority{} })
+	s.up.Close()
+	s.ubr.Reset(nil)
+	s.ubw.Reset(nil)
+	readers.Put(s.ubr)
+	writers.Put(s.ubw)
+	s.up, s.ubr, s.ubw = nil, nil, nil
+}
+
+// quiet tells whether a kept connection can be used again: the other side has
+// neither closed it nor said anything unasked.
+func quiet(c *net.TCPConn) bool {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	ok := false
+	_ = raw.Control(func(fd uintptr) {
+		var b [1]byte
+		_, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		ok = err == unix.EAGAIN
+	})
+	return ok
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

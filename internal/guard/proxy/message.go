@@ -1,0 +1,134 @@
+package proxy
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/textproto"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// hopHeaders belong to one hop (RFC 9110 §7.6.1); the others stay as they are.
+var hopHeaders = []string{
+	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
+	// What a worker says about who asks is not passed on as the guard's word.
+	"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
+}
+
+// cleanHeaders drops hop-by-hop headers and returns the protocol that the
+// client wants to switch to, if it is one that is carried.
+func cleanHeaders(h http.Header) (upgrade string) {
+	if httpguts.HeaderValuesContainsToken(h["Connection"], "Upgrade") && strings.EqualFold(h.Get("Upgrade"), "websocket") {
+		upgrade = "websocket"
+	}
+	for _, v := range h["Connection"] {
+		for _, name := range strings.Split(v, ",") {
+			if name = textproto.TrimString(name); name != "" {
+				h.Del(name)
+			}
+		}
+	}
+	for _, name := range hopHeaders {
+		h.Del(name)
+	}
+	if upgrade != "" {
+		h.Set("Connection", "Upgrade")
+		h.Set("Upgrade", upgrade)
+	}
+	return upgrade
+}
+
+// flusher reads from one side and, before it waits there, sends what is
+// buffered for the other: streams flow without a write per line.
+type flusher struct {
+	from io.Reader
+	to   *bufio.Writer
+}
+
+func (f *flusher) Read(b []byte) (int, error) {
+	if err := f.to.Flush(); err != nil {
+		return 0, err
+	}
+	return f.from.Read(b)
+}
+
+// writeResponse sends a response to the client: as it came, but for the
+// hop-by-hop headers and its framing.
+func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep bool) error {
+	cleanHeaders(resp.Header)
+	bodyless := req.Method == http.MethodHead || resp.StatusCode/100 == 1 || resp.StatusCode == 204 || resp.StatusCode == 304
+	chunked := !bodyless && resp.ContentLength < 0 && req.ProtoAtLeast(1, 1)
+	if !bodyless && resp.ContentLength >= 0 || req.Method == http.MethodHead && resp.ContentLength > 0 {
+		resp.Header.Set("Content-Length", itoa(resp.ContentLength))
+	}
+	if chunked {
+		resp.Header.Set("Transfer-Encoding", "chunked")
+		var trailers []string
+		for k := range resp.Trailer {
+			trailers = append(trailers, k)
+		}
+		if len(trailers) > 0 {
+			resp.Header.Set("Trailer", strings.Join(trailers, ", "))
+		}
+	}
+	if !keep && resp.StatusCode/100 != 1 {
+		resp.Header.Set("Connection", "close")
+	}
+	status := resp.Status // "200 OK"
+	if _, err := io.WriteString(w, "HTTP/1.1 "+status+"\r\n"); err != nil {
+		return err
+	}
+	if err := resp.Header.Write(w); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "\r\n"); err != nil {
+		return err
+	}
+	if bodyless {
+		return w.Flush()
+	}
+	if !chunked {
+		if _, err := io.Copy(w, resp.Body); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	cw := httputil.NewChunkedWriter(w)
+	if _, err := io.Copy(struct{ io.Writer }{cw}, resp.Body); err != nil {
+		return err
+	}
+	if err := cw.Close(); err != nil {
+		return err
+	}
+	if err := resp.Trailer.Write(w); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "\r\n"); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// answer sends a response of the guard's own and says why in plain text.
+func answer(c net.Conn, status int, headers map[string]string, body string, keep bool) error {
+	var b strings.Builder
+	b.WriteString("HTTP/1.1 " + itoa(int64(status)) + " " + http.StatusText(status) + "\r\nContent-Type: text/plain; charset=utf-8\r\n")
+	b.WriteString("Content-Length: " + itoa(int64(len(body))) + "\r\n")
+	for _, k := range sortedKeys(headers) {
+		b.WriteString(k + ": " + headers[k] + "\r\n")
+	}
+	if !keep {
+		b.WriteString("Connection: close\r\n")
+	}
+	b.WriteString("\r\n" + body)
+	_ = c.SetWriteDeadline(time.Now().Add(helloTimeout))
+	_, err := io.WriteString(c, b.String())
+	_ = c.SetWriteDeadline(time.Time{})
+	return err
+}

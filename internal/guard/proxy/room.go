@@ -1,0 +1,140 @@
+// Package proxy carries the TCP connections of a room: TLS and HTTP by name,
+// other ports by pinned address, and an explicit HTTP proxy.
+//
+// Each handler gets an accepted connection, decides by the room's policy as it
+// is at that moment, dials by egress, and splices. The connections themselves
+// are closed by the caller when a handler returns.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/dns"
+	"github.com/llmdo/workshop/internal/guard/egress"
+	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/policy"
+)
+
+// Deadlines. Tests don't change them.
+const (
+	helloTimeout = 10 * time.Second // from accept to a complete ClientHello or request head
+	idleTimeout  = 2 * time.Minute  // between two requests of one connection
+)
+
+// Room is what the handlers need of a room.
+type Room struct {
+	// Policy is the room's policy as it is now.
+	Policy   func() *policy.Room
+	Resolver *dns.Resolver
+	Pins     *dns.Pins
+	Dialer   *egress.Dialer
+	Report   func(events.Event)
+	// Flows has every connection that is being carried.
+	Flows *Flows
+}
+
+// errNoAddress says that an allowed name has no address that may be dialled.
+var errNoAddress = errors.New("the name has no address")
+
+// resolve returns the addresses of an allowed name, IPv6 only where the guard
+// has it.
+func (r *Room) resolve(ctx context.Context, n firewall.Name) ([]netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(ctx, egress.Timeout)
+	defer cancel()
+	type half struct {
+		a   dns.Answer
+		err error
+	}
+	six := make(chan half, 1)
+	if r.Dialer.Local.IPv6() {
+		if a, ok := r.Resolver.Cached(n, dns.AAAA); ok {
+			six <- half{a, nil}
+		} else {
+			go func() {
+				a, err := r.Resolver.Lookup(ctx, n, dns.AAAA)
+				six <- half{a, err}
+			}()
+		}
+	} else {
+		six <- half{}
+	}
+	four, err := r.Resolver.Lookup(ctx, n, dns.A)
+	h := <-six
+	addrs := append(append([]netip.Addr{}, h.a.Addrs...), four.Addrs...)
+	switch {
+	case len(addrs) > 0:
+		return addrs, nil
+	case err != nil:
+		return nil, err
+	case h.err != nil:
+		return nil, h.err
+	}
+	return nil, errNoAddress
+}
+
+// dialName resolves an allowed name and dials it; d is the decision that
+// allowed it. orig is what the worker dialled; if the name doesn't have that
+// address, it is noted, and not used (B24).
+func (r *Room) dialName(ctx context.Context, kind events.Kind, p *policy.Room, d firewall.Decision, n firewall.Name, orig netip.AddrPort, port uint16) (*net.TCPConn, error) {
+	addrs, err := r.resolve(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if orig.IsValid() && !has(addrs, orig.Addr()) {
+		r.Report(events.Event{
+			Kind: kind, Verdict: events.Note, Reason: events.ReasonMismatch, Name: n.String(),
+			Address: orig.Addr().String(), Port: orig.Port(), Protocol: "tcp",
+		})
+	}
+	c, err := r.Dialer.Dial(ctx, p.Matcher, d, addrs, port)
+	if never := new(egress.NeverError); errors.As(err, &never) {
+		r.never(kind, never, n.String(), port)
+	}
+	return c, err
+}
+
+// dialAddr dials the address that the worker dialled.
+func (r *Room) dialAddr(ctx context.Context, kind events.Kind, p *policy.Room, d firewall.Decision, to netip.AddrPort, name string) (*net.TCPConn, error) {
+	c, err := r.Dialer.Dial(ctx, p.Matcher, d, []netip.Addr{to.Addr()}, to.Port())
+	if never := new(egress.NeverError); errors.As(err, &never) {
+		r.never(kind, never, name, to.Port())
+	}
+	return c, err
+}
+
+func (r *Room) never(kind events.Kind, never *egress.NeverError, name string, port uint16) {
+	e := events.Denied(kind, never.Decision)
+	e.Name, e.Address, e.Port, e.Protocol = name, never.Addr.String(), port, "tcp"
+	r.Report(e)
+}
+
+// deny reports a refused connection.
+func (r *Room) deny(kind events.Kind, d firewall.Decision, name string, orig netip.AddrPort) {
+	e := events.Denied(kind, d)
+	e.Name, e.Port, e.Protocol = clip(name), orig.Port(), "tcp"
+	if orig.Addr().IsValid() {
+		e.Address = orig.Addr().String()
+	}
+	r.Report(e)
+}
+
+func has(addrs []netip.Addr, a netip.Addr) bool {
+	for _, b := range addrs {
+		if b == a {
+			return true
+		}
+	}
+	return false
+}
+
+func clip(s string) string {
+	if len(s) > 300 {
+		return s[:300] + "…"
+	}
+	return s
+}

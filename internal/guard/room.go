@@ -1,0 +1,145 @@
+package guard
+
+import (
+	"context"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/dns"
+	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/inbound"
+	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/guard/proxy"
+	"github.com/llmdo/workshop/internal/room/handover"
+)
+
+// room is one room of the workshop, through all its restarts.
+type room struct {
+	guard  *Guard
+	name   string
+	slots  chan struct{} // this room's share of the connections
+	pins   dns.Pins
+	served chan struct{} // closed when it was served first
+	once   sync.Once
+
+	mu      sync.Mutex
+	session *session // nil while the room is away
+}
+
+// minShare is what every room gets of the connections, whatever the others use.
+const minShare = 256
+
+func newRoom(g *Guard, name string) *room {
+	n := 0
+	for _, p := range g.config.Policy.Rooms {
+		if p.Mode != firewall.None {
+			n++
+		}
+	}
+	share := max(minShare, MaxConns/max(1, n))
+	return &room{guard: g, name: name, slots: make(chan struct{}, share), served: make(chan struct{})}
+}
+
+// Back-off of reconnecting to a room.
+const (
+	firstWait = 5 * time.Millisecond
+	longWait  = 500 * time.Millisecond
+)
+
+// run serves the room, reconnecting for ever.
+func (r *room) run(ctx context.Context) {
+	wait := firstWait
+	for ctx.Err() == nil {
+		if r.serve(ctx) {
+			wait = firstWait
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, longWait)
+	}
+}
+
+// serve takes the room's sockets and serves them until the room or ctx ends; it
+// returns whether it got that far.
+func (r *room) serve(ctx context.Context) bool {
+	client, err := handover.Dial(ctx, r.guard.socket(r.name))
+	if err != nil {
+		return false
+	}
+	defer client.Close()
+	sockets, err := client.Sockets()
+	if err != nil {
+		return false
+	}
+	defer sockets.Close()
+	s, err := r.open(ctx, client, &sockets)
+	if err != nil {
+		return false
+	}
+	r.set(s)
+	r.once.Do(func() { close(r.served) })
+	select {
+	case <-client.Done():
+	case <-ctx.Done():
+	}
+	r.set(nil)
+	s.close()
+	return true
+}
+
+func (r *room) set(s *session) {
+	r.mu.Lock()
+	r.session = s
+	r.mu.Unlock()
+}
+
+func (r *room) current() *session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session
+}
+
+func (r *room) policy() *policy.Room { return r.guard.store.Room(r.name) }
+
+func (r *room) report(e events.Event) {
+	e.Room = r.name
+	r.guard.sink.Add(e)
+}
+
+func (r *room) revoke(p *policy.Room) int {
+	if s := r.current(); s != nil {
+		return s.proxy.Flows.Revoke(p)
+	}
+	return 0
+}
+
+func (r *room) reap() {
+	if s := r.current(); s != nil {
+		s.proxy.Flows.Reap()
+	}
+}
+
+// publish carries connections to a published port, whichever session of the
+// room there is.
+func (r *room) publish(ctx context.Context, l *net.TCPListener, p firewall.Publish) {
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	accept(ctx, l, r.slots, r.guard.slots, func(c *net.TCPConn) {
+		s := r.current()
+		if s == nil {
+			proxy.Reset(c)
+			return
+		}
+		out, err := inbound.Dial(func(port int) (*os.File, error) { return s.client.DialSocket(port) }, p.Target)
+		if err != nil {
+			proxy.Reset(c)
+			return
+		}
+		s.proxy.Join(c, out)
+	})
+}

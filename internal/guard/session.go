@@ -1,0 +1,162 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/llmdo/workshop/internal/guard/dns"
+	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/kernel"
+	"github.com/llmdo/workshop/internal/guard/proxy"
+	"github.com/llmdo/workshop/internal/room/handover"
+)
+
+// session is one life of a room: from the hand-over of its sockets to its end.
+type session struct {
+	client *handover.Client
+	proxy  *proxy.Room
+	cancel context.CancelFunc
+	// closers close what the guard has of the room.
+	closers []func() error
+	wg      sync.WaitGroup
+}
+
+// open makes listeners of the room's sockets and starts serving them. An error
+// leaves nothing open.
+func (r *room) open(ctx context.Context, client *handover.Client, f *handover.Sockets) (_ *session, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &session{client: client, cancel: cancel}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	s.proxy = &proxy.Room{
+		Policy: r.policy, Resolver: r.guard.resolver, Pins: &r.pins, Dialer: r.guard.dialer,
+		Report: r.report, Flows: &proxy.Flows{},
+	}
+	names := &dns.Server{
+		Room: r.policy, Resolver: r.guard.resolver, IPv6: r.guard.dialer.Local.IPv6,
+		Answerable: r.guard.dialer.Answerable, Pins: &r.pins, Report: r.report,
+	}
+	pc, err := net.FilePacketConn(f.DNSUDP)
+	if err != nil {
+		return nil, fmt.Errorf("dns socket: %w", err)
+	}
+	udp, ok := pc.(*net.UDPConn)
+	s.closers = append(s.closers, pc.Close)
+	if !ok {
+		return nil, fmt.Errorf("the dns socket is %T", pc)
+	}
+	type service struct {
+		file   *os.File
+		handle func(context.Context, *net.TCPConn)
+	}
+	services := []service{
+		{f.DNSTCP, func(ctx context.Context, c *net.TCPConn) { names.ServeConn(ctx, c) }},
+		{f.HTTP, s.proxy.HTTP},
+		{f.TLS, s.proxy.TLS},
+		{f.TCP, s.proxy.TCP},
+		{f.Proxy, s.proxy.Explicit},
+	}
+	listeners := make([]*net.TCPListener, len(services))
+	for i, v := range services {
+		l, err := net.FileListener(v.file)
+		if err != nil {
+			return nil, fmt.Errorf("listener: %w", err)
+		}
+		s.closers = append(s.closers, l.Close)
+		if listeners[i], ok = l.(*net.TCPListener); !ok {
+			return nil, fmt.Errorf("a listener is %T", l)
+		}
+	}
+	s.closers = append(s.closers, f.NFLog.Close)
+
+	s.wg.Go(func() { names.ServeUDP(ctx, udp) })
+	log := f.NFLog
+	s.wg.Go(func() { kernel.Read(log, r.refused, r.lost) })
+	for i, v := range services {
+		s.wg.Go(func() {
+			accept(ctx, listeners[i], r.slots, r.guard.slots, func(c *net.TCPConn) {
+				s.proxy.Hold(c, func() { v.handle(ctx, c) })
+			})
+		})
+	}
+	return s, nil
+}
+
+// close ends everything of the session at once: listeners, so that nothing is
+// accepted through the guard's copies, and connections.
+func (s *session) close() {
+	s.cancel()
+	for _, f := range s.closers {
+		_ = f()
+	}
+	if s.proxy != nil {
+		s.proxy.Flows.Close()
+	}
+	s.wg.Wait()
+}
+
+// accept hands connections to handle, each on a goroutine of its own, while
+// there are slots for them; it returns when the listener is closed.
+func accept(ctx context.Context, l *net.TCPListener, share, all chan struct{}, handle func(*net.TCPConn)) {
+	for {
+		c, err := l.AcceptTCP()
+		if err != nil {
+			if ctx.Err() != nil || !again(err) {
+				return
+			}
+			// Out of descriptors or memory: those that wait stay in the backlog.
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if !take(ctx, share) {
+			c.Close()
+			return
+		}
+		if !take(ctx, all) {
+			<-share
+			c.Close()
+			return
+		}
+		go func() {
+			defer func() { <-share; <-all }()
+			defer c.Close()
+			handle(c)
+		}()
+	}
+}
+
+func take(ctx context.Context, slots chan struct{}) bool {
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// refused reports a packet that the room's rules refused.
+func (r *room) refused(p kernel.Packet) {
+	e := events.Event{
+		Kind: events.Kernel, Verdict: events.Deny, Address: p.Dst.String(), Port: p.Port, Protocol: p.Protocol,
+	}
+	if names := r.pins.Names(p.Dst); len(names) > 0 {
+		e.Name = names[0].String()
+		for _, n := range names[1:] {
+			e.Name = min(e.Name, n.String())
+		}
+	}
+	e.Reason, e.Suggest = r.whyRefused(p, e.Name)
+	r.report(e)
+}
+
+func (r *room) lost(n uint64) {
+	e := events.Event{Room: r.name, Kind: events.Kernel, Verdict: events.Deny, Reason: events.ReasonKernelLost}
+	r.guard.sink.AddN(e, max(1, n))
+}
