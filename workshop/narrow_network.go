@@ -56,7 +56,7 @@ func networkExcess(inner, outer Network, work *effort) []excess {
 			at = inner.Source.Range
 		}
 		return []excess{{key: "network.mode", at: at, grant: grant,
-			summary: fmt.Sprintf("network %s is more than %s", inner.Mode.V, outer.Mode.V),
+			summary: fmt.Sprintf("network %s is more than the workshop's %s", inner.Mode.V, outer.Mode.V),
 			hint:    fmt.Sprintf("write %s here, or raise the workshop's network to %s", outer.Mode.V, inner.Mode.V)}}
 	}
 	var out []excess

@@ -78,7 +78,7 @@ func TestNarrowing(t *testing.T) {
 
 		{"mode: none", `{network: none}`, nil},
 		{"mode: the same", `{network: restricted}`, nil},
-		{"mode: more", `{network: open}`, []string{"25: network open is more than restricted [6]"}},
+		{"mode: more", `{network: open}`, []string{"25: network open is more than the workshop's restricted [6]"}},
 
 		{"allow: nothing", `{network: {allow: []}}`, nil},
 		{"allow: a line of the workshop", `{network: {allow: [api.github.com]}}`, nil},
@@ -141,7 +141,7 @@ func TestNarrowing(t *testing.T) {
 		{"free: build", `{build: {context: ./docker}}`, nil},
 		{"all at once", `{runtime: runc, network: open, mounts: ["./x:/x"], resources: {memory: 2G}}`, []string{
 			"25: runtime can't stand in a worker: all containers of a workshop share one",
-			"25: network open is more than restricted [6]",
+			"25: network open is more than the workshop's restricted [6]",
 			"25: the source ./x isn't a source of the workshop's mounts, nor below one [15]",
 			"25: memory 2G is more than the workshop's 1G [20]",
 		}},

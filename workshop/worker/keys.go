@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -55,7 +56,8 @@ func (f *file) readKeys(from, to int) {
 		}
 	}
 	if err != nil {
-		f.report(diag.Error, "worker-yaml", f.errorRange(err, from), yamlHint(err), "the keys aren't YAML: %s", yamlMessage(err))
+		at := f.errorRange(err, from)
+		f.report(diag.Error, "worker-yaml", at, f.yamlHint(err, at), "the keys aren't YAML: %s", yamlMessage(err))
 		return
 	}
 	root := &doc
@@ -178,12 +180,18 @@ func yamlMessage(err error) string {
 	return err.Error()
 }
 
-func yamlHint(err error) string {
+func (f *file) yamlHint(err error, at diag.Range) string {
 	switch m := yamlMessage(err); {
 	case strings.Contains(m, "cannot start any token"), strings.Contains(m, "tab character"):
 		return "indent with spaces, not tabs, and put quotes around text that begins with a special character"
 	case strings.Contains(m, "mapping values are not allowed"):
-		return "put quotes around text that holds a colon: description: \"a: b\""
+		// Prose with a colon: what most files that fail here have.
+		begin := f.offset(at.Start.Line, 1)
+		key, value, ok := strings.Cut(string(f.data[begin:f.lineEnd(begin)]), ": ")
+		if value = strings.TrimSpace(value); ok && value != "" && len(value) <= 120 && !strings.ContainsAny(key, "\"'[{ ") && !strings.ContainsAny(value[:1], "\"'[{|>&*!") {
+			return "put quotes around text that holds a colon: " + key + ": " + strconv.Quote(value)
+		}
+		return "put quotes around text that holds a colon, or write it below the key, indented, after `|`"
 	}
 	return ""
 }

@@ -73,6 +73,10 @@ func (f *file) toolset(fd *field, name string, settings *yaml.Node, at diag.Rang
 	case "shell":
 		f.shellRules(settings, at)
 		return
+	case "custom":
+		f.keep(fd)
+		f.report(diag.Warning, "worker-unknown-tool", at, "offer `shell` and call a program that is in the image", "custom isn't offered in a workshop: its tools are written in Python")
+		return
 	}
 	tools, known := llmdoToolset(name)
 	if !known {

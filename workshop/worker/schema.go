@@ -58,7 +58,7 @@ func (f *file) resultType(python bool) {
 		data, err = CompileSchema(fd.name, data)
 	}
 	if err != nil {
-		f.report(diag.Error, "worker-result-type", f.rangeOf(fd.value), "", "%s isn't a JSON Schema: %v", fd.name, err)
+		f.report(diag.Error, "worker-result-type", f.rangeOf(fd.value), "correct it, or write the path of a .json file that holds the schema", "%s isn't a JSON Schema: %v", fd.name, err)
 		return
 	}
 	f.def.ResultType = data
@@ -146,14 +146,25 @@ func schemaMessage(err error) string {
 	if errors.As(err, &invalid) {
 		var v *jsonschema.ValidationError
 		if errors.As(invalid.Err, &v) {
-			for len(v.Causes) > 0 {
-				v = v.Causes[0]
-			}
-			lines := strings.Split(strings.TrimSpace(v.Error()), "\n")
-			return strings.TrimSpace(strings.TrimPrefix(lines[len(lines)-1], "-"))
+			return strings.Join(leaves(v, nil), "; ")
 		}
 	}
 	return strings.ReplaceAll(err.Error(), "workshop:schema", "")
+}
+
+// leaves collects what is wrong at the ends of a tree of causes, sorted, at
+// most five.
+func leaves(v *jsonschema.ValidationError, out []string) []string {
+	for _, c := range v.Causes {
+		out = leaves(c, out)
+	}
+	if len(v.Causes) == 0 {
+		lines := strings.Split(strings.TrimSpace(v.Error()), "\n")
+		out = append(out, strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(lines[len(lines)-1]), "-")))
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), 5)]
 }
 
 func errorLine(err error) int {

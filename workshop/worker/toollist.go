@@ -39,7 +39,7 @@ func splitTools(s string) ([]entry, *listError) {
 		}
 		if at < len(s) && s[at] == '(' {
 			if e.name == "" {
-				return nil, &listError{at, at + 1, "a parenthesis without the name of a tool before it", "write it without a blank: Tool(limit)"}
+				return nil, &listError{at, at + 1, "a parenthesis without the name of a tool before it", "write it without a blank: " + joined(out, s, at)}
 			}
 			end := closing(s, at)
 			if end < 0 {
@@ -56,6 +56,15 @@ func splitTools(s string) ([]entry, *listError) {
 		out = append(out, e)
 	}
 	return out, nil
+}
+
+// joined is the entry that was meant where a blank stands before the limit.
+func joined(before []entry, s string, open int) string {
+	end := closing(s, open)
+	if len(before) == 0 || end < 0 || before[len(before)-1].limited {
+		return "Tool(limit)"
+	}
+	return before[len(before)-1].name + s[open:end+1]
 }
 
 func separates(r rune) bool { return r == ',' || unicode.IsSpace(r) }
