@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/llmdo/workshop/internal/execmark"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -16,6 +18,7 @@ var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 	"gate":   gateMain,
 	"health": healthMain,
 	"probe":  probeMain,
+	"signal": execmark.Main,
 }
 
 const usage = `usage: workshop-init room --name NAME [--ports 22,8000-8010] [--open]
@@ -23,6 +26,7 @@ const usage = `usage: workshop-init room --name NAME [--ports 22,8000-8010] [--o
        workshop-init gate [--room] [--write DIR]...
        workshop-init health room|guard|gate
        workshop-init probe ...
+       workshop-init signal MARK SIGNAL
 `
 
 func run(args []string, stdout, stderr io.Writer) int {
