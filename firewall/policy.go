@@ -63,6 +63,10 @@ type Rule struct {
 	// variable: "${DB_HOST:?}". The guard puts the value in, see [Expand];
 	// until then the rule allows nothing and denies nothing.
 	Template string `json:"template,omitempty"`
+	// Value is what the template stands for where the workshop was loaded. It
+	// is not part of the policy file (B45): engines give it to the guard in
+	// its environment.
+	Value string `json:"-"`
 	// Ports are TCP ports, sorted and joined. An allow line without a port
 	// means 80 and 443, a deny line without a port means all (then Ports is
 	// 1-65535).
