@@ -115,7 +115,9 @@ type File struct {
 // Facts is what the machine is. It is collected by effects (internal/facts and
 // the engine) and applied by [WithFacts]; the plan prints it.
 type Facts struct {
-	ProjectDir string // absolute directory of workshop.yaml
+	// Project is the name of the project on the engine; empty: the workshop's.
+	Project    string
+	ProjectDir string // absolute directory of workshop.yaml, symlinks resolved
 	Arch       string // GOARCH of the engine: amd64, arm64
 	IPv6       bool   // the engine's kernel has IPv6
 	Local      bool   // the engine sees this machine's files
@@ -160,8 +162,8 @@ type SourceFacts struct {
 	// ACL: the source has a POSIX access control list, so that owner and mode
 	// do not tell who may write.
 	ACL bool
-	// MountPoints, Specials are absolute paths found at or below Real: file
-	// systems mounted there; sockets, FIFOs and devices.
+	// MountPoints are absolute paths below Real where a file system is
+	// mounted, Specials the sockets, FIFOs and devices at or below it.
 	MountPoints []string
 	Specials    []string
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -33,6 +34,9 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 	project := *c.Project
 	out.Project = &project
 	project.WorkingDir = f.ProjectDir
+	if f.Project != "" {
+		project.Name = f.Project
+	}
 	project.Services = make(types.Services, len(c.Project.Services))
 	project.Volumes = maps.Clone(c.Project.Volumes)
 
@@ -158,4 +162,23 @@ func (f *Facts) absolute(p string) string {
 		return path.Clean(p)
 	}
 	return path.Join(f.ProjectDir, p)
+}
+
+// WorkshopFiles lists the files that the workshop was loaded from, relative to
+// the project directory.
+func (c *Compiled) WorkshopFiles() []string {
+	if c.workshop == nil {
+		return nil
+	}
+	dir := path.Dir(c.workshop.File)
+	files := []string{path.Base(c.workshop.File)}
+	for i := range c.workshop.Workers {
+		if f := c.workshop.Workers[i].File; f != "" {
+			if dir != "." {
+				f = strings.TrimPrefix(f, dir+"/")
+			}
+			files = append(files, f)
+		}
+	}
+	return files
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // ProtectedDirs are the directories of B8: what stands in them, programs of
-// the host run later.
-var ProtectedDirs = []string{".claude", ".git", ".github", ".husky", ".idea", ".vscode"}
+// the host run later; .workshop is what plain Compose starts.
+var ProtectedDirs = []string{".claude", ".git", ".github", ".husky", ".idea", ".vscode", ".workshop"}
 
 // protectedMounts keeps a worker from changing protected directories below an
 // rw mount (B8): each is mounted over itself read-only. With `git: rw`, `.git`

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"net/netip"
 	"slices"
 	"strconv"
 
@@ -82,18 +81,18 @@ func (c *compiler) policyRules(s *types.ServiceConfig, rules []firewall.Rule) []
 	out := slices.Clone(rules)
 	for i := range out {
 		r := &out[i]
-		template := r.Source.Template
-		if template == "" {
+		if r.Template == "" {
 			continue
 		}
+		template := r.Template
 		name, known := c.ruleEnv[template]
 		if !known {
 			name = "WORKSHOP_RULE_" + strconv.Itoa(len(c.ruleEnv))
 			c.ruleEnv[template] = name
-			s.Environment[name] = ptr(r.Target())
+			s.Environment[name] = ptr(r.Value)
 			c.out.Origins[originKey(s.Name, "environment."+name)] = diag.Source{Range: r.Source.Range, Template: template}
 		}
-		r.Host, r.CIDR, r.Template = firewall.HostPattern{}, netip.Prefix{}, "${"+name+":?}"
+		r.Template = "${" + name + ":?}"
 	}
 	return out
 }

@@ -3,6 +3,8 @@ package compose
 import (
 	"context"
 	"maps"
+	"path"
+	"strings"
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/loader"
@@ -39,13 +41,16 @@ func sameProject(t testing.TB, want, got *types.Project) {
 	diff := cmp.Diff(want.Services, got.Services,
 		cmpopts.EquateEmpty(),
 		cmpopts.IgnoreFields(types.ServiceVolumeConfig{}, "Bind"),
-		cmpopts.IgnoreFields(types.ServiceConfig{}, "ContainerSpec.Image"),
-		cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Image" }, cmp.Transformer("image", func(s string) string {
+		// A variable's value is written as it is: ./data for data, 64M for 64m.
+		field("Source", path.Clean),
+		field("Context", path.Clean),
+		cmp.FilterPath(func(p cmp.Path) bool { return strings.Contains(p.GoString(), ".Tmpfs[") }, cmp.Transformer("lower", strings.ToLower)),
+		field("Image", func(s string) string {
 			if s == initImage {
 				return "sha256:1111"
 			}
 			return s
-		})),
+		}),
 	)
 	if diff != "" {
 		t.Errorf("the rendered file does not mean the compiled project (-project +file):\n%s", diff)
@@ -56,6 +61,11 @@ func sameProject(t testing.TB, want, got *types.Project) {
 	if diff := cmp.Diff(want.Volumes, got.Volumes, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(types.VolumeConfig{}, "Name")); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// field changes the values of a field before they are compared.
+func field(name string, change func(string) string) cmp.Option {
+	return cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == "."+name }, cmp.Transformer(name, change))
 }
 
 func composeYAML(t testing.TB, c *Compiled) []byte {
