@@ -154,10 +154,11 @@ func (d *decoder) mapping(n *node, v reflect.Value) bool {
 		v.Field(i).Set(reflect.ValueOf(diag.Source{Range: n.rng}))
 	}
 	before := d.errors
+	meant := map[string]bool{} // keys that were misspelt: they aren't missing too
 	for _, p := range d.keys(n) {
 		f, known := form.byKey[p.key.text]
 		if !known {
-			d.unknownKey(p, form)
+			meant[d.unknownKey(p, form)] = true
 			continue
 		}
 		d.enter(p.key)
@@ -165,7 +166,7 @@ func (d *decoder) mapping(n *node, v reflect.Value) bool {
 		d.leave()
 	}
 	for _, f := range form.fields {
-		if f.required && !hasKey(n, f.keyName) {
+		if f.required && !hasKey(n, f.keyName) && !meant[f.keyName] {
 			d.fail(startOf(n.rng), "missing-key", fmt.Sprintf("the key %q is missing%s", f.keyName, form.in()), f.example)
 		}
 	}

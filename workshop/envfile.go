@@ -58,13 +58,16 @@ func environment(fsys fs.FS, dir string, o Options, p *problems) func(string) (s
 	}
 }
 
+// codeBadEnvFile marks diagnostics that must have no snippet.
+const codeBadEnvFile = "bad-env-file"
+
 var envLine = regexp.MustCompile(`^line (\d+):`)
 
 // badEnvFile tells the line but not the text of the error: that may hold the
 // value of a secret.
 func badEnvFile(name string, data []byte, err error) diag.Diagnostic {
 	d := diag.Diagnostic{
-		Severity: diag.Error, Code: "bad-env-file", Summary: "not a file of NAME=value lines",
+		Severity: diag.Error, Code: codeBadEnvFile, Summary: "not a file of NAME=value lines",
 		Hint:  "quote values with blanks or special characters: NAME='value'",
 		Range: diag.Range{Filename: name},
 	}

@@ -21,7 +21,7 @@ const (
 	// bytes.
 	maxScalar = 64 << 10
 	// maxProblems that are reported for one file; the rest is counted.
-	maxProblems = 200
+	maxProblems = 100
 	// maxLinks is how many symbolic links are followed for one mount source,
 	// as in the Linux kernel (MAXSYMLINKS, include/linux/namei.h).
 	maxLinks = 40

@@ -86,7 +86,7 @@ func (d *decoder) document(root *node) (*workshopForm, []workerEntry) {
 			d.fail(at, "missing-key", "the list of workers is empty", "write workers: [NAME], and what it does in workers/NAME.md")
 		}
 	}
-	if c := form.Container; c != nil && c.Image == nil && c.Build == nil && !c.Refused["image"] && !c.Refused["build"] {
+	if c := form.Container; c != nil && !c.has("image") && !c.has("build") {
 		d.fail(startOf(c.Source.Range), "missing-key", "the container has no image", "write image: NAME:TAG, build: {context: ./docker/worker}, or image: host")
 	}
 	return form, entries
@@ -193,6 +193,9 @@ func Sources(fsys fs.FS, l diag.List) map[string][]byte {
 		}
 	}
 	for _, x := range l {
+		if x.Code == codeBadEnvFile {
+			continue // a line of it may hold the value of a secret
+		}
 		read(x.Range.Filename)
 		for _, r := range x.Related {
 			read(r.Range.Filename)

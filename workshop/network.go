@@ -324,6 +324,9 @@ func (d *decoder) shortRule(n *node, f *field, r *firewall.Rule, deny bool) bool
 	}
 	host, port, found := s.cutLast(':')
 	value := s.text()
+	if found && strings.HasPrefix(value, "[") && strings.HasSuffix(host.text(), "]") {
+		return d.setHost(r, strings.Trim(host.text(), "[]"), s.source(), deny) // refused: an address
+	}
 	if !found || strings.Contains(value, "://") || strings.Count(value, ":") > 1 {
 		return d.setHost(r, value, s.source(), deny)
 	}
@@ -367,7 +370,7 @@ func (d *decoder) setHost(r *firewall.Rule, host string, at diag.Source, deny bo
 	}
 	r.Source.Template = at.Template
 	if at.Template != "" {
-		r.Template = at.Template
+		r.Template, r.Value = at.Template, p.String()
 		return true
 	}
 	r.Host = p
@@ -391,11 +394,27 @@ func (d *decoder) setCIDR(r *firewall.Rule, x *Value[string]) bool {
 		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %s is an IPv4 range in IPv6 form", p), "write the IPv4 range")
 		return false
 	}
+	first, last := firewall.Classify(p.Addr()), firewall.Classify(lastAddr(p))
+	if first == last && !first.Openable() {
+		d.failDetail(x.Source.Range, "never-open", fmt.Sprintf("cidr %s would open %s addresses", p, first),
+			"These stay closed whatever a rule says (B26).", "remove the line")
+		return false
+	}
 	r.Source.Template = x.Source.Template
 	if x.Source.Template != "" {
-		r.Template = x.Source.Template
+		r.Template, r.Value = x.Source.Template, p.String()
 		return true
 	}
 	r.CIDR = p
 	return true
+}
+
+// lastAddr returns the last address of a range.
+func lastAddr(p netip.Prefix) netip.Addr {
+	b := p.Masked().Addr().AsSlice()
+	for i := p.Bits(); i < len(b)*8; i++ {
+		b[i/8] |= 1 << (7 - i%8)
+	}
+	a, _ := netip.AddrFromSlice(b)
+	return a
 }

@@ -70,7 +70,15 @@ func checkText(src *source, p *problems) bool {
 				Hint:    "save the file as UTF-8 text",
 			})
 			return false
-		case r < 0x20 && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0 && r != 0x85, r == 0xfeff:
+		case r == '\r' && (at+1 == len(src.data) || src.data[at+1] != '\n'), r == 0x85, r == 0x2028, r == 0x2029:
+			// YAML ends lines there, editors don't: places would be wrong.
+			p.add(diag.Diagnostic{
+				Severity: diag.Error, Code: "not-text", Range: src.span(at, at+n),
+				Summary: fmt.Sprintf("the line separator U+%04X can't stand here", r),
+				Hint:    "end lines with LF or CRLF",
+			})
+			return false
+		case r < 0x20 && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0, r == 0xfeff:
 			p.add(diag.Diagnostic{
 				Severity: diag.Error, Code: "not-text", Range: src.span(at, at+n),
 				Summary: fmt.Sprintf("the character U+%04X can't stand in YAML", r),
@@ -105,19 +113,18 @@ func tooLarge(_ *source, at diag.Range, deep bool) diag.Diagnostic {
 func syntaxError(src *source, err error) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "not-yaml", Range: src.whole()}
 	var load *yaml.LoadError
-	if !errors.As(err, &load) {
-		msg := err.Error()
-		switch {
-		case strings.Contains(msg, "no documents"):
-			return emptyFile(src)
-		case strings.Contains(msg, "multiple"):
-			d.Summary = "the file has several documents, separated by `---`"
-			d.Hint = "write one workshop in one file"
-			if i := strings.Index(string(src.data), "\n---"); i >= 0 {
-				d.Range = src.span(i+1, i+4)
-			}
-			return d
+	msg := err.Error()
+	switch {
+	case strings.Contains(msg, "no documents in stream"):
+		return emptyFile(src)
+	case strings.Contains(msg, "expected single document"):
+		d.Summary = "the file has several documents, separated by `---`"
+		d.Hint = "write one workshop in one file"
+		if i := strings.Index(string(src.data), "\n---"); i >= 0 {
+			d.Range = src.span(i+1, i+4)
 		}
+		return d
+	case !errors.As(err, &load):
 		d.Summary = "not YAML: " + msg
 		return d
 	}

@@ -131,12 +131,25 @@ func (c *partialContainer) together(d *decoder) {
 	if c.Mounts != nil {
 		d.checkMounts(*c.Mounts)
 	}
+	if c.Ports != nil {
+		published, targets := map[string]diag.Range{}, map[string]diag.Range{}
+		for _, p := range *c.Ports {
+			d.once("ports", published, fmt.Sprintf("%s:%d", p.Host.V, p.Published.V), p.At.Range, "published port")
+			d.once("ports", targets, fmt.Sprint(p.Target.V), p.At.Range, "port of the worker")
+		}
+	}
 	if c.Secrets != nil {
 		seen := map[string]diag.Range{}
 		for _, s := range *c.Secrets {
 			d.once("secrets", seen, s.Name, s.At.Range, "secret")
 		}
 	}
+}
+
+// has tells whether a key stands in the container, well formed or not.
+func (c *partialContainer) has(path string) bool {
+	_, ok := c.Keys[path]
+	return ok
 }
 
 // refuse reports a problem of the key at path below the container.
@@ -151,8 +164,8 @@ func (d *decoder) refuse(path string, x diag.Diagnostic) {
 func (d *decoder) once(path string, seen map[string]diag.Range, name string, at diag.Range, what string) {
 	if first, again := seen[name]; again {
 		d.refuse(path, diag.Diagnostic{
-			Severity: diag.Error, Code: "duplicate-" + what, Summary: fmt.Sprintf("the %s %q stands twice in the list", what, clip(name)),
-			Hint: "remove one of them, or give it another name", Range: at, Related: []diag.Related{{Message: "first here", Range: first}},
+			Severity: diag.Error, Code: "duplicate-" + path[:len(path)-1], Summary: fmt.Sprintf("the %s %s stands twice in the list", what, clip(name)),
+			Hint: "remove one of them, or choose another", Range: at, Related: []diag.Related{{Message: "first here", Range: first}},
 		})
 		return
 	}

@@ -95,6 +95,9 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 	}
 	rule, param := fields[0].Tag(), fields[0].Param()
 	shown := clip(fmt.Sprint(value))
+	if x, ok := value.(float64); ok {
+		shown = strconv.FormatFloat(x, 'f', -1, 64)
+	}
 	switch rule {
 	case "oneof":
 		d.notOneOf(at, shown, strings.Fields(param), name)
@@ -124,7 +127,7 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 	case "stage", "runtime":
 		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a name", name, shown), "letters, digits, _ . -")
 	case "min", "max":
-		d.outOfRange(at, value, rule, param, name)
+		d.outOfRange(at, shown, rule, param, name)
 	default:
 		d.fail(at, "bad-value", fmt.Sprintf("%s %q breaks the rule %s", name, shown, rule), "")
 	}
@@ -142,7 +145,7 @@ func (d *decoder) userError(at diag.Range, user string) {
 }
 
 // outOfRange reports min and max of sizes, durations and numbers.
-func (d *decoder) outOfRange(at diag.Range, value any, rule, param, name string) {
+func (d *decoder) outOfRange(at diag.Range, value, rule, param, name string) {
 	show := func(n string) string { return n }
 	switch {
 	case strings.Contains(name, "memory"), name == "scratch", name == "tmp", name == "shm", name == "home":
@@ -158,7 +161,7 @@ func (d *decoder) outOfRange(at diag.Range, value any, rule, param, name string)
 	if rule == "max" {
 		which = "most"
 	}
-	d.fail(at, "out-of-range", fmt.Sprintf("%s is %s, %s %s", name, show(fmt.Sprint(value)), word, limit), fmt.Sprintf("write at %s %s", which, limit))
+	d.fail(at, "out-of-range", fmt.Sprintf("%s is %s, %s %s", name, show(value), word, limit), fmt.Sprintf("write at %s %s", which, limit))
 }
 
 // nameHint makes a name of what was written.

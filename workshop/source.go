@@ -14,6 +14,11 @@ type source struct {
 	data  []byte // as it is in the file
 	skip  int    // length of a byte order mark
 	lines []int  // byte at which each line begins
+
+	// The last place that was asked for: most questions come in the order of
+	// the file, and counting a long line from its begin each time would be
+	// quadratic.
+	last struct{ line, column, at int }
 }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
@@ -37,11 +42,15 @@ func (s *source) offset(line, column int) int {
 	if line < 1 || line > len(s.lines) {
 		return len(s.data)
 	}
-	at := s.lines[line-1]
-	for ; column > 1 && at < len(s.data); column-- {
+	at, col := s.lines[line-1], 1
+	if s.last.line == line && s.last.column <= column {
+		at, col = s.last.at, s.last.column
+	}
+	for ; col < column && at < len(s.data); col++ {
 		_, n := utf8.DecodeRune(s.data[at:])
 		at += n
 	}
+	s.last.line, s.last.column, s.last.at = line, col, at
 	return at
 }
 
@@ -52,7 +61,13 @@ func (s *source) pos(at int) diag.Pos {
 	if !found {
 		line--
 	}
-	return diag.Pos{Line: line + 1, Column: utf8.RuneCount(s.data[s.lines[line]:at]) + 1, Byte: at}
+	from, col := s.lines[line], 1
+	if s.last.line == line+1 && s.last.at <= at {
+		from, col = s.last.at, s.last.column
+	}
+	col += utf8.RuneCount(s.data[from:at])
+	s.last.line, s.last.column, s.last.at = line+1, col, at
+	return diag.Pos{Line: line + 1, Column: col, Byte: at}
 }
 
 // span returns the range between two bytes.

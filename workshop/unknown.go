@@ -11,18 +11,21 @@ import (
 )
 
 // unknownKey reports a key that the form doesn't have: what to write instead
-// for keys of Compose, else the nearest key, and the valid ones.
-func (d *decoder) unknownKey(p pair, f *form) {
+// for keys of Compose, else the nearest key, and the valid ones. It returns the
+// key that was probably meant, or "".
+func (d *decoder) unknownKey(p pair, f *form) string {
 	key := clip(p.key.text)
 	if x, ok := hinted(f, p.key.text); ok {
 		d.failDetail(p.key.rng, "unsupported-key", fmt.Sprintf("the key %q is not taken%s", key, f.in()), x.why, x.hint)
-		return
+		return ""
 	}
 	hint := "valid keys: " + f.list()
-	if near := nearest(p.key.text, f.keyNames()); near != "" {
+	near := nearest(p.key.text, f.keyNames())
+	if near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near) + hint
 	}
 	d.fail(p.key.rng, "unknown-key", fmt.Sprintf("unknown key %q%s", key, f.in()), hint)
+	return near
 }
 
 // notOneOf reports a value outside of a fixed set.

@@ -39,9 +39,10 @@ func (v *variables) use(name, def string, hasDefault bool) {
 	v.used[name] = old
 }
 
-// expand splits the text of a node into literal text and variables. Where a
-// variable begins and what it stands for is decided by compose-go's template
-// package, so that a value means here what it means in the rendered project.
+// expand splits the text of a node into literal text and variables. What is a
+// variable and what it stands for is decided by compose-go's template package,
+// so that a value means here what it means in the rendered project; it is
+// asked piece by piece, because it matches a whole line at once.
 func (d *decoder) expand(n *node) (scalar, bool) {
 	s := scalar{node: n, src: d.src}
 	text := n.text
@@ -49,45 +50,63 @@ func (d *decoder) expand(n *node) (scalar, bool) {
 		s.parts = []part{{text: text, template: text, to: len(text)}}
 		return s, true
 	}
-	ok, total := true, 0
+	total := 0
 	literal := func(from, to int) {
 		if from < to {
 			s.parts = append(s.parts, part{text: text[from:to], template: text[from:to], from: from, to: to})
 		}
 	}
 	for at := 0; at < len(text); {
-		loc := template.DefaultPattern.FindStringIndex(text[at:])
-		if loc == nil {
+		dollar := strings.IndexByte(text[at:], '$')
+		if dollar < 0 {
 			literal(at, len(text))
 			break
 		}
-		from := at + loc[0]
+		from := at + dollar
 		literal(at, from)
-		to := at + loc[1]
-		// The pattern is greedy: with braces it takes all of the line up to
-		// the last one.
-		if strings.HasPrefix(text[from:], "${") {
-			if i := closingBrace(text[from:to]); i >= 0 {
-				to = from + i + 1
-			}
-		}
+		to := variableEnd(text, from)
 		p, good := d.variable(s, text, from, to)
-		if good {
-			s.parts = append(s.parts, p)
-			total += len(p.text)
+		if !good {
+			// The rest is not looked at: one place to mend is enough, and
+			// text full of open braces must not cost more than its length.
+			return s, false
 		}
-		ok = ok && good
+		s.parts = append(s.parts, p)
+		if total += len(p.text); total > maxScalar {
+			d.fail(n.rng, "too-large", fmt.Sprintf("the value has more than %d bytes once its variables are put in", maxScalar), "")
+			return s, false
+		}
 		at = to
 	}
 	s.parts = joinLiterals(s.parts)
-	if total > maxScalar {
-		d.fail(n.rng, "too-large", fmt.Sprintf("the value has more than %d bytes once its variables are put in", maxScalar), "")
-		return s, false
-	}
 	if len(s.parts) == 0 {
 		s.parts = []part{{to: len(text)}}
 	}
-	return s, ok
+	return s, true
+}
+
+// variableEnd returns the byte behind what begins with the `$` at from.
+func variableEnd(text string, from int) int {
+	rest := text[from:]
+	switch {
+	case strings.HasPrefix(rest, "$$"):
+		return from + 2
+	case strings.HasPrefix(rest, "${"):
+		if i := closingBrace(rest); i >= 0 {
+			return from + i + 1
+		}
+		return from + 2
+	}
+	end := from + 1
+	for end < len(text) && nameByte(text[end], end > from+1) {
+		end++
+	}
+	return end
+}
+
+// nameByte tells whether a variable's name has the byte; digits can't begin it.
+func nameByte(c byte, digits bool) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || digits && c >= '0' && c <= '9'
 }
 
 // joinLiterals makes `a$$b` one part, so that splitting sees whole literals.
@@ -137,7 +156,7 @@ func (d *decoder) variable(s scalar, text string, from, to int) (part, bool) {
 	}
 	name, op, arg := parseVariable(expr)
 	switch {
-	case name == "":
+	case name == "" || !wholeMatch(expr):
 		d.fail(at, "bad-variable", fmt.Sprintf("%q is not a variable", expr), "write ${NAME}, ${NAME:-default} or `$$` for a dollar sign")
 		return p, false
 	case op != "" && op != ":-" && op != ":?":
@@ -195,7 +214,7 @@ func parseVariable(expr string) (name, op, arg string) {
 		body = strings.TrimSuffix(body[1:], "}")
 	}
 	i := 0
-	for i < len(body) && (body[i] == '_' || body[i] >= 'a' && body[i] <= 'z' || body[i] >= 'A' && body[i] <= 'Z' || i > 0 && body[i] >= '0' && body[i] <= '9') {
+	for i < len(body) && nameByte(body[i], i > 0) {
 		i++
 	}
 	name, rest := body[:i], body[i:]
@@ -208,4 +227,10 @@ func parseVariable(expr string) (name, op, arg string) {
 		return "", "", ""
 	}
 	return name, "", ""
+}
+
+// wholeMatch tells whether compose-go takes all of expr as one variable.
+func wholeMatch(expr string) bool {
+	at := template.DefaultPattern.FindStringIndex(expr)
+	return at != nil && at[0] == 0 && at[1] == len(expr)
 }
