@@ -53,3 +53,15 @@ func (e *NotRunningError) Error() string {
 
 // ExitCode is 5: engine.
 func (e *NotRunningError) ExitCode() int { return 5 }
+
+// MissingImageError says that an image is not on the engine and may not be
+// pulled.
+type MissingImageError struct{ Image, Service string }
+
+// Error says what to do.
+func (e *MissingImageError) Error() string {
+	return fmt.Sprintf("image %s of %s is not on this engine, and pull is never: build or load it, or set pull: missing", e.Image, e.Service)
+}
+
+// ExitCode is 5: engine.
+func (e *MissingImageError) ExitCode() int { return 5 }

@@ -26,6 +26,7 @@ type planner struct {
 	network map[string]int // key → step that creates the network
 	created map[string]int // service → step
 	started map[string]int // service → step
+	barrier []int          // pulls and builds: nothing is changed before they went well
 	init    int            // step that loads the workshop-init image, or 0
 	tools   int            // step that verifies the tool volume, or 0
 }
@@ -59,11 +60,11 @@ func (pl *planner) add(s Step, after ...int) int {
 	return s.ID
 }
 
-func (pl *planner) remove(c Container, cause string) int {
+func (pl *planner) remove(c Container, cause string, after ...int) int {
 	if id := pl.removed[c.ID]; id != 0 {
 		return id
 	}
-	id := pl.add(Step{Op: OpRemoveContainer, Target: "container/" + c.Name, Service: c.Service, ObjectID: c.ID, Cause: cause})
+	id := pl.add(Step{Op: OpRemoveContainer, Target: "container/" + c.Name, Service: c.Service, ObjectID: c.ID, Cause: cause}, after...)
 	pl.removed[c.ID] = id
 	pl.names[c.Name] = id
 	return id

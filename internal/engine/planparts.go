@@ -40,7 +40,7 @@ func (pl *planner) changedCopies() map[string]bool {
 }
 
 // prepareImages adds what gets the images of containers that are made.
-func (pl *planner) prepareImages(decisions map[string]decision) {
+func (pl *planner) prepareImages(decisions map[string]decision) error {
 	initImage, tools := "", false
 	if pl.c.Facts != nil {
 		initImage = pl.c.Facts.InitImage
@@ -53,40 +53,46 @@ func (pl *planner) prepareImages(decisions map[string]decision) {
 			continue
 		}
 		s := pl.p.Services[service]
-		tools = tools || slices.ContainsFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool {
-			return v.Type == types.VolumeTypeVolume && v.Source == compose.ToolsVolume
-		})
+		tools = tools || uses(s, compose.ToolsVolume)
 		ref := ImageRef(pl.d, service)
 		if ref == initImage || pl.images[ref] != 0 {
 			continue
 		}
-		pl.images[ref] = pl.image(service, ref, s)
+		step, err := pl.image(service, ref, s)
+		if err != nil {
+			return err
+		}
+		if step != 0 {
+			pl.images[ref] = step
+			pl.barrier = append(pl.barrier, step)
+		}
 	}
 	if tools {
 		name := VolumeName(pl.p, compose.ToolsVolume)
 		pl.tools = pl.add(Step{Op: OpFillTools, Target: "volume/" + name, Key: compose.ToolsVolume, Cause: "before every start"}, pl.init)
 	}
+	return nil
 }
 
-func (pl *planner) image(service, ref string, s types.ServiceConfig) int {
+func (pl *planner) image(service, ref string, s types.ServiceConfig) (int, error) {
 	step := Step{Target: "image/" + ref, Key: ref, Service: service, Cause: "not found"}
 	missing := pl.o.Images[ref] == ""
 	switch {
 	case s.Build != nil:
 		if !missing {
-			return 0
+			return 0, nil
 		}
 		step.Op = OpBuildImage
 	case s.PullPolicy == types.PullPolicyAlways && !pl.d.Pulled:
 		step.Op, step.Cause = OpPullImage, "pull: always"
 	case missing && s.PullPolicy == types.PullPolicyNever:
-		step.Op, step.Cause = OpPullImage, "not found, and pull: never"
+		return 0, &MissingImageError{Image: ref, Service: service}
 	case missing:
 		step.Op = OpPullImage
 	default:
-		return 0
+		return 0, nil
 	}
-	return pl.add(step)
+	return pl.add(step), nil
 }
 
 // prepareNetworks replaces changed networks, removes those that the project
@@ -114,7 +120,7 @@ func (pl *planner) prepareNetworks(decisions map[string]decision) {
 		step := Step{Op: OpCreateNetwork, Target: "network/" + name, Key: key, Cause: "not found"}
 		switch {
 		case !exists:
-			pl.network[key] = pl.add(step)
+			pl.network[key] = pl.add(step, pl.barrier...)
 		case changed[key]:
 			gone := pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + name, ObjectID: have.ID, Cause: "configuration changed"}, users(name)...)
 			step.Cause = "configuration changed"
@@ -162,7 +168,7 @@ func (pl *planner) prepareVolumes(decisions map[string]decision) {
 			exists = false
 		}
 		if !exists {
-			pl.fresh[key] = pl.add(Step{Op: OpCreateVolume, Target: "volume/" + name, Key: key, Cause: cause}, gone...)
+			pl.fresh[key] = pl.add(Step{Op: OpCreateVolume, Target: "volume/" + name, Key: key, Cause: cause}, append(gone, pl.barrier...)...)
 			pl.volumes[key] = pl.fresh[key]
 		}
 		if isCopy && !exists || key == compose.PolicyVolume && made {
@@ -185,10 +191,7 @@ func (pl *planner) prepareVolumes(decisions map[string]decision) {
 // by ones that stay, and which steps remove old users.
 func (pl *planner) volumeUsers(decisions map[string]decision, key string) (made, stays bool, gone []int) {
 	for _, service := range sortedKeys(decisions) {
-		uses := slices.ContainsFunc(pl.p.Services[service].Volumes, func(v types.ServiceVolumeConfig) bool {
-			return v.Type == types.VolumeTypeVolume && v.Source == key
-		})
-		if !uses {
+		if !uses(pl.p.Services[service], key) {
 			continue
 		}
 		switch decisions[service].action {
@@ -203,10 +206,7 @@ func (pl *planner) volumeUsers(decisions map[string]decision, key string) (made,
 		}
 	}
 	for _, c := range pl.o.Containers {
-		uses := slices.ContainsFunc(pl.p.Services[c.Service].Volumes, func(v types.ServiceVolumeConfig) bool {
-			return v.Type == types.VolumeTypeVolume && v.Source == key
-		})
-		if id := pl.removed[c.ID]; id != 0 && (uses || c.Helper || c.Service == "") {
+		if id := pl.removed[c.ID]; id != 0 && (uses(pl.p.Services[c.Service], key) || c.Helper || c.Service == "") {
 			gone = append(gone, id)
 		}
 	}

@@ -31,7 +31,11 @@ type decision struct {
 // volume is filled before any container that uses it is started. So whatever
 // an interrupted run left, a container that ran once had complete volumes.
 //
-// The errors are a [ForeignError] and an [UnknownWorkerError].
+// Images are pulled and built before anything is changed: an image that can't
+// be had leaves what runs as it is.
+//
+// The errors are a [ForeignError], an [UnknownWorkerError] and a
+// [MissingImageError].
 func PlanUp(d Desired, o Observed) (*Plan, error) {
 	pl := newPlanner(d, o)
 	directory := ""
@@ -47,10 +51,12 @@ func PlanUp(d Desired, o Observed) (*Plan, error) {
 	}
 	pl.removeStrays(wanted)
 	decisions := pl.decide(wanted)
-	pl.prepareImages(decisions)
+	if err := pl.prepareImages(decisions); err != nil {
+		return nil, err
+	}
 	for _, service := range sortedKeys(decisions) {
 		if old, ok := pl.byService[service]; ok && decisions[service].action == create {
-			pl.remove(old, decisions[service].cause)
+			pl.remove(old, decisions[service].cause, pl.barrier...)
 		}
 	}
 	pl.prepareNetworks(decisions)
@@ -165,20 +171,18 @@ func (pl *planner) createAndStart(decisions map[string]decision) {
 				cause = d.cause
 			}
 			pl.add(Step{Op: OpWaitReady, Target: pl.target(service), Service: service, ObjectID: pl.keptID(service, d), Cause: cause},
-				pl.started[service], pl.tools)
+				pl.started[service], pl.toolsFor(service))
 		}
 	}
 }
 
 func (pl *planner) create(service string, d decision) int {
 	s := pl.p.Services[service]
-	after := []int{pl.init, pl.images[ImageRef(pl.d, service)], pl.names[ContainerName(pl.p, service)], pl.created[pl.c.RoomOf[service]]}
+	after := append([]int{pl.init, pl.names[ContainerName(pl.p, service)], pl.created[pl.c.RoomOf[service]]}, pl.barrier...)
+	after = append(after, pl.toolsFor(service))
 	for _, v := range s.Volumes {
 		if v.Type == types.VolumeTypeVolume {
 			after = append(after, pl.fresh[v.Source])
-			if v.Source == compose.ToolsVolume {
-				after = append(after, pl.tools)
-			}
 		}
 	}
 	for key := range s.Networks {
@@ -188,7 +192,7 @@ func (pl *planner) create(service string, d decision) int {
 }
 
 func (pl *planner) start(service string, d decision) int {
-	after := []int{pl.created[service], pl.started[pl.c.RoomOf[service]], pl.tools}
+	after := []int{pl.created[service], pl.started[pl.c.RoomOf[service]], pl.toolsFor(service)}
 	for _, v := range pl.p.Services[service].Volumes {
 		if v.Type == types.VolumeTypeVolume {
 			after = append(after, pl.volumes[v.Source])
@@ -199,6 +203,21 @@ func (pl *planner) start(service string, d decision) int {
 		cause = "created"
 	}
 	return pl.add(Step{Op: OpStartContainer, Target: pl.target(service), Service: service, ObjectID: pl.keptID(service, d), Cause: cause}, after...)
+}
+
+// toolsFor is the step that verifies the tool volume, if the service uses it.
+func (pl *planner) toolsFor(service string) int {
+	if !uses(pl.p.Services[service], compose.ToolsVolume) {
+		return 0
+	}
+	return pl.tools
+}
+
+// uses tells whether a service mounts a volume.
+func uses(s types.ServiceConfig, key string) bool {
+	return slices.ContainsFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool {
+		return v.Type == types.VolumeTypeVolume && v.Source == key
+	})
 }
 
 func (pl *planner) target(service string) string {
