@@ -117,7 +117,7 @@ func (a *app) noneHint(t target, worker string) {
 		return
 	}
 	if w := s.worker(worker); w != nil && w.Container.Network.Mode.V == firewall.None {
-		printFailure(a.Err, (&failure{}).hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
+		a.printFailure((&failure{}).hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
 			worker, a.shown(t.file)))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,10 +61,14 @@ func report(ctx context.Context, sys *System, cmd *cobra.Command, err error) int
 	if !ok {
 		f = &failure{code: codeFailed, err: err}
 	}
-	if f.code != codeUsage && errors.Is(context.Cause(ctx), errInterrupted) && !cmdPassesCodes(cmd) {
+	switch {
+	case f.err == nil: // a code that was passed on or has been explained
+	case f.code != codeUsage && errors.Is(context.Cause(ctx), errInterrupted):
 		f = interrupted(f)
+	case cmdPassesCodes(cmd) && f.code < codeExecFailed:
+		f.code = codeExecFailed
 	}
-	printFailure(sys.Err, f)
+	sys.printFailure(f)
 	return f.code
 }
 
@@ -82,12 +85,13 @@ func cmdPassesCodes(cmd *cobra.Command) bool {
 // annotationCode marks the commands that pass on an exit code.
 const annotationCode = "passes-exit-code"
 
-func printFailure(w io.Writer, f *failure) {
+// printFailure writes the error, if there is one, and the hints.
+func (s *System) printFailure(f *failure) {
 	if f.err != nil {
-		fmt.Fprintf(w, "workshop: error: %s\n", indent(f.err.Error()))
+		fmt.Fprintf(s.Err, "workshop: error: %s\n", indent(s.commands(f.err.Error())))
 	}
 	for _, h := range f.hints {
-		fmt.Fprintf(w, "workshop: hint: %s\n", indent(h))
+		fmt.Fprintf(s.Err, "workshop: hint: %s\n", indent(s.commands(h)))
 	}
 }
 

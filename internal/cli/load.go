@@ -29,7 +29,7 @@ func (a *app) load() (*source, error) {
 		return nil, err
 	}
 	if n := list.Count(diag.Error); n > 0 {
-		return nil, fail(codeInvalid, "%s is invalid: %s", a.shown(file), count(n, "error"))
+		return nil, fail(codeOf(list), "%s is invalid: %s", a.shown(file), count(n, "error"))
 	}
 	return s, nil
 }
@@ -58,9 +58,6 @@ func (a *app) compile() (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.allowed(); err != nil {
-		return nil, err
-	}
 	c, err := compileWorkshop(s.w)
 	if err != nil {
 		return nil, err
@@ -72,14 +69,20 @@ func (a *app) compile() (*compiled, error) {
 	return &compiled{source: s, project: project, compiled: c}, nil
 }
 
-// allowed refuses what a file may not ask for on its own: process mode has no
-// boundary, so it is the caller's decision and never a repository's.
-func (s *source) allowed() error {
-	if s.w.Isolation.V != workshop.IsolationProcess {
-		return nil
+// codeOf is the exit code that problems of a file stand for: 3, or 4 where a
+// file asks for what only the caller may decide.
+func codeOf(list diag.List) int {
+	code := codeOK
+	for _, d := range list {
+		switch {
+		case d.Severity != diag.Error:
+		case d.Code == "process-isolation":
+			code = codeRefused
+		default:
+			code = max(code, codeInvalid)
+		}
 	}
-	return fail(codeRefused, "isolation: process gives up the boundary (B1-B31); a workshop file can't decide that").
-		hint("write `isolation: docker`")
+	return code
 }
 
 // compileWorkshop compiles and checks the result.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +43,7 @@ type (
 		Home      string            `yaml:"home,omitempty" json:"home,omitempty"`
 		Resources resolvedResources `yaml:"resources" json:"resources"`
 		Env       map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
-		Secrets   []resolvedSecret  `yaml:"secrets,omitempty" json:"secrets,omitempty"`
+		Secrets   []any             `yaml:"secrets,omitempty" json:"secrets,omitempty"`
 		Ports     []resolvedPort    `yaml:"ports,omitempty" json:"ports,omitempty"`
 		Runtime   string            `yaml:"runtime,omitempty" json:"runtime,omitempty"`
 	}
@@ -54,7 +55,7 @@ type (
 	}
 	resolvedNetwork struct {
 		Mode  string   `yaml:"mode" json:"mode"`
-		Allow []any    `yaml:"allow,omitempty" json:"allow,omitempty"`
+		Allow *[]any   `yaml:"allow,omitempty" json:"allow,omitempty"` // an empty list is written
 		Deny  []any    `yaml:"deny,omitempty" json:"deny,omitempty"`
 		DNS   []string `yaml:"dns,omitempty" json:"dns,omitempty"`
 		Proxy string   `yaml:"proxy,omitempty" json:"proxy,omitempty"`
@@ -121,8 +122,9 @@ func resolve(w *workshop.Workshop) resolvedFile {
 		k := resolveContainer(&w.Workers[i].Container)
 		// What only the workshop may say.
 		k.Network.DNS, k.Network.Proxy, k.Runtime = nil, "", ""
-		for j := range k.Secrets {
-			k.Secrets[j] = resolvedSecret{Name: k.Secrets[j].Name}
+		k.Secrets = nil
+		for _, secret := range w.Workers[i].Container.Secrets {
+			k.Secrets = append(k.Secrets, secret.Name)
 		}
 		f.Workshop.Workers = append(f.Workshop.Workers, resolvedWorker{w.Workers[i].Name, w.Workers[i].File, k})
 	}
@@ -160,7 +162,11 @@ func resolveContainer(c *workshop.Container) resolvedContainer {
 }
 
 func resolveNetwork(n *workshop.Network) resolvedNetwork {
-	out := resolvedNetwork{Mode: n.Mode.V.String(), Allow: resolveRules(n.Allow, "80,443"), Deny: resolveRules(n.Deny, "1-65535"), Proxy: escape(n.Proxy.V)}
+	out := resolvedNetwork{Mode: n.Mode.V.String(), Deny: resolveRules(n.Deny, "1-65535"), Proxy: escape(n.Proxy.V)}
+	if n.Mode.V == firewall.Restricted {
+		allow := resolveRules(n.Allow, "80,443")
+		out.Allow = &allow
+	}
 	for _, d := range n.DNS {
 		out.DNS = append(out.DNS, escape(d.V))
 	}
@@ -173,7 +179,12 @@ func resolveNetwork(n *workshop.Network) resolvedNetwork {
 // resolveRules writes one entry per port or range; usual is the port list
 // that goes without saying.
 func resolveRules(rules []firewall.Rule, usual string) []any {
-	var out []any
+	out := []any{}
+	add := func(entry any) {
+		if !slices.Contains(out, entry) { // a worker's deny repeats the workshop's
+			out = append(out, entry)
+		}
+	}
 	for _, r := range rules {
 		rule := resolvedRule{Private: r.Private, AnyTenant: r.AnyTenant}
 		if r.Host.IsZero() {
@@ -183,15 +194,15 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 		}
 		if portList(r.Ports) == usual {
 			if rule == (resolvedRule{Host: rule.Host}) {
-				out = append(out, rule.Host)
+				add(rule.Host)
 			} else {
-				out = append(out, rule)
+				add(rule)
 			}
 			continue
 		}
 		for _, p := range r.Ports {
 			rule.Port = portValue(p)
-			out = append(out, rule)
+			add(rule)
 		}
 	}
 	return out

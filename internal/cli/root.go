@@ -24,6 +24,7 @@ func NewLLMDo(sys *System) *cobra.Command {
 		RunE:  unknownCommand,
 	}
 	asRoot(root)
+	sys.under = "llmdo "
 	root.AddCommand(workshopCommand(sys))
 	return root
 }
@@ -45,13 +46,15 @@ and nothing else.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: unknownCommand,
 	}
+	cmd.Example = a.commands(cmd.Example)
 	a.globals.add(cmd.Flags(), true)
 	for _, g := range groups {
 		cmd.AddGroup(&g)
 	}
-	for _, c := range a.commands() {
+	for _, c := range a.verbs() {
 		a.globals.add(c.Flags(), c.Flags().ShorthandLookup("f") == nil)
 		c.Flags().SortFlags = false
+		c.Example = a.commands(c.Example)
 		c.DisableFlagsInUseLine = true
 		if c.Args == nil {
 			c.Args = usageArgs(0, 0)
@@ -71,7 +74,7 @@ var groups = []cobra.Group{
 	{ID: "more", Title: "More:"},
 }
 
-func (a *app) commands() []*cobra.Command {
+func (a *app) verbs() []*cobra.Command {
 	in := func(group string, cmds ...*cobra.Command) []*cobra.Command {
 		for _, c := range cmds {
 			c.GroupID = group
@@ -106,9 +109,12 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		return cmd.Help()
 	}
 	f := fail(codeUsage, "unknown command %q", args[0])
-	cmd.SuggestionsMinimumDistance = 2
-	for _, s := range cmd.SuggestionsFor(args[0]) {
-		f.hint("did you mean `%s %s`?", cmd.CommandPath(), s)
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if near := nearest(args[0], names); near != "" {
+		f.hint("did you mean `%s %s`?", cmd.CommandPath(), near)
 	}
 	return f.hint("run `%s --help` for the list of commands", cmd.CommandPath())
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"path/filepath"
+	"regexp"
 
 	"golang.org/x/term"
 )
@@ -19,7 +20,23 @@ type System struct {
 	Engine EngineFactory
 	// Interrupts may be nil: then nothing is forwarded.
 	Interrupts *Interrupts
+
+	// under is what stands before "workshop" in a command line to paste.
+	under string
 }
+
+// commands puts the program's name before the command lines of a text, which
+// all begin with "workshop", so that they can be pasted as they stand.
+func (s *System) commands(text string) string {
+	if s.under == "" {
+		return text
+	}
+	return commandStart.ReplaceAllString(text, "${1}"+s.under+"workshop ")
+}
+
+// commandStart finds where a command line begins: behind a backquote, or two
+// spaces, && or | in an example.
+var commandStart = regexp.MustCompile("(`|(?m:^  )|&& |\\| )workshop ")
 
 // getenv is Lookup without the difference between empty and absent.
 func (s *System) getenv(name string) string {

@@ -21,16 +21,21 @@ func count(n int, noun string) string {
 
 // suggestion names the nearest of the valid words, or all of them.
 func suggestion(word string, valid []string) string {
+	if near := nearest(word, valid); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "there is " + strings.Join(valid, ", ")
+}
+
+// nearest finds the valid word that was probably meant; empty for none.
+func nearest(word string, valid []string) string {
 	best, distance := "", 3
 	for _, v := range valid {
-		if d := levenshtein.Distance(word, v, nil); d < distance {
+		if d := levenshtein.Distance(word, v, nil); d < distance && d < len(v) {
 			best, distance = v, d
 		}
 	}
-	if best != "" {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	return "there is " + strings.Join(valid, ", ")
+	return best
 }
 
 // colorErr tells whether the standard error takes colour, colorOut the

@@ -132,7 +132,7 @@ func (a *app) summary(c *compiled, names []string) {
 		}
 	}
 	if len(closed) > 0 && !a.set.quiet {
-		printFailure(a.Err, (&failure{}).hint("%s without network; to open names, write in %s: `network: {mode: restricted, allow: [HOST]}`",
+		a.printFailure((&failure{}).hint("%s without network; to open names, write in %s: `network: {mode: restricted, allow: [HOST]}`",
 			verb(closed), a.shown(c.dir+"/"+c.file)))
 	}
 }

@@ -67,7 +67,8 @@ func (a *app) validate(cmd *cobra.Command, args []string, strict bool) error {
 	}
 	errs, warnings := all.Count(diag.Error), all.Count(diag.Warning)
 	a.validateSummary(format, len(files), workers, errs, warnings)
-	if errs > 0 || strict && warnings > 0 {
+	code = max(code, codeOf(all))
+	if strict && warnings > 0 {
 		code = max(code, codeInvalid)
 	}
 	if code != codeOK {
@@ -79,13 +80,10 @@ func (a *app) validate(cmd *cobra.Command, args []string, strict bool) error {
 // refused compiles a valid workshop and gives the code where the result must
 // not run; the report of the others goes on.
 func (a *app) refused(s *source) int {
-	err := s.allowed()
-	if err == nil {
-		_, err = compileWorkshop(s.w)
-	}
+	_, err := compileWorkshop(s.w)
 	if f, ok := errors.AsType[*failure](err); ok {
 		f.err = fmt.Errorf("%s: %w", s.shownFile(s.file), f.err)
-		printFailure(a.Err, f)
+		a.printFailure(f)
 		return f.code
 	}
 	return codeOK
@@ -112,6 +110,9 @@ func (a *app) writeReport(format string, list diag.List, texts map[string][]byte
 func (a *app) validateSummary(format string, files, workers, errs, warnings int) {
 	if format != "text" || a.set.quiet {
 		return
+	}
+	if errs+warnings > 0 {
+		fmt.Fprintln(a.Out)
 	}
 	switch {
 	case errs+warnings == 0:

@@ -93,7 +93,7 @@ func (a *app) printChanges(changes []facts.Change) {
 		a.warn("%s since `up`: %s (B8)", c.Kind, printable(a.shown(filepath.FromSlash(c.Path))))
 	}
 	if len(changes) > 0 {
-		printFailure(a.Err, (&failure{}).hint("a worker may have written this; look at it before a program here runs or obeys it"))
+		a.printFailure((&failure{}).hint("a worker may have written this; look at it before a program here runs or obeys it"))
 	}
 }
 
