@@ -47,10 +47,10 @@ func factLines(f *compose.Facts) [][2]string {
 	for _, source := range slices.Sorted(maps.Keys(f.Sources)) {
 		s := f.Sources[source]
 		text := s.Real
-		if slices.Contains(f.ToCreate, source) {
-			text += " (is created)"
-		}
 		lines = append(lines, [2]string{"source " + source, text})
+	}
+	for _, source := range f.ToCreate {
+		lines = append(lines, [2]string{"source " + source, "is created"})
 	}
 	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
 		if dirs := f.Protected[source]; len(dirs) > 0 {
