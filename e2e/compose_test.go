@@ -22,32 +22,24 @@ func composeUp(t *testing.T, s *scenario.Scenario) {
 	testutil.Require(t, err == nil, "docker-compose 1.29 (Debian package docker-compose)")
 	d := s.Expect(0, "compile", "--load")
 	line := ""
-	for l := range strings.Lines(d.Out + d.Err) {
-		if i := strings.Index(l, "docker compose "); i >= 0 {
-			line = strings.TrimSpace(l[i:])
+	for l := range strings.Lines(d.Out) {
+		if strings.Contains(l, "docker compose ") {
+			line = strings.TrimSpace(l)
 		}
 	}
 	if line == "" {
 		t.Fatalf("compile --load prints no command:\n%s%s", d.Out, d.Err)
 	}
-	line = strings.Replace(line, "docker compose ", "docker-compose -p "+s.Project+" ", 1)
-	line = strings.Trim(line, "`")
-	if !strings.Contains(line, " -d") {
-		line += " -d"
-	}
-	cmd := exec.Command("sh", "-c", line)
-	cmd.Dir = filepath.Join(s.Dir, ".workshop", s.WorkshopName())
-	cmd.Env = append(os.Environ(), s.Env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", line, err, out)
-	}
-	t.Cleanup(func() {
-		down := exec.Command("sh", "-c", strings.Split(line, " up")[0]+" down -v -t 1")
-		down.Dir, down.Env = cmd.Dir, cmd.Env
-		if out, err := down.CombinedOutput(); err != nil {
-			t.Errorf("docker-compose down: %v\n%s", err, out)
+	line = strings.Replace(line, "docker compose ", "docker-compose ", 1)
+	run := func(verb string) {
+		cmd := exec.Command("sh", "-c", strings.TrimSuffix(line, "up")+verb)
+		cmd.Dir, cmd.Env = s.Dir, append(os.Environ(), s.Env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", cmd.Args[2], err, out)
 		}
-	})
+	}
+	t.Cleanup(func() { run("down -v -t 1") })
+	run("up -d")
 }
 
 func TestPlainCompose_Boundary(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 func withMount(mount string) map[string]string {
 	return map[string]string{
 		"workshop.yaml":     "workshop:\n  name: refused\n  container:\n    image: host\n    mounts:\n      - " + mount + "\n  workers: [worker]\n",
-		"workers/worker.md": "---\nname: worker\ndescription: Tries a mount.\n---\nYou run what the test says.\n",
+		"workers/worker.md": "---\nname: worker\ndescription: Tries a mount.\nallowed-tools: []\n---\nYou run what the test says.\n",
 	}
 }
 

@@ -88,7 +88,7 @@ func TestSmallestForm(t *testing.T) {
 func TestB12_NoShellNeeded(t *testing.T) {
 	s := scenario.At(t, "an image without a shell, without passwd and without our programs is enough", map[string]string{
 		"workshop.yaml":     "workshop:\n  name: bare\n  container:\n    image: workshop-e2e-bare:1\n    pull: never\n    network: {mode: restricted, allow: []}\n  workers: [worker]\n",
-		"workers/worker.md": "---\nname: worker\ndescription: Has nothing.\n---\nNothing.\n",
+		"workers/worker.md": "---\nname: worker\ndescription: Has nothing.\nallowed-tools: []\n---\nNothing.\n",
 	})
 	importImage(t, s, "workshop-e2e-bare:1")
 	s.Up()

@@ -75,7 +75,7 @@ func (s *stage) startInternet() error {
 	if _, err := s.command(archive, "docker", "import", "-", image); err != nil {
 		return err
 	}
-	out, err := s.docker("run", "-d", "--privileged", "--network", "host", "-v", s.dir+":/demo", image, "/testnet", "-dir", "/demo", "-signal-only")
+	out, err := s.docker("run", "-d", "--cap-add", "SYS_ADMIN", "--cap-add", "NET_ADMIN", "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined", "--network", "host", "-v", s.dir+":/demo", image, "/testnet", "-dir", "/demo", "-signal-only")
 	s.internet = strings.TrimSpace(out)
 	if err != nil {
 		return err
