@@ -263,6 +263,23 @@ func (w *world) dial(room, network, addr string) (net.Conn, error) {
 	return c, nil
 }
 
+// refused checks that a connection fails, at once and with an error: by the
+// kernel at connect, or by the guard right after it.
+func (w *world) refused(room, addr string) {
+	w.Helper()
+	start := time.Now()
+	c, err := w.dial(room, "tcp", addr)
+	if err == nil {
+		_, err = c.Read(make([]byte, 1))
+	}
+	if err == nil || err == io.EOF || os.IsTimeout(err) {
+		w.Errorf("%s: %v, not refused", addr, err)
+	}
+	if d := time.Since(start); d > time.Second {
+		w.Errorf("%s: refused after %s", addr, d)
+	}
+}
+
 func (w *world) mustDial(room, network, addr string) net.Conn {
 	w.Helper()
 	c, err := w.dial(room, network, addr)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"time"
@@ -23,10 +24,7 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 
 	// The request's body is what follows its head, by the framing that the
 	// head declares; http.ReadRequest saw the head alone.
-	body, err := s.body(req)
-	if err != nil {
-		return false, err
-	}
+	body := s.body(req)
 	if err := s.writeHead(req); err != nil {
 		return false, err
 	}
@@ -90,38 +88,32 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 const bodyGrace = 20 * time.Millisecond
 
 // body returns the reader of the request's body, nil if it has none.
-func (s *httpSession) body(req *http.Request) (io.Reader, error) {
+func (s *httpSession) body(req *http.Request) io.Reader {
 	if len(req.TransferEncoding) > 0 {
-		return httputil.NewChunkedReader(&flushedReader{s.br, s}), nil
+		// The chunk parser reads from s.br itself, so that it takes nothing of
+		// the next request.
+		return httputil.NewChunkedReader(s.br)
 	}
 	if req.ContentLength > 0 {
-		return io.LimitReader(&flushedReader{s.br, s}, req.ContentLength), nil
+		return io.LimitReader(s.br, req.ContentLength)
 	}
-	return nil, nil
+	return nil
 }
 
-// flushedReader reads the client's body and sends what is buffered for the
-// upstream before it waits.
-type flushedReader struct {
-	br *bufio.Reader
-	s  *httpSession
+// clientReader reads from the client; while a body is carried, it sends what is
+// buffered for the upstream before it waits.
+type clientReader struct {
+	c  net.Conn
+	to *bufio.Writer // nil between bodies
 }
 
-func (f *flushedReader) Read(b []byte) (int, error) {
-	if f.br.Buffered() == 0 {
-		if err := f.s.ubw.Flush(); err != nil {
+func (r *clientReader) Read(b []byte) (int, error) {
+	if r.to != nil {
+		if err := r.to.Flush(); err != nil {
 			return 0, err
 		}
 	}
-	return f.br.Read(b)
-}
-
-// ReadByte lets the chunk parser work without a buffer of its own, which would
-// swallow the next request.
-func (f *flushedReader) ReadByte() (byte, error) {
-	var b [1]byte
-	_, err := io.ReadFull(f, b[:])
-	return b[0], err
+	return r.c.Read(b)
 }
 
 // writeHead writes the request's head anew, in origin-form, so that nothing of
@@ -149,6 +141,8 @@ func (s *httpSession) writeHead(req *http.Request) error {
 }
 
 func (s *httpSession) sendBody(req *http.Request, body io.Reader) error {
+	s.cr.to = s.ubw
+	defer func() { s.cr.to = nil }()
 	if len(req.TransferEncoding) == 0 {
 		n, err := io.Copy(struct{ io.Writer }{s.ubw}, body)
 		if err == nil && n < req.ContentLength {

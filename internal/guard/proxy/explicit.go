@@ -19,7 +19,7 @@ import (
 // as for transparent connections, with an explanation in the answer.
 func (r *Room) Explicit(ctx context.Context, c *net.TCPConn) {
 	s := &httpSession{room: r, ctx: ctx, c: c, kind: events.Proxy, explicit: true}
-	s.run(nil)
+	s.run()
 }
 
 // connect serves a CONNECT request; the connection is a tunnel afterwards, or
@@ -55,8 +55,8 @@ func (s *httpSession) connect(req *http.Request) error {
 		return s.tunnelTLS(up, to)
 	case named && to.port == 80:
 		up.Close()
-		in := &httpSession{room: s.room, ctx: s.ctx, c: s.c, kind: events.Proxy, orig: netip.AddrPortFrom(netip.Addr{}, 80), only: &to}
-		in.run(s.br)
+		in := &httpSession{room: s.room, ctx: s.ctx, c: s.c, kind: events.Proxy, orig: netip.AddrPortFrom(netip.Addr{}, 80), only: &to, cr: s.cr, br: s.br}
+		in.run()
 		return nil
 	}
 	return s.tunnel(up, to, nil)

@@ -37,7 +37,7 @@ func (r *Room) HTTP(ctx context.Context, c *net.TCPConn) {
 		return
 	}
 	s := &httpSession{room: r, ctx: ctx, c: c, kind: events.HTTP, orig: orig}
-	s.run(nil)
+	s.run()
 }
 
 // httpSession is the requests of one client connection, in turn.
@@ -52,7 +52,8 @@ type httpSession struct {
 	// explicit says that requests are in absolute-form or CONNECT.
 	explicit bool
 
-	br   *bufio.Reader
+	cr   *clientReader
+	br   *bufio.Reader // reads from cr
 	up   *net.TCPConn
 	ubr  *bufio.Reader
 	ubw  *bufio.Writer
@@ -66,10 +67,11 @@ var (
 )
 
 // run serves requests until one ends the connection.
-func (s *httpSession) run(br *bufio.Reader) {
-	if s.br = br; br == nil {
+func (s *httpSession) run() {
+	if s.br == nil {
+		s.cr = &clientReader{c: s.c}
 		s.br = readers.Get().(*bufio.Reader)
-		s.br.Reset(s.c)
+		s.br.Reset(s.cr)
 		defer func() { s.br.Reset(nil); readers.Put(s.br) }()
 	}
 	s.flow = s.room.Flows.Add(s.c, nil, s.stillAllowed)
