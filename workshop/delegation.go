@@ -37,8 +37,10 @@ func delegations(w *Workshop, work *effort, p *problems) {
 			to := byName[ref.Name]
 			if to == nil {
 				hint := "workers of this workshop: " + strings.Join(firstOf(names, 10), ", ")
-				if near := nearest(ref.Name, names); near != "" {
-					hint = "did you mean " + near + "?"
+				if !full(p) {
+					if near := nearest(ref.Name, names); near != "" {
+						hint = "did you mean " + near + "?"
+					}
 				}
 				p.add(diag.Diagnostic{Severity: diag.Error, Code: "delegate-unknown", Range: ref.Source.Range,
 					Summary: fmt.Sprintf("%s delegates to %s, which is no worker of this workshop", wk.Name, ref.Name),
@@ -80,6 +82,9 @@ func toolsetWorkers(wk *Worker, byName map[string]*Worker, p *problems) []worker
 
 // delegateExcess reports what a delegate reaches and its caller doesn't.
 func delegateExcess(caller, to *Worker, ref worker.Reference, work *effort, p *problems) {
+	if p.errors > 0 && full(p) {
+		return
+	}
 	c, d := caller.Container, to.Container
 	for _, x := range slices.Concat(networkExcess(d.Network, c.Network, work), mountsExcess(d.Mounts, c.Mounts, work), secretsExcess(d.Secrets, c.Secrets)) {
 		related := []diag.Related{}

@@ -154,6 +154,9 @@ func (l *locator) isFile(p string) bool {
 
 // missingHint says what to write, or which of the existing files is meant.
 func (l *locator) missingHint(name string) string {
+	if full(l.problems) {
+		return ""
+	}
 	if l.existing == nil {
 		l.existing = append([]string{}, l.list()...)
 	}
@@ -163,6 +166,10 @@ func (l *locator) missingHint(name string) string {
 	}
 	return make
 }
+
+// full tells that further problems are only counted: words for them would be
+// work for nothing.
+func full(p *problems) bool { return len(p.list) >= maxProblems }
 
 // list gives the names for which a worker file is there, sorted.
 func (l *locator) list() []string {

@@ -6,7 +6,7 @@ import (
 
 // delegates reads a list of workers' names.
 func (f *file) delegates(fd *field) {
-	entries, ok := f.list(fd)
+	entries, ok := f.list(fd, MaxDelegates)
 	if !ok {
 		return
 	}
@@ -22,7 +22,7 @@ func (f *file) delegates(fd *field) {
 func (f *file) delegateTo(name string, at diag.Range) {
 	for _, d := range f.def.DelegatesTo {
 		if d.Name == name {
-			f.diags = append(f.diags, diag.Diagnostic{Severity: diag.Warning, Code: "worker-duplicate-delegate",
+			f.tell(diag.Diagnostic{Severity: diag.Warning, Code: "worker-duplicate-delegate",
 				Summary: "the worker " + name + " is named twice", Hint: "keep one of them", Range: at,
 				Related: []diag.Related{{Message: "first here", Range: d.Source.Range}}})
 			return

@@ -12,6 +12,9 @@ import (
 const (
 	MaxFile        = 256 << 10 // bytes of the whole file
 	MaxFrontMatter = 64 << 10  // bytes of the keys
+	MaxTools       = 500       // entries of a list of tools
+	MaxDelegates   = 100       // names in delegates-to
+	maxReports     = 50        // errors, and warnings, that are told of one file
 )
 
 const marker = "---"

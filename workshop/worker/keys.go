@@ -31,10 +31,32 @@ type file struct {
 	fields []*field
 	def    Definition
 	diags  diag.List
+	// count and untold are those reported and those left out, by severity.
+	count, untold [diag.Warning + 1]int
 }
 
 func (f *file) report(s diag.Severity, code string, at diag.Range, hint, format string, args ...any) {
-	f.diags = append(f.diags, diag.Diagnostic{Severity: s, Code: code, Summary: fmt.Sprintf(format, args...), Hint: hint, Range: at})
+	f.tell(diag.Diagnostic{Severity: s, Code: code, Summary: fmt.Sprintf(format, args...), Hint: hint, Range: at})
+}
+
+// tell adds a diagnostic, up to the limit of its severity.
+func (f *file) tell(d diag.Diagnostic) {
+	if f.count[d.Severity]++; f.count[d.Severity] > maxReports {
+		f.untold[d.Severity]++
+		return
+	}
+	f.diags = append(f.diags, d)
+}
+
+// told returns all diagnostics in order of position.
+func (f *file) told() diag.List {
+	out := f.diags.Sorted()
+	for _, s := range []diag.Severity{diag.Error, diag.Warning} {
+		if n := f.untold[s]; n > 0 {
+			out = append(out, diag.Diagnostic{Severity: s, Code: "too-many-problems", Summary: fmt.Sprintf("%d more %ss in this file", n, s), Range: diag.Range{Filename: f.path}})
+		}
+	}
+	return out
 }
 
 // readKeys parses the YAML of a file into fields. Duplicate keys are errors:
@@ -82,8 +104,8 @@ func (f *file) readKeys(from, to int) {
 			continue
 		}
 		if before := seen[k.Value]; before != nil {
-			f.diags = append(f.diags, diag.Diagnostic{Severity: diag.Error, Code: "worker-duplicate-key",
-				Summary: fmt.Sprintf("the key %q stands twice", k.Value), Hint: "keep one of them", Range: f.rangeOf(k),
+			f.tell(diag.Diagnostic{Severity: diag.Error, Code: "worker-duplicate-key",
+				Summary: fmt.Sprintf("the key %q stands twice", shorten(k.Value)), Hint: "keep one of them", Range: f.rangeOf(k),
 				Related: []diag.Related{{Message: "first here", Range: f.rangeOf(before.key)}}})
 			continue
 		}

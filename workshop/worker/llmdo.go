@@ -48,7 +48,7 @@ func commands(patterns ...string) []Tool {
 func (f *file) toolsets(fd *field) {
 	v := resolve(fd.value)
 	if v.Kind != yaml.MappingNode {
-		entries, ok := f.list(fd)
+		entries, ok := f.list(fd, MaxTools)
 		for _, e := range entries {
 			if ok {
 				f.toolset(fd, e.name, nil, e.at)

@@ -35,7 +35,7 @@ func (f *file) oneList(names ...string) {
 	case len(given) == 0:
 		f.noList(names[0], "")
 	case len(given) > 1:
-		f.diags = append(f.diags, diag.Diagnostic{Severity: diag.Error, Code: "worker-two-tool-lists",
+		f.tell(diag.Diagnostic{Severity: diag.Error, Code: "worker-two-tool-lists",
 			Summary: fmt.Sprintf("%s and %s are both the limit of the worker's tools", given[0].name, given[1].name),
 			Hint:    "keep one of them", Range: f.rangeOf(given[1].key),
 			Related: []diag.Related{{Message: "the other list", Range: f.rangeOf(given[0].key)}}})

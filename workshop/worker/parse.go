@@ -20,7 +20,7 @@ func Parse(path string, data []byte, hint Dialect) (Definition, diag.List) {
 	read := f.reader()
 	if read == nil {
 		f.report(diag.Error, "worker-dialect", diag.Range{Filename: path}, "a worker file ends in .md, .worker or .agent, or is called SKILL.md", "%s is no kind of worker file", path)
-		return f.def, f.diags
+		return f.def, f.told()
 	}
 	fm, bad := splitFrontMatter(f.text)
 	if bad != nil {
@@ -38,7 +38,7 @@ func Parse(path string, data []byte, hint Dialect) (Definition, diag.List) {
 	if !f.diags.HasErrors() {
 		read()
 	}
-	return f.def, f.diags.Sorted()
+	return f.def, f.told()
 }
 
 func (f *file) reader() func() {
@@ -126,7 +126,7 @@ func (f *file) rest(known map[string]string, ours ...string) {
 			continue
 		}
 		hint := "known keys: " + strings.Join(ours, ", ")
-		if near := nearest(fd.name, ours); near != "" {
+		if near := f.near(fd.name, ours); near != "" {
 			hint = "did you mean " + near + "? " + hint
 		}
 		f.report(diag.Warning, "worker-unknown-key", at, hint, "unknown key %q, it is kept without effect", shorten(fd.name))

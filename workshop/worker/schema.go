@@ -33,7 +33,7 @@ func (f *file) resultType(python bool) {
 		return
 	}
 	if len(given) > 1 {
-		f.diags = append(f.diags, diag.Diagnostic{Severity: diag.Error, Code: "worker-result-type",
+		f.tell(diag.Diagnostic{Severity: diag.Error, Code: "worker-result-type",
 			Summary: "result_type and output_schema_ref are the same", Hint: "keep one of them", Range: f.rangeOf(given[1].key),
 			Related: []diag.Related{{Message: "the other one", Range: f.rangeOf(given[0].key)}}})
 		return

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
+
+	"github.com/llmdo/workshop/internal/diag"
 )
 
 // The tools of a workshop.
@@ -77,6 +79,14 @@ func nearest(s string, words []string) string {
 		}
 	}
 	return best
+}
+
+// near is nearest while warnings are still told one by one.
+func (f *file) near(s string, words []string) string {
+	if f.count[diag.Warning] >= maxReports {
+		return ""
+	}
+	return nearest(s, words)
 }
 
 // toolWords are the names that a typo may have meant.

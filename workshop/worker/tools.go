@@ -17,8 +17,9 @@ type written struct {
 }
 
 // list reads the value of a list key: one text with commas or blanks, or a
-// YAML list of such texts. ok is false when it was refused.
-func (f *file) list(fd *field) (out []written, ok bool) {
+// YAML list of such texts, of at most so many entries. ok is false when it was
+// refused.
+func (f *file) list(fd *field, most int) (out []written, ok bool) {
 	v := resolve(fd.value)
 	items := []*yaml.Node{v}
 	switch {
@@ -41,6 +42,10 @@ func (f *file) list(fd *field) (out []written, ok bool) {
 			ok = false
 			continue
 		}
+		if len(out)+len(entries) > most {
+			f.report(diag.Error, "worker-tool-list", f.rangeOf(fd.key), "", "%s has more than %d entries", fd.name, most)
+			return nil, false
+		}
 		for _, e := range entries {
 			out = append(out, written{e, n.Value[e.from:e.to], f.inside(n, e.from, e.to)})
 		}
@@ -51,7 +56,7 @@ func (f *file) list(fd *field) (out []written, ok bool) {
 // offer maps the entries of a list to our tools. What isn't ours is warned
 // about and kept in Extra, and not offered.
 func (f *file) offer(fd *field) {
-	entries, ok := f.list(fd)
+	entries, ok := f.list(fd, MaxTools)
 	if !ok {
 		return
 	}
@@ -77,7 +82,9 @@ func (f *file) add(t Tool) {
 }
 
 func (f *file) unknownTool(fd *field, e written) {
-	f.keep(fd)
+	if f.def.Extra[fd.name] == "" {
+		f.keep(fd)
+	}
 	if why := absentTool(e.name); why != "" {
 		hint := "remove it from " + fd.name
 		if e.name == "Agent" || e.name == "Task" {
@@ -87,7 +94,7 @@ func (f *file) unknownTool(fd *field, e written) {
 		return
 	}
 	hint := "a workshop has " + strings.Join(ToolNames(), ", ")
-	if near := nearest(e.name, toolWords()); near != "" {
+	if near := f.near(e.name, toolWords()); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
 	f.report(diag.Warning, "worker-unknown-tool", e.at, hint, "unknown tool %q, it isn't offered", shorten(e.name))
@@ -96,7 +103,7 @@ func (f *file) unknownTool(fd *field, e written) {
 // withdraw takes the tools of a deny list away. A limited entry, Bash(git:*),
 // takes the whole tool: less than that can't be kept here.
 func (f *file) withdraw(fd *field) {
-	entries, ok := f.list(fd)
+	entries, ok := f.list(fd, MaxTools)
 	if !ok {
 		f.def.Tools = nil
 		return
@@ -106,7 +113,7 @@ func (f *file) withdraw(fd *field) {
 		if !known {
 			if absentTool(e.name) == "" {
 				hint := "check the name: a tool that is meant here stays offered"
-				if near := nearest(e.name, toolWords()); near != "" {
+				if near := f.near(e.name, toolWords()); near != "" {
 					hint = "did you mean " + near + "?"
 				}
 				f.report(diag.Warning, "worker-unknown-tool", e.at, hint, "unknown tool %q in %s", shorten(e.name), fd.name)
