@@ -41,6 +41,14 @@ type Room struct {
 // New makes a room of the namespace of the process. On an error the namespace
 // leads nowhere and nothing is handed over.
 func New(o Options) (*Room, error) {
+	r, err := newRoom(o)
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		err = fmt.Errorf("%w (the room needs CAP_NET_ADMIN and CAP_NET_BIND_SERVICE)", err)
+	}
+	return r, err
+}
+
+func newRoom(o Options) (*Room, error) {
 	if !firewall.ValidRoomName(o.Name) {
 		return nil, fmt.Errorf("%q can't be the name of a room", o.Name)
 	}

@@ -39,8 +39,6 @@ func loadRules(rules firewall.Ruleset, fs families) error {
 	switch {
 	case errors.Is(err, unix.EEXIST):
 		return fmt.Errorf("rules: %w (the namespace has iptables rules already; a room needs a fresh one)", err)
-	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("rules: %w (the room needs CAP_NET_ADMIN)", err)
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP):
 		return fmt.Errorf("rules: %w (the kernel lacks a module: nf_tables, nft_compat, nf_nat, xt_conntrack, xt_NFLOG, xt_REDIRECT, ipt_REJECT and ip6t_REJECT are needed)", err)
 	case err != nil:
