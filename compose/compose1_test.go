@@ -66,6 +66,9 @@ func TestComposeV1Accepts(t *testing.T) {
 			} else if strings.Contains(out, secondFileMissing) {
 				t.Errorf("the second file does not replace the tool volume:\n%s", out)
 			}
+			if filepath.Base(src) != "smallest" {
+				return
+			}
 			if out, err := composeV1(t, dir, "-f", ComposeFile, "config", "-q"); err == nil || !strings.Contains(out, loadHint) {
 				t.Errorf("without the machine's part: %v\n%s", err, out)
 			}

@@ -1,0 +1,134 @@
+// Package facts finds out what the machine is: mount sources, the workers'
+// user, protected directories, secrets. It makes what `up` needs on the host
+// (missing rw directories, the runtime directory) and nothing else.
+//
+// [compose.WithFacts] judges what is collected here; this package reports only
+// what it could not find out or make.
+package facts
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Options says what is to be looked at and what the engine told about itself.
+type Options struct {
+	Workshop *workshop.Workshop
+	Compiled *compose.Compiled // of the workshop, before facts
+	Project  string            // name on the engine; empty: the workshop's
+	// ProjectDir is the directory of workshop.yaml.
+	ProjectDir string
+	Lookup     func(string) (string, bool) // environment; nil: none
+	Home       string                      // of the caller; empty: none
+
+	// UID and GID are the caller's; negative where the system has none.
+	UID, GID int
+
+	// Arch, IPv6, Local, DataRoot and Sockets describe the engine.
+	Arch     string
+	IPv6     bool
+	Local    bool
+	DataRoot string
+	Sockets  []string // paths of the engine's sockets
+
+	InitImage, InitVolume string
+
+	// Create makes missing rw directories inside the project and writes the
+	// runtime directory. Without it nothing is changed (a dry run).
+	Create bool
+	// SecretsOnDisk allows secrets outside a memory file system.
+	SecretsOnDisk bool
+}
+
+func (o *Options) lookup(name string) (string, bool) {
+	if o.Lookup == nil {
+		return "", false
+	}
+	return o.Lookup(name)
+}
+
+// Collect finds out what [compose.WithFacts] needs. Everything that could not
+// be found out or made is an error in the list, so that nothing starts on half
+// the facts.
+func Collect(ctx context.Context, o Options) (compose.Facts, diag.List) {
+	c := &collector{o: &o}
+	dir, err := realDir(o.ProjectDir)
+	if err != nil {
+		c.problem("project-dir", diag.Range{Filename: o.Workshop.File}, err.Error(), "")
+		return compose.Facts{}, c.list
+	}
+	f := &c.facts
+	*f = compose.Facts{
+		Project: o.Project, ProjectDir: dir,
+		Arch: o.Arch, IPv6: o.IPv6, Local: o.Local,
+		Home: o.Home, DataRoot: o.DataRoot, EngineSockets: o.Sockets,
+		InitImage: o.InitImage, InitVolume: o.InitVolume,
+		Sources: map[string]compose.SourceFacts{}, Protected: map[string][]string{},
+		Real: realPaths(o.Home, o.DataRoot, o.Sockets),
+	}
+	f.UID, f.GID, f.UserReason = User(o.UID, o.GID, o.lookup, dir)
+	c.users = compose.WorkerUsers(o.Compiled, *f)
+	c.sources(ctx)
+	if o.Local && usesHostImage(o.Workshop) {
+		f.HostPaths = HostPaths("/")
+	}
+	if o.Local {
+		c.runtime()
+	}
+	return c.facts, c.list.Sorted()
+}
+
+// collector is one run of Collect.
+type collector struct {
+	o     *Options
+	facts compose.Facts
+	users map[string]string // user of a worker
+	list  diag.List
+}
+
+func (c *collector) problem(code string, at diag.Range, summary, hint string) {
+	c.list = append(c.list, diag.Diagnostic{Severity: diag.Error, Code: code, Range: at, Summary: summary, Hint: hint})
+}
+
+// realDir is a directory's absolute path with symlinks resolved.
+func realDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err == nil {
+		var info os.FileInfo
+		if info, err = os.Stat(abs); err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is not a directory", abs)
+		}
+	}
+	return abs, err
+}
+
+// realPaths resolves the paths that may not be mounted: a path of the list
+// that is a symlink is refused under both names.
+func realPaths(home, dataRoot string, sockets []string) map[string]string {
+	out := map[string]string{}
+	for _, p := range slices.Concat(compose.RefusedPaths(home), sockets, []string{home, dataRoot}) {
+		if p == "" {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(p); err == nil && real != p {
+			out[p] = real
+		}
+	}
+	return out
+}
+
+func usesHostImage(w *workshop.Workshop) bool {
+	return slices.ContainsFunc(w.Workers, func(w workshop.Worker) bool {
+		return w.Container.Build == nil && w.Container.Image.V == workshop.HostImage
+	})
+}

@@ -1,0 +1,68 @@
+package facts
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// create makes a missing rw directory inside the project, with the worker's
+// owner. All work is done below the project directory by a root handle, so
+// that a symlink can't lead out of it. The sources it made, or would make, are
+// told in ToCreate.
+func (c *collector) create(u *use, path string) {
+	if u.outside || !c.o.Local {
+		return
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	rel, err := filepath.Rel(c.facts.ProjectDir, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return
+	}
+	if !c.o.Create {
+		c.facts.ToCreate = append(c.facts.ToCreate, u.source)
+		return
+	}
+	if err := makeDirs(c.facts.ProjectDir, rel, u.user); err != nil {
+		c.problem("mount-source-create", u.at, fmt.Sprintf("can't make the directory %s: %v", u.source, err), "make it: mkdir -p "+path)
+		return
+	}
+	c.facts.ToCreate = append(c.facts.ToCreate, u.source)
+}
+
+// makeDirs makes every missing directory of rel below dir, owned by user.
+func makeDirs(dir, rel, user string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	made := ""
+	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+		made = filepath.Join(made, part)
+		if err := root.Mkdir(made, 0o755); errors.Is(err, fs.ErrExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if err := chown(root, made, user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chown gives a new directory to the worker. Only root may; another caller is
+// the worker, or the gate says that it can't write.
+func chown(root *os.Root, name, user string) error {
+	uid, gid, ok := parseIDs(user)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	return root.Lchown(name, uid, gid)
+}

@@ -1,0 +1,17 @@
+//go:build unix
+
+package facts
+
+import (
+	"os"
+	"syscall"
+)
+
+// owner returns who a file belongs to.
+func owner(info os.FileInfo) (uid, gid int, ok bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, false
+	}
+	return int(st.Uid), int(st.Gid), true
+}

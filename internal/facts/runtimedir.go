@@ -1,0 +1,177 @@
+package facts
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// runtimeParent is a place where a runtime directory may be.
+type runtimeParent struct {
+	dir    string
+	memory bool // on a memory file system
+}
+
+// RuntimeID names the runtime directory of a project: two projects of one name
+// in different directories have different ones.
+func RuntimeID(project, projectDir string) string {
+	sum := sha256.Sum256([]byte(projectDir))
+	return project + "-" + hex.EncodeToString(sum[:4])
+}
+
+// runtimeParents lists where the runtime directory may be, best first: the
+// user's runtime directory (XDG Base Directory), which root often has not;
+// /run for root; /dev/shm; a disk last.
+func runtimeParents(uid int, lookup func(string) (string, bool), home string) []runtimeParent {
+	var dirs []string
+	if dir, ok := lookup("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) && usable(dir, uid) {
+		dirs = append(dirs, filepath.Join(dir, "workshop"))
+	}
+	if uid >= 0 {
+		if dir := "/run/user/" + strconv.Itoa(uid); usable(dir, uid) {
+			dirs = append(dirs, filepath.Join(dir, "workshop"))
+		}
+		if uid == 0 {
+			dirs = append(dirs, "/run/workshop")
+		}
+		dirs = append(dirs, "/dev/shm/workshop-"+strconv.Itoa(uid))
+	}
+	var out []runtimeParent
+	for _, dir := range dirs {
+		if inMemory(filepath.Dir(dir)) {
+			out = append(out, runtimeParent{dir, true})
+		}
+	}
+	disk := filepath.Join(os.TempDir(), "workshop-"+strconv.Itoa(uid))
+	if home != "" {
+		disk = filepath.Join(home, ".cache", "workshop", "run")
+	}
+	return append(out, runtimeParent{disk, inMemory(filepath.Dir(disk))})
+}
+
+// usable tells whether a runtime directory is the caller's own: with sudo -E
+// the variable names another user's.
+func usable(dir string, uid int) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	who, _, ok := owner(info)
+	return !ok || who == uid
+}
+
+// runtime decides on the runtime directory and, with Create, fills it.
+func (c *collector) runtime() {
+	where := diag.Range{Filename: c.o.Workshop.File}
+	project := c.o.Project
+	if project == "" {
+		project = c.o.Workshop.Name.V
+	}
+	needsMemory := hasSecrets(c.o.Workshop) && !c.o.SecretsOnDisk
+	var firstErr error
+	for _, parent := range runtimeParents(c.o.UID, c.o.lookup, c.o.Home) {
+		if needsMemory && !parent.memory {
+			continue
+		}
+		dir := filepath.Join(parent.dir, RuntimeID(project, c.facts.ProjectDir))
+		if c.o.Create {
+			if err := privateDirs(parent.dir, dir, c.o.UID); err != nil {
+				firstErr = errors.Join(firstErr, err)
+				continue
+			}
+		}
+		c.facts.RuntimeDir = dir
+		c.identity(dir)
+		c.secrets(dir)
+		return
+	}
+	hint := "set XDG_RUNTIME_DIR to a directory of yours on a tmpfs, or allow it with --secrets-on-disk"
+	if firstErr != nil {
+		c.problem("runtime-dir", where, "can't make a directory for secrets: "+firstErr.Error(), hint)
+		return
+	}
+	c.problem("runtime-dir", where, "no memory file system for secrets was found (B11)", hint)
+}
+
+// privateDirs makes directories that only the caller may enter, and refuses
+// ones that somebody else made first.
+func privateDirs(parent, dir string, uid int) error {
+	if err := os.MkdirAll(filepath.Dir(parent), 0o700); err != nil {
+		return err
+	}
+	for _, d := range []string{parent, dir} {
+		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		info, err := os.Lstat(d)
+		if err != nil {
+			return err
+		}
+		who, _, known := owner(info)
+		if !info.IsDir() || (known && who != uid) {
+			return fmt.Errorf("%s is not a directory of yours", d)
+		}
+		if info.Mode().Perm() != 0o700 {
+			if err := os.Chmod(d, 0o700); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// identity writes passwd and group.
+func (c *collector) identity(dir string) {
+	if !c.o.Create {
+		return
+	}
+	for _, f := range compose.IdentityFiles(c.o.Compiled, c.facts) {
+		if err := writeFile(filepath.Join(dir, f.Path), f.Data, os.FileMode(f.Mode), -1, -1); err != nil {
+			c.problem("runtime-dir", diag.Range{Filename: c.o.Workshop.File}, err.Error(), "")
+		}
+	}
+}
+
+// Forget removes the runtime directory of a project, wherever it is: secrets,
+// names and what was remembered. It is for `down`.
+func Forget(project, projectDir string, uid int, lookup func(string) (string, bool), home string) error {
+	var errs []error
+	for _, dir := range RuntimeDirs(project, projectDir, uid, lookup, home) {
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// RuntimeDirs lists the existing runtime directories of a project.
+func RuntimeDirs(project, projectDir string, uid int, lookup func(string) (string, bool), home string) []string {
+	if lookup == nil {
+		lookup = func(string) (string, bool) { return "", false }
+	}
+	if real, err := realDir(projectDir); err == nil {
+		projectDir = real
+	}
+	var out []string
+	for _, parent := range runtimeParents(uid, lookup, home) {
+		dir := filepath.Join(parent.dir, RuntimeID(project, projectDir))
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+func parseIDs(user string) (uid, gid int, ok bool) {
+	u, g, both := strings.Cut(user, ":")
+	uid, errU := strconv.Atoi(u)
+	gid, errG := strconv.Atoi(g)
+	return uid, gid, both && errU == nil && errG == nil
+}

@@ -1,0 +1,125 @@
+package facts
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+// maxSecret is the largest secret, as in Compose and Swarm (500 KB), rounded up.
+const maxSecret = 512 << 10
+
+func hasSecrets(w *workshop.Workshop) bool {
+	return slices.ContainsFunc(w.Workers, func(w workshop.Worker) bool { return len(w.Container.Secrets) > 0 })
+}
+
+// secrets writes the value of each secret into a file that only the worker's
+// user may read, one per user. The value is in no other place (B11).
+func (c *collector) secrets(dir string) {
+	c.facts.SecretFiles = map[string]string{}
+	for i := range c.o.Workshop.Workers {
+		w := &c.o.Workshop.Workers[i]
+		for j := range w.Container.Secrets {
+			s := &w.Container.Secrets[j]
+			key := s.Name + "@" + c.users[w.Name]
+			if _, done := c.facts.SecretFiles[key]; !done {
+				c.secret(dir, s, key)
+			}
+		}
+	}
+}
+
+func (c *collector) secret(dir string, s *workshop.Secret, key string) {
+	value, err := c.secretValue(s)
+	if err != nil {
+		c.problem("secret-unreadable", s.At.Range, fmt.Sprintf("secret %s: %v", s.Name, err), "")
+		return
+	}
+	if value == nil {
+		return // WithFacts says so
+	}
+	file := filepath.Join(dir, "secret-"+strings.ReplaceAll(strings.ReplaceAll(key, "@", "-"), ":", "-"))
+	c.facts.SecretFiles[key] = file
+	if !c.o.Create {
+		return
+	}
+	uid, gid, ok := parseIDs(key[strings.LastIndexByte(key, '@')+1:])
+	if !ok {
+		uid, gid = -1, -1
+	}
+	if err := writeFile(file, value, 0o400, uid, gid); err != nil {
+		c.problem("secret-file", s.At.Range, fmt.Sprintf("secret %s can't be made readable for uid %d: %v", s.Name, uid, err),
+			"run workshop as that user or as root, or leave `user:` out")
+	}
+}
+
+// secretValue returns nil where there is no value.
+func (c *collector) secretValue(s *workshop.Secret) ([]byte, error) {
+	if s.Env != "" {
+		if v, ok := c.o.lookup(s.Env); ok {
+			return []byte(v), nil
+		}
+		return nil, nil
+	}
+	p := s.File.V
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(c.facts.ProjectDir, p)
+	}
+	f, err := os.Open(p)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", s.File.V)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err == nil && len(data) > maxSecret {
+		err = fmt.Errorf("%s is larger than %d bytes", s.File.V, maxSecret)
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// writeFile replaces a file in one step, unless it is right already: a running
+// worker has the old one bound. Negative ids are left as they are.
+func writeFile(name string, data []byte, mode os.FileMode, uid, gid int) error {
+	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, data) && right(name, mode, uid, gid) {
+		return nil
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".new-*") // O_EXCL, 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Chmod(mode))
+	if uid >= 0 && (uid != os.Geteuid() || gid != os.Getegid()) {
+		err = errors.Join(err, tmp.Chown(uid, gid))
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), name)
+}
+
+func right(name string, mode os.FileMode, uid, gid int) bool {
+	info, err := os.Lstat(name)
+	if err != nil || info.Mode() != mode {
+		return false
+	}
+	u, g, ok := owner(info)
+	return !ok || uid < 0 || (u == uid && g == gid)
+}

@@ -1,0 +1,124 @@
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// use is how one source is mounted by all workers together.
+type use struct {
+	source    string // as written
+	at        diag.Range
+	bind      bool // at least one mount that is not a copy
+	readWrite bool
+	sockets   bool   // all binds say `sockets: allow`
+	outside   bool   // a mount says outside_project
+	user      string // of the first worker that writes
+}
+
+// uses lists the sources of all workers in order of their first mention.
+func (c *collector) uses() []*use {
+	var list []*use
+	byName := map[string]*use{}
+	for i := range c.o.Workshop.Workers {
+		w := &c.o.Workshop.Workers[i]
+		for j := range w.Container.Mounts {
+			m := &w.Container.Mounts[j]
+			u := byName[m.Source.V]
+			if u == nil {
+				u = &use{source: m.Source.V, at: m.At.Range, sockets: true}
+				byName[m.Source.V] = u
+				list = append(list, u)
+			}
+			u.add(m, c.users[w.Name])
+		}
+	}
+	return list
+}
+
+func (u *use) add(m *workshop.Mount, user string) {
+	u.outside = u.outside || m.OutsideProject
+	if m.Copy || len(m.Exclude) > 0 {
+		return
+	}
+	u.bind = true
+	u.sockets = u.sockets && m.AllowSockets
+	if m.ReadWrite && !u.readWrite {
+		u.readWrite, u.user = true, user
+	}
+}
+
+// sources looks at every mount source.
+func (c *collector) sources(ctx context.Context) {
+	mounted, err := mountPoints()
+	if err != nil {
+		c.problem("mounts-unknown", diag.Range{Filename: c.o.Workshop.File}, "can't see what is mounted: "+err.Error(), "is /proc mounted?")
+	}
+	for _, u := range c.uses() {
+		path := u.source
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.facts.ProjectDir, path)
+		}
+		if u.readWrite {
+			c.create(u, path)
+		}
+		sf, err := statSource(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // WithFacts says so
+		}
+		if err != nil {
+			c.problem("mount-source-unreadable", u.at, fmt.Sprintf("can't look at %s: %v", u.source, err), "")
+			continue
+		}
+		if u.bind && c.o.Local {
+			sf.MountPoints = below(mounted, sf.Real)
+			c.walk(ctx, u, &sf)
+		}
+		c.facts.Sources[u.source] = sf
+	}
+}
+
+// statSource looks at one source; symlinks are resolved first.
+func statSource(path string) (compose.SourceFacts, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return compose.SourceFacts{}, err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return compose.SourceFacts{}, err
+	}
+	sf := compose.SourceFacts{Exists: true, Dir: info.IsDir(), Real: real, Mode: uint32(info.Mode().Perm()), ACL: hasACL(real)}
+	sf.UID, sf.GID, _ = owner(info)
+	if special(info.Mode()) {
+		sf.Specials = []string{real}
+	}
+	return sf, nil
+}
+
+// special tells sockets, FIFOs and devices.
+func special(m fs.FileMode) bool {
+	return m&(fs.ModeSocket|fs.ModeNamedPipe|fs.ModeDevice|fs.ModeCharDevice) != 0
+}
+
+// below picks the mount points strictly below dir.
+func below(points []string, dir string) []string {
+	var out []string
+	for _, p := range points {
+		if p != dir && strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
