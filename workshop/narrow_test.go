@@ -117,6 +117,10 @@ func TestNarrowing(t *testing.T) {
 		{"mounts: a protected directory read-only", `{mounts: ["./repo/.git:/git"]}`, nil},
 		{"mounts: git", `{mounts: [{source: ./repo, target: /repo, mode: rw, git: rw}]}`, []string{"25: `git: rw` isn't granted by the workshop's mount [18]"}},
 		{"mounts: sockets", `{mounts: [{source: ./repo, target: /repo, sockets: allow}]}`, []string{"25: `sockets: allow` isn't granted by the workshop's mount [18]"}},
+		{"mounts: outside of the project", `{mounts: [{source: ../x, target: /x, outside_project: true}]}`, []string{"25: the source ../x isn't a source of the workshop's mounts, nor below one [15]"}},
+		{"mounts: absolute", `{mounts: [{source: /src, target: /x, outside_project: true}]}`, []string{"25: the source /src isn't a source of the workshop's mounts, nor below one [15]"}},
+		{"mounts: outside of the project, not granted", `{mounts: [{source: ./src, target: /src, outside_project: true}]}`, []string{"25: `outside_project: true` isn't granted by the workshop's mount [15]"}},
+		{"copy: the directory itself", `{mounts: ["./data/sub:/data"]}`, []string{"25: the workshop's mount excludes **/*.pem, this one doesn't [16]"}},
 		{"exclude: the same", `{mounts: [{source: ./data, target: /data, exclude: ["**/*.pem", ".env", "keys/*"]}]}`, nil},
 		{"exclude: more", `{mounts: [{source: ./data, target: /data, exclude: ["**/*.pem", "**/.env", "keys/*", x]}]}`, nil},
 		{"exclude: less", `{mounts: [{source: ./data, target: /data, exclude: ["**/*.pem"]}]}`, []string{"25: the workshop's mount excludes .env, keys/*, this one doesn't [16]"}},
@@ -190,6 +194,49 @@ func TestNarrowingOpen(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// What the first table has no line for: a project as a whole, a copy, a room.
+func TestNarrowingMore(t *testing.T) {
+	const text = "workshop:\n  name: w\n  container:\n    image: i:1\n    network: {mode: restricted, room: own}\n    mounts: [\".:/w\", {source: ./vendor, target: /v, copy: true}, {source: ./keys, target: /k, exclude: [a/b]}]\n  workers:\n    - name: a\n      container: %s\n"
+	for name, tt := range map[string]struct {
+		worker string
+		want   []string
+	}{
+		"below the project":       {`{mounts: ["./a/b:/x"]}`, nil},
+		"above the project":       {`{mounts: [{source: ../x, target: /x, outside_project: true}]}`, []string{"9: the source ../x isn't a source of the workshop's mounts, nor below one [6]"}},
+		"an absolute path":        {`{mounts: [{source: /x, target: /x, outside_project: true}]}`, []string{"9: the source /x isn't a source of the workshop's mounts, nor below one [6]"}},
+		"a room that is shared":   {`{network: {room: shared}}`, []string{"9: the workshop gives every worker a room of its own, this one would share [5]"}},
+		"another mount grants it": {`{mounts: ["./keys:/k", "./vendor:/v"]}`, nil},
+	} {
+		_, diags := Load(project(fmt.Sprintf(text, tt.worker), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
+		if diff := cmp.Diff(tt.want, places(diags)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+func TestMountExcess(t *testing.T) {
+	src := func(s string) Value[string] { return Value[string]{V: s} }
+	for _, tt := range []struct {
+		name         string
+		inner, outer Mount
+		granted      bool
+	}{
+		{"a copy of a copy", Mount{Source: src("./a"), Copy: true}, Mount{Source: src("./a"), Copy: true}, true},
+		{"the directory of a copy", Mount{Source: src("./a")}, Mount{Source: src("./a"), Copy: true}, false},
+		{"below what is excluded elsewhere", Mount{Source: src("./a/b")}, Mount{Source: src("./a"), Exclude: []string{"c/d"}}, false},
+		{"the same, as a copy", Mount{Source: src("./a/b"), Copy: true}, Mount{Source: src("./a"), Exclude: []string{"c/d"}}, true},
+		{"absolute under relative", Mount{Source: src("/a")}, Mount{Source: src(".")}, false},
+		{"absolute under absolute", Mount{Source: src("/a/b")}, Mount{Source: src("/a/")}, true},
+		{"relative under absolute", Mount{Source: src("a")}, Mount{Source: src("/")}, false},
+		{"git, its hooks", Mount{Source: src("r/.git/hooks"), ReadWrite: true, GitWritable: true}, Mount{Source: src("r"), ReadWrite: true, GitWritable: true}, false},
+		{"git", Mount{Source: src("r"), ReadWrite: true, GitWritable: true}, Mount{Source: src("r"), ReadWrite: true, GitWritable: true}, true},
+	} {
+		if _, why, ok := grantedBy(tt.inner, []Mount{tt.outer}, &effort{left: maxEffort}); ok != tt.granted {
+			t.Errorf("%s: granted %t (%s)", tt.name, ok, why.summary)
 		}
 	}
 }

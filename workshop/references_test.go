@@ -147,8 +147,15 @@ func TestLinksOutOfTheProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	for name, fsys := range map[string]fs.FS{"os.DirFS": os.DirFS(filepath.Join(dir, "p")), "os.Root": root.FS()} {
-		_, diags := Load(fsys, "workshop.yaml", Options{})
+	for name, p := range map[string]struct {
+		fsys fs.FS
+		file string
+	}{
+		"os.DirFS":          {os.DirFS(filepath.Join(dir, "p")), "workshop.yaml"},
+		"os.Root":           {root.FS(), "workshop.yaml"},
+		"a folder above it": {os.DirFS(dir), "p/workshop.yaml"},
+	} {
+		_, diags := Load(p.fsys, p.file, Options{})
 		var got []string
 		for _, d := range diags {
 			got = append(got, fmt.Sprintf("%d %s", d.Range.Start.Line, d.Code))
