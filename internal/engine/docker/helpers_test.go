@@ -3,6 +3,7 @@ package docker
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,3 +44,5 @@ func writable(t testing.TB, f *fixture, name string) string {
 	}
 	return dir
 }
+
+func asUnreachable(err error, u **UnreachableError) bool { return errors.As(err, u) }
