@@ -6,11 +6,14 @@ import (
 	"io"
 
 	"github.com/llmdo/workshop/internal/gate"
+	"github.com/llmdo/workshop/internal/guard"
 	"github.com/llmdo/workshop/internal/probe"
 	"github.com/llmdo/workshop/internal/room"
 )
 
 func roomMain(args []string, stdout, stderr io.Writer) int { return room.Main(args, stdout, stderr) }
+
+func guardMain(args []string, stdout, stderr io.Writer) int { return guard.Main(args, stdout, stderr) }
 
 func gateMain(args []string, stdout, stderr io.Writer) int { return gate.Main(args, stdout, stderr) }
 

@@ -15,6 +15,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 // commands by name; each returns the exit code of the process.
 var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 	"room":   roomMain,
+	"guard":  guardMain,
 	"gate":   gateMain,
 	"health": healthMain,
 	"probe":  probeMain,

@@ -27,7 +27,7 @@ func seenOf(err error) (seen, detail string) {
 	var errno syscall.Errno
 	var netErr net.Error
 	var dnsErr *net.DNSError
-	var alert tls.AlertError
+	var opErr *net.OpError
 	var record tls.RecordHeaderError
 	var unknown x509.UnknownAuthorityError
 	var hostname x509.HostnameError
@@ -44,7 +44,7 @@ func seenOf(err error) (seen, detail string) {
 		return "ERRNO" + errno.Error(), detail
 	case errors.Is(err, fs.ErrNotExist):
 		return "ENOENT", detail
-	case errors.As(err, &alert):
+	case errors.As(err, &opErr) && opErr.Op == "remote error": // how crypto/tls wraps the other side's alert
 		return "TLSALERT", detail
 	case errors.As(err, &record):
 		return "NOTTLS", detail
