@@ -75,6 +75,11 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 		}
 	}
 	s.closers = append(s.closers, f.NFLog.Close)
+	// The listeners are copies: these here would keep the ports open when the
+	// session has closed its own.
+	for _, x := range []*os.File{f.DNSUDP, f.DNSTCP, f.HTTP, f.TLS, f.TCP, f.Proxy} {
+		x.Close()
+	}
 
 	s.wg.Go(func() { names.ServeUDP(ctx, udp) })
 	log := f.NFLog
@@ -96,10 +101,10 @@ func (s *session) close() {
 	for _, f := range s.closers {
 		_ = f()
 	}
+	s.wg.Wait() // a listener is closed when the last Accept has returned
 	if s.proxy != nil {
 		s.proxy.Flows.Close()
 	}
-	s.wg.Wait()
 }
 
 // accept hands connections to handle, each on a goroutine of its own, while
