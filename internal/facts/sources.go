@@ -86,6 +86,26 @@ func (c *collector) sources(ctx context.Context) {
 		}
 		c.facts.Sources[u.source] = sf
 	}
+	c.granted()
+}
+
+// granted looks where the workshop's sources lead below which workers mount
+// something, also where no worker mounts them themselves (B40).
+func (c *collector) granted() {
+	for i := range c.o.Workshop.Workers {
+		for _, m := range c.o.Workshop.Workers[i].Container.Mounts {
+			if _, known := c.facts.Sources[m.Within]; known || m.Within == "" {
+				continue
+			}
+			path := m.Within
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(c.facts.ProjectDir, path)
+			}
+			if sf, err := statSource(path); err == nil {
+				c.facts.Sources[m.Within] = sf
+			}
+		}
+	}
 }
 
 // statSource looks at one source; symlinks are resolved first.
