@@ -13,9 +13,9 @@ import (
 
 func roomMain(args []string, stdout, stderr io.Writer) int { return room.Main(args, stdout, stderr) }
 
-func guardMain(args []string, stdout, stderr io.Writer) int { return guard.Main(args, stdout, stderr) }
-
 func gateMain(args []string, stdout, stderr io.Writer) int { return gate.Main(args, stdout, stderr) }
+
+func guardMain(args []string, stdout, stderr io.Writer) int { return guard.Main(args, stdout, stderr) }
 
 func probeMain(args []string, stdout, stderr io.Writer) int { return probe.Main(args, stdout, stderr) }
 
@@ -23,8 +23,9 @@ func probeMain(args []string, stdout, stderr io.Writer) int { return probe.Main(
 // what is missing. Our own engine doesn't wait for it.
 func healthMain(args []string, _, stderr io.Writer) int {
 	checks := map[string]func() error{
-		"room": room.Health,
-		"gate": func() error { return gate.Health(context.Background()) },
+		"room":  room.Health,
+		"guard": guard.Health,
+		"gate":  func() error { return gate.Health(context.Background()) },
 	}
 	if len(args) != 1 || checks[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
