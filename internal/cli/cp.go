@@ -98,7 +98,7 @@ func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, fi
 
 func (a *app) copyIn(ctx context.Context, e engine.Engine, t target, from, worker, file string) error {
 	if from == "-" {
-		return engineError(e.CopyTo(ctx, t.project, worker, path.Clean(file), a.In))
+		return copyInError(e.CopyTo(ctx, t.project, worker, path.Clean(file), a.In), worker)
 	}
 	source := a.abs(from)
 	if _, err := os.Lstat(source); err != nil {
@@ -119,7 +119,16 @@ func (a *app) copyIn(ctx context.Context, e engine.Engine, t target, from, worke
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(pack(w, source, name, place.Uid, place.Gid)) }()
 	defer r.Close()
-	return engineError(e.CopyTo(ctx, t.project, worker, dir, r))
+	return copyInError(e.CopyTo(ctx, t.project, worker, dir, r), worker)
+}
+
+// copyInError says what to do where the target can't be written to.
+func copyInError(err error, worker string) error {
+	if err != nil && strings.Contains(err.Error(), "read-only") {
+		return fail(codeFailed, "cp: %w", err).
+			hint("engines copy into read-write mounts only; for another place: `workshop exec -T %s -- sh -c 'cat >/scratch/NAME' <NAME`", worker)
+	}
+	return engineError(err)
 }
 
 // lookIn reads what a path in a worker is from the first entry of its tar

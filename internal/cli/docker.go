@@ -67,5 +67,8 @@ func engineHints(f *failure) *failure {
 		}
 		return fail(f.code, "%s of project %s: %s", strings.Join(e.Services, ", "), e.Project, state).hint("start it with `workshop up`")
 	}
+	if e, ok := errors.AsType[*docker.NotReadyError](f.err); ok {
+		return f.hint("see `workshop logs %s`; `workshop up` tries again, `workshop down` removes what is there", e.Service)
+	}
 	return f
 }

@@ -17,6 +17,7 @@ type execOptions struct {
 	env     []string
 	workdir string
 	user    string
+	hint    bool // where a command fails: that there is no network
 }
 
 func (a *app) execCommand() *cobra.Command {
@@ -39,6 +40,7 @@ started, 126 where it is not executable and 127 where it was not found.`,
 			if len(command) == 0 {
 				return usageError(cmd, "exec: argument missing: the command")
 			}
+			o.hint = true
 			return a.exec(ctx, worker, command, o)
 		}),
 		Annotations: map[string]string{annotationCode: "yes"},
@@ -93,7 +95,9 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 		return a.execError(ctx, err, t, worker, command[0])
 	}
 	if code != 0 {
-		a.noneHint(t, worker)
+		if o.hint {
+			a.noneHint(t, worker)
+		}
 		return exit(code)
 	}
 	return nil

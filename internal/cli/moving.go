@@ -21,6 +21,7 @@ type moving struct {
 	p     *mpb.Progress
 	lines []*movingLine
 	color bool
+	width int // of the terminal; 0: not known
 }
 
 // movingLine is one object: what is done with it at the moment.
@@ -38,7 +39,7 @@ type movingLine struct {
 func newMoving(w io.Writer, color bool) *moving {
 	return &moving{
 		p:     mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(100*time.Millisecond)),
-		color: color,
+		color: color, width: width(w),
 	}
 }
 
@@ -58,7 +59,7 @@ func (m *moving) event(e engine.Event) {
 	case engine.StepDone, engine.StepFailed:
 		l.status, l.text, l.current = e.Status, finished, ""
 		if e.Status == engine.StepFailed {
-			l.text = "failed"
+			l.text = failedWord(e.Err)
 		}
 		l.took += time.Since(l.began)
 	}
@@ -77,6 +78,9 @@ func (m *moving) line(target string) *movingLine {
 	m.lines = append(m.lines, l)
 	return l
 }
+
+// fixedColumns is how wide a line is without what is going on in it.
+const fixedColumns = 1 + 1 + 1 + 9 + 1 + 34 + 1 + 9 + 1 + 6
 
 // spinner has one figure per refresh.
 const spinner = `⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏`
@@ -98,8 +102,9 @@ func (l *movingLine) render() string {
 	}
 	kind, name, _ := strings.Cut(l.target, "/")
 	text := fmt.Sprintf(" %s %-9s %-34s %-9s %5.1fs", mark, kind, cut(name, 34), l.text, took.Seconds())
-	if l.current != "" {
-		text += "  " + cut(l.current, 40)
+	// A line that wraps would break the display.
+	if room := l.moving.width - fixedColumns; l.current != "" && room > 3 {
+		text += "  " + cut(l.current, room-3)
 	}
 	return text
 }

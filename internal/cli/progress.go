@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -59,6 +61,15 @@ func words(op engine.Op) (running, finished string) {
 	return "creating", "created"
 }
 
+// failedWord tells a step that failed from one that was called off because
+// another did.
+func failedWord(err error) string {
+	if errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted) || errors.Is(err, errWaitTimeout) {
+		return "left"
+	}
+	return "failed"
+}
+
 // lines writes plain text, for logs and CI.
 type lines struct {
 	mu sync.Mutex
@@ -82,7 +93,7 @@ func (l *lines) event(e engine.Event) {
 	case engine.StepDone:
 		fmt.Fprintf(l.w, "%s %s\n", e.Step.Target, finished)
 	case engine.StepFailed:
-		fmt.Fprintf(l.w, "%s failed\n", e.Step.Target)
+		fmt.Fprintf(l.w, "%s %s\n", e.Step.Target, failedWord(e.Err))
 	}
 }
 

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+const docsFile = "../../docs/cli.md"
+
+// TestDocs keeps docs/cli.md what --help says.
+func TestDocs(t *testing.T) {
+	want := reference(NewWorkshop(&System{}))
+	if *update {
+		if err := os.MkdirAll("../../docs", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(docsFile, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(docsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("docs/cli.md is not what --help says: run `go test ./internal/cli -update`")
+	}
+}
+
+func reference(root *cobra.Command) []byte {
+	var b bytes.Buffer
+	b.WriteString(docsHead)
+	help := func(c *cobra.Command) {
+		b.WriteString("```text\n")
+		c.SetOut(&b)
+		c.Help()
+		b.WriteString("```\n")
+	}
+	help(root)
+	for _, c := range root.Commands() {
+		if !c.IsAvailableCommand() || c.Name() == "help" {
+			continue
+		}
+		b.WriteString("\n## " + root.Name() + " " + c.Name() + "\n\n" + c.Short + ".\n\n")
+		help(c)
+	}
+	return []byte(strings.ReplaceAll(b.String(), " \n", "\n"))
+}
+
+const docsHead = `# The command line
+
+` + "`workshop X` and `llmdo workshop X`" + ` are the same commands. This page is made from
+their --help, and a test keeps it so.
+
+## Exit codes
+
+| code | means |
+|---|---|
+| 0 | done |
+| 1 | failed |
+| 2 | wrong usage, or wrong settings |
+| 3 | the workshop is invalid |
+| 4 | refused: by policy, or because the engine can't keep a promise |
+| 5 | the engine failed, or doesn't answer |
+| 130 | interrupted |
+
+` + "`exec` and `shell`" + ` pass on the command's own code. Theirs are 125 (the command was
+not started), 126 (it can't be executed), 127 (it is not there) and 130.
+
+## Settings
+
+A flag wins over the environment, the environment over
+` + "`~/.config/workshop/config.yaml`" + ` (or ` + "`$XDG_CONFIG_HOME/workshop/config.yaml`" + `).
+
+| config.yaml | environment | flag |
+|---|---|---|
+| | WORKSHOP_FILE | --file |
+| | WORKSHOP_PROJECT_NAME | --project-name |
+| | WORKSHOP_ENV_FILE | --env-file |
+| engine | WORKSHOP_ENGINE | --engine |
+| format | WORKSHOP_FORMAT | --format |
+| quiet | WORKSHOP_QUIET | --quiet |
+| verbose | WORKSHOP_VERBOSE | --verbose |
+| no_color | WORKSHOP_NO_COLOR, NO_COLOR | --no-color |
+| secrets_on_disk | WORKSHOP_SECRETS_ON_DISK | --secrets-on-disk |
+| wait_timeout | WORKSHOP_WAIT_TIMEOUT | --wait-timeout |
+
+The engine is found as the docker command finds it: DOCKER_HOST, DOCKER_CONTEXT,
+the current context, the default socket.
+
+## The commands
+
+`

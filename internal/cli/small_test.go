@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/workshop"
+)
+
+func TestSplitWorker(t *testing.T) {
+	for _, c := range []struct {
+		in, worker, file string
+		ok               bool
+	}{
+		{"reviewer:/output", "reviewer", "/output", true},
+		{"./a:b", "", "./a:b", false},
+		{"/a:b", "", "/a:b", false},
+		{"plain", "", "plain", false},
+		{"-", "", "-", false},
+		{"w:", "w", "", true},
+	} {
+		if worker, file, ok := splitWorker(c.in); worker != c.worker || file != c.file || ok != c.ok {
+			t.Errorf("splitWorker(%q) = %q, %q, %v", c.in, worker, file, ok)
+		}
+	}
+}
+
+// TestIsRoot keeps B4 on the way of exec --user.
+func TestIsRoot(t *testing.T) {
+	for user, want := range map[string]bool{
+		"": false, "0": true, "00": true, "0:1000": true, "root": true, "root:x": true, "1000": false, "1000:0": false, "worker": false, "10": false,
+	} {
+		if isRoot(user) != want {
+			t.Errorf("isRoot(%q) = %v", user, !want)
+		}
+	}
+}
+
+func TestSizeText(t *testing.T) {
+	for size, want := range map[workshop.Size]string{
+		2 << 30: "2G", 1536 << 20: "1536M", 1000: "1000", 64 << 10: "64K", 0: "0",
+	} {
+		if got := sizeText(size); got != want {
+			t.Errorf("sizeText(%d) = %q, want %q", size, got, want)
+		}
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for in, want := range map[string]string{"a/b.c": "a/b.c", "a b": "'a b'", "": "''", "it's": `'it'\''s'`, "$x": "'$x'"} {
+		if got := shellQuote(in); got != want {
+			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestWaitWatch: the time counts from the first wait on, and the late one is
+// named.
+func TestWaitWatch(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	w := &waitWatch{timeout: 20 * time.Millisecond, cancel: cancel, waiting: map[string]bool{}}
+	defer w.stop()
+	w.event(engine.Event{Step: engine.Step{Op: engine.OpPullImage, Target: "image/x"}, Status: engine.StepStarted})
+	time.Sleep(50 * time.Millisecond)
+	if ctx.Err() != nil {
+		t.Fatal("a pull counted")
+	}
+	for _, target := range []string{"container/a", "container/b"} {
+		w.event(engine.Event{Step: engine.Step{Op: engine.OpWaitReady, Target: target}, Status: engine.StepStarted})
+	}
+	w.event(engine.Event{Step: engine.Step{Op: engine.OpWaitReady, Target: "container/a"}, Status: engine.StepDone})
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), errWaitTimeout) {
+		t.Fatal(context.Cause(ctx))
+	}
+	f := w.failure("p")
+	if f.code != codeFailed || !strings.HasSuffix(f.Error(), ": container/b") {
+		t.Errorf("%d: %v", f.code, f)
+	}
+}
+
+// TestInterrupts: the first signal cancels, the second ends the process, and
+// a command that asked for them gets them instead.
+func TestInterrupts(t *testing.T) {
+	codes := make(chan int, 1)
+	ctx, in := watchSignals(t.Context(), func(code int) { codes <- code })
+	defer in.stop()
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, done := in.Forward()
+	self.Signal(syscall.SIGTERM)
+	if got := <-names; got != "SIGTERM" {
+		t.Errorf("forwarded %q", got)
+	}
+	done()
+	self.Signal(os.Interrupt)
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), errInterrupted) {
+		t.Error(context.Cause(ctx))
+	}
+	self.Signal(os.Interrupt)
+	if code := <-codes; code != codeInterrupted {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// TestBuildApproval: refused without a person, agreed by --yes, and asked no
+// more once the content was agreed to.
+func TestBuildApproval(t *testing.T) {
+	home := t.TempDir()
+	a := &app{System: &System{In: strings.NewReader(""), Err: io.Discard, Dir: home, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
+	b := BuildRequest{For: "one", Context: home, Dockerfile: "Dockerfile", Digest: "abc"}
+	err := a.approver("workshop up", false)(t.Context(), b)
+	f, ok := errors.AsType[*failure](err)
+	if !ok || f.code != codeRefused || !strings.Contains(strings.Join(f.hints, "\n"), "`workshop up --yes`") {
+		t.Fatalf("%v", err)
+	}
+	if err := a.approver("workshop up", true)(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.approver("workshop up", false)(t.Context(), b); err == nil {
+		t.Error("--yes of one run was remembered")
+	}
+	path, _ := a.approvalPath(b.Digest)
+	if err := writeState(path, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.approver("workshop up", false)(t.Context(), b); err != nil {
+		t.Errorf("agreed to, and asked again: %v", err)
+	}
+	b.Digest = "abd"
+	if err := a.approver("workshop up", false)(t.Context(), b); err == nil {
+		t.Error("another content was not asked about")
+	}
+}
