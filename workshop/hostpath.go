@@ -86,13 +86,14 @@ func (d *decoder) outside(at diag.Range, p string, use hostUse) {
 	if use.outside {
 		return
 	}
+	source, _, _ := strings.Cut(p, " (")
 	x := diag.Diagnostic{
 		Severity: diag.Error, Code: "outside-project", Range: at,
 		Summary: fmt.Sprintf("the %s %s lies outside the project's directory", use.what, clip(p)),
 		Hint:    "use a path below the directory of " + d.base(),
 	}
 	if use.key != "" {
-		x.Hint = fmt.Sprintf("write {source: %s, target: …, %s} if that is meant", clip(p), use.key)
+		x.Hint = fmt.Sprintf("write {source: %s, target: …, %s} if that is meant", clip(source), use.key)
 	}
 	d.report(x)
 }

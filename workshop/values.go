@@ -36,6 +36,10 @@ func (d *decoder) scalar(n *node, f *field, into any) (scalar, bool) {
 		d.fail(n.rng, "wrong-type", fmt.Sprintf("%s must be text, found %s", f.name(), n.describe()), fmt.Sprintf("write %q with quotes", clip(n.text)))
 		return scalar{}, false
 	}
+	if _, isBool := into.(*bool); isBool && n.tag != "!!bool" {
+		d.wrongType(n, f, want)
+		return scalar{}, false
+	}
 	s, ok := d.expand(n)
 	if !ok {
 		return s, false

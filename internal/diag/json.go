@@ -5,25 +5,27 @@ import (
 	"io"
 )
 
-// jsonReport is the shape of `validate --format json`.
-type jsonReport struct {
-	Valid        bool             `json:"valid"`
-	ErrorCount   int              `json:"error_count"`
-	WarningCount int              `json:"warning_count"`
-	Diagnostics  []jsonDiagnostic `json:"diagnostics"`
+// Report is the shape of `validate --format json`, for programs that read it.
+type Report struct {
+	Valid        bool               `json:"valid"`
+	ErrorCount   int                `json:"error_count"`
+	WarningCount int                `json:"warning_count"`
+	Diagnostics  []ReportDiagnostic `json:"diagnostics"`
 }
 
-type jsonDiagnostic struct {
-	Severity string        `json:"severity"`
-	Code     string        `json:"code"`
-	Summary  string        `json:"summary"`
-	Detail   string        `json:"detail"`
-	Hint     string        `json:"hint,omitempty"`
-	Range    *Range        `json:"range,omitempty"`
-	Related  []jsonRelated `json:"related,omitempty"`
+// ReportDiagnostic is one [Diagnostic] of a [Report].
+type ReportDiagnostic struct {
+	Severity string          `json:"severity"`
+	Code     string          `json:"code"`
+	Summary  string          `json:"summary"`
+	Detail   string          `json:"detail"`
+	Hint     string          `json:"hint,omitempty"`
+	Range    *Range          `json:"range,omitempty"`
+	Related  []ReportRelated `json:"related,omitempty"`
 }
 
-type jsonRelated struct {
+// ReportRelated is one [Related] of a [Report].
+type ReportRelated struct {
 	Message string `json:"message"`
 	Range   *Range `json:"range,omitempty"`
 }
@@ -33,20 +35,20 @@ type jsonRelated struct {
 // `range` is absent when no file is known, and its positions are 0 when the
 // diagnostic is about the file as a whole.
 func WriteJSON(w io.Writer, l List) error {
-	report := jsonReport{
+	report := Report{
 		Valid:        !l.HasErrors(),
 		ErrorCount:   l.Count(Error),
 		WarningCount: l.Count(Warning),
-		Diagnostics:  make([]jsonDiagnostic, 0, len(l)),
+		Diagnostics:  make([]ReportDiagnostic, 0, len(l)),
 	}
 	for _, d := range l {
-		j := jsonDiagnostic{
+		j := ReportDiagnostic{
 			Severity: d.Severity.String(), Code: d.Code,
 			Summary: d.Summary, Detail: d.Detail, Hint: d.Hint,
 			Range: rangeOrNil(d.Range),
 		}
 		for _, r := range d.Related {
-			j.Related = append(j.Related, jsonRelated{r.Message, rangeOrNil(r.Range)})
+			j.Related = append(j.Related, ReportRelated{r.Message, rangeOrNil(r.Range)})
 		}
 		report.Diagnostics = append(report.Diagnostics, j)
 	}

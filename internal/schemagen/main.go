@@ -1,0 +1,66 @@
+// Command schemagen writes the JSON Schemas of package schemas into a
+// directory: `go run ./internal/schemagen schemas`, or `make generate`.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: schemagen DIR")
+		os.Exit(2)
+	}
+	for name, data := range generate() {
+		if err := os.WriteFile(filepath.Join(os.Args[1], name), data, 0o666); err != nil {
+			fmt.Fprintln(os.Stderr, "schemagen:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// generate returns the schemas by file name.
+func generate() map[string][]byte {
+	return map[string][]byte{
+		"workshop.schema.json":    workshop.Schema(),
+		"policy.schema.json":      reflected(&firewall.Policy{}, "policy", "guard/policy.json"),
+		"diagnostics.schema.json": reflected(&diag.Report{}, "diagnostics", "validate --format json"),
+	}
+}
+
+// reflected makes a schema of a type that encoding/json writes.
+func reflected(v any, name, title string) []byte {
+	r := &jsonschema.Reflector{Anonymous: true, DoNotReference: false, Mapper: textType}
+	s := r.Reflect(v)
+	s.ID = jsonschema.ID("https://github.com/llmdo/workshop/schemas/" + name + ".schema.json")
+	s.Title = title
+	out, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic(err)
+	}
+	return append(out, '\n')
+}
+
+// textType gives the schemas of types that are written as text.
+func textType(t reflect.Type) *jsonschema.Schema {
+	switch t {
+	case reflect.TypeFor[firewall.Mode]():
+		return &jsonschema.Schema{Type: "string", Enum: []any{"none", "restricted", "open"}}
+	case reflect.TypeFor[firewall.PortRange]():
+		return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+(-[0-9]+)?$`}
+	case reflect.TypeFor[firewall.HostPattern](), reflect.TypeFor[netip.Prefix]():
+		return &jsonschema.Schema{Type: "string"}
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+// Package schemas has the JSON Schemas of this program's files. They are
+// generated from the Go types that read and write the files (make generate)
+// and embedded, so that `workshop` can print them.
+package schemas
+
+import _ "embed"
+
+//go:generate go run ../internal/schemagen .
+
+var (
+	// Workshop is the schema of workshop.yaml, for editors.
+	//
+	//go:embed workshop.schema.json
+	Workshop []byte
+	// Policy is the schema of guard/policy.json.
+	//
+	//go:embed policy.schema.json
+	Policy []byte
+	// Diagnostics is the schema of `validate --format json`.
+	//
+	//go:embed diagnostics.schema.json
+	Diagnostics []byte
+)
