@@ -57,7 +57,7 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 			hint:    "move it to the workshop's container"})
 	}
 	for _, x := range found {
-		p.add(x.widening("the workshop's"))
+		p.add(x.widening("what the workshop grants"))
 	}
 	return out
 }

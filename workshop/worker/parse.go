@@ -114,7 +114,7 @@ func (f *file) rest(known map[string]string, ours ...string) {
 		at := f.rangeOf(fd.key)
 		if note, ok := known[fd.name]; ok {
 			if note != "" {
-				f.report(diag.Warning, "worker-unused-key", at, "", "%s has no effect in a workshop: %s", fd.name, note)
+				f.report(diag.Warning, "worker-unused-key", at, "keep it for other programs, or remove it", "%s has no effect in a workshop: %s", fd.name, note)
 			}
 			continue
 		}

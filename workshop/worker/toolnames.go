@@ -74,11 +74,24 @@ func nearest(s string, words []string) string {
 	best, least := "", 0
 	for _, w := range words {
 		d := levenshtein.Distance(strings.ToLower(s), strings.ToLower(w), nil)
-		if d <= max(1, min(len(s), len(w))/3) && (best == "" || d < least) {
+		if (d <= max(1, min(len(s), len(w))/3) || swapped(s, w)) && (best == "" || d < least) {
 			best, least = w, d
 		}
 	}
 	return best
+}
+
+// swapped tells that two letters next to each other changed places.
+func swapped(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) - 1 {
+		if a[:i] == b[:i] && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:] {
+			return true
+		}
+	}
+	return false
 }
 
 // near is nearest while warnings are still told one by one.
