@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/initbin"
 	"github.com/llmdo/workshop/internal/testutil"
 )
 
@@ -35,10 +38,15 @@ func params(dir string, env func(*testscript.Env) error) testscript.Params {
 		RequireUniqueNames:  true,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": cmdCode},
 		Setup: func(e *testscript.Env) error {
-			home := filepath.Join(e.WorkDir, "home")
+			// Beside the script's directory: what contains a home isn't mounted.
+			home, err := os.MkdirTemp("", "workshop-home-")
+			if err != nil {
+				return err
+			}
+			e.Defer(func() { os.RemoveAll(home) })
 			e.Setenv("HOME", home)
-			e.Setenv("XDG_RUNTIME_DIR", filepath.Join(e.WorkDir, "run"))
-			return errors.Join(os.MkdirAll(home, 0o755), os.MkdirAll(filepath.Join(e.WorkDir, "run"), 0o700), env(e))
+			e.Setenv("XDG_RUNTIME_DIR", filepath.Join(home, "run"))
+			return errors.Join(os.Mkdir(filepath.Join(home, "run"), 0o700), env(e))
 		},
 	}
 }
@@ -72,18 +80,29 @@ func TestScripts(t *testing.T) {
 	}))
 }
 
-// TestEngineScripts runs the verbs against the engine of this machine.
+// TestEngineScripts runs the verbs against the engine of this machine. Every
+// script has a project name of its own and is taken down in any case.
 func TestEngineScripts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	e, err := dockerEngine(ctx, "", EngineOptions{Lookup: os.LookupEnv})
 	if err == nil {
-		_, err = e.Info(ctx)
+		var info engine.Info
+		info, err = e.Info(ctx)
 		e.Close()
+		testutil.Require(t, err == nil && info.Local, "no engine answers that sees this machine's files")
+		_, err = initbin.Digest(info.Arch)
 	}
-	testutil.Require(t, err == nil, "no engine answers")
+	testutil.Require(t, err == nil, "the workshop-init of the engine's architecture is not built: make build")
 	testscript.Run(t, params("testdata/engine", func(e *testscript.Env) error {
+		project := projectSafe("clitest-"+strconv.Itoa(os.Getpid())+"-"+filepath.Base(e.WorkDir), "clitest")
 		e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
+		e.Setenv("WORKSHOP_PROJECT_NAME", project)
+		e.Defer(func() {
+			Run(context.Background(), NewWorkshop, []string{"--quiet", "-p", project, "down"}, &System{
+				Out: io.Discard, Err: io.Discard, Dir: "/", Lookup: os.LookupEnv, Engine: dockerEngine,
+			})
+		})
 		return nil
 	}))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -40,9 +41,19 @@ func (a *app) restart(ctx context.Context, cmd *cobra.Command, names []string) e
 	if len(seen.Containers) == 0 {
 		return notUp(t)
 	}
-	plan, err := engine.PlanRestart(engine.Desired{Compiled: c.compiled, Only: names}, seen)
+	plan, err := engine.PlanRestart(engine.Desired{Compiled: c.asRunning(), Only: names}, seen)
 	if err != nil {
 		return engineError(err)
 	}
 	return a.apply(ctx, e, plan, a.set.waitTimeout)
+}
+
+// asRunning is the project under its name on the engine and with its
+// directory: all that is needed of the machine to restart what is there.
+func (c *compiled) asRunning() *compose.Compiled {
+	running, project := *c.compiled, *c.compiled.Project
+	project.Name = c.project
+	running.Project = &project
+	running.Facts = &compose.Facts{Project: c.project, ProjectDir: c.target().dir}
+	return &running
 }

@@ -17,7 +17,8 @@ import (
 // anybody from stopping what runs.
 type target struct {
 	project string
-	// dir is the absolute project directory; empty with -p and no file.
+	// dir is the absolute project directory with symlinks resolved, as the
+	// engine's objects name it; empty with -p and no file.
 	dir string
 	// file is the workshop file; empty with -p and no file.
 	file string
@@ -32,7 +33,7 @@ func (a *app) target() (target, error) {
 		}
 		return target{}, err
 	}
-	t := target{dir: filepath.Dir(file), file: file}
+	t := target{dir: realPath(filepath.Dir(file)), file: file}
 	name := quickName(file)
 	if name == "" && a.set.project == "" {
 		s, err := a.load()
@@ -100,7 +101,15 @@ func services(t target, seen engine.Observed, names []string) error {
 
 // target is the project of a compiled workshop.
 func (c *compiled) target() target {
-	return target{project: c.project, dir: c.dir, file: filepath.Join(c.dir, c.file)}
+	return target{project: c.project, dir: realPath(c.dir), file: filepath.Join(c.dir, c.file)}
+}
+
+// realPath resolves symlinks; a path that can't be resolved stays as it is.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 func notUp(t target) *failure {

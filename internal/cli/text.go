@@ -24,7 +24,7 @@ func suggestion(word string, valid []string) string {
 	if near := nearest(word, valid); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return "there is " + strings.Join(valid, ", ")
+	return "known: " + strings.Join(valid, ", ")
 }
 
 // nearest finds the valid word that was probably meant; empty for none.
