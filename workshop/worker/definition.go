@@ -15,7 +15,8 @@ type Definition struct {
 	Dialect Dialect
 	// Instructions is the body: the prompt. It is data and never executed.
 	Instructions string
-	// Tools is the limit of what the worker is offered. Empty: no tools.
+	// Tools is the limit of what the worker is offered. Empty: no tools. Where
+	// a tool stands more than once, each entry allows what its Pattern says.
 	Tools []Tool
 	// DelegatesTo names workers of the same workshop.
 	DelegatesTo []Reference
