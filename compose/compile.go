@@ -36,6 +36,7 @@ func Compile(w *workshop.Workshop) (*Compiled, error) {
 			Seccomp:  SeccompProfile(),
 			Origins:  make(map[string]diag.Source, 16*len(w.Workers)),
 			workshop: w,
+			workers:  make(map[string]*workshop.Worker, len(w.Workers)),
 		},
 	}
 	c.toolsVolume()
@@ -49,6 +50,7 @@ func Compile(w *workshop.Workshop) (*Compiled, error) {
 		}
 	}
 	for i := range w.Workers {
+		c.out.workers[w.Workers[i].Name] = &w.Workers[i]
 		c.worker(&w.Workers[i])
 	}
 	for i := range rooms {

@@ -95,6 +95,7 @@ type Compiled struct {
 	// workshop is what was compiled, base what [WithFacts] started from (nil
 	// before), and added what it added per service.
 	workshop *workshop.Workshop
+	workers  map[string]*workshop.Worker // by service
 	base     *Compiled
 	added    map[string]*addition
 }

@@ -144,17 +144,7 @@ func (m *machine) policyVolume(s *types.ServiceConfig, p *types.Project) {
 }
 
 // definition returns the workshop's worker of a service, nil if there is none.
-func (c *Compiled) definition(service string) *workshop.Worker {
-	if c.workshop == nil {
-		return nil
-	}
-	for i := range c.workshop.Workers {
-		if c.workshop.Workers[i].Name == service {
-			return &c.workshop.Workers[i]
-		}
-	}
-	return nil
-}
+func (c *Compiled) definition(service string) *workshop.Worker { return c.workers[service] }
 
 // absolute is a path of the workshop on this machine.
 func (f *Facts) absolute(p string) string {
