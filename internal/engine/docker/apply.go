@@ -76,7 +76,6 @@ type run struct {
 	ready map[string]*readiness // container → what it said
 
 	starts, calls chan struct{}
-	background    sync.WaitGroup
 }
 
 func (r *run) emit(ev engine.Event) {
@@ -189,5 +188,5 @@ func (r *run) close() {
 		rd.close()
 	}
 	r.mu.Unlock()
-	r.background.Wait()
+	r.e.settle()
 }

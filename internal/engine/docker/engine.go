@@ -52,6 +52,8 @@ type Engine struct {
 	info func(context.Context) (engine.Info, error)
 	mu   sync.Mutex
 
+	background sync.WaitGroup // removals of helpers
+
 	imageMu sync.Mutex
 	image   *initbin.Image
 }
@@ -79,10 +81,13 @@ func New(_ context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close releases the connections.
-func (e *Engine) Close() error { return e.cli.Close() }
+// Close waits for what is under way and releases the connections.
+func (e *Engine) Close() error {
+	e.settle()
+	return e.cli.Close()
+}
 
-// Arch returns the engine's architecture as GOARCH.
+// arch returns the engine's architecture as GOARCH.
 func (e *Engine) arch(ctx context.Context) (string, error) {
 	info, err := e.Info(ctx)
 	return info.Arch, err

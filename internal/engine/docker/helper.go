@@ -53,11 +53,20 @@ func (e *Engine) removeHelper(id string) {
 	_ = e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true})
 }
 
+// withHelper removes the helper in the background if all went well: nothing
+// waits for it but the end of the run ([Engine.settle]).
 func (e *Engine) withHelper(ctx context.Context, h helper, use func(id string) error) error {
 	id, err := e.createHelper(ctx, h)
 	if err != nil {
 		return err
 	}
-	defer e.removeHelper(id)
-	return use(id)
+	if err := use(id); err != nil {
+		e.removeHelper(id)
+		return err
+	}
+	e.background.Go(func() { e.removeHelper(id) })
+	return nil
 }
+
+// settle waits for what goes on in the background.
+func (e *Engine) settle() { e.background.Wait() }

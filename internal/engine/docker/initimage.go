@@ -35,6 +35,7 @@ func (e *Engine) PrepareInit(ctx context.Context) (image, volume string, err err
 	if _, volume, err = e.InitNames(ctx); err != nil {
 		return "", "", err
 	}
+	defer e.settle()
 	id, err := e.loadInit(ctx)
 	if err != nil {
 		return "", "", err

@@ -195,10 +195,27 @@ func TestToolVolumeIsVerified(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	spoil()
-	if err := f.e.verifyTools(t.Context(), volume, nil); !errors.Is(err, errTools) {
-		t.Fatalf("verify = %v", err)
+	here, err := f.e.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
+	// Both ways of reading it: on this machine, and through the engine.
+	for _, local := range []bool{here.Local, false} {
+		i := here
+		i.Local = local
+		f.e.info = func(context.Context) (engine.Info, error) { return i, nil }
+		if err := f.e.verifyTools(t.Context(), volume, nil); err != nil {
+			t.Fatalf("local %v: verify = %v", local, err)
+		}
+		spoil()
+		if err := f.e.verifyTools(t.Context(), volume, nil); !errors.Is(err, errTools) {
+			t.Fatalf("local %v: verify = %v", local, err)
+		}
+		if _, _, err := f.e.PrepareInit(t.Context()); err != nil {
+			t.Fatalf("local %v: repair = %v", local, err)
+		}
+	}
+	spoil()
 	f.up(t) // nothing uses it: made anew
 	spoil()
 	err = f.e.Apply(t.Context(), f.plan(t), nil)
