@@ -113,6 +113,13 @@ func (f projectFS) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
+// ReadLink and Lstat implement [fs.ReadLinkFS]: the loader looks through
+// symbolic links of mount sources (B7).
+func (f projectFS) ReadLink(name string) (string, error) { return fs.ReadLink(f.FS, name) }
+
+// Lstat is described at ReadLink.
+func (f projectFS) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(f.FS, name) }
+
 // expandPaths turns the arguments of validate into files: a directory stands
 // for the workshop file in it, no argument for the one that is found. What
 // isn't there is a problem like any other, so that the report is complete.
