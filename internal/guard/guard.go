@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/dns"
 	"github.com/llmdo/workshop/internal/guard/egress"
@@ -20,8 +22,26 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// MaxConns bounds the connections of all rooms together; more wait.
+// MaxConns bounds the connections of all rooms together; more wait. Where the
+// guard may not open descriptors for so many, it is fewer.
 const MaxConns = 4096
+
+// fdsPerConn are two sockets and the two pipes of splice(2), two ends each;
+// fdsReserve is for everything else: rooms' sockets, queries, files.
+const (
+	fdsPerConn = 6
+	fdsReserve = 512
+)
+
+// connLimit is MaxConns, or what RLIMIT_NOFILE lets through.
+func connLimit() int {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return MaxConns
+	}
+	fit := (int64(min(l.Cur, 1<<30)) - fdsReserve) / fdsPerConn
+	return int(max(16, min(MaxConns, fit)))
+}
 
 // Config is where a guard finds what it needs.
 type Config struct {
@@ -48,7 +68,7 @@ type Guard struct {
 
 // New makes a guard; it starts nothing yet.
 func New(c Config) (*Guard, error) {
-	g := &Guard{config: c, slots: make(chan struct{}, MaxConns), rooms: map[string]*room{}}
+	g := &Guard{config: c, slots: make(chan struct{}, connLimit()), rooms: map[string]*room{}}
 	g.store.Swap(c.Policy)
 	servers, err := resolvers(c.Policy.Resolvers, c.ResolvConf)
 	if err != nil {

@@ -39,7 +39,7 @@ func newRoom(g *Guard, name string) *room {
 			n++
 		}
 	}
-	share := max(minShare, MaxConns/max(1, n))
+	share := max(minShare, cap(g.slots)/max(1, n))
 	return &room{guard: g, name: name, slots: make(chan struct{}, share), served: make(chan struct{})}
 }
 

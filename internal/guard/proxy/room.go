@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
@@ -85,7 +86,8 @@ func (r *Room) dialName(ctx context.Context, kind events.Kind, p *policy.Room, d
 	if err != nil {
 		return nil, err
 	}
-	if orig.IsValid() && !has(addrs, orig.Addr()) {
+	// An address that the guard answered earlier is no mismatch: names move.
+	if orig.IsValid() && !slices.Contains(addrs, orig.Addr()) && !slices.Contains(r.Pins.Names(orig.Addr()), n) {
 		r.Report(events.Event{
 			Kind: kind, Verdict: events.Note, Reason: events.ReasonMismatch, Name: n.String(),
 			Address: orig.Addr().String(), Port: orig.Port(), Protocol: "tcp",
@@ -121,15 +123,6 @@ func (r *Room) deny(kind events.Kind, d firewall.Decision, name string, orig net
 		e.Address = orig.Addr().String()
 	}
 	r.Report(e)
-}
-
-func has(addrs []netip.Addr, a netip.Addr) bool {
-	for _, b := range addrs {
-		if b == a {
-			return true
-		}
-	}
-	return false
 }
 
 func clip(s string) string {

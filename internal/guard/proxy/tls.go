@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/hello"
 	"github.com/llmdo/workshop/internal/guard/policy"
@@ -60,6 +61,10 @@ func (r *Room) TLS(ctx context.Context, c *net.TCPConn) {
 // byName dials the guard's own answer for a name and splices.
 func (r *Room) byName(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, d firewall.Decision, name firewall.Name, orig netip.AddrPort, head []byte) {
 	out, err := r.dialName(ctx, kind, p, d, name, orig, orig.Port())
+	if errors.As(err, new(*egress.NeverError)) {
+		alert(c, alertAccessDenied)
+		return
+	}
 	if err != nil {
 		Reset(c)
 		return

@@ -1,0 +1,112 @@
+package events
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+type out struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (o *out) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
+}
+
+func (o *out) lines(t *testing.T) (lines []map[string]any, sum float64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	sc := bufio.NewScanner(strings.NewReader(o.b.String()))
+	for sc.Scan() {
+		var m map[string]any
+		if err := json.Unmarshal(sc.Bytes(), &m); err != nil {
+			t.Fatalf("%s: %v", sc.Text(), err)
+		}
+		lines = append(lines, m)
+		sum += m["count"].(float64)
+	}
+	return lines, sum
+}
+
+func TestEqualEventsAreJoinedAndCountedExactly(t *testing.T) {
+	o := &out{}
+	s := NewSink(o, func(room string) []string { return []string{"of-" + room} })
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 1000 {
+				s.Add(Event{Room: "r", Kind: DNS, Name: fmt.Sprint("n", i%5), Verdict: Deny, Reason: "x"})
+			}
+		})
+	}
+	wg.Wait()
+	s.Close()
+	lines, sum := o.lines(t)
+	if sum != 8000 || len(lines) > 40 {
+		t.Errorf("%d lines, counts add up to %v", len(lines), sum)
+	}
+	if w := fmt.Sprint(lines[0]["workers"]); w != "[of-r]" {
+		t.Errorf("workers %s", w)
+	}
+}
+
+func TestFirstEventIsWrittenAtOnce(t *testing.T) {
+	o := &out{}
+	s := NewSink(o, func(string) []string { return nil })
+	defer s.Close()
+	s.Add(Event{Room: "r", Kind: TLS, Verdict: Deny, Reason: "x"})
+	for start := time.Now(); time.Since(start) < Window/2; time.Sleep(time.Millisecond) {
+		if lines, _ := o.lines(t); len(lines) == 1 {
+			return
+		}
+	}
+	t.Error("not written")
+}
+
+func TestTooManyDifferentEventsAreStillCounted(t *testing.T) {
+	o := &out{}
+	s := NewSink(o, func(string) []string { return nil })
+	for i := range 3 * maxKeys {
+		s.Add(Event{Room: "r", Kind: DNS, Name: fmt.Sprint(i), Verdict: Deny, Reason: "x"})
+	}
+	s.Add(Event{Room: "quiet", Kind: DNS, Name: "n", Verdict: Deny, Reason: "x"})
+	s.Close()
+	lines, sum := o.lines(t)
+	if sum != 3*maxKeys+1 || len(lines) > maxKeys+10 {
+		t.Errorf("%d lines, counts add up to %v", len(lines), sum)
+	}
+}
+
+// A reader of the guard's output that has stopped never stops a connection.
+func TestStalledOutputDoesNotBlock(t *testing.T) {
+	r, w := io.Pipe() // nobody reads yet
+	s := NewSink(w, func(string) []string { return nil })
+	start := time.Now()
+	for i := range 10_000 {
+		s.Add(Event{Room: "r", Kind: DNS, Name: fmt.Sprint(i % 3000), Verdict: Deny, Reason: "x"})
+	}
+	if d := time.Since(start); d > time.Second {
+		t.Errorf("Add took %s", d)
+	}
+	sum := make(chan float64)
+	go func() {
+		o := &out{}
+		io.Copy(o, r)
+		_, n := o.lines(t)
+		sum <- n
+	}()
+	s.Close()
+	w.Close()
+	if n := <-sum; n != 10_000 {
+		t.Errorf("counts add up to %v", n)
+	}
+}
