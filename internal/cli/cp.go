@@ -63,7 +63,7 @@ func (a *app) cp(ctx context.Context, cmd *cobra.Command, from, to string) error
 // splitWorker tells WORKER:PATH from a path; C:\x and ./a:b are paths.
 func splitWorker(arg string) (worker, file string, ok bool) {
 	worker, file, found := strings.Cut(arg, ":")
-	if !found || !projectPattern.MatchString(worker) || len(worker) == 1 && filepath.VolumeName(arg) != "" {
+	if !found || !validName(worker) || len(worker) == 1 && filepath.VolumeName(arg) != "" {
 		return "", arg, false
 	}
 	return worker, file, true

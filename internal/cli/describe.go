@@ -46,6 +46,9 @@ func networkText(n *workshop.Network) string {
 		if r.Host.IsZero() {
 			host = r.CIDR.String()
 		}
+		if ports := portList(r.Ports); ports != "80,443" {
+			host += ":" + ports
+		}
 		if r.Preset != "" {
 			host = "preset " + r.Preset
 		}

@@ -31,7 +31,8 @@ started, 126 where it is not executable and 127 where it was not found.`,
 		Example: `  workshop exec greeter -- ls -l /workspace
   git diff | workshop exec reviewer -- wc -l
   workshop exec -e LANG=C -w /scratch builder -- make`,
-		Args: usageArgs(2, -1),
+		Args:              usageArgs(2, -1),
+		ValidArgsFunction: a.completeWorkers(1),
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			worker, command := args[0], args[1:]
 			if command[0] == "--" {

@@ -52,7 +52,7 @@ func (a *app) init(cmd *cobra.Command, dir string, d initData) error {
 		d.Name = projectSafe(filepath.Base(dir), "my-workshop")
 	}
 	for flag, name := range map[string]string{"name": d.Name, "worker": d.Worker} {
-		if !projectPattern.MatchString(name) {
+		if !validName(name) {
 			return usageError(cmd, "--%s %q: only lower-case letters, digits, _ and -, at most %d", flag, name, maxProjectName)
 		}
 	}

@@ -22,7 +22,8 @@ the command.`,
 		Example: `  workshop logs
   workshop logs -f guard
   workshop logs --tail 20 greeter`,
-		Args: usageArgs(0, -1),
+		Args:              usageArgs(0, -1),
+		ValidArgsFunction: a.completeWorkers(0),
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			o.Prefix = !noPrefix
 			return a.logs(ctx, args, o)

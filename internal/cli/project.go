@@ -5,21 +5,32 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
-// projectPattern is what a project may be called on an engine.
-var projectPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
-
+// maxProjectName is how long the name of a project, workshop or worker may be.
 const maxProjectName = 63
+
+// validName tells whether a project, workshop or worker may be called so:
+// [a-z0-9][a-z0-9_-]{0,62}.
+func validName(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		case (c == '_' || c == '-') && i > 0:
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxProjectName
+}
 
 // projectName is -p, else the workshop's name, in a linked git worktree with
 // the worktree's name behind it, so that two checkouts of one repository can
 // be up at the same time.
 func (a *app) projectName(name, dir string) (string, error) {
 	if p := a.set.project; p != "" {
-		if !projectPattern.MatchString(p) {
+		if !validName(p) {
 			return "", fail(codeUsage, "project name %q: only lower-case letters, digits, _ and -, at most %d", p, maxProjectName).
 				hint("for example `-p %s`", projectSafe(p, name))
 		}
@@ -33,7 +44,16 @@ func (a *app) projectName(name, dir string) (string, error) {
 
 // projectSafe turns any name into one that a project may have.
 func projectSafe(s, fallback string) string {
-	s = strings.Trim(regexp.MustCompile(`[^a-z0-9_-]+`).ReplaceAllString(strings.ToLower(s), "-"), "-_")
+	var b strings.Builder
+	for _, r := range strings.ToLower(s) {
+		switch {
+		case r < 0x80 && validName("x"+string(r)):
+			b.WriteRune(r)
+		case !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	s = strings.Trim(b.String(), "-_")
 	if s == "" {
 		return fallback
 	}

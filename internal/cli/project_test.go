@@ -72,7 +72,7 @@ func TestProjectName(t *testing.T) {
 	}
 	long := projectSafe(strings.Repeat("long-", 40), "")
 	other := projectSafe(strings.Repeat("long-", 40)+"er", "")
-	if len(long) > maxProjectName || !projectPattern.MatchString(long) || long == other {
+	if len(long) > maxProjectName || !validName(long) || long == other {
 		t.Errorf("long names: %q, %q", long, other)
 	}
 	a := &app{System: &System{}, set: settings{project: "Not/OK"}}

@@ -15,7 +15,8 @@ func (a *app) restartCommand() *cobra.Command {
 		Short: "Stop and start workers without changing them",
 		Long: `restart stops and starts the named workers, or everything. What changed in the
 workshop file since it came up is not applied; ` + "`up`" + ` does that.`,
-		Args: usageArgs(0, -1),
+		Args:              usageArgs(0, -1),
+		ValidArgsFunction: a.completeWorkers(0),
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			return a.restart(ctx, cmd, args)
 		}),

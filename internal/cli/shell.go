@@ -16,9 +16,10 @@ func (a *app) shellCommand() *cobra.Command {
 		Short: "Open a shell in a worker",
 		Long: `shell opens bash, or else sh, in a worker that is up, with the same files,
 limits and network names that the worker has.`,
-		Example:     `  workshop shell greeter`,
-		Args:        usageArgs(1, 1),
-		Annotations: map[string]string{annotationCode: "yes"},
+		Example:           `  workshop shell greeter`,
+		Args:              usageArgs(1, 1),
+		ValidArgsFunction: a.completeWorkers(1),
+		Annotations:       map[string]string{annotationCode: "yes"},
 		RunE: a.run(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			err := a.exec(ctx, args[0], []string{"sh", "-c", shellLine}, o)
 			if f, ok := err.(*failure); ok && f.code == 127 && f.err != nil {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"golang.org/x/term"
 )
@@ -31,12 +32,14 @@ func (s *System) commands(text string) string {
 	if s.under == "" {
 		return text
 	}
-	return commandStart.ReplaceAllString(text, "${1}"+s.under+"workshop ")
+	return commandStart().ReplaceAllString(text, "${1}"+s.under+"workshop ")
 }
 
 // commandStart finds where a command line begins: behind a backquote, or two
 // spaces, && or | in an example.
-var commandStart = regexp.MustCompile("(`|(?m:^  )|&& |\\| )workshop ")
+var commandStart = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(`|(?m:^  )|&& |\\| )workshop ")
+})
 
 // getenv is Lookup without the difference between empty and absent.
 func (s *System) getenv(name string) string {

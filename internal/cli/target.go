@@ -60,7 +60,7 @@ func quickName(file string) string {
 	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&f); err != nil {
 		return ""
 	}
-	if !projectPattern.MatchString(f.Workshop.Name) {
+	if !validName(f.Workshop.Name) {
 		return ""
 	}
 	return f.Workshop.Name

@@ -29,7 +29,8 @@ workers go on until ` + "`down`" + `.`,
 		Example: `  workshop up
   workshop up --dry-run              # the plan and what was found on this machine
   workshop up --yes reviewer         # one worker; build images without asking`,
-		Args: usageArgs(0, -1),
+		Args:              usageArgs(0, -1),
+		ValidArgsFunction: a.completeWorkers(0),
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			return a.up(ctx, cmd, args, o)
 		}),
