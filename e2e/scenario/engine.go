@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -60,6 +61,15 @@ func (s *Scenario) Pid(service string) int {
 func (s *Scenario) Kill(service, signal string) {
 	s.Helper()
 	if err := s.Docker.ContainerKill(context.Background(), s.Inspect(service).ID, signal); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// Crash kills a service's main process from outside. The engine sees it end by
+// itself, and not as stopped by a person, which its restart policy tells apart.
+func (s *Scenario) Crash(service string) {
+	s.Helper()
+	if err := syscall.Kill(s.Pid(service), syscall.SIGKILL); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -53,7 +54,14 @@ func (s *Scenario) Serve(worker, addr, text string) (stop func()) {
 	if !strings.Contains(string(buf[:n]), "listening") {
 		s.Fatalf("serve %s in %s: %q %v", addr, worker, buf[:n], err)
 	}
-	return func() { a.Close(); cancel() }
+	return func() {
+		// the process outlives its client: end it by its id
+		if i, err := s.Docker.ContainerExecInspect(context.Background(), e.ID); err == nil && i.Running {
+			_ = syscall.Kill(i.Pid, syscall.SIGKILL)
+		}
+		a.Close()
+		cancel()
+	}
 }
 
 // Chown gives everything in the scenario's directory to its user again, after

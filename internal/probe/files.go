@@ -43,6 +43,9 @@ func list(a args) (string, string) {
 	for _, e := range all {
 		names = append(names, e.Name())
 	}
+	if len(names) == 0 {
+		return "empty", ""
+	}
 	slices.Sort(names)
 	return strings.Join(names, ","), ""
 }

@@ -31,7 +31,7 @@ func probes() []probe {
 		{"xtables", "", "ok, or why not (the socket that legacy iptables uses)", 0, xtables},
 		// files
 		{"read", "PATH [bytes=N]", "ok (detail: what it holds), or why not", 1, read},
-		{"list", "DIR", "the names in it, or why not", 1, list},
+		{"list", "DIR", "the names in it, empty, or why not", 1, list},
 		{"write", "PATH [text=T]", "ok, or why not; without text the file is not changed, and removed if new", 1, write},
 		{"mkdir", "PATH", "ok, or why not; removed again", 1, mkdir},
 		{"rename", "OLD NEW", "ok, or why not", 2, rename},

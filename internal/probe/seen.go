@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -34,6 +35,8 @@ func seenOf(err error) (seen, detail string) {
 	switch {
 	case errors.As(err, &dnsErr) && dnsErr.IsNotFound:
 		return "NXDOMAIN", detail
+	case errors.As(err, &dnsErr) && strings.Contains(dnsErr.Err, "connection refused"): // the resolver keeps the text alone
+		return "ECONNREFUSED", detail
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
 		errors.As(err, &netErr) && netErr.Timeout() && !errors.As(err, &errno):
 		return "TIMEOUT", detail

@@ -62,26 +62,40 @@ func icmp(a args) (string, string) {
 		return at("setsockopt", err)
 	}
 	message := []byte{echo, 0, 0, 0, 0, 1, 0, 1, 'p', 'r', 'o', 'b', 'e', '!'}
-	if kind == unix.SOCK_RAW {
+	if kind == unix.SOCK_RAW && family == unix.AF_INET {
 		sum := checksum(message)
 		message[2], message[3] = byte(sum>>8), byte(sum)
 	}
-	if err := unix.Sendto(fd, message, 0, to); err != nil {
-		return at("sendto", err)
+	// connected, so that the kernel tells of errors that come back
+	if err := unix.Connect(fd, to); err != nil {
+		return at("connect", err)
+	}
+	if _, err := unix.Write(fd, message); err != nil {
+		return at("send", err)
 	}
 	buf := make([]byte, 2048)
-	n, _, err := unix.Recvfrom(fd, buf, 0)
-	if err == unix.EAGAIN {
-		return "TIMEOUT", "no answer"
+	for end := time.Now().Add(a.limit); time.Now().Before(end); {
+		n, _, err := unix.Recvfrom(fd, buf, 0)
+		if err == unix.EAGAIN {
+			break
+		}
+		if err != nil {
+			return at("recvfrom", err)
+		}
+		answer := buf[:n]
+		if kind == unix.SOCK_RAW && family == unix.AF_INET && n > 20 {
+			answer = buf[int(buf[0]&15)*4 : n] // behind the IP header
+		}
+		// a raw socket on loopback sees the request too
+		if len(answer) > 0 && (answer[0] == 0 || answer[0] == 129) {
+			return "reply", fmt.Sprintf("%d bytes", n)
+		}
 	}
-	if err != nil {
-		return at("recvfrom", err)
-	}
-	return "reply", fmt.Sprintf("%d bytes", n)
+	return "TIMEOUT", "no answer"
 }
 
 // checksum is the internet checksum of RFC 1071; the kernel fills it in for
-// datagram sockets and for ICMPv6 only.
+// datagram sockets and for ICMPv6.
 func checksum(b []byte) uint16 {
 	var sum uint32
 	for i := 0; i+1 < len(b); i += 2 {
