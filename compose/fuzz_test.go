@@ -50,7 +50,9 @@ func FuzzEnvironment(f *testing.F) {
 // validText tells whether YAML can carry a text (YAML 1.2, 5.1).
 func validText(s string) bool { return strings.ToValidUTF8(s, "") == s }
 
-func compileText(t *testing.T, text string) {
+// compileText reports whether the text is a workshop that compiles.
+func compileText(t *testing.T, text string) bool {
+	t.Helper()
 	files := fstest.MapFS{"workshop.yaml": {Data: []byte(text)}}
 	for _, name := range []string{"one", "two", "code-reviewer", "security-scanner", "preview", "committer", "narrow", "alone", "offline", "open-one", "open-two"} {
 		files["workers/"+name+".md"] = &fstest.MapFile{Data: []byte("---\nname: " + name + "\ndescription: d\nallowed-tools: Read\n---\nx\n")}
@@ -63,11 +65,11 @@ func compileText(t *testing.T, text string) {
 		Home: "/home/user", Lookup: func(n string) (string, bool) { v, ok := env[n]; return v, ok },
 	})
 	if list.HasErrors() {
-		return
+		return false
 	}
 	c, err := Compile(w)
 	if err != nil {
-		return
+		return false
 	}
 	for _, v := range Check(c) {
 		t.Errorf("%v\n%s", v, text)
@@ -75,7 +77,7 @@ func compileText(t *testing.T, text string) {
 	sameProject(t, c.Project, load(t, composeYAML(t, c), env))
 	full, problems := WithFacts(c, factsFor(w))
 	if len(problems) > 0 {
-		return
+		return true
 	}
 	for _, v := range Check(full) {
 		t.Errorf("with facts: %v\n%s", v, text)
@@ -83,4 +85,5 @@ func compileText(t *testing.T, text string) {
 	if _, err := RenderFacts(full); err != nil {
 		t.Error(err)
 	}
+	return true
 }

@@ -1,0 +1,134 @@
+package compose
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+// B7: what a source may not be, contain or lie inside.
+func TestRefusedSources(t *testing.T) {
+	f := sampleFacts()
+	f.EngineSockets = append(f.EngineSockets, "/opt/engine/engine.sock")
+	f.Real = map[string]string{"/var/run": "/run", "/home/user/.ssh": "/vault/ssh", "/home/user": "/users/user"}
+	refused := []string{
+		"/", "/home", "/home/user", "/users", "/users/user", "/var", "/var/lib", "/var/lib/docker", "/var/lib/docker/volumes/x/_data",
+		"/etc", "/etc/ssl/certs", "/proc", "/proc/1/root", "/sys/fs/cgroup", "/dev", "/dev/shm/x", "/run", "/run/docker.sock", "/var/run/x",
+		"/home/user/.ssh", "/home/user/.ssh/id_ed25519", "/vault", "/vault/ssh", "/vault/ssh/id", "/home/user/.config", "/home/user/.config/gcloud/x",
+		"/home/user/.aws", "/home/user/.gnupg/x", "/home/user/.docker/config.json", "/home/user/.kube",
+		"/opt", "/opt/engine", "/opt/engine/engine.sock",
+	}
+	allowed := []string{
+		"/home/user/project", "/home/user/project/etc", "/home/user/.sshx", "/home/other", "/work/project", "/srv", "/etcetera", "/opt/engine2", "/vault2",
+		"/home/user/.config/other", "/tmp/x", "/var/www",
+	}
+	for _, p := range refused {
+		if (&checkedSources{f: &f}).refusal(p) == "" {
+			t.Errorf("%s is not refused", p)
+		}
+	}
+	for _, p := range allowed {
+		if why := (&checkedSources{f: &f}).refusal(p); why != "" {
+			t.Errorf("%s is refused: %s", p, why)
+		}
+	}
+}
+
+// What the machine can't do is an error with what to do about it.
+func TestWithFactsProblems(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*workshop.Workshop, *Facts)
+		code   string
+		says   string
+	}{
+		{"root", func(_ *workshop.Workshop, f *Facts) { f.UID, f.GID = 0, 0 }, "user-root", "user:"},
+		{"no init", func(_ *workshop.Workshop, f *Facts) { f.InitImage = "" }, "init-missing", "make build"},
+		{"elsewhere", func(_ *workshop.Workshop, f *Facts) { f.Local = false }, "engine-elsewhere", "copy: true"},
+		{"host image elsewhere", func(w *workshop.Workshop, f *Facts) {
+			w.Workers[0].Container.Mounts, w.Workers[0].Container.Image, f.Local = nil, val(workshop.HostImage), false
+		}, "engine-elsewhere", "name an image"},
+		{"host image without a host", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Image = val(workshop.HostImage) }, "host-image", "Linux"},
+		{"secret elsewhere", func(w *workshop.Workshop, f *Facts) {
+			w.Workers[0].Container.Mounts, f.Local = nil, false
+			w.Workers[0].Container.Secrets = []workshop.Secret{{Name: "token", Env: "TOKEN", At: at(3)}}
+		}, "engine-elsewhere", "secret"},
+		{"secret without value", func(w *workshop.Workshop, _ *Facts) {
+			w.Workers[0].Container.Secrets = []workshop.Secret{{Name: "token", Env: "TOKEN", At: at(3)}}
+		}, "secret-missing", "export TOKEN"},
+		{"source missing", func(_ *workshop.Workshop, f *Facts) { delete(f.Sources, "./src") }, "mount-source-missing", "mkdir -p /work/project/src"},
+		{"rw source missing outside", func(_ *workshop.Workshop, f *Facts) { delete(f.Sources, "./output") }, "mount-source-missing", "inside the project"},
+		{"source refused", func(_ *workshop.Workshop, f *Facts) { f.Sources["./src"] = SourceFacts{Exists: true, Real: "/etc/ssh"} }, "mount-source-refused", "/etc"},
+		{"source outside", func(_ *workshop.Workshop, f *Facts) { f.Sources["./src"] = SourceFacts{Exists: true, Real: "/srv/x"} }, "mount-outside-project", "outside_project: true"},
+		{"not writable", func(_ *workshop.Workshop, f *Facts) {
+			sf := f.Sources["./output"]
+			sf.UID, sf.GID = 0, 0
+			f.Sources["./output"] = sf
+		}, "mount-not-writable", "chown -R 1000:1000 /work/project/output"},
+		{"mount below", func(_ *workshop.Workshop, f *Facts) {
+			sf := f.Sources["./src"]
+			sf.MountPoints = []string{"/work/project/src/a", "/b", "/c", "/d", "/e"}
+			f.Sources["./src"] = sf
+		}, "mount-point-below", "and 2 more"},
+		{"gVisor in a room", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Runtime = val("runsc") }, "runtime-network", "runc"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w, f := sample(t, 1), sampleFacts()
+			tt.change(w, &f)
+			_, list := WithFacts(compiled(t, w), f)
+			for _, d := range list {
+				if d.Code == tt.code && strings.Contains(d.Summary+d.Detail+d.Hint, tt.says) {
+					return
+				}
+			}
+			t.Errorf("want %s with %q, got %v", tt.code, tt.says, list)
+		})
+	}
+}
+
+// The same problem of an inherited mount is told once.
+func TestProblemsAreToldOnce(t *testing.T) {
+	f := sampleFacts()
+	delete(f.Sources, "./src")
+	if _, list := WithFacts(compiled(t, sample(t, 5)), f); len(list) != 1 {
+		t.Errorf("got %v", list)
+	}
+}
+
+// An access control list may let the worker in: the gate decides.
+func TestACLIsLeftToTheGate(t *testing.T) {
+	f := sampleFacts()
+	f.Sources["./output"] = SourceFacts{Exists: true, Dir: true, Real: "/work/project/output", Mode: 0o700, ACL: true}
+	withFacts(t, compiled(t, sample(t, 1)), f)
+}
+
+// WithFacts leaves what it was given as it was.
+func TestWithFactsCopies(t *testing.T) {
+	c := compiled(t, sample(t, 2))
+	before := string(composeYAML(t, c))
+	full := withFacts(t, c, sampleFacts())
+	if after := string(composeYAML(t, c)); after != before {
+		t.Error("the compiled project changed")
+	}
+	if string(composeYAML(t, full)) != before {
+		t.Error("a project with facts renders another compose.yaml")
+	}
+	again := withFacts(t, full, sampleFacts())
+	if len(again.Project.Services["worker-0"].Volumes) != len(full.Project.Services["worker-0"].Volumes) {
+		t.Error("facts are added twice")
+	}
+}
+
+// Names of the generated project are refused as workers, all at once.
+func TestReservedNames(t *testing.T) {
+	w := sample(t, 4)
+	for i, name := range []string{"guard", "room", "room-x", "roomy"} {
+		w.Workers[i].Name = name
+	}
+	_, err := Compile(w)
+	if err == nil || strings.Count(err.Error(), "can't be called") != 3 {
+		t.Errorf("Compile = %v", err)
+	}
+}
