@@ -102,6 +102,13 @@ func TestEngineScripts(t *testing.T) {
 			Run(context.Background(), NewWorkshop, []string{"--quiet", "-p", project, "down"}, &System{
 				Out: io.Discard, Err: io.Discard, Dir: "/", Lookup: os.LookupEnv, Engine: dockerEngine,
 			})
+			left, _ := filepath.Glob("/dev/shm/workshop-*/" + project + "-*")
+			for _, dir := range left {
+				if !t.Failed() {
+					t.Errorf("left behind: %s", dir)
+				}
+				os.RemoveAll(dir)
+			}
 		})
 		return nil
 	}))

@@ -36,7 +36,7 @@ func (a *app) loadForCompose(ctx context.Context, cmd *cobra.Command, c *compile
 	if err := g.writeRun(files); err != nil {
 		return fmt.Errorf("compile --load: %w", err)
 	}
-	plan, err := a.plan(ctx, e, c, &engine.Desired{Compiled: ready.compiled}, upOptions{dryRun: true})
+	plan, err := a.plan(ctx, e, c, ready, nil, upOptions{dryRun: true})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,40 +63,63 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 	if err != nil {
 		return err
 	}
-	created := ready.compiled.Facts.ToCreate
-	if !o.dryRun {
-		if ready, err = a.prepare(ctx, e, c, true); err != nil {
+	if o.dryRun {
+		plan, err := a.plan(ctx, e, c, ready, names, o)
+		if err != nil {
 			return err
 		}
-	}
-	d := engine.Desired{Compiled: ready.compiled, Only: names}
-	plan, err := a.plan(ctx, e, c, &d, o)
-	if err != nil {
-		return err
-	}
-	if o.dryRun {
 		return a.printPlan(ready.compiled.Facts, plan)
 	}
-	a.sayFacts(ready.compiled.Facts, created)
-	if err := a.watch(ctx, ready); err != nil {
-		return err
-	}
-	if err := a.apply(ctx, e, plan, a.set.waitTimeout); err != nil {
+	if err := a.start(ctx, e, c, ready.compiled.Facts.ToCreate, names, o); err != nil {
+		a.forgetIfNothingIs(ctx, e, c)
 		return err
 	}
 	a.summary(c, names)
 	return nil
 }
 
+// start makes what a run needs on this machine, plans, and carries it out.
+func (a *app) start(ctx context.Context, e engine.Engine, c *compiled, created, names []string, o upOptions) error {
+	ready, err := a.prepare(ctx, e, c, true)
+	if err != nil {
+		return err
+	}
+	plan, err := a.plan(ctx, e, c, ready, names, o)
+	if err != nil {
+		return err
+	}
+	a.sayFacts(ready.compiled.Facts, created)
+	if err := a.watch(ctx, ready); err != nil {
+		return err
+	}
+	return a.apply(ctx, e, plan, a.set.waitTimeout)
+}
+
+// forgetIfNothingIs removes secrets again where a start failed before there
+// was a container that uses them.
+func (a *app) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *compiled) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	t := c.target()
+	seen, err := e.Observe(ctx, c.project)
+	ours := func(k engine.Container) bool { return k.Directory == t.dir }
+	if err == nil && !slices.ContainsFunc(seen.Containers, ours) {
+		if err := a.forget(t); err != nil {
+			a.warn("%v", err)
+		}
+	}
+}
+
 // plan observes and plans. Images that are always pulled are pulled before,
 // because only then it shows whether they changed; a dry run plans with what
 // is there.
-func (a *app) plan(ctx context.Context, e engine.Engine, c *compiled, d *engine.Desired, o upOptions) (*engine.Plan, error) {
+func (a *app) plan(ctx context.Context, e engine.Engine, c, ready *compiled, names []string, o upOptions) (*engine.Plan, error) {
+	d := engine.Desired{Compiled: ready.compiled, Only: names}
 	var err error
 	if d.Builds, err = buildHashes(d.Compiled); err != nil {
 		return nil, err
 	}
-	pull, err := engine.PlanPull(*d)
+	pull, err := engine.PlanPull(d)
 	if err != nil {
 		return nil, engineError(err)
 	}
@@ -105,11 +129,11 @@ func (a *app) plan(ctx context.Context, e engine.Engine, c *compiled, d *engine.
 		}
 		d.Pulled = true
 	}
-	seen, err := e.Observe(ctx, c.project, engine.DesiredImages(*d)...)
+	seen, err := e.Observe(ctx, c.project, engine.DesiredImages(d)...)
 	if err != nil {
 		return nil, engineError(err)
 	}
-	plan, err := engine.PlanUp(*d, seen)
+	plan, err := engine.PlanUp(d, seen)
 	if err != nil {
 		return nil, engineError(err)
 	}
