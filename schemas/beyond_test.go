@@ -5,6 +5,9 @@ package schemas_test
 var beyond = map[string]string{
 	"cidr-never":                        `needs arithmetic with addresses`,
 	"delegation-cycle":                  `needs the other worker files`,
+	"delegate-reaches-more":             `needs the other worker files`,
+	"delegation-to-itself":              `needs the other worker files`,
+	"worker-file-warnings":              `needs the other worker files`,
 	"delegation-unknown":                `needs the other worker files`,
 	"directory-symlink-to-etc":          `needs the file system`,
 	"docker-socket-by-relative-symlink": `needs the file system`,
@@ -52,6 +55,7 @@ var beyond = map[string]string{
 	"widen-secret":                      `compares a worker with its workshop`,
 	"widen-timeout":                     `compares a worker with its workshop`,
 	"widen-tmpfs":                       `compares a worker with its workshop`,
+	"worker-file-problems":              `needs the other worker files`,
 	"worker-missing":                    `needs the other worker files`,
 	"worker-two-files":                  `needs the other worker files`,
 }

@@ -17,12 +17,13 @@ type decoder struct {
 	src  *source
 	vars *variables
 	*problems
-	home string // of the caller, clean; may be empty
-	root string // absolute path of fsys; may be empty
-	fsys fs.FS
-	dir  string // directory of the file in fsys: the project
-	// presets that were read already.
-	presets map[string]presets.Preset
+	home    string // of the caller, clean; may be empty
+	root    string // absolute path of fsys; may be empty
+	fsys    fs.FS
+	dir     string                    // directory of the file in fsys: the project
+	presets map[string]presets.Preset // that were read already
+	// followed are paths whose symbolic links were followed already.
+	followed map[string]ending
 	// scope records what is found below the `container:` that is being read.
 	scope *scope
 	// worker is set below a worker's `container:`.

@@ -147,10 +147,24 @@ type ending struct {
 	loop   bool
 }
 
-// follow resolves the symbolic links of a path of the fs.FS.
+// follow resolves the symbolic links of a path of the fs.FS. Answers are kept:
+// a thousand workers often mount the same few directories.
 func (d *decoder) follow(p string) ending {
+	p = path.Clean(p)
+	if e, ok := d.followed[p]; ok {
+		return e
+	}
+	if d.followed == nil {
+		d.followed = map[string]ending{}
+	}
+	e := d.walk(p)
+	d.followed[p] = e
+	return e
+}
+
+func (d *decoder) walk(p string) ending {
 	links := 0
-	rest := strings.Split(path.Clean(p), "/")
+	rest := strings.Split(p, "/")
 	cur := "."
 	for len(rest) > 0 {
 		name := rest[0]

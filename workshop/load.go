@@ -54,7 +54,10 @@ func Load(fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
 		return nil, p.done(file)
 	}
 	w := d.workshop(form)
-	workers := resolveWorkers(fsys, w, entries, o)
+	if w.Container.Network.Mode.V == firewall.None && form.Container != nil && form.Container.refusedBelow("network") {
+		w.Container.Ports = nil // whether they can be served isn't known
+	}
+	workers := resolveWorkers(fsys, w, withoutFollowUps(entries, form.Container, w), o)
 	p.add(workers...)
 	if p.errors > 0 {
 		return nil, p.done(file)
@@ -142,10 +145,8 @@ func (d *decoder) workshop(form *workshopForm) *Workshop {
 	}
 	c := form.Container
 	if c == nil {
-		w.refused = map[string]bool{}
 		return w
 	}
-	w.refused = c.Refused
 	w.Container = withDefaults(c)
 	d.checkContainer(c, w)
 	return w

@@ -3,6 +3,7 @@ package workshop
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
@@ -150,6 +151,16 @@ func (c *partialContainer) together(d *decoder) {
 func (c *partialContainer) has(path string) bool {
 	_, ok := c.Keys[path]
 	return ok
+}
+
+// refusedBelow tells whether a key or one inside of it was refused.
+func (c *partialContainer) refusedBelow(key string) bool {
+	for path := range c.Refused {
+		if path == key || strings.HasPrefix(path, key+".") {
+			return true
+		}
+	}
+	return false
 }
 
 // refuse reports a problem of the key at path below the container.

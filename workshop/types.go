@@ -33,10 +33,6 @@ type Workshop struct {
 	Approvals Approvals
 	// Variables that the file uses, sorted by name.
 	Variables []Variable
-
-	// refused holds the paths below `container:` whose value has an error
-	// already ("mounts", "network.allow"), as in partialContainer.
-	refused map[string]bool
 }
 
 // Variable is one ${NAME} of the file.
