@@ -37,11 +37,11 @@ func BuildImage(arch string) (*Image, error) { return Default().Image(arch) }
 // Image returns the image for arch: nothing but the program, the mount points
 // that services need on a read-only root, and a passwd with two names.
 func (s *Set) Image(arch string) (*Image, error) {
-	p, err := s.load(arch)
+	data, err := s.Binary(arch)
 	if err != nil {
 		return nil, err
 	}
-	return NewImage(arch, p.data)
+	return NewImage(arch, data)
 }
 
 // directories are the mount points; a fresh volume takes over their mode.

@@ -8,7 +8,9 @@
 //	CGO_ENABLED=0 GOOS=linux GOARCH=$ARCH go build -trimpath -ldflags '-s -w' -o bin/workshop-init-linux-$ARCH ./cmd/workshop-init
 //	go run ./internal/initbin/pack bin/workshop-init-linux-$ARCH internal/initbin/bin/workshop-init-linux-$ARCH.zst
 //
-// for ARCH amd64 and arm64. In a clone without them everything compiles, and
+// for ARCH amd64 and arm64. pack also writes a .json beside, with the names
+// that follow from the program, so that a command that only needs the names
+// does not unpack it. In a clone without them everything compiles, and
 // [Binary] says what to do. Nothing of the environment is read.
 package initbin
 
@@ -16,6 +18,8 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -51,12 +55,34 @@ type Set struct {
 	files fs.FS // workshop-init-linux-ARCH.zst at the root
 
 	mu     sync.Mutex
-	loaded map[string]*program
+	loaded map[string][]byte
+	names  map[string]Names
 }
 
-type program struct {
-	data   []byte
-	digest string
+// Names are what follows from the bytes of a program.
+type Names struct {
+	Size   int64  `json:"size"`   // bytes
+	Digest string `json:"digest"` // SHA-256 in hex
+	// ImageID, ManifestID and Ref are those of [Image].
+	ImageID    string `json:"image_id"`
+	ManifestID string `json:"manifest_id"`
+	Ref        string `json:"ref"`
+}
+
+// Volume names the tool volume of the program by its content.
+func (n Names) Volume() string { return "workshop-init-" + n.Digest[:24] }
+
+// Describe returns the names of a program.
+func Describe(arch string, program []byte) (Names, error) {
+	img, err := NewImage(arch, program)
+	if err != nil {
+		return Names{}, err
+	}
+	sum := sha256.Sum256(program)
+	return Names{
+		Size: int64(len(program)), Digest: hex.EncodeToString(sum[:]),
+		ImageID: img.ID, ManifestID: img.ManifestID, Ref: img.Ref,
+	}, nil
 }
 
 // NewSet reads compressed programs from the root of files.
@@ -85,36 +111,72 @@ func VolumeName(arch string) (string, error) { return Default().VolumeName(arch)
 
 // Binary is [Binary] for this set.
 func (s *Set) Binary(arch string) ([]byte, error) {
-	p, err := s.load(arch)
-	if err != nil {
-		return nil, err
-	}
-	return p.data, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.load(arch)
 }
 
 // Digest is [Digest] for this set.
 func (s *Set) Digest(arch string) (string, error) {
-	p, err := s.load(arch)
-	if err != nil {
-		return "", err
-	}
-	return p.digest, nil
+	n, err := s.Names(arch)
+	return n.Digest, err
 }
 
 // VolumeName is [VolumeName] for this set.
 func (s *Set) VolumeName(arch string) (string, error) {
-	p, err := s.load(arch)
+	n, err := s.Names(arch)
 	if err != nil {
 		return "", err
 	}
-	return "workshop-init-" + p.digest[:24], nil
+	return n.Volume(), nil
 }
 
-func (s *Set) load(arch string) (*program, error) {
+// Names returns the names of the program for arch, or a [NotBuiltError].
+func (s *Set) Names(arch string) (Names, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.loaded[arch]; p != nil {
-		return p, nil
+	if n, ok := s.names[arch]; ok {
+		return n, nil
+	}
+	n, err := s.readNames(arch)
+	if err != nil {
+		data, err := s.load(arch)
+		if err != nil {
+			return Names{}, err
+		}
+		if n, err = Describe(arch, data); err != nil {
+			return Names{}, err
+		}
+	}
+	if s.names == nil {
+		s.names = map[string]Names{}
+	}
+	s.names[arch] = n
+	return n, nil
+}
+
+// readNames reads what pack wrote.
+func (s *Set) readNames(arch string) (n Names, err error) {
+	if _, err := fs.Stat(s.files, FileName(arch)); err != nil {
+		return n, err
+	}
+	data, err := fs.ReadFile(s.files, NamesFile(arch))
+	if err != nil {
+		return n, err
+	}
+	if err := json.Unmarshal(data, &n); err != nil {
+		return n, err
+	}
+	if len(n.Digest) != 64 || !strings.HasPrefix(n.ImageID, "sha256:") || !strings.HasPrefix(n.ManifestID, "sha256:") {
+		return n, errors.New("incomplete")
+	}
+	return n, nil
+}
+
+// load unpacks a program; it must be the one that its names were made of.
+func (s *Set) load(arch string) ([]byte, error) {
+	if data := s.loaded[arch]; data != nil {
+		return data, nil
 	}
 	packed, err := fs.ReadFile(s.files, FileName(arch))
 	if err != nil {
@@ -129,13 +191,16 @@ func (s *Set) load(arch string) (*program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpack workshop-init for linux/%s: %w", arch, err)
 	}
-	sum := sha256.Sum256(data)
-	p := &program{data: data, digest: hex.EncodeToString(sum[:])}
-	if s.loaded == nil {
-		s.loaded = map[string]*program{}
+	if n, err := s.readNames(arch); err == nil {
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != n.Digest {
+			return nil, fmt.Errorf("the embedded workshop-init for linux/%s and its names differ: run `make build`", arch)
+		}
 	}
-	s.loaded[arch] = p
-	return p, nil
+	if s.loaded == nil {
+		s.loaded = map[string][]byte{}
+	}
+	s.loaded[arch] = data
+	return data, nil
 }
 
 func (s *Set) archs() []string {
@@ -150,3 +215,6 @@ func (s *Set) archs() []string {
 
 // FileName is the name of the compressed program for an architecture.
 func FileName(arch string) string { return "workshop-init-linux-" + arch + ".zst" }
+
+// NamesFile is the name of the file with its [Names].
+func NamesFile(arch string) string { return "workshop-init-linux-" + arch + ".json" }

@@ -3,6 +3,7 @@ package initbin
 import (
 	"archive/tar"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -92,5 +93,40 @@ func TestImageIsDeterministicAndComplete(t *testing.T) {
 		if len(files[name]) == 0 {
 			t.Errorf("no %s", name)
 		}
+	}
+}
+
+// The names that pack wrote are those of the program; others are refused when
+// it is unpacked.
+func TestNamesFile(t *testing.T) {
+	plain := set(t, []byte("program"))
+	want, err := plain.Names("amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := plain.Image("amd64")
+	if err != nil || img.ID != want.ImageID || img.ManifestID != want.ManifestID || want.Size != 7 {
+		t.Errorf("%+v, %v", want, err)
+	}
+	files := plain.files.(fstest.MapFS)
+	for name, change := range map[string]func(*Names){"right": func(*Names) {}, "wrong": func(n *Names) { n.Digest = strings.Repeat("0", 64) }} {
+		n := want
+		change(&n)
+		data, err := json.Marshal(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := NewSet(fstest.MapFS{FileName("amd64"): files[FileName("amd64")], NamesFile("amd64"): {Data: data}})
+		if got, err := s.Names("amd64"); err != nil || got != n {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if _, err := s.Binary("amd64"); (err != nil) != (name == "wrong") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Damaged names are made anew.
+	s := NewSet(fstest.MapFS{FileName("amd64"): files[FileName("amd64")], NamesFile("amd64"): {Data: []byte("{")}})
+	if got, err := s.Names("amd64"); err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

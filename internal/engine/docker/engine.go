@@ -53,9 +53,6 @@ type Engine struct {
 	mu   sync.Mutex
 
 	background sync.WaitGroup // removals of helpers
-
-	imageMu sync.Mutex
-	image   *initbin.Image
 }
 
 var _ engine.Engine = (*Engine)(nil)

@@ -9,8 +9,6 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
-
-	"github.com/llmdo/workshop/internal/initbin"
 )
 
 // InitNames gives the names that Facts carry: the workshop-init image and the
@@ -21,12 +19,11 @@ func (e *Engine) InitNames(ctx context.Context) (image, volume string, err error
 	if err != nil {
 		return "", "", err
 	}
-	img, err := e.initImage(arch)
+	n, err := e.init.Names(arch)
 	if err != nil {
 		return "", "", err
 	}
-	volume, err = e.init.VolumeName(arch)
-	return img.ID, volume, err
+	return n.ImageID, n.Volume(), nil
 }
 
 // PrepareInit makes image and tool volume ready, as `compile --load` needs
@@ -43,20 +40,6 @@ func (e *Engine) PrepareInit(ctx context.Context) (image, volume string, err err
 	return id, volume, e.fillTools(ctx, volume, nil)
 }
 
-// initImage makes the image at most once.
-func (e *Engine) initImage(arch string) (*initbin.Image, error) {
-	e.imageMu.Lock()
-	defer e.imageMu.Unlock()
-	if e.image == nil {
-		img, err := e.init.Image(arch)
-		if err != nil {
-			return nil, err
-		}
-		e.image = img
-	}
-	return e.image, nil
-}
-
 // isInit tells whether a reference means the workshop-init image; never, if
 // this build has none.
 func (e *Engine) isInit(ctx context.Context, ref string) bool {
@@ -67,8 +50,8 @@ func (e *Engine) isInit(ctx context.Context, ref string) bool {
 	if err != nil {
 		return false
 	}
-	img, err := e.initImage(arch)
-	return err == nil && (ref == img.ID || ref == img.ManifestID)
+	n, err := e.init.Names(arch)
+	return err == nil && (ref == n.ImageID || ref == n.ManifestID)
 }
 
 // findInit returns the engine's ID of the image, "" if it is not there. It is
@@ -78,18 +61,18 @@ func (e *Engine) findInit(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	img, err := e.initImage(arch)
+	n, err := e.init.Names(arch)
 	if err != nil {
 		return "", err
 	}
-	for _, ref := range []string{img.ID, img.ManifestID} {
+	for _, ref := range []string{n.ImageID, n.ManifestID} {
 		found, err := e.cli.ImageInspect(ctx, ref)
 		switch {
 		case cerrdefs.IsNotFound(err):
 			continue
 		case err != nil:
 			return "", e.explain(err)
-		case found.ID == img.ID || found.ID == img.ManifestID:
+		case found.ID == n.ImageID || found.ID == n.ManifestID:
 			return found.ID, nil
 		}
 	}
@@ -101,7 +84,15 @@ func (e *Engine) loadInit(ctx context.Context) (string, error) {
 	if id, err := e.findInit(ctx); err != nil || id != "" {
 		return id, err
 	}
-	resp, err := e.cli.ImageLoad(ctx, bytes.NewReader(e.image.Tar), client.ImageLoadWithQuiet(true))
+	arch, err := e.arch(ctx)
+	if err != nil {
+		return "", err
+	}
+	img, err := e.init.Image(arch)
+	if err != nil {
+		return "", err
+	}
+	resp, err := e.cli.ImageLoad(ctx, bytes.NewReader(img.Tar), client.ImageLoadWithQuiet(true))
 	if err != nil {
 		return "", fmt.Errorf("load the workshop-init image: %w", e.explain(err))
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/initbin"
 )
 
 const (
@@ -43,7 +45,7 @@ func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]s
 	if err == nil || !errors.Is(err, errTools) && !cerrdefs.IsNotFound(err) {
 		return err
 	}
-	unlock, err := e.lockTools(ctx, name)
+	unlock, err := e.lockTools(ctx, name, labels)
 	if err != nil {
 		return fmt.Errorf("tool volume %s: %w", name, e.explain(err))
 	}
@@ -86,7 +88,11 @@ func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]s
 // verifyTools returns nil, an error that is errTools, or one that is "not
 // found".
 func (e *Engine) verifyTools(ctx context.Context, name string, labels map[string]string) error {
-	data, err := e.program(ctx)
+	arch, err := e.arch(ctx)
+	if err != nil {
+		return err
+	}
+	want, err := e.init.Names(arch)
 	if err != nil {
 		return err
 	}
@@ -95,7 +101,7 @@ func (e *Engine) verifyTools(ctx context.Context, name string, labels map[string
 	if err != nil {
 		return err
 	}
-	if done, err := e.verifyHere(ctx, v, data); done {
+	if done, err := e.verifyHere(ctx, v, want); done {
 		return err
 	}
 	return e.withHelper(ctx, helper{mount: name, at: toolsDir, readOnly: true, labels: labels}, func(id string) error {
@@ -111,7 +117,7 @@ func (e *Engine) verifyTools(ctx context.Context, name string, labels map[string
 		if _, err := tr.Next(); err != nil {
 			return fmt.Errorf("verify the tool volume %s: %w", name, err)
 		}
-		if err := check(tr, stat.Size, stat.Mode, data); err != nil {
+		if err := check(tr, stat.Size, stat.Mode, want); err != nil {
 			return fmt.Errorf("verify the tool volume %s: %w", name, err)
 		}
 		return nil
@@ -121,7 +127,7 @@ func (e *Engine) verifyTools(ctx context.Context, name string, labels map[string
 // verifyHere reads the volume on this machine, where the engine is here and
 // the caller may (root): that spares the engine a helper and the start of a
 // process. done is false where it can't be read so.
-func (e *Engine) verifyHere(ctx context.Context, v volume.Volume, data []byte) (done bool, err error) {
+func (e *Engine) verifyHere(ctx context.Context, v volume.Volume, want initbin.Names) (done bool, err error) {
 	info, err := e.Info(ctx)
 	if err != nil || !info.Local || v.Driver != "local" || len(v.Options) > 0 || v.Mountpoint == "" {
 		return false, nil
@@ -135,20 +141,19 @@ func (e *Engine) verifyHere(ctx context.Context, v volume.Volume, data []byte) (
 	if err != nil {
 		return false, nil
 	}
-	return true, check(f, stat.Size(), stat.Mode(), data)
+	return true, check(f, stat.Size(), stat.Mode(), want)
 }
 
 // check compares a file with the program.
-func check(r io.Reader, size int64, mode fs.FileMode, data []byte) error {
-	if size != int64(len(data)) || !mode.IsRegular() || mode.Perm() != 0o755 {
+func check(r io.Reader, size int64, mode fs.FileMode, want initbin.Names) error {
+	if size != want.Size || !mode.IsRegular() || mode.Perm() != 0o755 {
 		return fmt.Errorf("%w: %d bytes, mode %s", errTools, size, mode)
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(r, int64(len(data))+1)); err != nil {
+	if _, err := io.Copy(h, io.LimitReader(r, want.Size+1)); err != nil {
 		return err
 	}
-	want := sha256.Sum256(data)
-	if !bytes.Equal(h.Sum(nil), want[:]) {
+	if hex.EncodeToString(h.Sum(nil)) != want.Digest {
 		return fmt.Errorf("%w: another hash", errTools)
 	}
 	return nil
@@ -165,10 +170,10 @@ func (e *Engine) program(ctx context.Context) ([]byte, error) {
 // lockTools takes a lock that holds for every client of the engine: a
 // container of a fixed name, never started. One that a killed run left is
 // taken away when it is old.
-func (e *Engine) lockTools(ctx context.Context, name string) (func(), error) {
+func (e *Engine) lockTools(ctx context.Context, name string, labels map[string]string) (func(), error) {
 	lock := name + "-lock"
 	for {
-		id, err := e.createHelper(ctx, helper{name: lock})
+		id, err := e.createHelper(ctx, helper{name: lock, labels: labels})
 		if err == nil {
 			return func() { e.removeHelper(id) }, nil
 		}

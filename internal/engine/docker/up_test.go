@@ -175,7 +175,6 @@ func TestToolVolumeIsVerified(t *testing.T) {
 	// A program of its own, so that no other test's volume is meant.
 	program, _ := fakeInit()
 	f.e.init = initSet(t, append(bytes.Clone(program), t.Name()...))
-	f.e.image = nil
 	f.compile(t, nil, "one")
 	volume := f.c.Facts.InitVolume
 	t.Cleanup(func() {

@@ -1,13 +1,20 @@
-// Command pack compresses a workshop-init binary for package initbin:
+// Command pack compresses a workshop-init binary for package initbin, and
+// writes what follows from its content into a .json beside:
 //
-//	go run ./internal/initbin/pack IN OUT
+//	go run ./internal/initbin/pack IN OUT.zst
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/llmdo/workshop/internal/initbin"
 )
 
 func main() {
@@ -30,9 +37,32 @@ func run(args []string) error {
 		return err
 	}
 	defer enc.Close()
-	out := args[1] + ".new"
-	if err := os.WriteFile(out, enc.EncodeAll(data, nil), 0o644); err != nil {
+	base, ok := strings.CutSuffix(args[1], ".zst")
+	dash := strings.LastIndexByte(base, '-')
+	if !ok || dash < 0 {
+		return fmt.Errorf("%s: the name must be %s", args[1], initbin.FileName("ARCH"))
+	}
+	names, err := initbin.Describe(base[dash+1:], data)
+	if err != nil {
 		return err
 	}
-	return os.Rename(out, args[1])
+	about, err := json.Marshal(names)
+	if err != nil {
+		return err
+	}
+	// The old names go first: a set without them is slower, not wrong.
+	if err := os.Remove(base + ".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := replace(args[1], enc.EncodeAll(data, nil)); err != nil {
+		return err
+	}
+	return replace(base+".json", about)
+}
+
+func replace(name string, data []byte) error {
+	if err := os.WriteFile(name+".new", data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
 }
