@@ -101,6 +101,9 @@ func (k *checker) protected(s *types.ServiceConfig) {
 		if v.Type != types.VolumeTypeBind || v.ReadOnly {
 			continue
 		}
+		if dir := f.protectedOn(v.Source); dir != "" && dir != ".git" {
+			k.add("B8", "%s is writable and in %s", v.Source, dir)
+		}
 		for written, found := range f.Protected {
 			if f.Sources[written].Real != v.Source {
 				continue

@@ -187,6 +187,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"B8", "claude writable", remount(worker, "/workspace/output/sub/deep/.claude", func(v *types.ServiceVolumeConfig) { v.ReadOnly = false })},
 		{"B8", "directory above can be renamed", unmount(worker, "/workspace/output/sub")},
 		{"B8", "held by another directory", remount(worker, "/workspace/output/.git", func(v *types.ServiceVolumeConfig) { v.Source = "/work/project/empty" })},
+		{"B8", "protected directory mounted writable", remount(worker, "/workspace/output", func(v *types.ServiceVolumeConfig) { v.Source = "/work/project/.github/workflows" })},
 		{"B9", "writable copy", remount(worker, "/data", func(v *types.ServiceVolumeConfig) { v.ReadOnly = false })},
 		{"B9", "volume filled from the image", remount(worker, "/data", func(v *types.ServiceVolumeConfig) { v.Volume = nil })},
 		{"B9", "sockets in a worker", mount(worker, volume(SocketsVolume, "/s"))},

@@ -53,6 +53,13 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, k *workshop.Mount, 
 	m.content(k, sf)
 	if k.ReadWrite {
 		m.writable(k, sf, user)
+		if dir := m.f.protectedOn(sf.Real); dir != "" && !(dir == ".git" && k.GitWritable) {
+			hint := "mount it read-only"
+			if dir == ".git" {
+				hint += ", or write `git: rw` in its entry"
+			}
+			m.list.add("mount-protected", at, fmt.Sprintf("%s is in %s, which programs of the host run later; it can't be writable (B8)", written, dir), "", hint)
+		}
 	}
 	m.resolve(s, k, sf.Real)
 	if k.ReadWrite {

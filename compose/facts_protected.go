@@ -63,3 +63,19 @@ func IsProtected(name string) bool {
 	// Case does not tell two names apart on the file systems of some hosts.
 	return slices.Contains(ProtectedDirs, strings.ToLower(name))
 }
+
+// protectedOn names the protected directory that a source is, or lies inside
+// of, below the project; "" if there is none. Above the project nothing
+// counts: a checkout may lie anywhere.
+func (f *Facts) protectedOn(real string) string {
+	rel := path.Base(real)
+	if inside(f.ProjectDir, real) {
+		rel = strings.TrimPrefix(real[len(f.ProjectDir):], "/")
+	}
+	for part := range strings.SplitSeq(rel, "/") {
+		if IsProtected(part) {
+			return strings.ToLower(part)
+		}
+	}
+	return ""
+}

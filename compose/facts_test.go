@@ -71,6 +71,16 @@ func TestWithFactsProblems(t *testing.T) {
 			sf.MountPoints = []string{"/work/project/src/a", "/b", "/c", "/d", "/e"}
 			f.Sources["./src"] = sf
 		}, "mount-point-below", "and 2 more"},
+		{"protected and writable", func(_ *workshop.Workshop, f *Facts) {
+			sf := f.Sources["./output"]
+			sf.Real = "/work/project/.github/workflows"
+			f.Sources["./output"] = sf
+		}, "mount-protected", "read-only"},
+		{"git and writable", func(_ *workshop.Workshop, f *Facts) {
+			sf := f.Sources["./output"]
+			sf.Real = "/work/project/.git"
+			f.Sources["./output"] = sf
+		}, "mount-protected", "git: rw"},
 		{"gVisor in a room", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Runtime = val("runsc") }, "runtime-network", "runc"},
 	}
 	for _, tt := range tests {

@@ -31,9 +31,24 @@ func (s *protectedSearch) see(rel string) {
 	s.dirs = append(s.dirs, rel)
 }
 
+// repositories picks the .git directories among dirs, and the source itself
+// (".") where it is one.
+func repositories(root string, dirs []string) []string {
+	var out []string
+	if strings.EqualFold(filepath.Base(root), ".git") {
+		out = append(out, ".")
+	}
+	for _, d := range dirs {
+		if strings.EqualFold(path.Base(d), ".git") {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 // hooksBelow lists the hooks directories of the repositories found and of
 // their submodules, which git keeps in .git/modules (gitrepository-layout(5)).
-func hooksBelow(root string, dirs []string) []string {
+func hooksBelow(root string, repositories []string) []string {
 	var out []string
 	add := func(git string) {
 		hooks := path.Join(git, "hooks")
@@ -41,10 +56,7 @@ func hooksBelow(root string, dirs []string) []string {
 			out = append(out, hooks)
 		}
 	}
-	for _, d := range dirs {
-		if !strings.EqualFold(path.Base(d), ".git") {
-			continue
-		}
+	for _, d := range repositories {
 		add(d)
 		modules := filepath.Join(root, filepath.FromSlash(d), "modules")
 		_ = filepath.WalkDir(modules, func(p string, e fs.DirEntry, err error) error {

@@ -52,8 +52,7 @@ func (c *collector) walk(ctx context.Context, u *use, sf *compose.SourceFacts) {
 	}
 	slices.Sort(sf.Specials)
 	if u.readWrite {
-		hooks := hooksBelow(sf.Real, found.dirs)
-		dirs := slices.Sorted(slices.Values(append(found.dirs, hooks...)))
+		dirs := slices.Sorted(slices.Values(append(found.dirs, hooksBelow(sf.Real, repositories(sf.Real, found.dirs))...)))
 		if len(dirs) > maxProtected {
 			c.problem("mount-too-many-protected", u.at, fmt.Sprintf("%s has %d protected directories such as %s, more than %d (B8)", u.source, len(dirs), dirs[0], maxProtected),
 				"mount the directories that the worker writes to one by one")
