@@ -25,6 +25,9 @@ type copyOptions struct {
 	Exclude []string
 	// UID and GID own the copies.
 	UID, GID int
+	// Readable lets everybody read the copies: whoever reaches the volume is
+	// meant to.
+	Readable bool
 	// MaxBytes and MaxFiles bound the copy; 0: the package's limits.
 	MaxBytes int64
 	MaxFiles int
@@ -105,6 +108,9 @@ func copyEntry(w *tar.Writer, root *os.Root, name string, d fs.DirEntry, o copyO
 			return 0, err
 		}
 		h.Typeflag, h.Name, h.Mode = tar.TypeDir, h.Name+"/", int64(info.Mode().Perm())
+		if o.Readable {
+			h.Mode |= 0o555
+		}
 		return 0, w.WriteHeader(h)
 	case fs.ModeSymlink:
 		target, err := root.Readlink(name)
@@ -114,13 +120,13 @@ func copyEntry(w *tar.Writer, root *os.Root, name string, d fs.DirEntry, o copyO
 		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, target, 0o777
 		return 0, w.WriteHeader(h)
 	case 0:
-		return copyFile(w, root, name, h)
+		return copyFile(w, root, name, h, o)
 	}
 	return 0, fmt.Errorf("it is a %s, which can't be copied; leave it out with exclude", kindOf(d.Type()))
 }
 
 // copyFile sends as many bytes as the file had when it was opened.
-func copyFile(w *tar.Writer, root *os.Root, name string, h *tar.Header) (int64, error) {
+func copyFile(w *tar.Writer, root *os.Root, name string, h *tar.Header, o copyOptions) (int64, error) {
 	f, err := root.Open(name)
 	if err != nil {
 		return 0, err
@@ -134,6 +140,9 @@ func copyFile(w *tar.Writer, root *os.Root, name string, h *tar.Header) (int64, 
 		return 0, errors.New("it changed while it was copied")
 	}
 	h.Typeflag, h.Mode, h.Size = tar.TypeReg, int64(info.Mode().Perm()), info.Size()
+	if o.Readable {
+		h.Mode |= 0o444
+	}
 	if err := w.WriteHeader(h); err != nil {
 		return 0, err
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -147,10 +149,57 @@ func TestCopy(t *testing.T) {
 	if b, _ := io.ReadAll(r); !bytes.Contains(b, []byte("content")) {
 		t.Error("not copied")
 	}
-	if err := f.e.CopyTo(t.Context(), f.name, "one", "/etc", tarOf(t, "a.txt", "x")); err == nil {
-		t.Error("the root file system was written")
+	if err := f.e.CopyTo(t.Context(), f.name, "one", "/etc", tarOf(t, "a.txt", "x")); err == nil || !strings.Contains(err.Error(), "workshop exec one") {
+		t.Errorf("the root file system: %v", err)
 	}
 	if _, err := f.e.CopyFrom(t.Context(), f.name, "one", "/nothing"); err == nil {
 		t.Error("nothing was copied")
+	}
+}
+
+// B9: the worker sees the copy without what is excluded, and as it was when
+// the worker was made; down takes it away.
+func TestCopyMount(t *testing.T) {
+	change := func(w *workshop.Workshop) {
+		c := &w.Workers[0].Container
+		c.Mounts = []workshop.Mount{{Source: value("data"), Target: value("/data"), Exclude: []string{".env", "**/*.pem"}}}
+	}
+	f := newFixture(t, func(w *workshop.Workshop) {}, "one")
+	dir := writable(t, f, "data")
+	for name, content := range map[string]string{".env": "secret", "a.txt": "first", "id.pem": "key"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.compile(t, change, "one")
+	f.up(t)
+	read := func(name string) (string, int) {
+		t.Helper()
+		var out bytes.Buffer
+		code, err := f.e.Exec(t.Context(), f.name, "one", engine.ExecOptions{Command: []string{compose.InitPath, "read", "/data/" + name}, Stdout: &out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.String(), code
+	}
+	if got, code := read("a.txt"); got != "first" || code != 0 {
+		t.Errorf("a.txt: %q, %d", got, code)
+	}
+	for _, name := range []string{".env", "id.pem"} {
+		if got, code := read(name); code == 0 {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("second"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.up(t)
+	if got, _ := read("a.txt"); got != "first" {
+		t.Errorf("it changed below a running worker: %q", got)
+	}
+	f.down(t)
+	f.up(t)
+	if got, _ := read("a.txt"); got != "second" {
+		t.Errorf("after down and up: %q", got)
 	}
 }

@@ -74,7 +74,8 @@ func fillTar(w *tar.Writer, c *compose.Compiled, key string) error {
 	if !ok {
 		return fmt.Errorf("nothing says what goes into volume %q", key)
 	}
-	o := copyOptions{Exclude: cp.Exclude}
+	// The worker reads them, whose uid another `user:` may have chosen.
+	o := copyOptions{Exclude: cp.Exclude, Readable: true}
 	source := cp.Source
 	if f := c.Facts; f != nil {
 		o.UID, o.GID = f.UID, f.GID

@@ -133,7 +133,7 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	made, err := r.e.cli.ContainerCreate(ctx, t.config, t.host, t.network, t.platform, t.name)
 	switch {
 	case cerrdefs.IsConflict(err):
-		return fmt.Errorf("there is a container %s that does not belong to the project: remove it with `docker rm -f %s`, or use -p for another project name", t.name, t.name)
+		return r.taken(ctx, t.name, err)
 	case err != nil:
 		return err
 	}
@@ -141,6 +141,18 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	r.ids[s.Service] = made.ID
 	r.mu.Unlock()
 	return nil
+}
+
+// taken says who has the name of a container that was to be made.
+func (r *run) taken(ctx context.Context, name string, conflict error) error {
+	c, err := r.e.cli.ContainerInspect(ctx, name)
+	if err != nil {
+		return conflict
+	}
+	if c.Config.Labels[engine.LabelProject] == r.p.Project {
+		return fmt.Errorf("container %s was made meanwhile: another `workshop up` of this project runs; wait for it and try again", name)
+	}
+	return fmt.Errorf("there is a container %s that does not belong to the project: remove it with `docker rm -f %s`, or use -p for another project name", name, name)
 }
 
 func (r *run) start(ctx context.Context, s engine.Step) error {
