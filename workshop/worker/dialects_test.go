@@ -154,6 +154,23 @@ func TestParse(t *testing.T) {
 			diags: []string{"1:1-1:1 warning: the worker lists no tools and gets none"},
 		},
 		{
+			name: "prose with a colon, in a sub-agent", path: ".claude/agents/a.md",
+			in:   "---\nname: a\ndescription: Use it when: \"x\"\ntools: Read, Frob\n---\nDo.\n",
+			want: "a | read_file",
+			diags: []string{
+				"3:1-3:30 warning: the description holds a colon and isn't YAML; it is read as text",
+				`4:14-4:18 warning: unknown tool "Frob", it isn't offered`,
+			},
+		},
+		{
+			name: "prose with a colon, in our own form", path: "workers/a.md",
+			in:   "---\nname: a\ndescription: Use it when: x\n---\nDo.\n",
+			want: " | ",
+			diags: []string{
+				"3:25-3:28 error: the keys aren't YAML: mapping values are not allowed in this context",
+			},
+		},
+		{
 			name: "a skill", path: "skills/pdf/SKILL.md",
 			in:   "---\nname: pdf\ndescription: Reads PDF files\nlicense: MIT\nallowed-tools: Bash(pdftotext:*) Read\nmetadata:\n  delegates-to: reviewer\n---\nDo.\n",
 			want: "pdf | shell(pdftotext:*) read_file | to reviewer",

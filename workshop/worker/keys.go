@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,26 +64,29 @@ func (f *file) told() diag.List {
 // which of them counts would be a guess.
 func (f *file) readKeys(from, to int) {
 	f.first = f.pos(from).Line - 1
-	dec := yaml.NewDecoder(bytes.NewReader(f.data[from:to]))
-	var doc, second yaml.Node
-	err := dec.Decode(&doc)
-	if errors.Is(err, io.EOF) {
-		return
-	}
-	if err == nil {
-		if err = dec.Decode(&second); errors.Is(err, io.EOF) {
-			err = nil
-		} else if err == nil {
-			f.report(diag.Error, "worker-yaml", f.rangeOf(&second), "remove the line that ends the document (... or ---)", "a second YAML document inside the keys")
-			return
+	doc, second, err := decode(f.data[from:to])
+	if err != nil {
+		if text, line, ok := f.proseQuoted(f.data[from:to]); ok {
+			if again, more, errAgain := decode(text); errAgain == nil {
+				doc, second, err = again, more, nil
+				at := f.offset(line+f.first, 1)
+				f.report(diag.Warning, "worker-yaml", f.span(at, f.lineEnd(at)), "put quotes around it", "the description holds a colon and isn't YAML; it is read as text")
+			}
 		}
+	}
+	if second != nil {
+		f.report(diag.Error, "worker-yaml", f.rangeOf(second), "remove the line that ends the document (... or ---)", "a second YAML document inside the keys")
+		return
 	}
 	if err != nil {
 		at := f.errorRange(err, from)
 		f.report(diag.Error, "worker-yaml", at, f.yamlHint(err, at), "the keys aren't YAML: %s", yamlMessage(err))
 		return
 	}
-	root := &doc
+	if doc == nil {
+		return
+	}
+	root := doc
 	if doc.Kind == yaml.DocumentNode {
 		if len(doc.Content) == 0 {
 			return
@@ -112,6 +116,48 @@ func (f *file) readKeys(from, to int) {
 		seen[k.Value] = &field{key: k, value: v, name: k.Value}
 		f.fields = append(f.fields, seen[k.Value])
 	}
+}
+
+// decode parses YAML. doc is nil when there is none; second is what follows a
+// first document.
+func decode(data []byte) (doc, second *yaml.Node, err error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var a, b yaml.Node
+	if err := dec.Decode(&a); errors.Is(err, io.EOF) {
+		return nil, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	if err := dec.Decode(&b); errors.Is(err, io.EOF) {
+		return &a, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	return &a, &b, nil
+}
+
+// proseQuoted puts quotes around a description of one line that holds a colon.
+// Claude Code reads such files, and many have it; in our own form it stays an
+// error.
+func (f *file) proseQuoted(data []byte) (text []byte, line int, ok bool) {
+	if f.dialect != ClaudeAgent && f.dialect != AgentSkill {
+		return nil, 0, false
+	}
+	const key = "description: "
+	lines := strings.SplitAfter(string(data), "\n")
+	for i, l := range lines {
+		value, found := strings.CutPrefix(strings.TrimRight(l, " \t\r\n"), key)
+		if !found || value == "" || !strings.Contains(value, ": ") || strings.ContainsAny(value[:1], "\"'[{|>&*!%@`#") {
+			continue
+		}
+		quoted, err := json.Marshal(value) // a JSON string is a YAML string
+		if err != nil {
+			return nil, 0, false
+		}
+		lines[i] = key + string(quoted) + "\n"
+		return []byte(strings.Join(lines, "")), i + 1, true
+	}
+	return nil, 0, false
 }
 
 // take returns the field of the first of the names that stands in the file and
@@ -172,17 +218,18 @@ func (f *file) rangeOf(n *yaml.Node) diag.Range {
 	return f.span(from, end)
 }
 
-// inside gives the place of a part of a scalar's value, where the file has the
-// value letter by letter; else the scalar's.
-func (f *file) inside(n *yaml.Node, from, to int) diag.Range {
+// inside gives the places of parts of a scalar's value, where the file has the
+// value letter by letter; else that of the scalar.
+func (f *file) inside(n *yaml.Node) func(from, to int) diag.Range {
 	at := f.start(n)
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
 		at++
 	}
 	if at+len(n.Value) <= len(f.data) && string(f.data[at:at+len(n.Value)]) == n.Value {
-		return f.span(at+from, at+to)
+		return func(from, to int) diag.Range { return f.span(at+from, at+to) }
 	}
-	return f.rangeOf(n)
+	whole := f.rangeOf(n)
+	return func(int, int) diag.Range { return whole }
 }
 
 func (f *file) errorRange(err error, from int) diag.Range {

@@ -12,7 +12,10 @@ type text struct {
 	path  string
 	data  []byte
 	lines []int // byte at which each line begins
+	last  place // asked for last: lists of one long line are read from left to right
 }
+
+type place struct{ line, byte, column int }
 
 func newText(path string, data []byte) *text {
 	t := &text{path: path, data: data, lines: []int{0}}
@@ -32,7 +35,13 @@ func (t *text) pos(b int) diag.Pos {
 	if line == 0 {
 		begin += len(t.bom()) // editors don't show it
 	}
-	return diag.Pos{Line: line + 1, Column: 1 + utf8.RuneCount(t.data[min(begin, b):b]), Byte: b}
+	column := 1
+	if l := t.last; l.line == line+1 && begin <= l.byte && l.byte <= b {
+		begin, column = l.byte, l.column
+	}
+	column += utf8.RuneCount(t.data[min(begin, b):b])
+	t.last = place{line + 1, b, column}
+	return diag.Pos{Line: line + 1, Column: column, Byte: b}
 }
 
 // span gives the range from one byte to before another.

@@ -36,9 +36,10 @@ func (f *file) list(fd *field, most int) (out []written, ok bool) {
 			ok = false
 			continue
 		}
+		place := f.inside(n)
 		entries, bad := splitTools(n.Value)
 		if bad != nil {
-			f.report(diag.Error, "worker-tool-list", f.inside(n, bad.from, bad.to), bad.hint, "%s", bad.summary)
+			f.report(diag.Error, "worker-tool-list", place(bad.from, bad.to), bad.hint, "%s", bad.summary)
 			ok = false
 			continue
 		}
@@ -47,7 +48,7 @@ func (f *file) list(fd *field, most int) (out []written, ok bool) {
 			return nil, false
 		}
 		for _, e := range entries {
-			out = append(out, written{e, n.Value[e.from:e.to], f.inside(n, e.from, e.to)})
+			out = append(out, written{e, n.Value[e.from:e.to], place(e.from, e.to)})
 		}
 	}
 	return out, ok
