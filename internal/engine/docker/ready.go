@@ -245,13 +245,22 @@ func roleCommand(c *compose.Compiled, service string) (role, program string) {
 	return "gate", compose.InitPath
 }
 
-// saidReady looks for the READY line since the container's last start.
+// neverFinished is the engine's time of an event that did not happen.
+const neverFinished = "0001-01-01T00:00:00Z"
+
+// saidReady looks for the READY line since the end of the container's last
+// run: the line of this one may be older than the time that the engine notes
+// as its start.
 func (e *Engine) saidReady(ctx context.Context, id string) bool {
 	c, err := e.cli.ContainerInspect(ctx, id)
 	if err != nil {
 		return false
 	}
-	r, err := e.cli.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, Since: c.State.StartedAt})
+	since := c.State.FinishedAt
+	if since == neverFinished {
+		since = ""
+	}
+	r, err := e.cli.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, Since: since})
 	if err != nil {
 		return false
 	}

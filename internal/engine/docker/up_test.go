@@ -121,6 +121,45 @@ func TestExitedGuardAndWorkerAreStarted(t *testing.T) {
 	}
 }
 
+// A container that runs already is known to be ready by its log, also after a
+// restart, and not by the log of the run before.
+func TestSaidReady(t *testing.T) {
+	f := newFixture(t, func(w *workshop.Workshop) {}, "one")
+	f.up(t)
+	for _, s := range []string{"one", "room", "guard"} {
+		if !f.e.saidReady(t.Context(), f.container(t, s).ID) {
+			t.Errorf("%s: not seen", s)
+		}
+	}
+	id := f.container(t, "one").ID
+	if err := f.e.cli.ContainerStop(t.Context(), id, container.StopOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if f.e.saidReady(t.Context(), id) {
+		t.Error("stopped, and seen as ready")
+	}
+	f.up(t)
+	if !f.e.saidReady(t.Context(), id) {
+		t.Error("started again, and not seen")
+	}
+}
+
+func TestNameIsTaken(t *testing.T) {
+	f := newFixture(t, nil, "one")
+	if _, _, err := f.e.PrepareInit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	id, err := f.e.createHelper(t.Context(), helper{name: engine.ContainerName(f.c.Project, "one")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.e.removeHelper(id) })
+	err = f.e.Apply(t.Context(), f.plan(t), nil)
+	if err == nil || !strings.Contains(err.Error(), "does not belong to the project") {
+		t.Errorf("err = %v", err)
+	}
+}
+
 func TestRestart(t *testing.T) {
 	f := newFixture(t, nil, "one")
 	f.up(t)
