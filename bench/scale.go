@@ -47,7 +47,7 @@ func (b *bench) scale() error {
 		if _, err := ours(); err != nil {
 			return err
 		}
-		lookup := map[string]string{compose.VarFacts: "x", compose.VarInitImage: "x", compose.VarInitVolume: "x"}
+		lookup := map[string]string{compose.VarFacts: "x", compose.VarInitImage: "x"}
 		theirs := func() (time.Duration, error) {
 			start := time.Now()
 			_, err := loader.LoadWithContext(context.Background(), types.ConfigDetails{

@@ -27,17 +27,16 @@ const (
 
 // Paths inside the containers.
 const (
-	InitPath     = "/opt/workshop/workshop-init" // in workers, from the tool volume
-	InitDir      = "/opt/workshop"
-	SocketDir    = "/run/workshop" // rooms and guard: <room>.sock
-	PolicyDir    = "/etc/workshop" // guard: policy.json
-	SecretsDir   = "/run/secrets"
-	ControlDir   = "/run/guard" // guard: its own tmpfs, with the control socket
-	HomeDir      = "/home/worker"
-	ScratchDir   = "/scratch"
-	ImageInit    = "/workshop-init" // the entrypoint of the workshop-init image
-	GuardUser    = "65532:65532"
-	FallbackUser = "65532:65532"
+	InitPath   = "/opt/workshop/workshop-init" // in workers, from the tool volume
+	InitDir    = "/opt/workshop"
+	SocketDir  = "/run/workshop" // rooms and guard: <room>.sock
+	PolicyDir  = "/etc/workshop" // guard: policy.json
+	SecretsDir = "/run/secrets"
+	ControlDir = "/run/guard" // guard: its own tmpfs, with the control socket
+	HomeDir    = "/home/worker"
+	ScratchDir = "/scratch"
+	ImageInit  = "/workshop-init" // the entrypoint of the workshop-init image
+	GuardUser  = "65532:65532"
 )
 
 // Volume keys of the generated project.
@@ -52,9 +51,11 @@ const (
 // Variables of the generated project that only `compile --load` and engines
 // can give. They are rendered as ${NAME:?run workshop compile --load}.
 const (
-	VarFacts      = "WORKSHOP_FACTS"
-	VarInitImage  = "WORKSHOP_INIT_IMAGE"  // image reference or ID of workshop-init
-	VarInitVolume = "WORKSHOP_INIT_VOLUME" // name of the tool volume
+	// VarFacts stands where the tool volume's name belongs, which only the
+	// second file gives: neither the first file alone nor both variables
+	// without the second file start anything.
+	VarFacts     = "WORKSHOP_FACTS"
+	VarInitImage = "WORKSHOP_INIT_IMAGE" // image reference or ID of workshop-init
 )
 
 // Labels that the project carries beside Compose's own.

@@ -98,7 +98,7 @@ func TestProtectedDirectoriesHoldInAContainer(t *testing.T) {
 			t.Errorf("%s: %s; want %s", name, what, want)
 		}
 	}
-	for _, name := range []string{"write-hook", "replace-hook", "write-claude", "rename-git", "write-config", "write-work"} {
+	for _, name := range []string{"write-hook", "replace-hook", "write-claude", "rename-git", "rename-parent"} {
 		if control[name] != "done" {
 			t.Errorf("control: %s was %s without protection", name, control[name])
 		}
