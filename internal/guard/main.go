@@ -42,6 +42,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	debug.SetMemoryLimit(memoryLimit)
+	debug.SetGCPercent(50) // small heaps: memory is dearer than the collector here
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	fail := func(err error) int {

@@ -1,0 +1,99 @@
+package guard
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/guard/proxy"
+)
+
+// pair is two ends of a TCP connection over the test's own loopback.
+func pair(t *testing.T) (a, b *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); s.Close() })
+	return c.(*net.TCPConn), s.(*net.TCPConn)
+}
+
+// TestRevoke is B27 as far as the guard carries it: a policy without the rule
+// resets what the rule had allowed, and nothing else.
+func TestRevoke(t *testing.T) {
+	compiled := func(lines ...string) *policy.Room {
+		p := restricted(t, lines...).Rooms[0]
+		return &policy.Room{RoomPolicy: p, Matcher: p.Compile()}
+	}
+	flows := &proxy.Flows{}
+	carried := func(name string) *net.TCPConn {
+		client, in := pair(t)
+		out, server := pair(t)
+		n, err := firewall.ParseName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flows.Add(in, out, func(p *policy.Room) bool { return p.Matcher.Name(n, 443).Allowed })
+		_ = server
+		return client
+	}
+	kept, gone := carried("kept.example.org"), carried("gone.example.org")
+	if n := flows.Revoke(compiled("kept.example.org")); n != 1 {
+		t.Errorf("%d revoked, want 1", n)
+	}
+	one := make([]byte, 1)
+	gone.SetReadDeadline(time.Now().Add(time.Second))
+	if _, err := gone.Read(one); !errors.Is(err, unix.ECONNRESET) {
+		t.Errorf("the revoked connection: %v", err)
+	}
+	kept.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	var ne net.Error
+	if _, err := kept.Read(one); !errors.As(err, &ne) || !ne.Timeout() {
+		t.Errorf("the other connection: %v", err)
+	}
+	flows.Close()
+	if _, err := kept.Read(one); err == io.EOF || err == nil {
+		t.Errorf("after Close: %v", err)
+	}
+	a, b := pair(t)
+	if f := flows.Add(a, b, nil); f != nil {
+		t.Error("a closed room took another connection")
+	}
+}
+
+// TestApply: the guard's own swap of the policy, with what it carries.
+func TestApply(t *testing.T) {
+	p := restricted(t, "allowed.example.org")
+	g, err := New(Config{Policy: &p, Sockets: t.TempDir(), ResolvConf: "/nonexistent", Out: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _ := firewall.ParseName("allowed.example.org")
+	if !g.store.Room("room").Matcher.Name(n, 443).Allowed {
+		t.Fatal("control: not allowed before")
+	}
+	none := restricted(t)
+	if gen, _ := g.Apply(&none); gen != 2 {
+		t.Errorf("generation %d", gen)
+	}
+	if g.store.Room("room").Matcher.Name(n, 443).Allowed || g.store.Room("nobody").Matcher.Addr(netip.MustParseAddr("198.51.100.1"), 443).Allowed {
+		t.Error("still allowed")
+	}
+}
