@@ -1,0 +1,185 @@
+// Command run applies each break to a copy of the repository and expects its
+// tests to fail, and no other: see e2e/breaks/README.md. It needs root and an
+// engine, as the scenarios do.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/e2e/breaks"
+)
+
+// passing are scenarios that no break touches: that what was broken still runs
+// at all. With FULL=1 all scenarios stand in.
+var passing = []string{"TestExecPassesEverything", "TestDownLeavesNothing"}
+
+func main() {
+	only := flag.String("only", "", "names of breaks to run, by their beginning, separated by commas")
+	full := flag.Bool("full", os.Getenv("FULL") == "1", "run all scenarios for each break")
+	flag.Parse()
+	failed, err := run(*only, *full)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "breaks: error:", err)
+		os.Exit(1)
+	}
+	if failed > 0 {
+		fmt.Fprintf(os.Stderr, "breaks: %d breaks did not do what they say\n", failed)
+		os.Exit(1)
+	}
+}
+
+func run(only string, full bool) (failed int, err error) {
+	files, err := filepath.Glob("e2e/breaks/*.edit")
+	if err != nil || len(files) == 0 {
+		return 0, fmt.Errorf("run it from the repository's root (%v)", err)
+	}
+	work, err := os.MkdirTemp("", "workshop-breaks-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(work)
+	program := filepath.Join(work, "e2e.test")
+	if out, err := exec.Command("go", "test", "-c", "-o", program, "./e2e").CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("%w\n%s", err, out)
+	}
+	for _, file := range files {
+		b, err := breaks.Read(file)
+		if err != nil {
+			return failed, err
+		}
+		if only != "" && !slices.ContainsFunc(strings.Split(only, ","), func(s string) bool { return strings.HasPrefix(b.Name, s) }) {
+			continue
+		}
+		start := time.Now()
+		problem, err := try(b, filepath.Join(work, "src"), program, full)
+		if err != nil {
+			return failed, fmt.Errorf("%s: %w", b.Name, err)
+		}
+		verdict := "ok"
+		if problem != "" {
+			verdict = "WRONG: " + problem
+			failed++
+		}
+		fmt.Printf("%-28s %5.1fs  %s: %s\n", b.Name, time.Since(start).Seconds(), b.Title, verdict)
+	}
+	return failed, nil
+}
+
+// try makes one break and returns what was not as expected.
+func try(b *breaks.Break, src, program string, full bool) (string, error) {
+	if err := copyTree(src); err != nil {
+		return "", err
+	}
+	if err := b.Apply(src); err != nil {
+		return "", err
+	}
+	for _, with := range b.With {
+		w, err := breaks.Read("e2e/breaks/" + with + ".txt")
+		if err != nil {
+			return "", err
+		}
+		if err := w.Apply(src); err != nil {
+			return "", err
+		}
+	}
+	build := exec.Command("make", "build", "ARCHES="+runtime.GOARCH, "VERSION=broken")
+	build.Dir = src
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("it doesn't build: %w\n%s", err, out)
+	}
+	pattern := "^(" + strings.Join(append(slices.Clone(b.Fails), passing...), "|") + ")$"
+	if full {
+		pattern = "."
+	}
+	results, err := scenarios(program, filepath.Join(src, "bin"), pattern)
+	if err != nil {
+		return "", err
+	}
+	var wrong []string
+	for _, name := range b.Fails {
+		if results[name] != "fail" {
+			wrong = append(wrong, fmt.Sprintf("%s: %q", name, results[name]))
+		}
+	}
+	for name, result := range results {
+		if result == "fail" && !slices.Contains(b.Fails, name) {
+			wrong = append(wrong, name+" failed too")
+		}
+	}
+	slices.Sort(wrong)
+	return strings.Join(wrong, ", "), nil
+}
+
+// copyTree copies what git knows of the repository, changes included.
+func copyTree(to string) error {
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	out, err := list.Output()
+	if err != nil {
+		return err
+	}
+	tar := exec.Command("tar", "-c", "--null", "--ignore-failed-read", "-T", "-")
+	tar.Stdin = bytes.NewReader(out)
+	untar := exec.Command("tar", "-x", "-C", to)
+	if untar.Stdin, err = tar.StdoutPipe(); err != nil {
+		return err
+	}
+	if err := untar.Start(); err != nil {
+		return err
+	}
+	if err := tar.Run(); err != nil {
+		return err
+	}
+	return untar.Wait()
+}
+
+// scenarios runs the unbroken test program against the broken binaries.
+func scenarios(program, bin, pattern string) (map[string]string, error) {
+	cmd := exec.Command("go", "tool", "test2json", program, "-test.v=test2json", "-test.run", pattern, "-test.timeout", "15m")
+	cmd.Dir = "e2e"
+	cmd.Env = append(os.Environ(), "WORKSHOP_BIN="+bin, "WORKSHOP_E2E=require")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	results := map[string]string{}
+	var last []string
+	s := bufio.NewScanner(out)
+	s.Buffer(nil, 4<<20)
+	for s.Scan() {
+		var e struct{ Action, Test, Output string }
+		if json.Unmarshal(s.Bytes(), &e) != nil {
+			continue
+		}
+		if e.Action == "output" {
+			last = append(last, e.Output)
+		}
+		if e.Test != "" && !strings.Contains(e.Test, "/") && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
+			results[e.Test] = e.Action
+		}
+	}
+	err = cmd.Wait()
+	if len(results) == 0 {
+		return nil, fmt.Errorf("no test ran: %v\n%s", err, strings.Join(last, ""))
+	}
+	return results, s.Err()
+}
