@@ -16,7 +16,7 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-func compile(t *testing.T, name string, data []byte) *jsonschema.Schema {
+func compile(t testing.TB, name string, data []byte) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {

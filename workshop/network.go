@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,13 +122,18 @@ func (d *decoder) checkResolver(x Value[string]) {
 	}
 }
 
+// proxyPattern stands in the JSON Schema too.
+const proxyPattern = `^http://[^/\s]+/?$`
+
+var proxyRE = regexp.MustCompile(proxyPattern)
+
 func (d *decoder) checkProxy(x Value[string]) {
 	if x.V == "" {
 		return
 	}
 	u, err := url.Parse(x.V)
 	switch {
-	case err != nil || u.Scheme != "http" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+	case err != nil || !proxyRE.MatchString(x.V) || strings.HasSuffix(u.Host, ":") || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
 		// The value may hold a password: it is not repeated.
 		d.fail(x.Source.Range, "bad-value", "proxy is not the URL of an HTTP proxy", "write proxy: http://proxy.internal:3128")
 	case u.Port() == "0":
@@ -180,7 +186,7 @@ func (p *portList) decode(d *decoder, n *node, f *field) bool {
 		if !text.decode(d, x, &g) {
 			return false
 		}
-		ports, err := firewall.ParsePorts(text.V)
+		ports, err := parsePorts(text.V)
 		if err != nil {
 			d.fail(text.Source.Range, "bad-port", err.Error(), "")
 			return false
@@ -334,7 +340,7 @@ func (d *decoder) shortRule(n *node, f *field, r *firewall.Rule, deny bool) bool
 		d.failDetail(port.rng(), "variable-not-allowed", "a port of a network rule can't be a variable", whyPolicy, "write the port out")
 		return false
 	}
-	ports, err := firewall.ParsePorts(port.text())
+	ports, err := parsePorts(port.text())
 	if err != nil {
 		d.fail(port.rng(), "bad-port", err.Error(), "")
 		return false
@@ -417,4 +423,18 @@ func lastAddr(p netip.Prefix) netip.Addr {
 	}
 	a, _ := netip.AddrFromSlice(b)
 	return a
+}
+
+// portsPattern is the one notation of ports; it stands in the JSON Schema too.
+const portsPattern = `[0-9]+(-[0-9]+)?(, ?[0-9]+(-[0-9]+)?)*`
+
+var portsRE = regexp.MustCompile(`^` + portsPattern + `$`)
+
+// parsePorts is firewall.ParsePorts without blanks in odd places.
+func parsePorts(text string) ([]firewall.PortRange, error) {
+	ports, err := firewall.ParsePorts(text)
+	if err == nil && !portsRE.MatchString(text) {
+		return nil, fmt.Errorf("%q is not a list of ports; write 80 or 80,443", clip(text))
+	}
+	return ports, err
 }

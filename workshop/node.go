@@ -52,8 +52,10 @@ func (n *node) describe() string {
 		return "a number"
 	case "!!timestamp":
 		return "a date"
+	case "!!str", "":
+		return "text"
 	}
-	return "text"
+	return "a value with the tag " + n.tag
 }
 
 // treeBuilder turns the nodes of the YAML library into ours.

@@ -158,12 +158,12 @@ func (g *schemaMaker) scalar(t reflect.Type, f *field) object {
 		return object{"type": "boolean"}
 	case reflect.TypeFor[Size]():
 		bounds["type"] = "integer"
-		return object{"anyOf": []object{bounds, {"type": "string", "pattern": withVariable(`^[0-9]+(\.[0-9]*)? ?([bB]|[kKmMgGtTpP]([iI]?[bB])?)?$`, variables)}}}
+		return object{"anyOf": []object{bounds, {"type": "string", "pattern": withVariable(`^([0-9]+(\.[0-9]*)?|\.[0-9]+) ?([bB]|[kKmMgGtTpP]([iI]?[bB])?)?$`, variables)}}}
 	case reflect.TypeFor[time.Duration]():
 		return object{"type": "string", "pattern": withVariable(`^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`, variables)}
 	case reflect.TypeFor[float64]():
 		bounds["type"] = "number"
-		return object{"anyOf": []object{bounds, {"type": "string", "pattern": withVariable(`^[0-9]*\.?[0-9]+$`, variables)}}}
+		return object{"anyOf": []object{bounds, {"type": "string", "pattern": withVariable(`^[0-9]*\.?[0-9]*([eE][+-]?[0-9]+)?$`, variables)}}}
 	case reflect.TypeFor[int64]():
 		bounds["type"] = "integer"
 		return object{"anyOf": []object{bounds, {"type": "string", "pattern": withVariable(`^[0-9]+$`, variables)}}}
@@ -234,7 +234,7 @@ func (*networkForm) refine(form, properties object, g *schemaMaker) {
 	form["if"] = object{"properties": object{"mode": object{"const": "none"}}, "required": []string{"mode"}}
 	form["then"] = object{"properties": object{"allow": object{"maxItems": 0}}}
 	properties["dns"].(object)["items"] = object{"type": "string", "pattern": withVariable(`^([0-9a-fA-F.:]+|\[[0-9a-fA-F:]+\]:[0-9]+)$`, true)}
-	properties["proxy"].(object)["pattern"] = withVariable(`^(http://[^/\s]+/?)?$`, true)
+	properties["proxy"].(object)["pattern"] = withVariable(proxyPattern+`|^$`, true)
 	if g.worker { // the workshop's alone
 		delete(properties, "dns")
 		delete(properties, "proxy")
@@ -245,7 +245,7 @@ func (*networkForm) refine(form, properties object, g *schemaMaker) {
 
 // hostPattern is a line of allow or deny in its short form: a name, perhaps
 // with stars and ports. Addresses and bare suffixes are left to Load.
-const hostPattern = `^(\*\*?\.)?[^*:/@\s_]+\.?(:[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$`
+const hostPattern = `^(\*\*?\.)?[^*:/@\s_]+\.?(:` + portsPattern + `)?$`
 
 const namePart = `^(\*\*?\.)?[^*:/@\s_]+$`
 
@@ -284,7 +284,7 @@ func (p *portList) schema(g *schemaMaker) object {
 	return g.define("ports-of-a-rule", func() object {
 		one := object{"anyOf": []object{
 			{"type": "integer", "minimum": 1, "maximum": 65535, "not": object{"const": 53}},
-			{"type": "string", "pattern": `^[1-9][0-9]*(-[1-9][0-9]*)?(, ?[1-9][0-9]*(-[1-9][0-9]*)?)*$`, "not": object{"const": "53"}},
+			{"type": "string", "pattern": `^` + portsPattern + `$`, "not": object{"const": "53"}},
 		}}
 		return object{"anyOf": []object{one, {"type": "array", "items": one, "minItems": 1}}}
 	})

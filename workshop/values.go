@@ -143,7 +143,8 @@ func (d *decoder) parse(s scalar, f *field, into any) bool {
 
 func parseInt(text string, f *field) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || strings.HasPrefix(text, "+") {
+	// Leading zeros mean octal to some readers; one notation only.
+	if digits := strings.TrimPrefix(text, "-"); err != nil || text[0] == '+' || len(digits) > 1 && digits[0] == '0' {
 		return 0, fmt.Errorf("%s must be a whole number, found %q", f.name(), clip(text))
 	}
 	return n, nil
