@@ -52,6 +52,8 @@ type Engine struct {
 	info func(context.Context) (engine.Info, error)
 	mu   sync.Mutex
 
+	negotiate sync.Once // of the API version, see Observe
+
 	background sync.WaitGroup // removals of helpers
 }
 

@@ -25,6 +25,9 @@ import (
 func (e *Engine) Observe(ctx context.Context, project string, images ...string) (engine.Observed, error) {
 	o := engine.Observed{Project: project, Images: map[string]string{}}
 	label := filters.NewArgs(filters.Arg("label", engine.LabelProject+"="+project))
+	// The client's first calls must not run at once: some read the version
+	// without a lock while another negotiates it. If it fails, the calls say so.
+	e.negotiate.Do(func() { e.cli.NegotiateAPIVersion(ctx) })
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		list, err := e.cli.ContainerList(gctx, container.ListOptions{All: true, Filters: label})
