@@ -1,0 +1,314 @@
+package workshop
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// ruleForm is the long form of a line of allow or deny.
+type ruleForm struct {
+	Source    diag.Source
+	Host      *Value[string] `key:"host" doc:"A name, *.NAME (one label more) or **.NAME (one or more)."`
+	CIDR      *Value[string] `key:"cidr" doc:"A range of addresses, reached by address."`
+	Port      *portList      `key:"port" doc:"A TCP port, or a range such as 8000-8010; default 80 and 443."`
+	Private   *Value[bool]   `key:"private" literal:"The policy is a generated file." doc:"The name may have a private address."`
+	AnyTenant *Value[bool]   `key:"any_tenant" literal:"The policy is a generated file." doc:"A wildcard on a suffix where anyone can register is meant so."`
+	Preset    *Value[string] `key:"preset" literal:"What a preset opens must be seen in the file." doc:"A list of hosts that comes with the program."`
+}
+
+func (*ruleForm) title() string { return "a network rule" }
+
+const whyNotBuilt = "Network rules that need what isn't built are refused, never half enforced."
+
+var ruleKeys = map[string]instead{
+	"protocol": {whyNotBuilt + " There is no relay for UDP and other protocols; rules are about TCP.", hintRemove},
+	"proto":    {whyNotBuilt + " There is no relay for UDP and other protocols; rules are about TCP.", hintRemove},
+	"udp":      {whyNotBuilt + " There is no relay for UDP.", hintRemove},
+	"method":   {whyNotBuilt + " Requests are decided by host and port.", hintRemove},
+	"methods":  {whyNotBuilt + " Requests are decided by host and port.", hintRemove},
+	"path":     {whyNotBuilt + " Requests are decided by host and port.", hintRemove},
+	"paths":    {whyNotBuilt + " Requests are decided by host and port.", hintRemove},
+	"url":      {whyNotBuilt + " Requests are decided by host and port.", "write host: NAME"},
+	"ports":    {"", "write port: 443, port: 8000-8010 or port: [80, 443]"},
+	"hosts":    {"", "write a line for each host"},
+	"ip":       {"", "write cidr: ADDRESS/32"},
+	"name":     {"", "write host: NAME"},
+}
+
+// portList is `port:` of a rule: a number, a range or a list of both.
+type portList []firewall.PortRange
+
+func (p *portList) decode(d *decoder, n *node, f *field) bool {
+	nodes := []*node{n}
+	if n.kind == listNode {
+		nodes = n.items
+	}
+	for _, x := range nodes {
+		var text Value[string]
+		g := *f
+		g.number, g.literal = true, "Which ports are open must be seen in the file."
+		if !text.decode(d, x, &g) {
+			return false
+		}
+		ports, err := parsePorts(text.V)
+		if err != nil {
+			d.fail(text.Source.Range, "bad-port", err.Error(), "")
+			return false
+		}
+		*p = append(*p, ports...)
+	}
+	*p = firewall.NormalizePorts(*p)
+	if len(*p) == 0 {
+		d.fail(n.rng, "bad-port", "the list of ports is empty", "remove `port`: then it is 80 and 443")
+		return false
+	}
+	return d.checkNoDNS(*p, n.rng)
+}
+
+func (d *decoder) checkNoDNS(ports []firewall.PortRange, at diag.Range) bool {
+	if !firewall.HasPort(ports, 53) {
+		return true
+	}
+	d.failDetail(at, "dns-port", "a rule can't name port 53",
+		"Port 53 is always the guard's DNS, which answers for every allowed name.", "remove port 53; `network.dns` sets the guard's resolvers")
+	return false
+}
+
+// allowLine is one line of allow; a preset makes several rules of it.
+type allowLine []firewall.Rule
+
+func (l *allowLine) decode(d *decoder, n *node, f *field) bool {
+	r, preset, ok := d.rule(n, f, false)
+	if !ok {
+		return false
+	}
+	if preset == "" {
+		*l = allowLine{r}
+		return true
+	}
+	p, found := d.presets[preset]
+	if !found {
+		x, known := presets.Get(preset)
+		if !known {
+			return d.unknownPreset(n, preset)
+		}
+		p = x
+		if d.presets == nil {
+			d.presets = map[string]presets.Preset{}
+		}
+		d.presets[preset] = p
+	}
+	for _, x := range p.Rules {
+		*l = append(*l, firewall.Rule{Host: x.Host, Ports: slices.Clone(x.Ports), Preset: preset, Line: r.Line, Source: r.Source})
+	}
+	return true
+}
+
+func (d *decoder) unknownPreset(n *node, name string) bool {
+	names := presets.Names()
+	hint := "presets: " + strings.Join(names, ", ")
+	if near := nearest(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q? ", near) + hint
+	}
+	at := n.rng
+	for _, p := range n.pairs {
+		if p.key.text == "preset" {
+			at = p.value.rng
+		}
+	}
+	d.fail(at, "unknown-preset", fmt.Sprintf("there is no preset %q", clip(name)), hint)
+	return false
+}
+
+// denyLine is one line of deny.
+type denyLine firewall.Rule
+
+func (l *denyLine) decode(d *decoder, n *node, f *field) bool {
+	r, preset, ok := d.rule(n, f, true)
+	if ok && preset != "" {
+		d.fail(n.rng, "bad-rule", "a preset can't be denied", "presets are for allow; write the hosts")
+		return false
+	}
+	*l = denyLine(r)
+	return ok
+}
+
+// rule reads a line of allow or deny.
+func (d *decoder) rule(n *node, f *field, deny bool) (r firewall.Rule, preset string, ok bool) {
+	r.Source = diag.Source{Range: n.rng}
+	r.Line = d.base() + ":" + strconv.Itoa(n.rng.Start.Line)
+	r.Ports = firewall.DefaultAllowPorts()
+	if deny {
+		r.Ports = []firewall.PortRange{firewall.AllPorts}
+	}
+	switch n.kind {
+	case scalarNode:
+		return r, "", d.shortRule(n, f, &r, deny)
+	case mapNode:
+	default:
+		d.wrongType(n, f, "a host such as api.github.com or a mapping")
+		return r, "", false
+	}
+	var form ruleForm
+	if !d.mapping(n, reflect.ValueOf(&form).Elem()) {
+		return r, "", false
+	}
+	given := 0
+	for _, set := range []bool{form.Host != nil, form.CIDR != nil, form.Preset != nil} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		d.fail(n.rng, "bad-rule", "a network rule needs exactly one of host, cidr and preset", "write {host: NAME, port: 443}, {cidr: 10.20.0.0/16, port: 5432} or {preset: npm}")
+		return r, "", false
+	}
+	if form.Preset != nil {
+		if len(n.pairs) > 1 {
+			d.fail(n.rng, "bad-rule", "a preset has its own hosts and ports", "write {preset: "+form.Preset.V+"} alone")
+			return r, "", false
+		}
+		return r, form.Preset.V, true
+	}
+	if form.Port != nil {
+		r.Ports = *form.Port
+	}
+	r.Private = form.Private != nil && form.Private.V
+	r.AnyTenant = form.AnyTenant != nil && form.AnyTenant.V
+	if form.CIDR != nil {
+		if form.Private != nil || form.AnyTenant != nil {
+			d.fail(n.rng, "bad-rule", "private and any_tenant are for names; a cidr rule names its addresses itself", "remove them")
+			return r, "", false
+		}
+		return r, "", d.setCIDR(&r, form.CIDR)
+	}
+	return r, "", d.setHost(&r, form.Host.V, form.Host.Source, deny)
+}
+
+// shortRule reads "host" or "host:port".
+func (d *decoder) shortRule(n *node, f *field, r *firewall.Rule, deny bool) bool {
+	var text string
+	s, ok := d.scalar(n, f, &text)
+	if !ok {
+		return false
+	}
+	host, port, found := s.cutLast(':')
+	value := s.text()
+	if found && strings.HasPrefix(value, "[") && strings.HasSuffix(host.text(), "]") {
+		return d.setHost(r, strings.Trim(host.text(), "[]"), s.source(), deny) // refused: an address
+	}
+	if !found || strings.Contains(value, "://") || strings.Count(value, ":") > 1 {
+		return d.setHost(r, value, s.source(), deny)
+	}
+	if name := port.variable(); name != "" {
+		d.failDetail(port.rng(), "variable-not-allowed", "a port of a network rule can't be a variable", whyPolicy, "write the port out")
+		return false
+	}
+	ports, err := parsePorts(port.text())
+	if err != nil {
+		d.fail(port.rng(), "bad-port", err.Error(), "")
+		return false
+	}
+	if !d.checkNoDNS(ports, port.rng()) {
+		return false
+	}
+	r.Ports = ports
+	return d.setHost(r, host.text(), host.source(), deny)
+}
+
+// setHost sets the host of a rule, or its template where the file has a
+// variable: then the value is checked but stays out of the policy.
+func (d *decoder) setHost(r *firewall.Rule, host string, at diag.Source, deny bool) bool {
+	p, err := firewall.ParseHostPattern(host)
+	if err != nil {
+		var he *firewall.HostError
+		if !errors.As(err, &he) {
+			d.fail(at.Range, "bad-host", err.Error(), "")
+			return false
+		}
+		if he.Problem != firewall.HostAnyTenant || !r.AnyTenant && !deny {
+			code := "bad-host"
+			if he.Problem == firewall.HostPublicSuffix || he.Problem == firewall.HostAnyTenant {
+				code = "wide-host"
+			}
+			d.fail(at.Range, code, he.Message, he.Hint)
+			return false
+		}
+	} else if r.AnyTenant && !p.IsWildcard() {
+		d.fail(at.Range, "bad-rule", "any_tenant is for wildcards; "+host+" is one name", "remove any_tenant")
+		return false
+	}
+	r.Source.Template = at.Template
+	if at.Template != "" {
+		r.Template, r.Value = at.Template, p.String()
+		return true
+	}
+	r.Host = p
+	return true
+}
+
+func (d *decoder) setCIDR(r *firewall.Rule, x *Value[string]) bool {
+	p, err := netip.ParsePrefix(x.V)
+	switch {
+	case err != nil:
+		hint := "write ADDRESS/BITS, such as 10.20.0.0/16"
+		if a, err := netip.ParseAddr(x.V); err == nil && a.Zone() == "" {
+			hint = "write " + netip.PrefixFrom(a, a.BitLen()).String()
+		}
+		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %q is not a range of addresses", clip(x.V)), hint)
+		return false
+	case p != p.Masked():
+		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %s has bits behind its mask", p), "write "+p.Masked().String())
+		return false
+	case p.Addr().Is4In6():
+		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %s is an IPv4 range in IPv6 form", p), "write the IPv4 range")
+		return false
+	}
+	first, last := firewall.Classify(p.Addr()), firewall.Classify(lastAddr(p))
+	if first == last && !first.Openable() {
+		d.failDetail(x.Source.Range, "never-open", fmt.Sprintf("cidr %s would open %s addresses", p, first),
+			"These stay closed whatever a rule says (B26).", "remove the line")
+		return false
+	}
+	r.Source.Template = x.Source.Template
+	if x.Source.Template != "" {
+		r.Template, r.Value = x.Source.Template, p.String()
+		return true
+	}
+	r.CIDR = p
+	return true
+}
+
+// lastAddr returns the last address of a range.
+func lastAddr(p netip.Prefix) netip.Addr {
+	b := p.Masked().Addr().AsSlice()
+	for i := p.Bits(); i < len(b)*8; i++ {
+		b[i/8] |= 1 << (7 - i%8)
+	}
+	a, _ := netip.AddrFromSlice(b)
+	return a
+}
+
+// portsPattern is the one notation of ports; it stands in the JSON Schema too.
+const portsPattern = `[0-9]+(-[0-9]+)?(, ?[0-9]+(-[0-9]+)?)*`
+
+var portsRE = regexp.MustCompile(`^` + portsPattern + `$`)
+
+// parsePorts is firewall.ParsePorts without blanks in odd places.
+func parsePorts(text string) ([]firewall.PortRange, error) {
+	ports, err := firewall.ParsePorts(text)
+	if err == nil && !portsRE.MatchString(text) {
+		return nil, fmt.Errorf("%q is not a list of ports; write 80 or 80,443", clip(text))
+	}
+	return ports, err
+}
