@@ -67,13 +67,14 @@ func (f *fixture) floor(b *testing.B, p *engine.Plan) {
 		}
 		return c.ID, f.e.cli.ContainerStart(ctx, c.ID, container.StartOptions{})
 	}
+	g, ctx := errgroup.WithContext(b.Context())
+	g.SetLimit(4)
+	g.Go(func() error { _, err := make1(ctx, "guard", ""); return err })
 	room, err := make1(b.Context(), "room", "")
 	if err != nil {
 		b.Fatal(err)
 	}
-	g, ctx := errgroup.WithContext(b.Context())
-	g.SetLimit(4)
-	for _, service := range append([]string{"guard"}, workersOf(f.c)...) {
+	for _, service := range workersOf(f.c) {
 		g.Go(func() error { _, err := make1(ctx, service, room); return err })
 	}
 	if err := g.Wait(); err != nil {

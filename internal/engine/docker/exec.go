@@ -43,10 +43,15 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	if c.State != "running" {
 		return exitOurs, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
 	}
-	return e.execIn(ctx, c.ID, o)
+	program := compose.InitPath
+	if c.Role == "room" || c.Role == "guard" {
+		program = compose.ImageInit
+	}
+	return e.execIn(ctx, c.ID, program, o)
 }
 
-func (e *Engine) execIn(ctx context.Context, id string, o engine.ExecOptions) (int, error) {
+// execIn runs the command in a container whose workshop-init is program.
+func (e *Engine) execIn(ctx context.Context, id, program string, o engine.ExecOptions) (int, error) {
 	if len(o.Command) == 0 {
 		return exitOurs, errors.New("no command is given")
 	}
@@ -64,7 +69,7 @@ func (e *Engine) execIn(ctx context.Context, id string, o engine.ExecOptions) (i
 		return startCode(err.Error()), e.execError(err)
 	}
 	defer conn.Close()
-	s := &execution{e: e, container: id, exec: made.ID, mark: mark, o: o, conn: conn}
+	s := &execution{e: e, container: id, exec: made.ID, program: program, mark: mark, o: o, conn: conn}
 	return s.run(ctx)
 }
 
@@ -72,7 +77,7 @@ func (e *Engine) execIn(ctx context.Context, id string, o engine.ExecOptions) (i
 type execution struct {
 	e               *Engine
 	container, exec string
-	mark            string
+	program, mark   string
 	o               engine.ExecOptions
 	conn            types.HijackedResponse
 	out             *heldWriter
@@ -182,7 +187,7 @@ func (s *execution) signal(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	made, err := s.e.cli.ContainerExecCreate(ctx, s.container, container.ExecOptions{
-		User: s.o.User, Cmd: []string{compose.InitPath, "signal", s.mark, name},
+		User: s.o.User, Cmd: []string{s.program, "signal", s.mark, name},
 	})
 	if err == nil {
 		_ = s.e.cli.ContainerExecStart(ctx, made.ID, container.ExecStartOptions{Detach: true})

@@ -220,7 +220,7 @@ func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compos
 	role, program := roleCommand(c, service)
 	for {
 		var out bytes.Buffer
-		code, err := e.execIn(ctx, id, engine.ExecOptions{Command: []string{program, "health", role}, Stdout: &out, Stderr: &out})
+		code, err := e.execIn(ctx, id, program, engine.ExecOptions{Command: []string{program, "health", role}, Stdout: &out, Stderr: &out})
 		if err == nil && code == 0 {
 			return nil
 		}

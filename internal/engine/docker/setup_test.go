@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -23,6 +24,9 @@ import (
 	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/workshop"
 )
+
+// fakeUsed says that an engine may have the stand-in's image.
+var fakeUsed atomic.Bool
 
 // fakeInit builds the stand-in once per test binary.
 var fakeInit = sync.OnceValues(func() ([]byte, error) {
@@ -52,6 +56,7 @@ func initSet(t testing.TB, program []byte) *initbin.Set {
 // realEngine returns the engine of this machine, with the stand-in.
 func realEngine(t testing.TB) *Engine {
 	t.Helper()
+	fakeUsed.Store(true)
 	program, err := fakeInit()
 	if err != nil {
 		t.Fatal(err)

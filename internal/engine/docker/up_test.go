@@ -213,8 +213,12 @@ func TestToolVolumeIsVerified(t *testing.T) {
 	f := newFixture(t, nil, "one")
 	// A program of its own, so that no other test's volume is meant.
 	program, _ := fakeInit()
-	f.e.init = initSet(t, append(bytes.Clone(program), t.Name()...))
+	program = append(bytes.Clone(program), t.Name()...)
+	f.e.init = initSet(t, program)
 	f.compile(t, nil, "one")
+	// Of the same size and mode: only the hash tells.
+	evil := bytes.Clone(program)
+	evil[len(evil)-1]++
 	volume := f.c.Facts.InitVolume
 	t.Cleanup(func() {
 		f.down(t)
@@ -227,7 +231,7 @@ func TestToolVolumeIsVerified(t *testing.T) {
 	}
 	spoil := func() {
 		err := f.e.withHelper(t.Context(), helper{mount: volume, at: toolsDir}, func(id string) error {
-			return f.e.cli.CopyToContainer(t.Context(), id, toolsDir, tarOf(t, "workshop-init", "evil"), container.CopyToContainerOptions{})
+			return f.e.cli.CopyToContainer(t.Context(), id, toolsDir, tarOf(t, "workshop-init", string(evil)), container.CopyToContainerOptions{})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -6,10 +6,9 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -50,19 +49,18 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	// The old names go first: a set without them is slower, not wrong.
-	if err := os.Remove(base + ".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	if err := replace(args[1], enc.EncodeAll(data, nil)); err != nil {
 		return err
 	}
 	return replace(base+".json", about)
 }
 
+// replace writes a file at once. The new one is made in the folder above,
+// because a compiler that runs meanwhile embeds whatever lies beside.
 func replace(name string, data []byte) error {
-	if err := os.WriteFile(name+".new", data, 0o644); err != nil {
+	temp := filepath.Join(filepath.Dir(filepath.Dir(name)), filepath.Base(name)+".new")
+	if err := os.WriteFile(temp, data, 0o644); err != nil {
 		return err
 	}
-	return os.Rename(name+".new", name)
+	return os.Rename(temp, name)
 }

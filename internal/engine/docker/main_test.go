@@ -1,0 +1,49 @@
+package docker
+
+import (
+	"context"
+	"os"
+	"testing"
+	"testing/fstest"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/llmdo/workshop/internal/initbin"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if fakeUsed.Load() {
+		tidy()
+	}
+	os.Exit(code)
+}
+
+// tidy removes image and tool volume of the stand-in, which down leaves as a
+// cache. What is missing already is fine.
+func tidy() {
+	program, err := fakeInit()
+	if err != nil {
+		return
+	}
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		return
+	}
+	files := fstest.MapFS{}
+	for _, arch := range []string{"amd64", "arm64"} {
+		files[initbin.FileName(arch)] = &fstest.MapFile{Data: enc.EncodeAll(program, nil)}
+	}
+	ctx := context.Background()
+	e, err := New(ctx, Options{Lookup: os.LookupEnv, Init: initbin.NewSet(files)})
+	if err != nil {
+		return
+	}
+	defer e.Close()
+	image, volume, err := e.InitNames(ctx)
+	if err != nil {
+		return
+	}
+	_ = e.cli.VolumeRemove(ctx, volume, false)
+	_, _ = e.cli.ImageRemove(ctx, image, removeImage)
+}
