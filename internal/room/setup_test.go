@@ -87,7 +87,7 @@ func failing(t *testing.T, prepare func(*exec.Cmd), args ...string) string {
 		t.Fatal("the room says nothing")
 	}
 	if !strings.HasPrefix(line, "FAILED ") {
-		t.Errorf("the room said %q", line)
+		t.Fatalf("the room said %q", line)
 	}
 	if err := r.cmd.Wait(); err == nil || r.cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("exit: %v", err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 // what a descriptor is.
 type fakeRoom struct {
 	fds   []int
+	mu    sync.Mutex
 	ports []firewall.PortRange
 }
 
@@ -31,8 +33,18 @@ func (r *fakeRoom) Dial(port uint16) (int, error) {
 	}
 	return unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 }
-func (r *fakeRoom) Redirect(p []firewall.PortRange) error { r.ports = p; return nil }
-func (r *fakeRoom) Counters() (Counters, error)           { return Counters{1 << 40, 7}, nil }
+func (r *fakeRoom) Redirect(p []firewall.PortRange) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ports = p
+	return nil
+}
+func (r *fakeRoom) redirected() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return firewall.FormatPorts(r.ports)
+}
+func (r *fakeRoom) Counters() (Counters, error) { return Counters{1 << 40, 7}, nil }
 
 // serve starts a room at a path that it returns.
 func serve(t *testing.T, uid uint32) (*fakeRoom, string) {
@@ -106,11 +118,11 @@ func TestRequests(t *testing.T) {
 		t.Errorf("a refusal of the room arrived as %v", err)
 	}
 	want := []firewall.PortRange{{First: 22, Last: 22}, {First: 8000, Last: 8010}}
-	if err := c.Redirect([]firewall.PortRange{want[1], want[0]}); err != nil || firewall.FormatPorts(room.ports) != "22,8000-8010" {
-		t.Errorf("redirect: %v, %v", err, room.ports)
+	if err := c.Redirect([]firewall.PortRange{want[1], want[0]}); err != nil || room.redirected() != "22,8000-8010" {
+		t.Errorf("redirect: %v, %v", err, room.redirected())
 	}
-	if err := c.Redirect(nil); err != nil || len(room.ports) != 0 {
-		t.Errorf("redirect to nothing: %v, %v", err, room.ports)
+	if err := c.Redirect(nil); err != nil || room.redirected() != "" {
+		t.Errorf("redirect to nothing: %v, %v", err, room.redirected())
 	}
 	if n, err := c.Counters(); err != nil || n != (Counters{1 << 40, 7}) || n.Denied() != 1<<40+7 {
 		t.Errorf("counters: %v, %v", n, err)
