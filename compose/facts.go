@@ -17,6 +17,7 @@ import (
 type addition struct {
 	user    string // empty: the file gives one
 	volumes []types.ServiceVolumeConfig
+	tmpfs   []string // those of the file again, with their owner
 	sysctls types.Mapping
 	labels  types.Labels
 }
@@ -82,6 +83,9 @@ func apply(s *types.ServiceConfig, a *addition, f *Facts) {
 		s.Image = f.InitImage
 	}
 	s.Volumes = append(slices.Clone(s.Volumes), a.volumes...)
+	if len(a.tmpfs) > 0 {
+		s.Tmpfs = a.tmpfs
+	}
 	if len(a.sysctls) > 0 {
 		s.Sysctls = maps.Clone(s.Sysctls)
 		maps.Copy(s.Sysctls, a.sysctls)
@@ -112,6 +116,7 @@ func (m *machine) worker(s *types.ServiceConfig, a *addition) {
 		a.user = userOf("", m.f)
 	}
 	user := userOf(s.User, m.f)
+	a.tmpfs = ownedTmpfs(s.Tmpfs, user)
 	s.Volumes = slices.Clone(s.Volumes)
 	if m.f.Local {
 		a.volumes = append(a.volumes, identityMounts(m.f.RuntimeDir, user, m.f)...)

@@ -39,6 +39,21 @@ func (c *compiler) tmpfs(s *types.ServiceConfig, k *workshop.Container) {
 	}
 }
 
+// ownedTmpfs gives each tmpfs to the worker's user. The mode alone is not
+// enough: where the image has the directory, runc gives the mount that one's
+// mode (libcontainer/rootfs_linux.go), and an image's /home/worker is 0755.
+func ownedTmpfs(all []string, user string) []string {
+	uid, gid, ok := ids(user)
+	if !ok {
+		return nil
+	}
+	out := make([]string, len(all))
+	for i, t := range all {
+		out[i] = t + ",uid=" + strconv.Itoa(uid) + ",gid=" + strconv.Itoa(gid)
+	}
+	return out
+}
+
 // formatSize writes a number of bytes with the largest unit that divides it:
 // Compose, Docker and the kernel read k, m and g alike.
 func formatSize(n int64) string {

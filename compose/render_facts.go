@@ -52,6 +52,12 @@ func (e *emitter) addition(service string, a *addition, f *Facts) {
 	if a.user != "" {
 		e.value(4, "user", "", a.user)
 	}
+	if len(a.tmpfs) > 0 {
+		e.raw(4, "tmpfs:") // of two for one directory, every Compose takes the last
+	}
+	for _, t := range a.tmpfs {
+		e.item(6, "", t)
+	}
 	e.raw(4, "labels:")
 	for _, k := range sortedKeys(a.labels) {
 		e.value(6, k, "", a.labels[k])
