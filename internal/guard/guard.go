@@ -86,52 +86,41 @@ func New(c Config) (*Guard, error) {
 	return g, nil
 }
 
-// dialers fixes the addresses of the upstreams.
-func (g *Guard) dialers(servers []netip.AddrPort) error {
-	local := &egress.Local{}
+// dialers makes the two diallers.
+func (g *Guard) dialers(servers []netip.AddrPort) (err error) {
 	upstream := egress.NewUpstream(servers...)
 	g.resolver = dns.NewResolver(servers, upstream.Dial)
-	g.dialer = &egress.Dialer{Local: local, Upstream: upstream}
-	if g.config.Policy.Proxy == "" {
-		return nil
+	g.dialer = &egress.Dialer{Local: &egress.Local{}, Upstream: upstream}
+	if url := g.config.Policy.Proxy; url != "" {
+		g.dialer.Proxy, err = egress.NewProxy(upstream, url)
 	}
-	host, port, auth, err := egress.ParseProxy(g.config.Policy.Proxy)
-	if err != nil {
-		return err
-	}
-	addr, err := g.proxyAddr(host)
-	if err != nil {
-		return fmt.Errorf("network.proxy: %w", err)
-	}
-	at := netip.AddrPortFrom(addr, port)
-	g.dialer.Upstream = egress.NewUpstream(append(servers, at)...)
-	g.resolver = dns.NewResolver(servers, g.dialer.Upstream.Dial)
-	g.dialer.Proxy = egress.NewProxy(g.dialer.Upstream, at, auth)
-	return nil
+	return err
 }
 
-// proxyAddr returns the address of the upstream proxy, once and for all.
-func (g *Guard) proxyAddr(host string) (netip.Addr, error) {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return a.Unmap(), nil
+// findProxy resolves the name of the upstream proxy, if it is one. One that
+// doesn't resolve stops no start (B29): connections fail until it does.
+func (g *Guard) findProxy(ctx context.Context) {
+	p := g.dialer.Proxy
+	if p == nil || p.Fixed() {
+		return
 	}
-	name, err := firewall.ParseName(host)
+	name, err := firewall.ParseName(p.Host)
 	if err != nil {
-		return netip.Addr{}, err
+		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	a, err := g.resolver.Lookup(ctx, name, dns.A)
-	if err == nil && len(a.Addrs) == 0 {
-		a, err = g.resolver.Lookup(ctx, name, dns.AAAA)
+	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
+		for _, t := range []dns.Type{dns.A, dns.AAAA} {
+			if a, err := g.resolver.Lookup(ctx, name, t); err == nil && len(a.Addrs) > 0 {
+				p.Fix(a.Addrs[0])
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
 	}
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	if len(a.Addrs) == 0 {
-		return netip.Addr{}, fmt.Errorf("%s has no address", name)
-	}
-	return a.Addrs[0], nil
 }
 
 // Run serves all rooms until ctx ends. It writes READY when each has been
@@ -160,6 +149,7 @@ func (g *Guard) Run(ctx context.Context) error {
 		wg.Go(func() { r.run(ctx) })
 	}
 	wg.Go(func() { g.reap(ctx) })
+	wg.Go(func() { g.findProxy(ctx) })
 	for _, r := range g.rooms {
 		select {
 		case <-r.served:

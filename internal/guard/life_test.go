@@ -264,10 +264,12 @@ func TestEventsAreExact(t *testing.T) {
 // that the guard resolved and checked.
 func TestUpstreamProxy(t *testing.T) {
 	p := restricted(t, "allowed.example.org", "inside.example.org", "198.51.100.0/24:3128")
-	p.Proxy = "http://user:secret@198.51.100.80:3128"
+	p.Proxy = "http://user:secret@proxy.example.org:3128"
 	w := buildWorld(t, p)
+	w.in.Answer("proxy.example.org", testnet.ServFail)
 	w.in.Answer("inside.example.org", testnet.A("10.1.2.3"))
 	targets := make(chan string, 10)
+	var err error
 	var l net.Listener
 	if err := w.in.NS().Do(func() (err error) { l, err = net.Listen("tcp", "198.51.100.80:3128"); return err }); err != nil {
 		t.Fatal(err)
@@ -304,10 +306,19 @@ func TestUpstreamProxy(t *testing.T) {
 		}
 	}()
 	w.startRooms()
-	w.startGuard()
-	c, err := w.tls("room", testnet.Allowed+":443", "allowed.example.org")
-	if err != nil {
-		t.Fatal(err)
+	w.startGuard() // READY although the proxy doesn't resolve
+	if _, err := w.tls("room", testnet.Allowed+":443", "allowed.example.org"); err == nil {
+		t.Error("something was carried without the proxy")
+	}
+	w.in.Answer("proxy.example.org", testnet.A("198.51.100.80"))
+	var c net.Conn
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		if c, err = w.tls("room", testnet.Allowed+":443", "allowed.example.org"); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
 	}
 	if e, _, _ := get(w, c, "https://allowed.example.org/"); e.SNI != "allowed.example.org" {
 		t.Errorf("%+v", e)

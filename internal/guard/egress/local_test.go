@@ -97,12 +97,20 @@ func TestCheckStandsBeforeConnect(t *testing.T) {
 	}
 }
 
-func TestParseProxy(t *testing.T) {
-	if host, port, auth, err := ParseProxy("http://u:p@proxy.example.org:3128"); host != "proxy.example.org" || port != 3128 || auth != "Basic dTpw" || err != nil {
-		t.Error(host, port, auth, err)
+func TestNewProxy(t *testing.T) {
+	p, err := NewProxy(NewUpstream(), "http://u:p@proxy.example.org:3128")
+	if err != nil || p.Host != "proxy.example.org" || p.Port != 3128 || p.auth != "Basic dTpw" || p.Fixed() {
+		t.Errorf("%+v %v", p, err)
 	}
-	for _, s := range []string{"", "https://proxy.example.org", "socks5://x:1", "http://", "http://x:0"} {
-		if _, _, _, err := ParseProxy(s); err == nil {
+	if p, err = NewProxy(NewUpstream(), "http://198.51.100.80"); err != nil || !p.Fixed() || p.Port != 80 {
+		t.Errorf("%+v %v", p, err)
+	}
+	p.Fix(netip.MustParseAddr("198.51.100.81"))
+	if at := p.addr.Load(); at.Addr().String() != "198.51.100.80" {
+		t.Errorf("the address moved to %s", at)
+	}
+	for _, s := range []string{"", "https://proxy.example.org", "socks5://x:1", "http://", "http://x:0", "http://x:65536"} {
+		if _, err := NewProxy(NewUpstream(), s); err == nil {
 			t.Errorf("%q was accepted", s)
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,40 +19,57 @@ import (
 // can't resolve differently.
 type Proxy struct {
 	upstream *Upstream
-	addr     netip.AddrPort
-	auth     string // the Proxy-Authorization header's value
+	// Host is an address or a name, Port its port.
+	Host string
+	Port uint16
+	auth string // the Proxy-Authorization header's value
+	addr atomic.Pointer[netip.AddrPort]
 }
 
-// ParseProxy reads the URL of the proxy, http://[user:password@]host:port, and
-// returns its host and port; the host may be a name.
-func ParseProxy(s string) (host string, port uint16, auth string, err error) {
+// NewProxy reads the URL of the proxy, http://[user:password@]host:port. One
+// whose host is a name carries nothing until [Proxy.Fix].
+func NewProxy(upstream *Upstream, s string) (*Proxy, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" || u.Hostname() == "" {
-		return "", 0, "", errors.New("proxy must be a URL of the form http://[user:password@]host:port")
+		return nil, errors.New("proxy must be a URL of the form http://[user:password@]host:port")
 	}
-	n := 80
-	if p := u.Port(); p != "" {
-		if _, err := fmt.Sscanf(p, "%d", &n); err != nil || n < 1 || n > 65535 {
-			return "", 0, "", errors.New("proxy: bad port")
+	p := &Proxy{upstream: upstream, Host: u.Hostname(), Port: 80}
+	if text := u.Port(); text != "" {
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || n == 0 {
+			return nil, errors.New("proxy has a port outside 1 to 65535")
 		}
+		p.Port = uint16(n)
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
-		auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+		p.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
 	}
-	return u.Hostname(), uint16(n), auth, nil
+	if a, err := netip.ParseAddr(p.Host); err == nil {
+		p.Fix(a)
+	}
+	return p, nil
 }
 
-// NewProxy makes the proxy at an address that upstream knows.
-func NewProxy(upstream *Upstream, addr netip.AddrPort, auth string) *Proxy {
-	return &Proxy{upstream: upstream, addr: addr, auth: auth}
+// Fix sets the proxy's address, once and for all.
+func (p *Proxy) Fix(a netip.Addr) {
+	at := netip.AddrPortFrom(a.Unmap(), p.Port)
+	p.upstream.add(at)
+	p.addr.CompareAndSwap(nil, &at)
 }
+
+// Fixed tells whether the proxy's address is known.
+func (p *Proxy) Fixed() bool { return p.addr.Load() != nil }
 
 // maxProxyHead bounds the proxy's answer to CONNECT.
 const maxProxyHead = 16 << 10
 
 func (p *Proxy) connect(ctx context.Context, to netip.AddrPort) (*net.TCPConn, error) {
-	nc, err := p.upstream.Dial(ctx, "tcp", p.addr)
+	at := p.addr.Load()
+	if at == nil {
+		return nil, fmt.Errorf("upstream proxy: %s doesn't resolve", p.Host)
+	}
+	nc, err := p.upstream.Dial(ctx, "tcp", *at)
 	if err != nil {
 		return nil, fmt.Errorf("upstream proxy: %w", err)
 	}

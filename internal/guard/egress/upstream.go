@@ -5,25 +5,38 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync"
 )
 
-// Upstream dials the resolvers and the upstream proxy, and nothing else: the
-// addresses are fixed when the guard starts. It is never given an address that
-// a worker or a DNS answer named.
-type Upstream struct{ known map[netip.AddrPort]bool }
+// Upstream dials the resolvers and the upstream proxy, and nothing else. Their
+// addresses come from the policy alone and never change; it is never given an
+// address that a worker, or an answer to a worker's question, named.
+type Upstream struct {
+	mu    sync.RWMutex
+	known map[netip.AddrPort]bool
+}
 
 // NewUpstream makes the dialler for exactly these addresses.
 func NewUpstream(addrs ...netip.AddrPort) *Upstream {
 	u := &Upstream{known: make(map[netip.AddrPort]bool, len(addrs))}
 	for _, a := range addrs {
-		u.known[netip.AddrPortFrom(a.Addr().Unmap(), a.Port())] = true
+		u.add(a)
 	}
 	return u
 }
 
+func (u *Upstream) add(a netip.AddrPort) {
+	u.mu.Lock()
+	u.known[netip.AddrPortFrom(a.Addr().Unmap(), a.Port())] = true
+	u.mu.Unlock()
+}
+
 // Dial connects by network "udp" or "tcp".
 func (u *Upstream) Dial(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
-	if !u.known[to] {
+	u.mu.RLock()
+	known := u.known[to]
+	u.mu.RUnlock()
+	if !known {
 		return nil, fmt.Errorf("%s is not an upstream of this guard", to)
 	}
 	var d net.Dialer
@@ -33,6 +46,8 @@ func (u *Upstream) Dial(ctx context.Context, network string, to netip.AddrPort) 
 // Has tells whether an address is that of an upstream, on whatever port.
 func (u *Upstream) Has(a netip.Addr) bool {
 	a = a.Unmap()
+	u.mu.RLock()
+	defer u.mu.RUnlock()
 	for k := range u.known {
 		if k.Addr() == a {
 			return true
