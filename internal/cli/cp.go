@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/tarball"
 )
 
 func (a *app) cpCommand() *cobra.Command {
@@ -86,7 +87,7 @@ func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, fi
 		}
 		dir, name = filepath.Dir(dir), filepath.Base(dir)
 	}
-	skipped, err := extract(dir, name, stream)
+	skipped, err := tarball.Extract(dir, name, stream)
 	for _, s := range skipped {
 		a.warn("cp: left behind: %s", printable(s))
 	}
@@ -117,7 +118,7 @@ func (a *app) copyIn(ctx context.Context, e engine.Engine, t target, from, worke
 		}
 	}
 	r, w := io.Pipe()
-	go func() { w.CloseWithError(pack(w, source, name, place.Uid, place.Gid)) }()
+	go func() { w.CloseWithError(tarball.Pack(w, source, name, place.Uid, place.Gid)) }()
 	defer r.Close()
 	return copyInError(e.CopyTo(ctx, t.project, worker, dir, r), worker)
 }

@@ -1,4 +1,4 @@
-package cli
+package tarball
 
 import (
 	"archive/tar"
@@ -91,7 +91,7 @@ func TestExtract(t *testing.T) {
 			if err := os.Mkdir(target, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			skipped, err := extract(target, c.as, stream(t, c.in...))
+			skipped, err := Extract(target, c.as, stream(t, c.in...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,14 +118,14 @@ func TestPackExtract(t *testing.T) {
 	os.WriteFile(filepath.Join(from, "d", "e", "f"), []byte("x"), 0o600)
 	os.Symlink("e/f", filepath.Join(from, "d", "l"))
 	var b bytes.Buffer
-	if err := pack(&b, filepath.Join(from, "d"), "n", 1000, 1001); err != nil {
+	if err := Pack(&b, filepath.Join(from, "d"), "n", 1000, 1001); err != nil {
 		t.Fatal(err)
 	}
 	h, err := tar.NewReader(bytes.NewReader(b.Bytes())).Next()
 	if err != nil || h.Uid != 1000 || h.Gid != 1001 {
 		t.Errorf("first entry %+v, %v", h, err)
 	}
-	if skipped, err := extract(to, "", &b); err != nil || len(skipped) > 0 {
+	if skipped, err := Extract(to, "", &b); err != nil || len(skipped) > 0 {
 		t.Fatal(skipped, err)
 	}
 	if got, want := tree(t, to), []string{"n", "n/e", "n/e/f", "n/l -> e/f"}; !slices.Equal(got, want) {
@@ -144,7 +144,7 @@ func FuzzExtract(f *testing.F) {
 		root := t.TempDir()
 		target := filepath.Join(root, "target")
 		os.Mkdir(target, 0o755)
-		extract(target, name, bytes.NewReader(data))
+		Extract(target, name, bytes.NewReader(data))
 		entries, err := os.ReadDir(root)
 		if err != nil || len(entries) != 1 {
 			t.Errorf("beside the target: %v, %v", entries, err)

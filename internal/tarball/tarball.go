@@ -1,4 +1,7 @@
-package cli
+// Package tarball packs files for a worker and unpacks what comes out of one.
+// What a worker packed is not trusted: nothing is written outside of the
+// target, and what could lead out of it is left behind and named.
+package tarball
 
 import (
 	"archive/tar"
@@ -12,10 +15,10 @@ import (
 	"strings"
 )
 
-// pack writes a file or directory as a tar stream whose first entry is name.
+// Pack writes a file or directory as a tar stream whose first entry is name.
 // Everything belongs to uid and gid: those of the directory that it goes to,
 // which is the worker's.
-func pack(w io.Writer, source, name string, uid, gid int) error {
+func Pack(w io.Writer, source, name string, uid, gid int) error {
 	t := tar.NewWriter(w)
 	err := filepath.WalkDir(source, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -59,10 +62,10 @@ func pack(w io.Writer, source, name string, uid, gid int) error {
 	return errors.Join(err, t.Close())
 }
 
-// extract unpacks a stream that a container made into dir; the first entry's
+// Extract unpacks a stream that a container made into dir; the first entry's
 // name becomes name, if one is given. Nothing is written outside of dir, not
 // through links either ([os.Root]). It returns what it left behind and why.
-func extract(dir, name string, r io.Reader) (skipped []string, err error) {
+func Extract(dir, name string, r io.Reader) (skipped []string, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
