@@ -136,6 +136,10 @@ func (pl *planner) decideOne(service string, role compose.Role, asked bool, done
 		return decision{create, "image changed"}
 	case room != "" && c.NetworkOf != pl.byService[room].ID:
 		return decision{create, "it is in another room"}
+	case room != "" && c.State == "running" && c.Started.Before(pl.byService[room].Started):
+		// A room that was restarted by hand has a new namespace; the worker
+		// is left in the old one, closed for good (B21).
+		return decision{create, "its room was restarted"}
 	}
 	switch c.State {
 	case "running":

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/google/go-cmp/cmp"
@@ -129,7 +130,12 @@ func TestPlanUp(t *testing.T) {
 		"by-compose": func(_ *Desired, o *Observed) {
 			edit(o, "a", func(c *Container) { c.ByCompose, c.ConfigHash = true, "" })
 		},
-		"other-room":    func(_ *Desired, o *Observed) { edit(o, "a", func(c *Container) { c.NetworkOf = "id-old" }) },
+		"other-room": func(_ *Desired, o *Observed) { edit(o, "a", func(c *Container) { c.NetworkOf = "id-old" }) },
+		"room-restarted": func(_ *Desired, o *Observed) {
+			edit(o, "a", func(c *Container) { c.Started = time.Unix(1000, 0) })
+			edit(o, "b", func(c *Container) { c.Started = time.Unix(3000, 0) })
+			edit(o, "room", func(c *Container) { c.Started = time.Unix(2000, 0) })
+		},
 		"image-changed": func(_ *Desired, o *Observed) { o.Images["worker:1"] = "sha256:newer" },
 		"pull-always":   func(d *Desired, _ *Observed) { pullPolicy(d, "always") },
 		"pull-missing":  func(_ *Desired, o *Observed) { delete(o.Images, "worker:1"); edit(o, "c", state("dead")) },

@@ -66,11 +66,37 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	if err := g.Wait(); err != nil {
 		return engine.Observed{}, e.explain(err)
 	}
+	if err := e.started(ctx, o.Containers); err != nil {
+		return engine.Observed{}, e.explain(err)
+	}
 	byName := func(a, b engine.Object) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(o.Networks, byName)
 	slices.SortFunc(o.Volumes, byName)
 	slices.SortFunc(o.Containers, func(a, b engine.Container) int { return strings.Compare(a.Name, b.Name) })
 	return o, nil
+}
+
+// started asks when running containers were started: the list knows only when
+// they were made, and a room that was restarted since has a new namespace.
+func (e *Engine) started(ctx context.Context, all []engine.Container) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for i := range all {
+		if c := &all[i]; c.State == "running" {
+			g.Go(func() error {
+				i, err := e.cli.ContainerInspect(ctx, c.ID)
+				if cerrdefs.IsNotFound(err) {
+					return nil // gone meanwhile: what follows finds out
+				}
+				if err != nil {
+					return err
+				}
+				c.Started, err = time.Parse(time.RFC3339Nano, i.State.StartedAt)
+				return err
+			})
+		}
+	}
+	return g.Wait()
 }
 
 // imageID returns the ID of an image, "" if there is none.
@@ -99,9 +125,6 @@ func observed(s *container.Summary) engine.Container {
 	c.ByCompose = c.ConfigHash == "" && !c.Helper
 	if len(s.Names) > 0 {
 		c.Name = strings.TrimPrefix(s.Names[0], "/")
-	}
-	if c.State == "running" {
-		c.Started = time.Unix(s.Created, 0).UTC()
 	}
 	if id, ok := strings.CutPrefix(s.HostConfig.NetworkMode, "container:"); ok {
 		c.NetworkOf = id
