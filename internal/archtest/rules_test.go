@@ -1,0 +1,111 @@
+package archtest
+
+// ban forbids an import below a package.
+type ban struct {
+	path string // an import path; "…/..." covers everything below it too
+	why  string
+}
+
+// rule holds for the packages that its from names.
+type rule struct {
+	from  string // as ban.path
+	bans  []ban
+	deeps []ban // also when another package brings it
+}
+
+// effects are what pure packages do without: they get an fs.FS, a lookup
+// function and options. `net` is for addresses only by net/netip; `time` is
+// fine for durations, time.Now is looked for by TestPureCalls.
+var effects = []ban{
+	{"os/exec", "pure packages start no programs"},
+	{"net", "pure packages have no network; addresses are net/netip"},
+	{"net/http", "pure packages have no network"},
+	{"os/user", "who the caller is is a fact, collected by internal/facts"},
+	{"syscall", "pure packages know no kernel"},
+	{"golang.org/x/sys/...", "pure packages know no kernel"},
+	{"github.com/docker/docker/...", "only internal/engine/docker knows the Docker client"},
+	{"github.com/docker/cli/...", "only internal/engine/docker knows the Docker CLI's configuration"},
+	{"github.com/spf13/...", "commands and settings belong to internal/cli"},
+}
+
+const module = "github.com/llmdo/workshop"
+
+var rules = []rule{
+	{from: module + "/internal/diag", bans: append([]ban{
+		{module + "/...", "diag is the lowest package"},
+	}, effects...)},
+	{from: module + "/firewall/...", bans: append([]ban{
+		{module + "/workshop/...", "the policy must be usable without the spec: room and guard link it"},
+		{module + "/compose/...", "never upward"},
+		{module + "/internal/engine/...", "never upward"},
+		{module + "/internal/cli/...", "never upward"},
+		{"github.com/compose-spec/...", "room and guard link firewall: it stays small"},
+		{"go.yaml.in/...", "room and guard link firewall: it stays small"},
+		{"github.com/goccy/...", "room and guard link firewall: it stays small"},
+	}, effects...)},
+	{from: module + "/workshop/...", bans: append([]ban{
+		{module + "/compose/...", "never upward"},
+		{module + "/internal/engine/...", "never upward"},
+		{module + "/internal/cli/...", "never upward"},
+	}, effects...)},
+	{from: module + "/compose/...", bans: append([]ban{
+		{module + "/internal/engine/...", "the compile knows no engine"},
+		{module + "/internal/facts/...", "facts come in as data"},
+		{module + "/internal/cli/...", "never upward"},
+	}, effects...)},
+	{from: module + "/schemas/...", bans: append([]ban{
+		{module + "/internal/engine/...", "never upward"},
+		{module + "/internal/cli/...", "never upward"},
+	}, effects...)},
+	{from: module + "/internal/engine/...", bans: []ban{
+		{module + "/internal/cli/...", "never upward"},
+		{"github.com/spf13/...", "only internal/cli knows cobra and viper"},
+	}},
+	{from: module + "/internal/facts/...", bans: []ban{
+		{module + "/internal/cli/...", "never upward"},
+		{"github.com/docker/docker/...", "what the engine is comes in as engine.Info"},
+	}},
+	// workshop-init, and what it is made of, stays small and free of parsers.
+	{from: module + "/cmd/workshop-init", deeps: []ban{
+		{"github.com/spf13/...", "workshop-init has five verbs and no need of cobra"},
+		{"github.com/compose-spec/...", "workshop-init never sees a project"},
+		{"github.com/docker/docker/...", "workshop-init never talks to an engine"},
+		{"github.com/docker/cli/...", "workshop-init never talks to an engine"},
+		{"go.yaml.in/...", "the policy is JSON: one parser less in front of a hostile room"},
+		{"gopkg.in/...", "the policy is JSON: one parser less in front of a hostile room"},
+		{"github.com/goccy/...", "the policy is JSON: one parser less in front of a hostile room"},
+		{"github.com/go-playground/...", "workshop-init validates nothing of the spec"},
+		{module + "/workshop/...", "workshop-init never sees the spec"},
+		{module + "/compose/...", "workshop-init never sees a project"},
+		{module + "/internal/cli/...", "never upward"},
+		{module + "/internal/engine/...", "never upward"},
+	}},
+}
+
+// exclusive packages may import what nobody else may.
+var exclusive = []struct {
+	path    string
+	allowed []string // packages, and everything below them
+	why     string
+}{
+	{"github.com/docker/docker/...", []string{"internal/engine/docker", "bench", "e2e"}, "only internal/engine/docker knows the Docker client (e2e and bench look from outside)"},
+	{"github.com/docker/cli/...", []string{"internal/engine/docker"}, "registry credentials and contexts are the engine's"},
+	{"github.com/spf13/cobra", []string{"internal/cli", "bench/empty"}, "only internal/cli knows cobra"},
+	{"github.com/spf13/viper", []string{"internal/cli", "bench/empty"}, "only internal/cli knows viper"},
+	{"github.com/compose-spec/compose-go/v2/loader", []string{"e2e", "bench", "internal/cli"}, "reloading our own YAML costs 40 ms a run: the loader is for tests, import and --check"},
+	{"github.com/google/nftables/...", []string{"internal/room", "internal/probe"}, "one place writes rules"},
+	{"github.com/vishvananda/netns", []string{"internal/room", "internal/testnet"}, "namespaces are entered in one place"},
+}
+
+// maxLines of a file that isn't a test. A longer one is listed here with its
+// reason.
+const maxLines = 400
+
+var longFiles = map[string]string{}
+
+// entryLines: main packages only hand over.
+const entryLines = 20
+
+// words that have a better one of ours (design: vocabulary), not to be used in
+// names of our own.
+var otherWords = []string{"sandbox", "allowlist", "whitelist", "blacklist"}
