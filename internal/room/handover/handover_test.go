@@ -139,7 +139,11 @@ func TestOneGuardAtATime(t *testing.T) {
 	if _, err := second.Sockets(); err == nil || !strings.Contains(err.Error(), "another guard") {
 		t.Errorf("a second guard got %v", err)
 	}
-	<-second.Done()
+	select {
+	case <-second.Done():
+	case <-time.After(5 * time.Second):
+		t.Fatal("the second guard stays connected")
+	}
 	first.Close()
 	// The place is free again as soon as the room has seen the end.
 	deadline := time.Now().Add(5 * time.Second)
