@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -52,7 +53,12 @@ func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.E
 	r := &run{
 		e: e, p: p, events: events,
 		ids: map[string]string{}, ready: map[string]*readiness{},
-		starts: make(chan struct{}, MaxStarts), calls: make(chan struct{}, maxCalls),
+		starts: &slots{free: MaxStarts}, calls: &slots{free: maxCalls},
+	}
+	for _, s := range p.Steps {
+		if s.Op == engine.OpStartContainer && p.Compiled != nil && p.Compiled.Roles[s.Service] == compose.RoleGuard {
+			r.starts.reserved = s.ID
+		}
 	}
 	for _, c := range p.Observed.Containers {
 		if p.Compiled != nil && c.Name == engine.ContainerName(p.Compiled.Project, c.Service) {
@@ -75,7 +81,7 @@ type run struct {
 	ids   map[string]string     // service → container
 	ready map[string]*readiness // container → what it said
 
-	starts, calls chan struct{}
+	starts, calls *slots
 }
 
 func (r *run) emit(ev engine.Event) {
@@ -109,7 +115,7 @@ func (r *run) all(ctx context.Context) error {
 					return
 				}
 			}
-			release, ok := r.slot(ctx, s.Op)
+			release, ok := r.slot(ctx, s)
 			if !ok {
 				return
 			}
@@ -149,26 +155,14 @@ func (r *run) all(ctx context.Context) error {
 }
 
 // slot waits until the step may run.
-func (r *run) slot(ctx context.Context, op engine.Op) (release func(), ok bool) {
-	var slots chan struct{}
-	switch op {
+func (r *run) slot(ctx context.Context, s engine.Step) (release func(), ok bool) {
+	switch s.Op {
 	case engine.OpWaitReady:
 		return func() {}, ctx.Err() == nil
 	case engine.OpStartContainer:
-		slots = r.starts
-	default:
-		slots = r.calls
+		return r.starts.get(ctx, s.ID)
 	}
-	select {
-	case slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, false
-	}
-	if ctx.Err() != nil {
-		<-slots
-		return nil, false
-	}
-	return func() { <-slots }, true
+	return r.calls.get(ctx, s.ID)
 }
 
 // finish returns a context for a call that changes the engine: it outlives
