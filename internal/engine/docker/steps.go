@@ -167,7 +167,7 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 	r.mu.Lock()
 	r.ids[s.Service], r.ready[id] = id, rd
 	r.mu.Unlock()
-	if err := r.e.cli.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+	if err := r.startOnce(ctx, id); err != nil {
 		return startError(err)
 	}
 	return nil
