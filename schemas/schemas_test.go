@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/diag/write"
 	"github.com/llmdo/workshop/schemas"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -162,7 +163,7 @@ func TestDiagnosticsFitTheirSchema(t *testing.T) {
 	_, l := workshop.Load(fsys, "workshop.yaml", workshop.Options{})
 	l = append(l, diag.Diagnostic{Severity: diag.Warning, Summary: "no place"})
 	var b bytes.Buffer
-	if err := diag.WriteJSON(&b, l); err != nil {
+	if err := write.JSON(&b, l); err != nil {
 		t.Fatal(err)
 	}
 	v, err := jsonschema.UnmarshalJSON(&b)

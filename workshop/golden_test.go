@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/diag/write"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -73,7 +74,7 @@ func testCases(t testing.TB, kind string) map[string]fs.FS {
 func text(t testing.TB, fsys fs.FS, l diag.List) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := diag.WriteText(&b, l, diag.TextOptions{Sources: Sources(fsys, l)}); err != nil {
+	if err := write.Text(&b, l, write.TextOptions{Sources: Sources(fsys, l)}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/diag/write"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -39,7 +40,7 @@ func (a *app) printDiagnostics(list diag.List, texts map[string][]byte) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return diag.WriteText(a.Err, list, diag.TextOptions{
+	return write.Text(a.Err, list, write.TextOptions{
 		Sources: texts, Color: a.colorErr(), Width: width(a.Err),
 	})
 }

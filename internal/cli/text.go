@@ -8,7 +8,7 @@ import (
 	"github.com/agext/levenshtein"
 	"github.com/fatih/color"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/diag/write"
 )
 
 // count is "1 error", "2 errors".
@@ -75,7 +75,7 @@ func (a *app) detail(format string, args ...any) {
 
 // printable shows text of images, builds and containers: control characters
 // as escapes, so that it can't drive the terminal.
-func printable(s string) string { return diag.Printable(strings.TrimRight(s, "\r\n")) }
+func printable(s string) string { return write.Printable(strings.TrimRight(s, "\r\n")) }
 
 // cut shortens to n characters, keeping the end of a name, which tells more.
 func cut(s string, n int) string {

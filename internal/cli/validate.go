@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/diag/write"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -92,18 +93,18 @@ func (a *app) refused(s *source) int {
 // writeReport writes the report: it is the result, so the standard output has
 // it in every format.
 func (a *app) writeReport(format string, list diag.List, texts map[string][]byte) error {
-	var write func(io.Writer, diag.List) error
+	var form func(io.Writer, diag.List) error
 	switch format {
 	case "json":
-		write = diag.WriteJSON
+		form = write.JSON
 	case "sarif":
-		write = diag.WriteSARIF
+		form = write.SARIF
 	case "github":
-		write = diag.WriteGitHub
+		form = write.GitHub
 	default:
-		return diag.WriteText(a.Out, list, diag.TextOptions{Sources: texts, Color: a.colorOut(), Width: width(a.Out)})
+		return write.Text(a.Out, list, write.TextOptions{Sources: texts, Color: a.colorOut(), Width: width(a.Out)})
 	}
-	return write(a.Out, list)
+	return form(a.Out, list)
 }
 
 // validateSummary closes the text report; the other formats carry counts.

@@ -1,9 +1,10 @@
 // Package diag is the one form in which problems of a user's files are told.
 //
-// Packages that read files return a [List]; writers in this package render it
-// for a terminal, as JSON, as SARIF or as GitHub annotations. A Diagnostic
+// Packages that read files return a [List]; package write below this one renders
+// it for a terminal, as JSON, as SARIF or as GitHub annotations. A Diagnostic
 // never formats itself for a terminal: width, colour and sources belong to the
-// writer.
+// writer. The writers are apart because workshop-init links this package and
+// prints none.
 package diag
 
 import (

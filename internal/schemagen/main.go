@@ -13,7 +13,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/diag/write"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -35,7 +35,7 @@ func generate() map[string][]byte {
 	return map[string][]byte{
 		"workshop.schema.json":    workshop.Schema(),
 		"policy.schema.json":      reflected(&firewall.Policy{}, "policy", "guard/policy.json"),
-		"diagnostics.schema.json": reflected(&diag.Report{}, "diagnostics", "validate --format json"),
+		"diagnostics.schema.json": reflected(&write.Report{}, "diagnostics", "validate --format json"),
 	}
 }
 

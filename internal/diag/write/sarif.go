@@ -1,4 +1,4 @@
-package diag
+package write
 
 import (
 	"io"
@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/diag"
 )
 
 // SARIF 2.1.0, OASIS Standard: only the properties that we fill.
@@ -62,9 +64,9 @@ type (
 	}
 )
 
-// WriteSARIF writes a SARIF 2.1.0 log with one run. Columns count Unicode code
+// SARIF writes a SARIF 2.1.0 log with one run. Columns count Unicode code
 // points. A code that is empty is reported as "workshop".
-func WriteSARIF(w io.Writer, l List) error {
+func SARIF(w io.Writer, l diag.List) error {
 	codes := make([]string, 0, len(l))
 	for _, d := range l {
 		codes = append(codes, ruleID(d))
@@ -105,7 +107,7 @@ func WriteSARIF(w io.Writer, l List) error {
 	})
 }
 
-func ruleID(d Diagnostic) string {
+func ruleID(d diag.Diagnostic) string {
 	if d.Code == "" {
 		return "workshop"
 	}
@@ -113,7 +115,7 @@ func ruleID(d Diagnostic) string {
 }
 
 // message joins what a reader needs where there is only one text.
-func message(d Diagnostic) string {
+func message(d diag.Diagnostic) string {
 	parts := []string{d.Summary}
 	if d.Detail != "" {
 		parts = append(parts, d.Detail)
@@ -124,7 +126,7 @@ func message(d Diagnostic) string {
 	return strings.Join(parts, "\n")
 }
 
-func location(r Range, msg string) sarifLocation {
+func location(r diag.Range, msg string) sarifLocation {
 	// A relative reference as RFC 3986 §4.2 wants it: a first segment with a
 	// colon needs "./", which url.URL adds.
 	u := url.URL{Path: path.Clean(r.Filename)}

@@ -1,4 +1,6 @@
-package diag
+// Package write renders diagnostics: as text for people, as JSON, as SARIF and
+// as GitHub annotations.
+package write
 
 import (
 	"bytes"
@@ -9,9 +11,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/llmdo/workshop/internal/diag"
 )
 
-// TextOptions says how [WriteText] writes.
+// TextOptions says how [Text] writes.
 type TextOptions struct {
 	// Sources holds the files that snippets are taken from, by the file name
 	// of the ranges. A missing file means no snippet.
@@ -33,7 +37,7 @@ const (
 	reset  = "\x1b[0m"
 )
 
-// WriteText writes the diagnostics for people, in the order of the list:
+// Text writes the diagnostics for people, in the order of the list:
 //
 //	workshop.yaml:3:5: error: unknown key "imgae" [unknown-key]
 //	  |
@@ -43,7 +47,7 @@ const (
 //
 // Control characters of the sources and messages are written as escapes, so
 // that no file can drive the terminal.
-func WriteText(w io.Writer, l List, o TextOptions) error {
+func Text(w io.Writer, l diag.List, o TextOptions) error {
 	t := textWriter{TextOptions: o, lines: map[string][][]byte{}}
 	for i, d := range l {
 		if i > 0 {
@@ -68,9 +72,9 @@ func (t *textWriter) paint(color, s string) string {
 	return color + s + reset
 }
 
-func (t *textWriter) diagnostic(d Diagnostic) {
+func (t *textWriter) diagnostic(d diag.Diagnostic) {
 	color := red
-	if d.Severity == Warning {
+	if d.Severity == diag.Warning {
 		color = yellow
 	}
 	if at := d.Range.String(); at != "" {
@@ -116,7 +120,7 @@ func (t *textWriter) note(gutter int, label, text string) {
 
 // snippet writes the line of the range with a marker and returns the width of
 // the line-number column.
-func (t *textWriter) snippet(r Range, color string) int {
+func (t *textWriter) snippet(r diag.Range, color string) int {
 	line, ok := t.line(r.Filename, r.Start.Line)
 	if !ok {
 		return 1
@@ -133,7 +137,7 @@ func (t *textWriter) snippet(r Range, color string) int {
 
 // window returns the printable part of the line that is shown and the columns
 // of the marker in it.
-func (t *textWriter) window(line []byte, r Range, used int) (text string, from, to int) {
+func (t *textWriter) window(line []byte, r diag.Range, used int) (text string, from, to int) {
 	start := r.Start.Column - 1
 	end := start + 1
 	switch {

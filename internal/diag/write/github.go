@@ -1,24 +1,26 @@
-package diag
+package write
 
 import (
 	"bytes"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/diag"
 )
 
-// WriteGitHub writes workflow commands that GitHub Actions turns into
+// GitHub writes workflow commands that GitHub Actions turns into
 // annotations, a line each:
 //
 //	::error file=workshop.yaml,line=3,col=5,endLine=3,endColumn=10,title=unknown-key::unknown key "imgae"
 //
 // Escaping as the runner decodes it (actions/toolkit, packages/core
 // src/command.ts): %, CR, LF everywhere, : and , in properties too.
-func WriteGitHub(w io.Writer, l List) error {
+func GitHub(w io.Writer, l diag.List) error {
 	var b bytes.Buffer
 	for _, d := range l {
 		level := "error"
-		if d.Severity == Warning {
+		if d.Severity == diag.Warning {
 			level = "warning"
 		}
 		var props []string

@@ -1,8 +1,10 @@
-package diag
+package write
 
 import (
 	"encoding/json"
 	"io"
+
+	"github.com/llmdo/workshop/internal/diag"
 )
 
 // Report is the shape of `validate --format json`, for programs that read it.
@@ -13,32 +15,32 @@ type Report struct {
 	Diagnostics  []ReportDiagnostic `json:"diagnostics"`
 }
 
-// ReportDiagnostic is one [Diagnostic] of a [Report].
+// ReportDiagnostic is one [diag.Diagnostic] of a [Report].
 type ReportDiagnostic struct {
 	Severity string          `json:"severity"`
 	Code     string          `json:"code"`
 	Summary  string          `json:"summary"`
 	Detail   string          `json:"detail"`
 	Hint     string          `json:"hint,omitempty"`
-	Range    *Range          `json:"range,omitempty"`
+	Range    *diag.Range     `json:"range,omitempty"`
 	Related  []ReportRelated `json:"related,omitempty"`
 }
 
-// ReportRelated is one [Related] of a [Report].
+// ReportRelated is one [diag.Related] of a [Report].
 type ReportRelated struct {
-	Message string `json:"message"`
-	Range   *Range `json:"range,omitempty"`
+	Message string      `json:"message"`
+	Range   *diag.Range `json:"range,omitempty"`
 }
 
-// WriteJSON writes one object for all diagnostics. `valid` is false when there
+// JSON writes one object for all diagnostics. `valid` is false when there
 // is at least one error. `detail` is an empty string where there is none;
 // `range` is absent when no file is known, and its positions are 0 when the
 // diagnostic is about the file as a whole.
-func WriteJSON(w io.Writer, l List) error {
+func JSON(w io.Writer, l diag.List) error {
 	report := Report{
 		Valid:        !l.HasErrors(),
-		ErrorCount:   l.Count(Error),
-		WarningCount: l.Count(Warning),
+		ErrorCount:   l.Count(diag.Error),
+		WarningCount: l.Count(diag.Warning),
 		Diagnostics:  make([]ReportDiagnostic, 0, len(l)),
 	}
 	for _, d := range l {
@@ -55,7 +57,7 @@ func WriteJSON(w io.Writer, l List) error {
 	return encode(w, report)
 }
 
-func rangeOrNil(r Range) *Range {
+func rangeOrNil(r diag.Range) *diag.Range {
 	if r.Filename == "" {
 		return nil
 	}
