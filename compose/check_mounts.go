@@ -112,6 +112,44 @@ func (k *checker) protected(s *types.ServiceConfig) {
 				k.held(at, v, p)
 			}
 		}
+		for _, p := range f.sourcesBelow(v.Source) {
+			k.pinned(at, v, p)
+		}
+	}
+}
+
+// declares tells whether a mount inside v is one of the file's own: a mount
+// point that covers what is below it.
+func (k *checker) declares(m, v *types.ServiceVolumeConfig) bool {
+	w := k.c.definition(k.service)
+	if m == nil || m == v || w == nil {
+		return false
+	}
+	for i := range w.Container.Mounts {
+		if w.Container.Mounts[i].Target.V == m.Target {
+			return true
+		}
+	}
+	return false
+}
+
+// pinned walks from the mount down to a source of another mount: a worker that
+// could replace it by a symlink would choose what is mounted (B7).
+func (k *checker) pinned(at map[string]*types.ServiceVolumeConfig, v *types.ServiceVolumeConfig, p string) {
+	for end := 0; end <= len(p); end++ {
+		if end < len(p) && p[end] != '/' {
+			continue
+		}
+		m := at[path.Join(v.Target, p[:end])]
+		switch {
+		case k.declares(m, v):
+			return
+		case m == nil || m.Source != path.Join(v.Source, p[:end]):
+			k.add("B7", "%s below the rw mount at %s is mounted elsewhere and not pinned: %s can be replaced by a link", p, v.Target, p[:end])
+			return
+		case m.ReadOnly:
+			return
+		}
 	}
 }
 
@@ -125,6 +163,8 @@ func (k *checker) held(at map[string]*types.ServiceVolumeConfig, v *types.Servic
 		}
 		m := at[path.Join(v.Target, p[:end])]
 		switch {
+		case k.declares(m, v):
+			return
 		case m == nil || m.Source != path.Join(v.Source, p[:end]):
 			k.add("B8", "%s below the rw mount at %s is not held: %s can be moved away", p, v.Target, p[:end])
 			return

@@ -129,7 +129,7 @@ func (m *machine) worker(s *types.ServiceConfig, a *addition) {
 	m.runtime(k, m.c.RoomOf[s.Name])
 	m.hostImage(k, a)
 	for i := range k.Mounts {
-		m.mount(s, a, &k.Mounts[i], user)
+		m.mount(s, a, k, &k.Mounts[i], user)
 	}
 	for i := range k.Secrets {
 		m.secret(a, &k.Secrets[i], user)

@@ -12,7 +12,7 @@ import (
 )
 
 // mount resolves a mount on this machine and checks it.
-func (m *machine) mount(s *types.ServiceConfig, a *addition, k *workshop.Mount, user string) {
+func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Container, k *workshop.Mount, user string) {
 	written, at := k.Source.V, k.At.Range
 	if !m.f.Local && !isCopy(k) {
 		m.list.add("engine-elsewhere", at, fmt.Sprintf("the engine does not see this machine's files, so %s can't be mounted", written),
@@ -63,7 +63,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, k *workshop.Mount, 
 	}
 	m.resolve(s, k, sf.Real)
 	if k.ReadWrite {
-		a.volumes = append(a.volumes, protectedMounts(k, sf.Real, m.f.Protected[written])...)
+		a.volumes = append(a.volumes, protectedMounts(k, sf.Real, m.f.Protected[written], m.f.sourcesBelow(sf.Real), coveredBy(all, k))...)
 	}
 }
 

@@ -22,7 +22,14 @@ var ProtectedDirs = []string{".claude", ".git", ".github", ".husky", ".idea", ".
 // it: `mv .git .git2` would leave the mount behind and the name free. So every
 // directory between the mount and a protected one is mounted over itself too,
 // writable; the kernel refuses to rename a mount point (EBUSY).
-func protectedMounts(m *workshop.Mount, real string, found []string) []types.ServiceVolumeConfig {
+//
+// sources are other mounts' sources below this one. They are pinned alike: a
+// worker that could put a symlink in their place between the look at them and
+// the start of a container would be given any directory of the host (B7).
+//
+// covered tells whether a target is at or below another mount of the worker:
+// that one is a mount point already, and hides what it covers.
+func protectedMounts(m *workshop.Mount, real string, found, sources []string, covered func(target string) bool) []types.ServiceVolumeConfig {
 	readOnly := map[string]bool{} // path → read-only, or a pin
 	for _, p := range slices.Sorted(slices.Values(found)) {
 		name := path.Base(p)
@@ -33,19 +40,58 @@ func protectedMounts(m *workshop.Mount, real string, found []string) []types.Ser
 		} else {
 			readOnly[p] = true
 		}
-		for up := path.Dir(p); up != "."; up = path.Dir(up) {
-			if _, known := readOnly[up]; !known {
-				readOnly[up] = false
-			}
+		pinWay(readOnly, p)
+	}
+	for _, p := range sources {
+		if _, known := readOnly[p]; !known {
+			readOnly[p] = false
 		}
+		pinWay(readOnly, p)
 	}
 	var mounts []types.ServiceVolumeConfig
 	for _, p := range sortedKeys(readOnly) {
-		if !underReadOnly(readOnly, p) {
+		if !underReadOnly(readOnly, p) && !covered(path.Join(m.Target.V, p)) {
 			mounts = append(mounts, bind(path.Join(real, p), path.Join(m.Target.V, p), readOnly[p]))
 		}
 	}
 	return mounts
+}
+
+// pinWay adds the directories between the mount and p.
+func pinWay(readOnly map[string]bool, p string) {
+	for up := path.Dir(p); up != "."; up = path.Dir(up) {
+		if _, known := readOnly[up]; !known {
+			readOnly[up] = false
+		}
+	}
+}
+
+// coveredBy returns a function that tells whether a target inside m is at or
+// below another mount of the container.
+func coveredBy(k *workshop.Container, m *workshop.Mount) func(string) bool {
+	return func(target string) bool {
+		for i := range k.Mounts {
+			t := k.Mounts[i].Target.V
+			if t != m.Target.V && inside(m.Target.V, t) && inside(t, target) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// sourcesBelow are the real sources of all mounts of the workshop strictly
+// below a directory, relative to it, sorted. What does not exist can't be
+// pinned; a mount of it is refused.
+func (f *Facts) sourcesBelow(dir string) []string {
+	var out []string
+	for _, sf := range f.Sources {
+		if sf.Exists && sf.Real != dir && inside(dir, sf.Real) {
+			out = append(out, strings.TrimPrefix(sf.Real[len(strings.TrimSuffix(dir, "/")):], "/"))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // underReadOnly tells whether a directory above p is read-only as a whole.
