@@ -9,6 +9,8 @@ LDFLAGS  = -s -w -X github.com/llmdo/workshop/internal/cli.linkedVersion=$(VERSI
 GO      ?= go
 ARCHES  := amd64 arm64
 INITS   := $(ARCHES:%=bin/workshop-init-linux-%)
+# workshop-init speaks HTTP/1.1 only; without this it links HTTP/2 for nobody.
+INIT_TAGS := nethttpomithttp2
 
 # Versions of programs that are run from their modules and not linked.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -27,7 +29,7 @@ build: inits ## bin/workshop, bin/llmdo and the static bin/workshop-init-linux-{
 inits:
 	@mkdir -p bin
 	@for arch in $(ARCHES); do \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' -o bin/workshop-init-linux-$$arch ./cmd/workshop-init || exit 1; \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -tags $(INIT_TAGS) -ldflags '-s -w' -o bin/workshop-init-linux-$$arch ./cmd/workshop-init || exit 1; \
 		scripts/embed bin/workshop-init-linux-$$arch || exit 1; \
 	done
 

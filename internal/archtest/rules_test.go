@@ -75,6 +75,9 @@ var rules = []rule{
 		{"gopkg.in/...", "the policy is JSON: one parser less in front of a hostile room"},
 		{"github.com/goccy/...", "the policy is JSON: one parser less in front of a hostile room"},
 		{"github.com/go-playground/...", "workshop-init validates nothing of the spec"},
+		{"github.com/google/nftables/...", "700 kB with netlink of vishvananda, for a few messages"},
+		{"github.com/vishvananda/...", "700 kB with nftables, for a few messages"},
+		{"github.com/mattn/go-runewidth", "tables of widths for text that nobody reads: diag/write stays out"},
 		{module + "/workshop/...", "workshop-init never sees the spec"},
 		{module + "/compose/...", "workshop-init never sees a project"},
 		{module + "/internal/cli/...", "never upward"},
@@ -93,7 +96,6 @@ var exclusive = []struct {
 	{"github.com/spf13/cobra", []string{"internal/cli", "bench/empty"}, "only internal/cli knows cobra"},
 	{"github.com/spf13/viper", []string{"internal/cli", "bench/empty"}, "only internal/cli knows viper"},
 	{"github.com/compose-spec/compose-go/v2/loader", []string{"e2e", "bench", "internal/cli"}, "reloading our own YAML costs 40 ms a run: the loader is for tests, import and --check"},
-	{"github.com/google/nftables/...", []string{"internal/room", "internal/probe"}, "one place writes rules"},
 	{"github.com/vishvananda/netns", []string{"internal/room", "internal/testnet"}, "namespaces are entered in one place"},
 }
 
