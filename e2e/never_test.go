@@ -35,12 +35,12 @@ func fence(t *testing.T) (count func() string) {
 		}
 		return string(out)
 	}
-	for _, chain := range []string{"DOCKER-USER", "OUTPUT"} {
-		run(append([]string{"-I", chain}, rule...)...)
-		t.Cleanup(func() { run(append([]string{"-D", chain}, rule...)...) })
+	for _, chain := range []string{"PREROUTING", "OUTPUT"} { // before routing: a machine may have no route there
+		run(append([]string{"-t", "mangle", "-I", chain}, rule...)...)
+		t.Cleanup(func() { run(append([]string{"-t", "mangle", "-D", chain}, rule...)...) })
 	}
 	return func() string {
-		for line := range strings.Lines(run("-L", "DOCKER-USER", "-n", "-v", "-x")) {
+		for line := range strings.Lines(run("-t", "mangle", "-L", "PREROUTING", "-n", "-v", "-x")) {
 			if strings.Contains(line, "workshop-e2e") {
 				return strings.Fields(line)[0]
 			}
