@@ -301,6 +301,40 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// A changed value is another file, so that the worker's mounts differ and `up`
+// makes it anew; the same value is the same file. A dry run makes neither.
+func TestChangedSecretIsAnotherFile(t *testing.T) {
+	dir, o := projectOf(t, "    secrets: [{name: ca, file: ./ca.pem}]\n", "[{name: one, container: {secrets: [ca]}}]")
+	file := func(content string, create bool) string {
+		t.Helper()
+		write(t, dir, "ca.pem", content)
+		o.Create = create
+		c, list := judge(t, o)
+		if len(list) > 0 {
+			t.Fatal(list)
+		}
+		name := compose.SecretFile(c.Facts, "ca", c.Project.Services["one"].User)
+		if data, err := os.ReadFile(name); create && (err != nil || string(data) != content) {
+			t.Errorf("%s = %q, %v", name, data, err)
+		}
+		return name
+	}
+	first := file("first", true)
+	if again := file("first", true); again != first {
+		t.Errorf("the same value is in %s and %s", first, again)
+	}
+	planned := file("second", false)
+	if _, err := os.Lstat(planned); planned == first || err == nil {
+		t.Errorf("a dry run with another value: %s, %v", planned, err)
+	}
+	if second := file("second", true); second != planned {
+		t.Errorf("planned %s, made %s", planned, second)
+	}
+	if data, err := os.ReadFile(first); err != nil || string(data) != "first" {
+		t.Errorf("the file that a running worker has bound: %q, %v", data, err)
+	}
+}
+
 // A secret never lands on a disk unasked.
 func TestSecretsNeedMemory(t *testing.T) {
 	if !inMemory("/dev/shm") || inMemory("/") {

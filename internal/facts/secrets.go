@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmdo/workshop/workshop"
@@ -45,7 +46,7 @@ func (c *collector) secret(dir string, s *workshop.Secret, key string) {
 	if value == nil {
 		return // WithFacts says so
 	}
-	file := filepath.Join(dir, "secret-"+strings.ReplaceAll(strings.ReplaceAll(key, "@", "-"), ":", "-"))
+	file := secretFile(filepath.Join(dir, "secret-"+strings.ReplaceAll(strings.ReplaceAll(key, "@", "-"), ":", "-")), value)
 	c.facts.SecretFiles[key] = file
 	if !c.o.Create {
 		return
@@ -57,6 +58,22 @@ func (c *collector) secret(dir string, s *workshop.Secret, key string) {
 	if err := writeFile(file, value, 0o400, uid, gid); err != nil {
 		c.problem("secret-file", s.At.Range, fmt.Sprintf("secret %s can't be made readable for uid %d: %v", s.Name, uid, err),
 			"run workshop as that user or as root, or leave `user:` out")
+	}
+}
+
+// secretFile names the file of a value: the one that has it already, else the
+// next one that doesn't exist. A changed value so changes the worker's mounts,
+// and `up` makes the worker anew; in its place, a running worker would go on
+// with the old one. Former values are removed by `down`: workers that were not
+// brought up again still have them bound.
+func secretFile(base string, value []byte) string {
+	name := base
+	for n := 2; ; n++ {
+		have, err := os.ReadFile(name)
+		if err != nil || bytes.Equal(have, value) {
+			return name
+		}
+		name = base + "." + strconv.Itoa(n)
 	}
 }
 
