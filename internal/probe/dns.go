@@ -4,12 +4,30 @@ package probe
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"net"
+	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
-	"github.com/miekg/dns"
+	"golang.org/x/net/dns/dnsmessage"
 )
+
+// dnsTypes are the types that can be asked for by name; others by number.
+// https://www.iana.org/assignments/dns-parameters
+var dnsTypes = map[string]dnsmessage.Type{
+	"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "NULL": 10, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28, "SRV": 33, "SVCB": 64, "HTTPS": 65, "ANY": 255,
+}
+
+var dnsCodes = map[dnsmessage.RCode]string{
+	dnsmessage.RCodeFormatError: "FORMERR", dnsmessage.RCodeServerFailure: "SERVFAIL", dnsmessage.RCodeNameError: "NXDOMAIN",
+	dnsmessage.RCodeNotImplemented: "NOTIMP", dnsmessage.RCodeRefused: "REFUSED",
+}
 
 // dnsAsk sends one question to one server, whatever /etc/resolv.conf says.
 func dnsAsk(a args) (string, string) {
@@ -17,31 +35,102 @@ func dnsAsk(a args) (string, string) {
 	if _, _, err := net.SplitHostPort(server); err != nil {
 		server = net.JoinHostPort(strings.Trim(server, "[]"), "53")
 	}
-	qtype, ok := dns.StringToType[strings.ToUpper(a.at(2, "A"))]
+	qtype, ok := dnsTypes[strings.ToUpper(a.at(2, "A"))]
+	if n, err := strconv.ParseUint(a.at(2, ""), 10, 16); err == nil {
+		qtype, ok = dnsmessage.Type(n), true
+	}
 	if !ok {
 		return "ERROR", "no such type: " + a.at(2, "A")
 	}
-	q := new(dns.Msg)
-	q.SetQuestion(dns.Fqdn(a.pos[1]), qtype)
-	q.SetEdns0(1232, false)
-	c := &dns.Client{Net: a.opt("net", "udp"), Timeout: a.limit}
-	r, _, err := c.Exchange(q, server)
+	name, err := dnsmessage.NewName(strings.TrimSuffix(a.pos[1], ".") + ".")
 	if err != nil {
+		return "ERROR", err.Error()
+	}
+	var edns dnsmessage.ResourceHeader
+	if err := edns.SetEDNS0(1232, dnsmessage.RCodeSuccess, false); err != nil {
+		return "ERROR", err.Error()
+	}
+	edns.Type = dnsmessage.TypeOPT
+	query := dnsmessage.Message{
+		Header:      dnsmessage.Header{ID: uint16(time.Now().UnixNano()), RecursionDesired: true},
+		Questions:   []dnsmessage.Question{{Name: name, Type: qtype, Class: dnsmessage.ClassINET}},
+		Additionals: []dnsmessage.Resource{{Header: edns, Body: &dnsmessage.OPTResource{}}},
+	}
+	b, err := query.Pack()
+	if err != nil {
+		return "ERROR", err.Error()
+	}
+	if b, err = a.exchange(server, b); err != nil {
 		return seenOf(err)
 	}
-	detail := extended(r)
-	if r.Rcode != dns.RcodeSuccess {
-		return dns.RcodeToString[r.Rcode], detail
+	var r dnsmessage.Message
+	if err := r.Unpack(b); err != nil {
+		return seenOf(err)
+	}
+	return dnsAnswer(&r)
+}
+
+// exchange sends a query and waits for the answer with its ID.
+func (a args) exchange(server string, query []byte) ([]byte, error) {
+	network := a.opt("net", "udp")
+	c, err := (&net.Dialer{Timeout: a.limit}).Dial(network, server)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(a.limit))
+	if network == "tcp" {
+		query = append(binary.BigEndian.AppendUint16(nil, uint16(len(query))), query...)
+	}
+	if _, err := c.Write(query); err != nil {
+		return nil, err
+	}
+	if network == "tcp" {
+		var size [2]byte
+		if _, err := io.ReadFull(c, size[:]); err != nil {
+			return nil, err
+		}
+		answer := make([]byte, binary.BigEndian.Uint16(size[:]))
+		_, err := io.ReadFull(c, answer)
+		return answer, err
+	}
+	answer := make([]byte, 64<<10)
+	for {
+		n, err := c.Read(answer)
+		if err != nil {
+			return nil, err
+		}
+		if n < 2 {
+			return nil, errors.New("an answer of less than two bytes")
+		}
+		if answer[0] == query[0] && answer[1] == query[1] {
+			return answer[:n], nil
+		}
+	}
+}
+
+func dnsAnswer(r *dnsmessage.Message) (seen, detail string) {
+	code := r.RCode
+	for _, rr := range r.Additionals {
+		if opt, ok := rr.Body.(*dnsmessage.OPTResource); ok {
+			code, detail = rr.Header.ExtendedRCode(code), extended(opt)
+		}
+	}
+	if code != dnsmessage.RCodeSuccess {
+		if name, ok := dnsCodes[code]; ok {
+			return name, detail
+		}
+		return fmt.Sprintf("RCODE%d", code), detail
 	}
 	var found []string
-	for _, rr := range r.Answer {
-		switch rr := rr.(type) {
-		case *dns.A:
-			found = append(found, rr.A.String())
-		case *dns.AAAA:
-			found = append(found, rr.AAAA.String())
+	for _, rr := range r.Answers {
+		switch body := rr.Body.(type) {
+		case *dnsmessage.AResource:
+			found = append(found, netip.AddrFrom4(body.A).String())
+		case *dnsmessage.AAAAResource:
+			found = append(found, netip.AddrFrom16(body.AAAA).String())
 		default:
-			detail = strings.TrimSpace(detail + " " + rr.String())
+			detail = strings.TrimSpace(detail + " " + body.GoString())
 		}
 	}
 	if len(found) == 0 {
@@ -52,15 +141,16 @@ func dnsAsk(a args) (string, string) {
 }
 
 // extended returns the text of an extended DNS error (RFC 8914), if there is one.
-func extended(r *dns.Msg) string {
-	opt := r.IsEdns0()
-	if opt == nil {
-		return ""
-	}
-	for _, o := range opt.Option {
-		if e, ok := o.(*dns.EDNS0_EDE); ok {
-			return strings.TrimSpace(dns.ExtendedErrorCodeToString[e.InfoCode] + ": " + e.ExtraText)
+func extended(opt *dnsmessage.OPTResource) string {
+	for _, o := range opt.Options {
+		if o.Code != 15 || len(o.Data) < 2 {
+			continue
 		}
+		code := binary.BigEndian.Uint16(o.Data)
+		if code == 15 {
+			return strings.TrimSpace("Blocked: " + string(o.Data[2:]))
+		}
+		return strings.TrimSpace(fmt.Sprintf("extended error %d: %s", code, o.Data[2:]))
 	}
 	return ""
 }

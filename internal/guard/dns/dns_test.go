@@ -55,14 +55,49 @@ func TestFlatten(t *testing.T) {
 		"other type":       {rrs(t, "a.example.org. 60 AAAA 2001:db8::1"), nil, ^uint32(0)},
 		"other class":      {rrs(t, "a.example.org. 60 CH A 198.51.100.1"), nil, ^uint32(0)},
 	} {
-		got, ttl := flatten(c.in, "a.example.org.", A)
+		m := new(dns.Msg).SetQuestion("A.example.org.", dns.TypeA)
+		m.Response, m.Compress, m.Answer = true, true, c.in
+		b, err := m.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := parseResult(b, m.Id, "a.example.org", A)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		ttl := r.ttl
 		var text []string
-		for _, a := range got {
+		for _, a := range r.addrs {
 			text = append(text, a.String())
 		}
 		if !slices.Equal(text, c.want) || ttl != c.ttl {
 			t.Errorf("%s: %v %d, want %v %d", what, text, ttl, c.want, c.ttl)
 		}
+	}
+}
+
+// An extended code (RFC 6891 §6.1.3) is no success, and a name with odd bytes is
+// text like any other.
+func TestResultCodes(t *testing.T) {
+	for _, c := range []struct{ rcode, want int }{{dns.RcodeSuccess, 0}, {dns.RcodeNameError, 3}, {dns.RcodeBadVers, 16}} {
+		m := new(dns.Msg).SetQuestion("a.example.org.", dns.TypeA)
+		m.Response, m.Rcode = true, c.rcode
+		m.SetEdns0(ednsSize, false)
+		b, err := m.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := parseResult(b, m.Id, "a.example.org", A); err != nil || int(r.code) != c.want {
+			t.Errorf("code %d read as %d, %v", c.rcode, r.code, err)
+		}
+	}
+	b, err := new(dns.Msg).SetQuestion(`a\009\200\\B.example.org.`, dns.TypeA).Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, code, err := parseQuery(b)
+	if want := `a\009\200\092B.example.org.`; q.name != want || code != success || err != nil {
+		t.Errorf("%q, %v, %v; want %q", q.name, code, err, want)
 	}
 }
 

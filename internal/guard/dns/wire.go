@@ -6,46 +6,49 @@ package dns
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 
-	"github.com/miekg/dns"
+	"golang.org/x/net/dns/dnsmessage"
 )
 
-// This file is the only one that knows the DNS library: its v1 will be archived
-// some day.
+// This file is the only one that knows the DNS library. It was chosen because
+// it reads the records that are asked for and skips the others: what a room or
+// an upstream sends meets a small parser.
 
 // Type is the type of a question.
 type Type uint16
 
 // The types that are looked up. All others have no data.
 const (
-	A    = Type(dns.TypeA)
-	AAAA = Type(dns.TypeAAAA)
+	A    = Type(dnsmessage.TypeA)
+	AAAA = Type(dnsmessage.TypeAAAA)
 )
 
 // question is what a client asks.
 type question struct {
 	id      uint16
-	name    string // as written, with the final dot
+	name    string          // as text, with the final dot; empty if there is none
+	asked   dnsmessage.Name // as it came
 	kind    Type
-	class   uint16
+	class   dnsmessage.Class
 	rd      bool
 	edns    bool
 	udpSize int
 }
 
 // code is a response code (RFC 1035 §4.1.1, RFC 8914 for the text).
-type code int
+type code = dnsmessage.RCode
 
 const (
-	success   = code(dns.RcodeSuccess)
-	formErr   = code(dns.RcodeFormatError)
-	servFail  = code(dns.RcodeServerFailure)
-	nxDomain  = code(dns.RcodeNameError)
-	notImp    = code(dns.RcodeNotImplemented)
-	refused   = code(dns.RcodeRefused)
-	classINET = dns.ClassINET
+	success   = dnsmessage.RCodeSuccess
+	formErr   = dnsmessage.RCodeFormatError
+	servFail  = dnsmessage.RCodeServerFailure
+	nxDomain  = dnsmessage.RCodeNameError
+	notImp    = dnsmessage.RCodeNotImplemented
+	refused   = dnsmessage.RCodeRefused
+	classINET = dnsmessage.ClassINET
 )
 
 // ednsSize is what the guard offers and sends at most over UDP (RFC 9715).
@@ -54,32 +57,80 @@ const ednsSize = 1232
 // minUDP is what every client takes (RFC 1035 §4.2.1).
 const minUDP = 512
 
+// questionCount is QDCOUNT (RFC 1035 §4.1.1).
+func questionCount(b []byte) uint16 { return binary.BigEndian.Uint16(b[4:]) }
+
 var errDrop = errors.New("not a query")
 
 // parseQuery reads a query. errDrop means that nothing is answered; another
 // code than success that this is the answer.
 func parseQuery(b []byte) (q question, c code, err error) {
-	if len(b) < 12 || b[2]&0x80 != 0 {
+	var p dnsmessage.Parser
+	h, err := p.Start(b)
+	if err != nil || h.Response {
 		return q, 0, errDrop
 	}
-	q.id, q.udpSize = binary.BigEndian.Uint16(b), minUDP
-	q.rd = b[2]&1 != 0
-	if b[2]>>3&15 != dns.OpcodeQuery {
+	q.id, q.rd, q.udpSize = h.ID, h.RecursionDesired, minUDP
+	if h.OpCode != 0 {
 		return q, notImp, nil
 	}
-	if binary.BigEndian.Uint16(b[4:]) != 1 {
+	if questionCount(b) != 1 {
 		return q, formErr, nil
 	}
-	var m dns.Msg
-	if err := m.Unpack(b); err != nil || len(m.Question) != 1 {
+	asked, err := p.Question()
+	if err != nil {
 		return q, formErr, nil
 	}
-	q.name, q.kind, q.class = m.Question[0].Name, Type(m.Question[0].Qtype), m.Question[0].Qclass
-	if o := m.IsEdns0(); o != nil {
+	if err := errors.Join(p.SkipAllQuestions(), p.SkipAllAnswers(), p.SkipAllAuthorities()); err != nil {
+		return q, formErr, nil
+	}
+	opt, err := readOPT(&p)
+	if err != nil {
+		return q, formErr, nil
+	}
+	q.asked, q.name, q.kind, q.class = asked.Name, presentation(asked.Name), Type(asked.Type), asked.Class
+	if opt != nil {
 		q.edns = true
-		q.udpSize = max(minUDP, min(int(o.UDPSize()), ednsSize))
+		q.udpSize = max(minUDP, min(int(opt.Class), ednsSize)) // RFC 6891 §6.1.2
 	}
 	return q, success, nil
+}
+
+// readOPT reads the additional section and returns the header of its OPT
+// record, if there is one.
+func readOPT(p *dnsmessage.Parser) (*dnsmessage.ResourceHeader, error) {
+	var opt *dnsmessage.ResourceHeader
+	for {
+		h, err := p.AdditionalHeader()
+		if err == dnsmessage.ErrSectionDone {
+			return opt, nil
+		}
+		if err == nil {
+			err = p.SkipAdditional()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if h.Type == dnsmessage.TypeOPT {
+			opt = &h
+		}
+	}
+}
+
+// presentation writes a name as RFC 1035 §5.1 does: what is no plain character
+// becomes \DDD. The library keeps the bytes.
+func presentation(n dnsmessage.Name) string {
+	raw := n.Data[:n.Length]
+	var b strings.Builder
+	b.Grow(len(raw))
+	for _, c := range raw {
+		if c <= ' ' || c >= 0x7f || c == '\\' || c == '"' {
+			fmt.Fprintf(&b, `\%03d`, c)
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // reply is an answer to a client.
@@ -94,132 +145,86 @@ type reply struct {
 // packReply writes an answer of at most limit bytes; what is larger is sent
 // empty and truncated, so that the client asks again over TCP.
 func packReply(q question, r reply, limit int) []byte {
-	m := new(dns.Msg)
-	m.Id, m.Response, m.RecursionDesired, m.RecursionAvailable = q.id, true, q.rd, true
-	m.Rcode = int(r.code)
-	m.Compress = true
-	if q.name != "" {
-		m.Question = []dns.Question{{Name: q.name, Qtype: uint16(q.kind), Qclass: q.class}}
-	}
-	for _, a := range r.addrs {
-		h := dns.RR_Header{Name: q.name, Class: dns.ClassINET, Ttl: r.ttl, Rrtype: uint16(q.kind)}
-		if q.kind == A {
-			m.Answer = append(m.Answer, &dns.A{Hdr: h, A: a.AsSlice()})
-		} else {
-			m.Answer = append(m.Answer, &dns.AAAA{Hdr: h, AAAA: a.AsSlice()})
-		}
-	}
-	if q.edns {
-		m.SetEdns0(ednsSize, false)
-		if r.blocked != "" {
-			o := m.IsEdns0()
-			o.Option = append(o.Option, &dns.EDNS0_EDE{InfoCode: dns.ExtendedErrorCodeBlocked, ExtraText: r.blocked})
-		}
-	}
-	b, err := m.Pack()
+	b, err := packAnswer(q, r, false)
 	if err == nil && len(b) <= limit {
 		return b
 	}
-	m.Answer, m.Truncated = nil, true
-	if b, err = m.Pack(); err != nil || len(b) > limit {
+	r.addrs = nil
+	if b, err = packAnswer(q, r, true); err != nil || len(b) > limit {
 		return nil
 	}
 	return b
 }
 
+func packAnswer(q question, r reply, truncated bool) ([]byte, error) {
+	b := dnsmessage.NewBuilder(make([]byte, 0, minUDP), dnsmessage.Header{
+		ID: q.id, Response: true, RecursionDesired: q.rd, RecursionAvailable: true, Truncated: truncated, RCode: r.code,
+	})
+	b.EnableCompression()
+	err := b.StartQuestions()
+	if err == nil && q.name != "" {
+		err = b.Question(dnsmessage.Question{Name: q.asked, Type: dnsmessage.Type(q.kind), Class: q.class})
+	}
+	if err == nil {
+		err = b.StartAnswers()
+	}
+	for _, a := range r.addrs {
+		if err != nil {
+			break
+		}
+		h := dnsmessage.ResourceHeader{Name: q.asked, Class: classINET, TTL: r.ttl}
+		if q.kind == A {
+			err = b.AResource(h, dnsmessage.AResource{A: a.As4()})
+		} else {
+			err = b.AAAAResource(h, dnsmessage.AAAAResource{AAAA: a.As16()})
+		}
+	}
+	if err == nil && q.edns {
+		err = addOPT(&b, r.blocked)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.Finish()
+}
+
+// The option and its code "Blocked" of RFC 8914 §2 and §4.16.
+const (
+	optionEDE  = 15
+	edeBlocked = 15
+)
+
+func addOPT(b *dnsmessage.Builder, blocked string) error {
+	var h dnsmessage.ResourceHeader
+	if err := h.SetEDNS0(ednsSize, success, false); err != nil {
+		return err
+	}
+	var o dnsmessage.OPTResource
+	if blocked != "" {
+		o.Options = []dnsmessage.Option{{Code: optionEDE, Data: append([]byte{0, edeBlocked}, blocked...)}}
+	}
+	if err := b.StartAdditionals(); err != nil {
+		return err
+	}
+	return b.OPTResource(h, o)
+}
+
 // packQuery writes the guard's own query: lower case, one question, EDNS
 // without options, nothing of the client's.
 func packQuery(id uint16, name string, t Type) ([]byte, error) {
-	m := new(dns.Msg)
-	m.Id, m.RecursionDesired = id, true
-	m.Question = []dns.Question{{Name: name + ".", Qtype: uint16(t), Qclass: dns.ClassINET}}
-	m.SetEdns0(ednsSize, false)
-	return m.Pack()
-}
-
-// result is what an upstream says.
-type result struct {
-	code      code
-	addrs     []netip.Addr
-	ttl       uint32
-	truncated bool
-}
-
-var errOther = errors.New("not the answer to this query")
-
-// parseResult reads an upstream's answer. errOther means that it belongs to
-// another question (or to nobody) and that the right one may still come.
-func parseResult(b []byte, id uint16, name string, t Type) (result, error) {
-	if len(b) < 12 || binary.BigEndian.Uint16(b) != id || b[2]&0x80 == 0 {
-		return result{}, errOther
+	n, err := dnsmessage.NewName(name + ".")
+	if err != nil {
+		return nil, err
 	}
-	var m dns.Msg
-	err := m.Unpack(b)
-	if len(m.Question) != 1 {
-		return result{}, errOther
+	b := dnsmessage.NewBuilder(make([]byte, 0, minUDP), dnsmessage.Header{ID: id, RecursionDesired: true})
+	if err = b.StartQuestions(); err == nil {
+		err = b.Question(dnsmessage.Question{Name: n, Type: dnsmessage.Type(t), Class: classINET})
 	}
-	q := m.Question[0]
-	if !strings.EqualFold(q.Name, name+".") || q.Qtype != uint16(t) || q.Qclass != dns.ClassINET {
-		return result{}, errOther
-	}
-	if m.Truncated {
-		return result{truncated: true}, nil
+	if err == nil {
+		err = addOPT(&b, "")
 	}
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
-	r := result{code: code(m.Rcode)}
-	r.addrs, r.ttl = flatten(m.Answer, name+".", t)
-	return r, nil
-}
-
-// Bounds of one answer.
-const (
-	maxChain = 16 // CNAMEs
-	maxAddrs = 64
-)
-
-// flatten follows the CNAME chain from name inside one answer and returns the
-// addresses at its end, with the smallest TTL on the way. Records that the
-// chain doesn't reach are nobody's.
-func flatten(rrs []dns.RR, name string, t Type) ([]netip.Addr, uint32) {
-	owner := dns.CanonicalName(name)
-	ttl := ^uint32(0)
-	for range maxChain {
-		var addrs []netip.Addr
-		next := ""
-		for _, rr := range rrs {
-			h := rr.Header()
-			if h.Class != dns.ClassINET || dns.CanonicalName(h.Name) != owner {
-				continue
-			}
-			var a netip.Addr
-			switch v := rr.(type) {
-			case *dns.CNAME:
-				if next == "" {
-					next, ttl = dns.CanonicalName(v.Target), min(ttl, h.Ttl)
-				}
-				continue
-			case *dns.A:
-				if t != A {
-					continue
-				}
-				a, _ = netip.AddrFromSlice(v.A.To4())
-			case *dns.AAAA:
-				if t != AAAA {
-					continue
-				}
-				a, _ = netip.AddrFromSlice(v.AAAA.To16())
-			}
-			if a.IsValid() && len(addrs) < maxAddrs {
-				addrs = append(addrs, a)
-				ttl = min(ttl, h.Ttl)
-			}
-		}
-		if len(addrs) > 0 || next == "" {
-			return addrs, ttl
-		}
-		owner = next
-	}
-	return nil, 0
+	return b.Finish()
 }
