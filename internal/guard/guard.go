@@ -33,6 +33,13 @@ const (
 	fdsReserve = 512
 )
 
+// maxLarge bounds the large heads of all rooms together, 64 KiB each and about
+// four times that while they are parsed; minLarge is every room's share.
+const (
+	maxLarge = 64
+	minLarge = 4
+)
+
 // connLimit is MaxConns, or what RLIMIT_NOFILE lets through.
 func connLimit() int {
 	var l unix.Rlimit
@@ -63,12 +70,13 @@ type Guard struct {
 	dialer   *egress.Dialer
 	resolver *dns.Resolver
 	slots    chan struct{}
+	large    chan struct{}
 	rooms    map[string]*room
 }
 
 // New makes a guard; it starts nothing yet.
 func New(c Config) (*Guard, error) {
-	g := &Guard{config: c, slots: make(chan struct{}, connLimit()), rooms: map[string]*room{}}
+	g := &Guard{config: c, slots: make(chan struct{}, connLimit()), large: make(chan struct{}, maxLarge), rooms: map[string]*room{}}
 	g.store.Swap(c.Policy)
 	servers, err := resolvers(c.Policy.Resolvers, c.ResolvConf)
 	if err != nil {

@@ -21,6 +21,7 @@ type room struct {
 	guard  *Guard
 	name   string
 	slots  chan struct{} // this room's share of the connections
+	large  chan struct{} // and of the large heads
 	pins   dns.Pins
 	served chan struct{} // closed when it was served first
 	once   sync.Once
@@ -40,7 +41,10 @@ func newRoom(g *Guard, name string) *room {
 		}
 	}
 	share := max(minShare, cap(g.slots)/max(1, n))
-	return &room{guard: g, name: name, slots: make(chan struct{}, share), served: make(chan struct{})}
+	return &room{
+		guard: g, name: name, served: make(chan struct{}),
+		slots: make(chan struct{}, share), large: make(chan struct{}, max(minLarge, maxLarge/max(1, n))),
+	}
 }
 
 // Back-off of reconnecting to a room.

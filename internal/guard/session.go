@@ -38,6 +38,7 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	s.proxy = &proxy.Room{
 		Policy: r.policy, Resolver: r.guard.resolver, Pins: &r.pins, Dialer: r.guard.dialer,
 		Report: r.report, Flows: &proxy.Flows{},
+		Large: proxy.Large{Room: r.large, All: r.guard.large},
 	}
 	names := &dns.Server{
 		Room: r.policy, Resolver: r.guard.resolver, IPv6: r.guard.dialer.Local.IPv6,

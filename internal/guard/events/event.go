@@ -53,6 +53,7 @@ const (
 	ReasonECH         = "ech"          // encrypted ClientHello: the name can't be checked
 	ReasonNotTLS      = "not-tls"      // something else on 443
 	ReasonMalformed   = "malformed"    // a ClientHello or request that isn't one
+	ReasonBusy        = "busy"         // too many large heads at the same time
 	ReasonMismatch    = "mismatch"     // the worker dialled another address than the name has
 	ReasonOtherName   = "other-name"   // the SNI or Host in a CONNECT tunnel is another name
 	ReasonOwn         = "own-address"  // an address of the guard itself

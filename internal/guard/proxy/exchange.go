@@ -28,6 +28,8 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	if err := s.writeHead(req); err != nil {
 		return false, err
 	}
+	req.Header = nil // may be large, and is sent
+	s.large.free()
 	sent, finished := make(chan error, 1), false
 	defer func() {
 		if !finished { // the body is still being read: both sides end with it
@@ -47,12 +49,15 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	cw.Reset(s.c)
 	defer func() { cw.Reset(nil); writers.Put(cw) }()
 	// Reads from the upstream first send what the client has to get.
-	s.ubr.Reset(&flusher{s.up, cw})
+	fl := &flusher{from: s.up, to: cw, large: &s.largeUp}
+	s.ubr.Reset(fl)
 	var resp *http.Response
 	for {
+		fl.head()
 		if resp, err = http.ReadResponse(s.ubr, req); err != nil {
 			return false, err
 		}
+		fl.inHead = false
 		if resp.StatusCode == http.StatusSwitchingProtocols {
 			return false, s.switchProtocols(cw, resp, req, upgrade)
 		}
@@ -60,7 +65,7 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 			break
 		}
 		if req.ProtoAtLeast(1, 1) { // RFC 9110 §15.2
-			if err := writeResponse(cw, resp, req, true); err != nil {
+			if err := writeResponse(cw, resp, req, true, &s.largeUp); err != nil {
 				return false, err
 			}
 		}
@@ -75,7 +80,7 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	}
 	untilEnd := resp.ContentLength < 0 && !req.ProtoAtLeast(1, 1)
 	keep = whole && !wantClose && !resp.Close && !untilEnd
-	err = writeResponse(cw, resp, req, keep)
+	err = writeResponse(cw, resp, req, keep, &s.largeUp)
 	resp.Body.Close()
 	if err != nil {
 		return false, err

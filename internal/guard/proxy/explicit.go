@@ -56,6 +56,7 @@ func (s *httpSession) connect(req *http.Request) error {
 	case named && to.port == 80:
 		up.Close()
 		in := &httpSession{room: s.room, ctx: s.ctx, c: s.c, kind: events.Proxy, orig: netip.AddrPortFrom(netip.Addr{}, 80), only: &to, cr: s.cr, br: s.br}
+		s.large.free()
 		in.run()
 		return nil
 	}
@@ -68,7 +69,9 @@ func (s *httpSession) tunnelTLS(up *net.TCPConn, to authority) error {
 	buf := helloBuffers.Get().(*[]byte)
 	defer helloBuffers.Put(buf)
 	_ = s.c.SetReadDeadline(time.Now().Add(helloTimeout))
-	name, head, err := hello.Read(s.br, *buf)
+	s.large.free() // of the CONNECT request
+	defer s.large.free()
+	name, head, err := hello.Read(&metered{r: s.br, p: &s.large}, *buf)
 	_ = s.c.SetReadDeadline(time.Time{})
 	at := netip.AddrPortFrom(netip.Addr{}, to.port)
 	if s.room.Policy().Mode == firewall.Open && (errors.Is(err, hello.ErrNotTLS) || errors.Is(err, hello.ErrNoName)) {
@@ -101,6 +104,7 @@ func (s *httpSession) tunnel(up *net.TCPConn, to authority, head []byte) error {
 			return err
 		}
 	}
+	s.large.free()
 	s.room.splice(s.c, up, func(p *policy.Room) bool { return decide(p, to).Allowed })
 	return nil
 }

@@ -13,8 +13,12 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// maxHead bounds a request's head.
-const maxHead = 64 << 10
+// maxHead and maxLines bound a head. A parsed line costs much more than its
+// bytes.
+const (
+	maxHead  = 64 << 10
+	maxLines = 256
+)
 
 var errHeadTooLarge = errors.New("the request's head is too large")
 
@@ -27,13 +31,17 @@ func bad(format string, args ...any) error { return &badRequest{fmt.Sprintf(form
 
 // readHead reads the head of the next request and takes nothing of its body.
 // Heads that two parsers could read differently are refused (B24): that is how
-// requests are smuggled.
-func readHead(br *bufio.Reader) (*http.Request, error) {
+// requests are smuggled. large is asked for heads above smallHead.
+func readHead(br *bufio.Reader, large func() bool) (*http.Request, error) {
 	var head []byte
+	lines := 0
 	for {
 		line, err := br.ReadSlice('\n')
 		if len(head)+len(line) > maxHead {
 			return nil, errHeadTooLarge
+		}
+		if len(head)+len(line) > smallHead && !large() {
+			return nil, errBusy
 		}
 		head = append(head, line...)
 		if errors.Is(err, bufio.ErrBufferFull) {
@@ -41,6 +49,9 @@ func readHead(br *bufio.Reader) (*http.Request, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if lines++; lines > maxLines {
+			return nil, errHeadTooLarge
 		}
 		if bytes.HasSuffix(head, []byte("\r\n\r\n")) {
 			break
@@ -103,6 +114,7 @@ func checkHead(head []byte) error {
 		}
 	}
 	_, abs, isAbs := strings.Cut(target, "://")
+	isAbs = isAbs && target[0] != '/' // a path may have a URL in its query
 	abs, _, _ = strings.Cut(abs, "/")
 	abs, _, _ = strings.Cut(abs, "?")
 	switch {

@@ -3,14 +3,16 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 )
 
 func TestReadHeadTakesNoMoreThanTheHead(t *testing.T) {
 	br := bufio.NewReader(strings.NewReader("POST /a HTTP/1.1\r\nHost: x.example.org\r\nContent-Length: 4\r\n\r\nbodyGET /b HTTP/1.1\r\nHost: y.example.org\r\n\r\n"))
-	req, err := readHead(br)
+	req, err := readHead(br, anyLarge)
 	if err != nil || req.Host != "x.example.org" || req.ContentLength != 4 {
 		t.Fatalf("%+v %v", req, err)
 	}
@@ -18,17 +20,17 @@ func TestReadHeadTakesNoMoreThanTheHead(t *testing.T) {
 	if _, err := io.ReadFull(br, body); err != nil || string(body) != "body" {
 		t.Fatalf("%q %v", body, err)
 	}
-	if req, err = readHead(br); err != nil || req.Host != "y.example.org" {
+	if req, err = readHead(br, anyLarge); err != nil || req.Host != "y.example.org" {
 		t.Fatalf("%+v %v", req, err)
 	}
 }
 
 func TestReadHeadIsBounded(t *testing.T) {
 	endless := io.MultiReader(strings.NewReader("GET / HTTP/1.1\r\n"), repeat("X: y\r\n"))
-	if _, err := readHead(bufio.NewReader(endless)); err != errHeadTooLarge {
+	if _, err := readHead(bufio.NewReader(endless), anyLarge); err != errHeadTooLarge {
 		t.Error(err)
 	}
-	if _, err := readHead(bufio.NewReader(repeat("a"))); err != errHeadTooLarge {
+	if _, err := readHead(bufio.NewReader(repeat("a")), anyLarge); err != errHeadTooLarge {
 		t.Error(err)
 	}
 }
@@ -75,7 +77,7 @@ func FuzzReadHead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		br := bufio.NewReader(bytes.NewReader(in))
-		req, err := readHead(br)
+		req, err := readHead(br, anyLarge)
 		if err != nil {
 			return
 		}
@@ -94,3 +96,58 @@ func FuzzReadHead(f *testing.F) {
 		_, _ = parseAuthority(req.Host, 80)
 	})
 }
+
+// A path may have a URL in its query; that is no absolute-form.
+func TestURLInQuery(t *testing.T) {
+	req, err := readHead(bufio.NewReader(strings.NewReader("GET /go?to=http://other.example.org/ HTTP/1.1\r\nHost: x.example.org\r\n\r\n")), anyLarge)
+	if err != nil || req.Host != "x.example.org" || req.URL.RequestURI() != "/go?to=http://other.example.org/" {
+		t.Errorf("%v, %v", req, err)
+	}
+}
+
+// B60: a parsed line costs much more than its bytes, and large heads are
+// limited in number.
+func TestReadHeadCounts(t *testing.T) {
+	many := "GET / HTTP/1.1\r\n" + strings.Repeat("a:\r\n", maxLines) + "\r\n"
+	if _, err := readHead(bufio.NewReader(strings.NewReader(many)), anyLarge); err != errHeadTooLarge {
+		t.Errorf("many lines: %v", err)
+	}
+	long := "GET / HTTP/1.1\r\nHost: x.example.org\r\nCookie: " + strings.Repeat("a", smallHead) + "\r\n\r\n"
+	if _, err := readHead(bufio.NewReader(strings.NewReader(long)), anyLarge); err != nil {
+		t.Errorf("large head: %v", err)
+	}
+	if _, err := readHead(bufio.NewReader(strings.NewReader(long)), func() bool { return false }); err != errBusy {
+		t.Errorf("large head without a place: %v", err)
+	}
+}
+
+// B60: the head of a response is bounded too.
+func TestResponseHeadIsBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		line   string
+		places int
+		want   error
+	}{
+		"endless line":    {"a", 1, errHeadTooLarge},
+		"endless lines":   {"a:\r\n", 1, errHeadTooLarge},
+		"without a place": {"a", 0, errBusy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &place{large: Large{make(chan struct{}, c.places), make(chan struct{}, c.places)}}
+			fl := &flusher{from: strings.NewReader("HTTP/1.1 200 OK\r\nx: " + strings.Repeat(c.line, 1<<20)), to: bufio.NewWriter(io.Discard), large: p}
+			fl.head()
+			if _, err := http.ReadResponse(bufio.NewReader(fl), nil); !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if fl.bytes > maxHead+smallHead {
+				t.Errorf("%d bytes were read", fl.bytes)
+			}
+			p.free()
+			if len(p.large.All)+len(p.large.Room) > 0 {
+				t.Error("the place is still taken")
+			}
+		})
+	}
+}
+
+func anyLarge() bool { return true }

@@ -33,7 +33,7 @@ func (r *Room) HTTP(ctx context.Context, c *net.TCPConn) {
 	}
 	p := r.Policy()
 	if d, _ := r.addrDecision(p, orig, false); d.Allowed && !hasDenyNames(p) {
-		r.byAddress(ctx, events.HTTP, c, orig, nil)
+		r.byAddress(ctx, events.HTTP, c, orig, nil, nil)
 		return
 	}
 	s := &httpSession{room: r, ctx: ctx, c: c, kind: events.HTTP, orig: orig}
@@ -59,6 +59,8 @@ type httpSession struct {
 	ubw  *bufio.Writer
 	upTo authority
 	flow *Flow
+
+	large, largeUp place // of a request's head and of a response's
 }
 
 var (
@@ -80,6 +82,9 @@ func (s *httpSession) run() {
 	}
 	defer s.room.Flows.Remove(s.flow)
 	defer s.drop()
+	s.large.large, s.largeUp.large = s.room.Large, s.room.Large
+	defer s.large.free()
+	defer s.largeUp.free()
 	wait := helloTimeout
 	for {
 		_ = s.c.SetReadDeadline(time.Now().Add(wait))
@@ -88,13 +93,15 @@ func (s *httpSession) run() {
 			return
 		}
 		_ = s.c.SetReadDeadline(time.Now().Add(helloTimeout))
-		req, err := readHead(s.br)
+		req, err := readHead(s.br, s.large.take)
 		_ = s.c.SetReadDeadline(time.Time{})
 		if err != nil {
 			s.refuse(err)
 			return
 		}
 		keep, err := s.serve(req)
+		s.large.free()
+		s.largeUp.free()
 		if err != nil {
 			Reset(s.c)
 			return
@@ -122,6 +129,10 @@ func (s *httpSession) refuse(err error) {
 	case errors.As(err, &b):
 		s.room.deny(s.kind, firewall.Decision{Reason: events.ReasonMalformed}, "", s.orig)
 		_ = answer(s.c, http.StatusBadRequest, nil, "workshop: "+b.why+"\n", false)
+		s.finish()
+	case errors.Is(err, errBusy):
+		s.room.deny(s.kind, firewall.Decision{Reason: events.ReasonBusy}, "", s.orig)
+		_ = answer(s.c, http.StatusServiceUnavailable, nil, "workshop: "+err.Error()+"\n", false)
 		s.finish()
 	case errors.Is(err, errHeadTooLarge):
 		_ = answer(s.c, http.StatusRequestHeaderFieldsTooLarge, nil, "workshop: "+err.Error()+"\n", false)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -46,21 +47,45 @@ func cleanHeaders(h http.Header) (upgrade string) {
 
 // flusher reads from one side and, before it waits there, sends what is
 // buffered for the other: streams flow without a write per line.
+//
+// While a response's head is read it counts: net/http takes heads of any length
+// (B60).
 type flusher struct {
 	from io.Reader
 	to   *bufio.Writer
+
+	inHead       bool
+	bytes, lines int
+	large        *place
 }
+
+// head begins to count.
+func (f *flusher) head() { f.inHead, f.bytes, f.lines = true, 0, 0 }
 
 func (f *flusher) Read(b []byte) (int, error) {
 	if err := f.to.Flush(); err != nil {
 		return 0, err
 	}
-	return f.from.Read(b)
+	// What was read before belongs to the head if more is asked for.
+	if f.inHead {
+		switch {
+		case f.bytes > maxHead, f.lines > maxLines:
+			return 0, errHeadTooLarge
+		case f.bytes >= smallHead && !f.large.take():
+			return 0, errBusy
+		}
+	}
+	n, err := f.from.Read(b)
+	if f.inHead {
+		f.bytes += n
+		f.lines += bytes.Count(b[:n], []byte("\n"))
+	}
+	return n, err
 }
 
 // writeResponse sends a response to the client: as it came, but for the
-// hop-by-hop headers and its framing.
-func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep bool) error {
+// hop-by-hop headers and its framing. large is given back once the head is sent.
+func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep bool, large *place) error {
 	cleanHeaders(resp.Header)
 	bodyless := req.Method == http.MethodHead || resp.StatusCode/100 == 1 || resp.StatusCode == 204 || resp.StatusCode == 304
 	chunked := !bodyless && resp.ContentLength < 0 && req.ProtoAtLeast(1, 1)
@@ -87,6 +112,8 @@ func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep
 	if err := resp.Header.Write(w); err != nil {
 		return err
 	}
+	resp.Header = nil // may be large, and is sent
+	large.free()
 	if _, err := io.WriteString(w, "\r\n"); err != nil {
 		return err
 	}

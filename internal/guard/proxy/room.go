@@ -35,6 +35,8 @@ type Room struct {
 	Pins     *dns.Pins
 	Dialer   *egress.Dialer
 	Report   func(events.Event)
+	// Large bounds large heads.
+	Large Large
 	// Flows has every connection that is being carried.
 	Flows *Flows
 }

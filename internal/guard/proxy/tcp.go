@@ -19,12 +19,12 @@ func (r *Room) TCP(ctx context.Context, c *net.TCPConn) {
 		Reset(c)
 		return
 	}
-	r.byAddress(ctx, events.TCP, c, orig, nil)
+	r.byAddress(ctx, events.TCP, c, orig, nil, nil)
 }
 
 // byAddress carries a connection to the address that the worker dialled; head
-// is what was read of it already.
-func (r *Room) byAddress(ctx context.Context, kind events.Kind, c *net.TCPConn, orig netip.AddrPort, head []byte) {
+// is what was read of it already, large its place, nil for none.
+func (r *Room) byAddress(ctx context.Context, kind events.Kind, c *net.TCPConn, orig netip.AddrPort, head []byte, large *place) {
 	p := r.Policy()
 	d, name := r.addrDecision(p, orig, kind == events.TCP)
 	if !d.Allowed {
@@ -43,6 +43,9 @@ func (r *Room) byAddress(ctx context.Context, kind events.Kind, c *net.TCPConn, 
 			Reset(c)
 			return
 		}
+	}
+	if large != nil {
+		large.free()
 	}
 	r.splice(c, out, func(p *policy.Room) bool {
 		d, _ := r.addrDecision(p, orig, kind == events.TCP)

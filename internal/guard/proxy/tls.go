@@ -29,17 +29,19 @@ func (r *Room) TLS(ctx context.Context, c *net.TCPConn) {
 	if byAddr.Allowed && !hasDenyNames(p) {
 		// The address decides, and nothing has to be read: the server may be
 		// the one that speaks first.
-		r.byAddress(ctx, events.TLS, c, orig, nil)
+		r.byAddress(ctx, events.TLS, c, orig, nil, nil)
 		return
 	}
 	buf := helloBuffers.Get().(*[]byte)
 	defer helloBuffers.Put(buf)
 	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
-	name, head, err := hello.Read(c, *buf)
+	large := &place{large: r.Large}
+	defer large.free()
+	name, head, err := hello.Read(&metered{r: c, p: large}, *buf)
 	_ = c.SetReadDeadline(time.Time{})
 	if err != nil {
 		if byAddr.Allowed && (errors.Is(err, hello.ErrNoName) || errors.Is(err, hello.ErrNotTLS)) {
-			r.byAddress(ctx, events.TLS, c, orig, head)
+			r.byAddress(ctx, events.TLS, c, orig, head, large)
 			return
 		}
 		r.badHello(c, err, name, orig)
@@ -48,18 +50,19 @@ func (r *Room) TLS(ctx context.Context, c *net.TCPConn) {
 	d := p.Matcher.Name(name, orig.Port())
 	switch {
 	case byAddr.Allowed && (d.Allowed || d.Reason != firewall.ReasonDenied):
-		r.byAddress(ctx, events.TLS, c, orig, head)
+		r.byAddress(ctx, events.TLS, c, orig, head, large)
 		return
 	case !d.Allowed:
 		r.deny(events.TLS, d, name.String(), orig)
 		alert(c, alertAccessDenied)
 		return
 	}
-	r.byName(ctx, events.TLS, c, p, d, name, orig, head)
+	r.byName(ctx, events.TLS, c, p, d, name, orig, head, large)
 }
 
-// byName dials the guard's own answer for a name and splices.
-func (r *Room) byName(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, d firewall.Decision, name firewall.Name, orig netip.AddrPort, head []byte) {
+// byName dials the guard's own answer for a name and splices. head is what was
+// read of the connection already, large its place.
+func (r *Room) byName(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, d firewall.Decision, name firewall.Name, orig netip.AddrPort, head []byte, large *place) {
 	out, err := r.dialName(ctx, kind, p, d, name, orig, orig.Port())
 	if errors.As(err, new(*egress.NeverError)) {
 		alert(c, alertAccessDenied)
@@ -74,6 +77,7 @@ func (r *Room) byName(ctx context.Context, kind events.Kind, c *net.TCPConn, p *
 		Reset(c)
 		return
 	}
+	large.free()
 	r.splice(c, out, stillName(name, orig.Port()))
 }
 
@@ -96,6 +100,7 @@ const (
 	alertHandshakeFailure = 40
 	alertAccessDenied     = 49
 	alertDecodeError      = 50
+	alertInternalError    = 80
 	alertUnrecognizedName = 112
 )
 
@@ -109,6 +114,8 @@ func (r *Room) badHello(c *net.TCPConn, err error, name firewall.Name, orig neti
 		reason, code = events.ReasonECH, alertHandshakeFailure
 	case errors.Is(err, hello.ErrNotTLS):
 		reason, code = events.ReasonNotTLS, 0
+	case errors.Is(err, errBusy):
+		reason, code = events.ReasonBusy, alertInternalError
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(*net.OpError)):
 		// The client went away or said nothing: there is nothing to deny.
 		Reset(c)
