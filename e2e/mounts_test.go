@@ -57,6 +57,7 @@ func TestB07_RefusedSources(t *testing.T) {
 		"docker.sock":        {mount: outside("/var/run/docker.sock")},
 		"outside, not said":  {mount: "../other:/in"},
 		"docker.sock linked": {mount: "./link:/in", setup: func(t *testing.T, dir string) { symlink(t, "/var/run/docker.sock", dir+"/link") }},
+		"ssh by symlink":     {mount: "{source: ./link, target: /in, outside_project: true}", setup: func(t *testing.T, dir string) { symlink(t, home+"/.ssh", dir+"/link") }},
 		"etc by symlink":     {mount: "./link:/in", setup: func(t *testing.T, dir string) { symlink(t, "/etc", dir+"/link") }},
 		"a socket in it": {mount: "./in:/in", setup: func(t *testing.T, dir string) {
 			l, err := net.Listen("unix", mkdir(t, dir, "in")+"/s.sock")
