@@ -34,6 +34,7 @@ func TestDocs(t *testing.T) {
 func reference(root *cobra.Command) []byte {
 	var b bytes.Buffer
 	b.WriteString(docsHead)
+	root.InitDefaultCompletionCmd() // as running a command does
 	help := func(c *cobra.Command) {
 		b.WriteString("```text\n")
 		c.SetOut(&b)

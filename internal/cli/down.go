@@ -24,7 +24,7 @@ with what they were at ` + "`up`" + `, and names those that a worker changed or 
 			return a.down(ctx, strict)
 		}),
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since `up`")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up")
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,6 +64,9 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 	if isRoot(o.user) {
 		return fail(codeRefused, "exec: --user %s: nothing runs as root in a worker (B4)", o.user)
 	}
+	if !numericUser(o.user) {
+		return fail(codeExecFailed, "exec: --user %q is not uid or uid:gid in numbers", o.user)
+	}
 	t, err := a.target()
 	if err != nil {
 		return err
@@ -93,7 +97,7 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 	code, err := e.Exec(ctx, t.project, worker, run)
 	restore()
 	if err != nil {
-		return a.execError(ctx, err, t, worker, command[0])
+		return a.execError(ctx, err, t, worker, command[0], o.workdir)
 	}
 	if code != 0 {
 		if o.hint {
@@ -108,6 +112,16 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 func isRoot(user string) bool {
 	name, _, _ := strings.Cut(user, ":")
 	return name == "root" || name != "" && strings.Trim(name, "0") == ""
+}
+
+// numericUser tells whether a user is "", UID or UID:GID.
+func numericUser(user string) bool {
+	if user == "" {
+		return true
+	}
+	uid, gid, both := strings.Cut(user, ":")
+	number := func(s string) bool { _, err := strconv.ParseUint(s, 10, 31); return err == nil }
+	return number(uid) && (!both || number(gid))
 }
 
 // noneHint says how to open the network where a command failed in a worker
@@ -128,8 +142,8 @@ func (a *app) noneHint(t target, worker string) {
 }
 
 // execError is a command that was not started.
-func (a *app) execError(ctx context.Context, err error, t target, worker, program string) error {
-	if f := startFailure(err, program); f != nil {
+func (a *app) execError(ctx context.Context, err error, t target, worker, program, workdir string) error {
+	if f := startFailure(err, program, workdir); f != nil {
 		return f
 	}
 	e, seen, observeErr := a.observe(ctx, t)
@@ -148,12 +162,14 @@ func (a *app) execError(ctx context.Context, err error, t target, worker, progra
 }
 
 // startFailure knows what OCI runtimes say of a program that can't be started.
-func startFailure(err error, program string) *failure {
+func startFailure(err error, program, workdir string) *failure {
 	text := err.Error()
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
 	}
 	switch {
+	case has("chdir to cwd"):
+		return fail(codeExecFailed, "--workdir %s: there is no such directory in the worker, or its user may not enter it", workdir)
 	case has("executable file not found", "no such file or directory", "stat "+program):
 		return fail(127, "%s: not found in the worker", program)
 	case has("permission denied", "exec format error", "is a directory"):

@@ -60,6 +60,10 @@ func (a *app) init(cmd *cobra.Command, dir string, d initData) error {
 		{filepath.Join(dir, "workshop.yaml"), initWorkshop},
 		{filepath.Join(dir, "workers", d.Worker+".md"), initWorker},
 	}
+	if realPath(dir) == realPath(a.Home) {
+		return fail(codeFailed, "%s is your home directory, and no worker gets that (B7)", a.shown(dir)).
+			hint("give a directory of the project: `%s`", commandLine(cmd, "init my-workshop"))
+	}
 	if existing, ok := fileIn(dir); ok {
 		return notOverwritten(a.shown(existing))
 	}
@@ -80,7 +84,11 @@ func (a *app) init(cmd *cobra.Command, dir string, d initData) error {
 		}
 		fmt.Fprintln(a.Out, a.shown(f.path))
 	}
-	a.say("next: `%s`, then `%s`",
+	enter := ""
+	if dir != a.Dir {
+		enter = fmt.Sprintf("`cd %s`, ", shellQuote(a.shown(dir)))
+	}
+	a.say("next: %s`%s`, then `%s`", enter,
 		commandLine(cmd, "up"), commandLine(cmd, "exec %s -- ls -l /workspace", d.Worker))
 	return nil
 }

@@ -46,7 +46,7 @@ prints the container IDs alone.`,
 			return a.ps(ctx, cmd, strict)
 		}),
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since `up`")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up")
 	return cmd
 }
 
@@ -125,11 +125,39 @@ func psEntries(seen engine.Observed, w *workshop.Workshop) []psEntry {
 		}
 		entries = append(entries, p)
 	}
+	if w != nil {
+		givePorts(entries, w)
+	}
 	order := map[string]int{"worker": 0, "room": 1, "guard": 2}
 	slices.SortStableFunc(entries, func(x, y psEntry) int {
 		return cmp.Or(cmp.Compare(order[x.Role], order[y.Role]), cmp.Compare(x.Name, y.Name))
 	})
 	return entries
+}
+
+// givePorts shows published ports where they lead. The guard publishes them, at
+// ports of its own that mean nothing to a reader.
+func givePorts(entries []psEntry, w *workshop.Workshop) {
+	guard := slices.IndexFunc(entries, func(p psEntry) bool { return p.Role == "guard" })
+	if guard < 0 {
+		return
+	}
+	for i := range entries {
+		worker := slices.IndexFunc(w.Workers, func(k workshop.Worker) bool { return k.Name == entries[i].Service })
+		if worker < 0 {
+			continue
+		}
+		for _, port := range w.Workers[worker].Container.Ports {
+			entries[guard].Ports = slices.DeleteFunc(entries[guard].Ports, func(at string) bool {
+				published, _, _ := strings.Cut(at, "->")
+				if !strings.HasSuffix(published, fmt.Sprintf(":%d", port.Published.V)) {
+					return false
+				}
+				entries[i].Ports = append(entries[i].Ports, fmt.Sprintf("%s->%d/tcp", published, port.Target.V))
+				return true
+			})
+		}
+	}
 }
 
 // notHeld are the promises that a network mode gives up.

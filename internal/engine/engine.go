@@ -27,7 +27,7 @@ type Engine interface {
 	Apply(ctx context.Context, p *Plan, events func(Event)) error
 	// Exec runs a command in a worker and returns its exit code.
 	Exec(ctx context.Context, project, service string, o ExecOptions) (int, error)
-	// Logs writes the logs of services (all workers if empty).
+	// Logs writes the logs of services (all if empty).
 	Logs(ctx context.Context, project string, services []string, o LogsOptions) error
 	// CopyTo and CopyFrom move a tar stream into or out of a worker's directory.
 	CopyTo(ctx context.Context, project, service, dir string, tar io.Reader) error

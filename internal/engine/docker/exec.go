@@ -27,7 +27,7 @@ const (
 	exitNoSuchFile = 127 // not found
 )
 
-// Exec runs a command in a service's container and returns its exit code. With
+// Exec runs a command in a worker's container and returns its exit code. With
 // an error, the command did not run to its end: the code is 125 if we or the
 // engine failed, 126 or 127 if the command can't be executed or is not there.
 //
@@ -43,11 +43,10 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	if c.State != "running" {
 		return exitOurs, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
 	}
-	program := compose.InitPath
 	if c.Role == "room" || c.Role == "guard" {
-		program = compose.ImageInit
+		return exitOurs, fmt.Errorf("%s is the workshop's %s, and commands run in workers only", service, c.Role)
 	}
-	return e.execIn(ctx, c.ID, program, o)
+	return e.execIn(ctx, c.ID, compose.InitPath, o)
 }
 
 // execIn runs the command in a container whose workshop-init is program.

@@ -14,8 +14,8 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// Logs writes the logs of services, of all workers if none is named: one
-// service after the other, or with Follow all at once, line by line.
+// Logs writes the logs of services, of all if none is named: one service after
+// the other, or with Follow all at once, line by line.
 func (e *Engine) Logs(ctx context.Context, project string, services []string, o engine.LogsOptions) error {
 	seen, err := e.Observe(ctx, project)
 	if err != nil {
@@ -26,7 +26,7 @@ func (e *Engine) Logs(ctx context.Context, project string, services []string, o 
 		if c.OneOff || c.Helper {
 			continue
 		}
-		if slices.Contains(services, c.Service) || len(services) == 0 && c.Role != "room" && c.Role != "guard" {
+		if slices.Contains(services, c.Service) || len(services) == 0 {
 			list = append(list, c)
 		}
 	}
