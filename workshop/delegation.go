@@ -38,7 +38,8 @@ func delegations(w *Workshop, work *effort, p *problems) {
 			if to == nil {
 				hint := "workers of this workshop: " + strings.Join(firstOf(names, 10), ", ")
 				if !full(p) {
-					if near := nearest(ref.Name, names); near != "" {
+					others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == wk.Name })
+					if near := nearest(ref.Name, others); near != "" {
 						hint = "did you mean " + near + "?"
 					}
 				}

@@ -89,7 +89,7 @@ func (l *locator) named(e workerEntry) (worker.Candidate, bool) {
 		return refuse("worker-dialect", fmt.Sprintf("%s is no kind of worker file", e.File.V),
 			"a worker file ends in .md, .worker or .agent, or is called SKILL.md")
 	case !l.isFile(c.Path):
-		return refuse("worker-not-found", fmt.Sprintf("there is no file %s", c.Path), l.missingHint(e.Name.V))
+		return refuse("worker-not-found", fmt.Sprintf("there is no file %s", c.Path), l.wrongFileHint(e.Name.V))
 	}
 	return c, l.reachable(e, c.Path)
 }
@@ -165,6 +165,16 @@ func (l *locator) missingHint(name string) string {
 		return "did you mean " + near + "? Else " + make
 	}
 	return make
+}
+
+// wrongFileHint is missingHint where `file:` names what isn't there: the
+// worker's name may be right.
+func (l *locator) wrongFileHint(name string) string {
+	hint := l.missingHint(name)
+	if hint != "" && slices.Contains(l.existing, name) {
+		return "leave `file:` out: there is a file for " + name
+	}
+	return hint
 }
 
 // full tells that further problems are only counted: words for them would be
