@@ -99,12 +99,19 @@ func TestExec(t *testing.T) {
 			t.Errorf("%d, %v", code, err)
 		}
 	})
+	t.Run("in workers only", func(t *testing.T) {
+		for _, service := range []string{"room", "guard"} {
+			if code, err := f.e.Exec(t.Context(), f.name, service, engine.ExecOptions{Command: fake("say")}); code != exitOurs || err == nil {
+				t.Errorf("%s: %d, %v", service, code, err)
+			}
+		}
+	})
 	t.Run("logs", func(t *testing.T) {
 		var out bytes.Buffer
 		if err := f.e.Logs(t.Context(), f.name, nil, engine.LogsOptions{Stdout: &out, Prefix: true}); err != nil {
 			t.Fatal(err)
 		}
-		if out.String() != "one | READY\none | hello from one\n" {
+		if out.String() != "guard | READY\none   | READY\none   | hello from one\nroom  | READY\n" {
 			t.Errorf("logs = %q", out.String())
 		}
 		ctx, cancel := context.WithCancel(t.Context())
