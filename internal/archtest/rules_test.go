@@ -65,6 +65,10 @@ var rules = []rule{
 		{module + "/internal/cli/...", "never upward"},
 		{"github.com/docker/docker/...", "what the engine is comes in as engine.Info"},
 	}},
+	{from: module + "/cmd/workshop", deeps: []ban{
+		{"github.com/santhosh-tekuri/...", "compiles all meta-schemas before main: 4 ms of every start"},
+		{"github.com/invopop/...", "schemas are generated, not at run time"},
+	}},
 	// workshop-init, and what it is made of, stays small and free of parsers.
 	{from: module + "/cmd/workshop-init", deeps: []ban{
 		{"github.com/spf13/...", "workshop-init has five verbs and no need of cobra"},

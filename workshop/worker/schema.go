@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/llmdo/workshop/internal/diag"
@@ -109,62 +109,23 @@ func CompileSchema(name string, data []byte) ([]byte, error) {
 	if len(data) > MaxSchema {
 		return nil, errors.New("it is larger than 256 KiB")
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var doc any
+	if err := d.Decode(&doc); err != nil {
 		return nil, err
 	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noLoader{})
-	const url = "workshop:schema"
-	if err := c.AddResource(url, doc); err != nil {
-		return nil, err
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("there is something behind the schema")
 	}
-	if _, err := c.Compile(url); err != nil {
-		return nil, errors.New(schemaMessage(err))
+	if err := checkSchema(doc); err != nil {
+		return nil, err
 	}
 	var out bytes.Buffer
 	if err := json.Compact(&out, data); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
-}
-
-// noLoader keeps a schema from reading files and URLs.
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("it refers to %s; only references inside the schema are followed", url)
-}
-
-// schemaMessage is the part of a compiler's error that speaks of the schema.
-func schemaMessage(err error) string {
-	var load *jsonschema.LoadURLError
-	if errors.As(err, &load) {
-		return load.Err.Error()
-	}
-	var invalid *jsonschema.SchemaValidationError
-	if errors.As(err, &invalid) {
-		var v *jsonschema.ValidationError
-		if errors.As(invalid.Err, &v) {
-			return strings.Join(leaves(v, nil), "; ")
-		}
-	}
-	return strings.ReplaceAll(err.Error(), "workshop:schema", "")
-}
-
-// leaves collects what is wrong at the ends of a tree of causes, sorted, at
-// most five.
-func leaves(v *jsonschema.ValidationError, out []string) []string {
-	for _, c := range v.Causes {
-		out = leaves(c, out)
-	}
-	if len(v.Causes) == 0 {
-		lines := strings.Split(strings.TrimSpace(v.Error()), "\n")
-		out = append(out, strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(lines[len(lines)-1]), "-")))
-	}
-	slices.Sort(out)
-	out = slices.Compact(out)
-	return out[:min(len(out), 5)]
 }
 
 func errorLine(err error) int {
