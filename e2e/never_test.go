@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/testnet"
@@ -64,13 +65,46 @@ func TestB26_HostAndPrivateRanges(t *testing.T) {
 		t.Errorf("the host's listener got %d connections, and 1 is the control's", came())
 	}
 	// names that lead there: their answers are stripped
-	s.Internet.Answer("rebind.example.org", testnet.A(gw), testnet.A("198.18.0.2"), testnet.A("127.0.0.1"))
-	s.Sees("worker",
-		"dns 127.0.0.1 rebind.example.org A -> NODATA|NXDOMAIN|SERVFAIL", "http http://rebind.example.org/ connect=198.51.100.66:80 -> 403|502|"+cutOff,
-		"http https://rebind.example.org/ ca=/ca.pem connect=198.51.100.66:443 -> "+cutOff, "tcp 198.18.0.2:22 -> "+cutOff, "tcp "+net.JoinHostPort(gw, "22")+" -> "+cutOff)
-	s.Internet.Answer("rebind.example.org", testnet.A("198.18.0.2"), testnet.A(testnet.Allowed))
-	if s.Internet.Conns("198.18.0.2", 80) != 1 { // the control's
-		t.Errorf("198.18.0.2 got %+v", s.Internet.Counts().Conns)
+	rebind(s, gw, "198.18.0.2", "127.0.0.1")
+	s.Sees("worker", "dns 127.0.0.1 rebind.example.org A -> NODATA|NXDOMAIN|SERVFAIL",
+		"tcp 198.18.0.2:22 -> "+cutOff, "tcp "+net.JoinHostPort(gw, "22")+" -> "+cutOff)
+}
+
+// rebind lets the allowed name rebind.example.org lead to addresses of the
+// attacker's choice, until the test ends.
+func rebind(s *scenario.Scenario, addrs ...string) {
+	var records []testnet.Record
+	for _, a := range addrs {
+		records = append(records, testnet.A(a).For(1))
+	}
+	s.Internet.Answer("rebind.example.org", records...)
+	s.Cleanup(func() { s.Internet.Answer("rebind.example.org", testnet.NXDomain) })
+}
+
+func TestB31_ARebindingNameIsNotDialled(t *testing.T) {
+	s := scenario.New(t, "restricted", "an allowed name whose answer turns to the host or a special range is not dialled, on any port")
+	s.Up()
+	rebind(s, testnet.Allowed)
+	s.Sees("worker", "http http://rebind.example.org/ -> 200", "http https://rebind.example.org/ ca=/ca.pem -> 200")
+	for _, r := range s.Control("http http://198.18.0.2/ -> 200") {
+		if !r.OK {
+			t.Errorf("control: %s", r.Seen)
+		}
+	}
+	gw := gateway(s)
+	rebind(s, "198.18.0.2", gw)
+	time.Sleep(1200 * time.Millisecond) // the answer's TTL
+	s.Internet.Reset()
+	s.Sees("worker", "http http://rebind.example.org/ connect=198.51.100.66:80 -> 403|502|"+cutOff, "http https://rebind.example.org/ ca=/ca.pem connect=198.51.100.66:443 -> "+cutOff,
+		"tunnel 127.0.0.1:536 rebind.example.org:443 -> 403|502", "tunnel 127.0.0.1:536 rebind.example.org:22 -> 403|502")
+	if c := s.Internet.Counts().Conns; len(c) != 0 {
+		t.Errorf("the guard dialled %v", c)
+	}
+	rebind(s, "198.18.0.2", testnet.Allowed) // among others, the good one is taken
+	time.Sleep(1200 * time.Millisecond)
+	s.Sees("worker", "http http://rebind.example.org/ -> 200")
+	if n := s.Internet.Conns("198.18.0.2", 80); n != 0 {
+		t.Errorf("198.18.0.2 got %d connections", n)
 	}
 }
 
