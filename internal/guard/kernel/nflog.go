@@ -7,7 +7,10 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"strconv"
+	"syscall"
 
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,11 +29,11 @@ type Packet struct {
 
 // Numbers of linux/netfilter/nfnetlink.h and nfnetlink_log.h.
 const (
-	typePacket  = unix.NFNL_SUBSYS_ULOG<<8 | 0 // NFULNL_MSG_PACKET
-	attrPayload = 9                            // NFULA_PAYLOAD
-	attrUID     = 11                           // NFULA_UID
-	attrSeq     = 12                           // NFULA_SEQ
-	nlaMask     = 0x3fff
+	typePacket     = unix.NFNL_SUBSYS_ULOG << 8 // NFULNL_MSG_PACKET
+	sizeofNfgenmsg = 4                          // struct nfgenmsg
+	attrPayload    = 9                          // NFULA_PAYLOAD
+	attrUID        = 11                         // NFULA_UID
+	attrSeq        = 12                         // NFULA_SEQ
 )
 
 // Read reads from the socket until it is closed and calls packet for each
@@ -66,45 +69,36 @@ func Read(r io.Reader, packet func(Packet), lost func(n uint64)) {
 // parse reads the netlink messages of one datagram; what isn't a logged packet
 // is skipped.
 func parse(b []byte) []Packet {
+	messages, _ := syscall.ParseNetlinkMessage(b)
 	var out []Packet
-	for len(b) >= unix.SizeofNlMsghdr {
-		size := int(binary.NativeEndian.Uint32(b))
-		kind := binary.NativeEndian.Uint16(b[4:])
-		if size < unix.SizeofNlMsghdr || size > len(b) {
-			break
+	for _, m := range messages {
+		if m.Header.Type != typePacket || len(m.Data) < sizeofNfgenmsg {
+			continue
 		}
-		// struct nfgenmsg has 4 bytes.
-		if kind == typePacket && size >= unix.SizeofNlMsghdr+4 {
-			if p, ok := attributes(b[unix.SizeofNlMsghdr+4 : size]); ok {
-				out = append(out, p)
-			}
+		if p, ok := attributes(m.Data[sizeofNfgenmsg:]); ok {
+			out = append(out, p)
 		}
-		b = b[min(len(b), align(size)):]
 	}
 	return out
 }
 
-func align(n int) int { return (n + 3) &^ 3 }
-
 func attributes(b []byte) (p Packet, ok bool) {
-	for len(b) >= 4 {
-		size := int(binary.NativeEndian.Uint16(b))
-		kind := binary.NativeEndian.Uint16(b[2:]) & nlaMask
-		if size < 4 || size > len(b) {
-			break
-		}
-		v := b[4:size]
-		switch {
-		case kind == attrPayload:
-			ok = p.payload(v)
-		case kind == attrUID && len(v) >= 4:
-			p.UID, p.HasUID = binary.BigEndian.Uint32(v), true
-		case kind == attrSeq && len(v) >= 4:
-			p.Seq, p.HasSeq = binary.BigEndian.Uint32(v), true
-		}
-		b = b[min(len(b), align(size)):]
+	d, err := netlink.NewAttributeDecoder(b)
+	if err != nil {
+		return p, false
 	}
-	return p, ok
+	d.ByteOrder = binary.BigEndian
+	for d.Next() {
+		switch d.Type() {
+		case attrPayload:
+			ok = p.payload(d.Bytes())
+		case attrUID:
+			p.UID, p.HasUID = d.Uint32(), true
+		case attrSeq:
+			p.Seq, p.HasSeq = d.Uint32(), true
+		}
+	}
+	return p, ok && d.Err() == nil
 }
 
 // payload reads the IP header and the ports behind it.
@@ -144,13 +138,5 @@ func protocolName(n byte) string {
 	case unix.IPPROTO_SCTP:
 		return "sctp"
 	}
-	const digits = "0123456789"
-	s := []byte("ip")
-	if n >= 100 {
-		s = append(s, digits[n/100])
-	}
-	if n >= 10 {
-		s = append(s, digits[n/10%10])
-	}
-	return string(append(s, digits[n%10]))
+	return "ip" + strconv.Itoa(int(n))
 }

@@ -5,25 +5,28 @@ import (
 	"io"
 	"testing"
 
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
-func attr(kind uint16, v []byte) []byte {
-	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(v)))
-	b = binary.NativeEndian.AppendUint16(b, kind)
-	b = append(b, v...)
-	return append(b, make([]byte, align(len(b))-len(b))...)
-}
-
 // logged is a message as the kernel sends it.
 func logged(seq uint32, ip []byte) []byte {
-	body := []byte{unix.AF_INET, 0, 0, 100} // struct nfgenmsg
-	body = append(body, attr(attrSeq, binary.BigEndian.AppendUint32(nil, seq))...)
-	body = append(body, attr(attrUID, []byte{0, 0, 3, 232})...)
-	body = append(body, attr(attrPayload, ip)...)
-	b := binary.NativeEndian.AppendUint32(nil, uint32(unix.SizeofNlMsghdr+len(body)))
-	b = binary.NativeEndian.AppendUint16(b, typePacket)
-	return append(append(b, make([]byte, 10)...), body...)
+	e := netlink.NewAttributeEncoder()
+	e.ByteOrder = binary.BigEndian
+	e.Uint32(attrSeq, seq)
+	e.Uint32(attrUID, 1000)
+	e.Bytes(attrPayload, ip)
+	attributes, err := e.Encode()
+	if err != nil {
+		panic(err)
+	}
+	body := append([]byte{unix.AF_INET, 0, 0, 100}, attributes...) // struct nfgenmsg
+	m := netlink.Message{Header: netlink.Header{Type: typePacket, Length: uint32(unix.SizeofNlMsghdr + len(body))}, Data: body}
+	b, err := m.MarshalBinary()
+	if err != nil {
+		panic(err)
+	}
+	return b
 }
 
 var udp4 = []byte{0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 127, 0, 0, 1, 198, 51, 100, 9, 0x80, 0, 0x13, 0x88, 0, 8, 0, 0}
