@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
 	"time"
 
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/firewall"
 )
 
 // attack is what a worker's process does: "dial tcp4 198.51.100.7 22" and so
@@ -23,7 +25,7 @@ func attack(role string) int {
 	actions := map[string]func([]string) error{
 		"dial":  attackDial,
 		"bind":  attackBind,
-		"route": func([]string) error { return defaultRoute4To("127.0.0.9") },
+		"route": func([]string) error { return moveRoute("127.0.0.9") },
 		"rules": func([]string) error { return flushRules() },
 		"raw": func([]string) error {
 			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)
@@ -108,23 +110,22 @@ func attackBind(w []string) error {
 	return unix.Bind(fd, sa)
 }
 
-func defaultRoute4To(src string) error {
-	b := &batch{}
-	b.begin(unix.RTM_NEWROUTE, unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_REPLACE, "route")
-	b.raw(unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_STATIC, unix.RT_SCOPE_LINK, unix.RTN_UNICAST, 0, 0, 0, 0)
-	b.attr(unix.RTA_OIF, []byte{1, 0, 0, 0})
-	b.attr(unix.RTA_PREFSRC, net.ParseIP(src).To4())
-	return b.route()
+// moveRoute gives the default route another source.
+func moveRoute(src string) error {
+	return routeRequest("route", unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_REPLACE,
+		unix.RtMsg{Family: unix.AF_INET, Table: unix.RT_TABLE_MAIN, Protocol: unix.RTPROT_STATIC, Scope: unix.RT_SCOPE_LINK, Type: unix.RTN_UNICAST},
+		func(e *netlink.AttributeEncoder) {
+			e.Uint32(unix.RTA_OIF, loopbackIndex)
+			e.Bytes(unix.RTA_PREFSRC, net.ParseIP(src).To4())
+		})
 }
 
 // flushRules deletes the tables of both families.
 func flushRules() error {
 	t := newTransaction()
-	for _, f := range []byte{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6} {
+	for _, f := range []firewall.Family{firewall.V4, firewall.V6} {
 		for _, table := range []string{"filter", "nat"} {
-			t.begin(unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_DELTABLE, 0, "delete "+table)
-			t.raw(f, unix.NFNETLINK_V0, 0, 0)
-			t.text(unix.NFTA_TABLE_NAME, table)
+			t.message(f, "delete "+table, unix.NFT_MSG_DELTABLE, 0, func(e *netlink.AttributeEncoder) { e.String(unix.NFTA_TABLE_NAME, table) })
 		}
 	}
 	return t.commit()

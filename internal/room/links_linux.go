@@ -1,14 +1,15 @@
 package room
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"strconv"
 	"strings"
 
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
@@ -57,74 +58,41 @@ func familiesHere() (fs families, v6Routes bool, err error) {
 // that is up. Fallback devices of tunnel modules (tunl0, sit0 …) appear in
 // every namespace and are down; nobody in a room can change that but we.
 func checkLinks() (loopbackUp bool, err error) {
-	fd, err := netlinkSocket(unix.NETLINK_ROUTE)
+	links, err := net.Interfaces()
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("list interfaces: %w", err)
 	}
-	defer unix.Close(fd)
-	b := &batch{}
-	b.begin(unix.RTM_GETLINK, unix.NLM_F_DUMP, "list interfaces")
-	b.raw(make([]byte, unix.SizeofIfInfomsg)...)
 	var others []string
-	err = b.send(fd, func(typ uint16, body []byte) error {
-		if typ != unix.RTM_NEWLINK {
-			return nil
-		}
-		if len(body) < unix.SizeofIfInfomsg {
-			return errShort
-		}
-		index := int32(binary.NativeEndian.Uint32(body[4:]))
-		up := binary.NativeEndian.Uint32(body[8:])&unix.IFF_UP != 0
-		switch {
-		case index == loopbackIndex:
+	for _, l := range links {
+		up := l.Flags&net.FlagUp != 0
+		if l.Index == loopbackIndex {
 			loopbackUp = up
-		case up:
-			attributes(body[unix.SizeofIfInfomsg:], func(typ uint16, v []byte) bool {
-				if typ == unix.IFLA_IFNAME {
-					others = append(others, strings.TrimRight(string(v), "\x00"))
-				}
-				return true
-			})
+		} else if up {
+			others = append(others, l.Name)
 		}
-		return nil
-	})
-	if err == nil && len(others) > 0 {
+	}
+	if len(others) > 0 {
 		err = fmt.Errorf("the namespace has the interface %s; a room has lo only: give its container network_mode none", strings.Join(others, ", "))
 	}
 	return loopbackUp, err
 }
 
 func setLoopbackUp() error {
-	b := &batch{}
-	b.begin(unix.RTM_NEWLINK, unix.NLM_F_ACK, "set lo up")
-	b.raw(unix.AF_UNSPEC, 0, 0, 0)
-	for _, v := range []uint32{loopbackIndex, unix.IFF_UP, unix.IFF_UP} { // index, flags, change
-		b.buf = binary.NativeEndian.AppendUint32(b.buf, v)
-	}
-	return b.route()
+	header := unix.IfInfomsg{Index: loopbackIndex, Flags: unix.IFF_UP, Change: unix.IFF_UP}
+	return routeRequest("set lo up", unix.RTM_NEWLINK, 0, header, nil)
 }
 
 // defaultRoute leads everything to lo. The preferred source is not optional:
 // without it the answers to refused packets have no way back and connections
 // hang instead of failing.
 func defaultRoute(f firewall.Family) error {
-	family, scope, src := byte(unix.AF_INET), byte(unix.RT_SCOPE_LINK), netip.MustParseAddr("127.0.0.1")
+	src := netip.MustParseAddr("127.0.0.1")
+	header := unix.RtMsg{Family: unix.AF_INET, Table: unix.RT_TABLE_MAIN, Protocol: unix.RTPROT_STATIC, Scope: unix.RT_SCOPE_LINK, Type: unix.RTN_UNICAST}
 	if f == firewall.V6 {
-		family, scope, src = unix.AF_INET6, unix.RT_SCOPE_UNIVERSE, netip.IPv6Loopback()
+		src, header.Family, header.Scope = netip.IPv6Loopback(), unix.AF_INET6, unix.RT_SCOPE_UNIVERSE
 	}
-	b := &batch{}
-	b.begin(unix.RTM_NEWROUTE, unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_REPLACE, fmt.Sprintf("IPv%d default route", f))
-	b.raw(family, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_STATIC, scope, unix.RTN_UNICAST, 0, 0, 0, 0)
-	b.attr(unix.RTA_OIF, binary.NativeEndian.AppendUint32(nil, loopbackIndex))
-	b.attr(unix.RTA_PREFSRC, src.AsSlice())
-	return b.route()
-}
-
-func (b *batch) route() error {
-	fd, err := netlinkSocket(unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return b.send(fd, nil)
+	return routeRequest(fmt.Sprintf("IPv%d default route", f), unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, header, func(e *netlink.AttributeEncoder) {
+		e.Uint32(unix.RTA_OIF, loopbackIndex)
+		e.Bytes(unix.RTA_PREFSRC, src.AsSlice())
+	})
 }

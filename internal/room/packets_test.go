@@ -135,7 +135,7 @@ func TestDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	log := nflog(t, s)
+	log := nflog(s)
 	for _, uid := range []int{1000, 0} {
 		for family, addr := range outside {
 			r.expect(uid, "dial tcp"+family+" "+addr+" 23", "ECONNREFUSED")
@@ -152,13 +152,13 @@ func TestDenied(t *testing.T) {
 	for range 16 {
 		select {
 		case e := <-log:
-			if e.uid == 1000 {
+			if e.HasUID && e.UID == 1000 {
 				uids[0]++
-			} else if e.uid == 0 {
+			} else if e.HasUID && e.UID == 0 {
 				uids[1]++
 			}
-			if want := outside["4"]; e.dst != want && e.dst != outside["6"] {
-				t.Errorf("NFLOG tells of %s", e.dst)
+			if dst := e.Dst.String(); dst != outside["4"] && dst != outside["6"] {
+				t.Errorf("NFLOG tells of %s", dst)
 			}
 		case <-time.After(2 * time.Second):
 			t.Fatalf("an event is missing (%v so far)", uids)
@@ -232,7 +232,7 @@ func TestWorkerCantChangeRoom(t *testing.T) {
 		t.Error("the rules have changed")
 	}
 	var err error
-	r.inside(func() { err = errors.Join(defaultRoute4To("127.0.0.1"), flushRules()) })
+	r.inside(func() { err = errors.Join(moveRoute("127.0.0.1"), flushRules()) })
 	if err != nil {
 		t.Errorf("the control failed: %v", err)
 	}

@@ -4,6 +4,7 @@ package room
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
 )
@@ -113,5 +115,28 @@ func TestRedirectReplacesPorts(t *testing.T) {
 	}
 	if n := strings.Count(r.command("", "ip6tables-save"), "--to-ports 535"); n != firewall.MaxRedirects {
 		t.Errorf("%d rules", n)
+	}
+}
+
+// TestRefusalNamesTheRule: an error of the kernel tells which rule it is
+// about, and nothing of the transaction is done.
+func TestRefusalNamesTheRule(t *testing.T) {
+	r := startRoom(t)
+	before := r.command("", "iptables-save")
+	var err error
+	r.inside(func() {
+		b := newTransaction()
+		b.rules(firewall.V4, "filter", firewall.ChainOut, []firewall.ChainRule{
+			{Target: firewall.Target{Verdict: firewall.Accept}},
+			{Target: firewall.Target{Reject: firewall.RejectReset}}, // needs -p tcp
+			{Target: firewall.Target{Verdict: firewall.Drop}},
+		})
+		err = b.commit()
+	})
+	if !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), "IPv4 WS_OUT rule 2:") {
+		t.Errorf("the error is %v", err)
+	}
+	if diff := cmp.Diff(saved(before), saved(r.command("", "iptables-save"))); diff != "" {
+		t.Errorf("the rules have changed:\n%s", diff)
 	}
 }

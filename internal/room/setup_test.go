@@ -3,9 +3,7 @@
 package room
 
 import (
-	"encoding/binary"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,47 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/kernel"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
-// event is what a guard learns of a refused packet.
-type event struct {
-	uid int
-	dst string
-}
-
-// nflog reads events of a room's NFLOG socket.
-func nflog(t *testing.T, s handover.Sockets) <-chan event {
-	out := make(chan event, 100)
-	go func() {
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := s.NFLog.Read(buf)
-			if err != nil {
-				return
-			}
-			data := buf[:n]
-			for len(data) >= unix.NLMSG_HDRLEN+4 {
-				size := int(binary.NativeEndian.Uint32(data))
-				e := event{uid: -1}
-				attributes(data[unix.NLMSG_HDRLEN+4:size], func(typ uint16, v []byte) bool {
-					switch typ {
-					case 9: // NFULA_PAYLOAD
-						if v[0]>>4 == 4 {
-							e.dst = net.IP(v[16:20]).String()
-						} else {
-							e.dst = net.IP(v[24:40]).String()
-						}
-					case 11: // NFULA_UID
-						e.uid = int(binary.BigEndian.Uint32(v))
-					}
-					return true
-				})
-				out <- e
-				data = data[min((size+3)&^3, len(data)):]
-			}
-		}
-	}()
+// nflog reads events of a room's NFLOG socket, as the guard does.
+func nflog(s handover.Sockets) <-chan kernel.Packet {
+	out := make(chan kernel.Packet, 100)
+	go kernel.Read(s.NFLog, func(p kernel.Packet) { out <- p }, func(uint64) {})
 	return out
 }
 

@@ -1,7 +1,6 @@
 package room
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -89,48 +88,3 @@ func listener(fs families, typ int, port uint16) (int, error) {
 	}
 	return fd, nil
 }
-
-// nflogSocket binds a group of NFLOG (include/uapi/linux/netfilter/
-// nfnetlink_log.h): the first 128 bytes of each packet, sent at once
-// (threshold 1, or events come a second late), numbered so that lost ones can
-// be counted. A group has one listener per namespace; another gets EPERM.
-func nflogSocket(group uint16) (int, error) {
-	fd, err := netlinkSocket(unix.NETLINK_NETFILTER)
-	if err != nil {
-		return -1, err
-	}
-	b := &batch{}
-	b.begin(unix.NFNL_SUBSYS_ULOG<<8|nfulnlMsgConfig, unix.NLM_F_ACK, fmt.Sprintf("NFLOG group %d", group))
-	b.raw(unix.AF_UNSPEC, unix.NFNETLINK_V0, byte(group>>8), byte(group))
-	b.attr(nfulaCfgCmd, []byte{nfulnlCfgCmdBind})
-	b.attr(nfulaCfgMode, append(binary.BigEndian.AppendUint32(nil, 128), nfulnlCopyPacket, 0))
-	b.be32(nfulaCfgQThresh, 1)
-	b.attr(nfulaCfgFlags, binary.BigEndian.AppendUint16(nil, nfulnlCfgFSeq))
-	if err := b.send(fd, nil); err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	// A burst of denials waits here for the guard. Forcing needs
-	// CAP_NET_ADMIN over the machine, which a rootless room has not.
-	const buffer = 1 << 20
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) != nil {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
-	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
-// Of nfnetlink_log.h.
-const (
-	nfulnlMsgConfig  = 1
-	nfulaCfgCmd      = 1
-	nfulaCfgMode     = 2
-	nfulaCfgQThresh  = 5
-	nfulaCfgFlags    = 6
-	nfulnlCfgCmdBind = 1
-	nfulnlCopyPacket = 2
-	nfulnlCfgFSeq    = 1
-)

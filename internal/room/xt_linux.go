@@ -3,60 +3,64 @@ package room
 import (
 	"encoding/binary"
 
+	"github.com/google/nftables/xt"
+
 	"github.com/llmdo/workshop/firewall"
 )
 
-// The kernel's structures of xtables matches and targets, in the machine's
-// byte order and padded to eight bytes, as nft_compat wants them. Layouts:
-// include/uapi/linux/netfilter/{xt_tcpudp,xt_conntrack,xt_NFLOG,nf_nat}.h and
-// netfilter_ipv{4,6}/ip*t_REJECT.h. A test reads all of them back.
+// Matches and targets of xtables. The library knows the structures of most;
+// those of NFLOG and REJECT are below. A test reads all of them back.
 
-func padded(b []byte) []byte {
-	for len(b)%8 != 0 {
-		b = append(b, 0)
+func xtPorts(p firewall.Protocol, ports firewall.PortRange) xt.InfoAny {
+	source, destination := [2]uint16{0, 65535}, [2]uint16{ports.First, ports.Last}
+	if p == firewall.UDP {
+		return &xt.Udp{SrcPorts: source, DstPorts: destination}
 	}
-	return b
+	return &xt.Tcp{SrcPorts: source, DstPorts: destination}
 }
 
-// xtPorts is struct xt_tcp (revision 0), of which struct xt_udp is the
-// beginning: source ports, destination ports, then options that are zero.
-func xtPorts(ports firewall.PortRange) []byte {
-	b := make([]byte, 0, 16)
-	for _, v := range []uint16{0, 65535, ports.First, ports.Last} {
-		b = binary.NativeEndian.AppendUint16(b, v)
+// xtNotDNAT is `! --ctstate DNAT`.
+func xtNotDNAT() xt.InfoAny {
+	const dnat = 1 << 7 // XT_CONNTRACK_STATE_DNAT, 1 << (IP_CT_NUMBER + 2)
+	var info xt.ConntrackMtinfo3
+	info.MatchFlags, info.InvertFlags, info.StateMask = uint16(xt.ConntrackState), uint16(xt.ConntrackState), dnat
+	return &info
+}
+
+func xtRedirect(f firewall.Family, port uint16) xt.InfoAny {
+	const flags = uint(xt.NatRangeProtoSpecified)
+	if f == firewall.V6 {
+		return &xt.NatRange{Flags: flags, MinPort: port, MaxPort: port}
 	}
-	return append(b, make([]byte, 8)...)
+	return &xt.NatIPv4MultiRangeCompat{{Flags: flags, MinPort: port, MaxPort: port}}
 }
 
-// Of xt_conntrack.h: XT_CONNTRACK_STATE, and XT_CONNTRACK_STATE_DNAT, which is
-// 1 << (IP_CT_NUMBER + 2).
-const (
-	xtConntrackState     = 1 << 0
-	xtConntrackStateDNAT = 1 << 7
-)
-
-// xtNotDNAT is struct xt_conntrack_mtinfo3 for `! --ctstate DNAT`.
-func xtNotDNAT() []byte {
-	b := make([]byte, 168)
-	const flags = 8*16 + 2*4 + 5*2 // behind addresses, expiry, protocol and ports
-	binary.NativeEndian.PutUint16(b[flags:], xtConntrackState)
-	binary.NativeEndian.PutUint16(b[flags+2:], xtConntrackState) // inverted
-	binary.NativeEndian.PutUint16(b[flags+4:], xtConntrackStateDNAT)
-	return b
-}
-
-// xtNFLog is struct xt_nflog_info with XT_NFLOG_F_COPY_LEN and no prefix.
-func xtNFLog(l *firewall.NFLog) []byte {
-	b := binary.NativeEndian.AppendUint32(make([]byte, 0, 80), l.Size)
-	for _, v := range []uint16{l.Group, l.Threshold, 1, 0} {
-		b = binary.NativeEndian.AppendUint16(b, v)
+// unknown is a structure that the library doesn't know, padded to eight bytes
+// as nft_compat wants it.
+func unknown(info any) xt.InfoAny {
+	b, err := binary.Append(nil, binary.NativeEndian, info)
+	if err != nil {
+		panic(err) // not a structure of fixed size
 	}
-	return padded(append(b, make([]byte, 64)...))
+	u := xt.Unknown(append(b, make([]byte, -len(b)&7)...))
+	return &u
 }
 
-// xtReject is enum ipt_reject_with or ip6t_reject_with. The IPv4 kernel takes
+// xtNFLog is struct xt_nflog_info (linux/netfilter/xt_NFLOG.h), here with
+// XT_NFLOG_F_COPY_LEN and no prefix.
+func xtNFLog(l *firewall.NFLog) xt.InfoAny {
+	const copyLen = 1 << 0
+	return unknown(struct {
+		Len                          uint32
+		Group, Threshold, Flags, Pad uint16
+		Prefix                       [64]byte
+	}{Len: l.Size, Group: l.Group, Threshold: l.Threshold, Flags: copyLen})
+}
+
+// xtReject is enum ipt_reject_with (linux/netfilter_ipv4/ipt_REJECT.h) or
+// ip6t_reject_with (linux/netfilter_ipv6/ip6t_REJECT.h). The IPv4 kernel takes
 // wrong values without a word.
-func xtReject(f firewall.Family, r firewall.RejectWith) []byte {
+func xtReject(f firewall.Family, r firewall.RejectWith) xt.InfoAny {
 	var with uint32
 	switch {
 	case f == firewall.V4 && r == firewall.RejectReset:
@@ -68,22 +72,5 @@ func xtReject(f firewall.Family, r firewall.RejectWith) []byte {
 	default:
 		with = 1 // IP6T_ICMP6_ADM_PROHIBITED
 	}
-	return padded(binary.NativeEndian.AppendUint32(nil, with))
-}
-
-// xtRedirect is struct nf_nat_ipv4_multi_range_compat with one range, or
-// struct nf_nat_range, with NF_NAT_RANGE_PROTO_SPECIFIED and one port.
-func xtRedirect(f firewall.Family, port uint16) []byte {
-	const protoSpecified = 1 << 1
-	b := make([]byte, 0, 40)
-	addresses := 2 * 16
-	if f == firewall.V4 {
-		b = binary.NativeEndian.AppendUint32(b, 1) // number of ranges
-		addresses = 2 * 4
-	}
-	b = binary.NativeEndian.AppendUint32(b, protoSpecified)
-	b = append(b, make([]byte, addresses)...)
-	b = binary.BigEndian.AppendUint16(b, port)
-	b = binary.BigEndian.AppendUint16(b, port)
-	return padded(b)
+	return unknown(with)
 }
