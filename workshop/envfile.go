@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
 
 	"github.com/compose-spec/compose-go/v2/dotenv"
@@ -61,7 +60,7 @@ func environment(fsys fs.FS, dir string, o Options, p *problems) func(string) (s
 // codeBadEnvFile marks diagnostics that must have no snippet.
 const codeBadEnvFile = "bad-env-file"
 
-var envLine = regexp.MustCompile(`^line (\d+):`)
+var envLine = lazily(`^line (\d+):`)
 
 // badEnvFile tells the line but not the text of the error: that may hold the
 // value of a secret.
@@ -71,7 +70,7 @@ func badEnvFile(name string, data []byte, err error) diag.Diagnostic {
 		Hint:  "quote values with blanks or special characters: NAME='value'",
 		Range: diag.Range{Filename: name},
 	}
-	if m := envLine.FindStringSubmatch(err.Error()); m != nil {
+	if m := envLine().FindStringSubmatch(err.Error()); m != nil {
 		src := newSource(name, data)
 		line, _ := strconv.Atoi(m[1])
 		at := src.offset(line, 1)

@@ -44,7 +44,7 @@ func FuzzLoad(f *testing.F) {
 // checkLoaded holds for every workshop that Load returns.
 func checkLoaded(t *testing.T, w *Workshop) {
 	t.Helper()
-	if !nameRE.MatchString(w.Name.V) || len(w.Workers) == 0 {
+	if !nameRE().MatchString(w.Name.V) || len(w.Workers) == 0 {
 		t.Errorf("name %q, %d workers", w.Name.V, len(w.Workers))
 	}
 	for _, wk := range w.Workers {

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
@@ -121,7 +120,7 @@ func (d *decoder) checkResolver(x Value[string]) {
 // proxyPattern stands in the JSON Schema too.
 const proxyPattern = `^http://[^/\s]+/?$`
 
-var proxyRE = regexp.MustCompile(proxyPattern)
+var proxyRE = lazily(proxyPattern)
 
 func (d *decoder) checkProxy(x Value[string]) {
 	if x.V == "" {
@@ -129,7 +128,7 @@ func (d *decoder) checkProxy(x Value[string]) {
 	}
 	u, err := url.Parse(x.V)
 	switch {
-	case err != nil || !proxyRE.MatchString(x.V) || strings.HasSuffix(u.Host, ":") || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+	case err != nil || !proxyRE().MatchString(x.V) || strings.HasSuffix(u.Host, ":") || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
 		// The value may hold a password: it is not repeated.
 		d.fail(x.Source.Range, "bad-value", "proxy is not the URL of an HTTP proxy", "write proxy: http://proxy.internal:3128")
 	case u.Port() == "0":

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -302,12 +301,12 @@ func lastAddr(p netip.Prefix) netip.Addr {
 // portsPattern is the one notation of ports; it stands in the JSON Schema too.
 const portsPattern = `[0-9]+(-[0-9]+)?(, ?[0-9]+(-[0-9]+)?)*`
 
-var portsRE = regexp.MustCompile(`^` + portsPattern + `$`)
+var portsRE = lazily(`^` + portsPattern + `$`)
 
 // parsePorts is firewall.ParsePorts without blanks in odd places.
 func parsePorts(text string) ([]firewall.PortRange, error) {
 	ports, err := firewall.ParsePorts(text)
-	if err == nil && !portsRE.MatchString(text) {
+	if err == nil && !portsRE().MatchString(text) {
 		return nil, fmt.Errorf("%q is not a list of ports; write 80 or 80,443", clip(text))
 	}
 	return ports, err

@@ -27,13 +27,19 @@ const (
 )
 
 var (
-	nameRE    = regexp.MustCompile(namePattern)
-	envNameRE = regexp.MustCompile(envNamePattern)
-	secretRE  = regexp.MustCompile(secretNamePattern)
-	userRE    = regexp.MustCompile(userPattern)
-	targetRE  = regexp.MustCompile(targetPattern)
-	runtimeRE = regexp.MustCompile(runtimePattern)
+	nameRE    = lazily(namePattern)
+	envNameRE = lazily(envNamePattern)
+	secretRE  = lazily(secretNamePattern)
+	userRE    = lazily(userPattern)
+	targetRE  = lazily(targetPattern)
+	runtimeRE = lazily(runtimePattern)
 )
+
+// lazily compiles a pattern when it is first needed: every command links this
+// package, and most of its starts match nothing.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // rules returns the validator with our own rules registered. It is safe for
 // concurrent use and never changed after.
@@ -45,12 +51,12 @@ var rules = sync.OnceValue(func() *validator.Validate {
 			panic(err) // a name that validator reserves: a mistake in this file
 		}
 	}
-	text("name", nameRE.MatchString)
-	text("envname", envNameRE.MatchString)
-	text("secretname", secretRE.MatchString)
+	text("name", func(s string) bool { return nameRE().MatchString(s) })
+	text("envname", func(s string) bool { return envNameRE().MatchString(s) })
+	text("secretname", func(s string) bool { return secretRE().MatchString(s) })
 	text("uidgid", func(s string) bool { return userProblem(s) == "" })
-	text("stage", targetRE.MatchString)
-	text("runtime", runtimeRE.MatchString)
+	text("stage", func(s string) bool { return targetRE().MatchString(s) })
+	text("runtime", func(s string) bool { return runtimeRE().MatchString(s) })
 	text("imageref", func(s string) bool {
 		if s == HostImage {
 			return true
@@ -66,7 +72,7 @@ var rules = sync.OnceValue(func() *validator.Validate {
 
 // userProblem tells what is wrong with "uid" or "uid:gid".
 func userProblem(s string) string {
-	if !userRE.MatchString(s) {
+	if !userRE().MatchString(s) {
 		return "is not uid or uid:gid in numbers"
 	}
 	for part := range strings.SplitSeq(s, ":") {

@@ -123,6 +123,39 @@ func TestExclusiveImports(t *testing.T) {
 	}
 }
 
+// TestStart: nothing is compiled before main, for that costs every start of a
+// host program; sync.OnceValue does it when it is first needed.
+func TestStart(t *testing.T) {
+	for _, p := range packages(t) {
+		if covers(module+"/internal/testnet/...", p.ImportPath) || covers(module+"/e2e/...", p.ImportPath) {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range f.Decls {
+				if g, ok := d.(*ast.GenDecl); !ok || g.Tok != token.VAR {
+					continue
+				}
+				ast.Inspect(d, func(n ast.Node) bool {
+					if _, ok := n.(*ast.FuncLit); ok {
+						return false // runs later
+					}
+					if s, ok := n.(*ast.SelectorExpr); ok {
+						if x, ok := s.X.(*ast.Ident); ok && x.Name == "regexp" && s.Sel.Name == "MustCompile" {
+							t.Errorf("%s: compiled at every start: use sync.OnceValue", fset.Position(s.Pos()))
+						}
+					}
+					return true
+				})
+			}
+		}
+	}
+}
+
 // TestPureCalls: what an import ban can't say, because the package is fine and
 // one function of it isn't.
 func TestPureCalls(t *testing.T) {

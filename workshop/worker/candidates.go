@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Candidate is a place where a worker's file may be.
@@ -15,12 +16,12 @@ type Candidate struct {
 // NameRule is the rule for workers' names in words, for messages.
 const NameRule = "lower-case letters, digits, - and _, at most 63, beginning with a letter or digit"
 
-var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`) })
 
 // ValidName tells whether a worker may be called so. The rule is that of
 // Compose services, shortened to what a DNS label and a container's name hold;
 // it lets no path separator through.
-func ValidName(name string) bool { return nameForm.MatchString(name) }
+func ValidName(name string) bool { return nameForm().MatchString(name) }
 
 // Candidates lists where the file of the worker may be, in the order in which
 // the places are named to people. It is nil for a name that is not valid:
