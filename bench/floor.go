@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/network"
@@ -113,7 +114,7 @@ func (f *floor) down() (time.Duration, error) {
 	}
 	err := g.Wait()
 	f.ids = nil
-	if e := f.docker.NetworkRemove(f.ctx, f.network); err == nil && !client.IsErrNotFound(e) {
+	if e := f.docker.NetworkRemove(f.ctx, f.network); err == nil && !cerrdefs.IsNotFound(e) {
 		err = e
 	}
 	return time.Since(start), err

@@ -16,12 +16,6 @@ func at(line int) diag.Source {
 
 func val[T any](v T) workshop.Value[T] { return workshop.Value[T]{V: v, Source: at(7)} }
 
-func tmpl(v, template string) workshop.Value[string] {
-	src := at(8)
-	src.Template = template
-	return workshop.Value[string]{V: v, Source: src}
-}
-
 // sampleContainer is what a loader gives for a small file.
 func sampleContainer(t testing.TB) workshop.Container {
 	t.Helper()

@@ -30,7 +30,7 @@ func waitForRoom(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	last := errors.New("no answer")
+	var last error
 	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
 		if err := ask(ctx, query, id, retry); err == nil {
 			return nil

@@ -176,7 +176,7 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 // startError adds what to do to errors that name no cause of ours.
 func startError(err error) error {
 	if strings.Contains(err.Error(), "port is already allocated") || strings.Contains(err.Error(), "address already in use") {
-		return fmt.Errorf("%w: another program has the published port; choose another one under ports:", err)
+		return fmt.Errorf("%w: another program has the published port; choose another one under `ports`", err)
 	}
 	return err
 }
