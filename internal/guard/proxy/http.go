@@ -220,10 +220,14 @@ func decide(p *policy.Room, to authority) firewall.Decision {
 	return p.Matcher.Name(to.name, to.port)
 }
 
-// denied answers 403 with the reason and the line that would allow it.
+// denied answers 403 with the reason and the line that would allow it. The
+// status line says it too: of an answer to CONNECT, most programs show no more.
 func denied(c net.Conn, to authority, d firewall.Decision, keep bool) error {
-	where := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port)))
-	body := fmt.Sprintf("workshop: %s is not allowed: %s\n", where, d.Reason)
+	what := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port))) + " is not allowed in workshop.yaml"
+	if d.Reason != firewall.ReasonName {
+		what += ": " + d.Reason
+	}
+	body := "workshop: " + what + "\n"
 	headers := map[string]string{"X-Workshop-Deny": d.Reason}
 	if d.Rule != nil && d.Rule.Line != "" {
 		body += "workshop: decided by " + d.Rule.Line + "\n"
@@ -232,7 +236,7 @@ func denied(c net.Conn, to authority, d firewall.Decision, keep bool) error {
 		body += "workshop: hint: add this line to network.allow in workshop.yaml:\n  - " + d.Suggest + "\n"
 		headers["X-Workshop-Allow"] = d.Suggest
 	}
-	return answer(c, http.StatusForbidden, headers, body, keep)
+	return respond(c, http.StatusForbidden, what, headers, body, keep)
 }
 
 // unreachable answers for an allowed host that can't be reached.

@@ -144,8 +144,13 @@ func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep
 
 // answer sends a response of the guard's own and says why in plain text.
 func answer(c net.Conn, status int, headers map[string]string, body string, keep bool) error {
+	return respond(c, status, http.StatusText(status), headers, body, keep)
+}
+
+// respond is answer with a reason phrase of its own: one line of text.
+func respond(c net.Conn, status int, phrase string, headers map[string]string, body string, keep bool) error {
 	var b strings.Builder
-	b.WriteString("HTTP/1.1 " + itoa(int64(status)) + " " + http.StatusText(status) + "\r\nContent-Type: text/plain; charset=utf-8\r\n")
+	b.WriteString("HTTP/1.1 " + itoa(int64(status)) + " " + phrase + "\r\nContent-Type: text/plain; charset=utf-8\r\n")
 	b.WriteString("Content-Length: " + itoa(int64(len(body))) + "\r\n")
 	for _, k := range sortedKeys(headers) {
 		b.WriteString(k + ": " + headers[k] + "\r\n")

@@ -1,0 +1,45 @@
+package proxy
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// What a program shows of a refused CONNECT is the status line: it says what
+// is refused and by what.
+func TestDenied(t *testing.T) {
+	for _, c := range []struct {
+		authority      string
+		decision       firewall.Decision
+		status, inBody string
+	}{
+		{"denied.example.org", firewall.Decision{Reason: firewall.ReasonName, Suggest: "denied.example.org"},
+			"403 denied.example.org:443 is not allowed in workshop.yaml", "\n  - denied.example.org\n"},
+		{"[2001:db8::1]:8443", firewall.Decision{Reason: firewall.ReasonDenied, Rule: &firewall.Rule{Line: "workshop.yaml:7"}},
+			"403 [2001:db8::1]:8443 is not allowed in workshop.yaml: denied", "decided by workshop.yaml:7\n"},
+	} {
+		to, err := parseAuthority(c.authority, 443)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, far := net.Pipe()
+		go func() {
+			_ = denied(near, to, c.decision, false)
+			near.Close()
+		}()
+		resp, err := http.ReadResponse(bufio.NewReader(far), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		if resp.Status != c.status || resp.Header.Get("X-Workshop-Deny") != c.decision.Reason || !strings.Contains(string(body), c.inBody) {
+			t.Errorf("%s: %q, %v\n%s", c.authority, resp.Status, resp.Header, body)
+		}
+	}
+}
