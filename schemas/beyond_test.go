@@ -9,6 +9,8 @@ var beyond = map[string]string{
 	"delegation-to-itself":              `needs the other worker files`,
 	"worker-file-warnings":              `needs the other worker files`,
 	"delegation-unknown":                `needs the other worker files`,
+	"delegation-unknown-near-itself":    `needs the other worker files`,
+	"worker-file-wrong-name":            `needs the other worker files`,
 	"directory-symlink-to-etc":          `needs the file system`,
 	"docker-socket-by-relative-symlink": `needs the file system`,
 	"docker-socket-by-symlink":          `needs the file system`,
