@@ -110,15 +110,14 @@ func CompileSchema(name string, data []byte) ([]byte, error) {
 		return nil, errors.New("it is larger than 256 KiB")
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var doc any
+	var doc json.RawMessage
 	if err := d.Decode(&doc); err != nil {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("there is something behind the schema")
 	}
-	if err := checkSchema(doc); err != nil {
+	if err := checkSchema(data); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
