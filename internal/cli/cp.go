@@ -3,7 +3,9 @@ package cli
 import (
 	"archive/tar"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,11 +24,15 @@ func (a *app) cpCommand() *cobra.Command {
 		Long: `cp copies a file or directory. One side is WORKER:PATH, the other a path here,
 or - for a tar stream on standard input or output.
 
+Engines don't reach what a worker has in memory (/tmp, /scratch, its home
+directory): for that, pipe it through exec.
+
 What comes out of a worker is not trusted: links and names that lead out of
 TARGET, devices and set-uid bits are left behind, and said so.`,
 		Example: `  workshop cp reviewer:/output/report.md .
-  workshop cp ./data builder:/scratch
-  workshop cp reviewer:/output - | tar t`,
+  workshop cp ./data builder:/output
+  workshop cp reviewer:/output - | tar t
+  workshop exec builder -- cat /scratch/log >log`,
 		Args: usageArgs(2, 2),
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			return a.cp(ctx, cmd, args[0], args[1])
@@ -72,6 +78,10 @@ func splitWorker(arg string) (worker, file string, ok bool) {
 
 func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, file, to string) error {
 	stream, err := e.CopyFrom(ctx, t.project, worker, path.Clean(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fail(codeFailed, "cp: %s:%s is not there", worker, file).
+			hint("engines don't see what is in memory (/tmp, /scratch, the home directory); for that: `workshop exec %s -- cat %s`", worker, shellQuote(file))
+	}
 	if err != nil {
 		return engineError(err)
 	}
@@ -126,7 +136,7 @@ func (a *app) copyIn(ctx context.Context, e engine.Engine, t target, from, worke
 // copyInError says what to do where the target can't be written to.
 func copyInError(err error, worker string) error {
 	if err != nil && strings.Contains(err.Error(), "read-only") {
-		return fail(codeFailed, "cp: %w", err).
+		return fail(codeFailed, "cp: the target is not in a read-write mount of %s", worker).
 			hint("engines copy into read-write mounts only; for another place: `workshop exec -T %s -- sh -c 'cat >/scratch/NAME' <NAME`", worker)
 	}
 	return engineError(err)

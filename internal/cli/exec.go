@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -18,7 +18,7 @@ type execOptions struct {
 	env     []string
 	workdir string
 	user    string
-	hint    bool // where a command fails: that there is no network
+	hint    bool // where a command fails: what of the boundary may be why
 }
 
 func (a *app) execCommand() *cobra.Command {
@@ -94,6 +94,7 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 	if err != nil {
 		return err
 	}
+	started := time.Now()
 	code, err := e.Exec(ctx, t.project, worker, run)
 	restore()
 	if err != nil {
@@ -101,7 +102,7 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 	}
 	if code != 0 {
 		if o.hint {
-			a.noneHint(t, worker)
+			a.whyFailed(ctx, e, t, worker, code, started)
 		}
 		return exit(code)
 	}
@@ -122,23 +123,6 @@ func numericUser(user string) bool {
 	uid, gid, both := strings.Cut(user, ":")
 	number := func(s string) bool { _, err := strconv.ParseUint(s, 10, 31); return err == nil }
 	return number(uid) && (!both || number(gid))
-}
-
-// noneHint says how to open the network where a command failed in a worker
-// that has none. It is silent where the file can't be read: the command's own
-// failure is what matters.
-func (a *app) noneHint(t target, worker string) {
-	if a.set.quiet || t.file == "" {
-		return
-	}
-	s, err := a.readSource(t.file)
-	if err != nil || s.w == nil {
-		return
-	}
-	if w := s.worker(worker); w != nil && w.Container.Network.Mode.V == firewall.None {
-		a.printFailure((&failure{}).hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
-			worker, a.shown(t.file)))
-	}
 }
 
 // execError is a command that was not started.

@@ -51,11 +51,9 @@ func (a *app) logs(ctx context.Context, names []string, o engine.LogsOptions) er
 		return err
 	}
 	o.Stdout, o.Stderr = a.Out, a.Err
-	if err := e.Logs(ctx, t.project, names, o); err != nil {
-		if o.Follow && ctx.Err() != nil {
-			return exit(codeInterrupted)
-		}
-		return engineError(err)
+	err = e.Logs(ctx, t.project, names, o)
+	if o.Follow && ctx.Err() != nil {
+		return exit(codeInterrupted)
 	}
-	return nil
+	return engineError(err)
 }

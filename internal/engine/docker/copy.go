@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -32,13 +33,13 @@ func (e *Engine) CopyFrom(ctx context.Context, project, service, path string) (i
 	return r, copyError(service, path, e.explain(err))
 }
 
-// copyError adds what to do. Tmpfs is not reached: it is mounted in the
+// copyError adds what to do; what isn't there is fs.ErrNotExist. Tmpfs is not reached: it is mounted in the
 // container's own mount namespace, and the engine sees the read-only root
 // below it.
 func copyError(service, path string, err error) error {
 	switch {
 	case cerrdefs.IsNotFound(err):
-		return fmt.Errorf("there is no %s in %s: %w", path, service, err)
+		return fmt.Errorf("%s in %s: %w", path, service, fs.ErrNotExist)
 	case err != nil && strings.Contains(err.Error(), "read-only"):
 		return fmt.Errorf("%w: the engine reaches rw mounts only; into tmpfs (/tmp, /scratch, the home directory) pipe it, as in `workshop exec %s -- sh -c 'cat > %s/FILE' < FILE`", err, service, path)
 	}
