@@ -223,8 +223,10 @@ func decide(p *policy.Room, to authority) firewall.Decision {
 // denied answers 403 with the reason and the line that would allow it. The
 // status line says it too: of an answer to CONNECT, most programs show no more.
 func denied(c net.Conn, to authority, d firewall.Decision, keep bool) error {
-	what := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port))) + " is not allowed in workshop.yaml"
-	if d.Reason != firewall.ReasonName {
+	what := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port))) + " is not allowed"
+	if d.Reason == firewall.ReasonName {
+		what += " in workshop.yaml"
+	} else {
 		what += ": " + d.Reason
 	}
 	body := "workshop: " + what + "\n"

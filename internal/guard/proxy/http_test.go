@@ -22,7 +22,7 @@ func TestDenied(t *testing.T) {
 		{"denied.example.org", firewall.Decision{Reason: firewall.ReasonName, Suggest: "denied.example.org"},
 			"403 denied.example.org:443 is not allowed in workshop.yaml", "\n  - denied.example.org\n"},
 		{"[2001:db8::1]:8443", firewall.Decision{Reason: firewall.ReasonDenied, Rule: &firewall.Rule{Line: "workshop.yaml:7"}},
-			"403 [2001:db8::1]:8443 is not allowed in workshop.yaml: denied", "decided by workshop.yaml:7\n"},
+			"403 [2001:db8::1]:8443 is not allowed: denied", "decided by workshop.yaml:7\n"},
 	} {
 		to, err := parseAuthority(c.authority, 443)
 		if err != nil {
