@@ -76,6 +76,7 @@ func Collect(ctx context.Context, o Options) (compose.Facts, diag.List) {
 	f.UID, f.GID, f.UserReason = User(o.UID, o.GID, o.lookup, dir)
 	c.users = compose.WorkerUsers(o.Compiled, *f)
 	c.sources(ctx)
+	c.builds()
 	if o.Local && usesHostImage(o.Workshop) {
 		f.HostPaths = HostPaths("/")
 	}

@@ -175,6 +175,12 @@ func TestProblemsOfSources(t *testing.T) {
 		}, ""},
 		{"secret without a value", "    secrets: [{name: gone, env: NOT_SET}]\n", "secret-missing", "export NOT_SET",
 			func(*testing.T, string) {}, "[{name: one, container: {secrets: [gone]}}]"},
+		{"build context that isn't there", "", "build-context-missing", "./img",
+			func(*testing.T, string) {}, "[{name: one, container: {build: {context: ./img}}}]"},
+		{"build without its file", "", "build-file-missing", "no Other.dockerfile in the build context ./img",
+			func(t *testing.T, dir string) { write(t, dir, "img/Dockerfile", "FROM x") }, "[{name: one, container: {build: {context: ./img, dockerfile: Other.dockerfile}}}]"},
+		{"build context without a Dockerfile", "", "build-file-missing", "img/Dockerfile",
+			func(t *testing.T, dir string) { write(t, dir, "img/x", "") }, "[{name: one, container: {build: {context: ./img}}}]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

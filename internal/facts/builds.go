@@ -1,0 +1,38 @@
+package facts
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// builds looks for the context and the Dockerfile of every image that is built.
+func (c *collector) builds() {
+	seen := map[diag.Range]bool{} // workers share the workshop's
+	for i := range c.o.Workshop.Workers {
+		b := c.o.Workshop.Workers[i].Container.Build
+		if b == nil || seen[b.Context.Source.Range] {
+			continue
+		}
+		seen[b.Context.Source.Range] = true
+		dir := filepath.Join(c.facts.ProjectDir, b.Context.V)
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			c.problem("build-context-missing", b.Context.Source.Range, fmt.Sprintf("the build context %s is no directory", b.Context.V),
+				"create it, with a Dockerfile: "+dir)
+			continue
+		}
+		file, at := b.Dockerfile.V, b.Dockerfile.Source.Range
+		if file == "" {
+			file = "Dockerfile"
+		}
+		if at.Start.Line == 0 {
+			at = b.Context.Source.Range
+		}
+		if info, err := os.Stat(filepath.Join(dir, file)); err != nil || !info.Mode().IsRegular() {
+			c.problem("build-file-missing", at, fmt.Sprintf("there is no %s in the build context %s", file, b.Context.V),
+				"create "+filepath.Join(dir, file)+", or name another with dockerfile:")
+		}
+	}
+}
