@@ -75,6 +75,9 @@ func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 	default:
 		err = a.psTable(entries)
 		a.psNotes(t, entries)
+		for _, down := range stopped(seen, "") {
+			a.say("the %s doesn't run: its workers have no network until `workshop up`", down)
+		}
 	}
 	if err != nil {
 		return err

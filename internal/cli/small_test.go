@@ -61,6 +61,33 @@ func TestGivePorts(t *testing.T) {
 	}
 }
 
+// What a worker's network needs is its own room and the guard.
+func TestStopped(t *testing.T) {
+	container := func(id, role, state, of string) engine.Container {
+		return engine.Container{ID: id, Service: id, Role: role, State: state, NetworkOf: of}
+	}
+	w, closed := container("w", "worker", "running", "r"), container("c", "worker", "running", "")
+	up, dead := container("r", "room", "running", ""), container("r", "room", "exited", "")
+	guard := container("g", "guard", "running", "")
+	for want, list := range map[string][]engine.Container{
+		"":           {w, up, guard, closed, container("r2", "room", "exited", "")},
+		"room":       {w, dead, guard},
+		"guard":      {w, up, container("g", "guard", "exited", "")},
+		"room guard": {w},
+	} {
+		seen := engine.Observed{Containers: list}
+		if got := strings.Join(stopped(seen, "w"), " "); got != want {
+			t.Errorf("%v: %q, want %q", list, got, want)
+		}
+		if got := strings.Join(stopped(seen, ""), " "); got != want {
+			t.Errorf("all of %v: %q, want %q", list, got, want)
+		}
+		if got := stopped(seen, "c"); got != nil {
+			t.Errorf("a worker without network: %q", got)
+		}
+	}
+}
+
 // Only this worker's denials count, each once; what a worker wrote into a name
 // can't write to a terminal.
 func TestDenials(t *testing.T) {

@@ -45,10 +45,47 @@ func (a *app) whyFailed(ctx context.Context, e engine.Engine, t target, worker s
 	case w.Container.Network.Mode.V == firewall.None:
 		hints.hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
 			worker, a.shown(t.file))
+	case a.networkDown(ctx, e, t, worker, hints):
 	default:
 		a.denialHints(ctx, e, t, w, since, hints)
 	}
 	a.printFailure(hints)
+}
+
+// networkDown tells whether a worker's room or guard isn't running, and says so.
+func (a *app) networkDown(ctx context.Context, e engine.Engine, t target, worker string, f *failure) bool {
+	seen, err := e.Observe(ctx, t.project)
+	if err != nil {
+		return false
+	}
+	for _, down := range stopped(seen, worker) {
+		f.hint("the %s doesn't run, so %s has no network: `workshop up` repairs it", down, worker)
+	}
+	return len(f.hints) > 0
+}
+
+// stopped names what a worker's network needs and doesn't run: its room, the
+// guard. Without a name it is about all workers.
+func stopped(seen engine.Observed, worker string) []string {
+	rooms, guard, needed := map[string]bool{}, false, false
+	for _, c := range seen.Containers {
+		rooms[c.ID] = c.State == "running"
+		guard = guard || c.Role == "guard" && c.State == "running"
+	}
+	var out []string
+	for _, c := range seen.Containers {
+		if c.NetworkOf == "" || worker != "" && c.Service != worker {
+			continue
+		}
+		needed = true
+		if !rooms[c.NetworkOf] && !slices.Contains(out, "room") {
+			out = append(out, "room")
+		}
+	}
+	if needed && !guard {
+		out = append(out, "guard")
+	}
+	return out
 }
 
 // denialHints names what the guard refused to a worker since a time, and the
