@@ -13,6 +13,12 @@ import (
 	"github.com/llmdo/workshop/compose"
 )
 
+// CgroupNamespace is the cgroup namespace of every container: one of its own
+// (B6). Docker's default on cgroup v1 is the host's, which shows the paths of
+// the host's cgroups in /proc/self/cgroup. The generated project can't say it:
+// docker-compose 1.29 refuses the key `cgroup` in the format that it knows.
+const CgroupNamespace = "private"
+
 // ConfigHash identifies what a service's container was made from: everything
 // of the project that reaches the container, and nothing that does not, such
 // as the order of starts or where the image comes from.
@@ -31,7 +37,8 @@ func ConfigHash(d Desired, service string) string {
 		Secrets  map[string]string       `json:",omitempty"`
 		Seccomp  []byte                  `json:",omitempty"`
 		Policy   any                     `json:",omitempty"`
-	}{Service: s, Volumes: map[string]string{}, Networks: map[string]string{}, Copies: map[string]compose.Copy{}, Secrets: map[string]string{}}
+		CgroupNS string
+	}{CgroupNS: CgroupNamespace, Service: s, Volumes: map[string]string{}, Networks: map[string]string{}, Copies: map[string]compose.Copy{}, Secrets: map[string]string{}}
 	for _, v := range s.Volumes {
 		if v.Type != types.VolumeTypeVolume {
 			continue

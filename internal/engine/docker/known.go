@@ -12,7 +12,7 @@ import (
 var known = map[string][]string{
 	"ServiceConfig": {
 		// To the container.
-		"CapAdd", "CapDrop", "Cgroup", "Command", "CPUS", "CustomLabels", "DNS", "DNSOpts", "DNSSearch", "Entrypoint",
+		"CapAdd", "CapDrop", "Command", "CPUS", "CustomLabels", "DNS", "DNSOpts", "DNSSearch", "Entrypoint",
 		"Environment", "Expose", "ExtraHosts", "Hostname", "Image", "Init", "Ipc", "Labels", "Logging", "MemLimit",
 		"MemReservation", "MemSwapLimit", "NetworkMode", "Networks", "OomScoreAdj", "PidsLimit", "Platform", "Ports", "ReadOnly",
 		"Restart", "Runtime", "Secrets", "SecurityOpt", "ShmSize", "StdinOpen", "StopGracePeriod", "StopSignal", "Sysctls",

@@ -21,7 +21,7 @@ func (t translation) host(joins string) (*container.HostConfig, error) {
 	s := t.s
 	h := &container.HostConfig{
 		CapAdd: strslice.StrSlice(s.CapAdd), CapDrop: strslice.StrSlice(s.CapDrop),
-		CgroupnsMode: container.CgroupnsMode(s.Cgroup),
+		CgroupnsMode: container.CgroupnsMode(engine.CgroupNamespace),
 		DNS:          slices.Clone([]string(s.DNS)), DNSOptions: slices.Clone(s.DNSOpts), DNSSearch: slices.Clone([]string(s.DNSSearch)),
 		IpcMode: container.IpcMode(s.Ipc), Init: s.Init, OomScoreAdj: int(s.OomScoreAdj),
 		ReadonlyRootfs: s.ReadOnly, Runtime: s.Runtime, ShmSize: int64(s.ShmSize),
