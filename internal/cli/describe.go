@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +65,27 @@ func networkText(n *workshop.Network) string {
 		return fmt.Sprintf("network restricted to %s and %d more", strings.Join(hosts[:maxHosts], ", "), len(hosts)-maxHosts)
 	}
 	return "network restricted to " + strings.Join(hosts, ", ")
+}
+
+// portsText is ", published at 127.0.0.1:8080->8080".
+func portsText(ports []workshop.Port) string {
+	if len(ports) == 0 {
+		return ""
+	}
+	parts := make([]string, len(ports))
+	for i, p := range ports {
+		parts[i] = fmt.Sprintf("%s->%d", net.JoinHostPort(cmp.Or(p.Host.V, "127.0.0.1"), strconv.Itoa(int(p.Published.V))), p.Target.V)
+	}
+	return ", published at " + strings.Join(parts, ", ")
+}
+
+// secretsText is "secrets a, b".
+func secretsText(secrets []workshop.Secret) string {
+	names := make([]string, len(secrets))
+	for i, s := range secrets {
+		names[i] = s.Name
+	}
+	return "secrets " + strings.Join(names, ", ")
 }
 
 // limitsText is "2G memory, 1 cpu, 256 pids".
