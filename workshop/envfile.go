@@ -25,6 +25,14 @@ func environment(fsys fs.FS, dir string, o Options, p *problems) func(string) (s
 	values := map[string]string{}
 	names := append([]string{path.Join(dir, ".env")}, o.EnvFiles...)
 	for i, name := range names {
+		// `.env` comes with the repository: a link in it must not bring in
+		// values from elsewhere (B45). --env-file is the caller's own word.
+		if to, out := (&locator{fsys: fsys, dir: dir}).follow(name); i == 0 && out {
+			p.add(diag.Diagnostic{Severity: diag.Error, Code: "env-outside", Range: diag.Range{Filename: name},
+				Summary: "the file of variables is outside of the project: it leads to " + to,
+				Hint:    "name it on the command line: --env-file " + to})
+			continue
+		}
 		data, err := readLimited(fsys, name, maxEnvFileSize)
 		switch {
 		case i == 0 && errors.Is(err, fs.ErrNotExist):

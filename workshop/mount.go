@@ -72,7 +72,8 @@ func (m *Mount) decode(d *decoder, n *node, f *field) bool {
 	if form.Exclude != nil {
 		for _, x := range *form.Exclude {
 			if d.checkGlob(x) {
-				m.Exclude = append(m.Exclude, x.V)
+				// `keys/` means the directory; a name never ends with a slash.
+				m.Exclude = append(m.Exclude, strings.TrimSuffix(x.V, "/"))
 			}
 		}
 	}

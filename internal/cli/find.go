@@ -17,8 +17,11 @@ func (a *app) findFile() (string, error) {
 		if err != nil {
 			return "", fail(codeInvalid, "workshop file %s: %w", a.set.file, plainPathError(err))
 		}
-		if !info.IsDir() {
+		if info.Mode().IsRegular() {
 			return path, nil
+		}
+		if !info.IsDir() {
+			return "", fail(codeInvalid, "workshop file %s is not a regular file", a.set.file)
 		}
 		if file, ok := fileIn(path); ok {
 			return file, nil
@@ -39,7 +42,7 @@ func (a *app) findFile() (string, error) {
 func fileIn(dir string) (string, bool) {
 	for _, name := range fileNames {
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 			return path, true
 		}
 	}

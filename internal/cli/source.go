@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/workshop"
@@ -29,7 +30,7 @@ type source struct {
 func (a *app) readSource(file string) (*source, error) {
 	s := &source{dir: filepath.Dir(file), file: filepath.Base(file)}
 	s.shownDir = a.shown(s.dir)
-	fsys := projectFS{FS: os.DirFS(s.dir), extra: map[string]string{}}
+	fsys := projectFS{FS: os.DirFS(s.dir), dir: s.dir, extra: map[string]string{}}
 	var envFiles []string
 	for _, f := range a.set.envFiles {
 		name, err := fsys.add(s.dir, a.abs(f))
@@ -84,6 +85,7 @@ func (s *source) shownFile(name string) string {
 // outside of it and that the command line named.
 type projectFS struct {
 	fs.FS
+	dir   string            // of the project, which FS has too
 	extra map[string]string // name in the file system → absolute path
 }
 
@@ -108,9 +110,18 @@ func (f projectFS) add(dir, file string) (string, error) {
 // Open implements [fs.FS].
 func (f projectFS) Open(name string) (fs.File, error) {
 	if file, ok := f.extra[name]; ok {
-		return os.Open(file)
+		return openFile(file)
 	}
-	return f.FS.Open(name)
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	return openFile(filepath.Join(f.dir, filepath.FromSlash(name)))
+}
+
+// openFile never waits for the other end of a FIFO: a worker may have put one in
+// the place of a file (B60). Who reads it sees that it is no regular file.
+func openFile(name string) (fs.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 // ReadLink and Lstat implement [fs.ReadLinkFS]: the loader looks through

@@ -131,7 +131,7 @@ func extractOne(root *os.Root, entry string, h *tar.Header, r io.Reader) (why st
 		return "", errors.Join(err, f.Close())
 	case tar.TypeSymlink:
 		link := filepath.FromSlash(h.Linkname)
-		if filepath.IsAbs(link) || !filepath.IsLocal(filepath.Join(filepath.Dir(filepath.FromSlash(entry)), link)) {
+		if filepath.IsAbs(link) || climbsLater(h.Linkname) || !filepath.IsLocal(filepath.Join(filepath.Dir(filepath.FromSlash(entry)), link)) {
 			return "a link out of the target, to " + h.Linkname, nil
 		}
 		if err := removeFile(root, entry); err != nil {
@@ -142,6 +142,20 @@ func extractOne(root *os.Root, entry string, h *tar.Header, r io.Reader) (why st
 		return "neither file, directory nor link", nil
 	}
 	return "", nil
+}
+
+// climbsLater tells whether ".." follows a name in a link: behind a name that
+// is a link itself it leads from where that one points, not from where the text
+// says, and so out of the target.
+func climbsLater(link string) bool {
+	named := false
+	for part := range strings.SplitSeq(filepath.ToSlash(link), "/") {
+		if part == ".." && named {
+			return true
+		}
+		named = named || part != ".." && part != "." && part != ""
+	}
+	return false
 }
 
 // linkOnTheWay finds a symlink among the parents of an entry: below one, a

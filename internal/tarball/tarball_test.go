@@ -151,3 +151,31 @@ func FuzzExtract(f *testing.F) {
 		}
 	})
 }
+
+// Each of two links looks harmless; followed one after the other they led out
+// of the target.
+func TestExtractRefusesLinksThatClimbLater(t *testing.T) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range []*tar.Header{
+		{Name: "out/", Typeflag: tar.TypeDir, Mode: 0o755},
+		{Name: "out/x/y/", Typeflag: tar.TypeDir, Mode: 0o755},
+		{Name: "out/x/y/b", Typeflag: tar.TypeSymlink, Linkname: "../.."},
+		{Name: "out/z", Typeflag: tar.TypeSymlink, Linkname: "x/y/b/../.."},
+	} {
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	skipped, err := Extract(dir, "", &b)
+	if err != nil || len(skipped) != 1 || !strings.HasPrefix(skipped[0], "out/z: ") {
+		t.Errorf("left behind %q, %v", skipped, err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "out/z")); err == nil {
+		t.Error("the link is there")
+	}
+}
