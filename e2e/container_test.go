@@ -152,12 +152,17 @@ func TestB06_NothingOfTheHost(t *testing.T) {
 				t.Errorf("%s: mounts %s", service, m.Source)
 			}
 		}
-		for _, ns := range []string{"pid", "ipc", "mnt", "net", "uts"} {
+		for _, ns := range []string{"pid", "ipc", "mnt", "net", "uts", "cgroup"} {
 			here, _ := os.Readlink("/proc/self/ns/" + ns)
 			there, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", s.Pid(service), ns))
 			if err != nil || here == there {
 				t.Errorf("%s shares the host's %s namespace (%v)", service, ns, err)
 			}
+		}
+	}
+	for _, line := range strings.Fields(s.Probe("worker", "read /proc/self/cgroup bytes=4000")[0].Detail) {
+		if !strings.HasSuffix(line, ":/") {
+			t.Errorf("the worker sees a cgroup of the host: %s", line)
 		}
 	}
 	s.Sees("worker", "status Name 1 -> workshop-init", "list /proc/1/fd -> EACCES", "read /proc/1/environ -> EACCES",

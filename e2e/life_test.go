@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -88,6 +89,40 @@ func TestUpAgainChangesNothing(t *testing.T) {
 		}
 	}
 	s.Sees("first", "tcp ssh.example.org:2222 send=hello -> data", "connect 198.51.100.22:22 -> ECONNREFUSED")
+}
+
+// TestCommandsAtOnce: commands that change one project take turns.
+func TestCommandsAtOnce(t *testing.T) {
+	s := scenario.New(t, "restricted", "of commands that change one project at the same time, one waits for the other and both do what they say")
+	s.Env = append(s.Env, "XDG_STATE_HOME="+t.TempDir())
+	at := func(verbs ...string) (texts string) {
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		for _, verb := range verbs {
+			all.Go(func() {
+				d := s.Run(verb)
+				mu.Lock()
+				defer mu.Unlock()
+				texts += d.Err
+				if d.Code != 0 {
+					t.Errorf("%s beside %v: exit code %d\n%s", verb, verbs, d.Code, d.Err)
+				}
+			})
+		}
+		all.Wait()
+		return texts
+	}
+	if said := at("up", "up", "up"); strings.Count(said, "another workshop command works on project "+s.Project+" (pid ") < 2 {
+		t.Errorf("nobody was told to wait:\n%s", said)
+	}
+	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200", "connect 198.51.100.66:9000 -> ECONNREFUSED")
+	at("up", "down", "up", "down")
+	s.Up()
+	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200", "connect 198.51.100.66:9000 -> ECONNREFUSED")
+	at("down", "down")
+	if l := left(s); l != nil {
+		t.Errorf("down left %v", l)
+	}
 }
 
 func TestExecPassesEverything(t *testing.T) {

@@ -25,6 +25,11 @@ func (a *app) loadForCompose(ctx context.Context, cmd *cobra.Command, c *compile
 	if _, err := a.prepare(ctx, e, c, false); err != nil {
 		return err
 	}
+	unlock, err := a.lock(ctx, c.project)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	ready, err := a.prepare(ctx, e, c, true)
 	if err != nil {
 		return err

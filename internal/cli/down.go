@@ -33,6 +33,11 @@ func (a *app) down(ctx context.Context, strict bool) error {
 	if err != nil {
 		return err
 	}
+	unlock, err := a.lock(ctx, t.project)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	e, seen, err := a.observe(ctx, t)
 	if err != nil {
 		return err

@@ -33,6 +33,11 @@ func (a *app) restart(ctx context.Context, cmd *cobra.Command, names []string) e
 	if err := c.workers(cmd, names); err != nil {
 		return err
 	}
+	unlock, err := a.lock(ctx, c.project)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	t := c.target()
 	e, seen, err := a.observe(ctx, t)
 	if err != nil {

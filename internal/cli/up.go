@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,6 +71,11 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 		}
 		return a.printPlan(ready.compiled.Facts, plan)
 	}
+	unlock, err := a.lock(ctx, c.project)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := a.start(ctx, e, c, ready.compiled.Facts.ToCreate, names, o); err != nil {
 		a.forgetIfNothingIs(ctx, e, c)
 		return err
@@ -162,7 +168,12 @@ func (a *app) summary(c *compiled, names []string) {
 	}
 }
 
-// workerLine is what one worker got: mounts, network, limits.
+// workerLine is what one worker got: mounts, network, ports, secrets, limits.
 func workerLine(w *workshop.Worker) string {
-	return fmt.Sprintf("%s: %s; %s; %s", w.Name, mountsText(w.Container.Mounts), networkText(&w.Container.Network), limitsText(&w.Container.Resources))
+	c := &w.Container
+	parts := []string{mountsText(c.Mounts), networkText(&c.Network) + portsText(c.Ports)}
+	if len(c.Secrets) > 0 {
+		parts = append(parts, secretsText(c.Secrets))
+	}
+	return w.Name + ": " + strings.Join(append(parts, limitsText(&c.Resources)), "; ")
 }
