@@ -38,7 +38,7 @@ func main() {
 	b := &bench{}
 	flag.StringVar(&b.bin, "bin", "bin", "directory of the built programs")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of the engine scenarios")
-	only := flag.String("only", "", "parts to run, separated by commas: process, scale, updown, exec, size (default all)")
+	only := flag.String("only", "", "parts to run, separated by commas: process, scale, network, updown, exec, size (default all)")
 	sizes := flag.String("n", "1,5,20", "numbers of workers for up and down")
 	clean := flag.Bool("clean-build", false, "also measure a build with an empty cache (minutes)")
 	flag.Parse()
@@ -68,6 +68,7 @@ func (b *bench) run(only, sizes string, clean bool) (err error) {
 	}{
 		{"process", b.processes},
 		{"scale", b.scale},
+		{"network", b.network},
 		{"updown", func() error { return b.upDown(sizes) }},
 		{"exec", b.execs},
 		{"size", func() error { return b.sizes(clean) }},
