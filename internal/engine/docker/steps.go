@@ -130,6 +130,11 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	if err != nil {
 		return err
 	}
+	if image == "" {
+		if err := r.e.coverVolumes(ctx, t); err != nil {
+			return err
+		}
+	}
 	made, err := r.e.cli.ContainerCreate(ctx, t.config, t.host, t.network, t.platform, t.name)
 	switch {
 	case cerrdefs.IsConflict(err):

@@ -1,0 +1,42 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+)
+
+// imageVolumeSize is how much fits into a directory that an image declares as
+// a volume.
+const imageVolumeSize = 64 << 20
+
+// coverVolumes mounts a small tmpfs over each volume that the image declares
+// and the workshop doesn't mount: the engine would make a writable volume of
+// any size on the machine's disk for it (B3).
+func (e *Engine) coverVolumes(ctx context.Context, t *creation) error {
+	image, err := e.cli.ImageInspect(ctx, t.config.Image)
+	if err != nil {
+		return fmt.Errorf("volumes of the image %s: %w", t.config.Image, e.explain(err))
+	}
+	if image.Config != nil {
+		cover(t.host, sorted(image.Config.Volumes))
+	}
+	return nil
+}
+
+func cover(h *container.HostConfig, volumes []string) {
+	for _, dir := range volumes {
+		dir = path.Clean("/" + dir)
+		_, known := h.Tmpfs[dir]
+		if known || slices.ContainsFunc(h.Mounts, func(m mount.Mount) bool { return path.Clean(m.Target) == dir }) {
+			continue
+		}
+		h.Mounts = append(h.Mounts, mount.Mount{
+			Type: mount.TypeTmpfs, Target: dir, TmpfsOptions: &mount.TmpfsOptions{SizeBytes: imageVolumeSize, Mode: 0o1777},
+		})
+	}
+}
