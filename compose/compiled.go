@@ -144,6 +144,9 @@ type Facts struct {
 	Home          string
 	DataRoot      string
 	EngineSockets []string
+	// HostAddrs are public addresses of the engine's machine, sorted: the guard
+	// can't see them from its own network, and they are the host (B26).
+	HostAddrs []string
 	// HostPaths are the read-only binds for `image: host`.
 	HostPaths  []string
 	InitImage  string // reference or ID of the workshop-init image

@@ -8,6 +8,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -55,6 +56,10 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 			}
 		case RoleGuard:
 			m.policyVolume(&s, &project)
+			if len(f.HostAddrs) > 0 {
+				s.Environment = maps.Clone(s.Environment)
+				s.Environment[firewall.HostAddrsEnv] = ptr(strings.Join(f.HostAddrs, ","))
+			}
 		}
 		apply(&s, a, &f)
 		project.Services[name] = s

@@ -73,6 +73,11 @@ func Collect(ctx context.Context, o Options) (compose.Facts, diag.List) {
 		Sources: map[string]compose.SourceFacts{}, Protected: map[string][]string{},
 		Real: realPaths(o.Home, o.DataRoot, o.Sockets),
 	}
+	if o.Local {
+		if f.HostAddrs, err = hostAddrs(); err != nil {
+			c.problem("host-addresses", diag.Range{Filename: o.Workshop.File}, "can't tell this machine's addresses, which workers must not reach (B26): "+err.Error(), "")
+		}
+	}
 	f.UID, f.GID, f.UserReason = User(o.UID, o.GID, o.lookup, dir)
 	c.users = compose.WorkerUsers(o.Compiled, *f)
 	c.sources(ctx)

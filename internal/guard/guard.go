@@ -58,6 +58,8 @@ type Config struct {
 	Sockets string
 	// ResolvConf is read where the policy names no resolver.
 	ResolvConf string
+	// Host are addresses of the host that the guard can't see by itself.
+	Host []netip.Addr
 	// Out gets READY and the events.
 	Out io.Writer
 }
@@ -98,7 +100,7 @@ func New(c Config) (*Guard, error) {
 func (g *Guard) dialers(servers []netip.AddrPort) (err error) {
 	upstream := egress.NewUpstream(servers...)
 	g.resolver = dns.NewResolver(servers, upstream.Dial)
-	g.dialer = &egress.Dialer{Local: &egress.Local{}, Upstream: upstream}
+	g.dialer = &egress.Dialer{Local: &egress.Local{Host: g.config.Host}, Upstream: upstream}
 	if url := g.config.Policy.Proxy; url != "" {
 		g.dialer.Proxy, err = egress.NewProxy(upstream, url)
 	}

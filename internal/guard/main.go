@@ -5,12 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
@@ -54,7 +56,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err)
 	}
-	g, err := New(Config{Policy: p, Sockets: *sockets, ResolvConf: *resolv, Out: stdout})
+	host, err := hostAddrs(os.Getenv(firewall.HostAddrsEnv))
+	if err != nil {
+		return fail(err)
+	}
+	g, err := New(Config{Policy: p, Host: host, Sockets: *sockets, ResolvConf: *resolv, Out: stdout})
 	if err != nil {
 		return fail(err)
 	}
@@ -62,4 +68,20 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return fail(err)
 	}
 	return 0
+}
+
+// hostAddrs reads [firewall.HostAddrsEnv]. What can't be read stops the guard.
+func hostAddrs(list string) ([]netip.Addr, error) {
+	var out []netip.Addr
+	for s := range strings.SplitSeq(list, ",") {
+		if s == "" {
+			continue
+		}
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", firewall.HostAddrsEnv, err)
+		}
+		out = append(out, a.Unmap())
+	}
+	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -27,6 +28,9 @@ const (
 // change (an engine can attach networks), so they are read again when older
 // than maxAge.
 type Local struct {
+	// Host are further addresses of the host; they count as gateways.
+	Host []netip.Addr
+
 	mu       sync.Mutex
 	at       time.Time
 	own      map[netip.Addr]bool
@@ -49,7 +53,7 @@ func (l *Local) Place(a netip.Addr) (Place, error) {
 	switch {
 	case l.own[a]:
 		return Own, nil
-	case l.gateways[a]:
+	case l.gateways[a], slices.Contains(l.Host, a):
 		return Gateway, nil
 	}
 	for _, p := range l.links {
