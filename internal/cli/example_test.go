@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+)
+
+// TestCommittedExample: examples/ci has the compiled project beside its file,
+// as its workflow checks it.
+func TestCommittedExample(t *testing.T) {
+	dir, err := filepath.Abs("../../examples/ci")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"validate", "--strict", "--format", "github"}, {"compile", "--check"}} {
+		var out bytes.Buffer
+		code := Run(t.Context(), NewWorkshop, args, &System{
+			Out: &out, Err: &out, Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false },
+		})
+		if code != 0 {
+			t.Errorf("%v: exit code %d\n%s\nIf the compile changed: (cd examples/ci && workshop compile), and commit .workshop", args, code, &out)
+		}
+	}
+}
