@@ -146,20 +146,30 @@ func TestCacheIsBounded(t *testing.T) {
 
 func TestPinsAreBounded(t *testing.T) {
 	var p Pins
-	n := name(t, "a.example.org")
-	addr := netip.MustParseAddr("2001:db8::")
-	for range maxPinnedAddrs + 5000 {
-		addr = addr.Next()
-		p.Add(n, []netip.Addr{addr}, time.Minute)
+	pairs := func() (n int) {
+		for _, names := range p.addrs {
+			n += len(names)
+		}
+		return n
 	}
-	if len(p.addrs) > maxPinnedAddrs {
-		t.Errorf("%d addresses", len(p.addrs))
+	addr := netip.MustParseAddr("2001:db8::")
+	for i := range maxPins + 5000 {
+		if i%3 != 2 { // some addresses have two names
+			addr = addr.Next()
+		}
+		p.Add(name(t, fmt.Sprintf("n%d.example.org", i)), []netip.Addr{addr}, time.Minute)
+	}
+	if got := pairs(); got > maxPins || got < maxPins*7/8 || got != p.pairs {
+		t.Errorf("%d pins, counted as %d", got, p.pairs)
 	}
 	for i := range 200 {
 		p.Add(name(t, fmt.Sprintf("n%d.example.org", i)), []netip.Addr{addr}, time.Minute)
 	}
-	if got := p.Names(addr); len(got) > maxNamesOfAddr {
-		t.Errorf("%d names of one address", len(got))
+	if got := p.Names(addr); len(got) > maxNamesOfAddr || !slices.Contains(got, name(t, "n199.example.org")) {
+		t.Errorf("%d names of one address: %v", len(got), got)
+	}
+	if got := pairs(); got != p.pairs {
+		t.Errorf("%d pins, counted as %d", got, p.pairs)
 	}
 }
 

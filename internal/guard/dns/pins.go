@@ -16,9 +16,10 @@ const (
 	pinGrace = 60 * time.Second
 )
 
-// Bounds of the pins of one room.
+// Bounds of the pins of one room. A worker with a wildcard whose zone somebody
+// else writes decides how many there are: all pins together stay below 10 MiB.
 const (
-	maxPinnedAddrs = 16_384
+	maxPins        = 16_384 // pairs of address and name
 	maxNamesOfAddr = 64
 )
 
@@ -28,6 +29,7 @@ const (
 type Pins struct {
 	mu    sync.Mutex
 	addrs map[netip.Addr]map[firewall.Name]time.Time
+	pairs int // entries of the inner maps
 }
 
 // Add pins the addresses of an answer. It must happen before the client gets it.
@@ -39,18 +41,19 @@ func (p *Pins) Add(n firewall.Name, addrs []netip.Addr, ttl time.Duration) {
 		p.addrs = map[netip.Addr]map[firewall.Name]time.Time{}
 	}
 	for _, a := range addrs {
-		names := p.addrs[a]
-		if names == nil {
-			if len(p.addrs) >= maxPinnedAddrs {
+		if _, ok := p.addrs[a][n]; !ok {
+			if len(p.addrs[a]) >= maxNamesOfAddr {
+				p.dropOldest(a)
+			}
+			if p.pairs >= maxPins {
 				p.sweep()
 			}
-			names = map[firewall.Name]time.Time{}
-			p.addrs[a] = names
+			if p.addrs[a] == nil {
+				p.addrs[a] = map[firewall.Name]time.Time{}
+			}
+			p.pairs++
 		}
-		if _, ok := names[n]; !ok && len(names) >= maxNamesOfAddr {
-			dropOldest(names)
-		}
-		names[n] = until
+		p.addrs[a][n] = until
 	}
 }
 
@@ -59,49 +62,50 @@ func (p *Pins) Names(a netip.Addr) []firewall.Name {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	names := p.addrs[a.Unmap()]
 	var out []firewall.Name
-	for n, until := range names {
+	for n, until := range p.addrs[a.Unmap()] {
 		if now.Before(until) {
 			out = append(out, n)
-		} else {
-			delete(names, n)
 		}
-	}
-	if names != nil && len(names) == 0 {
-		delete(p.addrs, a.Unmap())
 	}
 	return out
 }
 
-// sweep makes space: what has expired goes, or an eighth of all.
+// sweep makes space: what has expired goes, and then whole addresses until an
+// eighth is free.
 func (p *Pins) sweep() {
 	now := time.Now()
 	for a, names := range p.addrs {
 		for n, until := range names {
 			if now.After(until) {
-				delete(names, n)
+				p.drop(a, n)
 			}
 		}
-		if len(names) == 0 {
-			delete(p.addrs, a)
-		}
 	}
-	for a := range p.addrs {
-		if len(p.addrs) < maxPinnedAddrs*7/8 {
+	for a, names := range p.addrs {
+		if p.pairs < maxPins*7/8 {
 			return
 		}
+		p.pairs -= len(names)
 		delete(p.addrs, a)
 	}
 }
 
-func dropOldest(names map[firewall.Name]time.Time) {
+func (p *Pins) drop(a netip.Addr, n firewall.Name) {
+	delete(p.addrs[a], n)
+	p.pairs--
+	if len(p.addrs[a]) == 0 {
+		delete(p.addrs, a)
+	}
+}
+
+func (p *Pins) dropOldest(a netip.Addr) {
 	var oldest firewall.Name
 	var at time.Time
-	for n, until := range names {
+	for n, until := range p.addrs[a] {
 		if at.IsZero() || until.Before(at) {
 			oldest, at = n, until
 		}
 	}
-	delete(names, oldest)
+	p.drop(a, oldest)
 }
