@@ -53,13 +53,19 @@ func (a *app) cp(ctx context.Context, cmd *cobra.Command, from, to string) error
 	if err != nil {
 		return err
 	}
-	e, seen, err := a.observe(ctx, t)
+	e, seen, err := a.observeOwn(ctx, t, false)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	if err := services(t, seen, []string{fromWorker + toWorker}); err != nil {
+	worker := fromWorker + toWorker
+	if err := services(t, seen, []string{worker}); err != nil {
 		return err
+	}
+	for _, c := range seen.Containers {
+		if c.Service == worker && (c.Role == "room" || c.Role == "guard") {
+			return fail(codeRefused, "cp: %s is the workshop's %s, and files are copied from and to workers only", worker, c.Role)
+		}
 	}
 	if out {
 		return a.copyOut(ctx, e, t, fromWorker, fromPath, to)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,7 +78,7 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 	}
 	defer e.Close()
 	run := engine.ExecOptions{
-		Command: command, Workdir: o.workdir, User: o.user,
+		Command: command, Workdir: o.workdir, User: o.user, Directory: t.dir,
 		Stdin: a.In, Stdout: a.Out, Stderr: a.Err,
 	}
 	for _, variable := range o.env {
@@ -127,12 +128,18 @@ func numericUser(user string) bool {
 
 // execError is a command that was not started.
 func (a *app) execError(ctx context.Context, err error, t target, worker, program, workdir string) error {
+	if _, ok := errors.AsType[*engine.ForeignError](err); ok {
+		return engineError(err)
+	}
 	if f := startFailure(err, program, workdir); f != nil {
 		return f
 	}
 	e, seen, observeErr := a.observe(ctx, t)
 	if observeErr == nil {
 		defer e.Close()
+		if err := engine.CheckDirectory(seen, t.dir); err != nil {
+			return engineError(err)
+		}
 		if err := services(t, seen, []string{worker}); err != nil {
 			return err
 		}

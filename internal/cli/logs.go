@@ -42,7 +42,7 @@ func (a *app) logs(ctx context.Context, names []string, o engine.LogsOptions) er
 	if err != nil {
 		return err
 	}
-	e, seen, err := a.observe(ctx, t)
+	e, seen, err := a.observeOwn(ctx, t, a.globals.project != "")
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 	if err != nil {
 		return err
 	}
-	e, seen, err := a.observe(ctx, t)
+	e, seen, err := a.observeOwn(ctx, t, a.globals.project != "")
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (a *app) restart(ctx context.Context, cmd *cobra.Command, names []string) e
 	}
 	defer unlock()
 	t := c.target()
-	e, seen, err := a.observe(ctx, t)
+	e, seen, err := a.observeOwn(ctx, t, false)
 	if err != nil {
 		return err
 	}

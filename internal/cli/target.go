@@ -80,6 +80,21 @@ func (a *app) observe(ctx context.Context, t target) (engine.Engine, engine.Obse
 	return e, seen, nil
 }
 
+// observeOwn is observe for commands that must not work on the project of
+// another directory that has the same name. Commands that only show something
+// may: asked says that -p named it.
+func (a *app) observeOwn(ctx context.Context, t target, asked bool) (engine.Engine, engine.Observed, error) {
+	e, seen, err := a.observe(ctx, t)
+	if err != nil || asked {
+		return e, seen, err
+	}
+	if err := engine.CheckDirectory(seen, t.dir); err != nil {
+		e.Close()
+		return nil, seen, engineError(err)
+	}
+	return e, seen, nil
+}
+
 // services checks names of the command line against what exists.
 func services(t target, seen engine.Observed, names []string) error {
 	var all []string

@@ -124,7 +124,10 @@ type ExecOptions struct {
 	Env     []string // KEY=VALUE, added to the container's
 	Workdir string
 	User    string // empty: the worker's
-	TTY     bool
+	// Directory refuses a worker of another project directory with a
+	// [ForeignError]; empty: any.
+	Directory string
+	TTY       bool
 	Stdin   io.Reader // nil: no stdin
 	Stdout  io.Writer
 	Stderr  io.Writer // with TTY everything goes to Stdout

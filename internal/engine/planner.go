@@ -70,6 +70,15 @@ func (pl *planner) remove(c Container, cause string, after ...int) int {
 	return id
 }
 
+// CheckDirectory refuses objects of another project directory with a
+// [ForeignError]; directory "" accepts all of them.
+func CheckDirectory(o Observed, directory string) error { return foreign(o, o.Project, directory) }
+
+// NewForeignError is about one object of another project directory.
+func NewForeignError(project, object, directory, other string) *ForeignError {
+	return &ForeignError{Project: project, Object: object, Directory: directory, Other: other, Suggest: suggestProject(project, directory)}
+}
+
 // foreign refuses objects of another project directory; directory "" accepts
 // all of them.
 func foreign(o Observed, project, directory string) error {
@@ -77,7 +86,7 @@ func foreign(o Observed, project, directory string) error {
 		if directory == "" || other == "" || other == directory {
 			return nil
 		}
-		return &ForeignError{Project: project, Object: object, Directory: directory, Other: other, Suggest: suggestProject(project, directory)}
+		return NewForeignError(project, object, directory, other)
 	}
 	for _, c := range o.Containers {
 		if err := refuse("container/"+c.Name, c.Directory); err != nil {

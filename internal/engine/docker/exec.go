@@ -40,6 +40,9 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	if err != nil {
 		return exitOurs, err
 	}
+	if o.Directory != "" && c.Directory != "" && c.Directory != o.Directory {
+		return exitOurs, engine.NewForeignError(project, "container/"+c.Name, o.Directory, c.Directory)
+	}
 	if c.State != "running" {
 		return exitOurs, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
 	}
