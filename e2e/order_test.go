@@ -192,3 +192,56 @@ func TestB29_UnresolvableNameStopsNothing(t *testing.T) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+func TestB21_EachRestartedAlone(t *testing.T) {
+	s := scenario.New(t, "restricted", "restarting a container with the engine's own command, each alone, opens nothing, and what needs no repair works again")
+	restart := func(service string) error {
+		return s.Docker.ContainerRestart(context.Background(), s.Inspect(service).ID, container.StopOptions{Timeout: ptr(1)})
+	}
+	s.Up()
+	for _, service := range []string{"worker", "guard"} {
+		s.Internet.Reset()
+		if err := restart(service); err != nil {
+			t.Fatal(err)
+		}
+		s.Sees("worker", closedAtOnce...)
+		s.Eventually("after a restart of the "+service+" alone the network works", func() bool {
+			return s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem limit=2s")[0].Seen == "200"
+		})
+		silent(s, testnet.Evil)
+	}
+	before := s.Containers()
+	s.Up()
+	for service, c := range s.Containers() {
+		if c.ID != before[service].ID {
+			t.Errorf("%s was made anew", service)
+		}
+	}
+}
+
+func TestB21_GuardStopsAnswering(t *testing.T) {
+	s := scenario.New(t, "restricted", "while a guard is frozen nothing passes, up says that it is not ready, and the next up repairs it")
+	s.Up()
+	id := s.Inspect("worker").ID
+	s.Kill("guard", "SIGSTOP")
+	s.Internet.Reset()
+	s.Sees("worker", closedAtOnce...)
+	for _, r := range s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem limit=500ms", "tcp 198.51.100.66:443 limit=500ms", "dns 198.51.100.54 allowed.example.org A limit=500ms") {
+		if r.Seen != "TIMEOUT" && r.Seen != "ECONNREFUSED" {
+			t.Errorf("with a frozen guard: %s %v: %s", r.Probe, r.Args, r.Seen)
+		}
+	}
+	if c := s.Internet.Counts().Packets; len(c) != 0 {
+		t.Errorf("packets left: %v", c)
+	}
+	if err := s.Docker.ContainerRemove(context.Background(), id, container.RemoveOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	d := s.Expect(1, "up", "--wait-timeout", "3s")
+	if !strings.Contains(d.Err, "not ready after 3s") || !strings.Contains(d.Err, "guard doesn't answer") {
+		t.Errorf("up with a frozen guard:\n%s", d.Err)
+	}
+	s.Sees("worker", closedAtOnce...)
+	s.Up("--wait-timeout", "20s")
+	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200", "connect 198.51.100.66:9000 -> ECONNREFUSED")
+}

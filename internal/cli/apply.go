@@ -17,7 +17,7 @@ var errWaitTimeout = errors.New("wait timeout")
 func (a *app) apply(ctx context.Context, e engine.Engine, plan *engine.Plan, wait time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := &waitWatch{timeout: wait, cancel: cancel, waiting: map[string]bool{}}
+	watch := &waitWatch{timeout: wait, cancel: cancel, waiting: map[string]string{}}
 	defer watch.stop()
 	show := a.newProgress()
 	err := e.Apply(ctx, plan, func(ev engine.Event) {
@@ -30,7 +30,12 @@ func (a *app) apply(ctx context.Context, e engine.Engine, plan *engine.Plan, wai
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errWaitTimeout):
-		return watch.failure(plan.Project)
+		f := watch.failure(plan.Project)
+		if a.stopSilentGuard(ctx, e, plan, watch.lateServices()) {
+			f = fail(f.code, "%w: the guard doesn't answer, and was stopped", f).
+				hint("run `workshop up` again: it starts a new one; the rooms are closed until then")
+		}
+		return f
 	case errors.Is(cause, errInterrupted):
 		return fail(codeInterrupted, "interrupted").
 			hint("nothing that is half done is open: go on with `workshop up`, or remove it with `workshop down`")

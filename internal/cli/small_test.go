@@ -142,7 +142,7 @@ func TestShellQuote(t *testing.T) {
 // named.
 func TestWaitWatch(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	w := &waitWatch{timeout: 20 * time.Millisecond, cancel: cancel, waiting: map[string]bool{}}
+	w := &waitWatch{timeout: 20 * time.Millisecond, cancel: cancel, waiting: map[string]string{}}
 	defer w.stop()
 	w.event(engine.Event{Step: engine.Step{Op: engine.OpPullImage, Target: "image/x"}, Status: engine.StepStarted})
 	time.Sleep(50 * time.Millisecond)

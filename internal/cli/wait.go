@@ -18,8 +18,9 @@ type waitWatch struct {
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
 	timer   *time.Timer
-	waiting map[string]bool // by target
+	waiting map[string]string // services by target
 	late    []string
+	names   []string // services that are late
 }
 
 func (w *waitWatch) event(e engine.Event) {
@@ -30,7 +31,7 @@ func (w *waitWatch) event(e engine.Event) {
 	defer w.mu.Unlock()
 	switch e.Status {
 	case engine.StepStarted:
-		w.waiting[e.Step.Target] = true
+		w.waiting[e.Step.Target] = e.Step.Service
 		if w.timer == nil && w.timeout > 0 {
 			w.timer = time.AfterFunc(w.timeout, w.expire)
 		}
@@ -42,6 +43,7 @@ func (w *waitWatch) event(e engine.Event) {
 func (w *waitWatch) expire() {
 	w.mu.Lock()
 	w.late = slices.Sorted(maps.Keys(w.waiting))
+	w.names = slices.Sorted(maps.Values(w.waiting))
 	w.mu.Unlock()
 	w.cancel(errWaitTimeout)
 }
@@ -60,4 +62,10 @@ func (w *waitWatch) failure(project string) *failure {
 	defer w.mu.Unlock()
 	f := fail(codeFailed, "not ready after %s: %s", w.timeout, strings.Join(w.late, ", "))
 	return f.hint("see `workshop -p %s logs`, or wait longer with `--wait-timeout 5m`", project)
+}
+
+func (w *waitWatch) lateServices() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.names
 }

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// silentGuardTime bounds the look for a guard that doesn't answer, and its stop.
+const silentGuardTime = 15 * time.Second
+
+// stopSilentGuard looks why workers didn't get ready in time. A guard that runs
+// and answers nothing in a worker's room (stopped by a signal, hanging) looks
+// healthy to the engine, so that no later plan would touch it: it is stopped,
+// which leaves the rooms closed, and the next `up` starts it. It tells whether
+// that was so.
+func (a *app) stopSilentGuard(ctx context.Context, e engine.Engine, plan *engine.Plan, late []string) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), silentGuardTime)
+	defer cancel()
+	if plan.Compiled == nil {
+		return false
+	}
+	silent := slices.ContainsFunc(late, func(service string) bool {
+		return plan.Compiled.RoomOf[service] != "" && !guardAnswers(ctx, e, plan.Project, service)
+	})
+	if !silent {
+		return false
+	}
+	seen, err := e.Observe(ctx, plan.Project)
+	if err != nil {
+		return false
+	}
+	stop := &engine.Plan{Project: plan.Project}
+	for _, c := range seen.Containers {
+		if plan.Compiled.Roles[c.Service] == compose.RoleGuard && c.State == "running" && !c.OneOff {
+			stop.Steps = append(stop.Steps, engine.Step{
+				ID: len(stop.Steps) + 1, Op: engine.OpStopContainer, Target: "container/" + c.Name, Service: c.Service, ObjectID: c.ID, Cause: "it doesn't answer",
+			})
+		}
+	}
+	return len(stop.Steps) > 0 && e.Apply(ctx, stop, nil) == nil
+}
+
+// guardAnswers asks from inside a worker what its gate asks. What can't be
+// asked counts as answered: then the guard is left alone.
+func guardAnswers(ctx context.Context, e engine.Engine, project, worker string) bool {
+	var out bytes.Buffer
+	code, err := e.Exec(ctx, project, worker, engine.ExecOptions{
+		Command: []string{compose.InitPath, "probe", "dns 127.0.0.1 ready.workshop.internal A limit=2s"},
+		Stdout:  &out, Stderr: &bytes.Buffer{},
+	})
+	var saw struct{ Seen string }
+	if err != nil || code > 1 || json.Unmarshal(out.Bytes(), &saw) != nil {
+		return true
+	}
+	return saw.Seen != "TIMEOUT" && saw.Seen != "ECONNREFUSED"
+}
