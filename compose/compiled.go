@@ -66,6 +66,8 @@ const (
 	LabelConfigHash = "dev.llmdo.workshop.config-hash" // set by engines
 	LabelPolicy     = "dev.llmdo.workshop.policy"      // digest of the guard's policy
 	LabelRooms      = "dev.llmdo.workshop.rooms"       // room of a worker
+	LabelContent    = "dev.llmdo.workshop.content"     // of a copy's volume: Copy.Digest, set by engines
+	LabelCopy       = "dev.llmdo.workshop.copy."       // and the volume's key; of a worker: the same
 )
 
 // Compiled is a project together with what cannot be said inside it.
@@ -105,6 +107,9 @@ type Compiled struct {
 type Copy struct {
 	Source  string   // directory or file, relative to workshop.yaml or absolute
 	Exclude []string // globs relative to Source
+	// Digest identifies the files that are copied; empty before [WithFacts], or
+	// where nobody looked.
+	Digest string
 }
 
 // File is one generated file; Path is relative to .workshop/<name>/.
@@ -130,6 +135,9 @@ type Facts struct {
 	RuntimeDir string
 	// Sources by Mount.Source as written.
 	Sources map[string]SourceFacts
+	// CopyDigests identify, by key of Copies, the files that a copy would have
+	// now.
+	CopyDigests map[string]string
 	// Protected lists, per source that is mounted read-write, the existing
 	// protected directories below it (relative, with slashes, sorted): B8.
 	// Below `.git` the `hooks` directories stand there too, for `git: rw`.

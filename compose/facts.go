@@ -33,6 +33,7 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 	}
 	out := *c
 	out.base, out.Facts, out.added = c, &f, make(map[string]*addition, len(c.Roles))
+	out.Copies = copiesWithFacts(c.Copies, &f)
 	project := *c.Project
 	out.Project = &project
 	project.WorkingDir = f.ProjectDir
@@ -126,6 +127,7 @@ func (m *machine) worker(s *types.ServiceConfig, a *addition) {
 	if m.f.Local {
 		a.volumes = append(a.volumes, identityMounts(m.f.RuntimeDir, user, m.f)...)
 	}
+	m.copyLabels(s, a)
 	w := m.c.definition(s.Name)
 	if w == nil {
 		return

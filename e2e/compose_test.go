@@ -23,7 +23,7 @@ func composeUp(t *testing.T, s *scenario.Scenario) {
 	d := s.Expect(0, "compile", "--load")
 	line := ""
 	for l := range strings.Lines(d.Out) {
-		if strings.Contains(l, "docker compose ") {
+		if strings.Contains(l, "compose -p ") {
 			line = strings.TrimSpace(l)
 		}
 	}

@@ -188,3 +188,24 @@ func TestB09_ExcludeIsACopy(t *testing.T) {
 	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "target: /copy,", "target: /copy, mode: rw,", 1))
 	s.Expect(3, "validate")
 }
+
+func TestB09_ChangedFilesAreCopiedAgain(t *testing.T) {
+	s := scenario.New(t, "mounts", "a worker doesn't go on with a copy of files that changed or are gone, under up and under plain Compose")
+	s.Up()
+	s.Sees("worker", "list /copy -> file.txt,keys")
+	s.Write("in/new.txt", "new")
+	s.Up()
+	s.Sees("worker", "list /copy -> file.txt,keys,new.txt", "read /copy/dotenv -> ENOENT")
+	before := s.Inspect("worker").ID
+	s.Up()
+	if after := s.Inspect("worker").ID; after != before {
+		t.Error("without a change, the worker was made anew")
+	}
+	if err := os.Remove(filepath.Join(s.Dir, "in/new.txt")); err != nil {
+		t.Fatal(err)
+	}
+	s.Expect(1, "compile", "--load") // not below a worker that has the former copy
+	s.Expect(0, "down")
+	composeUp(t, s)
+	s.Eventually("the worker runs", func() bool { return s.Probe("worker", "list /copy")[0].Seen == "file.txt,keys" })
+}

@@ -45,7 +45,11 @@ func (a *app) loadForCompose(ctx context.Context, cmd *cobra.Command, c *compile
 	if err != nil {
 		return err
 	}
-	if err := a.apply(ctx, e, onlyLoading(plan, ready.compiled), 0); err != nil {
+	loading, err := onlyLoading(plan)
+	if err != nil {
+		return err
+	}
+	if err := a.apply(ctx, e, loading, 0); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.Out, a.composeCommand(c, g))
@@ -69,16 +73,25 @@ func (g generated) writeRun(files []compose.File) error {
 }
 
 // onlyLoading keeps the steps of a plan that Compose can't do itself: the
-// image and volume of workshop-init, and read-only copies.
-func onlyLoading(p *engine.Plan, c *compose.Compiled) *engine.Plan {
+// image and volume of workshop-init, and read-only copies. A copy that a
+// container has is left as it is; one that should be another is an error: files
+// that are gone or excluded now would stay in it (B9).
+func onlyLoading(p *engine.Plan) (*engine.Plan, error) {
 	kept := *p
 	kept.Steps = nil
 	for _, s := range p.Steps {
-		_, copied := c.Copies[s.Key]
+		cp, copied := p.Compiled.Copies[s.Key]
 		switch s.Op {
 		case engine.OpLoadInit, engine.OpFillTools:
-		case engine.OpCreateVolume, engine.OpFillVolume:
+		case engine.OpRemoveVolume, engine.OpCreateVolume, engine.OpFillVolume:
 			if !copied {
+				continue
+			}
+			if user := engine.CopyUser(p.Compiled, p.Observed, s.Key); user != "" {
+				if engine.CopyChanged(p.Compiled, p.Observed, s.Key) {
+					return nil, fail(codeFailed, "compile --load: %s is not what it was when the copy that %s has was made", cp.Source, user).
+						hint("remove the containers first: `workshop down`")
+				}
 				continue
 			}
 		default:
@@ -93,14 +106,14 @@ func onlyLoading(p *engine.Plan, c *compose.Compiled) *engine.Plan {
 			return !slices.ContainsFunc(kept.Steps, func(s engine.Step) bool { return s.ID == id })
 		})
 	}
-	return &kept
+	return &kept, nil
 }
 
 // composeCommand is the command line to paste: from the directory that every
 // Compose version takes paths from.
 func (a *app) composeCommand(c *compiled, g generated) string {
 	dir := g.path("")
-	words := []string{"docker", "compose", "-p", c.project}
+	words := append(a.composeProgram(), "-p", c.project)
 	for _, file := range a.variableFiles(c) {
 		if rel, err := filepath.Rel(dir, file); err == nil {
 			file = rel
@@ -109,6 +122,34 @@ func (a *app) composeCommand(c *compiled, g generated) string {
 	}
 	words = append(words, "--env-file", compose.FactsEnv, "-f", compose.ComposeFile, "-f", compose.FactsFile, "up")
 	return "cd " + shellQuote(a.shown(dir)) + " && " + strings.Join(words, " ")
+}
+
+// pluginDirs are where Docker's CLI looks for `docker compose`
+// (docker/cli cli-plugins/manager).
+var pluginDirs = []string{
+	"/usr/local/lib/docker/cli-plugins", "/usr/local/libexec/docker/cli-plugins",
+	"/usr/lib/docker/cli-plugins", "/usr/libexec/docker/cli-plugins",
+}
+
+// composeProgram is the Compose that is here: `docker-compose` where that is
+// the only one, else `docker compose`.
+func (a *app) composeProgram() []string {
+	config, _ := a.Lookup("DOCKER_CONFIG")
+	if config == "" {
+		config = filepath.Join(a.Home, ".docker")
+	}
+	for _, dir := range append([]string{filepath.Join(config, "cli-plugins")}, pluginDirs...) {
+		if exists(filepath.Join(dir, "docker-compose")) {
+			return []string{"docker", "compose"}
+		}
+	}
+	path, _ := a.Lookup("PATH")
+	for _, dir := range filepath.SplitList(path) {
+		if dir != "" && exists(filepath.Join(dir, "docker-compose")) {
+			return []string{"docker-compose"}
+		}
+	}
+	return []string{"docker", "compose"}
 }
 
 // variableFiles are the files that the workshop's variables come from; none

@@ -84,7 +84,9 @@ func (a *app) snapshot(ctx context.Context, t target, e engine.Engine) (facts.Sn
 	}
 	whole := &compiled{source: s, project: t.project, compiled: c}
 	// What stands against a start does not matter here.
-	ready, _ := withFacts(ctx, whole, a.factsOptions(whole, info))
+	o := a.factsOptions(whole, info)
+	o.SkipCopies = true
+	ready, _ := withFacts(ctx, whole, o)
 	return facts.TakeSnapshot(ctx, ready.compiled)
 }
 

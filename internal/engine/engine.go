@@ -128,9 +128,9 @@ type ExecOptions struct {
 	// [ForeignError]; empty: any.
 	Directory string
 	TTY       bool
-	Stdin   io.Reader // nil: no stdin
-	Stdout  io.Writer
-	Stderr  io.Writer // with TTY everything goes to Stdout
+	Stdin     io.Reader // nil: no stdin
+	Stdout    io.Writer
+	Stderr    io.Writer // with TTY everything goes to Stdout
 	// Size returns the terminal's size; Resized is signalled when it changed.
 	Size    func() (rows, cols uint, ok bool)
 	Resized <-chan struct{}

@@ -67,7 +67,10 @@ func ConfigHash(d Desired, service string) string {
 func NetworkHash(p *types.Project, key string) string { return hashOf(p.Networks[key]) }
 
 // CopyHash identifies what a read-only copy is made from, not its content.
-func CopyHash(c compose.Copy) string { return hashOf(c) }
+func CopyHash(c compose.Copy) string {
+	c.Digest = ""
+	return hashOf(c)
+}
 
 func hashOf(v any) string {
 	b, err := json.Marshal(v)

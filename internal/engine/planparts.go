@@ -27,16 +27,45 @@ func (pl *planner) changedNetworks() map[string]bool {
 	return out
 }
 
-// changedCopies lists existing copies that were made from something else: a
-// worker must not go on with files that are excluded now (B9).
-func (pl *planner) changedCopies() map[string]bool {
-	out := map[string]bool{}
+// changedCopies gives for existing copies that were made from something else
+// what to say. A worker must not go on with files that are excluded now (B9),
+// asked for or not; files that changed are copied again for the wanted ones.
+func (pl *planner) changedCopies(wanted []string) map[string]string {
+	out := map[string]string{}
 	for key, c := range pl.c.Copies {
-		if have, ok := find(pl.o.Volumes, VolumeName(pl.p, key)); ok {
-			out[key] = have.Labels[compose.LabelConfigHash] != CopyHash(c)
+		have, ok := find(pl.o.Volumes, VolumeName(pl.p, key))
+		isWanted := slices.ContainsFunc(wanted, func(w string) bool { return uses(pl.p.Services[w], key) })
+		switch {
+		case !ok:
+		case have.Labels[compose.LabelConfigHash] != CopyHash(c):
+			out[key] = "what is copied of " + c.Source + " changed"
+		case otherFiles(have, c) && isWanted:
+			out[key] = "copy of " + c.Source + " changed"
 		}
 	}
 	return out
+}
+
+func otherFiles(have Object, c compose.Copy) bool {
+	return c.Digest != "" && have.Labels[compose.LabelContent] != c.Digest
+}
+
+// CopyChanged tells whether the volume of a copy exists and was made from
+// something else, or other files.
+func CopyChanged(c *compose.Compiled, o Observed, key string) bool {
+	have, ok := find(o.Volumes, VolumeName(c.Project, key))
+	return ok && (have.Labels[compose.LabelConfigHash] != CopyHash(c.Copies[key]) || otherFiles(have, c.Copies[key]))
+}
+
+// CopyUser names a container that has the volume of a copy; empty if there is
+// none.
+func CopyUser(c *compose.Compiled, o Observed, key string) string {
+	for _, k := range o.Containers {
+		if uses(c.Project.Services[k.Service], key) {
+			return k.Name
+		}
+	}
+	return ""
 }
 
 // prepareImages adds what gets the images of containers that are made.

@@ -90,7 +90,7 @@ func (pl *planner) removeStrays(wanted []string) {
 // decide chooses for every service; rooms first, because workers follow them.
 func (pl *planner) decide(wanted []string) map[string]decision {
 	out := map[string]decision{}
-	changedNetworks, changedCopies := pl.changedNetworks(), pl.changedCopies()
+	changedNetworks, changedCopies := pl.changedNetworks(), pl.changedCopies(wanted)
 	for _, role := range []compose.Role{compose.RoleRoom, compose.RoleGuard, compose.RoleWorker} {
 		for _, service := range pl.services(role) {
 			asked := role != compose.RoleWorker || slices.Contains(wanted, service)
@@ -100,7 +100,7 @@ func (pl *planner) decide(wanted []string) map[string]decision {
 	return out
 }
 
-func (pl *planner) decideOne(service string, role compose.Role, asked bool, done map[string]decision, networks, copies map[string]bool) decision {
+func (pl *planner) decideOne(service string, role compose.Role, asked bool, done map[string]decision, networks map[string]bool, copies map[string]string) decision {
 	c, exists := pl.byService[service]
 	if !exists {
 		if asked {
@@ -114,8 +114,8 @@ func (pl *planner) decideOne(service string, role compose.Role, asked bool, done
 	}
 	s := pl.p.Services[service]
 	for _, v := range s.Volumes {
-		if v.Type == types.VolumeTypeVolume && copies[v.Source] {
-			return decision{create, "its copy of files changed"}
+		if cause := copies[v.Source]; cause != "" && v.Type == types.VolumeTypeVolume {
+			return decision{create, cause}
 		}
 	}
 	if !asked {

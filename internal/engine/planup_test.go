@@ -83,7 +83,7 @@ func running(d Desired) Observed {
 	for _, key := range sortedKeys(p.Volumes) {
 		v := Object{Name: VolumeName(p, key), Labels: map[string]string{}}
 		if c, ok := d.Compiled.Copies[key]; ok {
-			v.Labels[compose.LabelConfigHash] = CopyHash(c)
+			v.Labels[compose.LabelConfigHash], v.Labels[compose.LabelContent] = CopyHash(c), c.Digest
 		}
 		if key != compose.ToolsVolume {
 			o.Volumes = append(o.Volumes, v)
@@ -155,6 +155,11 @@ func TestPlanUp(t *testing.T) {
 			d.Only = []string{"a"}
 			d.Compiled.Copies["copy-1"] = compose.Copy{Source: "./input", Exclude: []string{".env", "*.pem"}}
 		},
+		"copied-files-changed": func(d *Desired, _ *Observed) { setDigest(d, "new") },
+		"copied-files-changed-other-worker": func(d *Desired, _ *Observed) {
+			d.Only = []string{"a"}
+			setDigest(d, "new")
+		},
 		"half-filled-copy": func(_ *Desired, o *Observed) { drop(o, "b") },
 		"build": func(d *Desired, o *Observed) {
 			for _, name := range []string{"a", "b"} {
@@ -177,6 +182,13 @@ func TestPlanUp(t *testing.T) {
 			golden(t, "up-"+name, p.String())
 		})
 	}
+}
+
+// setDigest says that other files would be copied now.
+func setDigest(d *Desired, digest string) {
+	c := d.Compiled.Copies["copy-1"]
+	c.Digest = digest
+	d.Compiled.Copies["copy-1"] = c
 }
 
 func pullPolicy(d *Desired, policy string) {

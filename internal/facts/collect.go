@@ -43,6 +43,8 @@ type Options struct {
 	// Create makes missing rw directories inside the project and writes the
 	// runtime directory. Without it nothing is changed (a dry run).
 	Create bool
+	// SkipCopies doesn't look at the files of read-only copies.
+	SkipCopies bool
 	// SecretsOnDisk allows secrets outside a memory file system.
 	SecretsOnDisk bool
 }
@@ -81,6 +83,7 @@ func Collect(ctx context.Context, o Options) (compose.Facts, diag.List) {
 	f.UID, f.GID, f.UserReason = User(o.UID, o.GID, o.lookup, dir)
 	c.users = compose.WorkerUsers(o.Compiled, *f)
 	c.sources(ctx)
+	c.copies(ctx)
 	c.builds()
 	if o.Local && usesHostImage(o.Workshop) {
 		f.HostPaths = HostPaths("/")

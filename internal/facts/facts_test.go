@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
@@ -493,5 +494,67 @@ func TestEngineElsewhere(t *testing.T) {
 	_, list := judge(t, o)
 	if got := codes(list); !slices.Equal(got, []string{"engine-elsewhere"}) || !strings.Contains(list[0].Hint, "copy: true") {
 		t.Errorf("problems = %v", list)
+	}
+}
+
+// B9: what a copy would have now is known by names, permissions, sizes and
+// times; what is left out doesn't matter.
+func TestCopyDigests(t *testing.T) {
+	dir, o := project(t, "    mounts: [{source: ./data, target: /data, exclude: [\".env\", \"tmp/**\"]}]\n")
+	write(t, dir, "data/a.txt", "first")
+	write(t, dir, "data/sub/b.txt", "b")
+	digest := func() string {
+		t.Helper()
+		c, list := judge(t, o)
+		if len(list) > 0 || len(c.Copies) != 1 {
+			t.Fatal(list, c.Copies)
+		}
+		for key, cp := range c.Copies {
+			if s := c.Project.Services["one"]; cp.Digest != "" && s.Labels[compose.LabelCopy+key] != cp.Digest {
+				t.Errorf("labels %v, want %s", s.Labels, cp.Digest)
+			}
+			return cp.Digest
+		}
+		return ""
+	}
+	last := digest()
+	same := func(what string) {
+		t.Helper()
+		if got := digest(); got != last || got == "" {
+			t.Errorf("%s: another digest", what)
+		}
+	}
+	other := func(what string) {
+		t.Helper()
+		got := digest()
+		if got == last {
+			t.Errorf("%s: the same digest", what)
+		}
+		last = got
+	}
+	same("nothing")
+	write(t, dir, "data/.env", "secret")
+	same("a file that is left out")
+	write(t, dir, "data/sub/b.txt", "longer")
+	other("a size")
+	if err := os.Chmod(filepath.Join(dir, "data/a.txt"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	other("a permission")
+	if err := os.Chtimes(filepath.Join(dir, "data/a.txt"), time.Time{}, time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	other("a time")
+	if err := os.Rename(filepath.Join(dir, "data/a.txt"), filepath.Join(dir, "data/z.txt")); err != nil {
+		t.Fatal(err)
+	}
+	other("a name")
+	if err := os.Symlink("z.txt", filepath.Join(dir, "data/link")); err != nil {
+		t.Fatal(err)
+	}
+	other("a link")
+	o.SkipCopies = true
+	if got := digest(); got != "" {
+		t.Errorf("looked although not asked: %s", got)
 	}
 }

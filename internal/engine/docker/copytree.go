@@ -11,6 +11,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/docker/go-units"
+
+	"github.com/llmdo/workshop/compose"
 )
 
 // Limits of what is sent to an engine as a copy of files or a build context.
@@ -65,7 +67,7 @@ func copyTree(w *tar.Writer, dir string, o copyOptions) error {
 		if name == "." {
 			return nil
 		}
-		if excluded(o.Exclude, name) {
+		if compose.Excluded(o.Exclude, name) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -88,15 +90,6 @@ func copyTree(w *tar.Writer, dir string, o copyOptions) error {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir()
-}
-
-func excluded(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if doublestar.MatchUnvalidated(p, name) {
-			return true
-		}
-	}
-	return false
 }
 
 func copyEntry(w *tar.Writer, root *os.Root, name string, d fs.DirEntry, o copyOptions) (int64, error) {

@@ -102,6 +102,7 @@ func (r *run) createVolume(ctx context.Context, s engine.Step) error {
 	labels[engine.LabelVolume] = s.Key
 	if cp, ok := c.Copies[s.Key]; ok {
 		labels[compose.LabelConfigHash] = engine.CopyHash(cp)
+		labels[compose.LabelContent] = cp.Digest
 	}
 	_, err := r.e.cli.VolumeCreate(ctx, volume.CreateOptions{Name: engine.VolumeName(c.Project, s.Key), Labels: labels})
 	return err
