@@ -100,12 +100,15 @@ func TestDenials(t *testing.T) {
 {"workers":["w"],"kind":"dns","name":"ok.example.org","verdict":"allow"}
 {"workers":["w"],"kind":"http","name":"x\u001b[2J","port":80,"protocol":"tcp","verdict":"deny","reason":"invalid"}
 {"workers":["w"],"kind":`
-	refused, lines := denials([]byte(log), "w")
+	refused, lines, why := denials([]byte(log), "w")
 	if got := strings.Join(refused, "|"); !strings.HasPrefix(got, "a.example.org|a.example.org:22|[2001:db8::1]:53/udp (unsupported)|x") || strings.ContainsRune(got, 0x1b) || len(refused) != 4 {
 		t.Errorf("refused %q", refused)
 	}
 	if got := strings.Join(lines, "|"); got != "a.example.org|a.example.org:22" {
 		t.Errorf("lines %q", lines)
+	}
+	if got := strings.Join(why, "|"); got != "unsupported|invalid" {
+		t.Errorf("why %q", why)
 	}
 }
 

@@ -96,7 +96,7 @@ func (a *app) denialHints(ctx context.Context, e engine.Engine, t target, w *wor
 	if err := e.Logs(ctx, t.project, []string{compose.GuardService}, o); err != nil {
 		return
 	}
-	refused, lines := denials(log.Bytes(), w.Name)
+	refused, lines, why := denials(log.Bytes(), w.Name)
 	if len(refused) == 0 {
 		return
 	}
@@ -105,11 +105,15 @@ func (a *app) denialHints(ctx context.Context, e engine.Engine, t target, w *wor
 		text += "; to allow it, add to network.allow in " + a.shown(t.file) + ":\n- " + strings.Join(lines, "\n- ")
 	}
 	f.hint("%s", text)
+	for _, reason := range why {
+		f.hint("%s: %s", reason, firewall.Why(reason))
+	}
 }
 
-// denials reads the guard's events: what was refused to a worker, and the lines
-// that it proposes. Names come from inside the worker.
-func denials(log []byte, worker string) (refused, lines []string) {
+// denials reads the guard's events: what was refused to a worker, the lines
+// that it proposes, and the reasons that aren't a missing line. Names come from
+// inside the worker.
+func denials(log []byte, worker string) (refused, lines, why []string) {
 	for line := range bytes.Lines(log) {
 		var e struct {
 			Workers                                           []string
@@ -131,6 +135,9 @@ func denials(log []byte, worker string) (refused, lines []string) {
 		}
 		if e.Reason != firewall.ReasonName && e.Reason != firewall.ReasonPort {
 			what += " (" + e.Reason + ")"
+			if firewall.Why(e.Reason) != "" && !slices.Contains(why, e.Reason) && len(refused) < maxDenials {
+				why = append(why, e.Reason)
+			}
 		}
 		if what = printable(what); !slices.Contains(refused, what) && len(refused) < maxDenials {
 			refused = append(refused, what)
@@ -139,5 +146,5 @@ func denials(log []byte, worker string) (refused, lines []string) {
 			}
 		}
 	}
-	return refused, lines
+	return refused, lines, why
 }

@@ -90,5 +90,6 @@ type line struct {
 	Reason   string    `json:"reason"`
 	Rule     string    `json:"rule,omitempty"`
 	Suggest  string    `json:"suggest,omitempty"`
+	Why      string    `json:"why,omitempty"` // of a denial: a sentence for people
 	Count    uint64    `json:"count"`
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/firewall"
 )
 
 type out struct {
@@ -108,5 +110,17 @@ func TestStalledOutputDoesNotBlock(t *testing.T) {
 	w.Close()
 	if n := <-sum; n != 10_000 {
 		t.Errorf("counts add up to %v", n)
+	}
+}
+
+// Every reason of the guard is explained to the person who reads it.
+func TestReasonsAreExplained(t *testing.T) {
+	for _, reason := range []string{
+		ReasonNoSNI, ReasonECH, ReasonNotTLS, ReasonMalformed, ReasonBusy, ReasonOtherName, ReasonOwn, ReasonUpstream,
+		ReasonGateway, ReasonOnLink, ReasonStripped, ReasonOverflow, ReasonKernelLost, ReasonUnsupported, ReasonLocalUnsure,
+	} {
+		if firewall.Why(reason) == "" {
+			t.Errorf("%s isn't explained", reason)
+		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/llmdo/workshop/firewall"
 )
 
 // Window is how long equal events are joined: the first one is written at once,
@@ -131,6 +133,9 @@ func (s *Sink) flush(now time.Time, all bool) {
 		}
 		if d.Room != "" {
 			l.Workers = s.workers(d.Room)
+		}
+		if d.Verdict == Deny {
+			l.Why = firewall.Why(d.Reason)
 		}
 		b, err := json.Marshal(l)
 		if err != nil {

@@ -230,6 +230,9 @@ func denied(c net.Conn, to authority, d firewall.Decision, keep bool) error {
 		what += ": " + d.Reason
 	}
 	body := "workshop: " + what + "\n"
+	if why := firewall.Why(d.Reason); why != "" && d.Reason != firewall.ReasonName {
+		body += "workshop: " + d.Reason + ": " + why + "\n"
+	}
 	headers := map[string]string{"X-Workshop-Deny": d.Reason}
 	if d.Rule != nil && d.Rule.Line != "" {
 		body += "workshop: decided by " + d.Rule.Line + "\n"

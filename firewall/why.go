@@ -1,0 +1,44 @@
+package firewall
+
+// reasons say of a refusal why, and what would allow it or that nothing does.
+// Those that stand for a class of addresses have its name; those of the guard
+// alone are here too, because what shows events to a person doesn't know the
+// guard.
+var reasons = map[string]string{
+	ReasonDenied: "a deny line has it, and deny always wins; take that line out to allow it",
+	ReasonNone:   "the worker has no network (mode none)",
+	ReasonName:   "no line of network.allow has it",
+	ReasonPort:   "lines of network.allow have it, but not with this port",
+
+	Private.String():     "a private address; a line with `private: true`, such as {host: NAME, port: PORT, private: true}, or with a `cidr:` opens it",
+	Shared.String():      "an address of a provider's shared range (RFC 6598); a line with `private: true` or a `cidr:` opens it",
+	Benchmark.String():   "an address of the range for benchmarks (RFC 2544); a line with a `cidr:` opens it",
+	Metadata.String():    "the cloud's metadata service, which gives away credentials; nothing opens it",
+	Loopback.String():    "a loopback address outside of the room; nothing opens it. What listens in the worker's own room is reached directly, without a proxy",
+	LinkLocal.String():   "a link-local address; nothing opens it",
+	Multicast.String():   "a multicast address; nothing opens it",
+	Unspecified.String(): "not an address that can be connected to; nothing opens it",
+	Reserved.String():    "a reserved address; nothing opens it",
+	Translated.String():  "an IPv6 form that hides an IPv4 address; nothing opens it. Use the IPv4 address",
+	ReasonInvalid:        "not a name or address that can be looked up",
+
+	"no-sni":       "TLS without a server name, so nobody can tell which host is meant; connect by name, or add a line with a `cidr:` for the address",
+	"ech":          "the server name is encrypted (ECH), so it can't be checked; nothing allows it. Switch ECH off in the program",
+	"not-tls":      "port 443 carries TLS only, and this is something else; a line with a `cidr:` for the address allows it",
+	"malformed":    "not a TLS hello or HTTP request that can be understood; nothing allows it",
+	"busy":         "too many large requests at the same time; try again",
+	"other-name":   "inside the tunnel another name is asked for than the tunnel is for; ask for the same one",
+	"own-address":  "an address of the guard itself; nothing opens it",
+	"upstream":     "the guard's own resolver or proxy; nothing opens it to workers",
+	"gateway":      "the machine that the workshop runs on; nothing opens it",
+	"on-link":      "another container, or a machine of the guard's own network; nothing opens it",
+	"stripped":     "an address was taken out of the name's DNS answer because it isn't public; a line with `private: true` keeps private ones",
+	"overflow":     "too many different refusals at once: these are counted only",
+	"lost":         "the kernel refused these faster than it could report them: they are counted only",
+	"unsupported":  "only TCP and DNS are carried; no line opens another protocol. Use TCP where the program can",
+	"unknown-host": "the guard can't tell its own addresses at the moment, so it connects nowhere; `workshop up` repairs it",
+}
+
+// Why explains the reason of a [Decision] or of the guard's events in one
+// sentence, without a period; "" for a reason that is not known.
+func Why(reason string) string { return reasons[reason] }
