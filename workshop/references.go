@@ -67,7 +67,7 @@ func (l *locator) read(e workerEntry) (string, worker.Definition) {
 	if e.File.V == "" && def.Name != e.Name.V {
 		l.problems.add(diag.Diagnostic{Severity: diag.Warning, Code: "worker-name-differs", Range: def.Source.Range,
 			Summary: fmt.Sprintf("the file calls its worker %q, the workshop calls it %s", def.Name, e.Name.V),
-			Hint:    fmt.Sprintf("write `name: %s` here, or `- {name: …, file: %s}` in the workshop if both are meant", e.Name.V, l.shown(c.Path)),
+			Hint:    fmt.Sprintf("write `name: %s` here, or `- {name: %s, file: %s}` in the workshop if both are meant", e.Name.V, e.Name.V, l.shown(c.Path)),
 			Related: []diag.Related{{Message: "listed here", Range: e.Name.Source.Range}}})
 	}
 	l.resultType(&def, c.Path)

@@ -149,6 +149,18 @@ func (d *decoder) variable(s scalar, text string, from, to int) (part, bool) {
 		p.text, p.template = "$", "$$"
 		return p, true
 	}
+	if expr == "${" && to < len(text) {
+		name := to
+		for name < len(text) && nameByte(text[name], name > to) {
+			name++
+		}
+		hint := "write a } behind it, as in ${NAME}, or `$$` for a dollar sign"
+		if name > to {
+			hint = "write ${" + text[to:name] + "}, or `$$` for a dollar sign"
+		}
+		d.fail(at, "bad-variable", "the brace of `${` isn't closed", hint)
+		return p, false
+	}
 	if expr == "$" || expr == "${" {
 		d.fail(at, "bad-variable", "`$` begins a variable, but no name follows",
 			"write `$$` for a dollar sign, or ${NAME}")

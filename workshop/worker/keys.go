@@ -21,6 +21,7 @@ type field struct {
 type file struct {
 	*text
 	dialect Dialect
+	hasKeys bool // the file has a place for keys: front matter, or it is all keys
 	// first is the line of the file on which the YAML begins, from 0.
 	first  int
 	fields []*field
@@ -91,7 +92,7 @@ func (f *file) readKeys(from, to int) {
 		return
 	}
 	if root.Kind != yaml.MappingNode {
-		f.report(diag.Error, "worker-yaml", f.rangeOf(root), "write one key per line, such as `name: reviewer`", "the keys must be a mapping, found %s", kindName(root))
+		f.report(diag.Error, "worker-yaml", f.rangeOf(root), "write one key per line, such as `name: "+nameOf(f.path, f.dialect)+"`", "the keys must be a mapping, found %s", kindName(root))
 		return
 	}
 	seen := map[string]*field{}

@@ -28,9 +28,11 @@ func Parse(path string, data []byte, hint Dialect) (Definition, diag.List) {
 	}
 	switch {
 	case fm.present:
+		f.hasKeys = true
 		f.readKeys(fm.start, fm.end)
 		f.def.Instructions = instructions(data[fm.body:])
 	case f.dialect == LLMDoWorker || f.dialect == LLMDoAgent:
+		f.hasKeys = true
 		f.readKeys(fm.body, len(data)) // the oldest form: keys alone
 	default:
 		f.def.Instructions = instructions(data[fm.body:])
@@ -69,7 +71,11 @@ func (f *file) common(required ...string) {
 	f.def.Model, _ = f.str("model")
 	for _, key := range required {
 		if f.take(key) == nil {
-			f.report(diag.Warning, "worker-missing-key", f.top(), "add `"+key+": …`", "the key %s is missing, which %s requires", key, f.dialect.title())
+			value := "…"
+			if key == "name" {
+				value = nameOf(f.path, f.dialect)
+			}
+			f.report(diag.Warning, "worker-missing-key", f.top(), "add `"+key+": "+value+"`", "the key %s is missing, which %s requires", key, f.dialect.title())
 		}
 	}
 	if f.def.Instructions == "" && f.dialect != LLMDoWorker {

@@ -132,6 +132,9 @@ func (f *file) withdraw(fd *field) {
 // noList warns of a worker without any list of tools.
 func (f *file) noList(key, note string) {
 	hint := "add a line such as `" + key + ": Read, Grep`, or `" + key + ": []` to say that none is meant"
+	if !f.hasKeys {
+		hint = "begin the file with the lines `---`, `name: " + nameOf(f.path, f.dialect) + "`, `" + key + ": Read, Grep` (or `" + key + ": []` to say that none is meant) and `---`"
+	}
 	if note != "" {
 		hint = note + "; " + hint
 	}
