@@ -65,3 +65,16 @@ func hostPart(host string, src diag.Source) string {
 	}
 	return templateOf(host, src)
 }
+
+// Publisher is the worker that publishes a port of the host; empty if none
+// does.
+func (c *Compiled) Publisher(port string) string {
+	for _, service := range sortedKeys(c.workers) {
+		for _, p := range c.workers[service].Container.Ports {
+			if strconv.Itoa(int(p.Published.V)) == port {
+				return service
+			}
+		}
+	}
+	return ""
+}

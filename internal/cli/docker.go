@@ -60,6 +60,10 @@ func engineHints(f *failure) *failure {
 			hint("to have one of its own here, add `-p %s`", e.Suggest).
 			hint("to remove that one: `cd %s && workshop -p %s down`", shellQuote(e.Other), e.Project)
 	}
+	if e, ok := errors.AsType[*engine.PortTakenError](f.err); ok {
+		return fail(f.code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker).
+			hint("`docker ps --filter publish=%s` or `ss -ltnp 'sport = :%s'` tells by which; stop it, or publish another port under `ports` of %s", e.Port, e.Port, e.Worker)
+	}
 	if e, ok := errors.AsType[*engine.NotRunningError](f.err); ok {
 		state := e.State
 		if state == "" {

@@ -65,3 +65,23 @@ func (e *MissingImageError) Error() string {
 
 // ExitCode is 5: engine.
 func (e *MissingImageError) ExitCode() int { return 5 }
+
+// PortTakenError says that something else listens on a port that a worker
+// publishes.
+type PortTakenError struct {
+	Address string // host:port
+	Port    string
+	Worker  string
+	Err     error // the engine's
+}
+
+// Error says what to do.
+func (e *PortTakenError) Error() string {
+	return fmt.Sprintf("port %s, which %s publishes, is taken by another program or container: stop that, or publish another port under `ports`", e.Address, e.Worker)
+}
+
+// Unwrap gives the engine's error.
+func (e *PortTakenError) Unwrap() error { return e.Err }
+
+// ExitCode is 5: engine.
+func (e *PortTakenError) ExitCode() int { return 5 }

@@ -174,17 +174,9 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 	r.ids[s.Service], r.ready[id] = id, rd
 	r.mu.Unlock()
 	if err := r.startOnce(ctx, id); err != nil {
-		return startError(err)
+		return r.startError(s.Service, err)
 	}
 	return nil
-}
-
-// startError adds what to do to errors that name no cause of ours.
-func startError(err error) error {
-	if strings.Contains(err.Error(), "port is already allocated") || strings.Contains(err.Error(), "address already in use") {
-		return fmt.Errorf("%w: another program has the published port; choose another one under `ports`", err)
-	}
-	return err
 }
 
 func (r *run) removeContainer(ctx context.Context, s engine.Step) error {

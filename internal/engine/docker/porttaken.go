@@ -1,0 +1,41 @@
+package docker
+
+import (
+	"net"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// startError tells of a taken port instead of what the engine says about it,
+// which is long and names neither the worker nor what to do.
+func (r *run) startError(service string, err error) error {
+	text := err.Error()
+	if !strings.Contains(text, "port is already allocated") && !strings.Contains(text, "address already in use") {
+		return err
+	}
+	for _, p := range r.p.Compiled.Project.Services[service].Ports {
+		if mentionsPort(text, p.Published) {
+			return &engine.PortTakenError{
+				Address: net.JoinHostPort(p.HostIP, p.Published), Port: p.Published,
+				Worker: r.p.Compiled.Publisher(p.Published), Err: err,
+			}
+		}
+	}
+	return err
+}
+
+// mentionsPort tells whether a text has an address with the port: engines say
+// "127.0.0.1:8080", "127.0.0.1:8080/tcp" and the like.
+func mentionsPort(text, port string) bool {
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, ":"+port)
+		if !found {
+			return false
+		}
+		if after == "" || after[0] < '0' || after[0] > '9' {
+			return true
+		}
+		rest = after
+	}
+}
