@@ -3,12 +3,13 @@
 package scenario
 
 import (
+	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -165,13 +166,7 @@ func (e *OwnEngine) remove() {
 		_ = e.cmd.Process.Kill()
 		<-e.done
 	}
-	// a containerd whose dockerd was killed is none of its children
-	if b, err := os.ReadFile(filepath.Join(e.dir, "exec/containerd/containerd.pid")); err == nil {
-		pid := 0
-		if _, err := fmt.Sscan(string(b), &pid); err == nil && pid > 1 && e.mine(pid) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
+	e.killRest()
 	if mounts, err := os.ReadFile("/proc/self/mounts"); err == nil {
 		var below []string
 		for line := range strings.Lines(string(mounts)) {
@@ -189,8 +184,30 @@ func (e *OwnEngine) remove() {
 	}
 }
 
-// mine tells whether a process was started with this engine's directory.
-func (e *OwnEngine) mine(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	return err == nil && strings.Contains(string(b), e.dir+"/")
+// killRest ends what outlives a dockerd that was killed or didn't start again:
+// containerd and shims, known by the directory on their command line, and the
+// containers' main processes, which are the shims' children.
+func (e *OwnEngine) killRest() {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil || !strings.HasPrefix(filepath.Base(string(b[:max(0, bytes.IndexByte(b, 0))])), "containerd") || !bytes.Contains(b, []byte(e.dir+"/")) {
+			continue
+		}
+		dir := filepath.Dir(file)
+		lists, _ := filepath.Glob(dir + "/task/*/children")
+		for _, list := range lists {
+			children, _ := os.ReadFile(list)
+			for _, child := range strings.Fields(string(children)) {
+				kill(child)
+			}
+		}
+		kill(filepath.Base(dir))
+	}
+}
+
+func kill(pid string) {
+	if n, err := strconv.Atoi(pid); err == nil && n > 1 {
+		_ = syscall.Kill(n, syscall.SIGKILL)
+	}
 }
