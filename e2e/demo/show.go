@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/llmdo/workshop/compose"
@@ -65,13 +65,13 @@ var refused = []try{
 
 // show runs everything and prints it. It returns how many lines differ.
 func (s *stage) show() (failed int, err error) {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "\nWHAT THE WORKER TRIES\tIT SEES\t\tAN ORDINARY CONTAINER SEES\n")
+	w := os.Stdout
+	fmt.Fprintf(w, "\n%s\n%s\n", row("", "", "", "an ordinary"), row("The worker tries", "and sees", "after", "container sees"))
 	for _, part := range []struct {
 		title string
 		tries []try
 	}{{"Allowed:", allowed}, {"Refused:", refused}} {
-		fmt.Fprintf(w, "%s\t\t\t\n", part.title)
+		fmt.Fprintln(w, part.title)
 		inside, err := s.inWorker(part.tries)
 		if err != nil {
 			return failed, err
@@ -88,7 +88,10 @@ func (s *stage) show() (failed int, err error) {
 				ok = ok && slices.ContainsFunc(t.control, func(want string) bool { return matches(out.Seen, want) })
 				beside = out.Seen
 			}
-			failed += mark(w, ok, t.text, describe(in), fmt.Sprintf("%.1f ms", in.Millis), beside)
+			failed += mark(w, ok, t.text, in.Seen, millis(in), beside)
+			if text := detail(in); text != "" {
+				fmt.Fprintln(w, "    "+text)
+			}
 		}
 	}
 	n, err := s.otherResolver(w)
@@ -100,36 +103,50 @@ func (s *stage) show() (failed int, err error) {
 		return failed, err
 	}
 	failed += n
-	return failed, w.Flush()
+	fmt.Fprintln(w, legend)
+	return failed, nil
 }
+
+// legend explains the words that aren't the kernel's.
+const legend = `
+TLSALERT: the guard saw whom the connection is for and ended it with an alert.
+It dialled nobody. EPERM, ECONNREFUSED: the room's own rules refused at once.`
 
 // matches: names resolve to lists; one of them is enough.
 func matches(got, want string) bool { return slices.Contains(strings.Split(got, ","), want) }
 
-// describe is the probe's word, with the text that it read where there is some.
-func describe(r seen) string {
-	detail := strings.TrimSpace(r.Detail)
-	if (r.Seen == "ok" || r.Seen == "200") && detail != "" {
-		if len(detail) > 60 {
-			detail = detail[:60] + "…"
-		}
-		return r.Seen + ": " + strings.ReplaceAll(detail, "\n", " ")
+// detail is the text that a probe read, where there is some.
+func detail(r seen) string {
+	text := strings.ReplaceAll(strings.TrimSpace(r.Detail), "\n", " ")
+	if r.Seen != "ok" && r.Seen != "200" || text == "" {
+		return ""
 	}
-	return r.Seen
+	if cut := []rune(text); len(cut) > 70 {
+		text = string(cut[:70]) + "…"
+	}
+	return text
 }
 
-func mark(w *tabwriter.Writer, ok bool, cells ...string) int {
+func millis(r seen) string { return fmt.Sprintf("%.1f ms", r.Millis) }
+
+// row is a line of the table, which fits into 80 columns.
+func row(cells ...string) string {
+	return strings.TrimRight(fmt.Sprintf("%-39s %-14s %8s  %s", cells[0], cells[1], cells[2], cells[3]), " ")
+}
+
+func mark(w io.Writer, ok bool, cells ...string) int {
 	sign, n := "✓", 0
 	if !ok {
 		sign, n = "✗", 1
 	}
-	fmt.Fprintf(w, "%s %s\n", sign, strings.Join(cells, "\t"))
+	cells[0] = sign + " " + cells[0]
+	fmt.Fprintln(w, row(cells...))
 	return n
 }
 
 // otherResolver asks a name server of the worker's own choice, and the test
 // internet whether that server got a packet.
-func (s *stage) otherResolver(w *tabwriter.Writer) (failed int, err error) {
+func (s *stage) otherResolver(w io.Writer) (failed int, err error) {
 	const key = "udp 198.51.100.54:53"
 	question := []try{{probe: "dns 198.51.100.54 allowed.example.org"}}
 	before, err := s.packets(key)
@@ -152,15 +169,15 @@ func (s *stage) otherResolver(w *tabwriter.Writer) (failed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	fmt.Fprintf(w, "A DNS server of the worker's own choice:\t\t\t\n")
-	failed += mark(w, matches(in[0].Seen, "198.51.100.10"), "asks 198.51.100.54 for the allowed name", describe(in[0]), fmt.Sprintf("%.1f ms", in[0].Millis), describe(out[0]))
-	failed += mark(w, between == before && after > between, "packets that 198.51.100.54 got for it", fmt.Sprint(between-before), "", fmt.Sprint(after-between))
+	fmt.Fprintln(w, "A DNS server of the worker's own choice:")
+	failed += mark(w, matches(in[0].Seen, "198.51.100.10"), "asks 198.51.100.54 for that name", in[0].Seen, millis(in[0]), out[0].Seen)
+	failed += mark(w, between == before && after > between, "packets that 198.51.100.54 got", fmt.Sprint(between-before), "", fmt.Sprint(after-between))
 	return failed, nil
 }
 
 // owner compares who owns the worker's file on this machine with who the
 // worker says that it is.
-func (s *stage) owner(w *tabwriter.Writer) (failed int, err error) {
+func (s *stage) owner(w io.Writer) (failed int, err error) {
 	in, err := s.inWorker([]try{{probe: "uid"}})
 	if err != nil {
 		return 0, err
@@ -173,9 +190,9 @@ func (s *stage) owner(w *tabwriter.Writer) (failed int, err error) {
 	if !ok {
 		return 0, errors.New("no owner")
 	}
-	fmt.Fprintf(w, "Its file on this machine:\t\t\t\n")
+	fmt.Fprintln(w, "Its file on this machine:")
 	owner := fmt.Sprintf("%d:%d", st.Uid, st.Gid)
-	return mark(w, owner == in[0].Seen && st.Uid != 0, "the worker's uid, and the file's owner here", in[0].Seen, "", owner), nil
+	return mark(w, owner == in[0].Seen && st.Uid != 0, "its uid, and the file's owner here", in[0].Seen, "", owner), nil
 }
 
 func (s *stage) inWorker(tries []try) ([]seen, error) {

@@ -23,6 +23,10 @@ import (
 // workshop. It is removed at the end.
 const image = "workshop-demo:local"
 
+// internetWait is how long the test internet waits for another one, such as
+// that of tests that run.
+const internetWait = time.Minute
+
 // stage is everything that the demo sets up.
 type stage struct {
 	ctx      context.Context
@@ -75,13 +79,15 @@ func (s *stage) startInternet() error {
 	if _, err := s.command(archive, "docker", "import", "-", image); err != nil {
 		return err
 	}
-	out, err := s.docker("run", "-d", "--cap-add", "SYS_ADMIN", "--cap-add", "NET_ADMIN", "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined", "--network", "host", "-v", s.dir+":/demo", image, "/testnet", "-dir", "/demo", "-signal-only")
+	out, err := s.docker("run", "-d", "--cap-add", "SYS_ADMIN", "--cap-add", "NET_ADMIN", "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined", "--network", "host", "-v", s.dir+":/demo", image, "/testnet", "-dir", "/demo", "-signal-only", "-wait", internetWait.String())
 	s.internet = strings.TrimSpace(out)
 	if err != nil {
 		return err
 	}
-	for range 300 {
-		out, err := s.docker("logs", s.internet)
+	// testnet itself waits for another one, and ends when it has waited enough.
+	started := time.Now()
+	for said := false; time.Since(started) < internetWait+10*time.Second; time.Sleep(100 * time.Millisecond) {
+		out, err := s.internetLog()
 		if err != nil {
 			return err
 		}
@@ -91,9 +97,22 @@ func (s *stage) startInternet() error {
 		if state, _ := s.docker("inspect", "-f", "{{.State.Status}}", s.internet); strings.TrimSpace(state) == "exited" {
 			break
 		}
-		time.Sleep(100 * time.Millisecond)
+		if !said && time.Since(started) > 3*time.Second {
+			said = true
+			fmt.Fprintf(os.Stderr, "demo: waiting up to %v for another test internet on this machine to end\n", internetWait)
+		}
 	}
-	return fmt.Errorf("the test internet did not start: docker logs %s", s.internet)
+	out, err = s.internetLog()
+	return errors.Join(fmt.Errorf("the test internet did not start:\n%s", strings.TrimSpace(out)), err)
+}
+
+// internetLog is what the test internet wrote to both of its outputs.
+func (s *stage) internetLog() (string, error) {
+	out, err := exec.CommandContext(s.ctx, "docker", "logs", s.internet).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("docker logs: %w\n%s", err, out)
+	}
+	return string(out), nil
 }
 
 func (s *stage) internetReady() error {
