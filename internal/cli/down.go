@@ -47,12 +47,13 @@ func (a *app) down(ctx context.Context, strict bool) error {
 	if err != nil {
 		return engineError(err)
 	}
-	changed := a.compareWatched(ctx, t, e)
 	if len(plan.Steps) == 0 {
 		a.say("project %s: nothing to remove", t.project)
 	} else if err := a.apply(ctx, e, plan, 0); err != nil {
 		return err
 	}
+	// Now that no worker can write any more.
+	changed := a.compareWatched(ctx, t, e)
 	if err := a.forget(t); err != nil {
 		return err
 	}
