@@ -37,7 +37,7 @@ func (a *app) capabilitiesCommand() *cobra.Command {
 		Use:   "capabilities",
 		Short: "Show what the engine is and what it can enforce",
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
-			format, err := a.formatOf(cmd, "text", "json")
+			format, err := a.formatOf(cmd)
 			if err != nil {
 				return err
 			}

@@ -1,34 +1,100 @@
 package cli
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/compose"
 )
 
 // completeWorkers completes the names of workers; max is how many a command
 // takes, 0 any number. It is silent about a file that can't be read.
 func (a *app) completeWorkers(max int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		var err error
-		if a.set, err = a.readSettings(cmd); err != nil || max > 0 && len(args) >= max {
+		if max > 0 && len(args) >= max {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		file, err := a.findFile()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		s, err := a.readSource(file)
-		if err != nil || s.w == nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var names []string
-		for _, w := range s.w.Workers {
-			if strings.HasPrefix(w.Name, prefix) && !slices.Contains(args, w.Name) {
-				names = append(names, w.Name)
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return beginning(prefix, args, a.workerNames(cmd)), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// completeServices completes workers, rooms and the guard.
+func (a *app) completeServices(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	names := a.workerNames(cmd)
+	if s := a.completionSource(cmd); s != nil {
+		if c, err := compose.Compile(s.w); err == nil {
+			names = slices.Sorted(maps.Keys(c.Roles))
+		}
+	}
+	return beginning(prefix, args, names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeCopy completes the side of cp that is in a worker up to its colon;
+// the other one is a file here.
+func (a *app) completeCopy(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	if len(args) == 1 {
+		if _, _, ok := splitWorker(args[0]); ok {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+	}
+	var names []string
+	for _, name := range a.workerNames(cmd) {
+		names = append(names, name+":")
+	}
+	return beginning(prefix, args, names), cobra.ShellCompDirectiveNoSpace
+}
+
+// completeFlags completes the values of the flags that every command has.
+func completeFlags(c *cobra.Command) {
+	for flag, values := range map[string][]string{"format": formats[c.Name()], "engine": {"docker"}} {
+		// The only error is a flag that isn't there.
+		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+func (a *app) workerNames(cmd *cobra.Command) []string {
+	s := a.completionSource(cmd)
+	if s == nil {
+		return nil
+	}
+	var names []string
+	for _, w := range s.w.Workers {
+		names = append(names, w.Name)
+	}
+	return names
+}
+
+// completionSource is the workshop; nil, without a word, where there is none
+// that can be read.
+func (a *app) completionSource(cmd *cobra.Command) *source {
+	var err error
+	if a.set, err = a.readSettings(cmd); err != nil {
+		return nil
+	}
+	file, err := a.findFile()
+	if err != nil {
+		return nil
+	}
+	s, err := a.readSource(file)
+	if err != nil || s.w == nil {
+		return nil
+	}
+	return s
+}
+
+// beginning picks the names that begin so and aren't among args.
+func beginning(prefix string, args, names []string) []string {
+	var out []string
+	for _, name := range names {
+		if strings.HasPrefix(name, prefix) && !slices.Contains(args, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }

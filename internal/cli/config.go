@@ -20,7 +20,7 @@ Values of variables stand in it: don't commit it where they are private.`,
 		Example: `  workshop config
   workshop config --format json | jq '.workshop.workers[].container.network'`,
 		RunE: a.run(func(_ context.Context, cmd *cobra.Command, _ []string) error {
-			format, err := a.formatOf(cmd, "yaml", "json")
+			format, err := a.formatOf(cmd)
 			if err != nil {
 				return err
 			}

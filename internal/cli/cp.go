@@ -33,7 +33,8 @@ TARGET, devices and set-uid bits are left behind, and said so.`,
   workshop cp ./data builder:/output
   workshop cp reviewer:/output - | tar t
   workshop exec builder -- cat /scratch/log >log`,
-		Args: usageArgs(2, 2),
+		Args:              usageArgs(2, 2),
+		ValidArgsFunction: a.completeCopy,
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			return a.cp(ctx, cmd, args[0], args[1])
 		}),

@@ -64,9 +64,20 @@ func (a *app) run(do runFunc) func(*cobra.Command, []string) error {
 	}
 }
 
+// formats are the output forms that commands offer, the default first.
+var formats = map[string][]string{
+	"capabilities": {"text", "json"},
+	"config":       {"yaml", "json"},
+	"presets":      {"text", "json"},
+	"ps":           {"table", "json"},
+	"validate":     {"text", "json", "sarif", "github"},
+	"version":      {"text", "json"},
+}
+
 // formatOf gives the output form: --format if it was given (an unknown one is
 // an error), else the user's default if the command has it, else the first.
-func (a *app) formatOf(cmd *cobra.Command, offered ...string) (string, error) {
+func (a *app) formatOf(cmd *cobra.Command) (string, error) {
+	offered := formats[cmd.Name()]
 	if slices.Contains(offered, a.set.format) {
 		return a.set.format, nil
 	}

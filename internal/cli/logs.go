@@ -23,7 +23,7 @@ the command.`,
   workshop logs -f guard
   workshop logs --tail 20 greeter`,
 		Args:              usageArgs(0, -1),
-		ValidArgsFunction: a.completeWorkers(0),
+		ValidArgsFunction: a.completeServices,
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			o.Prefix = !noPrefix
 			return a.logs(ctx, args, o)

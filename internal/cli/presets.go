@@ -24,7 +24,7 @@ func (a *app) presetsCommand() *cobra.Command {
 			return presets.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: a.run(func(_ context.Context, cmd *cobra.Command, args []string) error {
-			format, err := a.formatOf(cmd, "text", "json")
+			format, err := a.formatOf(cmd)
 			if err != nil {
 				return err
 			}

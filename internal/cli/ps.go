@@ -51,7 +51,7 @@ prints the container IDs alone.`,
 }
 
 func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
-	format, err := a.formatOf(cmd, "table", "json")
+	format, err := a.formatOf(cmd)
 	if err != nil {
 		return err
 	}

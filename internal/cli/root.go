@@ -53,6 +53,7 @@ and nothing else.`,
 	}
 	for _, c := range a.verbs() {
 		a.globals.add(c.Flags(), c.Flags().ShorthandLookup("f") == nil)
+		completeFlags(c)
 		c.Flags().SortFlags = false
 		c.Example = a.commands(c.Example)
 		c.DisableFlagsInUseLine = true

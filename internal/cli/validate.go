@@ -37,7 +37,7 @@ Nothing is started and no engine is asked.`,
 
 // validate makes one report of all files.
 func (a *app) validate(cmd *cobra.Command, args []string, strict bool) error {
-	format, err := a.formatOf(cmd, "text", "json", "sarif", "github")
+	format, err := a.formatOf(cmd)
 	if err != nil {
 		return err
 	}

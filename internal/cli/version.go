@@ -38,7 +38,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of this program",
 		RunE: a.run(func(_ context.Context, cmd *cobra.Command, _ []string) error {
-			format, err := a.formatOf(cmd, "text", "json")
+			format, err := a.formatOf(cmd)
 			if err != nil {
 				return err
 			}
