@@ -71,7 +71,7 @@ func (k *checker) workerMounts(s *types.ServiceConfig) {
 func declaresWritable(w *workshop.Worker, target string) bool {
 	for i := range w.Container.Mounts {
 		m := &w.Container.Mounts[i]
-		if m.ReadWrite && len(m.Exclude) == 0 && !m.Copy && inside(m.Target.V, target) {
+		if m.ReadWrite && !m.IsCopy() && inside(m.Target.V, target) {
 			return true
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // mount resolves a mount on this machine and checks it.
 func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Container, k *workshop.Mount, user string) {
 	written, at := k.Source.V, k.At.Range
-	if !m.f.Local && !isCopy(k) {
+	if !m.f.Local && !k.IsCopy() {
 		m.list.add("engine-elsewhere", at, fmt.Sprintf("the engine does not see this machine's files, so %s can't be mounted", written),
 			"A mount of a running directory needs an engine on this machine.", "add `copy: true` to mount a read-only copy")
 		return
@@ -47,7 +47,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 			resolvedTo(m.f.absolute(written), sf.Real), "mount what the workshop mounts, or add a mount of "+sf.Real+" to the workshop's container")
 		return
 	}
-	if isCopy(k) {
+	if k.IsCopy() {
 		return // what can't be copied is left out by the copy
 	}
 	m.content(k, sf)

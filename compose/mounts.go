@@ -20,7 +20,7 @@ func (c *compiler) mounts(s *types.ServiceConfig, k *workshop.Container) {
 		at := "volumes." + m.Target.V
 		c.origin(s.Name, at, m.At)
 		c.origin(s.Name, at+".target", m.Target.Source)
-		if isCopy(m) {
+		if m.IsCopy() {
 			key := copyVolume(m)
 			c.out.Copies[key] = Copy{Source: m.Source.V, Exclude: m.Exclude}
 			c.out.Project.Volumes[key] = types.VolumeConfig{}
@@ -31,9 +31,6 @@ func (c *compiler) mounts(s *types.ServiceConfig, k *workshop.Container) {
 		c.origin(s.Name, at+".source", pathSource(m.Source.V, m.Source.Source))
 	}
 }
-
-// isCopy tells whether a mount is a read-only copy in a volume.
-func isCopy(m *workshop.Mount) bool { return m.Copy || len(m.Exclude) > 0 }
 
 // copyVolume names the volume of a copy by what goes into it, so that workers
 // with the same copy share one and a changed list of excludes never finds the

@@ -88,13 +88,11 @@ func mountExcess(m, o Mount, below string) (summary, hint string) {
 		return "the workshop's mount excludes " + strings.Join(missing, ", ") + ", this one doesn't",
 			"add `exclude: [" + quoted(missing) + "]`"
 	}
-	if isCopy(o) && !isCopy(m) {
+	if o.IsCopy() && !m.IsCopy() {
 		return fmt.Sprintf("the workshop mounts a copy of %s, this is the directory itself", m.Source.V), "add `copy: true`"
 	}
 	return "", ""
 }
-
-func isCopy(m Mount) bool { return m.Copy || len(m.Exclude) > 0 }
 
 func quoted(patterns []string) string {
 	out := make([]string, len(patterns))

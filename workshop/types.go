@@ -148,6 +148,9 @@ type Mount struct {
 	At     diag.Source // the whole entry
 }
 
+// IsCopy tells whether the mount is a read-only copy in a project volume.
+func (m *Mount) IsCopy() bool { return m.Copy || len(m.Exclude) > 0 }
+
 // Resources are the limits of one worker; all are always set.
 type Resources struct {
 	Memory  Value[Size]

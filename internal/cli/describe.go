@@ -23,7 +23,7 @@ func mountsText(mounts []workshop.Mount) string {
 		switch {
 		case m.ReadWrite:
 			mode = "rw"
-		case m.Copy || len(m.Exclude) > 0:
+		case m.IsCopy():
 			mode = "copy"
 		}
 		parts[i] = fmt.Sprintf("%s at %s %s", m.Source.V, m.Target.V, mode)

@@ -48,7 +48,7 @@ func (c *collector) uses() []*use {
 
 func (u *use) add(m *workshop.Mount, user string) {
 	u.outside = u.outside || m.OutsideProject
-	if m.Copy || len(m.Exclude) > 0 {
+	if m.IsCopy() {
 		return
 	}
 	u.bind = true
