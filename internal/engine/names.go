@@ -63,10 +63,10 @@ func DesiredImages(d Desired) []string {
 	return sortedKeys(refs)
 }
 
-// projectDirectory gives the directory that labels of an object name. Compose
-// programs record the directory of the compose file, which is
-// .workshop/<name> in the project.
-func projectDirectory(labels map[string]string) string {
+// ProjectDirectory is the project directory that an object's labels name, or
+// "" for none. Compose programs record the directory of the compose file, which
+// is .workshop/<name> in the project.
+func ProjectDirectory(labels map[string]string) string {
 	if dir := labels[compose.LabelDirectory]; dir != "" {
 		return dir
 	}
@@ -76,10 +76,6 @@ func projectDirectory(labels map[string]string) string {
 	}
 	return dir
 }
-
-// ProjectDirectory is the project directory that an object's labels name, or
-// "" for none.
-func ProjectDirectory(labels map[string]string) string { return projectDirectory(labels) }
 
 // suggestProject gives a project name that the directory has for itself.
 func suggestProject(project, directory string) string {

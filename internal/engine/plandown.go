@@ -38,11 +38,7 @@ func PlanDown(o Observed, directory string) (*Plan, error) {
 // [NotRunningError].
 func PlanRestart(d Desired, o Observed) (*Plan, error) {
 	pl := newPlanner(d, o)
-	directory := ""
-	if pl.c.Facts != nil {
-		directory = pl.c.Facts.ProjectDir
-	}
-	if err := foreign(o, pl.p.Name, directory); err != nil {
+	if err := pl.refuseForeign(); err != nil {
 		return nil, err
 	}
 	workers, err := pl.workers()

@@ -79,6 +79,15 @@ func NewForeignError(project, object, directory, other string) *ForeignError {
 	return &ForeignError{Project: project, Object: object, Directory: directory, Other: other, Suggest: suggestProject(project, directory)}
 }
 
+// refuseForeign refuses what is observed of another project directory than the
+// one that the facts name; without facts nothing.
+func (pl *planner) refuseForeign() error {
+	if pl.c.Facts == nil {
+		return nil
+	}
+	return foreign(pl.o, pl.p.Name, pl.c.Facts.ProjectDir)
+}
+
 // foreign refuses objects of another project directory; directory "" accepts
 // all of them.
 func foreign(o Observed, project, directory string) error {
@@ -94,12 +103,12 @@ func foreign(o Observed, project, directory string) error {
 		}
 	}
 	for _, v := range o.Volumes {
-		if err := refuse("volume/"+v.Name, projectDirectory(v.Labels)); err != nil {
+		if err := refuse("volume/"+v.Name, ProjectDirectory(v.Labels)); err != nil {
 			return err
 		}
 	}
 	for _, n := range o.Networks {
-		if err := refuse("network/"+n.Name, projectDirectory(n.Labels)); err != nil {
+		if err := refuse("network/"+n.Name, ProjectDirectory(n.Labels)); err != nil {
 			return err
 		}
 	}
