@@ -127,11 +127,6 @@ func RedirectPorts(p RoomPolicy) []PortRange {
 	return SubtractPorts(all, []PortRange{{53, 53}, {80, 80}, {443, 443}})
 }
 
-// RulesetFor returns the ruleset of a room with this policy.
-func RulesetFor(p RoomPolicy) Ruleset {
-	return NewRuleset(RulesetOptions{Ports: RedirectPorts(p), Open: p.Mode == Open})
-}
-
 // NewRuleset returns the ruleset of a room. Ports are sorted and joined; each
 // range is a rule of its own, so that the list has no limit and needs no
 // kernel module beyond xt_tcpudp.

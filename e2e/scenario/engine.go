@@ -74,17 +74,8 @@ func (s *Scenario) Crash(service string) {
 	}
 }
 
-// Exec runs a command in a container, as the container's user, and returns its
-// standard output. It doesn't go through our programs.
-func (s *Scenario) Exec(id string, argv ...string) (string, int) {
-	s.Helper()
-	out, code, err := s.tryExec(id, container.ExecOptions{Cmd: argv})
-	if err != nil {
-		s.Fatal(err)
-	}
-	return out, code
-}
-
+// tryExec runs a command in a container, as the container's user, and returns
+// its standard output. It doesn't go through our programs.
 func (s *Scenario) tryExec(id string, o container.ExecOptions) (string, int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

@@ -91,7 +91,7 @@ func TestEngineScripts(t *testing.T) {
 		info, err = e.Info(ctx)
 		e.Close()
 		testutil.Require(t, err == nil && info.Local, "no engine answers that sees this machine's files")
-		_, err = initbin.Digest(info.Arch)
+		_, err = initbin.Default().Digest(info.Arch)
 	}
 	testutil.Require(t, err == nil, "the workshop-init of the engine's architecture is not built: make build")
 	testscript.Run(t, params("testdata/engine", func(e *testscript.Env) error {

@@ -31,9 +31,6 @@ type Image struct {
 	Tar []byte
 }
 
-// BuildImage returns the image for arch of this build.
-func BuildImage(arch string) (*Image, error) { return Default().Image(arch) }
-
 // Image returns the image for arch: nothing but the program, the mount points
 // that services need on a read-only root, and a passwd with two names.
 func (s *Set) Image(arch string) (*Image, error) {

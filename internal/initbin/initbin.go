@@ -101,28 +101,19 @@ var defaultSet = sync.OnceValue(func() *Set {
 
 // Binary returns the static workshop-init for linux on arch (a GOARCH), or a
 // [NotBuiltError]. The caller must not change the bytes.
-func Binary(arch string) ([]byte, error) { return Default().Binary(arch) }
-
-// Digest returns the SHA-256 of the program in hex.
-func Digest(arch string) (string, error) { return Default().Digest(arch) }
-
-// VolumeName names the tool volume of the program by its content.
-func VolumeName(arch string) (string, error) { return Default().VolumeName(arch) }
-
-// Binary is [Binary] for this set.
 func (s *Set) Binary(arch string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.load(arch)
 }
 
-// Digest is [Digest] for this set.
+// Digest returns the SHA-256 of the program in hex.
 func (s *Set) Digest(arch string) (string, error) {
 	n, err := s.Names(arch)
 	return n.Digest, err
 }
 
-// VolumeName is [VolumeName] for this set.
+// VolumeName names the tool volume of the program by its content.
 func (s *Set) VolumeName(arch string) (string, error) {
 	n, err := s.Names(arch)
 	if err != nil {

@@ -40,6 +40,7 @@ type NeverError struct {
 	Decision firewall.Decision
 }
 
+// Error names the address and the reason.
 func (e *NeverError) Error() string {
 	return fmt.Sprintf("%s is closed: %s", e.Addr, e.Decision.Reason)
 }

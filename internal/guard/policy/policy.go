@@ -75,9 +75,6 @@ func (s *Store) Swap(p *firewall.Policy) *State {
 	}
 }
 
-// Load returns the current generation; nil before the first Swap.
-func (s *Store) Load() *State { return s.current.Load() }
-
 // Room returns what a room may reach now. A room that the policy doesn't know
 // may reach nothing.
 func (s *Store) Room(name string) *Room {

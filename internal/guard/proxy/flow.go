@@ -87,13 +87,6 @@ func (f *Flows) Revoke(p *policy.Room) int {
 	return n
 }
 
-// Len is the number of open flows.
-func (f *Flows) Len() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.open)
-}
-
 // maxIdle is how long nothing may come from either side.
 const maxIdle = 2 * time.Hour
 

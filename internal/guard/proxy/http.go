@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -307,5 +305,3 @@ func quiet(c *net.TCPConn) bool {
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

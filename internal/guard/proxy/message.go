@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/textproto"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,7 +154,7 @@ func respond(c net.Conn, status int, phrase string, headers map[string]string, b
 	var b strings.Builder
 	b.WriteString("HTTP/1.1 " + itoa(int64(status)) + " " + phrase + "\r\nContent-Type: text/plain; charset=utf-8\r\n")
 	b.WriteString("Content-Length: " + itoa(int64(len(body))) + "\r\n")
-	for _, k := range sortedKeys(headers) {
+	for _, k := range slices.Sorted(maps.Keys(headers)) {
 		b.WriteString(k + ": " + headers[k] + "\r\n")
 	}
 	if !keep {
