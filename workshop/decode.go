@@ -88,6 +88,10 @@ func (d *decoder) value(n *node, v reflect.Value, f *field) bool {
 	case reflect.Map:
 		return d.table(n, v, f)
 	case reflect.Struct:
+		if n.kind != mapNode {
+			d.wrongType(n, f, "a mapping")
+			return false
+		}
 		return d.mapping(n, v)
 	}
 	panic(fmt.Sprintf("workshop: no way to decode %s", v.Type()))

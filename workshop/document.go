@@ -30,14 +30,6 @@ type workshopForm struct {
 func (*workshopForm) title() string { return "workshop" }
 func (*workshopForm) keepsParts()   {}
 
-func (w *workshopForm) decode(d *decoder, n *node, f *field) bool {
-	if n.kind != mapNode {
-		d.wrongType(n, f, "a mapping")
-		return false
-	}
-	return d.mapping(n, reflect.ValueOf(w).Elem())
-}
-
 // workerForm is the long form of a worker.
 type workerForm struct {
 	Source    diag.Source
@@ -110,14 +102,6 @@ type approvalsForm struct {
 
 func (*approvalsForm) title() string { return "approvals" }
 func (*approvalsForm) keepsParts()   {}
-
-func (a *approvalsForm) decode(d *decoder, n *node, f *field) bool {
-	if n.kind != mapNode {
-		d.wrongType(n, f, "a mapping")
-		return false
-	}
-	return d.mapping(n, reflect.ValueOf(a).Elem())
-}
 
 // approvalForm is one rule of approvals.
 type approvalForm struct {

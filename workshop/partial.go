@@ -89,14 +89,6 @@ func (*partialResources) keepsParts() {}
 
 type partsKeeper interface{ keepsParts() }
 
-func (r *partialResources) decode(d *decoder, n *node, f *field) bool {
-	if n.kind != mapNode {
-		d.wrongType(n, f, "a mapping")
-		return false
-	}
-	return d.mapping(n, reflect.ValueOf(r).Elem())
-}
-
 func (c *partialContainer) decode(d *decoder, n *node, f *field) bool {
 	c.Source = diag.Source{Range: n.rng}
 	c.Keys, c.Refused = map[string]diag.Range{}, map[string]bool{}

@@ -90,21 +90,7 @@ func secretsText(secrets []workshop.Secret) string {
 
 // limitsText is "2G memory, 1 cpu, 256 pids".
 func limitsText(r *workshop.Resources) string {
-	return fmt.Sprintf("%s memory, %s cpu, %d pids", sizeText(r.Memory.V), strconv.FormatFloat(r.CPU.V, 'g', -1, 64), r.PIDs.V)
-}
-
-// sizeText writes a size as the file can have it: "2G", "1536M", "1000".
-func sizeText(s workshop.Size) string {
-	n := int64(s)
-	for _, u := range []struct {
-		unit string
-		size int64
-	}{{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}} {
-		if n >= u.size && n%u.size == 0 {
-			return strconv.FormatInt(n/u.size, 10) + u.unit
-		}
-	}
-	return strconv.FormatInt(n, 10)
+	return fmt.Sprintf("%s memory, %s cpu, %d pids", r.Memory.V, strconv.FormatFloat(r.CPU.V, 'g', -1, 64), r.PIDs.V)
 }
 
 // reaches tells whether a worker has a network.

@@ -139,9 +139,9 @@ func resolveContainer(c *workshop.Container) resolvedContainer {
 		Image: escape(c.Image.V), Pull: string(c.Pull.V), User: c.User.V, Workdir: escape(c.Workdir.V),
 		Network: resolveNetwork(&c.Network),
 		Mounts:  []resolvedMount{},
-		Scratch: sizeText(c.Scratch.V), Tmp: sizeText(c.Tmp.V), Shm: sizeText(c.Shm.V), Home: sizeText(c.Home.V),
+		Scratch: c.Scratch.V.String(), Tmp: c.Tmp.V.String(), Shm: c.Shm.V.String(), Home: c.Home.V.String(),
 		Resources: resolvedResources{
-			Memory: sizeText(c.Resources.Memory.V), CPU: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V,
+			Memory: c.Resources.Memory.V.String(), CPU: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V,
 			Timeout: c.Resources.Timeout.V.String(),
 		},
 		Env: resolveMap(c.Env), Runtime: c.Runtime.V,

@@ -41,7 +41,7 @@ func (a *app) whyFailed(ctx context.Context, e engine.Engine, t target, worker s
 	switch {
 	case code == codeKilled:
 		hints.hint("%d is SIGKILL: most often a program needed more than the memory limit of %s (resources.memory of %s)",
-			code, sizeText(w.Container.Resources.Memory.V), worker)
+			code, w.Container.Resources.Memory.V, worker)
 	case w.Container.Network.Mode.V == firewall.None:
 		hints.hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
 			worker, a.shown(t.file))
