@@ -8,6 +8,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/internal/shellword"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -25,7 +26,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 			m.resolve(s, k, m.f.absolute(written))
 			return
 		}
-		hint := "create it: mkdir -p " + quoteShell(m.f.absolute(written))
+		hint := "create it: mkdir -p " + shellword.Quote(m.f.absolute(written))
 		if k.ReadWrite {
 			hint += " (a missing rw directory is made for you only inside the project)"
 		}
@@ -104,7 +105,7 @@ func (m *machine) writable(k *workshop.Mount, sf SourceFacts, user string) {
 	if bits&need == need {
 		return
 	}
-	where := quoteShell(sf.Real)
+	where := shellword.Quote(sf.Real)
 	m.list.add("mount-not-writable", k.At.Range,
 		fmt.Sprintf("the worker's user %s can't write to %s: it belongs to %d:%d with mode %04o (B4)", user, k.Source.V, sf.UID, sf.GID, sf.Mode),
 		"The user is "+m.userReason(user)+".",
@@ -142,14 +143,4 @@ func some(paths []string) string {
 		return strings.Join(paths, ", ")
 	}
 	return strings.Join(paths[:most], ", ") + " and " + strconv.Itoa(len(paths)-most) + " more"
-}
-
-// quoteShell quotes a word for a POSIX shell.
-func quoteShell(s string) string {
-	if s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@", r))
-	}) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/shellword"
 )
 
 // loadForCompose prepares what plain Compose needs of this machine and prints
@@ -118,10 +119,10 @@ func (a *app) composeCommand(c *compiled, g generated) string {
 		if rel, err := filepath.Rel(dir, file); err == nil {
 			file = rel
 		}
-		words = append(words, "--env-file", shellQuote(filepath.ToSlash(file)))
+		words = append(words, "--env-file", shellword.Quote(filepath.ToSlash(file)))
 	}
 	words = append(words, "--env-file", compose.FactsEnv, "-f", compose.ComposeFile, "-f", compose.FactsFile, "up")
-	return "cd " + shellQuote(a.shown(dir)) + " && " + strings.Join(words, " ")
+	return "cd " + shellword.Quote(a.shown(dir)) + " && " + strings.Join(words, " ")
 }
 
 // pluginDirs are where Docker's CLI looks for `docker compose`
@@ -171,12 +172,4 @@ func (a *app) variableFiles(c *compiled) []string {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// shellQuote makes one word of a POSIX shell.
-func shellQuote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

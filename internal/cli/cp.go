@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/shellword"
 	"github.com/llmdo/workshop/internal/tarball"
 )
 
@@ -87,7 +88,7 @@ func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, fi
 	stream, err := e.CopyFrom(ctx, t.project, worker, path.Clean(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fail(codeFailed, "cp: %s:%s is not there", worker, file).
-			hint("engines don't see what is in memory (/tmp, /scratch, the home directory); for that: `workshop exec %s -- cat %s`", worker, shellQuote(file))
+			hint("engines don't see what is in memory (/tmp, /scratch, the home directory); for that: `workshop exec %s -- cat %s`", worker, shellword.Quote(file))
 	}
 	if err != nil {
 		return engineError(err)

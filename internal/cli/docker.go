@@ -10,6 +10,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/docker"
+	"github.com/llmdo/workshop/internal/shellword"
 )
 
 // dockerEngine is the factory of the programs: the Docker engine is the only
@@ -58,7 +59,7 @@ func engineHints(f *failure) *failure {
 	if e, ok := errors.AsType[*engine.ForeignError](f.err); ok {
 		return fail(f.code, "project %s belongs to %s (%s), not to %s", e.Project, e.Other, e.Object, e.Directory).
 			hint("to have one of its own here, add `-p %s`", e.Suggest).
-			hint("to remove that one: `cd %s && workshop -p %s down`", shellQuote(e.Other), e.Project)
+			hint("to remove that one: `cd %s && workshop -p %s down`", shellword.Quote(e.Other), e.Project)
 	}
 	if e, ok := errors.AsType[*engine.PortTakenError](f.err); ok {
 		return fail(f.code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker).

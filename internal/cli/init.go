@@ -12,6 +12,8 @@ import (
 	"text/template"
 
 	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/shellword"
 )
 
 //go:embed init.workshop.yaml.tmpl
@@ -86,7 +88,7 @@ func (a *app) init(cmd *cobra.Command, dir string, d initData) error {
 	}
 	enter := ""
 	if dir != a.Dir {
-		enter = fmt.Sprintf("`cd %s`, ", shellQuote(a.shown(dir)))
+		enter = fmt.Sprintf("`cd %s`, ", shellword.Quote(a.shown(dir)))
 	}
 	a.say("next: %s`%s`, then `%s`", enter,
 		commandLine(cmd, "up"), commandLine(cmd, "exec %s -- ls -l /workspace", d.Worker))

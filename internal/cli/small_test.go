@@ -123,24 +123,6 @@ func TestIsRoot(t *testing.T) {
 	}
 }
 
-func TestSizeText(t *testing.T) {
-	for size, want := range map[workshop.Size]string{
-		2 << 30: "2G", 1536 << 20: "1536M", 1000: "1000", 64 << 10: "64K", 0: "0",
-	} {
-		if got := sizeText(size); got != want {
-			t.Errorf("sizeText(%d) = %q, want %q", size, got, want)
-		}
-	}
-}
-
-func TestShellQuote(t *testing.T) {
-	for in, want := range map[string]string{"a/b.c": "a/b.c", "a b": "'a b'", "": "''", "it's": `'it'\''s'`, "$x": "'$x'"} {
-		if got := shellQuote(in); got != want {
-			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
-		}
-	}
-}
-
 // TestWaitWatch: the time counts from the first wait on, and the late one is
 // named.
 func TestWaitWatch(t *testing.T) {

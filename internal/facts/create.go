@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/shellword"
 )
 
 // create makes a missing rw directory inside the project, with the worker's
@@ -29,7 +31,7 @@ func (c *collector) create(u *use, path string) {
 		return
 	}
 	if err := makeDirs(c.facts.ProjectDir, rel, u.user); err != nil {
-		c.problem("mount-source-create", u.at, fmt.Sprintf("can't make the directory %s: %v", u.source, err), "make it: mkdir -p "+path)
+		c.problem("mount-source-create", u.at, fmt.Sprintf("can't make the directory %s: %v", u.source, err), "make it: mkdir -p "+shellword.Quote(path))
 		return
 	}
 	c.facts.ToCreate = append(c.facts.ToCreate, u.source)
