@@ -128,6 +128,8 @@ type Facts struct {
 	Arch       string // GOARCH of the engine: amd64, arm64
 	IPv6       bool   // the engine's kernel has IPv6
 	Local      bool   // the engine sees this machine's files
+	// Runtimes are the OCI runtimes that the engine has; empty: not known.
+	Runtimes   []string
 	UID, GID   int    // of the workers, never 0
 	UserReason string // why that one: "caller", "SUDO_UID", "owner of the project", "fallback"
 	// RuntimeDir is the 0700 directory of this workshop for secrets, passwd

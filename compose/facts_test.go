@@ -82,6 +82,10 @@ func TestWithFactsProblems(t *testing.T) {
 			f.Sources["./output"] = sf
 		}, "mount-protected", "git: rw"},
 		{"gVisor in a room", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Runtime = val("runsc") }, "runtime-network", "runc"},
+		{"a runtime that isn't there", func(w *workshop.Workshop, f *Facts) {
+			w.Workers[0].Container.Runtime = val("crun")
+			f.Runtimes = []string{"io.containerd.runc.v2", "runc"}
+		}, "runtime-missing", "It has io.containerd.runc.v2, runc."},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func (a *app) factsOptions(c *compiled, info engine.Info) facts.Options {
 	o := facts.Options{
 		Workshop: c.w, Compiled: c.compiled, Project: c.project, ProjectDir: c.dir,
 		Lookup: a.Lookup, Home: a.Home, UID: os.Getuid(), GID: os.Getgid(),
-		Arch: info.Arch, IPv6: info.IPv6, Local: info.Local, DataRoot: info.DataRoot,
+		Arch: info.Arch, IPv6: info.IPv6, Local: info.Local, Runtimes: info.Runtimes, DataRoot: info.DataRoot,
 		SecretsOnDisk: a.set.secretsOnDisk,
 	}
 	if info.Socket != "" {

@@ -31,10 +31,11 @@ type Options struct {
 	// UID and GID are the caller's; negative where the system has none.
 	UID, GID int
 
-	// Arch, IPv6, Local, DataRoot and Sockets describe the engine.
+	// Arch, IPv6, Local, Runtimes, DataRoot and Sockets describe the engine.
 	Arch     string
 	IPv6     bool
 	Local    bool
+	Runtimes []string
 	DataRoot string
 	Sockets  []string // paths of the engine's sockets
 
@@ -69,7 +70,7 @@ func Collect(ctx context.Context, o Options) (compose.Facts, diag.List) {
 	f := &c.facts
 	*f = compose.Facts{
 		Project: o.Project, ProjectDir: dir,
-		Arch: o.Arch, IPv6: o.IPv6, Local: o.Local,
+		Arch: o.Arch, IPv6: o.IPv6, Local: o.Local, Runtimes: o.Runtimes,
 		Home: o.Home, DataRoot: o.DataRoot, EngineSockets: o.Sockets,
 		InitImage: o.InitImage, InitVolume: o.InitVolume,
 		Sources: map[string]compose.SourceFacts{}, Protected: map[string][]string{},
