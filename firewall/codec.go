@@ -18,8 +18,10 @@ const (
 	maxRooms       = 1024
 	maxRules       = 100_000 // in one room, allow and deny together
 	maxPublish     = 4096
-	maxResolvers   = 16
 )
+
+// MaxResolvers is how many upstream resolvers one guard may have.
+const MaxResolvers = 16
 
 // EncodePolicy writes the policy as JSON: indented, rooms by name, one rule a
 // line so that a change is a line in a diff. The same policy gives the same
@@ -145,8 +147,8 @@ func (p *Policy) check() error {
 	if p.Version != PolicyVersion {
 		return versionError(p.Version)
 	}
-	if len(p.Rooms) > maxRooms || len(p.Publish) > maxPublish || len(p.Resolvers) > maxResolvers {
-		return fmt.Errorf("more than %d rooms, %d published ports or %d resolvers", maxRooms, maxPublish, maxResolvers)
+	if len(p.Rooms) > maxRooms || len(p.Publish) > maxPublish || len(p.Resolvers) > MaxResolvers {
+		return fmt.Errorf("more than %d rooms, %d published ports or %d resolvers", maxRooms, maxPublish, MaxResolvers)
 	}
 	rooms := make(map[string]bool, len(p.Rooms))
 	for i := range p.Rooms {

@@ -2,9 +2,9 @@ package workshop
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
@@ -77,6 +77,9 @@ func (w *partialNetwork) decode(d *decoder, n *node, f *field) bool {
 	if form.DNS != nil {
 		w.DNS = form.DNS
 		d.in("dns", func() {
+			if extra := (*form.DNS)[min(len(*form.DNS), firewall.MaxResolvers):]; len(extra) > 0 {
+				d.fail(extra[0].Source.Range, "too-large", fmt.Sprintf("dns has %d resolvers, more than %d", len(*form.DNS), firewall.MaxResolvers), "remove the rest")
+			}
 			for _, x := range *form.DNS {
 				d.checkResolver(x)
 			}
@@ -108,11 +111,8 @@ func (d *decoder) in(key string, check func()) {
 }
 
 func (d *decoder) checkResolver(x Value[string]) {
-	_, err := netip.ParseAddr(x.V)
-	if err != nil {
-		_, err = netip.ParseAddrPort(x.V)
-	}
-	if err != nil {
+	// The guard reads it so: what passes here must not stop it at the start.
+	if _, err := firewall.ParseResolver(x.V); err != nil {
 		d.fail(x.Source.Range, "bad-value", fmt.Sprintf("the resolver %q is not an address", clip(x.V)), "write an IP address, with :PORT where it isn't 53")
 	}
 }
@@ -131,7 +131,13 @@ func (d *decoder) checkProxy(x Value[string]) {
 	case err != nil || !proxyRE().MatchString(x.V) || strings.HasSuffix(u.Host, ":") || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
 		// The value may hold a password: it is not repeated.
 		d.fail(x.Source.Range, "bad-value", "proxy is not the URL of an HTTP proxy", "write proxy: http://proxy.internal:3128")
-	case u.Port() == "0":
-		d.fail(x.Source.Range, "bad-value", "the proxy's port is 0", "ports are 1 to 65535")
+	case !portOrNone(u.Port()):
+		d.fail(x.Source.Range, "bad-value", "the proxy's port is "+clip(u.Port()), "ports are 1 to 65535")
 	}
+}
+
+// portOrNone: url.Parse takes any digits after the colon.
+func portOrNone(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return s == "" || err == nil && n > 0
 }

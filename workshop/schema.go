@@ -234,6 +234,7 @@ func (*networkForm) refine(form, properties object, g *schemaMaker) {
 	form["if"] = object{"properties": object{"mode": object{"const": "none"}}, "required": []string{"mode"}}
 	form["then"] = object{"properties": object{"allow": object{"maxItems": 0}}}
 	properties["dns"].(object)["items"] = object{"type": "string", "pattern": withVariable(`^([0-9a-fA-F.:]+|\[[0-9a-fA-F:]+\]:[0-9]+)$`, true)}
+	properties["dns"].(object)["maxItems"] = firewall.MaxResolvers
 	properties["proxy"].(object)["pattern"] = withVariable(proxyPattern+`|^$`, true)
 	if g.worker { // the workshop's alone
 		delete(properties, "dns")
