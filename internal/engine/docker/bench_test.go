@@ -84,7 +84,7 @@ func (f *fixture) floor(b *testing.B, p *engine.Plan) {
 
 func workersOf(c *compose.Compiled) []string {
 	var out []string
-	for _, s := range sorted(c.Project.Services) {
+	for _, s := range sortedKeys(c.Project.Services) {
 		if c.Roles[s] == compose.RoleWorker {
 			out = append(out, s)
 		}

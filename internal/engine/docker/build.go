@@ -50,7 +50,7 @@ var ErrNotApproved = errors.New("building an image runs its Dockerfile on the en
 // Hashes gives [engine.Desired.Builds].
 func Builds(c *compose.Compiled) ([]Build, error) {
 	var out []Build
-	for _, service := range sorted(c.Project.Services) {
+	for _, service := range sortedKeys(c.Project.Services) {
 		s := c.Project.Services[service]
 		if s.Build == nil {
 			continue

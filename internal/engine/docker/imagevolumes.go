@@ -23,7 +23,7 @@ func (e *Engine) coverVolumes(ctx context.Context, t *creation) error {
 		return fmt.Errorf("volumes of the image %s: %w", t.config.Image, e.explain(err))
 	}
 	if image.Config != nil {
-		cover(t.host, sorted(image.Config.Volumes))
+		cover(t.host, sortedKeys(image.Config.Volumes))
 	}
 	return nil
 }

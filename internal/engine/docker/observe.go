@@ -130,7 +130,7 @@ func observed(s *container.Summary) engine.Container {
 		c.NetworkOf = id
 	}
 	if s.NetworkSettings != nil {
-		c.Networks = sorted(s.NetworkSettings.Networks)
+		c.Networks = sortedKeys(s.NetworkSettings.Networks)
 	}
 	for _, p := range s.Ports {
 		if p.PublicPort != 0 {

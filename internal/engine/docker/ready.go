@@ -190,7 +190,7 @@ func (r *run) verdict(ctx context.Context, rd *readiness, id, service string) er
 func (r *run) told() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, service := range sorted(r.ids) {
+	for _, service := range sortedKeys(r.ids) {
 		rd := r.ready[r.ids[service]]
 		if rd == nil {
 			continue

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -157,3 +158,5 @@ func objectLabels(c *compose.Compiled) map[string]string {
 	}
 	return out
 }
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -30,7 +30,7 @@ func (t translation) host(joins string) (*container.HostConfig, error) {
 			Memory: int64(s.MemLimit), MemoryReservation: int64(s.MemReservation), MemorySwap: int64(s.MemSwapLimit),
 		},
 	}
-	for _, host := range sorted(s.ExtraHosts) {
+	for _, host := range sortedKeys(s.ExtraHosts) {
 		for _, address := range s.ExtraHosts[host] {
 			h.ExtraHosts = append(h.ExtraHosts, host+":"+address)
 		}
@@ -41,7 +41,7 @@ func (t translation) host(joins string) (*container.HostConfig, error) {
 	if s.CPUS != 0 {
 		h.NanoCPUs = nanoCPUs(s.CPUS)
 	}
-	for _, name := range sorted(s.Ulimits) {
+	for _, name := range sortedKeys(s.Ulimits) {
 		h.Ulimits = append(h.Ulimits, ulimit(name, s.Ulimits[name]))
 	}
 	if s.Logging != nil {
@@ -128,7 +128,7 @@ func (t translation) networkMode(joins string) (container.NetworkMode, error) {
 	if len(t.s.Networks) == 0 {
 		return "", fmt.Errorf("neither a network nor a network mode is given")
 	}
-	return container.NetworkMode(engine.NetworkName(t.c.Project, sorted(t.s.Networks)[0])), nil
+	return container.NetworkMode(engine.NetworkName(t.c.Project, sortedKeys(t.s.Networks)[0])), nil
 }
 
 func (t translation) network(h *container.HostConfig) (*network.NetworkingConfig, error) {
@@ -138,7 +138,7 @@ func (t translation) network(h *container.HostConfig) (*network.NetworkingConfig
 	if len(t.s.Networks) > 1 {
 		return nil, fmt.Errorf("more than one network is not carried out by the docker engine")
 	}
-	key := sorted(t.s.Networks)[0]
+	key := sortedKeys(t.s.Networks)[0]
 	ep := &network.EndpointSettings{}
 	if n := t.s.Networks[key]; n != nil {
 		ep.Aliases = slices.Clone(n.Aliases)

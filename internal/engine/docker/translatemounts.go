@@ -1,13 +1,10 @@
 package docker
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
@@ -17,8 +14,6 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 )
-
-func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 func (t translation) mounts(h *container.HostConfig) error {
 	for _, line := range t.s.Tmpfs {
