@@ -11,13 +11,15 @@ import (
 	"strings"
 )
 
-// Limits of a policy file. They are far above what a person writes and bound
+// MaxPolicyBytes is the largest policy file that [ParsePolicy] takes.
+const MaxPolicyBytes = 16 << 20
+
+// More limits of a policy file. All are far above what a person writes and bound
 // what a broken file can cost (B60).
 const (
-	maxPolicyBytes = 16 << 20
-	maxRooms       = 1024
-	maxRules       = 100_000 // in one room, allow and deny together
-	maxPublish     = 4096
+	maxRooms   = 1024
+	maxRules   = 100_000 // in one room, allow and deny together
+	maxPublish = 4096
 )
 
 // MaxResolvers is how many upstream resolvers one guard may have.
@@ -112,8 +114,8 @@ func marshal(v any) []byte {
 // compiled are errors: a guard that doesn't understand its policy serves
 // nobody. Templates are left as they are, see [Expand].
 func ParsePolicy(data []byte) (*Policy, error) {
-	if len(data) > maxPolicyBytes {
-		return nil, fmt.Errorf("policy: larger than %d MiB", maxPolicyBytes>>20)
+	if len(data) > MaxPolicyBytes {
+		return nil, fmt.Errorf("policy: larger than %d MiB", MaxPolicyBytes>>20)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

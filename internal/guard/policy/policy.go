@@ -16,9 +16,6 @@ import (
 // file: a file that is replaced stays the old one in a bind mount.
 const File = "policy.json"
 
-// maxBytes bounds what is read before the parser sees it.
-const maxBytes = 16<<20 + 1
-
 // Read reads the policy in dir and fills its templates from the environment.
 // Everything that can't be read or understood is an error: the guard then
 // serves nobody.
@@ -28,7 +25,8 @@ func Read(dir string, lookup func(string) (string, bool)) (*firewall.Policy, err
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxBytes))
+	// One byte more than the parser takes, which then says that it is too much.
+	data, err := io.ReadAll(io.LimitReader(f, firewall.MaxPolicyBytes+1))
 	if err != nil {
 		return nil, err
 	}
