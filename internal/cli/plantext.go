@@ -3,24 +3,26 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // printPlan is the result of a dry run: what was found on this machine, and
 // the steps.
-func (a *app) printPlan(f *compose.Facts, p *engine.Plan) error {
+func (a *app) printPlan(w *workshop.Workshop, f *compose.Facts, p *engine.Plan) error {
 	if f != nil {
 		fmt.Fprintln(a.Out, "facts:")
-		w := tabwriter.NewWriter(a.Out, 2, 0, 2, ' ', 0)
-		for _, fact := range factLines(f) {
-			fmt.Fprintf(w, "  %s\t%s\n", fact[0], fact[1])
+		table := tabwriter.NewWriter(a.Out, 2, 0, 2, ' ', 0)
+		for _, fact := range factLines(w, f) {
+			fmt.Fprintf(table, "  %s\t%s\n", fact[0], fact[1])
 		}
-		if err := w.Flush(); err != nil {
+		if err := table.Flush(); err != nil {
 			return err
 		}
 		fmt.Fprintln(a.Out)
@@ -37,7 +39,7 @@ func (a *app) printPlan(f *compose.Facts, p *engine.Plan) error {
 }
 
 // factLines are name and value, in a fixed order.
-func factLines(f *compose.Facts) [][2]string {
+func factLines(w *workshop.Workshop, f *compose.Facts) [][2]string {
 	lines := [][2]string{
 		{"project directory", f.ProjectDir},
 		{"user of the workers", fmt.Sprintf("%d:%d (%s)", f.UID, f.GID, f.UserReason)},
@@ -53,8 +55,8 @@ func factLines(f *compose.Facts) [][2]string {
 		lines = append(lines, [2]string{"source " + source, "is created"})
 	}
 	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
-		if dirs := f.Protected[source]; len(dirs) > 0 {
-			lines = append(lines, [2]string{"read-only in " + source, strings.Join(dirs, ", ")})
+		if dirs := protectedText(w, source, f.Protected[source]); dirs != "" {
+			lines = append(lines, [2]string{"read-only in " + source, dirs})
 		}
 	}
 	return lines
@@ -62,15 +64,39 @@ func factLines(f *compose.Facts) [][2]string {
 
 // sayFacts says what `up` did to the project directory, and what it keeps
 // workers from writing to (B8).
-func (a *app) sayFacts(f *compose.Facts, created []string) {
+func (a *app) sayFacts(w *workshop.Workshop, f *compose.Facts, created []string) {
 	for _, source := range created {
 		a.say("created %s for %d:%d (%s)", printable(source), f.UID, f.GID, f.UserReason)
 	}
 	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
-		if dirs := f.Protected[source]; len(dirs) > 0 {
-			a.say("read-only in %s: %s (B8)", printable(source), printable(strings.Join(dirs, ", ")))
+		if dirs := protectedText(w, source, f.Protected[source]); dirs != "" {
+			a.say("read-only in %s: %s (B8)", printable(source), printable(dirs))
 		}
 	}
+}
+
+// protectedText names the directories that are read-only below a source. Under
+// `git: rw` that is the hooks and not the rest of .git; else .git has them.
+func protectedText(w *workshop.Workshop, source string, dirs []string) string {
+	var git, plain bool
+	for i := range w.Workers {
+		for _, m := range w.Workers[i].Container.Mounts {
+			here := m.ReadWrite && m.Source.V == source
+			git, plain = git || here && m.GitWritable, plain || here && !m.GitWritable
+		}
+	}
+	var shown []string
+	for _, dir := range dirs {
+		inside := strings.HasPrefix(dir, ".git/") || strings.Contains(dir, "/.git/")
+		switch {
+		case path.Base(dir) == ".git" && git && plain:
+			dir += " (writable where `git: rw`)"
+		case path.Base(dir) == ".git" && git, inside && !git:
+			continue
+		}
+		shown = append(shown, dir)
+	}
+	return strings.Join(shown, ", ")
 }
 
 func yesNo(b bool, yes, no string) string {

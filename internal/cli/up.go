@@ -69,7 +69,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 		if err != nil {
 			return err
 		}
-		return a.printPlan(ready.compiled.Facts, plan)
+		return a.printPlan(ready.w, ready.compiled.Facts, plan)
 	}
 	unlock, err := a.lock(ctx, c.project)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *app) start(ctx context.Context, e engine.Engine, c *compiled, created, 
 	if err != nil {
 		return err
 	}
-	a.sayFacts(ready.compiled.Facts, created)
+	a.sayFacts(ready.w, ready.compiled.Facts, created)
 	if err := a.watch(ctx, ready); err != nil {
 		return err
 	}

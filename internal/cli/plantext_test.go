@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+// What `up` says about B8 is what the mounts do: `git: rw` leaves .git
+// writable and holds its hooks alone.
+func TestProtectedText(t *testing.T) {
+	dirs := []string{".git", ".git/hooks", ".github", "sub/.git", "sub/.git/hooks"}
+	mount := func(git bool) workshop.Worker {
+		return workshop.Worker{Container: workshop.Container{Mounts: []workshop.Mount{
+			{Source: workshop.Value[string]{V: "./repo"}, ReadWrite: true, GitWritable: git},
+			{Source: workshop.Value[string]{V: "./other"}, ReadWrite: true, GitWritable: !git},
+		}}}
+	}
+	for _, tt := range []struct {
+		name    string
+		workers []workshop.Worker
+		want    string
+	}{
+		{"read-only", []workshop.Worker{mount(false)}, ".git, .github, sub/.git"},
+		{"git: rw", []workshop.Worker{mount(true)}, ".git/hooks, .github, sub/.git/hooks"},
+		{"both", []workshop.Worker{mount(true), mount(false)},
+			".git (writable where `git: rw`), .git/hooks, .github, sub/.git (writable where `git: rw`), sub/.git/hooks"},
+	} {
+		if got := protectedText(&workshop.Workshop{Workers: tt.workers}, "./repo", dirs); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
