@@ -44,8 +44,8 @@ test-breaks: build ## breaks each promise once and expects exactly its scenario 
 	scripts/with-engine $(GO) run ./e2e/breaks/run
 
 cross: ## the host programs for macOS and Windows
-	GOOS=darwin $(GO) build -o /dev/null ./cmd/workshop
-	GOOS=windows $(GO) build -o /dev/null ./cmd/workshop
+	GOOS=darwin $(GO) build -o /dev/null ./cmd/workshop && GOOS=darwin $(GO) vet ./cmd/llmdo
+	GOOS=windows $(GO) build -o /dev/null ./cmd/workshop && GOOS=windows $(GO) vet ./cmd/llmdo
 
 lint: ## go vet, staticcheck, govulncheck
 	$(GO) vet ./...

@@ -43,7 +43,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 			resolvedTo(m.f.absolute(written), sf.Real), "write {source: "+written+", target: "+k.Target.V+", outside_project: true}")
 		return
 	}
-	if base := m.f.Sources[k.Within]; k.Within != "" && base.Exists && !inside(base.Real, sf.Real) {
+	if base := m.f.Sources[k.Within]; k.Within != "" && (!base.Exists || !inside(base.Real, sf.Real)) {
 		m.list.add("mount-leads-out", at, fmt.Sprintf("%s lies outside of %s, which the workshop mounts (B40)", written, k.Within),
 			resolvedTo(m.f.absolute(written), sf.Real), "mount what the workshop mounts, or add a mount of "+sf.Real+" to the workshop's container")
 		return

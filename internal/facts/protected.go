@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -48,7 +49,7 @@ func repositories(root string, dirs []string) []string {
 
 // hooksBelow lists the hooks directories of the repositories found and of
 // their submodules, which git keeps in .git/modules (gitrepository-layout(5)).
-func hooksBelow(root string, repositories []string) []string {
+func hooksBelow(root string, repositories []string) ([]string, error) {
 	var out []string
 	add := func(git string) {
 		hooks := path.Join(git, "hooks")
@@ -59,9 +60,14 @@ func hooksBelow(root string, repositories []string) []string {
 	for _, d := range repositories {
 		add(d)
 		modules := filepath.Join(root, filepath.FromSlash(d), "modules")
-		_ = filepath.WalkDir(modules, func(p string, e fs.DirEntry, err error) error {
-			if err != nil || !e.IsDir() {
-				return nil //nolint:nilerr // no submodules, or unreadable ones
+		err := filepath.WalkDir(modules, func(p string, e fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // no submodules
+				return nil
+			case err != nil:
+				return err // what can't be read can't be protected
+			case !e.IsDir():
+				return nil
 			}
 			if e.Name() == "objects" || e.Name() == "refs" || e.Name() == "hooks" {
 				return filepath.SkipDir
@@ -73,6 +79,9 @@ func hooksBelow(root string, repositories []string) []string {
 			}
 			return nil
 		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	return out
+	return out, nil
 }

@@ -31,6 +31,9 @@ func (c *collector) walk(ctx context.Context, u *use, sf *compose.SourceFacts) {
 		return
 	}
 	t := tree{ctx: ctx, root: sf.Real, skip: sf.MountPoints, lenient: c.sameUser(u)}
+	if u.readWrite {
+		t.opens = c.o.UID
+	}
 	found := protectedSearch{}
 	t.visit = func(rel string, d fs.DirEntry) bool {
 		if special(d.Type()) && len(sf.Specials) < maxSpecials {
@@ -52,7 +55,12 @@ func (c *collector) walk(ctx context.Context, u *use, sf *compose.SourceFacts) {
 	}
 	slices.Sort(sf.Specials)
 	if u.readWrite {
-		dirs := slices.Sorted(slices.Values(append(found.dirs, hooksBelow(sf.Real, repositories(sf.Real, found.dirs))...)))
+		hooks, err := hooksBelow(sf.Real, repositories(sf.Real, found.dirs))
+		if err != nil {
+			c.problem("mount-source-unreadable", u.at, fmt.Sprintf("can't look through the repositories of %s (B8): %v", u.source, err), "")
+			return
+		}
+		dirs := slices.Sorted(slices.Values(append(found.dirs, hooks...)))
 		if len(dirs) > maxProtected {
 			c.problem("mount-too-many-protected", u.at, fmt.Sprintf("%s has %d protected directories such as %s, more than %d (B8)", u.source, len(dirs), dirs[0], maxProtected),
 				"mount the directories that the worker writes to one by one")
@@ -63,7 +71,8 @@ func (c *collector) walk(ctx context.Context, u *use, sf *compose.SourceFacts) {
 }
 
 // sameUser tells whether the workers that use a source run as the caller: they
-// can't look into a directory then that the caller can't look into.
+// can't look into a directory then that the caller can't look into, unless they
+// may change its mode (tree.opens).
 func (c *collector) sameUser(u *use) bool {
 	caller := strconv.Itoa(c.o.UID) + ":"
 	for _, user := range c.users {
@@ -80,7 +89,8 @@ type tree struct {
 	ctx     context.Context
 	root    string
 	skip    []string // absolute paths that are not entered
-	lenient bool     // unreadable directories are skipped
+	lenient bool     // unreadable directories are skipped,
+	opens   int      // but not those of this uid, who can make them readable; 0: nobody
 	seen    int
 	// visit is called for every entry but the root, with its path relative to
 	// the root with slashes; false: a directory is not entered.
@@ -89,6 +99,19 @@ type tree struct {
 
 func (t *tree) walk() error { return t.dir(".") }
 
+// closed tells whether an unreadable directory stays so for a worker.
+func (t *tree) closed(full string) bool {
+	if !t.lenient || t.opens == 0 {
+		return t.lenient
+	}
+	info, err := os.Lstat(full)
+	if err != nil {
+		return false
+	}
+	uid, _, known := owner(info)
+	return known && uid != t.opens
+}
+
 func (t *tree) dir(rel string) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
@@ -96,7 +119,7 @@ func (t *tree) dir(rel string) error {
 	full := filepath.Join(t.root, filepath.FromSlash(rel))
 	f, err := os.Open(full)
 	if err != nil {
-		if (t.lenient && errors.Is(err, fs.ErrPermission)) || (rel != "." && errors.Is(err, fs.ErrNotExist)) {
+		if (errors.Is(err, fs.ErrPermission) && t.closed(full)) || (rel != "." && errors.Is(err, fs.ErrNotExist)) {
 			return nil
 		}
 		return err
