@@ -133,8 +133,8 @@ func TestProblemsOfSources(t *testing.T) {
 		worker                      string
 	}{
 		{"missing ro source", srcAndOutput, "mount-source-missing", "mkdir -p", func(*testing.T, string) {}, ""},
-		{"symlink to the engine's socket, made after validate", srcAndOutput, "mount-source-refused", "/run", func(t *testing.T, dir string) {
-			symlink(t, "/var/run/docker.sock", filepath.Join(dir, "src"))
+		{"symlink to the place of the engine's socket, made after validate", srcAndOutput, "mount-source-refused", "/run", func(t *testing.T, dir string) {
+			symlink(t, "/var/run", filepath.Join(dir, "src"))
 		}, ""},
 		{"symlink to /etc", srcAndOutput, "mount-source-refused", "/etc", func(t *testing.T, dir string) {
 			symlink(t, "/etc", filepath.Join(dir, "src"))
