@@ -56,7 +56,7 @@ func (b *bench) generated(dir, project string) (at string, args []string, err er
 		return "", nil, fmt.Errorf("compile --load: %w", err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	_, line, ok := strings.Cut(lines[len(lines)-1], "docker compose ")
+	_, line, ok := strings.Cut(lines[len(lines)-1], "compose ") // of docker compose or docker-compose
 	if !ok {
 		return "", nil, fmt.Errorf("compile --load prints no command: %q", out)
 	}
