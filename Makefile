@@ -71,4 +71,4 @@ fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	scripts/fuzz
 
 clean:
-	rm -rf bin internal/initbin/bin/*.zst
+	rm -rf bin internal/initbin/bin/*.gz

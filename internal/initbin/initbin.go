@@ -1,12 +1,12 @@
 // Package initbin carries workshop-init, the only program of ours inside
 // containers, and makes of it the image that an engine runs it from.
 //
-// The binaries are embedded from bin/, compressed with zstd, one per
+// The binaries are embedded from bin/, compressed with gzip, one per
 // architecture. They are built, not committed; `make build` runs, before it
 // builds the host programs:
 //
 //	CGO_ENABLED=0 GOOS=linux GOARCH=$ARCH go build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o bin/workshop-init-linux-$ARCH ./cmd/workshop-init
-//	go run ./internal/initbin/pack bin/workshop-init-linux-$ARCH internal/initbin/bin/workshop-init-linux-$ARCH.zst
+//	go run ./internal/initbin/pack bin/workshop-init-linux-$ARCH internal/initbin/bin/workshop-init-linux-$ARCH.gz
 //
 // for ARCH amd64 and arm64. pack also writes a .json beside, with the names
 // that follow from the program, so that a command that only needs the names
@@ -24,8 +24,6 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // MaxSize is the largest workshop-init that is unpacked, in bytes.
@@ -52,7 +50,7 @@ func (e *NotBuiltError) Error() string {
 // A Set is a number of embedded programs by architecture. The zero Set is not
 // usable; [Default] is the one of this build.
 type Set struct {
-	files fs.FS // workshop-init-linux-ARCH.zst at the root
+	files fs.FS // workshop-init-linux-ARCH.gz at the root
 
 	mu     sync.Mutex
 	loaded map[string][]byte
@@ -173,12 +171,7 @@ func (s *Set) load(arch string) ([]byte, error) {
 	if err != nil {
 		return nil, &NotBuiltError{Arch: arch, Have: s.archs()}
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(MaxSize), zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return nil, fmt.Errorf("unpack workshop-init: %w", err)
-	}
-	defer dec.Close()
-	data, err := dec.DecodeAll(packed, nil)
+	data, err := unpack(packed)
 	if err != nil {
 		return nil, fmt.Errorf("unpack workshop-init for linux/%s: %w", arch, err)
 	}
@@ -205,7 +198,7 @@ func (s *Set) archs() []string {
 }
 
 // FileName is the name of the compressed program for an architecture.
-func FileName(arch string) string { return "workshop-init-linux-" + arch + ".zst" }
+func FileName(arch string) string { return "workshop-init-linux-" + arch + ".gz" }
 
 // NamesFile is the name of the file with its [Names].
 func NamesFile(arch string) string { return "workshop-init-linux-" + arch + ".json" }

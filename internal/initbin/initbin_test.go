@@ -9,17 +9,11 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 func set(t *testing.T, data []byte) *Set {
 	t.Helper()
-	enc, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return NewSet(fstest.MapFS{FileName("amd64"): {Data: enc.EncodeAll(data, nil)}})
+	return NewSet(fstest.MapFS{FileName("amd64"): {Data: Pack(data)}})
 }
 
 func TestBinaryAndDigest(t *testing.T) {
@@ -51,7 +45,7 @@ func TestNotBuiltSaysWhatToDo(t *testing.T) {
 }
 
 func TestDamagedIsAnError(t *testing.T) {
-	s := NewSet(fstest.MapFS{FileName("amd64"): {Data: []byte("no zstd")}})
+	s := NewSet(fstest.MapFS{FileName("amd64"): {Data: []byte("no gzip")}})
 	if _, err := s.Binary("amd64"); err == nil {
 		t.Fatal("no error")
 	}

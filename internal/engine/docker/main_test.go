@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/llmdo/workshop/internal/initbin"
 )
 
@@ -26,13 +24,9 @@ func tidy() {
 	if err != nil {
 		return
 	}
-	enc, err := zstd.NewWriter(nil)
-	if err != nil {
-		return
-	}
 	files := fstest.MapFS{}
 	for _, arch := range []string{"amd64", "arm64"} {
-		files[initbin.FileName(arch)] = &fstest.MapFile{Data: enc.EncodeAll(program, nil)}
+		files[initbin.FileName(arch)] = &fstest.MapFile{Data: initbin.Pack(program)}
 	}
 	ctx := context.Background()
 	e, err := New(ctx, Options{Lookup: os.LookupEnv, Init: initbin.NewSet(files)})

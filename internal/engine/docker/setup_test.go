@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
@@ -46,11 +45,7 @@ var fakeInit = sync.OnceValues(func() ([]byte, error) {
 
 func initSet(t testing.TB, program []byte) *initbin.Set {
 	t.Helper()
-	enc, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return initbin.NewSet(fstest.MapFS{initbin.FileName(runtime.GOARCH): {Data: enc.EncodeAll(program, nil)}})
+	return initbin.NewSet(fstest.MapFS{initbin.FileName(runtime.GOARCH): {Data: initbin.Pack(program)}})
 }
 
 // realEngine returns the engine of this machine, with the stand-in.

@@ -1,7 +1,7 @@
 // Command pack compresses a workshop-init binary for package initbin, and
 // writes what follows from its content into a .json beside:
 //
-//	go run ./internal/initbin/pack IN OUT.zst
+//	go run ./internal/initbin/pack IN OUT.gz
 package main
 
 import (
@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/llmdo/workshop/internal/initbin"
 )
@@ -31,12 +29,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return err
-	}
-	defer enc.Close()
-	base, ok := strings.CutSuffix(args[1], ".zst")
+	base, ok := strings.CutSuffix(args[1], ".gz")
 	dash := strings.LastIndexByte(base, '-')
 	if !ok || dash < 0 {
 		return fmt.Errorf("%s: the name must be %s", args[1], initbin.FileName("ARCH"))
@@ -49,7 +42,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(args[1], enc.EncodeAll(data, nil)); err != nil {
+	if err := replace(args[1], initbin.Pack(data)); err != nil {
 		return err
 	}
 	return replace(base+".json", about)
