@@ -133,44 +133,42 @@ func (k *checker) declares(m, v *types.ServiceVolumeConfig) bool {
 	return false
 }
 
-// pinned walks from the mount down to a source of another mount: a worker that
-// could replace it by a symlink would choose what is mounted (B7).
+// pinned demands that a source of another mount can't be replaced: a worker
+// that puts a symlink there would choose what is mounted (B7).
 func (k *checker) pinned(at map[string]*types.ServiceVolumeConfig, v *types.ServiceVolumeConfig, p string) {
-	for end := 0; end <= len(p); end++ {
-		if end < len(p) && p[end] != '/' {
-			continue
-		}
-		m := at[path.Join(v.Target, p[:end])]
-		switch {
-		case k.declares(m, v):
-			return
-		case m == nil || m.Source != path.Join(v.Source, p[:end]):
-			k.add("B7", "%s below the rw mount at %s is mounted elsewhere and not pinned: %s can be replaced by a link", p, v.Target, p[:end])
-			return
-		case m.ReadOnly:
-			return
-		}
+	if loose, _ := k.descend(at, v, p); loose != nil {
+		k.add("B7", "%s below the rw mount at %s is mounted elsewhere and not pinned: %s can be replaced by a link", p, v.Target, *loose)
 	}
 }
 
-// held walks from the mount down to a protected path: every directory on the
-// way must be a mount point (its name can't be moved away then), until one is
-// read-only as a whole.
+// held demands that a protected path is read-only and can't be moved away (B8).
 func (k *checker) held(at map[string]*types.ServiceVolumeConfig, v *types.ServiceVolumeConfig, p string) {
+	loose, writable := k.descend(at, v, p)
+	if loose != nil {
+		k.add("B8", "%s below the rw mount at %s is not held: %s can be moved away", p, v.Target, *loose)
+	}
+	k.must(!writable || path.Base(p) == ".git", "B8", "%s is writable below the mount at %s", p, v.Target)
+}
+
+// descend walks from the mount down to p: every directory on the way must be a
+// mount of itself (its name can't be moved away then), until one is read-only
+// as a whole or declared by the user. loose is the first that isn't; writable
+// tells that all are mounts and none is read-only.
+func (k *checker) descend(at map[string]*types.ServiceVolumeConfig, v *types.ServiceVolumeConfig, p string) (loose *string, writable bool) {
 	for end := 0; end <= len(p); end++ {
 		if end < len(p) && p[end] != '/' {
 			continue
 		}
-		m := at[path.Join(v.Target, p[:end])]
+		part := p[:end]
+		m := at[path.Join(v.Target, part)]
 		switch {
 		case k.declares(m, v):
-			return
-		case m == nil || m.Source != path.Join(v.Source, p[:end]):
-			k.add("B8", "%s below the rw mount at %s is not held: %s can be moved away", p, v.Target, p[:end])
-			return
+			return nil, false
+		case m == nil || m.Source != path.Join(v.Source, part):
+			return &part, false
 		case m.ReadOnly:
-			return
+			return nil, false
 		}
 	}
-	k.must(path.Base(p) == ".git", "B8", "%s is writable below the mount at %s", p, v.Target)
+	return nil, true
 }

@@ -25,11 +25,9 @@ func defaultContainer() Container {
 	}
 }
 
-// withDefaults is the workshop's container: what is written, and the defaults.
-func withDefaults(c *partialContainer) Container {
-	out := defaultContainer()
-	set(&out.Image, c.Image)
-	out.Build = c.Build
+// setScalars takes over what a file says per key, for a workshop and a worker
+// alike.
+func setScalars(out *Container, c *partialContainer) {
 	set(&out.Pull, c.Pull)
 	set(&out.User, c.User)
 	set(&out.Workdir, c.Workdir)
@@ -37,6 +35,20 @@ func withDefaults(c *partialContainer) Container {
 	set(&out.Tmp, c.Tmp)
 	set(&out.Shm, c.Shm)
 	set(&out.Home, c.Home)
+	if r := c.Resources; r != nil {
+		set(&out.Resources.Memory, r.Memory)
+		set(&out.Resources.CPU, r.CPU)
+		set(&out.Resources.PIDs, r.PIDs)
+		set(&out.Resources.Timeout, r.Timeout)
+	}
+}
+
+// withDefaults is the workshop's container: what is written, and the defaults.
+func withDefaults(c *partialContainer) Container {
+	out := defaultContainer()
+	set(&out.Image, c.Image)
+	out.Build = c.Build
+	setScalars(&out, c)
 	set(&out.Runtime, c.Runtime)
 	out.Env = c.Env
 	if c.Mounts != nil {
@@ -47,12 +59,6 @@ func withDefaults(c *partialContainer) Container {
 	}
 	if c.Ports != nil {
 		out.Ports = *c.Ports
-	}
-	if r := c.Resources; r != nil {
-		set(&out.Resources.Memory, r.Memory)
-		set(&out.Resources.CPU, r.CPU)
-		set(&out.Resources.PIDs, r.PIDs)
-		set(&out.Resources.Timeout, r.Timeout)
 	}
 	if n := c.Network; n != nil {
 		out.Network.Source = n.Source

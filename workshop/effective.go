@@ -27,19 +27,7 @@ func effective(base Container, c *partialContainer, work *effort) Container {
 	if c.Build != nil {
 		out.Image, out.Build = Value[string]{}, c.Build
 	}
-	set(&out.Pull, c.Pull)
-	set(&out.User, c.User)
-	set(&out.Workdir, c.Workdir)
-	set(&out.Scratch, c.Scratch)
-	set(&out.Tmp, c.Tmp)
-	set(&out.Shm, c.Shm)
-	set(&out.Home, c.Home)
-	if r := c.Resources; r != nil {
-		set(&out.Resources.Memory, r.Memory)
-		set(&out.Resources.CPU, r.CPU)
-		set(&out.Resources.PIDs, r.PIDs)
-		set(&out.Resources.Timeout, r.Timeout)
-	}
+	setScalars(&out, c)
 	if len(c.Env) > 0 {
 		out.Env = maps.Clone(base.Env)
 		if out.Env == nil {
