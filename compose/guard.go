@@ -2,8 +2,6 @@ package compose
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strconv"
 
@@ -59,8 +57,7 @@ func (c *compiler) guard(rooms []roomGroup) {
 	slices.SortFunc(p.Rooms, func(a, b firewall.RoomPolicy) int { return cmp.Compare(a.Room, b.Room) })
 	c.ports(&s, p)
 	c.out.Policy = p
-	digest := sha256.Sum256(firewall.EncodePolicy(p))
-	s.Labels[LabelPolicy] = hex.EncodeToString(digest[:])
+	s.Labels[LabelPolicy] = firewall.Digest(p)
 	c.add(s, RoleGuard)
 }
 

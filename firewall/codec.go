@@ -3,6 +3,8 @@ package firewall
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -221,4 +223,10 @@ func ValidRoomName(s string) bool {
 		}
 	}
 	return true
+}
+
+// Digest identifies a policy file: the SHA-256 of its content, in hexadecimal.
+func Digest(p *Policy) string {
+	sum := sha256.Sum256(EncodePolicy(p))
+	return hex.EncodeToString(sum[:])
 }

@@ -27,18 +27,21 @@ const (
 	ReasonName    = "not-allowed" // no line has the name or address
 	ReasonPort    = "port"        // lines have it, but not with this port
 	ReasonInvalid = "invalid"     // not a name
+	ReasonLearned = "learned"     // allowed because the room learns, by no line
+	ReasonDoH     = "doh"         // a resolver over HTTPS, which only a line of its own name allows
 )
 
 // Matcher answers for one room, in a time that doesn't depend on the number of
 // rules. It is immutable and safe for use by several goroutines.
 type Matcher struct {
 	mode        Mode
+	learn       bool
 	allow, deny index
 }
 
 // Compile makes a Matcher. The policy must not be changed afterwards.
 func (p RoomPolicy) Compile() *Matcher {
-	return &Matcher{mode: p.Mode, allow: newIndex(p.Allow), deny: newIndex(p.Deny)}
+	return &Matcher{mode: p.Mode, learn: p.Learn && p.Mode == Restricted, allow: newIndex(p.Allow), deny: newIndex(p.Deny)}
 }
 
 // index finds the rules of a name by at most one map look-up per label. The
@@ -142,7 +145,7 @@ func (m *Matcher) Name(n Name, port uint16) Decision {
 		return Decision{Rule: r, Reason: ReasonDenied}
 	}
 	r, otherPort := m.allow.name(n, port)
-	return m.allowed(r, otherPort, suggest(n.s, port))
+	return m.learned(n, m.noDoH(n, m.allowed(r, otherPort, suggest(n.s, port)), suggest(n.s, port)))
 }
 
 // Addr decides about a connection to a port of an address that no name stands
@@ -200,6 +203,26 @@ func (m *Matcher) neverList(d Decision, a netip.Addr, port uint16) Decision {
 	return out
 }
 
+// noDoH closes the resolvers over HTTPS where only a wildcard or nothing has
+// them: a name that is asked for there never reaches the guard. Mode open
+// leaves them, because it promises nothing about names (B24).
+func (m *Matcher) noDoH(n Name, d Decision, suggestion string) Decision {
+	if m.mode == Open || !IsDoH(n) || d.Rule != nil && !d.Rule.Host.IsWildcard() {
+		return d
+	}
+	return Decision{Rule: d.Rule, Reason: ReasonDoH, Suggest: suggestion}
+}
+
+// learned lets a name pass that no line has, while the room learns.
+func (m *Matcher) learned(n Name, d Decision) Decision {
+	if m.learn && !d.Allowed && (d.Reason == ReasonName || d.Reason == ReasonPort) && !isSingleLabel(n) {
+		return Decision{Allowed: true, Reason: ReasonLearned, Suggest: d.Suggest}
+	}
+	return d
+}
+
+func isSingleLabel(n Name) bool { return strings.IndexByte(n.s, '.') < 0 }
+
 // Resolvable decides about a question for a name's addresses: whether some
 // port of it is allowed.
 func (m *Matcher) Resolvable(n Name) Decision {
@@ -233,11 +256,11 @@ func (m *Matcher) Resolvable(n Name) Decision {
 	})
 	switch {
 	case best != nil:
-		return Decision{Allowed: true, Rule: best, Reason: ReasonAllowed}
+		return m.noDoH(n, Decision{Allowed: true, Rule: best, Reason: ReasonAllowed}, n.s)
 	case shadowed != nil || len(SubtractPorts([]PortRange{AllPorts}, denied)) == 0:
 		return Decision{Rule: denier, Reason: ReasonDenied}
 	}
-	return Decision{Reason: ReasonName, Suggest: n.s}
+	return m.learned(n, m.noDoH(n, Decision{Reason: ReasonName, Suggest: n.s}, n.s))
 }
 
 func (m *Matcher) allowed(r *Rule, otherPort bool, suggestion string) Decision {

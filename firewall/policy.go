@@ -50,6 +50,9 @@ type RoomPolicy struct {
 	Allow   []Rule   `json:"allow,omitempty"`
 	// Deny wins over every Allow, whatever its length.
 	Deny []Rule `json:"deny,omitempty"`
+	// Learn lets every name pass that no line denies and no never-list holds,
+	// so that it can be recorded. It is live only, never part of a file.
+	Learn bool `json:"-"`
 }
 
 // Rule is one line of allow or deny. Exactly one of Host, CIDR and Template is
@@ -74,6 +77,12 @@ type Rule struct {
 	// Private opens private ranges to the names of this rule. Metadata,
 	// loopback and link-local addresses stay closed.
 	Private bool `json:"private,omitempty"`
+	// ECH lets a ClientHello with an encrypted part pass by its outer name
+	// (`ech: allow`): what is inside can't be checked.
+	ECH bool `json:"ech,omitempty"`
+	// Upload bounds what workers of one room send to all that this rule allows
+	// together, in bytes of TCP payload; zero: no bound.
+	Upload Budget `json:"upload,omitzero"`
 	// AnyTenant says that a wildcard on a suffix where anyone can register
 	// is meant so.
 	AnyTenant bool `json:"any_tenant,omitempty"`

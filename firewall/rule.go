@@ -14,6 +14,9 @@ func (r Rule) Covers(o Rule) bool {
 
 // coversTarget is Covers without the ports.
 func (r Rule) coversTarget(o Rule) bool {
+	if o.ECH && !r.ECH || !o.Upload.within(r.Upload) {
+		return false
+	}
 	if r.Template != "" || o.Template != "" {
 		return r.Template == o.Template && r.Private == o.Private
 	}
@@ -68,6 +71,9 @@ func (r Rule) check(deny bool) error {
 	}
 	if targets != 1 {
 		return errors.New("exactly one of host, cidr and template must be set")
+	}
+	if deny && (r.ECH || !r.Upload.IsZero()) {
+		return errors.New("ech and upload are for lines of allow")
 	}
 	if len(r.Ports) == 0 {
 		return errors.New("ports are missing")

@@ -32,6 +32,10 @@ type Engine interface {
 	// CopyTo and CopyFrom move a tar stream into or out of a worker's directory.
 	CopyTo(ctx context.Context, project, service, dir string, tar io.Reader) error
 	CopyFrom(ctx context.Context, project, service, path string) (io.ReadCloser, error)
+	// Control connects to the control socket of the project's guard (package
+	// internal/guard/control). A guard that doesn't run is a [NotRunningError].
+	// dir as in [ExecOptions].
+	Control(ctx context.Context, project, dir string) (io.ReadWriteCloser, error)
 	Close() error
 }
 
@@ -63,6 +67,10 @@ type Observed struct {
 	Volumes    []Object
 	// Images says which of the asked references exist, with their IDs.
 	Images map[string]string
+	// PolicyDigest is the digest of the policy file that a guard of this project
+	// starts with (firewall.EncodePolicy, SHA-256, hexadecimal); empty where
+	// there is none or it can't be read.
+	PolicyDigest string
 }
 
 // Object is a network or volume.

@@ -86,12 +86,14 @@ const (
 	OpRemoveContainer Op = 12
 	OpRemoveNetwork   Op = 13
 	OpRemoveVolume    Op = 14
+	OpReloadPolicy    Op = 15 // give the running guard a new policy, then fill its volume
 )
 
 var opNames = map[Op]string{
 	OpLoadInit: "load", OpFillTools: "verify or fill", OpPullImage: "pull", OpBuildImage: "build",
 	OpCreateNetwork: "create", OpCreateVolume: "create", OpFillVolume: "fill",
 	OpCreateContainer: "create", OpStartContainer: "start", OpWaitReady: "wait until ready",
+	OpReloadPolicy:  "reload",
 	OpStopContainer: "stop", OpRemoveContainer: "remove", OpRemoveNetwork: "remove", OpRemoveVolume: "remove",
 }
 

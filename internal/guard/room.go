@@ -23,6 +23,8 @@ type room struct {
 	slots  chan struct{} // this room's share of the connections
 	large  chan struct{} // and of the large heads
 	pins   dns.Pins
+	wild   dns.Wildcards
+	budget proxy.Budgets
 	served chan struct{} // closed when it was served first
 	once   sync.Once
 

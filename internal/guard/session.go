@@ -39,10 +39,11 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 		Policy: r.policy, Resolver: r.guard.resolver, Pins: &r.pins, Dialer: r.guard.dialer,
 		Report: r.report, Flows: &proxy.Flows{},
 		Large: proxy.Large{Room: r.large, All: r.guard.large},
+		Admit: r.wild.Admit, Budgets: &r.budget,
 	}
 	names := &dns.Server{
 		Room: r.policy, Resolver: r.guard.resolver, IPv6: r.guard.dialer.Local.IPv6,
-		Answerable: r.guard.dialer.Answerable, Pins: &r.pins, Report: r.report,
+		Answerable: r.guard.dialer.Answerable, Pins: &r.pins, Report: r.report, Admit: r.wild.Admit,
 	}
 	pc, err := net.FilePacketConn(f.DNSUDP)
 	if err != nil {

@@ -23,6 +23,9 @@ type Server struct {
 	Answerable func(m *firewall.Matcher, n firewall.Name, a netip.Addr) bool
 	// Pins gets every address that is answered.
 	Pins *Pins
+	// Admit is asked about an allowed name before it is looked up; nil: every
+	// name.
+	Admit func(firewall.Name, firewall.Decision) firewall.Decision
 	// Report gets denials.
 	Report func(events.Event)
 }
@@ -70,6 +73,9 @@ func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bo
 	room := s.Room()
 	if err == nil {
 		d = room.Matcher.Resolvable(name)
+		if d.Allowed && s.Admit != nil {
+			d = s.Admit(name, d)
+		}
 	}
 	if !d.Allowed {
 		e := events.Denied(events.DNS, d)

@@ -41,30 +41,37 @@ const (
 // Verdict is what became of it.
 type Verdict string
 
-// The verdicts. Note is something worth knowing about what was allowed.
+// The verdicts.
 const (
-	Deny Verdict = "deny"
-	Note Verdict = "note"
+	Deny  Verdict = "deny"
+	Allow Verdict = "allow" // a connection was let through and dialled
+	End   Verdict = "end"   // such a connection ended: what it carried
+	Note  Verdict = "note"  // something worth knowing
 )
 
 // Reasons that the guard adds to those of package firewall.
 const (
-	ReasonNoSNI       = "no-sni"       // TLS without a server name
-	ReasonECH         = "ech"          // encrypted ClientHello: the name can't be checked
-	ReasonNotTLS      = "not-tls"      // something else on 443
-	ReasonMalformed   = "malformed"    // a ClientHello or request that isn't one
-	ReasonBusy        = "busy"         // too many large heads at the same time
-	ReasonMismatch    = "mismatch"     // the worker dialled another address than the name has
-	ReasonOtherName   = "other-name"   // the SNI or Host in a CONNECT tunnel is another name
-	ReasonOwn         = "own-address"  // an address of the guard itself
-	ReasonUpstream    = "upstream"     // a resolver or the upstream proxy
-	ReasonGateway     = "gateway"      // the host
-	ReasonOnLink      = "on-link"      // another container, or the host's network
-	ReasonStripped    = "stripped"     // an address taken out of a DNS answer
-	ReasonOverflow    = "overflow"     // too many different events: only counted
-	ReasonKernelLost  = "lost"         // denials that the kernel counted but couldn't report
-	ReasonUnsupported = "unsupported"  // a protocol that isn't carried
-	ReasonLocalUnsure = "unknown-host" // the guard can't tell its own addresses
+	ReasonNoSNI       = "no-sni"          // TLS without a server name
+	ReasonECH         = "ech"             // encrypted ClientHello: the name can't be checked
+	ReasonNotTLS      = "not-tls"         // something else on 443
+	ReasonMalformed   = "malformed"       // a ClientHello or request that isn't one
+	ReasonBusy        = "busy"            // too many large heads at the same time
+	ReasonMismatch    = "mismatch"        // the worker dialled another address than the name has
+	ReasonOtherName   = "other-name"      // the SNI or Host in a CONNECT tunnel is another name
+	ReasonOwn         = "own-address"     // an address of the guard itself
+	ReasonUpstream    = "upstream"        // a resolver or the upstream proxy
+	ReasonGateway     = "gateway"         // the host
+	ReasonOnLink      = "on-link"         // another container, or the host's network
+	ReasonStripped    = "stripped"        // an address taken out of a DNS answer
+	ReasonOverflow    = "overflow"        // too many different events: only counted
+	ReasonKernelLost  = "lost"            // denials that the kernel counted but couldn't report
+	ReasonUnsupported = "unsupported"     // a protocol that isn't carried
+	ReasonLocalUnsure = "unknown-host"    // the guard can't tell its own addresses
+	ReasonUpload      = "upload-budget"   // the rule's budget of bytes is used up
+	ReasonWildcard    = "wildcard-budget" // too many or too long new names under a wildcard
+	ReasonPolicy      = "policy"          // of a note: the policy was replaced
+	ReasonLive        = "live-change"     // of a note: a live change began or ended
+	ReasonLearning    = "learning"        // of a note: rooms began or ended to learn
 )
 
 // Denied makes the event of a decision.
@@ -76,8 +83,9 @@ func Denied(kind Kind, d firewall.Decision) Event {
 	return e
 }
 
-// line is the JSON form.
-type line struct {
+// Line is the JSON form of one event, as it stands in the guard's log:
+// schemas/event.schema.json.
+type Line struct {
 	Time     time.Time `json:"time"`
 	Room     string    `json:"room,omitempty"`
 	Workers  []string  `json:"workers,omitempty"`
@@ -91,5 +99,10 @@ type line struct {
 	Rule     string    `json:"rule,omitempty"`
 	Suggest  string    `json:"suggest,omitempty"`
 	Why      string    `json:"why,omitempty"` // of a denial: a sentence for people
-	Count    uint64    `json:"count"`
+	// BytesUp and BytesDown are the TCP payload that the connections of an end
+	// carried: up is from the worker.
+	BytesUp   uint64 `json:"bytes_up,omitempty"`
+	BytesDown uint64 `json:"bytes_down,omitempty"`
+	// Count is how many equal events the line stands for.
+	Count uint64 `json:"count"`
 }

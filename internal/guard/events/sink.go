@@ -127,7 +127,7 @@ func (s *Sink) flush(now time.Time, all bool) {
 	}
 	s.mu.Unlock()
 	for _, d := range out {
-		l := line{
+		l := Line{
 			Time: now.UTC(), Room: d.Room, Kind: d.Kind, Name: d.Name, Address: d.Address,
 			Port: d.Port, Protocol: d.Protocol, Verdict: d.Verdict, Reason: d.Reason, Rule: d.Rule, Suggest: d.Suggest, Count: d.count,
 		}

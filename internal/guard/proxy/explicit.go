@@ -34,7 +34,7 @@ func (s *httpSession) connect(req *http.Request) error {
 		return nil
 	}
 	p := s.room.Policy()
-	d := decide(p, to)
+	d := s.room.decide(p, to)
 	if !d.Allowed {
 		s.room.deny(events.Proxy, d, to.host(), netip.AddrPortFrom(to.addr, to.port))
 		return denied(s.c, to, d, false)

@@ -158,7 +158,7 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 		return false, nil
 	}
 	p := s.room.Policy()
-	d := decide(p, to)
+	d := s.room.decide(p, to)
 	if !d.Allowed {
 		e := s.orig
 		if !e.IsValid() {

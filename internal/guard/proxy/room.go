@@ -39,10 +39,24 @@ type Room struct {
 	Large Large
 	// Flows has every connection that is being carried.
 	Flows *Flows
+	// Admit is asked about an allowed name before anything is done for it; nil:
+	// every name.
+	Admit func(firewall.Name, firewall.Decision) firewall.Decision
+	// Budgets of the room's rules.
+	Budgets *Budgets
 }
 
 // errNoAddress says that an allowed name has no address that may be dialled.
 var errNoAddress = errors.New("the name has no address")
+
+// decide decides about a new connection or request.
+func (r *Room) decide(p *policy.Room, to authority) firewall.Decision {
+	d := decide(p, to)
+	if d.Allowed && !to.addr.IsValid() && r.Admit != nil {
+		d = r.Admit(to.name, d)
+	}
+	return d
+}
 
 // resolve returns the addresses of an allowed name, IPv6 only where the guard
 // has it.

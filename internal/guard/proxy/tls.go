@@ -47,7 +47,7 @@ func (r *Room) TLS(ctx context.Context, c *net.TCPConn) {
 		r.badHello(c, err, name, orig)
 		return
 	}
-	d := p.Matcher.Name(name, orig.Port())
+	d := r.decide(p, authority{name: name, port: orig.Port()})
 	switch {
 	case byAddr.Allowed && (d.Allowed || d.Reason != firewall.ReasonDenied):
 		r.byAddress(ctx, events.TLS, c, orig, head, large)

@@ -1,0 +1,67 @@
+package firewall
+
+import (
+	"slices"
+	"time"
+)
+
+// Live is a change of the policy that a running guard has in memory alone. It
+// is gone when the guard ends, or earlier.
+type Live struct {
+	// Room that it is about; empty: all.
+	Room string `json:"room,omitempty"`
+	// Deny makes the rule one of deny; else it is one of allow.
+	Deny bool `json:"deny,omitempty"`
+	// Rule has neither a template nor a preset. Its Line says that it is live.
+	Rule Rule `json:"rule"`
+	// Until is when it ends; zero: with the guard.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// LiveLine is the Line of rules that are live only.
+const LiveLine = "workshop firewall"
+
+// Overlay returns a copy of the policy, expanded, with live changes, and with
+// the named rooms learning. p stays as it is.
+func (p *Policy) Overlay(live []Live, learning func(room string) bool) *Policy {
+	q := *p
+	q.Rooms = slices.Clone(p.Rooms)
+	for i := range q.Rooms {
+		r := &q.Rooms[i]
+		r.Learn = r.Mode == Restricted && learning != nil && learning(r.Room)
+		r.Allow, r.Deny = slices.Clip(r.Allow), slices.Clip(r.Deny)
+		for _, l := range live {
+			switch {
+			case l.Room != "" && l.Room != r.Room:
+			case l.Deny:
+				r.Deny = append(r.Deny, l.Rule)
+			default:
+				r.Allow = append(r.Allow, l.Rule)
+			}
+		}
+	}
+	return &q
+}
+
+// Fixed returns what of the policy a running guard can't change: everything but
+// the lines of the rooms and where their workers stand.
+func (p *Policy) Fixed() *Policy {
+	q := *p
+	q.Rooms = slices.Clone(p.Rooms)
+	for i := range q.Rooms {
+		q.Rooms[i] = RoomPolicy{Room: q.Rooms[i].Room, Mode: q.Rooms[i].Mode}
+	}
+	return &q
+}
+
+// Check says what is wrong with a live change, nil if nothing is.
+func (l Live) Check() error { return l.Rule.check(l.Deny) }
+
+// RoomPorts returns the ports that a room redirects beside 53, 80 and 443:
+// those of its lines, or all while it learns.
+func RoomPorts(p RoomPolicy) []PortRange {
+	if p.Learn {
+		return SubtractPorts([]PortRange{AllPorts}, []PortRange{{53, 53}, {80, 80}, {443, 443}})
+	}
+	return RedirectPorts(p)
+}

@@ -1,0 +1,72 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// Control connects to the guard's control socket: by `workshop-init connect` in
+// the guard's container, because the socket lies in the guard's own tmpfs.
+func (e *Engine) Control(ctx context.Context, project, dir string) (io.ReadWriteCloser, error) {
+	c, err := e.one(ctx, project, compose.GuardService)
+	if err != nil {
+		return nil, err
+	}
+	if dir != "" && c.Directory != "" && c.Directory != dir {
+		return nil, engine.NewForeignError(project, "container/"+c.Name, dir, c.Directory)
+	}
+	if c.State != "running" {
+		return nil, &engine.NotRunningError{Project: project, Services: []string{compose.GuardService}, State: c.State}
+	}
+	made, err := e.cli.ContainerExecCreate(ctx, c.ID, container.ExecOptions{
+		AttachStdin: true, AttachStdout: true, AttachStderr: true, Cmd: []string{compose.ImageInit, "connect"},
+	})
+	if err != nil {
+		return nil, e.execError(err)
+	}
+	conn, err := e.cli.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{})
+	if err != nil {
+		return nil, e.execError(err)
+	}
+	r, w := io.Pipe()
+	go func() {
+		var problem bytes.Buffer
+		_, err := stdcopy.StdCopy(w, &problem, conn.Reader)
+		if text := strings.TrimSpace(problem.String()); err == nil && text != "" {
+			err = errors.New(text)
+		}
+		if err == nil {
+			err = io.EOF
+		}
+		w.CloseWithError(err)
+	}()
+	stop := context.AfterFunc(ctx, conn.Close)
+	return &controlConn{Reader: r, Writer: conn.Conn, close: func() error {
+		stop()
+		conn.Close()
+		return r.Close()
+	}}, nil
+}
+
+type controlConn struct {
+	io.Reader
+	io.Writer
+	close func() error
+}
+
+func (c *controlConn) Close() error {
+	if err := c.close(); err != nil {
+		return fmt.Errorf("the guard's control: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package control
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// Op says what a request asks for.
+type Op string
+
+// The operations.
+const (
+	// OpState asks what the guard does now. The answer is a [State].
+	OpState Op = "state"
+	// OpPolicy replaces the policy by Request.Policy. Live changes stay, unless
+	// Reset. The answer is an [Applied].
+	OpPolicy Op = "policy"
+	// OpChange adds Request.Changes to the live changes; one about the same
+	// target and ports takes the place of an older one, allow or deny. With
+	// Reset, all older ones go first, and learning ends. The answer is an
+	// [Applied].
+	OpChange Op = "change"
+	// OpLearn lets rooms learn for Request.For, or ends it where that is 0. The
+	// answer is an [Applied].
+	OpLearn Op = "learn"
+	// OpExplain asks what the guard would do with a connection. The answer is
+	// an [Explanation].
+	OpExplain Op = "explain"
+)
+
+// Request is one line to the guard. Fields that an operation doesn't have are
+// absent; unknown ones are refused.
+type Request struct {
+	Op Op `json:"op"`
+	// Policy is a policy file's content, with templates; the guard fills them
+	// from its own environment as at its start.
+	Policy json.RawMessage `json:"policy,omitempty"`
+	Reset  bool            `json:"reset,omitempty"`
+	// Changes have no Until: For says how long they last.
+	Changes []firewall.Live `json:"changes,omitempty"`
+	// Rooms that learn; empty: all.
+	Rooms []string `json:"rooms,omitempty"`
+	// For is how long changes or learning last, by the wall clock; 0 of changes:
+	// until the guard ends.
+	For Duration `json:"for,omitempty"`
+	// Room, Host and Port are what OpExplain is about: a name or an address.
+	Room string `json:"room,omitempty"`
+	Host string `json:"host,omitempty"`
+	Port uint16 `json:"port,omitempty"`
+}
+
+// Answer is one line from the guard: an error, or the result of the operation.
+type Answer struct {
+	Error  string          `json:"error,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// Applied is what a change did.
+type Applied struct {
+	Generation uint64 `json:"generation"`
+	// Cut is how many connections ended because nothing allows them any more.
+	Cut int `json:"cut"`
+	// Digest of the policy that the guard holds now, without live changes.
+	Digest string `json:"digest"`
+	// Live is how many live changes there are now.
+	Live int `json:"live"`
+}
+
+// State is what a guard does now.
+type State struct {
+	Workshop   string          `json:"workshop"`
+	Started    time.Time       `json:"started"`
+	Generation uint64          `json:"generation"`
+	Digest     string          `json:"digest"` // of the policy, without live changes
+	Live       []firewall.Live `json:"live,omitempty"`
+	// Learning says until when a room learns.
+	Learning map[string]time.Time `json:"learning,omitempty"`
+	Rooms    []RoomState          `json:"rooms"`
+	// Dropped is how many events were counted but not written one by one.
+	Dropped uint64 `json:"dropped"`
+	// What the process uses.
+	Goroutines  int    `json:"goroutines"`
+	Descriptors int    `json:"descriptors"`
+	HeapBytes   uint64 `json:"heap_bytes"`
+}
+
+// RoomState is one room.
+type RoomState struct {
+	Room    string        `json:"room"`
+	Workers []string      `json:"workers"`
+	Mode    firewall.Mode `json:"mode"`
+	// Served tells that the guard has the room's sockets.
+	Served bool `json:"served"`
+	// Connections that are carried now.
+	Connections int `json:"connections"`
+	// Refused is the kernel's count of packets that the room's rules refused.
+	Refused uint64 `json:"refused"`
+	// Budgets are the rules with an upload budget.
+	Budgets []BudgetState `json:"budgets,omitempty"`
+}
+
+// BudgetState is how much of a budget is used.
+type BudgetState struct {
+	Target string          `json:"target"`
+	Line   string          `json:"line,omitempty"`
+	Upload firewall.Budget `json:"upload"`
+	// Used are the bytes of the last [firewall.Budget.Per].
+	Used int64 `json:"used"`
+}
+
+// Explanation is what the guard would do with a connection now.
+type Explanation struct {
+	Allowed bool   `json:"allowed"`
+	Reason  string `json:"reason"`
+	// Rule is the deciding line: target, ports and where it is written.
+	Rule    string `json:"rule,omitempty"`
+	Line    string `json:"line,omitempty"`
+	Suggest string `json:"suggest,omitempty"`
+	// Carrier is what would carry it: tls, http, tcp, or none.
+	Carrier string `json:"carrier"`
+	// Addresses that an allowed name has now, each with the class and whether
+	// it would be dialled.
+	Addresses []ExplainedAddress `json:"addresses,omitempty"`
+	// ResolveError says why an allowed name has none.
+	ResolveError string `json:"resolve_error,omitempty"`
+}
+
+// ExplainedAddress is one address of an allowed name.
+type ExplainedAddress struct {
+	Address string `json:"address"`
+	Allowed bool   `json:"allowed"`
+	Reason  string `json:"reason"`
+}
+
+// Duration is a time.Duration as text in JSON: "30m0s".
+type Duration time.Duration
+
+// MarshalText writes it as time.Duration does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads it as [time.ParseDuration] does.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
