@@ -52,7 +52,7 @@ func (a *app) completeCopy(cmd *cobra.Command, args []string, prefix string) ([]
 
 // completeFlags completes the values of the flags that every command has.
 func completeFlags(c *cobra.Command) {
-	for flag, values := range map[string][]string{"format": formats[c.Name()], "engine": {"docker"}} {
+	for flag, values := range map[string][]string{"format": formats[verbName(c)], "engine": {"docker"}} {
 		// The only error is a flag that isn't there.
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}

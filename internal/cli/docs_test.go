@@ -46,8 +46,15 @@ func reference(root *cobra.Command) []byte {
 		if !c.IsAvailableCommand() || c.Name() == "help" {
 			continue
 		}
-		b.WriteString("\n## " + root.Name() + " " + c.Name() + "\n\n" + c.Short + ".\n\n")
+		b.WriteString("\n## " + c.CommandPath() + "\n\n" + c.Short + ".\n\n")
 		help(c)
+		if c.GroupID == "" || !c.HasAvailableSubCommands() || c.Name() == "completion" {
+			continue
+		}
+		for _, below := range c.Commands() {
+			b.WriteString("\n### " + below.CommandPath() + "\n\n" + below.Short + ".\n\n")
+			help(below)
+		}
 	}
 	return []byte(strings.ReplaceAll(b.String(), " \n", "\n"))
 }

@@ -64,7 +64,8 @@ func (a *app) run(do runFunc) func(*cobra.Command, []string) error {
 	}
 }
 
-// formats are the output forms that commands offer, the default first.
+// formats are the output forms that commands offer, the default first, by the
+// command's words behind "workshop".
 var formats = map[string][]string{
 	"capabilities": {"text", "json"},
 	"config":       {"yaml", "json"},
@@ -74,15 +75,21 @@ var formats = map[string][]string{
 	"version":      {"text", "json"},
 }
 
+// verbName is a command's words behind "workshop": "ps", "firewall show".
+func verbName(cmd *cobra.Command) string {
+	_, name, _ := strings.Cut(cmd.CommandPath(), "workshop ")
+	return name
+}
+
 // formatOf gives the output form: --format if it was given (an unknown one is
 // an error), else the user's default if the command has it, else the first.
 func (a *app) formatOf(cmd *cobra.Command) (string, error) {
-	offered := formats[cmd.Name()]
+	offered := formats[verbName(cmd)]
 	if slices.Contains(offered, a.set.format) {
 		return a.set.format, nil
 	}
 	if a.set.formatGiven {
-		return "", usageError(cmd, "--format %q: %s offers %s", a.set.format, cmd.Name(), strings.Join(offered, ", "))
+		return "", usageError(cmd, "--format %q: %s offers %s", a.set.format, verbName(cmd), strings.Join(offered, ", "))
 	}
 	return offered[0], nil
 }

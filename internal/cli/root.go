@@ -52,19 +52,27 @@ and nothing else.`,
 		cmd.AddGroup(&g)
 	}
 	for _, c := range a.verbs() {
-		a.globals.add(c.Flags(), c.Flags().ShorthandLookup("f") == nil)
-		completeFlags(c)
-		c.Flags().SortFlags = false
-		c.Example = a.commands(c.Example)
-		c.DisableFlagsInUseLine = true
-		if c.Args == nil {
-			c.Args = usageArgs(0, 0)
-		}
 		cmd.AddCommand(c)
+		a.prepareVerb(c)
 	}
 	cmd.SetHelpCommandGroupID("more")
 	cmd.SetCompletionCommandGroupID("more")
 	return cmd
+}
+
+// prepareVerb gives a command, and those below it, what all have.
+func (a *app) prepareVerb(c *cobra.Command) {
+	a.globals.add(c.Flags(), c.Flags().ShorthandLookup("f") == nil)
+	completeFlags(c)
+	c.Flags().SortFlags = false
+	c.Example = a.commands(c.Example)
+	c.DisableFlagsInUseLine = true
+	if c.Args == nil {
+		c.Args = usageArgs(0, 0)
+	}
+	for _, below := range c.Commands() {
+		a.prepareVerb(below)
+	}
 }
 
 // groups order the list of commands in --help.
@@ -85,7 +93,7 @@ func (a *app) verbs() []*cobra.Command {
 	var all []*cobra.Command
 	all = append(all, in("write", a.initCommand(), a.validateCommand(), a.configCommand(), a.compileCommand(), a.presetsCommand())...)
 	all = append(all, in("run", a.upCommand(), a.downCommand(), a.psCommand(), a.logsCommand(), a.restartCommand())...)
-	all = append(all, in("use", a.execCommand(), a.shellCommand(), a.cpCommand())...)
+	all = append(all, in("use", a.execCommand(), a.shellCommand(), a.cpCommand(), a.firewallCommand())...)
 	return append(all, in("more", a.capabilitiesCommand(), a.versionCommand())...)
 }
 
