@@ -1,5 +1,7 @@
-// Package events is what the guard reports: one JSON line per denial, equal
-// ones joined, with exact counts (B28).
+// Package events is what the guard reports: one JSON line per denial and per
+// connection that it let through, equal ones joined, with exact counts (B28).
+//
+// No field of an event has a path, a query, a header or a credential.
 package events
 
 import (
@@ -8,19 +10,21 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// Event is one line. Two events are equal when all fields but Time and Count
-// are. Fields that don't apply are empty.
+// Event is what one line says. Two events are equal when all fields but the
+// bytes are. Fields that don't apply are empty.
 type Event struct {
 	Room     string // "" for the guard itself
 	Kind     Kind
 	Name     string // as asked for, if it is one
-	Address  string // that the worker dialled, or that was refused
+	Address  string // that the worker dialled, that was refused, or that the guard dialled
 	Port     uint16
 	Protocol string // tcp, udp, icmp, …
 	Verdict  Verdict
 	Reason   string // a firewall.Reason… or the guard's own
 	Rule     string // the line that decided: "workshop.yaml:12"
 	Suggest  string // the line that would allow it
+	// BytesUp and BytesDown of an End are added up.
+	BytesUp, BytesDown uint64
 }
 
 // Kind is where the guard saw it.
@@ -67,6 +71,7 @@ const (
 	ReasonKernelLost  = "lost"            // denials that the kernel counted but couldn't report
 	ReasonUnsupported = "unsupported"     // a protocol that isn't carried
 	ReasonLocalUnsure = "unknown-host"    // the guard can't tell its own addresses
+	ReasonPublished   = "published"       // allowed because the port is published
 	ReasonUpload      = "upload-budget"   // the rule's budget of bytes is used up
 	ReasonWildcard    = "wildcard-budget" // too many or too long new names under a wildcard
 	ReasonPolicy      = "policy"          // of a note: the policy was replaced

@@ -124,3 +124,74 @@ func TestReasonsAreExplained(t *testing.T) {
 		}
 	}
 }
+
+// Ends are joined with the sums of what they carried.
+func TestEndsAddUp(t *testing.T) {
+	o := &out{}
+	s := NewSink(o, func(string) []string { return nil })
+	var wg sync.WaitGroup
+	for i := range 10 {
+		wg.Go(func() {
+			for range 100 {
+				s.Add(Event{Room: "r", Kind: TLS, Verdict: End, Name: "n", Reason: firewall.ReasonAllowed, BytesUp: uint64(i), BytesDown: 1 << 40})
+			}
+		})
+	}
+	wg.Wait()
+	s.Close()
+	lines, sum := o.lines(t)
+	up, down := 0.0, 0.0
+	for _, l := range lines {
+		n, _ := l["bytes_up"].(float64)
+		up += n
+		down += l["bytes_down"].(float64)
+	}
+	if sum != 1000 || up != 4500 || down != 1000*(1<<40) || len(lines) > 5 {
+		t.Errorf("%d lines, %v ends, %v up, %v down", len(lines), sum, up, down)
+	}
+}
+
+// What was let through doesn't crowd out what was refused, whatever a worker
+// does.
+func TestDenialsKeepTheirShare(t *testing.T) {
+	o := &out{}
+	s := NewSink(o, func(string) []string { return nil })
+	for i := range 5 * maxKeys {
+		s.Add(Event{Room: "r", Kind: TCP, Port: uint16(i), Verdict: Allow, Reason: firewall.ReasonOpen})
+		s.Add(Event{Room: "r", Kind: TCP, Port: uint16(i), Verdict: End, Reason: firewall.ReasonOpen})
+	}
+	s.Add(Event{Room: "r", Kind: TLS, Name: "evil.example.net", Verdict: Deny, Reason: "x"})
+	s.Close()
+	lines, sum := o.lines(t)
+	written := 0.0
+	denied := false
+	for _, l := range lines {
+		denied = denied || l["name"] == "evil.example.net"
+		if l["reason"] != ReasonOverflow {
+			written += l["count"].(float64)
+		}
+	}
+	if !denied || sum != 10*maxKeys+1 || len(lines) > maxCarried+10 {
+		t.Errorf("denial written: %v; %d lines, counts add up to %v", denied, len(lines), sum)
+	}
+	if d := s.Dropped(); float64(d) != sum-written {
+		t.Errorf("%d dropped, want %v", d, sum-written)
+	}
+}
+
+func TestDropped(t *testing.T) {
+	s := NewSink(broken{}, func(string) []string { return nil })
+	s.AddN(Event{Room: "r", Kind: Kernel, Verdict: Deny, Reason: ReasonKernelLost}, 7)
+	if d := s.Dropped(); d < 7 {
+		t.Errorf("%d dropped", d)
+	}
+	s.Add(Event{Room: "r", Kind: DNS, Verdict: Deny, Reason: "x"})
+	s.Close()
+	if d := s.Dropped(); d != 7+1 {
+		t.Errorf("%d dropped", d)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

@@ -13,9 +13,14 @@ import (
 // those that follow within the window are one line at its end.
 const Window = time.Second
 
-// maxKeys bounds the different events of one room in one window; what is above
-// is counted by kind only (ReasonOverflow).
-const maxKeys = 1000
+// maxKeys bounds the different denials and notes of one room in one window, and
+// maxCarried those about connections that were let through, so that a busy
+// worker doesn't crowd out what was refused to him. What is above is counted by
+// kind only (ReasonOverflow).
+const (
+	maxKeys    = 1000
+	maxCarried = 500
+)
 
 // Sink writes events. Add never blocks and never waits for the writer: a
 // stalled reader of the guard's output costs detail, not connections, and never
@@ -26,22 +31,41 @@ type Sink struct {
 
 	mu      sync.Mutex
 	entries map[Event]*entry
-	rooms   map[string]int // different events by room
+	shares  map[share]int // different events
+	dropped uint64
 	wake    chan struct{}
 	stop    chan struct{}
 	done    chan struct{}
 }
 
 type entry struct {
-	count   uint64 // not written yet
-	written time.Time
+	count, up, down uint64 // not written yet
+	written         time.Time
 }
+
+// share is what is bounded together.
+type share struct {
+	room    string
+	carried bool
+}
+
+func shareOf(e Event) share { return share{e.Room, e.Verdict == Allow || e.Verdict == End} }
+
+func (h share) max() int {
+	if h.carried {
+		return maxCarried
+	}
+	return maxKeys
+}
+
+// joined tells whether the event stands for others that aren't written.
+func (e Event) joined() bool { return e.Reason == ReasonOverflow || e.Reason == ReasonKernelLost }
 
 // NewSink starts a sink; workers names the workers of a room.
 func NewSink(w io.Writer, workers func(room string) []string) *Sink {
 	s := &Sink{
 		workers: workers, w: w,
-		entries: map[Event]*entry{}, rooms: map[string]int{},
+		entries: map[Event]*entry{}, shares: map[share]int{},
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.run()
@@ -56,18 +80,26 @@ func (s *Sink) AddN(e Event, n uint64) {
 	if n == 0 {
 		return
 	}
+	up, down := e.BytesUp, e.BytesDown
+	e.BytesUp, e.BytesDown = 0, 0
+	h := shareOf(e)
 	s.mu.Lock()
 	x := s.entries[e]
-	if x == nil && s.rooms[e.Room] >= maxKeys {
+	if x == nil && s.shares[h] >= h.max() {
 		e = Event{Room: e.Room, Kind: e.Kind, Verdict: e.Verdict, Reason: ReasonOverflow}
 		x = s.entries[e]
 	}
 	if x == nil {
 		x = &entry{}
 		s.entries[e] = x
-		s.rooms[e.Room]++
+		s.shares[h]++
+	}
+	if e.joined() {
+		s.dropped += n
 	}
 	x.count += n
+	x.up += up
+	x.down += down
 	first := x.written.IsZero()
 	s.mu.Unlock()
 	if first {
@@ -76,6 +108,15 @@ func (s *Sink) AddN(e Event, n uint64) {
 		default:
 		}
 	}
+}
+
+// Dropped returns how many events were counted, but not written with all they
+// say: too many different ones, those that the kernel couldn't report, and those
+// that the writer refused.
+func (s *Sink) Dropped() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dropped
 }
 
 // Close writes what is pending and ends the sink.
@@ -116,12 +157,15 @@ func (s *Sink) flush(now time.Time, all bool) {
 		old := now.Sub(x.written) >= Window
 		switch {
 		case x.count > 0 && (old || all):
-			out = append(out, due{e, x.count})
-			x.count, x.written = 0, now
+			d := due{e, x.count}
+			d.BytesUp, d.BytesDown = x.up, x.down
+			out = append(out, d)
+			*x = entry{written: now}
 		case x.count == 0 && old:
 			delete(s.entries, e)
-			if s.rooms[e.Room]--; s.rooms[e.Room] == 0 {
-				delete(s.rooms, e.Room)
+			h := shareOf(e)
+			if s.shares[h]--; s.shares[h] == 0 {
+				delete(s.shares, h)
 			}
 		}
 	}
@@ -130,6 +174,7 @@ func (s *Sink) flush(now time.Time, all bool) {
 		l := Line{
 			Time: now.UTC(), Room: d.Room, Kind: d.Kind, Name: d.Name, Address: d.Address,
 			Port: d.Port, Protocol: d.Protocol, Verdict: d.Verdict, Reason: d.Reason, Rule: d.Rule, Suggest: d.Suggest, Count: d.count,
+			BytesUp: d.BytesUp, BytesDown: d.BytesDown,
 		}
 		if d.Room != "" {
 			l.Workers = s.workers(d.Room)
@@ -141,6 +186,10 @@ func (s *Sink) flush(now time.Time, all bool) {
 		if err != nil {
 			continue // no field can cause this
 		}
-		_, _ = s.w.Write(append(b, '\n'))
+		if _, err := s.w.Write(append(b, '\n')); err != nil && !d.joined() {
+			s.mu.Lock()
+			s.dropped += d.count
+			s.mu.Unlock()
+		}
 	}
 }
