@@ -273,9 +273,8 @@ func (d *decoder) setCIDR(r *firewall.Rule, x *Value[string]) bool {
 		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %s is an IPv4 range in IPv6 form", p), "write the IPv4 range")
 		return false
 	}
-	first, last := firewall.Classify(p.Addr()), firewall.Classify(lastAddr(p))
-	if first == last && !first.Openable() {
-		d.failDetail(x.Source.Range, "never-open", fmt.Sprintf("cidr %s would open %s addresses", p, first),
+	if class, ok := firewall.ClassifyRange(p); ok && !class.Openable() {
+		d.failDetail(x.Source.Range, "never-open", fmt.Sprintf("cidr %s would open %s addresses", p, class),
 			"These stay closed whatever a rule says (B26).", "remove the line")
 		return false
 	}
@@ -286,16 +285,6 @@ func (d *decoder) setCIDR(r *firewall.Rule, x *Value[string]) bool {
 	}
 	r.CIDR = p
 	return true
-}
-
-// lastAddr returns the last address of a range.
-func lastAddr(p netip.Prefix) netip.Addr {
-	b := p.Masked().Addr().AsSlice()
-	for i := p.Bits(); i < len(b)*8; i++ {
-		b[i/8] |= 1 << (7 - i%8)
-	}
-	a, _ := netip.AddrFromSlice(b)
-	return a
 }
 
 // portsPattern is the one notation of ports; it stands in the JSON Schema too.
