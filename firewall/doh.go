@@ -1,14 +1,80 @@
 package firewall
 
-// doh are names of public resolvers that answer over HTTPS or TLS. A program
-// that reaches one asks for names that the guard never sees, so no wildcard and
-// no learning opens them; a line with the very name does.
-var doh = map[string]bool{
-	"dns.google":                 true,
-	"cloudflare-dns.com":         true,
-	"mozilla.cloudflare-dns.com": true,
-}
+import (
+	"strings"
+	"sync"
+)
+
+// resolverNames are names of public resolvers that answer over HTTPS, TLS or QUIC,
+// and of relays that carry such questions (RFC 8484, 7858, 9250, 9230). A
+// program that reaches one asks for names that the guard never sees, so no
+// wildcard and no learning opens them, nor a name below; a line with the very
+// name does. The names are those that the providers' own pages give, most of
+// them also in curl's table of servers (github.com/curl/curl/wiki/DNS-over-HTTPS)
+// and in AdGuard's "Known DNS Providers". No such list is complete: it keeps
+// programs that switch to DoH by themselves, and wildcards that were meant for
+// something else, from opening a way around. Names that a provider also has a
+// site at are left out where the resolver has a name of its own.
+var resolverNames = names(`
+	dns.google dns.google.com 8888.google
+	cloudflare-dns.com dns.cloudflare.com one.one.one.one cloudflare-gateway.com
+	dns.quad9.net dns9.quad9.net dns10.quad9.net dns11.quad9.net dns12.quad9.net dns-nosec.quad9.net
+	dns.opendns.com doh.opendns.com familyshield.opendns.com sandbox.opendns.com dns.umbrella.com doh.umbrella.com
+	adguard-dns.com dns.adguard.com dns-family.adguard.com dns-unfiltered.adguard.com
+	dns.nextdns.io
+	dns.mullvad.net doh.mullvad.net
+	doh.cleanbrowsing.org family-filter-dns.cleanbrowsing.org adult-filter-dns.cleanbrowsing.org security-filter-dns.cleanbrowsing.org
+	dns.controld.com freedns.controld.com
+	doh.dns.sb doh.sb dot.sb
+	doh.libredns.gr dot.libredns.gr noads.libredns.gr
+	dns.alidns.com doh.pub dot.pub dns.pub doh.360.cn dot.360.cn
+	dns.yandex.net
+	mask.icloud.com mask-h2.icloud.com mask-api.icloud.com mask-canary.icloud.com doh.dns.apple.com
+	dns0.eu protective.joindns4.eu child.joindns4.eu noads.joindns4.eu child-noads.joindns4.eu unfiltered.joindns4.eu
+	wikimedia-dns.org dns.digitale-gesellschaft.ch dns.switch.ch
+	canadianshield.cira.ca public.dns.iij.jp dns.twnic.tw odvr.nic.cz dns.cert.ee ordns.he.net
+	doh.xfinity.com dot.xfinity.com doh-01.spectrum.com doh-02.spectrum.com
+	doh.applied-privacy.net dot1.applied-privacy.net dns.aa.net.uk doh.ffmuc.net dot.ffmuc.net dns.njal.la
+	anycast.uncensoreddns.org unicast.uncensoreddns.org anycast.censurfridns.dk unicast.censurfridns.dk
+	dnsforge.de dns.bitdefender.net dns.comss.one dns.east.comss.one router.comss.one
+	sky.rethinkdns.com max.rethinkdns.com basic.rethinkdns.com
+	blahdns.com ahadns.net tiar.app tiarap.org ada.openbld.net ric.openbld.net
+	doh.crypto.sx doh.powerdns.org
+`)
+
+// canaryNames are names that programs look up to learn whether they may go around
+// the network's resolver: Firefox (support.mozilla.org, "Canary domain") and
+// iCloud Private Relay (developer.apple.com, "Prepare your network or web
+// server for iCloud Private Relay"). That they don't exist says no.
+var canaryNames = names("use-application-dns.net mask.icloud.com mask-h2.icloud.com mask-canary.icloud.com")
 
 // IsDoH tells whether a name, or one above it, is that of a public resolver
-// over HTTPS.
-func IsDoH(n Name) bool { return doh[n.s] }
+// over HTTPS, TLS or QUIC, of a relay to one, or asked for to learn whether one
+// may be used.
+func IsDoH(n Name) bool { return under(resolverNames(), n) || isCanary(n) }
+
+// isCanary tells whether a name, or one above it, is asked for to learn whether
+// another resolver may be used.
+func isCanary(n Name) bool { return under(canaryNames(), n) }
+
+// names makes a set when it is needed first: most programs never do.
+func names(list string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		m := map[string]bool{}
+		for s := range strings.FieldsSeq(list) {
+			m[s] = true
+		}
+		return m
+	})
+}
+
+// under tells whether a name or one above it is in the set.
+func under(set map[string]bool, n Name) bool {
+	for s := n.s; s != ""; {
+		if set[s] {
+			return true
+		}
+		_, s, _ = strings.Cut(s, ".")
+	}
+	return false
+}

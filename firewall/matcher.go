@@ -207,8 +207,11 @@ func (m *Matcher) neverList(d Decision, a netip.Addr, port uint16) Decision {
 // them: a name that is asked for there never reaches the guard. Mode open
 // leaves them, because it promises nothing about names (B24).
 func (m *Matcher) noDoH(n Name, d Decision, suggestion string) Decision {
-	if m.mode == Open || !IsDoH(n) || d.Rule != nil && !d.Rule.Host.IsWildcard() {
+	if m.mode == Open || d.Rule != nil && !d.Rule.Host.IsWildcard() || !IsDoH(n) {
 		return d
+	}
+	if isCanary(n) {
+		suggestion = "" // whoever asks wants to hear that it doesn't exist
 	}
 	return Decision{Rule: d.Rule, Reason: ReasonDoH, Suggest: suggestion}
 }
@@ -242,6 +245,9 @@ func (m *Matcher) Resolvable(n Name) Decision {
 	if m.mode == Open {
 		if len(SubtractPorts([]PortRange{AllPorts}, denied)) == 0 {
 			return Decision{Rule: denier, Reason: ReasonDenied}
+		}
+		if isCanary(n) { // browsers shall keep to this resolver, in every mode
+			return Decision{Reason: ReasonDoH}
 		}
 		return Decision{Allowed: true, Reason: ReasonOpen}
 	}
