@@ -20,6 +20,7 @@ type execOptions struct {
 	workdir string
 	user    string
 	hint    bool // where a command fails: what of the boundary may be why
+	refused bool // at the end: what was refused meanwhile
 }
 
 func (a *app) execCommand() *cobra.Command {
@@ -100,6 +101,9 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 	restore()
 	if err != nil {
 		return a.execError(ctx, err, t, worker, command[0], o.workdir)
+	}
+	if o.refused {
+		a.refusedMeanwhile(ctx, e, t, worker, started)
 	}
 	if code != 0 {
 		if o.hint {

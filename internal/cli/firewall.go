@@ -20,5 +20,7 @@ or refused, and changes it while the workers run.`,
 
 // firewallVerbs are the commands of the group.
 func (a *app) firewallVerbs() []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		a.firewallLogCommand(),
+	}
 }

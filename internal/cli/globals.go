@@ -69,6 +69,7 @@ func (a *app) run(do runFunc) func(*cobra.Command, []string) error {
 var formats = map[string][]string{
 	"capabilities": {"text", "json"},
 	"config":       {"yaml", "json"},
+	"firewall log": {"text", "json"},
 	"presets":      {"text", "json"},
 	"ps":           {"table", "json"},
 	"validate":     {"text", "json", "sarif", "github"},

@@ -10,12 +10,13 @@ import (
 const shellLine = `command -v bash >/dev/null 2>&1 && exec bash; exec sh`
 
 func (a *app) shellCommand() *cobra.Command {
-	var o execOptions
+	o := execOptions{refused: true}
 	cmd := &cobra.Command{
 		Use:   "shell WORKER",
 		Short: "Open a shell in a worker",
 		Long: `shell opens bash, or else sh, in a worker that is up, with the same files,
-limits and network names that the worker has.`,
+limits and network names that the worker has. When it ends, it says what the
+guard refused meanwhile.`,
 		Example:           `  workshop shell greeter`,
 		Args:              usageArgs(1, 1),
 		ValidArgsFunction: a.completeWorkers(1),

@@ -88,30 +88,6 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// Only this worker's denials count, each once; what a worker wrote into a name
-// can't write to a terminal.
-func TestDenials(t *testing.T) {
-	log := `READY
-{"workers":["w"],"kind":"dns","name":"a.example.org","port":53,"protocol":"dns","verdict":"deny","reason":"not-allowed","suggest":"a.example.org"}
-{"workers":["w"],"kind":"proxy","name":"a.example.org","port":22,"protocol":"tcp","verdict":"deny","reason":"port","suggest":"a.example.org:22"}
-{"workers":["w"],"kind":"proxy","name":"a.example.org","port":22,"protocol":"tcp","verdict":"deny","reason":"port","suggest":"a.example.org:22"}
-{"workers":["v","w"],"kind":"kernel","address":"2001:db8::1","port":53,"protocol":"udp","verdict":"deny","reason":"unsupported"}
-{"workers":["v"],"kind":"dns","name":"v.example.org","verdict":"deny","reason":"not-allowed"}
-{"workers":["w"],"kind":"dns","name":"ok.example.org","verdict":"allow"}
-{"workers":["w"],"kind":"http","name":"x\u001b[2J","port":80,"protocol":"tcp","verdict":"deny","reason":"invalid"}
-{"workers":["w"],"kind":`
-	refused, lines, why := denials([]byte(log), "w")
-	if got := strings.Join(refused, "|"); !strings.HasPrefix(got, "a.example.org|a.example.org:22|[2001:db8::1]:53/udp (unsupported)|x") || strings.ContainsRune(got, 0x1b) || len(refused) != 4 {
-		t.Errorf("refused %q", refused)
-	}
-	if got := strings.Join(lines, "|"); got != "a.example.org|a.example.org:22" {
-		t.Errorf("lines %q", lines)
-	}
-	if got := strings.Join(why, "|"); got != "unsupported|invalid" {
-		t.Errorf("why %q", why)
-	}
-}
-
 // TestIsRoot keeps B4 on the way of exec --user.
 func TestIsRoot(t *testing.T) {
 	for user, want := range map[string]bool{

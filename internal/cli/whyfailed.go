@@ -1,19 +1,15 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"net"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/workshop"
+	"github.com/llmdo/workshop/internal/guard/events"
 )
 
 // codeKilled is what a command ends with that SIGKILL ended.
@@ -21,6 +17,19 @@ const codeKilled = 128 + 9
 
 // maxDenials are named after a failed command; the log has the others.
 const maxDenials = 5
+
+// refusedMeanwhile says at the end of a shell what was refused since its start.
+func (a *app) refusedMeanwhile(ctx context.Context, e engine.Engine, t target, worker string, since time.Time) {
+	if a.set.quiet || t.file == "" {
+		return
+	}
+	if s, err := a.readSource(t.file); err != nil || s.w == nil || s.worker(worker) == nil || s.worker(worker).Container.Network.Mode.V == firewall.None {
+		return
+	}
+	hints := &failure{}
+	a.denialHints(ctx, e, t, worker, since, hints)
+	a.printFailure(hints)
+}
 
 // whyFailed says what of a worker's boundary may be why a command failed in it.
 // It is silent where the file can't be read: the command's own failure is what
@@ -47,7 +56,7 @@ func (a *app) whyFailed(ctx context.Context, e engine.Engine, t target, worker s
 			worker, a.shown(t.file))
 	case a.networkDown(ctx, e, t, worker, hints):
 	default:
-		a.denialHints(ctx, e, t, w, since, hints)
+		a.denialHints(ctx, e, t, worker, since, hints)
 	}
 	a.printFailure(hints)
 }
@@ -88,63 +97,89 @@ func stopped(seen engine.Observed, worker string) []string {
 	return out
 }
 
-// denialHints names what the guard refused to a worker since a time, and the
-// lines that would allow it.
-func (a *app) denialHints(ctx context.Context, e engine.Engine, t target, w *workshop.Worker, since time.Time, f *failure) {
-	var log bytes.Buffer
-	o := engine.LogsOptions{Since: since.Format(time.RFC3339Nano), Tail: "all", Stdout: &log, Stderr: &log}
-	if err := e.Logs(ctx, t.project, []string{compose.GuardService}, o); err != nil {
+// denialHints names what the guard refused to a worker since a time, and what
+// would allow it: the line for the file, and the command for what runs.
+func (a *app) denialHints(ctx context.Context, e engine.Engine, t target, worker string, since time.Time, f *failure) {
+	seen := a.refusedSince(ctx, e, t, worker, since)
+	if len(seen) == 0 {
 		return
 	}
-	refused, lines, why := denials(log.Bytes(), w.Name)
-	if len(refused) == 0 {
-		return
+	var refused, lines, commands, why []string
+	for i, x := range seen {
+		what := x.target
+		if x.reason != firewall.ReasonName && x.reason != firewall.ReasonPort {
+			what += " (" + printable(x.reason) + ")"
+		}
+		if i < maxDenials {
+			refused = appendNew(refused, what)
+			lines = appendNew(lines, x.line)
+			commands = appendNew(commands, x.command)
+			if what != x.target && firewall.Why(x.reason) != "" {
+				why = appendNew(why, x.reason)
+			}
+		}
 	}
 	text := "meanwhile the guard refused " + strings.Join(refused, ", ")
+	if more := len(seen) - maxDenials; more > 0 {
+		text += fmt.Sprintf(" and %d more (`workshop firewall log --denied`)", more)
+	}
 	if len(lines) > 0 {
 		text += "; to allow it, add to network.allow in " + a.shown(t.file) + ":\n- " + strings.Join(lines, "\n- ")
 	}
 	f.hint("%s", text)
+	if len(commands) > 0 {
+		f.hint("or allow it at once, in what runs now:\n`%s`", strings.Join(commands, "`\n`"))
+	}
 	for _, reason := range why {
 		f.hint("%s: %s", reason, firewall.Why(reason))
 	}
 }
 
-// denials reads the guard's events: what was refused to a worker, the lines
-// that it proposes, and the reasons that aren't a missing line. Names come from
-// inside the worker.
-func denials(log []byte, worker string) (refused, lines, why []string) {
-	for line := range bytes.Lines(log) {
-		var e struct {
-			Workers                                           []string
-			Name, Address, Protocol, Verdict, Reason, Suggest string
-			Port                                              uint16
-		}
-		if json.Unmarshal(line, &e) != nil || e.Verdict != "deny" || !slices.Contains(e.Workers, worker) {
-			continue
-		}
-		what := e.Name
-		if what == "" {
-			what = e.Address
-		}
-		if e.Protocol != "dns" && e.Port != 0 {
-			what = net.JoinHostPort(what, strconv.Itoa(int(e.Port)))
-		}
-		if e.Protocol != "dns" && e.Protocol != "tcp" {
-			what += "/" + e.Protocol
-		}
-		if e.Reason != firewall.ReasonName && e.Reason != firewall.ReasonPort {
-			what += " (" + e.Reason + ")"
-			if firewall.Why(e.Reason) != "" && !slices.Contains(why, e.Reason) && len(refused) < maxDenials {
-				why = append(why, e.Reason)
+// appendNew appends what isn't empty and isn't there yet.
+func appendNew(list []string, s string) []string {
+	if s == "" || slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+// refusedSince reads what was refused to a worker since a time. The guard writes
+// a new refusal at once, and one that repeats a line of the last second together
+// with others at that second's end: where there may be such a one, it waits for
+// it. A denial that ended the command may be on its way through the engine.
+func (a *app) refusedSince(ctx context.Context, e engine.Engine, t target, worker string, since time.Time) []refusal {
+	for try := range maxLooks {
+		found, before := refusals{worker: worker}, time.Time{}
+		r := &eventReader{each: func(_ []byte, l events.Line) error {
+			switch {
+			case l.Time.Before(since) && l.Verdict == events.Deny && slices.Contains(l.Workers, worker):
+				before = l.Time
+			case !l.Time.Before(since):
+				found.add(l)
 			}
+			return nil
+		}}
+		o := engine.LogsOptions{Since: since.Add(-events.Window).Format(time.RFC3339Nano)}
+		if err := readEvents(ctx, e, t.project, o, r); err != nil || len(found.list) > 0 || try == maxLooks-1 {
+			return found.list
 		}
-		if what = printable(what); !slices.Contains(refused, what) && len(refused) < maxDenials {
-			refused = append(refused, what)
-			if l := printable(e.Suggest); l != "" && !slices.Contains(lines, l) {
-				lines = append(lines, l)
-			}
+		wait := onItsWay
+		if !before.IsZero() {
+			wait = max(wait, time.Until(before.Add(events.Window*3/2)))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(min(wait, 3*events.Window/2)):
 		}
 	}
-	return refused, lines, why
+	return nil
 }
+
+const (
+	// maxLooks bounds how often the log is read after a failed command.
+	maxLooks = 2
+	// onItsWay is how long a line that the guard has written may take until the
+	// engine shows it: 5 ms were measured, at most 20.
+	onItsWay = 50 * time.Millisecond
+)

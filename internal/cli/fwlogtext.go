@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/fatih/color"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/events"
+)
+
+// eventText writes events for a person.
+type eventText struct {
+	w       io.Writer
+	workers int // width of that column
+	local   *time.Location
+	day     string          // of the last line
+	told    map[string]bool // suggestions, each once
+	paint   map[events.Verdict]func(string) string
+	faint   func(string) string
+}
+
+// maxWorkersWidth of the column with the workers' names.
+const maxWorkersWidth = 24
+
+func (a *app) eventText(seen engine.Observed) *eventText {
+	on := a.colorOut()
+	t := &eventText{
+		w: a.Out, workers: len("guard"), local: time.Local, told: map[string]bool{}, day: time.Now().Format(time.DateOnly),
+		faint: paint(on, color.Faint),
+		paint: map[events.Verdict]func(string) string{
+			events.Deny: paint(on, color.FgRed), events.Allow: paint(on, color.FgGreen),
+			events.End: paint(on, color.Faint), events.Note: paint(on, color.FgYellow),
+		},
+	}
+	of := map[string]int{} // length of the names of a room's workers
+	for _, c := range seen.Containers {
+		if c.NetworkOf != "" {
+			of[c.NetworkOf] += len(c.Service) + 1
+			t.workers = min(max(t.workers, of[c.NetworkOf]-1), maxWorkersWidth)
+		}
+	}
+	return t
+}
+
+var verdictWords = map[events.Verdict]string{
+	events.Deny: "denied", events.Allow: "allowed", events.End: "ended", events.Note: "note",
+}
+
+// print writes one event, and the command that allows what it refuses.
+func (t *eventText) print(_ []byte, l events.Line) error {
+	word, known := verdictWords[l.Verdict]
+	if !known {
+		return nil
+	}
+	at := l.Time.In(t.local)
+	if day := at.Format(time.DateOnly); day != t.day {
+		t.day = day
+		fmt.Fprintln(t.w, t.faint(day))
+	}
+	workers := "guard"
+	if len(l.Workers) > 0 {
+		workers = cut(printable(strings.Join(l.Workers, ",")), maxWorkersWidth)
+	}
+	parts := []string{}
+	if what := eventTarget(l); what != "" {
+		if l.Name != "" && l.Address != "" {
+			what += " (" + printable(l.Address) + ")"
+		}
+		if l.Kind == events.DNS {
+			what += " (look-up)"
+		}
+		parts = append(parts, what)
+	}
+	if l.Count > 1 {
+		parts = append(parts, fmt.Sprintf("×%d", l.Count))
+	}
+	if words := eventReason(l); words != "" {
+		parts = append(parts, t.faint(words))
+	}
+	fmt.Fprintf(t.w, "%s  %-*s  %s  %s\n", at.Format(time.TimeOnly), t.workers, workers,
+		t.paint[l.Verdict](fmt.Sprintf("%-7s", word)), strings.Join(parts, "  "))
+	return t.suggest(l)
+}
+
+// suggest writes once what would allow something.
+func (t *eventText) suggest(l events.Line) error {
+	o, ok := openingOf(l, "")
+	if key := o.line + "\n" + o.command; !ok || t.told[key] {
+		return nil
+	} else {
+		t.told[key] = true
+	}
+	text := "network.allow: - " + o.line
+	if o.command != "" {
+		text = o.command
+	}
+	_, err := fmt.Fprintf(t.w, "%*s  to allow it: %s\n", len(time.TimeOnly)+2+t.workers, "", text)
+	return err
+}
+
+// eventReason says why, in words.
+func eventReason(l events.Line) string {
+	rule := printable(l.Rule)
+	switch {
+	case l.Verdict == events.End:
+		return fmt.Sprintf("sent %s, received %s", units.HumanSize(float64(l.BytesUp)), units.HumanSize(float64(l.BytesDown)))
+	case l.Verdict == events.Allow && l.Reason == firewall.ReasonAllowed && rule != "":
+		return "by " + rule
+	}
+	words := reasonText(l.Reason)
+	if l.Verdict == events.Deny && firewall.Why(l.Reason) == "" && l.Why != "" {
+		words = printable(l.Why)
+	}
+	if rule != "" {
+		words += " (" + rule + ")"
+	}
+	return words
+}
+
+// reasonText says a reason in words, the reason itself where there are none.
+func reasonText(reason string) string {
+	switch reason {
+	case firewall.ReasonAllowed:
+		return "a line of network.allow has it"
+	case firewall.ReasonOpen:
+		return "network: open"
+	case firewall.ReasonLearned:
+		return "no line has it; let through because the room learns"
+	case events.ReasonMismatch:
+		return "the worker dialled an address that isn't the name's; the name's own is used"
+	case events.ReasonPolicy:
+		return "the policy was replaced"
+	case events.ReasonLive:
+		return "a live change"
+	case events.ReasonLearning:
+		return "learning"
+	}
+	if why := firewall.Why(reason); why != "" {
+		return why
+	}
+	return printable(reason)
+}
