@@ -1,0 +1,8 @@
+// Package edit puts lines of network.allow and network.deny into the text of a
+// workshop.yaml. What stands there stays byte for byte: comments, order,
+// indentation, quotes, ends of lines.
+//
+// The YAML library gives places only; an edit is text that is put in between.
+// The result is read again and must mean what the file meant, and the new
+// lines. What can't be edited so is an error that says what to write by hand.
+package edit

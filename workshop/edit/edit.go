@@ -1,0 +1,186 @@
+package edit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+)
+
+// Line is one line of network.allow or network.deny.
+type Line struct {
+	// Worker whose own network gets the line; "" is the workshop's network.
+	Worker string
+	// Deny makes it a line of deny; else it is one of allow.
+	Deny bool
+	// Text as it is written, a YAML value on one line: `api.github.com`,
+	// `"*.example.org"`, `{host: db.internal, port: 5432, private: true}`.
+	Text string
+	// Comment is put behind the line as `# …` and is one line of text; may be
+	// empty. A list on one line has no place for it, there it is left out.
+	Comment string
+}
+
+// ErrInherits is what an [*Error] wraps for a worker that has no list of its
+// own: what the workshop's network says is what counts for it.
+var ErrInherits = errors.New("the workshop's network applies")
+
+// Error says why a file isn't edited, and what to write by hand.
+type Error struct {
+	Line    int // of the file, from 1; 0 is the whole file
+	Summary string
+	Hint    string
+	err     error
+}
+
+// Error is one line: where, what, and what to do.
+func (e *Error) Error() string {
+	s := e.Summary
+	if e.Line > 0 {
+		s = fmt.Sprintf("line %d: %s", e.Line, s)
+	}
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+// Unwrap gives [ErrInherits] where that is the reason.
+func (e *Error) Unwrap() error { return e.err }
+
+// limits as of package workshop, which refuses what is beyond.
+const (
+	maxSize  = 1 << 20
+	maxDepth = 64
+)
+
+// Add returns the text of a workshop.yaml with the lines in it. A line that is
+// there already is no change. Only the form of a line is checked: whether its
+// host is one, and whether a worker's line is covered by its workshop, is for
+// workshop.Load to say about the result. The error is an [*Error]; then
+// nothing was added.
+func Add(src []byte, lines ...Line) ([]byte, error) {
+	out := bytes.Clone(src)
+	for _, l := range lines {
+		var err error
+		if out, err = add(out, l); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func add(src []byte, l Line) ([]byte, error) {
+	item, err := l.parse()
+	if err != nil {
+		return nil, err
+	}
+	f, err := parse(src)
+	if err != nil {
+		return nil, err
+	}
+	e := &editor{file: f, line: l, item: item}
+	if err := e.edit(); err != nil {
+		return nil, err
+	}
+	if len(e.insertions) == 0 {
+		return src, nil
+	}
+	out := f.with(e.insertions)
+	// edit changed the tree as the text should mean.
+	again, err := parse(out)
+	if err != nil || !equal(f.root, again.root) {
+		return nil, e.byHand(e.at, "the file is written in a way that can't be edited here", nil)
+	}
+	return out, nil
+}
+
+// parse reads the line's text as an item of a list.
+func (l Line) parse() (*yaml.Node, error) {
+	bad := &Error{Summary: fmt.Sprintf("%q is not a line of allow or deny", l.Text), Hint: "write a host such as api.example.org:443, or {host: NAME, port: 5432}"}
+	if l.Text != strings.TrimSpace(l.Text) || l.Text == "" || !oneLine(l.Text) {
+		return nil, bad
+	}
+	if !oneLine(l.Comment) {
+		return nil, &Error{Summary: "the comment isn't one line of text"}
+	}
+	var forms [2]*yaml.Node
+	for i, form := range []string{"[" + l.Text + "\n]", "- " + l.Text + "\n"} {
+		root, err := load([]byte(form))
+		if err != nil || root.Kind != yaml.SequenceNode || len(root.Content) != 1 || !plain(root.Content[0]) {
+			return nil, bad
+		}
+		forms[i] = root.Content[0]
+	}
+	if !equal(forms[0], forms[1]) || forms[0].ShortTag() == "!!null" {
+		return nil, bad
+	}
+	return forms[0], nil
+}
+
+// oneLine tells whether s is text without ends of lines and control
+// characters, as YAML sees them.
+func oneLine(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return r < 0x20 && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff
+	})
+}
+
+// plain tells that a value stands for itself: no anchor, no alias, no list.
+func plain(n *yaml.Node) bool {
+	if n.Anchor != "" || n.Kind != yaml.ScalarNode && n.Kind != yaml.MappingNode || n.Style&yaml.TaggedStyle != 0 {
+		return false
+	}
+	for _, c := range n.Content {
+		if c.Kind == yaml.SequenceNode && c.Anchor == "" { // port: [80, 443]
+			for _, x := range c.Content {
+				if x.Kind != yaml.ScalarNode || x.Anchor != "" {
+					return false
+				}
+			}
+			continue
+		}
+		if c.Kind != yaml.ScalarNode || c.Anchor != "" || c.ShortTag() == "!!null" {
+			return false
+		}
+	}
+	return true
+}
+
+// load reads one document within the limits.
+func load(data []byte) (*yaml.Node, error) {
+	var doc yaml.Node
+	err := yaml.Load(data, &doc, yaml.WithPlugin(loaderlimits.New(
+		loaderlimits.DepthFunc(func(depth int, _ *loaderlimits.DepthContext) error {
+			if depth > maxDepth {
+				return errors.New("nested too deep")
+			}
+			return nil
+		}),
+	)))
+	if err != nil {
+		return nil, err
+	}
+	if len(doc.Content) != 1 {
+		return nil, errors.New("empty")
+	}
+	return doc.Content[0], nil
+}
+
+// equal tells whether two trees mean the same; the order of keys counts,
+// styles and comments don't.
+func equal(a, b *yaml.Node) bool {
+	if a.Kind != b.Kind || a.ShortTag() != b.ShortTag() || a.Value != b.Value || a.Anchor != b.Anchor || len(a.Content) != len(b.Content) {
+		return false
+	}
+	for i := range a.Content {
+		if !equal(a.Content[i], b.Content[i]) {
+			return false
+		}
+	}
+	return true
+}
