@@ -8,19 +8,31 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// maxCached bounds the cache; an entry is about 300 bytes.
+// maxCached bounds the cache; an entry is about 300 bytes, more with many
+// addresses.
 const maxCached = 10_000
+
+// maxFailed bounds the failures that are kept for failureTTL.
+const maxFailed = 1000
 
 type key struct {
 	name firewall.Name
 	kind Type
 }
 
-// cache keeps answers and joins equal questions that are under way.
+// cache keeps answers, for a moment also that there is none, and joins equal
+// questions that are under way.
 type cache struct {
 	mu     sync.Mutex
 	done   map[key]Answer
+	failed map[key]failure
 	flight map[key]*flight
+}
+
+// failure keeps questions from a resolver that doesn't answer.
+type failure struct {
+	err   error
+	until time.Time
 }
 
 type flight struct {
@@ -29,7 +41,9 @@ type flight struct {
 	err    error
 }
 
-func (c *cache) init() { c.done, c.flight = map[key]Answer{}, map[key]*flight{} }
+func (c *cache) init() {
+	c.done, c.failed, c.flight = map[key]Answer{}, map[key]failure{}, map[key]*flight{}
+}
 
 func (c *cache) peek(k key) (Answer, bool) {
 	c.mu.Lock()
@@ -45,6 +59,10 @@ func (c *cache) get(ctx context.Context, k key, ask func(context.Context, key) (
 	if a, ok := c.done[k]; ok && time.Now().Before(a.Expires) {
 		c.mu.Unlock()
 		return a, nil
+	}
+	if x, ok := c.failed[k]; ok && time.Now().Before(x.until) {
+		c.mu.Unlock()
+		return Answer{}, x.err
 	}
 	f := c.flight[k]
 	if f == nil {
@@ -62,7 +80,7 @@ func (c *cache) get(ctx context.Context, k key, ask func(context.Context, key) (
 }
 
 func (c *cache) fly(k key, f *flight, ask func(context.Context, key) (Answer, error)) {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*tryTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), flightTimeout)
 	defer cancel()
 	f.answer, f.err = ask(ctx, k)
 	c.mu.Lock()
@@ -70,6 +88,12 @@ func (c *cache) fly(k key, f *flight, ask func(context.Context, key) (Answer, er
 	if f.err == nil {
 		c.room()
 		c.done[k] = f.answer
+		delete(c.failed, k)
+	} else {
+		if len(c.failed) >= maxFailed {
+			clear(c.failed)
+		}
+		c.failed[k] = failure{f.err, time.Now().Add(failureTTL)}
 	}
 	c.mu.Unlock()
 	close(f.ready)

@@ -2,6 +2,7 @@ package dns
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ const (
 const (
 	maxPins        = 16_384 // pairs of address and name
 	maxNamesOfAddr = 64
+	maxAddrsOfName = 64 // over time: a zone may answer with others each second
 )
 
 // Pins remembers which names were answered with which addresses in a room: a
@@ -29,7 +31,8 @@ const (
 type Pins struct {
 	mu    sync.Mutex
 	addrs map[netip.Addr]map[firewall.Name]time.Time
-	pairs int // entries of the inner maps
+	names map[firewall.Name][]netip.Addr // the same pairs
+	pairs int
 }
 
 // Add pins the addresses of an answer. It must happen before the client gets it.
@@ -38,12 +41,15 @@ func (p *Pins) Add(n firewall.Name, addrs []netip.Addr, ttl time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.addrs == nil {
-		p.addrs = map[netip.Addr]map[firewall.Name]time.Time{}
+		p.addrs, p.names = map[netip.Addr]map[firewall.Name]time.Time{}, map[firewall.Name][]netip.Addr{}
 	}
 	for _, a := range addrs {
 		if _, ok := p.addrs[a][n]; !ok {
 			if len(p.addrs[a]) >= maxNamesOfAddr {
-				p.dropOldest(a)
+				p.dropOldestName(a)
+			}
+			if len(p.names[n]) >= maxAddrsOfName {
+				p.dropOldestAddr(n)
 			}
 			if p.pairs >= maxPins {
 				p.sweep()
@@ -51,6 +57,7 @@ func (p *Pins) Add(n firewall.Name, addrs []netip.Addr, ttl time.Duration) {
 			if p.addrs[a] == nil {
 				p.addrs[a] = map[firewall.Name]time.Time{}
 			}
+			p.names[n] = append(p.names[n], a)
 			p.pairs++
 		}
 		p.addrs[a][n] = until
@@ -86,20 +93,27 @@ func (p *Pins) sweep() {
 		if p.pairs < maxPins*7/8 {
 			return
 		}
-		p.pairs -= len(names)
-		delete(p.addrs, a)
+		for n := range names {
+			p.drop(a, n)
+		}
 	}
 }
 
 func (p *Pins) drop(a netip.Addr, n firewall.Name) {
 	delete(p.addrs[a], n)
-	p.pairs--
 	if len(p.addrs[a]) == 0 {
 		delete(p.addrs, a)
 	}
+	if at := slices.Index(p.names[n], a); at >= 0 {
+		p.names[n] = slices.Delete(p.names[n], at, at+1)
+	}
+	if len(p.names[n]) == 0 {
+		delete(p.names, n)
+	}
+	p.pairs--
 }
 
-func (p *Pins) dropOldest(a netip.Addr) {
+func (p *Pins) dropOldestName(a netip.Addr) {
 	var oldest firewall.Name
 	var at time.Time
 	for n, until := range p.addrs[a] {
@@ -108,4 +122,15 @@ func (p *Pins) dropOldest(a netip.Addr) {
 		}
 	}
 	p.drop(a, oldest)
+}
+
+func (p *Pins) dropOldestAddr(n firewall.Name) {
+	var oldest netip.Addr
+	var at time.Time
+	for _, a := range p.names[n] {
+		if until := p.addrs[a][n]; at.IsZero() || until.Before(at) {
+			oldest, at = a, until
+		}
+	}
+	p.drop(oldest, n)
 }

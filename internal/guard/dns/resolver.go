@@ -9,16 +9,19 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
 )
 
-// Timing of upstream queries: two rounds over the servers.
-const (
-	tryTimeout = 2 * time.Second
-	rounds     = 2
-)
+// tries are the timeouts of upstream queries: of two rounds over the servers.
+// The first is short, so that with a silent server the next is asked before a
+// client gives up.
+var tries = []time.Duration{700 * time.Millisecond, 2 * time.Second}
+
+// flightTimeout bounds one look-up, whoever waits for it.
+const flightTimeout = 8 * time.Second
 
 // Dial connects to a resolver; it is egress.Upstream's.
 type Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
@@ -29,6 +32,7 @@ type Resolver struct {
 	servers []netip.AddrPort
 	dial    Dial
 	cache   cache
+	first   atomic.Uint32 // the server that answered last: it is asked first
 }
 
 // NewResolver makes a resolver that asks these servers in this order.
@@ -60,15 +64,19 @@ func (r *Resolver) Cached(name firewall.Name, t Type) (Answer, bool) {
 // ask asks the servers in turn until one gives a usable answer.
 func (r *Resolver) ask(ctx context.Context, k key) (Answer, error) {
 	err := errors.New("no resolver is configured")
-	for range rounds {
-		for _, s := range r.servers {
+	first := int(r.first.Load())
+	for _, timeout := range tries {
+		for i := range r.servers {
+			at := (first + i) % len(r.servers)
+			s := r.servers[at]
 			var res result
-			res, err = r.exchange(ctx, s, k)
+			res, err = r.exchange(ctx, s, k, timeout)
 			switch {
 			case ctx.Err() != nil:
 				return Answer{}, ctx.Err()
 			case err != nil:
 			case res.code == success, res.code == nxDomain:
+				r.first.Store(uint32(at))
 				return answer(res), nil
 			default:
 				err = fmt.Errorf("resolver %s answers with code %d", s, res.code)
@@ -83,6 +91,7 @@ const (
 	minTTL      = 1 * time.Second
 	maxTTL      = time.Hour
 	negativeTTL = 10 * time.Second
+	failureTTL  = time.Second // RFC 9520 §3.2: at least that
 )
 
 func answer(res result) Answer {
@@ -95,8 +104,8 @@ func answer(res result) Answer {
 	return a
 }
 
-func (r *Resolver) exchange(ctx context.Context, server netip.AddrPort, k key) (result, error) {
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+func (r *Resolver) exchange(ctx context.Context, server netip.AddrPort, k key, timeout time.Duration) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	res, err := r.over(ctx, "udp", server, k)
 	if err == nil && res.truncated {

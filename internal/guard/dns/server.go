@@ -34,8 +34,10 @@ type Server struct {
 // ends.
 const maxClientTTL = 60
 
-// lookupTimeout bounds how long a client's question waits.
-const lookupTimeout = 2 * tryTimeout
+// lookupTimeout bounds how long a client's question waits: rooms' resolv.conf
+// says 2 s, and an answer says more than silence. The look-up goes on for those
+// who ask again.
+const lookupTimeout = 1900 * time.Millisecond
 
 // Serve answers one message; nil means that nothing is sent. tcp lifts the
 // limit on the size. It waits for upstream if it must; inline false says that
@@ -73,7 +75,12 @@ func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bo
 	room := s.Room()
 	if err == nil {
 		d = room.Matcher.Resolvable(name)
-		if d.Allowed && s.Admit != nil {
+		switch {
+		case d.Allowed && d.Rule == nil && special(name):
+			d = firewall.Decision{Reason: firewall.ReasonInvalid}
+		case !d.Allowed && special(name):
+			d.Suggest = ""
+		case d.Allowed && s.Admit != nil:
 			d = s.Admit(name, d)
 		}
 	}
@@ -101,6 +108,20 @@ func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bo
 		return reply{code: nxDomain}, true
 	}
 	return s.found(room, name, a), true
+}
+
+// special tells whether a name means nothing to a resolver of the Internet, and
+// tells it about the room or its network: single labels and what is asked by
+// multicast (RFC 6762 §3), reverse look-ups, and names that never exist (RFC
+// 6761 §6.4, RFC 7686 §2). Only a line that names it has it looked up; mode open
+// and learning don't.
+func special(n firewall.Name) bool {
+	s := n.String()
+	switch s[strings.LastIndexByte(s, '.')+1:] {
+	case s, "local", "arpa", "invalid", "onion":
+		return true
+	}
+	return false
 }
 
 // found filters and pins the addresses of an allowed name.

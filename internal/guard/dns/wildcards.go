@@ -1,11 +1,156 @@
 package dns
 
-import "github.com/llmdo/workshop/firewall"
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/events"
+)
+
+// Bounds of the names under a wildcard. A label of 40 octets is a SHA-1 in
+// hexadecimal, such as content networks use; names in use are far shorter than
+// 120. 60 new names at once are more than a page of a browser asks for.
+const (
+	maxWildLabel = 40
+	maxWildName  = 120
+	wildBurst    = 60
+	wildEvery    = time.Second // a new name more
+)
+
+// Bounds of what is remembered. Forgetting a name gives nothing back: it costs
+// again when it comes again. It is few because which of the known names are
+// asked for again can tell something too.
+const (
+	maxWildKnown = 256
+	wildForget   = time.Hour
+	maxWildRules = 1024
+)
 
 // Wildcards bounds what a room can say to whoever answers for the names under a
-// wildcard: how many new names, and how long. The zero value is ready for use.
-type Wildcards struct{}
+// wildcard, or for any name while the room learns: how many new names, and how
+// long (D5). It counts names, whatever is asked about them, by pattern and
+// through all policies. The zero value is ready for use.
+type Wildcards struct {
+	mu    sync.Mutex
+	rules map[firewall.HostPattern]*wildcard
+	now   func() time.Time // for tests; nil is time.Now
+}
+
+// wildcard is a token bucket and the names that were let through, with when
+// they were asked for last.
+type wildcard struct {
+	tokens int
+	filled time.Time // up to when tokens were given
+	known  map[firewall.Name]time.Time
+}
 
 // Admit is asked before an allowed name is looked up; d is what allowed it. A
-// name that is too much comes back denied.
-func (w *Wildcards) Admit(n firewall.Name, d firewall.Decision) firewall.Decision { return d }
+// name that is too much comes back denied. Lines with the very name have no
+// bounds, nor has mode open, which promises nothing about names.
+func (w *Wildcards) Admit(n firewall.Name, d firewall.Decision) firewall.Decision {
+	var pattern firewall.HostPattern // zero: learning
+	labels := n.String()
+	switch {
+	case !d.Allowed:
+		return d
+	case d.Rule != nil && d.Rule.Host.IsWildcard():
+		pattern = d.Rule.Host
+		base := strings.TrimLeft(pattern.String(), "*")
+		labels = strings.TrimSuffix(labels, base)
+	case d.Reason == firewall.ReasonLearned:
+	default:
+		return d
+	}
+	if len(n.String()) <= maxWildName && !longLabel(labels) && w.take(pattern, n) {
+		return d
+	}
+	return firewall.Decision{Rule: d.Rule, Reason: events.ReasonWildcard, Suggest: exactly(n, d)}
+}
+
+// take tells whether a name is known, or there is a token for it.
+func (w *Wildcards) take(pattern firewall.HostPattern, n firewall.Name) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if w.now != nil {
+		now = w.now()
+	}
+	x := w.rules[pattern]
+	if x == nil {
+		if w.rules == nil {
+			w.rules = map[firewall.HostPattern]*wildcard{}
+		}
+		if len(w.rules) >= maxWildRules && !w.drop(now) {
+			return false
+		}
+		x = &wildcard{tokens: wildBurst, filled: now, known: map[firewall.Name]time.Time{}}
+		w.rules[pattern] = x
+	}
+	if last, ok := x.known[n]; ok && now.Sub(last) < wildForget {
+		x.known[n] = now
+		return true
+	}
+	if more := int(now.Sub(x.filled) / wildEvery); more > 0 {
+		x.tokens = min(wildBurst, x.tokens+more)
+		x.filled = x.filled.Add(time.Duration(more) * wildEvery)
+	}
+	if x.tokens == 0 {
+		return false
+	}
+	x.tokens--
+	x.remember(n, now)
+	return true
+}
+
+// remember makes place for a name by forgetting the one that was asked for the
+// longest ago. That is looked for among at most maxWildKnown, once for each new
+// name.
+func (x *wildcard) remember(n firewall.Name, now time.Time) {
+	if _, ok := x.known[n]; !ok && len(x.known) >= maxWildKnown {
+		var oldest firewall.Name
+		at := now
+		for k, last := range x.known {
+			if !last.After(at) {
+				oldest, at = k, last
+			}
+		}
+		delete(x.known, oldest)
+	}
+	x.known[n] = now
+}
+
+// drop forgets a pattern that nobody has used for long, whose budget is full
+// anyway. Only a change of the policy brings a new one.
+func (w *Wildcards) drop(now time.Time) bool {
+	for p, x := range w.rules {
+		if now.Sub(x.filled) > wildForget {
+			delete(w.rules, p)
+			return true
+		}
+	}
+	return false
+}
+
+func longLabel(labels string) bool {
+	for l := range strings.SplitSeq(labels, ".") {
+		if len(l) > maxWildLabel {
+			return true
+		}
+	}
+	return false
+}
+
+// exactly is the line with the very name, for the port that the wildcard has.
+func exactly(n firewall.Name, d firewall.Decision) string {
+	if d.Rule == nil {
+		return d.Suggest
+	}
+	for _, web := range firewall.DefaultAllowPorts() {
+		if firewall.HasPort(d.Rule.Ports, web.First) {
+			return n.String()
+		}
+	}
+	return n.String() + ":" + firewall.FormatPorts(d.Rule.Ports[:1])
+}
