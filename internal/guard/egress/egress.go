@@ -103,17 +103,48 @@ func cidrLine(a netip.Addr, port uint16) string {
 	return fmt.Sprintf("{cidr: %s, port: %d}", netip.PrefixFrom(a, a.BitLen()), port)
 }
 
+// Want is one dial.
+type Want struct {
+	Matcher *firewall.Matcher
+	// Decision allowed the name or the address.
+	Decision firewall.Decision
+	Addrs    []netip.Addr
+	Port     uint16
+	// Admit has the last word about what decided about an address; nil: nothing
+	// to add.
+	Admit func(firewall.Decision) firewall.Decision
+}
+
+// Dialled is a connection.
+type Dialled struct {
+	*net.TCPConn
+	// Addr is what was dialled, also where an upstream proxy leads there.
+	Addr netip.Addr
+	// Decision let the address through: that of the name, or that of a range
+	// beside it.
+	Decision firewall.Decision
+}
+
+// check decides about one address of a Want.
+func (x *Dialer) check(w *Want, a netip.Addr) (firewall.Decision, error) {
+	d := x.Check(w.Matcher, w.Decision, a, w.Port)
+	if d.Allowed && w.Admit != nil {
+		d = w.Admit(d)
+	}
+	if !d.Allowed {
+		return d, &NeverError{Addr: a, Decision: d}
+	}
+	return d, nil
+}
+
 // Dial connects to the first address that answers, IPv6 and IPv4 in turn. The
 // error is a *NeverError if every address was refused before it was dialled.
-func (x *Dialer) Dial(ctx context.Context, m *firewall.Matcher, d firewall.Decision, addrs []netip.Addr, port uint16) (*net.TCPConn, error) {
-	if len(addrs) == 0 {
-		return nil, errors.New("the name has no address")
-	}
-	var never *NeverError
-	try := make([]netip.Addr, 0, min(len(addrs), maxTries))
-	for _, a := range interleave(addrs) {
-		if dec := x.Check(m, d, a, port); !dec.Allowed {
-			never = &NeverError{Addr: a, Decision: dec}
+func (x *Dialer) Dial(ctx context.Context, w Want) (Dialled, error) {
+	never := errors.New("the name has no address")
+	try := make([]netip.Addr, 0, min(len(w.Addrs), maxTries))
+	for _, a := range interleave(w.Addrs) {
+		if _, err := x.check(&w, a); err != nil {
+			never = err
 			continue
 		}
 		if try = append(try, a); len(try) == maxTries {
@@ -121,21 +152,21 @@ func (x *Dialer) Dial(ctx context.Context, m *firewall.Matcher, d firewall.Decis
 		}
 	}
 	if len(try) == 0 {
-		return nil, never
+		return Dialled{}, never
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	if len(try) == 1 {
-		return x.dial(ctx, m, d, netip.AddrPortFrom(try[0], port))
+		return x.dial(ctx, &w, try[0])
 	}
-	return x.race(ctx, m, d, try, port)
+	return x.race(ctx, &w, try)
 }
 
 // race starts a dial every stagger, or as soon as one fails, and takes the
 // first that connects.
-func (x *Dialer) race(ctx context.Context, m *firewall.Matcher, d firewall.Decision, addrs []netip.Addr, port uint16) (*net.TCPConn, error) {
+func (x *Dialer) race(ctx context.Context, w *Want, addrs []netip.Addr) (Dialled, error) {
 	type result struct {
-		c   *net.TCPConn
+		c   Dialled
 		err error
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -146,11 +177,11 @@ func (x *Dialer) race(ctx context.Context, m *firewall.Matcher, d firewall.Decis
 	for next < len(addrs) || running > 0 {
 		var wait <-chan time.Time
 		if next < len(addrs) {
-			a := netip.AddrPortFrom(addrs[next], port)
+			a := addrs[next]
 			next++
 			running++
 			go func() {
-				c, err := x.dial(ctx, m, d, a)
+				c, err := x.dial(ctx, w, a)
 				results <- result{c, err}
 			}()
 			if next < len(addrs) {
@@ -168,7 +199,7 @@ func (x *Dialer) race(ctx context.Context, m *firewall.Matcher, d firewall.Decis
 			left := running
 			go func() { // those still under way
 				for range left {
-					if r := <-results; r.c != nil {
+					if r := <-results; r.err == nil {
 						r.c.Close()
 					}
 				}
@@ -176,24 +207,22 @@ func (x *Dialer) race(ctx context.Context, m *firewall.Matcher, d firewall.Decis
 			return r.c, nil
 		}
 	}
-	return nil, last
+	return Dialled{}, last
 }
 
 // dial connects to one address. The check stands in Control, between socket(2)
 // and connect(2), on the address that connect gets.
-func (x *Dialer) dial(ctx context.Context, m *firewall.Matcher, d firewall.Decision, to netip.AddrPort) (*net.TCPConn, error) {
-	check := func(a netip.Addr) error {
-		if dec := x.Check(m, d, a, to.Port()); !dec.Allowed {
-			return &NeverError{Addr: a, Decision: dec}
-		}
-		return nil
-	}
+func (x *Dialer) dial(ctx context.Context, w *Want, a netip.Addr) (Dialled, error) {
+	to := netip.AddrPortFrom(a, w.Port)
 	if x.Proxy != nil {
-		if err := check(to.Addr()); err != nil {
-			return nil, err
+		d, err := x.check(w, a)
+		if err != nil {
+			return Dialled{}, err
 		}
-		return x.Proxy.connect(ctx, to)
+		c, err := x.Proxy.connect(ctx, to)
+		return Dialled{c, a.Unmap(), d}, err
 	}
+	var d firewall.Decision
 	nd := net.Dialer{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 30 * time.Second, Count: 4},
 		Control: func(network, address string, _ syscall.RawConn) error {
@@ -201,14 +230,15 @@ func (x *Dialer) dial(ctx context.Context, m *firewall.Matcher, d firewall.Decis
 			if err != nil {
 				return fmt.Errorf("dial %s: %w", address, err)
 			}
-			return check(got.Addr())
+			d, err = x.check(w, got.Addr())
+			return err
 		},
 	}
 	c, err := nd.DialContext(ctx, "tcp", to.String())
 	if err != nil {
-		return nil, err
+		return Dialled{}, err
 	}
-	return c.(*net.TCPConn), nil
+	return Dialled{c.(*net.TCPConn), a.Unmap(), d}, nil
 }
 
 // interleave puts the families in turn, IPv6 first if there is any, and keeps

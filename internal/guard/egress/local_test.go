@@ -91,7 +91,7 @@ func TestCheckStandsBeforeConnect(t *testing.T) {
 	p := firewall.RoomPolicy{Mode: firewall.Open}
 	x := &Dialer{Local: &Local{}, Upstream: NewUpstream()}
 	d := firewall.Decision{Allowed: true, Reason: firewall.ReasonOpen}
-	if c, err := x.dial(context.Background(), p.Compile(), d, to); err == nil {
+	if c, err := x.dial(context.Background(), &Want{Matcher: p.Compile(), Decision: d, Port: to.Port()}, to.Addr()); err == nil {
 		c.Close()
 		t.Error("loopback was dialled")
 	}

@@ -118,6 +118,7 @@ func TestReasonsAreExplained(t *testing.T) {
 	for _, reason := range []string{
 		ReasonNoSNI, ReasonECH, ReasonNotTLS, ReasonMalformed, ReasonBusy, ReasonOtherName, ReasonOwn, ReasonUpstream,
 		ReasonGateway, ReasonOnLink, ReasonStripped, ReasonOverflow, ReasonKernelLost, ReasonUnsupported, ReasonLocalUnsure,
+		ReasonUpload,
 	} {
 		if firewall.Why(reason) == "" {
 			t.Errorf("%s isn't explained", reason)

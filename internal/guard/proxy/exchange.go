@@ -9,7 +9,8 @@ import (
 	"net/http/httputil"
 	"time"
 
-	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/events"
 )
 
 // exchange sends one request to the upstream and its response to the client.
@@ -26,14 +27,14 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	// head declares; http.ReadRequest saw the head alone.
 	body := s.body(req)
 	if err := s.writeHead(req); err != nil {
-		return false, err
+		return false, s.broken(err)
 	}
 	req.Header = nil // may be large, and is sent
 	s.large.free()
 	sent, finished := make(chan error, 1), false
 	defer func() {
 		if !finished { // the body is still being read: both sides end with it
-			Reset(s.up)
+			Reset(s.up.conn)
 			_ = s.c.SetReadDeadline(time.Unix(1, 0))
 			<-sent
 			_ = s.c.SetReadDeadline(time.Time{})
@@ -55,7 +56,7 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	for {
 		fl.head()
 		if resp, err = http.ReadResponse(s.ubr, req); err != nil {
-			return false, err
+			return false, s.broken(err)
 		}
 		fl.inHead = false
 		if resp.StatusCode == http.StatusSwitchingProtocols {
@@ -86,6 +87,15 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 		return false, err
 	}
 	return keep, nil
+}
+
+// broken says why the upstream gave no response, if that was the budget.
+func (s *httpSession) broken(err error) error {
+	if !s.up.over.Load() {
+		return err
+	}
+	p := s.room.Policy()
+	return s.room.denied(s.c, p, s.upTo, firewall.Decision{Rule: s.up.rule, Reason: events.ReasonUpload}, false)
 }
 
 // bodyGrace is how long the end of a request's body may come behind the head of
@@ -194,7 +204,7 @@ func (s *httpSession) trailers() error {
 // that the upstream doesn't wait for the rest or take the next request for it.
 func (s *httpSession) bodyFailed(err error) error {
 	if err != nil {
-		Reset(s.up)
+		Reset(s.up.conn)
 	}
 	return err
 }
@@ -226,7 +236,6 @@ func (s *httpSession) switchProtocols(cw *bufio.Writer, resp *http.Response, req
 	if _, err := io.CopyN(s.up, s.br, int64(s.br.Buffered())); err != nil {
 		return err
 	}
-	to := s.upTo
-	s.room.splice(s.c, s.up, func(p *policy.Room) bool { return decide(p, to).Allowed })
+	s.room.splice(s.c, s.up)
 	return nil
 }

@@ -37,35 +37,37 @@ func (s *httpSession) connect(req *http.Request) error {
 	d := s.room.decide(p, to)
 	if !d.Allowed {
 		s.room.deny(events.Proxy, d, to.host(), netip.AddrPortFrom(to.addr, to.port))
-		return denied(s.c, to, d, false)
+		return s.room.denied(s.c, p, to, d, false)
 	}
 	// The upstream is dialled before the answer, so that a failure has an
 	// explanation. It is the host that was asked for and allowed.
-	up, err := s.room.dialTo(s.ctx, events.Proxy, p, d, to, netip.AddrPort{})
+	up, err := s.room.dialTo(s.ctx, events.Proxy, s.c, p, d, to, netip.AddrPort{})
 	if err != nil {
-		return s.unreachable(to, err, false)
+		return s.unreachable(p, to, err, false)
 	}
-	defer up.Close()
+	defer up.end()
 	if _, err := io.WriteString(s.c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return err
 	}
 	named := !to.addr.IsValid()
 	switch {
 	case named && to.port == 443:
-		return s.tunnelTLS(up, to)
+		return s.tunnelTLS(up, d, to)
 	case named && to.port == 80:
-		up.Close()
-		in := &httpSession{room: s.room, ctx: s.ctx, c: s.c, kind: events.Proxy, orig: netip.AddrPortFrom(netip.Addr{}, 80), only: &to, cr: s.cr, br: s.br}
+		in := &httpSession{
+			room: s.room, ctx: s.ctx, c: s.c, kind: events.Proxy, orig: netip.AddrPortFrom(netip.Addr{}, 80), only: &to,
+			cr: s.cr, br: s.br, first: up,
+		}
 		s.large.free()
 		in.run()
 		return nil
 	}
-	return s.tunnel(up, to, nil)
+	return s.tunnel(up, nil)
 }
 
 // tunnelTLS lets a ClientHello for the tunnel's own name through, and nothing
 // else (egress.md N4).
-func (s *httpSession) tunnelTLS(up *net.TCPConn, to authority) error {
+func (s *httpSession) tunnelTLS(up *way, d firewall.Decision, to authority) error {
 	buf := helloBuffers.Get().(*[]byte)
 	defer helloBuffers.Put(buf)
 	_ = s.c.SetReadDeadline(time.Now().Add(helloTimeout))
@@ -74,23 +76,34 @@ func (s *httpSession) tunnelTLS(up *net.TCPConn, to authority) error {
 	name, head, err := hello.Read(&metered{r: s.br, p: &s.large}, *buf)
 	_ = s.c.SetReadDeadline(time.Time{})
 	at := netip.AddrPortFrom(netip.Addr{}, to.port)
-	if s.room.Policy().Mode == firewall.Open && (errors.Is(err, hello.ErrNotTLS) || errors.Is(err, hello.ErrNoName)) {
-		return s.tunnel(up, to, head)
+	p := s.room.Policy()
+	if p.Mode == firewall.Open && (errors.Is(err, hello.ErrNotTLS) || errors.Is(err, hello.ErrNoName)) {
+		return s.tunnel(up, head)
 	}
-	if err != nil {
+	ech := errors.Is(err, hello.ErrECH) && !name.IsZero()
+	if err != nil && !ech {
 		s.room.badHello(s.c, err, to.name, at)
 		return nil
 	}
 	if name != to.name {
-		s.room.deny(events.Proxy, firewall.Decision{Reason: events.ReasonOtherName}, name.String(), at)
-		alert(s.c, alertAccessDenied)
+		d = firewall.Decision{Reason: events.ReasonOtherName}
+	} else if ech {
+		if d = byOuterName(p, d, name); d.Allowed {
+			s.room.noteECH(events.Proxy, d, name, at)
+			allowed := up.decide
+			up.decide = func(p *policy.Room) firewall.Decision { return byOuterName(p, allowed(p), name) }
+		}
+	}
+	if !d.Allowed {
+		s.room.deny(events.Proxy, d, name.String(), at)
+		alert(s.c, alertOf(d))
 		return nil
 	}
-	return s.tunnel(up, to, head)
+	return s.tunnel(up, head)
 }
 
 // tunnel sends what was read already and joins the two connections.
-func (s *httpSession) tunnel(up *net.TCPConn, to authority, head []byte) error {
+func (s *httpSession) tunnel(up *way, head []byte) error {
 	if n := s.br.Buffered(); n > 0 {
 		more, err := s.br.Peek(n)
 		if err != nil {
@@ -99,12 +112,6 @@ func (s *httpSession) tunnel(up *net.TCPConn, to authority, head []byte) error {
 		head = append(append([]byte{}, head...), more...)
 		_, _ = s.br.Discard(n)
 	}
-	if len(head) > 0 {
-		if _, err := up.Write(head); err != nil {
-			return err
-		}
-	}
-	s.large.free()
-	s.room.splice(s.c, up, func(p *policy.Room) bool { return decide(p, to).Allowed })
+	s.room.start(s.c, up, head, &s.large)
 	return nil
 }

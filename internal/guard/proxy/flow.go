@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
@@ -130,34 +130,39 @@ func Reset(c *net.TCPConn) {
 	_ = c.Close()
 }
 
-// stillName and stillAddr are the usual allowed functions of a Flow.
-func stillName(n firewall.Name, port uint16) func(*policy.Room) bool {
-	return func(p *policy.Room) bool { return p.Matcher.Name(n, port).Allowed }
-}
-
-// splice carries bytes both ways until both sides have ended or one fails.
-// Both ends are bare TCP connections, so that io.Copy is splice(2).
-func (r *Room) splice(in, out *net.TCPConn, allowed func(*policy.Room) bool) {
-	f := r.Flows.Add(in, out, allowed)
+// splice carries bytes both ways until both sides have ended or one fails, and
+// ends the way. Where nothing bounds them, both ends are bare TCP connections, so
+// that io.Copy is splice(2).
+func (r *Room) splice(in *net.TCPConn, w *way) {
+	defer w.end()
+	f := r.Flows.Add(in, w.conn, w.still)
 	if f == nil {
 		return
 	}
 	defer r.Flows.Remove(f)
+	if !w.still(r.Policy()) { // it changed since the decision
+		f.reset()
+		return
+	}
 	var wg sync.WaitGroup
-	wg.Add(1)
-	go func() {
-		defer wg.Done()
-		carry(in, out)
-	}()
-	carry(out, in)
+	wg.Go(func() {
+		if w.budget != nil {
+			w.carryCounted(in)
+			return
+		}
+		n, err := io.Copy(w.conn, in)
+		w.up.Add(uint64(n))
+		pass(w.conn, in, err)
+	})
+	n, err := io.Copy(in, w.conn)
+	w.down.Add(uint64(n))
+	pass(in, w.conn, err)
 	wg.Wait()
-	out.Close()
 }
 
-// carry copies one direction and passes its end on: an end as an end, anything
-// else as a reset of both.
-func carry(dst, src *net.TCPConn) {
-	_, err := io.Copy(dst, src)
+// pass passes the end of one direction on: an end as an end, anything else as a
+// reset of both.
+func pass(dst, src *net.TCPConn, err error) {
 	if err == nil {
 		err = dst.CloseWrite()
 		if errors.Is(err, unix.ENOTCONN) {
@@ -170,9 +175,26 @@ func carry(dst, src *net.TCPConn) {
 	}
 }
 
-// Join carries an inbound connection to out until either ends.
+var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+
+// carryCounted carries what the client sends as far as the budget goes.
+func (w *way) carryCounted(in *net.TCPConn) {
+	buf := copyBuffers.Get().(*[]byte)
+	defer copyBuffers.Put(buf)
+	_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{in}, *buf)
+	pass(w.conn, in, err)
+}
+
+// Join carries an inbound connection to out, in the room, until either ends.
 func (r *Room) Join(in, out *net.TCPConn) {
-	r.splice(in, out, func(*policy.Room) bool { return true })
+	to, _ := out.RemoteAddr().(*net.TCPAddr)
+	w := &way{room: r, in: in, conn: out}
+	w.event = events.Event{
+		Kind: events.Inbound, Verdict: events.Allow, Reason: events.ReasonPublished,
+		Address: to.IP.String(), Port: uint16(to.Port), Protocol: "tcp",
+	}
+	w.begin()
+	r.splice(in, w)
 }
 
 // Hold runs f with a connection that ends with the room.

@@ -47,16 +47,20 @@ type httpSession struct {
 	orig netip.AddrPort // what was dialled; zero for the explicit proxy
 	// only, if set, is the name of the CONNECT tunnel that the requests are in.
 	only *authority
+	// first is dialled for it already.
+	first *way
 	// explicit says that requests are in absolute-form or CONNECT.
 	explicit bool
 
 	cr   *clientReader
 	br   *bufio.Reader // reads from cr
-	up   *net.TCPConn
+	up   *way
 	ubr  *bufio.Reader
 	ubw  *bufio.Writer
 	upTo authority
 	flow *Flow
+	// flowUp is up as other goroutines see it: the flow's lock guards it.
+	flowUp *way
 
 	large, largeUp place // of a request's head and of a response's
 }
@@ -79,6 +83,9 @@ func (s *httpSession) run() {
 		return
 	}
 	defer s.room.Flows.Remove(s.flow)
+	if s.first != nil {
+		s.use(s.first, *s.only)
+	}
 	defer s.drop()
 	s.large.large, s.largeUp.large = s.room.Large, s.room.Large
 	defer s.large.free()
@@ -141,10 +148,8 @@ func (s *httpSession) refuse(err error) {
 }
 
 func (s *httpSession) stillAllowed(p *policy.Room) bool {
-	if s.upTo == (authority{}) {
-		return true // no request is under way; the next one is checked
-	}
-	return decide(p, s.upTo).Allowed
+	// Without one, no request is under way, and the next one is checked.
+	return s.flowUp == nil || s.flowUp.still(p)
 }
 
 // serve decides about one request and carries it.
@@ -167,11 +172,11 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 		s.room.deny(s.kind, d, to.host(), e)
 		// The body isn't read; so the connection can't go on after it.
 		keep := req.ContentLength == 0 && len(req.TransferEncoding) == 0 && !req.Close
-		return keep, denied(s.c, to, d, keep)
+		return keep, s.room.denied(s.c, p, to, d, keep)
 	}
 	if err := s.dial(p, d, to); err != nil {
 		keep := req.ContentLength == 0 && len(req.TransferEncoding) == 0 && !req.Close
-		return keep, s.unreachable(to, err, keep)
+		return keep, s.unreachable(p, to, err, keep)
 	}
 	return s.exchange(req)
 }
@@ -218,60 +223,47 @@ func decide(p *policy.Room, to authority) firewall.Decision {
 	return p.Matcher.Name(to.name, to.port)
 }
 
-// denied answers 403 with the reason and the line that would allow it. The
-// status line says it too: of an answer to CONNECT, most programs show no more.
-func denied(c net.Conn, to authority, d firewall.Decision, keep bool) error {
-	what := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port))) + " is not allowed"
-	if d.Reason == firewall.ReasonName {
-		what += " in workshop.yaml"
-	} else {
-		what += ": " + d.Reason
-	}
-	body := "workshop: " + what + "\n"
-	if why := firewall.Why(d.Reason); why != "" && d.Reason != firewall.ReasonName {
-		body += "workshop: " + d.Reason + ": " + why + "\n"
-	}
-	headers := map[string]string{"X-Workshop-Deny": d.Reason}
-	if d.Rule != nil && d.Rule.Line != "" {
-		body += "workshop: decided by " + d.Rule.Line + "\n"
-	}
-	if d.Suggest != "" {
-		body += "workshop: hint: add this line to network.allow in workshop.yaml:\n  - " + d.Suggest + "\n"
-		headers["X-Workshop-Allow"] = d.Suggest
-	}
-	return respond(c, http.StatusForbidden, what, headers, body, keep)
-}
-
 // unreachable answers for an allowed host that can't be reached.
-func (s *httpSession) unreachable(to authority, err error, keep bool) error {
+func (s *httpSession) unreachable(p *policy.Room, to authority, err error, keep bool) error {
 	if never := new(egress.NeverError); errors.As(err, &never) {
-		return denied(s.c, to, never.Decision, keep)
+		return s.room.denied(s.c, p, to, never.Decision, keep)
 	}
 	return answer(s.c, http.StatusBadGateway, nil, fmt.Sprintf("workshop: %s can't be reached: %v\n", to.host(), err), keep)
 }
 
 // dial connects to where the request goes, unless the last one went there too.
 func (s *httpSession) dial(p *policy.Room, d firewall.Decision, to authority) error {
-	if s.up != nil && s.upTo == to && quiet(s.up) {
-		return nil
+	if s.up != nil && s.upTo == to && quiet(s.up.conn) {
+		if b := s.up.budget; b == nil || b.wait() == 0 {
+			return nil
+		}
 	}
 	s.drop()
-	up, err := s.room.dialTo(s.ctx, s.kind, p, d, to, s.orig)
+	up, err := s.room.dialTo(s.ctx, s.kind, s.c, p, d, to, s.orig)
 	if err != nil {
 		return err
 	}
-	s.up, s.ubr, s.ubw = up, readers.Get().(*bufio.Reader), writers.Get().(*bufio.Writer)
-	s.ubw.Reset(up)
-	s.room.Flows.set(s.flow, up, func() { s.upTo = to })
+	s.use(up, to)
 	return nil
 }
 
-// dialTo dials a name or an address.
-func (r *Room) dialTo(ctx context.Context, kind events.Kind, p *policy.Room, d firewall.Decision, to authority, orig netip.AddrPort) (*net.TCPConn, error) {
-	if to.addr.IsValid() {
-		return r.dialAddr(ctx, kind, p, d, netip.AddrPortFrom(to.addr, to.port), "")
+// use makes up the upstream of the requests that follow.
+func (s *httpSession) use(up *way, to authority) {
+	s.up, s.ubr, s.ubw = up, readers.Get().(*bufio.Reader), writers.Get().(*bufio.Writer)
+	s.ubw.Reset(up)
+	s.room.Flows.set(s.flow, up.conn, func() { s.upTo, s.flowUp = to, up })
+	if !up.still(s.room.Policy()) { // it changed since the decision
+		s.flow.reset()
 	}
-	return r.dialName(ctx, kind, p, d, to.name, orig, to.port)
+}
+
+// dialTo dials a name or an address.
+func (r *Room) dialTo(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, d firewall.Decision, to authority, orig netip.AddrPort) (*way, error) {
+	a := asked{kind: kind, in: c, decide: func(p *policy.Room) firewall.Decision { return decide(p, to) }}
+	if to.addr.IsValid() {
+		return r.open(ctx, a, p, d, []netip.Addr{to.addr}, to.port)
+	}
+	return r.dialName(ctx, a, p, d, to.name, orig, to.port)
 }
 
 // drop closes the upstream connection.
@@ -279,8 +271,8 @@ func (s *httpSession) drop() {
 	if s.up == nil {
 		return
 	}
-	s.room.Flows.set(s.flow, nil, func() { s.upTo = authority{} })
-	s.up.Close()
+	s.room.Flows.set(s.flow, nil, func() { s.upTo, s.flowUp = authority{}, nil })
+	s.up.end()
 	s.ubr.Reset(nil)
 	s.ubw.Reset(nil)
 	readers.Put(s.ubr)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
 // What a program shows of a refused CONNECT is the status line: it says what
@@ -32,7 +33,7 @@ func TestDenied(t *testing.T) {
 		}
 		near, far := net.Pipe()
 		go func() {
-			_ = denied(near, to, c.decision, false)
+			_ = new(Room).denied(near, &policy.Room{}, to, c.decision, false)
 			near.Close()
 		}()
 		resp, err := http.ReadResponse(bufio.NewReader(far), nil)

@@ -46,6 +46,15 @@ type Room struct {
 	Budgets *Budgets
 }
 
+// asked is who asked for an upstream connection, and how.
+type asked struct {
+	kind events.Kind
+	in   *net.TCPConn
+	name string // "" where only an address was asked for
+	// decide asks a policy about it again.
+	decide func(*policy.Room) firewall.Decision
+}
+
 // errNoAddress says that an allowed name has no address that may be dialled.
 var errNoAddress = errors.New("the name has no address")
 
@@ -97,7 +106,7 @@ func (r *Room) resolve(ctx context.Context, n firewall.Name) ([]netip.Addr, erro
 // dialName resolves an allowed name and dials it; d is the decision that
 // allowed it. orig is what the worker dialled; if the name doesn't have that
 // address, it is noted, and not used (B24).
-func (r *Room) dialName(ctx context.Context, kind events.Kind, p *policy.Room, d firewall.Decision, n firewall.Name, orig netip.AddrPort, port uint16) (*net.TCPConn, error) {
+func (r *Room) dialName(ctx context.Context, a asked, p *policy.Room, d firewall.Decision, n firewall.Name, orig netip.AddrPort, port uint16) (*way, error) {
 	addrs, err := r.resolve(ctx, n)
 	if err != nil {
 		return nil, err
@@ -105,24 +114,12 @@ func (r *Room) dialName(ctx context.Context, kind events.Kind, p *policy.Room, d
 	// An address that the guard answered earlier is no mismatch: names move.
 	if orig.IsValid() && !slices.Contains(addrs, orig.Addr()) && !slices.Contains(r.Pins.Names(orig.Addr()), n) {
 		r.Report(events.Event{
-			Kind: kind, Verdict: events.Note, Reason: events.ReasonMismatch, Name: n.String(),
+			Kind: a.kind, Verdict: events.Note, Reason: events.ReasonMismatch, Name: n.String(),
 			Address: orig.Addr().String(), Port: orig.Port(), Protocol: "tcp",
 		})
 	}
-	c, err := r.Dialer.Dial(ctx, p.Matcher, d, addrs, port)
-	if never := new(egress.NeverError); errors.As(err, &never) {
-		r.never(kind, never, n.String(), port)
-	}
-	return c, err
-}
-
-// dialAddr dials the address that the worker dialled.
-func (r *Room) dialAddr(ctx context.Context, kind events.Kind, p *policy.Room, d firewall.Decision, to netip.AddrPort, name string) (*net.TCPConn, error) {
-	c, err := r.Dialer.Dial(ctx, p.Matcher, d, []netip.Addr{to.Addr()}, to.Port())
-	if never := new(egress.NeverError); errors.As(err, &never) {
-		r.never(kind, never, name, to.Port())
-	}
-	return c, err
+	a.name = n.String()
+	return r.open(ctx, a, p, d, addrs, port)
 }
 
 func (r *Room) never(kind events.Kind, never *egress.NeverError, name string, port uint16) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/events"
@@ -32,25 +34,39 @@ func (r *Room) byAddress(ctx context.Context, kind events.Kind, c *net.TCPConn, 
 		Reset(c)
 		return
 	}
-	out, err := r.dialAddr(ctx, kind, p, d, orig, name)
+	still := func(p *policy.Room) firewall.Decision {
+		// The name may not be pinned any more: the line is what counts.
+		if n, err := firewall.ParseName(name); err == nil && kind == events.TCP {
+			if d := p.Matcher.Name(n, orig.Port()); d.Allowed {
+				return d
+			}
+		}
+		d, _ := r.addrDecision(p, orig, kind == events.TCP)
+		return d
+	}
+	w, err := r.open(ctx, asked{kind, c, name, still}, p, d, []netip.Addr{orig.Addr()}, orig.Port())
 	if err != nil {
 		Reset(c)
 		return
 	}
+	r.start(c, w, head, large)
+}
+
+// start sends what was read of a connection already, gives back its place, and
+// splices.
+func (r *Room) start(c *net.TCPConn, w *way, head []byte, large *place) {
 	if len(head) > 0 {
-		if _, err := out.Write(head); err != nil {
-			Reset(out)
+		if _, err := w.Write(head); err != nil {
+			Reset(w.conn)
 			Reset(c)
+			w.end()
 			return
 		}
 	}
 	if large != nil {
 		large.free()
 	}
-	r.splice(c, out, func(p *policy.Room) bool {
-		d, _ := r.addrDecision(p, orig, kind == events.TCP)
-		return d.Allowed
-	})
+	r.splice(c, w)
 }
 
 // addrDecision decides about an address: by the names that it is pinned for
@@ -58,24 +74,31 @@ func (r *Room) byAddress(ctx context.Context, kind events.Kind, c *net.TCPConn, 
 // known, for events.
 func (r *Room) addrDecision(p *policy.Room, to netip.AddrPort, pinned bool) (firewall.Decision, string) {
 	names := r.Pins.Names(to.Addr())
+	slices.SortFunc(names, func(a, b firewall.Name) int { return strings.Compare(a.String(), b.String()) })
 	first := ""
-	var deny firewall.Decision
+	var deny, learned firewall.Decision
+	var learnedName string
 	for _, n := range names {
-		if s := n.String(); first == "" || s < first {
-			first = s
+		if first == "" {
+			first = n.String()
 		}
 		d := p.Matcher.Name(n, to.Port())
 		switch {
 		case d.Allowed && pinned && d.Rule != nil:
 			return d, n.String()
+		case d.Allowed && pinned && d.Reason == firewall.ReasonLearned && !learned.Allowed:
+			learned, learnedName = d, n.String()
 		case d.Reason == firewall.ReasonDenied:
 			deny = d
 		}
 	}
 	if deny.Reason != "" {
-		return deny, first // a deny line wins over ranges and mode open
+		return deny, first // a deny line wins over ranges, learning and mode open
 	}
 	d := p.Matcher.Addr(to.Addr(), to.Port())
+	if !d.Allowed && d.Reason != firewall.ReasonDenied && learned.Allowed {
+		return learned, learnedName
+	}
 	if !d.Allowed && first != "" && d.Reason == firewall.ReasonName {
 		// The reason and the line of a name say more than those of an address.
 		if n, err := firewall.ParseName(first); err == nil {

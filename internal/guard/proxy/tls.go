@@ -39,7 +39,8 @@ func (r *Room) TLS(ctx context.Context, c *net.TCPConn) {
 	defer large.free()
 	name, head, err := hello.Read(&metered{r: c, p: large}, *buf)
 	_ = c.SetReadDeadline(time.Time{})
-	if err != nil {
+	ech := errors.Is(err, hello.ErrECH) && !name.IsZero()
+	if err != nil && !ech {
 		if byAddr.Allowed && (errors.Is(err, hello.ErrNoName) || errors.Is(err, hello.ErrNotTLS)) {
 			r.byAddress(ctx, events.TLS, c, orig, head, large)
 			return
@@ -48,22 +49,37 @@ func (r *Room) TLS(ctx context.Context, c *net.TCPConn) {
 		return
 	}
 	d := r.decide(p, authority{name: name, port: orig.Port()})
+	byRange := byAddr.Allowed && (d.Allowed || d.Reason != firewall.ReasonDenied)
+	if byRange {
+		d = byAddr
+	}
+	if ech {
+		if d = byOuterName(p, d, name); d.Allowed {
+			r.noteECH(events.TLS, d, name, orig)
+		}
+	}
 	switch {
-	case byAddr.Allowed && (d.Allowed || d.Reason != firewall.ReasonDenied):
-		r.byAddress(ctx, events.TLS, c, orig, head, large)
-		return
 	case !d.Allowed:
 		r.deny(events.TLS, d, name.String(), orig)
-		alert(c, alertAccessDenied)
-		return
+		alert(c, alertOf(d))
+	case byRange:
+		r.byAddress(ctx, events.TLS, c, orig, head, large)
+	default:
+		r.byName(ctx, events.TLS, c, p, d, name, orig, head, large, ech)
 	}
-	r.byName(ctx, events.TLS, c, p, d, name, orig, head, large)
 }
 
 // byName dials the guard's own answer for a name and splices. head is what was
 // read of the connection already, large its place.
-func (r *Room) byName(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, d firewall.Decision, name firewall.Name, orig netip.AddrPort, head []byte, large *place) {
-	out, err := r.dialName(ctx, kind, p, d, name, orig, orig.Port())
+func (r *Room) byName(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, d firewall.Decision, name firewall.Name, orig netip.AddrPort, head []byte, large *place, ech bool) {
+	still := func(p *policy.Room) firewall.Decision {
+		d := p.Matcher.Name(name, orig.Port())
+		if ech {
+			d = byOuterName(p, d, name)
+		}
+		return d
+	}
+	w, err := r.dialName(ctx, asked{kind: kind, in: c, decide: still}, p, d, name, orig, orig.Port())
 	if errors.As(err, new(*egress.NeverError)) {
 		alert(c, alertAccessDenied)
 		return
@@ -72,13 +88,7 @@ func (r *Room) byName(ctx context.Context, kind events.Kind, c *net.TCPConn, p *
 		Reset(c)
 		return
 	}
-	if _, err := out.Write(head); err != nil {
-		Reset(out)
-		Reset(c)
-		return
-	}
-	large.free()
-	r.splice(c, out, stillName(name, orig.Port()))
+	r.start(c, w, head, large)
 }
 
 // hasDenyNames tells whether a name must be known although the address is
@@ -110,7 +120,7 @@ func (r *Room) badHello(c *net.TCPConn, err error, name firewall.Name, orig neti
 	switch {
 	case errors.Is(err, hello.ErrNoName):
 		reason, code = events.ReasonNoSNI, alertUnrecognizedName
-	case errors.Is(err, hello.ErrECH):
+	case errors.Is(err, hello.ErrECH): // without an outer name
 		reason, code = events.ReasonECH, alertHandshakeFailure
 	case errors.Is(err, hello.ErrNotTLS):
 		reason, code = events.ReasonNotTLS, 0

@@ -1,0 +1,184 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/egress"
+	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/policy"
+)
+
+// way is an upstream connection: for whom and for what it was dialled, and what
+// it carried. Reading and writing it counts; whoever uses conn itself counts by
+// itself.
+type way struct {
+	room   *Room
+	in     *net.TCPConn // the client
+	conn   *net.TCPConn
+	to     netip.AddrPort // what was dialled
+	event  events.Event   // that it was let through
+	rule   *firewall.Rule // that let it through; nil: none did
+	budget *budget        // the rule's; nil: no bound
+	// decide asks a policy about what the way was asked for; nil: nothing ends it.
+	decide func(*policy.Room) firewall.Decision
+
+	up, down atomic.Uint64
+	writing  sync.Mutex  // of a way with a budget, from counting to having written
+	over     atomic.Bool // ended by its budget
+	ended    sync.Once
+}
+
+// open dials one of the addresses; d is what allowed them. The way is to be
+// ended. An address that is refused is reported.
+func (r *Room) open(ctx context.Context, a asked, p *policy.Room, d firewall.Decision, addrs []netip.Addr, port uint16) (*way, error) {
+	c, err := r.Dialer.Dial(ctx, egress.Want{Matcher: p.Matcher, Decision: d, Addrs: addrs, Port: port, Admit: r.Budgets.admit})
+	if never := new(egress.NeverError); errors.As(err, &never) {
+		r.never(a.kind, never, a.name, port)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &way{
+		room: r, in: a.in, conn: c.TCPConn, to: netip.AddrPortFrom(c.Addr, port),
+		decide: a.decide, rule: c.Decision.Rule, budget: r.Budgets.of(c.Decision.Rule),
+	}
+	w.event = events.Event{
+		Kind: a.kind, Verdict: events.Allow, Reason: c.Decision.Reason, Name: a.name,
+		Address: c.Addr.String(), Port: port, Protocol: "tcp", Suggest: c.Decision.Suggest,
+	}
+	if w.rule != nil {
+		w.event.Rule = w.rule.Line
+	}
+	w.begin()
+	return w, nil
+}
+
+// begin reports the way.
+func (w *way) begin() {
+	w.room.Report(w.event)
+	if w.budget != nil {
+		w.budget.add(w)
+	}
+}
+
+// end closes the way and reports what it carried.
+func (w *way) end() {
+	w.ended.Do(func() {
+		w.conn.Close()
+		if w.budget != nil {
+			w.budget.remove(w)
+		}
+		e := w.event
+		e.Verdict, e.BytesUp, e.BytesDown = events.End, w.up.Load(), w.down.Load()
+		if e.Kind == events.Inbound {
+			e.BytesUp, e.BytesDown = e.BytesDown, e.BytesUp // the worker is behind conn
+		}
+		w.room.Report(e)
+	})
+}
+
+// still tells whether a policy would still let the way through: what was asked
+// for, the address, and without a budget that isn't counted here.
+func (w *way) still(p *policy.Room) bool {
+	if w.decide == nil {
+		return true
+	}
+	d := w.decide(p)
+	if !d.Allowed {
+		return false
+	}
+	d = w.room.Dialer.Check(p.Matcher, d, w.to.Addr(), w.to.Port())
+	if !d.Allowed {
+		return false
+	}
+	k := keyOf(d.Rule)
+	return k.upload.IsZero() || w.budget != nil && w.budget.key == k
+}
+
+// Read reads from the upstream.
+func (w *way) Read(b []byte) (int, error) {
+	n, err := w.conn.Read(b)
+	w.down.Add(uint64(n))
+	return n, err
+}
+
+// Write writes to the upstream what the budget has, to the byte. If that isn't
+// all, every other connection of the budget is reset, and the error is errUsedUp.
+func (w *way) Write(b []byte) (int, error) {
+	if w.budget == nil {
+		n, err := w.conn.Write(b)
+		w.up.Add(uint64(n))
+		return n, err
+	}
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	if w.over.Load() {
+		return 0, errUsedUp
+	}
+	some := b[:w.budget.take(len(b))]
+	n, err := w.conn.Write(some)
+	w.up.Add(uint64(n))
+	if err != nil || len(some) == len(b) {
+		return n, err
+	}
+	w.usedUp()
+	for _, o := range w.budget.ways() {
+		if o != w {
+			go o.cut()
+		}
+	}
+	w.drain()
+	return n, errUsedUp
+}
+
+// cut resets both sides because the budget is used up.
+func (w *way) cut() {
+	if !w.usedUp() {
+		return
+	}
+	Reset(w.in)
+	_ = w.conn.SetWriteDeadline(time.Now().Add(drainTime))
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	w.drain()
+	Reset(w.conn)
+}
+
+// usedUp reports that the budget ended the way; false: it was reported.
+func (w *way) usedUp() bool {
+	if w.over.Swap(true) {
+		return false
+	}
+	e := w.event
+	e.Verdict, e.Reason, e.Suggest = events.Deny, events.ReasonUpload, ""
+	w.room.Report(e)
+	return true
+}
+
+// drainTime is how long what was counted may take to leave.
+const drainTime = time.Second
+
+// drain waits until the other side has what was written: a reset throws away
+// what the kernel still holds, and the budget counted it.
+func (w *way) drain() {
+	raw, err := w.conn.SyscallConn()
+	if err != nil {
+		return
+	}
+	for end := time.Now().Add(drainTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		left := 0
+		// SIOCOUTQ: what isn't acknowledged yet (tcp(7)).
+		if raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }) != nil || err != nil || left == 0 {
+			return
+		}
+	}
+}
