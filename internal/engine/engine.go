@@ -19,7 +19,8 @@ type Engine interface {
 	// Info asks the engine what it is and what it can enforce.
 	Info(ctx context.Context) (Info, error)
 	// Observe returns what exists of the project, and which of the given image
-	// references exist ([DesiredImages]).
+	// references exist ([DesiredImages]). With images it is for a plan, and also
+	// reads which policy the guard has ([Observed.PolicyDigest]).
 	Observe(ctx context.Context, project string, images ...string) (Observed, error)
 	// Apply carries out the plan, reporting each step to events (which may be
 	// nil). It stops at the first error; what it has done is left for the
@@ -69,7 +70,7 @@ type Observed struct {
 	Images map[string]string
 	// PolicyDigest is the digest of the policy file that a guard of this project
 	// starts with (firewall.EncodePolicy, SHA-256, hexadecimal); empty where
-	// there is none or it can't be read.
+	// there is none, it can't be read, or no images were asked for.
 	PolicyDigest string
 }
 

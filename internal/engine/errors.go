@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // ForeignError says that the project's objects belong to another project
@@ -85,3 +86,17 @@ func (e *PortTakenError) Unwrap() error { return e.Err }
 
 // ExitCode is 5: engine.
 func (e *PortTakenError) ExitCode() int { return 5 }
+
+// SilentGuardError says that a guard runs and doesn't answer.
+type SilentGuardError struct {
+	Container string // "container/x"
+	After     time.Duration
+}
+
+// Error says how long it was waited for.
+func (e *SilentGuardError) Error() string {
+	return fmt.Sprintf("%s: the guard doesn't answer after %s", e.Container, e.After)
+}
+
+// ExitCode is 1: failed.
+func (e *SilentGuardError) ExitCode() int { return 1 }

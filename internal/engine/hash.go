@@ -21,7 +21,10 @@ const CgroupNamespace = "private"
 
 // ConfigHash identifies what a service's container was made from: everything
 // of the project that reaches the container, and nothing that does not, such
-// as the order of starts or where the image comes from.
+// as the order of starts or where the image comes from. Of the policy that is
+// what a running guard can't change; the lines of the rooms are given to it by
+// [OpReloadPolicy]. (What they take from variables stands in its environment,
+// which is part of the hash.)
 func ConfigHash(d Desired, service string) string {
 	c := d.Compiled
 	s := c.Project.Services[service]
@@ -58,7 +61,10 @@ func ConfigHash(d Desired, service string) string {
 		in.Seccomp = c.Seccomp
 	}
 	if c.Roles[service] == compose.RoleGuard {
-		in.Policy = c.Policy
+		in.Policy = c.Policy.Fixed()
+		// For plain Compose, which makes the guard anew when a label changes.
+		in.Service.Labels = maps.Clone(s.Labels)
+		delete(in.Service.Labels, compose.LabelPolicy)
 	}
 	return hashOf(in)
 }

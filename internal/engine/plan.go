@@ -27,12 +27,15 @@ type Plan struct {
 // what is there.
 func (p *Plan) Empty() bool {
 	for _, s := range p.Steps {
-		if s.Op != OpFillTools && s.Op != OpWaitReady {
+		if !s.onlyLooks() {
 			return false
 		}
 	}
 	return true
 }
+
+// onlyLooks tells whether a step checks what is there and changes nothing.
+func (s Step) onlyLooks() bool { return s.Op == OpFillTools || s.Op == OpWaitReady }
 
 // String returns one line per step: what it waits for, its number, what it
 // acts on, what it does and why.
@@ -60,7 +63,7 @@ type Step struct {
 	Cause string
 	// Service is the compose service for container steps.
 	Service string
-	// ID of the existing object for steps that remove, stop or start one.
+	// ID of the existing object for steps that remove, stop, start or reload one.
 	ObjectID string
 	// Key is the key of a network or volume in the project; the reference of
 	// an image.

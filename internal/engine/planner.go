@@ -29,6 +29,7 @@ type planner struct {
 	barrier []int          // pulls and builds: nothing is changed before they went well
 	init    int            // step that loads the workshop-init image, or 0
 	tools   int            // step that verifies the tool volume, or 0
+	reload  int            // step that gives the guard its new policy, or 0
 }
 
 func newPlanner(d Desired, o Observed) *planner {

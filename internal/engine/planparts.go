@@ -200,7 +200,7 @@ func (pl *planner) prepareVolumes(decisions map[string]decision) {
 			pl.fresh[key] = pl.add(Step{Op: OpCreateVolume, Target: "volume/" + name, Key: key, Cause: cause}, append(gone, pl.barrier...)...)
 			pl.volumes[key] = pl.fresh[key]
 		}
-		if isCopy && !exists || key == compose.PolicyVolume && made {
+		if isCopy && !exists || key == compose.PolicyVolume && (made || pl.startsWithOldPolicy(decisions)) {
 			after := append([]int{pl.init, pl.fresh[key]}, gone...)
 			pl.volumes[key] = pl.add(Step{Op: OpFillVolume, Target: "volume/" + name, Key: key, Cause: "its users are not started yet"}, after...)
 		}

@@ -34,6 +34,10 @@ type decision struct {
 // Images are pulled and built before anything is changed: an image that can't
 // be had leaves what runs as it is.
 //
+// A guard stays when only the lines of its rooms changed: a step gives it the new
+// policy (see reloadPolicy). It is made anew for resolvers, the proxy, published
+// ports, rooms, modes, and for another value of a variable in a line.
+//
 // The errors are a [ForeignError], an [UnknownWorkerError] and a
 // [MissingImageError].
 func PlanUp(d Desired, o Observed) (*Plan, error) {
@@ -57,6 +61,7 @@ func PlanUp(d Desired, o Observed) (*Plan, error) {
 	}
 	pl.prepareNetworks(decisions)
 	pl.prepareVolumes(decisions)
+	pl.reloadPolicy(decisions)
 	pl.createAndStart(decisions)
 	return pl.plan, nil
 }
@@ -115,6 +120,10 @@ func (pl *planner) decideOne(service string, role compose.Role, asked bool, done
 		}
 	}
 	if !asked {
+		if c.State == "running" && c.NetworkOf != "" && c.NetworkOf != pl.byService[room].ID {
+			// It would go on with the lines of others (B40).
+			return decision{create, "it is in another room"}
+		}
 		return decision{leave, ""}
 	}
 	for _, key := range sortedKeys(s.Networks) {
@@ -192,11 +201,14 @@ func (pl *planner) create(service string, d decision) int {
 }
 
 func (pl *planner) start(service string, d decision) int {
-	after := []int{pl.created[service], pl.started[pl.c.RoomOf[service]], pl.toolsFor(service)}
+	after := []int{pl.created[service], pl.started[pl.c.RoomOf[service]], pl.toolsFor(service), pl.reload}
 	for _, v := range pl.p.Services[service].Volumes {
 		if v.Type == types.VolumeTypeVolume {
 			after = append(after, pl.volumes[v.Source])
 		}
+	}
+	if pl.c.Roles[service] == compose.RoleGuard {
+		after = append(after, pl.allRemoved()...)
 	}
 	cause := d.cause
 	if d.action == create {

@@ -56,7 +56,7 @@ func desired(only ...string) Desired {
 		Roles: map[string]compose.Role{"room": compose.RoleRoom, "guard": compose.RoleGuard,
 			"a": compose.RoleWorker, "b": compose.RoleWorker, "c": compose.RoleWorker},
 		RoomOf: map[string]string{"a": "room", "b": "room"},
-		Policy: &firewall.Policy{Version: 1, Workshop: "p"},
+		Policy: &firewall.Policy{Version: 1, Workshop: "p", Rooms: []firewall.RoomPolicy{{Room: "room", Mode: firewall.Restricted, Workers: []string{"a", "b"}}}},
 		Copies: map[string]compose.Copy{"copy-1": {Source: "./input", Exclude: []string{".env"}}},
 		Facts:  &compose.Facts{ProjectDir: "/work/p", InitImage: img},
 	}}
@@ -65,7 +65,8 @@ func desired(only ...string) Desired {
 // running is what is observed after an up of d.
 func running(d Desired) Observed {
 	p := d.Compiled.Project
-	o := Observed{Project: p.Name, Images: map[string]string{"sha256:init": "sha256:init", "worker:1": "sha256:worker"}}
+	o := Observed{Project: p.Name, Images: map[string]string{"sha256:init": "sha256:init", "worker:1": "sha256:worker"},
+		PolicyDigest: firewall.Digest(d.Compiled.Policy)}
 	for _, name := range sortedKeys(p.Services) {
 		c := Container{
 			ID: "id-" + name, Name: ContainerName(p, name), Service: name, State: "running", Directory: "/work/p",
@@ -120,17 +121,38 @@ func TestPlanUp(t *testing.T) {
 			d.Only = []string{"c"}
 			*o = Observed{Project: "p", Images: o.Images}
 		},
-		"policy-changed": func(d *Desired, _ *Observed) { d.Compiled.Policy.Workshop = "other" },
-		"room-exited":    func(_ *Desired, o *Observed) { edit(o, "room", state("exited")) },
-		"room-gone":      func(_ *Desired, o *Observed) { drop(o, "room") },
-		"guard-exited":   func(_ *Desired, o *Observed) { edit(o, "guard", state("exited")) },
-		"worker-exited":  func(_ *Desired, o *Observed) { edit(o, "a", state("exited")) },
-		"worker-dead":    func(_ *Desired, o *Observed) { edit(o, "a", state("dead")) },
-		"never-started":  func(_ *Desired, o *Observed) { edit(o, "b", state("created")) },
+		"policy-changed":    func(d *Desired, _ *Observed) { allow(d) },
+		"policy-unreadable": func(_ *Desired, o *Observed) { o.PolicyDigest = "" },
+		"policy-changed-resolver": func(d *Desired, _ *Observed) {
+			allow(d)
+			d.Compiled.Policy.Resolvers = []string{"198.51.100.53"}
+		},
+		"policy-changed-guard-exited":  func(d *Desired, o *Observed) { allow(d); edit(o, "guard", state("exited")) },
+		"policy-changed-guard-gone":    func(d *Desired, o *Observed) { allow(d); drop(o, "guard") },
+		"policy-changed-worker-exited": func(d *Desired, o *Observed) { allow(d); edit(o, "a", state("exited")) },
+		"policy-changed-room-gone":     func(d *Desired, o *Observed) { allow(d); drop(o, "room") },
+		"policy-changed-by-compose": func(d *Desired, o *Observed) {
+			allow(d)
+			edit(o, "guard", func(c *Container) { c.ByCompose, c.ConfigHash = true, "" })
+		},
+		"room-exited":   func(_ *Desired, o *Observed) { edit(o, "room", state("exited")) },
+		"room-gone":     func(_ *Desired, o *Observed) { drop(o, "room") },
+		"guard-exited":  func(_ *Desired, o *Observed) { edit(o, "guard", state("exited")) },
+		"worker-exited": func(_ *Desired, o *Observed) { edit(o, "a", state("exited")) },
+		"worker-dead":   func(_ *Desired, o *Observed) { edit(o, "a", state("dead")) },
+		"never-started": func(_ *Desired, o *Observed) { edit(o, "b", state("created")) },
 		"by-compose": func(_ *Desired, o *Observed) {
 			edit(o, "a", func(c *Container) { c.ByCompose, c.ConfigHash = true, "" })
 		},
 		"other-room": func(_ *Desired, o *Observed) { edit(o, "a", func(c *Container) { c.NetworkOf = "id-old" }) },
+		"other-room-not-asked": func(d *Desired, o *Observed) {
+			d.Only = []string{"b"}
+			edit(o, "a", func(c *Container) { c.NetworkOf = "id-old" })
+		},
+		"room-left-not-asked": func(d *Desired, o *Observed) {
+			d.Only = []string{"b"}
+			edit(o, "c", func(c *Container) { c.NetworkOf = "id-room" })
+		},
 		"room-restarted": func(_ *Desired, o *Observed) {
 			edit(o, "a", func(c *Container) { c.Started = time.Unix(1000, 0) })
 			edit(o, "b", func(c *Container) { c.Started = time.Unix(3000, 0) })
@@ -182,6 +204,16 @@ func TestPlanUp(t *testing.T) {
 			golden(t, "up-"+name, p.String())
 		})
 	}
+}
+
+// allow adds a line to the room's policy.
+func allow(d *Desired) {
+	host, err := firewall.ParseHostPattern("api.example.org")
+	if err != nil {
+		panic(err)
+	}
+	room := &d.Compiled.Policy.Rooms[0]
+	room.Allow = append(room.Allow, firewall.Rule{Host: host, Ports: firewall.DefaultAllowPorts()})
 }
 
 // setDigest says that other files would be copied now.
@@ -258,6 +290,34 @@ func TestUnchangedIsEmpty(t *testing.T) {
 	p, err := PlanUp(d, running(d))
 	if err != nil || !p.Empty() {
 		t.Errorf("%v\n%s", err, p)
+	}
+}
+
+func TestOnlyReload(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Observed)
+		only   bool
+		more   []string
+	}{
+		"running":       {func(*Observed) {}, true, nil},
+		"worker exited": {func(o *Observed) { edit(o, "c", state("exited")) }, false, []string{"container/p-c-1: start (exited)"}},
+		"two things": {func(o *Observed) { drop(o, "c"); edit(o, "guard", func(c *Container) { c.ConfigHash = "old" }) }, false,
+			[]string{"container/p-guard-1: remove (configuration changed)", "volume/p_policy: fill (its users are not started yet)", "container/p-c-1: create (not found)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := desired()
+			o := running(d)
+			allow(&d)
+			tc.change(&o)
+			p, err := PlanUp(d, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			only, more := OnlyReload(p)
+			if diff := cmp.Diff(tc.more, more); only != tc.only || diff != "" || p.Empty() {
+				t.Errorf("only %v, empty %v; more (-want +got):\n%s\n%s", only, p.Empty(), diff, p)
+			}
+		})
 	}
 }
 

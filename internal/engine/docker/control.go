@@ -28,7 +28,13 @@ func (e *Engine) Control(ctx context.Context, project, dir string) (io.ReadWrite
 	if c.State != "running" {
 		return nil, &engine.NotRunningError{Project: project, Services: []string{compose.GuardService}, State: c.State}
 	}
-	made, err := e.cli.ContainerExecCreate(ctx, c.ID, container.ExecOptions{
+	return e.dialControl(ctx, c.ID)
+}
+
+// dialControl connects to the guard in a container. The connection ends with
+// the container's main process, or when ctx does.
+func (e *Engine) dialControl(ctx context.Context, id string) (io.ReadWriteCloser, error) {
+	made, err := e.cli.ContainerExecCreate(ctx, id, container.ExecOptions{
 		AttachStdin: true, AttachStdout: true, AttachStderr: true, Cmd: []string{compose.ImageInit, "connect"},
 	})
 	if err != nil {

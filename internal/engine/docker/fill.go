@@ -64,7 +64,7 @@ func fillTar(w *tar.Writer, c *compose.Compiled, key string) error {
 			return errors.New("the project has no policy")
 		}
 		data := firewall.EncodePolicy(c.Policy)
-		if err := w.WriteHeader(&tar.Header{Name: "policy.json", Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(data))}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: policyFile, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(data))}); err != nil {
 			return err
 		}
 		_, err := io.Copy(w, bytes.NewReader(data))

@@ -21,13 +21,15 @@ import (
 )
 
 // Observe lists what carries Compose's label of the project: one call each for
-// containers, networks and volumes, and one per image, all at once.
+// containers, networks and volumes, and one per image, all at once. Where
+// images are asked for, it also reads the policy of the guard.
 func (e *Engine) Observe(ctx context.Context, project string, images ...string) (engine.Observed, error) {
 	o := engine.Observed{Project: project, Images: map[string]string{}}
 	label := filters.NewArgs(filters.Arg("label", engine.LabelProject+"="+project))
 	// The client's first calls must not run at once: some read the version
 	// without a lock while another negotiates it. If it fails, the calls say so.
 	e.negotiate.Do(func() { e.cli.NegotiateAPIVersion(ctx) })
+	var volumes []*volume.Volume
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		list, err := e.cli.ContainerList(gctx, container.ListOptions{All: true, Filters: label})
@@ -45,7 +47,8 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	})
 	g.Go(func() error {
 		list, err := e.cli.VolumeList(gctx, volume.ListOptions{Filters: label})
-		for _, v := range list.Volumes {
+		volumes = list.Volumes
+		for _, v := range volumes {
 			o.Volumes = append(o.Volumes, engine.Object{Name: v.Name, Labels: v.Labels})
 		}
 		return err
@@ -66,7 +69,17 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	if err := g.Wait(); err != nil {
 		return engine.Observed{}, e.explain(err)
 	}
-	if err := e.started(ctx, o.Containers); err != nil {
+	read := make(chan string, 1)
+	go func() {
+		if len(images) == 0 {
+			read <- ""
+			return
+		}
+		read <- e.policyDigest(ctx, slices.Clone(o.Containers), volumes)
+	}()
+	err := e.started(ctx, o.Containers)
+	o.PolicyDigest = <-read
+	if err != nil {
 		return engine.Observed{}, e.explain(err)
 	}
 	byName := func(a, b engine.Object) int { return strings.Compare(a.Name, b.Name) }

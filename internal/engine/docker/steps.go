@@ -41,6 +41,8 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 		return r.createVolume(ctx, s)
 	case engine.OpFillVolume:
 		return r.e.fill(ctx, r.p.Compiled, s.Key)
+	case engine.OpReloadPolicy:
+		return r.reload(ctx, s)
 	case engine.OpCreateContainer:
 		return r.create(ctx, s)
 	case engine.OpStartContainer:

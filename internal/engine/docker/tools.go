@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -124,16 +123,11 @@ func (e *Engine) verifyTools(ctx context.Context, name string, labels map[string
 	})
 }
 
-// verifyHere reads the volume on this machine, where the engine is here and
-// the caller may (root): that spares the engine a helper and the start of a
-// process. done is false where it can't be read so.
+// verifyHere reads the volume on this machine; done is false where it can't be
+// read so.
 func (e *Engine) verifyHere(ctx context.Context, v volume.Volume, want initbin.Names) (done bool, err error) {
-	info, err := e.Info(ctx)
-	if err != nil || !info.Local || v.Driver != "local" || len(v.Options) > 0 || v.Mountpoint == "" {
-		return false, nil
-	}
-	f, err := os.OpenInRoot(v.Mountpoint, path.Base(compose.InitPath))
-	if err != nil {
+	f := e.openHere(ctx, v, path.Base(compose.InitPath))
+	if f == nil {
 		return false, nil
 	}
 	defer f.Close()

@@ -78,20 +78,6 @@ func TestRoomTakesItsWorkersAlong(t *testing.T) {
 	}
 }
 
-func TestPolicyChangeMakesTheGuardAnewOnly(t *testing.T) {
-	f := newFixture(t, nil, "one")
-	f.up(t)
-	guard, room, one := f.container(t, "guard"), f.container(t, "room"), f.container(t, "one")
-	f.compile(t, func(w *workshop.Workshop) { w.Workers[0].Container.Network.Deny = w.Workers[0].Container.Network.Allow }, "one")
-	f.up(t)
-	if f.container(t, "guard").ID == guard.ID {
-		t.Error("the guard was not made anew")
-	}
-	if f.container(t, "room").ID != room.ID || f.container(t, "one").ID != one.ID {
-		t.Error("room or worker was made anew")
-	}
-}
-
 func TestOneWorkerAndOrphans(t *testing.T) {
 	f := newFixture(t, nil, "one", "two")
 	f.up(t, "one")

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/execmark"
 )
 
@@ -23,11 +25,20 @@ func main() {
 	case "room":
 		idle("")
 	case "guard":
-		if _, err := os.ReadFile("/etc/workshop/policy.json"); err != nil {
+		b, err := os.ReadFile("/etc/workshop/policy.json")
+		p, bad := firewall.ParsePolicy(b)
+		if err := errors.Join(err, bad); err != nil {
 			fmt.Println("FAILED " + err.Error())
 			os.Exit(1)
 		}
+		g := &fakeGuard{policy: p}
+		go func() { fmt.Fprintln(os.Stderr, g.serve()) }()
 		idle("")
+	case "connect":
+		if err := connect(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	case "gate":
 		if os.Getenv("FAKE_FAIL") != "" {
 			fmt.Println("FAILED " + os.Getenv("FAKE_FAIL"))

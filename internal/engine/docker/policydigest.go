@@ -1,0 +1,77 @@
+package docker
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path"
+
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// policyFile is the policy's name in its volume.
+const policyFile = "policy.json"
+
+// policyDigest identifies the policy file that the project's guard starts with;
+// empty if there is none, or nobody can read it. It is read on this machine
+// where that is possible, else by the archive API through the guard's
+// container, which runs or not.
+func (e *Engine) policyDigest(ctx context.Context, containers []engine.Container, volumes []*volume.Volume) string {
+	for _, v := range volumes {
+		if v.Labels[engine.LabelVolume] != compose.PolicyVolume {
+			continue
+		}
+		if f := e.openHere(ctx, *v, policyFile); f != nil {
+			defer f.Close()
+			return digest(f)
+		}
+	}
+	for _, c := range containers {
+		if c.Service != compose.GuardService || c.OneOff || c.Helper || c.ByCompose {
+			continue
+		}
+		r, _, err := e.cli.CopyFromContainer(ctx, c.ID, path.Join(compose.PolicyDir, policyFile))
+		if err != nil {
+			return ""
+		}
+		defer r.Close()
+		tr := tar.NewReader(r)
+		if h, err := tr.Next(); err != nil || h.Typeflag != tar.TypeReg {
+			return ""
+		}
+		return digest(tr)
+	}
+	return ""
+}
+
+// digest is [firewall.Digest] of a policy that is read; empty if it can't be
+// one.
+func digest(r io.Reader) string {
+	h := sha256.New()
+	if n, err := io.Copy(h, io.LimitReader(r, firewall.MaxPolicyBytes+1)); err != nil || n > firewall.MaxPolicyBytes {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// openHere opens a file of a volume on this machine, where the engine is here
+// and the caller may (root): that spares the engine a helper and the start of a
+// process. It is nil where it can't be read so.
+func (e *Engine) openHere(ctx context.Context, v volume.Volume, name string) *os.File {
+	info, err := e.Info(ctx)
+	if err != nil || !info.Local || v.Driver != "local" || len(v.Options) > 0 || v.Mountpoint == "" {
+		return nil
+	}
+	f, err := os.OpenInRoot(v.Mountpoint, name)
+	if err != nil {
+		return nil
+	}
+	return f
+}

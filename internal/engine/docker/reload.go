@@ -1,0 +1,80 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+// reloadTime is what a guard gets to take a policy: it answers in milliseconds.
+const reloadTime = 15 * time.Second
+
+// reload gives the running guard the policy, and then its volume. In this order
+// the file stays the old one when the guard refuses it. A guard that ended in
+// between had read the old file: that shows, and it is asked once more; by then
+// the file is the new one.
+func (r *run) reload(ctx context.Context, s engine.Step) error {
+	limit := reloadTime
+	if r.p.WaitTimeout > 0 {
+		limit = min(limit, r.p.WaitTimeout)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &engine.SilentGuardError{Container: s.Target, After: limit})
+	defer cancel()
+	cut := 0
+	for try := 1; ; try++ {
+		has, err := r.reloadOnce(ctx, s, &cut)
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		var refused *control.RefusedError
+		switch {
+		case err == nil && has == firewall.Digest(r.p.Compiled.Policy):
+			r.emit(engine.Event{Step: s, Status: engine.StepProgress, Detail: cutText(cut)})
+			return nil
+		case err != nil && (try > 1 || errors.As(err, &refused)):
+			return fmt.Errorf("the guard's new policy: %w: run `workshop up` again; if that doesn't help either, `workshop restart` and then `workshop up`", err)
+		case try > 1:
+			return errors.New("the guard was given the new policy and has another one: does another program change it? Run `workshop up` again")
+		}
+	}
+}
+
+// reloadOnce returns the digest of the policy that the guard has in the end. It
+// is asked over the same connection as before, which a restart would have ended.
+func (r *run) reloadOnce(ctx context.Context, s engine.Step, cut *int) (string, error) {
+	c := r.p.Compiled
+	conn, err := r.e.dialControl(ctx, s.ObjectID)
+	if err != nil {
+		return "", err
+	}
+	client := control.NewClient(conn)
+	defer client.Close()
+	var applied control.Applied
+	if err := client.Do(control.Request{Op: control.OpPolicy, Policy: firewall.EncodePolicy(c.Policy)}, &applied); err != nil {
+		return "", err
+	}
+	*cut += applied.Cut
+	if err := r.e.fill(ctx, c, compose.PolicyVolume); err != nil {
+		return "", err
+	}
+	var state control.State
+	err = client.Do(control.Request{Op: control.OpState}, &state)
+	return state.Digest, err
+}
+
+// cutText says how many connections a new policy ended.
+func cutText(n int) string {
+	switch n {
+	case 0:
+		return "no connection ended"
+	case 1:
+		return "1 connection ended"
+	}
+	return fmt.Sprintf("%d connections ended", n)
+}
