@@ -28,12 +28,17 @@ func (a *app) apply(ctx context.Context, e engine.Engine, plan *engine.Plan, wai
 	if err == nil {
 		return nil
 	}
+	const startsNew = "run `workshop up` again: it starts a new one; the rooms are closed until then"
+	var silent *engine.SilentGuardError
 	switch cause := context.Cause(ctx); {
+	case errors.As(err, &silent):
+		if a.stopGuard(ctx, e, plan) {
+			return fail(codeFailed, "%w, and was stopped", silent).hint(startsNew)
+		}
 	case errors.Is(cause, errWaitTimeout):
 		f := watch.failure(plan.Project)
 		if a.stopSilentGuard(ctx, e, plan, watch.lateServices()) {
-			f = fail(f.code, "%w: the guard doesn't answer, and was stopped", f).
-				hint("run `workshop up` again: it starts a new one; the rooms are closed until then")
+			f = fail(f.code, "%w: the guard doesn't answer, and was stopped", f).hint(startsNew)
 		}
 		return f
 	case errors.Is(cause, errInterrupted):

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -34,6 +35,7 @@ type movingLine struct {
 	began   time.Time
 	took    time.Duration // of the finished steps
 	current string        // progress of a pull or a build
+	note    string        // what a reload did
 }
 
 func newMoving(w io.Writer, color bool) *moving {
@@ -52,6 +54,10 @@ func (m *moving) event(e engine.Event) {
 	case engine.StepStarted:
 		l.status, l.text, l.began, l.current = e.Status, running, time.Now(), ""
 	case engine.StepProgress:
+		if e.Step.Op == engine.OpReloadPolicy {
+			l.note = printable(e.Detail)
+			return
+		}
 		l.current = printable(lastLine(e.Detail))
 		if e.Total > 0 {
 			l.current = fmt.Sprintf("%s/%s %s", units.HumanSize(float64(e.Current)), units.HumanSize(float64(e.Total)), l.current)
@@ -103,8 +109,9 @@ func (l *movingLine) render() string {
 	kind, name, _ := strings.Cut(l.target, "/")
 	text := fmt.Sprintf(" %s %-9s %-34s %-9s %5.1fs", mark, kind, cut(name, 34), l.text, took.Seconds())
 	// A line that wraps would break the display.
-	if room := l.moving.width - fixedColumns; l.current != "" && room > 3 {
-		text += "  " + cut(l.current, room-3)
+	more := cmp.Or(l.current, l.note)
+	if room := l.moving.width - fixedColumns; more != "" && room > 3 {
+		text += "  " + cut(more, room-3)
 	}
 	return text
 }

@@ -53,6 +53,8 @@ func words(op engine.Op) (running, finished string) {
 		return "starting", "started"
 	case engine.OpWaitReady:
 		return "waiting", "ready"
+	case engine.OpReloadPolicy:
+		return "reloading", "reloaded"
 	case engine.OpStopContainer:
 		return "stopping", "stopped"
 	case engine.OpRemoveContainer, engine.OpRemoveNetwork, engine.OpRemoveVolume:
@@ -87,7 +89,7 @@ func (l *lines) event(e engine.Event) {
 			fmt.Fprintf(l.w, "%s %s\n", e.Step.Target, running)
 		}
 	case engine.StepProgress:
-		if e.Step.Op == engine.OpBuildImage && strings.TrimSpace(e.Detail) != "" {
+		if (e.Step.Op == engine.OpBuildImage || e.Step.Op == engine.OpReloadPolicy) && strings.TrimSpace(e.Detail) != "" {
 			fmt.Fprintf(l.w, "%s | %s\n", e.Step.Target, printable(e.Detail))
 		}
 	case engine.StepDone:

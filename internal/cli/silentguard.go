@@ -20,17 +20,21 @@ const silentGuardTime = 15 * time.Second
 // which leaves the rooms closed, and the next `up` starts it. It tells whether
 // that was so.
 func (a *app) stopSilentGuard(ctx context.Context, e engine.Engine, plan *engine.Plan, late []string) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), silentGuardTime)
-	defer cancel()
 	if plan.Compiled == nil {
 		return false
 	}
+	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), silentGuardTime)
+	defer cancel()
 	silent := slices.ContainsFunc(late, func(service string) bool {
-		return plan.Compiled.RoomOf[service] != "" && !guardAnswers(ctx, e, plan.Project, service)
+		return plan.Compiled.RoomOf[service] != "" && !guardAnswers(probe, e, plan.Project, service)
 	})
-	if !silent {
-		return false
-	}
+	return silent && a.stopGuard(ctx, e, plan)
+}
+
+// stopGuard stops a guard that doesn't answer; it tells whether it did.
+func (a *app) stopGuard(ctx context.Context, e engine.Engine, plan *engine.Plan) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), silentGuardTime)
+	defer cancel()
 	seen, err := e.Observe(ctx, plan.Project)
 	if err != nil {
 		return false
