@@ -5,7 +5,7 @@ package probe
 // probes lists every kind of try. A new one is a line here and a function in
 // the file of its subject.
 func probes() []probe {
-	return []probe{
+	return append([]probe{
 		// connections
 		{"connect", "ADDR:PORT [device=IF] [bind=IP]", "open, or why not; nothing is sent", 1, connect},
 		{"tcp", "ADDR:PORT [send=TEXT] [bytes=N]", "data (detail: what came), EOF, or why not", 1, tcp},
@@ -52,5 +52,5 @@ func probes() []probe {
 		{"signal", "NAME PID", "ok, or why not", 2, signal},
 		{"memory", "SIZE", "ok when a child could use so much, else killed", 1, memory},
 		{"processes", "N", "ok when N children ran at once, else EAGAIN (detail: how many)", 1, processes},
-	}
+	}, added...)
 }

@@ -1,0 +1,41 @@
+//go:build linux
+
+package intrude
+
+import (
+	"io"
+	"time"
+
+	"github.com/llmdo/workshop/internal/probe"
+)
+
+// Main runs probes as [probe.Main] does, with the kinds of this package. A
+// leading "probe" is left out, so that a program whose only verb this is can
+// start itself as workshop-init would.
+func Main(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "probe" {
+		args = args[1:]
+	}
+	probe.Add("dial", "ADDR:PORT [type=T] [proto=P] [mark=N] [transparent=1] [freebind=1] [from=IP] [via=IP] [fastopen=TEXT]",
+		"open or sent, or why not: a socket of any kind with options that lead around rules", 1, dial)
+	probe.Add("raw", "ADDR PROTO [from=IP] [header=1] [fragment=1] [port=N] [next=N]",
+		"sent, or why not: one IP packet by a raw socket", 2, raw)
+	probe.Add("frame", "ADDR:PORT [from=ADDR:PORT] [proto=udp]",
+		"reset, answered or silent, or why not: a packet put on lo by a packet socket, around OUTPUT", 1, frame)
+	probe.Add("share", "tcp|udp ADDR:PORT", "ok, or why not: a bind with SO_REUSEADDR and SO_REUSEPORT", 2, share)
+	probe.Add("listening", "[above=PORT]", "what listens in this network namespace below that port, sorted", 0, listening)
+	probe.Add("abstract", "", "names of abstract unix sockets here, or none", 0, abstract)
+	probe.Add("netfilter", "nflog|queue|flows|forget", "ok, or why not (nfnetlink)", 1, netfilter)
+	probe.Add("destroy", "ADDR:PORT", "ok, or why not: ends a listener of another process (sock_diag)", 1, destroy)
+	probe.Add("userns", "PROBE...", "what the probe sees in a user namespace of its own, as root there, or why there is none", 1, userns)
+	return probe.Main(args, stdout, stderr)
+}
+
+// limit is the option that [probe.Add] always sets.
+func limit(opts map[string]string) time.Duration {
+	d, err := time.ParseDuration(opts["limit"])
+	if err != nil {
+		return time.Second
+	}
+	return d
+}

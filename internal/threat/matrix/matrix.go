@@ -1,0 +1,198 @@
+// Package matrix makes the tries of package threat and judges them: what was
+// seen, how long it took, which packets arrived, which events the guard has.
+package matrix
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/internal/probe"
+	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/threat"
+)
+
+// atOnce is the longest that a denial may take.
+const atOnce = time.Second
+
+// Event is a line of the guard, as much of it as the matrix looks at.
+type Event struct {
+	Kind, Name, Address, Verdict string
+	Count                        int
+}
+
+// Matrix tries all cases of a place and judges what came of them.
+type Matrix struct {
+	testing.TB
+	Place    threat.Place
+	Internet *testnet.Internet
+	// Values are the place's placeholders: ca; on Docker gateway, host, guard,
+	// peer, guardpid, roompid.
+	Values map[string]string
+
+	cases []threat.Case
+	tried int // identities so far
+}
+
+// New returns the matrix of a place; the test internet learns its names.
+func New(t testing.TB, p threat.Place, in *testnet.Internet, values map[string]string) *Matrix {
+	m := &Matrix{TB: t, Place: p, Internet: in, Values: values, cases: threat.Cases()}
+	for _, c := range m.cases {
+		address := testnet.A(c.Address)
+		if c.ID == "sni-on-shared-address" {
+			address = testnet.A(testnet.Allowed)
+		}
+		in.Answer(c.Denied, address)
+		in.Answer(c.Sub, address)
+	}
+	return m
+}
+
+// Control makes the tries from an ordinary place, and fails the test for each
+// that doesn't arrive: its denial would prove nothing. run runs probes there.
+func (m *Matrix) Control(run func(lines []string) []probe.Result) {
+	m.Helper()
+	m.Internet.Reset()
+	var lines []string
+	var with []threat.Case
+	for _, c := range m.cases {
+		if c.Control.None != "" || !m.reaches(c) {
+			continue
+		}
+		with = append(with, c)
+		lines = append(lines, c.Controls(m.Values)...)
+	}
+	seen := map[string][]string{}
+	for _, r := range run(lines) {
+		seen[r.Name] = append(seen[r.Name], r.Seen+" "+r.Detail)
+	}
+	time.Sleep(50 * time.Millisecond) // the meter reads on its own
+	arrived := m.arrived()
+	for _, c := range with {
+		if c.Control.Arrives && arrived[c.Address] == 0 || c.Control.Asked && m.Internet.Asked(c.Denied)+m.Internet.Asked(c.Sub) == 0 {
+			m.Errorf("control of %s: nothing arrived at %s (seen: %q)", c.Name, c.Address, seen[c.Name])
+		}
+	}
+}
+
+// reaches tells whether an ordinary place reaches the family's addresses: an
+// engine's containers have no IPv6 unless told so.
+func (m *Matrix) reaches(c threat.Case) bool {
+	return m.Place != threat.Docker || !strings.Contains(c.Address, ":")
+}
+
+// arrived counts packets by address.
+func (m *Matrix) arrived() map[string]int {
+	out := map[string]int{}
+	for key, n := range m.Internet.Counts().Packets {
+		if _, address, ok := strings.Cut(key, " "); ok && !strings.Contains(address, "]:") && strings.Count(address, ":") != 1 {
+			out[address] += n
+		}
+	}
+	return out
+}
+
+// Try makes all tries of an identity. run runs probes as it, in the room, by
+// workshop-init or, if raw, by the program of package intrude; events are all
+// events of the guard so far.
+func (m *Matrix) Try(who threat.Identity, run func(raw bool, lines []string) []probe.Result, events func() []Event) {
+	m.Helper()
+	m.Internet.Reset()
+	m.tried++
+	lost := map[string]bool{}
+	for _, raw := range []bool{false, true} {
+		var lines []string
+		for _, c := range m.cases {
+			if c.In(m.Place, who) && c.Raw == raw {
+				lines = append(lines, c.Probes(who, m.Values)...)
+				lost[c.Name] = c.Lost != ""
+			}
+		}
+		for i, r := range run(raw, lines) {
+			took := time.Duration(r.Millis * float64(time.Millisecond))
+			if !r.OK {
+				m.Errorf("%s: %s: %s\n\tsaw %s (%s), want %s", who, r.Name, lines[i], r.Seen, r.Detail, r.Expected)
+			}
+			if took > atOnce && !lost[r.Name] {
+				m.Errorf("%s: %s: took %v, by a timeout: %s", who, r.Name, took, lines[i])
+			}
+		}
+	}
+	m.meter(who)
+	m.events(who, events)
+}
+
+// meter fails the test for everything that arrived and belongs to no allowed
+// name.
+func (m *Matrix) meter(who threat.Identity) {
+	m.Helper()
+	time.Sleep(50 * time.Millisecond)
+	counts := m.Internet.Counts()
+	fine := []string{"tcp 198.51.100.10:80", "tcp 198.51.100.10:443", "tcp [2001:db8:1::10]:80", "tcp [2001:db8:1::10]:443", "udp 198.51.100.53:53", "tcp 198.51.100.53:53"}
+	for _, key := range slices.Sorted(maps.Keys(counts.Packets)) {
+		whole := !strings.Contains(key, "]:") && !strings.Contains(key, ".") || strings.Contains(key, ".") && strings.Count(key, ":") == 0
+		ok := slices.ContainsFunc(fine, func(f string) bool {
+			return f == key || whole && strings.HasPrefix(strings.ReplaceAll(strings.ReplaceAll(f, "[", ""), "]", ""), key+":")
+		})
+		if !ok {
+			m.Errorf("%s: exfil meter: %d packets %s%s", who, counts.Packets[key], key, m.owner(key))
+		}
+	}
+	for _, r := range counts.Requests {
+		if r.Host != "allowed.example.org" || r.SNI != "" && r.SNI != r.Host {
+			m.Errorf("%s: exfil meter: a request %+v arrived", who, r)
+		}
+	}
+	for _, q := range counts.Queries {
+		if q.Name != "allowed.example.org." || q.Type != "A" && q.Type != "AAAA" || q.Options != 0 {
+			m.Errorf("%s: exfil meter: a question %s %s with %d options arrived", who, q.Name, q.Type, q.Options)
+		}
+	}
+	if len(counts.Queries) == 0 && m.tried == 1 || len(counts.Requests) == 0 {
+		m.Errorf("%s: the meter saw nothing of the allowed name: it shows nothing", who)
+	}
+}
+
+// owner names the case that an address belongs to.
+func (m *Matrix) owner(key string) string {
+	for _, c := range m.cases {
+		if strings.HasSuffix(key, " "+c.Address) || strings.Contains(key, " "+c.Address+":") || strings.Contains(key, "["+c.Address+"]") {
+			return " (" + c.Name + ")"
+		}
+	}
+	return ""
+}
+
+// events compares the guard's events with the tries: each line that says so is
+// one, counted exactly.
+func (m *Matrix) events(who threat.Identity, events func() []Event) {
+	m.Helper()
+	wrong := map[string][2]int{}
+	for end := time.Now().Add(4 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		clear(wrong)
+		all := events()
+		for _, c := range m.cases {
+			if c.Event == "" || !c.In(m.Place, who) {
+				continue
+			}
+			got, want := 0, len(c.Lines)*m.tried
+			for _, e := range all {
+				if e.Verdict != "allow" && e.Verdict != "end" && slices.Contains(strings.Split(c.Event, "|"), e.Kind) &&
+					(e.Address == c.Address || strings.HasSuffix(e.Name, c.Denied) || strings.HasSuffix(e.Name, c.Sub)) {
+					got += e.Count
+				}
+			}
+			if got != want {
+				wrong[c.Name] = [2]int{got, want}
+			}
+		}
+		if len(wrong) == 0 || time.Now().After(end) {
+			break
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(wrong)) {
+		m.Errorf("%s: %s: %d denials in the guard's events, want %d", who, name, wrong[name][0], wrong[name][1])
+	}
+}
