@@ -24,6 +24,8 @@ func (k *checker) common(s *types.ServiceConfig) {
 	k.must(s.PidsLimit > 0, "B5", "pids are not limited")
 	k.must(!s.OomKillDisable, "B5", "the kernel may not end it when memory runs out")
 
+	k.must(boundedLog(s.Logging), "B5", "what it prints is kept without a bound")
+
 	k.must(s.Ipc == "private", "B6", "ipc is %q", s.Ipc)
 	for _, n := range []struct{ key, value string }{
 		{"pid", s.Pid}, {"uts", s.Uts}, {"userns_mode", s.UserNSMode}, {"cgroup", s.Cgroup}, {"cgroup_parent", s.CgroupParent},
@@ -60,6 +62,17 @@ func (k *checker) initImage(s *types.ServiceConfig) {
 		want = k.c.Facts.InitImage
 	}
 	k.must(s.Image == want && s.Build == nil && want != "", "B12", "the image is %q, not workshop-init", s.Image)
+}
+
+// boundedLog tells whether a container's output is kept in a few files of a
+// size, and nowhere else: another driver would send it away.
+func boundedLog(l *types.LoggingConfig) bool {
+	if l == nil || l.Driver != "json-file" || len(l.Options) != 2 {
+		return false
+	}
+	size, files := l.Options["max-size"], l.Options["max-file"]
+	return size != "" && size[0] >= '1' && size[0] <= '9' && strings.HasSuffix(size, "m") && len(size) <= 3 &&
+		len(files) == 1 && files[0] >= '1' && files[0] <= '9'
 }
 
 func option(options, name string) bool {

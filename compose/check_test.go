@@ -67,6 +67,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 			s.CapAdd, s.CapDrop, s.SecurityOpt = slices.Clone(s.CapAdd), slices.Clone(s.CapDrop), slices.Clone(s.SecurityOpt)
 			s.Tmpfs, s.Entrypoint, s.Ports = slices.Clone(s.Tmpfs), slices.Clone(s.Entrypoint), slices.Clone(s.Ports)
 			s.Environment = maps.Clone(s.Environment)
+			s.Logging = ptr(*s.Logging)
 			change(&s)
 			c.Project.Services[name] = s
 		}
@@ -137,6 +138,10 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"B5", "no cpu limit", on(room, func(s *types.ServiceConfig) { s.CPUS = 0 })},
 		{"B5", "no pids limit", on(GuardService, func(s *types.ServiceConfig) { s.PidsLimit = -1 })},
 		{"B5", "oom killer off", on(worker, func(s *types.ServiceConfig) { s.OomKillDisable = true })},
+		{"B5", "the engine's own log", on(worker, func(s *types.ServiceConfig) { s.Logging = nil })},
+		{"B5", "a log without a size", on(worker, func(s *types.ServiceConfig) { s.Logging.Options = types.Options{"max-file": "3", "max-size": "-1"} })},
+		{"B5", "a log in one large file", on(GuardService, func(s *types.ServiceConfig) { s.Logging.Options = types.Options{"max-file": "3", "max-size": "1000m"} })},
+		{"B5", "a log that is sent away", on(room, func(s *types.ServiceConfig) { s.Logging.Driver = "syslog" })},
 		{"B5", "no shm limit", on(worker, func(s *types.ServiceConfig) { s.ShmSize = 0 })},
 		{"B6", "host network", on(worker, func(s *types.ServiceConfig) { s.NetworkMode = "host" })},
 		{"B6", "another container's network", on(lonely, func(s *types.ServiceConfig) { s.NetworkMode = "container:x" })},

@@ -25,7 +25,7 @@ func hardened(name string, grace time.Duration) types.ServiceConfig {
 	s.Init = ptr(false) // ours reaps
 	s.Restart = types.RestartPolicyNo
 	s.StopGracePeriod = ptr(types.Duration(grace))
-	s.Logging = &types.LoggingConfig{Driver: "json-file", Options: types.Options{"max-file": "2", "max-size": "10m"}}
+	s.Logging = logging(ownLogSize)
 	return s
 }
 

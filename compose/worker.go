@@ -18,6 +18,7 @@ func (c *compiler) worker(w *workshop.Worker) {
 	s := hardened(w.Name, workerGrace)
 	c.origin(s.Name, "", w.Source)
 	s.Labels = c.labels("worker")
+	s.Logging = logging(workerLogSize)
 	s.WorkingDir = k.Workdir.V
 	if s.WorkingDir == "" {
 		s.WorkingDir = HomeDir
