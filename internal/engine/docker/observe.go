@@ -171,6 +171,7 @@ func exitCode(status string) int {
 
 // one returns the container of a service, which must exist.
 func (e *Engine) one(ctx context.Context, project, service string) (engine.Container, error) {
+	e.negotiate.Do(func() { e.cli.NegotiateAPIVersion(ctx) }) // as in Observe, beside which it may run
 	list, err := e.cli.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
 		filters.Arg("label", engine.LabelProject+"="+project), filters.Arg("label", engine.LabelService+"="+service))})
 	if err != nil {

@@ -56,12 +56,18 @@ func (r *run) reloadOnce(ctx context.Context, s engine.Step, cut *int) (string, 
 	client := control.NewClient(conn)
 	defer client.Close()
 	var applied control.Applied
-	if err := client.Do(control.Request{Op: control.OpPolicy, Policy: firewall.EncodePolicy(c.Policy)}, &applied); err != nil {
-		return "", err
+	problem := client.Do(control.Request{Op: control.OpPolicy, Policy: firewall.EncodePolicy(c.Policy)}, &applied)
+	if problem != nil {
+		// It may have taken the policy and failed to carry out all of it. Then
+		// the old one must not come back with its next start.
+		var state control.State
+		if err := client.Do(control.Request{Op: control.OpState}, &state); err != nil || state.Digest != firewall.Digest(c.Policy) {
+			return "", problem
+		}
 	}
 	*cut += applied.Cut
-	if err := r.e.fill(ctx, c, compose.PolicyVolume); err != nil {
-		return "", err
+	if err := r.e.fill(ctx, c, compose.PolicyVolume); err != nil || problem != nil {
+		return "", errors.Join(problem, err)
 	}
 	var state control.State
 	err = client.Do(control.Request{Op: control.OpState}, &state)

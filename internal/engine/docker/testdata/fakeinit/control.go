@@ -65,6 +65,9 @@ func (g *fakeGuard) answer(line []byte) control.Answer {
 	// as if it had been restarted and had read the file of before
 	case bytes.Contains(req.Policy, []byte("once.example.org")) && !g.forgotten, bytes.Contains(req.Policy, []byte("never.example.org")):
 		g.forgotten = true
+	case bytes.Contains(req.Policy, []byte("half.example.org")):
+		g.policy = p
+		return control.Answer{Error: "the change holds, but not everywhere"}
 	default:
 		g.policy = p
 	}
