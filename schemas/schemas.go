@@ -20,4 +20,8 @@ var (
 	//
 	//go:embed diagnostics.schema.json
 	Diagnostics []byte
+	// Event is the schema of one line of the guard's log.
+	//
+	//go:embed event.schema.json
+	Event []byte
 )

@@ -155,6 +155,9 @@ type event struct {
 	Room, Kind, Name, Address, Protocol, Verdict, Reason, Rule, Suggest string
 	Workers                                                             []string
 	Port, Count                                                         int
+	BytesUp                                                             int `json:"bytes_up"`
+	BytesDown                                                           int `json:"bytes_down"`
+	raw                                                                 string
 }
 
 func (w *world) start(ns *testnet.NS, role string, cred *syscall.Credential, args ...string) *process {
@@ -195,6 +198,7 @@ func (p *process) read(r io.Reader) {
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			p.Errorf("not JSON: %s", line)
 		}
+		e.raw = line
 		p.mu.Lock()
 		p.lines = append(p.lines, e)
 		p.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag/write"
+	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -36,6 +37,7 @@ func generate() map[string][]byte {
 		"workshop.schema.json":    workshop.Schema(),
 		"policy.schema.json":      reflected(&firewall.Policy{}, "policy", "guard/policy.json"),
 		"diagnostics.schema.json": reflected(&write.Report{}, "diagnostics", "validate --format json"),
+		"event.schema.json":       reflected(&events.Line{}, "event", "one line of the guard's log"),
 	}
 }
 
@@ -59,8 +61,21 @@ func textType(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Enum: []any{"none", "restricted", "open"}}
 	case reflect.TypeFor[firewall.PortRange]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+(-[0-9]+)?$`}
+	case reflect.TypeFor[events.Kind]():
+		return &jsonschema.Schema{Type: "string", Enum: texts(events.Kinds)}
+	case reflect.TypeFor[events.Verdict]():
+		return &jsonschema.Schema{Type: "string", Enum: texts(events.Verdicts)}
+	case reflect.TypeFor[firewall.Budget]():
+		return &jsonschema.Schema{Type: "string", Pattern: `^[1-9][0-9]{0,15}[KMG]?/[mhd]$`}
 	case reflect.TypeFor[firewall.HostPattern](), reflect.TypeFor[netip.Prefix]():
 		return &jsonschema.Schema{Type: "string"}
 	}
 	return nil
+}
+
+func texts[T ~string](values []T) (out []any) {
+	for _, v := range values {
+		out = append(out, string(v))
+	}
+	return out
 }

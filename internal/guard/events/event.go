@@ -42,6 +42,9 @@ const (
 	Guard   Kind = "guard"   // about the guard itself
 )
 
+// Kinds are all kinds.
+var Kinds = []Kind{DNS, TLS, HTTP, TCP, Proxy, Inbound, Kernel, Guard}
+
 // Verdict is what became of it.
 type Verdict string
 
@@ -52,6 +55,9 @@ const (
 	End   Verdict = "end"   // such a connection ended: what it carried
 	Note  Verdict = "note"  // something worth knowing
 )
+
+// Verdicts are all verdicts.
+var Verdicts = []Verdict{Deny, Allow, End, Note}
 
 // Reasons that the guard adds to those of package firewall.
 const (
