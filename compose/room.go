@@ -33,9 +33,6 @@ func (c *compiler) room(g *roomGroup) {
 	options := firewall.RulesetOptions{Ports: firewall.RedirectPorts(*p), Open: p.Mode == firewall.Open}
 	c.out.Rulesets[s.Name] = firewall.NewRuleset(options)
 	s.Entrypoint = types.ShellCommand{ImageInit, "room", "--name", s.Name}
-	if len(options.Ports) > 0 {
-		s.Entrypoint = append(s.Entrypoint, "--ports", firewall.FormatPorts(options.Ports))
-	}
 	if options.Open {
 		s.Entrypoint = append(s.Entrypoint, "--open")
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/llmdo/workshop/internal/gate"
 	"github.com/llmdo/workshop/internal/guard"
+	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/probe"
 	"github.com/llmdo/workshop/internal/room"
 )
@@ -18,6 +20,16 @@ func gateMain(args []string, stdout, stderr io.Writer) int { return gate.Main(ar
 func guardMain(args []string, stdout, stderr io.Writer) int { return guard.Main(args, stdout, stderr) }
 
 func probeMain(args []string, stdout, stderr io.Writer) int { return probe.Main(args, stdout, stderr) }
+
+// connectMain joins its caller with the control socket of the guard, in whose
+// container it runs.
+func connectMain(args []string, stdout, stderr io.Writer) int {
+	if len(args) != 0 {
+		fmt.Fprint(stderr, usage)
+		return 2
+	}
+	return control.Connect(control.SocketPath, os.Stdin, stdout, stderr)
+}
 
 // healthMain is the health check of plain Compose: it exits with 0 or says
 // what is missing. Our own engine doesn't wait for it.

@@ -1,5 +1,5 @@
 // Workshop-init is the only program of ours inside containers. Its first
-// argument says what it is there: room, guard, gate, health or probe.
+// argument says what it is there: room, guard, connect, gate, health or probe.
 package main
 
 import (
@@ -14,16 +14,18 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // commands by name; each returns the exit code of the process.
 var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
-	"room":   roomMain,
-	"guard":  guardMain,
-	"gate":   gateMain,
-	"health": healthMain,
-	"probe":  probeMain,
-	"signal": execmark.Main,
+	"room":    roomMain,
+	"guard":   guardMain,
+	"connect": connectMain,
+	"gate":    gateMain,
+	"health":  healthMain,
+	"probe":   probeMain,
+	"signal":  execmark.Main,
 }
 
-const usage = `usage: workshop-init room --name NAME [--ports 22,8000-8010] [--open]
+const usage = `usage: workshop-init room --name NAME [--open]
        workshop-init guard
+       workshop-init connect
        workshop-init gate [--room] [--write DIR]...
        workshop-init health room|guard|gate
        workshop-init probe ...

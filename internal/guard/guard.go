@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/dns"
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
@@ -54,6 +55,13 @@ func connLimit() int {
 type Config struct {
 	// Policy is what it starts with, expanded.
 	Policy *firewall.Policy
+	// Digest of the policy file.
+	Digest string
+	// Lookup fills the templates of a policy that comes later; nil: nothing is
+	// set.
+	Lookup func(string) (string, bool)
+	// Control is the path of the control socket; empty: none.
+	Control string
 	// Sockets is the directory with one socket per room, <room>.sock.
 	Sockets string
 	// ResolvConf is read where the policy names no resolver.
@@ -67,6 +75,7 @@ type Config struct {
 // Guard serves rooms.
 type Guard struct {
 	config   Config
+	started  time.Time
 	store    policy.Store
 	sink     *events.Sink
 	dialer   *egress.Dialer
@@ -74,11 +83,21 @@ type Guard struct {
 	slots    chan struct{}
 	large    chan struct{}
 	rooms    map[string]*room
+
+	mu      sync.Mutex // one change at a time, until it is enforced
+	live    *live
+	changed chan struct{} // wakes ends
 }
 
 // New makes a guard; it starts nothing yet.
 func New(c Config) (*Guard, error) {
-	g := &Guard{config: c, slots: make(chan struct{}, connLimit()), large: make(chan struct{}, maxLarge), rooms: map[string]*room{}}
+	if c.Lookup == nil {
+		c.Lookup = func(string) (string, bool) { return "", false }
+	}
+	g := &Guard{
+		config: c, started: time.Now(), slots: make(chan struct{}, connLimit()), large: make(chan struct{}, maxLarge), rooms: map[string]*room{},
+		live: (&live{base: c.Policy, digest: c.Digest}).clone(), changed: make(chan struct{}, 1),
+	}
 	g.store.Swap(c.Policy)
 	servers, err := resolvers(c.Policy.Resolvers, c.ResolvConf)
 	if err != nil {
@@ -144,6 +163,13 @@ func (g *Guard) Run(ctx context.Context) error {
 	defer wg.Wait()
 	defer cancel()
 
+	if g.config.Control != "" {
+		l, err := control.Listen(g.config.Control)
+		if err != nil {
+			return err
+		}
+		wg.Go(func() { control.NewServer(g.Do).Accept(ctx, l) })
+	}
 	for _, p := range g.config.Policy.Publish {
 		r := g.rooms[p.Room]
 		if r == nil {
@@ -159,6 +185,7 @@ func (g *Guard) Run(ctx context.Context) error {
 		wg.Go(func() { r.run(ctx) })
 	}
 	wg.Go(func() { g.reap(ctx) })
+	wg.Go(func() { g.ends(ctx) })
 	wg.Go(func() { g.findProxy(ctx) })
 	for _, r := range g.rooms {
 		select {
@@ -172,17 +199,6 @@ func (g *Guard) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	return nil
-}
-
-// Apply makes p the policy: from the next decision on, and for what is being
-// carried, which is reset where p doesn't allow it (B27). New ports need the
-// room's rules too, which Apply doesn't change.
-func (g *Guard) Apply(p *firewall.Policy) (generation uint64, revoked int) {
-	st := g.store.Swap(p)
-	for name, r := range g.rooms {
-		revoked += r.revoke(g.store.Room(name))
-	}
-	return st.Generation, revoked
 }
 
 func (g *Guard) reap(ctx context.Context) {

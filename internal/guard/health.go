@@ -13,7 +13,7 @@ import (
 // every room of its policy: it has one connection of type SOCK_SEQPACKET per
 // room, and the kernel lists them by namespace (proc_net_unix(5)).
 func Health() error {
-	p, err := policy.Read(defaultPolicy, os.LookupEnv)
+	p, _, err := policy.Read(defaultPolicy, os.LookupEnv)
 	if err != nil {
 		return err
 	}

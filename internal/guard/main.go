@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
@@ -36,6 +37,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	dir := fs.String("policy", defaultPolicy, "directory with "+policy.File)
 	sockets := fs.String("sockets", defaultSockets, "directory with the rooms' sockets")
 	resolv := fs.String("resolv-conf", resolvConf, "resolvers where the policy names none")
+	path := fs.String("control", control.SocketPath, "the control socket; empty for none")
 	if err := fs.Parse(args); err != nil {
 		return 2
 	}
@@ -52,7 +54,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "FAILED %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return 1
 	}
-	p, err := policy.Read(*dir, os.LookupEnv)
+	p, digest, err := policy.Read(*dir, os.LookupEnv)
 	if err != nil {
 		return fail(err)
 	}
@@ -60,7 +62,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err)
 	}
-	g, err := New(Config{Policy: p, Host: host, Sockets: *sockets, ResolvConf: *resolv, Out: stdout})
+	g, err := New(Config{
+		Policy: p, Digest: digest, Lookup: os.LookupEnv, Control: *path,
+		Host: host, Sockets: *sockets, ResolvConf: *resolv, Out: stdout,
+	})
 	if err != nil {
 		return fail(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/proxy"
 )
@@ -78,20 +79,22 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// TestApply: the guard's own swap of the policy, with what it carries.
-func TestApply(t *testing.T) {
+// TestReplace: the guard's own swap of the policy.
+func TestReplace(t *testing.T) {
 	p := restricted(t, "allowed.example.org")
-	g, err := New(Config{Policy: &p, Sockets: t.TempDir(), ResolvConf: "/nonexistent", Out: io.Discard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGuard(t, p)
 	n, _ := firewall.ParseName("allowed.example.org")
 	if !g.store.Room("room").Matcher.Name(n, 443).Allowed {
 		t.Fatal("control: not allowed before")
 	}
 	none := restricted(t)
-	if gen, _ := g.Apply(&none); gen != 2 {
-		t.Errorf("generation %d", gen)
+	none.Version = firewall.PolicyVersion
+	a, err := g.Do(t.Context(), control.Request{Op: control.OpPolicy, Policy: firewall.EncodePolicy(&none)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := a.(control.Applied); a.Generation != 2 || a.Digest != firewall.Digest(&none) {
+		t.Errorf("%+v", a)
 	}
 	if g.store.Room("room").Matcher.Name(n, 443).Allowed || g.store.Room("nobody").Matcher.Addr(netip.MustParseAddr("198.51.100.1"), 443).Allowed {
 		t.Error("still allowed")

@@ -28,6 +28,7 @@ type room struct {
 	served chan struct{} // closed when it was served first
 	once   sync.Once
 
+	telling sync.Mutex // one at a time tells the room its ports
 	mu      sync.Mutex
 	session *session // nil while the room is away
 }
@@ -83,11 +84,10 @@ func (r *room) serve(ctx context.Context) bool {
 		return false
 	}
 	defer sockets.Close()
-	s, err := r.open(ctx, client, &sockets)
+	s, err := r.begin(ctx, client, &sockets)
 	if err != nil {
 		return false
 	}
-	r.set(s)
 	r.once.Do(func() { close(r.served) })
 	select {
 	case <-client.Done():
@@ -96,6 +96,25 @@ func (r *room) serve(ctx context.Context) bool {
 	r.set(nil)
 	s.close()
 	return true
+}
+
+// begin tells the room its ports and then serves it. A change of the policy that
+// comes meanwhile is either seen here, or finds the session and tells the room
+// again: both wait for each other.
+func (r *room) begin(ctx context.Context, client *handover.Client, sockets *handover.Sockets) (*session, error) {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	ports := firewall.RoomPorts(r.policy().RoomPolicy)
+	if err := client.Redirect(ports); err != nil {
+		return nil, err
+	}
+	s, err := r.open(ctx, client, sockets)
+	if err != nil {
+		return nil, err
+	}
+	s.ports = ports
+	r.set(s)
+	return s, nil
 }
 
 func (r *room) set(s *session) {
@@ -115,13 +134,6 @@ func (r *room) policy() *policy.Room { return r.guard.store.Room(r.name) }
 func (r *room) report(e events.Event) {
 	e.Room = r.name
 	r.guard.sink.Add(e)
-}
-
-func (r *room) revoke(p *policy.Room) int {
-	if s := r.current(); s != nil {
-		return s.proxy.Flows.Revoke(p)
-	}
-	return 0
 }
 
 func (r *room) reap() {

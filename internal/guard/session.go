@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/dns"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/kernel"
@@ -19,6 +20,7 @@ import (
 type session struct {
 	client *handover.Client
 	proxy  *proxy.Room
+	ports  []firewall.PortRange // what the room was told; under room.telling
 	cancel context.CancelFunc
 	// closers close what the guard has of the room.
 	closers []func() error
@@ -94,6 +96,16 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 		})
 	}
 	return s, nil
+}
+
+// gone tells whether the room has ended, or its connection.
+func (s *session) gone() bool {
+	select {
+	case <-s.client.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 // close ends everything of the session at once: listeners, so that nothing is

@@ -84,6 +84,9 @@ func buildWorld(t testing.TB, p firewall.Policy) *world {
 		os.MkdirAll(filepath.Join(w.dir, d), 0o755)
 		os.Chmod(filepath.Join(w.dir, d), 0o755)
 	}
+	// As the guard's tmpfs is.
+	os.Mkdir(filepath.Dir(w.control()), 0o700)
+	os.Chown(filepath.Dir(w.control()), guardUID, guardUID)
 	if err := os.Link(os.Args[0], w.binary()); err != nil {
 		data, err := os.ReadFile(os.Args[0])
 		if err == nil {
@@ -98,6 +101,9 @@ func buildWorld(t testing.TB, p firewall.Policy) *world {
 	}
 	return w
 }
+
+// control is the path of the guard's control socket.
+func (w *world) control() string { return filepath.Join(w.dir, "control", "control.sock") }
 
 func (w *world) binary() string { return filepath.Join(w.dir, "workshop-init") }
 
@@ -116,9 +122,6 @@ func (w *world) startRooms() {
 func (w *world) startRoom(p firewall.RoomPolicy, ns *testnet.NS) {
 	w.Helper()
 	args := []string{"--name", p.Room, "--dir", filepath.Join(w.dir, "sockets")}
-	if ports := firewall.FormatPorts(firewall.RedirectPorts(p)); ports != "" {
-		args = append(args, "--ports", ports)
-	}
 	if p.Mode == firewall.Open {
 		args = append(args, "--open")
 	}
@@ -134,7 +137,7 @@ func (w *world) startGuard(args ...string) {
 
 func (w *world) launchGuard(args ...string) {
 	w.Helper()
-	args = append([]string{"--policy", filepath.Join(w.dir, "policy"), "--sockets", filepath.Join(w.dir, "sockets"), "--resolv-conf", "/nonexistent"}, args...)
+	args = append([]string{"--policy", filepath.Join(w.dir, "policy"), "--sockets", filepath.Join(w.dir, "sockets"), "--resolv-conf", "/nonexistent", "--control", w.control()}, args...)
 	w.guard = w.start(w.outside, "guard", &syscall.Credential{Uid: guardUID, Gid: guardUID}, args...)
 }
 

@@ -59,8 +59,9 @@ func BenchmarkMakeRoom(b *testing.B) {
 		b.StopTimer()
 		for range b.N {
 			freshNamespace(b, func() error {
-				r, err := New(Options{Name: "room", Ports: benchPorts})
+				r, err := New(Options{Name: "room"})
 				if err == nil {
+					err = r.Redirect(benchPorts)
 					b.StopTimer()
 					r.Close()
 				}
@@ -93,7 +94,7 @@ func BenchmarkMakeRoom(b *testing.B) {
 // benchProcess starts a room, waits for READY and takes its sockets. With
 // WORKSHOP_INIT set it is that binary; else the test binary, which is larger.
 func benchProcess(b *testing.B, dir string) error {
-	cmd := self(b, "room", "--name", "room", "--dir", dir, "--guard-uid", "0", "--ports", firewall.FormatPorts(benchPorts))
+	cmd := self(b, "room", "--name", "room", "--dir", dir, "--guard-uid", "0")
 	if path := os.Getenv("WORKSHOP_INIT"); path != "" {
 		cmd.Path, cmd.Args[0] = path, path
 		cmd.Args = append([]string{path, "room"}, cmd.Args[1:]...)
@@ -120,5 +121,8 @@ func benchProcess(b *testing.B, dir string) error {
 	defer c.Close()
 	s, err := c.Sockets()
 	s.Close()
-	return err
+	if err != nil {
+		return err
+	}
+	return c.Redirect(benchPorts)
 }

@@ -51,12 +51,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 
 func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	var o Options
-	var ports string
 	var uid uint
 	f := flag.NewFlagSet("workshop-init room", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.Name, "name", "", "name of the room (required)")
-	f.StringVar(&ports, "ports", "", "TCP ports of the policy beside 53, 80 and 443, such as 22,8000-8010")
 	f.BoolVar(&o.Open, "open", false, "lead every TCP connection to the guard")
 	f.StringVar(&o.Dir, "dir", defaultDir, "directory of the socket")
 	f.UintVar(&uid, "guard-uid", defaultGuardUID, "user that the guard runs as")
@@ -66,9 +64,6 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	}
 	if err == nil && !firewall.ValidRoomName(o.Name) {
 		err = fmt.Errorf("--name %q can't be the name of a room", o.Name)
-	}
-	if err == nil && ports != "" {
-		o.Ports, err = firewall.ParsePorts(ports)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "workshop-init: error: room: "+err.Error())

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/room/handover"
 	"github.com/llmdo/workshop/internal/testutil"
 )
@@ -134,6 +135,21 @@ func (r *testRoom) client() *handover.Client {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// redirect tells the room the policy's ports as a guard does, which then goes.
+func (r *testRoom) redirect(list string) []firewall.PortRange {
+	r.t.Helper()
+	ports, err := firewall.ParsePorts(list)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	c := r.client()
+	defer c.Close()
+	if err := c.Redirect(ports); err != nil {
+		r.t.Fatal(err)
+	}
+	return ports
 }
 
 func (r *testRoom) sockets() handover.Sockets {

@@ -74,7 +74,10 @@ func originalDestination(t *testing.T, c *net.TCPConn) netip.AddrPort {
 // TestRedirected: a connection to any address arrives at the socket of its
 // port, with the address that was dialled.
 func TestRedirected(t *testing.T) {
-	r := startRoom(t, "--ports", "22,8000-8010")
+	r := startRoom(t)
+	// Until the guard has told the policy's ports, they are refused.
+	r.expect(1000, "dial tcp4 "+outside["4"]+" 22", "ECONNREFUSED")
+	r.redirect("22,8000-8010")
 	s := r.sockets()
 	for family, addr := range outside {
 		for port, f := range map[int]*os.File{80: s.HTTP, 443: s.TLS, 22: s.TCP, 8000: s.TCP, 8010: s.TCP, 53: s.DNSTCP} {
@@ -128,7 +131,8 @@ func TestDNSIsAnswered(t *testing.T) {
 // exactly and told by NFLOG (B28). The controls are the tests above and the
 // worker's own listeners below.
 func TestDenied(t *testing.T) {
-	r := startRoom(t, "--ports", "22")
+	r := startRoom(t)
+	r.redirect("22")
 	c := r.client()
 	s, err := c.Sockets()
 	if err != nil {

@@ -16,8 +16,6 @@ import (
 type Options struct {
 	// Name of the room; the guard knows it by the socket's path.
 	Name string
-	// Ports of the policy beside 53, 80 and 443.
-	Ports []firewall.PortRange
 	// Open leads every TCP connection to the guard.
 	Open bool
 	// Dir holds the socket <Name>.sock.
@@ -52,9 +50,6 @@ func newRoom(o Options) (*Room, error) {
 	if !firewall.ValidRoomName(o.Name) {
 		return nil, fmt.Errorf("%q can't be the name of a room", o.Name)
 	}
-	if len(o.Ports) > firewall.MaxRedirects {
-		return nil, fmt.Errorf("more than %d ranges of ports", firewall.MaxRedirects)
-	}
 	if err := checkPorts(); err != nil {
 		return nil, err
 	}
@@ -72,8 +67,9 @@ func newRoom(o Options) (*Room, error) {
 		return nil, err
 	}
 	// Rules before routes: there is no moment at which a packet could go
-	// somewhere else than the rules say.
-	if err := loadRules(firewall.NewRuleset(firewall.RulesetOptions{Ports: o.Ports, Open: o.Open}), fs); err != nil {
+	// somewhere else than the rules say. The policy's ports are refused until the
+	// guard tells which they are.
+	if err := loadRules(firewall.NewRuleset(firewall.RulesetOptions{Open: o.Open}), fs); err != nil {
 		return nil, err
 	}
 	for _, f := range fs {

@@ -28,6 +28,9 @@ func (c *Client) Do(req Request, result any) error {
 	if err != nil {
 		return err
 	}
+	if len(b) > MaxLine {
+		return errTooLong
+	}
 	if _, err := c.c.Write(append(b, '\n')); err != nil {
 		return fmt.Errorf("the guard's control: %w", err)
 	}

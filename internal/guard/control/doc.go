@@ -8,9 +8,11 @@
 // host share a file system, by dialling it.
 package control
 
+import "github.com/llmdo/workshop/firewall"
+
 // SocketPath is the guard's control socket, in its own tmpfs, mode 0600.
 const SocketPath = "/run/guard/control.sock"
 
-// MaxLine bounds a request and an answer: the largest policy, quoted, and room
-// for the rest.
-const MaxLine = 40 << 20
+// MaxLine bounds a request and an answer: the largest policy and room for the
+// rest.
+const MaxLine = firewall.MaxPolicyBytes + 1<<20

@@ -16,25 +16,36 @@ import (
 // file: a file that is replaced stays the old one in a bind mount.
 const File = "policy.json"
 
-// Read reads the policy in dir and fills its templates from the environment.
-// Everything that can't be read or understood is an error: the guard then
-// serves nobody.
-func Read(dir string, lookup func(string) (string, bool)) (*firewall.Policy, error) {
+// Read reads the policy in dir as [Parse] does. Everything that can't be read
+// or understood is an error: the guard then serves nobody.
+func Read(dir string, lookup func(string) (string, bool)) (p *firewall.Policy, digest string, err error) {
 	f, err := os.Open(filepath.Join(dir, File))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer f.Close()
 	// One byte more than the parser takes, which then says that it is too much.
 	data, err := io.ReadAll(io.LimitReader(f, firewall.MaxPolicyBytes+1))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	p, err := firewall.ParsePolicy(data)
+	if p, digest, err = Parse(data, lookup); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return p, digest, nil
+}
+
+// Parse reads a policy and fills its templates from the environment. The digest
+// is that of the policy with its templates.
+func Parse(data []byte, lookup func(string) (string, bool)) (p *firewall.Policy, digest string, err error) {
+	file, err := firewall.ParsePolicy(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		return nil, "", err
 	}
-	return firewall.Expand(p, lookup)
+	if p, err = firewall.Expand(file, lookup); err != nil {
+		return nil, "", err
+	}
+	return p, firewall.Digest(file), nil
 }
 
 // Room is what one room may reach, compiled.
@@ -72,6 +83,9 @@ func (s *Store) Swap(p *firewall.Policy) *State {
 		}
 	}
 }
+
+// Current returns the policy of now; nil before the first Swap.
+func (s *Store) Current() *State { return s.current.Load() }
 
 // Room returns what a room may reach now. A room that the policy doesn't know
 // may reach nothing.

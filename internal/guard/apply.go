@@ -1,0 +1,63 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+// enforce makes what is live now the policy of the next decision, tells the
+// rooms their ports and resets what is carried and no longer allowed (B27).
+// g.mu is held.
+//
+// Nothing opens by accident: the guard decides by the new policy before a room
+// sends it anything of a new port, and what a room still sends of an old one it
+// refuses. A room that can't be told keeps its ports and is told all at its next
+// hand-over.
+func (g *Guard) enforce() (control.Applied, error) {
+	st := g.store.Swap(g.live.effective())
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex
+		cut  int
+		errs []error
+	)
+	for _, r := range g.rooms {
+		wg.Go(func() {
+			n, err := r.enforce()
+			mu.Lock()
+			defer mu.Unlock()
+			cut += n
+			if err != nil {
+				errs = append(errs, err)
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(errs, func(a, b error) int { return compareText(a, b) })
+	return control.Applied{Generation: st.Generation, Cut: cut, Digest: g.live.digest, Live: len(g.live.changes)}, errors.Join(errs...)
+}
+
+// enforce is enforce for one room. A room that is away gets everything when it
+// comes.
+func (r *room) enforce() (cut int, err error) {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	s := r.current()
+	if s == nil || s.gone() {
+		return 0, nil
+	}
+	p := r.policy()
+	if ports := firewall.RoomPorts(p.RoomPolicy); !slices.Equal(ports, s.ports) {
+		if err = s.client.Redirect(ports); err == nil {
+			s.ports = ports
+		} else {
+			err = fmt.Errorf("room %q couldn't be told its ports, so new ones stay closed until its next hand-over: %w", r.name, err)
+		}
+	}
+	return s.proxy.Flows.Revoke(p), err
+}

@@ -1,0 +1,194 @@
+package guard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/policy"
+)
+
+// Bounds of how long something may last.
+const (
+	maxFor   = 366 * 24 * time.Hour
+	maxLearn = 7 * 24 * time.Hour
+)
+
+// Do carries out a request of the host.
+func (g *Guard) Do(ctx context.Context, r control.Request) (any, error) {
+	switch r.Op {
+	case control.OpState:
+		return g.state(), nil
+	case control.OpExplain:
+		return g.explain(ctx, r)
+	case control.OpPolicy:
+		return g.replace(r)
+	case control.OpChange:
+		return g.change(r)
+	case control.OpLearn:
+		return g.learn(r)
+	}
+	return nil, fmt.Errorf("unknown operation %q", r.Op)
+}
+
+// replace makes another policy file the base.
+func (g *Guard) replace(r control.Request) (any, error) {
+	if r.Policy == nil {
+		return nil, errors.New("the policy is missing")
+	}
+	p, digest, err := policy.Parse(r.Policy, g.config.Lookup)
+	if err != nil {
+		return nil, err
+	}
+	return g.commit(func(l *live) ([]func(), error) {
+		if what := fixedDifference(l.base, p); what != "" {
+			return nil, fmt.Errorf("the new policy has other %s, which a running guard can't change: `workshop up` makes a new guard", what)
+		}
+		l.base, l.digest = p, digest
+		notes := []func(){func() { g.notePolicy(digest) }}
+		if r.Reset {
+			notes = append(notes, g.noteReset(l)...)
+			l.reset()
+		}
+		return notes, nil
+	})
+}
+
+// fixedDifference names what of two policies differs that can't be changed;
+// "" where nothing does.
+func fixedDifference(old, p *firewall.Policy) string {
+	a, b := old.Fixed(), p.Fixed()
+	if bytes.Equal(firewall.EncodePolicy(a), firewall.EncodePolicy(b)) {
+		return ""
+	}
+	var out []string
+	for _, part := range []struct {
+		name string
+		take func(to, from *firewall.Policy)
+	}{
+		{"resolvers", func(to, from *firewall.Policy) { to.Resolvers = from.Resolvers }},
+		{"proxy", func(to, from *firewall.Policy) { to.Proxy = from.Proxy }},
+		{"published ports", func(to, from *firewall.Policy) { to.Publish = from.Publish }},
+		{"rooms or modes", func(to, from *firewall.Policy) { to.Rooms = from.Rooms }},
+	} {
+		x := *a
+		part.take(&x, b)
+		if !bytes.Equal(firewall.EncodePolicy(a), firewall.EncodePolicy(&x)) {
+			out = append(out, part.name)
+		}
+	}
+	if len(out) == 0 {
+		return "workshop name"
+	}
+	return strings.Join(out, ", ")
+}
+
+// change adds live changes: all, or none of them.
+func (g *Guard) change(r control.Request) (any, error) {
+	if len(r.Changes) == 0 && !r.Reset {
+		return nil, errors.New("the changes are missing")
+	}
+	if len(r.Changes) > maxLive {
+		return nil, fmt.Errorf("more than %d changes", maxLive)
+	}
+	until, err := until(r.For, maxFor)
+	if err != nil {
+		return nil, err
+	}
+	return g.commit(func(l *live) (notes []func(), err error) {
+		if r.Reset {
+			notes = g.noteReset(l)
+			l.reset()
+		}
+		var problems []error
+		for _, c := range r.Changes {
+			if !c.Until.IsZero() {
+				problems = append(problems, errors.New("a change says by `for` how long it lasts, not by `until`"))
+				continue
+			}
+			c.Until, c.Rule.Line = until, liveLine(until)
+			if err := l.add(c); err != nil {
+				problems = append(problems, err)
+				continue
+			}
+			notes = append(notes, func() { g.noteLive(c, "began") })
+		}
+		return notes, errors.Join(problems...)
+	})
+}
+
+// learn lets rooms learn, or ends it.
+func (g *Guard) learn(r control.Request) (any, error) {
+	until, err := until(r.For, maxLearn)
+	if err != nil {
+		return nil, err
+	}
+	return g.commit(func(l *live) (notes []func(), err error) {
+		was := l.clone().learning
+		rooms, err := l.learn(r.Rooms, until)
+		for _, room := range rooms {
+			switch _, learned := was[room]; {
+			case !until.IsZero():
+				notes = append(notes, func() { g.noteLearning(room, "began, until "+until.UTC().Format(time.RFC3339)) })
+			case learned:
+				notes = append(notes, func() { g.noteLearning(room, "ended") })
+			}
+		}
+		return notes, err
+	})
+}
+
+// commit lets f change a copy of what is live, and enforces it if f has no
+// error; f returns what is noted then.
+func (g *Guard) commit(f func(*live) ([]func(), error)) (any, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l := g.live.clone()
+	notes, err := f(l)
+	if err == nil {
+		err = l.check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.live = l
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+	applied, err := g.enforce()
+	for _, note := range notes {
+		note()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the change holds, but %w", err)
+	}
+	return applied, nil
+}
+
+// until is the end of what lasts that long from now; zero: no end.
+func until(d control.Duration, most time.Duration) (time.Time, error) {
+	switch last := time.Duration(d); {
+	case last < 0:
+		return time.Time{}, errors.New("`for` must not be negative")
+	case last > most:
+		return time.Time{}, fmt.Errorf("`for` must be at most %s", most)
+	case last == 0:
+		return time.Time{}, nil
+	default:
+		return time.Now().Add(last), nil
+	}
+}
+
+// liveLine is what explain and events name as the line of a live rule.
+func liveLine(until time.Time) string {
+	if until.IsZero() {
+		return firewall.LiveLine
+	}
+	return firewall.LiveLine + ", until " + until.UTC().Format(time.RFC3339)
+}

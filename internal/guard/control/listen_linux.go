@@ -1,0 +1,68 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Listen opens the control socket at path, mode 0600. A socket that an earlier
+// guard left there is removed.
+func Listen(path string) (*net.UnixListener, error) {
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode().Type() != os.ModeSocket {
+			return nil, fmt.Errorf("control: %s is in the way: it is not a socket", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("control: %w", err)
+		}
+	}
+	old := unix.Umask(0o177)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	unix.Umask(old)
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	return l, nil
+}
+
+// Accept serves callers until ctx ends. The directory and the socket's mode are
+// what keeps others away; that a caller is the guard's own user or root is
+// looked at besides.
+func (s *Server) Accept(ctx context.Context, l *net.UnixListener) {
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	for {
+		c, err := l.AcceptUnix()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			time.Sleep(50 * time.Millisecond) // out of descriptors, most likely
+		case !trusted(c):
+			c.Close()
+		default:
+			go s.Serve(ctx, c)
+		}
+	}
+}
+
+// trusted tells whether the other side is the guard's own user or root
+// (SO_PEERCRED, unix(7)).
+func trusted(c *net.UnixConn) bool {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	ok := false
+	_ = raw.Control(func(fd uintptr) {
+		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		ok = err == nil && (cred.Uid == 0 || cred.Uid == uint32(os.Geteuid()))
+	})
+	return ok
+}

@@ -1,0 +1,95 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"time"
+)
+
+// Limits of the server.
+const (
+	// MaxConns is how many callers there may be at a time; one more is refused.
+	MaxConns    = 8
+	idleTimeout = 2 * time.Minute  // between two requests
+	lineTimeout = 30 * time.Second // for one request, from its first byte to its last
+	sendTimeout = 30 * time.Second
+)
+
+// Server is the guard's side.
+type Server struct {
+	// Do carries out a request and returns what is sent as its result. It is
+	// called by several goroutines.
+	Do func(context.Context, Request) (any, error)
+
+	conns chan struct{}
+	large chan struct{} // one request at a time is larger than smallLine
+}
+
+// NewServer makes a server; it listens nowhere yet.
+func NewServer(do func(context.Context, Request) (any, error)) *Server {
+	return &Server{Do: do, conns: make(chan struct{}, MaxConns), large: make(chan struct{}, 1)}
+}
+
+// Serve answers the requests of one connection until it ends, and closes it. A
+// request that isn't one gets an error, and the next is read.
+func (s *Server) Serve(ctx context.Context, c net.Conn) {
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	select {
+	case s.conns <- struct{}{}:
+		defer func() { <-s.conns }()
+	default:
+		_ = send(c, nil, errors.New("too many connections to the guard's control; try again"))
+		return
+	}
+	for r := bufio.NewReader(c); s.one(ctx, c, r); {
+	}
+}
+
+// one answers one request; it returns whether there may be another.
+func (s *Server) one(ctx context.Context, c net.Conn, r *bufio.Reader) bool {
+	_ = c.SetReadDeadline(time.Now().Add(idleTimeout))
+	if _, err := r.Peek(1); err != nil {
+		return false
+	}
+	_ = c.SetReadDeadline(time.Now().Add(lineTimeout))
+	l := &line{r: r, large: func() { s.large <- struct{}{} }}
+	req, err := decode(l)
+	end := l.drain()
+	if l.n > smallLine {
+		defer func() { <-s.large }()
+	}
+	if l.n > MaxLine {
+		err = errTooLong
+	}
+	if end != nil {
+		return false // what is not a whole line is no request
+	}
+	var result any
+	if err == nil {
+		result, err = s.Do(ctx, req)
+	}
+	return send(c, result, err) == nil
+}
+
+// send writes an answer.
+func send(c net.Conn, result any, err error) error {
+	var a Answer
+	if err == nil {
+		a.Result, err = json.Marshal(result)
+	}
+	if err != nil {
+		a = Answer{Error: clip(err.Error())}
+	}
+	b, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(sendTimeout))
+	_, err = c.Write(append(b, '\n'))
+	return err
+}

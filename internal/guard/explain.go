@@ -1,0 +1,124 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/dns"
+	"github.com/llmdo/workshop/internal/guard/egress"
+	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/guard/proxy"
+)
+
+// explain says what would become of a connection now. It changes nothing: no
+// pin, no budget, and no name is looked up that isn't allowed.
+func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
+	g.mu.Lock()
+	_, known := g.live.find(r.Room)
+	g.mu.Unlock()
+	switch {
+	case !known:
+		return nil, fmt.Errorf("there is no room %q", clip(r.Room))
+	case r.Port == 0:
+		return nil, errors.New("the port is missing")
+	}
+	p := g.store.Room(r.Room)
+	if a, err := netip.ParseAddr(r.Host); err == nil {
+		return g.explainAddr(p, netip.AddrPortFrom(a.WithZone("").Unmap(), r.Port)), nil
+	}
+	n, err := firewall.ParseName(r.Host)
+	if err != nil {
+		return nil, fmt.Errorf("%q is neither a name nor an address: %w", clip(r.Host), err)
+	}
+	d := p.Matcher.Name(n, r.Port)
+	out := explained(p, d, r.Port)
+	if !d.Allowed {
+		return out, nil
+	}
+	addrs, err := g.addresses(ctx, n)
+	if err != nil {
+		out.ResolveError = err.Error()
+	}
+	for _, a := range addrs {
+		c := g.dialer.Check(p.Matcher, d, a, r.Port)
+		out.Addresses = append(out.Addresses, control.ExplainedAddress{Address: a.String(), Allowed: c.Allowed, Reason: c.Reason})
+	}
+	return out, nil
+}
+
+// explainAddr is explain for an address that a worker dials: on other ports than
+// 80 and 443, names that it is pinned for count.
+func (g *Guard) explainAddr(p *policy.Room, to netip.AddrPort) control.Explanation {
+	var pins *dns.Pins
+	if r := g.rooms[p.Room]; r != nil {
+		pins = &r.pins
+	} else {
+		pins = &dns.Pins{}
+	}
+	room := proxy.Room{Policy: func() *policy.Room { return p }, Pins: pins}
+	d, _ := room.DecideAddr(to)
+	out := explained(p, d, to.Port())
+	c := g.dialer.Check(p.Matcher, d, to.Addr(), to.Port())
+	if d.Allowed && !c.Allowed {
+		out = explained(p, c, to.Port())
+	}
+	if to.Addr().IsLoopback() {
+		out.Carrier = "none" // the room's own: it never comes here
+	}
+	out.Addresses = []control.ExplainedAddress{{Address: to.Addr().String(), Allowed: c.Allowed, Reason: c.Reason}}
+	return out
+}
+
+func explained(p *policy.Room, d firewall.Decision, port uint16) control.Explanation {
+	out := control.Explanation{Allowed: d.Allowed, Reason: d.Reason, Suggest: d.Suggest, Carrier: carrier(p, port)}
+	if d.Rule != nil {
+		out.Rule, out.Line = target(*d.Rule), d.Rule.Line
+	}
+	return out
+}
+
+// carrier is where the room's rules lead a connection to a port.
+func carrier(p *policy.Room, port uint16) string {
+	switch {
+	case p.Mode == firewall.None || port == 53:
+		return "none"
+	case port == 80:
+		return "http"
+	case port == 443:
+		return "tls"
+	case p.Mode == firewall.Open, firewall.HasPort(firewall.RoomPorts(p.RoomPolicy), port):
+		return "tcp"
+	}
+	return "none"
+}
+
+// addresses looks up an allowed name.
+func (g *Guard) addresses(ctx context.Context, n firewall.Name) ([]netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(ctx, egress.Timeout)
+	defer cancel()
+	types := []dns.Type{dns.A}
+	if g.dialer.Local.IPv6() {
+		types = append(types, dns.AAAA)
+	}
+	var out []netip.Addr
+	var errs []error
+	for _, t := range types {
+		a, err := g.resolver.Lookup(ctx, n, t)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		out = append(out, a.Addrs...)
+	}
+	switch {
+	case len(out) > 0:
+		return slices.Clip(out), nil
+	case len(errs) > 0:
+		return nil, errs[0]
+	}
+	return nil, errors.New("the name has no address")
+}

@@ -1,0 +1,184 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// maxLive bounds the live changes of one guard: more than anybody types, and
+// few enough to be answered in one line.
+const maxLive = 256
+
+// live is the policy of the file and what a running guard was told beside it.
+// It knows no clock and no room; the guard's change holds its lock.
+type live struct {
+	base     *firewall.Policy // expanded
+	digest   string           // of the file
+	changes  []firewall.Live
+	learning map[string]time.Time // when each room stops
+}
+
+// clone is a copy that can be changed.
+func (l *live) clone() *live {
+	c := *l
+	c.changes = slices.Clone(l.changes)
+	c.learning = maps.Clone(l.learning)
+	if c.learning == nil {
+		c.learning = map[string]time.Time{}
+	}
+	return &c
+}
+
+// effective is what the guard enforces.
+func (l *live) effective() *firewall.Policy {
+	return l.base.Overlay(l.changes, func(room string) bool { _, ok := l.learning[room]; return ok })
+}
+
+// reset forgets all changes, and learning.
+func (l *live) reset() { l.changes, l.learning = nil, map[string]time.Time{} }
+
+// add checks a change and adds it. What older changes say about the same target
+// it takes the place of, port by port.
+func (l *live) add(c firewall.Live) error {
+	switch {
+	case c.Rule.Template != "" || c.Rule.Preset != "":
+		return errors.New("a live change has neither a template nor a preset")
+	case c.Room != "":
+		if err := l.hasNetwork(c.Room); err != nil {
+			return err
+		}
+	case !slices.ContainsFunc(l.base.Rooms, func(r firewall.RoomPolicy) bool { return r.Mode != firewall.None }):
+		return errors.New("no room has a network: `network: restricted` in workshop.yaml gives one")
+	}
+	if err := c.Check(); err != nil {
+		return err
+	}
+	c.Rule.Ports = firewall.NormalizePorts(c.Rule.Ports)
+	var kept []firewall.Live
+	for _, old := range l.changes {
+		if old.Rule.Target() == c.Rule.Target() && (c.Room == "" || c.Room == old.Room) {
+			if old.Rule.Ports = firewall.SubtractPorts(old.Rule.Ports, c.Rule.Ports); len(old.Rule.Ports) == 0 {
+				continue
+			}
+		}
+		kept = append(kept, old)
+	}
+	l.changes = kept
+	if !c.Deny {
+		if err := l.denied(c); err != nil {
+			return err
+		}
+	}
+	if len(l.changes) >= maxLive {
+		return fmt.Errorf("more than %d live changes: end some, or write them into workshop.yaml", maxLive)
+	}
+	l.changes = append(l.changes, c)
+	return nil
+}
+
+// hasNetwork says why nothing can be changed for a room, nil if something can.
+func (l *live) hasNetwork(room string) error {
+	for i := range l.base.Rooms {
+		if r := &l.base.Rooms[i]; r.Room == room {
+			if r.Mode == firewall.None {
+				return fmt.Errorf("room %q has no network: nothing can be allowed or denied there", room)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no room %q", clip(room))
+}
+
+// denied refuses an allow that a deny line makes useless: deny always wins.
+func (l *live) denied(c firewall.Live) error {
+	for _, r := range l.base.Rooms {
+		if r.Mode == firewall.None || c.Room != "" && c.Room != r.Room {
+			continue
+		}
+		deny := slices.Clip(r.Deny)
+		for _, x := range l.changes {
+			if x.Deny && (x.Room == "" || x.Room == r.Room) {
+				deny = append(deny, x.Rule)
+			}
+		}
+		if d := denier(c.Rule, deny); d != nil {
+			return fmt.Errorf("%s stays denied in room %q by %s (%s): deny always wins", target(c.Rule), r.Room, target(*d), d.Line)
+		}
+	}
+	return nil
+}
+
+// denier returns a deny line that has a part in closing the whole of an allow;
+// nil where something of it stays open.
+func denier(allow firewall.Rule, deny []firewall.Rule) *firewall.Rule {
+	// What only an allow line says doesn't keep a deny line from closing it.
+	allow.Private, allow.ECH, allow.Upload = false, false, firewall.Budget{}
+	if !firewall.CoveredBy(allow, deny) {
+		return nil
+	}
+	for i := range deny {
+		common := allow
+		common.Ports = firewall.SubtractPorts(allow.Ports, firewall.SubtractPorts(allow.Ports, deny[i].Ports))
+		if deny[i].Covers(common) {
+			return &deny[i]
+		}
+	}
+	return nil
+}
+
+// learn lets rooms learn until then, or ends it where until is zero; no name
+// means all rooms that can. It returns their names.
+func (l *live) learn(rooms []string, until time.Time) ([]string, error) {
+	if len(rooms) == 0 {
+		for _, r := range l.base.Rooms {
+			if r.Mode == firewall.Restricted {
+				rooms = append(rooms, r.Room)
+			}
+		}
+		if len(rooms) == 0 {
+			return nil, errors.New("no room can learn: none has `network: restricted`")
+		}
+	}
+	for _, name := range rooms {
+		if err := l.hasNetwork(name); err != nil {
+			return nil, err
+		}
+		for i := range l.base.Rooms {
+			if r := &l.base.Rooms[i]; r.Room == name && r.Mode != firewall.Restricted {
+				return nil, fmt.Errorf("room %q has mode %s: there is nothing to learn", name, r.Mode)
+			}
+		}
+		if until.IsZero() {
+			delete(l.learning, name)
+		} else {
+			l.learning[name] = until
+		}
+	}
+	return rooms, nil
+}
+
+// check refuses what the rooms couldn't redirect.
+func (l *live) check() error {
+	for _, r := range l.effective().Rooms {
+		if n := len(firewall.RoomPorts(r)); n > firewall.MaxRedirects {
+			return fmt.Errorf("room %q: %d ranges of ports with the live changes; at most %d are possible", r.Room, n, firewall.MaxRedirects)
+		}
+	}
+	return nil
+}
+
+// target is what a rule is about, with its ports.
+func target(r firewall.Rule) string { return r.Target() + ":" + firewall.FormatPorts(r.Ports) }
+
+// clip bounds text that came in.
+func clip(s string) string {
+	if len(s) > 128 {
+		return s[:128] + "…"
+	}
+	return s
+}

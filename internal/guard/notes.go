@@ -1,0 +1,50 @@
+package guard
+
+import (
+	"cmp"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/events"
+)
+
+// note reports something about the guard itself.
+func (g *Guard) note(e events.Event) {
+	if g.sink == nil {
+		return // not running yet
+	}
+	e.Kind, e.Verdict = events.Guard, events.Note
+	g.sink.Add(e)
+}
+
+func (g *Guard) notePolicy(digest string) {
+	g.note(events.Event{Reason: events.ReasonPolicy, Rule: "policy " + digest[:min(12, len(digest))]})
+}
+
+// noteLive tells that a live change began or ended.
+func (g *Guard) noteLive(c firewall.Live, what string) {
+	verb := "allow "
+	if c.Deny {
+		verb = "deny "
+	}
+	g.note(events.Event{
+		Room: c.Room, Reason: events.ReasonLive, Name: clip(c.Rule.Target()),
+		Rule: c.Rule.Line + ": " + verb + clip(target(c.Rule)) + " " + what,
+	})
+}
+
+func (g *Guard) noteLearning(room, what string) {
+	g.note(events.Event{Room: room, Reason: events.ReasonLearning, Rule: "learning " + what})
+}
+
+// noteReset tells later what of l a reset has ended.
+func (g *Guard) noteReset(l *live) (notes []func()) {
+	for _, c := range l.changes {
+		notes = append(notes, func() { g.noteLive(c, "ended") })
+	}
+	for room := range l.learning {
+		notes = append(notes, func() { g.noteLearning(room, "ended") })
+	}
+	return notes
+}
+
+func compareText(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }

@@ -1,0 +1,69 @@
+package guard
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+// state is what the guard does now.
+func (g *Guard) state() control.State {
+	g.mu.Lock()
+	l := g.live.clone()
+	g.mu.Unlock()
+	s := control.State{
+		Workshop: l.base.Workshop, Started: g.started.UTC(), Generation: g.store.Current().Generation, Digest: l.digest,
+		Live: l.changes, Learning: l.learning, Goroutines: runtime.NumGoroutine(),
+	}
+	for i := range s.Live {
+		s.Live[i].Until = s.Live[i].Until.UTC()
+	}
+	for room, end := range s.Learning {
+		s.Learning[room] = end.UTC()
+	}
+	s.Rooms = make([]control.RoomState, len(l.base.Rooms))
+	var wg sync.WaitGroup
+	for i, r := range l.base.Rooms {
+		s.Rooms[i] = control.RoomState{Room: r.Room, Workers: slices.Clone(r.Workers), Mode: r.Mode}
+		if room := g.rooms[r.Room]; room != nil {
+			wg.Go(func() { room.state(&s.Rooms[i]) })
+		}
+	}
+	wg.Wait()
+	if g.sink != nil {
+		s.Dropped = g.sink.Dropped()
+	}
+	if fds, err := os.ReadDir("/proc/self/fd"); err == nil {
+		s.Descriptors = len(fds) - 1 // the one that reads
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	s.HeapBytes = m.HeapAlloc
+	return s
+}
+
+func (r *room) state(out *control.RoomState) {
+	out.Budgets = r.budget.State(r.policy())
+	s := r.current()
+	if s == nil || s.gone() {
+		return
+	}
+	c, err := s.client.Counters()
+	if err != nil {
+		return // the room has gone meanwhile
+	}
+	out.Served, out.Connections, out.Refused = true, s.proxy.Flows.Carried(), c.Denied()
+}
+
+// find returns what the policy says about a room.
+func (l *live) find(room string) (firewall.RoomPolicy, bool) {
+	i := slices.IndexFunc(l.base.Rooms, func(r firewall.RoomPolicy) bool { return r.Room == room })
+	if i < 0 {
+		return firewall.RoomPolicy{}, false
+	}
+	return l.base.Rooms[i], true
+}
