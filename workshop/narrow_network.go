@@ -71,6 +71,19 @@ func networkExcess(inner, outer Network, work *effort) []excess {
 			summary: ruleText(r) + " isn't covered by a line of the workshop's allow",
 			hint:    allowHint(r, outer)})
 	}
+	for _, o := range outer.Allow {
+		if same(inner.Allow, outer.Allow) || o.Upload.IsZero() {
+			continue
+		}
+		if !work.spend(1 + len(inner.Allow)*(len(inner.Allow)+len(outer.Allow))) {
+			break
+		}
+		if r, kept := budgetKept(o, inner, outer); !kept && allowedBy(r, outer) { // else it was reported
+			out = append(out, excess{key: "network.allow", at: r.Source.Range, grant: o.Source.Range,
+				summary: fmt.Sprintf("%s sends more than the workshop's upload: %s for %s", ruleText(r), o.Upload, o.Target()),
+				hint:    budgetHint(r, o)})
+		}
+	}
 	for _, d := range outer.Deny {
 		if same(inner.Deny, outer.Deny) || !work.spend(1+len(inner.Deny)+len(inner.Allow)) {
 			break
@@ -166,15 +179,20 @@ func nearestGrant(r firewall.Rule, n Network) diag.Range {
 }
 
 func sameTarget(r, o firewall.Rule) bool {
-	o.Ports, o.Private = r.Ports, true
+	o.Ports, o.Private, o.ECH, o.Upload = r.Ports, true, true, firewall.Budget{}
 	return o.Covers(r)
 }
 
 func allowHint(r firewall.Rule, n Network) string {
 	for _, o := range n.Allow {
 		if sameTarget(r, o) {
-			if r.Private && !o.Private {
+			switch {
+			case r.Private && !o.Private:
 				return fmt.Sprintf("the workshop's line for %s doesn't open private addresses; add `private: true` there or remove it here", o.Target())
+			case r.ECH && !o.ECH:
+				return fmt.Sprintf("the workshop's line for %s doesn't let encrypted hellos pass; add `ech: allow` there or remove it here", o.Target())
+			case !keepsBudget(r, o):
+				return fmt.Sprintf("the workshop's line for %s bounds what is sent; add `upload: %s` or less here", o.Target(), o.Upload)
 			}
 			return fmt.Sprintf("the workshop's line for %s allows port %s; add the port there or remove it here", o.Target(), portsText(o.Ports))
 		}

@@ -128,6 +128,13 @@ func (d *decoder) checkPort(p *Port) bool {
 			"Published ports bind 127.0.0.1 unless the file says otherwise (B10).",
 			fmt.Sprintf("leave the address out, or write {published: %d, target: %d, host: %q, expose_beyond_host: true}", p.Published.V, p.Target.V, addr))
 	}
+	if p.ExposeBeyondHost && p.Host.Source.Range.Filename == "" {
+		d.add(diag.Diagnostic{
+			Severity: diag.Warning, Code: "not-exposed", Range: at,
+			Summary: "expose_beyond_host has no effect without host: the port is published on 127.0.0.1",
+			Hint:    "add host: 0.0.0.0 if other machines are to reach it, or remove expose_beyond_host",
+		})
+	}
 	if p.Target.V > 0 && p.Target.V < 1024 {
 		d.failDetail(p.Target.Source.Range, "low-port", fmt.Sprintf("a worker can't listen on port %d", p.Target.V),
 			"Ports below 1024 of a room belong to the guard (B22).", fmt.Sprintf(`let the worker listen on 8080 and write "%d:8080"`, p.Published.V))

@@ -79,7 +79,7 @@ func roomKey(wk *Worker) string {
 func ruleSet(rules []firewall.Rule) string {
 	keys := make([]string, len(rules))
 	for i, r := range rules {
-		keys[i] = fmt.Sprintf("%q %s %t", r.Target(), portsText(r.Ports), r.Private)
+		keys[i] = fmt.Sprintf("%q %s %t %t %s", r.Target(), portsText(r.Ports), r.Private, r.ECH, r.Upload)
 	}
 	slices.Sort(keys)
 	return strings.Join(slices.Compact(keys), ",")

@@ -22,6 +22,8 @@ type ruleForm struct {
 	Port      *portList      `key:"port" doc:"A TCP port, or a range such as 8000-8010; default 80 and 443."`
 	Private   *Value[bool]   `key:"private" literal:"The policy is a generated file." doc:"The name may have a private address."`
 	AnyTenant *Value[bool]   `key:"any_tenant" literal:"The policy is a generated file." doc:"A wildcard on a suffix where anyone can register is meant so."`
+	ECH       *echAllow      `key:"ech" example:"write ech: allow, or remove the key" doc:"allow: a TLS hello with an encrypted part (ECH) passes by its outer name; what is inside can't be checked."`
+	Upload    *uploadBudget  `key:"upload" example:"write a size and a time: 500K/m, 5M/h, 1G/d" doc:"Bounds what the workers of a room send there together, such as 5M/h; the time is m, h or d."`
 	Preset    *Value[string] `key:"preset" literal:"What a preset opens must be seen in the file." doc:"A list of hosts that comes with the program."`
 }
 
@@ -42,7 +44,19 @@ var ruleKeys = map[string]instead{
 	"hosts":    {"", "write a line for each host"},
 	"ip":       {"", "write cidr: ADDRESS/32"},
 	"name":     {"", "write host: NAME"},
+
+	"budget":     {"", hintUpload},
+	"max_upload": {"", hintUpload},
+	"limit":      {"", hintUpload},
+	"quota":      {"", hintUpload},
+	"rate":       {"", hintUpload},
+	"bandwidth":  {"", hintUpload},
+	"bytes":      {"", hintUpload},
+	"download":   {"What comes in isn't bounded, only what is sent.", hintUpload},
+	"esni":       {"", "write ech: allow"},
 }
+
+const hintUpload = "write upload: 5M/h"
 
 // portList is `port:` of a rule: a number, a range or a list of both.
 type portList []firewall.PortRange
@@ -184,6 +198,14 @@ func (d *decoder) rule(n *node, f *field, deny bool) (r firewall.Rule, preset st
 	}
 	r.Private = form.Private != nil && form.Private.V
 	r.AnyTenant = form.AnyTenant != nil && form.AnyTenant.V
+	if deny && (form.ECH != nil || form.Upload != nil) {
+		d.fail(n.rng, "bad-rule", "ech and upload are for lines of allow; what is denied sends nothing", "remove them")
+		return r, "", false
+	}
+	r.ECH = form.ECH != nil
+	if form.Upload != nil {
+		r.Upload = firewall.Budget(*form.Upload)
+	}
 	if form.CIDR != nil {
 		if form.Private != nil || form.AnyTenant != nil {
 			d.fail(n.rng, "bad-rule", "private and any_tenant are for names; a cidr rule names its addresses itself", "remove them")
@@ -248,6 +270,13 @@ func (d *decoder) setHost(r *firewall.Rule, host string, at diag.Source, deny bo
 		return false
 	}
 	r.Source.Template = at.Template
+	if name, ok := p.Name(); ok && !deny && firewall.IsDoH(name) {
+		d.add(diag.Diagnostic{
+			Severity: diag.Warning, Code: "open-resolver", Summary: fmt.Sprintf("%s is a public resolver over HTTPS: names asked there are not checked", p),
+			Detail: "A program that asks it learns every address and can put data into the names that it asks for. Wildcards and learning never open such names.",
+			Hint:   "remove the line unless the resolver itself is what the worker is for", Range: at.Range,
+		})
+	}
 	if at.Template != "" {
 		r.Template, r.Value = at.Template, p.String()
 		return true

@@ -260,7 +260,9 @@ func (g *schemaMaker) ruleSchema(deny bool) object {
 		properties := long["properties"].(object)
 		one := []object{{"required": []string{"host"}}, {"required": []string{"cidr"}, "properties": object{"private": false, "any_tenant": false}}}
 		if deny {
-			delete(properties, "preset")
+			for _, key := range []string{"preset", "ech", "upload"} {
+				delete(properties, key)
+			}
 		} else {
 			properties["preset"].(object)["enum"] = presets.Names()
 			one = append(one, object{"required": []string{"preset"}, "maxProperties": 1})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,6 +68,8 @@ type (
 		Port      any    `yaml:"port,omitempty" json:"port,omitempty"`
 		Private   bool   `yaml:"private,omitempty" json:"private,omitempty"`
 		AnyTenant bool   `yaml:"any_tenant,omitempty" json:"any_tenant,omitempty"`
+		ECH       string `yaml:"ech,omitempty" json:"ech,omitempty"`
+		Upload    string `yaml:"upload,omitempty" json:"upload,omitempty"`
 	}
 	resolvedMount struct {
 		Name           string   `yaml:"name,omitempty" json:"name,omitempty"`
@@ -186,7 +189,10 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 		}
 	}
 	for _, r := range rules {
-		rule := resolvedRule{Private: r.Private, AnyTenant: r.AnyTenant}
+		rule := resolvedRule{Private: r.Private, AnyTenant: r.AnyTenant, Upload: r.Upload.String()}
+		if r.ECH {
+			rule.ECH = "allow"
+		}
 		if r.Host.IsZero() {
 			rule.CIDR = r.CIDR.String()
 		} else {
@@ -198,6 +204,11 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 			} else {
 				add(rule)
 			}
+			continue
+		}
+		if len(r.Ports) > 1 && !r.Upload.IsZero() { // one line, for it is one budget
+			rule.Port = portValues(portList(r.Ports))
+			add(rule)
 			continue
 		}
 		for _, p := range r.Ports {
@@ -215,6 +226,28 @@ func portValue(p firewall.PortRange) any {
 	}
 	return strconv.Itoa(int(p.First)) + "-" + strconv.Itoa(int(p.Last))
 }
+
+// portValues are several ports of one line, as portList writes them; a list in
+// the result.
+type portValues string
+
+func (p portValues) list() []any {
+	ports, err := firewall.ParsePorts(string(p))
+	if err != nil {
+		panic(err) // portList wrote it
+	}
+	out := make([]any, len(ports))
+	for i, x := range ports {
+		out[i] = portValue(x)
+	}
+	return out
+}
+
+// MarshalYAML writes a list.
+func (p portValues) MarshalYAML() (any, error) { return p.list(), nil }
+
+// MarshalJSON writes a list.
+func (p portValues) MarshalJSON() ([]byte, error) { return json.Marshal(p.list()) }
 
 func resolveMount(m workshop.Mount) resolvedMount {
 	out := resolvedMount{

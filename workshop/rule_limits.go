@@ -1,0 +1,53 @@
+package workshop
+
+import "github.com/llmdo/workshop/firewall"
+
+// echAllow is `ech: allow` of a line of allow; there is no other value.
+type echAllow struct{}
+
+func (e *echAllow) decode(d *decoder, n *node, f *field) bool {
+	text, ok := d.policyText(n, f)
+	if !ok {
+		return false
+	}
+	if text.V != "allow" {
+		d.failDetail(text.Source.Range, "bad-value", "ech \""+clip(text.V)+"\" is not its value",
+			"Without the key a hello with an encrypted part is refused: the name inside can't be checked.", f.example)
+		return false
+	}
+	return true
+}
+
+func (e *echAllow) schema(*schemaMaker) object { return object{"enum": []string{"allow"}} }
+
+// uploadBudget is `upload:` of a line of allow.
+type uploadBudget firewall.Budget
+
+// budgetPattern stands in the JSON Schema; firewall.ParseBudget decides.
+const budgetPattern = `^[1-9][0-9]{0,15}[KMG]?/[mhd]$`
+
+func (u *uploadBudget) decode(d *decoder, n *node, f *field) bool {
+	text, ok := d.policyText(n, f)
+	if !ok {
+		return false
+	}
+	b, err := firewall.ParseBudget(text.V)
+	if err != nil {
+		d.fail(text.Source.Range, "bad-value", "upload "+err.Error(), "")
+		return false
+	}
+	*u = uploadBudget(b)
+	return true
+}
+
+func (u *uploadBudget) schema(*schemaMaker) object {
+	return object{"type": "string", "pattern": budgetPattern}
+}
+
+// policyText reads a scalar that becomes part of the guard's policy as it
+// stands, whatever YAML takes it for.
+func (d *decoder) policyText(n *node, f *field) (text Value[string], ok bool) {
+	g := *f
+	g.number, g.literal = true, whyPolicy
+	return text, text.decode(d, n, &g)
+}

@@ -1,0 +1,37 @@
+package workshop
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// What loads and is probably not meant so.
+func TestWarningsAboutTheNetwork(t *testing.T) {
+	const head = "workshop:\n  name: w\n  container:\n    image: i:1\n    network: {mode: %}\n  workers:\n    - "
+	files := map[string]string{"workers/a.md": plainWorker}
+	for _, tt := range []struct {
+		name, network, worker string
+		want                  []string
+	}{
+		{"nothing", "restricted, allow: [a.example.org]", "a", nil},
+		{"a resolver by its name (D8)", "restricted, allow: [dns.google]", "a", []string{"5: dns.google is a public resolver over HTTPS: names asked there are not checked"}},
+		{"with a port, and by a variable", `restricted, allow: ["cloudflare-dns.com:443", {host: "${R:-dns.quad9.net}"}]`, "a", []string{
+			"5: cloudflare-dns.com is a public resolver over HTTPS: names asked there are not checked", "5: dns.quad9.net is a public resolver over HTTPS: names asked there are not checked"}},
+		{"a wildcard opens none, and a deny closes one", `restricted, allow: ["**.cloudflare-dns.com"], deny: [dns.google]`, "a", nil},
+		{"expose without host", "restricted", "{name: a, container: {ports: [{target: 8080, expose_beyond_host: true}]}}",
+			[]string{"7: expose_beyond_host has no effect without host: the port is published on 127.0.0.1"}},
+		{"expose with host", "restricted", "{name: a, container: {ports: [{target: 8080, host: 0.0.0.0, expose_beyond_host: true}]}}", nil},
+		{"expose: false", "restricted", "{name: a, container: {ports: [{target: 8080, expose_beyond_host: false}]}}", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, diags := Load(project(strings.Replace(head, "%", tt.network, 1)+tt.worker+"\n", files), "workshop.yaml", Options{})
+			if diff := cmp.Diff(tt.want, places(diags)); w == nil || diff != "" || diags.Count(diag.Error) > 0 {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
