@@ -93,11 +93,19 @@ func (s *Scenario) initImage() string {
 // engine's default capabilities unless told otherwise. It ends with the test.
 func (s *Scenario) Intruder(service string, h container.HostConfig) (probeIn func(probes ...string) []probe.Result) {
 	s.Helper()
+	id := s.IntruderID(service, h)
+	return func(probes ...string) []probe.Result { s.Helper(); return s.probe(id, initbin.EntryPoint, probes...) }
+}
+
+// IntruderID is Intruder for a test that brings a program of its own: see
+// [Scenario.ProbeBy].
+func (s *Scenario) IntruderID(service string, h container.HostConfig) string {
+	s.Helper()
 	h.NetworkMode = container.NetworkMode("container:" + s.Inspect(service).ID)
 	h.Init = ptr(true)
 	h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeTmpfs, Target: "/scratch"})
 	id, err := s.start(&container.Config{
-		Image: s.initImage(), User: "0:0", Cmd: []string{"probe", "serve 127.0.0.1:61"},
+		Image: s.initImage(), User: "0:0", Cmd: []string{"probe", "serve 127.0.0.1:0"},
 		Labels: map[string]string{"com.docker.compose.project": s.Project, "com.docker.compose.service": "intruder-" + s.Name()},
 	}, &h)
 	if id != "" {
@@ -108,7 +116,20 @@ func (s *Scenario) Intruder(service string, h container.HostConfig) (probeIn fun
 	if err != nil {
 		s.Fatal(err)
 	}
-	return func(probes ...string) []probe.Result { s.Helper(); return s.probe(id, initbin.EntryPoint, probes...) }
+	return id
 }
+
+// ProbeBy runs probes in a container by a program that is in there, or by
+// workshop-init where that is its entry point, if program is empty.
+func (s *Scenario) ProbeBy(id, program string, probes ...string) []probe.Result {
+	s.Helper()
+	if program == "" {
+		program = initbin.EntryPoint
+	}
+	return s.probe(id, program, probes...)
+}
+
+// OrdinaryID is the container of [Scenario.Control], for a program of one's own.
+func (s *Scenario) OrdinaryID() string { s.Helper(); return s.ordinary() }
 
 func ptr[T any](v T) *T { return &v }

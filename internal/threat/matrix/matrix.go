@@ -179,7 +179,7 @@ func (m *Matrix) events(who threat.Identity, events func() []Event) {
 			}
 			got, want := 0, len(c.Lines)*m.tried
 			for _, e := range all {
-				if e.Verdict != "allow" && e.Verdict != "end" && slices.Contains(strings.Split(c.Event, "|"), e.Kind) &&
+				if e.Verdict == "deny" && slices.Contains(strings.Split(c.Event, "|"), e.Kind) &&
 					(e.Address == c.Address || strings.HasSuffix(e.Name, c.Denied) || strings.HasSuffix(e.Name, c.Sub)) {
 					got += e.Count
 				}
