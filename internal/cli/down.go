@@ -54,6 +54,7 @@ func (a *app) down(ctx context.Context, strict bool) error {
 	}
 	// Now that no worker can write any more.
 	changed := a.compareWatched(ctx, t, e)
+	a.forgetLearning(t.project)
 	if err := a.forget(t); err != nil {
 		return err
 	}

@@ -92,6 +92,7 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 		}
 		run.Env = append(run.Env, variable)
 	}
+	a.sayLearning(ctx, e, t, worker)
 	restore, err := a.attachTerminal(&run, o.noTTY)
 	if err != nil {
 		return err

@@ -21,6 +21,9 @@ or refused, and changes it while the workers run.`,
 // firewallVerbs are the commands of the group.
 func (a *app) firewallVerbs() []*cobra.Command {
 	return []*cobra.Command{
+		a.firewallAllowCommand(),
+		a.firewallDenyCommand(),
+		a.firewallReloadCommand(),
 		a.firewallLogCommand(),
 	}
 }

@@ -30,8 +30,12 @@ type psEntry struct {
 	Ports    []string   `json:"ports"`
 	// NotHeld are the promises that don't hold for this worker.
 	NotHeld []string `json:"not_held,omitempty"`
-	MadeBy  string   `json:"made_by"`
-	id      string
+	// LearningUntil is when the worker's room stops learning.
+	LearningUntil *time.Time `json:"learning_until,omitempty"`
+	// LiveChanges of the policy, which the guard has beside the file.
+	LiveChanges int    `json:"live_changes,omitempty"`
+	MadeBy      string `json:"made_by"`
+	id          string
 }
 
 func (a *app) psCommand() *cobra.Command {
@@ -59,12 +63,21 @@ func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 	if err != nil {
 		return err
 	}
-	e, seen, err := a.observeOwn(ctx, t, a.globals.project != "")
+	e, err := a.connect(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
+	guard := asked(nil)
+	if !a.set.quiet {
+		guard = ask(ctx, e, t.project, t.dir) // beside the rest: 40 ms
+	}
+	seen, err := a.look(ctx, e, t, a.globals.project != "")
+	if err != nil {
+		return err
+	}
 	entries := psEntries(seen, a.quietWorkshop(t))
+	said := addLive(entries, guard)
 	switch {
 	case format == "json":
 		err = a.writeJSON(entries)
@@ -75,6 +88,7 @@ func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 	default:
 		err = a.psTable(entries)
 		a.psNotes(t, entries)
+		a.psLive(said)
 		for _, down := range stopped(seen, "") {
 			a.say("the %s doesn't run: its workers have no network until `workshop up`", down)
 		}
@@ -175,7 +189,7 @@ func (a *app) psTable(entries []psEntry) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "SERVICE\tROLE\tSTATE\tNETWORK\tPORTS")
 	for _, p := range entries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Service, p.Role, stateText(p), p.Network, strings.Join(p.Ports, ", "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Service, p.Role, stateText(p), networkColumn(p), strings.Join(p.Ports, ", "))
 	}
 	return w.Flush()
 }
@@ -198,7 +212,7 @@ func (a *app) psNotes(t target, entries []psEntry) {
 	}
 	var open, composed []string
 	for _, p := range entries {
-		if len(p.NotHeld) > 0 {
+		if len(p.NotHeld) > 0 && p.LearningUntil == nil {
 			open = append(open, p.Service)
 		}
 		if p.MadeBy == "compose" {

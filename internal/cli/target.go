@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,6 +96,15 @@ func (a *app) observeOwn(ctx context.Context, t target, asked bool) (engine.Engi
 	return e, seen, nil
 }
 
+// look is [app.observeOwn] over a connection that is there.
+func (a *app) look(ctx context.Context, e engine.Engine, t target, asked bool) (engine.Observed, error) {
+	seen, err := e.Observe(ctx, t.project)
+	if err == nil && !asked {
+		err = engine.CheckDirectory(seen, t.dir)
+	}
+	return seen, engineError(err)
+}
+
 // services checks names of the command line against what exists.
 func services(t target, seen engine.Observed, names []string) error {
 	var all []string
@@ -127,6 +137,9 @@ func realPath(path string) string {
 	return path
 }
 
+// errNotUp is what [notUp] wraps.
+var errNotUp = errors.New("is not up")
+
 func notUp(t target) *failure {
-	return fail(codeFailed, "project %s is not up", t.project).hint("start it with `workshop up`")
+	return fail(codeFailed, "project %s %w", t.project, errNotUp).hint("start it with `workshop up`")
 }

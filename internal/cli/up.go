@@ -16,6 +16,7 @@ import (
 // upOptions are the flags of up.
 type upOptions struct {
 	dryRun, yes bool
+	learn       learnOptions
 }
 
 func (a *app) upCommand() *cobra.Command {
@@ -27,19 +28,29 @@ func (a *app) upCommand() *cobra.Command {
 		Long: `up compiles the workshop, checks that the engine can keep every promise, plans
 what is missing, carries the plan out and waits until each worker's gate has
 passed. What runs already as it should is left alone. It then returns; the
-workers go on until ` + "`down`" + `.`,
+workers go on until ` + "`down`" + `.
+
+--learn then lets workers with mode restricted reach names that no line allows,
+and records them: ` + "`firewall suggest`" + ` makes lines of that. Until it ends, promises
+B23, B24 and B25 don't hold; deny lines and what never opens do. It is refused
+in continuous integration, and for workers with secrets unless --with-secrets.`,
 		Example: `  workshop up
   workshop up --dry-run              # the plan and what was found on this machine
-  workshop up --yes reviewer         # one worker; build images without asking`,
+  workshop up --yes reviewer         # one worker; build images without asking
+  workshop up --learn --for 10m      # find out what to allow`,
 		Args:              usageArgs(0, -1),
 		ValidArgsFunction: a.completeWorkers(0),
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if err := o.learn.check(cmd); err != nil {
+				return err
+			}
 			return a.up(ctx, cmd, args, o)
 		}),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and change nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "build images without asking")
+	o.learn.flags(cmd)
 	f.Duration("wait-timeout", defaultWaitTimeout, "how long to wait until every worker is ready")
 	f.Bool("secrets-on-disk", false, "keep secrets on disk until down, where there is no memory file system")
 	f.BoolVarP(&detach, "detach", "d", false, "accepted as in Compose, and what up always does")
@@ -53,6 +64,11 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 	}
 	if err := c.workers(cmd, names); err != nil {
 		return err
+	}
+	if o.learn.on {
+		if err := a.refuseLearning(c, names, o.learn); err != nil {
+			return err
+		}
 	}
 	e, err := a.connect(ctx, a.approver(commandLine(cmd, "up"), o.yes))
 	if err != nil {
@@ -76,11 +92,18 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 		return err
 	}
 	defer unlock()
+	learning := ask(ctx, e, c.project, c.target().dir) // of the guard before, if there is one
 	if err := a.start(ctx, e, c, ready.compiled.Facts.ToCreate, names, o); err != nil {
 		a.forgetIfNothingIs(ctx, e, c)
 		return err
 	}
 	a.summary(c, names)
+	if o.learn.on {
+		return a.learn(ctx, e, c, names, o.learn)
+	}
+	if s := <-learning; s != nil && len(s.Learning) > 0 {
+		a.stillLearning(<-ask(ctx, e, c.project, c.target().dir))
+	}
 	return nil
 }
 

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+func (a *app) firewallReloadCommand() *cobra.Command {
+	reset := false
+	cmd := &cobra.Command{
+		Use:   "reload",
+		Short: "Give the running guard the lines of workshop.yaml",
+		Long: `reload gives the running guard the allow and deny lines of workshop.yaml.
+Connections that they don't allow any more end, the others go on, and no worker
+is touched. Whatever else has changed in the file needs ` + "`up`" + `; then reload says
+so and changes nothing.
+
+Live changes stay, and learning goes on; --reset ends both.`,
+		Example: `  workshop firewall reload
+  workshop firewall reload --reset   # the file alone, and no learning`,
+		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			return a.reload(ctx, cmd, reset)
+		}),
+	}
+	cmd.Flags().BoolVar(&reset, "reset", false, "drop every live change, and end learning")
+	return cmd
+}
+
+func (a *app) reload(ctx context.Context, cmd *cobra.Command, reset bool) error {
+	c, err := a.compile()
+	if err != nil {
+		return err
+	}
+	e, err := a.connect(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	ready, err := a.prepare(ctx, e, c, false)
+	if err != nil {
+		return err
+	}
+	unlock, err := a.lock(ctx, c.project)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	plan, err := a.planReload(ctx, e, c, ready)
+	if err != nil {
+		return err
+	}
+	heard := &reloadEngine{Engine: e}
+	if len(plan.Steps) > 0 {
+		// As at `up`: a worker may have written the file that is about to count.
+		if err := a.watch(ctx, ready); err != nil {
+			return err
+		}
+		if err := a.apply(ctx, heard, plan, a.set.waitTimeout); err != nil {
+			return err
+		}
+	}
+	return a.withGuard(ctx, e, c.target(), func(g *control.Client) error {
+		before, err := guardState(g)
+		if err != nil {
+			return err
+		}
+		after := before
+		if reset && len(before.Live)+len(before.Learning) > 0 {
+			var done control.Applied
+			if err := g.Do(control.Request{Op: control.OpChange, Reset: true}, &done); err != nil {
+				return err
+			}
+			heard.ended(done.Cut)
+			if after, err = guardState(g); err != nil {
+				return err
+			}
+			a.forgetLearning(c.project)
+		}
+		a.sayReloaded(cmd, before, after, len(plan.Steps) > 0, heard.detail)
+		return nil
+	})
+}
+
+// planReload plans what `up` would do, and refuses all but a new policy.
+func (a *app) planReload(ctx context.Context, e engine.Engine, c, ready *compiled) (*engine.Plan, error) {
+	// Whether an image is newer elsewhere is a question for `up`.
+	d := engine.Desired{Compiled: ready.compiled, Pulled: true}
+	var err error
+	if d.Builds, err = buildHashes(d.Compiled); err != nil {
+		return nil, err
+	}
+	seen, err := e.Observe(ctx, c.project, engine.DesiredImages(d)...)
+	if err != nil {
+		return nil, engineError(err)
+	}
+	plan, err := engine.PlanUp(d, seen)
+	switch {
+	case err != nil:
+		return nil, engineError(err)
+	case len(seen.Containers) == 0:
+		return nil, notUp(c.target())
+	case c.compiled.Policy == nil:
+		return nil, fail(codeRefused, "no worker of project %s has a network", c.project).hint("%s", networkHint)
+	}
+	if only, more := engine.OnlyReload(plan); !only {
+		return nil, fail(codeFailed, "this needs `workshop up`, because more than the lines of allow and deny differs from what runs:\n%s", printable(strings.Join(more, "\n"))).
+			hint("nothing was changed; `workshop up` does all of it, `workshop up --dry-run` shows it")
+	}
+	only := *plan
+	only.Steps = nil
+	for _, s := range plan.Steps {
+		if s.Op == engine.OpReloadPolicy {
+			s.After = nil
+			only.Steps = append(only.Steps, s)
+		}
+	}
+	return &only, nil
+}
+
+// sayReloaded prints what is in force now.
+func (a *app) sayReloaded(cmd *cobra.Command, before, after control.State, reloaded bool, detail string) {
+	dropped := len(before.Live) - len(after.Live)
+	stopped := len(before.Learning) > 0 && len(after.Learning) == 0
+	switch {
+	case reloaded:
+		fmt.Fprintf(a.Out, "reloaded: generation %d, %s\n", after.Generation, detail)
+	case dropped > 0 || stopped:
+		fmt.Fprintf(a.Out, "reset: generation %d, %s\n", after.Generation, detail)
+	default:
+		fmt.Fprintf(a.Out, "nothing changed: the guard has these lines already (generation %d)\n", after.Generation)
+	}
+	if dropped > 0 {
+		a.say("%s dropped", count(dropped, "live change"))
+	}
+	if stopped {
+		a.say("learning ended: every promise holds again")
+	}
+	if n := len(after.Live); n > 0 {
+		a.say("%s on top of it: `%s` lists, `%s` drops", isOrAre(n, "live change"),
+			commandLine(cmd, "show"), commandLine(cmd, "reload --reset"))
+	}
+	if len(after.Learning) > 0 {
+		a.say("%s", learningText(after))
+	}
+}
+
+// isOrAre is "1 live change is", "2 live changes are".
+func isOrAre(n int, noun string) string {
+	if n == 1 {
+		return count(n, noun) + " is"
+	}
+	return count(n, noun) + " are"
+}
+
+// reloadEngine listens to what a reload did: how many connections ended.
+type reloadEngine struct {
+	engine.Engine
+	detail string
+}
+
+// Apply implements [engine.Engine].
+func (r *reloadEngine) Apply(ctx context.Context, p *engine.Plan, events func(engine.Event)) error {
+	return r.Engine.Apply(ctx, p, func(ev engine.Event) {
+		if ev.Step.Op == engine.OpReloadPolicy && ev.Status == engine.StepProgress {
+			r.detail = printable(ev.Detail)
+		}
+		events(ev)
+	})
+}
+
+// ended adds connections that a reset ended.
+func (r *reloadEngine) ended(n int) {
+	if r.detail == "" || n > 0 {
+		r.detail = strings.TrimPrefix(r.detail+", ", ", ") + count(n, "connection") + " ended by the reset"
+	}
+}

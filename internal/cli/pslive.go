@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+// live is what ps knows of a running guard.
+type live struct {
+	state  *control.State
+	silent bool // it runs and doesn't answer
+}
+
+// addLive puts into the entries what the guard says: live changes, learning. A
+// guard that doesn't run isn't waited for.
+func addLive(entries []psEntry, guard asked) live {
+	at := slices.IndexFunc(entries, func(p psEntry) bool { return p.Role == "guard" && p.State == "running" })
+	if guard == nil || at < 0 {
+		return live{}
+	}
+	s := <-guard
+	if s == nil {
+		return live{silent: true}
+	}
+	entries[at].LiveChanges = len(s.Live)
+	learning := learningOf(*s)
+	for i := range entries {
+		if until, ok := learning[entries[i].Service]; ok {
+			until = until.UTC()
+			entries[i].LearningUntil, entries[i].NotHeld = &until, learnNotHeld
+		}
+	}
+	return live{state: s}
+}
+
+// psLive says what the guard has beside the file.
+func (a *app) psLive(l live) {
+	switch {
+	case l.silent:
+		a.say("the guard doesn't answer within %v: live changes and learning aren't known; `workshop up` stops a guard that hangs", askTime)
+	case l.state == nil:
+	default:
+		if len(l.state.Learning) > 0 {
+			a.say("%s", learningText(*l.state))
+		}
+		if n := len(l.state.Live); n > 0 {
+			a.say("%s: %s", count(n, "live change"), a.commands("`workshop firewall show`"))
+		}
+	}
+}
+
+// networkColumn is the mode, and that the worker learns.
+func networkColumn(p psEntry) string {
+	if p.LearningUntil != nil {
+		return fmt.Sprintf("%s, learning until %s", p.Network, whenText(*p.LearningUntil))
+	}
+	return p.Network
+}
