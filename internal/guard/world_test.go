@@ -3,6 +3,7 @@ package guard
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
 	roominit "github.com/llmdo/workshop/internal/room"
 	"github.com/llmdo/workshop/internal/testnet"
 	"github.com/llmdo/workshop/internal/testutil"
@@ -32,6 +34,8 @@ func TestMain(m *testing.M) {
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	case "room":
 		os.Exit(roominit.Main(os.Args[1:], os.Stdout, os.Stderr))
+	case "connect":
+		os.Exit(control.Connect(os.Args[1], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -368,4 +372,29 @@ func restricted(t testing.TB, lines ...string) firewall.Policy {
 	return firewall.Policy{Rooms: []firewall.RoomPolicy{{
 		Room: "room", Mode: firewall.Restricted, Workers: []string{"alice", "bob"}, Allow: allow(t, lines...),
 	}}}
+}
+
+// openControl gives everybody the control socket, as far as files go.
+func (w *world) openControl() {
+	w.Helper()
+	if err := errors.Join(os.Chmod(filepath.Dir(w.control()), 0o755), os.Chmod(w.control(), 0o666)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// sockets lists the directory that rooms and guard share.
+func (w *world) sockets() (names []string) {
+	w.Helper()
+	entries, err := os.ReadDir(filepath.Join(w.dir, "sockets"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func credential(uid uint32) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 }
