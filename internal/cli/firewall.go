@@ -25,5 +25,7 @@ func (a *app) firewallVerbs() []*cobra.Command {
 		a.firewallDenyCommand(),
 		a.firewallReloadCommand(),
 		a.firewallLogCommand(),
+		a.firewallExplainCommand(),
+		a.firewallShowCommand(),
 	}
 }

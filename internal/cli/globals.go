@@ -67,13 +67,15 @@ func (a *app) run(do runFunc) func(*cobra.Command, []string) error {
 // formats are the output forms that commands offer, the default first, by the
 // command's words behind "workshop".
 var formats = map[string][]string{
-	"capabilities": {"text", "json"},
-	"config":       {"yaml", "json"},
-	"firewall log": {"text", "json"},
-	"presets":      {"text", "json"},
-	"ps":           {"table", "json"},
-	"validate":     {"text", "json", "sarif", "github"},
-	"version":      {"text", "json"},
+	"capabilities":     {"text", "json"},
+	"config":           {"yaml", "json"},
+	"firewall explain": {"text", "json"},
+	"firewall log":     {"text", "json"},
+	"firewall show":    {"text", "json", "iptables"},
+	"presets":          {"text", "json"},
+	"ps":               {"table", "json"},
+	"validate":         {"text", "json", "sarif", "github"},
+	"version":          {"text", "json"},
 }
 
 // verbName is a command's words behind "workshop": "ps", "firewall show".

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/shellword"
+)
+
+// allowCommand is what allows a connection in the running guard.
+func allowCommand(x endpoint, port uint16, suggest, worker string) string {
+	host, flags := x.host(), ""
+	if strings.HasPrefix(suggest, "{host:") {
+		flags = " --private"
+	}
+	if x.addr.IsValid() || flags != "" || port != 80 && port != 443 {
+		host = net.JoinHostPort(host, strconv.Itoa(int(port)))
+	}
+	return "workshop firewall allow " + shellword.Quote(host) + flags + " --worker " + worker
+}
+
+// enforced says in order what a connection meets on its way out of a room.
+func enforced(r *firewall.RoomPolicy, x endpoint, port uint16, d firewall.Decision) []string {
+	if r == nil {
+		return []string{"room: none: the worker has a network namespace of its own with loopback only: there is no interface, no route and no guard (B20)"}
+	}
+	var out []string
+	if x.addr.IsLoopback() {
+		return []string{"room: a loopback address is the room's own: what listens in the room is reached directly, and nothing leaves it (B20)"}
+	}
+	if !x.addr.IsValid() {
+		out = append(out, lookUp(r, x.name))
+	}
+	if port == 53 {
+		return append(out, fmt.Sprintf("room: port 53 goes to the guard's DNS (port %d), whichever server is meant; no line opens another (B23)", firewall.PortDNS))
+	}
+	to := redirectOf(*r, port)
+	if to == 0 {
+		return append(out, fmt.Sprintf("room: its rules refuse tcp port %d at once (filter, REJECT with tcp-reset): no line has this port (B25)", port))
+	}
+	out = append(out, fmt.Sprintf("room: its rules lead tcp port %d to the guard's port %d (nat, REDIRECT), whichever address is dialled; there is no interface but loopback (B20)", port, to))
+	how := ""
+	switch {
+	case r.Mode == firewall.Open:
+		how = "goes where the worker dialled (mode open); names serve deny lines and events only"
+	case to == firewall.PortTCP && !x.addr.IsValid():
+		how = "goes by the address that was dialled, which must be one that the guard answered for a name with this port (B25)"
+	case x.addr.IsValid():
+		how = "goes by the address that was dialled: a line with a cidr must have it (B24, B25)"
+	case to == firewall.PortTLS:
+		how = "goes by the server name (SNI) of the TLS hello, looks it up itself and dials its own answer; the address that was dialled doesn't count (B24)"
+	default:
+		how = "goes by the Host of each request, looks it up itself and dials its own answer; the address that was dialled doesn't count (B24)"
+	}
+	out = append(out, "guard: "+how)
+	if d.Allowed {
+		out = append(out, "guard: the address itself is checked before it connects: metadata, loopback, link-local, private and the host stay closed unless a line opens them (B26)")
+	}
+	return out
+}
+
+// lookUp says what a question for a name meets.
+func lookUp(r *firewall.RoomPolicy, n firewall.Name) string {
+	answer := "answers NXDOMAIN, and asks nobody"
+	if r.Compile().Resolvable(n).Allowed {
+		answer = "looks it up itself and answers"
+	}
+	return fmt.Sprintf("look-up: goes to the guard's DNS (port 53, REDIRECT to %d), whichever server is asked, which %s (B23)", firewall.PortDNS, answer)
+}
+
+// redirectOf is where the rules of a room lead a connection to a foreign
+// address; 0: they refuse it.
+func redirectOf(r firewall.RoomPolicy, port uint16) uint16 {
+	o := firewall.RulesetOptions{Ports: firewall.RoomPorts(r), Open: r.Mode == firewall.Open}
+	for _, rule := range firewall.NATRules(firewall.V4, o) {
+		if rule.Protocol == firewall.TCP && rule.Target.Redirect != 0 && (rule.Ports == firewall.PortRange{} || rule.Ports.Contains(port)) {
+			return rule.Target.Redirect
+		}
+	}
+	return 0
+}

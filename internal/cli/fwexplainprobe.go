@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+// fwNow is what is seen of a connection now.
+type fwNow struct {
+	// Guard is what the guard would do.
+	Guard *control.Explanation `json:"guard,omitempty"`
+	// LookUp and Connection are what the worker sees.
+	LookUp     *fwSeen `json:"look_up,omitempty"`
+	Connection *fwSeen `json:"connection,omitempty"`
+	// Problem says why something could not be tried.
+	Problem string `json:"problem,omitempty"`
+}
+
+// fwSeen is what one probe in the worker saw.
+type fwSeen struct {
+	Probe   string  `json:"probe"` // workshop-init probe …
+	Seen    string  `json:"seen"`
+	Detail  string  `json:"detail,omitempty"`
+	Outcome outcome `json:"outcome"`
+}
+
+// outcome is what a probe's words mean.
+type outcome string
+
+const (
+	reached outcome = "reached" // the host answered
+	refused outcome = "refused" // by the room or the guard
+	silent  outcome = "silent"  // open, and nobody says anything
+	failed  outcome = "failed"  // closed, by whomever
+)
+
+// tryOut asks the guard, and tries the connection in the worker.
+func (a *app) tryOut(ctx context.Context, v *fwView, x endpoint, e *fwExplanation, o explainOptions) {
+	if o.noProbe || v.state == nil || e.room == nil {
+		return
+	}
+	e.Now = &fwNow{}
+	var g control.Explanation
+	err := a.withGuard(ctx, v.engine, v.c.target(), func(c *control.Client) error {
+		return c.Do(control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port}, &g)
+	})
+	if err != nil {
+		e.differs("the guard can't say: %s", printable(err.Error()))
+	} else {
+		e.Now.Guard = &g
+		e.compareGuard(x, g)
+	}
+	if err := a.probeWorker(ctx, v, x, e); err != nil {
+		e.Now.Problem = printable(err.Error())
+		return
+	}
+	e.compareWorker(x)
+}
+
+func (e *fwExplanation) differs(format string, args ...any) {
+	e.Differences = append(e.Differences, fmt.Sprintf(format, args...))
+}
+
+// compareGuard compares the guard's answer with the file's. An allowed name of
+// which no address may be dialled is refused.
+func (e *fwExplanation) compareGuard(x endpoint, g control.Explanation) {
+	if g.Allowed != e.Allowed {
+		word := "refuses"
+		if g.Allowed {
+			word = "allows"
+		}
+		by := printable(g.Line)
+		if by != "" {
+			by = " by " + by
+		}
+		e.differs("the running guard %s it%s (%s)", word, by, reasonText(g.Reason))
+		return
+	}
+	if !e.Allowed || x.addr.IsValid() {
+		return
+	}
+	if g.ResolveError != "" {
+		e.differs("it is allowed, but the guard finds no address of it: %s", printable(g.ResolveError))
+		return
+	}
+	if len(g.Addresses) == 0 || slices.ContainsFunc(g.Addresses, func(a control.ExplainedAddress) bool { return a.Allowed }) {
+		return
+	}
+	first := g.Addresses[0]
+	e.Allowed, e.Reason, e.Why = false, first.Reason, reasonText(first.Reason)
+	addr, err := netip.ParseAddr(first.Address)
+	if err != nil {
+		return
+	}
+	d := e.room.Compile().Dial(x.decide(e.room, e.Port), addr, e.Port)
+	if e.Suggest = d.Suggest; strings.HasPrefix(d.Suggest, "{host:") {
+		e.Command = allowCommand(x, e.Port, d.Suggest, e.Worker)
+	}
+}
+
+// probeWorker tries the connection from inside the worker. On 443 it is a TLS
+// handshake, which any server finishes whoever its certificate is for; on 80
+// only a whole request tells, and HEAD is the smallest.
+func (a *app) probeWorker(ctx context.Context, v *fwView, x endpoint, e *fwExplanation) error {
+	at := net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
+	var probes []string
+	if !x.addr.IsValid() {
+		probes = append(probes, "dns 127.0.0.1 "+e.Host+" A limit=3s")
+	}
+	switch e.Port {
+	case 53: // the guard's DNS, which was asked
+	case 443:
+		probes = append(probes, "tls "+at)
+	case 80:
+		host := e.Host
+		if x.addr.Is6() {
+			host = "[" + host + "]"
+		}
+		probes = append(probes, "tcp "+at+` send="HEAD / HTTP/1.1\r\nHost: `+host+`\r\nConnection: close\r\n\r\n"`)
+	default:
+		probes = append(probes, "tcp "+at+" limit=2s")
+	}
+	if len(probes) == 0 {
+		return nil
+	}
+	var out, problem bytes.Buffer
+	t := v.c.target()
+	code, err := v.engine.Exec(ctx, t.project, e.Worker, engine.ExecOptions{
+		Command: append([]string{compose.InitPath, "probe"}, probes...), Directory: t.dir, Stdout: &out, Stderr: &problem,
+	})
+	if err != nil {
+		return err
+	}
+	var seen []fwSeen
+	for line := range bytes.Lines(out.Bytes()) {
+		var s fwSeen
+		if json.Unmarshal(line, &s) == nil && len(seen) < len(probes) {
+			s.Probe, s.Seen, s.Detail = probes[len(seen)], printable(s.Seen), printable(s.Detail)
+			seen = append(seen, s)
+		}
+	}
+	if len(seen) != len(probes) {
+		return fmt.Errorf("the probe in %s ended with %d: %s", e.Worker, code, cutEnd(problem.String(), 200))
+	}
+	if !x.addr.IsValid() {
+		e.Now.LookUp = &seen[0]
+		e.Now.LookUp.Outcome = lookUpOutcome(seen[0].Seen)
+		seen = seen[1:]
+	}
+	if len(seen) > 0 {
+		e.Now.Connection = &seen[0]
+		e.Now.Connection.Outcome = connectionOutcome(seen[0], x)
+	}
+	return nil
+}
+
+func lookUpOutcome(seen string) outcome {
+	if first, _, _ := strings.Cut(seen, ","); seen != "" {
+		if _, err := netip.ParseAddr(strings.Fields(first)[0]); err == nil {
+			return reached
+		}
+	}
+	if seen == "NXDOMAIN" {
+		return refused
+	}
+	return failed
+}
+
+// connectionOutcome reads what a connection saw: what the guard and the room
+// answer is told from what a host answers.
+func connectionOutcome(s fwSeen, x endpoint) outcome {
+	switch s.Seen {
+	case "handshake", "NOTTLS":
+		return reached
+	case "data":
+		if strings.HasPrefix(s.Detail, "HTTP/1.1 403") && strings.Contains(s.Detail, "X-Workshop-Deny") {
+			return refused
+		}
+		if strings.HasPrefix(s.Detail, "HTTP/1.1 502") && strings.Contains(s.Detail, "workshop:") {
+			return failed
+		}
+		return reached
+	case "TLSALERT":
+		// The guard refuses a name with access_denied, and an address without a
+		// name with unrecognized_name; other alerts are the host's.
+		if strings.Contains(s.Detail, "access denied") || x.addr.IsValid() && strings.Contains(s.Detail, "unrecognized name") {
+			return refused
+		}
+		return reached
+	case "NXDOMAIN", "ECONNREFUSED", "EPERM", "EACCES":
+		return refused
+	case "TIMEOUT":
+		return silent
+	}
+	return failed
+}
+
+// compareWorker compares what the worker sees with what is expected.
+func (e *fwExplanation) compareWorker(x endpoint) {
+	if s := e.Now.LookUp; s != nil {
+		resolvable := e.room.Compile().Resolvable(x.name).Allowed
+		if !resolvable && s.Outcome == reached && !strings.HasPrefix(s.Seen, "127.") {
+			e.differs("the name is refused, but the worker's look-up got %s", s.Seen)
+		}
+	}
+	s := e.Now.Connection
+	if s == nil || x.addr.IsLoopback() {
+		return
+	}
+	what := s.Seen
+	if s.Detail != "" {
+		what += " (" + cutEnd(s.Detail, 100) + ")"
+	}
+	switch {
+	case e.Allowed && e.Now.Guard != nil && e.Now.Guard.ResolveError != "": // said already
+	case e.Allowed && s.Outcome == refused:
+		e.differs("it is allowed, but the worker was refused: %s", what)
+	case e.Allowed && s.Outcome == failed:
+		e.differs("it is allowed, but the worker's connection failed: %s; the host may not listen there", what)
+	case !e.Allowed && s.Outcome == reached:
+		e.differs("it is refused, but the worker reached it: %s", what)
+	case !e.Allowed && s.Outcome == silent:
+		e.differs("it is refused, but the worker's connection stayed open: %s", what)
+	}
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/docker/go-units"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// showText prints the policy for a person: the rooms with their lines, then
+// what the guard does.
+func (a *app) showText(v *fwView, d fwDocument) error {
+	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	for i, r := range d.Rooms {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: %s, in %s\n", workersText(r.Workers), modeText(r), r.Room)
+		for _, line := range r.Allow {
+			showRule(w, "allow", line)
+		}
+		for _, line := range r.Deny {
+			showRule(w, "deny", line)
+		}
+		w.Flush() // rooms have columns of their own
+	}
+	if len(d.None) > 0 {
+		if len(d.Rooms) > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: none, no network at all\n", workersText(d.None))
+	}
+	if d.Running != nil {
+		fmt.Fprintln(w)
+		showRunning(w, v, d.Running)
+	}
+	return w.Flush()
+}
+
+func modeText(r fwRoom) string {
+	switch {
+	case r.Mode == firewall.Open:
+		return "open, every public name and address over TCP"
+	case len(r.Allow) == 0:
+		return r.Mode.String() + ", nothing is allowed"
+	}
+	return r.Mode.String()
+}
+
+func showRule(w io.Writer, verb string, r fwRule) {
+	options := r.options()
+	if options != "" {
+		options = "\t" + options
+	}
+	fmt.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", verb, r.Target, r.Ports, r.Line, options)
+}
+
+// showRunning prints what isn't in the file.
+func showRunning(w io.Writer, v *fwView, s *fwRunning) {
+	policy := "the policy of the file"
+	if !s.Current {
+		policy = "not the policy of the file"
+	}
+	fmt.Fprintf(w, "guard: since %s, generation %d, %s\n", whenText(s.Started), s.Generation, policy)
+	for _, l := range s.Live {
+		verb := "allow"
+		if l.Deny {
+			verb = "deny"
+		}
+		rule := fwRules([]firewall.Rule{l.Rule})[0]
+		fmt.Fprintf(w, "  live\t%s %s\t%s\t%s\t%s\n", verb, printable(rule.Target), rule.Ports, endText(l.Until), strings.TrimSuffix(v.workersOf(l.Room)+", "+rule.options(), ", "))
+	}
+	for _, room := range slices.Sorted(maps.Keys(s.Learning)) {
+		fmt.Fprintf(w, "  learning\tevery name but those of never-list and deny\t\t%s\t%s\n", endText(s.Learning[room]), v.workersOf(room))
+	}
+	for _, r := range s.Rooms {
+		for _, b := range r.Budgets {
+			fmt.Fprintf(w, "  budget\t%s\t%s\t%s of it used\t%s\t\n", printable(b.Target), b.Upload, units.BytesSize(float64(b.Used)), printable(b.Line))
+		}
+	}
+	for _, r := range s.Rooms {
+		state := fmt.Sprintf("%s, %d packets refused by the rules", count(r.Connections, "connection"), r.Refused)
+		if !r.Served {
+			state = "the guard doesn't have its sockets: closed"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t\t\t\n", printable(r.Room), state)
+	}
+	if s.Dropped > 0 {
+		fmt.Fprintf(w, "  %d events were counted but not written one by one\n", s.Dropped)
+	}
+}
+
+// workersOf names the workers of a room of the guard; empty: all.
+func (v *fwView) workersOf(room string) string {
+	if room == "" {
+		return "all workers"
+	}
+	for _, r := range v.state.Rooms {
+		if r.Room == room {
+			return printable(workersText(r.Workers))
+		}
+	}
+	return printable(room)
+}
+
+// endText says when something live ends.
+func endText(until time.Time) string {
+	if until.IsZero() {
+		return "until the guard ends"
+	}
+	return fmt.Sprintf("until %s (%s)", whenText(until), lengthText(max(0, time.Until(until))))
+}
