@@ -175,12 +175,15 @@ func (pl *planner) createAndStart(decisions map[string]decision) {
 	}
 	for _, service := range order {
 		if d := decisions[service]; d.action != leave {
-			cause := "started"
+			cause, reload := "started", 0
 			if d.action == keep {
 				cause = d.cause
 			}
+			if pl.c.Roles[service] == compose.RoleGuard {
+				reload = pl.reload
+			}
 			pl.add(Step{Op: OpWaitReady, Target: pl.target(service), Service: service, ObjectID: pl.keptID(service, d), Cause: cause},
-				pl.started[service], pl.toolsFor(service))
+				pl.started[service], pl.toolsFor(service), reload)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (e *Engine) dialControl(ctx context.Context, id string) (io.ReadWriteCloser
 	r, w := io.Pipe()
 	go func() {
 		var problem bytes.Buffer
-		_, err := stdcopy.StdCopy(w, &problem, conn.Reader)
+		_, err := stdcopy.StdCopy(&answers{w: w, problem: &problem}, &problem, conn.Reader)
 		if text := strings.TrimSpace(problem.String()); err == nil && text != "" {
 			err = errors.New(text)
 		}
@@ -62,6 +62,22 @@ func (e *Engine) dialControl(ctx context.Context, id string) (io.ReadWriteCloser
 		conn.Close()
 		return r.Close()
 	}}, nil
+}
+
+// answers passes what a guard says, which is JSON. Where the command can't be
+// started, the engine says so in its place.
+type answers struct {
+	w       io.Writer
+	problem *bytes.Buffer
+	begun   bool
+}
+
+func (a *answers) Write(b []byte) (int, error) {
+	if !a.begun && len(b) > 0 && b[0] != '{' {
+		return a.problem.Write(b)
+	}
+	a.begun = true
+	return a.w.Write(b)
 }
 
 type controlConn struct {

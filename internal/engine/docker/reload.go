@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,13 +13,17 @@ import (
 	"github.com/llmdo/workshop/internal/guard/control"
 )
 
-// reloadTime is what a guard gets to take a policy: it answers in milliseconds.
-const reloadTime = 15 * time.Second
+// reloadTime is what a guard gets to take a policy, and to come back where it
+// just ends: it answers in milliseconds.
+const (
+	reloadTime  = 15 * time.Second
+	reloadAgain = 100 * time.Millisecond
+)
 
 // reload gives the running guard the policy, and then its volume. In this order
 // the file stays the old one when the guard refuses it. A guard that ended in
-// between had read the old file: that shows, and it is asked once more; by then
-// the file is the new one.
+// between had read the old file: that shows, and it is asked again; by then the
+// file is the new one.
 func (r *run) reload(ctx context.Context, s engine.Step) error {
 	limit := reloadTime
 	if r.p.WaitTimeout > 0 {
@@ -26,21 +31,32 @@ func (r *run) reload(ctx context.Context, s engine.Step) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &engine.SilentGuardError{Container: s.Target, After: limit})
 	defer cancel()
-	cut := 0
-	for try := 1; ; try++ {
+	var (
+		cut, others int
+		problem     error
+		refused     *control.RefusedError
+	)
+	for {
 		has, err := r.reloadOnce(ctx, s, &cut)
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		var refused *control.RefusedError
 		switch {
+		case ctx.Err() != nil:
+			return cmp.Or(problem, context.Cause(ctx))
 		case err == nil && has == firewall.Digest(r.p.Compiled.Policy):
 			r.emit(engine.Event{Step: s, Status: engine.StepProgress, Detail: cutText(cut)})
 			return nil
-		case err != nil && (try > 1 || errors.As(err, &refused)):
-			return fmt.Errorf("the guard's new policy: %w: run `workshop up` again; if that doesn't help either, `workshop restart` and then `workshop up`", err)
-		case try > 1:
+		case err != nil:
+			problem = fmt.Errorf("the guard's new policy: %w; run `workshop up` again; if that doesn't help either, `workshop restart` and then `workshop up`", err)
+			if errors.As(err, &refused) {
+				return problem
+			}
+		case others > 0:
 			return errors.New("the guard was given the new policy and has another one: does another program change it? Run `workshop up` again")
+		default:
+			others++
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(reloadAgain):
 		}
 	}
 }

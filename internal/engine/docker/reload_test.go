@@ -119,9 +119,9 @@ func TestStoppedGuardStartsWithTheNewPolicy(t *testing.T) {
 // that the guard has.
 func TestReloadThatFails(t *testing.T) {
 	for name, says := range map[string]string{
-		"refused.example.org": "this one I don't take: run `workshop up` again",
+		"refused.example.org": "this one I don't take; run `workshop up` again",
 		"silence.example.org": "the guard doesn't answer after 2s",
-		"half.example.org":    "the change holds, but not everywhere: run `workshop up` again",
+		"half.example.org":    "the change holds, but not everywhere; run `workshop up` again",
 		"never.example.org":   "has another one",
 	} {
 		t.Run(name, func(t *testing.T) {
