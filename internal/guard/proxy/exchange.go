@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -192,8 +193,11 @@ func (s *httpSession) trailers() error {
 		if err != nil {
 			return err
 		}
-		if len(line) <= 2 {
+		if len(line) == 2 && line[0] == '\r' {
 			return nil
+		}
+		if name, _, ok := bytes.Cut(line, []byte(":")); !ok || !isToken(string(name)) || !bytes.HasSuffix(line, []byte("\r\n")) {
+			return bad("malformed trailer")
 		}
 		size += len(line)
 	}

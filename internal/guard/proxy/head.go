@@ -67,6 +67,9 @@ func readHead(br *bufio.Reader, large func() bool) (*http.Request, error) {
 	if err != nil {
 		return nil, bad("malformed request: %v", err)
 	}
+	if req.URL.Opaque != "" && req.Method != http.MethodConnect {
+		return nil, bad("malformed request target")
+	}
 	return req, nil
 }
 
@@ -118,6 +121,8 @@ func checkHead(head []byte) error {
 	abs, _, _ = strings.Cut(abs, "/")
 	abs, _, _ = strings.Cut(abs, "?")
 	switch {
+	case method != http.MethodConnect && !isAbs && target[0] != '/' && (target != "*" || method != http.MethodOptions):
+		return bad("malformed request target")
 	case isAbs && method != http.MethodConnect && count["host"] > 0 && !strings.EqualFold(abs, host):
 		return bad("the request's URL and its Host header name different hosts")
 	case count["host"] > 1, count["content-length"] > 1, count["transfer-encoding"] > 1:

@@ -174,6 +174,12 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 		keep := req.ContentLength == 0 && len(req.TransferEncoding) == 0 && !req.Close
 		return keep, s.room.denied(s.c, p, to, d, keep)
 	}
+	if last, err := lastHop(req); err != nil {
+		s.refuse(err)
+		return false, nil
+	} else if last {
+		return false, answer(s.c, http.StatusMethodNotAllowed, map[string]string{"Allow": "GET, HEAD, POST, PUT, PATCH, DELETE"}, "workshop: Max-Forwards is 0: the guard answers\n", false)
+	}
 	if err := s.dial(p, d, to); err != nil {
 		keep := req.ContentLength == 0 && len(req.TransferEncoding) == 0 && !req.Close
 		return keep, s.unreachable(p, to, err, keep)

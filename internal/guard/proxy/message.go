@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/textproto"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,6 +46,24 @@ func cleanHeaders(h http.Header) (upgrade string) {
 		h.Set("Upgrade", upgrade)
 	}
 	return upgrade
+}
+
+// lastHop counts down Max-Forwards; at 0 the request is answered here and goes no
+// further (RFC 9110 §7.6.2).
+func lastHop(req *http.Request) (bool, error) {
+	values := req.Header.Values("Max-Forwards")
+	if len(values) == 0 || req.Method != http.MethodTrace && req.Method != http.MethodOptions {
+		return false, nil
+	}
+	n, err := strconv.ParseUint(values[0], 10, 32)
+	if err != nil || len(values) > 1 {
+		return false, bad("malformed Max-Forwards")
+	}
+	if n == 0 {
+		return true, nil
+	}
+	req.Header.Set("Max-Forwards", strconv.FormatUint(n-1, 10))
+	return false, nil
 }
 
 // flusher reads from one side and, before it waits there, sends what is
