@@ -2,9 +2,7 @@ package control
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 )
@@ -34,7 +32,7 @@ func (c *Client) Do(req Request, result any) error {
 	if _, err := c.c.Write(append(b, '\n')); err != nil {
 		return fmt.Errorf("the guard's control: %w", err)
 	}
-	line, err := readLine(c.r)
+	line, err := readLine(c.r, func() {})
 	if err != nil {
 		return fmt.Errorf("the guard's control: %w", err)
 	}
@@ -52,24 +50,3 @@ func (c *Client) Do(req Request, result any) error {
 type RefusedError struct{ Message string }
 
 func (e *RefusedError) Error() string { return "the guard refuses: " + e.Message }
-
-// readLine reads one line of at most MaxLine bytes.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var out []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(out)+len(part) > MaxLine {
-			return nil, errors.New("a line is too long")
-		}
-		out = append(out, part...)
-		switch {
-		case err == nil:
-			return bytes.TrimRight(out, "\n"), nil
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && len(out) > 0:
-			return nil, io.ErrUnexpectedEOF
-		default:
-			return nil, err
-		}
-	}
-}

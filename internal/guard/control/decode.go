@@ -1,11 +1,11 @@
 package control
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
+	"strings"
 )
 
 // fields that each operation has beside op.
@@ -17,23 +17,34 @@ var fields = map[Op][]string{
 	OpExplain: {"room", "host", "port"},
 }
 
-// decode reads the one request of a line.
-func decode(line io.Reader) (Request, error) {
-	d := json.NewDecoder(line)
-	d.DisallowUnknownFields()
-	var r Request
-	if err := d.Decode(&r); errors.Is(err, io.EOF) {
-		return Request{}, errors.New("the request is empty")
-	} else if err != nil {
+// decode reads the one request of a line. The policy is taken as it is: it may
+// be large, and has a reader of its own.
+func decode(line []byte) (Request, error) {
+	bad := func(err error) (Request, error) {
 		return Request{}, fmt.Errorf("the request is not understood: %w", err)
 	}
-	switch _, err := d.Token(); {
-	case errors.Is(err, io.EOF):
-	case errors.Is(err, errTooLong):
-		return Request{}, err
-	default:
-		return Request{}, errors.New("there is something behind the request")
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(line, &all); err != nil {
+		return bad(err)
 	}
+	policy := all["policy"]
+	delete(all, "policy")
+	for key := range all {
+		if strings.EqualFold(key, "policy") {
+			return bad(fmt.Errorf("json: unknown field %q", key))
+		}
+	}
+	rest, err := json.Marshal(all)
+	if err != nil {
+		return bad(err)
+	}
+	d := json.NewDecoder(bytes.NewReader(rest))
+	d.DisallowUnknownFields()
+	var r Request
+	if err := d.Decode(&r); err != nil {
+		return bad(err)
+	}
+	r.Policy = policy
 	return r, r.check()
 }
 

@@ -2,7 +2,6 @@ package control
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 )
@@ -10,62 +9,37 @@ import (
 // errTooLong says that a line is longer than MaxLine.
 var errTooLong = errors.New("the request is too long")
 
-// line reads one line of r, without what ends it; behind that there is io.EOF.
-// It stores nothing, so that a line of any length costs no memory.
-type line struct {
-	r *bufio.Reader
-	// large is called once, when the line turns out to be longer than smallLine.
-	large func()
-	n     int
-	ended bool
-	err   error // of r: nothing can be read any more
-}
-
 // smallLine is what every request but a policy fits into.
 const smallLine = 64 << 10
 
-// Read implements [io.Reader].
-func (l *line) Read(b []byte) (int, error) {
-	if l.n > MaxLine {
-		return 0, errTooLong
-	}
-	return l.read(b)
-}
-
-func (l *line) read(b []byte) (int, error) {
-	if l.ended || len(b) == 0 {
-		return 0, io.EOF
-	}
-	if _, err := l.r.Peek(1); err != nil {
-		l.ended, l.err = true, err
-		return 0, io.ErrUnexpectedEOF
-	}
-	have, _ := l.r.Peek(min(len(b), l.r.Buffered()))
-	n := len(have)
-	if i := bytes.IndexByte(have, '\n'); i >= 0 {
-		n, l.ended = i, true
-	}
-	copy(b, have[:n])
-	_, _ = l.r.Discard(n)
-	if l.ended {
-		_, _ = l.r.Discard(1)
-	}
-	if small := l.n <= smallLine; small && l.n+n > smallLine && l.large != nil {
-		l.large()
-	}
-	l.n += n
-	if n == 0 && l.ended {
-		return 0, io.EOF
-	}
-	return n, nil
-}
-
-// drain reads the rest of the line and returns why there is no other one.
-func (l *line) drain() error {
-	b := make([]byte, 4<<10)
+// readLine reads one line, without its end. One that is longer than MaxLine is
+// read to its end, not kept, and errTooLong; any other error means that there
+// is no further line. large is called once, before more than smallLine is kept.
+func readLine(r *bufio.Reader, large func()) ([]byte, error) {
+	var out []byte
+	n, big := 0, false
 	for {
-		if _, err := l.read(b); err != nil {
-			return l.err
+		part, err := r.ReadSlice('\n')
+		if n += len(part); n > smallLine && !big {
+			big = true
+			large()
+		}
+		switch {
+		case n <= MaxLine:
+			out = append(out, part...)
+		default:
+			out = nil
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && n > 0:
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return nil, err
+		case n > MaxLine:
+			return nil, errTooLong
+		default:
+			return out[:len(out)-1], nil
 		}
 	}
 }

@@ -57,18 +57,20 @@ func (s *Server) one(ctx context.Context, c net.Conn, r *bufio.Reader) bool {
 		return false
 	}
 	_ = c.SetReadDeadline(time.Now().Add(lineTimeout))
-	l := &line{r: r, large: func() { s.large <- struct{}{} }}
-	req, err := decode(l)
-	end := l.drain()
-	if l.n > smallLine {
-		defer func() { <-s.large }()
-	}
-	if l.n > MaxLine {
-		err = errTooLong
-	}
-	if end != nil {
+	free := func() {}
+	defer func() { free() }()
+	line, err := readLine(r, func() {
+		s.large <- struct{}{}
+		free = func() { <-s.large }
+	})
+	if err != nil && !errors.Is(err, errTooLong) {
 		return false // what is not a whole line is no request
 	}
+	var req Request
+	if err == nil {
+		req, err = decode(line)
+	}
+	line = nil // what a policy becomes needs the memory
 	var result any
 	if err == nil {
 		result, err = s.Do(ctx, req)
