@@ -131,7 +131,7 @@ func (d *decoder) unknownPreset(n *node, name string) bool {
 	names := presets.Names()
 	hint := "presets: " + strings.Join(names, ", ")
 	if near := nearest(name, names); near != "" {
-		hint = fmt.Sprintf("did you mean %q? ", near) + hint
+		hint = fmt.Sprintf("did you mean %q? `workshop presets` lists all", near)
 	}
 	at := n.rng
 	for _, p := range n.pairs {

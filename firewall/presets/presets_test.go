@@ -9,7 +9,10 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"debian", "github", "go", "npm", "pypi"}
+	want := []string{
+		"alpine", "anthropic", "cargo", "conda", "debian", "deno", "docker-hub", "ghcr", "github", "gitlab", "go", "gradle", "hex", "homebrew", "huggingface",
+		"jsr", "maven", "nodejs", "npm", "nuget", "openai", "packagist", "playwright", "pypi", "rubygems", "rustup", "terraform", "ubuntu",
+	}
 	if got := Names(); !slices.Equal(got, want) {
 		t.Errorf("Names() = %v, want %v", got, want)
 	}
@@ -25,6 +28,9 @@ func TestNames(t *testing.T) {
 // but the web's.
 func TestEveryPreset(t *testing.T) {
 	for _, name := range Names() {
+		if name != strings.ToLower(name) || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" {
+			t.Errorf("%s: a name is lower-case letters and -", name)
+		}
 		data, err := files.ReadFile("data/" + name + ".json")
 		if err != nil {
 			t.Fatal(err)
@@ -34,8 +40,13 @@ func TestEveryPreset(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if p.Version < 1 || p.Description == "" || !strings.HasPrefix(p.Source, "https://") || len(p.Rules) == 0 {
-			t.Errorf("%s: version, description, source and rules must be there", name)
+		if p.Version < 1 || p.Description == "" || p.Note == "" || !strings.HasPrefix(p.Source, "https://") || len(p.Rules) == 0 {
+			t.Errorf("%s: version, description, note, source and rules must be there", name)
+		}
+		for _, s := range []string{p.Description, p.Note} {
+			if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) || strings.TrimSpace(s) != s {
+				t.Errorf("%s: %q isn't one line", name, s)
+			}
 		}
 		seen := map[string]bool{}
 		for _, r := range p.Rules {
@@ -43,6 +54,12 @@ func TestEveryPreset(t *testing.T) {
 				t.Errorf("%s: %s: wildcard, twice or without a purpose", name, r.Host)
 			}
 			seen[r.Host.String()] = true
+			if n, _ := r.Host.Name(); firewall.IsDoH(n) {
+				t.Errorf("%s: %s is a resolver over HTTPS", name, r.Host)
+			}
+			if shared[r.Host.String()] {
+				t.Errorf("%s: %s: anyone can store data there; say so in the note instead", name, r.Host)
+			}
 			for _, ports := range r.Ports {
 				if ports != (firewall.PortRange{First: 443, Last: 443}) && ports != (firewall.PortRange{First: 80, Last: 80}) {
 					t.Errorf("%s: %s: port %v", name, r.Host, ports)
@@ -50,6 +67,13 @@ func TestEveryPreset(t *testing.T) {
 			}
 		}
 	}
+}
+
+// shared are hosts of storage where the path or the bucket tells whose it is:
+// whoever reaches one reaches everybody's.
+var shared = map[string]bool{
+	"storage.googleapis.com": true, "s3.amazonaws.com": true, "storage.cloud.google.com": true, "firebasestorage.googleapis.com": true,
+	"gist.githubusercontent.com": true, "gist.github.com": true, "uploads.github.com": true, "upload.pypi.org": true,
 }
 
 func TestParseRefuses(t *testing.T) {

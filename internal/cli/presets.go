@@ -62,12 +62,21 @@ func (a *app) showPreset(format, name string) error {
 	if format == "json" {
 		return a.writeJSON(p)
 	}
+	fmt.Fprintf(a.Out, "%s, version %d: %s\n\n", p.Name, p.Version, p.Description)
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "HOST\tPORTS\tPURPOSE")
 	for _, r := range p.Rules {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Host, portList(r.Ports), r.Purpose)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Out)
+	if p.Note != "" {
+		fmt.Fprintf(a.Out, "note: %s\n", p.Note)
+	}
+	_, err := fmt.Fprintf(a.Out, "source: %s\nto use it, add to network.allow in workshop.yaml:\n  - preset: %s\n", p.Source, p.Name)
+	return err
 }
 
 // portList is "80,443,8000-8010".
