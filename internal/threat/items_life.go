@@ -1,0 +1,109 @@
+package threat
+
+// lifeItems: moments in which rules are not there yet, or no more.
+var lifeItems = []Item{
+	{
+		ID: "L1", Attack: "A first instruction before the rules",
+		Fell:   []string{"klangk#2277", "moat#318"},
+		Status: Gone, Answer: "A room without rules and without a guard has no way out either. The gate lets a worker wait for a network that works, not for one that is closed",
+		Promises: []string{"B21"}, Tests: []string{"internal/gate TestWaitsForRoom", "e2e TestB21_NothingLeavesDuringUp", "e2e TestB21_ExecBeforeReadiness"},
+	},
+	{
+		ID: "L2", Attack: "Rules that fail to load leave everything open",
+		Fell:   []string{"js2#4673", "claude-code#91327, #35197, #55623", "OpenSandbox (OSEP-0001)", "dstack#792"},
+		Status: Gone, Answer: "A room that can't be set up hands no sockets over: closed. Names are not looked up at the start, so none can stop it",
+		Promises: []string{"B21", "B29"}, Tests: []string{"internal/room TestSetUpFails", "e2e TestB29_UnresolvableNameStopsNothing"},
+	},
+	{
+		ID: "L3", Attack: "A flush that takes the engine's own rules along",
+		Fell:   []string{"devcontainer-features#30", "claude-code's init-firewall.sh"},
+		Status: Gone, Answer: "The engine has no rules in a room; ours are made once, in a namespace that is empty",
+		Promises: []string{"B20"}, Tests: []string{"internal/room TestRulesReadBack", "internal/room TestRedirectReplacesPorts"},
+	},
+	{
+		ID: "L4", Attack: "A guard that restarts takes the workers' network along",
+		Fell:   []string{"gluetun#641", "compose#6626, #10263"},
+		Status: Closed, Answer: "The network belongs to the room, which stays. It keeps copies of all sockets: connections wait until the next guard has them",
+		Promises: []string{"B29"}, Tests: []string{"internal/guard TestGuardCrash", "internal/room TestGuardComesAgain", "e2e TestB29_GuardKilled"},
+	},
+	{
+		ID: "L5", Attack: "Connections that outlive the line that allowed them",
+		Fell:   []string{"every peer that accepts ESTABLISHED first"},
+		Status: Closed, Answer: "The guard holds both ends and closes them. No rule accepts anything because it was accepted before",
+		Promises: []string{"B27"}, Tests: []string{"internal/guard TestRevoke", "internal/guard TestB27_LiveDeny", "internal/guard TestB27_PolicyReplaced", "e2e TestB27_RemovedLine"},
+	},
+	{
+		ID: "L6", Attack: "Connections from before the rules",
+		Status: Gone, Answer: "There can be none: a room is born with loopback alone",
+		Promises: []string{"B20", "B21"}, Tests: []string{"e2e TestB21_NothingLeavesDuringUp"},
+	},
+	{
+		ID: "L7", Attack: "The guard's ports taken while it is away",
+		Fell:   []string{"engines that let everybody bind low ports in a container"},
+		Status: Closed, Answer: "The room holds the sockets all the time, and ports below 1024 need a capability that no worker has",
+		Promises: []string{"B22"}, Tests: []string{"internal/room TestGuardsPorts", "e2e TestB22_TheRoomCantBeChanged"},
+	},
+	{
+		ID: "L8", Attack: "Rules in one backend of iptables, looked for in the other",
+		Fell:   []string{"podman#25952", "WSL#7948"},
+		Status: Closed, Answer: "Rules go to the kernel by netlink, in one transaction and without a program. Where the kernel can't have them, the room fails and stays closed",
+		Promises: []string{"B20", "B21"}, Tests: []string{"internal/room TestRulesReadBack", "internal/room TestRefusalNamesTheRule", "internal/room TestSetUpFails"},
+	},
+	{
+		ID: "L9", Attack: "A worker put back from a snapshot, into another network",
+		Fell:   []string{"benchflow#785"},
+		Status: Open, Answer: "`up` makes what it starts and finds a worker that doesn't belong to its room; it doesn't see containers that other programs start",
+		Remedy:   "Don't commit, checkpoint or restore workers by other means than `workshop up`",
+		Promises: []string{"B21"}, Tests: []string{"e2e TestB21_EachRestartedAlone"},
+	},
+	{
+		ID: "L10", Attack: "Denials that nobody sees, because LOG is silent in a namespace",
+		Fell:   []string{"gh-aw-firewall's LOG rules in the container"},
+		Status: Closed, Answer: "NFLOG belongs to the namespace; the guard reads it by a socket of the room, counts exactly, and reports what the kernel lost",
+		Promises: []string{"B28"}, Tests: []string{"internal/room TestDenied", "internal/guard TestEventsAreExact", "internal/guard TestFloodIsCounted", "internal/guard/kernel TestReadCountsWhatTheKernelLost"},
+	},
+}
+
+// sharedItems: what a namespace shares, and what stands around it.
+var sharedItems = []Item{
+	{
+		ID: "S1", Attack: "The guard's control over TCP or a socket, from a worker; services of other workers on loopback",
+		Fell:   []string{"OpenSandbox (policy over HTTP in the same namespace)"},
+		Status: Open, Answer: "The control is a unix socket in the guard's own memory, reached by an exec from the host alone. But workers of one room share loopback: that is what a room is",
+		Remedy:   "`room: own` for a worker whose servers others must not reach",
+		Promises: []string{"B22"}, Tests: []string{"internal/guard TestB22_ControlIsTheHosts", "internal/room/handover TestOtherUsersAreRefused", "e2e TestB20_RoomsAreApart"},
+	},
+	{
+		ID: "S2", Attack: "Abstract unix sockets, which no file system holds apart",
+		Status: Closed, Answer: "None of our programs has one. Those of workers are shared in a room",
+		Remedy:   "`room: own`",
+		Promises: []string{"B22"}, Tests: []string{"e2e TestB22_TheRoomCantBeChanged"},
+	},
+	{
+		ID: "S3", Attack: "Squatting on a port that the guard uses",
+		Status: Closed, Answer: "As L7; with the capability for low ports the socket is still taken, also for SO_REUSEPORT",
+		Promises: []string{"B22"}, Tests: []string{"internal/room TestGuardsPorts", "e2e TestB22_RootWithDefaultCapabilities"},
+	},
+	{
+		ID: "S4", Attack: "hosts, resolv.conf and hostname, which joined containers share as files",
+		Status: Closed, Answer: "Read-only in a worker. The guard isn't joined, so it has others (D12)",
+		Promises: []string{"B3"}, Tests: []string{"e2e TestB03_ReadOnlyButWhatIsDeclared"},
+	},
+	{
+		ID: "S5", Attack: "Two workers behind one address, so that one policy serves both",
+		Status: Gone, Answer: "A room has one policy, and its socket tells the guard which room it is. Workers with other policies have other rooms",
+		Promises: []string{"B20", "B25"}, Tests: []string{"workshop TestRooms", "e2e TestB20_RoomsAreApart"},
+	},
+	{
+		ID: "S6", Attack: "Using up what is shared: connections, tracked flows, questions, the log",
+		Status: Open, Answer: "The guard bounds each room's questions, connections and events, and reserves none of them for a room that is greedy. Tracked flows and memory for sockets are the kernel's, for all containers together; the guard's processor is shared by its rooms",
+		Remedy:   "Workshops of their own have guards of their own; on a machine for strangers, use virtual machines",
+		Promises: []string{"B5", "B60"}, Tests: []string{"internal/guard TestManyConnections", "internal/guard TestDNSFloodOfARoom", "internal/guard TestLargeHeadsCostBoundedMemory", "internal/guard TestFloodIsCounted"},
+	},
+	{
+		ID: "S7", Attack: "The engine's socket, host namespaces, privileged containers, capabilities",
+		Fell:   []string{"harden-runner, switched off by way of the engine (Cacheract#15)"},
+		Status: Closed, Answer: "The file can't ask for them; what the compile makes is checked again before every `up`",
+		Promises: []string{"B1", "B2", "B6", "B7"}, Tests: []string{"compose TestCheckFindsEachViolation", "compose TestRolesAreNotLabels", "e2e TestB01_NoCapabilities", "e2e TestB06_NothingOfTheHost", "e2e TestB07_RefusedSources"},
+	},
+}
