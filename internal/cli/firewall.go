@@ -27,5 +27,6 @@ func (a *app) firewallVerbs() []*cobra.Command {
 		a.firewallLogCommand(),
 		a.firewallExplainCommand(),
 		a.firewallShowCommand(),
+		a.firewallSuggestCommand(),
 	}
 }

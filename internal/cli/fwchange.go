@@ -23,6 +23,7 @@ type changeOptions struct {
 	worker       string
 	private, ech bool
 	save         bool
+	comment      string // behind a line that is written
 }
 
 // verb is the command's name.

@@ -68,7 +68,7 @@ func (a *app) saveRules(ctx context.Context, cmd *cobra.Command, rules []firewal
 func (a *app) withLines(s *source, text []byte, rules []firewall.Rule, o changeOptions) ([]byte, error) {
 	base := &s.w.Container.Network
 	for _, r := range rules {
-		line := edit.Line{Worker: o.worker, Deny: o.deny, Text: ruleLine(r, o.deny)}
+		line := edit.Line{Worker: o.worker, Deny: o.deny, Text: ruleLine(r, o.deny), Comment: o.comment}
 		where := []edit.Line{line}
 		if o.worker != "" {
 			whole := line

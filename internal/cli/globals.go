@@ -72,6 +72,7 @@ var formats = map[string][]string{
 	"firewall explain": {"text", "json"},
 	"firewall log":     {"text", "json"},
 	"firewall show":    {"text", "json", "iptables"},
+	"firewall suggest": {"yaml", "json"},
 	"presets":          {"text", "json"},
 	"ps":               {"table", "json"},
 	"validate":         {"text", "json", "sarif", "github"},

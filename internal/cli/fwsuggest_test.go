@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/events"
+)
+
+// Lines of a guard whose rooms learn.
+const learnedLog = `{"time":"2026-11-21T10:00:03Z","room":"room","workers":["one","two"],"kind":"tls","name":"api.example.org","address":"198.51.100.10","port":443,"protocol":"tcp","verdict":"allow","reason":"learned","suggest":"api.example.org","count":3}
+{"time":"2026-11-21T10:00:01Z","room":"room","workers":["one","two"],"kind":"http","name":"api.example.org","address":"198.51.100.10","port":80,"protocol":"tcp","verdict":"allow","reason":"learned","count":1}
+{"time":"2026-11-21T10:00:04Z","room":"room","workers":["one","two"],"kind":"tcp","name":"ssh.example.org","address":"198.51.100.22","port":22,"protocol":"tcp","verdict":"allow","reason":"learned","count":1}
+{"time":"2026-11-21T10:00:04Z","room":"room","workers":["one","two"],"kind":"tcp","name":"api.example.org","address":"198.51.100.22","port":8443,"protocol":"tcp","verdict":"allow","reason":"learned","count":1}
+{"time":"2026-11-21T10:00:05Z","room":"room","workers":["one","two"],"kind":"tls","name":"has.example.org","address":"198.51.100.11","port":443,"protocol":"tcp","verdict":"allow","reason":"allowed","rule":"workshop.yaml:7","count":9}
+{"time":"2026-11-21T10:00:05Z","room":"room","workers":["one","two"],"kind":"tls","name":"sub.wild.example.org","address":"198.51.100.11","port":443,"protocol":"tcp","verdict":"allow","reason":"learned","count":1}
+{"time":"2026-11-21T10:00:05Z","room":"room-own","workers":["own"],"kind":"tls","name":"sub.wild.example.org","address":"198.51.100.11","port":443,"protocol":"tcp","verdict":"allow","reason":"learned","count":2}
+{"time":"2026-11-21T10:00:06Z","room":"room","workers":["one","two"],"kind":"tls","name":"closed.example.org","address":"198.51.100.11","port":443,"protocol":"tcp","verdict":"allow","reason":"learned","count":1}
+{"time":"2026-11-21T10:00:07Z","room":"room","workers":["one","two"],"kind":"tcp","address":"198.51.100.66","port":9000,"protocol":"tcp","verdict":"allow","reason":"learned","count":1}
+{"time":"2026-11-21T10:00:08Z","room":"room","workers":["one","two"],"kind":"tls","name":"a b\n- evil.example.net","address":"198.51.100.66","port":443,"protocol":"tcp","verdict":"allow","reason":"learned","count":1}
+{"time":"2026-11-21T10:00:08Z","room":"room","workers":["one","two"],"kind":"tls","name":"*.example.net","address":"198.51.100.66","port":443,"protocol":"tcp","verdict":"allow","reason":"learned","count":1}
+{"time":"2026-11-21T10:00:09Z","room":"room","workers":["one","two"],"kind":"dns","name":"asked.example.org","port":53,"protocol":"dns","verdict":"deny","reason":"not-allowed","suggest":"asked.example.org","count":2}
+{"time":"2026-11-21T10:00:09Z","room":"room","workers":["one","two"],"kind":"dns","name":"tunnel.example.org","port":53,"protocol":"dns","verdict":"deny","reason":"not-allowed","suggest":"tunnel.example.org","count":1}
+{"time":"2026-11-21T10:00:09Z","room":"room","workers":["one","two"],"kind":"proxy","name":"tunnel.example.org","port":22,"protocol":"tcp","verdict":"deny","reason":"not-allowed","suggest":"tunnel.example.org:22","count":1}
+{"time":"2026-11-21T10:00:09Z","room":"room","workers":["one","two"],"kind":"tls","name":"inner.example.org","address":"10.1.2.3","port":443,"protocol":"tcp","verdict":"deny","reason":"private","suggest":"{host: inner.example.org, port: 443, private: true}","count":1}
+{"time":"2026-11-21T10:00:09Z","room":"room","workers":["one","two"],"kind":"kernel","address":"169.254.169.254","port":80,"protocol":"tcp","verdict":"deny","reason":"metadata","count":1}
+`
+
+const learnedFile = `workshop:
+  name: learned
+  container:
+    image: host
+    network:
+      mode: restricted
+      allow:
+        - has.example.org   # stays
+        - "*.wild.example.org"
+      deny: [closed.example.org]
+  workers:
+    - one
+    - two
+    - {name: own, container: {network: {allow: [has.example.org]}}}
+`
+
+func learnedSource(t *testing.T) (*app, *source) {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("workshop.yaml", learnedFile)
+	for _, name := range []string{"one", "two", "own"} {
+		write("workers/"+name+".md", "---\nname: "+name+"\ndescription: does nothing\ntools: [read_file]\n---\nNothing.\n")
+	}
+	a := &app{System: &System{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Dir: dir, Home: dir, Lookup: func(string) (string, bool) { return "", false }}}
+	s, err := a.readSource(filepath.Join(dir, "workshop.yaml"))
+	if err != nil || s.w == nil {
+		t.Fatal(err, s.diags)
+	}
+	return a, s
+}
+
+func suggestFrom(t *testing.T, s *source, log string, o suggestOptions) suggested {
+	t.Helper()
+	asked := askedFor{options: o, names: map[firewall.Name]*askedName{}}
+	readLog(t, log, 1000, func(raw []byte, l events.Line) error { return asked.add(raw, l) })
+	return asked.suggest(s)
+}
+
+// The smallest list: exact names, 80 and 443 together, no line that the file
+// covers or denies, nothing that isn't a name, and never a private one by itself.
+func TestSuggest(t *testing.T) {
+	_, s := learnedSource(t)
+	for _, c := range []struct {
+		name string
+		o    suggestOptions
+		want string
+		out  leftOut
+	}{
+		{"learned", suggestOptions{}, `api.example.org # one and two: 4 times
+api.example.org:8443 # one and two: once
+ssh.example.org:22 # one and two: once
+sub.wild.example.org # one, own and two: 3 times`, leftOut{Denied: 1, Nameless: 3}},
+		{"denied too", suggestOptions{denied: true}, `api.example.org # one and two: 4 times
+api.example.org:8443 # one and two: once
+asked.example.org # one and two: refused 2 times
+ssh.example.org:22 # one and two: once
+sub.wild.example.org # one, own and two: 3 times
+tunnel.example.org:22 # one and two: refused once`, leftOut{Denied: 1, Nameless: 3, Other: 2}},
+		{"one worker", suggestOptions{worker: "own"}, `sub.wild.example.org # own: 2 times`, leftOut{}},
+	} {
+		got := suggestFrom(t, s, learnedLog, c.o)
+		var lines []string
+		for _, l := range got.Allow {
+			text, _, _ := strings.Cut(l.comment(), ", first")
+			lines = append(lines, l.Line+" # "+text)
+		}
+		if strings.Join(lines, "\n") != c.want || got.LeftOut != c.out {
+			t.Errorf("%s: left out %+v\n%s", c.name, got.LeftOut, strings.Join(lines, "\n"))
+		}
+	}
+	if first := suggestFrom(t, s, learnedLog, suggestOptions{}).Allow[0].First; first.Second() != 1 {
+		t.Errorf("first seen %v", first)
+	}
+}
+
+// --write puts a line where those who asked go by it, keeps what stands in the
+// file, and the result is a valid workshop that has them.
+func TestSuggestWrite(t *testing.T) {
+	a, s := learnedSource(t)
+	var out bytes.Buffer
+	a.Out = &out
+	found := suggestFrom(t, s, learnedLog, suggestOptions{})
+	if err := a.writeSuggested(s, found, suggestOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(s.dir, s.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"has.example.org   # stays\n", "        - api.example.org # one and two: 4 times, first ", "        - ssh.example.org:22", "allow: [has.example.org, sub.wild.example.org]"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	if n := strings.Count(string(text), "sub.wild.example.org"); n != 1 {
+		t.Errorf("what the workshop covers is written %d times:\n%s", n, text)
+	}
+	fresh, err := a.readSource(filepath.Join(s.dir, s.file))
+	if err != nil || fresh.w == nil {
+		t.Fatal(err, fresh.diags)
+	}
+	if left := suggestFrom(t, fresh, learnedLog, suggestOptions{}); len(left.Allow) != 0 {
+		t.Errorf("still suggested: %+v", left.Allow)
+	}
+	if !strings.Contains(out.String(), "+") {
+		t.Errorf("no diff: %s", out.String())
+	}
+}
+
+// Nobody reads so many lines, so they aren't written at once.
+func TestSuggestWritesNoFlood(t *testing.T) {
+	a, s := learnedSource(t)
+	log := ""
+	for i := range maxWritten + 1 {
+		log += strings.Replace(strings.SplitAfter(learnedLog, "\n")[2], "ssh.example.org", "x"+strings.Repeat("y", i%60)+strings.Repeat("z", i/60)+".example.org", 1)
+	}
+	before, _ := os.ReadFile(filepath.Join(s.dir, s.file))
+	if err := a.writeSuggested(s, suggestFrom(t, s, log, suggestOptions{}), suggestOptions{}); err == nil {
+		t.Error("written")
+	}
+	if after, _ := os.ReadFile(filepath.Join(s.dir, s.file)); !bytes.Equal(before, after) {
+		t.Error("the file changed")
+	}
+}
