@@ -2,6 +2,7 @@ package room
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/mdlayher/netlink"
@@ -39,7 +40,9 @@ func nflogSocket(group uint16) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	if _, err := c.Execute(m); err != nil {
+	if _, err := c.Execute(m); errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) {
+		return -1, lacks("nfnetlink_log") // nobody answers to the subsystem
+	} else if err != nil {
 		return -1, fmt.Errorf("NFLOG group %d: %w", group, refusal(err))
 	}
 	// A burst of denials waits here for the guard; a rootless room gets what

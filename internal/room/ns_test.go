@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "room with NFLOG taken":
 		os.Exit(takeNFLog())
+	case "room without netfilter":
+		os.Exit(refuseNetfilter())
 	case "room":
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	default:

@@ -45,7 +45,7 @@ func loadRules(rules firewall.Ruleset, fs families) error {
 	case errors.Is(err, unix.EEXIST):
 		return fmt.Errorf("rules: %w (the namespace has iptables rules already; a room needs a fresh one)", err)
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP):
-		return fmt.Errorf("rules: %w (the kernel lacks a module: nf_tables, nft_compat, nf_nat, xt_conntrack, xt_NFLOG, xt_REDIRECT, ipt_REJECT and ip6t_REJECT are needed)", err)
+		return fmt.Errorf("rules: %w (what a room needs of the kernel: nf_tables, nft_compat, nft_chain_nat, xt_conntrack, xt_NFLOG, xt_REDIRECT, ipt_REJECT and ip6t_REJECT)", err)
 	case err != nil:
 		return fmt.Errorf("rules: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/nftables/expr"
 	"github.com/mdlayher/netlink"
@@ -23,6 +24,8 @@ type transaction struct {
 	messages []netlink.Message
 	what     []string // each message is about
 	err      error    // the first, of encoding
+	// extensions of xtables that the rules use, each once
+	extensions []extension
 }
 
 func newTransaction() *transaction {
@@ -55,7 +58,7 @@ func (t *transaction) commit() error {
 	}
 	c, err := dialNetlink(unix.NETLINK_NETFILTER)
 	if err != nil {
-		return err
+		return t.refused(err, 0)
 	}
 	defer c.Close()
 	if _, err := c.SendMessages(t.messages); err != nil {
@@ -64,7 +67,18 @@ func (t *transaction) commit() error {
 	_, err = c.Receive()
 	var op *netlink.OpError
 	if errors.As(err, &op) && op.Sequence > 0 && int(op.Sequence) <= len(t.what) {
-		return fmt.Errorf("%s: %w", t.what[op.Sequence-1], op.Err)
+		return t.refused(op.Err, int(op.Sequence))
+	}
+	return err
+}
+
+// refused says what the kernel refused; at is the message, counted from 1.
+func (t *transaction) refused(err error, at int) error {
+	if at > 0 {
+		err = fmt.Errorf("%s: %w", t.what[at-1], err)
+	}
+	if missing := t.lacking(err, at); missing != nil {
+		return fmt.Errorf("%w (%w)", missing, err)
 	}
 	return err
 }
@@ -105,6 +119,11 @@ func (t *transaction) flush(f firewall.Family, table, chain string) {
 // rule appends a rule to a chain. The protocol is what extensions of xtables
 // are told of -p; 0 means that there is none.
 func (t *transaction) rule(f firewall.Family, what, table, chain string, protocol firewall.Protocol, exprs []expr.Any) {
+	for _, x := range extensionsOf(f, exprs) {
+		if !slices.Contains(t.extensions, x) {
+			t.extensions = append(t.extensions, x)
+		}
+	}
 	t.message(f, what, unix.NFT_MSG_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_APPEND, func(e *netlink.AttributeEncoder) {
 		e.String(unix.NFTA_RULE_TABLE, table)
 		e.String(unix.NFTA_RULE_CHAIN, chain)
