@@ -135,7 +135,7 @@ func FuzzCut(f *testing.F) {
 	f.Add(message(sni("a.example.org"), ext{extECH, nil}), 1, 2)
 	f.Add(recorded(f, &tls.Config{ServerName: "api.example.org"})[5:], 4, 700)
 	f.Fuzz(func(t *testing.T, msg []byte, a, b int) {
-		if len(msg) < 5 || len(msg) > 1<<14 || msg[0] != typeClientHello {
+		if len(msg) < 5 || len(msg) > 8<<10 || msg[0] != typeClientHello {
 			return
 		}
 		a = 1 + int(uint(a)%uint(len(msg)-2))
