@@ -109,7 +109,10 @@ func (a *app) planReload(ctx context.Context, e engine.Engine, c, ready *compile
 		return nil, fail(codeRefused, "no worker of project %s has a network", c.project).hint("%s", networkHint)
 	}
 	if only, more := engine.OnlyReload(plan); !only {
-		return nil, fail(codeFailed, "this needs `workshop up`, because more than the lines of allow and deny differs from what runs:\n%s", printable(strings.Join(more, "\n"))).
+		for i := range more {
+			more[i] = printable(more[i])
+		}
+		return nil, fail(codeFailed, "this needs `workshop up`, because more than the lines of allow and deny differs from what runs:\n%s", strings.Join(more, "\n")).
 			hint("nothing was changed; `workshop up` does all of it, `workshop up --dry-run` shows it")
 	}
 	only := *plan
@@ -176,7 +179,10 @@ func (r *reloadEngine) Apply(ctx context.Context, p *engine.Plan, events func(en
 
 // ended adds connections that a reset ended.
 func (r *reloadEngine) ended(n int) {
-	if r.detail == "" || n > 0 {
+	switch {
+	case n > 0:
 		r.detail = strings.TrimPrefix(r.detail+", ", ", ") + count(n, "connection") + " ended by the reset"
+	case r.detail == "":
+		r.detail = "no connection ended"
 	}
 }

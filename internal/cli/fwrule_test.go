@@ -154,6 +154,8 @@ func TestStanding(t *testing.T) {
 		{"live, for longer", room(live("", "example.com", false, time.Minute)), "example.com", false, time.Hour, needed, ""},
 		{"live, for ever", room(live("", "example.com", false, time.Hour)), "example.com", false, 0, needed, ""},
 		{"takes a live deny back", room(live("", "api.example.com", true, 0)), "api.example.com", false, 0, needed, ""},
+		{"takes a live deny back that wins over a line", room(live("", "api.example.org", true, 0)), "api.example.org", false, 0, needed, ""},
+		{"a live deny of other ports", room(live("", "api.example.org:22", true, 0)), "api.example.org", false, 0, already, "**.example.org at workshop.yaml:5"},
 		{"under a wider live deny", room(live("", "**.example.com", true, 0)), "api.example.com", false, 0, denied, "`workshop firewall deny **.example.com`"},
 		{"open", open, "example.com", false, 0, opened, ""},
 		{"open, denied", open, "gist.example.org", false, 0, denied, "gist.example.org at workshop.yaml:8"},

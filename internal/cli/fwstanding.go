@@ -21,16 +21,18 @@ const (
 // rooms; until is when it would end, zero: not before the guard.
 func (r *roomLines) standing(rule firewall.Rule, deny, everywhere bool, until time.Time) (standing, string) {
 	allows, denies := slices.Clone(r.allow), slices.Clone(r.deny)
+	takesBack := false
 	for _, l := range r.live {
+		back := !deny && l.Deny && l.Rule.Target() == rule.Target() && (l.Room != "" || everywhere)
 		lasts := l.Until.IsZero() || !until.IsZero() && !l.Until.Before(until)
 		switch {
 		case l.Deny && deny && lasts:
 			denies = append(denies, asLine(l))
-		case l.Deny && !deny:
+		case back:
 			// What is said later about the same target counts.
-			if l.Rule.Target() != rule.Target() || l.Room == "" && !everywhere {
-				denies = append(denies, asLine(l))
-			}
+			takesBack = takesBack || portsMeet(rule.Ports, l.Rule.Ports)
+		case l.Deny && !deny:
+			denies = append(denies, asLine(l))
 		case !l.Deny && lasts:
 			allows = append(allows, asLine(l))
 		}
@@ -45,7 +47,7 @@ func (r *roomLines) standing(rule firewall.Rule, deny, everywhere bool, until ti
 		return denied, lineOf(plain, denies)
 	}
 	switch {
-	case deny:
+	case deny, takesBack:
 		return needed, ""
 	case firewall.CoveredBy(rule, allows):
 		return already, lineOf(rule, allows)
@@ -53,6 +55,11 @@ func (r *roomLines) standing(rule firewall.Rule, deny, everywhere bool, until ti
 		return opened, ""
 	}
 	return needed, ""
+}
+
+// portsMeet tells whether two lists have a port in common.
+func portsMeet(x, y []firewall.PortRange) bool {
+	return !slices.Equal(firewall.SubtractPorts(x, y), firewall.NormalizePorts(x))
 }
 
 func asLine(l firewall.Live) firewall.Rule {

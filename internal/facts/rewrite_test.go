@@ -1,0 +1,67 @@
+package facts
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// What this program writes itself is no change of a worker's, and doesn't hide
+// one (B8).
+func TestRewrite(t *testing.T) {
+	for name, tt := range map[string]struct {
+		watched, changed, fails bool
+		want                    int // changes afterwards
+	}{
+		"watched":         {watched: true},
+		"changed before":  {watched: true, changed: true, want: 1},
+		"not watched":     {},
+		"failed to write": {watched: true, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, file := t.TempDir(), filepath.Join(t.TempDir(), "workshop.yaml")
+			put := func(text string) error { return os.WriteFile(file, []byte(text), 0o644) }
+			if err := put("before"); err != nil {
+				t.Fatal(err)
+			}
+			s := Snapshot{filepath.Join(dir, "other"): "dir"}
+			if tt.watched {
+				if err := s.file(file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Save(dir); err != nil {
+				t.Fatal(err)
+			}
+			if tt.changed {
+				if err := put("by a worker"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			failed := errors.New("no space")
+			err := Rewrite([]string{t.TempDir(), dir}, file, func() error {
+				if tt.fails {
+					return failed
+				}
+				return put("after")
+			})
+			if errors.Is(err, failed) != tt.fails || err != nil && !tt.fails {
+				t.Fatal(err)
+			}
+			before, err := LoadSnapshot(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := Snapshot{filepath.Join(dir, "other"): "dir"}
+			if tt.watched {
+				if err := now.file(file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := before.Compare(now); len(got) != tt.want {
+				t.Errorf("changes: %v, want %d", got, tt.want)
+			}
+		})
+	}
+}
