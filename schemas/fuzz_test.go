@@ -38,10 +38,11 @@ func FuzzSchemaAcceptsValuesThatLoad(f *testing.F) {
 		"network: {mode: restricted, allow: [%s]}", "network: {mode: restricted, allow: [{host: %s}]}", "network: {mode: restricted, allow: [{host: a.example.org, port: %s}]}",
 		"network: {mode: restricted, allow: [{cidr: %s}]}", "network: {mode: restricted, deny: [%s]}", "network: {mode: restricted, dns: [%s]}", "network: {mode: restricted, proxy: %s}",
 		"network: restricted\n    ports: [%s]", "network: restricted\n    ports: [{target: 8080, host: %s}]", "network: restricted\n    ports: [{target: 8080, published: %s}]",
+		"network: {mode: restricted, allow: [{host: a.example.org, upload: %s}]}", "network: {mode: restricted, allow: [{host: a.example.org, ech: %s}]}",
 		"user: %s", "workdir: %s", "runtime: %s", "tmp: %s", "resources: {cpu: %s}", "resources: {memory: %s}", "resources: {pids: %s}", "resources: {timeout: %s}",
 		"env: {A: %s}", "env: {%s: a}", "secrets: [{name: %s, env: A}]", "secrets: [{name: a, env: %s}]", "secrets: [{name: a, file: %s}]", "pull: %s",
 	}
-	for i, text := range []string{"./a:/b", "~/x", "/m", "*.pem", "github.com:22", "**.example.org", "8000-8010", "10.0.0.0/8", "a.example.org", "198.51.100.53", "http://p:1", "8080:8080", "::1", "9000", "1:1", "/w", "crun", "1.5g", "1e0", "6M", "64", "1h", "x", "A", "tok", "B", "./ca", "never"} {
+	for i, text := range []string{"./a:/b", "~/x", "/m", "*.pem", "github.com:22", "**.example.org", "8000-8010", "10.0.0.0/8", "a.example.org", "198.51.100.53", "http://p:1", "8080:8080", "::1", "9000", "1:1", "/w", "crun", "1.5g", "1e0", "6M", "64", "1h", "x", "A", "tok", "B", "./ca", "never", "5M/h", "1/m", "allow"} {
 		f.Add(uint(i), text, true)
 		f.Add(uint(i), text, false)
 	}

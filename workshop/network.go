@@ -67,6 +67,7 @@ func (w *partialNetwork) decode(d *decoder, n *node, f *field) bool {
 		for _, line := range *form.Allow {
 			*w.Allow = append(*w.Allow, line...)
 		}
+		d.checkBudgets(*w.Allow)
 	}
 	if form.Deny != nil {
 		w.Deny = new([]firewall.Rule)

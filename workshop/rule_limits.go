@@ -1,6 +1,11 @@
 package workshop
 
-import "github.com/llmdo/workshop/firewall"
+import (
+	"fmt"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/diag"
+)
 
 // echAllow is `ech: allow` of a line of allow; there is no other value.
 type echAllow struct{}
@@ -42,6 +47,32 @@ func (u *uploadBudget) decode(d *decoder, n *node, f *field) bool {
 
 func (u *uploadBudget) schema(*schemaMaker) object {
 	return object{"type": "string", "pattern": budgetPattern}
+}
+
+// checkBudgets warns of a budget beside a line that allows the same without
+// one: allows are a union, so which of the two counts is a matter of order.
+func (d *decoder) checkBudgets(rules []firewall.Rule) {
+	free := map[string]firewall.Rule{}
+	for _, r := range rules {
+		if _, there := free[r.Target()]; r.Upload.IsZero() && !there {
+			free[r.Target()] = r
+		}
+	}
+	for _, r := range rules {
+		o, there := free[r.Target()]
+		if r.Upload.IsZero() || !there || !portsMeet(r.Ports, o.Ports) {
+			continue
+		}
+		hint := "write the budget there, or remove that line"
+		if o.Preset != "" {
+			hint = "write the hosts of the preset " + o.Preset + " out: `workshop presets " + o.Preset + "` shows them"
+		}
+		d.add(diag.Diagnostic{
+			Severity: diag.Warning, Code: "budget-unused", Range: r.Source.Range,
+			Summary: fmt.Sprintf("the budget for %s may bound nothing: another line allows the same without one", r.Target()),
+			Hint:    hint, Related: []diag.Related{{Message: "allowed here", Range: o.Source.Range}},
+		})
+	}
 }
 
 // policyText reads a scalar that becomes part of the guard's policy as it
