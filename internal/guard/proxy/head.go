@@ -33,6 +33,13 @@ func bad(format string, args ...any) error { return &badRequest{fmt.Sprintf(form
 // Heads that two parsers could read differently are refused (B24): that is how
 // requests are smuggled. large is asked for heads above smallHead.
 func readHead(br *bufio.Reader, large func() bool) (*http.Request, error) {
+	// Other protocols, and lines that end without CR, are refused when they are
+	// seen: waiting for the end of a head that isn't one would be a timeout (B28).
+	if first, err := br.Peek(1); err != nil {
+		return nil, err
+	} else if first[0] != '\r' && !isToken(string(first)) {
+		return nil, bad("not an HTTP request")
+	}
 	var head []byte
 	lines := 0
 	for {
@@ -52,6 +59,9 @@ func readHead(br *bufio.Reader, large func() bool) (*http.Request, error) {
 		}
 		if lines++; lines > maxLines {
 			return nil, errHeadTooLarge
+		}
+		if !bytes.HasSuffix(head, []byte("\r\n")) {
+			return nil, bad("a line of the head ends without CR")
 		}
 		if bytes.HasSuffix(head, []byte("\r\n\r\n")) {
 			break

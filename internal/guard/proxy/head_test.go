@@ -35,6 +35,28 @@ func TestReadHeadIsBounded(t *testing.T) {
 	}
 }
 
+// TestReadHeadRefusesAtOnce: what can't become a request isn't waited for; the
+// reader fails the test if it is asked for more.
+func TestReadHeadRefusesAtOnce(t *testing.T) {
+	for _, in := range []string{"\x05\x01\x00", "\x16\x03\x01", "\n", " GET", "GET / HTTP/1.1\nHost: a\n", "GET / HTTP/1.1\r\nHost: a\n"} {
+		r := io.MultiReader(strings.NewReader(in), more{t, in})
+		var refused *badRequest
+		if _, err := readHead(bufio.NewReader(r), anyLarge); !errors.As(err, &refused) {
+			t.Errorf("%q: %v", in, err)
+		}
+	}
+}
+
+type more struct {
+	*testing.T
+	in string
+}
+
+func (m more) Read([]byte) (int, error) {
+	m.Errorf("%q: more was waited for", m.in)
+	return 0, io.EOF
+}
+
 type repeat string
 
 func (r repeat) Read(b []byte) (int, error) {
