@@ -107,7 +107,7 @@ func (p *Proxy) handshake(ctx context.Context, c *net.TCPConn, to netip.AddrPort
 	}
 	status, _, _ := strings.Cut(head.String(), "\r\n")
 	if f := strings.Fields(status); len(f) < 2 || !strings.HasPrefix(f[0], "HTTP/1.") || f[1] != "200" {
-		return fmt.Errorf("it answered %q", status)
+		return fmt.Errorf("it answered %q", status[:min(len(status), 80)])
 	}
 	return c.SetDeadline(time.Time{})
 }

@@ -1,0 +1,115 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+// upstream starts a proxy that answers every CONNECT by f.
+func upstream(t *testing.T, f func(c net.Conn, req *http.Request)) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				if req, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+					f(c, req)
+				}
+			}()
+		}
+	}()
+	p, err := NewProxy(NewUpstream(), "http://user:secret@"+l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestProxyIsBounded is P4 and B60: whatever the upstream proxy answers, the
+// guard waits and reads no more than it has to, and says nothing of the
+// credentials.
+func TestProxyIsBounded(t *testing.T) {
+	to := netip.MustParseAddrPort("[2001:db8::1]:443")
+	for name, c := range map[string]struct{ answer, want string }{
+		"407":              {"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n", "407"},
+		"garbage":          {strings.Repeat("\x16\x03\x01 ", 5000), "too long"},
+		"another protocol": {"SSH-2.0-x\r\n\r\n", "SSH-2.0-x"},
+		"an early end":     {"HTTP/1.1 200", "EOF"},
+		"nothing":          {"", "EOF"},
+		"endless headers":  {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 10_000), "too long"},
+		"an endless line":  {"HTTP/1.1 200 " + strings.Repeat("a", 100_000), "too long"},
+		"a redirection":    {"HTTP/1.1 302 Found\r\nLocation: http://evil.example.net/\r\n\r\n", "302"},
+		"200 within":       {"HTTP/1.1 403 200\r\n\r\n", "403"},
+		"a long status":    {"HTTP/1.1 500 " + strings.Repeat("b", 10_000) + "\r\n\r\n", "500 b"},
+	} {
+		p := upstream(t, func(conn net.Conn, _ *http.Request) { io.WriteString(conn, c.answer) })
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		conn, err := p.connect(ctx, to)
+		cancel()
+		if conn != nil || err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 300 {
+			t.Errorf("%s: %v", name, err)
+		} else if s := err.Error(); strings.Contains(s, "secret") || strings.Contains(s, p.auth) {
+			t.Errorf("%s: the error has the credentials: %v", name, err)
+		}
+	}
+}
+
+// A proxy that says nothing, or one byte now and then, is waited for no longer
+// than a dial may take.
+func TestProxyThatStalls(t *testing.T) {
+	p := upstream(t, func(c net.Conn, _ *http.Request) {
+		for {
+			if _, err := c.Write([]byte("x")); err != nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := p.connect(ctx, netip.MustParseAddrPort("198.51.100.1:443")); err == nil {
+		t.Error("connected")
+	}
+	if d := time.Since(start); d > 2*time.Second {
+		t.Errorf("after %s", d)
+	}
+}
+
+// The proxy is asked for the address, never for a name; what follows its answer
+// is the tunnel's.
+func TestProxyGetsTheAddress(t *testing.T) {
+	asked := make(chan *http.Request, 1)
+	p := upstream(t, func(c net.Conn, req *http.Request) {
+		asked <- req
+		io.WriteString(c, "HTTP/1.1 200 ok\r\nX: y\r\n\r\nfirst words")
+	})
+	c, err := p.connect(context.Background(), netip.MustParseAddrPort("[2001:db8::1]:443"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if b, _ := io.ReadAll(c); string(b) != "first words" {
+		t.Errorf("%q", b)
+	}
+	req := <-asked
+	if req.Method != "CONNECT" || req.RequestURI != "[2001:db8::1]:443" || req.Host != "[2001:db8::1]:443" || req.Header.Get("Proxy-Authorization") != "Basic dXNlcjpzZWNyZXQ=" {
+		t.Errorf("%+v", req)
+	}
+}
