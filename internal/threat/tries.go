@@ -70,13 +70,37 @@ var webTries = []Try{
 	{ID: "host-in-second-request", Items: "N8", Lines: []string{
 		`tcp {h}:80 bytes=700 limit=400ms send="GET / HTTP/1.1\r\nHost: allowed.example.org\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
 	}, Sees: "data", Control: arrives, Event: "http"},
-	{ID: "host-and-absolute-form", Items: "N8", Lines: []string{`tcp {h}:80 send="GET http://{name}/ HTTP/1.1\r\nHost: allowed.example.org\r\n\r\n"`}, Sees: "data", Control: arrives},
+	{ID: "host-and-absolute-form", Items: "N8", Lines: []string{
+		`tcp {h}:80 send="GET http://{name}/ HTTP/1.1\r\nHost: allowed.example.org\r\n\r\n"`,
+		`tcp {h}:80 send="GET http://allowed.example.org/ HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+		`tcp {h}:80 send="GET http://allowed.example.org@{name}/ HTTP/1.1\r\nHost: allowed.example.org\r\n\r\n"`,
+		`tcp {h}:80 send="GET //{name}/ HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+	}, Sees: "data", Control: arrives},
+	{ID: "host-odd", Items: "N8 N9", Lines: []string{
+		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost : {name}\r\nHost: allowed.example.org\r\n\r\n"`,
+		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost: allowed.example.org\r\n {name}\r\n\r\n"`,
+		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost:\r\n {name}\r\n\r\n"`,
+		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost: {name}\x00.allowed.example.org\r\n\r\n"`,
+		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost: {name},allowed.example.org\r\n\r\n"`,
+		`tcp {h}:80 send="GET / HTTP/1.1\nHost: allowed.example.org\n\nGET / HTTP/1.1\nHost: {name}\n\n"`,
+		`tcp {h}:80 send="GET / HTTP/1.1\r\nX: a\rHost: {name}\r\nHost: allowed.example.org\r\n\r\n"`,
+	}, Sees: "data|" + cut, Control: arrives},
+	{ID: "host-with-port", Items: "N8 N2", Lines: []string{
+		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost: allowed.example.org:8000\r\n\r\n"`, `tcp {h}:80 send="GET / HTTP/1.1\r\nHost: allowed.example.org:22\r\n\r\n"`,
+		`tcp {h}:80 send="GET http://allowed.example.org:9000/ HTTP/1.1\r\nHost: allowed.example.org:9000\r\n\r\n"`,
+	}, Sees: "data|" + cut, Control: arrives},
 	{ID: "http2-upgrade", Items: "N8", Lines: []string{
 		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost: {name}\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n"`,
 		`tcp {h}:80 send="PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"`,
 	}, Sees: "data|" + cut, Control: arrives},
 	{ID: "request-smuggled", Items: "N8", Lines: []string{
 		`tcp {h}:80 send="POST / HTTP/1.1\r\nHost: allowed.example.org\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+		`tcp {h}:80 send="POST / HTTP/1.1\r\nHost: allowed.example.org\r\nContent-Length: 0\r\nContent-Length: 44\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+		`tcp {h}:80 send="POST / HTTP/1.1\r\nHost: allowed.example.org\r\nTransfer-Encoding: xchunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+		`tcp {h}:80 send="POST / HTTP/1.1\r\nHost: allowed.example.org\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+		`tcp {h}:80 send="GET / HTTP/1.0\r\nHost: allowed.example.org\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+		`tcp {h}:80 send="POST / HTTP/1.1\r\nHost: allowed.example.org\r\nContent-Length: +4\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+		`tcp {h}:80 send="POST / HTTP/1.1\r\nHost: allowed.example.org\r\nTransfer-Encoding: chunked\r\n\r\n0;a=\"\n\"\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
 	}, Sees: "data|" + cut, Control: arrives},
 }
 
@@ -84,6 +108,17 @@ var webTries = []Try{
 var proxyTries = []Try{
 	{ID: "tunnel-denied", Items: "P2 N9", Lines: []string{"tunnel {lh}:536 {name}:443"}, Sees: "403", Control: ours, Event: "proxy"},
 	{ID: "tunnel-other-sni", Items: "N4", Lines: []string{"http https://allowed.example.org/ ca={ca} proxy=http://{lh}:536 sni={name}"}, Sees: cut, Control: ours, Event: "proxy|tls"},
+	{ID: "tunnel-no-tls", Items: "N4 N8", Lines: []string{
+		`tcp {lh}:536 bytes=300 limit=400ms send="CONNECT allowed.example.org:443 HTTP/1.1\r\nHost: allowed.example.org:443\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+		`tcp {lh}:536 bytes=300 limit=400ms send="CONNECT allowed.example.org:80 HTTP/1.1\r\nHost: allowed.example.org:80\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+		`tcp {lh}:536 send="CONNECT allowed.example.org:443 HTTP/1.1\r\nHost: {name}:443\r\n\r\n"`,
+	}, Sees: "data", Control: ours},
+	{ID: "proxy-other-scheme", Items: "N8 N9", Lines: []string{
+		`tcp {lh}:536 send="GET https://{name}/ HTTP/1.1\r\nHost: {name}\r\n\r\n"`, `tcp {lh}:536 send="GET ftp://{name}/ HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+		`tcp {lh}:536 send="GET http://allowed.example.org:8000/ HTTP/1.1\r\nHost: allowed.example.org:8000\r\n\r\n"`,
+		`tcp {lh}:536 send="GET http://allowed.example.org/ HTTP/1.1\r\nHost: {name}\r\n\r\n"`, `tcp {lh}:536 send="GET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
+		`tcp {lh}:536 send="OPTIONS * HTTP/1.1\r\nHost: {name}\r\n\r\n"`, `tcp {lh}:536 send="\x05\x01\x00"`, `tcp {lh}:536 send="\x04\x01\x01\xbb\xc6\x33\x64\x42\x00"`,
+	}, Sees: "data|" + cut, Control: ours},
 	{ID: "proxy-request", Items: "P2 N8", Lines: []string{"http http://{name}/ proxy=http://{lh}:536"}, Sees: "403", Control: ours, Event: "proxy|http"},
 	{ID: "authority-forms", Items: "N9 N10", Lines: []string{
 		"tunnel {lh}:536 198.51.100.66:443", "tunnel {lh}:536 3325256770:443", "tunnel {lh}:536 0xc6336442:443", "tunnel {lh}:536 0306.063.0144.0102:443",

@@ -14,8 +14,12 @@ import (
 	"github.com/llmdo/workshop/internal/threat"
 )
 
-// atOnce is the longest that a denial may take.
-const atOnce = time.Second
+// atOnce is the longest that a denial may take; what waits for an answer that
+// doesn't come takes the probe's own five seconds.
+const atOnce = 2 * time.Second
+
+// settle is how long the meter may be behind the packets.
+const settle = 200 * time.Millisecond
 
 // Event is a line of the guard, as much of it as the matrix looks at.
 type Event struct {
@@ -68,7 +72,7 @@ func (m *Matrix) Control(run func(lines []string) []probe.Result) {
 	for _, r := range run(lines) {
 		seen[r.Name] = append(seen[r.Name], r.Seen+" "+r.Detail)
 	}
-	time.Sleep(50 * time.Millisecond) // the meter reads on its own
+	time.Sleep(settle)
 	arrived := m.arrived()
 	for _, c := range with {
 		if c.Control.Arrives && arrived[c.Address] == 0 || c.Control.Asked && m.Internet.Asked(c.Denied)+m.Internet.Asked(c.Sub) == 0 {
@@ -128,7 +132,7 @@ func (m *Matrix) Try(who threat.Identity, run func(raw bool, lines []string) []p
 // name.
 func (m *Matrix) meter(who threat.Identity) {
 	m.Helper()
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(settle)
 	counts := m.Internet.Counts()
 	fine := []string{"tcp 198.51.100.10:80", "tcp 198.51.100.10:443", "tcp [2001:db8:1::10]:80", "tcp [2001:db8:1::10]:443", "udp 198.51.100.53:53", "tcp 198.51.100.53:53"}
 	for _, key := range slices.Sorted(maps.Keys(counts.Packets)) {
