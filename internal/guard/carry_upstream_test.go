@@ -1,0 +1,79 @@
+package guard
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/internal/testnet"
+)
+
+// TestB28_UpstreamProxy is P4 and P5: behind network.proxy events name the
+// address that the guard checked, not the proxy's; one that refuses is told to the
+// worker without the credentials, at once.
+func TestB28_UpstreamProxy(t *testing.T) {
+	p := restricted(t, "allowed.example.org", "second.example.org")
+	p.Proxy = "http://user:" + secret + "@198.51.100.80:3128"
+	w := buildWorld(t, p)
+	w.in.Answer("second.example.org", testnet.A("198.51.100.12"))
+	w.in.Answer("allowed.example.org", testnet.A(testnet.Allowed))
+	var l net.Listener
+	if err := w.in.NS().Do(func() (err error) { l, err = net.Listen("tcp", "198.51.100.80:3128"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				req, err := http.ReadRequest(bufio.NewReader(c))
+				if err != nil {
+					return
+				}
+				if !strings.HasPrefix(req.RequestURI, testnet.Allowed+":") {
+					io.WriteString(c, "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+					return
+				}
+				io.WriteString(c, "HTTP/1.1 200 ok\r\n\r\n")
+				io.Copy(c, c)
+			}()
+		}
+	}()
+	w.startRooms()
+	w.startGuard()
+	c := w.mustDial("room", "tcp", explicitAddr)
+	io.WriteString(c, "CONNECT allowed.example.org:80 HTTP/1.1\r\nHost: x.example.org\r\n\r\n")
+	if _, err := io.ReadFull(c, make([]byte, 12)); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	w.guard.eventually(1, "what was dialled", func(e event) bool {
+		return e.Verdict == "allow" && e.Name == "allowed.example.org" && e.Address == testnet.Allowed && e.Port == 80
+	})
+	start := time.Now()
+	_, status, body := get(w, w.mustDial("room", "tcp", "198.51.100.12:80"), "http://second.example.org/")
+	if status != 502 || !strings.Contains(body, "407") || strings.Contains(body, secret) {
+		t.Errorf("%d %s", status, body)
+	}
+	if d := time.Since(start); d > time.Second {
+		t.Errorf("after %s", d)
+	}
+	if n := w.guard.count(func(e event) bool { return e.Verdict == "allow" && e.Name == "second.example.org" }); n != 0 {
+		t.Errorf("%d connections were let through that came not about", n)
+	}
+	w.guard.mu.Lock()
+	defer w.guard.mu.Unlock()
+	for _, e := range w.guard.lines {
+		if strings.Contains(e.raw, secret) || strings.Contains(e.raw, "198.51.100.80") {
+			t.Errorf("an event about the proxy: %s", e.raw)
+		}
+	}
+}
