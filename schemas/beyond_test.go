@@ -46,6 +46,7 @@ var beyond = map[string]string{
 	"widen-allow-ech":                   `compares a worker with its workshop`,
 	"widen-allow-upload":                `compares a worker with its workshop`,
 	"widen-allow-upload-narrow":         `compares a worker with its workshop`,
+	"widen-allow-upload-open":           `compares a worker with its workshop`,
 	"widen-allow-upload-time":           `compares a worker with its workshop`,
 	"widen-allow-upload-wider":          `compares a worker with its workshop`,
 	"widen-allow-host":                  `compares a worker with its workshop`,
