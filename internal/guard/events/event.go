@@ -97,6 +97,7 @@ func Denied(kind Kind, d firewall.Decision) Event {
 // Line is the JSON form of one event, as it stands in the guard's log:
 // schemas/event.schema.json.
 type Line struct {
+	// Time is when it was; of several events in one line, when the last one was.
 	Time     time.Time `json:"time"`
 	Room     string    `json:"room,omitempty"`
 	Workers  []string  `json:"workers,omitempty"`

@@ -196,3 +196,25 @@ func TestDropped(t *testing.T) {
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// A line that stands for several says when the last one was, not when it was
+// written: who asks what was refused since a moment must not get what was before.
+func TestTimeIsOfTheLastEvent(t *testing.T) {
+	o := &out{}
+	s := NewSink(o, func(string) []string { return nil })
+	e := Event{Room: "r", Kind: DNS, Verdict: Deny, Reason: "x"}
+	s.Add(e)
+	for lines, _ := o.lines(t); len(lines) == 0; lines, _ = o.lines(t) {
+		time.Sleep(time.Millisecond)
+	}
+	s.Add(e)
+	after := time.Now()
+	for lines, _ := o.lines(t); len(lines) == 1; lines, _ = o.lines(t) {
+		time.Sleep(time.Millisecond)
+	}
+	s.Close()
+	lines, _ := o.lines(t)
+	if at, err := time.Parse(time.RFC3339Nano, lines[1]["time"].(string)); err != nil || at.After(after) {
+		t.Errorf("the event was before %v, the line says %v (%v)", after, at, err)
+	}
+}

@@ -39,7 +39,8 @@ type Sink struct {
 }
 
 type entry struct {
-	count, up, down uint64 // not written yet
+	count, up, down uint64    // not written yet
+	last            time.Time // one was added
 	written         time.Time
 }
 
@@ -98,6 +99,7 @@ func (s *Sink) AddN(e Event, n uint64) {
 		s.dropped += n
 	}
 	x.count += n
+	x.last = time.Now()
 	x.up += up
 	x.down += down
 	first := x.written.IsZero()
@@ -150,6 +152,7 @@ func (s *Sink) flush(now time.Time, all bool) {
 	type due struct {
 		Event
 		count uint64
+		last  time.Time
 	}
 	var out []due
 	s.mu.Lock()
@@ -157,7 +160,7 @@ func (s *Sink) flush(now time.Time, all bool) {
 		old := now.Sub(x.written) >= Window
 		switch {
 		case x.count > 0 && (old || all):
-			d := due{e, x.count}
+			d := due{e, x.count, x.last}
 			d.BytesUp, d.BytesDown = x.up, x.down
 			out = append(out, d)
 			*x = entry{written: now}
@@ -172,7 +175,7 @@ func (s *Sink) flush(now time.Time, all bool) {
 	s.mu.Unlock()
 	for _, d := range out {
 		l := Line{
-			Time: now.UTC(), Room: d.Room, Kind: d.Kind, Name: d.Name, Address: d.Address,
+			Time: d.last.UTC(), Room: d.Room, Kind: d.Kind, Name: d.Name, Address: d.Address,
 			Port: d.Port, Protocol: d.Protocol, Verdict: d.Verdict, Reason: d.Reason, Rule: d.Rule, Suggest: d.Suggest, Count: d.count,
 			BytesUp: d.BytesUp, BytesDown: d.BytesDown,
 		}

@@ -1,0 +1,323 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/testnet"
+)
+
+// shown has a worker of each mode; `one` is what the tests are about.
+func shown(t *testing.T, intent string) *scenario.Scenario {
+	worker := func(name string) string {
+		return "---\nname: " + name + "\ndescription: Is looked at.\nallowed-tools: []\n---\nNothing.\n"
+	}
+	s := scenario.At(t, intent, map[string]string{
+		"workshop.yaml": `workshop:
+  name: shown
+  container:
+    image: host
+    network:
+      mode: open
+      allow:
+        - allowed.example.org
+        - ssh.example.org:22
+        - inner.example.org
+        - {preset: npm}
+      deny: [gist.allowed.example.org]
+      dns: [198.51.100.53]
+    mounts: ["./ca.pem:/ca.pem"]
+  workers:
+    - {name: one, container: {network: {mode: restricted}}}
+    - {name: wide, container: {network: {mode: open}}}
+    - {name: closed, container: {network: none}}
+`,
+		"workers/one.md": worker("one"), "workers/wide.md": worker("wide"), "workers/closed.md": worker("closed"),
+	})
+	s.Internet.Answer("registry.npmjs.org", testnet.A(testnet.Allowed))
+	s.Internet.Answer("inner.example.org", testnet.A("10.1.2.3"))
+	return s
+}
+
+// probeIn is `exec` of one probe.
+func probeIn(worker, probe string) []string {
+	return []string{"exec", worker, "--", compose.InitPath, "probe", probe}
+}
+
+func TestFirewallExplain(t *testing.T) {
+	s := shown(t, "explain names the line that decides, and what guard and worker see is what it says")
+	s.Up()
+	for _, c := range []struct {
+		args string
+		code int // with --check
+		want []string
+	}{
+		{"allowed.example.org --worker one", 0, []string{`^allowed: allowed\.example\.org:443 for one$`, `line +workshop\.yaml:8: - allowed\.example\.org`, `now +the guard would let it through, by workshop\.yaml:8`,
+			testnet.Allowed + `: would be dialled`, `look-up: ` + testnet.Allowed, `connection \(tls\): reached: handshake`}},
+		{"allowed.example.org:80 --worker one", 0, []string{`connection \(tcp\): reached: data, HTTP/1\.1 [234]`}},
+		{"ssh.example.org:22 --worker one", 0, []string{`line +workshop\.yaml:9: `, `guard's port 535`, `connection \(tcp\): reached: data, SSH-2`}},
+		{"registry.npmjs.org:443 --worker one", 0, []string{`line +workshop\.yaml:11: - \{preset: npm\}`, `of preset npm \(version \d+\): \w`, `reached: handshake`}},
+		{"denied.example.org --worker one", 4, []string{`^refused: denied\.example\.org:443 for one$`, `or at once: .workshop firewall allow denied\.example\.org --worker one`, `now +the guard would refuse it`, `look-up: NXDOMAIN`, `refused: NXDOMAIN`}},
+		{"gist.allowed.example.org --worker one", 4, []string{`line +workshop\.yaml:12: deny: \[gist`, `now +the guard would refuse it, by workshop\.yaml:12`}},
+		{"inner.example.org --worker one", 4, []string{`^refused: inner`, `reason +a private address`, `line +workshop\.yaml:10`, `\{host: inner\.example\.org, port: 443, private: true\}`, `10\.1\.2\.3: a private address`}},
+		{"169.254.169.254:80 --worker one", 4, []string{`reason +the cloud's metadata service`, `refused: data, HTTP/1\.1 403`}},
+		{"allowed.example.org:8000 --worker one", 4, []string{`with port 80,443 at workshop\.yaml:8`, `its rules refuse tcp port 8000`, `refused: ECONNREFUSED`}},
+		{testnet.Evil + ":443 --worker one", 4, []string{`- \{cidr: 198\.51\.100\.66/32, port: 443\}`, `refused: TLSALERT`}},
+		{"denied.example.org --worker wide", 0, []string{`reason +network: open`, `line +workshop\.yaml:17: `, `reached: handshake`}},
+		{"denied.example.org --worker closed", 4, []string{`reason +the worker has no network`}},
+	} {
+		s.Internet.Reset()
+		d := s.Run(append([]string{"firewall", "explain", "--check"}, strings.Fields(c.args)...)...)
+		if d.Code != c.code || d.Took > 4*time.Second {
+			t.Errorf("explain %s: exit code %d, want %d, in %v\n%s%s", c.args, d.Code, c.code, d.Took, d.Out, d.Err)
+		}
+		for _, want := range c.want {
+			if !regexp.MustCompile("(?m)" + want).MatchString(d.Out) {
+				t.Errorf("explain %s: no %q in\n%s%s", c.args, want, d.Out, d.Err)
+			}
+		}
+		if c.code == 4 {
+			silent(s, testnet.Evil)
+			silent(s, testnet.Denied)
+			if n := s.Internet.Asked("denied.example.org"); n != 0 {
+				t.Errorf("explain %s: somebody was asked for a refused name", c.args)
+			}
+		}
+	}
+	// --no-probe asks nobody anything.
+	s.Internet.Reset()
+	if d := s.Expect(0, "firewall", "explain", "allowed.example.org", "--worker", "one", "--no-probe"); strings.Contains(d.Out, "now ") || len(s.Internet.Queries()) != 0 || s.Internet.Conns(testnet.Allowed, 443) != 0 {
+		t.Errorf("--no-probe tried something: %+v\n%s", s.Internet.Queries(), d.Out)
+	}
+}
+
+// What the guard does and what the file says may differ: both commands say so.
+func TestFirewallShowsWhatDiffers(t *testing.T) {
+	s := shown(t, "a file that the guard doesn't have yet, live changes and who has them are shown")
+	s.Up()
+	d := s.Expect(0, "firewall", "show")
+	if !regexp.MustCompile(`(?m)^guard: since .*, the policy of the file$`).MatchString(d.Out) || strings.Contains(d.Err, "reload") {
+		t.Errorf("%s%s", d.Out, d.Err)
+	}
+	s.Expect(0, "firewall", "allow", "denied.example.org", "--for", "10m", "--worker", "one")
+	d = s.Expect(0, "firewall", "show")
+	if !regexp.MustCompile(`(?m)^  live +allow denied\.example\.org +80,443 +until .* \(\d+m\d*s?\) +one$`).MatchString(d.Out) {
+		t.Error(d.Out)
+	}
+	d = s.Expect(0, "firewall", "explain", "denied.example.org:443", "--worker", "one")
+	if !strings.HasPrefix(d.Out, "allowed: ") || !strings.Contains(d.Out, "a live change: `workshop firewall allow denied.example.org`, until") || !strings.Contains(d.Out, "reached: handshake") {
+		t.Error(d.Out)
+	}
+	var doc struct {
+		Rooms   []struct{ Room string }
+		Running struct {
+			Current bool
+			Live    []struct{ Rule struct{ Host string } }
+		}
+	}
+	if err := json.Unmarshal([]byte(s.Expect(0, "firewall", "show", "--format", "json").Out), &doc); err != nil || !doc.Running.Current || len(doc.Running.Live) != 1 || doc.Running.Live[0].Rule.Host != "denied.example.org" || len(doc.Rooms) != 2 {
+		t.Errorf("%v: %+v", err, doc)
+	}
+	// the rules that are shown are those in the room
+	d = s.Expect(0, "firewall", "show", "--format", "iptables", "--worker", "one")
+	for line := range strings.Lines(s.InRoom("room-one", "iptables-save", "-t", "nat")) {
+		if strings.HasPrefix(line, "-A") && !strings.Contains(d.Out, line) {
+			t.Errorf("the room has %q, which isn't shown:\n%s", line, d.Out)
+		}
+	}
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "- inner.example.org", "- evil.example.net", 1))
+	if d = s.Expect(0, "firewall", "show"); !strings.Contains(d.Out, "not the policy of the file") || !strings.Contains(d.Err, "`workshop firewall reload`") {
+		t.Errorf("%s%s", d.Out, d.Err)
+	}
+	d = s.Expect(1, "firewall", "explain", "evil.example.net:443", "--worker", "one")
+	if !strings.Contains(d.Err, "the running guard refuses it") || !strings.Contains(d.Err, "`workshop firewall reload`") || !strings.Contains(d.Out, "DIFFERS") {
+		t.Errorf("%s%s", d.Out, d.Err)
+	}
+	s.Expect(0, "firewall", "reload")
+	s.Expect(0, "firewall", "explain", "evil.example.net:443", "--worker", "one")
+	// and without a guard the file's part is left
+	s.Expect(0, "down")
+	if d = s.Expect(0, "firewall", "show"); !strings.Contains(d.Err, "is not up") || strings.Contains(d.Out, "guard:") {
+		t.Errorf("%s%s", d.Out, d.Err)
+	}
+	s.Expect(1, "firewall", "log")
+}
+
+func TestB28_Log(t *testing.T) {
+	s := shown(t, "the log is the guard's own lines in a pipe, and readable on a terminal")
+	s.Up()
+	if d := s.Expect(0, "firewall", "log"); d.Out != "" || !strings.Contains(d.Err, "has reported nothing") {
+		t.Errorf("an empty log: %s%s", d.Out, d.Err)
+	}
+	s.Sees("one", "lookup denied.example.org -> NXDOMAIN", "http https://allowed.example.org/ ca=/ca.pem -> 200", "connect 198.51.100.66:9000 -> ECONNREFUSED")
+	s.Eventually("three events", func() bool { return len(s.Events()) >= 3 })
+	var want strings.Builder
+	for line := range strings.Lines(s.Logs("guard")) {
+		if strings.Contains(line, `"verdict":"deny"`) {
+			want.WriteString(line)
+		}
+	}
+	if d := s.Expect(0, "firewall", "log", "--denied", "--worker", "one"); d.Out != want.String() || want.Len() == 0 {
+		t.Errorf("in a pipe:\n%swant\n%s", d.Out, want.String())
+	}
+	if d := s.Expect(0, "firewall", "log", "--worker", "wide"); d.Out != "" {
+		t.Errorf("another room's events: %s", d.Out)
+	}
+	if d := s.Expect(0, "firewall", "log", "--tail", "1"); strings.Count(d.Out, "\n") != 1 {
+		t.Errorf("--tail 1: %s", d.Out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := s.Command(ctx, "firewall", "log", "-f", "--denied")
+	out := onTerminal(t, cmd)
+	s.Eventually("the log is shown", func() bool { return strings.Contains(out(), "denied   denied.example.org (look-up)") })
+	s.Sees("one", "lookup later.example.org -> NXDOMAIN")
+	s.Eventually("what comes is shown", func() bool { return strings.Contains(out(), "denied   later.example.org") })
+	// a guard that is killed comes back, and is followed
+	s.Crash("guard")
+	s.Eventually("the guard serves again", func() bool {
+		return s.Probe("one", "dns 127.0.0.1 allowed.example.org A limit=500ms")[0].Seen == testnet.Allowed
+	})
+	s.Sees("one", "lookup after.example.org -> NXDOMAIN")
+	s.Eventually("the next guard's events are shown", func() bool { return strings.Contains(out(), "denied   after.example.org") })
+	_ = cmd.Process.Signal(syscall.SIGINT)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d after Ctrl-C, want 130", code)
+	}
+	text := out()
+	if !strings.Contains(text, "to allow it: workshop firewall allow denied.example.org --worker one") || strings.Count(text, "later.example.org (look-up)") != 1 || strings.Contains(text, "{") && !strings.Contains(text, "{cidr") {
+		t.Errorf("on a terminal:\n%s", text)
+	}
+}
+
+// onTerminal starts a command with a terminal of its own as standard output.
+func onTerminal(t *testing.T, cmd *exec.Cmd) (written func() string) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = slave
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	chunks := make(chan string, 1024)
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := master.Read(buf)
+			chunks <- string(buf[:n])
+			if err != nil && err != io.EOF {
+				return
+			}
+		}
+	}()
+	all := ""
+	return func() string {
+		for {
+			select {
+			case c := <-chunks:
+				all += strings.ReplaceAll(c, "\r\n", "\n")
+				continue
+			default:
+			}
+			return all
+		}
+	}
+}
+
+// Who hits a denial sees within a second what was denied, why, and the command
+// that allows it; also where the same was denied a moment ago.
+func TestB28_Hints(t *testing.T) {
+	s := shown(t, "after a command that failed, what was refused meanwhile and the command that allows it")
+	s.Up()
+	plain := s.Run(append([]string{"exec", "--quiet"}, probeIn("one", "lookup ssh.example.org -> 127.0.0.1")[1:]...)...).Took
+	worst := time.Duration(0)
+	for i := range 12 {
+		name := fmt.Sprintf("n%d.example.org", i)
+		d := s.Expect(1, probeIn("one", "lookup "+name+" -> 127.0.0.1")...)
+		worst = max(worst, d.Took-plain)
+		for _, want := range []string{"the guard refused " + name + "; to allow it, add to network.allow in workshop.yaml:\n  - " + name + "\n", "`workshop firewall allow " + name + " --worker one`"} {
+			if !strings.Contains(d.Err, want) {
+				t.Fatalf("no %q in\n%s", want, d.Err)
+			}
+		}
+	}
+	t.Logf("a command takes %v, its hint at most %v more", plain, worst)
+	if worst > time.Second {
+		t.Errorf("a hint took %v", worst)
+	}
+	// the guard joins what repeats within a second
+	for range 3 {
+		if d := s.Expect(1, probeIn("one", "lookup again.example.org -> 127.0.0.1")...); !strings.Contains(d.Err, "refused again.example.org") {
+			t.Errorf("a repeated denial has no hint: %s", d.Err)
+		}
+	}
+	// a look-up and the connections of one program are one entry
+	d := s.Expect(1, probeIn("one", "http https://tunnel.example.org/ proxy=http://127.0.0.1:536 -> 200")...)
+	if !strings.Contains(d.Err, "refused tunnel.example.org:443;") {
+		t.Error(d.Err)
+	}
+	// nothing was refused: no hint, and no long wait
+	d = s.Expect(1, probeIn("one", "lookup allowed.example.org -> 127.0.0.1")...)
+	if strings.Contains(d.Err, "hint") || d.Took-plain > time.Second {
+		t.Errorf("%v: %s", d.Took, d.Err)
+	}
+	// what the hint says works
+	s.Expect(0, "firewall", "allow", "denied.example.org", "--worker", "one")
+	s.Sees("one", "http https://denied.example.org/ ca=/ca.pem -> 200")
+	s.Expect(0, append([]string{"exec", "-T"}, probeIn("one", "http https://denied.example.org/ ca=/ca.pem -> 200")[1:]...)...)
+}
+
+func TestFirewallSuggest(t *testing.T) {
+	s := scenario.New(t, "restricted", "what workers reach while they learn becomes the smallest list, and with it they reach the same")
+	s.Up("--learn", "--for", "10m")
+	s.Sees("worker", "http https://denied.example.org/ ca=/ca.pem -> 200", "http http://denied.example.org/ -> 200", "lookup db.example.org -> 198.51.100.32*",
+		"tcp db.example.org:22 -> data", "http https://allowed.example.org/ ca=/ca.pem -> 200", "connect 169.254.169.254:9000 -> ECONNREFUSED|ECONNRESET|open|TIMEOUT|EOF")
+	var d scenario.Done
+	s.Eventually("both are suggested", func() bool {
+		d = s.Expect(0, "firewall", "suggest")
+		return strings.Contains(d.Out, "denied.example.org") && strings.Contains(d.Out, "db.example.org")
+	})
+	if !regexp.MustCompile(`(?m)\A# .*\n- db\.example\.org:22 +# worker: once, first .*\n- denied\.example\.org +# worker: 2 times, first .*\n\z`).MatchString(d.Out) || !strings.Contains(d.Out, "untrusted code") {
+		t.Errorf("%s%s", d.Out, d.Err)
+	}
+	d = s.Expect(0, "firewall", "suggest", "--write")
+	if !strings.Contains(d.Out, "- denied.example.org # worker: 2 times") || !strings.Contains(s.Read("workshop.yaml"), "        - db.example.org:22 # worker: once") {
+		t.Errorf("%s%s%s", d.Out, d.Err, s.Read("workshop.yaml"))
+	}
+	s.Expect(0, "firewall", "reload", "--reset")
+	s.Sees("worker", "http https://denied.example.org/ ca=/ca.pem -> 200", "tcp db.example.org:22 -> data", "lookup evil.example.net -> NXDOMAIN")
+	if d = s.Expect(0, "firewall", "suggest"); d.Out != "" || !strings.Contains(d.Err, "nothing to suggest") {
+		t.Errorf("after it was written: %s%s", d.Out, d.Err)
+	}
+}
