@@ -29,7 +29,7 @@ var lifeItems = []Item{
 	{
 		ID: "L5", Attack: "Connections that outlive the line that allowed them",
 		Fell:   []string{"every peer that accepts ESTABLISHED first"},
-		Status: Closed, Answer: "The guard holds both ends and closes them. No rule accepts anything because it was accepted before",
+		Status: Closed, Answer: "The guard holds both ends and closes them. No rule accepts anything because it was accepted before, or is related to what was (FTP and SIP helpers)",
 		Promises: []string{"B27"}, Tests: []string{"internal/guard TestRevoke", "internal/guard TestB27_LiveDeny", "internal/guard TestB27_PolicyReplaced", "e2e TestB27_RemovedLine"},
 	},
 	{
@@ -92,6 +92,7 @@ var sharedItems = []Item{
 	{
 		ID: "S5", Attack: "Two workers behind one address, so that one policy serves both",
 		Status: Gone, Answer: "A room has one policy, and its socket tells the guard which room it is. Workers with other policies have other rooms",
+		Remedy:   "A mount that workers of two rooms share, and one of them may write, joins them: unix sockets in it know no network namespace",
 		Promises: []string{"B20", "B25"}, Tests: []string{"workshop TestRooms", "e2e TestB20_RoomsAreApart"},
 	},
 	{
