@@ -71,24 +71,22 @@ func TestUpKilledAtAnyStep(t *testing.T) {
 }
 
 func TestUpAgainChangesNothing(t *testing.T) {
-	s := scenario.New(t, "rooms", "an up of what is up already does nothing, a change recreates what it touches and the room takes its workers along")
+	s := scenario.New(t, "rooms", "an up of what is up already does nothing, another line touches nothing that runs, and a change recreates what it is about")
 	s.Up()
-	before := s.Containers()
+	before := lives(s)
 	s.Up()
-	for name, c := range s.Containers() {
-		if before[name].ID != c.ID {
-			t.Errorf("%s was recreated", name)
-		}
-	}
-	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "ssh.example.org:22", "ssh.example.org:2222", 1))
+	goOn(s, before, "first", "second", "third", "room-first", "room-third", "guard")
+	edit(s, "ssh.example.org:22", "ssh.example.org:2222")
 	s.Up()
-	after := s.Containers()
-	for name, same := range map[string]bool{"first": false, "second": false, "third": true} {
-		if (before[name].ID == after[name].ID) != same {
-			t.Errorf("%s: recreated %v, want %v", name, before[name].ID != after[name].ID, !same)
-		}
-	}
+	goOn(s, before, "first", "second", "third", "room-first", "room-third", "guard")
 	s.Sees("first", "tcp ssh.example.org:2222 send=hello -> data", "connect 198.51.100.22:22 -> ECONNREFUSED")
+	s.Sees("third", "connect 198.51.100.22:2222 -> ECONNREFUSED")
+	edit(s, "room: own}}", "room: own}, resources: {memory: 512M}}")
+	s.Up()
+	goOn(s, before, "first", "second", "room-first", "room-third", "guard")
+	if lives(s)["third"] == before["third"] {
+		t.Error("third has its old memory limit")
+	}
 }
 
 // TestCommandsAtOnce: commands that change one project take turns.

@@ -1,0 +1,277 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/testnet"
+)
+
+// starting is an `up` that runs.
+type starting struct {
+	out  bytes.Buffer
+	done chan error
+}
+
+func startUp(s *scenario.Scenario, args ...string) *starting {
+	s.Helper()
+	u := &starting{done: make(chan error, 1)}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	s.Cleanup(cancel)
+	cmd := s.Command(ctx, append([]string{"up"}, args...)...)
+	cmd.Stdout, cmd.Stderr = &u.out, &u.out
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	go func() { u.done <- cmd.Wait() }()
+	return u
+}
+
+// runs tells whether a service's container runs.
+func runs(s *scenario.Scenario, service string) bool {
+	return s.Containers()[service].State == "running"
+}
+
+func TestB21_GuardFrozenDuringStart(t *testing.T) {
+	s := scenario.New(t, "restricted", "a guard that is frozen while the workshop starts lets no worker through its gate; when it goes on, so does up")
+	s.Up()
+	ctx := context.Background()
+	for _, starts := range []bool{true, false} {
+		if err := s.Docker.ContainerRemove(ctx, s.Inspect("worker").ID, container.RemoveOptions{Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		if starts {
+			// A frozen room keeps it from being ready before it is frozen itself.
+			s.Kill("room", "SIGSTOP")
+			if err := s.Docker.ContainerStop(ctx, s.Inspect("guard").ID, container.StopOptions{Timeout: ptr(5)}); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			s.Kill("guard", "SIGSTOP")
+		}
+		s.Internet.Reset()
+		up := startUp(s, "--wait-timeout", "60s")
+		if starts {
+			s.Eventually("the guard is there", func() bool { return runs(s, "guard") })
+			s.Kill("guard", "SIGSTOP")
+			s.Kill("room", "SIGCONT")
+		}
+		s.Eventually("the worker's gate is there", func() bool { return runs(s, "worker") })
+		s.Sees("worker", closedAtOnce...)
+		select {
+		case err := <-up.done:
+			t.Fatalf("starts %v: up ended below a frozen guard: %v\n%s", starts, err, &up.out)
+		case <-time.After(time.Second):
+		}
+		if strings.Contains(s.Logs("worker"), "READY") {
+			t.Errorf("starts %v: the worker passed its gate without a guard", starts)
+		}
+		if c := s.Internet.Counts().Packets; len(c) != 0 {
+			t.Errorf("starts %v: packets left: %v", starts, c)
+		}
+		s.Kill("guard", "SIGCONT")
+		if err := <-up.done; err != nil {
+			t.Fatalf("starts %v: up: %v\n%s", starts, err, &up.out)
+		}
+		s.Sees("worker", append([]string{"http https://allowed.example.org/ ca=/ca.pem -> 200"}, closedAtOnce...)...)
+	}
+}
+
+// A policy can't be given to a guard that hangs: up says so, and the next one
+// has a guard with the new policy.
+func TestB21_GuardFrozenBeforeAReload(t *testing.T) {
+	s := scenario.New(t, "restricted", "up with an edited line finds a guard that hangs, stops it, and the next up starts it with the new line")
+	s.Up()
+	s.Kill("guard", "SIGSTOP")
+	edit(s, "- ssh.example.org:22\n", "- ssh.example.org:2222\n")
+	d := s.Expect(1, "up")
+	if !strings.Contains(d.Err, "the guard doesn't answer") || !strings.Contains(d.Err, "workshop up") {
+		t.Errorf("up with a frozen guard:\n%s", d.Err)
+	}
+	s.Sees("worker", closedAtOnce...)
+	s.Up()
+	s.Sees("worker", "tcp ssh.example.org:2222 send=x -> data", "tcp 198.51.100.22:22 send=x -> "+cutOff)
+}
+
+func TestB29_GuardKilledUnderLoad(t *testing.T) {
+	s := scenario.New(t, "restricted", "a guard that is killed again and again under load lets nothing else out, and serves again by itself")
+	s.Up()
+	worker := lives(s)["worker"]
+	id := s.Inspect("worker").ID
+	s.Internet.Reset()
+	var all sync.WaitGroup
+	for range 4 {
+		for _, p := range []string{
+			"http https://allowed.example.org/ ca=/ca.pem for=6s limit=4s", "tcp ssh.example.org:22 for=6s limit=4s",
+			"tcp 198.51.100.66:443 for=6s limit=1s", "tcp 198.51.100.66:22 for=6s limit=1s", "connect 198.51.100.66:9000 for=6s",
+		} {
+			all.Go(func() {
+				for _, r := range s.ProbeLoop(id, p) {
+					if r.Probe == "tcp" && strings.HasPrefix(r.Args[0], testnet.Evil) && strings.Contains(r.Seen, "data") || r.Probe == "connect" && strings.Contains(r.Seen, "open") {
+						t.Errorf("under load: %s %v: %s", r.Probe, r.Args, r.Seen)
+					}
+				}
+			})
+		}
+	}
+	for range 3 {
+		time.Sleep(1200 * time.Millisecond)
+		s.Crash("guard")
+		s.Eventually("the guard is back", func() bool { return runs(s, "guard") })
+	}
+	all.Wait()
+	silent(s, testnet.Evil)
+	s.Eventually("the network works again", func() bool {
+		return s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem limit=2s")[0].Seen == "200"
+	})
+	s.Sees("worker", append([]string{"tcp ssh.example.org:22 -> data"}, closedAtOnce...)...)
+	if lives(s)["worker"] != worker {
+		t.Error("the worker was made anew or restarted")
+	}
+}
+
+// A machine that sleeps freezes everything, or, as the engine's pause does, a
+// part of it.
+func TestB21_AsleepAndAwake(t *testing.T) {
+	s := scenario.New(t, "restricted", "while containers are frozen, all or some, nothing leaves; awake again, everything works without up")
+	s.Up()
+	before := lives(s)
+	ctx := context.Background()
+	pids := map[string]string{}
+	for service := range before {
+		pids[service] = s.Inspect(service).ID
+	}
+	for _, frozen := range [][]string{{"worker", "room", "guard"}, {"guard"}, {"room"}, {"room", "guard"}} {
+		s.Internet.Reset()
+		stop := attacker(s)
+		for _, service := range frozen {
+			if err := s.Docker.ContainerPause(ctx, pids[service]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if frozen[0] != "worker" {
+			s.Sees("worker", closedAtOnce...)
+			for _, r := range s.Probe("worker", "tcp 198.51.100.66:443 limit=500ms", "dns 198.51.100.54 denied.example.org A limit=500ms") {
+				if r.Seen == "data" || r.Seen == testnet.Evil {
+					t.Errorf("%v frozen: %s %v: %s", frozen, r.Probe, r.Args, r.Seen)
+				}
+			}
+		}
+		time.Sleep(time.Second)
+		silent(s, testnet.Evil)
+		for _, service := range frozen {
+			if err := s.Docker.ContainerUnpause(ctx, pids[service]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Eventually("awake again, the network works", func() bool {
+			return s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem limit=2s")[0].Seen == "200"
+		})
+		s.Sees("worker", append([]string{"tcp ssh.example.org:22 -> data"}, closedAtOnce...)...)
+		stop()
+		silent(s, testnet.Evil)
+	}
+	goOn(s, before, "worker", "room", "guard")
+	s.Up()
+	goOn(s, before, "worker", "room", "guard")
+}
+
+func TestB21_LiveChangeEndsWithTheGuard(t *testing.T) {
+	s := scenario.New(t, "restricted", "a live change is gone when the guard was stopped, crashed or killed, and the room is as closed as its file says")
+	s.Up()
+	ctx := context.Background()
+	for name, end := range map[string]func(){
+		"stopped and started": func() {
+			id := s.Inspect("guard").ID
+			if err := s.Docker.ContainerStop(ctx, id, container.StopOptions{Timeout: ptr(5)}); err != nil {
+				t.Fatal(err)
+			}
+			s.Sees("worker", closedAtOnce...)
+			for _, r := range s.Probe("worker", "tcp ssh.example.org:2222 send=x limit=500ms", "tcp 198.51.100.66:443 limit=500ms") {
+				if r.Seen == "data" {
+					t.Errorf("without a guard: %s %v: %s", r.Probe, r.Args, r.Seen)
+				}
+			}
+			if err := s.Docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"crashed": func() { s.Crash("guard") },
+		"restarted": func() {
+			if err := s.Docker.ContainerRestart(ctx, s.Inspect("guard").ID, container.StopOptions{Timeout: ptr(5)}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		s.Expect(0, "firewall", "allow", "ssh.example.org:2222")
+		s.Sees("worker", "tcp ssh.example.org:2222 send=x -> data")
+		open := hold(s, "worker", "ssh.example.org:2222", testnet.SSH, 2222, "20s")
+		end()
+		if r := open(); r.Seen != "ECONNRESET" && r.Seen != "EOF" {
+			t.Errorf("%s: the connection of the live change: %s (%s)", name, r.Seen, r.Detail)
+		}
+		s.Eventually("the guard is back", func() bool {
+			return s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem limit=2s")[0].Seen == "200"
+		})
+		s.Sees("worker", "tcp 198.51.100.22:2222 send=x -> ECONNREFUSED", "tcp ssh.example.org:22 -> data")
+	}
+}
+
+func TestB05_LogsAreBounded(t *testing.T) {
+	s := scenario.New(t, "restricted", "a worker that prints without end fills three files of its log, and logs and up go on working")
+	s.Up()
+	before := lives(s)
+	// Its main process is ours and prints little; the output is its all the same.
+	out, err := os.OpenFile(filepath.Join("/proc", strconv.Itoa(s.Pid("worker")), "fd", "1"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := strings.Repeat("x", 1000) + "\n"
+	for range 60_000 {
+		if _, err := out.WriteString(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := out.WriteString("the end\n"); err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	s.Eventually("the engine has written it", func() bool {
+		return strings.Contains(s.Expect(0, "logs", "--tail", "1", "worker").Out, "the end")
+	})
+	files, err := filepath.Glob(s.Inspect("worker").LogPath + "*")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("log files %q, %v", files, err)
+	}
+	total := int64(0)
+	for _, f := range files {
+		i, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += i.Size()
+	}
+	if len(files) > 3 || total > 31<<20 {
+		t.Errorf("%d files, %d bytes", len(files), total)
+	}
+	for _, service := range []string{"guard", "room"} {
+		if c := s.Inspect(service).HostConfig.LogConfig; c.Type != "json-file" || c.Config["max-size"] != "8m" || c.Config["max-file"] != "3" {
+			t.Errorf("%s: %+v", service, c)
+		}
+	}
+	// The READY line is gone; up finds out otherwise.
+	s.Up()
+	goOn(s, before, "worker", "room", "guard")
+}
