@@ -16,7 +16,7 @@ INIT_TAGS := nethttpomithttp2
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-.PHONY: help build inits test test-short test-breaks cross lint bench generate verify demo worker-image fuzz clean
+.PHONY: help build inits test test-short test-breaks cross lint bench soak generate verify demo worker-image fuzz clean
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -54,6 +54,9 @@ lint: ## go vet, staticcheck, govulncheck
 
 bench: build ## the rows of the speed table, beside their peers
 	scripts/with-engine $(GO) run ./bench
+
+soak: inits ## a guard under load for FOR (default 10m), as root: what it uses must not grow
+	$(GO) run ./bench -only soak -for $(or $(FOR),10m)
 
 generate: ## files that are made from others: schemas
 	$(GO) generate ./...

@@ -23,6 +23,8 @@ type bench struct {
 	dir    string // for projects
 	rounds int
 	rows   []row
+	// soakFor is how long the part soak runs.
+	soakFor time.Duration
 }
 
 // row is one line of the table.
@@ -38,7 +40,8 @@ func main() {
 	b := &bench{}
 	flag.StringVar(&b.bin, "bin", "bin", "directory of the built programs")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of the engine scenarios")
-	only := flag.String("only", "", "parts to run, separated by commas: process, scale, network, updown, exec, size (default all)")
+	only := flag.String("only", "", "parts to run, separated by commas: process, scale, network, updown, exec, size (default all of these), soak")
+	flag.DurationVar(&b.soakFor, "for", 10*time.Minute, "how long the part soak runs")
 	sizes := flag.String("n", "1,5,20", "numbers of workers for up and down")
 	clean := flag.Bool("clean-build", false, "also measure a build with an empty cache (minutes)")
 	flag.Parse()
@@ -72,9 +75,11 @@ func (b *bench) run(only, sizes string, clean bool) (err error) {
 		{"updown", func() error { return b.upDown(sizes) }},
 		{"exec", b.execs},
 		{"size", func() error { return b.sizes(clean) }},
+		{"soak", b.soak},
 	}
 	for _, p := range parts {
-		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {
+		// soak has no peer and takes long: it runs when it is asked for
+		if (only != "" || p.name == "soak") && !slices.Contains(strings.Split(only, ","), p.name) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "bench: %s …\n", p.name)

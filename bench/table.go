@@ -12,6 +12,9 @@ func (b *bench) add(r row) { b.rows = append(b.rows, r) }
 
 // print shows the table: the ratio is ours / other.
 func (b *bench) print() {
+	if len(b.rows) == 0 {
+		return // the soak has a table of its own
+	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "what\tours\tagainst\tthat\tratio\tmay be\t\t\n")
 	for _, r := range b.rows {
