@@ -143,43 +143,26 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// refusedSince reads what was refused to a worker since a time. The guard writes
-// a new refusal at once, and one that repeats a line of the last second together
-// with others at that second's end: where there may be such a one, it waits for
-// it. A denial that ended the command may be on its way through the engine.
+// refusedSince reads what was refused to a worker since a time. The guard joins
+// what repeats within a second; asked for its state, it first writes what it has,
+// so that the log is complete when it answers. A guard that doesn't answer in
+// time has written at least what was new.
 func (a *app) refusedSince(ctx context.Context, e engine.Engine, t target, worker string, since time.Time) []refusal {
-	for try := range maxLooks {
-		found, before := refusals{worker: worker}, time.Time{}
-		r := &eventReader{each: func(_ []byte, l events.Line) error {
-			switch {
-			case l.Time.Before(since) && l.Verdict == events.Deny && slices.Contains(l.Workers, worker):
-				before = l.Time
-			case !l.Time.Before(since):
-				found.add(l)
-			}
-			return nil
-		}}
-		o := engine.LogsOptions{Since: since.Add(-events.Window).Format(time.RFC3339Nano)}
-		if err := readEvents(ctx, e, t.project, o, r); err != nil || len(found.list) > 0 || try == maxLooks-1 {
-			return found.list
-		}
-		wait := onItsWay
-		if !before.IsZero() {
-			wait = max(wait, time.Until(before.Add(events.Window*3/2)))
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(min(wait, 3*events.Window/2)):
-		}
+	if <-ask(ctx, e, t.project, t.dir) == nil {
+		time.Sleep(onItsWay)
 	}
-	return nil
+	found := refusals{worker: worker}
+	r := &eventReader{each: func(_ []byte, l events.Line) error {
+		if !l.Time.Before(since) {
+			found.add(l)
+		}
+		return nil
+	}}
+	// The log is no reason to fail: the command's own end is what matters.
+	_ = readEvents(ctx, e, t.project, engine.LogsOptions{Since: since.Format(time.RFC3339Nano)}, r)
+	return found.list
 }
 
-const (
-	// maxLooks bounds how often the log is read after a failed command.
-	maxLooks = 2
-	// onItsWay is how long a line that the guard has written may take until the
-	// engine shows it: 5 ms were measured, at most 20.
-	onItsWay = 50 * time.Millisecond
-)
+// onItsWay is how long a line that the guard has written may take until the
+// engine shows it.
+const onItsWay = 50 * time.Millisecond

@@ -23,6 +23,7 @@ const (
 func (g *Guard) Do(ctx context.Context, r control.Request) (any, error) {
 	switch r.Op {
 	case control.OpState:
+		g.tellPending(ctx)
 		return g.state(), nil
 	case control.OpExplain:
 		return g.explain(ctx, r)

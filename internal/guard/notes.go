@@ -2,6 +2,8 @@ package guard
 
 import (
 	"cmp"
+	"context"
+	"time"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/events"
@@ -48,3 +50,17 @@ func (g *Guard) noteReset(l *live) (notes []func()) {
 }
 
 func compareText(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }
+
+// pendingTime bounds the wait for a reader of the guard's output that stalls.
+const pendingTime = 200 * time.Millisecond
+
+// tellPending writes the events that wait for equal ones: who asks for the state
+// finds in the log what led there.
+func (g *Guard) tellPending(ctx context.Context) {
+	if g.sink == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, pendingTime)
+	defer cancel()
+	g.sink.Flush(ctx)
+}

@@ -12,7 +12,8 @@ type Op string
 
 // The operations.
 const (
-	// OpState asks what the guard does now. The answer is a [State].
+	// OpState asks what the guard does now. The answer is a [State]. Events that
+	// wait for equal ones are written to the log before it.
 	OpState Op = "state"
 	// OpPolicy replaces the policy by Request.Policy. Live changes stay, unless
 	// Reset. The answer is an [Applied].

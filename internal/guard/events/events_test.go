@@ -2,6 +2,7 @@ package events
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -111,6 +112,35 @@ func TestStalledOutputDoesNotBlock(t *testing.T) {
 	if n := <-sum; n != 10_000 {
 		t.Errorf("counts add up to %v", n)
 	}
+}
+
+// What repeats within the window is written when somebody asks, and a stalled
+// reader of the output doesn't hold who asks.
+func TestFlush(t *testing.T) {
+	o := &out{}
+	s := NewSink(o, func(string) []string { return nil })
+	defer s.Close()
+	e := Event{Room: "r", Kind: DNS, Verdict: Deny, Reason: "x"}
+	start := time.Now()
+	for n := 1; n <= 5; n++ {
+		s.Add(e)
+		s.Flush(t.Context())
+		if _, sum := o.lines(t); sum != float64(n) {
+			t.Fatalf("%v events are written, want %d", sum, n)
+		}
+	}
+	if d := time.Since(start); d > Window/2 {
+		t.Errorf("took %v", d)
+	}
+	r, w := io.Pipe() // nobody reads
+	stalled := NewSink(w, func(string) []string { return nil })
+	stalled.Add(e)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	stalled.Flush(ctx)
+	stalled.Flush(ctx)
+	r.Close()
+	stalled.Close()
 }
 
 // Every reason of the guard is explained to the person who reads it.

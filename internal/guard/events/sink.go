@@ -1,6 +1,7 @@
 package events
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"sync"
@@ -34,6 +35,7 @@ type Sink struct {
 	shares  map[share]int // different events
 	dropped uint64
 	wake    chan struct{}
+	now     chan chan struct{} // writes all that is pending, then closes it
 	stop    chan struct{}
 	done    chan struct{}
 }
@@ -67,7 +69,7 @@ func NewSink(w io.Writer, workers func(room string) []string) *Sink {
 	s := &Sink{
 		workers: workers, w: w,
 		entries: map[Event]*entry{}, shares: map[share]int{},
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), now: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.run()
 	return s
@@ -121,6 +123,23 @@ func (s *Sink) Dropped() uint64 {
 	return s.dropped
 }
 
+// Flush writes what is pending without waiting for the end of its window. It
+// returns once it is written, or ctx ends: the writer may have stalled.
+func (s *Sink) Flush(ctx context.Context) {
+	written := make(chan struct{})
+	select {
+	case s.now <- written:
+	case <-ctx.Done():
+		return
+	case <-s.done:
+		return
+	}
+	select {
+	case <-written:
+	case <-ctx.Done():
+	}
+}
+
 // Close writes what is pending and ends the sink.
 func (s *Sink) Close() {
 	close(s.stop)
@@ -140,6 +159,10 @@ func (s *Sink) run() {
 		case <-s.stop:
 			s.flush(time.Now(), true)
 			return
+		case written := <-s.now:
+			s.flush(time.Now(), true)
+			close(written)
+			continue
 		case <-s.wake:
 		case <-tick:
 		}
