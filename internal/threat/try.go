@@ -144,16 +144,11 @@ func newCase(t Try, number, family int) Case {
 }
 
 // Probes returns the lines for an identity with what it must see; values are
-// the place's placeholders and what stands for them. A line with one that the
-// place doesn't have is left out.
+// the place's placeholders and what stands for them.
 func (c Case) Probes(who Identity, values map[string]string) []string {
 	var out []string
 	for _, line := range c.Lines {
-		line = c.fill(line, values)
-		if hasPlaceholder(line) {
-			continue
-		}
-		out = append(out, fmt.Sprintf("%s name=%s -> %s", line, c.Name, c.fill(c.Expected(who), values)))
+		out = append(out, fmt.Sprintf("%s name=%s -> %s", c.fill(line, values), c.Name, c.Expected(who)))
 	}
 	return out
 }
@@ -163,9 +158,7 @@ func (c Case) Probes(who Identity, values map[string]string) []string {
 func (c Case) Controls(values map[string]string) []string {
 	var out []string
 	for _, line := range c.Lines {
-		if line = c.fill(line, values); !hasPlaceholder(line) {
-			out = append(out, line+" limit=150ms name="+c.Name)
-		}
+		out = append(out, c.fill(line, values)+" limit=150ms name="+c.Name)
 	}
 	return out
 }
@@ -176,11 +169,6 @@ func (c Case) fill(line string, values map[string]string) string {
 		pairs = append(pairs, "{"+k+"}", v)
 	}
 	return strings.NewReplacer(pairs...).Replace(line)
-}
-
-func hasPlaceholder(line string) bool {
-	_, rest, ok := strings.Cut(line, "{")
-	return ok && strings.Contains(rest, "}")
 }
 
 // In tells whether the case is for an identity in a place.

@@ -4,6 +4,8 @@ package matrix
 
 import (
 	"maps"
+	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +22,8 @@ const atOnce = 2 * time.Second
 
 // settle is how long the meter may be behind the packets.
 const settle = 200 * time.Millisecond
+
+var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 
 // Event is a line of the guard, as much of it as the matrix looks at.
 type Event struct {
@@ -91,11 +95,34 @@ func (m *Matrix) reaches(c threat.Case) bool {
 func (m *Matrix) arrived() map[string]int {
 	out := map[string]int{}
 	for key, n := range m.Internet.Counts().Packets {
-		if _, address, ok := strings.Cut(key, " "); ok && !strings.Contains(address, "]:") && strings.Count(address, ":") != 1 {
-			out[address] += n
+		if _, to := destination(key); to.Port() == 0 {
+			out[to.Addr().String()] += n
 		}
 	}
 	return out
+}
+
+// destination reads a key of the test internet's packets; port 0 stands for all
+// ports together.
+func destination(key string) (protocol string, to netip.AddrPort) {
+	protocol, where, _ := strings.Cut(key, " ")
+	if to, err := netip.ParseAddrPort(where); err == nil {
+		return protocol, to
+	}
+	a, _ := netip.ParseAddr(where)
+	return protocol, netip.AddrPortFrom(a, 0)
+}
+
+// expected are the packets of the allowed name: to its servers, and to the
+// guard's resolver.
+func expected(protocol string, to netip.AddrPort) bool {
+	switch to.Addr().String() {
+	case testnet.Allowed, testnet.Allowed6:
+		return protocol == "tcp" && slices.Contains([]uint16{0, 80, 443}, to.Port())
+	case testnet.DNS:
+		return slices.Contains([]uint16{0, 53}, to.Port())
+	}
+	return false
 }
 
 // Try makes all tries of an identity. run runs probes as it, in the room, by
@@ -110,7 +137,12 @@ func (m *Matrix) Try(who threat.Identity, run func(raw bool, lines []string) []p
 		var lines []string
 		for _, c := range m.cases {
 			if c.In(m.Place, who) && c.Raw == raw {
-				lines = append(lines, c.Probes(who, m.Values)...)
+				for _, line := range c.Probes(who, m.Values) {
+					if placeholder.MatchString(line) {
+						m.Fatalf("%s: %s has a placeholder without a value", c.Name, line)
+					}
+					lines = append(lines, line)
+				}
 				lost[c.Name] = c.Lost != ""
 			}
 		}
@@ -134,14 +166,9 @@ func (m *Matrix) meter(who threat.Identity) {
 	m.Helper()
 	time.Sleep(settle)
 	counts := m.Internet.Counts()
-	fine := []string{"tcp 198.51.100.10:80", "tcp 198.51.100.10:443", "tcp [2001:db8:1::10]:80", "tcp [2001:db8:1::10]:443", "udp 198.51.100.53:53", "tcp 198.51.100.53:53"}
 	for _, key := range slices.Sorted(maps.Keys(counts.Packets)) {
-		whole := !strings.Contains(key, "]:") && !strings.Contains(key, ".") || strings.Contains(key, ".") && strings.Count(key, ":") == 0
-		ok := slices.ContainsFunc(fine, func(f string) bool {
-			return f == key || whole && strings.HasPrefix(strings.ReplaceAll(strings.ReplaceAll(f, "[", ""), "]", ""), key+":")
-		})
-		if !ok {
-			m.Errorf("%s: exfil meter: %d packets %s%s", who, counts.Packets[key], key, m.owner(key))
+		if protocol, to := destination(key); !expected(protocol, to) {
+			m.Errorf("%s: exfil meter: %d packets %s%s", who, counts.Packets[key], key, m.owner(to.Addr().String()))
 		}
 	}
 	for _, r := range counts.Requests {
@@ -160,9 +187,9 @@ func (m *Matrix) meter(who threat.Identity) {
 }
 
 // owner names the case that an address belongs to.
-func (m *Matrix) owner(key string) string {
+func (m *Matrix) owner(address string) string {
 	for _, c := range m.cases {
-		if strings.HasSuffix(key, " "+c.Address) || strings.Contains(key, " "+c.Address+":") || strings.Contains(key, "["+c.Address+"]") {
+		if c.Address == address {
 			return " (" + c.Name + ")"
 		}
 	}
