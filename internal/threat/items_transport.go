@@ -88,7 +88,7 @@ var proxyItems = []Item{
 		ID: "P4", Attack: "An upstream proxy that resolves the name again, or that a worker chose",
 		Fell:   []string{"chains that pass the name on (OpenShell and gh-aw-firewall have answers)"},
 		Status: Closed, Answer: "`network.proxy` comes from the file alone and gets CONNECT to the address that was resolved and checked",
-		Promises: []string{"B31"}, Tests: []string{"internal/guard TestUpstreamProxy", "internal/guard/egress TestNewProxy"},
+		Promises: []string{"B31"}, Tests: []string{"internal/guard TestUpstreamProxy", "internal/guard TestB28_UpstreamProxy", "internal/guard/egress TestNewProxy", "internal/guard/egress TestProxyIsBounded"},
 	},
 	{
 		ID: "P5", Attack: "Tokens and paths in the guard's log",
