@@ -143,26 +143,38 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// refusedSince reads what was refused to a worker since a time. The guard joins
-// what repeats within a second; asked for its state, it first writes what it has,
-// so that the log is complete when it answers. A guard that doesn't answer in
-// time has written at least what was new.
+// refusedSince reads what was refused to a worker since a time. The guard writes
+// what is new at once, and joins what repeats a line of the last second: only
+// where there is such a line, it is asked for its state, before which it writes
+// all that it has.
 func (a *app) refusedSince(ctx context.Context, e engine.Engine, t target, worker string, since time.Time) []refusal {
-	if <-ask(ctx, e, t.project, t.dir) == nil {
-		time.Sleep(onItsWay)
-	}
-	found := refusals{worker: worker}
-	r := &eventReader{each: func(_ []byte, l events.Line) error {
-		if !l.Time.Before(since) {
-			found.add(l)
+	for look := 1; ; look++ {
+		found, repeats := refusals{worker: worker}, false
+		r := &eventReader{each: func(_ []byte, l events.Line) error {
+			if l.Time.Before(since) {
+				repeats = repeats || l.Verdict == events.Deny && slices.Contains(l.Workers, worker)
+			} else {
+				found.add(l)
+			}
+			return nil
+		}}
+		o := engine.LogsOptions{Since: since.Add(-joinTime).Format(time.RFC3339Nano)}
+		err := readEvents(ctx, e, t.project, o, r)
+		switch {
+		case err != nil || ctx.Err() != nil || look == 2 || !repeats && len(found.list) > 0:
+			return found.list // the log is no reason to fail
+		case repeats:
+			<-ask(ctx, e, t.project, t.dir)
+		default:
+			time.Sleep(onItsWay)
 		}
-		return nil
-	}}
-	// The log is no reason to fail: the command's own end is what matters.
-	_ = readEvents(ctx, e, t.project, engine.LogsOptions{Since: since.Format(time.RFC3339Nano)}, r)
-	return found.list
+	}
 }
 
-// onItsWay is how long a line that the guard has written may take until the
-// engine shows it.
-const onItsWay = 50 * time.Millisecond
+const (
+	// joinTime is how long the guard joins equal events at most.
+	joinTime = events.Window * 3 / 2
+	// onItsWay is how long a line that the guard has written may take until the
+	// engine shows it.
+	onItsWay = 50 * time.Millisecond
+)
