@@ -104,6 +104,10 @@ type Case struct {
 	values  []string
 }
 
+// patience is how long a try waits for anything to happen: longer than a denial
+// may take, so that one by a timeout is told apart.
+const patience = "2500ms"
+
 // taken are addresses of the test internet with a meaning.
 var taken = []int{10, 11, 22, 32, 53, 54, 66}
 
@@ -148,6 +152,9 @@ func newCase(t Try, number, family int) Case {
 func (c Case) Probes(who Identity, values map[string]string) []string {
 	var out []string
 	for _, line := range c.Lines {
+		if !strings.Contains(line, " limit=") {
+			line += " limit=" + patience
+		}
 		out = append(out, fmt.Sprintf("%s name=%s -> %s", c.fill(line, values), c.Name, c.Expected(who)))
 	}
 	return out

@@ -17,7 +17,7 @@ import (
 )
 
 // atOnce is the longest that a denial may take; what waits for an answer that
-// doesn't come takes the probe's own five seconds.
+// doesn't come takes more.
 const atOnce = 2 * time.Second
 
 // settle is how long the meter may be behind the packets.
@@ -125,11 +125,15 @@ func expected(protocol string, to netip.AddrPort) bool {
 	return false
 }
 
-// Try makes all tries of an identity. run runs probes as it, in the room, by
+// Try makes all tries of an identity, unless those of another have failed:
+// they take long then, and the others' would show the same. run runs probes as it, in the room, by
 // workshop-init or, if raw, by the program of package intrude; events are all
 // events of the guard so far.
 func (m *Matrix) Try(who threat.Identity, run func(raw bool, lines []string) []probe.Result, events func() []Event) {
 	m.Helper()
+	if m.tried > 0 && m.Failed() {
+		return
+	}
 	m.Internet.Reset()
 	m.tried++
 	lost := map[string]bool{}
