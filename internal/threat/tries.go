@@ -65,8 +65,8 @@ var webTries = []Try{
 	{ID: "sni-missing", Items: "N6", Lines: []string{"http https://{h}/ ca={ca}"}, Sees: cut, Control: arrives, Event: "tls"},
 	{ID: "not-tls", Items: "N6 N7", Lines: []string{`tcp {h}:443 send="SSH-2.0-probe\r\n\r\n"`}, Sees: cut, Control: arrives, Event: "tls"},
 	{ID: "host-denied", Items: "N8", Lines: []string{"http http://{name}/ connect={h}:80"}, Sees: "403", Control: arrives, Event: "http"},
-	{ID: "host-missing", Items: "N8", Lines: []string{`tcp {h}:80 send="GET / HTTP/1.0\r\n\r\n"`}, Sees: "data", Control: arrives},
-	{ID: "host-twice", Items: "N8", Lines: []string{`tcp {h}:80 send="GET / HTTP/1.1\r\nHost: allowed.example.org\r\nHost: {name}\r\n\r\n"`}, Sees: "data", Control: arrives},
+	{ID: "host-missing", Items: "N8", Lines: []string{`tcp {h}:80 send="GET / HTTP/1.0\r\n\r\n"`}, Sees: "data", Control: arrives, Event: "http"},
+	{ID: "host-twice", Items: "N8", Lines: []string{`tcp {h}:80 send="GET / HTTP/1.1\r\nHost: allowed.example.org\r\nHost: {name}\r\n\r\n"`}, Sees: "data", Control: arrives, Event: "http"},
 	{ID: "host-in-second-request", Items: "N8", Lines: []string{
 		`tcp {h}:80 bytes=700 limit=400ms send="GET / HTTP/1.1\r\nHost: allowed.example.org\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
 	}, Sees: "data", Control: arrives, Event: "http"},
@@ -75,7 +75,7 @@ var webTries = []Try{
 		`tcp {h}:80 send="GET http://allowed.example.org/ HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
 		`tcp {h}:80 send="GET http://allowed.example.org@{name}/ HTTP/1.1\r\nHost: allowed.example.org\r\n\r\n"`,
 		`tcp {h}:80 send="GET //{name}/ HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
-	}, Sees: "data", Control: arrives},
+	}, Sees: "data", Control: arrives, Event: "http"},
 	{ID: "host-odd", Items: "N8 N9", Lines: []string{
 		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost : {name}\r\nHost: allowed.example.org\r\n\r\n"`,
 		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost: allowed.example.org\r\n {name}\r\n\r\n"`,
@@ -84,15 +84,15 @@ var webTries = []Try{
 		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost: {name},allowed.example.org\r\n\r\n"`,
 		`tcp {h}:80 send="GET / HTTP/1.1\nHost: allowed.example.org\n\nGET / HTTP/1.1\nHost: {name}\n\n"`,
 		`tcp {h}:80 send="GET / HTTP/1.1\r\nX: a\rHost: {name}\r\nHost: allowed.example.org\r\n\r\n"`,
-	}, Sees: "data|" + cut, Control: arrives},
+	}, Sees: "data|" + cut, Control: arrives, Event: "http"},
 	{ID: "host-with-port", Items: "N8 N2", Lines: []string{
 		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost: allowed.example.org:8000\r\n\r\n"`, `tcp {h}:80 send="GET / HTTP/1.1\r\nHost: allowed.example.org:22\r\n\r\n"`,
 		`tcp {h}:80 send="GET http://allowed.example.org:9000/ HTTP/1.1\r\nHost: allowed.example.org:9000\r\n\r\n"`,
-	}, Sees: "data|" + cut, Control: arrives},
+	}, Sees: "data|" + cut, Control: arrives, Event: "http"},
 	{ID: "http2-upgrade", Items: "N8", Lines: []string{
 		`tcp {h}:80 send="GET / HTTP/1.1\r\nHost: {name}\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n"`,
 		`tcp {h}:80 send="PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"`,
-	}, Sees: "data|" + cut, Control: arrives},
+	}, Sees: "data|" + cut, Control: arrives, Event: "http"},
 	{ID: "request-smuggled", Items: "N8", Lines: []string{
 		`tcp {h}:80 send="POST / HTTP/1.1\r\nHost: allowed.example.org\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
 		`tcp {h}:80 send="POST / HTTP/1.1\r\nHost: allowed.example.org\r\nContent-Length: 0\r\nContent-Length: 44\r\n\r\nGET / HTTP/1.1\r\nHost: {name}\r\n\r\n"`,
