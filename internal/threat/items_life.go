@@ -97,7 +97,7 @@ var sharedItems = []Item{
 	},
 	{
 		ID: "S6", Attack: "Using up what is shared: connections, tracked flows, questions, the log",
-		Status: Open, Answer: "The guard bounds each room's questions, connections and events, and reserves none of them for a room that is greedy. Tracked flows and memory for sockets are the kernel's, for all containers together; the guard's processor is shared by its rooms",
+		Status: Open, Answer: "The guard bounds each room's questions, connections and events, and reserves none of them for a room that is greedy. The kernel limits tracked flows for each room by itself, but their memory and that of sockets is the machine's; the guard's processor is shared by its rooms",
 		Remedy:   "Workshops of their own have guards of their own; on a machine for strangers, use virtual machines",
 		Promises: []string{"B5", "B60"}, Tests: []string{"internal/guard TestManyConnections", "internal/guard TestDNSFloodOfARoom", "internal/guard TestLargeHeadsCostBoundedMemory", "internal/guard TestFloodIsCounted"},
 	},

@@ -31,6 +31,8 @@ var roomTries = []Try{
 	{ID: "hosts-file", Items: "D12 S4", Lines: []string{`write /etc/hosts text="198.51.100.66 allowed.example.org\n"`, `write /etc/resolv.conf text="nameserver 198.51.100.66\n"`},
 		Sees: "EROFS|EACCES|EPERM", Root: "ok", Default: "ok", Families: Neither, Place: Docker, Control: ours},
 	{ID: "hosts-file-used", Items: "D12 S4", Lines: []string{"http http://allowed.example.org/ connect=198.51.100.66:80"}, Sees: "200", Families: Neither, Control: ours},
+	{ID: "own-servers", Items: "S1 T1", Lines: []string{"loop {lh}:0", "loop {lh}:8081"}, Sees: "ok",
+		Control: Control{None: "this is a control itself: loopback of both families works for the worker's own servers"}},
 	{ID: "allowed", Items: "P1", Lines: []string{"http https://allowed.example.org/ ca={ca} connect={ok}:443", "http http://allowed.example.org/ connect={ok}:80"}, Sees: "200",
 		Control: Control{None: "this is the control of all others: what is allowed works for every identity"}},
 }
