@@ -62,7 +62,7 @@ func (m *meter) drink() {
 // exactly waits until n bytes have arrived, and that no more do.
 func (w *world) exactly(m *meter, n int64) {
 	w.Helper()
-	for end := time.Now().Add(3 * time.Second); m.bytes.Load() < n && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(8 * time.Second); m.bytes.Load() < n && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 	}
 	time.Sleep(100 * time.Millisecond)
 	if got := m.bytes.Load(); got != n {

@@ -35,7 +35,7 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	sent, finished := make(chan error, 1), false
 	defer func() {
 		if !finished { // the body is still being read: both sides end with it
-			Reset(s.up.conn)
+			s.up.reset()
 			_ = s.c.SetReadDeadline(time.Unix(1, 0))
 			<-sent
 			_ = s.c.SetReadDeadline(time.Time{})
@@ -208,7 +208,7 @@ func (s *httpSession) trailers() error {
 // that the upstream doesn't wait for the rest or take the next request for it.
 func (s *httpSession) bodyFailed(err error) error {
 	if err != nil {
-		Reset(s.up.conn)
+		s.up.reset()
 	}
 	return err
 }

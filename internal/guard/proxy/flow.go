@@ -147,22 +147,22 @@ func (r *Room) splice(in *net.TCPConn, w *way) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if w.budget != nil {
-			w.carryCounted(in)
+			w.pass(w.conn, w.carryCounted())
 			return
 		}
 		n, err := io.Copy(w.conn, in)
 		w.up.Add(uint64(n))
-		pass(w.conn, in, err)
+		w.pass(w.conn, err)
 	})
 	n, err := io.Copy(in, w.conn)
 	w.down.Add(uint64(n))
-	pass(in, w.conn, err)
+	w.pass(in, err)
 	wg.Wait()
 }
 
-// pass passes the end of one direction on: an end as an end, anything else as a
-// reset of both.
-func pass(dst, src *net.TCPConn, err error) {
+// pass passes the end of the direction to dst on: an end as an end, anything else
+// as a reset of both sides.
+func (w *way) pass(dst *net.TCPConn, err error) {
 	if err == nil {
 		err = dst.CloseWrite()
 		if errors.Is(err, unix.ENOTCONN) {
@@ -170,19 +170,19 @@ func pass(dst, src *net.TCPConn, err error) {
 		}
 	}
 	if err != nil {
-		Reset(dst)
-		Reset(src)
+		w.reset()
+		Reset(w.in)
 	}
 }
 
 var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
 // carryCounted carries what the client sends as far as the budget goes.
-func (w *way) carryCounted(in *net.TCPConn) {
+func (w *way) carryCounted() error {
 	buf := copyBuffers.Get().(*[]byte)
 	defer copyBuffers.Put(buf)
-	_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{in}, *buf)
-	pass(w.conn, in, err)
+	_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{w.in}, *buf)
+	return err
 }
 
 // Join carries an inbound connection to out, in the room, until either ends.

@@ -57,7 +57,7 @@ func (r *Room) byAddress(ctx context.Context, kind events.Kind, c *net.TCPConn, 
 func (r *Room) start(c *net.TCPConn, w *way, head []byte, large *place) {
 	if len(head) > 0 {
 		if _, err := w.Write(head); err != nil {
-			Reset(w.conn)
+			w.reset()
 			Reset(c)
 			w.end()
 			return

@@ -73,7 +73,9 @@ func (w *way) begin() {
 // end closes the way and reports what it carried.
 func (w *way) end() {
 	w.ended.Do(func() {
-		w.conn.Close()
+		if !w.over.Load() {
+			w.conn.Close()
+		}
 		if w.budget != nil {
 			w.budget.remove(w)
 		}
@@ -133,27 +135,21 @@ func (w *way) Write(b []byte) (int, error) {
 	w.usedUp()
 	for _, o := range w.budget.ways() {
 		if o != w {
-			go o.cut()
+			o.cut()
 		}
 	}
-	w.drain()
 	return n, errUsedUp
 }
 
-// cut resets both sides because the budget is used up.
+// cut resets the client because another connection used the budget up.
 func (w *way) cut() {
-	if !w.usedUp() {
-		return
+	if w.usedUp() {
+		Reset(w.in)
 	}
-	Reset(w.in)
-	_ = w.conn.SetWriteDeadline(time.Now().Add(drainTime))
-	w.writing.Lock()
-	defer w.writing.Unlock()
-	w.drain()
-	Reset(w.conn)
 }
 
-// usedUp reports that the budget ended the way; false: it was reported.
+// usedUp reports that the budget ended the way, and resets the upstream once what
+// was counted is there; false: it has done so.
 func (w *way) usedUp() bool {
 	if w.over.Swap(true) {
 		return false
@@ -161,11 +157,26 @@ func (w *way) usedUp() bool {
 	e := w.event
 	e.Verdict, e.Reason, e.Suggest = events.Deny, events.ReasonUpload, ""
 	w.room.Report(e)
+	_ = w.conn.SetReadDeadline(time.Unix(1, 0)) // nobody waits for the upstream
+	_ = w.conn.SetWriteDeadline(time.Now().Add(drainTime))
+	go func() {
+		w.writing.Lock()
+		defer w.writing.Unlock()
+		w.drain()
+		Reset(w.conn)
+	}()
 	return true
 }
 
+// reset resets the upstream, unless that happens anyhow.
+func (w *way) reset() {
+	if !w.over.Load() {
+		Reset(w.conn)
+	}
+}
+
 // drainTime is how long what was counted may take to leave.
-const drainTime = time.Second
+const drainTime = 5 * time.Second
 
 // drain waits until the other side has what was written: a reset throws away
 // what the kernel still holds, and the budget counted it.
