@@ -288,6 +288,14 @@ func TestB28_Hints(t *testing.T) {
 	if !strings.Contains(d.Err, "refused tunnel.example.org:443;") {
 		t.Error(d.Err)
 	}
+	// a shell says it at its end, however it ended
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	shell := s.Command(ctx, "shell", "one")
+	shell.Stdin = strings.NewReader(compose.InitPath + " probe 'lookup shell.example.org' 'connect 198.51.100.66:9000' >/dev/null\nexit 0\n")
+	if out, err := shell.CombinedOutput(); err != nil || !strings.Contains(string(out), "refused shell.example.org, 198.51.100.66:9000;") {
+		t.Errorf("shell: %v\n%s", err, out)
+	}
 	// nothing was refused: no hint, and no long wait
 	d = s.Expect(1, probeIn("one", "lookup allowed.example.org -> 127.0.0.1")...)
 	if strings.Contains(d.Err, "hint") || d.Took-plain > time.Second {

@@ -131,6 +131,9 @@ func (v *fwView) explain(x endpoint, port uint16, worker string) (*fwExplanation
 	} else if g.d.Reason == firewall.ReasonNone || g.d.Reason == firewall.ReasonOpen {
 		e.Line = v.modeLine(worker)
 	}
+	if g.d.Reason == firewall.ReasonLearned {
+		e.Line = &fwLine{Live: true, Text: "`workshop up --learn`, " + endText(v.state.Learning[g.room.Room])}
+	}
 	if g.d.Reason == firewall.ReasonPort {
 		e.Near = v.near(g.room, x)
 	}
