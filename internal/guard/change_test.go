@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
@@ -199,23 +200,40 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// TestOver: an end comes by the wall clock, which a machine that slept has had
-// go on, and which somebody may set back, when the other clock tells.
+// clocks is a time at which the wall clock has gone on by wall, and the monotonic
+// one by mono: a machine that slept, or whose clock was set. There is no other
+// way to make one than by the layout of time.Time.
+func clocks(t *testing.T, now time.Time, wall, mono time.Duration) time.Time {
+	t.Helper()
+	at := now.Add(wall)
+	(*[2]int64)(unsafe.Pointer(&at))[1] += int64(mono - wall)
+	if at.Sub(now) != mono || at.Round(0).Sub(now.Round(0)) != wall {
+		t.Fatalf("control: %s and %s", at.Sub(now), at.Round(0).Sub(now.Round(0)))
+	}
+	return at
+}
+
+// TestOver: an end comes by the wall clock, which goes on while a machine
+// sleeps, and by the other one, which nobody sets back.
 func TestOver(t *testing.T) {
 	now := time.Now()
-	wall := func(d time.Duration) time.Time { return now.Add(d).Round(0) } // no monotonic reading
 	for _, c := range []struct {
-		end, now time.Time
-		want     bool
+		wall, mono time.Duration
+		want       bool
 	}{
-		{now.Add(time.Hour), now, false},
-		{now.Add(time.Hour), wall(time.Hour), true},
-		{now.Add(time.Hour), wall(59 * time.Minute), false},
-		{now.Add(time.Hour), now.Add(time.Hour), true},
-		{time.Time{}, now.Add(1000 * time.Hour), false},
+		{0, 0, false},
+		{59 * time.Minute, 59 * time.Minute, false},
+		{time.Hour, time.Hour, true},
+		{time.Hour, time.Second, true},   // it slept
+		{-time.Minute, time.Hour, true},  // it was set back
+		{-time.Hour, time.Minute, false}, // but nothing is over yet
 	} {
-		if over(c.end, c.now) != c.want {
-			t.Errorf("%v at %v: %v", c.end, c.now, !c.want)
+		at := clocks(t, now, c.wall, c.mono)
+		if over(now.Add(time.Hour), at) != c.want {
+			t.Errorf("an hour, after %s by the wall clock and %s by the other: %v", c.wall, c.mono, !c.want)
+		}
+		if over(time.Time{}, at) {
+			t.Error("no end has come")
 		}
 	}
 	l := (&live{base: &firewall.Policy{}}).clone()
@@ -228,7 +246,7 @@ func TestOver(t *testing.T) {
 	if d := l.next(now); d != wallCheck {
 		t.Errorf("the wall clock is looked at after %s", d)
 	}
-	if c, _ := l.expire(wall(2 * time.Hour)); len(c) != 1 || len(l.changes) != 1 || l.next(now) != 0 {
+	if c, _ := l.expire(clocks(t, now, 2*time.Hour, 0)); len(c) != 1 || len(l.changes) != 1 || l.next(now) != 0 {
 		t.Errorf("%v went, %v stay", c, l.changes)
 	}
 }

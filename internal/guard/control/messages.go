@@ -18,13 +18,13 @@ const (
 	// OpPolicy replaces the policy by Request.Policy. Live changes stay, unless
 	// Reset. The answer is an [Applied].
 	OpPolicy Op = "policy"
-	// OpChange adds Request.Changes to the live changes; one about the same
-	// target and ports takes the place of an older one, allow or deny. With
-	// Reset, all older ones go first, and learning ends. The answer is an
-	// [Applied].
+	// OpChange adds Request.Changes to the live changes, all or none of them. One
+	// takes the place, port by port, of older ones about the same target, allow or
+	// deny. An allow that a deny line closes is refused. With Reset, all older
+	// ones go first, and learning ends. The answer is an [Applied].
 	OpChange Op = "change"
-	// OpLearn lets rooms learn for Request.For, or ends it where that is 0. The
-	// answer is an [Applied].
+	// OpLearn lets rooms learn for Request.For, at most a week, or ends it where
+	// that is 0. The answer is an [Applied].
 	OpLearn Op = "learn"
 	// OpExplain asks what the guard would do with a connection. The answer is
 	// an [Explanation].
@@ -46,7 +46,8 @@ type Request struct {
 	// For is how long changes or learning last, by the wall clock; 0 of changes:
 	// until the guard ends.
 	For Duration `json:"for,omitempty"`
-	// Room, Host and Port are what OpExplain is about: a name or an address.
+	// Room, Host and Port are what OpExplain is about: a name or an address. All
+	// must be there.
 	Room string `json:"room,omitempty"`
 	Host string `json:"host,omitempty"`
 	Port uint16 `json:"port,omitempty"`
@@ -113,6 +114,8 @@ type BudgetState struct {
 
 // Explanation is what the guard would do with a connection now.
 type Explanation struct {
+	// Allowed is what the policy says. An allowed name is dialled at those of its
+	// addresses that are allowed.
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason"`
 	// Rule is the deciding line: target, ports and where it is written.
