@@ -64,7 +64,7 @@ const (
 	LabelWorkshop   = "dev.llmdo.workshop.name"
 	LabelDirectory  = "dev.llmdo.workshop.directory"   // absolute project directory, set from facts
 	LabelConfigHash = "dev.llmdo.workshop.config-hash" // set by engines
-	LabelPolicy     = "dev.llmdo.workshop.policy"      // digest of the guard's policy
+	LabelPolicy     = "dev.llmdo.workshop.policy"      // digest of the guard's policy, for plain Compose
 	LabelRooms      = "dev.llmdo.workshop.rooms"       // room of a worker
 	LabelContent    = "dev.llmdo.workshop.content"     // of a copy's volume: Copy.Digest, set by engines
 	LabelCopy       = "dev.llmdo.workshop.copy."       // and the volume's key; of a worker: the same

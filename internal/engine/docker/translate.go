@@ -121,6 +121,7 @@ func (t translation) labels() map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, t.s.Labels)
 	maps.Copy(out, t.s.CustomLabels)
+	delete(out, compose.LabelPolicy) // a reload would leave it wrong
 	hash := engine.ConfigHash(t.d, t.name)
 	dependsOn := make([]string, 0, len(t.s.DependsOn))
 	for _, dep := range slices.Sorted(maps.Keys(t.s.DependsOn)) {
