@@ -5,43 +5,21 @@ package room
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
-	"unsafe"
 
 	"github.com/google/nftables/expr"
-	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
-// refuseNetfilter makes this process one on a kernel without netfilter by
-// netlink, by a seccomp filter, and then becomes the room: socket(AF_NETLINK, …,
-// NETLINK_NETFILTER) fails as it does there (netlink_create of
-// net/netlink/af_netlink.c).
-func refuseNetfilter() int {
-	load := func(offset uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
-	}
-	unless := func(value uint32, skip uint8) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: skip, K: value}
-	}
-	const args = 16 // of struct seccomp_data, after nr, arch and ip; the low half first
-	filter := []unix.SockFilter{
-		load(0), unless(unix.SYS_SOCKET, 5),
-		load(args), unless(unix.AF_NETLINK, 3),
-		load(args + 2*8), unless(unix.NETLINK_NETFILTER, 1),
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-	if err == nil {
-		if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog))); errno != 0 {
-			err = errno
-		}
-	}
+// withoutNetfilter becomes a room on a kernel without netfilter by netlink.
+func withoutNetfilter() int {
+	runtime.LockOSThread()
+	err := testutil.WithoutNetfilter()
 	if err == nil {
 		os.Setenv(roleVariable, "room")
 		err = syscall.Exec("/proc/self/exe", os.Args, os.Environ())

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	case "room with NFLOG taken":
 		os.Exit(takeNFLog())
 	case "room without netfilter":
-		os.Exit(refuseNetfilter())
+		os.Exit(withoutNetfilter())
 	case "room":
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	default:
