@@ -306,3 +306,26 @@ func TestPinsOfOneNameAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// D11: a pin outlives what the client was told, by a grace, and ends.
+func TestPinLifetimes(t *testing.T) {
+	for _, c := range []struct{ ttl, want time.Duration }{
+		{0, minPin + pinGrace}, {time.Second, minPin + pinGrace}, {5 * time.Minute, 5*time.Minute + pinGrace}, {24 * time.Hour, maxPin + pinGrace},
+	} {
+		var p Pins
+		n, a := name(t, "db.example.org"), netip.MustParseAddr("198.51.100.32")
+		p.Add(n, []netip.Addr{a}, c.ttl)
+		if left := time.Until(p.addrs[a][n]); left > c.want || left < c.want-time.Second || left < maxClientTTL*time.Second {
+			t.Errorf("a TTL of %s is pinned for %s", c.ttl, left)
+		}
+		// Asked again, it lives again; not asked, it ends.
+		p.addrs[a][n] = time.Now().Add(-time.Millisecond)
+		if got := p.Names(a); len(got) != 0 {
+			t.Errorf("an old pin: %v", got)
+		}
+		p.Add(n, []netip.Addr{a}, c.ttl)
+		if got := p.Names(a); len(got) != 1 || p.pairs != 1 {
+			t.Errorf("asked again: %v, %d pins", got, p.pairs)
+		}
+	}
+}
