@@ -63,6 +63,11 @@ func (r *run) reload(ctx context.Context, s engine.Step) error {
 
 // reloadOnce returns the digest of the policy that the guard has in the end. It
 // is asked over the same connection as before, which a restart would have ended.
+//
+// The volume is read-only in the guard, so it is filled through a helper. The
+// archive API removes a file before it writes the new one: a guard that starts
+// in between finds none, or a part, which is no policy. It ends, and the engine
+// starts it again; its rooms are closed meanwhile.
 func (r *run) reloadOnce(ctx context.Context, s engine.Step, cut *int) (string, error) {
 	c := r.p.Compiled
 	conn, err := r.e.dialControl(ctx, s.ObjectID)
