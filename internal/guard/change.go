@@ -19,6 +19,10 @@ const (
 	maxLearn = 7 * 24 * time.Hour
 )
 
+// maxReplace bounds the lines of two policies of which one takes the place of the
+// other: a line costs 1 KiB at most, and the guard has 128 MiB.
+const maxReplace = 80_000
+
 // Do carries out a request of the host.
 func (g *Guard) Do(ctx context.Context, r control.Request) (any, error) {
 	switch r.Op {
@@ -47,6 +51,9 @@ func (g *Guard) replace(r control.Request) (any, error) {
 		return nil, err
 	}
 	return g.commit(func(l *live) ([]func(), error) {
+		if n := lines(l.base) + lines(p); n > maxReplace {
+			return nil, fmt.Errorf("the old policy and the new one have %d lines together, and a running guard has memory for %d: `workshop down` and `workshop up`", n, maxReplace)
+		}
 		if what := fixedDifference(l.base, p); what != "" {
 			return nil, fmt.Errorf("the new policy has other %s, which a running guard can't change: `workshop up` makes a new guard", what)
 		}
@@ -58,6 +65,14 @@ func (g *Guard) replace(r control.Request) (any, error) {
 		}
 		return notes, nil
 	})
+}
+
+// lines counts the lines of a policy.
+func lines(p *firewall.Policy) (n int) {
+	for _, r := range p.Rooms {
+		n += len(r.Allow) + len(r.Deny)
+	}
+	return n
 }
 
 // fixedDifference names what of two policies differs that can't be changed;

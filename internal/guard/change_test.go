@@ -174,6 +174,20 @@ func TestChangesAreBounded(t *testing.T) {
 	}
 }
 
+// TestReplaceIsBounded (B60): two policies that a guard has no memory for at the
+// same time.
+func TestReplaceIsBounded(t *testing.T) {
+	p := threeRooms(t)
+	g := newGuard(t, p)
+	for len(p.Rooms[0].Allow) < maxReplace {
+		p.Rooms[0].Allow = append(p.Rooms[0].Allow, p.Rooms[0].Allow[0])
+	}
+	_, err := g.Do(t.Context(), control.Request{Op: control.OpPolicy, Policy: firewall.EncodePolicy(&p)})
+	if err == nil || !strings.Contains(err.Error(), "lines together") || g.state().Generation != 1 {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestFixed: what a running guard can't change is refused, and named.
 func TestFixed(t *testing.T) {
 	g := newGuard(t, threeRooms(t))

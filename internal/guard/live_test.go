@@ -445,6 +445,9 @@ func TestB22_ControlIsTheHosts(t *testing.T) {
 	if _, problem, err := connect(1000, state); err == nil || !strings.Contains(problem, "permission denied") {
 		t.Errorf("uid 1000: %q %v", problem, err)
 	}
+	if info, err := os.Stat(w.control()); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
 	w.openControl()
 	if out, _, _ := connect(1000, state); out != "" {
 		t.Errorf("uid 1000, in an open directory: %q", out)
