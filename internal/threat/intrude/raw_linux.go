@@ -130,13 +130,12 @@ func answer(fd int, from, to uint16, proto int) (string, string) {
 		if err != nil || n < 20 {
 			continue
 		}
-		rest := buf[:n]
-		if got := buf[9]; buf[0]>>4 == 4 && int(got) == proto {
+		var rest []byte
+		switch {
+		case buf[0]>>4 == 4 && int(buf[9]) == proto:
 			rest = buf[int(buf[0]&15)*4 : n]
-		} else if buf[0]>>4 == 6 && n > 40 && int(buf[6]) == proto {
+		case buf[0]>>4 == 6 && n > 40 && int(buf[6]) == proto:
 			rest = buf[40:n]
-		} else {
-			continue
 		}
 		if len(rest) < 8 || binary.BigEndian.Uint16(rest) != from || binary.BigEndian.Uint16(rest[2:]) != to {
 			continue
