@@ -63,11 +63,11 @@ func (l *soakLoad) report(took time.Duration) error {
 // ask asks soakQuestions questions a second, over sockets that are changed now
 // and then, one of ten over TCP.
 func (l *soakLoad) ask(ctx context.Context) {
-	const askers = 10
+	const askers = 50
 	for i := range askers {
 		l.wg.Go(func() {
 			network := "udp"
-			if i == 0 {
+			if i%10 == 0 {
 				network = "tcp"
 			}
 			var c *dns.Conn
@@ -79,7 +79,7 @@ func (l *soakLoad) ask(ctx context.Context) {
 					return
 				case <-tick.C:
 				}
-				if n%500 == 0 || c == nil {
+				if n%100 == 0 || c == nil {
 					if c != nil {
 						c.Close()
 					}
