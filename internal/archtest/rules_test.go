@@ -68,6 +68,7 @@ var rules = []rule{
 	{from: module + "/cmd/workshop", deeps: []ban{
 		{"github.com/santhosh-tekuri/...", "compiles all meta-schemas before main: 4 ms of every start"},
 		{"github.com/invopop/...", "schemas are generated, not at run time"},
+		{module + "/internal/threat/...", "the catalogue and the intruder are for tests and the document"},
 	}},
 	// workshop-init, and what it is made of, stays small and free of parsers.
 	{from: module + "/cmd/workshop-init", deeps: []ban{
@@ -86,6 +87,7 @@ var rules = []rule{
 		{module + "/compose/...", "workshop-init never sees a project"},
 		{module + "/internal/cli/...", "never upward"},
 		{module + "/internal/engine/...", "never upward"},
+		{module + "/internal/threat/...", "nothing in a worker brings an intruder's tools along"},
 	}},
 }
 
