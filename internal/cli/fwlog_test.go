@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
@@ -61,6 +62,22 @@ func TestLogText(t *testing.T) {
 	golden(t, "fwlog-denied-v", logText(true, "v", true))
 	if all := logText(true, "w", false); !strings.Contains(all, "10:00:06  w      ended    ok.example.org:443 (198.51.100.10)  sent 1.2kB, received 5.3MB\n") || strings.ContainsRune(all, 0x1b) {
 		t.Error(all)
+	}
+}
+
+// Every reason of the guard has words.
+func TestReasonText(t *testing.T) {
+	for _, reason := range []string{
+		firewall.ReasonAllowed, firewall.ReasonOpen, firewall.ReasonLearned, firewall.ReasonName, firewall.ReasonDoH, events.ReasonMismatch,
+		events.ReasonPolicy, events.ReasonLive, events.ReasonLearning, events.ReasonUpload, events.ReasonWildcard, events.ReasonStripped,
+	} {
+		if text := reasonText(reason); text == reason || text == "" {
+			t.Errorf("%s has no words", reason)
+		}
+	}
+	note := events.Line{Kind: events.Guard, Verdict: events.Note, Reason: events.ReasonLearning, Rule: "learning began, until 2026-11-22T00:03:48Z"}
+	if got := eventReason(note); got != note.Rule {
+		t.Errorf("a note says %q", got)
 	}
 }
 

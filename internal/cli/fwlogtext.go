@@ -110,6 +110,8 @@ func eventReason(l events.Line) string {
 	switch {
 	case l.Verdict == events.End:
 		return fmt.Sprintf("sent %s, received %s", units.HumanSize(float64(l.BytesUp)), units.HumanSize(float64(l.BytesDown)))
+	case l.Verdict == events.Note && rule != "" && eventTarget(l) == "": // it says what it is about
+		return rule
 	case l.Verdict == events.Allow && l.Reason == firewall.ReasonAllowed && rule != "":
 		return "by " + rule
 	}
@@ -139,7 +141,7 @@ func reasonText(reason string) string {
 	case events.ReasonLive:
 		return "a live change"
 	case events.ReasonLearning:
-		return "learning"
+		return "rooms began or ended to learn"
 	}
 	if why := firewall.Why(reason); why != "" {
 		return why
