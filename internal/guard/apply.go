@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
@@ -20,26 +21,20 @@ import (
 // hand-over.
 func (g *Guard) enforce() (control.Applied, error) {
 	st := g.store.Swap(g.live.effective())
-	var (
-		wg   sync.WaitGroup
-		mu   sync.Mutex
-		cut  int
-		errs []error
-	)
-	for _, r := range g.rooms {
-		wg.Go(func() {
-			n, err := r.enforce()
-			mu.Lock()
-			defer mu.Unlock()
-			cut += n
-			if err != nil {
-				errs = append(errs, err)
-			}
-		})
+	var wg sync.WaitGroup
+	var cut atomic.Int64
+	errs := make([]error, len(st.Policy.Rooms))
+	for i, p := range st.Policy.Rooms {
+		if r := g.rooms[p.Room]; r != nil {
+			wg.Go(func() {
+				n, err := r.enforce()
+				cut.Add(int64(n))
+				errs[i] = err
+			})
+		}
 	}
 	wg.Wait()
-	slices.SortFunc(errs, func(a, b error) int { return compareText(a, b) })
-	return control.Applied{Generation: st.Generation, Cut: cut, Digest: g.live.digest, Live: len(g.live.changes)}, errors.Join(errs...)
+	return control.Applied{Generation: st.Generation, Cut: int(cut.Load()), Digest: g.live.digest, Live: len(g.live.changes)}, errors.Join(errs...)
 }
 
 // enforce is enforce for one room. A room that is away gets everything when it

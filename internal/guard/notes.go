@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -48,8 +47,6 @@ func (g *Guard) noteReset(l *live) (notes []func()) {
 	}
 	return notes
 }
-
-func compareText(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }
 
 // pendingTime bounds the wait for a reader of the guard's output that stalls.
 const pendingTime = 200 * time.Millisecond

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"slices"
 )
 
 // errTooLong says that a line is longer than MaxLine.
@@ -23,6 +24,7 @@ func readLine(r *bufio.Reader, large func()) ([]byte, error) {
 		if n += len(part); n > smallLine && !big {
 			big = true
 			large()
+			out = slices.Grow(out, MaxLine) // once: growing would leave as much behind
 		}
 		switch {
 		case n <= MaxLine:
