@@ -133,7 +133,11 @@ func Reset(c *net.TCPConn) {
 // splice carries bytes both ways until both sides have ended or one fails, and
 // ends the way. Where nothing bounds them, both ends are bare TCP connections, so
 // that io.Copy is splice(2).
-func (r *Room) splice(in *net.TCPConn, w *way) {
+func (r *Room) splice(in *net.TCPConn, w *way) { r.spliceAfter(in, w, func() error { return nil }) }
+
+// spliceAfter is splice; begin sends what was read already. A change of the policy
+// that comes before it is seen, and one that comes later finds the flow (B27).
+func (r *Room) spliceAfter(in *net.TCPConn, w *way, begin func() error) {
 	defer w.end()
 	f := r.Flows.Add(in, w.conn, w.still)
 	if f == nil {
@@ -142,6 +146,11 @@ func (r *Room) splice(in *net.TCPConn, w *way) {
 	defer r.Flows.Remove(f)
 	if !w.still(r.Policy()) { // it changed since the decision
 		f.reset()
+		return
+	}
+	if err := begin(); err != nil {
+		w.reset()
+		Reset(in)
 		return
 	}
 	var wg sync.WaitGroup

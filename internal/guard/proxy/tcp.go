@@ -55,18 +55,15 @@ func (r *Room) byAddress(ctx context.Context, kind events.Kind, c *net.TCPConn, 
 // start sends what was read of a connection already, gives back its place, and
 // splices.
 func (r *Room) start(c *net.TCPConn, w *way, head []byte, large *place) {
-	if len(head) > 0 {
-		if _, err := w.Write(head); err != nil {
-			w.reset()
-			Reset(c)
-			w.end()
-			return
+	r.spliceAfter(c, w, func() (err error) {
+		if len(head) > 0 {
+			_, err = w.Write(head)
 		}
-	}
-	if large != nil {
-		large.free()
-	}
-	r.splice(c, w)
+		if large != nil {
+			large.free()
+		}
+		return err
+	})
 }
 
 // addrDecision decides about an address: by the names that it is pinned for
