@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,24 +73,8 @@ var defaultCaps = []uintptr{
 // intrude runs probes as an identity in a network namespace.
 func (w *world) intrude(ns *testnet.NS, who threat.Identity, lines []string) []probe.Result {
 	w.Helper()
-	cmd := exec.Command(w.binary(), "probe", "-")
-	cmd.Env = []string{"GUARD_TEST_ROLE=intruder", "GORACE=atexit_sleep_ms=0"}
-	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n"))
 	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{}}
-	if who == threat.Worker {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 1000, Gid: 1000}
-	}
-	err := ns.Do(func() error {
-		if err := readOnlySysctls(); err != nil {
-			return err
-		}
-		if err := confine(who); err != nil {
-			return err
-		}
-		return cmd.Start()
-	})
+	cmd, err := w.startIntruder(ns, who, lines, &out, &errs)
 	if err == nil {
 		err = cmd.Wait()
 	}
@@ -105,6 +90,27 @@ func (w *world) intrude(ns *testnet.NS, who threat.Identity, lines []string) []p
 		w.Fatalf("%s: %d results of %d probes, %v\n%s", who, len(results), len(lines), err, errs.String())
 	}
 	return results
+}
+
+// startIntruder starts what runs probes as an identity in a network namespace.
+func (w *world) startIntruder(ns *testnet.NS, who threat.Identity, lines []string, out, errs io.Writer) (*exec.Cmd, error) {
+	cmd := exec.Command(w.binary(), "probe", "-")
+	cmd.Env = []string{"GUARD_TEST_ROLE=intruder", "GORACE=atexit_sleep_ms=0"}
+	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n"))
+	cmd.Stdout, cmd.Stderr = out, errs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{}}
+	if who == threat.Worker {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 1000, Gid: 1000}
+	}
+	return cmd, ns.Do(func() error {
+		if err := readOnlySysctls(); err != nil {
+			return err
+		}
+		if err := confine(who); err != nil {
+			return err
+		}
+		return cmd.Start()
+	})
 }
 
 // readOnlySysctls gives the thread a mount namespace in which /proc/sys is

@@ -39,6 +39,8 @@ var rawTries = []Try{
 		Control: Control{None: "the only device is lo"}},
 	{ID: "frame-to-transparent-port", Items: "T4 S1", Lines: []string{"frame {lh}:533", "frame {lh}:534", "frame {lh}:535"}, Raw: true, Sees: "EPERM|EACCES", Default: "silent|reset", Control: ours},
 	{ID: "frame-to-dns", Items: "T4 D1", Lines: []string{"frame {lh}:531 proto=udp"}, Raw: true, Sees: "EPERM|EACCES", Default: "silent", Control: ours},
+	{ID: "frame-to-everybody", Items: "T4 D13", Lines: []string{"frame 255.255.255.255:5000 from={h}:9000 proto=udp hear=1"}, Raw: true, Sees: "EPERM|EACCES", Default: "silent",
+		Families: OnlyV4, Control: nowhere},
 	{ID: "frame-with-forged-source", Items: "T4", Lines: []string{"frame {lh}:534 from={h}:443", "frame {lh}:535 from={h}:22"}, Raw: true, Sees: "EPERM|EACCES", Default: "silent|reset", Control: ours},
 }
 

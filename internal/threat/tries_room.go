@@ -12,6 +12,8 @@ var roomTries = []Try{
 	{ID: "guards-ports-shared", Items: "S3 L7", Lines: []string{"share tcp {any}:534", "share tcp {lh}:533", "share tcp {lh}:536", "share udp {any}:531", "share udp {lh}:531"}, Raw: true,
 		Sees: "EACCES", Default: "EADDRINUSE", Control: ours},
 	{ID: "transparent-ports", Items: "S1 P3", Lines: []string{"connect {lh}:531", "connect {lh}:533", "connect {lh}:534", "connect {lh}:535"}, Sees: refused, Control: ours},
+	{ID: "transparent-port-dns", Items: "S1 D1", Lines: []string{"dns {lh}:531 {name} A"}, Sees: "EHOSTUNREACH|EACCES", Control: ours},
+	{ID: "loopback-web", Items: "S1 P3", Lines: []string{"connect {lh}:80", "connect {lh}:443", "connect {lh}:22"}, Sees: refused, Control: ours},
 	{ID: "unspecified-address", Items: "S1 P3", Lines: []string{"connect {any}:534", "connect {any}:535", "connect {any}:9000"}, Sees: refused, Control: ours},
 	{ID: "low-ports", Items: "S3 D1", Lines: []string{"bind udp {any}:53", "bind tcp {any}:53", "bind tcp {any}:443"}, Sees: "EACCES", Default: "ok", Control: ours},
 	{ID: "rules", Items: "L2 L3 S7", Lines: []string{"rules flush", "rules add"}, Sees: "EPERM", Families: Neither, Control: rights},

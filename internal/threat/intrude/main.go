@@ -20,8 +20,8 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		"open or sent, or why not: a socket of any kind with options that lead around rules", 1, dial)
 	probe.Add("raw", "ADDR PROTO [from=IP] [header=1] [fragment=1] [port=N] [next=N]",
 		"sent, or why not: one IP packet by a raw socket", 2, raw)
-	probe.Add("frame", "ADDR:PORT [from=ADDR:PORT] [proto=udp]",
-		"reset, answered or silent, or why not: a packet put on lo by a packet socket, around OUTPUT", 1, frame)
+	probe.Add("frame", "ADDR:PORT [from=ADDR:PORT] [proto=udp [hear=1]]",
+		"reset, answered or silent, or heard by a socket of our own, or why not: a packet put on lo by a packet socket, around OUTPUT", 1, frame)
 	probe.Add("share", "tcp|udp ADDR:PORT", "ok, or why not: a bind with SO_REUSEADDR and SO_REUSEPORT", 2, share)
 	probe.Add("listening", "[above=PORT]", "what listens in this network namespace below that port, sorted", 0, listening)
 	probe.Add("abstract", "", "names of abstract unix sockets here, or none", 0, abstract)

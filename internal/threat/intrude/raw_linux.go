@@ -2,6 +2,8 @@ package intrude
 
 import (
 	"encoding/binary"
+	"fmt"
+	"net"
 	"net/netip"
 	"time"
 
@@ -80,7 +82,7 @@ func header(from, to netip.Addr, proto byte, size int, fragment bool) []byte {
 
 // frame puts a packet on lo by a packet socket: OUTPUT, its rules and its NAT
 // never see it, the way in does. It tells what came back.
-func frame(words []string, opts map[string]string) (string, string) {
+func frame(words []string, opts map[string]string) (seen, detail string) {
 	to, err := netip.ParseAddrPort(words[0])
 	if err != nil {
 		return "ERROR", err.Error()
@@ -103,6 +105,19 @@ func frame(words []string, opts map[string]string) (string, string) {
 		return probe.Seen(err)
 	}
 	defer unix.Close(fd)
+	if opts["hear"] != "" {
+		l, err := net.ListenPacket("udp", fmt.Sprintf(":%d", to.Port()))
+		if err != nil {
+			return probe.Seen(err)
+		}
+		defer l.Close()
+		defer func() {
+			_ = l.SetReadDeadline(time.Now().Add(time.Millisecond))
+			if _, _, err := l.ReadFrom(make([]byte, 1)); err == nil {
+				seen = "heard"
+			}
+		}()
+	}
 	kind := network(unix.ETH_P_IP)
 	if to.Addr().Is6() {
 		kind = network(unix.ETH_P_IPV6)
