@@ -130,6 +130,8 @@ func openingOf(l events.Line, worker string) (o opening, ok bool) {
 	switch {
 	case strings.HasPrefix(l.Suggest, "{cidr:"):
 		host = l.Address
+	case strings.Contains(l.Suggest, "ech:"):
+		flags = " --ech"
 	case strings.HasPrefix(l.Suggest, "{"):
 		flags = " --private"
 	}

@@ -105,3 +105,15 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("%s is not what comes out; -update rewrites it\n%s", file, got)
 	}
 }
+
+// What a worker sends doesn't decide what else a pasted command opens: a hello
+// with ECH leads to --ech, and not to private addresses.
+func TestOpeningOfECH(t *testing.T) {
+	o, ok := openingOf(events.Line{
+		Room: "room", Workers: []string{"w"}, Kind: "tls", Name: "a.example.org", Port: 443, Protocol: "tcp",
+		Verdict: events.Deny, Reason: events.ReasonECH, Suggest: "{host: a.example.org, ech: allow}",
+	}, "")
+	if want := "workshop firewall allow a.example.org:443 --ech --worker w"; !ok || o.command != want {
+		t.Errorf("%q, want %q", o.command, want)
+	}
+}
