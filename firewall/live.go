@@ -23,24 +23,58 @@ const LiveLine = "workshop firewall"
 
 // Overlay returns a copy of the policy, expanded, with live changes, and with
 // the named rooms learning. p stays as it is.
+//
+// Of lines with the same target the first decides, so live ones stand before the
+// file's: what they open beside, such as private addresses, holds. One without a
+// budget keeps that of the file's line.
 func (p *Policy) Overlay(live []Live, learning func(room string) bool) *Policy {
 	q := *p
 	q.Rooms = slices.Clone(p.Rooms)
 	for i := range q.Rooms {
 		r := &q.Rooms[i]
 		r.Learn = r.Mode == Restricted && learning != nil && learning(r.Room)
-		r.Allow, r.Deny = slices.Clip(r.Allow), slices.Clip(r.Deny)
+		var allow []Rule
+		r.Deny = slices.Clip(r.Deny)
 		for _, l := range live {
 			switch {
 			case l.Room != "" && l.Room != r.Room:
 			case l.Deny:
 				r.Deny = append(r.Deny, l.Rule)
 			default:
-				r.Allow = append(r.Allow, l.Rule)
+				allow = append(allow, l.Rule.withBudgetOf(r.Allow))
 			}
+		}
+		if allow != nil {
+			r.Allow = append(allow, r.Allow...)
 		}
 	}
 	return &q
+}
+
+// withBudgetOf returns the rule with the smallest budget that lines of the same
+// target have for one of its ports, unless it has one.
+func (r Rule) withBudgetOf(lines []Rule) Rule {
+	if !r.Upload.IsZero() {
+		return r
+	}
+	for i := range lines {
+		o := &lines[i]
+		if o.Target() == r.Target() && o.Upload.within(r.Upload) && overlap(r.Ports, o.Ports) {
+			r.Upload = o.Upload
+		}
+	}
+	return r
+}
+
+func overlap(a, b []PortRange) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.First <= y.Last && y.First <= x.Last {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Fixed returns what of the policy a running guard can't change: everything but
