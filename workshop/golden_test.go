@@ -129,18 +129,22 @@ func checkList(t testing.TB, l diag.List) {
 
 // No golden file is left behind by a case that is gone.
 func TestGoldenFilesHaveCases(t *testing.T) {
-	cases := testCases(t, "invalid")
-	files, err := filepath.Glob("testdata/invalid/*.golden")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		if cases[strings.TrimSuffix(filepath.Base(f), ".golden")] == nil {
-			t.Errorf("%s has no case", f)
+	for _, kind := range []string{"invalid", "valid"} {
+		cases := testCases(t, kind)
+		files, err := filepath.Glob("testdata/" + kind + "/*.golden")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if cases[strings.TrimSuffix(filepath.Base(f), ".golden")] == nil {
+				t.Errorf("%s has no case", f)
+			}
 		}
 	}
 }
 
+// Each valid case loads, with the warnings of its golden file, without one with
+// none.
 func TestValid(t *testing.T) {
 	for name, fsys := range testCases(t, "valid") {
 		t.Run(name, func(t *testing.T) {
@@ -149,6 +153,10 @@ func TestValid(t *testing.T) {
 				t.Fatalf("want no errors, got:\n%s", text(t, fsys, l))
 			}
 			checkList(t, l)
+			file := filepath.Join("testdata", "valid", name+".golden")
+			if _, err := os.Stat(file); err == nil || len(l) > 0 {
+				golden(t, file, text(t, fsys, l))
+			}
 		})
 	}
 }

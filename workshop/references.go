@@ -37,6 +37,9 @@ func resolveWorkers(fsys fs.FS, w *Workshop, entries []workerEntry, o Options) d
 		w.Workers = append(w.Workers, wk)
 	}
 	delegations(w, work, p)
+	if p.errors == 0 {
+		sharedMounts(w, o.Root, work, p)
+	}
 	work.done(w.File, p)
 	assignPorts(w, entries, p)
 	unusedSecrets(w, entries, p)
