@@ -8,6 +8,7 @@
 //     programmable answers ([Internet.Answer]) and a record of every query
 //   - HTTP on 80 and TLS on 443 at every address; the body is a JSON [Echo]
 //     that says which address answered, for which SNI and Host
+//   - what git, npm and pip fetch: [GitHost], [NPMHost], [PyPIHost], [FilesHost]
 //   - ssh banner on 22, a postgres-like server on 5432, TCP echo on [EchoPorts]
 //   - UDP echo on 7, 443 and 5000
 //   - a meter that counts every IP packet that arrives, so that "that server

@@ -58,6 +58,7 @@ type Internet struct {
 	ns    *NS
 	ca    *authority
 	zone  zone
+	sites map[string]site // by Host
 	count counters
 
 	mu      sync.Mutex
@@ -127,7 +128,7 @@ func (in *Internet) start(ctx context.Context, o Options) (err error) {
 	}
 	in.IPv6 = ipv6
 	in.onClose(remove)
-	for _, serve := range []func() error{in.startMeter, in.startDNS, in.startWeb, in.startTCP, in.startUDP} {
+	for _, serve := range []func() error{in.startMeter, in.startPackages, in.startDNS, in.startWeb, in.startTCP, in.startUDP} {
 		if err := in.ns.Do(serve); err != nil {
 			return err
 		}

@@ -62,7 +62,8 @@ func (in *Internet) startWeb() error {
 }
 
 // web answers: /bytes/N sends N bytes, /upgrade switches to an echo of bytes
-// (as a WebSocket server would switch), everything else gets an [Echo].
+// (as a WebSocket server would switch), hosts with packages give those,
+// everything else gets an [Echo].
 func (in *Internet) web(w http.ResponseWriter, r *http.Request) {
 	local, _ := r.Context().Value(localKey{}).(netip.AddrPort)
 	e := Echo{Server: local.Addr().String(), Port: local.Port(), Host: r.Host, Path: r.URL.RequestURI(), From: r.RemoteAddr, Header: r.Header}
@@ -72,6 +73,10 @@ func (in *Internet) web(w http.ResponseWriter, r *http.Request) {
 	in.count.request(Request{Server: local.String(), SNI: e.SNI, Host: r.Host, Method: r.Method, Path: e.Path})
 	if n, ok := strings.CutPrefix(r.URL.Path, "/bytes/"); ok {
 		sendBytes(w, n)
+		return
+	}
+	if s, ok := in.sites[r.Host]; ok {
+		s.ServeHTTP(w, r)
 		return
 	}
 	if r.URL.Path == "/upgrade" && r.Header.Get("Upgrade") != "" {

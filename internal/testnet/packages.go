@@ -1,0 +1,98 @@
+package testnet
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+)
+
+// Hosts that serve what git, npm and pip fetch: the package "greeting" 1.0.0,
+// whose content is [Greeting]. All are made by this package.
+const (
+	GitHost   = "git.example.org"     // /greeting.git, over git's "dumb" HTTP
+	NPMHost   = "npm.example.org"     // a registry with its tarballs
+	PyPIHost  = "pypi.example.org"    // /simple/, PEP 503
+	FilesHost = "pyfiles.example.org" // the wheel that the index names
+	Greeting  = "hello from the test internet"
+
+	packagesAddr = "198.51.100.40"
+)
+
+// site is what a host serves by path, instead of an [Echo].
+type site map[string]file
+
+type file struct {
+	kind string // Content-Type
+	body []byte
+}
+
+func (in *Internet) startPackages() error {
+	in.sites = map[string]site{GitHost: gitSite(), NPMHost: npmSite(), PyPIHost: indexSite(), FilesHost: wheelSite()}
+	for host := range in.sites {
+		in.Answer(host, A(packagesAddr))
+	}
+	return nil
+}
+
+func (s site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f, ok := s[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", f.kind)
+	_, _ = w.Write(f.body)
+}
+
+// npmSite is a packument and its tarball (npm/registry, docs/responses).
+func npmSite() site {
+	manifest := map[string]any{"name": "greeting", "version": "1.0.0", "main": "index.js"}
+	about, _ := json.Marshal(manifest)
+	var tgz bytes.Buffer
+	zw := gzip.NewWriter(&tgz)
+	tw := tar.NewWriter(zw)
+	for name, text := range map[string]string{"package/package.json": string(about), "package/index.js": "module.exports = '" + Greeting + "'\n"} {
+		_ = tw.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))})
+		_, _ = tw.Write([]byte(text))
+	}
+	_ = tw.Close()
+	_ = zw.Close()
+	sum := sha512.Sum512(tgz.Bytes())
+	manifest["dist"] = map[string]string{
+		"tarball":   "https://" + NPMHost + "/greeting/-/greeting-1.0.0.tgz",
+		"integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:]),
+	}
+	doc, _ := json.Marshal(map[string]any{
+		"name": "greeting", "dist-tags": map[string]string{"latest": "1.0.0"}, "versions": map[string]any{"1.0.0": manifest},
+	})
+	return site{"/greeting": {"application/json", doc}, "/greeting/-/greeting-1.0.0.tgz": {"application/octet-stream", tgz.Bytes()}}
+}
+
+const wheel = "greeting-1.0.0-py3-none-any.whl"
+
+func indexSite() site {
+	return site{"/simple/greeting/": {"text/html", []byte(`<!DOCTYPE html><a href="https://` + FilesHost + "/" + wheel + `">` + wheel + "</a>\n")}}
+}
+
+// wheelSite is the smallest wheel that pip installs (PEP 427).
+func wheelSite() site {
+	var b bytes.Buffer
+	zw := zip.NewWriter(&b)
+	const info = "greeting-1.0.0.dist-info/"
+	for _, f := range [][2]string{
+		{"greeting.py", "text = '" + Greeting + "'\n"},
+		{info + "METADATA", "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0.0\n"},
+		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: testnet\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{info + "RECORD", "greeting.py,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n"},
+	} {
+		w, _ := zw.Create(f[0])
+		_, _ = w.Write([]byte(f[1]))
+	}
+	_ = zw.Close()
+	return site{"/" + wheel: {"application/octet-stream", b.Bytes()}}
+}
