@@ -15,8 +15,8 @@ import (
 )
 
 // denied answers 403 with the reason, the command and the line that would allow
-// it. The status line says it too: of an answer to CONNECT, most programs show
-// no more.
+// it. The status line has reason and command too: of an answer to CONNECT, most
+// programs show no more (npm at once, pip with each of its tries).
 func (r *Room) denied(c net.Conn, p *policy.Room, to authority, d firewall.Decision, keep bool) error {
 	what := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port))) + " is not allowed"
 	if d.Reason == firewall.ReasonName {
@@ -40,6 +40,7 @@ func (r *Room) denied(c net.Conn, p *policy.Room, to authority, d firewall.Decis
 	}
 	if d.Suggest != "" {
 		if command := allowCommand(p, to, d); command != "" {
+			what += "; to allow it: " + command
 			body += "workshop: hint: to allow it now, run outside of the worker:\n  " + command + "\n"
 		}
 		body += "workshop: hint: to allow it for good, add this line to network.allow in workshop.yaml:\n  - " + d.Suggest + "\n"

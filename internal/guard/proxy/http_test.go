@@ -13,7 +13,7 @@ import (
 )
 
 // What a program shows of a refused CONNECT is the status line: it says what
-// is refused and by what.
+// is refused, by what, and the command that allows it.
 func TestDenied(t *testing.T) {
 	for _, c := range []struct {
 		authority      string
@@ -21,7 +21,7 @@ func TestDenied(t *testing.T) {
 		status, inBody string
 	}{
 		{"denied.example.org", firewall.Decision{Reason: firewall.ReasonName, Suggest: "denied.example.org"},
-			"403 denied.example.org:443 is not allowed in workshop.yaml", "\n  - denied.example.org\n"},
+			"403 denied.example.org:443 is not allowed in workshop.yaml; to allow it: workshop firewall allow denied.example.org --worker builder", "\n  - denied.example.org\n"},
 		{"[2001:db8::1]:8443", firewall.Decision{Reason: firewall.ReasonDenied, Rule: &firewall.Rule{Line: "workshop.yaml:7"}},
 			"403 [2001:db8::1]:8443 is not allowed: denied", "decided by workshop.yaml:7\n"},
 		{"198.51.100.5:443", firewall.Decision{Reason: "on-link"},
@@ -33,7 +33,7 @@ func TestDenied(t *testing.T) {
 		}
 		near, far := net.Pipe()
 		go func() {
-			_ = new(Room).denied(near, &policy.Room{}, to, c.decision, false)
+			_ = new(Room).denied(near, &policy.Room{Workers: []string{"builder"}}, to, c.decision, false)
 			near.Close()
 		}()
 		resp, err := http.ReadResponse(bufio.NewReader(far), nil)
