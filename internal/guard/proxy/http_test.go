@@ -33,7 +33,7 @@ func TestDenied(t *testing.T) {
 		}
 		near, far := net.Pipe()
 		go func() {
-			_ = new(Room).denied(near, &policy.Room{Workers: []string{"builder"}}, to, c.decision, false)
+			_ = new(Room).denied(near, &policy.Room{RoomPolicy: firewall.RoomPolicy{Workers: []string{"builder"}}}, to, c.decision, false)
 			near.Close()
 		}()
 		resp, err := http.ReadResponse(bufio.NewReader(far), nil)
