@@ -84,7 +84,7 @@ func (e *emitter) scalar(value string, src diag.Source) {
 	if src.Template != "" {
 		e.b = appendQuoted(e.b, src.Template)
 	} else {
-		e.b = appendPlain(e.b, escape(value))
+		e.b = appendPlain(e.b, diag.Literal(value))
 	}
 	e.end(src)
 }
@@ -109,7 +109,7 @@ func (e *emitter) flow(indent int, name string, words []string) {
 		if i > 0 {
 			e.b = append(e.b, ", "...)
 		}
-		e.b = appendPlain(e.b, escape(w))
+		e.b = appendPlain(e.b, diag.Literal(w))
 	}
 	e.b = append(e.b, "]\n"...)
 }

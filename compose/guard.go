@@ -66,7 +66,7 @@ func (c *compiler) guard(rooms []roomGroup) {
 // refers to that.
 func (c *compiler) policyString(s *types.ServiceConfig, name string, v workshop.Value[string]) string {
 	if v.Source.Template == "" {
-		return escape(v.V)
+		return diag.Literal(v.V)
 	}
 	s.Environment[name] = ptr(v.V)
 	c.out.Origins[originKey(s.Name, "environment."+name)] = diag.Source{Range: v.Source.Range, Template: v.Source.Template}

@@ -1,8 +1,6 @@
 package compose
 
 import (
-	"strings"
-
 	"github.com/llmdo/workshop/internal/diag"
 )
 
@@ -21,18 +19,15 @@ func originKey(service, path string) string { return "services." + service + "."
 // around returns the source with literal text around its template.
 func around(before string, src diag.Source, after string) diag.Source {
 	if src.Template != "" {
-		src.Template = escape(before) + src.Template + escape(after)
+		src.Template = diag.Literal(before) + src.Template + diag.Literal(after)
 	}
 	return src
 }
-
-// escape writes literal text as a template: Compose replaces $$ by $.
-func escape(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
 // templateOf is the template of a scalar, or the scalar itself as one.
 func templateOf(value string, src diag.Source) string {
 	if src.Template != "" {
 		return src.Template
 	}
-	return escape(value)
+	return diag.Literal(value)
 }

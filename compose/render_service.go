@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/internal/diag"
 )
 
 // service writes one service. Every field that the compile sets is written
@@ -103,7 +105,7 @@ func (e *emitter) entrypoint(words []string) {
 		}
 		if at == "" {
 			e.indent(6)
-			e.b = append(appendPlain(append(e.b, "- "...), escape(w)), '\n')
+			e.b = append(appendPlain(append(e.b, "- "...), diag.Literal(w)), '\n')
 		} else {
 			e.item(6, at, w)
 		}

@@ -57,7 +57,7 @@ func (d *decoder) checkSource(v *Value[string], use hostUse) {
 		}
 		// Generated files must not name the caller's home.
 		if v.Source.Template == "" {
-			v.Source.Template = "${HOME:?}" + escapeDollar(rest)
+			v.Source.Template = "${HOME:?}" + diag.Literal(rest)
 		} else {
 			v.Source.Template = strings.Replace(v.Source.Template, "~", "${HOME:?}", 1)
 		}

@@ -107,8 +107,8 @@ func (s scalar) cutLast(sep byte) (before, after scalar, found bool) {
 func (p part) split(at int) (part, part) {
 	// `$$` is two bytes of the file and one of the text: count the dollars.
 	raw := at + strings.Count(p.text[:at], "$")
-	l := part{text: p.text[:at], template: escapeDollar(p.text[:at]), from: p.from, to: p.from + raw}
-	r := part{text: p.text[at+1:], template: escapeDollar(p.text[at+1:]), from: p.from + raw + 1, to: p.to}
+	l := part{text: p.text[:at], template: diag.Literal(p.text[:at]), from: p.from, to: p.from + raw}
+	r := part{text: p.text[at+1:], template: diag.Literal(p.text[at+1:]), from: p.from + raw + 1, to: p.to}
 	return l, r
 }
 
@@ -137,5 +137,3 @@ func (s scalar) with(parts []part) scalar {
 	}
 	return scalar{node: s.node, src: s.src, parts: kept}
 }
-
-func escapeDollar(s string) string { return strings.ReplaceAll(s, "$", "$$") }

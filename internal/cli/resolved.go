@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -113,7 +113,7 @@ type (
 // resolve writes a workshop out.
 func resolve(w *workshop.Workshop) resolvedFile {
 	f := resolvedFile{resolvedWorkshop{
-		Name: w.Name.V, Version: w.Version.V, Description: escape(w.Description.V),
+		Name: w.Name.V, Version: w.Version.V, Description: diag.Literal(w.Description.V),
 		Isolation: string(w.Isolation.V),
 		Container: resolveContainer(&w.Container),
 		Workers:   []resolvedWorker{},
@@ -132,14 +132,14 @@ func resolve(w *workshop.Workshop) resolvedFile {
 		f.Workshop.Workers = append(f.Workshop.Workers, resolvedWorker{w.Workers[i].Name, w.Workers[i].File, k})
 	}
 	for _, r := range w.Approvals.Rules {
-		f.Workshop.Approvals.Rules = append(f.Workshop.Approvals.Rules, resolvedApprovalRule{r.Tool, escape(r.Match), string(r.Approval)})
+		f.Workshop.Approvals.Rules = append(f.Workshop.Approvals.Rules, resolvedApprovalRule{r.Tool, diag.Literal(r.Match), string(r.Approval)})
 	}
 	return f
 }
 
 func resolveContainer(c *workshop.Container) resolvedContainer {
 	k := resolvedContainer{
-		Image: escape(c.Image.V), Pull: string(c.Pull.V), User: c.User.V, Workdir: escape(c.Workdir.V),
+		Image: diag.Literal(c.Image.V), Pull: string(c.Pull.V), User: c.User.V, Workdir: diag.Literal(c.Workdir.V),
 		Network: resolveNetwork(&c.Network),
 		Mounts:  []resolvedMount{},
 		Scratch: c.Scratch.V.String(), Tmp: c.Tmp.V.String(), Shm: c.Shm.V.String(), Home: c.Home.V.String(),
@@ -150,13 +150,13 @@ func resolveContainer(c *workshop.Container) resolvedContainer {
 		Env: resolveMap(c.Env), Runtime: c.Runtime.V,
 	}
 	if b := c.Build; b != nil {
-		k.Build = &resolvedBuild{escape(b.Context.V), escape(b.Dockerfile.V), resolveMap(b.Args), b.Target.V}
+		k.Build = &resolvedBuild{diag.Literal(b.Context.V), diag.Literal(b.Dockerfile.V), resolveMap(b.Args), b.Target.V}
 	}
 	for _, m := range c.Mounts {
 		k.Mounts = append(k.Mounts, resolveMount(m))
 	}
 	for _, s := range c.Secrets {
-		k.Secrets = append(k.Secrets, resolvedSecret{s.Name, s.Env, escape(s.File.V)})
+		k.Secrets = append(k.Secrets, resolvedSecret{s.Name, s.Env, diag.Literal(s.File.V)})
 	}
 	for _, p := range c.Ports {
 		k.Ports = append(k.Ports, resolvedPort{p.Published.V, p.Target.V, p.Host.V, p.ExposeBeyondHost})
@@ -165,13 +165,13 @@ func resolveContainer(c *workshop.Container) resolvedContainer {
 }
 
 func resolveNetwork(n *workshop.Network) resolvedNetwork {
-	out := resolvedNetwork{Mode: n.Mode.V.String(), Deny: resolveRules(n.Deny, "1-65535"), Proxy: escape(n.Proxy.V)}
+	out := resolvedNetwork{Mode: n.Mode.V.String(), Deny: resolveRules(n.Deny, "1-65535"), Proxy: diag.Literal(n.Proxy.V)}
 	if n.Mode.V == firewall.Restricted {
 		allow := resolveRules(n.Allow, "80,443")
 		out.Allow = &allow
 	}
 	for _, d := range n.DNS {
-		out.DNS = append(out.DNS, escape(d.V))
+		out.DNS = append(out.DNS, diag.Literal(d.V))
 	}
 	if n.OwnRoom.V {
 		out.Room = "own"
@@ -251,7 +251,7 @@ func (p portValues) MarshalJSON() ([]byte, error) { return json.Marshal(p.list()
 
 func resolveMount(m workshop.Mount) resolvedMount {
 	out := resolvedMount{
-		Name: m.Name, Source: escape(m.Source.V), Target: escape(m.Target.V), Mode: "ro",
+		Name: m.Name, Source: diag.Literal(m.Source.V), Target: diag.Literal(m.Target.V), Mode: "ro",
 		Exclude: m.Exclude, Copy: m.Copy, OutsideProject: m.OutsideProject,
 	}
 	if m.ReadWrite {
@@ -269,10 +269,7 @@ func resolveMount(m workshop.Mount) resolvedMount {
 func resolveMap(m map[string]workshop.Value[string]) map[string]string {
 	out := make(map[string]string, len(m))
 	for name, v := range m {
-		out[name] = escape(v.V)
+		out[name] = diag.Literal(v.V)
 	}
 	return out
 }
-
-// escape keeps text from being read as a variable when the result is loaded.
-func escape(s string) string { return strings.ReplaceAll(s, "$", "$$") }

@@ -142,3 +142,7 @@ func (l List) Sorted() List {
 	})
 	return out
 }
+
+// Literal writes text as a [Source.Template]: Compose replaces $$ by $
+// (the Compose Specification, "Interpolation").
+func Literal(text string) string { return strings.ReplaceAll(text, "$", "$$") }
