@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -41,3 +42,25 @@ func TestLargeHeadsCostBoundedMemory(t *testing.T) {
 	}
 	w.guard.eventually(n-maxLarge/2, "refused large heads", func(e event) bool { return e.Reason == "busy" && e.Room == "room" })
 }
+
+// B60: a short head of many lines costs as much as a large one once it is parsed,
+// and is counted as one: thousands of them would be more than the guard's memory.
+func TestManyLinesAreALargeHead(t *testing.T) {
+	w := newWorld(t, restricted(t, "allowed.example.org"))
+	const start = "GET / HTTP/1.1\r\nHost: allowed.example.org\r\n"
+	ask := func(lines int) {
+		c := w.mustDial("room", "tcp", testnet.Evil+":80")
+		t.Cleanup(func() { c.Close() })
+		_, _ = io.WriteString(c, start+strings.Repeat("X:\r\n", lines))
+	}
+	for range 2 * maxLarge {
+		ask(smallLines)
+	}
+	for range 2 * maxLarge {
+		ask(200)
+	}
+	w.guard.eventually(maxLarge, "refused heads of many lines", func(e event) bool { return e.Reason == "busy" })
+}
+
+// smallLines is below the one of internal/guard/proxy.
+const smallLines = 30

@@ -60,6 +60,9 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 			return false, s.broken(err)
 		}
 		fl.inHead = false
+		if len(resp.Header) > smallLines && !s.largeUp.take() {
+			return false, errBusy
+		}
 		if resp.StatusCode == http.StatusSwitchingProtocols {
 			return false, s.switchProtocols(cw, resp, req, upgrade)
 		}

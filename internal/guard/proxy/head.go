@@ -14,10 +14,11 @@ import (
 )
 
 // maxHead and maxLines bound a head. A parsed line costs much more than its
-// bytes.
+// bytes, so a head with more than smallLines is a large one, however short.
 const (
-	maxHead  = 64 << 10
-	maxLines = 256
+	maxHead    = 64 << 10
+	maxLines   = 256
+	smallLines = 40
 )
 
 var errHeadTooLarge = errors.New("the request's head is too large")
@@ -31,7 +32,8 @@ func bad(format string, args ...any) error { return &badRequest{fmt.Sprintf(form
 
 // readHead reads the head of the next request and takes nothing of its body.
 // Heads that two parsers could read differently are refused (B24): that is how
-// requests are smuggled. large is asked for heads above smallHead.
+// requests are smuggled. large is asked for heads above
+// smallHead or smallLines.
 func readHead(br *bufio.Reader, large func() bool) (*http.Request, error) {
 	// Other protocols, and lines that end without CR, are refused when they are
 	// seen: waiting for the end of a head that isn't one would be a timeout (B28).
@@ -47,7 +49,7 @@ func readHead(br *bufio.Reader, large func() bool) (*http.Request, error) {
 		if len(head)+len(line) > maxHead {
 			return nil, errHeadTooLarge
 		}
-		if len(head)+len(line) > smallHead && !large() {
+		if (len(head)+len(line) > smallHead || lines >= smallLines) && !large() {
 			return nil, errBusy
 		}
 		head = append(head, line...)
