@@ -47,6 +47,7 @@ func (r *room) enforce() (cut int, err error) {
 		return 0, nil
 	}
 	p := r.policy()
+	cut = s.proxy.Flows.Revoke(p) // first: a room may take seconds to answer
 	if ports := firewall.RoomPorts(p.RoomPolicy); !slices.Equal(ports, s.ports) {
 		if err = s.client.Redirect(ports); err == nil {
 			s.ports = ports
@@ -54,5 +55,5 @@ func (r *room) enforce() (cut int, err error) {
 			err = fmt.Errorf("room %q couldn't be told its ports, so new ones stay closed until its next hand-over: %w", r.name, err)
 		}
 	}
-	return s.proxy.Flows.Revoke(p), err
+	return cut, err
 }
