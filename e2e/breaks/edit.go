@@ -15,7 +15,9 @@ type Break struct {
 	Title string   // its first line
 	Fails []string // tests that must fail
 	With  []string // other edits that come along
-	Edits []Edit
+	// Covered is another edit, without which alone this one is noticed.
+	Covered string
+	Edits   []Edit
 }
 
 // Edit replaces one piece of a file.
@@ -47,6 +49,9 @@ func Read(path string) (*Break, error) {
 			b.Title = line[2:]
 		case file == "" && strings.HasPrefix(line, "fails: "):
 			b.Fails = strings.Fields(line[7:])
+		case file == "" && strings.HasPrefix(line, "covered: "):
+			b.Covered = line[9:]
+		case file == "" && strings.HasPrefix(line, "because: "): // for people
 		case file == "" && strings.HasPrefix(line, "with: "):
 			b.With = strings.Fields(line[6:])
 		case line == "":
