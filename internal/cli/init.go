@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -9,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"text/template"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -74,12 +73,9 @@ func (a *app) init(cmd *cobra.Command, dir string, d initData) error {
 			return notOverwritten(a.shown(f.path))
 		}
 	}
+	fill := strings.NewReplacer("{{.Name}}", d.Name, "{{.Worker}}", d.Worker)
 	for _, f := range files {
-		var text bytes.Buffer
-		if err := template.Must(template.New("").Parse(f.template)).Execute(&text, d); err != nil {
-			return fmt.Errorf("init: %w", err)
-		}
-		if err := writeNew(f.path, text.Bytes()); errors.Is(err, fs.ErrExist) {
+		if err := writeNew(f.path, []byte(fill.Replace(f.template))); errors.Is(err, fs.ErrExist) {
 			return notOverwritten(a.shown(f.path))
 		} else if err != nil {
 			return fmt.Errorf("init: %w", err)

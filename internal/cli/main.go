@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -35,5 +36,8 @@ func Run(ctx context.Context, newRoot func(*System) *cobra.Command, args []strin
 	root.SetOut(sys.Out)
 	root.SetErr(sys.Err)
 	cmd, err := root.ExecuteContextC(ctx)
+	if errors.Is(err, errVersionShown) {
+		err = nil
+	}
 	return report(ctx, sys, cmd, err)
 }

@@ -104,9 +104,8 @@ func asRoot(root *cobra.Command) {
 	// The global flags stand at every level, so that `workshop -f F logs -f`
 	// works, where the second -f is --follow as in Compose.
 	root.TraverseChildren = true
-	root.Version = version()
 	root.SetUsageFunc(usage)
-	root.SetVersionTemplate(root.Name() + " {{.Version}}\n")
+	addVersionFlag(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(cmd, "%w", err)
 	})

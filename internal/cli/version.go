@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -23,6 +24,29 @@ func version() string {
 	}
 	return "(devel)"
 }
+
+// addVersionFlag adds --version to a root. Cobra's own prints by text/template,
+// which calls methods by their names: with it the linker keeps every exported
+// method of the program, 3 MB of it.
+func addVersionFlag(root *cobra.Command) {
+	short := "v"
+	if root.Flags().ShorthandLookup(short) != nil {
+		short = "" // it is --verbose
+	}
+	shown := root.Flags().BoolP("version", short, false, "version for "+root.Name())
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !*shown {
+			return nil
+		}
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), root.Name(), version()); err != nil {
+			return err
+		}
+		return errVersionShown
+	}
+}
+
+// errVersionShown ends a command line with --version: no command is run.
+var errVersionShown = errors.New("the version was shown")
 
 // versionInfo is the result of the command.
 type versionInfo struct {
