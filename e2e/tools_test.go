@@ -1,0 +1,103 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
+)
+
+// tool is a program as people use it: what it says of a refusal, and what it
+// does once the host is allowed.
+type tool struct {
+	name    string
+	needs   []string // programs of this machine, as a worker finds them
+	command string
+	hosts   []string // in the order in which they are found to be missing
+	// shows is what the program itself says of the refusal.
+	shows string
+	// tells says that the program shows the guard's reason and command.
+	tells bool
+	tries time.Duration // how long it tries again
+	want  string
+}
+
+// soon is what a program may take to say what it was told, and to end: a second,
+// and what a busy machine takes to run it.
+const soon = 3 * time.Second
+
+var tools = []tool{
+	{
+		name: "curl", needs: []string{"/usr/bin/curl"}, command: "curl -sS https://denied.example.org/",
+		hosts: []string{"denied.example.org"}, shows: "response 403", want: `"sni":"denied.example.org"`,
+	},
+	{
+		name: "curl without TLS", needs: []string{"/usr/bin/curl"}, command: "curl -sSf --noproxy '*' http://allowed.example.net/",
+		hosts: []string{"allowed.example.net"}, shows: "Could not resolve host", want: `"host":"allowed.example.net"`,
+	},
+	{
+		name: "git", needs: []string{"/usr/bin/git"}, command: "cd /tmp && git clone https://" + testnet.GitHost + "/greeting.git && cat greeting/greeting.txt",
+		hosts: []string{testnet.GitHost}, shows: "response 403", want: testnet.Greeting,
+	},
+	{
+		name: "npm", needs: []string{"/usr/bin/npm", "/usr/bin/node"}, command: `cd /tmp && npm install greeting && node -p "require('greeting')"`,
+		hosts: []string{testnet.NPMHost}, shows: "npm error 403", tells: true, want: testnet.Greeting,
+	},
+	{
+		// pip tries five times more, with pauses of 7.5 s together; each says why.
+		name: "pip", needs: []string{"/usr/bin/pip3", "/usr/bin/python3"},
+		command: "cd /tmp && python3 -m pip install --no-cache-dir --target py greeting && PYTHONPATH=py python3 -c 'import greeting; print(greeting.text)'",
+		hosts:   []string{testnet.PyPIHost, testnet.FilesHost}, shows: "ProxyError", tells: true, tries: 8 * time.Second, want: testnet.Greeting,
+	},
+}
+
+// Who hits a denial sees what was refused, why, and the command that allows it:
+// within a second, and the command is right. The programs are those of this
+// machine; a worker with `image: host` has them.
+func TestTools(t *testing.T) {
+	s := by(scenario.New(t, "tools", "curl, git, npm and pip: what was refused, why and the command stand there within a second, the command does it, and then the tool works"))
+	s.Internet.Answer("allowed.example.net", testnet.A(testnet.Allowed))
+	s.Up()
+	for _, x := range tools {
+		t.Run(x.name, func(t *testing.T) {
+			for _, program := range x.needs {
+				_, err := exec.LookPath(program)
+				testutil.Require(t, err == nil, program+" is not on this machine")
+			}
+			for _, host := range x.hosts {
+				allow := "workshop firewall allow " + host + " --worker builder"
+				w := watch(s, "builder", x.command)
+				refused := w.refused(t, s, host)
+				ended, _ := w.at(toolEnded)
+				if w.code == 0 || !strings.Contains(w.text(), x.shows) {
+					t.Fatalf("exit code %d of what is refused, or no %q:\n%s", w.code, x.shows, w.text())
+				}
+				if shown, ok := w.at("not allowed in workshop.yaml; to allow it: " + allow); x.tells && (!ok || shown.Sub(refused) > soon) {
+					t.Errorf("it doesn't show the guard's words within %v:\n%s", soon, w.text())
+				}
+				what, ok := w.at("the guard refused " + host)
+				if _, command := w.at("`" + allow + "`"); !ok || !command {
+					t.Fatalf("no hint with %q:\n%s", allow, w.text())
+				}
+				t.Logf("%s: %v from the refusal to the end of the program, %v more to the hint", host, ended.Sub(refused).Round(time.Millisecond), what.Sub(ended).Round(time.Millisecond))
+				if what.Sub(ended) > time.Second {
+					t.Errorf("the hint came late:\n%s", w.text())
+				}
+				if ended.Sub(refused) > x.tries+soon {
+					t.Errorf("the program went on for %v:\n%s", ended.Sub(refused), w.text())
+				}
+				s.Expect(0, strings.Fields(allow)[1:]...)
+			}
+			w := watch(s, "builder", x.command)
+			if _, hint := w.at("hint:"); w.code != 0 || hint || !strings.Contains(w.text(), x.want) {
+				t.Errorf("after the commands: exit code %d\n%s", w.code, w.text())
+			}
+		})
+	}
+}
