@@ -1,0 +1,40 @@
+package guard
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// TestRequestsOfOtherForms: a request says nothing but the host that the
+// connection is to, whatever else the policy would allow (N8, N9).
+func TestRequestsOfOtherForms(t *testing.T) {
+	w := newWorld(t, restricted(t, "allowed.example.org"))
+	for request, addr := range map[string]string{
+		"GET / HTTP/1.1\r\nHost: allowed.example.org:443\r\n\r\n":                                           "198.51.100.10:80",
+		"GET https://allowed.example.org/ HTTP/1.1\r\nHost: allowed.example.org\r\n\r\n":                    "127.0.0.1:536",
+		"GET http://user:word@allowed.example.org/ HTTP/1.1\r\nHost: user:word@allowed.example.org\r\n\r\n": "127.0.0.1:536",
+		"GET http://user@allowed.example.org/ HTTP/1.0\r\n\r\n":                                             "127.0.0.1:536",
+	} {
+		c := w.mustDial("room", "tcp", addr)
+		if _, err := io.WriteString(c, request); err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, 12)
+		if _, err := io.ReadFull(c, answer); err != nil || !strings.HasSuffix(string(answer), " 400") {
+			t.Errorf("%q: %q %v", request, answer, err)
+		}
+	}
+}
+
+// TestShareOfARoom: one room can't take all connections of the guard (B60).
+func TestShareOfARoom(t *testing.T) {
+	two := &firewall.Policy{Rooms: []firewall.RoomPolicy{{Room: "a", Mode: firewall.Restricted}, {Room: "b", Mode: firewall.Open}, {Room: "c", Mode: firewall.None}}}
+	g := &Guard{slots: make(chan struct{}, 4*minShare)}
+	g.config.Policy = two
+	if n := cap(newRoom(g, "a").slots); n != 2*minShare {
+		t.Errorf("a room of two has %d of %d", n, cap(g.slots))
+	}
+}
