@@ -18,8 +18,9 @@ func (a *app) firewallReloadCommand() *cobra.Command {
 		Short: "Give the running guard the lines of workshop.yaml",
 		Long: `reload gives the running guard the allow and deny lines of workshop.yaml.
 Connections that they don't allow any more end, the others go on, and no worker
-is touched. Whatever else has changed in the file needs ` + "`up`" + `; then reload says
-so and changes nothing.
+is touched. Where workers differ otherwise from what runs, reload says so, and
+leaves that to ` + "`up`" + `. Other resolvers, modes or rooms need ` + "`up`" + ` first; then
+reload changes nothing.
 
 Live changes stay, and learning goes on; --reset ends both.`,
 		Example: `  workshop firewall reload
@@ -51,7 +52,7 @@ func (a *app) reload(ctx context.Context, cmd *cobra.Command, reset bool) error 
 		return err
 	}
 	defer unlock()
-	plan, err := a.planReload(ctx, e, c, ready)
+	plan, left, err := a.planReload(ctx, e, c, ready)
 	if err != nil {
 		return err
 	}
@@ -83,47 +84,66 @@ func (a *app) reload(ctx context.Context, cmd *cobra.Command, reset bool) error 
 			a.forgetLearning(c.project)
 		}
 		a.sayReloaded(cmd, before, after, len(plan.Steps) > 0, heard.detail)
+		if len(left) > 0 {
+			a.say("left for `workshop up`, which makes workers anew:\n  %s", strings.Join(left, "\n  "))
+		}
 		return nil
 	})
 }
 
-// planReload plans what `up` would do, and refuses all but a new policy.
-func (a *app) planReload(ctx context.Context, e engine.Engine, c, ready *compiled) (*engine.Plan, error) {
+// planReload plans what `up` would do, and takes of it what gives the guard a new
+// policy. What it would do with workers is left: a worker that cloned a
+// repository has a new .git to be held (B8), and its line can't wait for that.
+// All else is refused, and so is a worker in another room than its own, which
+// would get the lines of others (B40).
+func (a *app) planReload(ctx context.Context, e engine.Engine, c, ready *compiled) (plan *engine.Plan, left []string, err error) {
 	// Whether an image is newer elsewhere is a question for `up`.
 	d := engine.Desired{Compiled: ready.compiled, Pulled: true}
-	var err error
 	if d.Builds, err = buildHashes(d.Compiled); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	seen, err := e.Observe(ctx, c.project, engine.DesiredImages(d)...)
 	if err != nil {
-		return nil, engineError(err)
+		return nil, nil, engineError(err)
 	}
-	plan, err := engine.PlanUp(d, seen)
+	plan, err = engine.PlanUp(d, seen)
 	switch {
 	case err != nil:
-		return nil, engineError(err)
+		return nil, nil, engineError(err)
 	case len(seen.Containers) == 0:
-		return nil, notUp(c.target())
+		return nil, nil, notUp(c.target())
 	case c.compiled.Policy == nil:
-		return nil, fail(codeRefused, "no worker of project %s has a network", c.project).hint("%s", networkHint)
+		return nil, nil, fail(codeRefused, "no worker of project %s has a network", c.project).hint("%s", networkHint)
+	}
+	only, all := engine.OnlyReload(plan)
+	if !only {
+		d.NoWorkers = true
+		if plan, err = engine.PlanUp(d, seen); err != nil {
+			return nil, nil, engineError(err)
+		}
+		left = all
 	}
 	if only, more := engine.OnlyReload(plan); !only {
-		for i := range more {
-			more[i] = printable(more[i])
-		}
-		return nil, fail(codeFailed, "this needs `workshop up`, because more than the lines of allow and deny differs from what runs:\n%s", strings.Join(more, "\n")).
+		printables(more)
+		return nil, nil, fail(codeFailed, "this needs `workshop up`, because more than the lines of allow and deny differs from what runs:\n%s", strings.Join(more, "\n")).
 			hint("nothing was changed; `workshop up` does all of it, `workshop up --dry-run` shows it")
 	}
-	only := *plan
-	only.Steps = nil
+	printables(left)
+	reload := *plan
+	reload.Steps = nil
 	for _, s := range plan.Steps {
 		if s.Op == engine.OpReloadPolicy {
 			s.After = nil
-			only.Steps = append(only.Steps, s)
+			reload.Steps = append(reload.Steps, s)
 		}
 	}
-	return &only, nil
+	return &reload, left, nil
+}
+
+func printables(texts []string) {
+	for i := range texts {
+		texts[i] = printable(texts[i])
+	}
 }
 
 // sayReloaded prints what is in force now.

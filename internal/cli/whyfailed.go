@@ -158,15 +158,18 @@ func (a *app) refusedSince(ctx context.Context, e engine.Engine, t target, worke
 			}
 			return nil
 		}}
+		began := time.Now()
 		o := engine.LogsOptions{Since: since.Add(-joinTime).Format(time.RFC3339Nano)}
 		err := readEvents(ctx, e, t.project, o, r)
 		switch {
-		case err != nil || ctx.Err() != nil || look == 2 || !repeats && len(found.list) > 0:
+		case err != nil || ctx.Err() != nil || look == looks || look > 1 && len(found.list) > 0 || !repeats && len(found.list) > 0:
 			return found.list // the log is no reason to fail
-		case repeats:
+		case repeats && look == 1:
 			<-ask(ctx, e, t.project, t.dir)
+			fallthrough
 		default:
-			time.Sleep(onItsWay)
+			// A busy engine takes longer to show a line, as it does to answer.
+			time.Sleep(max(onItsWay, time.Since(began)))
 		}
 	}
 }
@@ -177,4 +180,6 @@ const (
 	// onItsWay is how long a line that the guard has written may take until the
 	// engine shows it.
 	onItsWay = 50 * time.Millisecond
+	// looks are how often the log is read for what may be on its way.
+	looks = 3
 )

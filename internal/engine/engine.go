@@ -163,6 +163,9 @@ type Desired struct {
 	Compiled *compose.Compiled // with facts
 	// Only names the workers that are wanted; empty: all.
 	Only []string
+	// NoWorkers says that none is wanted, Only aside: those that run stay as they
+	// are, unless they are in another room than theirs.
+	NoWorkers bool
 	// Builds gives for a service with a build section the hash of its context
 	// and options; it names the image that is built. An engine computes it.
 	Builds map[string]string

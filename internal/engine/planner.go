@@ -130,6 +130,9 @@ func (pl *planner) services(role compose.Role) []string {
 // workers returns the wanted workers, sorted.
 func (pl *planner) workers() ([]string, error) {
 	all := pl.services(compose.RoleWorker)
+	if pl.d.NoWorkers {
+		return nil, nil
+	}
 	if len(pl.d.Only) == 0 {
 		return all, nil
 	}

@@ -293,34 +293,6 @@ func TestUnchangedIsEmpty(t *testing.T) {
 	}
 }
 
-func TestOnlyReload(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(*Observed)
-		only   bool
-		more   []string
-	}{
-		"running":       {func(*Observed) {}, true, nil},
-		"worker exited": {func(o *Observed) { edit(o, "c", state("exited")) }, false, []string{"container/p-c-1: start (exited)"}},
-		"two things": {func(o *Observed) { drop(o, "c"); edit(o, "guard", func(c *Container) { c.ConfigHash = "old" }) }, false,
-			[]string{"container/p-guard-1: remove (configuration changed)", "volume/p_policy: fill (its users are not started yet)", "container/p-c-1: create (not found)"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := desired()
-			o := running(d)
-			allow(&d)
-			tc.change(&o)
-			p, err := PlanUp(d, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			only, more := OnlyReload(p)
-			if diff := cmp.Diff(tc.more, more); only != tc.only || diff != "" || p.Empty() {
-				t.Errorf("only %v, empty %v; more (-want +got):\n%s\n%s", only, p.Empty(), diff, p)
-			}
-		})
-	}
-}
-
 func TestForeignDirectoryIsRefused(t *testing.T) {
 	d := desired()
 	o := running(d)

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOnlyReload(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Observed)
+		only   bool
+		more   []string
+	}{
+		"running":       {func(*Observed) {}, true, nil},
+		"worker exited": {func(o *Observed) { edit(o, "c", state("exited")) }, false, []string{"container/p-c-1: start (exited)"}},
+		"two things": {func(o *Observed) { drop(o, "c"); edit(o, "guard", func(c *Container) { c.ConfigHash = "old" }) }, false,
+			[]string{"container/p-guard-1: remove (configuration changed)", "volume/p_policy: fill (its users are not started yet)", "container/p-c-1: create (not found)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := desired()
+			o := running(d)
+			allow(&d)
+			tc.change(&o)
+			p, err := PlanUp(d, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			only, more := OnlyReload(p)
+			if diff := cmp.Diff(tc.more, more); only != tc.only || diff != "" || p.Empty() {
+				t.Errorf("only %v, empty %v; more (-want +got):\n%s\n%s", only, p.Empty(), diff, p)
+			}
+		})
+	}
+}
+
+// What a reload takes of a plan: workers stay as they are, unless one is in a
+// room that isn't its own (B40).
+func TestB40_NoWorkers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Observed)
+		only   bool
+	}{
+		"worker configured otherwise": {func(o *Observed) { edit(o, "a", func(c *Container) { c.ConfigHash = "old" }) }, true},
+		"worker missing":              {func(o *Observed) { drop(o, "c") }, true},
+		"worker in another room":      {func(o *Observed) { edit(o, "a", func(c *Container) { c.NetworkOf = "id-old" }) }, false},
+		"room configured otherwise":   {func(o *Observed) { edit(o, "room", func(c *Container) { c.ConfigHash = "old" }) }, false},
+		"guard configured otherwise":  {func(o *Observed) { edit(o, "guard", func(c *Container) { c.ConfigHash = "old" }) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := desired()
+			o := running(d)
+			allow(&d)
+			tc.change(&o)
+			d.NoWorkers = true
+			p, err := PlanUp(d, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if only, more := OnlyReload(p); only != tc.only || p.Empty() {
+				t.Errorf("only %v (%v), empty %v\n%s", only, more, p.Empty(), p)
+			}
+		})
+	}
+}
