@@ -104,6 +104,15 @@ func fixedDifference(old, p *firewall.Policy) string {
 	return strings.Join(out, ", ")
 }
 
+// changeable refuses what a running guard has no memory for: each change makes
+// the rooms' lines a second time before the first ones go.
+func (l *live) changeable() error {
+	if n := lines(l.base); 2*n > maxReplace {
+		return fmt.Errorf("the policy has %d lines, and a running guard has memory to change one of %d: write it into workshop.yaml, `workshop down` and `workshop up`", n, maxReplace/2)
+	}
+	return nil
+}
+
 // change adds live changes: all, or none of them.
 func (g *Guard) change(r control.Request) (any, error) {
 	if len(r.Changes) == 0 && !r.Reset {
@@ -120,6 +129,9 @@ func (g *Guard) change(r control.Request) (any, error) {
 		if r.Reset {
 			notes = g.noteReset(l)
 			l.reset()
+		}
+		if err := l.changeable(); len(r.Changes) > 0 && err != nil {
+			return nil, err
 		}
 		var problems []error
 		for _, c := range r.Changes {
@@ -145,6 +157,9 @@ func (g *Guard) learn(r control.Request) (any, error) {
 		return nil, err
 	}
 	return g.commit(func(l *live) (notes []func(), err error) {
+		if err := l.changeable(); !until.IsZero() && err != nil {
+			return nil, err
+		}
 		was := l.clone().learning
 		rooms, err := l.learn(r.Rooms, until)
 		for _, room := range rooms {

@@ -188,6 +188,27 @@ func TestReplaceIsBounded(t *testing.T) {
 	}
 }
 
+// TestChangeIsBounded (B60): a large policy can be closed and forgotten live, not
+// changed.
+func TestChangeIsBounded(t *testing.T) {
+	p := threeRooms(t)
+	for len(p.Rooms[0].Allow) <= maxReplace/2 {
+		p.Rooms[0].Allow = append(p.Rooms[0].Allow, p.Rooms[0].Allow[0])
+	}
+	g := newGuard(t, p)
+	for _, r := range []control.Request{
+		{Op: control.OpChange, Changes: []firewall.Live{{Rule: p.Rooms[0].Allow[0]}}},
+		{Op: control.OpLearn, For: control.Duration(time.Minute)},
+	} {
+		if _, err := g.Do(t.Context(), r); err == nil || !strings.Contains(err.Error(), "memory to change") {
+			t.Errorf("%s: %v", r.Op, err)
+		}
+	}
+	if _, err := g.Do(t.Context(), control.Request{Op: control.OpChange, Reset: true}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestFixed: what a running guard can't change is refused, and named.
 func TestFixed(t *testing.T) {
 	g := newGuard(t, threeRooms(t))

@@ -32,8 +32,9 @@ type way struct {
 	decide func(*policy.Room) firewall.Decision
 
 	up, down atomic.Uint64
-	writing  sync.Mutex  // of a way with a budget, from counting to having written
-	over     atomic.Bool // ended by its budget
+	writing  sync.Mutex    // of a way with a budget, from counting to having written
+	over     atomic.Bool   // ended by its budget
+	drained  chan struct{} // closed when a way that its budget ended is reset
 	ended    sync.Once
 }
 
@@ -49,7 +50,7 @@ func (r *Room) open(ctx context.Context, a asked, p *policy.Room, d firewall.Dec
 	}
 	w := &way{
 		room: r, in: a.in, conn: c.TCPConn, to: netip.AddrPortFrom(c.Addr, port),
-		decide: a.decide, rule: c.Decision.Rule, budget: r.Budgets.of(c.Decision.Rule),
+		decide: a.decide, rule: c.Decision.Rule, budget: r.Budgets.of(c.Decision.Rule), drained: make(chan struct{}),
 	}
 	w.event = events.Event{
 		Kind: a.kind, Verdict: events.Allow, Reason: c.Decision.Reason, Name: a.name,
@@ -85,6 +86,9 @@ func (w *way) end() {
 			e.BytesUp, e.BytesDown = e.BytesDown, e.BytesUp // the worker is behind conn
 		}
 		w.room.Report(e)
+		if w.over.Load() {
+			<-w.drained // until then it counts as a connection
+		}
 	})
 }
 
@@ -160,6 +164,7 @@ func (w *way) usedUp() bool {
 	_ = w.conn.SetReadDeadline(time.Unix(1, 0)) // nobody waits for the upstream
 	_ = w.conn.SetWriteDeadline(time.Now().Add(drainTime))
 	go func() {
+		defer close(w.drained)
 		w.writing.Lock()
 		defer w.writing.Unlock()
 		w.drain()
