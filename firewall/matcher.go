@@ -233,7 +233,7 @@ func (m *Matcher) Resolvable(n Name) Decision {
 		return Decision{Reason: ReasonInvalid}
 	}
 	if m.mode == None {
-		return Decision{Reason: ReasonNone, Suggest: n.s}
+		return Decision{Reason: ReasonNone, Suggest: suggest(n.s, 443)}
 	}
 	var denied []PortRange
 	var denier *Rule
@@ -262,11 +262,11 @@ func (m *Matcher) Resolvable(n Name) Decision {
 	})
 	switch {
 	case best != nil:
-		return m.noDoH(n, Decision{Allowed: true, Rule: best, Reason: ReasonAllowed}, n.s)
+		return m.noDoH(n, Decision{Allowed: true, Rule: best, Reason: ReasonAllowed}, suggest(n.s, 443))
 	case shadowed != nil || len(SubtractPorts([]PortRange{AllPorts}, denied)) == 0:
 		return Decision{Rule: denier, Reason: ReasonDenied}
 	}
-	return m.learned(n, m.noDoH(n, Decision{Reason: ReasonName, Suggest: n.s}, n.s))
+	return m.learned(n, m.noDoH(n, Decision{Reason: ReasonName, Suggest: suggest(n.s, 443)}, suggest(n.s, 443)))
 }
 
 func (m *Matcher) allowed(r *Rule, otherPort bool, suggestion string) Decision {

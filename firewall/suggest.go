@@ -3,6 +3,7 @@ package firewall
 import (
 	"net/netip"
 	"strconv"
+	"strings"
 )
 
 // suggest returns the shortest allow line for a port of a name, as it is
@@ -10,7 +11,7 @@ import (
 func suggest(name string, port uint16) string {
 	switch port {
 	case 80, 443:
-		return name
+		return quoteName(name)
 	case 0, 53:
 		return ""
 	}
@@ -26,6 +27,15 @@ func suggestAddr(a netip.Addr, port uint16) string {
 }
 
 func portText(port uint16) string { return strconv.Itoa(int(port)) }
+
+// quoteName quotes a name that YAML could take for a number or a word like no.
+func quoteName(name string) string {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if last == name || last[0] >= '0' && last[0] <= '9' {
+		return strconv.Quote(name)
+	}
+	return name
+}
 
 // quoteYAML quotes what would not be a plain scalar in a flow mapping: stars
 // are aliases, and colons are easily misread.

@@ -13,10 +13,13 @@ import (
 // allowCommand is what allows a connection in the running guard.
 func allowCommand(x endpoint, port uint16, suggest, worker string) string {
 	host, flags := x.host(), ""
-	if strings.HasPrefix(suggest, "{host:") {
+	switch {
+	case strings.Contains(suggest, "ech: allow"):
+		flags = " --ech"
+	case strings.HasPrefix(suggest, "{host:"):
 		flags = " --private"
 	}
-	if x.addr.IsValid() || flags != "" || port != 80 && port != 443 {
+	if x.addr.IsValid() || flags == " --private" || port != 80 && port != 443 {
 		host = net.JoinHostPort(host, strconv.Itoa(int(port)))
 	}
 	return "workshop firewall allow " + shellword.Quote(host) + flags + " --worker " + worker
