@@ -152,7 +152,16 @@ type refusal struct {
 	name   string // asked for, if it was one
 	dns    bool   // only its addresses were asked for
 	reason string
+	rule   string // that decided, as the guard writes it
 	opening
+}
+
+// deniedBy says which deny line it was.
+func (x refusal) deniedBy() string {
+	if strings.HasPrefix(x.rule, firewall.LiveLine) {
+		return "a live change"
+	}
+	return x.rule
 }
 
 // refusals gathers what was refused to a worker: a name that was looked up and
@@ -166,7 +175,7 @@ func (r *refusals) add(l events.Line) {
 	if l.Verdict != events.Deny || !slices.Contains(l.Workers, r.worker) {
 		return
 	}
-	x := refusal{target: eventTarget(l), name: l.Name, dns: l.Protocol == "dns", reason: l.Reason}
+	x := refusal{target: eventTarget(l), name: l.Name, dns: l.Protocol == "dns", reason: l.Reason, rule: printable(l.Rule)}
 	x.opening, _ = openingOf(l, r.worker)
 	for i := range r.list {
 		y := &r.list[i]

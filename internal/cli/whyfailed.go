@@ -108,7 +108,11 @@ func (a *app) denialHints(ctx context.Context, e engine.Engine, t target, worker
 	for i, x := range seen {
 		what := x.target
 		if x.reason != firewall.ReasonName && x.reason != firewall.ReasonPort {
-			what += " (" + printable(x.reason) + ")"
+			what += " (" + printable(x.reason)
+			if x.reason == firewall.ReasonDenied && x.rule != "" {
+				what += " by " + x.deniedBy()
+			}
+			what += ")"
 		}
 		if i < maxDenials {
 			refused = appendNew(refused, what)
@@ -129,6 +133,11 @@ func (a *app) denialHints(ctx context.Context, e engine.Engine, t target, worker
 	f.hint("%s", text)
 	if len(commands) > 0 {
 		f.hint("or allow it at once, in what runs now:\n`%s`", strings.Join(commands, "`\n`"))
+	}
+	if slices.ContainsFunc(seen, func(x refusal) bool {
+		return x.reason == firewall.ReasonDenied && strings.HasPrefix(x.rule, firewall.LiveLine)
+	}) {
+		f.hint("`workshop firewall show` lists live changes, `workshop firewall reload --reset` drops them")
 	}
 	for _, reason := range why {
 		f.hint("%s: %s", reason, firewall.Why(reason))
