@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,24 +35,24 @@ const soon = 3 * time.Second
 
 var tools = []tool{
 	{
-		name: "curl", needs: []string{"/usr/bin/curl"}, command: "curl -sS https://denied.example.org/",
+		name: "curl", needs: []string{"curl"}, command: "curl -sS https://denied.example.org/",
 		hosts: []string{"denied.example.org"}, shows: "response 403", want: `"sni":"denied.example.org"`,
 	},
 	{
-		name: "curl without TLS", needs: []string{"/usr/bin/curl"}, command: "curl -sSf --noproxy '*' http://allowed.example.net/",
+		name: "curl without TLS", needs: []string{"curl"}, command: "curl -sSf --noproxy '*' http://allowed.example.net/",
 		hosts: []string{"allowed.example.net"}, shows: "Could not resolve host", want: `"host":"allowed.example.net"`,
 	},
 	{
-		name: "git", needs: []string{"/usr/bin/git"}, command: "cd /tmp && git clone https://" + testnet.GitHost + "/greeting.git && cat greeting/greeting.txt",
+		name: "git", needs: []string{"git"}, command: "cd /tmp && git clone https://" + testnet.GitHost + "/greeting.git && cat greeting/greeting.txt",
 		hosts: []string{testnet.GitHost}, shows: "response 403", want: testnet.Greeting,
 	},
 	{
-		name: "npm", needs: []string{"/usr/bin/npm", "/usr/bin/node"}, command: `cd /tmp && npm install greeting && node -p "require('greeting')"`,
+		name: "npm", needs: []string{"npm", "node"}, command: `cd /tmp && npm install greeting && node -p "require('greeting')"`,
 		hosts: []string{testnet.NPMHost}, shows: "npm error 403", tells: true, want: testnet.Greeting,
 	},
 	{
 		// pip tries five times more, with pauses of 7.5 s together; each says why.
-		name: "pip", needs: []string{"/usr/bin/pip3", "/usr/bin/python3"},
+		name: "pip", needs: []string{"pip3", "python3"},
 		command: "cd /tmp && python3 -m pip install --no-cache-dir --target py greeting && PYTHONPATH=py python3 -c 'import greeting; print(greeting.text)'",
 		hosts:   []string{testnet.PyPIHost, testnet.FilesHost}, shows: "ProxyError", tells: true, tries: 8 * time.Second, want: testnet.Greeting,
 	},
@@ -67,8 +68,10 @@ func TestTools(t *testing.T) {
 	for _, x := range tools {
 		t.Run(x.name, func(t *testing.T) {
 			for _, program := range x.needs {
-				_, err := exec.LookPath(program)
-				testutil.Require(t, err == nil, program+" is not on this machine")
+				testutil.Require(t, slices.ContainsFunc([]string{"/usr/bin/", "/usr/local/bin/"}, func(dir string) bool {
+					_, err := exec.LookPath(dir + program)
+					return err == nil
+				}), "there is no "+program+" where a worker finds it")
 			}
 			for _, host := range x.hosts {
 				allow := "workshop firewall allow " + host + " --worker builder"
@@ -100,4 +103,22 @@ func TestTools(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A clone is a directory that the next `up` holds read-only (B8), and so makes
+// its worker anew; a line for the guard doesn't wait for that.
+func TestB27_SaveAfterAClone(t *testing.T) {
+	s := by(scenario.New(t, "tools", "a worker cloned a repository: --save and reload still give the guard its lines, touch no container, and say what is left for up"))
+	s.Write("out/.keep", "")
+	s.Up()
+	before := lives(s)
+	s.Expect(0, "exec", "builder", "--", "git", "init", "-q", "/workspace/out/cloned")
+	d := s.Expect(0, "firewall", "allow", testnet.GitHost, "--save")
+	says(s, d, "reloaded: generation ", "left for `workshop up`", "-builder-1: remove (configuration changed)")
+	s.Sees("builder", "http https://"+testnet.GitHost+"/greeting.git/HEAD ca=/ca.pem -> 200")
+	says(s, s.Expect(0, "firewall", "allow", testnet.GitHost), "is allowed already")
+	goOn(s, before, "builder", "room", "guard")
+
+	s.Expect(0, "firewall", "deny", testnet.GitHost)
+	says(s, s.Expect(56, "exec", "builder", "--", "curl", "-sS", "https://"+testnet.GitHost), testnet.GitHost+":443 (denied by a live change)", "`workshop firewall reload --reset` drops them")
 }
