@@ -308,7 +308,7 @@ func TestB28_Hints(t *testing.T) {
 }
 
 func TestFirewallSuggest(t *testing.T) {
-	s := scenario.New(t, "restricted", "what workers reach while they learn becomes the smallest list, and with it they reach the same")
+	s := by(scenario.New(t, "restricted", "what workers reach while they learn becomes the smallest list, and with it they reach the same"))
 	s.Up("--learn", "--for", "10m")
 	s.Sees("worker", "http https://denied.example.org/ ca=/ca.pem -> 200", "http http://denied.example.org/ -> 200", "lookup db.example.org -> 198.51.100.32*",
 		"tcp db.example.org:22 -> data", "http https://allowed.example.org/ ca=/ca.pem -> 200", "connect 169.254.169.254:9000 -> ECONNREFUSED|ECONNRESET|open|TIMEOUT|EOF")
