@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/testnet"
 )
 
 // TestB27_HeadOfALateHello: a tunnel that waits for its ClientHello when its line
@@ -17,30 +18,17 @@ func TestB27_HeadOfALateHello(t *testing.T) {
 	p := restricted(t, "allowed.example.org")
 	p.Proxy = "http://198.51.100.80:3128"
 	w := buildWorld(t, p)
-	var l net.Listener
-	if err := w.in.NS().Do(func() (err error) { l, err = net.Listen("tcp", "198.51.100.80:3128"); return err }); err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := w.listenOutside("198.51.100.80:3128")
 	got := make(chan int64, 10)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				br := bufio.NewReader(c)
-				if _, err := http.ReadRequest(br); err != nil {
-					return
-				}
-				io.WriteString(c, "HTTP/1.1 200 ok\r\n\r\n")
-				n, _ := io.Copy(io.Discard, br)
-				got <- n
-			}()
+	go testnet.Serve(l, func(c net.Conn) {
+		br := bufio.NewReader(c)
+		if _, err := http.ReadRequest(br); err != nil {
+			return
 		}
-	}()
+		io.WriteString(c, "HTTP/1.1 200 ok\r\n\r\n")
+		n, _ := io.Copy(io.Discard, br)
+		got <- n
+	})
 	w.startRooms()
 	w.startGuard()
 	tunnel := func() net.Conn {

@@ -22,32 +22,19 @@ func TestB27_WhileDialling(t *testing.T) {
 	p := restricted(t, "allowed.example.org", "allowed.example.org:9000", "198.51.100.192/26:9000")
 	p.Proxy = "http://198.51.100.80:3128"
 	w := buildWorld(t, p)
-	var l net.Listener
-	if err := w.in.NS().Do(func() (err error) { l, err = net.Listen("tcp", "198.51.100.80:3128"); return err }); err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := w.listenOutside("198.51.100.80:3128")
 	dialling, on := make(chan bool, 10), make(chan bool)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				br := bufio.NewReader(c)
-				if _, err := http.ReadRequest(br); err != nil {
-					return
-				}
-				dialling <- true
-				<-on
-				io.WriteString(c, "HTTP/1.1 200 ok\r\n\r\n")
-				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
-				io.Copy(io.Discard, br)
-			}()
+	go testnet.Serve(l, func(c net.Conn) {
+		br := bufio.NewReader(c)
+		if _, err := http.ReadRequest(br); err != nil {
+			return
 		}
-	}()
+		dialling <- true
+		<-on
+		io.WriteString(c, "HTTP/1.1 200 ok\r\n\r\n")
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+		io.Copy(io.Discard, br)
+	})
 	w.startRooms()
 	w.startGuard()
 	open := func() (conns []net.Conn) {

@@ -21,32 +21,19 @@ func TestB28_UpstreamProxy(t *testing.T) {
 	w := buildWorld(t, p)
 	w.in.Answer("second.example.org", testnet.A("198.51.100.12"))
 	w.in.Answer("allowed.example.org", testnet.A(testnet.Allowed))
-	var l net.Listener
-	if err := w.in.NS().Do(func() (err error) { l, err = net.Listen("tcp", "198.51.100.80:3128"); return err }); err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				req, err := http.ReadRequest(bufio.NewReader(c))
-				if err != nil {
-					return
-				}
-				if !strings.HasPrefix(req.RequestURI, testnet.Allowed+":") {
-					io.WriteString(c, "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
-					return
-				}
-				io.WriteString(c, "HTTP/1.1 200 ok\r\n\r\n")
-				io.Copy(c, c)
-			}()
+	l := w.listenOutside("198.51.100.80:3128")
+	go testnet.Serve(l, func(c net.Conn) {
+		req, err := http.ReadRequest(bufio.NewReader(c))
+		if err != nil {
+			return
 		}
-	}()
+		if !strings.HasPrefix(req.RequestURI, testnet.Allowed+":") {
+			io.WriteString(c, "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+			return
+		}
+		io.WriteString(c, "HTTP/1.1 200 ok\r\n\r\n")
+		io.Copy(c, c)
+	})
 	w.startRooms()
 	w.startGuard()
 	c := w.mustDial("room", "tcp", explicitAddr)

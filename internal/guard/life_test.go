@@ -270,41 +270,28 @@ func TestUpstreamProxy(t *testing.T) {
 	w.in.Answer("inside.example.org", testnet.A("10.1.2.3"))
 	targets := make(chan string, 10)
 	var err error
-	var l net.Listener
-	if err := w.in.NS().Do(func() (err error) { l, err = net.Listen("tcp", "198.51.100.80:3128"); return err }); err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
+	l := w.listenOutside("198.51.100.80:3128")
+	go testnet.Serve(l, func(c net.Conn) {
+		br := bufio.NewReader(c)
+		head := ""
+		for !strings.HasSuffix(head, "\r\n\r\n") {
+			s, err := br.ReadString('\n')
 			if err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				br := bufio.NewReader(c)
-				head := ""
-				for !strings.HasSuffix(head, "\r\n\r\n") {
-					s, err := br.ReadString('\n')
-					if err != nil {
-						return
-					}
-					head += s
-				}
-				targets <- head
-				to := strings.Fields(head)[1]
-				var up net.Conn
-				if err := w.in.NS().Do(func() (err error) { up, err = net.Dial("tcp", to); return err }); err != nil {
-					io.WriteString(c, "HTTP/1.1 502 no\r\n\r\n")
-					return
-				}
-				io.WriteString(c, "HTTP/1.1 200 ok\r\n\r\n")
-				go func() { io.Copy(up, br); up.(*net.TCPConn).CloseWrite() }()
-				io.Copy(c, up)
-			}()
+			head += s
 		}
-	}()
+		targets <- head
+		to := strings.Fields(head)[1]
+		var up net.Conn
+		if err := w.in.NS().Do(func() (err error) { up, err = net.Dial("tcp", to); return err }); err != nil {
+			io.WriteString(c, "HTTP/1.1 502 no\r\n\r\n")
+			return
+		}
+		io.WriteString(c, "HTTP/1.1 200 ok\r\n\r\n")
+		go func() { io.Copy(up, br); up.(*net.TCPConn).CloseWrite() }()
+		io.Copy(c, up)
+	})
 	w.startRooms()
 	w.startGuard() // READY although the proxy doesn't resolve
 	if _, err := w.tls("room", testnet.Allowed+":443", "allowed.example.org"); err == nil {

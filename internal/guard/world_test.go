@@ -291,6 +291,17 @@ func (w *world) refused(room, addr string) {
 	}
 }
 
+// listenOutside listens on an address of the test internet until the test ends.
+func (w *world) listenOutside(addr string) net.Listener {
+	w.Helper()
+	var l net.Listener
+	if err := w.in.NS().Do(func() (err error) { l, err = net.Listen("tcp", addr); return err }); err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { l.Close() })
+	return l
+}
+
 func (w *world) mustDial(room, network, addr string) net.Conn {
 	w.Helper()
 	c, err := w.dial(room, network, addr)

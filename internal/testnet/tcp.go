@@ -25,18 +25,7 @@ func (in *Internet) serveTCP(port uint16, serve func(net.Conn)) error {
 	if err != nil {
 		return err
 	}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				serve(c)
-			}()
-		}
-	}()
+	go Serve(l, serve)
 	return nil
 }
 

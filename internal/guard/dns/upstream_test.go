@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/llmdo/workshop/internal/testnet"
 )
 
 // upstream is a resolver that notes what it gets, byte by byte, and answers
@@ -52,30 +54,21 @@ func newUpstream(t testing.TB, answer func(network string, q *dns.Msg) []*dns.Ms
 			}
 		}
 	}()
-	go func() {
+	go testnet.Serve(l, func(c net.Conn) {
+		var size [2]byte
 		for {
-			c, err := l.Accept()
-			if err != nil {
+			if _, err := io.ReadFull(c, size[:]); err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				var size [2]byte
-				for {
-					if _, err := io.ReadFull(c, size[:]); err != nil {
-						return
-					}
-					q := make([]byte, binary.BigEndian.Uint16(size[:]))
-					if _, err := io.ReadFull(c, q); err != nil {
-						return
-					}
-					for _, b := range u.serve("tcp", q) {
-						c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(b))), b...))
-					}
-				}
-			}()
+			q := make([]byte, binary.BigEndian.Uint16(size[:]))
+			if _, err := io.ReadFull(c, q); err != nil {
+				return
+			}
+			for _, b := range u.serve("tcp", q) {
+				c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(b))), b...))
+			}
 		}
-	}()
+	})
 	return u
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/internal/testnet"
 )
 
 // upstream starts a proxy that answers every CONNECT by f.
@@ -20,20 +22,11 @@ func upstream(t *testing.T, f func(c net.Conn, req *http.Request)) *Proxy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				if req, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
-					f(c, req)
-				}
-			}()
+	go testnet.Serve(l, func(c net.Conn) {
+		if req, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+			f(c, req)
 		}
-	}()
+	})
 	p, err := NewProxy(NewUpstream(), "http://user:secret@"+l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
