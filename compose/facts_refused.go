@@ -2,7 +2,8 @@ package compose
 
 import (
 	"path"
-	"strings"
+
+	"github.com/llmdo/workshop/workshop"
 )
 
 // RefusedPaths returns the paths of B7 for a home directory ("" if there is
@@ -92,5 +93,6 @@ func (f *Facts) refused() *refusedLists {
 
 // inside tells whether p is dir or lies below it; both are clean and absolute.
 func inside(dir, p string) bool {
-	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+	_, ok := workshop.Below(p, dir)
+	return ok
 }

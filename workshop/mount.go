@@ -211,7 +211,8 @@ func (d *decoder) checkTarget(m *Mount) {
 
 // pathWithin tells whether p is root or lies below it; both are absolute and clean.
 func pathWithin(p, root string) bool {
-	return p == root || root == "/" || strings.HasPrefix(p, root+"/")
+	_, ok := Below(p, root)
+	return ok
 }
 
 // checkMounts checks the rules about several mounts of one container.

@@ -39,7 +39,7 @@ func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 		if !work.spend(1) {
 			break
 		}
-		below, ok := under(m.Source.V, o.Source.V)
+		below, ok := Below(m.Source.V, o.Source.V)
 		if !ok {
 			continue
 		}
@@ -113,10 +113,10 @@ func protectedIn(below string) string {
 	return ""
 }
 
-// under tells whether source is base or lies below it, by their text, and
-// where: "" for base itself. Symbolic links are looked at when it is known
-// what they are (Mount.Within).
-func under(source, base string) (string, bool) {
+// Below tells whether source is base or lies below it, by their text, and
+// where: "" for base itself. A relative path is never below an absolute one.
+// Symbolic links are looked at when it is known what they are (Mount.Within).
+func Below(source, base string) (string, bool) {
 	s, b := path.Clean(source), path.Clean(base)
 	switch {
 	case s == b:

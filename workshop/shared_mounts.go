@@ -52,10 +52,10 @@ func sharedMounts(w *Workshop, root string, work *effort, p *problems) {
 			if !work.spend(1) {
 				return
 			}
-			below, ok := under(b, a)
+			below, ok := Below(b, a)
 			inner, outer := uses[b], uses[a]
 			if !ok {
-				below, ok = under(a, b)
+				below, ok = Below(a, b)
 				inner, outer = uses[a], uses[b]
 			}
 			if ok {

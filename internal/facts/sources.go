@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
@@ -135,7 +134,7 @@ func special(m fs.FileMode) bool {
 func below(points []string, dir string) []string {
 	var out []string
 	for _, p := range points {
-		if p != dir && strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") {
+		if rest, ok := workshop.Below(p, dir); ok && rest != "" {
 			out = append(out, p)
 		}
 	}
