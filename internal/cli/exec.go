@@ -30,7 +30,11 @@ func (a *app) execCommand() *cobra.Command {
 		Short: "Run a command in a worker",
 		Long: `exec runs a command in a worker that is up. Input, terminal, signals and the
 exit code are passed on. The exit code is 125 where the command could not be
-started, 126 where it is not executable and 127 where it was not found.`,
+started, 126 where it is not executable and 127 where it was not found.
+
+On a terminal, each new refusal of the guard is one line while the command runs,
+as in shell. Where the command fails, the end says what was refused and not shown
+yet.`,
 		Example: `  workshop exec greeter -- ls -l /workspace
   git diff | workshop exec reviewer -- wc -l
   workshop exec -e LANG=C -w /scratch builder -- make`,
@@ -98,17 +102,19 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 		return err
 	}
 	started := time.Now()
+	live := a.watchRefused(ctx, e, t, worker, &run, started)
 	code, err := e.Exec(ctx, t.project, worker, run)
+	live.end()
 	restore()
 	if err != nil {
 		return a.execError(ctx, err, t, worker, command[0], o.workdir)
 	}
 	if o.refused {
-		a.refusedMeanwhile(ctx, e, t, worker, started)
+		a.refusedMeanwhile(ctx, e, t, worker, started, live)
 	}
 	if code != 0 {
 		if o.hint {
-			a.whyFailed(ctx, e, t, worker, code, started)
+			a.whyFailed(ctx, e, t, worker, code, started, live)
 		}
 		return exit(code)
 	}

@@ -171,12 +171,21 @@ type refusals struct {
 	list   []refusal
 }
 
+// refusalOf reads an event; not ok where it refuses nothing to the worker.
+func refusalOf(l events.Line, worker string) (x refusal, ok bool) {
+	if l.Verdict != events.Deny || !slices.Contains(l.Workers, worker) {
+		return x, false
+	}
+	x = refusal{target: eventTarget(l), name: l.Name, dns: l.Protocol == "dns", reason: l.Reason, rule: printable(l.Rule)}
+	x.opening, _ = openingOf(l, worker)
+	return x, true
+}
+
 func (r *refusals) add(l events.Line) {
-	if l.Verdict != events.Deny || !slices.Contains(l.Workers, r.worker) {
+	x, ok := refusalOf(l, r.worker)
+	if !ok {
 		return
 	}
-	x := refusal{target: eventTarget(l), name: l.Name, dns: l.Protocol == "dns", reason: l.Reason, rule: printable(l.Rule)}
-	x.opening, _ = openingOf(l, r.worker)
 	for i := range r.list {
 		y := &r.list[i]
 		switch {

@@ -15,8 +15,12 @@ func (a *app) shellCommand() *cobra.Command {
 		Use:   "shell WORKER",
 		Short: "Open a shell in a worker",
 		Long: `shell opens bash, or else sh, in a worker that is up, with the same files,
-limits and network names that the worker has. When it ends, it says what the
-guard refused meanwhile.`,
+limits and network names that the worker has.
+
+On a terminal, each new refusal of the guard is one line there within a second:
+what, why, and the command that allows it; the same target once a minute, and 20
+a minute at most. Lines wait while a full-screen program runs. When the shell
+ends, it says what was refused meanwhile and not shown yet. --quiet spares both.`,
 		Example:           `  workshop shell greeter`,
 		Args:              usageArgs(1, 1),
 		ValidArgsFunction: a.completeWorkers(1),

@@ -18,8 +18,9 @@ const codeKilled = 128 + 9
 // maxDenials are named after a failed command; the log has the others.
 const maxDenials = 5
 
-// refusedMeanwhile says at the end of a shell what was refused since its start.
-func (a *app) refusedMeanwhile(ctx context.Context, e engine.Engine, t target, worker string, since time.Time) {
+// refusedMeanwhile says at the end of a shell what was refused since its start,
+// but for what was shown while it ran.
+func (a *app) refusedMeanwhile(ctx context.Context, e engine.Engine, t target, worker string, since time.Time, live *refusedWatch) {
 	if a.set.quiet || t.file == "" {
 		return
 	}
@@ -27,14 +28,14 @@ func (a *app) refusedMeanwhile(ctx context.Context, e engine.Engine, t target, w
 		return
 	}
 	hints := &failure{}
-	a.denialHints(ctx, e, t, worker, since, hints)
+	a.denialHints(ctx, e, t, worker, since, live, hints)
 	a.printFailure(hints)
 }
 
 // whyFailed says what of a worker's boundary may be why a command failed in it.
 // It is silent where the file can't be read: the command's own failure is what
 // matters.
-func (a *app) whyFailed(ctx context.Context, e engine.Engine, t target, worker string, code int, since time.Time) {
+func (a *app) whyFailed(ctx context.Context, e engine.Engine, t target, worker string, code int, since time.Time, live *refusedWatch) {
 	if a.set.quiet || t.file == "" {
 		return
 	}
@@ -56,7 +57,7 @@ func (a *app) whyFailed(ctx context.Context, e engine.Engine, t target, worker s
 			worker, a.shown(t.file))
 	case a.networkDown(ctx, e, t, worker, hints):
 	default:
-		a.denialHints(ctx, e, t, worker, since, hints)
+		a.denialHints(ctx, e, t, worker, since, live, hints)
 	}
 	a.printFailure(hints)
 }
@@ -98,9 +99,10 @@ func stopped(seen engine.Observed, worker string) []string {
 }
 
 // denialHints names what the guard refused to a worker since a time, and what
-// would allow it: the line for the file, and the command for what runs.
-func (a *app) denialHints(ctx context.Context, e engine.Engine, t target, worker string, since time.Time, f *failure) {
-	seen := a.refusedSince(ctx, e, t, worker, since)
+// would allow it: the line for the file, and the command for what runs. What was
+// shown live isn't named again.
+func (a *app) denialHints(ctx context.Context, e engine.Engine, t target, worker string, since time.Time, live *refusedWatch, f *failure) {
+	seen := slices.DeleteFunc(a.refusedSince(ctx, e, t, worker, since), live.hasTold)
 	if len(seen) == 0 {
 		return
 	}
