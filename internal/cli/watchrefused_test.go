@@ -153,7 +153,7 @@ func TestRefusedWatch(t *testing.T) {
 	if x := w.told[len(w.told)-1].refusal; !w.hasTold(x) || w.hasTold(refusal{target: "late.example.org:443", name: "late.example.org", reason: firewall.ReasonName}) {
 		t.Error("what was shown isn't what the end leaves out")
 	}
-	now = now.Add(sameAgain)
+	now = now.Add(2 * sameAgain)
 	deny("end.example.org", 443, "tcp")
 	w.end()
 	expect("after the end", "")
