@@ -184,7 +184,7 @@ func TestB28_Log(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	cmd := s.Command(ctx, "firewall", "log", "-f", "--denied")
-	out := onTerminal(t, cmd)
+	out, _ := onTerminal(t, cmd)
 	s.Eventually("the log is shown", func() bool { return strings.Contains(out(), "denied   denied.example.org (look-up)") })
 	s.Sees("one", "lookup later.example.org -> NXDOMAIN")
 	s.Eventually("what comes is shown", func() bool { return strings.Contains(out(), "denied   later.example.org") })
@@ -206,8 +206,9 @@ func TestB28_Log(t *testing.T) {
 	}
 }
 
-// onTerminal starts a command with a terminal of its own as standard output.
-func onTerminal(t *testing.T, cmd *exec.Cmd) (written func() string) {
+// onTerminal starts a command with a terminal of its own; what is typed there is
+// written to keys.
+func onTerminal(t *testing.T, cmd *exec.Cmd) (written func() string, keys *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -225,7 +226,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) (written func() string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stdout = slave
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +253,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) (written func() string) {
 			}
 			return all
 		}
-	}
+	}, master
 }
 
 // Who hits a denial sees within a second what was denied, why, and the command
@@ -296,6 +297,7 @@ func TestB28_Hints(t *testing.T) {
 	if out, err := shell.CombinedOutput(); err != nil || !strings.Contains(string(out), "refused shell.example.org, 198.51.100.66:9000;") {
 		t.Errorf("shell: %v\n%s", err, out)
 	}
+	onScreen(t, s)
 	// nothing was refused: no hint, and no long wait
 	d = s.Expect(1, probeIn("one", "lookup allowed.example.org -> 127.0.0.1")...)
 	if strings.Contains(d.Err, "hint") || d.Took-plain > time.Second {
@@ -305,6 +307,56 @@ func TestB28_Hints(t *testing.T) {
 	s.Expect(0, "firewall", "allow", "denied.example.org", "--worker", "one")
 	s.Sees("one", "http https://denied.example.org/ ca=/ca.pem -> 200")
 	s.Expect(0, append([]string{"exec", "-T"}, probeIn("one", "http https://denied.example.org/ ca=/ca.pem -> 200")[1:]...)...)
+}
+
+// onScreen is a person in a shell: a line within a second of the refusal, none
+// in the middle of a full-screen program, and nothing twice.
+func onScreen(t *testing.T, s *scenario.Scenario) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := s.Command(ctx, "shell", "one")
+	screen, keys := onTerminal(t, cmd)
+	until := func(text string) time.Time {
+		t.Helper()
+		for !strings.Contains(screen(), text) {
+			if time.Sleep(5 * time.Millisecond); ctx.Err() != nil {
+				t.Fatalf("no %q on the terminal:\n%s", text, screen())
+			}
+		}
+		return time.Now()
+	}
+	probe := func(name string) string { return compose.InitPath + " probe 'lookup " + name + "'; " }
+	line := func(name string) string {
+		return "\nworkshop: refused " + name + " (not allowed); to allow it: workshop firewall allow " + name + " --worker one\n"
+	}
+	// what is typed is echoed: the quotes aren't in what is printed
+	fmt.Fprintln(keys, probe("live.example.org")+"echo the tool e''nded")
+	ended := until("the tool ended")
+	took := until(line("live.example.org")).Sub(ended)
+	t.Logf("the line stands there %v after the tool's end", took)
+	if took > time.Second {
+		t.Errorf("the line came %v after the tool's end", took)
+	}
+	fmt.Fprintln(keys, `printf '\033[?1049h'; `+probe("live.example.org")+probe("held.example.org")+`sleep 1; echo full sc''reen; printf '\033[?1049'; sleep .1; echo l`)
+	until("full screen")
+	until(line("held.example.org"))
+	if text := screen(); strings.Index(text, "refused held") < strings.Index(text, "full screen") {
+		t.Errorf("in the middle of a full-screen program:\n%q", text)
+	}
+	fmt.Fprintln(keys, probe("last.example.org")+"exit 0")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	until("refused last.example.org")
+	if text := screen(); strings.Count(text, "refused live.") != 1 || strings.Count(text, "refused held.") != 1 {
+		t.Errorf("not once each:\n%s", text)
+	}
+	cmd = s.Command(ctx, "exec", "--quiet", "one", "--", "sh", "-c", probe("quiet.example.org")+"sleep 1; echo en''ded; exit 1")
+	screen, _ = onTerminal(t, cmd)
+	until("ended")
+	if _ = cmd.Wait(); strings.Contains(screen(), "refused") {
+		t.Errorf("--quiet:\n%s", screen())
+	}
 }
 
 func TestFirewallSuggest(t *testing.T) {
