@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +34,8 @@ type Room struct {
 	families families
 	fds      []int
 
-	mu sync.Mutex
+	mu    sync.Mutex
+	ports []firewall.PortRange // that are redirected beside 53, 80 and 443
 }
 
 // New makes a room of the namespace of the process. On an error the namespace
@@ -136,7 +138,19 @@ func (r *Room) Redirect(ports []firewall.PortRange) error {
 	if len(ports) > firewall.MaxRedirects {
 		return errors.New("too many ranges of ports")
 	}
-	return replaceNAT(firewall.RulesetOptions{Ports: ports, Open: r.o.Open}, r.families)
+	ports = firewall.NormalizePorts(ports)
+	if slices.Equal(ports, r.ports) {
+		return nil
+	}
+	change := replaceNAT
+	if len(r.ports) == 0 && !r.o.Open {
+		change = appendNAT // what a guard tells first
+	}
+	if err := change(firewall.RulesetOptions{Ports: ports, Open: r.o.Open}, r.families); err != nil {
+		return err
+	}
+	r.ports = ports
+	return nil
 }
 
 // Counters implements [handover.Handler].

@@ -66,6 +66,21 @@ func replaceNAT(o firewall.RulesetOptions, fs families) error {
 	return nil
 }
 
+// appendNAT adds the rules of ports to a chain that has none yet and doesn't end
+// in one for all. The kernel frees nothing for it: what is replaced costs 12 ms,
+// because it waits until no packet looks at the old rules.
+func appendNAT(o firewall.RulesetOptions, fs families) error {
+	t := newTransaction()
+	for _, f := range fs {
+		all := firewall.NATRules(f, o)
+		t.rules(f, "nat", firewall.ChainNAT, all[len(all)-len(o.Ports):])
+	}
+	if err := t.commit(); err != nil {
+		return fmt.Errorf("rules: %w", err)
+	}
+	return nil
+}
+
 // hook is where a built-in chain is attached (linux/netfilter_ipv4.h).
 type hook struct {
 	number   uint32
