@@ -196,7 +196,16 @@ func TestDNSFloodOfARoom(t *testing.T) {
 	if d := time.Since(start); d > time.Second {
 		t.Errorf("after %s", d)
 	}
-	if got := addrs(w.ask("room", "udp", "10.0.0.1:53", "allowed.example.org", dns.TypeA)); len(got) != 1 {
+	// In the room itself a question may be lost in its own flood, as UDP may: a
+	// client asks again.
+	var got []string
+	for range 3 {
+		if r, err := w.exchange("room", "udp", "10.0.0.1:53", new(dns.Msg).SetQuestion("allowed.example.org.", dns.TypeA)); err == nil {
+			got = addrs(r)
+			break
+		}
+	}
+	if len(got) != 1 {
 		t.Errorf("a known name in the room itself: %v", got)
 	}
 	var timeout net.Error

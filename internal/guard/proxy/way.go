@@ -50,7 +50,10 @@ func (r *Room) open(ctx context.Context, a asked, p *policy.Room, d firewall.Dec
 	}
 	w := &way{
 		room: r, in: a.in, conn: c.TCPConn, to: netip.AddrPortFrom(c.Addr, port),
-		decide: a.decide, rule: c.Decision.Rule, budget: r.Budgets.of(c.Decision.Rule), drained: make(chan struct{}),
+		decide: a.decide, rule: c.Decision.Rule, budget: r.Budgets.of(c.Decision.Rule),
+	}
+	if w.budget != nil {
+		w.drained = make(chan struct{})
 	}
 	w.event = events.Event{
 		Kind: a.kind, Verdict: events.Allow, Reason: c.Decision.Reason, Name: a.name,
