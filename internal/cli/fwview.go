@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
@@ -103,20 +102,6 @@ func (v *fwView) live(room string) []firewall.Live {
 // changed tells that the guard has another policy than the file.
 func (v *fwView) changed() bool {
 	return v.state != nil && (v.c.compiled.Policy == nil || v.state.Digest != firewall.Digest(v.c.compiled.Policy))
-}
-
-// room finds the effective policy of a worker's room; nil where it has none.
-func (v *fwView) room(worker string) *firewall.RoomPolicy {
-	return roomOf(v.effective, worker)
-}
-
-func roomOf(rooms []firewall.RoomPolicy, worker string) *firewall.RoomPolicy {
-	for i := range rooms {
-		if slices.Contains(rooms[i].Workers, worker) {
-			return &rooms[i]
-		}
-	}
-	return nil
 }
 
 // rulesetOf is the ruleset that a room has with a policy.
