@@ -138,7 +138,7 @@ func (v *fwView) explain(x endpoint, port uint16, worker string) (*fwExplanation
 		e.Near = v.near(g.room, x)
 	}
 	if !e.Allowed && e.Suggest != "" && g.room != nil {
-		e.Command = allowCommand(x, port, e.Suggest, worker)
+		e.Command = allowCommand(x.host(), port, e.Suggest, worker)
 	}
 	e.Enforced = enforced(g.room, x, port, g.d)
 	for i, o := range groups {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -10,16 +11,19 @@ import (
 	"github.com/llmdo/workshop/internal/shellword"
 )
 
-// allowCommand is what allows a connection in the running guard.
-func allowCommand(x endpoint, port uint16, suggest, worker string) string {
-	host, flags := x.host(), ""
+// allowCommand is what does in the running guard what a suggested line does in
+// the file; port 0 is none.
+func allowCommand(host string, port uint16, suggest, worker string) string {
+	flags := ""
 	switch {
-	case strings.Contains(suggest, "ech: allow"):
+	case strings.HasPrefix(suggest, "{cidr:"):
+	case strings.Contains(suggest, "ech:"):
 		flags = " --ech"
-	case strings.HasPrefix(suggest, "{host:"):
+	case strings.HasPrefix(suggest, "{"):
 		flags = " --private"
 	}
-	if x.addr.IsValid() || flags == " --private" || port != 80 && port != 443 {
+	_, notAddress := netip.ParseAddr(host)
+	if port != 0 && (port != 80 && port != 443 || flags != "" || notAddress == nil) {
 		host = net.JoinHostPort(host, strconv.Itoa(int(port)))
 	}
 	return "workshop firewall allow " + shellword.Quote(host) + flags + " --worker " + worker

@@ -123,25 +123,20 @@ func openingOf(l events.Line, worker string) (o opening, ok bool) {
 	if worker == "" && len(l.Workers) > 0 {
 		worker = printable(l.Workers[0])
 	}
-	host, port, flags := "", l.Port, ""
+	host, port := "", l.Port
 	if name, err := firewall.ParseName(l.Name); err == nil {
 		host = name.String()
 	}
-	switch {
-	case strings.HasPrefix(l.Suggest, "{cidr:"):
+	if strings.HasPrefix(l.Suggest, "{cidr:") {
 		host = l.Address
-	case strings.Contains(l.Suggest, "ech:"):
-		flags = " --ech"
-	case strings.HasPrefix(l.Suggest, "{"):
-		flags = " --private"
+	}
+	if l.Protocol == "dns" {
+		port = 0
 	}
 	if host == "" || worker == "" || printable(host) != host {
 		return o, true // the line alone
 	}
-	if l.Protocol != "dns" && port != 0 && (port != 80 && port != 443 || flags != "" || host == l.Address) {
-		host = net.JoinHostPort(host, strconv.Itoa(int(port)))
-	}
-	o.command = "workshop firewall allow " + host + flags + " --worker " + worker
+	o.command = allowCommand(host, port, l.Suggest, worker)
 	return o, true
 }
 

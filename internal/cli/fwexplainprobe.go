@@ -105,7 +105,7 @@ func (e *fwExplanation) compareGuard(x endpoint, g control.Explanation) {
 	}
 	d := e.room.Compile().Dial(x.decide(e.room, e.Port), addr, e.Port)
 	if e.Suggest = d.Suggest; strings.HasPrefix(d.Suggest, "{host:") {
-		e.Command = allowCommand(x, e.Port, d.Suggest, e.Worker)
+		e.Command = allowCommand(x.host(), e.Port, d.Suggest, e.Worker)
 	}
 }
 
