@@ -31,6 +31,9 @@ type Workshop struct {
 	// Workers in the order of the file, each with its effective container.
 	Workers   []Worker
 	Approvals Approvals
+	// MCP are the MCP servers that workers may start in their own containers, in
+	// order of their names.
+	MCP []MCPServer
 	// Variables that the file uses, sorted by name.
 	Variables []Variable
 }
@@ -198,4 +201,16 @@ type ApprovalRule struct {
 	Match    string
 	Approval Approval
 	At       diag.Source
+}
+
+// MCPServer is an MCP server that speaks over its standard input and output
+// and runs in the container of each worker that lists its tools
+// (mcp__NAME or mcp__NAME__TOOL).
+type MCPServer struct {
+	Name    string
+	Command []string // command and args: the program first
+	Env     map[string]string
+	// Secrets gives variables the value of a secret of the worker.
+	Secrets map[string]string
+	At      diag.Source
 }

@@ -1,0 +1,22 @@
+// Package door brings a connection of the host to PID 1 of a worker without a
+// place that the worker could write to.
+//
+// The host makes a directory for each worker in its runtime directory and binds
+// it read-only at [Dir]. For a session the host listens on a socket there and
+// renames it to a name that ends in [Suffix]; PID 1 watches the directory
+// (inotify(7)), connects, and starts a session on the connection. So nothing in
+// the worker listens, and nothing there can be put in the listener's place.
+//
+// Each side looks at the other by SO_PEERCRED (unix(7)): the host wants the
+// process that is PID 1 of the worker, as the engine names it; PID 1 wants one
+// that is not in its process namespace (pid 0). Others are let go.
+package door
+
+// Dir is where a worker's PID 1 sees the directory.
+const Dir = "/run/workshop"
+
+// Suffix of a socket that waits for a connection.
+const Suffix = ".sock"
+
+// MaxSessions of a worker at a time; one more waits for the end of another.
+const MaxSessions = 16
