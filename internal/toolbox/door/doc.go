@@ -12,8 +12,10 @@
 // that is not in its process namespace (pid 0). Others are let go.
 package door
 
+import "github.com/llmdo/workshop/internal/tool"
+
 // Dir is where a worker's PID 1 sees the directory.
-const Dir = "/run/workshop"
+const Dir = tool.DoorDir
 
 // Suffix of a socket that waits for a connection.
 const Suffix = ".sock"
