@@ -70,6 +70,12 @@ var rules = []rule{
 		{"github.com/invopop/...", "schemas are generated, not at run time"},
 		{module + "/internal/threat/...", "the catalogue and the intruder are for tests and the document"},
 	}},
+	{from: module + "/internal/tool", bans: append([]ban{
+		{module + "/workshop/...", "workshop-init links the grant, and never sees the spec"},
+		{module + "/compose/...", "never upward"},
+		{module + "/internal/...", "what tools are is below everything that runs them"},
+		{"github.com/google/jsonschema-go/...", "schemas are made on the host alone"},
+	}, effects...)},
 	// workshop-init, and what it is made of, stays small and free of parsers.
 	{from: module + "/cmd/workshop-init", deeps: []ban{
 		{"github.com/spf13/...", "workshop-init has five verbs and no need of cobra"},

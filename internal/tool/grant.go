@@ -2,6 +2,8 @@ package tool
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -13,7 +15,7 @@ type Grant struct {
 	Worker string  `json:"worker"`
 	Tools  []Offer `json:"tools,omitempty"`
 	// TimeoutMS bounds one call, in milliseconds (resources.timeout).
-	TimeoutMS int64 `json:"timeout_ms,omitempty"`
+	TimeoutMS Millis `json:"timeout,omitempty"`
 	// MCP are the stdio servers that the worker may use, by name.
 	MCP map[string]Server `json:"mcp,omitempty"`
 }
@@ -28,8 +30,17 @@ type Offer struct {
 	// mcp__SERVER__TOOL.
 	Name string `json:"name"`
 	// Limit is the part in parentheses of Bash(git:*) or
-	// WebFetch(domain:example.org); empty: no limit.
+	// WebFetch(domain:example.org); empty: no limit. [CheckOffer] says what
+	// limits there are; one that it refuses allows nothing.
 	Limit string `json:"limit,omitempty"`
+}
+
+// String gives the offer as it could stand in a worker's file.
+func (o Offer) String() string {
+	if o.Limit == "" {
+		return o.Name
+	}
+	return o.Name + "(" + o.Limit + ")"
 }
 
 // Server is an MCP server inside of a worker that speaks over its standard
@@ -39,6 +50,106 @@ type Server struct {
 	Env     map[string]string `json:"env,omitempty"`
 	// Secrets gives variables the value of a secret (/run/secrets/NAME).
 	Secrets map[string]string `json:"secrets,omitempty"`
+}
+
+// Check tells whether the grant offers a call: nil, or a [NotOfferedError].
+// Arguments that can't be read are no matter of the grant, unless a limit must
+// look at them; it reads them as [Decode] does, and so must whoever runs the
+// call.
+//
+// A shell that is limited takes no line: the host parses a line into argv
+// ([ShellArgs.Argv]) where it is one plain command. It takes no env either, for
+// PATH, LD_PRELOAD, GIT_SSH and their like make another program of an allowed
+// one. Its cwd is free, unless the program itself is relative to it (./gradlew).
+// A limit keeps a model at its task; what a program may reach is the container's
+// to say.
+func (g *Grant) Check(name string, args json.RawMessage) error {
+	return g.check(name, func(limit string) string {
+		switch name {
+		case Shell:
+			return shellExcess(limit, args)
+		case FetchURL:
+			var a FetchURLArgs
+			if err := Decode(args, &a); err != nil {
+				return err.Error()
+			}
+			return urlExcess(limit, a.URL)
+		}
+		return "a limit of " + name + " is unknown"
+	})
+}
+
+// CheckURL is Check of fetch_url for one URL: each hop of a redirect is checked.
+func (g *Grant) CheckURL(url string) error {
+	return g.check(FetchURL, func(limit string) string { return urlExcess(limit, url) })
+}
+
+// CheckServer tells whether the worker has any tool of an MCP server, so that
+// the server may be started at all.
+func (g *Grant) CheckServer(server string) error {
+	for _, o := range g.Tools {
+		if s, _, ok := SplitMCP(o.Name); ok && s == server && o.Limit == "" {
+			return nil
+		}
+	}
+	return g.notOffered("mcp__"+server, "")
+}
+
+// check finds an offer of the tool without a limit, or with one that excess has
+// nothing against. Of several limits, the last one's complaint is told.
+func (g *Grant) check(name string, excess func(limit string) string) error {
+	why := ""
+	if _, tool, mcp := SplitMCP(name); mcp && tool == "" {
+		return g.notOffered(name, "") // a server, no tool of one
+	}
+	for _, o := range g.Tools {
+		if !covers(o.Name, name) {
+			continue
+		}
+		if o.Limit == "" {
+			return nil
+		}
+		if why = excess(o.Limit); why == "" {
+			return nil
+		}
+	}
+	return g.notOffered(name, why)
+}
+
+func (g *Grant) notOffered(name, why string) error {
+	e := &NotOfferedError{Worker: g.Worker, Tool: name, Why: why}
+	for _, o := range g.Tools {
+		e.Offered = append(e.Offered, o.String())
+	}
+	return e
+}
+
+// covers tells whether an offer of one name is one of the other too.
+func covers(offer, name string) bool {
+	server, tool, ok := SplitMCP(offer)
+	if !ok {
+		return offer == name
+	}
+	s, t, ok := SplitMCP(name)
+	return ok && s == server && (tool == "" || t == tool)
+}
+
+// SplitMCP takes mcp__SERVER or mcp__SERVER__TOOL apart; tool is empty for all
+// tools of a server, which may be written mcp__SERVER__* too. A server's name
+// has no "__" in it and no "_" at its end, or it would be another's.
+func SplitMCP(name string) (server, tool string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "mcp__")
+	if !ok {
+		return "", "", false
+	}
+	server, tool, named := strings.Cut(rest, "__")
+	if server == "" || named && tool == "" {
+		return "", "", false
+	}
+	if tool == "*" {
+		tool = ""
+	}
+	return server, tool, true
 }
 
 // NotOfferedError says that a worker hasn't a tool, or not for these
@@ -51,22 +162,17 @@ type NotOfferedError struct {
 	Offered []string
 }
 
-// Check tells whether the grant offers a call: nil, or a [NotOfferedError].
-// Arguments that can't be read are no matter of the grant, unless a limit must
-// look at them.
-//
-// A shell that is limited takes no line: the host parses a line into argv
-// ([ShellArgs.Argv]) where it is one plain command.
-func (g *Grant) Check(name string, args json.RawMessage) error { panic("not built") }
-
-// CheckURL is Check of fetch_url for one URL: each hop of a redirect is checked.
-func (g *Grant) CheckURL(url string) error { panic("not built") }
-
-// Excess gives the offers of a delegate that none of its caller's covers (B40).
-func Excess(delegate, caller []Offer) []Offer { panic("not built") }
-
-// CheckOffer tells what is wrong with an entry (a limit that the tool doesn't
-// know, a pattern that can't be read); nil for a good one.
-func CheckOffer(o Offer) error { panic("not built") }
-
-func (e *NotOfferedError) Error() string { panic("not built") }
+func (e *NotOfferedError) Error() string {
+	worker := "the worker"
+	if e.Worker != "" {
+		worker += " " + e.Worker
+	}
+	has := "it has no tools"
+	if len(e.Offered) > 0 {
+		has = "it has " + strings.Join(e.Offered, ", ")
+	}
+	if e.Why != "" {
+		return fmt.Sprintf("%s isn't offered this call of %s: %s; %s", worker, e.Tool, e.Why, has)
+	}
+	return fmt.Sprintf("%s isn't offered %s; %s, as its file lists them", worker, e.Tool, has)
+}
