@@ -24,6 +24,7 @@ type server struct {
 	opened chan struct{} // closed when host or err is there
 	host   host
 	err    error
+	failed bool          // err isn't the end of the client
 	news   chan struct{} // the tools have changed
 }
 
@@ -65,6 +66,7 @@ func (s *server) begin(ss *mcp.ServerSession) {
 			defer close(s.opened)
 			s.host, s.err = s.open(s.ctx, askerFor(ss, p), clientName(p), s.changed)
 			if s.err != nil && s.ctx.Err() == nil {
+				s.failed = true
 				s.warn(s.err.Error())
 			}
 		}()
@@ -96,11 +98,11 @@ func (s *server) close() error {
 	return s.host.Close()
 }
 
-// failure is why there was no Host, if that wasn't the end of the client.
+// failure is why there was no Host, where that wasn't the end of the client.
 func (s *server) failure() error {
 	select {
 	case <-s.opened:
-		if s.host == nil && s.err != nil && s.conn.before(s.err) {
+		if s.failed {
 			return s.err
 		}
 	default:

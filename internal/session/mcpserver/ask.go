@@ -1,0 +1,111 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/llmdo/workshop/internal/session/approval"
+)
+
+// asker puts questions to the person at the client, as a form
+// (elicitation/create, since 2025-06-18).
+type asker struct{ ss *mcp.ServerSession }
+
+// askerFor is nil where the client can't ask. A client that says neither form
+// nor url means form.
+func askerFor(ss *mcp.ServerSession, p *mcp.InitializeParams) approval.Asker {
+	if p == nil || p.Capabilities == nil || p.Capabilities.Elicitation == nil {
+		return nil
+	}
+	if e := p.Capabilities.Elicitation; e.Form == nil && e.URL != nil {
+		return nil
+	}
+	return asker{ss}
+}
+
+// answer is one choice, and how a person reads it.
+type choice struct {
+	answer approval.Answer
+	title  string
+}
+
+// Ask is that of approval.Asker. Whatever isn't a clear yes is a no.
+func (a asker) Ask(ctx context.Context, q approval.Question) (approval.Answer, error) {
+	text := message(q)
+	if len(text) > MaxQuestion {
+		return approval.No, fmt.Errorf("the call is %d KiB of text: too long to be read before it is approved; make it smaller, or approve it by a rule of `approvals:` in workshop.yaml", len(text)>>10)
+	}
+	choices := choicesOf(q)
+	res, err := a.ss.Elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: text, RequestedSchema: form(choices)})
+	if err != nil {
+		return approval.No, fmt.Errorf("asking the person at the client: %w", err)
+	}
+	if res.Action != "accept" {
+		return approval.No, nil
+	}
+	for _, c := range choices {
+		if res.Content["answer"] == string(c.answer) {
+			return c.answer, nil
+		}
+	}
+	return approval.No, nil
+}
+
+// message is what a person decides on.
+func message(q approval.Question) string {
+	var b strings.Builder
+	b.WriteString(q.Text)
+	if q.Why != "" {
+		fmt.Fprintf(&b, "\n\nWhy you are asked: %s", q.Why)
+	}
+	if q.Rule != nil && q.Change != "" {
+		fmt.Fprintf(&b, "\n\n\"always\" writes:\n%s", q.Change)
+	}
+	return b.String()
+}
+
+// choicesOf offers session and always only where there is a rule to keep, and
+// always only where it was shown.
+func choicesOf(q approval.Question) []choice {
+	out := []choice{{approval.No, "No"}, {approval.Once, "Yes, this once"}}
+	if q.Rule == nil {
+		return out
+	}
+	rule := q.Rule.Tool
+	if q.Rule.Match != "" {
+		rule += " " + q.Rule.Match
+	}
+	out = append(out, choice{approval.Session, "Yes, and all calls like it in this session: " + rule})
+	if q.Change != "" {
+		out = append(out, choice{approval.Always, "Yes, always: " + rule})
+	}
+	return out
+}
+
+// form is the schema of the answer. There is no default: who only presses
+// return has approved nothing.
+func form(choices []choice) json.RawMessage {
+	property := struct {
+		Type      string   `json:"type"`
+		Title     string   `json:"title"`
+		Enum      []string `json:"enum"`
+		EnumNames []string `json:"enumNames"`
+	}{Type: "string", Title: "Run it?"}
+	for _, c := range choices {
+		property.Enum = append(property.Enum, string(c.answer))
+		property.EnumNames = append(property.EnumNames, c.title)
+	}
+	schema, err := json.Marshal(map[string]any{
+		"type":       "object",
+		"properties": map[string]any{"answer": property},
+		"required":   []string{"answer"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return schema
+}

@@ -1,0 +1,136 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/session/approval"
+	"github.com/llmdo/workshop/internal/tool"
+)
+
+// tools answers tools/list: all on one page.
+func (s *server) tools(ctx context.Context, ss *mcp.ServerSession, params mcp.Params) (mcp.Result, error) {
+	if p, ok := params.(*mcp.ListToolsParams); ok && p != nil && p.Cursor != "" {
+		return nil, noCursor()
+	}
+	h, err := s.get(ctx, ss)
+	if err != nil {
+		return nil, err
+	}
+	offered, err := h.Tools(ctx)
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	}
+	res := &mcp.ListToolsResult{Tools: []*mcp.Tool{}}
+	for _, t := range offered {
+		if m := described(t); m != nil {
+			res.Tools = append(res.Tools, m)
+		} else {
+			s.warn("the tool " + t.Name + " is left out: its schemas are no JSON objects")
+		}
+	}
+	return res, nil
+}
+
+func noCursor() error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is one page only: no cursor was given out"}
+}
+
+// described is a tool for clients; nil for one that would break the whole list.
+func described(t session.Tool) *mcp.Tool {
+	m := &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: json.RawMessage(t.InputSchema),
+		Annotations: &mcp.ToolAnnotations{Title: t.Title, ReadOnlyHint: t.ReadOnly, DestructiveHint: &t.Destructive, IdempotentHint: t.Idempotent, OpenWorldHint: &t.OpenWorld}}
+	if !objectSchema(t.InputSchema) {
+		return nil
+	}
+	if t.OutputSchema != nil {
+		if !objectSchema(t.OutputSchema) {
+			return nil
+		}
+		m.OutputSchema = json.RawMessage(t.OutputSchema)
+	}
+	return m
+}
+
+// objectSchema tells whether a schema is one of an object, as the protocol
+// wants it.
+func objectSchema(schema json.RawMessage) bool {
+	var s struct {
+		Type string `json:"type"`
+	}
+	return json.Unmarshal(schema, &s) == nil && s.Type == "object"
+}
+
+// result is an answer of tools/call. Unlike the SDK's, it takes content as it
+// is: an MCP server inside may send kinds that the SDK doesn't know.
+type result struct {
+	mcp.ResultBase
+	Content    []json.RawMessage `json:"content"`
+	Structured json.RawMessage   `json:"structuredContent,omitempty"`
+	IsError    bool              `json:"isError,omitempty"`
+}
+
+// call answers tools/call. A tool that isn't offered is an error of the
+// protocol (-32602); everything else that goes wrong is told to the model as
+// the tool's result, so that it can do something about it.
+func (s *server) call(ctx context.Context, ss *mcp.ServerSession, p *mcp.CallToolParamsRaw) (mcp.Result, error) {
+	h, err := s.get(ctx, ss)
+	if err != nil {
+		return nil, err
+	}
+	args := p.Arguments
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	var o session.Options
+	if token := p.GetProgressToken(); token != nil {
+		report := newReport(ctx, ss, token)
+		defer report.stop()
+		o.Progress = report.tell
+	}
+	res, err := h.Call(ctx, p.Name, args, o)
+	var unknown *tool.NotOfferedError
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.As(err, &unknown) && unknown.Why == "":
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	case err != nil:
+		return failed(err), nil
+	}
+	return passed(res), nil
+}
+
+// passed hands on what a tool answered. What is no JSON would get no answer at
+// all.
+func passed(r *session.Result) *result {
+	out := &result{Content: r.Content, Structured: r.Structured, IsError: r.Failed}
+	for _, c := range out.Content {
+		if !json.Valid(c) {
+			return failed(errors.New("the tool's answer can't be read: it is no JSON"))
+		}
+	}
+	if out.Structured != nil && !json.Valid(out.Structured) {
+		return failed(errors.New("the tool's structured answer can't be read: it is no JSON"))
+	}
+	if out.Content == nil {
+		out.Content = []json.RawMessage{}
+	}
+	return out
+}
+
+func failed(err error) *result {
+	text := err.Error()
+	var refused *approval.RefusedError
+	if errors.As(err, &refused) && refused.Hint != "" && !strings.Contains(text, refused.Hint) {
+		text += "\n" + refused.Hint
+	}
+	block, _ := json.Marshal(map[string]string{"type": "text", "text": text})
+	return &result{Content: []json.RawMessage{block}, IsError: true}
+}
