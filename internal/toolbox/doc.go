@@ -51,6 +51,12 @@ type Welcome struct {
 	Version string     `json:"version"`
 	Grant   tool.Grant `json:"grant"`
 	Workdir string     `json:"workdir"`
+	// Instance names this run of the worker: another one after a restart. Empty:
+	// not known. OOMKills is how many processes of the worker the kernel has
+	// killed because its memory was over (oom_kill in memory.events of its
+	// cgroup); -1: not known. By both a client can tell why a session was lost.
+	Instance string `json:"instance,omitempty"`
+	OOMKills int64  `json:"oom_kills"`
 }
 
 // Call are the parameters of call.
