@@ -22,6 +22,9 @@ type Options struct {
 	Room bool
 	// Write lists the directories that must be writable.
 	Write []string
+	// Tools is what the worker's tools may do, as JSON (tool.Grant). The gate
+	// only carries it: a session reads it from the arguments of PID 1.
+	Tools string
 	// Timeout bounds the wait for the room; 0 means as long as it takes.
 	Timeout time.Duration
 }
@@ -121,6 +124,7 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	f.SetOutput(stderr)
 	f.BoolVar(&o.Room, "room", false, "wait until the room's DNS answers")
 	f.Var((*dirs)(&o.Write), "write", "directory that must be writable (may be repeated)")
+	f.StringVar(&o.Tools, "tools", "", "what the worker's tools may do (JSON)")
 	f.DurationVar(&o.Timeout, "timeout", defaultTimeout, "longest wait for the room; 0: no limit")
 	err := f.Parse(args)
 	if err == nil && f.NArg() > 0 {
