@@ -61,7 +61,7 @@ func (k *checker) bind(v *types.ServiceVolumeConfig) {
 }
 
 // own tells whether a bind is one that the compile makes itself, by what the
-// facts say: host programs, names of the user, secrets.
+// facts say: host programs, names of the user, secrets, the worker's own door.
 func (k *checker) own(v *types.ServiceVolumeConfig) bool {
 	f := k.c.Facts
 	if f == nil {
@@ -70,6 +70,8 @@ func (k *checker) own(v *types.ServiceVolumeConfig) bool {
 	switch {
 	case v.Target == "/etc/passwd" || v.Target == "/etc/group":
 		return f.RuntimeDir != "" && path.Dir(v.Source) == path.Clean(f.RuntimeDir)
+	case v.Target == DoorDir && k.c.Roles[k.service] == RoleWorker:
+		return f.Local && f.RuntimeDir != "" && v.Source == path.Clean(f.RuntimeDir)+"/door-"+k.service
 	case path.Dir(v.Target) == SecretsDir:
 		for _, file := range f.SecretFiles {
 			if v.Source == file {

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"bytes"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -10,7 +11,9 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/workshop"
+	toolfile "github.com/llmdo/workshop/workshop/worker"
 )
 
 // goodProject has everything that the check looks at: two rooms, a worker
@@ -26,6 +29,8 @@ func goodProject(t testing.TB) *Compiled {
 	k.Mounts = append(slices.Clone(k.Mounts),
 		workshop.Mount{Name: "data", Source: val("./data"), Target: val("/data"), Exclude: []string{".env"}, At: at(31)})
 	k.Secrets = []workshop.Secret{{Name: "token", Env: "TOKEN", At: at(32)}}
+	w.MCP = []workshop.MCPServer{{Name: "issues", Command: []string{"issue-server", "--read-only"}}}
+	w.Workers[0].Definition.Tools = []toolfile.Tool{{Name: tool.ReadFile}, {Name: tool.Shell, Pattern: "git:*"}, {Name: "mcp__issues"}}
 	f := sampleFacts()
 	f.Sources["./data"] = SourceFacts{Exists: true, Dir: true, Real: "/work/project/data"}
 	f.Protected = map[string][]string{"./output": {".git", ".git/hooks", "sub/deep/.claude"}}
@@ -99,6 +104,17 @@ func TestCheckFindsEachViolation(t *testing.T) {
 			}
 			c.Seccomp = changed
 		}
+	}
+	grant := func(change func(*tool.Grant)) func(*Compiled) {
+		return on(worker, func(s *types.ServiceConfig) {
+			var g tool.Grant
+			last := &s.Entrypoint[len(s.Entrypoint)-1]
+			if err := json.Unmarshal([]byte(*last), &g); err != nil {
+				t.Fatal(err)
+			}
+			change(&g)
+			*last = grantJSON(g)
+		})
 	}
 	tests := []struct {
 		promise, name string
@@ -212,6 +228,27 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"B12", "gate covered", mount(worker, bind("/work/project/src", InitPath, true))},
 		{"B12", "gate covered by tmpfs", on(worker, func(s *types.ServiceConfig) { s.Tmpfs = append(s.Tmpfs, "/opt:nosuid,nodev,size=1m") })},
 		{"B12", "hook", on(worker, func(s *types.ServiceConfig) { s.PostStart = []types.ServiceHook{{}} })},
+		{"B12", "another worker's door", remount(worker, DoorDir, func(v *types.ServiceVolumeConfig) { v.Source = "/run/user/1000/workshop/x/door-worker-1" })},
+		{"B12", "a door of the project", remount(worker, DoorDir, func(v *types.ServiceVolumeConfig) { v.Source = "/work/project/src" })},
+		{"B12", "something in the door", mount(worker, bind("/work/project/src", DoorDir+"/x", true))},
+		{"B12", "a volume as door", func(c *Compiled) {
+			unmount(worker, DoorDir)(c)
+			mount(worker, volume(ToolsVolume, DoorDir))(c)
+		}},
+		{"B12", "tmpfs over the door", on(worker, func(s *types.ServiceConfig) { s.Tmpfs = append(s.Tmpfs, "/run:nosuid,nodev,size=1m") })},
+		{"B3", "writable door", remount(worker, DoorDir, func(v *types.ServiceVolumeConfig) { v.ReadOnly = false })},
+		{"B41", "no word of the tools", on(worker, func(s *types.ServiceConfig) { s.Entrypoint = s.Entrypoint[:len(s.Entrypoint)-2] })},
+		{"B41", "tools twice", on(worker, func(s *types.ServiceConfig) {
+			s.Entrypoint = append(s.Entrypoint, s.Entrypoint[len(s.Entrypoint)-2:]...)
+		})},
+		{"B41", "tools in one word", on(worker, func(s *types.ServiceConfig) { s.Entrypoint = append(s.Entrypoint, "--tools={}") })},
+		{"B41", "a tool more", grant(func(g *tool.Grant) { g.Tools = append(g.Tools, tool.Offer{Name: tool.WriteFile}) })},
+		{"B41", "a tool without its limit", grant(func(g *tool.Grant) { g.Tools[1].Limit = "" })},
+		{"B41", "another worker's tools", grant(func(g *tool.Grant) { g.Worker = lonely })},
+		{"B41", "all the time of the world", grant(func(g *tool.Grant) { g.TimeoutMS = 1 << 40 })},
+		{"B41", "an MCP server more", grant(func(g *tool.Grant) { g.MCP["x"] = tool.Server{Command: []string{"x"}} })},
+		{"B41", "another program as MCP server", grant(func(g *tool.Grant) { g.MCP["issues"] = tool.Server{Command: []string{"sh"}} })},
+		{"B41", "tools that nobody can read", on(worker, func(s *types.ServiceConfig) { s.Entrypoint[len(s.Entrypoint)-1] = "{" })},
 		{"B12", "guard of another image", on(GuardService, func(s *types.ServiceConfig) { s.Image = "guard:latest" })},
 	}
 	for _, tt := range tests {

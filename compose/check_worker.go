@@ -16,6 +16,7 @@ func (k *checker) worker(s *types.ServiceConfig) {
 	k.must(s.ShmSize > 0, "B5", "/dev/shm is not limited")
 	k.must(s.Image != "", "B12", "it has no image")
 	k.entrypoint(s, InitPath, "gate")
+	k.tools(s)
 
 	k.must(len(s.Networks) == 0 && len(s.Ports) == 0 && len(s.Expose) == 0, "B6", "a worker has no network and no port of its own")
 	k.must(len(s.Sysctls) == 0, "B6", "it sets kernel parameters")
@@ -51,6 +52,7 @@ func (k *checker) workerMounts(s *types.ServiceConfig) {
 			continue
 		}
 		k.must(!inside(InitDir, v.Target), "B12", "the mount at %s covers the gate", v.Target)
+		k.must(!inside(DoorDir, v.Target) || k.own(v), "B12", "the mount at %s is not the worker's door", v.Target)
 		if v.Type == types.VolumeTypeVolume {
 			_, copied := k.c.Copies[v.Source]
 			k.must(copied && v.ReadOnly, "B9", "the volume %q at %s is not a read-only copy", v.Source, v.Target)
@@ -65,6 +67,7 @@ func (k *checker) workerMounts(s *types.ServiceConfig) {
 	for _, t := range s.Tmpfs {
 		dir, _, _ := strings.Cut(t, ":")
 		k.must(!inside(InitDir, path.Clean(dir)) && !inside(path.Clean(dir), InitDir), "B12", "the tmpfs at %s covers the gate", dir)
+		k.must(!inside(DoorDir, path.Clean(dir)) && !inside(path.Clean(dir), DoorDir), "B12", "the tmpfs at %s covers the door", dir)
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 // paths are relative to the generated directory, the user and everything else
 // that the machine decides is left to [WithFacts].
 //
-// An error means that the workshop uses a name that the project needs itself.
+// An error means that the workshop uses a name that the project needs itself,
+// or that a worker has more tools than fit into an argument.
 func Compile(w *workshop.Workshop) (*Compiled, error) {
 	c := &compiler{
 		w:       w,
@@ -53,6 +54,9 @@ func Compile(w *workshop.Workshop) (*Compiled, error) {
 		c.out.workers[w.Workers[i].Name] = &w.Workers[i]
 		c.worker(&w.Workers[i])
 	}
+	if len(c.errs) > 0 {
+		return nil, errors.Join(c.errs...)
+	}
 	for i := range rooms {
 		c.room(&rooms[i])
 	}
@@ -68,6 +72,7 @@ type compiler struct {
 	out *Compiled
 	// ruleEnv names, per template of a rule, the guard's variable for it.
 	ruleEnv map[string]string
+	errs    []error
 }
 
 // add puts a finished service into the project.

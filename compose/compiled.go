@@ -133,7 +133,7 @@ type Facts struct {
 	UID, GID   int    // of the workers, never 0
 	UserReason string // why that one: "caller", "SUDO_UID", "owner of the project", "fallback"
 	// RuntimeDir is the 0700 directory of this workshop for secrets, passwd
-	// and group: $XDG_RUNTIME_DIR/workshop/<id>.
+	// and group, and the workers' doors: $XDG_RUNTIME_DIR/workshop/<id>.
 	RuntimeDir string
 	// Sources by Mount.Source as written.
 	Sources map[string]SourceFacts

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"strings"
 	"unicode/utf8"
 )
 
@@ -53,12 +54,30 @@ func lower(s string) string {
 	return string(w[:len(s)])
 }
 
+// isQuotedText tells of printable ASCII with double quotes.
+func isQuotedText(s string) bool {
+	quotes := false
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+		quotes = quotes || s[i] == '"'
+	}
+	return quotes
+}
+
 const hexDigits = "0123456789abcdef"
 
 // appendQuoted writes a double-quoted scalar. Everything that a reader might
 // fold, strip or refuse is escaped; bytes that are not UTF-8 become U+FFFD, as
-// YAML can't carry them.
+// YAML can't carry them. Plain text with quotes in it, such as JSON, stands in
+// single quotes: it is to be read by people.
 func appendQuoted(b []byte, s string) []byte {
+	if isQuotedText(s) {
+		b = append(b, '\'')
+		b = append(b, strings.ReplaceAll(s, "'", "''")...)
+		return append(b, '\'')
+	}
 	b = append(b, '"')
 	for _, r := range s {
 		switch {

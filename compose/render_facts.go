@@ -3,6 +3,7 @@ package compose
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
@@ -46,7 +47,9 @@ func RenderFacts(c *Compiled) ([]File, error) {
 }
 
 // addition writes what is added to one service. passwd and group stand beside
-// the file; all other sources are this machine's.
+// the file; all other sources are this machine's. The door is left out: its
+// directory goes with a restart of the machine, and Compose would refuse to
+// start without; sessions of such a worker go through the engine.
 func (e *emitter) addition(service string, a *addition, f *Facts) {
 	e.raw(2, service+":")
 	if a.user != "" {
@@ -68,11 +71,11 @@ func (e *emitter) addition(service string, a *addition, f *Facts) {
 			e.value(6, k, "", a.sysctls[k])
 		}
 	}
-	if len(a.volumes) > 0 {
+	volumes := slices.DeleteFunc(slices.Clone(a.volumes), func(v types.ServiceVolumeConfig) bool { return v.Target == DoorDir })
+	if len(volumes) > 0 {
 		e.raw(4, "volumes:")
 	}
-	for i := range a.volumes {
-		v := a.volumes[i]
+	for _, v := range volumes {
 		if isIdentity(&v, f) {
 			v.Source = "./" + RunDir + "/" + path.Base(v.Source)
 		}

@@ -100,8 +100,11 @@ func (e *emitter) entrypoint(words []string) {
 	e.raw(4, "entrypoint:")
 	for i, w := range words {
 		at := ""
-		if i > 0 && words[i-1] == "--write" {
+		switch {
+		case i > 0 && words[i-1] == "--write":
 			at = "entrypoint." + w
+		case i > 0 && words[i-1] == toolsFlag:
+			at = "entrypoint." + toolsFlag
 		}
 		if at == "" {
 			e.indent(6)

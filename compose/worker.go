@@ -35,13 +35,15 @@ func (c *compiler) worker(w *workshop.Worker) {
 	c.env(&s, k, c.out.RoomOf[s.Name] != "")
 	s.Volumes = append(s.Volumes, toolsMount())
 	c.mounts(&s, k)
-	c.gate(&s, k)
+	c.gate(&s, w)
 	c.add(s, RoleWorker)
 }
 
 // gate makes the gate the worker's main process (B12): the image's ENTRYPOINT
-// and CMD are not run. It tests that every rw mount can be written.
-func (c *compiler) gate(s *types.ServiceConfig, k *workshop.Container) {
+// and CMD are not run. It tests that every rw mount can be written, and knows
+// what the worker's tools may do.
+func (c *compiler) gate(s *types.ServiceConfig, w *workshop.Worker) {
+	k := &w.Container
 	s.Entrypoint = types.ShellCommand{InitPath, "gate"}
 	if c.out.RoomOf[s.Name] != "" {
 		s.Entrypoint = append(s.Entrypoint, "--room")
@@ -52,6 +54,7 @@ func (c *compiler) gate(s *types.ServiceConfig, k *workshop.Container) {
 			c.origin(s.Name, "entrypoint."+k.Mounts[i].Target.V, k.Mounts[i].Target.Source)
 		}
 	}
+	s.Entrypoint = append(s.Entrypoint, c.tools(s.Name, w)...)
 	s.HealthCheck = healthcheck(InitPath, "health", "gate")
 }
 

@@ -91,6 +91,7 @@ func (c *collector) runtime() {
 		}
 		c.facts.RuntimeDir = dir
 		c.identity(dir)
+		c.doors()
 		c.secrets(dir)
 		return
 	}
@@ -140,6 +141,27 @@ func (c *collector) identity(dir string) {
 		}
 	}
 }
+
+// doors makes the directories through which sessions reach workers. What they
+// are in is the caller's alone; a worker's PID 1, of another user, must be able
+// to watch its own (inotify_add_watch(2): it needs the right to read).
+func (c *collector) doors() {
+	if !c.o.Create {
+		return
+	}
+	for _, dir := range compose.Doors(c.o.Compiled, c.facts) {
+		err := os.Mkdir(dir, doorMode)
+		if errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+		// The umask is nothing to rely on.
+		if err = errors.Join(err, os.Chmod(dir, doorMode)); err != nil {
+			c.problem("runtime-dir", diag.Range{Filename: c.o.Workshop.File}, err.Error(), "")
+		}
+	}
+}
+
+const doorMode = 0o755
 
 // Forget removes the runtime directory of a project, wherever it is: secrets,
 // names and what was remembered. It is for `down`.

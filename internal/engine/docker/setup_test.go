@@ -129,6 +129,11 @@ func (f *fixture) compile(t testing.TB, change func(*workshop.Workshop), workers
 	if err := os.MkdirAll(facts.RuntimeDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	for _, dir := range compose.Doors(c, facts) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, file := range compose.IdentityFiles(c, facts) {
 		if err := os.WriteFile(filepath.Join(facts.RuntimeDir, file.Path), file.Data, 0o644); err != nil {
 			t.Fatal(err)
