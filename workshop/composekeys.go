@@ -152,6 +152,9 @@ func hinted(f *form, key string) (instead, bool) {
 		}
 		x, ok := workerKeys[key]
 		return x, ok
+	case formOf(reflect.TypeFor[mcpForm]()):
+		x, ok := mcpKeys[key]
+		return x, ok
 	}
 	return instead{}, false
 }

@@ -28,6 +28,8 @@ type decoder struct {
 	scope *scope
 	// worker is set below a worker's `container:`.
 	worker bool
+	// secrets are the workshop's, once its container is read.
+	secrets []Secret
 }
 
 // scope is the bookkeeping of one container, see partialContainer.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/workshop/worker"
 )
 
@@ -18,6 +19,7 @@ import (
 //	network   mode not higher; every allowed line covered by the caller's; what the caller denies is denied
 //	mounts    every source equal to or below one of the caller's, not more writable, nothing excluded there visible here
 //	secrets   only those that the caller has
+//	tools     only those that the caller is offered, within their limits
 //
 // The rest gives a caller nothing: limits hold for each container and are at
 // most the workshop's; image, user and env decide how a delegate works, not
@@ -50,6 +52,7 @@ func delegations(w *Workshop, work *effort, p *problems) {
 			}
 			if to != wk {
 				delegateExcess(wk, to, ref, work, p)
+				delegateTools(wk, to, ref, work, p)
 			}
 		}
 	}
@@ -103,6 +106,41 @@ func delegateExcess(caller, to *Worker, ref worker.Reference, work *effort, p *p
 			Hint:    fmt.Sprintf("narrow %s in the container of %s, or give it to %s as well", x.key, to.Name, caller.Name),
 			Related: related})
 	}
+}
+
+// delegateTools reports the tools of a delegate that its caller isn't offered,
+// or only with a narrower limit.
+func delegateTools(caller, to *Worker, ref worker.Reference, work *effort, p *problems) {
+	if p.errors > 0 && full(p) || !work.spend(len(caller.Definition.Tools)*len(to.Definition.Tools)) {
+		return
+	}
+	var told diag.Range
+	for _, o := range tool.Excess(offers(to), offers(caller)) {
+		at := slices.IndexFunc(to.Definition.Tools, func(t worker.Tool) bool { return t.Name == o.Name && t.Pattern == o.Limit })
+		t := to.Definition.Tools[at]
+		if told == t.Source.Range {
+			continue // another tool of the same toolset
+		}
+		told = t.Source.Range
+		grant := caller.Source.Range
+		if has := slices.IndexFunc(caller.Definition.Tools, func(h worker.Tool) bool { return h.Name == t.Name }); has >= 0 {
+			grant = caller.Definition.Tools[has].Source.Range
+		}
+		p.add(diag.Diagnostic{Severity: diag.Error, Code: "delegate-widening", Range: ref.Source.Range,
+			Summary: fmt.Sprintf("%s delegates to %s, which has a tool that it hasn't itself: %s", caller.Name, to.Name, t.Written),
+			Detail:  "The delegate does what its caller says, so it may have only tools that its caller has.",
+			Hint:    fmt.Sprintf("add %s to the tools of %s, or take it from those of %s", t.Written, caller.Name, to.Name),
+			Related: []diag.Related{{Message: to.Name + " has", Range: t.Source.Range}, {Message: caller.Name + " has", Range: grant}}})
+	}
+}
+
+// offers are a worker's tools as its grant has them.
+func offers(wk *Worker) []tool.Offer {
+	out := make([]tool.Offer, len(wk.Definition.Tools))
+	for i, t := range wk.Definition.Tools {
+		out[i] = tool.Offer{Name: t.Name, Limit: t.Pattern}
+	}
+	return out
 }
 
 // delegateWhat says an excess in words that fit between two workers.

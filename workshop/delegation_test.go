@@ -46,7 +46,7 @@ func TestDelegation(t *testing.T) {
 		},
 		{
 			name: "a toolset that is a worker", workers: "    - a\n    - b\n",
-			files: map[string]string{"a.agent": "---\nname: a\ntoolsets: [b, c, filesystem_project_ro]\n---\nDo.\n", "b.agent": "---\nname: b\ntoolsets: [a]\n---\nDo.\n"},
+			files: map[string]string{"a.agent": "---\nname: a\ntoolsets: [b, c, filesystem_project_ro]\n---\nDo.\n", "b.agent": "---\nname: b\ntoolsets: [a, filesystem_project_ro]\n---\nDo.\n"},
 			want: []string{
 				`a.agent:3: "c" is neither a toolset nor a worker of this workshop, it isn't offered`,
 				"b.agent:3: workers delegate in a circle: a → b → a [3]",

@@ -18,13 +18,14 @@ func (*document) title() string { return "the file" }
 // workshopForm is `workshop:` as it is written.
 type workshopForm struct {
 	Source      diag.Source
-	Name        *Value[string]    `key:"name" required:"true" validate:"name" literal:"The name is part of file and container names." example:"write name: my-workshop" doc:"Name of the workshop; lower-case letters, digits, _ and -."`
-	Version     *Value[string]    `key:"version" validate:"semver" number:"true" literal:"The version names what stands in the repository." example:"write version: 1.2.0" doc:"Semantic version."`
-	Description *Value[string]    `key:"description" doc:"What the workshop is for."`
-	Isolation   *Value[Isolation] `key:"isolation" validate:"oneof=docker namespace auto" literal:"What the isolation is must be seen in the file." doc:"The kind of engine."`
-	Container   *partialContainer `key:"container" required:"true" example:"write container: {image: NAME:TAG}" doc:"What every worker gets; a worker may narrow it."`
-	Workers     *[]workerEntry    `key:"workers" required:"true" example:"write workers: [NAME]" doc:"The workers, by name."`
-	Approvals   *approvalsForm    `key:"approvals" doc:"Which tool calls a person must agree to."`
+	Name        *Value[string]     `key:"name" required:"true" validate:"name" literal:"The name is part of file and container names." example:"write name: my-workshop" doc:"Name of the workshop; lower-case letters, digits, _ and -."`
+	Version     *Value[string]     `key:"version" validate:"semver" number:"true" literal:"The version names what stands in the repository." example:"write version: 1.2.0" doc:"Semantic version."`
+	Description *Value[string]     `key:"description" doc:"What the workshop is for."`
+	Isolation   *Value[Isolation]  `key:"isolation" validate:"oneof=docker namespace auto" literal:"What the isolation is must be seen in the file." doc:"The kind of engine."`
+	Container   *partialContainer  `key:"container" required:"true" example:"write container: {image: NAME:TAG}" doc:"What every worker gets; a worker may narrow it."`
+	Workers     *[]workerEntry     `key:"workers" required:"true" example:"write workers: [NAME]" doc:"The workers, by name."`
+	Approvals   *approvalsForm     `key:"approvals" doc:"Which tool calls a person must agree to."`
+	MCP         map[string]mcpForm `key:"mcp" names:"servername" doc:"MCP servers that run in the workers which list their tools, by name."`
 }
 
 func (*workshopForm) title() string { return "workshop" }

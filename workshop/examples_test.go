@@ -110,6 +110,7 @@ func TestFullShowsEveryKey(t *testing.T) {
 		"":                             reflect.TypeFor[document](),
 		".workshop":                    reflect.TypeFor[workshopForm](),
 		".workshop.workers[]":          reflect.TypeFor[workerForm](),
+		".workshop.mcp.issues":         reflect.TypeFor[mcpForm](),
 		".workshop.approvals":          reflect.TypeFor[approvalsForm](),
 		".workshop.approvals.rules[]":  reflect.TypeFor[approvalForm](),
 		container:                      reflect.TypeFor[partialContainer](),

@@ -148,6 +148,8 @@ func (d *decoder) workshop(form *workshopForm) *Workshop {
 		return w
 	}
 	w.Container = withDefaults(c)
+	d.secrets = w.Container.Secrets
+	w.MCP = d.mcpServers(form.MCP)
 	d.checkContainer(c, w)
 	return w
 }

@@ -36,6 +36,7 @@ func resolveWorkers(fsys fs.FS, w *Workshop, entries []workerEntry, o Options) d
 		wk.Container = narrow(w.Container, e, work, p)
 		w.Workers = append(w.Workers, wk)
 	}
+	mcpTools(w, p)
 	delegations(w, work, p)
 	if p.errors == 0 {
 		sharedMounts(w, o.Root, work, p)

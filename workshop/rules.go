@@ -23,6 +23,7 @@ const (
 	secretNamePattern = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`
 	userPattern       = `^[0-9]+(:[0-9]+)?$`
 	targetPattern     = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`
+	serverPattern     = `^[A-Za-z0-9]([A-Za-z0-9_-]{0,30}[A-Za-z0-9-])?$`
 	runtimePattern    = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`
 )
 
@@ -33,6 +34,7 @@ var (
 	userRE    = lazily(userPattern)
 	targetRE  = lazily(targetPattern)
 	runtimeRE = lazily(runtimePattern)
+	serverRE  = lazily(serverPattern)
 )
 
 // lazily compiles a pattern when it is first needed: every command links this
@@ -56,6 +58,7 @@ var rules = sync.OnceValue(func() *validator.Validate {
 	text("secretname", func(s string) bool { return secretRE().MatchString(s) })
 	text("uidgid", func(s string) bool { return userProblem(s) == "" })
 	text("stage", func(s string) bool { return targetRE().MatchString(s) })
+	text("servername", func(s string) bool { return serverRE().MatchString(s) })
 	text("runtime", func(s string) bool { return runtimeRE().MatchString(s) })
 	text("imageref", func(s string) bool {
 		if s == HostImage {
@@ -130,6 +133,8 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 		d.fail(at, "bad-value", fmt.Sprintf("%s must be one line", name), "")
 	case "text":
 		d.fail(at, "bad-value", fmt.Sprintf("%s is empty", name), "write a value or remove the key")
+	case "servername":
+		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not an MCP server's name", name, shown), "letters, digits, _ and -, at most 32, no _ at the end")
 	case "stage", "runtime":
 		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a name", name, shown), "letters, digits, _ . -")
 	case "min", "max":

@@ -118,6 +118,7 @@ var rulePatterns = map[string]string{
 	"name":       namePattern,
 	"envname":    envNamePattern,
 	"secretname": secretNamePattern,
+	"servername": serverPattern,
 	"uidgid":     `^[1-9][0-9]{0,9}(:[1-9][0-9]{0,9})?$`,
 	"stage":      targetPattern,
 	"runtime":    runtimePattern,

@@ -22,7 +22,7 @@ func (f *file) claudeAgent() {
 		"color": "", "effort": "", "background": "", "initialPrompt": "", "maxTurns": "", "memory": "",
 		"allowed-tools":  "it is no key of a sub-agent; the list is tools",
 		"permissionMode": "approvals are decided in workshop.yaml",
-		"mcpServers":     "MCP servers run outside of the workshop",
+		"mcpServers":     "a server that runs in the worker stands below mcp: in workshop.yaml",
 		"hooks":          "nothing of a worker file is executed",
 		"skills":         "list the skill as a worker, or copy its text",
 		"isolation":      "every worker has a container of its own",

@@ -138,13 +138,15 @@ func TestParse(t *testing.T) {
 		},
 		{
 			name: "a deny list", path: ".claude/agents/a.md",
-			in:   "---\nname: a\ndescription: b\ntools: Read, Bash(git:*), Write, Task(x, y), mcp__git\ndisallowedTools: Write, Bash(rm:*), Wriet\ncolor: red\npermissionMode: plan\n---\nDo.\n",
-			want: "a | read_file",
+			in:   "---\nname: a\ndescription: b\ntools: Read, Bash(git:*), Write, Task(x, y), mcp__git, mcp__hub__*, mcp____x, mcp__a(b), mcp__ci__run, mcp__ci__log\ndisallowedTools: Write, Bash(rm:*), Wriet, mcp__hub__push, mcp__ci__log\ncolor: red\npermissionMode: plan\n---\nDo.\n",
+			want: "a | read_file mcp__git mcp__ci__run",
 			diags: []string{
 				"4:34-4:44 warning: Task isn't offered in a workshop: workers of the workshop are named by delegates-to",
-				"4:46-4:54 warning: mcp__git isn't offered in a workshop: MCP servers run outside of the workshop",
+				"4:69-4:77 warning: mcp____x isn't offered in a workshop: a tool of an MCP server is written mcp__SERVER or mcp__SERVER__TOOL",
+				"4:79-4:88 warning: mcp__a(b) isn't offered: a tool of an MCP server has no limit",
 				"5:25-5:35 warning: Bash(rm:*) takes the whole tool shell away: a part of a tool can't be denied",
 				`5:37-5:42 warning: unknown tool "Wriet" in disallowedTools`,
+				"5:44-5:58 warning: mcp__hub__push takes all tools of its server away: a part of them can't be denied",
 				"7:1-7:15 warning: permissionMode has no effect in a workshop: approvals are decided in workshop.yaml",
 			},
 		},
@@ -235,8 +237,8 @@ func TestInstructionsAreTheSameOnEveryPlatform(t *testing.T) {
 }
 
 func TestExtraKeepsWhatIsNotUsed(t *testing.T) {
-	def, _ := Parse(".claude/agents/a.md", []byte("---\nname: a\ndescription: b\ntools: Read, mcp__x\nhooks:\n  Stop:\n    - x\n---\nDo.\n"), "")
-	want := map[string]string{"hooks": "Stop:\n    - x\n", "tools": "Read, mcp__x\n"}
+	def, _ := Parse(".claude/agents/a.md", []byte("---\nname: a\ndescription: b\ntools: Read, WebSearch\nhooks:\n  Stop:\n    - x\n---\nDo.\n"), "")
+	want := map[string]string{"hooks": "Stop:\n    - x\n", "tools": "Read, WebSearch\n"}
 	if diff := cmp.Diff(want, def.Extra); diff != "" {
 		t.Errorf("extra (-want +got)\n%s", diff)
 	}

@@ -41,7 +41,10 @@ func checkSchema(data []byte) error {
 	_, err = s.Resolve(&jsonschema.ResolveOptions{Loader: func(u *url.URL) (*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("it refers to %s; only references inside the schema are followed", u)
 	}})
-	return err
+	if err != nil {
+		return err
+	}
+	return checkLoops(&s)
 }
 
 // schemaTypes are the names of JSON Schema validation 2020-12, §6.1.1.

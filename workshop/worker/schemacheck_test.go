@@ -13,7 +13,7 @@ var schemas = map[string]string{
 	`{"properties": {"type": {"type": "string"}}, "enum": [{"type": "anything"}], "default": {"type": 5}}`:               "",
 	`{"$defs": {"a/b": {"type": "string"}}, "$ref": "#/$defs/a~1b"}`:                                                     "",
 	`{"$defs": {"a": {"$anchor": "x"}}, "items": {"$ref": "#x"}}`:                                                        "",
-	`{"$ref": "#"}`: "",
+	`{"$ref": "#"}`: "the schema refers to itself without end",
 	`{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{}, true], "definitions": {"a": {}}, "not": {"$ref": "#/definitions/a"}}`: "",
 	`{"x-mine": [], "examples": [1], "format": "date", "pattern": "^a+$", "patternProperties": {"^x": {}}}`:                                     "",
 

@@ -6,17 +6,18 @@ import (
 	"github.com/agext/levenshtein"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/tool"
 )
 
 // The tools of a workshop.
 const (
-	ReadFile    = "read_file"
-	WriteFile   = "write_file"
-	EditFile    = "edit_file"
-	ListFiles   = "list_files"
-	SearchFiles = "search_files"
-	Shell       = "shell"
-	FetchURL    = "fetch_url"
+	ReadFile    = tool.ReadFile
+	WriteFile   = tool.WriteFile
+	EditFile    = tool.EditFile
+	ListFiles   = tool.ListFiles
+	SearchFiles = tool.SearchFiles
+	Shell       = tool.Shell
+	FetchURL    = tool.FetchURL
 )
 
 // ToolNames lists the tools of a workshop, in the order of their documentation.
@@ -24,8 +25,9 @@ func ToolNames() []string {
 	return []string{ReadFile, WriteFile, EditFile, ListFiles, SearchFiles, Shell, FetchURL}
 }
 
-// ourTool gives our tool for a name of a list: our own names, and those of
-// Claude Code (its tools reference; MultiEdit and LS are of older versions).
+// ourTool gives our tool for a name of a list: our own names, those of Claude
+// Code (its tools reference; MultiEdit and LS are of older versions), and tools
+// of MCP servers. Which servers there are knows the workshop.
 func ourTool(name string) (string, bool) {
 	switch name {
 	case ReadFile, WriteFile, EditFile, ListFiles, SearchFiles, Shell, FetchURL:
@@ -45,7 +47,12 @@ func ourTool(name string) (string, bool) {
 	case "WebFetch":
 		return FetchURL, true
 	}
-	return "", false
+	name = strings.TrimSuffix(name, "__*") // all tools of a server
+	_, _, ok := tool.SplitMCP(name)
+	if !ok {
+		return "", false
+	}
+	return name, true
 }
 
 // absentTool says why a tool that exists elsewhere isn't offered here; "" for
@@ -64,7 +71,7 @@ func absentTool(name string) string {
 		return "workers are named in workshop.yaml, none is made while it runs"
 	}
 	if strings.HasPrefix(name, "mcp__") {
-		return "MCP servers run outside of the workshop"
+		return "a tool of an MCP server is written mcp__SERVER or mcp__SERVER__TOOL"
 	}
 	return ""
 }

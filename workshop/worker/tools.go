@@ -1,12 +1,14 @@
 package worker
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/tool"
 )
 
 // written is an entry of a tool list with its place.
@@ -66,13 +68,30 @@ func (f *file) offer(fd *field) {
 		switch {
 		case !known:
 			f.unknownTool(fd, e)
+		case e.limited && strings.HasPrefix(name, "mcp__"):
+			f.report(diag.Warning, "worker-unknown-tool", e.at, "write "+e.name+" for the whole tool", "%s isn't offered: a tool of an MCP server has no limit", e.text)
+			f.keep(fd)
 		case e.limited && e.limit == "":
 			f.report(diag.Warning, "worker-unknown-tool", e.at, "write "+e.name+" for the whole tool, or "+e.name+"(limit)", "%s has an empty limit and isn't offered", e.name)
 			f.keep(fd)
 		default:
-			f.add(Tool{Name: name, Pattern: e.limit, Written: e.text, Source: diag.Source{Range: e.at}})
+			f.limited(fd, e, name)
 		}
 	}
+}
+
+// limited offers a tool with its limit, if that can be kept: less than what is
+// written isn't known, and more must not be (B41).
+func (f *file) limited(fd *field, e written, name string) {
+	err := tool.CheckOffer(tool.Offer{Name: name, Limit: e.limit})
+	if bad, ok := errors.AsType[*tool.OfferError](err); ok {
+		f.report(diag.Warning, "worker-tool-limit", e.at, bad.Hint, "%s isn't offered: it %s", e.text, bad.Message)
+	}
+	if err != nil {
+		f.keep(fd)
+		return
+	}
+	f.add(Tool{Name: name, Pattern: e.limit, Written: e.text, Source: diag.Source{Range: e.at}})
 }
 
 // add offers a tool once: two names of a list may be one tool of ours.
@@ -122,7 +141,15 @@ func (f *file) withdraw(fd *field) {
 			continue
 		}
 		had := len(f.def.Tools)
-		f.def.Tools = slices.DeleteFunc(f.def.Tools, func(t Tool) bool { return t.Name == name })
+		part := false // one tool of a server whose tools are all listed
+		f.def.Tools = slices.DeleteFunc(f.def.Tools, func(t Tool) bool {
+			whole := strings.HasPrefix(name, t.Name+"__")
+			part = part || whole
+			return whole || t.Name == name || strings.HasPrefix(t.Name, name+"__")
+		})
+		if part {
+			f.report(diag.Warning, "worker-tool-limit", e.at, "list the tools of the server that the worker may use, each as mcp__SERVER__TOOL", "%s takes all tools of its server away: a part of them can't be denied", e.text)
+		}
 		if e.limited && len(f.def.Tools) < had {
 			f.report(diag.Warning, "worker-tool-limit", e.at, "list what the worker may do instead, such as "+e.name+"(git:*)", "%s takes the whole tool %s away: a part of a tool can't be denied", e.text, name)
 		}
