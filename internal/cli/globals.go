@@ -67,6 +67,7 @@ func (a *app) run(do runFunc) func(*cobra.Command, []string) error {
 // formats are the output forms that commands offer, the default first, by the
 // command's words behind "workshop".
 var formats = map[string][]string{
+	"call":             {"text", "json"},
 	"capabilities":     {"text", "json"},
 	"config":           {"yaml", "json"},
 	"firewall explain": {"text", "json"},
@@ -76,6 +77,7 @@ var formats = map[string][]string{
 	"presets":          {"text", "json"},
 	"ps":               {"table", "json"},
 	"validate":         {"text", "json", "sarif", "github"},
+	"check-result":     {"text", "json", "sarif", "github"},
 	"version":          {"text", "json"},
 }
 

@@ -91,9 +91,9 @@ func (a *app) verbs() []*cobra.Command {
 		return cmds
 	}
 	var all []*cobra.Command
-	all = append(all, in("write", a.initCommand(), a.validateCommand(), a.configCommand(), a.compileCommand(), a.presetsCommand())...)
+	all = append(all, in("write", a.initCommand(), a.validateCommand(), a.configCommand(), a.compileCommand(), a.presetsCommand(), a.checkResultCommand())...)
 	all = append(all, in("run", a.upCommand(), a.downCommand(), a.psCommand(), a.logsCommand(), a.restartCommand())...)
-	all = append(all, in("use", a.execCommand(), a.shellCommand(), a.cpCommand(), a.firewallCommand())...)
+	all = append(all, in("use", a.execCommand(), a.shellCommand(), a.cpCommand(), a.firewallCommand(), a.callCommand(), a.toolsCommand())...)
 	return append(all, in("more", a.capabilitiesCommand(), a.versionCommand())...)
 }
 
