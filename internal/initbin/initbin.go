@@ -67,8 +67,17 @@ type Names struct {
 	Ref        string `json:"ref"`
 }
 
-// Volume names the tool volume of the program by its content.
-func (n Names) Volume() string { return "workshop-init-" + n.Digest[:24] }
+// ToolMode is the program's mode on the tool volume: execute only. A process of
+// a program that it can't read is not dumpable (execve(2), prctl(2)
+// PR_SET_DUMPABLE): from its first instruction on, other processes of the
+// worker's uid can neither trace it nor write to its descriptors.
+const ToolMode = 0o111
+
+// Volume names the tool volume of the program by its content and mode.
+func (n Names) Volume() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %04o", n.Digest, ToolMode))
+	return "workshop-init-" + hex.EncodeToString(sum[:12])
+}
 
 // Describe returns the names of a program.
 func Describe(arch string, program []byte) (Names, error) {

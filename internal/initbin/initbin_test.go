@@ -27,8 +27,11 @@ func TestBinaryAndDigest(t *testing.T) {
 		t.Fatalf("Digest = %q, %v", d, err)
 	}
 	v, err := s.VolumeName("amd64")
-	if err != nil || v != "workshop-init-"+d[:24] {
-		t.Fatalf("VolumeName = %q, %v", v, err)
+	if err != nil || len(v) != len("workshop-init-")+24 || v == "workshop-init-"+d[:24] {
+		t.Fatalf("VolumeName = %q, %v: it must not be one that was filled with another mode", v, err)
+	}
+	if other, err := set(t, []byte("other")).VolumeName("amd64"); err != nil || other == v {
+		t.Errorf("another program has the volume %q too, %v", other, err)
 	}
 }
 

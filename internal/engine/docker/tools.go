@@ -71,7 +71,7 @@ func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]s
 	}
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	h := &tar.Header{Name: path.Base(compose.InitPath), Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(data))}
+	h := &tar.Header{Name: path.Base(compose.InitPath), Typeflag: tar.TypeReg, Mode: initbin.ToolMode, Size: int64(len(data))}
 	if err := errors.Join(w.WriteHeader(h), write(w, data), w.Close()); err != nil {
 		return fmt.Errorf("tool volume %s: %w", name, err)
 	}
@@ -138,9 +138,10 @@ func (e *Engine) verifyHere(ctx context.Context, v volume.Volume, want initbin.N
 	return true, check(f, stat.Size(), stat.Mode(), want)
 }
 
-// check compares a file with the program.
+// check compares a file with the program, and its mode: one that a worker can
+// read would be dumpable there.
 func check(r io.Reader, size int64, mode fs.FileMode, want initbin.Names) error {
-	if size != want.Size || !mode.IsRegular() || mode.Perm() != 0o755 {
+	if size != want.Size || !mode.IsRegular() || mode.Perm() != initbin.ToolMode {
 		return fmt.Errorf("%w: %d bytes, mode %s", errTools, size, mode)
 	}
 	h := sha256.New()
