@@ -55,6 +55,18 @@ func (e *NotRunningError) Error() string {
 // ExitCode is 5: engine.
 func (e *NotRunningError) ExitCode() int { return 5 }
 
+// NoToolboxError says that a worker's workshop-init knows no sessions: another
+// version of workshop brought it up.
+type NoToolboxError struct{ Worker string }
+
+// Error says what to do.
+func (e *NoToolboxError) Error() string {
+	return fmt.Sprintf("worker %s was brought up by an older workshop, whose program there has no tools: run `workshop up`", e.Worker)
+}
+
+// ExitCode is 5: engine.
+func (e *NoToolboxError) ExitCode() int { return 5 }
+
 // MissingImageError says that an image is not on the engine and may not be
 // pulled.
 type MissingImageError struct{ Image, Service string }

@@ -3,10 +3,54 @@ package docker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
 )
 
-// Session connects to the toolbox of a worker.
+// Session connects to the toolbox of a worker: through its door where the
+// engine is on this machine, else by `workshop-init tools` that the engine
+// starts. The connection ends when ctx does.
+//
+// A shell's commands wait for this, so the engine is asked once.
 func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error) {
-	return nil, errors.New("not built")
+	w, err := e.look(ctx, project, service)
+	if err != nil {
+		return nil, err
+	}
+	c := w.container
+	switch {
+	case dir != "" && c.Directory != "" && c.Directory != dir:
+		return nil, engine.NewForeignError(project, "container/"+c.Name, dir, c.Directory)
+	case c.State != "running":
+		return nil, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
+	case c.Role == "room" || c.Role == "guard":
+		return nil, fmt.Errorf("%s is the workshop's %s, and tools run in workers only", service, c.Role)
+	}
+	conn, err := e.dialExec(ctx, c.ID, []string{compose.InitPath, "tools"}, isFrame)
+	if err != nil {
+		return nil, err
+	}
+	return &sessionConn{execConn: conn, worker: service}, nil
+}
+
+// isFrame tells the toolbox's first byte, the kind of a frame (package wire),
+// from the words of an engine that could not start it.
+func isFrame(first byte) bool { return first == 0 }
+
+// sessionConn knows what it means that a toolbox isn't there.
+type sessionConn struct {
+	*execConn
+	worker string
+}
+
+func (c *sessionConn) Read(p []byte) (int, error) {
+	n, err := c.execConn.Read(p)
+	if said, ok := errors.AsType[*saidError](err); ok && strings.Contains(said.text, `unknown command "tools"`) {
+		err = &engine.NoToolboxError{Worker: c.worker}
+	}
+	return n, err
 }

@@ -1,0 +1,89 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
+)
+
+// dialExec starts a program of ours in a container and connects to its standard
+// input and output. The connection ends with the program, which ends with it at
+// the latest, or when ctx does. What the program said on its standard error is
+// the error at the end ([saidError]); so is what the engine says in its place
+// where it can't start it, which mine tells by the first byte.
+func (e *Engine) dialExec(ctx context.Context, id string, command []string, mine func(first byte) bool) (*execConn, error) {
+	made, err := e.cli.ContainerExecCreate(ctx, id, container.ExecOptions{
+		AttachStdin: true, AttachStdout: true, AttachStderr: true, Cmd: command,
+	})
+	if err != nil {
+		return nil, e.execError(err)
+	}
+	conn, err := e.cli.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{})
+	if err != nil {
+		return nil, e.execError(err)
+	}
+	r, w := io.Pipe()
+	go func() {
+		var problem lastWords
+		_, err := stdcopy.StdCopy(&answers{w: w, problem: &problem, mine: mine}, &problem, conn.Reader)
+		if text := strings.TrimSpace(problem.String()); err == nil && text != "" {
+			err = &saidError{text}
+		}
+		if err == nil {
+			err = io.EOF
+		}
+		w.CloseWithError(err)
+	}()
+	stop := context.AfterFunc(ctx, conn.Close)
+	return &execConn{Reader: r, Writer: conn.Conn, close: func() error {
+		stop()
+		conn.Close()
+		return r.Close()
+	}}, nil
+}
+
+// saidError is what a program, or the engine in its place, said before it ended.
+type saidError struct{ text string }
+
+func (e *saidError) Error() string { return e.text }
+
+// lastWords keeps the beginning of what is said; it takes everything.
+type lastWords struct{ bytes.Buffer }
+
+func (l *lastWords) Write(b []byte) (int, error) {
+	if room := maxLine - l.Len(); room > 0 {
+		l.Buffer.Write(b[:min(room, len(b))])
+	}
+	return len(b), nil
+}
+
+// answers passes what the program says. Where it can't be started, the engine
+// says so in its place.
+type answers struct {
+	w       io.Writer
+	problem io.Writer
+	mine    func(first byte) bool
+	begun   bool
+}
+
+func (a *answers) Write(b []byte) (int, error) {
+	if !a.begun && len(b) > 0 && !a.mine(b[0]) {
+		return a.problem.Write(b)
+	}
+	a.begun = true
+	return a.w.Write(b)
+}
+
+// execConn is a connection to a program in a container.
+type execConn struct {
+	io.Reader
+	io.Writer
+	close func() error
+}
+
+// Close ends the connection, and so the program.
+func (c *execConn) Close() error { return c.close() }

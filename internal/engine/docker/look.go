@@ -1,0 +1,110 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// worker is a container with what a session must know of it.
+type worker struct {
+	container engine.Container
+	pid       int    // of its main process, as the engine sees it
+	door      string // directory of this machine that it has as its door; "": none
+}
+
+// look finds the container of a service by one call where that is possible: the
+// engine is asked for the name that the container has if it was made by us.
+// Labels must agree; else the service is looked for by them.
+func (e *Engine) look(ctx context.Context, project, service string) (worker, error) {
+	name := project + "-" + service + "-1"
+	if i, err := e.inspectFast(ctx, name); err == nil {
+		l := i.Config.Labels
+		if l[engine.LabelProject] == project && l[engine.LabelService] == service &&
+			l[engine.LabelHelper] == "" && !strings.EqualFold(l[engine.LabelOneOff], "true") {
+			return i.worker(), nil
+		}
+	}
+	c, err := e.one(ctx, project, service)
+	if err != nil {
+		return worker{}, err
+	}
+	i, err := e.cli.ContainerInspect(ctx, c.ID)
+	if err != nil {
+		return worker{}, e.explain(err)
+	}
+	w := worker{container: c, pid: i.State.Pid}
+	for _, m := range i.Mounts {
+		w.mount(string(m.Type), m.Source, m.Destination, m.RW)
+	}
+	return w, nil
+}
+
+// mount takes a mount for the worker's door if it is: a bind that the worker
+// can't write to.
+func (w *worker) mount(kind, source, target string, writable bool) {
+	if kind == "bind" && target == compose.DoorDir && !writable && filepath.IsAbs(source) {
+		w.door = source
+	}
+}
+
+// inspection is the part of an engine's answer (GET /containers/ID/json) that
+// is needed here: to read it takes a fraction of the whole.
+type inspection struct {
+	ID    string `json:"Id"`
+	Name  string
+	State struct {
+		Status string
+		Pid    int
+	}
+	Config struct{ Labels map[string]string }
+	Mounts []struct {
+		Type, Source, Destination string
+		RW                        bool
+	}
+}
+
+func (i *inspection) worker() worker {
+	l := i.Config.Labels
+	w := worker{pid: i.State.Pid, container: engine.Container{
+		ID: i.ID, Name: strings.TrimPrefix(i.Name, "/"), Service: l[engine.LabelService], Role: l[compose.LabelRole],
+		State: i.State.Status, Directory: engine.ProjectDirectory(l),
+	}}
+	for _, m := range i.Mounts {
+		w.mount(m.Type, m.Source, m.Destination, m.RW)
+	}
+	return w
+}
+
+// maxInspection bounds the engine's answer.
+const maxInspection = 4 << 20
+
+// inspectFast asks the engine of this machine in its own API version (a path
+// without one): so the client needn't ask for the version before.
+func (e *Engine) inspectFast(ctx context.Context, name string) (*inspection, error) {
+	if e.endpoint.socket() == "" {
+		return nil, http.ErrNotSupported
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/containers/"+url.PathEscape(name)+"/json", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := e.cli.HTTPClient().Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, http.ErrMissingFile
+	}
+	var i inspection
+	err = json.NewDecoder(io.LimitReader(resp.Body, maxInspection)).Decode(&i)
+	return &i, err
+}
