@@ -17,12 +17,14 @@ func (c *conn) admit(line []byte, err error) (jsonrpc.Message, *jsonrpc.Response
 	if err != nil {
 		return nil, refusal(jsonrpc.ID{}, wire.CodeInvalidRequest, err.Error())
 	}
-	if !wellFormed(line) || !json.Valid(line) {
-		return nil, refusal(jsonrpc.ID{}, wire.CodeParse, "this line is no JSON")
+	if !wellFormed(line) {
+		return nil, refusal(jsonrpc.ID{}, wire.CodeParse, fmt.Sprintf("this line is no UTF-8, or nested deeper than %d", MaxDepth))
 	}
-	id, ok := idOf(line)
-	if !ok {
-		return nil, refusal(jsonrpc.ID{}, wire.CodeInvalidRequest, "the id of a request is a string or a whole number")
+	id, err := idOf(line)
+	if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
+		return nil, refusal(jsonrpc.ID{}, wire.CodeParse, "this line is no JSON: "+err.Error())
+	} else if err != nil {
+		return nil, refusal(jsonrpc.ID{}, wire.CodeInvalidRequest, err.Error())
 	}
 	m, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
@@ -120,16 +122,19 @@ func refusal(id jsonrpc.ID, code int64, text string) *jsonrpc.Response {
 // idOf reads the id of a message: none, a string or a whole number that a
 // float64 holds, for that is how the SDK keeps it. Anything else would be
 // answered under the id of another request.
-func idOf(line []byte) (jsonrpc.ID, bool) {
+func idOf(line []byte) (jsonrpc.ID, error) {
 	var m struct {
 		ID any `json:"id"`
 	}
-	if json.Unmarshal(line, &m) != nil {
-		return jsonrpc.ID{}, true // no object: no id
-	}
-	if f, ok := m.ID.(float64); ok && (f != math.Trunc(f) || math.Abs(f) > 1<<53) {
-		return jsonrpc.ID{}, false
+	if err := json.Unmarshal(line, &m); err != nil {
+		if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
+			return jsonrpc.ID{}, err
+		}
+		return jsonrpc.ID{}, errors.New("a message is one object of JSON-RPC 2.0; batches are not taken")
 	}
 	id, err := jsonrpc.MakeID(m.ID)
-	return id, err == nil
+	if f, ok := m.ID.(float64); err != nil || ok && (f != math.Trunc(f) || math.Abs(f) >= 1<<53) {
+		return jsonrpc.ID{}, errors.New("the id of a request is a string or a whole number")
+	}
+	return id, nil
 }

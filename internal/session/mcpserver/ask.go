@@ -35,7 +35,7 @@ type choice struct {
 
 // Ask is that of approval.Asker. Whatever isn't a clear yes is a no.
 func (a asker) Ask(ctx context.Context, q approval.Question) (approval.Answer, error) {
-	text := message(q)
+	text := wording(q)
 	if len(text) > MaxQuestion {
 		return approval.No, fmt.Errorf("the call is %d KiB of text: too long to be read before it is approved; make it smaller, or approve it by a rule of `approvals:` in workshop.yaml", len(text)>>10)
 	}
@@ -55,8 +55,8 @@ func (a asker) Ask(ctx context.Context, q approval.Question) (approval.Answer, e
 	return approval.No, nil
 }
 
-// message is what a person decides on.
-func message(q approval.Question) string {
+// wording is what a person decides on.
+func wording(q approval.Question) string {
 	var b strings.Builder
 	b.WriteString(q.Text)
 	if q.Why != "" {
