@@ -59,6 +59,10 @@ func (a *app) compile() (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.compileSource(s)
+}
+
+func (a *app) compileSource(s *source) (*compiled, error) {
 	c, err := compileWorkshop(s.w)
 	if err != nil {
 		return nil, err

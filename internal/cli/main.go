@@ -24,6 +24,7 @@ func Main(newRoot func(*System) *cobra.Command) int {
 		Home:       homeDir(os.LookupEnv),
 		Engine:     dockerEngine,
 		Interrupts: interrupts,
+		Program:    programPath(os.Args, dir),
 	})
 }
 

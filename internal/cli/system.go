@@ -21,6 +21,9 @@ type System struct {
 	Engine EngineFactory
 	// Interrupts may be nil: then nothing is forwarded.
 	Interrupts *Interrupts
+	// Program is the absolute path of this program, for configurations that start
+	// it; empty: its name.
+	Program string
 
 	// under is what stands before "workshop" in a command line to paste.
 	under string

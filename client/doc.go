@@ -1,0 +1,20 @@
+// Package client uses a workshop's workers from a Go program: it opens a
+// workshop, lists its workers, and calls their tools, which run in the workers'
+// containers. Approvals, the audit log and the limits of each worker's file are
+// those of `workshop tools` and `workshop call`.
+//
+//	w, err := client.Open(ctx, client.Options{Up: true})
+//	if err != nil {
+//		return err
+//	}
+//	defer w.Close()
+//	result, err := w.Call(ctx, "reviewer", "read_file", map[string]any{"path": "main.go"})
+//
+// A call that the workshop's approvals ask about is put to Options.Approve;
+// without that function it is refused. A tool that ran and failed is no error:
+// see [Result.Failed].
+//
+// The audit log and the user's settings are found by the environment, as the
+// program workshop finds them: HOME, XDG_STATE_HOME, XDG_CONFIG_HOME,
+// DOCKER_HOST and the WORKSHOP_ variables. The package prints nothing.
+package client

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/session/approval"
+	"github.com/llmdo/workshop/internal/tool"
+)
+
+// callClient is who calls, for the audit.
+const callClient = "workshop call"
+
+// callOptions are the flags of call.
+type callOptions struct {
+	toolsOptions
+	describe bool
+}
+
+func (a *app) callCommand() *cobra.Command {
+	var o callOptions
+	cmd := &cobra.Command{
+		Use:   "call [FLAGS] WORKER [TOOL [JSON | KEY=VALUE…]]",
+		Short: "Call one tool of a worker",
+		Long: `call runs one tool of a worker, as an MCP client would through ` + "`tools`" + `, and
+prints its text; with --format json its structured result. Without TOOL it lists
+what the worker is offered.
+
+Arguments are one JSON object (- reads it from the standard input, @FILE from a
+file) or KEY=VALUE, with types as the tool has them: a list takes one element
+from each KEY=VALUE, or all from one JSON array; KEY.NAME=VALUE sets a part.
+
+A call that ` + "`approvals:`" + ` asks about is asked on the terminal, also where the
+input is piped; without a terminal it is refused (4). A tool that fails is 1. The
+tool shell passes on its command's output and code.`,
+		Example: `  workshop call reviewer                        # what it is offered
+  workshop call reviewer read_file --describe
+  workshop call reviewer read_file path=src/main.go max_lines=20
+  workshop call reviewer shell argv=git argv=status
+  workshop call --format json reviewer search_files '{"pattern": "TODO"}' | jq .`,
+		Args:              usageArgs(1, -1),
+		ValidArgsFunction: a.completeCall,
+		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			return a.call(ctx, cmd, args, o)
+		}),
+	}
+	o.flags(cmd)
+	cmd.Flags().BoolVar(&o.describe, "describe", false, "print what TOOL does and takes, and call nothing")
+	return cmd
+}
+
+func (a *app) call(ctx context.Context, cmd *cobra.Command, args []string, o callOptions) error {
+	format, err := a.formatOf(cmd)
+	if err != nil {
+		return err
+	}
+	worker, words := args[0], args[1:]
+	h, err := a.openTools(ctx, cmd, worker, o.toolsOptions)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	host, err := h.host(worker, callClient, a.terminalAsker(), nil)
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	tools, err := host.Tools(ctx)
+	if err != nil {
+		return callError(err)
+	}
+	if len(words) == 0 {
+		return a.listTools(worker, tools, format)
+	}
+	t := findTool(tools, words[0])
+	if o.describe {
+		if t == nil {
+			return notOffered(worker, words[0], tools)
+		}
+		return a.describeTool(t, format)
+	}
+	input, err := a.callInput(cmd, t, words)
+	if err != nil {
+		return err
+	}
+	show := a.callProgress()
+	result, err := host.Call(ctx, words[0], input, session.Options{Progress: show.update})
+	show.done()
+	if err != nil {
+		if _, ok := errors.AsType[*tool.NotOfferedError](err); ok && t == nil {
+			return notOffered(worker, words[0], tools)
+		}
+		return callError(err)
+	}
+	return a.printResult(words[0], result, format)
+}
+
+// callInput are the arguments of a call. What the tool's schema doesn't know is
+// a mistake of the command line; a tool that isn't offered is the Host's to
+// refuse, whatever its arguments.
+func (a *app) callInput(cmd *cobra.Command, t *session.Tool, words []string) (json.RawMessage, error) {
+	s := &toolSchema{}
+	if t != nil {
+		s = parseSchema(t.InputSchema)
+	}
+	input, err := a.callArgs(words[1:], s)
+	if err != nil {
+		return nil, usageError(cmd, "%s: %w", words[0], err)
+	}
+	if problem, hint := checkArgs(input, s); problem != "" {
+		f := fail(codeUsage, "%s: %s", words[0], problem)
+		if hint != "" {
+			f.hint("%s", hint)
+		}
+		return nil, f.hint("`workshop call %s %s --describe` prints what it takes", cmd.Flags().Arg(0), words[0])
+	}
+	return input, nil
+}
+
+func findTool(tools []session.Tool, name string) *session.Tool {
+	if i := slices.IndexFunc(tools, func(t session.Tool) bool { return t.Name == name }); i >= 0 {
+		return &tools[i]
+	}
+	return nil
+}
+
+// notOffered is a tool that the worker hasn't.
+func notOffered(worker, name string, tools []session.Tool) error {
+	names := make([]string, len(tools))
+	for i := range tools {
+		names[i] = tools[i].Name
+	}
+	f := fail(codeRefused, "%s is not offered to %s (B41)", name, worker)
+	if near := nearest(name, names); near != "" {
+		f.hint("did you mean %q?", near)
+	}
+	if len(names) == 0 {
+		return f.hint("%s has no tools: its file lists none", worker)
+	}
+	return f.hint("it has %s", strings.Join(names, ", "))
+}
+
+// callError gives an error of a Host its exit code and hints.
+func callError(err error) error {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
+	}
+	if e, ok := errors.AsType[*tool.NotOfferedError](err); ok {
+		f := fail(codeRefused, "%w", e)
+		if e.Why == "" && len(e.Offered) > 0 {
+			f.hint("it has %s", strings.Join(e.Offered, ", "))
+		}
+		return f
+	}
+	if e, ok := errors.AsType[*approval.RefusedError](err); ok {
+		f := fail(codeRefused, "%w", e)
+		if e.Hint != "" {
+			f.hint("%s", e.Hint)
+		}
+		return f
+	}
+	if e, ok := errors.AsType[*session.LostError](err); ok {
+		return fail(codeEngine, "%w", e)
+	}
+	return engineError(err)
+}
+
+// completeCall completes workers, then tools, then the keys of arguments.
+func (a *app) completeCall(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return beginning(prefix, nil, a.workerNames(cmd)), cobra.ShellCompDirectiveNoFileComp
+	}
+	s := a.completionSource(cmd)
+	if s == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	w := s.worker(args[0])
+	if w == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	if len(args) == 1 {
+		var names []string
+		for _, t := range w.Definition.Tools {
+			if _, ours := tool.Find(t.Name); ours && !slices.Contains(names, t.Name) {
+				names = append(names, t.Name)
+			}
+		}
+		for _, to := range w.Definition.DelegatesTo {
+			names = append(names, "delegate_"+to.Name)
+		}
+		return beginning(prefix, nil, names), cobra.ShellCompDirectiveNoFileComp
+	}
+	var keys []string
+	if spec, ok := tool.Find(args[1]); ok {
+		for _, key := range argumentNames(spec.Args) {
+			keys = append(keys, key+"=")
+		}
+	}
+	return beginning(prefix, nil, keys), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
+
+// argumentNames are the names of a struct of arguments in JSON.
+func argumentNames(args any) []string {
+	var names []string
+	t := reflect.TypeOf(args)
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/tool"
+)
+
+// contentBlock is what of a content block of MCP is printed
+// (schema 2025-06-18, ContentBlock).
+type contentBlock struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	MIMEType string `json:"mimeType"`
+	Data     string `json:"data"`
+	URI      string `json:"uri"`
+	Resource *struct {
+		URI      string `json:"uri"`
+		MIMEType string `json:"mimeType"`
+		Text     string `json:"text"`
+		Blob     string `json:"blob"`
+	} `json:"resource"`
+}
+
+// text is the block for a person.
+func (b *contentBlock) text() string {
+	switch {
+	case b.Type == "text":
+		return b.Text
+	case b.Resource != nil && b.Resource.Blob == "":
+		return b.Resource.Text
+	case b.Resource != nil:
+		return fmt.Sprintf("[%s %s, %d bytes as base64]", b.Resource.URI, b.Resource.MIMEType, len(b.Resource.Blob))
+	case b.URI != "":
+		return fmt.Sprintf("[%s]", b.URI)
+	}
+	return fmt.Sprintf("[%s %s, %d bytes as base64]", b.Type, b.MIMEType, len(b.Data))
+}
+
+// ResultText is what a tool answered, for a person.
+func ResultText(r *session.Result) string {
+	var parts []string
+	for _, raw := range r.Content {
+		var b contentBlock
+		if json.Unmarshal(raw, &b) == nil {
+			parts = append(parts, b.text())
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// printResult prints what a tool answered, and gives the exit code for it.
+func (a *app) printResult(name string, r *session.Result, format string) error {
+	var ran *tool.ShellResult
+	if name == tool.Shell && len(r.Structured) > 0 {
+		var s tool.ShellResult
+		if json.Unmarshal(r.Structured, &s) == nil {
+			ran = &s
+		}
+	}
+	switch {
+	case format == "json":
+		if err := a.printStructured(r); err != nil {
+			return err
+		}
+	case ran != nil:
+		a.writeText(a.Out, ran.Stdout.Text)
+		a.writeText(a.Err, ran.Stderr.Text)
+	case !r.Failed:
+		a.writeText(a.Out, ended(ResultText(r)))
+	}
+	switch {
+	case ran != nil:
+		return a.shellEnd(ran)
+	case r.Failed:
+		return fail(codeFailed, "%s: %s", name, a.shownText(a.Err, ResultText(r)))
+	}
+	return nil
+}
+
+// shellEnd says what the code alone doesn't, and passes it on.
+func (a *app) shellEnd(ran *tool.ShellResult) error {
+	switch {
+	case ran.TimedOut:
+		a.warn("the command was ended because its time was over")
+	case ran.Signal != "":
+		a.warn("the command was ended by %s", printable(ran.Signal))
+	}
+	for name, out := range map[string]tool.Output{"standard output": ran.Stdout, "standard error": ran.Stderr} {
+		if out.Omitted > 0 {
+			a.warn("%d bytes of the %s were left out; max_output_bytes raises the limit", out.Omitted, name)
+		}
+	}
+	if ran.Note != "" {
+		a.say("%s", printable(ran.Note))
+	}
+	if ran.ExitCode != 0 {
+		return exit(ran.ExitCode)
+	}
+	return nil
+}
+
+// printStructured prints the result as JSON; of a tool that gives none, and of
+// one that failed without, the content.
+func (a *app) printStructured(r *session.Result) error {
+	if len(r.Structured) > 0 {
+		return a.writeJSON(r.Structured)
+	}
+	return a.writeJSON(struct {
+		Failed  bool              `json:"failed,omitempty"`
+		Content []json.RawMessage `json:"content"`
+	}{r.Failed, r.Content})
+}
+
+// ended gives a text its last line end.
+func ended(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}
+
+// writeText writes text of a worker.
+func (a *app) writeText(w io.Writer, s string) {
+	// What can't be written nobody reads: a pipe that was closed.
+	_, _ = io.WriteString(w, a.shownText(w, s))
+}
+
+// shownText is text of a worker as it may stand on that stream: on a terminal,
+// nothing in it drives the terminal.
+func (a *app) shownText(w io.Writer, s string) string {
+	if !isTerminal(w) {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		cells := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
+		for j := range cells {
+			cells[j] = printable(cells[j])
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// callProgress shows on a terminal how a call goes: one line, which is removed
+// at the end.
+type callProgress struct {
+	mu    sync.Mutex
+	w     io.Writer // nil: nothing is shown
+	width int
+	shown bool
+}
+
+func (a *app) callProgress() *callProgress {
+	p := &callProgress{}
+	if !a.set.quiet && isTerminal(a.Err) && a.getenv("TERM") != "dumb" {
+		p.w, p.width = a.Err, max(width(a.Err), 20)
+	}
+	return p
+}
+
+func (p *callProgress) update(s session.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.w == nil {
+		return
+	}
+	text := printable(strings.ReplaceAll(s.Message, "\n", " "))
+	if s.Total > 0 {
+		text = fmt.Sprintf("%.0f%% %s", 100*s.Done/s.Total, text)
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%s", cutEnd(text, p.width-1))
+	p.shown = true
+}
+
+func (p *callProgress) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	p.w, p.shown = nil, false
+}
+
+// cutEnd shortens to n characters, keeping the beginning.
+func cutEnd(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
