@@ -22,23 +22,29 @@ type Call struct {
 }
 
 // Policy is what a workshop says, capped by what its user says. The zero value
-// asks for everything.
+// lets pass what only reads inside the worker, and asks for the rest.
 type Policy struct {
-	// Default and Rules are the file's. Given tells whether the file has an
-	// `approvals:`; without, what only reads inside the worker (tool.Spec.ReadOnly
-	// and not OpenWorld) is auto and the rest ask.
+	// Rules are the file's; package callrule says what they are about.
+	Rules []workshop.ApprovalRule
+	// Default is the file's, where Given tells that it has one. Without, what
+	// only reads inside the worker (tool.Spec.ReadOnly and not OpenWorld) is auto
+	// and the rest ask.
 	Default workshop.Approval
-	Rules   []workshop.ApprovalRule
 	Given   bool
 	// Max is the most that a file may grant by itself: the user's setting
-	// `approvals_max`, ask where it isn't set. What is accepted by the user
-	// (Accepted) counts as auto all the same.
+	// `approvals_max`, ask where it isn't set. What is auto without any file, and
+	// what the user accepted (Accepted), is auto all the same. deny denies
+	// everything.
 	Max workshop.Approval
-	// Accepted are rules that this user said `always` to, for this file.
+	// Accepted are rules that this user said `always` to, for this file. They
+	// only count while the file has them.
 	Accepted []Rule
 	// ApproveAll turns ask into auto (--approve-all), Strict turns it into deny
-	// (--strict). deny stays deny.
+	// (--strict) and wins over ApproveAll. deny stays deny.
 	ApproveAll, Strict bool
+	// Workdirs are the workers' working directories by name, which relative
+	// paths of calls and rules are relative to.
+	Workdirs map[string]string
 }
 
 // Rule is a rule as it is kept and shown.
@@ -50,12 +56,16 @@ type Rule struct {
 // Verdict is a decision and why.
 type Verdict struct {
 	Decision workshop.Approval
+	// Answer is a person's, where the decision was ask and one was asked, now or
+	// before.
+	Answer Answer
 	// Why names the rule with its place, or the default, the cap, the flag.
 	Why string
-}
 
-// Decide is pure. Of the rules, the first that matches decides.
-func (p *Policy) Decide(c Call) Verdict { panic("not built") }
+	rule   *workshop.ApprovalRule // of the file, that decided
+	capped bool                   // the file says auto, the user doesn't
+	unsure bool                   // the call may be what a rule is about
+}
 
 // Answer is a person's.
 type Answer string
@@ -72,47 +82,42 @@ const (
 type Question struct {
 	Call Call
 	Why  string
-	// Text is the call for a person, all of it, control characters made visible.
+	// Text is the call for a person: lines of text in which nothing is invisible
+	// or moves a terminal's cursor. What is long is shortened in the middle and
+	// says so.
 	Text string
 	// Rule is what session and always would allow; they are only offered where it
 	// isn't nil (a line with shell operators has none).
 	Rule *Rule
-	// Change shows what always would write, as a diff of the file; empty where
-	// there is nothing to write.
+	// Change shows what always would write, as lines of the file; empty where
+	// always isn't offered.
 	Change string
 }
 
-// Asker asks a person. An error refuses the call.
+// Answers lists what may be answered.
+func (q *Question) Answers() []Answer {
+	list := []Answer{No, Once}
+	if q.Rule != nil {
+		list = append(list, Session)
+		if q.Change != "" {
+			list = append(list, Always)
+		}
+	}
+	return list
+}
+
+// Asker asks a person. An error refuses the call, and so does an answer that
+// isn't one of [Question.Answers].
 type Asker interface {
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
-// Gate joins policy, asker and what was answered. It is safe for use by
-// several goroutines; questions are asked one after the other.
-type Gate struct {
-	Policy Policy
-	Asker  Asker // nil: nobody to ask
-	// Remember writes a rule down for always; nil: always isn't offered.
-	Remember Remember
-	// unexported: session answers
-}
-
 // Remember keeps rules for ever.
 type Remember interface {
-	// Preview gives the diff that Write would make.
-	Preview(r Rule) (string, error)
-	Write(r Rule) error
+	// Preview tells what Write would change, as text for a person; never empty
+	// without an error. before is the rule of the file that asks for calls that r
+	// is about, which r has to stand before; nil: none does.
+	Preview(r Rule, before *workshop.ApprovalRule) (string, error)
+	// Write writes the rule down. An error means that nothing was written.
+	Write(r Rule, before *workshop.ApprovalRule) error
 }
-
-// Allow returns nil with the verdict where the call may run, else a
-// [RefusedError].
-func (g *Gate) Allow(ctx context.Context, c Call) (Verdict, error) { panic("not built") }
-
-// RefusedError says why a call may not run (B42), and what to do.
-type RefusedError struct {
-	Call Call
-	Why  string
-	Hint string
-}
-
-func (e *RefusedError) Error() string { panic("not built") }

@@ -1,0 +1,163 @@
+package approval
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/llmdo/workshop/internal/session/callrule"
+	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Gate joins policy, asker and what was answered. It is safe for use by
+// several goroutines; questions are asked one after the other. Its fields may
+// not change once it is used.
+type Gate struct {
+	Policy Policy
+	Asker  Asker // nil: nobody to ask
+	// Remember writes a rule down for always; nil: always isn't offered.
+	Remember Remember
+
+	mu       sync.Mutex
+	turn     chan struct{} // who holds its one element may ask
+	answered []answered
+}
+
+// answered is a rule that a person said session or always to. It holds for
+// calls that are asked about for the same reason: another rule that asks has
+// not been answered.
+type answered struct {
+	rule   callrule.Rule
+	worker string // any, where it was always
+	why    string
+	answer Answer
+}
+
+// Allow returns nil with the verdict where the call may run, else a
+// [RefusedError] with it.
+func (g *Gate) Allow(ctx context.Context, c Call) (Verdict, error) {
+	v := g.Policy.Decide(c)
+	switch {
+	case v.Decision == workshop.ApprovalAuto:
+		return v, nil
+	case v.Decision == workshop.ApprovalDeny:
+		return v, g.denied(c, v)
+	case g.recall(c, &v):
+		return v, nil
+	case g.Asker == nil:
+		return v, g.unanswered(c, v)
+	}
+	turn := g.turns()
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return v, &RefusedError{Call: c, Why: "nobody answered in time", err: context.Cause(ctx)}
+	}
+	if g.recall(c, &v) { // answered while this one waited
+		return v, nil
+	}
+	return g.ask(ctx, c, v)
+}
+
+// turns has room for one.
+func (g *Gate) turns() chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.turn == nil {
+		g.turn = make(chan struct{}, 1)
+	}
+	return g.turn
+}
+
+func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
+	text, cut := textOf(c)
+	q := Question{Call: c, Why: v.Why, Text: text}
+	if !v.unsure && !(cut && c.Tool == tool.Shell) {
+		q.Rule = g.offered(c, v)
+	}
+	before := v.rule
+	if q.Rule != nil && g.Remember != nil {
+		change, err := g.Remember.Preview(*q.Rule, before)
+		if err == nil {
+			q.Change = change
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return v, &RefusedError{Call: c, Why: "nobody answered in time", err: context.Cause(ctx)}
+	}
+	answer, err := g.Asker.Ask(ctx, q)
+	switch {
+	case err != nil:
+		v.Answer = No
+		return v, &RefusedError{Call: c, Why: "nobody could be asked: " + err.Error(), Hint: g.howToAllow(c, v), err: err}
+	case answer == No:
+		v.Answer = No
+		return v, &RefusedError{Call: c, Why: "a person said no"}
+	case !slices.Contains(q.Answers(), answer):
+		v.Answer = No
+		return v, &RefusedError{Call: c, Why: "the answer " + visible(string(answer)) + " isn't one of those that were offered"}
+	}
+	v.Answer = answer
+	switch answer {
+	case Session:
+		g.keep(*q.Rule, c.Worker, v)
+	case Always:
+		// What is written must be what was shown.
+		now, err := g.Remember.Preview(*q.Rule, before)
+		if err == nil && now != q.Change {
+			err = errChanged
+		}
+		if err == nil {
+			err = g.Remember.Write(*q.Rule, before)
+		}
+		if err != nil {
+			return v, &RefusedError{Call: c, Why: "the rule can't be written, so that always means nothing: " + err.Error(), Hint: "say once, or session", err: err}
+		}
+		g.keep(*q.Rule, "", v)
+	}
+	return v, nil
+}
+
+// offered is the rule that a person may agree to. A rule of the file that only
+// the cap keeps from counting is offered itself, unless it lets a whole tool
+// pass that does anything.
+func (g *Gate) offered(c Call, v Verdict) *Rule {
+	if v.capped && v.rule != nil {
+		if r, err := callrule.Parse(v.rule.Tool, v.rule.Match); err == nil && !r.Wide() {
+			return &Rule{v.rule.Tool, v.rule.Match}
+		}
+	}
+	match, ok := callrule.Suggest(g.Policy.call(c))
+	if !ok {
+		return nil
+	}
+	return &Rule{c.Tool, match}
+}
+
+func (g *Gate) keep(r Rule, worker string, v Verdict) {
+	rule, err := callrule.Parse(r.Tool, r.Match)
+	if err != nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answered = append(g.answered, answered{rule, worker, v.Why, v.Answer})
+}
+
+// recall finds an answer that was given before.
+func (g *Gate) recall(c Call, v *Verdict) bool {
+	if v.unsure {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, a := range g.answered {
+		if (a.worker == "" || a.worker == c.Worker) && a.why == v.Why && a.rule.Grants(g.Policy.call(c)) {
+			v.Answer = a.answer
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,144 @@
+package approval
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/session/callrule"
+	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Decide is pure. Of the rules, the first that is about the call decides: one
+// that lets pass must surely be, one that asks or denies may be.
+func (p *Policy) Decide(c Call) Verdict {
+	v := p.byFile(c)
+	switch {
+	case v.Decision == workshop.ApprovalDeny:
+		return v
+	case p.Max == workshop.ApprovalDeny:
+		v.Decision, v.Why = workshop.ApprovalDeny, "your setting approvals_max is deny"
+		return v
+	case v.Decision == workshop.ApprovalAuto && !p.mayGrant(c, v):
+		v.Decision, v.capped = workshop.ApprovalAsk, true
+		v.Why += ", but your setting approvals_max is ask"
+	}
+	if v.Decision == workshop.ApprovalAuto {
+		return v
+	}
+	switch {
+	case p.Strict:
+		v.Decision, v.Why = workshop.ApprovalDeny, v.Why+", and --strict asks nobody"
+	case p.ApproveAll:
+		v.Decision, v.Why = workshop.ApprovalAuto, v.Why+", and --approve-all says yes"
+	}
+	return v
+}
+
+// mayGrant tells whether an auto of the file counts.
+func (p *Policy) mayGrant(c Call, v Verdict) bool {
+	return p.Max == workshop.ApprovalAuto || readsInside(c.Tool) ||
+		v.rule != nil && slices.Contains(p.Accepted, Rule{v.rule.Tool, v.rule.Match})
+}
+
+// byFile is what the file says, or what is said without one.
+func (p *Policy) byFile(c Call) Verdict {
+	call := p.call(c)
+	unsure := "" // a rule denies what this may be
+	sure := func(v Verdict) Verdict {
+		if unsure != "" && v.Decision == workshop.ApprovalAuto {
+			v = Verdict{Decision: workshop.ApprovalAsk, Why: "it may be what " + unsure + " is about", unsure: true}
+		}
+		return v
+	}
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		rule, _ := callrule.Parse(r.Tool, r.Match) // one that can't be read grants nothing
+		v := Verdict{Decision: r.Approval, Why: place(r), rule: r}
+		switch r.Approval {
+		case workshop.ApprovalAuto:
+			if rule.Grants(call) {
+				return sure(v)
+			}
+		case workshop.ApprovalDeny:
+			switch rule.Restricts(call) {
+			case callrule.Yes:
+				return v
+			case callrule.Maybe:
+				unsure = place(r)
+			}
+		default:
+			if is := rule.Restricts(call); is != callrule.No {
+				v.Decision, v.unsure = workshop.ApprovalAsk, is != callrule.Yes || unsure != ""
+				return v
+			}
+		}
+	}
+	return sure(p.byDefault(c))
+}
+
+func (p *Policy) byDefault(c Call) Verdict {
+	if !p.Given {
+		if readsInside(c.Tool) {
+			return Verdict{Decision: workshop.ApprovalAuto, Why: "it only reads inside the worker"}
+		}
+		return Verdict{Decision: workshop.ApprovalAsk, Why: "no rule lets it pass"}
+	}
+	v := Verdict{Decision: p.Default, Why: "approvals.default is " + string(p.Default)}
+	if p.Default != workshop.ApprovalAuto && p.Default != workshop.ApprovalDeny {
+		v.Decision = workshop.ApprovalAsk
+	}
+	return v
+}
+
+func (p *Policy) call(c Call) callrule.Call {
+	return callrule.Call{Tool: c.Tool, Args: c.Args, Workdir: p.Workdirs[c.Worker]}
+}
+
+// readsInside tells that a tool changes nothing and reaches nothing outside of
+// the worker. What an MCP server says of its own tools doesn't count.
+func readsInside(name string) bool {
+	s, ok := tool.Find(name)
+	return ok && s.ReadOnly && !s.OpenWorld
+}
+
+// place is a rule and where it stands.
+func place(r *workshop.ApprovalRule) string {
+	text := "the rule " + Rule{r.Tool, r.Match}.line(r.Approval)
+	if at := r.At.Range; at.Filename != "" {
+		text = fmt.Sprintf("%s:%d, %s", at.Filename, at.Start.Line, text)
+	}
+	return text
+}
+
+// line is the rule as it is written in a file.
+func (r Rule) line(a workshop.Approval) string {
+	if r.Match == "" {
+		return fmt.Sprintf("{tool: %s, approval: %s}", quoted(r.Tool), a)
+	}
+	return fmt.Sprintf("{tool: %s, match: %s, approval: %s}", quoted(r.Tool), text(r.Match), a)
+}
+
+// Line is the rule as an item of approvals.rules that lets calls pass.
+func (r Rule) Line() string { return "- " + r.line(workshop.ApprovalAuto) }
+
+// quoted is a name as YAML; only the star needs quotes.
+func quoted(name string) string {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && name != "" && name[0] != '-' {
+		return name
+	}
+	return text(name)
+}
+
+// text is a text as YAML in double quotes, which reads JSON's escapes alike.
+func text(s string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(s) != nil {
+		return `""`
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,78 @@
+package approval
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+// RefusedError says why a call may not run (B42), and what to do.
+type RefusedError struct {
+	Call Call
+	Why  string
+	Hint string
+	err  error
+}
+
+// Error is one line: what is refused, why, and what to do.
+func (e *RefusedError) Error() string {
+	s := e.Call.Tool + " of " + e.Call.Worker + " was not approved (B42): " + e.Why
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+// Unwrap gives what kept a person from being asked.
+func (e *RefusedError) Unwrap() error { return e.err }
+
+var errChanged = errors.New("the file was changed meanwhile")
+
+// denied says what denies.
+func (g *Gate) denied(c Call, v Verdict) *RefusedError {
+	e := &RefusedError{Call: c, Why: v.Why}
+	switch {
+	case v.rule != nil && v.rule.Approval == workshop.ApprovalDeny:
+		e.Hint = "nobody is asked about what a rule denies"
+	case g.Policy.Max == workshop.ApprovalDeny:
+		e.Hint = "your config.yaml, or WORKSHOP_APPROVALS_MAX, may say ask"
+	case g.Policy.Strict:
+		e.Hint = g.howToAllow(c, v)
+	}
+	return e
+}
+
+// unanswered is for calls that need a yes where nobody is.
+func (g *Gate) unanswered(c Call, v Verdict) *RefusedError {
+	return &RefusedError{Call: c, Why: "it needs a person's yes, and there is nobody to ask (" + v.Why + ")", Hint: g.howToAllow(c, v)}
+}
+
+// howToAllow says how such a call can pass without a person, as exactly as it
+// is known.
+func (g *Gate) howToAllow(c Call, v Verdict) string {
+	var ways []string
+	r := g.offered(c, v)
+	switch {
+	case v.unsure || r == nil:
+		ways = append(ways, "no rule can let just this call pass")
+	case g.Policy.Max == workshop.ApprovalAuto && !v.capped:
+		ways = append(ways, "to let such calls pass, put `"+r.Line()+"` at the top of approvals.rules of the workshop.yaml")
+	case v.capped && *r == (Rule{v.rule0().Tool, v.rule0().Match}):
+		ways = append(ways, "to let such calls pass, set `approvals_max: auto` in your config.yaml (for every file), or answer always to it once in a terminal")
+	default:
+		ways = append(ways, "to let such calls pass, answer always to it once in a terminal, or put `"+r.Line()+"` at the top of approvals.rules of the workshop.yaml and set `approvals_max: auto` in your config.yaml (for every file)")
+	}
+	if g.Asker == nil && !g.Policy.Strict {
+		ways = append(ways, "run it in a terminal, set approvals_command or approvals_socket, or say yes to everything by --approve-all")
+	}
+	return strings.Join(ways, "; ")
+}
+
+// rule0 is the rule of the file that decided, or none.
+func (v *Verdict) rule0() workshop.ApprovalRule {
+	if v.rule == nil {
+		return workshop.ApprovalRule{}
+	}
+	return *v.rule
+}

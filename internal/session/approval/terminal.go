@@ -1,0 +1,131 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Terminal asks the person at a terminal. What was typed before the question
+// stands there is no answer: it is thrown away.
+type Terminal struct {
+	// In is a terminal; anything else can't be asked.
+	In *os.File
+	// Out is where the question goes: the same terminal.
+	Out io.Writer
+}
+
+// maxTries is how often one may answer with something else.
+const maxTries = 3
+
+// Ask prints the question and reads a line. Only a y, an s or an a is a yes; an
+// empty line and the end of input are a no.
+func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
+	if t.In == nil || !term.IsTerminal(int(t.In.Fd())) {
+		return "", errors.New("the input is no terminal")
+	}
+	if _, err := io.WriteString(t.Out, t.text(q)); err != nil {
+		return "", err
+	}
+	for range maxTries {
+		if err := flushInput(t.In); err != nil {
+			return "", fmt.Errorf("what was typed before can't be thrown away: %w", err)
+		}
+		if _, err := io.WriteString(t.Out, prompt(q.Answers())); err != nil {
+			return "", err
+		}
+		line, err := readLine(ctx, t.In)
+		switch {
+		case ctx.Err() != nil:
+			fmt.Fprintln(t.Out)
+			return "", context.Cause(ctx)
+		case errors.Is(err, io.EOF):
+			fmt.Fprintln(t.Out)
+			return No, nil
+		case err != nil:
+			return "", err
+		}
+		answer, ok := parseAnswer(line)
+		if ok && slices.Contains(q.Answers(), answer) {
+			return answer, nil
+		}
+	}
+	return No, nil
+}
+
+// parseAnswer reads what a person typed.
+func parseAnswer(line string) (Answer, bool) {
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes", "once":
+		return Once, true
+	case "s", "session":
+		return Session, true
+	case "a", "always":
+		return Always, true
+	case "", "n", "no":
+		return No, true
+	}
+	return "", false
+}
+
+func prompt(answers []Answer) string {
+	text := "[y]es once, "
+	if slices.Contains(answers, Session) {
+		text += "[s]ession, "
+	}
+	if slices.Contains(answers, Always) {
+		text += "[a]lways, "
+	}
+	return text + "[N]o: "
+}
+
+// text is the question. What comes from the call stands behind bars, so that it
+// can't look like a part of the question.
+func (t *Terminal) text(q Question) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s wants %s", visible(q.Call.Worker), visible(q.Call.Tool))
+	if len(q.Call.Chain) > 0 {
+		names := make([]string, len(q.Call.Chain))
+		for i, n := range q.Call.Chain {
+			names[i] = visible(n)
+		}
+		fmt.Fprintf(&b, " (for %s)", strings.Join(names, ", for "))
+	}
+	b.WriteString(":\n")
+	bars(&b, q.Text)
+	fmt.Fprintf(&b, "asked because: %s\n", visible(q.Why))
+	if q.Rule != nil {
+		fmt.Fprintf(&b, "session allows: %s\n", q.Rule.describe())
+	}
+	if q.Change != "" {
+		b.WriteString("always changes:\n")
+		bars(&b, q.Change)
+	}
+	return b.String()
+}
+
+func bars(b *strings.Builder, text string) {
+	if text == "" {
+		return
+	}
+	for line := range strings.Lines(text) {
+		b.WriteString("  | " + visibleLines(strings.TrimSuffix(line, "\n")) + "\n")
+	}
+}
+
+// describe says what a rule lets pass.
+func (r Rule) describe() string {
+	if r.Match == "" {
+		return "every " + visible(r.Tool)
+	}
+	if r.Tool == "shell" {
+		return "each plain command that begins with: " + visible(r.Match)
+	}
+	return visible(r.Tool) + " of " + visible(r.Match)
+}

@@ -1,0 +1,142 @@
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/tool"
+)
+
+// How much of a call is shown, in bytes.
+const (
+	maxLine    = 16 << 10 // of a command
+	maxContent = 2 << 10  // of what is written, or sent to a program
+	maxArgs    = 8 << 10  // of arguments of unknown tools
+)
+
+// textOf writes a call for a person; cut tells that it isn't all of it.
+func textOf(c Call) (text string, cut bool) {
+	var w writer
+	switch c.Tool {
+	case tool.Shell:
+		var a tool.ShellArgs
+		if tool.Decode(c.Args, &a) == nil && (a.Command == "" || len(a.Argv) == 0) {
+			w.shell(a)
+			break
+		}
+		w.json(c.Args)
+	case tool.WriteFile:
+		var a tool.WriteFileArgs
+		if tool.Decode(c.Args, &a) == nil {
+			w.field("", a.Path)
+			if a.Executable {
+				w.field("made executable", "")
+			}
+			w.content("content", a.Content)
+			break
+		}
+		w.json(c.Args)
+	case tool.EditFile:
+		var a tool.EditFileArgs
+		if tool.Decode(c.Args, &a) == nil {
+			w.field("", a.Path)
+			if a.ReplaceAll {
+				w.field("wherever it stands", "")
+			}
+			w.content("replaces", a.OldString)
+			w.content("by", a.NewString)
+			break
+		}
+		w.json(c.Args)
+	case tool.FetchURL:
+		var a tool.FetchURLArgs
+		if tool.Decode(c.Args, &a) == nil {
+			w.field("", a.URL)
+			break
+		}
+		w.json(c.Args)
+	default:
+		w.json(c.Args)
+	}
+	return strings.TrimSuffix(w.String(), "\n"), w.cut
+}
+
+type writer struct {
+	strings.Builder
+	cut bool
+}
+
+func (w *writer) lines(s string, max int) {
+	s, cut := shorten(s, max)
+	w.cut = w.cut || cut
+	w.WriteString(visibleLines(s))
+	w.WriteByte('\n')
+}
+
+func (w *writer) field(name, value string) {
+	value, cut := shorten(value, maxContent)
+	w.cut = w.cut || cut
+	switch {
+	case name == "":
+	case value == "":
+		w.WriteString("(" + name + ")")
+	default:
+		w.WriteString(name + ": ")
+	}
+	w.WriteString(visible(value) + "\n")
+}
+
+func (w *writer) content(name, s string) {
+	n := strings.Count(s, "\n")
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		n++
+	}
+	fmt.Fprintf(w, "%s (%d lines, %d bytes):\n", name, n, len(s))
+	if s == "" {
+		return
+	}
+	var inner writer
+	inner.lines(strings.TrimSuffix(s, "\n"), maxContent)
+	w.cut = w.cut || inner.cut
+	for line := range strings.Lines(inner.String()) {
+		w.WriteString("    " + line)
+	}
+}
+
+func (w *writer) shell(a tool.ShellArgs) {
+	if a.Command != "" {
+		w.lines(a.Command, maxLine)
+	} else {
+		words := make([]string, len(a.Argv))
+		for i, s := range a.Argv {
+			words[i] = shellword.Quote(s)
+		}
+		w.lines(strings.Join(words, " "), maxLine)
+	}
+	if a.Cwd != "" {
+		w.field("in the directory", a.Cwd)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+		w.field("with the variable", name+"="+a.Env[name])
+	}
+	if a.Stdin != "" {
+		w.content("standard input", a.Stdin)
+	}
+}
+
+// json shows arguments as they were sent.
+func (w *writer) json(args json.RawMessage) {
+	var b bytes.Buffer
+	if json.Indent(&b, args, "", "  ") != nil {
+		b.Reset()
+		b.Write(args)
+	}
+	if s := strings.TrimSpace(b.String()); s != "" && s != "{}" {
+		w.lines(s, maxArgs)
+	}
+}

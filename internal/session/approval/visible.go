@@ -1,0 +1,79 @@
+package approval
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// visible writes a line of text so that a person sees all of it, and a terminal
+// does nothing with it: control characters, blanks that are none, and what is
+// invisible or turns the direction of text is written as \u{…}.
+func visible(s string) string {
+	var b strings.Builder
+	marks := 0
+	for i, r := range s {
+		if unicode.Is(unicode.M, r) {
+			marks++
+		} else {
+			marks = 0
+		}
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case hidden(r) || marks > 2:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// hidden are the runes that one doesn't see as they are.
+func hidden(r rune) bool {
+	switch r {
+	case ' ':
+		return false
+	case 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0: // joiners, fillers, a blank of Braille
+		return true
+	}
+	return unicode.In(r, unicode.C, unicode.Z, unicode.Variation_Selector) || !unicode.IsPrint(r)
+}
+
+// visibleLines is visible for text of several lines, which stay lines; tabs stay
+// too.
+func visibleLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		cells := strings.Split(l, "\t")
+		for j, c := range cells {
+			cells[j] = visible(c)
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shorten keeps the beginning and the end of a text that is longer than max
+// bytes, and says how much is left out.
+func shorten(s string, max int) (text string, cut bool) {
+	if len(s) <= max {
+		return s, false
+	}
+	head, tail := max*2/3, len(s)-max/3
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return fmt.Sprintf("%s\n[… %d of %d bytes are left out here …]\n%s", s[:head], tail-head, len(s), s[tail:]), true
+}
