@@ -11,6 +11,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/probe"
 	"github.com/llmdo/workshop/internal/room"
+	"github.com/llmdo/workshop/internal/toolbox"
 )
 
 func roomMain(args []string, stdout, stderr io.Writer) int { return room.Main(args, stdout, stderr) }
@@ -20,6 +21,11 @@ func gateMain(args []string, stdout, stderr io.Writer) int { return gate.Main(ar
 func guardMain(args []string, stdout, stderr io.Writer) int { return guard.Main(args, stdout, stderr) }
 
 func probeMain(args []string, stdout, stderr io.Writer) int { return probe.Main(args, stdout, stderr) }
+
+// toolsMain is one session of the toolbox; stdin and stdout are its connection.
+func toolsMain(args []string, _, stderr io.Writer) int {
+	return toolbox.Main(args, os.Stdin, os.Stdout, stderr)
+}
 
 // connectMain joins its caller with the control socket of the guard, in whose
 // container it runs.

@@ -1,5 +1,6 @@
 // Workshop-init is the only program of ours inside containers. Its first
-// argument says what it is there: room, guard, connect, gate, health or probe.
+// argument says what it is there: room, guard, connect, gate, tools, health or
+// probe.
 package main
 
 import (
@@ -18,6 +19,7 @@ var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 	"guard":   guardMain,
 	"connect": connectMain,
 	"gate":    gateMain,
+	"tools":   toolsMain,
 	"health":  healthMain,
 	"probe":   probeMain,
 	"signal":  execmark.Main,
@@ -26,7 +28,7 @@ var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 const usage = `usage: workshop-init room --name NAME [--open]
        workshop-init guard
        workshop-init connect
-       workshop-init gate [--room] [--write DIR]...
+       workshop-init gate [--room] [--write DIR]... [--tools JSON]
        workshop-init health room|guard|gate
        workshop-init probe ...
        workshop-init signal MARK SIGNAL

@@ -62,7 +62,7 @@ type Welcome struct {
 // Call are the parameters of call.
 type Call struct {
 	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
 // Exec are the parameters of exec.

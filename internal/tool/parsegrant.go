@@ -1,0 +1,35 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ParseGrant reads what [Grant] is written as in the arguments of a gate. What
+// it doesn't know is an error: a grant that isn't understood as a whole grants
+// nothing.
+func ParseGrant(text string) (Grant, error) {
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.DisallowUnknownFields()
+	var g Grant
+	if err := d.Decode(&g); err != nil {
+		return Grant{}, fmt.Errorf("what the worker's tools may do can't be read: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return Grant{}, errors.New("what the worker's tools may do can't be read: something stands behind it")
+	}
+	for _, o := range g.Tools {
+		if err := CheckOffer(o); err != nil {
+			return Grant{}, err
+		}
+	}
+	for name, s := range g.MCP {
+		if len(s.Command) == 0 {
+			return Grant{}, fmt.Errorf("the MCP server %s has no command", name)
+		}
+	}
+	return g, nil
+}

@@ -1,0 +1,173 @@
+package toolbox
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/reap"
+)
+
+const (
+	// grace is how long a command has to end after SIGTERM.
+	grace = 200 * time.Millisecond
+	// killWithin bounds the killing of one command's processes.
+	killWithin = 5 * time.Second
+)
+
+// program is what to start.
+type program struct {
+	argv []string
+	env  []string // added to the worker's; the last of a name counts
+	cwd  string   // empty: the worker's working directory
+	// tool: what it leaves behind ends with the session at the latest.
+	tool                  bool
+	stdin, stdout, stderr *os.File // nil: /dev/null
+}
+
+// command is a program that was started, the leader of a session (setsid(2))
+// and process group of its own.
+type command struct {
+	*reap.Process
+	s    *session
+	mark string // empty for what isn't a tool's
+}
+
+// start starts a program; its errors are [*wire.Error]. The files remain the
+// caller's.
+func (s *session) start(p program) (*command, error) {
+	env := s.env
+	if len(p.env) > 0 {
+		env = withVariables(s.env, p.env)
+	}
+	if p.cwd != "" {
+		if err := checkDirectory(p.cwd); err != nil {
+			return nil, err
+		}
+	}
+	path, err := lookUp(p.argv[0], env)
+	if err != nil {
+		return nil, err
+	}
+	c := &command{s: s}
+	if p.tool {
+		c.mark = s.owner + "." + strconv.FormatUint(s.started.Add(1), 10)
+		env = append(slices.Clip(env), reap.MarkEnv+"="+c.mark)
+	}
+	var files []uintptr
+	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+		if f == nil {
+			f = s.null
+		}
+		files = append(files, f.Fd())
+	}
+	c.Process, err = s.reaper.Start(path, p.argv, &syscall.ProcAttr{
+		Dir: p.cwd, Env: env, Files: files,
+		// Should this process be killed, its children are too; what is further
+		// below is found by its mark (reap.KillStray).
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		return nil, startError(err, p, path)
+	}
+	preferForOOM(c.Process)
+	return c, nil
+}
+
+// end ends the command and all that it started: SIGTERM for its group, and
+// SIGKILL for what is left when the grace is over.
+func (c *command) end() {
+	// Who leaves the group and loses its parent meanwhile is known from now.
+	below := map[int]uint64{}
+	if list, err := reap.Scan(); err == nil {
+		for _, i := range reap.Descendants(list, c.Pid) {
+			below[i.Pid] = i.Start
+		}
+	}
+	mine := func(list []reap.Info) []reap.Info { return c.pick(list, below) }
+	_ = c.SignalGroup(unix.SIGTERM)
+	over := time.NewTimer(grace)
+	defer over.Stop()
+	done := c.Done()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+waiting:
+	for {
+		select {
+		case <-over.C:
+			break waiting
+		case <-done:
+			done = nil
+		case <-tick.C:
+			if done != nil {
+				continue
+			}
+		}
+		if done == nil {
+			if list, err := reap.Scan(); err == nil && !anyAlive(mine(list)) {
+				return
+			}
+		}
+	}
+	c.s.reaper.KillAll(killWithin, mine)
+}
+
+// left counts the processes of the command that run.
+func (c *command) left() (n int) {
+	list, err := reap.Scan()
+	if err != nil {
+		return 0
+	}
+	for _, i := range c.pick(list, nil) {
+		if !i.Ended() {
+			n++
+		}
+	}
+	return n
+}
+
+func anyAlive(list []reap.Info) bool {
+	return slices.ContainsFunc(list, func(i reap.Info) bool { return !i.Ended() })
+}
+
+// pick chooses, of what runs below this process, what belongs to the command:
+// itself, its session, those that were seen below it, those that carry its
+// mark, and whatever is below these.
+func (c *command) pick(list []reap.Info, seen map[int]uint64) []reap.Info {
+	var mine []reap.Info
+	has := map[int]bool{}
+	add := func(i reap.Info) {
+		if !has[i.Pid] {
+			has[i.Pid] = true
+			mine = append(mine, i)
+		}
+	}
+	for _, i := range reap.Descendants(list, os.Getpid()) {
+		start, known := seen[i.Pid]
+		if i.Pid == c.Pid || i.Session == c.Pid || known && start == i.Start ||
+			c.mark != "" && !has[i.Pid] && reap.Mark(i.Pid) == c.mark {
+			add(i)
+			for _, d := range reap.Descendants(list, i.Pid) {
+				add(d)
+			}
+		}
+	}
+	return mine
+}
+
+// how tells an exit code as a shell does, and the signal's name if one ended it.
+func how(status unix.WaitStatus) (code int, signal string) {
+	if status.Signaled() {
+		name := unix.SignalName(status.Signal())
+		if name == "" {
+			name = fmt.Sprintf("signal %d", status.Signal())
+		}
+		return 128 + int(status.Signal()), name
+	}
+	return status.ExitStatus(), ""
+}

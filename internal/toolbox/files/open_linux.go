@@ -1,0 +1,180 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+
+// openFile opens a regular file for the flags, which are those of open(2)
+// without O_CREAT. It looks at the file before it opens it: opening a FIFO may
+// wait for ever, and opening a device may do something.
+func openFile(path string, flags int) (*os.File, *unix.Stat_t, error) {
+	if err := checkPath(path); err != nil {
+		return nil, nil, err
+	}
+	fd, err := handle(unix.AT_FDCWD, path, 0)
+	if err != nil {
+		return nil, nil, explain(path, err)
+	}
+	defer unix.Close(fd)
+	st, err := regular(fd)
+	if err != nil {
+		return nil, nil, explain(path, err)
+	}
+	f, err := reopen(fd, path, flags)
+	if err != nil {
+		return nil, nil, explain(path, err)
+	}
+	return f, st, nil
+}
+
+// openDir opens a directory to list it.
+func openDir(path string) (*os.File, error) {
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	f, err := openDirAt(unix.AT_FDCWD, path, 0)
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	return f, nil
+}
+
+// openDirAt opens a directory below another one. No directory does anything
+// when it is opened; so it is looked at afterwards.
+func openDirAt(at int, path string, flags int) (*os.File, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(at, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|flags, 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := notProc(fd); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// handle opens a path without opening what is there (O_PATH).
+func handle(at int, path string, flags int) (int, error) {
+	return retry(func() (int, error) { return unix.Openat(at, path, unix.O_PATH|unix.O_CLOEXEC|flags, 0) })
+}
+
+// reopen opens the very file of a handle, wherever its name points by now.
+func reopen(fd int, name string, flags int) (*os.File, error) {
+	n, err := retry(func() (int, error) {
+		return unix.Open("/proc/self/fd/"+strconv.Itoa(fd), flags|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	_ = unix.SetNonblock(n, false) // of a regular file it means nothing, and os.File would ask epoll
+	return os.NewFile(uintptr(n), name), nil
+}
+
+// errProc closes procfs: /proc/self/mem is the session's own memory.
+var errProc = errors.New("files below /proc are closed to the file tools; the shell can read them")
+
+func notProc(fd int) error {
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err != nil {
+		return err
+	}
+	if int64(fs.Type) == unix.PROC_SUPER_MAGIC {
+		return errProc
+	}
+	return nil
+}
+
+// kindError is something that a tool doesn't work on.
+type kindError string
+
+func (e kindError) Error() string { return string(e) }
+
+const errDirectory = kindError("is a directory")
+
+// regular wants a regular file that is not on a procfs.
+func regular(fd int) (*unix.Stat_t, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	if err := notProc(fd); err != nil {
+		return nil, err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return &st, nil
+	case unix.S_IFDIR:
+		return nil, errDirectory
+	case unix.S_IFIFO:
+		return nil, kindError("is a FIFO, no regular file")
+	case unix.S_IFSOCK:
+		return nil, kindError("is a socket, no regular file")
+	case unix.S_IFLNK:
+		return nil, kindError("is a symbolic link, no regular file")
+	}
+	return nil, kindError("is a device, no regular file")
+}
+
+func checkPath(path string) error {
+	switch {
+	case path == "":
+		return errors.New("path is empty")
+	case strings.ContainsRune(path, 0):
+		return errors.New("path holds a zero byte, which no name has")
+	}
+	return nil
+}
+
+// explain tells an error of a path as a person would.
+func explain(path string, err error) error {
+	path = show(path)
+	var kind kindError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &kind), errors.Is(err, errProc):
+		if errors.Is(err, errProc) {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return fmt.Errorf("%s %w", path, err)
+	case errors.Is(err, unix.ENOENT):
+		return fmt.Errorf("%s: no such file or directory", path)
+	case errors.Is(err, unix.ENOTDIR):
+		return fmt.Errorf("%s: a part of the path is no directory", path)
+	case errors.Is(err, unix.ELOOP):
+		return fmt.Errorf("%s: too many symbolic links", path)
+	case errors.Is(err, unix.EACCES):
+		return fmt.Errorf("%s: the worker's user may not do this (permission denied)", path)
+	case errors.Is(err, unix.EROFS):
+		return fmt.Errorf("%s: the file system is mounted read-only", path)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return fmt.Errorf("%s: no space left", path)
+	}
+	var p *os.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// show makes a name that is no UTF-8 fit for JSON.
+func show(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// retry calls again what a signal has interrupted.
+func retry(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}

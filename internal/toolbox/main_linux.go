@@ -1,0 +1,114 @@
+package toolbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/reap"
+	"github.com/llmdo/workshop/internal/wire"
+)
+
+const (
+	// endWithin bounds the killing of what a session leaves. Nothing takes that
+	// long but a program that forks against it.
+	endWithin = 10 * time.Second
+	// lastCalls is how long calls have to end after the connection has.
+	lastCalls = 3 * time.Second
+	// spareThreads: at the worker's limit of processes no thread can be made,
+	// and a Go program that needs one ends.
+	spareThreads = 8
+)
+
+// Main is `workshop-init tools`: it serves one session on stdin and stdout,
+// ends what the session started, and returns the exit code.
+func Main(args []string, stdin, stdout *os.File, stderr io.Writer) int {
+	// Before anything can be started: a process of the same uid must not write
+	// to our connection (/proc/PID/fd) or trace us.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fail(stderr, fmt.Errorf("PR_SET_DUMPABLE: %w", err))
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fail(stderr, fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err))
+	}
+	if len(args) != 0 {
+		fmt.Fprintln(stderr, "usage: workshop-init tools")
+		return 2
+	}
+	// What a session uses counts against the worker's limits.
+	runtime.GOMAXPROCS(2)
+	debug.SetGCPercent(50)
+	reap.SpareThreads(spareThreads)
+
+	// Not ignored, which programs that are started would inherit: SIGPIPE is
+	// the connection's end, and that is seen there.
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGCHLD, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGPIPE)
+
+	s, err := newSession()
+	if err != nil {
+		return fail(stderr, err)
+	}
+	conn, err := newConnection(stdin, stdout)
+	if err != nil {
+		return fail(stderr, err)
+	}
+	go func() {
+		for no := range signals {
+			switch no {
+			case unix.SIGCHLD:
+				s.reaper.Reap()
+			case unix.SIGTERM, unix.SIGHUP, unix.SIGINT:
+				conn.Close()
+			}
+		}
+	}()
+	err = s.serve(conn)
+	if left := s.end(); left > 0 {
+		err = errors.Join(err, fmt.Errorf("%d processes of the session can't be ended", left))
+	}
+	if err != nil {
+		return fail(stderr, err)
+	}
+	return 0
+}
+
+func fail(stderr io.Writer, err error) int {
+	fmt.Fprintln(stderr, "workshop-init: error: tools:", err)
+	return 1
+}
+
+// serve answers until the connection ends. A call that doesn't end with it,
+// such as one that waits for a dead disk, is left behind after a while.
+func (s *session) serve(conn *connection) error {
+	served := make(chan error, 1)
+	go func() { served <- wire.Serve(context.Background(), conn, s.handle) }()
+	select {
+	case err := <-served:
+		return err
+	case <-conn.ended:
+	}
+	select {
+	case err := <-served:
+		return err
+	case <-time.After(lastCalls):
+		return errors.New("a call did not end with its session")
+	}
+}
+
+// end kills what the session left running. What a normally ended exec left in
+// the background stays and falls to PID 1, as with an engine's exec.
+func (s *session) end() (left int) {
+	if s.keep.Load() {
+		return 0
+	}
+	return s.reaper.KillDescendants(endWithin)
+}

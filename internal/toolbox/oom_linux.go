@@ -1,0 +1,60 @@
+package toolbox
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/reap"
+)
+
+// childScore is added to the badness of what is started, so that at the
+// worker's memory limit the kernel ends it rather than the session or PID 1
+// (proc_pid_oom_score_adj(5)).
+const childScore = "500"
+
+func preferForOOM(p *reap.Process) {
+	_ = p.While(func() error {
+		fd, err := unix.Open("/proc/"+strconv.Itoa(p.Pid)+"/oom_score_adj", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err // has ended, or can't be looked into: the default then
+		}
+		defer unix.Close(fd)
+		_, err = unix.Write(fd, []byte(childScore))
+		return err
+	})
+}
+
+// oomCounter knows how often the kernel has ended a process of this container
+// for its memory.
+type oomCounter struct {
+	mu   sync.Mutex
+	seen int
+}
+
+// oomFiles: control groups version 2 and 1. Their lines are "oom_kill N".
+var oomFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
+
+// newer tells whether it happened since the last question.
+func (c *oomCounter) newer() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, file := range oomFiles {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(b)) {
+			if value, ok := strings.CutPrefix(line, "oom_kill "); ok {
+				n, err := strconv.Atoi(strings.TrimSpace(value))
+				before := c.seen
+				c.seen = n
+				return err == nil && n > before
+			}
+		}
+	}
+	return false
+}

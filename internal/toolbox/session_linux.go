@@ -1,0 +1,107 @@
+package toolbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/llmdo/workshop/internal/reap"
+	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/wire"
+)
+
+// session is one client's use of the toolbox.
+type session struct {
+	grant   tool.Grant
+	workdir string
+	env     []string // the worker's
+	null    *os.File // /dev/null, for those who get no input
+	reaper  *reap.Reaper
+	owner   string // begins the marks of what is started
+	started atomic.Uint64
+	memory  *budget // what outputs may keep, together
+	oom     oomCounter
+	keep    atomic.Bool // an exec has ended: what runs in the background is its own
+
+	mu   sync.Mutex
+	role string // empty until the hello
+}
+
+func newSession() (*session, error) {
+	grant, err := readGrant()
+	if err != nil {
+		return nil, err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := reap.Owner()
+	if err != nil {
+		return nil, err
+	}
+	workdir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("the worker's working directory: %w", err)
+	}
+	s := &session{grant: grant, workdir: workdir, null: null, reaper: &reap.Reaper{}, owner: owner, memory: newBudget(keptOutput)}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, reap.MarkEnv+"=") {
+			s.env = append(s.env, v)
+		}
+	}
+	s.oom.newer() // what was killed before is none of this session's
+	return s, nil
+}
+
+func (s *session) handle(ctx context.Context, c *wire.Incoming) (any, error) {
+	if c.Method == "hello" {
+		return s.hello(c.Params)
+	}
+	s.mu.Lock()
+	role := s.role
+	s.mu.Unlock()
+	if role == "" {
+		return nil, &wire.Error{Code: wire.CodeHello, Message: "the first call must be hello"}
+	}
+	m, ok := methods[c.Method]
+	if !ok {
+		return nil, &wire.Error{Code: wire.CodeMethodNotFound, Message: fmt.Sprintf("unknown method %q", c.Method)}
+	}
+	if m.role != "" && m.role != role {
+		return nil, &wire.Error{Code: wire.CodeInvalidRequest, Message: fmt.Sprintf("a session of role %s has no %s", role, c.Method)}
+	}
+	return m.run(s, ctx, c)
+}
+
+// methods besides hello; without a role they belong to each.
+var methods = map[string]struct {
+	role string
+	run  func(*session, context.Context, *wire.Incoming) (any, error)
+}{
+	"call": {RoleTools, (*session).call},
+	"exec": {RoleExec, (*session).exec},
+	"mcp":  {RoleTools, (*session).mcp},
+	"ping": {"", func(*session, context.Context, *wire.Incoming) (any, error) { return struct{}{}, nil }},
+}
+
+func (s *session) hello(params []byte) (any, error) {
+	h, err := parseHello(params)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.role != "" {
+		return nil, &wire.Error{Code: wire.CodeHello, Message: "hello came before"}
+	}
+	s.role = h.Role
+	w := Welcome{Version: wire.Version, Workdir: s.workdir}
+	if h.Role == RoleTools {
+		w.Grant = s.grant
+	}
+	return w, nil
+}

@@ -1,0 +1,182 @@
+package toolbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/wire"
+)
+
+// binSh is the shell for lines; an image needs none.
+const binSh = "/bin/sh"
+
+// shell runs a command and waits for its end. The command's own timeout is a
+// result, with what was printed until then.
+func (s *session) shell(ctx context.Context, a tool.ShellArgs) (tool.ShellResult, error) {
+	p := program{argv: a.Argv, cwd: a.Cwd, tool: true}
+	if a.Command != "" {
+		if _, err := os.Stat(binSh); err != nil {
+			return tool.ShellResult{}, errors.New("the image of the worker has no " + binSh + ": give the program and its arguments as argv instead of command")
+		}
+		p.argv = []string{binSh, "-c", a.Command}
+	}
+	for name, value := range a.Env {
+		p.env = append(p.env, name+"="+value)
+	}
+	slices.Sort(p.env)
+	most := a.MaxOutputBytes
+	if most == 0 {
+		most = tool.DefaultOutputBytes
+	}
+	if err := s.memory.take(ctx, 2*most); err != nil {
+		return tool.ShellResult{}, err
+	}
+	defer s.memory.give(2 * most)
+	// Time counts from here: a call that waits for others has none yet.
+	limit := s.grant.Timeout()
+	if own := time.Duration(a.TimeoutSeconds * float64(time.Second)); own > 0 {
+		limit = own
+	}
+	var over <-chan time.Time
+	if limit > 0 {
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		over = t.C
+	}
+	out, errs := &kept{max: most}, &kept{max: most}
+	began := time.Now()
+	r, err := s.launch(p, a.Stdin, out, errs)
+	if err != nil {
+		return tool.ShellResult{}, err
+	}
+	defer r.release()
+	var result tool.ShellResult
+	select {
+	case <-r.c.Done():
+	case <-over:
+		result.TimedOut = true
+		r.c.end()
+	case <-ctx.Done():
+		r.c.end()
+		return tool.ShellResult{}, ctx.Err()
+	}
+	status := r.c.Wait()
+	r.out.finish()
+	r.errs.finish()
+	result.DurationMS = time.Since(began).Milliseconds()
+	result.ExitCode, result.Signal = how(status)
+	result.Stdout, result.Stderr = out.output(), errs.output()
+	result.Note = s.note(r.c, result)
+	return result, nil
+}
+
+// running is a command of the shell tool with its streams.
+type running struct {
+	c         *command
+	out, errs *stream
+	input     *os.File
+}
+
+func (s *session) launch(p program, stdin string, out, errs *kept) (_ *running, err error) {
+	r := &running{}
+	var ours []*os.File // the command's ends
+	defer func() {
+		for _, f := range ours {
+			f.Close()
+		}
+		if err == nil {
+			return
+		}
+		if w, ok := errors.AsType[*wire.Error](err); !ok {
+			err = &wire.Error{Code: wire.CodeToolFailed, Message: "no pipe can be made: " + errorText(err)}
+		} else {
+			err = w
+		}
+		r.close()
+	}()
+	for _, to := range []struct {
+		k      *kept
+		stream **stream
+		end    **os.File
+	}{{out, &r.out, &p.stdout}, {errs, &r.errs, &p.stderr}} {
+		if *to.stream, *to.end, err = newStream(func(b []byte) error { to.k.add(b); return nil }); err != nil {
+			return nil, err
+		}
+		ours = append(ours, *to.end)
+	}
+	if stdin != "" {
+		if p.stdin, r.input, err = newInput(); err != nil {
+			return nil, err
+		}
+		ours = append(ours, p.stdin)
+	}
+	if r.c, err = s.start(p); err != nil {
+		return nil, err
+	}
+	go r.out.carry()
+	go r.errs.carry()
+	if r.input != nil {
+		go func() {
+			_, _ = r.input.WriteString(stdin) // a program need not read it
+			r.input.Close()
+		}()
+	}
+	return r, nil
+}
+
+func (r *running) close() {
+	if r.out != nil {
+		r.out.pipe.Close()
+	}
+	if r.errs != nil {
+		r.errs.pipe.Close()
+	}
+	if r.input != nil {
+		r.input.Close()
+	}
+}
+
+// release gives the pipes back; those that something in the background holds
+// are drained until its end.
+func (r *running) release() {
+	if r.input != nil {
+		r.input.Close()
+	}
+	for _, s := range []*stream{r.out, r.errs} {
+		s.finish()
+		if s.eof {
+			s.pipe.Close()
+			continue
+		}
+		go s.drain()
+	}
+}
+
+// note tells what is not in the numbers.
+func (s *session) note(c *command, r tool.ShellResult) string {
+	if !r.TimedOut && r.ExitCode == 128+int(unix.SIGKILL) && s.oom.newer() {
+		return "killed, probably because the worker's memory was used up (resources.memory)"
+	}
+	// Without anybody in its group there is rarely somebody elsewhere, and the
+	// look at all processes takes its time.
+	if r.TimedOut || unix.Kill(-c.Pid, 0) != nil {
+		return ""
+	}
+	if n := c.left(); n == 1 {
+		return "1 process of the command still runs in the background; it ends with the session"
+	} else if n > 1 {
+		return fmt.Sprintf("%d processes of the command still run in the background; they end with the session", n)
+	}
+	return ""
+}
+
+func runShell(ctx context.Context, s *session, a tool.ShellArgs) (tool.ShellResult, error) {
+	return s.shell(ctx, a)
+}
