@@ -81,9 +81,12 @@ func run(ctx context.Context, o Options, open opener) error {
 	case <-ctx.Done():
 	}
 	stop()
-	_ = c.Close()
 	closed := make(chan error, 1)
 	go func() { closed <- s.close() }()
+	if ctx.Err() != nil {
+		c.drain() // calls end with the Host: they say so
+	}
+	_ = c.Close()
 	// A handler that waits for a client that doesn't read never ends.
 	late := time.NewTimer(closing)
 	defer late.Stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -99,12 +100,18 @@ func (s *server) call(ctx context.Context, ss *mcp.ServerSession, p *mcp.CallToo
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.As(err, &unknown) && unknown.Why == "":
+	case errors.As(err, &unknown) && !offers(ctx, h, p.Name):
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	case err != nil:
 		return failed(err), nil
 	}
 	return passed(res), nil
+}
+
+// offers tells whether a tool is there, and only these arguments aren't allowed.
+func offers(ctx context.Context, h host, name string) bool {
+	all, err := h.Tools(ctx)
+	return err == nil && slices.ContainsFunc(all, func(t session.Tool) bool { return t.Name == name })
 }
 
 // passed hands on what a tool answered. What is no JSON would get no answer at

@@ -37,6 +37,7 @@ func (h *stand) Tools(context.Context) ([]session.Tool, error) {
 	object := json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)
 	return append([]session.Tool{
 		{Name: "echo", Title: "Echo", Description: "Says it again.", InputSchema: object, OutputSchema: object, ReadOnly: true, Idempotent: true},
+		{Name: "limited", Title: "Limited", InputSchema: object},
 		{Name: "broken", InputSchema: json.RawMessage(`{"type":"array"}`)},
 	}, h.more...), nil
 }
