@@ -3,7 +3,11 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"strings"
+	"sync"
 
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/internal/session/audit"
@@ -11,7 +15,7 @@ import (
 )
 
 // Dialer connects to a worker's toolbox; an engine.Engine with its project is
-// one.
+// one. The context is for the connecting alone.
 type Dialer func(ctx context.Context, worker string) (io.ReadWriteCloser, error)
 
 // Config is what a Host works with.
@@ -28,6 +32,10 @@ type Config struct {
 	MaxDepth int
 	// Changed is called when the tools that Tools lists have changed; may be nil.
 	Changed func()
+	// Warn is told, once, what isn't offered and why, and what to do: a worker
+	// whose file differs from what runs, an MCP server that doesn't start. It is
+	// one text for people without an end of line; may be nil.
+	Warn func(text string)
 }
 
 // DefaultDepth of delegation.
@@ -35,12 +43,51 @@ const DefaultDepth = 3
 
 // Host offers the tools of one worker, or of all. It is safe for use by
 // several goroutines.
-type Host struct{}
+type Host struct {
+	c    Config
+	all  bool
+	life context.Context // until Close
+	end  context.CancelFunc
+
+	mu     sync.Mutex
+	roots  []*seat // in the order of the file
+	closed bool
+	warned map[string]bool
+	opened int    // delegations, for the names of their sessions
+	names  *table // nil: to be made anew
+}
 
 // Open makes a Host for one worker, or, with worker "", for all: then names
 // have the worker's in front ("reviewer__read_file"). It connects to no worker
 // yet.
-func Open(c Config, worker string) (*Host, error) { panic("not built") }
+func Open(c Config, worker string) (*Host, error) {
+	if c.Workshop == nil || c.Dial == nil || c.Gate == nil {
+		return nil, errors.New("session: Workshop, Dial and Gate are required")
+	}
+	if c.MaxDepth <= 0 {
+		c.MaxDepth = DefaultDepth
+	}
+	h := &Host{c: c, all: worker == "", warned: map[string]bool{}}
+	h.life, h.end = context.WithCancel(context.Background())
+	var names []string
+	for i := range c.Workshop.Workers {
+		w := &c.Workshop.Workers[i]
+		names = append(names, w.Name)
+		switch {
+		case h.all:
+			h.roots = append(h.roots, h.newSeat(w, nil, w.Name+separator))
+		case w.Name == worker:
+			h.roots = append(h.roots, h.newSeat(w, nil, ""))
+		}
+	}
+	if len(h.roots) == 0 {
+		return nil, fmt.Errorf("there is no worker %q; the workshop has %s", worker, strings.Join(names, ", "))
+	}
+	if err := h.checkNames(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
 
 // Tool is one tool as it is offered.
 type Tool struct {
@@ -52,13 +99,9 @@ type Tool struct {
 	Worker      string // whose it is
 	InputSchema json.RawMessage
 	// OutputSchema may be nil.
-	OutputSchema                                json.RawMessage
+	OutputSchema                                 json.RawMessage
 	ReadOnly, Destructive, Idempotent, OpenWorld bool
 }
-
-// Tools lists what is offered now, sorted by worker in the order of the file,
-// then as documented.
-func (h *Host) Tools(ctx context.Context) ([]Tool, error) { panic("not built") }
 
 // Options of one call.
 type Options struct {
@@ -75,7 +118,7 @@ type Progress struct {
 // Result is what a tool answered.
 type Result struct {
 	// Structured is the tool's result (its schema: Tool.OutputSchema); nil where
-	// an MCP server inside gave none.
+	// the tool failed, or an MCP server inside gave none.
 	Structured json.RawMessage
 	// Content are content blocks of MCP as JSON; never empty.
 	Content []json.RawMessage
@@ -83,34 +126,38 @@ type Result struct {
 	Failed bool
 }
 
-// Call runs a tool: it is offered (else tool.NotOfferedError), approved (else
-// approval.RefusedError), then executed in the worker, at most once. A worker
-// that dies meanwhile is a [LostError]; the next call connects anew.
-func (h *Host) Call(ctx context.Context, name string, args json.RawMessage, o Options) (*Result, error) {
-	panic("not built")
+// Close ends all sessions: what their tools started ends too. Calls that are
+// under way fail.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	h.closed = true
+	roots := h.roots
+	h.mu.Unlock()
+	h.end()
+	for _, s := range roots {
+		s.close()
+	}
+	return nil
 }
 
-// Resources describe what the workshop grants to the Host's workers.
-func (h *Host) Resources() []Resource { panic("not built") }
+// ErrClosed is what a closed Host answers.
+var ErrClosed = errors.New("the sessions of this client are closed")
 
-// Resource is one readable description.
-type Resource struct {
-	URI, Name, Description, MIMEType string
-	Text                             string
+// warn tells something once.
+func (h *Host) warn(format string, a ...any) {
+	text := fmt.Sprintf(format, a...)
+	h.mu.Lock()
+	told := h.warned[text]
+	h.warned[text] = true
+	h.mu.Unlock()
+	if !told && h.c.Warn != nil {
+		h.c.Warn(text)
+	}
 }
 
-// Instructions tell a model what it may do and reach.
-func (h *Host) Instructions() string { panic("not built") }
-
-// Close ends all sessions: what their tools started ends too.
-func (h *Host) Close() error { panic("not built") }
-
-// LostError is a worker that was gone in mid-call. The call may have been
-// executed, whole or in part; it is never repeated.
-type LostError struct {
-	Worker, Tool string
-	Cause        error
+// changed tells that the list of tools is another.
+func (h *Host) changed() {
+	if h.life.Err() == nil && h.c.Changed != nil {
+		h.c.Changed()
+	}
 }
-
-func (e *LostError) Error() string { panic("not built") }
-func (e *LostError) Unwrap() error { return e.Cause }

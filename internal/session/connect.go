@@ -1,0 +1,188 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/llmdo/workshop/internal/toolbox"
+	"github.com/llmdo/workshop/internal/wire"
+)
+
+// connectTime bounds the making of a connection, hello included.
+const connectTime = 30 * time.Second
+
+// link is the session of one seat: opened when it is needed, kept, and opened
+// anew when it was lost.
+type link struct {
+	seat *seat
+	turn chan struct{} // one connects at a time
+
+	// turn guards these.
+	live   *live
+	closed bool
+}
+
+// live is an open session.
+type live struct {
+	conn    *wire.Conn
+	welcome toolbox.Welcome
+}
+
+func (l *live) ended() bool {
+	select {
+	case <-l.conn.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// get gives the open session, or opens one.
+func (l *link) get(ctx context.Context) (*live, error) {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-l.turn }()
+	if l.closed {
+		return nil, ErrClosed
+	}
+	if l.live != nil && !l.live.ended() {
+		return l.live, nil
+	}
+	l.live = nil
+	v, err := l.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.live = v
+	l.seat.narrow(v.welcome.Grant)
+	return v, nil
+}
+
+func (l *link) open(ctx context.Context) (*live, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, fmt.Errorf("no answer in %v", connectTime))
+	defer cancel()
+	stop := context.AfterFunc(l.seat.life, cancel)
+	defer stop()
+	name := l.seat.worker.Name
+	rwc, err := l.seat.host.c.Dial(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the toolbox of %s: %w", name, err)
+	}
+	v := &live{conn: wire.NewClient(rwc)}
+	hello := toolbox.Hello{Version: wire.Version, Client: l.seat.host.c.Client, Role: toolbox.RoleTools}
+	if err := v.conn.Call(ctx, "hello", hello, &v.welcome); err != nil {
+		v.conn.Close()
+		return nil, fmt.Errorf("connect to the toolbox of %s: %w", name, helloError(err))
+	}
+	if v.welcome.Version != wire.Version {
+		v.conn.Close()
+		return nil, fmt.Errorf("the toolbox of %s speaks version %q of the protocol, this program %q: run `workshop up` with this program", name, v.welcome.Version, wire.Version)
+	}
+	return v, nil
+}
+
+func helloError(err error) error {
+	var lost *wire.LostError
+	if errors.As(err, &lost) && lost.Cause != nil {
+		return fmt.Errorf("it ended before it answered: %w", lost.Cause)
+	}
+	return err
+}
+
+// close ends the session; get opens none afterwards.
+func (l *link) close() {
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
+	l.closed = true
+	if l.live != nil {
+		l.live.conn.Close()
+		l.live = nil
+	}
+}
+
+// notSent tells that a call certainly wasn't executed, because the connection
+// ended before it was sent.
+func notSent(err error) bool {
+	var lost *wire.LostError
+	return errors.As(err, &lost) && !lost.Sent
+}
+
+// call runs one of our tools in the session.
+func (v *live) call(ctx context.Context, name string, args json.RawMessage, progress func(Progress)) (json.RawMessage, error) {
+	var raw json.RawMessage
+	params := toolbox.Call{Tool: name, Arguments: args}
+	if progress == nil {
+		err := v.conn.Call(ctx, "call", params, &raw)
+		return raw, err
+	}
+	out, err := v.conn.Start(ctx, "call", params)
+	if err != nil {
+		return nil, err
+	}
+	ended, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		tell(out.Notified(), ended, progress)
+	}()
+	err = out.Wait(&raw)
+	close(ended)
+	<-told // nothing is told after the end
+	return raw, err
+}
+
+// tell passes progress on until the call has ended.
+func tell(from <-chan wire.Notification, ended <-chan struct{}, progress func(Progress)) {
+	for {
+		select {
+		case <-ended:
+			return
+		case n, ok := <-from:
+			if !ok {
+				return
+			}
+			var p struct {
+				Message string  `json:"message"`
+				Done    float64 `json:"done"`
+				Total   float64 `json:"total"`
+			}
+			if n.Method == "$/progress" && json.Unmarshal(n.Params, &p) == nil {
+				progress(Progress{Message: p.Message, Done: p.Done, Total: p.Total})
+			}
+		}
+	}
+}
+
+// askTime bounds the search for the reason of a loss.
+const askTime = 5 * time.Second
+
+// whyLost says what is known of the loss of a session. It opens the next one
+// for it, which tells whether it is the same run of the worker.
+func (s *seat) whyLost(before *live) string {
+	if s.life.Err() != nil {
+		return "this client ended the session"
+	}
+	ctx, cancel := context.WithTimeout(s.life, askTime)
+	defer cancel()
+	after, err := s.link.get(ctx)
+	a, b := before.welcome, toolbox.Welcome{}
+	if err == nil {
+		b = after.welcome
+	}
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the connection ended, and there is no way back to it (%v)", err)
+	case a.Instance != "" && b.Instance != "" && a.Instance != b.Instance:
+		return "the worker was restarted"
+	case a.OOMKills >= 0 && b.OOMKills > a.OOMKills:
+		return "the memory of the worker was over, and the kernel killed processes of it (resources.memory limits it)"
+	case a.Instance != "" && a.Instance == b.Instance:
+		return "its session in the worker ended, as when a process is killed; the worker itself runs on"
+	}
+	return "the connection ended"
+}

@@ -1,0 +1,226 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/tool"
+)
+
+// render makes what a model reads of the result of one of our tools: plain text
+// as a person would see it. The result itself is Structured.
+func render(name string, raw json.RawMessage) *Result {
+	r := &Result{Structured: raw}
+	text, err := "", error(nil)
+	switch name {
+	case tool.Shell:
+		text, err = read(raw, shellText)
+	case tool.ReadFile:
+		text, err = read(raw, readText)
+	case tool.WriteFile:
+		text, err = read(raw, writeText)
+	case tool.EditFile:
+		text, err = read(raw, editText)
+	case tool.ListFiles:
+		text, err = read(raw, listText)
+	case tool.SearchFiles:
+		text, err = read(raw, searchText)
+	case tool.FetchURL:
+		text, err = read(raw, fetchText)
+	}
+	if err != nil || text == "" {
+		text = string(raw)
+	}
+	r.Content = []json.RawMessage{textBlock(text)}
+	return r
+}
+
+func read[T any](raw json.RawMessage, text func(*T) string) (string, error) {
+	v := new(T)
+	if err := json.Unmarshal(raw, v); err != nil {
+		return "", err
+	}
+	return text(v), nil
+}
+
+// textBlock is a content block of MCP.
+func textBlock(text string) json.RawMessage {
+	b, _ := json.Marshal(struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{"text", strings.ToValidUTF8(text, "\uFFFD")})
+	return b
+}
+
+// lines joins parts, each on lines of its own.
+type lines struct{ b strings.Builder }
+
+func (l *lines) add(text string) {
+	if text == "" {
+		return
+	}
+	if s := l.b.String(); s != "" && !strings.HasSuffix(s, "\n") {
+		l.b.WriteByte('\n')
+	}
+	l.b.WriteString(text)
+}
+
+func (l *lines) addf(format string, a ...any) { l.add(fmt.Sprintf(format, a...)) }
+
+func (l *lines) String() string { return l.b.String() }
+
+func shellText(r *tool.ShellResult) string {
+	l := &lines{}
+	l.add(r.Stdout.Text)
+	l.add(outputNote("stdout", r.Stdout))
+	if r.Stderr.Bytes > 0 {
+		l.add("[stderr]")
+		l.add(r.Stderr.Text)
+		l.add(outputNote("stderr", r.Stderr))
+	}
+	switch {
+	case r.TimedOut:
+		l.addf("[ended after %.1f s: its time was over]", float64(r.DurationMS)/1000)
+	case r.Signal != "":
+		l.addf("[ended by %s]", r.Signal)
+	case r.ExitCode != 0:
+		l.addf("[exit code %d]", r.ExitCode)
+	case r.Stdout.Bytes == 0 && r.Stderr.Bytes == 0:
+		l.add("[exit code 0, no output]")
+	}
+	if r.Note != "" {
+		l.addf("[%s]", r.Note)
+	}
+	return l.String()
+}
+
+func outputNote(stream string, o tool.Output) string {
+	var notes []string
+	if o.Omitted > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d bytes of %s are left out between its beginning and its end", o.Omitted, o.Bytes, stream))
+	}
+	if o.Binary {
+		notes = append(notes, stream+" isn't text throughout")
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(notes, "; ") + "]"
+}
+
+func readText(r *tool.ReadFileResult) string {
+	l := &lines{}
+	switch {
+	case r.Binary:
+		l.addf("[base64 of %s, %d bytes]", r.Path, r.Size)
+	case r.Content == "" && r.Size == 0:
+		l.addf("[%s is empty]", r.Path)
+	case r.Content == "":
+		l.addf("[%s has no such lines; it has %d bytes]", r.Path, r.Size)
+	}
+	l.add(r.Content)
+	switch {
+	case r.Truncated && r.NextLine > 0:
+		l.addf("[the file goes on; read it with first_line %d]", r.NextLine)
+	case r.Truncated:
+		l.addf("[the file goes on; it has %d bytes]", r.Size)
+	}
+	return l.String()
+}
+
+func writeText(r *tool.WriteFileResult) string {
+	if r.Created {
+		return fmt.Sprintf("Made %s, %d bytes.", r.Path, r.Bytes)
+	}
+	return fmt.Sprintf("Wrote %s, %d bytes.", r.Path, r.Bytes)
+}
+
+func editText(r *tool.EditFileResult) string {
+	what := "line"
+	if len(r.Lines) > 1 {
+		what = "lines"
+	}
+	text := fmt.Sprintf("Replaced %d in %s", r.Replacements, r.Path)
+	if len(r.Lines) > 0 {
+		text += fmt.Sprintf(", %s %s", what, strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Lines), " ", ", "), "[]"))
+		if r.Replacements > len(r.Lines) {
+			text += " …"
+		}
+	}
+	return text + "."
+}
+
+func listText(r *tool.ListFilesResult) string {
+	l := &lines{}
+	for _, e := range r.Entries {
+		switch e.Type {
+		case "directory":
+			l.add(e.Path + "/")
+		case "symlink":
+			l.add(e.Path + " -> " + e.Target)
+		default:
+			l.add(e.Path)
+		}
+	}
+	if len(r.Entries) == 0 {
+		l.addf("[nothing in %s]", r.Path)
+	}
+	if r.Truncated {
+		l.addf("[there are more than these %d]", len(r.Entries))
+	}
+	return l.String()
+}
+
+// searchText is as grep writes it.
+func searchText(r *tool.SearchFilesResult) string {
+	l := &lines{}
+	for i, m := range r.Matches {
+		if m.Line == 0 {
+			l.add(m.Path)
+			continue
+		}
+		context := len(m.Before) > 0 || len(m.After) > 0
+		if context && i > 0 {
+			l.add("--")
+		}
+		for j, b := range m.Before {
+			l.addf("%s-%d-%s", m.Path, m.Line-len(m.Before)+j, b)
+		}
+		l.addf("%s:%d:%s", m.Path, m.Line, m.Text)
+		for j, a := range m.After {
+			l.addf("%s-%d-%s", m.Path, m.Line+1+j, a)
+		}
+	}
+	if len(r.Matches) == 0 {
+		l.addf("[no match in %d files]", r.FilesSearched)
+	}
+	if r.Truncated {
+		l.addf("[there may be more than these %d]", len(r.Matches))
+	}
+	return l.String()
+}
+
+func fetchText(r *tool.FetchURLResult) string {
+	l := &lines{}
+	head := fmt.Sprintf("HTTP %d", r.Status)
+	if r.ContentType != "" {
+		head += ", " + r.ContentType
+	}
+	l.add(head + ", " + r.URL)
+	switch {
+	case r.Binary:
+		l.add("[base64]")
+	case r.Body == "":
+		l.add("[no body]")
+	}
+	if r.Body != "" {
+		l.add("")
+		l.b.WriteByte('\n')
+		l.add(r.Body)
+	}
+	if r.Truncated {
+		l.add("[the body goes on]")
+	}
+	return l.String()
+}

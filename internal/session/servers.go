@@ -1,0 +1,156 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/llmdo/workshop/internal/session/inside"
+	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/toolbox"
+	"github.com/llmdo/workshop/internal/wire"
+)
+
+// listTime is how long a list of tools waits for MCP servers. They go on
+// starting; Config.Changed tells when their tools are there.
+const listTime = 10 * time.Second
+
+func (s *seat) newServer(name string) *inside.Server {
+	return inside.New(inside.Config{
+		Name:   name,
+		Client: s.host.c.Client,
+		Start:  func(ctx context.Context) (*inside.Process, error) { return s.startServer(ctx, name) },
+		Changed: func() {
+			s.host.forget()
+			s.host.changed()
+		},
+		Warn: func(text string) { s.host.warn("%s (in the worker %s)", text, s.worker.Name) },
+	})
+}
+
+// startServer starts an MCP server in the worker, in the session of the seat.
+func (s *seat) startServer(ctx context.Context, name string) (*inside.Process, error) {
+	v, err := s.link.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	out, err := v.conn.Start(ctx, "mcp", toolbox.Server{Server: name})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	wait := sync.OnceValue(func() error {
+		var exit toolbox.Exit
+		err := out.Wait(&exit)
+		switch {
+		case err != nil:
+			return err
+		case exit.Signal != "":
+			return fmt.Errorf("ended by %s", exit.Signal)
+		}
+		return fmt.Errorf("exit code %d", exit.Code)
+	})
+	return &inside.Process{Stdin: out.Stream(wire.Stdin), Stdout: out.Stream(wire.Stdout), Stderr: out.Stream(wire.Stderr), End: cancel, Wait: wait}, nil
+}
+
+// serverTools are the own names of what the MCP servers are known to have and
+// the worker is offered, sorted by server.
+func (s *seat) serverTools() []string {
+	var out []string
+	for _, server := range s.serverNames() {
+		for _, t := range s.servers[server].Known() {
+			if own := mcpPrefix + server + separator + t.Name; s.offers(own) {
+				out = append(out, own)
+			}
+		}
+	}
+	return out
+}
+
+// offers tells whether a tool of an MCP server is offered.
+func (s *seat) offers(own string) bool { return s.grant.Load().Check(own, nil) == nil }
+
+// serverNames are the MCP servers of which the worker is offered any tool, in
+// the order of their names.
+func (s *seat) serverNames() []string {
+	var out []string
+	g := s.grant.Load()
+	for name := range s.servers {
+		if g.CheckServer(name) == nil {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// serverTool gives the description of a tool of an MCP server.
+func (s *seat) serverTool(own string) (inside.Tool, bool) {
+	server, name, _ := tool.SplitMCP(own)
+	if srv := s.servers[server]; srv != nil {
+		for _, t := range srv.Known() {
+			if t.Name == name {
+				return t, true
+			}
+		}
+	}
+	return inside.Tool{}, false
+}
+
+// listServer lists the tools of one server, which starts it.
+func (s *seat) listServer(ctx context.Context, server string) ([]inside.Tool, error) {
+	tools, err := s.servers[server].List(ctx)
+	s.host.forget()
+	return tools, err
+}
+
+// listServers lists the tools of all servers of some seats at the same time,
+// and for a bounded time. A server that doesn't start has no tools, and a
+// warning says why.
+func (h *Host) listServers(ctx context.Context, seats []*seat) {
+	ctx, cancel := context.WithTimeoutCause(ctx, listTime, errors.New("it is still starting; its tools are offered as soon as it has"))
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, s := range seats {
+		for _, name := range s.serverNames() {
+			wg.Go(func() {
+				if _, err := s.listServer(ctx, name); err != nil && h.life.Err() == nil {
+					h.warn("tools of the MCP server %s of %s are missing: %v", name, s.worker.Name, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+// callServer runs a tool of an MCP server.
+func (c *call) callServer(ctx context.Context, server, name string) (*Result, error) {
+	var progress func(inside.Progress)
+	if tell := c.options.Progress; tell != nil {
+		progress = func(p inside.Progress) { tell(Progress{Message: p.Message, Done: p.Done, Total: p.Total}) }
+	}
+	r, err := c.seat.servers[server].Call(ctx, name, c.args, progress)
+	var lost *inside.LostError
+	switch {
+	case errors.As(err, &lost):
+		return nil, &LostError{Worker: c.seat.worker.Name, Tool: c.own, Known: "the MCP server " + server + ": " + lost.Cause.Error(), Cause: lost.Cause}
+	case err != nil:
+		return nil, err
+	}
+	return &Result{Structured: r.Structured, Content: r.Content, Failed: r.Failed}, nil
+}
+
+// object gives arguments that are a JSON object, each key once; what is in it is
+// the server's to check.
+func object(name string, args json.RawMessage) (json.RawMessage, error) {
+	var o map[string]json.RawMessage
+	if err := json.Unmarshal(args, &o); err != nil || o == nil {
+		return nil, &ArgumentsError{Tool: name, Problems: []string{"they must be a JSON object"}}
+	}
+	return json.Marshal(o)
+}
