@@ -2,9 +2,15 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// codeNoResource is the protocol's, in versions up to 2025-11-25
+// (server/resources, Error Handling).
+const codeNoResource = -32002
 
 // resources answers resources/list: what the workshop grants, on one page.
 func (s *server) resources(ctx context.Context, ss *mcp.ServerSession, params mcp.Params) (mcp.Result, error) {
@@ -32,5 +38,7 @@ func (s *server) read(ctx context.Context, ss *mcp.ServerSession, p *mcp.ReadRes
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.URI, MIMEType: r.MIMEType, Text: r.Text}}}, nil
 		}
 	}
-	return nil, mcp.ResourceNotFoundError(p.URI)
+	// The SDK's own error has the code of the version without a handshake.
+	data, _ := json.Marshal(map[string]string{"uri": p.URI})
+	return nil, &jsonrpc.Error{Code: codeNoResource, Message: "there is no such resource: resources/list has them", Data: data}
 }
