@@ -101,7 +101,7 @@ func (s *session) hello(params []byte) (any, error) {
 	s.role = h.Role
 	w := Welcome{Version: wire.Version, Workdir: s.workdir}
 	if h.Role == RoleTools {
-		w.Grant = s.grant
+		w.Grant, w.Instance, w.OOMKills = s.grant, instance(), oomKills()
 	}
 	return w, nil
 }
