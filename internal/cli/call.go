@@ -160,11 +160,13 @@ func callError(err error) error {
 		return f
 	}
 	if e, ok := errors.AsType[*approval.RefusedError](err); ok {
-		f := fail(codeRefused, "%w", e)
-		if e.Hint != "" {
-			f.hint("%s", e.Hint)
+		if e.Hint == "" {
+			return fail(codeRefused, "%w", e)
 		}
-		return f
+		return fail(codeRefused, "%s", strings.TrimSuffix(e.Error(), "; "+e.Hint)).hint("%s", e.Hint)
+	}
+	if e, ok := errors.AsType[*session.ArgumentsError](err); ok {
+		return fail(codeUsage, "%w", e)
 	}
 	if e, ok := errors.AsType[*session.LostError](err); ok {
 		return fail(codeEngine, "%w", e)

@@ -187,11 +187,3 @@ func (p *callProgress) done() {
 	}
 	p.w, p.shown = nil, false
 }
-
-// cutEnd shortens to n characters, keeping the beginning.
-func cutEnd(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}

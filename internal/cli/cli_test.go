@@ -45,6 +45,11 @@ func params(dir string, env func(*testscript.Env) error) testscript.Params {
 			}
 			e.Defer(func() { os.RemoveAll(home) })
 			e.Setenv("HOME", home)
+			program, err := exec.LookPath("workshop") // as the scripts call it
+			if err != nil {
+				return err
+			}
+			e.Setenv("PROGRAM", program)
 			e.Setenv("XDG_RUNTIME_DIR", filepath.Join(home, "run"))
 			return errors.Join(os.Mkdir(filepath.Join(home, "run"), 0o700), env(e))
 		},

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -321,5 +322,14 @@ func (a *app) auditPath(project string) string {
 	return filepath.Join(dir, "audit", project+".jsonl")
 }
 
-// terminalAsker asks the person at the terminal; nil where there is none.
-func (a *app) terminalAsker() approval.Asker { return nil }
+// terminalAsker asks the person at the terminal that controls this process, also
+// where the input is piped; nil where there is none.
+func (a *app) terminalAsker() approval.Asker {
+	if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
+		return &approval.Terminal{In: tty, Out: tty} // open until the process ends
+	}
+	if in, ok := a.In.(*os.File); ok && isTerminal(in) {
+		return &approval.Terminal{In: in, Out: a.Err}
+	}
+	return nil
+}
