@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/reap"
+	"github.com/llmdo/workshop/internal/toolbox/door"
 )
 
 // grace is how long the worker's processes have to end after the signal; then
@@ -14,46 +17,33 @@ const grace = 100 * time.Millisecond
 
 // initLoop reaps orphans until SIGTERM or SIGINT, which it forwards to every
 // process of the container. It returns the exit code.
-func initLoop(signals <-chan os.Signal) int {
+func initLoop(signals <-chan os.Signal, r *reap.Reaper, d *door.Door) int {
 	for s := range signals {
 		no, ok := s.(unix.Signal)
 		if !ok {
 			continue
 		}
 		if no == unix.SIGCHLD {
-			reap()
+			if r.Reap() {
+				d.Stray()
+			}
 			continue
 		}
-		endAll(no)
+		endAll(no, r)
 		return 0
 	}
 	return 0
 }
 
-// reap collects every child that has ended. Signals of the same kind are
-// merged, so one SIGCHLD may stand for many.
-func reap() {
-	for {
-		var status unix.WaitStatus
-		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
-		if err == unix.EINTR {
-			continue
-		}
-		if pid <= 0 || err != nil {
-			return
-		}
-	}
-}
-
 // endAll forwards a signal to all processes but ourselves and waits until
 // they have ended or the grace is over. As anything but PID 1 it does nothing:
 // "all" would be the machine's.
-func endAll(no unix.Signal) {
+func endAll(no unix.Signal, r *reap.Reaper) {
 	if os.Getpid() != 1 || unix.Kill(-1, no) != nil {
 		return // ESRCH: nobody is left
 	}
 	for end := time.Now().Add(grace); time.Now().Before(end); {
-		reap()
+		r.Reap()
 		if unix.Kill(-1, 0) != nil {
 			return
 		}

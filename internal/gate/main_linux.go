@@ -14,6 +14,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/reap"
+	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/toolbox/door"
 )
 
 // Options is what a worker must pass.
@@ -22,12 +26,16 @@ type Options struct {
 	Room bool
 	// Write lists the directories that must be writable.
 	Write []string
-	// Tools is what the worker's tools may do, as JSON (tool.Grant). The gate
-	// only carries it: a session reads it from the arguments of PID 1.
-	Tools string
+	// Tools is what the worker's tools may do, as JSON. The sessions of the
+	// toolbox read it from our arguments (tool.Grant); nil: nothing.
+	Tools *string
 	// Timeout bounds the wait for the room; 0 means as long as it takes.
 	Timeout time.Duration
 }
+
+// spareThreads: once the worker has reached its limit of processes, PID 1 gets
+// no thread, and must not end for want of one.
+const spareThreads = 3
 
 // defaultTimeout is longer than any `up` waits.
 const defaultTimeout = 5 * time.Minute
@@ -45,16 +53,24 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	// Threads and memory of the gate count against the worker's limits.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(20)
+	reap.SpareThreads(spareThreads)
 
 	o, err := parseArgs(args, stderr)
 	if err != nil {
 		return 2
+	}
+	if o.Tools != nil {
+		if _, err := tool.ParseGrant(*o.Tools); err != nil {
+			fmt.Fprintln(stdout, "FAILED --tools: "+oneLine(err.Error()))
+			return 1
+		}
 	}
 	// From here on no signal is lost, also not to PID 1, which the kernel
 	// spares those without a handler (signal(7), pid_namespaces(7)).
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGCHLD)
 
+	r := &reap.Reaper{}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	passed := make(chan error, 1)
@@ -69,16 +85,17 @@ func Main(args []string, stdout, stderr io.Writer) int {
 			waiting = false
 		case s := <-signals:
 			if s == unix.SIGCHLD {
-				reap() // an exec before readiness (B21) leaves orphans too
+				r.Reap() // an exec before readiness (B21) leaves orphans too
 				continue
 			}
 			return 0
 		}
 	}
 	fmt.Fprintln(stdout, "READY")
-	// What serves tools in a worker is started here, before the init takes
-	// over; its process is a child like any other.
-	return initLoop(signals)
+	// Where the door can't be opened, sessions come by the engine.
+	d := door.New(door.Dir, r)
+	go func() { _ = d.Serve(ctx) }()
+	return initLoop(signals, r, d)
 }
 
 // Pass waits for the room and tests the directories. Its error is everything
@@ -124,7 +141,13 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	f.SetOutput(stderr)
 	f.BoolVar(&o.Room, "room", false, "wait until the room's DNS answers")
 	f.Var((*dirs)(&o.Write), "write", "directory that must be writable (may be repeated)")
-	f.StringVar(&o.Tools, "tools", "", "what the worker's tools may do (JSON)")
+	f.Func("tools", "what the worker's tools may do (JSON)", func(text string) error {
+		if o.Tools != nil {
+			return errors.New("it stands twice")
+		}
+		o.Tools = &text
+		return nil
+	})
 	f.DurationVar(&o.Timeout, "timeout", defaultTimeout, "longest wait for the room; 0: no limit")
 	err := f.Parse(args)
 	if err == nil && f.NArg() > 0 {

@@ -12,7 +12,11 @@
 // that is not in its process namespace (pid 0). Others are let go.
 package door
 
-import "github.com/llmdo/workshop/internal/tool"
+import (
+	"time"
+
+	"github.com/llmdo/workshop/internal/tool"
+)
 
 // Dir is where a worker's PID 1 sees the directory.
 const Dir = tool.DoorDir
@@ -22,3 +26,7 @@ const Suffix = ".sock"
 
 // MaxSessions of a worker at a time; one more waits for the end of another.
 const MaxSessions = 16
+
+// Wait is how long the host waits for the worker. A worker that runs connects
+// within a millisecond.
+const Wait = time.Second

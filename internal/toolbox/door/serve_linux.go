@@ -1,0 +1,188 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/reap"
+)
+
+// strayWithin bounds the killing of what a session left that was killed itself.
+const strayWithin = 10 * time.Second
+
+// Door is PID 1's side.
+type Door struct {
+	dir    string
+	reaper *reap.Reaper
+	null   *os.File
+	wake   chan struct{} // look into the directory
+	stray  chan struct{} // look for processes without a session
+	open   int           // sessions
+	ended  chan struct{}
+	met    map[string]bool // sockets that are in the directory and were dealt with
+}
+
+// New makes the door of a directory. It starts sessions with the reaper.
+func New(dir string, r *reap.Reaper) *Door {
+	return &Door{
+		dir: dir, reaper: r, wake: make(chan struct{}, 1), stray: make(chan struct{}, 1),
+		ended: make(chan struct{}), met: map[string]bool{},
+	}
+}
+
+// Stray tells the door that a process was killed whose parent is gone. If its
+// session was killed too, the others of that session are to follow.
+func (d *Door) Stray() { poke(d.stray) }
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// Serve starts a session for each socket that the host offers, until the
+// context ends. Without the directory there is no door, which is no error:
+// sessions come by the engine then.
+func (d *Door) Serve(ctx context.Context) error {
+	go d.killStray(ctx)
+	var err error
+	if d.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	defer d.null.Close()
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return err
+	}
+	events := os.NewFile(uintptr(fd), "inotify")
+	defer events.Close()
+	_, err = unix.InotifyAddWatch(fd, d.dir, unix.IN_MOVED_TO|unix.IN_ONLYDIR)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.dir, err)
+	}
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			if _, err := events.Read(buf); err != nil {
+				return
+			}
+			poke(d.wake) // which name it was, the directory tells
+		}
+	}()
+	poke(d.wake) // sockets that were there before
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.ended:
+			d.open--
+			d.Stray() // it may have been killed
+			poke(d.wake)
+		case <-d.wake:
+			d.look()
+		}
+	}
+}
+
+// look takes up the sockets that are new.
+func (d *Door) look() {
+	dir, err := os.Open(d.dir)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return
+	}
+	met := map[string]bool{}
+	for _, name := range names {
+		if !strings.HasSuffix(name, Suffix) {
+			continue
+		}
+		if d.met[name] {
+			met[name] = true
+			continue
+		}
+		if d.open >= MaxSessions {
+			continue // the end of a session looks again
+		}
+		met[name] = true
+		// What can't be taken up, the host notices by its absence, and goes
+		// another way.
+		if fd, err := connect(filepath.Join(d.dir, name)); err == nil {
+			d.start(fd)
+			_ = unix.Close(fd)
+		}
+	}
+	d.met = met
+}
+
+// connect gives a connection to somebody outside of this process namespace.
+func connect(path string) (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err = unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err == nil {
+		err = checkOutside(fd)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// checkOutside wants a peer that has no number here (unix(7), SO_PEERCRED; who
+// called listen(2)).
+func checkOutside(fd int) error {
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return err
+	}
+	if peer.Pid != 0 {
+		return fmt.Errorf("process %d of the worker listens where the host should", peer.Pid)
+	}
+	return nil
+}
+
+func (d *Door) start(conn int) {
+	// Nothing of a session goes to our streams, which are the worker's log.
+	p, err := d.reaper.Start("/proc/self/exe", []string{"workshop-init", "tools"}, &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{uintptr(conn), uintptr(conn), d.null.Fd()},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return
+	}
+	d.open++
+	go func() {
+		<-p.Done()
+		d.ended <- struct{}{}
+	}()
+}
+
+func (d *Door) killStray(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.stray:
+			d.reaper.KillStray(strayWithin)
+		}
+	}
+}
