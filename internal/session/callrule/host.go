@@ -18,7 +18,7 @@ type host struct {
 
 func parseHost(match string) (matcher, *Error) {
 	name, ports, found := match, "", false
-	if i := strings.LastIndexByte(match, ':'); i >= 0 {
+	if i := strings.LastIndexByte(match, ':'); i >= 0 && !strings.Contains(match, "/") {
 		name, ports, found = match[:i], match[i+1:], true
 	}
 	p, err := firewall.ParseHostPattern(name)

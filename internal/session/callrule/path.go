@@ -13,6 +13,9 @@ import (
 // maxPath is the longest path that Linux takes (PATH_MAX).
 const maxPath = 4096
 
+// maxBraces bounds {a,b}: each doubles what has to be tried, and more.
+const maxBraces = 4
+
 // glob is a path with *, **, ?, [a-z] and {a,b}, absolute or below the worker's
 // working directory.
 type glob string
@@ -26,6 +29,8 @@ func parsePath(match string) (matcher, *Error) {
 		return nil, &Error{Summary: "the match " + quote(match) + " begins with ~, which stands for nothing here", Hint: "write the path out: /home/worker/…"}
 	case strings.HasSuffix(m, "/") && m != "/":
 		return nil, &Error{Summary: "the match " + quote(match) + " ends with a slash", Hint: "write " + m + "** for what is in the directory"}
+	case strings.Count(m, "{") > maxBraces:
+		return nil, &Error{Summary: "the match " + quote(match) + " has too many alternatives", Hint: "write a rule for each"}
 	case m == "" || !doublestar.ValidatePattern(m) || path.Clean(m) != m || strings.ContainsRune(m, 0):
 		return nil, &Error{Summary: "the match " + quote(match) + " can't be read as a path", Hint: "write a path such as src/main.go or src/**; a backslash before *, ?, [ and { makes them plain"}
 	}

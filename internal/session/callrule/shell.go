@@ -57,48 +57,64 @@ func (m command) restricts(c Call) Certainty {
 	if tool.Decode(c.Args, &a) != nil || (a.Command == "") == (len(a.Argv) == 0) {
 		return Maybe
 	}
+	left := maxText
 	if a.Command != "" {
-		return m.line(a.Command, 0)
+		return m.line(a.Command, &left)
 	}
 	var words []shellline.Word
 	for _, w := range a.Argv {
 		words = append(words, shellline.Word{Text: w, Literal: true})
 	}
-	return m.command(words, 0)
+	return m.command(words, &left)
 }
 
-// maxNested bounds sh -c within sh -c.
-const maxNested = 4
+// maxText bounds how much text is read for one call, sh -c within sh -c.
+const maxText = 4 * shellline.MaxLine
 
-func (m command) line(line string, depth int) Certainty {
+func (m command) line(line string, left *int) Certainty {
+	if *left -= len(line) + 64; *left < 0 {
+		return Maybe
+	}
 	commands, ok := shellline.Commands(line)
-	if !ok || depth > maxNested {
+	if !ok {
 		return Maybe
 	}
 	is := No
 	for _, words := range commands {
-		is = max(is, m.command(words, depth))
+		is = max(is, m.command(words, left))
 	}
 	return is
 }
 
-func (m command) command(words []shellline.Word, depth int) Certainty {
-	is := m.begins(words)
-	switch program := path.Base(words[0].Text); {
-	case is == Yes || !words[0].Literal:
-	case isOneOf(program, "sh", "bash", "dash", "ash", "zsh", "ksh", "fish"):
-		is = max(is, m.shell(words[1:], depth))
-	case program == "eval":
-		is = max(is, m.text(words[1:], depth))
-	case isOneOf(program, "env", "command", "exec", "builtin", "sudo", "doas", "nohup", "nice", "ionice", "time", "timeout", "xargs", "setsid", "stdbuf", "busybox", "chroot", "unshare", "strace", "find", "parallel", "watch", "flock", "script"):
+func (m command) command(words []shellline.Word, left *int) Certainty {
+	is := max(m.begins(words), m.through(words, left))
+	if words[0].Literal && isOneOf(path.Base(words[0].Text), starters...) {
+		// Where its own arguments end is its matter: each word may begin one.
 		for i := 1; i < len(words) && is != Yes; i++ {
-			is = max(is, m.command(words[i:], depth+1))
-			if depth > maxNested {
-				return max(is, Maybe)
-			}
+			is = max(is, m.begins(words[i:]), m.through(words[i:], left))
 		}
 	}
 	return is
+}
+
+// starters run the command that their last arguments are.
+var starters = []string{
+	"env", "command", "exec", "builtin", "sudo", "doas", "nohup", "nice", "ionice", "time", "timeout", "xargs", "setsid", "stdbuf",
+	"busybox", "chroot", "unshare", "strace", "find", "parallel", "watch", "flock", "script",
+}
+
+// through looks into what a shell, or eval, is told to run.
+func (m command) through(words []shellline.Word, left *int) Certainty {
+	if !words[0].Literal {
+		return No
+	}
+	switch path.Base(words[0].Text) {
+	case "sh", "bash", "dash", "ash", "zsh", "ksh", "fish":
+		return m.shell(words[1:], left)
+	case "eval":
+		return m.text(words[1:], left)
+	}
+	return No
 }
 
 // begins compares the first words. The program may be given by its path.
@@ -118,7 +134,7 @@ func (m command) begins(words []shellline.Word) Certainty {
 }
 
 // shell looks at the arguments of a shell.
-func (m command) shell(args []shellline.Word, depth int) Certainty {
+func (m command) shell(args []shellline.Word, left *int) Certainty {
 	for i, w := range args {
 		switch {
 		case !w.Literal:
@@ -127,7 +143,7 @@ func (m command) shell(args []shellline.Word, depth int) Certainty {
 			if i+1 == len(args) {
 				return No
 			}
-			return m.text(args[i+1:i+2], depth)
+			return m.text(args[i+1:i+2], left)
 		case !strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "+"):
 			return No // a script
 		}
@@ -136,13 +152,16 @@ func (m command) shell(args []shellline.Word, depth int) Certainty {
 }
 
 // text looks at words that are a line.
-func (m command) text(words []shellline.Word, depth int) Certainty {
+func (m command) text(words []shellline.Word, left *int) Certainty {
 	var line []string
+	if *left < 0 {
+		return Maybe
+	}
 	for _, w := range words {
 		if !w.Literal {
 			return Maybe
 		}
 		line = append(line, w.Text)
 	}
-	return m.line(strings.Join(line, " "), depth+1)
+	return m.line(strings.Join(line, " "), left)
 }

@@ -28,8 +28,10 @@ func Suggest(c Call) (match string, ok bool) {
 	if match == "" {
 		return "", false
 	}
-	r, err := Parse(c.Tool, match)
-	return match, err == nil && r.Grants(c)
+	if r, err := Parse(c.Tool, match); err != nil || !r.Grants(c) {
+		return "", false
+	}
+	return match, true
 }
 
 // subCommand is how names of sub-commands look.
