@@ -47,20 +47,28 @@ type EndResult struct {
 // describeDelegation describes the host's own tools of a seat.
 func (s *seat) describeDelegation(own string) (Tool, bool) {
 	if own == endDelegation {
-		return Tool{Title: "End a delegation", Idempotent: true,
-			Description: "Ends what delegate_ tools began: the worker's session, and everything that its tools have started.",
-			InputSchema: schemaOf(EndArgs{}, "").json, OutputSchema: schemaOf(EndResult{}, "").json}, true
+		return endTool(), true
 	}
 	name, ok := strings.CutPrefix(own, delegatePrefix)
 	w := s.host.worker(name)
 	if !ok || w == nil || !s.delegatesTo(name) {
 		return Tool{}, false
 	}
-	text := "Delegates a task to the worker " + name + ". Gives its instructions and its tools, which are offered from then on with " + s.prefix + name + separator + " in front; they run where that worker runs, with what it is given."
-	if d := strings.TrimSpace(w.Definition.Description); d != "" {
+	return delegateTool(name, s.prefix, w.Definition.Description), true
+}
+
+func delegateTool(name, prefix, description string) Tool {
+	text := "Delegates a task to the worker " + name + ". Gives its instructions and its tools, which are offered from then on with " + prefix + name + separator + " in front; they run where that worker runs, with what it is given."
+	if d := strings.TrimSpace(description); d != "" {
 		text += " " + name + ": " + d
 	}
-	return Tool{Title: "Delegate to " + name, Description: text, InputSchema: schemaOf(DelegateArgs{}, "").json, OutputSchema: schemaOf(DelegateResult{}, "").json}, true
+	return Tool{Title: "Delegate to " + name, Description: text, InputSchema: schemaOf(DelegateArgs{}, "").json, OutputSchema: schemaOf(DelegateResult{}, "").json}
+}
+
+func endTool() Tool {
+	return Tool{Title: "End a delegation", Idempotent: true,
+		Description: "Ends what delegate_ tools began: the worker's session, and everything that its tools have started.",
+		InputSchema: schemaOf(EndArgs{}, "").json, OutputSchema: schemaOf(EndResult{}, "").json}
 }
 
 func (s *seat) delegatesTo(name string) bool {
