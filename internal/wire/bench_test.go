@@ -84,22 +84,42 @@ func BenchmarkCall16K(b *testing.B)        { benchmarkCall(b, 16<<10, 1) }
 func BenchmarkCall1M(b *testing.B)         { benchmarkCall(b, 1<<20, 1) }
 func BenchmarkCall64Parallel(b *testing.B) { benchmarkCall(b, 64, 8) }
 
-// BenchmarkFloor64 is a socketpair and two goroutines without a protocol.
-func BenchmarkFloor64(b *testing.B) {
+// benchmarkFloor is a socketpair and two goroutines without a protocol.
+func benchmarkFloor(b *testing.B, size int) {
 	x, y := socketpair(b)
 	go func() {
-		buf := make([]byte, 64)
+		p := make([]byte, size)
 		for {
-			if _, err := io.ReadFull(y, buf); err != nil {
+			if _, err := io.ReadFull(y, p[:64]); err != nil {
 				return
 			}
-			_, _ = y.Write(buf)
+			_, _ = y.Write(p)
 		}
 	}()
-	buf := make([]byte, 64)
+	p := make([]byte, size)
+	b.SetBytes(int64(size))
 	for b.Loop() {
-		_, _ = x.Write(buf)
-		if _, err := io.ReadFull(x, buf); err != nil {
+		_, _ = x.Write(p[:64])
+		if _, err := io.ReadFull(x, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkFloor64(b *testing.B)  { benchmarkFloor(b, 64) }
+func BenchmarkFloor16K(b *testing.B) { benchmarkFloor(b, 16<<10) }
+func BenchmarkFloor1M(b *testing.B)  { benchmarkFloor(b, 1<<20) }
+
+// BenchmarkJSON is what encoding and decoding of the same results alone costs.
+func BenchmarkJSON16K(b *testing.B) { benchmarkJSON(b, 16<<10) }
+func BenchmarkJSON1M(b *testing.B)  { benchmarkJSON(b, 1<<20) }
+
+func benchmarkJSON(b *testing.B, size int) {
+	v, _ := answering(size)(context.Background(), nil)
+	b.SetBytes(int64(size))
+	for b.Loop() {
+		p, err := json.Marshal(v)
+		if err != nil || !json.Valid(p) {
 			b.Fatal(err)
 		}
 	}

@@ -221,20 +221,23 @@ func (c *call) notify(ctx context.Context, method string, params map[string]any)
 		return err
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.over {
+		c.mu.Unlock()
 		<-c.l.out.slots
 		return c.why()
 	}
 	c.l.out.push(frame{b: m.frame(), kind: frameMessage, msg: m}, false)
+	c.mu.Unlock()
+	c.l.out.kick()
 	return nil
 }
 
 func newNotification(method string, params any) (*message, error) {
-	m := newMessage()
-	if err := m.value(`,"method":`, method); err != nil {
-		return nil, err
+	if !isMethod(method) {
+		return nil, fmt.Errorf("%.80q can't be the name of a notification", method)
 	}
+	m := newMessage()
+	m.method(method)
 	start := m.buf.Len()
 	if err := m.value(`,"params":`, params); err != nil {
 		return nil, err

@@ -89,7 +89,7 @@ func (l *link) readMessage(br *bufio.Reader, n uint32, message func([]byte) erro
 		if have = len(b); have == int(n) {
 			return message(b)
 		}
-		more := make([]byte, min(2*have, int(n)))
+		more := make([]byte, min(4*have, int(n)))
 		copy(more, b)
 		b = more
 	}

@@ -123,6 +123,7 @@ func (f *inflow) consumed(n int) {
 	f.mu.Unlock()
 	if more > 0 {
 		f.l.out.push(frame{b: creditFrame(f.id, f.stream, more)}, false)
+		f.l.out.kick()
 	}
 }
 

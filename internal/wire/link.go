@@ -32,7 +32,7 @@ func (l *link) init(rwc io.ReadWriteCloser, server bool) {
 	l.rwc, l.server = rwc, server
 	l.done, l.closed = make(chan struct{}), make(chan struct{})
 	l.calls = map[uint32]*call{}
-	l.out.init()
+	l.out.init(rwc)
 }
 
 // run starts to read and write.
@@ -128,11 +128,7 @@ func (l *link) find(id uint32) (*call, error) {
 // errorMessage makes the frame of an error's answer; id 0 is null.
 func errorMessage(id uint32, code int, text string) []byte {
 	m := newMessage()
-	if id == 0 {
-		m.buf.WriteString(`,"id":null`)
-	} else {
-		_ = m.value(`,"id":`, id)
-	}
+	m.id(id)
 	_ = m.value(`,"error":`, &Error{Code: code, Message: text})
 	m.buf.WriteByte('}')
 	return m.frame()

@@ -1,10 +1,6 @@
 package wire
 
 import (
-	"bytes"
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -43,10 +39,13 @@ type frame struct {
 	req  *atomic.Int32 // of a request: its way
 }
 
-// outbox is what waits to be written to the connection. One goroutine writes
-// it: messages and credit first, then data, one frame at a time, so that a
-// stream holds up a message by one frame at most. Answers of calls with streams
-// stand behind their data.
+// outbox is what waits to be written to the connection: messages and credit
+// first, then data, one frame at a time, so that a stream holds up a message by
+// one frame at most. Answers of calls with streams stand behind their data.
+//
+// Who has queued a frame writes as much as is taken at once (see try), which
+// saves a change of goroutines. One goroutine writes the rest: nobody else ever
+// waits for the other side in a write, which couldn't be given up.
 type outbox struct {
 	slots chan struct{}
 	free  chan []byte
@@ -57,10 +56,20 @@ type outbox struct {
 	refusals int
 	closed   bool
 	last     []byte // to be written before the end
-	wake     chan struct{}
+	// busy: somebody writes; what follows is his.
+	busy   bool
+	frames []frame // that are being written
+	rest   []byte  // of them
+	err    error   // of writing them
+	batch  []byte
+
+	wake chan struct{} // tells the writing goroutine to look
+	// try writes what is taken at once; nil where that can't be done.
+	try func([]byte) (int, error)
 }
 
-func (o *outbox) init() {
+func (o *outbox) init(w io.Writer) {
+	o.try = tryWriter(w)
 	o.slots = make(chan struct{}, messageSlots)
 	o.free = make(chan []byte, dataBuffers)
 	for range dataBuffers {
@@ -95,18 +104,11 @@ func (q *fifo) pop() frame {
 	return f
 }
 
-func (o *outbox) wakeUp() {
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
-}
-
-// push queues a frame; false where nothing is sent any more.
+// push queues a frame; false where nothing is sent any more. kick must follow.
 func (o *outbox) push(f frame, low bool) bool {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.closed {
-		o.mu.Unlock()
 		return false
 	}
 	if low {
@@ -114,28 +116,24 @@ func (o *outbox) push(f frame, low bool) bool {
 	} else {
 		o.high.push(f)
 	}
-	o.mu.Unlock()
-	o.wakeUp()
 	return true
 }
 
 // refuse queues an answer that no handler made; false where too many wait.
 func (o *outbox) refuse(b []byte) bool {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.refusals++; o.refusals > maxRefusals {
-		o.mu.Unlock()
 		return false
 	}
 	if !o.closed {
 		o.high.push(frame{b: b, kind: frameRefusal})
 	}
-	o.mu.Unlock()
-	o.wakeUp()
 	return true
 }
 
-// take withdraws a request that nothing was written of.
-func (o *outbox) take(req *atomic.Int32) bool {
+// withdraw takes a request back that nothing was written of.
+func (o *outbox) withdraw(req *atomic.Int32) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if req.Load() != reqQueued || o.closed {
@@ -162,148 +160,140 @@ func (o *outbox) close(last []byte) {
 	o.wakeUp()
 }
 
-// next gives what is to be written next: several small frames or one large one.
-func (o *outbox) next(to []frame) (frames []frame, last []byte, closed bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return nil, o.last, true
+func (o *outbox) wakeUp() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
 	}
-	frames = to[:0]
+}
+
+// next takes what is to be written next: several small frames or one large
+// one; nil where there is nothing. Called with mu, and when nobody is busy.
+func (o *outbox) next() []byte {
+	o.frames = o.frames[:0]
 	size := 0
+gather:
 	for _, q := range []*fifo{&o.high, &o.low} {
 		for !q.empty() {
 			f := &q.f[q.head]
-			if size += len(f.b); size > MaxData && len(frames) > 0 {
-				return frames, nil, false
+			if size += len(f.b); size > MaxData && len(o.frames) > 0 {
+				break gather
 			}
 			if f.req != nil {
 				f.req.Store(reqBegun)
 			}
-			frames = append(frames, q.pop())
+			o.frames = append(o.frames, q.pop())
 		}
 	}
-	return frames, nil, false
+	switch len(o.frames) {
+	case 0:
+		return nil
+	case 1:
+		return o.frames[0].b
+	}
+	o.batch = o.batch[:0]
+	for _, f := range o.frames {
+		o.batch = append(o.batch, f.b...)
+	}
+	return o.batch
 }
 
-// run writes until the end. It returns the error of a write, nil after close.
+// kick has written what push queued, now or soon.
+func (o *outbox) kick() {
+	if o.try == nil {
+		o.wakeUp()
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	// Not for ever: others may queue as fast as this one writes.
+	for range 4 {
+		if o.busy || o.closed {
+			return // who is busy looks again
+		}
+		b := o.next()
+		if len(o.frames) == 0 {
+			return
+		}
+		o.busy = true
+		o.mu.Unlock()
+		n, err := o.try(b)
+		o.mu.Lock()
+		if n < len(b) || err != nil {
+			o.rest, o.err = b[n:], err
+			o.wakeUp() // and busy remains
+			return
+		}
+		o.written(0)
+		if o.closed {
+			break
+		}
+	}
+	o.wakeUp()
+}
+
+// run writes what is left, until the end. It returns the error of a write, nil
+// after close.
 func (o *outbox) run(w io.Writer) error {
-	var frames []frame
-	var batch []byte
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for {
-		var last []byte
-		var closed bool
-		frames, last, closed = o.next(frames)
-		if closed {
-			if last != nil {
+		b := o.rest
+		switch {
+		case o.busy && b == nil, !o.busy && !o.closed && o.high.empty() && o.low.empty():
+			o.mu.Unlock()
+			<-o.wake
+			o.mu.Lock()
+			continue
+		case o.busy:
+		case o.closed:
+			o.busy = true
+			if last := o.last; last != nil {
+				o.mu.Unlock()
 				_, _ = w.Write(last)
+				o.mu.Lock()
 			}
 			return nil
+		default:
+			o.busy = true
+			b = o.next()
 		}
-		if len(frames) == 0 {
-			<-o.wake
-			continue
-		}
-		b := frames[0].b
-		if len(frames) > 1 {
-			batch = batch[:0]
-			for _, f := range frames {
-				batch = append(batch, f.b...)
-			}
-			b = batch
-		}
-		var n int
-		var err error
-		if len(b) > 0 {
+		err := o.err
+		n := 0
+		if err == nil && len(b) > 0 {
+			o.mu.Unlock()
 			n, err = w.Write(b)
+			o.mu.Lock()
 			if err == nil && n < len(b) {
 				err = io.ErrShortWrite
 			}
 		}
-		for i, f := range frames {
-			if n -= len(f.b); err != nil && n < 0 && f.req != nil {
-				f.req.Store(reqUnsent)
-			}
-			o.written(f)
-			frames[i] = frame{}
-		}
+		o.written(len(b) - n)
 		if err != nil {
+			o.closed = true // nothing may follow a part of a frame
 			return err
 		}
 	}
 }
 
-func (o *outbox) written(f frame) {
-	switch f.kind {
-	case frameMessage:
-		f.msg.free()
-		<-o.slots
-	case frameData:
-		o.free <- f.b[:0]
-	case frameRefusal:
-		o.mu.Lock()
-		o.refusals--
-		o.mu.Unlock()
+// written is the end of writing frames, except for the last bytes of them.
+func (o *outbox) written(except int) {
+	for i := len(o.frames) - 1; i >= 0; i-- {
+		f := &o.frames[i]
+		if except > 0 && f.req != nil {
+			f.req.Store(reqUnsent)
+		}
+		except -= len(f.b)
+		switch f.kind {
+		case frameMessage:
+			f.msg.free()
+			<-o.slots
+		case frameData:
+			o.free <- f.b[:0]
+		case frameRefusal:
+			o.refusals--
+		}
+		*f = frame{}
 	}
-}
-
-// message is one that is being written, with room for its frame's header.
-type message struct {
-	buf bytes.Buffer
-	enc *json.Encoder
-}
-
-var messages = sync.Pool{New: func() any {
-	m := new(message)
-	m.enc = json.NewEncoder(&m.buf)
-	m.enc.SetEscapeHTML(false)
-	return m
-}}
-
-func newMessage() *message {
-	m := messages.Get().(*message)
-	m.buf.Reset()
-	m.buf.WriteString("\x00\x00\x00\x00\x00")
-	m.buf.WriteString(`{"jsonrpc":"2.0"`)
-	return m
-}
-
-// free gives it back; large ones are the collector's.
-func (m *message) free() {
-	if m.buf.Cap() <= 1<<20 {
-		messages.Put(m)
-	}
-}
-
-// value adds a key and its value.
-func (m *message) value(key string, v any) error {
-	m.buf.WriteString(key)
-	if raw, ok := v.(json.RawMessage); ok && raw == nil {
-		v = nil
-	}
-	if err := m.enc.Encode(v); err != nil {
-		return err
-	}
-	m.buf.Truncate(m.buf.Len() - 1) // the encoder's newline
-	return nil
-}
-
-// refused tells why the other side wouldn't take the message.
-func (m *message) refused() error {
-	b := m.buf.Bytes()[headerSize:]
-	switch {
-	case len(b)+64 > MaxMessage:
-		return fmt.Errorf("it is larger than %d bytes", MaxMessage)
-	case tooDeep(b):
-		return fmt.Errorf("it is nested deeper than %d", MaxDepth)
-	}
-	return nil
-}
-
-// frame completes the message.
-func (m *message) frame() []byte {
-	b := m.buf.Bytes()
-	b[0] = kindMessage
-	binary.BigEndian.PutUint32(b[1:], uint32(len(b)-headerSize))
-	return b
+	o.busy, o.rest = false, nil
 }

@@ -93,6 +93,7 @@ func (f *outflow) Write(p []byte) (int, error) {
 			<-f.l.done // the writer has failed: the end is near
 			return done, f.l.Err()
 		}
+		f.l.out.kick()
 		done += n
 	}
 	return done, f.fail()
@@ -111,6 +112,7 @@ func (f *outflow) close() {
 	f.write.Lock()
 	f.l.out.push(frame{b: dataFrame(nil, f.id, f.stream, nil)}, true)
 	f.write.Unlock()
+	f.l.out.kick()
 }
 
 // end is the end of the call: a Write that is under way stops.

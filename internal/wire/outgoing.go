@@ -85,10 +85,11 @@ func (o *Outgoing) cancel(cause error) {
 	if !known {
 		return // answered or lost at the same time: done is closed or will be
 	}
-	if !o.l.out.take(&o.sent) {
+	if !o.l.out.withdraw(&o.sent) {
 		m, err := newNotification("$/cancel", map[string]uint32{"id": o.id})
 		if err == nil {
 			o.l.out.push(frame{b: m.frame()}, false)
+			o.l.out.kick()
 		}
 	}
 	o.answer(nil, nil, cause)

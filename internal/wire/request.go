@@ -30,30 +30,38 @@ func (c *Conn) begin(ctx context.Context, method string, params any) (*Outgoing,
 	o := &Outgoing{ctx: ctx, done: make(chan struct{})}
 	o.l, o.owner = &c.link, o
 
+	if err := c.enter(o, m); err != nil {
+		<-c.out.slots
+		return nil, &LostError{Cause: err}
+	}
+	c.out.kick()
+	return o, nil
+}
+
+// enter gives the call its id and queues it: ids must grow in the order of
+// sending.
+func (c *Conn) enter(o *Outgoing, m *message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.ended:
-		return nil, &LostError{Cause: c.err}
+		return c.err
 	case c.last == 1<<32-1:
-		<-c.out.slots
-		return nil, &LostError{Cause: errors.New("it has no id left for another call: connect again")}
+		return errors.New("it has no id left for another call: connect again")
 	}
 	c.last++
 	o.id = c.last
 	c.calls[o.id] = &o.call
-	_ = m.value(`,"id":`, o.id)
+	m.id(o.id)
 	m.buf.WriteByte('}')
 	c.out.push(frame{b: m.frame(), kind: frameMessage, msg: m, req: &o.sent}, false)
-	return o, nil
+	return nil
 }
 
-// newRequest encodes all but the id, for ids must grow in the order of sending.
+// newRequest encodes all but the id.
 func newRequest(method string, params any) (*message, error) {
 	m := newMessage()
-	if err := m.value(`,"method":`, method); err != nil {
-		return nil, err
-	}
+	m.method(method)
 	if raw, ok := params.(json.RawMessage); params == nil || ok && raw == nil {
 		return m, nil
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 )
 
 var (
@@ -127,10 +128,11 @@ func skipString(b []byte, i int) (int, error) {
 		for i+8 <= len(b) {
 			v := binary.LittleEndian.Uint64(b[i:])
 			quote, slash := v^('"'*ones), v^('\\'*ones)
-			// A byte's high bit is set where it was zero or, in v, below 0x20; a
-			// borrow can set one too many after a hit, which ends the run as well.
-			hit := (quote-ones)&^quote | (slash-ones)&^slash | (v-0x20*ones)&^v
-			if hit&highs != 0 {
+			// The high bit of a byte is set where it is a quote, a backslash or
+			// below 0x20. A borrow may set wrong ones, but only above a right one.
+			hit := ((quote-ones)&^quote | (slash-ones)&^slash | (v-0x20*ones)&^v) & highs
+			if hit != 0 {
+				i += bits.TrailingZeros64(hit) / 8
 				break
 			}
 			i += 8
@@ -138,21 +140,21 @@ func skipString(b []byte, i int) (int, error) {
 		if i >= len(b) {
 			return 0, errSyntax
 		}
-		for stop := min(i+8, len(b)); i < stop; {
-			switch c := b[i]; {
-			case c == '"':
-				return i + 1, nil
-			case c < 0x20:
-				return 0, errSyntax
-			case c == '\\':
-				n, err := skipEscape(b, i)
-				if err != nil {
-					return 0, err
-				}
-				i = n
-			default:
-				i++
+		switch c := b[i]; {
+		case c == '"':
+			return i + 1, nil
+		case c < 0x20:
+			return 0, errSyntax
+		case c != '\\':
+			i++ // of the last eight
+		case i+1 < len(b) && b[i+1] == 'n':
+			i += 2
+		default:
+			n, err := skipEscape(b, i)
+			if err != nil {
+				return 0, err
 			}
+			i = n
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 )
 
 // maxHeld bounds the parameters of the calls under way, together.
@@ -50,12 +51,18 @@ func (c *Incoming) lost(err error) {
 	c.end(err)
 }
 
+// maxIdle is how many goroutines wait for the next call: one that has grown
+// its stack answers faster than a new one.
+const maxIdle = 4
+
 // server is the side that answers.
 type server struct {
 	link
-	handler  Handler
-	ctx      context.Context
-	handlers sync.WaitGroup
+	handler Handler
+	ctx     context.Context
+	idle    chan *Incoming
+	waiting atomic.Int32
+	workers sync.WaitGroup
 	// Calls whose handlers run, and the bytes of their parameters; under link.mu.
 	running int
 	held    int
@@ -68,14 +75,14 @@ type server struct {
 // blocking mode.
 func Serve(ctx context.Context, rwc io.ReadWriteCloser, h Handler) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	s := &server{handler: h, ctx: ctx}
+	s := &server{handler: h, ctx: ctx, idle: make(chan *Incoming)}
 	s.link.init(rwc, true)
 	stop := context.AfterFunc(ctx, func() { s.end(context.Cause(ctx)) })
 	s.run(s.message)
 	<-s.done
 	stop()
 	cancel(s.err)
-	s.handlers.Wait()
+	s.workers.Wait()
 	s.waitClosed()
 	if s.err == ErrPeerClosed {
 		return nil
@@ -143,6 +150,7 @@ func (s *server) request(e *envelope) error {
 		if !s.out.refuse(errorMessage(e.id, refused.Code, refused.Message)) {
 			return faultf(CodeBusy, "calls are made whose answers aren't read")
 		}
+		s.out.kick()
 		return nil
 	}
 	in := &Incoming{Method: e.method, Params: e.params}
@@ -151,16 +159,44 @@ func (s *server) request(e *envelope) error {
 	s.calls[e.id] = &in.call
 	s.running++
 	s.held += len(e.params)
-	s.handlers.Add(1)
+	s.workers.Add(1)
 	s.mu.Unlock()
-	go s.answer(in)
+	select {
+	case s.idle <- in:
+		s.workers.Done()
+	default:
+		go s.work(in)
+	}
 	return nil
+}
+
+// work answers calls, until there are others enough who do.
+func (s *server) work(in *Incoming) {
+	defer s.workers.Done()
+	for in != nil {
+		s.answer(in)
+		in = nil
+		if s.waiting.Add(1) <= maxIdle {
+			select {
+			case in = <-s.idle:
+			case <-s.done:
+			}
+		}
+		s.waiting.Add(-1)
+	}
 }
 
 // answer runs a call's handler and sends what it says.
 func (s *server) answer(in *Incoming) {
-	defer s.handlers.Done()
-	result, err := s.handle(in)
+	var result any
+	err := errors.New("the tool gave up its call")
+	// Deferred, for runtime.Goexit in a handler ends this goroutine.
+	defer func() { s.finish(in, result, err) }()
+	result, err = s.handle(in)
+}
+
+// finish sends the answer of a call whose handler has returned.
+func (s *server) finish(in *Incoming, result any, err error) {
 	cancelled := context.Cause(in.ctx) == ErrCancelled
 	in.cancel(ErrCallEnded)
 	in.end(nil)
@@ -183,13 +219,13 @@ func (s *server) answer(in *Incoming) {
 	s.mu.Unlock()
 	if slot {
 		s.out.push(frame{b: m.frame(), kind: frameMessage, msg: m}, wrote)
+		s.out.kick()
 	}
 }
 
 // handle runs the handler. A panic in it is its call's error, no end of the
 // others.
 func (s *server) handle(in *Incoming) (result any, err error) {
-	err = errors.New("the tool gave up its call") // by runtime.Goexit
 	defer func() {
 		if p := recover(); p != nil {
 			result, err = nil, &Error{Code: CodeInternal, Message: fmt.Sprintf("the tool failed by a defect of its own: %v", p)}
@@ -215,10 +251,10 @@ func newAnswer(id uint32, result any, err error, cancelled bool) *message {
 		e = &Error{Code: CodeInternal, Message: err.Error()}
 	}
 	m := newMessage()
-	_ = m.value(`,"id":`, id)
+	m.id(id)
 	if fail := m.value(`,"error":`, e); fail != nil || m.refused() != nil {
 		m = newMessage()
-		_ = m.value(`,"id":`, id)
+		m.id(id)
 		_ = m.value(`,"error":`, &Error{Code: CodeInternal, Message: "the call failed, with an error that can't be sent"})
 	}
 	m.buf.WriteByte('}')
@@ -227,7 +263,7 @@ func newAnswer(id uint32, result any, err error, cancelled bool) *message {
 
 func newResult(id uint32, result any) (*message, error) {
 	m := newMessage()
-	_ = m.value(`,"id":`, id)
+	m.id(id)
 	if err := m.value(`,"result":`, result); err != nil {
 		return nil, fmt.Errorf("the result can't be sent: %w", err)
 	}
