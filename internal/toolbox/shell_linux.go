@@ -19,11 +19,11 @@ const binSh = "/bin/sh"
 
 // shell runs a command and waits for its end. The command's own timeout is a
 // result, with what was printed until then.
-func (s *session) shell(ctx context.Context, a tool.ShellArgs) (tool.ShellResult, error) {
+func (s *session) shell(ctx context.Context, a tool.ShellArgs) (*tool.ShellResult, error) {
 	p := program{argv: a.Argv, cwd: a.Cwd, tool: true}
 	if a.Command != "" {
 		if _, err := os.Stat(binSh); err != nil {
-			return tool.ShellResult{}, errors.New("the image of the worker has no " + binSh + ": give the program and its arguments as argv instead of command")
+			return nil, errors.New("the image of the worker has no " + binSh + ": give the program and its arguments as argv instead of command")
 		}
 		p.argv = []string{binSh, "-c", a.Command}
 	}
@@ -36,7 +36,7 @@ func (s *session) shell(ctx context.Context, a tool.ShellArgs) (tool.ShellResult
 		most = tool.DefaultOutputBytes
 	}
 	if err := s.memory.take(ctx, 2*most); err != nil {
-		return tool.ShellResult{}, err
+		return nil, err
 	}
 	defer s.memory.give(2 * most)
 	// Time counts from here: a call that waits for others has none yet.
@@ -54,10 +54,10 @@ func (s *session) shell(ctx context.Context, a tool.ShellArgs) (tool.ShellResult
 	began := time.Now()
 	r, err := s.launch(p, a.Stdin, out, errs)
 	if err != nil {
-		return tool.ShellResult{}, err
+		return nil, err
 	}
 	defer r.release()
-	var result tool.ShellResult
+	result := &tool.ShellResult{}
 	select {
 	case <-r.c.Done():
 	case <-over:
@@ -65,7 +65,7 @@ func (s *session) shell(ctx context.Context, a tool.ShellArgs) (tool.ShellResult
 		r.c.end()
 	case <-ctx.Done():
 		r.c.end()
-		return tool.ShellResult{}, ctx.Err()
+		return nil, ctx.Err()
 	}
 	status := r.c.Wait()
 	r.out.finish()
@@ -160,7 +160,7 @@ func (r *running) release() {
 }
 
 // note tells what is not in the numbers.
-func (s *session) note(c *command, r tool.ShellResult) string {
+func (s *session) note(c *command, r *tool.ShellResult) string {
 	if !r.TimedOut && r.ExitCode == 128+int(unix.SIGKILL) && s.oom.newer() {
 		return "killed, probably because the worker's memory was used up (resources.memory)"
 	}
@@ -175,8 +175,4 @@ func (s *session) note(c *command, r tool.ShellResult) string {
 		return fmt.Sprintf("%d processes of the command still run in the background; they end with the session", n)
 	}
 	return ""
-}
-
-func runShell(ctx context.Context, s *session, a tool.ShellArgs) (tool.ShellResult, error) {
-	return s.shell(ctx, a)
 }

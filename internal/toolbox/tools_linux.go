@@ -1,10 +1,29 @@
 package toolbox
 
 import (
+	"context"
+
 	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/toolbox/fetch"
+	"github.com/llmdo/workshop/internal/toolbox/files"
 )
 
 // tools by name: what each is given and gives, and how it is run.
 var tools = map[string]runner{
-	tool.Shell: typed[tool.ShellArgs, tool.ShellResult]{f: runShell, check: shellProblems, timed: true},
+	tool.ReadFile:    plain(files.Read),
+	tool.WriteFile:   plain(files.Write),
+	tool.EditFile:    plain(files.Edit),
+	tool.ListFiles:   plain(files.List),
+	tool.SearchFiles: plain(files.Search),
+	tool.FetchURL: typed[tool.FetchURLArgs, *tool.FetchURLResult]{f: func(ctx context.Context, s *session, a tool.FetchURLArgs) (*tool.FetchURLResult, error) {
+		return fetch.Get(ctx, &s.grant, a)
+	}},
+	tool.Shell: typed[tool.ShellArgs, *tool.ShellResult]{f: func(ctx context.Context, s *session, a tool.ShellArgs) (*tool.ShellResult, error) {
+		return s.shell(ctx, a)
+	}, check: shellProblems, timed: true},
+}
+
+// plain is a tool that needs nothing of the session.
+func plain[A, R any](f func(context.Context, A) (R, error)) runner {
+	return typed[A, R]{f: func(ctx context.Context, _ *session, a A) (R, error) { return f(ctx, a) }}
 }
