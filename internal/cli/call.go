@@ -48,6 +48,9 @@ tool shell passes on its command's output and code.`,
 		Args:              usageArgs(1, -1),
 		ValidArgsFunction: a.completeCall,
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd); err != nil {
+				return err
+			}
 			return a.call(ctx, cmd, args, o)
 		}),
 	}

@@ -35,6 +35,9 @@ the client can ask (elicitation); else it is refused.
 		Args:              usageArgs(0, 1),
 		ValidArgsFunction: a.completeWorkers(1),
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd); err != nil {
+				return err
+			}
 			worker := ""
 			if len(args) > 0 {
 				worker = args[0]
