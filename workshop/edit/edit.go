@@ -87,13 +87,18 @@ func add(src []byte, l Line) ([]byte, error) {
 	if err := e.edit(); err != nil {
 		return nil, err
 	}
+	return e.result(src)
+}
+
+// result puts the insertions in and makes sure of what they mean.
+func (e *editor) result(src []byte) ([]byte, error) {
 	if len(e.insertions) == 0 {
 		return src, nil
 	}
-	out := f.with(e.insertions)
-	// edit changed the tree as the text should mean.
+	out := e.with(e.insertions)
+	// The edit changed the tree as the text should mean.
 	again, err := parse(out)
-	if err != nil || !equal(f.root, again.root) {
+	if err != nil || !equal(e.root, again.root) {
 		return nil, e.byHand(e.at, "the file is written in a way that can't be edited here", nil)
 	}
 	return out, nil

@@ -16,6 +16,7 @@ type editor struct {
 	item       *yaml.Node
 	insertions []insertion
 	at         *yaml.Node // what is edited, for errors
+	rules      bool       // the line is a rule of approvals
 	nest       int        // by which the file indents the items of a list
 }
 
@@ -24,13 +25,12 @@ func (e *editor) edit() error {
 	if err != nil {
 		return err
 	}
+	if err := e.indentOfLists(root.value); err != nil {
+		return err
+	}
 	workers, err := e.lookup(root.value, "workers")
 	if err != nil {
 		return err
-	}
-	e.nest = 2
-	if v := workers.value; v != nil && v.Kind == yaml.SequenceNode && v.Style&yaml.FlowStyle == 0 && v.Line > workers.key.Line {
-		e.nest = max(0, v.Column-workers.key.Column)
 	}
 	owner := root.value
 	if e.line.Worker != "" {
@@ -62,6 +62,19 @@ func (e *editor) edit() error {
 		return e.newNetwork(c)
 	}
 	return e.network(c, n)
+}
+
+// indentOfLists looks how the file writes the items of its workers.
+func (e *editor) indentOfLists(root *yaml.Node) error {
+	workers, err := e.lookup(root, "workers")
+	if err != nil {
+		return err
+	}
+	e.nest = 2
+	if v := workers.value; v != nil && v.Kind == yaml.SequenceNode && v.Style&yaml.FlowStyle == 0 && v.Line > workers.key.Line {
+		e.nest = max(0, v.Column-workers.key.Column)
+	}
+	return nil
 }
 
 // network edits a network that is there.

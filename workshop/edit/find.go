@@ -95,7 +95,10 @@ func (e *editor) inherits(at *yaml.Node) error {
 // byHand is an error that says what to write where.
 func (e *editor) byHand(at *yaml.Node, summary string, err error) error {
 	where := "workshop.container.network." + e.list()
-	if e.line.Worker != "" {
+	switch {
+	case e.rules:
+		where = "workshop.approvals.rules"
+	case e.line.Worker != "":
 		where = "container.network." + e.list() + " of the worker " + e.line.Worker
 	}
 	x := &Error{Summary: summary, err: err, Hint: fmt.Sprintf("add it by hand, to %s: `- %s`", where, e.line.Text)}
@@ -107,7 +110,10 @@ func (e *editor) byHand(at *yaml.Node, summary string, err error) error {
 
 // list is the key that gets the line.
 func (e *editor) list() string {
-	if e.line.Deny {
+	switch {
+	case e.rules:
+		return "rules"
+	case e.line.Deny:
 		return "deny"
 	}
 	return "allow"

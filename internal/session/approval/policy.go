@@ -1,14 +1,13 @@
 package approval
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/llmdo/workshop/internal/session/callrule"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/workshop"
+	"github.com/llmdo/workshop/workshop/edit"
 )
 
 // Decide is pure. Of the rules, the first that is about the call decides: one
@@ -115,30 +114,8 @@ func place(r *workshop.ApprovalRule) string {
 
 // line is the rule as it is written in a file.
 func (r Rule) line(a workshop.Approval) string {
-	if r.Match == "" {
-		return fmt.Sprintf("{tool: %s, approval: %s}", quoted(r.Tool), a)
-	}
-	return fmt.Sprintf("{tool: %s, match: %s, approval: %s}", quoted(r.Tool), text(r.Match), a)
+	return edit.Rule{Tool: r.Tool, Match: r.Match, Approval: string(a)}.String()
 }
 
 // Line is the rule as an item of approvals.rules that lets calls pass.
 func (r Rule) Line() string { return "- " + r.line(workshop.ApprovalAuto) }
-
-// quoted is a name as YAML; only the star needs quotes.
-func quoted(name string) string {
-	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && name != "" && name[0] != '-' {
-		return name
-	}
-	return text(name)
-}
-
-// text is a text as YAML in double quotes, which reads JSON's escapes alike.
-func text(s string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(s) != nil {
-		return `""`
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
