@@ -62,7 +62,7 @@ bench: build ## the rows of the speed table, beside their peers
 soak: inits ## a guard under load for FOR (default 10m), as root: what it uses must not grow
 	$(GO) run ./bench -only soak -for $(or $(FOR),10m)
 
-generate: ## files that are made from others: schemas, the tables of docs/threat-model.md
+generate: ## files that are made from others: schemas, the tables of docs/threat-model.md and docs/tools.md
 	$(GO) generate ./...
 
 verify: generate ## fails when a generated file isn't up to date
