@@ -74,12 +74,12 @@ func (c *call) why() error {
 }
 
 // end ends the streams and notifications. cause is what readers get behind what
-// has come, nil the regular end. Only the first end counts, and it tells so.
-func (c *call) end(cause error) (first bool) {
+// has come, nil the regular end. Only the first end counts.
+func (c *call) end(cause error) {
 	c.mu.Lock()
 	if c.over {
 		c.mu.Unlock()
-		return false
+		return
 	}
 	c.over, c.cause = true, cause
 	if c.notes != nil {
@@ -105,7 +105,6 @@ func (c *call) end(cause error) (first bool) {
 			f.end(c.why())
 		}
 	}
-	return true
 }
 
 // settle waits until what the streams of an ended call were written is queued,
@@ -226,7 +225,7 @@ func (c *call) notify(ctx context.Context, method string, params map[string]any)
 		<-c.l.out.slots
 		return c.why()
 	}
-	c.l.out.push(frame{b: m.frame(), kind: frameMessage, msg: m}, false)
+	c.l.out.push(frame{b: m.frame(), kind: frameMessage, id: c.id, msg: m}, false)
 	c.mu.Unlock()
 	c.l.out.kick()
 	return nil

@@ -19,7 +19,7 @@ const (
 
 // What is to be done when a frame was written.
 const (
-	frameControl = iota // nothing: credit, cancel
+	frameControl = iota // nothing
 	frameMessage        // its slot is free again
 	frameData           // its buffer is free again
 	frameRefusal        // counted
@@ -35,6 +35,7 @@ const (
 type frame struct {
 	b    []byte
 	kind uint8
+	id   uint32        // the call, of a client's frames
 	msg  *message      // of frameMessage
 	req  *atomic.Int32 // of a request: its way
 }
@@ -132,19 +133,21 @@ func (o *outbox) refuse(b []byte) bool {
 	return true
 }
 
-// withdraw takes a request back that nothing was written of.
-func (o *outbox) withdraw(req *atomic.Int32) bool {
+// withdraw takes a request back that nothing was written of, with what is
+// queued behind it for the same call. It tells whether nothing was written.
+func (o *outbox) withdraw(id uint32, req *atomic.Int32) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if req.Load() != reqQueued || o.closed {
 		return req.Load() != reqBegun
 	}
 	req.Store(reqUnsent)
-	for i := o.high.head; i < len(o.high.f); i++ {
-		if f := &o.high.f[i]; f.req == req {
-			<-o.slots
-			*f = frame{kind: frameControl} // nothing is written for it
-			break
+	for _, q := range []*fifo{&o.high, &o.low} {
+		for i := q.head; i < len(q.f); i++ {
+			if f := &q.f[i]; f.id == id {
+				o.release(f)
+				*f = frame{} // nothing is written for it
+			}
 		}
 	}
 	return true
@@ -284,16 +287,21 @@ func (o *outbox) written(except int) {
 			f.req.Store(reqUnsent)
 		}
 		except -= len(f.b)
-		switch f.kind {
-		case frameMessage:
-			f.msg.free()
-			<-o.slots
-		case frameData:
-			o.free <- f.b[:0]
-		case frameRefusal:
-			o.refusals--
-		}
+		o.release(f)
 		*f = frame{}
 	}
 	o.busy, o.rest = false, nil
+}
+
+// release gives back what a frame held.
+func (o *outbox) release(f *frame) {
+	switch f.kind {
+	case frameMessage:
+		f.msg.free()
+		<-o.slots
+	case frameData:
+		o.free <- f.b[:0]
+	case frameRefusal:
+		o.refusals--
+	}
 }

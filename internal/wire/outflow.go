@@ -89,8 +89,15 @@ func (f *outflow) Write(p []byte) (int, error) {
 			return done, f.l.Err()
 		}
 		b = dataFrame(b, f.id, f.stream, p[done:done+n])
-		if !f.l.out.push(frame{b: b, kind: frameData}, true) {
-			<-f.l.done // the writer has failed: the end is near
+		if !f.l.out.push(frame{b: b, kind: frameData, id: f.id}, true) {
+			// The connection has ended, or a write of it has failed.
+			select {
+			case <-f.stop:
+			case <-f.l.done:
+			}
+			if err := f.fail(); err != nil {
+				return done, err
+			}
 			return done, f.l.Err()
 		}
 		f.l.out.kick()
@@ -110,7 +117,7 @@ func (f *outflow) close() {
 	close(f.stop)
 	f.mu.Unlock()
 	f.write.Lock()
-	f.l.out.push(frame{b: dataFrame(nil, f.id, f.stream, nil)}, true)
+	f.l.out.push(frame{b: dataFrame(nil, f.id, f.stream, nil), id: f.id}, true)
 	f.write.Unlock()
 	f.l.out.kick()
 }

@@ -54,10 +54,9 @@ func (o *Outgoing) Wait(result any) error {
 }
 
 // answer ends the call: with an answer, or with the cause of there being none.
+// Who took the call out of link.calls does it.
 func (o *Outgoing) answer(result json.RawMessage, err, cause error) {
-	if !o.end(cause) {
-		return
-	}
+	o.end(cause)
 	o.mu.Lock()
 	stop := o.stop
 	o.mu.Unlock()
@@ -85,7 +84,9 @@ func (o *Outgoing) cancel(cause error) {
 	if !known {
 		return // answered or lost at the same time: done is closed or will be
 	}
-	if !o.l.out.withdraw(&o.sent) {
+	o.end(cause)
+	o.settle() // nothing is queued for the call any more
+	if !o.l.out.withdraw(o.id, &o.sent) {
 		m, err := newNotification("$/cancel", map[string]uint32{"id": o.id})
 		if err == nil {
 			o.l.out.push(frame{b: m.frame()}, false)

@@ -54,7 +54,7 @@ func (c *Conn) enter(o *Outgoing, m *message) error {
 	c.calls[o.id] = &o.call
 	m.id(o.id)
 	m.buf.WriteByte('}')
-	c.out.push(frame{b: m.frame(), kind: frameMessage, msg: m, req: &o.sent}, false)
+	c.out.push(frame{b: m.frame(), kind: frameMessage, id: o.id, msg: m, req: &o.sent}, false)
 	return nil
 }
 
