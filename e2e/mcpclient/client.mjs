@@ -185,9 +185,11 @@ const plays = {
       assert.equal(other.isError, true, 'Bash(git:*) runs ls')
       assert.equal(person.asked.length, asked, 'a person was asked about what isn\'t offered')
       assert.equal((await good(its('shell'), { argv: ['git', '--version'] })).exit_code, 0)
-      for (const name of more) {
-        if (!called.has(name)) { await call(name, {}) }
-      }
+      const changes = client.changes
+      assert.ok(!(await call('end_delegation', { worker: 'reviewer' })).isError)
+      await until(() => client.changes > changes)
+      assert.deepEqual((await client.listTools()).tools, tools)
+      await assert.rejects(client.callTool({ name: its('read_file'), arguments: { path: 'x' } }), e => e.code === -32602)
     })
     await check('ping', () => client.ping())
     await check('every tool was called', () => assert.deepEqual(tools.map(t => t.name).filter(n => !called.has(n)), []))

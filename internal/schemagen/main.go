@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag/write"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -37,6 +39,7 @@ func generate() map[string][]byte {
 		"workshop.schema.json":    workshop.Schema(),
 		"policy.schema.json":      reflected(&firewall.Policy{}, "policy", "guard/policy.json"),
 		"diagnostics.schema.json": reflected(&write.Report{}, "diagnostics", "validate --format json"),
+		"tools.schema.json":       tools(),
 		"event.schema.json":       reflected(&events.Line{}, "event", "one line of the guard's log"),
 	}
 }
@@ -48,6 +51,35 @@ func reflected(v any, name, title string) []byte {
 	s.ID = jsonschema.ID("https://github.com/llmdo/workshop/schemas/" + name + ".schema.json")
 	s.Title = title
 	out, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic(err)
+	}
+	return append(out, '\n')
+}
+
+// tools makes the schema of a call of a tool, with those of its arguments and
+// its result as definitions: "shell.arguments", "shell.result".
+func tools() []byte {
+	type object = map[string]any
+	defs, calls := object{}, []object{}
+	for _, t := range session.Described() {
+		defs[t.Name+".arguments"], defs[t.Name+".result"] = t.InputSchema, t.OutputSchema
+		name := object{"const": t.Name}
+		if strings.HasSuffix(t.Name, "WORKER") {
+			name = object{"type": "string", "pattern": "^" + strings.TrimSuffix(t.Name, "WORKER") + "[a-z0-9]"}
+		}
+		calls = append(calls, object{
+			"title": t.Title, "description": t.Description,
+			"type": "object", "required": []string{"tool"}, "additionalProperties": false,
+			"properties": object{"tool": name, "arguments": object{"$ref": "#/$defs/" + t.Name + ".arguments"}},
+		})
+	}
+	out, err := json.MarshalIndent(object{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"$id":     "https://github.com/llmdo/workshop/schemas/tools.schema.json",
+		"title":   "a call of a tool of a worker; $defs has the arguments and the result of each tool",
+		"oneOf":   calls, "$defs": defs,
+	}, "", "  ")
 	if err != nil {
 		panic(err)
 	}

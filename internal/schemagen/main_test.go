@@ -64,3 +64,42 @@ func TestEventSchema(t *testing.T) {
 		}
 	}
 }
+
+// Calls fit the schema of tools, and what isn't one doesn't.
+func TestToolsSchema(t *testing.T) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(generate()["tools.schema.json"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("tools", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("tools")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Compile("tools#/$defs/shell.result"); err != nil {
+		t.Error(err)
+	}
+	for call, fits := range map[string]bool{
+		`{"tool":"shell","arguments":{"argv":["go","test"],"env":{"A":"b"}}}`:       true,
+		`{"tool":"read_file","arguments":{"path":"x","max_bytes":4194304}}`:         true,
+		`{"tool":"delegate_reviewer","arguments":{"task":"x"}}`:                     true,
+		`{"tool":"end_delegation"}`:                                                 true,
+		`{"tool":"rm","arguments":{}}`:                                              false,
+		`{"tool":"read_file","arguments":{}}`:                                       false,
+		`{"tool":"read_file","arguments":{"path":"x","max_bytes":4194305}}`:         false,
+		`{"tool":"read_file","arguments":{"path":"x","nope":1}}`:                    false,
+		`{"tool":"shell","arguments":{"argv":"go test"}}`:                           false,
+		`{"tool":"read_file","arguments":{"path":"x"},"worker":"not a part of it"}`: false,
+	} {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(call))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(v); (err == nil) != fits {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+}

@@ -62,8 +62,6 @@ func (h *stand) Call(ctx context.Context, name string, args json.RawMessage, o s
 		}
 		<-ctx.Done()
 		return nil, ctx.Err()
-	case "stuck":
-		select {}
 	case "big":
 		return &session.Result{Content: text(strings.Repeat("x", 8<<20))}, nil
 	case "fails":
