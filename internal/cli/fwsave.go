@@ -129,9 +129,21 @@ func sameRules(x, y []firewall.Rule) bool {
 	return slices.EqualFunc(x, y, func(a, b firewall.Rule) bool { return a.Line == b.Line && ruleLine(a, false) == ruleLine(b, false) })
 }
 
-// rewrite replaces the workshop file, once what is new in it is known to be
-// valid, and prints the lines that changed.
+// rewrite replaces the workshop file, and prints the lines that changed.
 func (a *app) rewrite(s *source, before, after []byte) error {
+	if err := a.replaceFile(s, before, after); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Out, a.shown(filepath.Join(s.dir, s.file)))
+	for _, line := range changedLines(before, after) {
+		fmt.Fprintln(a.Out, printable(line))
+	}
+	return nil
+}
+
+// replaceFile replaces the workshop file, once what is new in it is known to be
+// valid.
+func (a *app) replaceFile(s *source, before, after []byte) error {
 	file := filepath.Join(s.dir, s.file)
 	info, err := os.Lstat(file)
 	switch {
@@ -158,14 +170,7 @@ func (a *app) rewrite(s *source, before, after []byte) error {
 	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, before) {
 		return fail(codeFailed, "%s was changed meanwhile; nothing was written", a.shown(file)).hint("run it again")
 	}
-	if err := a.replaceWatched(s, f.Name(), file); err != nil {
-		return err
-	}
-	fmt.Fprintln(a.Out, a.shown(file))
-	for _, line := range changedLines(before, after) {
-		fmt.Fprintln(a.Out, printable(line))
-	}
-	return nil
+	return a.replaceWatched(s, f.Name(), file)
 }
 
 // replaceWatched renames; the file may be a watched one (B8).

@@ -29,11 +29,14 @@ type settings struct {
 	envFiles      []string
 	secretsOnDisk bool
 	waitTimeout   time.Duration
+	// approvalsMax is auto, ask or deny; of the others at most one is set.
+	approvalsMax, approvalsCommand, approvalsSocket string
 }
 
 // settingKeys are the keys of config.yaml; WORKSHOP_ and the key in capitals
 // is the variable, with - for _ the flag.
 var settingKeys = []string{
+	"approvals_command", "approvals_max", "approvals_socket",
 	"engine", "env_file", "file", "format", "no_color", "project_name",
 	"quiet", "secrets_on_disk", "verbose", "wait_timeout",
 }
@@ -48,6 +51,7 @@ const defaultWaitTimeout = 60 * time.Second
 func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 	v := viper.New()
 	v.SetDefault("wait_timeout", defaultWaitTimeout)
+	v.SetDefault("approvals_max", "ask")
 	if err := a.readConfigFile(v); err != nil {
 		return settings{}, err
 	}
@@ -81,6 +85,11 @@ func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 		return settings{}, fail(codeUsage, "wait timeout %q is no duration above zero", v.GetString("wait_timeout")).
 			hint("write it like 90s or 2m")
 	}
+	s.approvalsMax = v.GetString("approvals_max")
+	if err := checkApprovalsMax(s.approvalsMax); err != nil {
+		return settings{}, fail(codeUsage, "setting approvals_max: %q: %w", s.approvalsMax, err)
+	}
+	s.approvalsCommand, s.approvalsSocket = v.GetString("approvals_command"), v.GetString("approvals_socket")
 	s.file = v.GetString("file")
 	s.project = v.GetString("project_name")
 	s.engine = v.GetString("engine")

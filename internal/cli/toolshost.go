@@ -20,8 +20,8 @@ import (
 
 // toolsOptions are the flags of tools and call.
 type toolsOptions struct {
-	approveAll, strict bool
-	noUp, yes          bool
+	approvalFlags
+	noUp, yes bool
 }
 
 func (o *toolsOptions) flags(cmd *cobra.Command) {
@@ -109,7 +109,7 @@ func (s *source) withDelegates(name string) []string {
 
 // host makes a Host for one worker, or with "" for all.
 func (h *toolsHost) host(worker, client string, asker approval.Asker, changed func()) (*session.Host, error) {
-	gate, err := h.a.gateOf(h.c, asker, h.o)
+	gate, err := h.a.approvalGate(h.c.w, filepath.Join(h.c.dir, h.c.file), h.o.approvalFlags, asker)
 	if err != nil {
 		return nil, err
 	}
@@ -311,13 +311,6 @@ func (a *app) auditLog(c *compiled) (*audit.Log, error) {
 		return nil, fail(codeFailed, "audit log: %w", err).hint("each call is written down before it runs")
 	}
 	return log, nil
-}
-
-// gateOf is the gate of one session.
-func (a *app) gateOf(c *compiled, asker approval.Asker, o toolsOptions) (*approval.Gate, error) {
-	return &approval.Gate{Policy: approval.Policy{
-		Default: c.w.Approvals.Default.V, Rules: c.w.Approvals.Rules, ApproveAll: o.approveAll, Strict: o.strict,
-	}, Asker: asker}, nil
 }
 
 // auditPath is where the calls of a project are written down.

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime"
+
+	"github.com/llmdo/workshop/internal/session/approval"
+	"github.com/llmdo/workshop/internal/session/shellline"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// approvalFlags are --approve-all and --strict.
+type approvalFlags struct{ approveAll, strict bool }
+
+// approvalGate decides on the calls of one session: by the workshop, capped by
+// the user's settings. file is the workshop.yaml. Who is asked is what the
+// settings name, else asker, which may be nil: then nobody is.
+func (a *app) approvalGate(w *workshop.Workshop, file string, o approvalFlags, asker approval.Asker) (*approval.Gate, error) {
+	set, err := a.approvalSettings()
+	if err != nil {
+		return nil, err
+	}
+	if set.asker != nil {
+		asker = set.asker
+	}
+	g := &approval.Gate{
+		Policy: approval.Policy{
+			Rules: w.Approvals.Rules, Default: w.Approvals.Default.V, Given: w.Approvals.Default.Source.Range.Filename != "",
+			Max: set.max, ApproveAll: o.approveAll, Strict: o.strict,
+			Workdirs: map[string]string{},
+		},
+		Asker: asker,
+	}
+	for i := range w.Workers {
+		g.Policy.Workdirs[w.Workers[i].Name] = w.Workers[i].Container.Workdir.V
+	}
+	dir := a.configDir()
+	if dir == "" {
+		return g, nil // nowhere to keep what is agreed to
+	}
+	keep := &keptRules{a: a, file: file, accepted: approval.Accepted{Path: filepath.Join(dir, "approved.json")}}
+	if g.Policy.Accepted, err = keep.accepted.Rules(realPath(file)); err != nil {
+		return nil, fail(codeUsage, "approvals: %w", err)
+	}
+	g.Remember = keep
+	return g, nil
+}
+
+// approvalSettings are the user's settings for approvals.
+type approvalSettings struct {
+	max   workshop.Approval
+	asker approval.Asker
+}
+
+func (a *app) approvalSettings() (approvalSettings, error) {
+	s := approvalSettings{max: workshop.Approval(a.set.approvalsMax)}
+	command, socket := a.set.approvalsCommand, a.set.approvalsSocket
+	switch {
+	case command != "" && socket != "":
+		return s, fail(codeUsage, "settings: approvals_command and approvals_socket are both set").hint("one of them is asked; remove the other")
+	case command != "":
+		argv, ok := shellline.ParseLine(command)
+		if runtime.GOOS == "windows" && !ok {
+			argv, ok = []string{command}, true
+		}
+		if !ok {
+			return s, fail(codeUsage, "setting approvals_command: %q is not a program with its arguments", printable(command)).
+				hint("it runs without a shell; put what a shell is needed for into a script")
+		}
+		s.asker = &approval.Command{Argv: argv, Dir: a.Dir}
+	case socket != "":
+		if !filepath.IsAbs(socket) {
+			return s, fail(codeUsage, "setting approvals_socket: %q is not an absolute path", printable(socket))
+		}
+		s.asker = &approval.Socket{Path: socket}
+	}
+	return s, nil
+}
+
+// checkApprovalsMax wants one of the words, written out: another one would be
+// less than was meant, or more.
+func checkApprovalsMax(s string) error {
+	switch workshop.Approval(s) {
+	case workshop.ApprovalAuto, workshop.ApprovalAsk, workshop.ApprovalDeny:
+		return nil
+	}
+	return errors.New("it is auto, ask or deny")
+}
