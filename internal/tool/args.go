@@ -73,6 +73,7 @@ type ReadFileResult struct {
 	Size      int64  `json:"size" jsonschema:"size of the whole file in bytes"`
 	Truncated bool   `json:"truncated,omitempty" jsonschema:"the file goes on behind content"`
 	NextLine  int    `json:"next_line,omitempty" jsonschema:"first_line to go on with, where it is truncated"`
+	Note      string `json:"note,omitempty" jsonschema:"what else is worth knowing, such as a line that was cut"`
 }
 
 // WriteFileArgs are the arguments of write_file.
@@ -88,6 +89,7 @@ type WriteFileResult struct {
 	Path    string `json:"path"`
 	Bytes   int64  `json:"bytes"`
 	Created bool   `json:"created" jsonschema:"the file wasn't there before"`
+	Note    string `json:"note,omitempty" jsonschema:"what else is worth knowing, such as that the file couldn't be replaced in one step"`
 }
 
 // EditFileArgs are the arguments of edit_file.
@@ -103,12 +105,13 @@ type EditFileResult struct {
 	Path         string `json:"path"`
 	Replacements int    `json:"replacements"`
 	Lines        []int  `json:"lines" jsonschema:"numbers of the lines where a replacement begins, as they were before; at most 100"`
+	Note         string `json:"note,omitempty" jsonschema:"what else is worth knowing, such as that the file couldn't be replaced in one step"`
 }
 
 // ListFilesArgs are the arguments of list_files.
 type ListFilesArgs struct {
 	Path       string `json:"path,omitempty" jsonschema:"the directory; default: the worker's working directory"`
-	Glob       string `json:"glob,omitempty" jsonschema:"only paths below the directory that this matches, such as **/*.go; default: the entries of the directory itself"`
+	Glob       string `json:"glob,omitempty" jsonschema:"only files below the directory that this matches, such as **/*.go; default: the entries of the directory itself"`
 	Ignored    bool   `json:"ignored,omitempty" jsonschema:"also what .gitignore leaves out"`
 	Hidden     bool   `json:"hidden,omitempty" jsonschema:"also names that begin with a dot; .git is never listed with a glob"`
 	MaxEntries int    `json:"max_entries,omitempty" jsonschema:"default 1000, maximum 10000"`
@@ -119,6 +122,7 @@ type ListFilesResult struct {
 	Path      string  `json:"path"`
 	Entries   []Entry `json:"entries"`
 	Truncated bool    `json:"truncated,omitempty" jsonschema:"there are more"`
+	Note      string  `json:"note,omitempty" jsonschema:"what else is worth knowing, such as directories that can't be read"`
 }
 
 // Entry is one path.
@@ -133,7 +137,7 @@ type Entry struct {
 type SearchFilesArgs struct {
 	Pattern    string `json:"pattern" jsonschema:"regular expression in RE2 syntax"`
 	Path       string `json:"path,omitempty" jsonschema:"directory or file to search; default: the worker's working directory"`
-	Glob       string `json:"glob,omitempty" jsonschema:"only files that this matches, such as *.go or src/**/*.ts"`
+	Glob       string `json:"glob,omitempty" jsonschema:"only files that this matches, such as src/**/*.ts; without a slash it is compared with names at any depth, such as *.go"`
 	IgnoreCase bool   `json:"ignore_case,omitempty"`
 	Literal    bool   `json:"literal,omitempty" jsonschema:"pattern is a text, not an expression"`
 	FilesOnly  bool   `json:"files_only,omitempty" jsonschema:"only which files match"`
@@ -148,6 +152,7 @@ type SearchFilesResult struct {
 	Matches       []Match `json:"matches"`
 	FilesSearched int     `json:"files_searched"`
 	Truncated     bool    `json:"truncated,omitempty" jsonschema:"there may be more"`
+	Note          string  `json:"note,omitempty" jsonschema:"what else is worth knowing, such as files that can't be read"`
 }
 
 // Match is one line that matches, or, with files_only, one file.

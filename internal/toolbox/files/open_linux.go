@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-
 // openFile opens a regular file for the flags, which are those of open(2)
 // without O_CREAT. It looks at the file before it opens it: opening a FIFO may
 // wait for ever, and opening a device may do something.
@@ -59,7 +58,7 @@ func openDirAt(at int, path string, flags int) (*os.File, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), path), nil
+	return os.NewFile(uintptr(fd), procPath(fd)), nil // a path by which ReadDir can look at names
 }
 
 // handle opens a path without opening what is there (O_PATH).
@@ -70,7 +69,7 @@ func handle(at int, path string, flags int) (int, error) {
 // reopen opens the very file of a handle, wherever its name points by now.
 func reopen(fd int, name string, flags int) (*os.File, error) {
 	n, err := retry(func() (int, error) {
-		return unix.Open("/proc/self/fd/"+strconv.Itoa(fd), flags|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+		return unix.Open(procPath(fd), flags|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
 	})
 	if err != nil {
 		return nil, err
@@ -78,6 +77,8 @@ func reopen(fd int, name string, flags int) (*os.File, error) {
 	_ = unix.SetNonblock(n, false) // of a regular file it means nothing, and os.File would ask epoll
 	return os.NewFile(uintptr(n), name), nil
 }
+
+func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // errProc closes procfs: /proc/self/mem is the session's own memory.
 var errProc = errors.New("files below /proc are closed to the file tools; the shell can read them")

@@ -77,12 +77,12 @@ func readBytes(ctx context.Context, f *os.File, offset int64, most int, r *tool.
 // readLines reads whole lines, as many as fit.
 func readLines(ctx context.Context, f *os.File, first, lines, most int, r *tool.ReadFileResult) error {
 	br := bufio.NewReaderSize(&source{ctx, f}, chunk)
-	at, err := skipLines(br, first)
+	at, offset, err := skipLines(br, first)
 	if err != nil {
 		return explain(r.Path, err)
 	}
 	if at < first {
-		if first > 1 || r.Size > 0 && at > 0 {
+		if first > 1 {
 			return fmt.Errorf("%s has %d lines, so none from line %d on", show(r.Path), at, first)
 		}
 		return nil // an empty file
@@ -96,7 +96,7 @@ func readLines(ctx context.Context, f *os.File, first, lines, most int, r *tool.
 				r.Truncated = true
 				break // begins the next part
 			}
-			return longLine(br, line, first, r)
+			return longLine(line, first, offset, r)
 		}
 		out = append(out, line...)
 		if len(line) > 0 {
@@ -118,37 +118,33 @@ func readLines(ctx context.Context, f *os.File, first, lines, most int, r *tool.
 	return text(out, r)
 }
 
-// skipLines reads up to a line. It gives the line's number, or, of a file that
-// ends before it, how many lines there are.
-func skipLines(br *bufio.Reader, first int) (int, error) {
-	for at := 1; ; at++ {
-		if at == first {
-			if _, err := br.Peek(1); err != nil && err != io.EOF {
-				return 0, err
-			} else if err == nil {
-				return at, nil
+// skipLines reads up to a line. It gives the line's number and where it begins,
+// or, of a file that ends before it, how many lines there are.
+func skipLines(br *bufio.Reader, first int) (at int, offset int64, err error) {
+	begun := false // the line at+1
+	for at = 0; at+1 < first; {
+		part, err := br.ReadSlice('\n')
+		offset += int64(len(part))
+		begun = begun || len(part) > 0
+		switch {
+		case err == nil:
+			at, begun = at+1, false
+		case err == bufio.ErrBufferFull:
+		case err != io.EOF:
+			return 0, 0, err
+		default:
+			if begun {
+				at++
 			}
-			return at - 1, nil
-		}
-		some := false
-		for {
-			part, err := br.ReadSlice('\n')
-			some = some || len(part) > 0
-			if err == bufio.ErrBufferFull {
-				continue
-			}
-			if err == io.EOF {
-				if some {
-					return at, nil
-				}
-				return at - 1, nil
-			}
-			if err != nil {
-				return 0, err
-			}
-			break
+			return at, offset, nil
 		}
 	}
+	if _, err := br.Peek(1); err == io.EOF {
+		return at, offset, nil
+	} else if err != nil {
+		return 0, 0, err
+	}
+	return first, offset, nil
 }
 
 var errLong = errors.New("a longer line")
@@ -170,7 +166,7 @@ func oneLine(br *bufio.Reader, most int) ([]byte, error) {
 }
 
 // longLine gives the beginning of a line that is longer than what was asked for.
-func longLine(br *bufio.Reader, line []byte, first int, r *tool.ReadFileResult) error {
+func longLine(line []byte, first int, offset int64, r *tool.ReadFileResult) error {
 	for n := 1; n < utf8.UTFMax && n < len(line); n++ { // not through a character
 		if c := line[len(line)-n:]; utf8.RuneStart(c[0]) {
 			if !utf8.FullRune(c) {
@@ -180,7 +176,7 @@ func longLine(br *bufio.Reader, line []byte, first int, r *tool.ReadFileResult) 
 		}
 	}
 	r.Lines, r.Truncated, r.NextLine = 1, true, first+1
-	r.Note = fmt.Sprintf("line %d is longer than max_bytes and is cut; all of it can be read with binary", first)
+	r.Note = fmt.Sprintf("line %d is longer than max_bytes and is cut; with binary, it goes on at offset %d", first, offset+int64(len(line)))
 	return text(line, r)
 }
 

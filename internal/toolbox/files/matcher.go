@@ -1,0 +1,85 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+
+	"github.com/llmdo/workshop/internal/tool"
+)
+
+// maxPattern bounds an expression; a repetition is bounded by package regexp.
+const maxPattern = 8 << 10
+
+// matcher finds lines.
+type matcher struct {
+	re *regexp.Regexp
+	// blocks: where no line of a block matches, the block doesn't either, so that
+	// it can be asked about as a whole; not with \A and \z.
+	blocks bool
+	// ends: the expression has a $, which in a block isn't seen before \r\n.
+	ends bool
+}
+
+func newMatcher(a tool.SearchFilesArgs) (*matcher, error) {
+	switch {
+	case a.Pattern == "":
+		return nil, errors.New("pattern is empty")
+	case len(a.Pattern) > maxPattern:
+		return nil, fmt.Errorf("pattern has %d bytes, at most %d", len(a.Pattern), maxPattern)
+	}
+	p := a.Pattern
+	if a.Literal {
+		p = regexp.QuoteMeta(p)
+	}
+	flags := "(?m)"
+	if a.IgnoreCase {
+		flags = "(?mi)"
+	}
+	re, err := regexp.Compile(flags + p)
+	if err != nil {
+		var bad *syntax.Error
+		if errors.As(err, &bad) {
+			return nil, fmt.Errorf("pattern isn't an expression of RE2: %s: `%s`; set literal to look for it as it stands", bad.Code, bad.Expr)
+		}
+		return nil, err
+	}
+	m := &matcher{re: re, blocks: true}
+	tree, err := syntax.Parse(flags+p, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	m.look(tree)
+	return m, nil
+}
+
+func (m *matcher) look(r *syntax.Regexp) {
+	switch r.Op {
+	case syntax.OpBeginText, syntax.OpEndText:
+		m.blocks = false
+	case syntax.OpEndLine:
+		m.ends = true
+	}
+	for _, sub := range r.Sub {
+		m.look(sub)
+	}
+}
+
+// nothing tells that no line of a block matches; false: it isn't known.
+func (m *matcher) nothing(block []byte) bool {
+	if !m.blocks || m.ends && bytes.Contains(block, []byte("\r\n")) {
+		return false
+	}
+	return !m.re.Match(block)
+}
+
+// line gives where the expression matches in a line without its end.
+func (m *matcher) line(b []byte) (from int, ok bool) {
+	at := m.re.FindIndex(b)
+	if at == nil {
+		return 0, false
+	}
+	return at[0], true
+}

@@ -1,0 +1,207 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits of a walk and its result.
+const (
+	// maxHeld names are in memory at a time, of all directories that are open.
+	maxHeld = 200_000
+	// maxResult bytes of names and texts are in a result.
+	maxResult = 4 << 20
+)
+
+// walker goes through what is below a directory, in order of the paths' bytes.
+// It follows no symbolic link.
+type walker struct {
+	ctx     context.Context
+	root    *os.File
+	prefix  string // path of root in its repository, with a slash at its end; for the ignore rules
+	glob    glob
+	hidden  bool
+	ignored bool
+
+	held int
+	over bool // a directory had more names than can be held
+	left leftOut
+}
+
+// errStop ends a walk that has enough.
+var errStop = errors.New("enough")
+
+type entry struct {
+	name string
+	kind os.FileMode // type bits
+}
+
+// order is that of the paths' bytes: a directory comes where what is in it does.
+func order(a, b entry) int {
+	n := min(len(a.name), len(b.name))
+	if c := strings.Compare(a.name[:n], b.name[:n]); c != 0 {
+		return c
+	}
+	return int(a.at(n)) - int(b.at(n))
+}
+
+func (e entry) at(i int) byte {
+	switch {
+	case i < len(e.name):
+		return e.name[i]
+	case e.kind.IsDir():
+		return '/'
+	}
+	return 0
+}
+
+// files calls visit for each file that is no directory.
+func (w *walker) files(visit func(path string, e entry) error) error {
+	var s *scope
+	if !w.ignored {
+		s, w.prefix = w.above()
+	}
+	err := w.walk("", s, visit)
+	if err == errStop {
+		return nil
+	}
+	return err
+}
+
+func (w *walker) walk(rel string, s *scope, visit func(string, entry) error) error {
+	d := w.root
+	if rel != "" {
+		var err error
+		if d, err = openDirAt(int(w.root.Fd()), rel, unix.O_NOFOLLOW); err == nil && kernelOnly(int(d.Fd())) {
+			d.Close()
+			err = errProc
+		}
+		if err != nil {
+			w.left.add(rel)
+			return nil
+		}
+	}
+	if !w.ignored {
+		s = w.scope(int(d.Fd()), s, w.prefix+slash(rel), rel != "")
+	}
+	entries, over, err := w.list(d, maxHeld-w.held, func(e entry) bool {
+		p := path.Join(rel, e.name)
+		isDir := e.kind.IsDir()
+		switch {
+		case e.name == ".git", !w.hidden && !w.glob.hidden && e.name[0] == '.',
+			isDir && !w.glob.enter(p), !isDir && !w.glob.match(p):
+			return false
+		}
+		return w.ignored || !s.ignored(w.prefix+p, isDir)
+	})
+	if rel != "" {
+		d.Close()
+	}
+	if err != nil {
+		if w.ctx.Err() != nil {
+			return w.ctx.Err()
+		}
+		w.left.add(slash(rel))
+		return nil
+	}
+	w.over = w.over || over
+	w.held += len(entries)
+	defer func() { w.held -= len(entries) }()
+	for _, e := range entries {
+		p := path.Join(rel, e.name)
+		if e.kind.IsDir() {
+			err = w.walk(p, s, visit)
+		} else {
+			err = visit(p, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func slash(rel string) string {
+	if rel == "" {
+		return ""
+	}
+	return rel + "/"
+}
+
+// list reads a directory and gives the first names of those to keep, in order.
+func (w *walker) list(d *os.File, most int, keep func(entry) bool) (out []entry, over bool, err error) {
+	for {
+		if err := w.ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		batch, err := d.ReadDir(1024)
+		for _, b := range batch {
+			if e := (entry{b.Name(), b.Type()}); keep(e) {
+				out = append(out, e)
+			}
+		}
+		if len(out) >= 2*most+1024 { // cut now and then, so that it costs little
+			slices.SortFunc(out, order)
+			clear(out[most:])
+			out, over = out[:most], true
+		}
+		if err != nil {
+			slices.SortFunc(out, order)
+			if len(out) > most {
+				out, over = out[:most], true
+			}
+			if len(batch) == 0 && err == io.EOF {
+				err = nil
+			}
+			return out, over, err
+		}
+	}
+}
+
+// kernelOnly tells of file systems that hold no files but the kernel's answers,
+// some of which wait or do something. They are searched only where they are
+// asked for.
+func kernelOnly(fd int) bool {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(fd, &fs) != nil {
+		return true
+	}
+	switch int64(fs.Type) {
+	case unix.SYSFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.DEBUGFS_MAGIC, unix.TRACEFS_MAGIC,
+		unix.SECURITYFS_MAGIC, unix.BPF_FS_MAGIC, unix.DEVPTS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
+// leftOut counts what couldn't be looked at.
+type leftOut struct {
+	n     int
+	names []string
+}
+
+func (l *leftOut) add(name string) {
+	if l.n++; len(l.names) < 3 {
+		l.names = append(l.names, show(name))
+	}
+}
+
+// note tells of them; empty for none.
+func (l *leftOut) note() string {
+	if l.n == 0 {
+		return ""
+	}
+	more := ""
+	if l.n > len(l.names) {
+		more = fmt.Sprintf(" and %d more", l.n-len(l.names))
+	}
+	return "left out, as they can't be read: " + strings.Join(l.names, ", ") + more
+}

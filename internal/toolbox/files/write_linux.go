@@ -1,0 +1,149 @@
+package files
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/tool"
+)
+
+// Write is write_file.
+func Write(ctx context.Context, a tool.WriteFileArgs) (*tool.WriteFileResult, error) {
+	content := []byte(a.Content)
+	if a.Binary {
+		var err error
+		if content, err = base64.StdEncoding.DecodeString(a.Content); err != nil {
+			return nil, errors.New("content isn't base64, which binary says it is")
+		}
+	}
+	if len(content) > tool.MaxWriteBytes {
+		return nil, fmt.Errorf("content has %d bytes, at most %d can be written", len(content), tool.MaxWriteBytes)
+	}
+	unlock, err := lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	t, err := resolve(a.Path, true)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	note, err := t.put(ctx, content, a.Executable)
+	if err != nil {
+		t.undo()
+		return nil, explain(a.Path, err)
+	}
+	return &tool.WriteFileResult{Path: a.Path, Bytes: int64(len(content)), Created: t.old < 0, Note: note}, nil
+}
+
+// put writes the content into a new file and gives it the name, in one step: at
+// no time is there half of it. Where the directory takes no new file, or the
+// name is a mount of its own, the file itself is written, and note says so.
+func (t *target) put(ctx context.Context, content []byte, executable bool) (note string, err error) {
+	if t.old >= 0 {
+		// rename(2) doesn't ask whether the file that it replaces is writable.
+		if err := unix.Faccessat(unix.AT_FDCWD, procPath(t.old), unix.W_OK, unix.AT_EACCESS); err != nil {
+			return "", err
+		}
+	}
+	err = t.replace(ctx, content, executable)
+	switch {
+	case err == nil || t.old < 0:
+		return "", err
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EROFS), errors.Is(err, unix.EBUSY), errors.Is(err, unix.EXDEV):
+	default:
+		return "", err
+	}
+	if err := t.overwrite(ctx, content, executable); err != nil {
+		return "", err
+	}
+	return "the file couldn't be replaced in one step, as its directory can't be written or it is a mount of its own; it was written in place", nil
+}
+
+func (t *target) replace(ctx context.Context, content []byte, executable bool) (err error) {
+	dir := int(t.dir.Fd())
+	name := ".workshop-" + rand.Text()
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, t.mode(executable))
+	})
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer func() {
+		f.Close()
+		if err != nil {
+			_ = unix.Unlinkat(dir, name, 0)
+		}
+	}()
+	if t.old >= 0 { // the umask is for new files
+		if err := unix.Fchmod(fd, t.mode(executable)); err != nil {
+			return err
+		}
+	}
+	if err := writeAll(ctx, f, content); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil { // NFS tells here that there was no space
+		return err
+	}
+	return unix.Renameat(dir, name, dir, t.name)
+}
+
+// mode of the file: as it was, without the bits of set-user-ID and the like.
+func (t *target) mode(executable bool) uint32 {
+	mode := uint32(0o666)
+	if t.old >= 0 {
+		mode = t.st.Mode & 0o777
+	}
+	if executable {
+		mode |= mode & 0o444 >> 2
+	}
+	return mode
+}
+
+func (t *target) overwrite(ctx context.Context, content []byte, executable bool) error {
+	f, err := reopen(t.old, t.name, unix.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// From here on it is done whatever the context says: half a file is worse.
+	if _, err = f.Write(content); err == nil {
+		err = f.Truncate(int64(len(content)))
+	}
+	if err == nil && executable {
+		err = f.Chmod(os.FileMode(t.mode(true)))
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("it was written in place, and only in part: %v", err)
+	}
+	return nil
+}
+
+func writeAll(ctx context.Context, f *os.File, b []byte) error {
+	for len(b) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := f.Write(b[:min(len(b), 16*chunk)])
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return ctx.Err()
+}
