@@ -39,8 +39,9 @@ func creditFrame(id uint32, stream byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(n))
 }
 
-// read takes frames until the connection ends and says why. It never waits for
-// anything but bytes, so that a cancel or the end is always seen.
+// read takes frames until the connection ends and says why. It waits for
+// nothing but bytes, so that a cancel or the end is always seen, unless the
+// other side makes calls and doesn't read that they are refused.
 func (l *link) read(message func([]byte) error) error {
 	br := bufio.NewReaderSize(l.rwc, 32<<10)
 	for {

@@ -12,8 +12,8 @@ import (
 const (
 	messageSlots = 8
 	dataBuffers  = 4
-	// maxRefusals are answers that no handler made (busy). A peer that sends
-	// calls, is refused, and doesn't even read that, is cut off.
+	// maxRefusals are answers that no handler made (busy). From a peer that
+	// doesn't even read these, no more calls are read.
 	maxRefusals = 256
 )
 
@@ -22,7 +22,7 @@ const (
 	frameControl = iota // nothing
 	frameMessage        // its slot is free again
 	frameData           // its buffer is free again
-	frameRefusal        // counted
+	frameRefusal        // the same
 )
 
 // The ways of a request, for [LostError.Sent].
@@ -48,15 +48,15 @@ type frame struct {
 // saves a change of goroutines. One goroutine writes the rest: nobody else ever
 // waits for the other side in a write, which couldn't be given up.
 type outbox struct {
-	slots chan struct{}
-	free  chan []byte
+	slots    chan struct{}
+	refusals chan struct{}
+	free     chan []byte
 
-	mu       sync.Mutex
-	high     fifo
-	low      fifo
-	refusals int
-	closed   bool
-	last     []byte // to be written before the end
+	mu     sync.Mutex
+	high   fifo
+	low    fifo
+	closed bool
+	last   []byte // to be written before the end
 	// busy: somebody writes; what follows is his.
 	busy   bool
 	frames []frame // that are being written
@@ -72,6 +72,7 @@ type outbox struct {
 func (o *outbox) init(w io.Writer) {
 	o.try = tryWriter(w)
 	o.slots = make(chan struct{}, messageSlots)
+	o.refusals = make(chan struct{}, maxRefusals)
 	o.free = make(chan []byte, dataBuffers)
 	for range dataBuffers {
 		o.free <- nil
@@ -116,19 +117,6 @@ func (o *outbox) push(f frame, low bool) bool {
 		o.low.push(f)
 	} else {
 		o.high.push(f)
-	}
-	return true
-}
-
-// refuse queues an answer that no handler made; false where too many wait.
-func (o *outbox) refuse(b []byte) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.refusals++; o.refusals > maxRefusals {
-		return false
-	}
-	if !o.closed {
-		o.high.push(frame{b: b, kind: frameRefusal})
 	}
 	return true
 }
@@ -302,6 +290,6 @@ func (o *outbox) release(f *frame) {
 	case frameData:
 		o.free <- f.b[:0]
 	case frameRefusal:
-		o.refusals--
+		<-o.refusals
 	}
 }

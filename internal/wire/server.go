@@ -74,8 +74,10 @@ type server struct {
 // that are under way, as it does for sockets and for pipes that aren't in
 // blocking mode.
 func Serve(ctx context.Context, rwc io.ReadWriteCloser, h Handler) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	s := &server{handler: h, ctx: ctx, idle: make(chan *Incoming)}
+	// The connection ends before the handlers' contexts do, so that none of them
+	// answers its end.
+	handlers, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	s := &server{handler: h, ctx: handlers, idle: make(chan *Incoming)}
 	s.link.init(rwc, true)
 	stop := context.AfterFunc(ctx, func() { s.end(context.Cause(ctx)) })
 	s.run(s.message)
@@ -127,7 +129,7 @@ func (s *server) notified(e *envelope) error {
 func (s *server) request(e *envelope) error {
 	s.mu.Lock()
 	if s.ended {
-		s.mu.Unlock()
+		defer s.mu.Unlock()
 		return s.err
 	}
 	if e.id <= s.last {
@@ -147,9 +149,12 @@ func (s *server) request(e *envelope) error {
 	if refused != nil {
 		s.late += Window + 1
 		s.mu.Unlock()
-		if !s.out.refuse(errorMessage(e.id, refused.Code, refused.Message)) {
-			return faultf(CodeBusy, "calls are made whose answers aren't read")
+		select {
+		case s.out.refusals <- struct{}{}:
+		case <-s.done:
+			return s.Err()
 		}
+		s.out.push(frame{b: errorMessage(e.id, refused.Code, refused.Message), kind: frameRefusal}, false)
 		s.out.kick()
 		return nil
 	}
