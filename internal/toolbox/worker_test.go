@@ -203,7 +203,7 @@ func openWith(t testing.TB, s setting) *room {
 
 // enter runs a program as a process of the worker, as an engine's exec does.
 func (r *room) enter(args ...string) *exec.Cmd {
-	cmd := exec.Command("nsenter", append([]string{"-t", strconv.Itoa(r.pid()), "-p", "-m", "-n", "-S", strconv.Itoa(worker), "-G", strconv.Itoa(worker), "--wd=/"}, args...)...)
+	cmd := exec.Command("nsenter", append([]string{"-t", strconv.Itoa(r.pid()), "-p", "-m", "-n", "-S", strconv.Itoa(worker), "-G", strconv.Itoa(worker)}, args...)...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "COLOR=red"}
 	return cmd
 }
