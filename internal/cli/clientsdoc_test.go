@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The configurations in docs/clients.md are what --print-config prints.
+func TestClientsDoc(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.Abs("../../examples/code-review")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)<!-- workshop (tools [^>]*) -->\n```json\n(.*?)```\n").FindAllStringSubmatch(string(doc), -1)
+	for _, b := range blocks {
+		var out, errs bytes.Buffer
+		s := &System{Out: &out, Err: &errs, Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }, Program: "/usr/local/bin/workshop"}
+		if code := Run(context.Background(), NewWorkshop, strings.Fields(b[1]), s); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", b[1], code, errs.String())
+		}
+		if got := strings.ReplaceAll(out.String(), dir, "/home/you/review"); got != b[2] {
+			t.Errorf("%s prints\n%sdocs/clients.md has\n%s", b[1], got, b[2])
+		}
+	}
+	if len(blocks) != len(mcpClients) {
+		t.Errorf("docs/clients.md has %d configurations, there are %v", len(blocks), mcpClients)
+	}
+}
