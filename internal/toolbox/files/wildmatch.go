@@ -13,6 +13,7 @@ type wild struct {
 // part is what stands between two slashes.
 type part struct {
 	deep   bool // **
+	some   bool // … and a backslash before the slash: git then wants a directory at least
 	tokens []token
 }
 
@@ -56,6 +57,8 @@ func parseWild(pattern string, path bool) wild {
 			}
 			if pattern[i] == '/' && path {
 				end()
+				last := &w.parts[len(w.parts)-1]
+				last.some = last.deep
 				continue
 			}
 			p.tokens = append(p.tokens, token{kind: pattern[i]})
@@ -90,6 +93,9 @@ func (w *wild) match(name string) bool {
 		case p < len(w.parts) && w.parts[p].deep:
 			if p == len(w.parts)-1 {
 				return true // and there is a name for it
+			}
+			if w.parts[p].some {
+				n++
 			}
 			deep, resume = p, n
 			p++
