@@ -55,7 +55,8 @@ type toolsHost struct {
 	engine engine.Engine
 	down   *compiled // what must be started, with facts; nil: nothing
 	err    error
-	// compared is closed when what runs was compared with the files.
+	// compared is closed when what runs was compared with the files; nil: it is as
+	// they say, or isn't there.
 	compared chan struct{}
 	audit    *audit.Log
 }
@@ -84,7 +85,7 @@ func (a *app) openCompiled(ctx context.Context, c *compiled, names []string, o t
 	}
 	h := &toolsHost{
 		a: a, c: c, names: names, o: o, again: again, audit: log,
-		ready: make(chan struct{}), compared: make(chan struct{}),
+		ready: make(chan struct{}),
 	}
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	return h, nil
@@ -158,6 +159,7 @@ func (h *toolsHost) start(ctx context.Context) error {
 			return err
 		}
 	} else {
+		h.compared = make(chan struct{})
 		go func() {
 			defer close(h.compared)
 			h.warnChanged(ctx)
@@ -279,8 +281,9 @@ func (h *toolsHost) differs(ctx context.Context) (*engine.Plan, error) {
 
 // close ends what is left; the workshop stays up.
 func (h *toolsHost) close() {
-	h.cancel()
 	h.once.Do(func() { close(h.ready) })
+	h.waitCompared()
+	h.cancel()
 	select {
 	case <-h.ready:
 	case <-time.After(closeWait):
@@ -296,12 +299,30 @@ func (h *toolsHost) close() {
 	}
 }
 
+// waitCompared lets the warning of a call that was fast be said. As a rule the
+// comparison takes less time than the call.
+func (h *toolsHost) waitCompared() {
+	select {
+	case <-h.ready:
+		if h.compared != nil && h.ctx.Err() == nil {
+			select {
+			case <-h.compared:
+			case <-h.ctx.Done():
+			case <-time.After(compareWait):
+			}
+		}
+	default: // an interrupted start
+	}
+}
+
+// compareWait is how much later a call may end to say that files changed.
+const compareWait = 500 * time.Millisecond
+
 // closeWait is how long an interrupted start may take to stop.
 const closeWait = 5 * time.Second
 
 // auditLog opens the log of calls and decisions of a project.
 func (a *app) auditLog(c *compiled) (*audit.Log, error) {
-	return nil, nil // tmp
 	path := a.auditPath(c.project)
 	if path == "" {
 		return nil, fail(codeFailed, "no directory for the audit log of calls: neither HOME nor XDG_STATE_HOME is set")

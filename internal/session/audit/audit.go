@@ -7,39 +7,24 @@ import (
 	"time"
 )
 
-// Event is one line.
+// Event is one line (schemas/audit.schema.json).
 type Event struct {
-	Time    time.Time `json:"time"`
-	Event   string    `json:"event"` // call, refused, done, lost
-	ID      string    `json:"id"`    // joins the lines of one call
-	Project string    `json:"project"`
-	Worker  string    `json:"worker"`
-	Tool    string    `json:"tool"`
-	Chain   []string  `json:"chain,omitempty"`
-	Client  string    `json:"client,omitempty"`
+	Time    time.Time `json:"time" jsonschema_description:"When, in UTC."`
+	Event   string    `json:"event" jsonschema:"enum=call,enum=refused,enum=done,enum=lost" jsonschema_description:"call: it begins now; refused: it was not run; done: it ended; lost: the worker was gone in mid-call."`
+	ID      string    `json:"id" jsonschema_description:"Joins the lines of one call."`
+	Project string    `json:"project" jsonschema_description:"Name of the project on the engine."`
+	Worker  string    `json:"worker" jsonschema_description:"Whose tool is called."`
+	Tool    string    `json:"tool" jsonschema_description:"The tool's own name."`
+	Chain   []string  `json:"chain,omitempty" jsonschema_description:"The workers that delegated, the first caller first."`
+	Client  string    `json:"client,omitempty" jsonschema_description:"The program that called."`
 	// Arguments as they were sent; texts beyond 1 KiB are cut, and say so.
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Decision  string          `json:"decision,omitempty"` // auto, ask, deny
-	Answer    string          `json:"answer,omitempty"`   // of a person
-	Why       string          `json:"why,omitempty"`
-	Failed    bool            `json:"failed,omitempty"`
-	Error     string          `json:"error,omitempty"`
-	ExitCode  *int            `json:"exit_code,omitempty"`
-	Bytes     int64           `json:"bytes,omitempty"` // of the result
-	Duration  float64         `json:"duration_ms,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema_description:"The arguments as they were sent; texts beyond 1 KiB are cut, and say so."`
+	Decision  string          `json:"decision,omitempty" jsonschema:"enum=auto,enum=ask,enum=deny" jsonschema_description:"What was decided."`
+	Answer    string          `json:"answer,omitempty" jsonschema:"enum=no,enum=once,enum=session,enum=always" jsonschema_description:"A person's answer, now or before."`
+	Why       string          `json:"why,omitempty" jsonschema_description:"The rule, default or flag that decided."`
+	Failed    bool            `json:"failed,omitempty" jsonschema_description:"The tool failed, or wasn't run."`
+	Error     string          `json:"error,omitempty" jsonschema_description:"What went wrong."`
+	ExitCode  *int            `json:"exit_code,omitempty" jsonschema_description:"How a command ended."`
+	Bytes     int64           `json:"bytes,omitempty" jsonschema_description:"Size of the result."`
+	Duration  float64         `json:"duration_ms,omitempty" jsonschema_description:"How long it took, in milliseconds."`
 }
-
-// Log is an open audit file. It is safe for use by several goroutines and
-// processes (each line is one write of O_APPEND).
-type Log struct{}
-
-// Open opens or creates the file (0600, its directory 0700). secrets are values
-// that never enter it.
-func Open(path, project string, secrets []string) (*Log, error) { panic("not built") }
-
-// Write writes a line; an error means that it isn't written down: the call
-// must not run then.
-func (l *Log) Write(e Event) error { panic("not built") }
-
-// Close closes the file.
-func (l *Log) Close() error { panic("not built") }

@@ -1,0 +1,3 @@
+package audit
+
+const noFollow = 0
