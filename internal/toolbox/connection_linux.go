@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,6 +61,9 @@ func (c *connection) Read(b []byte) (int, error) {
 }
 
 func (c *connection) Write(b []byte) (int, error) { return c.out.Write(b) }
+
+// SyscallConn is Write's, for package wire.
+func (c *connection) SyscallConn() (syscall.RawConn, error) { return c.out.SyscallConn() }
 
 func (c *connection) Close() error {
 	c.end()

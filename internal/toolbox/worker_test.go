@@ -87,8 +87,8 @@ func initProgram(t testing.TB) string {
 // setting is how a worker is made.
 type setting struct {
 	Grant   string // JSON; empty: without --tools
-	Door    string // the directory on the host; empty: none
-	Secrets string // likewise
+	Door    string // the directory on the host; empty: one of the test; none: none
+	Secrets string // likewise; empty: none
 	Nproc   uint64 // most processes; 0: no limit
 	Program string
 	TmpSize string // of /tmp, a tmpfs
@@ -113,7 +113,7 @@ func setUp(text string) error {
 		mount("tmpfs", scratch, "tmpfs", 0, "mode=0777,size="+s.TmpSize),
 	)
 	for target, source := range map[string]string{door.Dir: s.Door, secretsDir: s.Secrets} {
-		if source != "" {
+		if source != "" && source != "none" {
 			err = errors.Join(err, os.MkdirAll(target, 0o755), mount(source, target, "", unix.MS_BIND, ""),
 				mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 		}
