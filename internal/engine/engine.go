@@ -38,8 +38,10 @@ type Engine interface {
 	// dir as in [ExecOptions].
 	Control(ctx context.Context, project, dir string) (io.ReadWriteCloser, error)
 	// Session connects to the toolbox of a worker (package internal/toolbox): a
-	// new session, which ends with the connection. A worker that doesn't run is a
-	// [NotRunningError]. dir as in [ExecOptions].
+	// new session, which ends with the connection. ctx bounds the connecting
+	// alone. A worker that doesn't run is a [NotRunningError]; one whose program
+	// knows no sessions, at the first read at the latest, a [NoToolboxError]. dir
+	// as in [ExecOptions].
 	Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error)
 	Close() error
 }

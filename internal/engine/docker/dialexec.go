@@ -39,7 +39,7 @@ func (e *Engine) dialExec(ctx context.Context, id string, command []string, mine
 		w.CloseWithError(err)
 	}()
 	stop := context.AfterFunc(ctx, conn.Close)
-	return &execConn{Reader: r, Writer: conn.Conn, close: func() error {
+	return &execConn{Reader: r, Writer: conn.Conn, detach: func() { stop() }, close: func() error {
 		stop()
 		conn.Close()
 		return r.Close()
@@ -82,7 +82,8 @@ func (a *answers) Write(b []byte) (int, error) {
 type execConn struct {
 	io.Reader
 	io.Writer
-	close func() error
+	detach func() // from the context
+	close  func() error
 }
 
 // Close ends the connection, and so the program.

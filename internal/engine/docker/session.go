@@ -9,11 +9,12 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/toolbox/door"
 )
 
 // Session connects to the toolbox of a worker: through its door where the
 // engine is on this machine, else by `workshop-init tools` that the engine
-// starts. The connection ends when ctx does.
+// starts.
 //
 // A shell's commands wait for this, so the engine is asked once.
 func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error) {
@@ -30,10 +31,22 @@ func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.
 	case c.Role == "room" || c.Role == "guard":
 		return nil, fmt.Errorf("%s is the workshop's %s, and tools run in workers only", service, c.Role)
 	}
+	if w.door != "" && e.endpoint.socket() != "" {
+		conn, err := door.Accept(ctx, w.door, w.pid)
+		if err == nil {
+			return conn, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		// The directory is gone, or the engine sees another machine or other
+		// process numbers: it can carry the session itself.
+	}
 	conn, err := e.dialExec(ctx, c.ID, []string{compose.InitPath, "tools"}, isFrame)
 	if err != nil {
 		return nil, err
 	}
+	conn.detach()
 	return &sessionConn{execConn: conn, worker: service}, nil
 }
 
