@@ -30,7 +30,9 @@ type Options struct {
 	// that a person hasn't agreed to yet is an error.
 	Build bool
 	// Approve is asked about calls that need a yes. An error refuses the call; nil
-	// refuses them all. It is called for one call at a time.
+	// refuses them all. Of one worker's calls it is asked one after the other. Where
+	// the user's settings name who is asked (approvals_command, approvals_socket),
+	// that one is asked instead.
 	Approve func(ctx context.Context, c Call) (Answer, error)
 	// Name of the program, for the audit log; empty: "client".
 	Name string
