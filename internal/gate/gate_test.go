@@ -323,8 +323,22 @@ func TestNotDumpable(t *testing.T) {
 	}
 }
 
+// TestTools: what tools may do is understood as a whole, or nothing starts.
+func TestTools(t *testing.T) {
+	g := start(t, "--tools", `{"worker":"a","tools":[{"name":"shell","limit":"git:*"}],"timeout":"10m0s"}`)
+	g.expect("READY")
+	g.stop()
+	for _, tools := range []string{"", "x", "{", `{"worker":"a"} {}`, `{"worker":"a","tool":[]}`, `{"worker":"a","tools":[{"name":"rm"}]}`, `{"worker":"a","timeout":"soon"}`, `{"worker":"a","mcp":{"x":{"command":[]}}}`} {
+		g := start(t, "--tools", tools)
+		g.expect("FAILED --tools: ")
+		if g.cmd.Wait(); g.cmd.ProcessState.ExitCode() != 1 {
+			t.Errorf("%s: exit code %d", tools, g.cmd.ProcessState.ExitCode())
+		}
+	}
+}
+
 func TestArguments(t *testing.T) {
-	for _, args := range [][]string{{"x"}, {"--write", "relative"}, {"--rooms"}, {"--timeout", "soon"}} {
+	for _, args := range [][]string{{"x"}, {"--write", "relative"}, {"--rooms"}, {"--timeout", "soon"}, {"--tools"}, {"--tools", "{}", "--tools", "{}"}} {
 		if _, err := parseArgs(args, os.NewFile(^uintptr(0), "")); err == nil {
 			t.Errorf("%v was accepted", args)
 		}
