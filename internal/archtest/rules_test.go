@@ -80,6 +80,14 @@ var rules = []rule{
 		{module + "/internal/...", "what tools are is below everything that runs them"},
 		{"github.com/google/jsonschema-go/...", "schemas are made on the host alone"},
 	}, effects...)},
+	{from: module + "/internal/wire", bans: []ban{
+		{module + "/...", "it carries messages and knows none of them"},
+		{"os/exec", "what is on the other side is its caller's"},
+	}, deeps: []ban{
+		{"regexp", "workshop-init links it: it stays small"},
+		{"text/template", "workshop-init links it: it stays small"},
+		{"net/http", "workshop-init links it: it stays small"},
+	}},
 	// workshop-init, and what it is made of, stays small and free of parsers.
 	{from: module + "/cmd/workshop-init", deeps: []ban{
 		{"github.com/spf13/...", "workshop-init has five verbs and no need of cobra"},
