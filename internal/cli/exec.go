@@ -103,7 +103,7 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 	}
 	started := time.Now()
 	live := a.watchRefused(ctx, e, t, worker, &run, started)
-	code, err := e.Exec(ctx, t.project, worker, run)
+	code, err := a.runIn(ctx, e, t, worker, run)
 	live.end()
 	restore()
 	if err != nil {
@@ -141,6 +141,9 @@ func numericUser(user string) bool {
 func (a *app) execError(ctx context.Context, err error, t target, worker, program, workdir string) error {
 	if _, ok := errors.AsType[*engine.ForeignError](err); ok {
 		return engineError(err)
+	}
+	if f := sessionFailure(err, worker, program, workdir); f != nil {
+		return f
 	}
 	if f := startFailure(err, program, workdir); f != nil {
 		return f

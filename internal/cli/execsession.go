@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/wire"
+)
+
+// runIn runs a command in a worker: in a session with its toolbox, which takes
+// a fraction of the time that an engine needs, or, for a terminal or another
+// user, by the engine.
+func (a *app) runIn(ctx context.Context, e engine.Engine, t target, worker string, run engine.ExecOptions) (int, error) {
+	if run.TTY || run.User != "" {
+		return e.Exec(ctx, t.project, worker, run)
+	}
+	conn, err := e.Session(ctx, t.project, worker, run.Directory)
+	if err != nil {
+		return 0, err
+	}
+	return session.Exec(ctx, conn, session.Command{
+		Argv: run.Command, Env: run.Env, Cwd: run.Workdir,
+		Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Signals: run.Signals,
+	})
+}
+
+// sessionFailure knows why a session runs no command, or lost it.
+func sessionFailure(err error, worker, program, workdir string) *failure {
+	if e, ok := errors.AsType[*engine.NoToolboxError](err); ok {
+		return fail(codeExecFailed, "%w", e)
+	}
+	if lost, ok := errors.AsType[*wire.LostError](err); ok {
+		return fail(codeExecFailed, "the connection to %s was lost while %s ran: %w", worker, program, lost.Cause).
+			hint("`workshop ps` tells whether the worker runs; what the command did until then is done")
+	}
+	e, ok := errors.AsType[*session.ExecError](err)
+	switch {
+	case !ok:
+		return nil
+	case e.Code == 127:
+		return fail(127, "%s: not found in the worker", program)
+	case e.Code == 126:
+		return fail(126, "%s: can't be executed in the worker", program)
+	}
+	if refused, ok := errors.AsType[*wire.Error](err); ok && refused.Code == wire.CodeInvalidParams && workdir != "" {
+		return fail(codeExecFailed, "--workdir %s: there is no such directory in the worker, or its user may not enter it", workdir)
+	}
+	return fail(codeExecFailed, "%s: %w", program, e)
+}

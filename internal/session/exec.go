@@ -1,0 +1,132 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/llmdo/workshop/internal/toolbox"
+	"github.com/llmdo/workshop/internal/wire"
+)
+
+// Command is one command of a person in a worker, without a terminal.
+type Command struct {
+	Argv []string
+	Env  []string // KEY=VALUE, added to the worker's
+	Cwd  string   // empty: the worker's working directory
+	// Stdin: nil is an empty one. Stdout and Stderr: nil throws away.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Signals are forwarded to the command by name ("SIGINT").
+	Signals <-chan string
+}
+
+// ExecError is a command that was not started.
+type ExecError struct {
+	// Code is what a shell and Docker say of it: 126 can't be executed, 127 not
+	// found, 125 anything else.
+	Code int
+	Err  error
+}
+
+func (e *ExecError) Error() string { return e.Err.Error() }
+func (e *ExecError) Unwrap() error { return e.Err }
+
+// Exec runs a command in the worker to which conn is a new session, and
+// returns its exit code, 128 and the number where a signal ended it. When ctx
+// ends, the command is killed, with what it started. A command that wasn't
+// started is an [*ExecError]; one whose end nobody saw, because the session was
+// lost, a [*wire.LostError]. conn is closed.
+func Exec(ctx context.Context, conn io.ReadWriteCloser, c Command) (int, error) {
+	client := wire.NewClient(conn)
+	defer client.Close()
+	hello := toolbox.Hello{Version: wire.Version, Client: "workshop exec", Role: toolbox.RoleExec}
+	if err := client.Call(ctx, "hello", hello, nil); err != nil {
+		if lost, ok := errors.AsType[*wire.LostError](err); ok && lost.Cause != nil {
+			err = lost.Cause // nothing was executed
+		}
+		if errors.Is(err, wire.ErrPeerClosed) {
+			err = errors.New("its program there ended at once; a limit of the worker may be reached (resources.pids, resources.memory)")
+		}
+		return 0, fmt.Errorf("no session with the worker: %w", err)
+	}
+	call, err := client.Start(context.WithoutCancel(ctx), "exec", toolbox.Exec{
+		Argv: c.Argv, Env: c.Env, Cwd: c.Cwd, Stdin: c.Stdin != nil,
+	})
+	if err != nil {
+		return 0, err
+	}
+	x := &execution{client: client, call: call, ended: make(chan error, 1)}
+	return x.run(ctx, c)
+}
+
+// execution is a command that was started.
+type execution struct {
+	client *wire.Conn
+	call   *wire.Outgoing
+	exit   toolbox.Exit
+	ended  chan error // the answer
+}
+
+func (x *execution) run(ctx context.Context, c Command) (int, error) {
+	if c.Stdin != nil {
+		// A blocked read of a terminal is not waited for.
+		go func() {
+			in := x.call.Stream(wire.Stdin)
+			_, _ = io.Copy(in, c.Stdin)
+			_ = in.Close()
+		}()
+	}
+	output := make(chan error, 2)
+	for n, w := range map[byte]io.Writer{wire.Stdout: c.Stdout, wire.Stderr: c.Stderr} {
+		if w == nil {
+			w = io.Discard
+		}
+		// Taken here: a stream that is asked for after the answer is empty.
+		r := x.call.Stream(n)
+		go func() {
+			_, err := io.Copy(w, r)
+			output <- err
+		}()
+	}
+	go func() { x.ended <- x.call.Wait(&x.exit) }()
+	var result error
+	for open, ended := 2, false; open > 0 || !ended; {
+		select {
+		case err := <-output:
+			if open--; err != nil && !ended && x.client.Err() == nil {
+				return 0, fmt.Errorf("output of the command: %w", err)
+			}
+		case result = <-x.ended:
+			ended, x.ended = true, nil
+		case name, ok := <-c.Signals:
+			if !ok {
+				c.Signals = nil
+				continue
+			}
+			// One that has just ended gets none any more.
+			_ = x.call.Notify("$/signal", map[string]any{"signal": name})
+		case <-ctx.Done():
+			return 0, context.Cause(ctx) // the end of its session kills it
+		}
+	}
+	return x.exit.Code, startError(result)
+}
+
+// startError gives the codes of Docker to what the toolbox says of a command
+// that it could not start.
+func startError(err error) error {
+	refused, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		return err
+	}
+	code := 125
+	switch refused.Code {
+	case wire.CodeNotFound:
+		code = 127
+	case wire.CodeNotExecutable:
+		code = 126
+	}
+	return &ExecError{Code: code, Err: refused}
+}
