@@ -52,7 +52,7 @@ func mcpClient(t *testing.T, root string) string {
 			t.Fatal(err)
 		}
 		copied(half, "package.json", "package-lock.json")
-		npm := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+		npm := exec.CommandContext(t.Context(), "npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
 		npm.Dir = half
 		npm.WaitDelay = time.Minute
 		out, err := npm.CombinedOutput()
