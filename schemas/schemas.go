@@ -24,4 +24,13 @@ var (
 	//
 	//go:embed event.schema.json
 	Event []byte
+	// Audit is the schema of one line of the audit of calls.
+	//
+	//go:embed audit.schema.json
+	Audit []byte
+	// Approval is the schema of what a program that approves is asked, and
+	// answers.
+	//
+	//go:embed approval.schema.json
+	Approval []byte
 )

@@ -107,8 +107,8 @@ func (*approvalsForm) keepsParts()   {}
 // approvalForm is one rule of approvals.
 type approvalForm struct {
 	Source   diag.Source
-	Tool     *Value[string]   `key:"tool" required:"true" validate:"text,oneline" literal:"What needs a person's yes must be seen in the file." doc:"Name of the tool, such as shell."`
-	Match    *Value[string]   `key:"match" validate:"oneline" literal:"What needs a person's yes must be seen in the file." doc:"What the call must begin with."`
+	Tool     *Value[string]   `key:"tool" required:"true" validate:"text,oneline" literal:"What needs a person's yes must be seen in the file." doc:"Name of the tool, mcp__SERVER, mcp__SERVER__TOOL, delegate_WORKER, or *."`
+	Match    *Value[string]   `key:"match" validate:"oneline" literal:"What needs a person's yes must be seen in the file." doc:"Which calls: the first words of a command, a path with * and **, a host. Absent: every call."`
 	Approval *Value[Approval] `key:"approval" required:"true" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be seen in the file." doc:"What happens with the call."`
 }
 
@@ -119,5 +119,5 @@ func (a *approvalForm) decode(d *decoder, n *node, f *field) bool {
 		d.wrongType(n, f, "a mapping {tool, match, approval}")
 		return false
 	}
-	return d.mapping(n, reflect.ValueOf(a).Elem())
+	return d.mapping(n, reflect.ValueOf(a).Elem()) && a.check(d)
 }

@@ -37,6 +37,7 @@ func resolveWorkers(fsys fs.FS, w *Workshop, entries []workerEntry, o Options) d
 		w.Workers = append(w.Workers, wk)
 	}
 	mcpTools(w, p)
+	approvalNames(w, p)
 	delegations(w, work, p)
 	if p.errors == 0 {
 		sharedMounts(w, o.Root, work, p)

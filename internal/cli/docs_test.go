@@ -96,6 +96,9 @@ A flag wins over the environment, the environment over
 | no_color | WORKSHOP_NO_COLOR, NO_COLOR | --no-color |
 | secrets_on_disk | WORKSHOP_SECRETS_ON_DISK | --secrets-on-disk |
 | wait_timeout | WORKSHOP_WAIT_TIMEOUT | --wait-timeout |
+| approvals_max | WORKSHOP_APPROVALS_MAX | |
+| approvals_command | WORKSHOP_APPROVALS_COMMAND | |
+| approvals_socket | WORKSHOP_APPROVALS_SOCKET | |
 
 The engine is found as the docker command finds it: DOCKER_HOST, DOCKER_CONTEXT,
 the current context, the default socket.

@@ -17,6 +17,8 @@ import (
 	"github.com/llmdo/workshop/internal/diag/write"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/session/approval"
+	"github.com/llmdo/workshop/internal/session/audit"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -41,7 +43,26 @@ func generate() map[string][]byte {
 		"diagnostics.schema.json": reflected(&write.Report{}, "diagnostics", "validate --format json"),
 		"tools.schema.json":       tools(),
 		"event.schema.json":       reflected(&events.Line{}, "event", "one line of the guard's log"),
+		"audit.schema.json":       reflected(&audit.Event{}, "audit", "one line of the audit of calls"),
+		"approval.schema.json":    approvals(),
 	}
+}
+
+// approvals is the schema of a question for a program, and of its answer.
+func approvals() []byte {
+	r := &jsonschema.Reflector{Anonymous: true, DoNotReference: true, Mapper: textType}
+	q, a := r.Reflect(&approval.Message{}), r.Reflect(&approval.Reply{})
+	q.Version, a.Version = "", ""
+	q.Title, a.Title = "the question", "the answer"
+	s := &jsonschema.Schema{
+		Version: jsonschema.Version, ID: "https://github.com/llmdo/workshop/schemas/approval.schema.json",
+		Title: "approvals_command and approvals_socket", OneOf: []*jsonschema.Schema{q, a},
+	}
+	out, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic(err)
+	}
+	return append(out, '\n')
 }
 
 // reflected makes a schema of a type that encoding/json writes.
@@ -89,6 +110,10 @@ func tools() []byte {
 // textType gives the schemas of types that are written as text.
 func textType(t reflect.Type) *jsonschema.Schema {
 	switch t {
+	case reflect.TypeFor[approval.Answer]():
+		return &jsonschema.Schema{Type: "string", Enum: []any{string(approval.No), string(approval.Once), string(approval.Session), string(approval.Always)}}
+	case reflect.TypeFor[json.RawMessage]():
+		return &jsonschema.Schema{} // anything
 	case reflect.TypeFor[firewall.Mode]():
 		return &jsonschema.Schema{Type: "string", Enum: []any{"none", "restricted", "open"}}
 	case reflect.TypeFor[firewall.PortRange]():

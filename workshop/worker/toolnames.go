@@ -25,6 +25,10 @@ func ToolNames() []string {
 	return []string{ReadFile, WriteFile, EditFile, ListFiles, SearchFiles, Shell, FetchURL}
 }
 
+// ToolName gives our name of a tool: for our own names, and for those of Claude
+// Code.
+func ToolName(name string) (string, bool) { return ourTool(name) }
+
 // ourTool gives our tool for a name of a list: our own names, those of Claude
 // Code (its tools reference; MultiEdit and LS are of older versions), and tools
 // of MCP servers. Which servers there are knows the workshop.
