@@ -72,7 +72,7 @@ func (c *call) run(ctx context.Context) (*Result, error) {
 	}
 	if c.asks() {
 		v, err := c.host.c.Gate.Allow(ctx, approval.Call{Worker: c.seat.worker.Name, Tool: c.own, Args: c.args, Chain: c.seat.chain()})
-		c.event.Decision, c.event.Why = string(v.Decision), v.Why
+		c.event.Decision, c.event.Answer, c.event.Why = string(v.Decision), string(v.Answer), v.Why
 		if err != nil {
 			return nil, c.refused(err)
 		}

@@ -158,8 +158,9 @@ func tell(from <-chan wire.Notification, ended <-chan struct{}, progress func(Pr
 	}
 }
 
-// askTime bounds the search for the reason of a loss.
-const askTime = 5 * time.Second
+// askTime bounds the search for the reason of a loss: a worker that is being
+// restarted comes back in it.
+const askTime = 2 * time.Second
 
 // whyLost says what is known of the loss of a session. It opens the next one
 // for it, which tells whether it is the same run of the worker.
@@ -170,6 +171,16 @@ func (s *seat) whyLost(before *live) string {
 	ctx, cancel := context.WithTimeout(s.life, askTime)
 	defer cancel()
 	after, err := s.link.get(ctx)
+	for err != nil && ctx.Err() == nil {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			continue
+		}
+		if v, again := s.link.get(ctx); again == nil {
+			after, err = v, nil
+		}
+	}
 	a, b := before.welcome, toolbox.Welcome{}
 	if err == nil {
 		b = after.welcome

@@ -31,9 +31,25 @@ func render(name string, raw json.RawMessage) *Result {
 	}
 	if err != nil || text == "" {
 		text = string(raw)
+	} else if name != tool.Shell {
+		text = noted(text, raw)
 	}
 	r.Content = []json.RawMessage{textBlock(text)}
 	return r
+}
+
+// noted adds the note of a result, if it has one.
+func noted(text string, raw json.RawMessage) string {
+	var n struct {
+		Note string `json:"note"`
+	}
+	if json.Unmarshal(raw, &n) != nil || n.Note == "" {
+		return text
+	}
+	l := &lines{}
+	l.add(text)
+	l.addf("[%s]", n.Note)
+	return l.String()
 }
 
 func read[T any](raw json.RawMessage, text func(*T) string) (string, error) {

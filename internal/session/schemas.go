@@ -31,6 +31,8 @@ type limit struct {
 var limits = map[string]map[string]limit{
 	tool.Shell:       {"argv": {max: tool.MaxArgv}, "stdin": {max: tool.MaxStdinBytes}, "timeout_seconds": {}, "max_output_bytes": {max: tool.MaxOutputBytes, std: tool.DefaultOutputBytes}},
 	tool.ReadFile:    {"first_line": {std: 1}, "max_lines": {}, "offset": {}, "max_bytes": {max: tool.MaxReadBytes, std: tool.DefaultReadBytes}},
+	tool.WriteFile:   {"content": {max: (tool.MaxWriteBytes + 2) / 3 * 4}}, // base64
+	tool.EditFile:    {"old_string": {max: tool.MaxEditFile}, "new_string": {max: tool.MaxEditFile}},
 	tool.ListFiles:   {"max_entries": {max: tool.MaxEntries, std: tool.DefaultEntries}},
 	tool.SearchFiles: {"context": {max: tool.MaxContextLines}, "max_matches": {max: tool.MaxMatches, std: tool.DefaultMatches}},
 	tool.FetchURL:    {"max_bytes": {max: tool.MaxFetchBytes, std: tool.DefaultFetchBytes}},
