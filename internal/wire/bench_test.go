@@ -14,11 +14,13 @@ import (
 // socketpair gives two ends of a connected unix socket.
 func socketpair(t testing.TB) (a, b net.Conn) {
 	t.Helper()
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	end := func(fd int) net.Conn {
+		syscall.CloseOnExec(fd)
+		_ = syscall.SetNonblock(fd, true)
 		f := os.NewFile(uintptr(fd), "socketpair")
 		defer f.Close()
 		c, err := net.FileConn(f)

@@ -15,7 +15,8 @@ type Conn struct {
 
 // NewClient makes the client's side. Closing rwc must end a Read and a Write
 // that are under way, as it does for sockets and for pipes that aren't in
-// blocking mode.
+// blocking mode. Where rwc has a SyscallConn, that must be what Write writes to:
+// it saves a change of goroutines.
 func NewClient(rwc io.ReadWriteCloser) *Conn {
 	c := new(Conn)
 	c.link.init(rwc, false)

@@ -9,12 +9,24 @@
 //	kind 2  credit   call (4 bytes), stream (1 byte), number of bytes (4 bytes) that may be sent more
 //
 // A sender of a stream begins with Window bytes of credit, so a reader that
-// stops stops its stream and no other. Anything that isn't this is a desync:
-// the connection ends with an error that says so.
+// stops stops its stream and no other. The answer of a call is the end of its
+// streams and stands behind their data; otherwise messages overtake data. What
+// comes for a call that has ended is dropped, to the credit that it had left.
+//
+// Anything that isn't this is a desync: an unknown kind, a length that a kind
+// doesn't have, a message that isn't a JSON-RPC object, that has a key twice or
+// one that JSON-RPC doesn't, data beyond the credit, a call that was never made.
+// The connection ends with an error that says so; a client is told before, by
+// an error whose id is null.
 //
 // The ids of calls are numbers from 1 that only the client gives, and that
 // grow. Notifications that concern a call name it: "$/cancel" {"id"},
-// "$/progress" {"id", …}, "$/signal" {"id", "signal"}.
+// "$/progress" {"id", …}, "$/signal" {"id", "signal"}; they have at most
+// MaxNotification bytes, and those that nobody knows are ignored.
+//
+// Nothing is kept without a bound. A peer that doesn't read holds up its own
+// calls: their handlers wait in Write or with their answer, and its next calls
+// aren't read.
 package wire
 
 // Version is the protocol's, in both hellos.

@@ -72,7 +72,8 @@ type server struct {
 // the client has closed it between two frames, ctx's cause where that ended.
 // When it returns, all handlers have. Closing rwc must end a Read and a Write
 // that are under way, as it does for sockets and for pipes that aren't in
-// blocking mode.
+// blocking mode. Where rwc has a SyscallConn, that must be what Write writes to:
+// it saves a change of goroutines.
 func Serve(ctx context.Context, rwc io.ReadWriteCloser, h Handler) error {
 	// The connection ends before the handlers' contexts do, so that none of them
 	// answers its end.
