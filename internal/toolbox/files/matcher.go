@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"strings"
 
 	"github.com/llmdo/workshop/internal/tool"
 )
@@ -42,7 +43,7 @@ func newMatcher(a tool.SearchFilesArgs) (*matcher, error) {
 	if err != nil {
 		var bad *syntax.Error
 		if errors.As(err, &bad) {
-			return nil, fmt.Errorf("pattern isn't an expression of RE2: %s: `%s`; set literal to look for it as it stands", bad.Code, bad.Expr)
+			return nil, fmt.Errorf("pattern isn't an expression of RE2: %s: `%s`; set literal to look for it as it stands", bad.Code, strings.TrimPrefix(bad.Expr, flags))
 		}
 		return nil, err
 	}
