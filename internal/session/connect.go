@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/llmdo/workshop/internal/toolbox"
+	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
@@ -28,7 +28,7 @@ type link struct {
 // live is an open session.
 type live struct {
 	conn    *wire.Conn
-	welcome toolbox.Welcome
+	welcome protocol.Welcome
 }
 
 func (l *live) ended() bool {
@@ -75,7 +75,7 @@ func (l *link) open(ctx context.Context) (*live, error) {
 		return nil, fmt.Errorf("connect to the toolbox of %s: %w", name, err)
 	}
 	v := &live{conn: wire.NewClient(rwc)}
-	hello := toolbox.Hello{Version: wire.Version, Client: l.seat.host.c.Client, Role: toolbox.RoleTools}
+	hello := protocol.Hello{Version: wire.Version, Client: l.seat.host.c.Client, Role: protocol.RoleTools}
 	if err := v.conn.Call(ctx, "hello", hello, &v.welcome); err != nil {
 		v.conn.Close()
 		return nil, fmt.Errorf("connect to the toolbox of %s: %w", name, helloError(err))
@@ -116,7 +116,7 @@ func notSent(err error) bool {
 // call runs one of our tools in the session.
 func (v *live) call(ctx context.Context, name string, args json.RawMessage, progress func(Progress)) (json.RawMessage, error) {
 	var raw json.RawMessage
-	params := toolbox.Call{Tool: name, Arguments: args}
+	params := protocol.Call{Tool: name, Arguments: args}
 	if progress == nil {
 		err := v.conn.Call(ctx, "call", params, &raw)
 		return raw, err
@@ -181,7 +181,7 @@ func (s *seat) whyLost(before *live) string {
 			after, err = v, nil
 		}
 	}
-	a, b := before.welcome, toolbox.Welcome{}
+	a, b := before.welcome, protocol.Welcome{}
 	if err == nil {
 		b = after.welcome
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/llmdo/workshop/internal/toolbox"
+	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
@@ -41,7 +41,7 @@ func (e *ExecError) Unwrap() error { return e.Err }
 func Exec(ctx context.Context, conn io.ReadWriteCloser, c Command) (int, error) {
 	client := wire.NewClient(conn)
 	defer client.Close()
-	hello := toolbox.Hello{Version: wire.Version, Client: "workshop exec", Role: toolbox.RoleExec}
+	hello := protocol.Hello{Version: wire.Version, Client: "workshop exec", Role: protocol.RoleExec}
 	if err := client.Call(ctx, "hello", hello, nil); err != nil {
 		if lost, ok := errors.AsType[*wire.LostError](err); ok && lost.Cause != nil {
 			err = lost.Cause // nothing was executed
@@ -51,7 +51,7 @@ func Exec(ctx context.Context, conn io.ReadWriteCloser, c Command) (int, error) 
 		}
 		return 0, fmt.Errorf("no session with the worker: %w", err)
 	}
-	call, err := client.Start(context.WithoutCancel(ctx), "exec", toolbox.Exec{
+	call, err := client.Start(context.WithoutCancel(ctx), "exec", protocol.Exec{
 		Argv: c.Argv, Env: c.Env, Cwd: c.Cwd, Stdin: c.Stdin != nil,
 	})
 	if err != nil {
@@ -65,7 +65,7 @@ func Exec(ctx context.Context, conn io.ReadWriteCloser, c Command) (int, error) 
 type execution struct {
 	client *wire.Conn
 	call   *wire.Outgoing
-	exit   toolbox.Exit
+	exit   protocol.Exit
 	ended  chan error // the answer
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/session/inside"
 	"github.com/llmdo/workshop/internal/tool"
-	"github.com/llmdo/workshop/internal/toolbox"
+	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
@@ -39,13 +39,13 @@ func (s *seat) startServer(ctx context.Context, name string) (*inside.Process, e
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	out, err := v.conn.Start(ctx, "mcp", toolbox.Server{Server: name})
+	out, err := v.conn.Start(ctx, "mcp", protocol.Server{Server: name})
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	wait := sync.OnceValue(func() error {
-		var exit toolbox.Exit
+		var exit protocol.Exit
 		err := out.Wait(&exit)
 		switch {
 		case err != nil:

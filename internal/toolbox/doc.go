@@ -26,61 +26,20 @@
 //	ping   {}                                             → {}
 package toolbox
 
-import (
-	"encoding/json"
+import "github.com/llmdo/workshop/internal/toolbox/protocol"
 
-	"github.com/llmdo/workshop/internal/tool"
-)
-
-// Roles of a session. exec is a person's `workshop exec`, no tool of a worker:
-// it runs what it is asked to and offers no tool.
+// Roles of a session.
 const (
-	RoleTools = "tools"
-	RoleExec  = "exec"
+	RoleTools = protocol.RoleTools
+	RoleExec  = protocol.RoleExec
 )
 
-// Hello is the first call's parameters.
-type Hello struct {
-	Version string `json:"version"`
-	Client  string `json:"client,omitempty"`
-	Role    string `json:"role"`
-}
-
-// Welcome answers it.
-type Welcome struct {
-	Version string     `json:"version"`
-	Grant   tool.Grant `json:"grant"`
-	Workdir string     `json:"workdir"`
-	// Instance names this run of the worker: another one after a restart. Empty:
-	// not known. OOMKills is how many processes of the worker the kernel has
-	// killed because its memory was over (oom_kill in memory.events of its
-	// cgroup); -1: not known. By both a client can tell why a session was lost.
-	Instance string `json:"instance,omitempty"`
-	OOMKills int64  `json:"oom_kills"`
-}
-
-// Call are the parameters of call.
-type Call struct {
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-}
-
-// Exec are the parameters of exec.
-type Exec struct {
-	Argv []string `json:"argv"`
-	Env  []string `json:"env,omitempty"` // KEY=VALUE, added to the worker's
-	Cwd  string   `json:"cwd,omitempty"`
-	// Stdin: the client sends the stream; without, it is empty.
-	Stdin bool `json:"stdin,omitempty"`
-}
-
-// Exit is how a program ended.
-type Exit struct {
-	Code   int    `json:"code"` // 128+n where a signal ended it
-	Signal string `json:"signal,omitempty"`
-}
-
-// Server are the parameters of mcp.
-type Server struct {
-	Server string `json:"server"`
-}
+// The parameters and results of the methods.
+type (
+	Hello   = protocol.Hello
+	Welcome = protocol.Welcome
+	Call    = protocol.Call
+	Exec    = protocol.Exec
+	Exit    = protocol.Exit
+	Server  = protocol.Server
+)
