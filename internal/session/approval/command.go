@@ -47,7 +47,7 @@ func (c *Command) Ask(ctx context.Context, q Question) (Answer, error) {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("approvals_command %s: %w", c.Argv[0], context.Cause(ctx))
 	case err != nil:
-		said := visible(strings.TrimSpace(errs.String()))
+		said := visible(strings.TrimSpace(errs.kept.String()))
 		if said != "" {
 			said = ": " + said[:min(len(said), 500)]
 		}
@@ -55,7 +55,7 @@ func (c *Command) Ask(ctx context.Context, q Question) (Answer, error) {
 	case out.more:
 		return "", fmt.Errorf("approvals_command %s: the answer is longer than %d bytes", c.Argv[0], maxReply)
 	}
-	answer, err := q.decodeReply(out.Bytes())
+	answer, err := q.decodeReply(out.kept.Bytes())
 	if err != nil {
 		return "", fmt.Errorf("approvals_command %s: %w", c.Argv[0], err)
 	}
@@ -69,17 +69,18 @@ func within(d time.Duration) time.Duration {
 	return DefaultAnswerTime
 }
 
-// limited keeps the first maxReply bytes.
+// limited keeps the first maxReply bytes. The buffer isn't embedded: its ReadFrom
+// would read past the limit.
 type limited struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	more bool
 }
 
 func (l *limited) Write(p []byte) (int, error) {
-	if room := maxReply - l.Len(); len(p) > room {
+	if room := maxReply - l.kept.Len(); len(p) > room {
 		l.more = true
-		l.Buffer.Write(p[:room])
+		l.kept.Write(p[:room])
 		return len(p), nil
 	}
-	return l.Buffer.Write(p)
+	return l.kept.Write(p)
 }

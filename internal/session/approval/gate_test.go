@@ -1,0 +1,314 @@
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+// person answers by a list, and keeps the questions.
+type person struct {
+	mu      sync.Mutex
+	answers []Answer
+	asked   []Question
+	now     int // questions that are asked at this time
+	err     error
+	wait    chan struct{}
+}
+
+func (p *person) Ask(ctx context.Context, q Question) (Answer, error) {
+	p.mu.Lock()
+	p.asked = append(p.asked, q)
+	if p.now++; p.now > 1 {
+		panic("two questions at once")
+	}
+	p.mu.Unlock()
+	defer func() { p.mu.Lock(); p.now--; p.mu.Unlock() }()
+	if p.wait != nil {
+		select {
+		case <-p.wait:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	if p.err != nil {
+		return "", p.err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.answers[0]
+	p.answers = p.answers[1:]
+	return a, nil
+}
+
+// book keeps what is remembered.
+type book struct {
+	written []Rule
+	before  []*workshop.ApprovalRule
+	text    string
+	err     error
+	changes bool // between Preview and Write
+	n       int
+}
+
+func (b *book) Preview(r Rule, _ *workshop.ApprovalRule) (string, error) {
+	if b.n++; b.changes {
+		return r.Line() + strings.Repeat("x", b.n), nil
+	}
+	return "+ " + r.Line(), nil
+}
+
+func (b *book) Write(r Rule, before *workshop.ApprovalRule) error {
+	if b.err != nil {
+		return b.err
+	}
+	b.written, b.before = append(b.written, r), append(b.before, before)
+	return nil
+}
+
+func refused(t *testing.T, err error, want ...string) {
+	t.Helper()
+	var r *RefusedError
+	if !errors.As(err, &r) {
+		t.Fatalf("not refused: %v", err)
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%v\ndoesn't say %q", err, w)
+		}
+	}
+}
+
+// B42: with nobody to ask, what needs a yes is refused, and says what to do.
+func TestNobodyToAsk(t *testing.T) {
+	g := &Gate{}
+	_, err := g.Allow(t.Context(), shell("git status"))
+	refused(t, err, "(B42)", "nobody to ask", "`- {tool: shell, match: \"git status\", approval: auto}`", "approvals_max: auto", "--approve-all")
+	_, err = g.Allow(t.Context(), shell("git status; x"))
+	refused(t, err, "no rule can let just this call pass")
+	g = &Gate{Policy: Policy{Max: auto}}
+	_, err = g.Allow(t.Context(), shell("git status"))
+	refused(t, err, "put `- {tool: shell")
+	if strings.Contains(err.Error(), "approvals_max") {
+		t.Error(err)
+	}
+	g = &Gate{Policy: Policy{Rules: rules(rule("shell", "git", auto))}}
+	_, err = g.Allow(t.Context(), shell("git status"))
+	refused(t, err, "approvals_max: auto")
+	if strings.Contains(err.Error(), "top of") {
+		t.Error(err)
+	}
+	if v, err := (&Gate{}).Allow(t.Context(), Call{Worker: "w", Tool: "read_file", Args: json.RawMessage(`{"path":"x"}`)}); err != nil || v.Decision != auto || v.Answer != "" {
+		t.Error(v, err)
+	}
+}
+
+func TestDenied(t *testing.T) {
+	p := &person{}
+	g := &Gate{Policy: Policy{Rules: rules(rule("shell", "git push", deny)), ApproveAll: true}, Asker: p}
+	v, err := g.Allow(t.Context(), shell("x; git push"))
+	refused(t, err, "workshop.yaml:7")
+	g = &Gate{Policy: Policy{Strict: true}, Asker: p}
+	_, err = g.Allow(t.Context(), shell("git push"))
+	refused(t, err, "--strict")
+	g = &Gate{Policy: Policy{Max: deny}, Asker: p}
+	_, err = g.Allow(t.Context(), shell("git push"))
+	refused(t, err, "approvals_max is deny")
+	if len(p.asked) > 0 || v.Decision != deny {
+		t.Error(p.asked, v)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	for answer, want := range map[Answer]string{
+		Once: "", No: "a person said no", "": "isn't one of those", "yes": "isn't one of those", Always: "isn't one of those", "\x1b[2J": `\u{1b}[2J`,
+	} {
+		p := &person{answers: []Answer{answer, Once}}
+		g := &Gate{Asker: p}
+		v, err := g.Allow(t.Context(), shell("git status"))
+		if want == "" {
+			if err != nil || v.Answer != Once || v.Decision != ask {
+				t.Errorf("%q: %+v %v", answer, v, err)
+			}
+		} else {
+			refused(t, err, want)
+			if v.Answer != No {
+				t.Errorf("%q: %+v", answer, v)
+			}
+		}
+		// Once is once.
+		if _, err := g.Allow(t.Context(), shell("git status")); err != nil || len(p.asked) != 2 {
+			t.Errorf("%q: asked %d times, %v", answer, len(p.asked), err)
+		}
+	}
+	p := &person{err: errors.New("the pipe is broken")}
+	_, err := (&Gate{Asker: p}).Allow(t.Context(), shell("git status"))
+	refused(t, err, "the pipe is broken")
+}
+
+func TestSession(t *testing.T) {
+	p := &person{}
+	g := &Gate{Asker: p, Policy: Policy{Rules: rules(rule("shell", "git push", ask)), Max: auto}}
+	allow := func(c Call, answers ...Answer) Verdict {
+		t.Helper()
+		p.answers, p.asked = answers, nil
+		v, err := g.Allow(t.Context(), c)
+		if err != nil || len(p.asked) != len(answers) {
+			t.Errorf("%s: asked %d times, %v", c.Args, len(p.asked), err)
+		}
+		return v
+	}
+	other := func(c Call) Call { c.Worker = "fixer"; return c }
+	if allow(shell("git log -3"), Session); *p.asked[0].Rule != (Rule{"shell", "git log"}) {
+		t.Error(p.asked[0].Rule)
+	}
+	if v := allow(shell("git log")); v.Answer != Session || v.Decision != ask {
+		t.Error(v)
+	}
+	allow(shell("git log; x"), Once)
+	allow(shell("git log\nx"), Once)
+	allow(shell("git logs"), Once)
+	allow(other(shell("git log")), Once) // another worker has other means
+	allow(Call{Worker: "reviewer", Tool: "mcp__db__query", Args: json.RawMessage(`{}`)}, Session)
+	allow(Call{Worker: "reviewer", Tool: "mcp__db__query", Args: json.RawMessage(`{"a":1}`)})
+	allow(Call{Worker: "reviewer", Tool: "mcp__db__drop", Args: json.RawMessage(`{}`)}, Once)
+	// A line that can't be known offers nothing but once.
+	allow(shell("x && y"), Once)
+	if q := p.asked[0]; q.Rule != nil || !slices.Equal(q.Answers(), []Answer{No, Once}) {
+		t.Error(q)
+	}
+	p.answers = []Answer{Session}
+	_, err := g.Allow(t.Context(), shell("x && y"))
+	refused(t, err, "isn't one of those")
+
+	// A yes to one reason to ask is none to another: the session's rule for all
+	// of git doesn't answer what a rule of the file asks about.
+	g.keep(Rule{"shell", "git"}, "reviewer", g.Policy.Decide(shell("git x")))
+	allow(shell("git fetch"))
+	allow(shell("git push"), Once)
+}
+
+func TestAlways(t *testing.T) {
+	first := rule("shell", "", ask)
+	p, b := &person{answers: []Answer{Always}}, &book{}
+	g := &Gate{Asker: p, Remember: b, Policy: Policy{Rules: rules(rule("shell", "git push", deny), first), Max: auto}}
+	v, err := g.Allow(t.Context(), shell("git status"))
+	if err != nil || v.Answer != Always || len(b.written) != 1 || b.written[0] != (Rule{"shell", "git status"}) {
+		t.Fatal(v, err, b.written)
+	}
+	if before := b.before[0]; before == nil || before.Approval != ask { // behind the one that denies
+		t.Error(before)
+	}
+	if q := p.asked[0]; q.Change != `+ - {tool: shell, match: "git status", approval: auto}` || !slices.Contains(q.Answers(), Always) {
+		t.Error(q)
+	}
+	// For every worker from now on.
+	c := shell("git status -s")
+	c.Worker = "other"
+	if v, err := g.Allow(t.Context(), c); err != nil || v.Answer != Always {
+		t.Error(v, err)
+	}
+	_, err = g.Allow(t.Context(), shell("git push"))
+	refused(t, err)
+
+	// What can't be written, or isn't what was shown, doesn't run.
+	for _, b := range []*book{{err: errors.New("read-only")}, {changes: true}} {
+		p := &person{answers: []Answer{Always, Once}}
+		g := &Gate{Asker: p, Remember: b}
+		_, err := g.Allow(t.Context(), shell("git status"))
+		refused(t, err, "can't be written")
+		if _, err := g.Allow(t.Context(), shell("git status")); err != nil || len(p.asked) != 2 || len(b.written) > 0 {
+			t.Error(err, len(p.asked), b.written)
+		}
+	}
+}
+
+// What the file grants and the cap doesn't is offered as it stands in the file,
+// unless it is a whole tool.
+func TestOfferedUnderCap(t *testing.T) {
+	for _, c := range []struct {
+		rule workshop.ApprovalRule
+		call Call
+		want Rule
+	}{
+		{rule("shell", "git", auto), shell("git status"), Rule{"shell", "git"}},
+		{rule("shell", "", auto), shell("git status"), Rule{"shell", "git status"}},
+		{rule("*", "", auto), shell("git status"), Rule{"shell", "git status"}},
+		{rule("mcp__db", "", auto), Call{Tool: "mcp__db__query"}, Rule{"mcp__db", ""}},
+	} {
+		p := &person{answers: []Answer{Once}}
+		g := &Gate{Asker: p, Remember: &book{}, Policy: Policy{Rules: rules(c.rule)}}
+		if _, err := g.Allow(t.Context(), c.call); err != nil || p.asked[0].Rule == nil || *p.asked[0].Rule != c.want {
+			t.Errorf("%v: %v %v", c.rule, p.asked[0].Rule, err)
+		}
+	}
+	p := &person{answers: []Answer{Once}}
+	g := &Gate{Asker: p, Remember: &book{}, Policy: Policy{Rules: rules(rule("*", "", auto))}}
+	if _, err := g.Allow(t.Context(), shell("a; b")); err != nil || p.asked[0].Rule != nil {
+		t.Error(err, p.asked[0].Rule)
+	}
+}
+
+// Many calls at once: one question at a time, and one answer for all that wait
+// for the same.
+func TestConcurrent(t *testing.T) {
+	p := &person{answers: []Answer{Session}}
+	g := &Gate{Asker: p}
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if _, err := g.Allow(t.Context(), shell("git status")); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	wg.Wait()
+	if len(p.asked) != 1 {
+		t.Errorf("asked %d times", len(p.asked))
+	}
+}
+
+// A call that is cancelled while another's question stands isn't asked, and
+// doesn't run.
+func TestCancel(t *testing.T) {
+	p := &person{wait: make(chan struct{}), answers: []Answer{Once}}
+	g := &Gate{Asker: p}
+	first := make(chan error, 1)
+	go func() {
+		_, err := g.Allow(t.Context(), shell("a"))
+		first <- err
+	}()
+	for asked := 0; asked == 0; {
+		time.Sleep(time.Millisecond)
+		p.mu.Lock()
+		asked = len(p.asked)
+		p.mu.Unlock()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err := g.Allow(ctx, shell("b"))
+	refused(t, err)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	close(p.wait)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = g.Allow(cancelled, shell("c"))
+	refused(t, err)
+	if len(p.asked) != 1 {
+		t.Errorf("asked %d times", len(p.asked))
+	}
+}
