@@ -105,6 +105,10 @@ type raw struct {
 	warns strings.Builder
 }
 
+func newRaw(t testing.TB, in, out *os.File) *raw {
+	return &raw{TB: t, in: in, out: out, lines: bufio.NewReaderSize(out, 1<<20), done: make(chan error, 1)}
+}
+
 func start(t testing.TB) *raw {
 	t.Helper()
 	return startWith(t, &stand{}, nil)
@@ -121,7 +125,8 @@ func startWith(t testing.TB, h *stand, opening func(context.Context) error) *raw
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r := &raw{TB: t, h: h, in: cin, out: cout, lines: bufio.NewReaderSize(cout, 1<<20), done: make(chan error, 1), stop: stop}
+	r := newRaw(t, cin, cout)
+	r.h, r.stop = h, stop
 	var mu sync.Mutex
 	o := Options{In: sin, Out: sout, Version: "1.2.3", Instructions: "You may echo.", Warn: func(s string) {
 		mu.Lock()

@@ -1,0 +1,86 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/session/approval"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// A real Host, whose workers can't be reached: what is decided on the host. With
+// workers that can: e2e/mcp_test.go.
+func TestHost(t *testing.T) {
+	fsys := fstest.MapFS{
+		"workshop.yaml":       {Data: []byte("workshop:\n  name: t\n  container: {image: 'i:1'}\n  workers: [builder, reviewer]\n")},
+		"workers/builder.md":  {Data: []byte("---\nname: builder\ndescription: builds\nallowed-tools: Read, Write, Bash(git:*)\n---\nBuild.\n")},
+		"workers/reviewer.md": {Data: []byte("---\nname: reviewer\ndescription: reviews\nallowed-tools: Read\n---\nReview.\n")},
+	}
+	w, problems := workshop.Load(fsys, "workshop.yaml", workshop.Options{Home: "/home/me"})
+	if w == nil {
+		t.Fatal(problems)
+	}
+	sin, cin, _ := os.Pipe()
+	cout, sout, _ := os.Pipe()
+	t.Cleanup(func() { cin.Close(); cout.Close() })
+	dialled := 0
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(t.Context(), Options{In: sin, Out: sout, Open: func(_ context.Context, asker approval.Asker, client string, changed func()) (*session.Host, error) {
+			return session.Open(session.Config{Workshop: w, Client: client, Gate: &approval.Gate{Asker: asker}, Changed: changed,
+				Dial: func(context.Context, string) (io.ReadWriteCloser, error) {
+					dialled++
+					return nil, errors.New("the workshop isn't up")
+				}}, "builder")
+		}})
+	}()
+	r := newRaw(t, cin, cout)
+	r.hello(`{"elicitation":{}}`)
+	r.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	list := string(r.of(1).Result)
+	for name, want := range map[string]bool{"read_file": true, "write_file": true, "shell": true, "edit_file": false, "delegate_reviewer": false, "reviewer__read_file": false} {
+		if got := strings.Contains(list, `"name":"`+name+`"`); got != want {
+			t.Errorf("%s is offered: %v", name, got)
+		}
+	}
+	for _, x := range []struct {
+		call, want string
+		code       int
+	}{
+		{call(2, "edit_file", `{"path":"x","old_string":"a","new_string":"b"}`), "", -32602},
+		{call(2, "reviewer__read_file", `{"path":"x"}`), "", -32602},
+		{call(2, "shell", `{"argv":["rm","-r","/"]}`), `"isError":true`, 0},
+		{call(2, "shell", `{"command":"git log; rm -r /"}`), `"isError":true`, 0},
+		{call(2, "read_file", `{"path":7}`), `"isError":true`, 0},
+		{call(2, "read_file", `{"path":"x"}`), `the workshop isn't up`, 0},
+	} {
+		r.send(x.call)
+		m := r.next() // nobody is asked
+		code := 0
+		if m.Error != nil {
+			code = m.Error.Code
+		}
+		if m.Method != "" || code != x.code || !strings.Contains(string(m.Result), x.want) {
+			t.Errorf("%s\n%s %s %+v", x.call, m.Method, m.Result, m.Error)
+		}
+	}
+	r.in.Close()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it goes on")
+	}
+	if dialled == 0 {
+		t.Error("no worker was dialled")
+	}
+}
