@@ -19,7 +19,8 @@ import (
 )
 
 // callFiles are a workshop with a worker that has each tool, and its delegate.
-func callFiles(approvals string) map[string]string {
+// Without `approvals:`, what only reads in the worker needs no yes.
+func callFiles() map[string]string {
 	return map[string]string{
 		"workshop.yaml": `workshop:
   name: call
@@ -32,7 +33,7 @@ func callFiles(approvals string) map[string]string {
   workers:
     - editor
     - {name: reader, container: {network: none, mounts: ["./src:/workspace/src"]}}
-` + approvals,
+`,
 		"workers/editor.md": "---\nname: editor\ndescription: edits\ntools: Read, Write, Edit, LS, Grep, Bash, WebFetch\ndelegates-to: [reader]\n---\nYou edit.\n",
 		"workers/reader.md": "---\nname: reader\ndescription: reads\ntools: Read\n---\nYou read, and nothing else.\n",
 		"src/a.txt":         "one\ntwo\nthree\n",
@@ -40,19 +41,17 @@ func callFiles(approvals string) map[string]string {
 	}
 }
 
-const approveNothing = "  approvals: {default: ask}\n"
-
 // callScenario has an audit log and settings of its own.
-func callScenario(t *testing.T, intent, approvals string) *scenario.Scenario {
+func callScenario(t *testing.T, intent string) *scenario.Scenario {
 	t.Helper()
-	s := scenario.At(t, intent, callFiles(approvals))
+	s := scenario.At(t, intent, callFiles())
 	s.Env = append(s.Env, "HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME=")
 	return s
 }
 
 // Every tool by the command line: its text, its JSON, its failure, its code.
 func TestCall(t *testing.T) {
-	s := callScenario(t, "call runs each tool of a worker, prints what it answers, and ends with a code that says how it went", approveNothing)
+	s := callScenario(t, "call runs each tool of a worker, prints what it answers, and ends with a code that says how it went")
 	// The first call starts what isn't up, and says so on the standard error alone.
 	first := s.Expect(0, "call", "editor", "read_file", "path=/workspace/src/a.txt", "first_line=2", "max_lines=1")
 	if !strings.Contains(first.Out, "two") || strings.Contains(first.Out, "one") || strings.Contains(first.Out, "created") || !strings.Contains(first.Err, "starting") {
@@ -73,12 +72,12 @@ func TestCall(t *testing.T) {
 		{args: []string{"shell", "argv=cat", "argv=/workspace/out/b.txt"}, out: "x = 2\n"},
 		{args: []string{"shell", "command=echo out; echo err >&2; exit 7"}, code: 7, out: "out\n", err: "err\n"},
 		{args: []string{"shell", "command=kill -9 $$"}, code: 137, err: "SIGKILL"},
-		{args: []string{"shell", "command=sleep 30", "timeout_seconds=0.3"}, code: 137, err: "time was over"},
+		{args: []string{"shell", "command=sleep 30", "timeout_seconds=0.3"}, code: 143, err: "time was over"},
 		{args: []string{"shell", `{"argv": ["printf", "%s", "a b"], "env": {"A": "b"}}`}, out: "a b"},
 		{args: []string{"shell", "command=echo $A", "env.A=given"}, out: "given\n"},
 		{args: []string{"read_file", "path=/nowhere"}, code: 1, err: "error: read_file: "},
 		{args: []string{"write_file", "path=/workspace/src/c.txt", "content="}, code: 1, err: "read-only"},
-		{args: []string{"delegate_reader"}, out: "You read, and nothing else."},
+		{args: []string{"delegate_reader", "task=read a.txt"}, out: "You read, and nothing else."},
 		{args: []string{"reed_file", "path=x"}, code: 4, err: `did you mean "read_file"?`},
 		{args: []string{"read_file", "path=x", "max_lines=all"}, code: 2, err: "a whole number is needed"},
 		{args: []string{"shell", "command=id", "argv=id"}, code: 2},
@@ -125,7 +124,7 @@ func TestCall(t *testing.T) {
 // What needs a yes is asked on the terminal, also where the input is a pipe, and
 // refused where there is none.
 func TestCallAsks(t *testing.T) {
-	s := callScenario(t, "a call that needs a yes is asked on the terminal; a no, an end and nobody there are refusals", approveNothing)
+	s := callScenario(t, "a call that needs a yes is asked on the terminal; a no, an end and nobody there are refusals")
 	s.Up()
 	write := []string{"call", "editor", "write_file", "path=/workspace/out/x.txt", "content=written"}
 	written := func() bool { return s.Exists("out/x.txt") }
@@ -192,14 +191,14 @@ func answered(t *testing.T, s *scenario.Scenario, cmd *exec.Cmd, types string) (
 
 // Ctrl-C ends the call, and what it runs in the worker.
 func TestCallInterrupted(t *testing.T) {
-	s := callScenario(t, "Ctrl-C ends a call with 130, and its processes", approveNothing)
+	s := callScenario(t, "Ctrl-C ends a call with 130, and its processes")
 	s.Up()
 	cmd := s.Command(context.Background(), "call", "--approve-all", "editor", "shell", "command=sleep 987; true")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	runs := func() bool {
-		return s.Run("exec", "editor", "--", "sh", "-c", `grep -zlx 987 /proc/[0-9]*/cmdline 2>/dev/null | grep -q .`).Code == 0
+		return s.Run("exec", "editor", "--", "sh", "-c", `grep -zlx "98[7]" /proc/[0-9]*/cmdline 2>/dev/null | grep -q .`).Code == 0
 	}
 	s.Eventually("the command runs", runs)
 	_ = cmd.Process.Signal(syscall.SIGINT)
@@ -293,7 +292,7 @@ func (c *rpc) ended() int {
 // tools starts what isn't up, writes nothing but MCP to the standard output, and
 // leaves the workshop up when its client goes, however that is.
 func TestToolsStartsTheWorkshop(t *testing.T) {
-	s := callScenario(t, "tools starts a workshop that isn't up, speaks nothing but MCP on the standard output, and leaves the workshop up", approveNothing)
+	s := callScenario(t, "tools starts a workshop that isn't up, speaks nothing but MCP on the standard output, and leaves the workshop up")
 	d := s.Expect(1, "tools", "--no-up", "editor")
 	if d.Out != "" || !strings.Contains(d.Err, "is not up") {
 		t.Errorf("--no-up: out %q err %q", d.Out, d.Err)
@@ -333,7 +332,7 @@ func TestToolsStartsTheWorkshop(t *testing.T) {
 // What was changed since up is said, and what runs is what counts; a worker that
 // misses is started alone.
 func TestToolsAfterAChange(t *testing.T) {
-	s := callScenario(t, "what changed since up is said; of a workshop that is up in part, the workers that are needed are started", approveNothing)
+	s := callScenario(t, "what changed since up is said; of a workshop that is up in part, the workers that are needed are started")
 	s.Up("reader")
 	s.Expect(0, "call", "reader", "read_file", "path=/workspace/src/a.txt")
 	if _, ok := s.Containers()["editor"]; ok {

@@ -174,7 +174,13 @@ func callError(err error) error {
 	if e, ok := errors.AsType[*session.LostError](err); ok {
 		return fail(codeEngine, "%w", e)
 	}
-	return engineError(err)
+	if _, ok := errors.AsType[interface {
+		error
+		ExitCode() int
+	}](err); ok {
+		return engineError(err)
+	}
+	return fail(codeFailed, "%w", err)
 }
 
 // completeCall completes workers, then tools, then the keys of arguments.
