@@ -83,7 +83,7 @@ func beWorker() error {
 		}
 		c.Close()
 		_, err = os.StartProcess("/proc/self/exe", []string{"workshop-init", "tools"}, &os.ProcAttr{
-			Files: []*os.File{f, f, os.Stderr},
+			Files: []*os.File{f, f, nil}, // it tells of each cut connection there
 		})
 		f.Close()
 		if err != nil {
@@ -266,4 +266,17 @@ func textOf(r *Result) string {
 		out += block.Text
 	}
 	return out
+}
+
+// settle waits until no session runs any more.
+func (w *aWorker) settle(string) {
+	w.t.Helper()
+	w.mu.Lock()
+	pid := w.cmd.Process.Pid
+	w.mu.Unlock()
+	for begun := time.Now(); len(childrenOf(w.t, pid)) > 0; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > 10*time.Second {
+			w.t.Fatal("a session doesn't end")
+		}
+	}
 }
