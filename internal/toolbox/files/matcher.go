@@ -20,7 +20,7 @@ type matcher struct {
 	// blocks: where no line of a block matches, the block doesn't either, so that
 	// it can be asked about as a whole; not with \A and \z.
 	blocks bool
-	// ends: the expression has a $, which in a block isn't seen before \r\n.
+	// ends: the expression has a $, which in a block isn't seen before \r.
 	ends bool
 }
 
@@ -70,7 +70,7 @@ func (m *matcher) look(r *syntax.Regexp) {
 
 // nothing tells that no line of a block matches; false: it isn't known.
 func (m *matcher) nothing(block []byte) bool {
-	if !m.blocks || m.ends && bytes.Contains(block, []byte("\r\n")) {
+	if !m.blocks || m.ends && bytes.IndexByte(block, '\r') >= 0 {
 		return false
 	}
 	return !m.re.Match(block)

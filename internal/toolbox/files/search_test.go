@@ -154,6 +154,7 @@ func FuzzSearch(f *testing.F) {
 	for _, p := range []string{"a", "^a$", `\A\w\z`, "", "[^a]", `b\s`, "(?-m)a$", `\Ba`, "(?s).b"} {
 		f.Add(p, []byte("a\r\nb\nab\n\na"), 1, false, false)
 	}
+	f.Add("^a$", []byte("A\r"), 0, false, true)
 	f.Fuzz(func(t *testing.T, pattern string, content []byte, around int, literal, fold bool) {
 		p := filepath.Join(dir, "f")
 		if err := os.WriteFile(p, content, 0o644); err != nil {

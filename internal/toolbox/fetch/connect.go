@@ -1,0 +1,137 @@
+package fetch
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// conn is a connection for one request.
+type conn struct {
+	net.Conn
+	proxied bool // a proxy reads the request
+	stop    func() bool
+}
+
+func (c *conn) close() {
+	c.stop()
+	c.Close()
+}
+
+// connect reaches the server of a URL: by the proxy that the environment names
+// (in a room it is the guard's, which says why it refuses), else directly.
+func connect(ctx context.Context, u *url.URL) (*conn, error) {
+	proxy, err := httpproxy.FromEnvironment().ProxyFunc()(u)
+	if err != nil {
+		return nil, fmt.Errorf("the proxy of the environment: %w", err)
+	}
+	server := address(u)
+	to := server
+	if proxy != nil {
+		if proxy.Scheme != "http" {
+			return nil, fmt.Errorf("the proxy %s of the environment isn't one by http", proxy.Redacted())
+		}
+		to = address(proxy)
+	}
+	plain, err := (&net.Dialer{}).DialContext(ctx, "tcp", to)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: plain, proxied: proxy != nil && u.Scheme == "http"}
+	c.stop = context.AfterFunc(ctx, func() { _ = plain.SetDeadline(time.Unix(1, 0)) })
+	if u.Scheme != "https" {
+		return c, nil
+	}
+	if proxy != nil {
+		if err := c.tunnel(ctx, server); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	t := tls.Client(plain, &tls.Config{ServerName: u.Hostname(), NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12})
+	if err := t.HandshakeContext(ctx); err != nil {
+		c.close()
+		return nil, explain(err)
+	}
+	c.Conn = t
+	return c, nil
+}
+
+func address(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// tunnel asks the proxy for a connection to the server.
+func (c *conn) tunnel(ctx context.Context, server string) error {
+	req := (&http.Request{Method: http.MethodConnect, URL: &url.URL{Host: server}, Host: server, Header: http.Header{"User-Agent": {"workshop/1"}}}).WithContext(ctx)
+	if err := req.Write(c); err != nil {
+		return fmt.Errorf("the proxy can't be asked: %w", err)
+	}
+	resp, err := c.response(req)
+	if err != nil {
+		return fmt.Errorf("the proxy: %w", err)
+	}
+	if err := refusal(resp); err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the proxy answers %.200q", resp.Status)
+	}
+	return nil // a server of TLS says nothing before it is asked: the reader holds no byte of it
+}
+
+// response reads the head of an answer, after those that only say to wait.
+func (c *conn) response(req *http.Request) (*http.Response, error) {
+	bound := &io.LimitedReader{R: c, N: maxHead}
+	br := bufio.NewReader(bound)
+	for range 5 {
+		resp, err := http.ReadResponse(br, req)
+		switch {
+		case err != nil && bound.N <= 0:
+			return nil, fmt.Errorf("the head of the answer is longer than %d bytes", maxHead)
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, errors.New("the connection was closed without an answer")
+		case err != nil:
+			return nil, fmt.Errorf("the answer isn't one of HTTP: %w", err)
+		case resp.StatusCode == http.StatusSwitchingProtocols:
+			return nil, errors.New("the server switches to another protocol, which wasn't asked for")
+		case resp.StatusCode >= 200:
+			bound.N = maxWire
+			return resp, nil
+		}
+	}
+	return nil, errors.New("the server only says that an answer will come")
+}
+
+// explain tells a missing set of certificates from a wrong certificate.
+func explain(err error) error {
+	var unknown x509.UnknownAuthorityError
+	var none x509.SystemRootsError
+	if errors.As(err, &none) {
+		return noRoots(err)
+	}
+	if errors.As(err, &unknown) {
+		if pool, perr := x509.SystemCertPool(); perr != nil || pool.Equal(x509.NewCertPool()) {
+			return noRoots(err)
+		}
+	}
+	return err
+}
+
+func noRoots(err error) error {
+	return fmt.Errorf("the worker's image has no CA certificates, so no server can be trusted: install the package ca-certificates in the image, or set SSL_CERT_FILE (%w)", err)
+}
