@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // cutter ends a connection after so many bytes in one direction.
@@ -37,6 +38,7 @@ func (c *cutter) Write(b []byte) (int, error) {
 	n, cut := c.take(len(b))
 	n, err := c.ReadWriteCloser.Write(b[:n])
 	if cut && err == nil {
+		time.AfterFunc(2*time.Millisecond, func() { c.Close() }) // the error of the write comes first
 		err = errCut
 	}
 	return n, err
