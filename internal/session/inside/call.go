@@ -47,7 +47,7 @@ func (s *Server) Call(ctx context.Context, tool string, args json.RawMessage, pr
 func (r *run) call(ctx context.Context, tool string, args json.RawMessage, progress func(Progress)) (*Result, error) {
 	key := r.key()
 	tell, end := relay(progress)
-	answer, forget := r.conn.expect(key, tell)
+	answer, forget := r.conn.expect(key, `{"content":[]}`, tell)
 	defer end()
 	defer forget()
 	_, err := r.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args, Meta: mcp.Meta{"progressToken": key}})

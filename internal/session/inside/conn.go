@@ -26,7 +26,7 @@ type conn struct {
 	mu       sync.Mutex
 	err      error                     // why it was closed
 	asked    map[any]string            // requests of the SDK that wait: the key of their answer
-	answers  map[string]chan<- []byte  // results, as they came, by key
+	answers  map[string]expected       // results that are read here, by key
 	progress map[string]func(Progress) // by key, which is the token
 	garbage  int
 }
@@ -43,7 +43,7 @@ const queueLength = 4
 
 func newConn(in io.Reader, out io.WriteCloser, changed func()) *conn {
 	c := &conn{in: bufio.NewReaderSize(in, 64<<10), out: out, queue: make(chan []byte, queueLength), closed: make(chan struct{}), changed: changed,
-		asked: map[any]string{}, answers: map[string]chan<- []byte{}, progress: map[string]func(Progress){}}
+		asked: map[any]string{}, answers: map[string]expected{}, progress: map[string]func(Progress){}}
 	go c.write()
 	return c
 }
@@ -149,7 +149,13 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 // admit decides on one line: what the SDK is given, nil for nothing. An error
 // ends the connection.
 func (c *conn) admit(line []byte) (jsonrpc.Message, error) {
-	if line[0] != '{' || depthOf(line) > MaxDepth || !json.Valid(line) {
+	if line[0] != '{' {
+		return nil, c.noMessage(line)
+	}
+	if depthOf(line) > MaxDepth {
+		return nil, fmt.Errorf("it sent a message that is nested deeper than %d", MaxDepth)
+	}
+	if !json.Valid(line) {
 		return nil, c.noMessage(line)
 	}
 	m, err := jsonrpc.DecodeMessage(line)
@@ -185,9 +191,10 @@ func (c *conn) answer(m *jsonrpc.Response) jsonrpc.Message {
 		return nil
 	}
 	delete(c.asked, m.ID.Raw())
-	if to := c.answers[key]; to != nil && m.Error == nil {
-		to <- m.Result
+	if to, ok := c.answers[key]; ok && m.Error == nil {
+		to.result <- m.Result
 		delete(c.answers, key)
+		m.Result = to.stub
 	}
 	return m
 }
@@ -235,12 +242,19 @@ func (c *conn) notification(m *jsonrpc.Request) {
 	}
 }
 
+// expected is where a result goes, and what the SDK gets in its place.
+type expected struct {
+	result chan<- []byte
+	stub   json.RawMessage
+}
+
 // expect registers for the answer of the request with a key. Its result comes as
-// it was sent, before the SDK gets it; forget ends it.
-func (c *conn) expect(key string, progress func(Progress)) (result func() []byte, forget func()) {
+// it was sent; the SDK, which would read all of it or nothing, gets the stub
+// afterwards. forget ends it.
+func (c *conn) expect(key, stub string, progress func(Progress)) (result func() []byte, forget func()) {
 	ch := make(chan []byte, 1)
 	c.mu.Lock()
-	c.answers[key] = ch
+	c.answers[key] = expected{ch, json.RawMessage(stub)}
 	if progress != nil {
 		c.progress[key] = progress
 	}

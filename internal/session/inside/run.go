@@ -155,7 +155,7 @@ func (r *run) list(ctx context.Context) ([]Tool, error) {
 
 func (r *run) page(ctx context.Context, cursor string) (*page, error) {
 	key := r.key()
-	answer, forget := r.conn.expect(key, nil)
+	answer, forget := r.conn.expect(key, `{"tools":[]}`, nil)
 	defer forget()
 	params := &mcp.ListToolsParams{Cursor: cursor, Meta: mcp.Meta{"progressToken": key}}
 	if _, err := r.session.ListTools(ctx, params); err != nil {
