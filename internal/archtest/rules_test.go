@@ -80,6 +80,22 @@ var rules = []rule{
 		{module + "/internal/...", "what tools are is below everything that runs them"},
 		{"github.com/google/jsonschema-go/...", "schemas are made on the host alone"},
 	}, effects...)},
+	{from: module + "/internal/session/shellline", bans: append([]ban{
+		{module + "/...", "it only reads lines of a shell"},
+	}, effects...)},
+	{from: module + "/internal/session/callrule", bans: append([]ban{
+		{module + "/workshop/...", "the loader reads rules by it"},
+		{module + "/compose/...", "never upward"},
+		{module + "/internal/engine/...", "never upward"},
+		{module + "/internal/cli/...", "never upward"},
+	}, effects...)},
+	{from: module + "/internal/session/approval", bans: []ban{
+		{module + "/internal/engine/...", "who is asked doesn't depend on what runs"},
+		{module + "/internal/cli/...", "never upward"},
+	}},
+	{from: module + "/internal/session/audit", bans: []ban{
+		{module + "/...", "it writes down what it is given"},
+	}},
 	{from: module + "/internal/wire", bans: []ban{
 		{module + "/...", "it carries messages and knows none of them"},
 		{"os/exec", "what is on the other side is its caller's"},
@@ -98,6 +114,7 @@ var rules = []rule{
 		{"gopkg.in/...", "the policy is JSON: one parser less in front of a hostile room"},
 		{"github.com/goccy/...", "the policy is JSON: one parser less in front of a hostile room"},
 		{"github.com/go-playground/...", "workshop-init validates nothing of the spec"},
+		{"mvdan.cc/...", "a limited shell takes argv: the host reads lines"},
 		{"github.com/vishvananda/...", "200 kB for three messages of rtnetlink"},
 		{"github.com/miekg/dns", "600 kB, and parsers for records that nobody asks for: x/net/dns/dnsmessage reads what the guard needs"},
 		{"github.com/mattn/go-runewidth", "tables of widths for text that nobody reads: diag/write stays out"},
@@ -122,6 +139,7 @@ var exclusive = []struct {
 	{"github.com/compose-spec/compose-go/v2/loader", []string{"e2e", "bench", "internal/cli"}, "reloading our own YAML costs 40 ms a run: the loader is for tests, import and --check"},
 	{"github.com/modelcontextprotocol/...", []string{"internal/session/mcpserver", "internal/session/inside", "examples", "e2e"}, "the protocol's own types stay where MCP is spoken; all else knows session.Host"},
 	{module + "/client", []string{"examples", "e2e"}, "the public API is for programs of others: ours use what it is made of"},
+	{"mvdan.cc/sh/v3/...", []string{"internal/session/shellline"}, "what a line of a shell is, is decided in one place"},
 	{"github.com/vishvananda/netns", []string{"internal/room", "internal/testnet"}, "namespaces are entered in one place"},
 }
 

@@ -256,11 +256,27 @@ func TestOfferedUnderCap(t *testing.T) {
 	}
 }
 
+// A call that may be what a rule asks about, or denies, has no rule either: it
+// would let pass what that one is for.
+func TestUnsureOffersNothing(t *testing.T) {
+	for _, a := range []workshop.Approval{ask, deny} {
+		p := &person{answers: []Answer{Once, Once}}
+		g := &Gate{Asker: p, Policy: Policy{Rules: rules(rule("search_files", "secret/**", a), rule("*", "", auto)), Max: auto}}
+		c := Call{Worker: "w", Tool: "search_files", Args: json.RawMessage(`{"pattern":"x"}`)}
+		for range 2 {
+			if _, err := g.Allow(t.Context(), c); err != nil || p.asked[0].Rule != nil {
+				t.Errorf("%s: %v %v", a, p.asked[0].Rule, err)
+			}
+		}
+	}
+}
+
 // Many calls at once: one question at a time, and one answer for all that wait
 // for the same.
 func TestConcurrent(t *testing.T) {
-	p := &person{answers: []Answer{Session}}
+	p := &person{answers: []Answer{Session}, wait: make(chan struct{})}
 	g := &Gate{Asker: p}
+	time.AfterFunc(100*time.Millisecond, func() { close(p.wait) }) // all wait by then
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Add(1)
