@@ -33,6 +33,6 @@ func (b *bench) execs() error {
 		return err
 	}
 	b.add(row{what: "workshop exec", against: "docker exec", ours: m[0], other: m[1], unit: "ms", limit: 0.25,
-		note: "the limit is for the toolbox, which is built later; until then exec goes through the engine as docker exec does"})
+		note: "whole processes: a session with the toolbox against the engine's exec"})
 	return nil
 }
