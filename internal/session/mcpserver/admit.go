@@ -47,7 +47,7 @@ func (c *conn) admit(line []byte, err error) (jsonrpc.Message, *jsonrpc.Response
 		return nil, refusal(jsonrpc.ID{}, wire.CodeInvalidRequest, fmt.Sprintf("a request with the id %v is under way already", r.ID.Raw()))
 	case len(c.calls) >= MaxInFlight:
 		return nil, refusal(r.ID, wire.CodeBusy, fmt.Sprintf("busy: %d requests are under way; wait until one is answered", MaxInFlight))
-	case len(c.calls) > 0 && c.bytes+len(line) > MaxInFlightBytes:
+	case len(c.calls) > 0 && c.bytes+len(line) > c.most:
 		return nil, refusal(r.ID, wire.CodeBusy, "busy: the requests that are under way are large; wait until one is answered")
 	}
 	c.calls[r.ID] = &underway{bytes: len(line)}

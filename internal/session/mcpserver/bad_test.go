@@ -126,25 +126,37 @@ func TestB60_FloodOfCalls(t *testing.T) {
 	r.alive()
 }
 
-// Large calls are counted by their size too.
+// Large calls are counted by their size too, and one alone is always taken.
 func TestB60_LargeCalls(t *testing.T) {
-	r := start(t)
-	r.hello(`{}`)
-	args := `{"text":"` + strings.Repeat("x", 12<<20) + `"}`
-	go func() {
-		for i := range 20 {
-			r.send(call(i, "wait", args))
+	c := newConn(nil, nil)
+	c.most = 1 << 20
+	large := func(id int, size int) []byte { return []byte(call(id, "wait", `{"text":"`+strings.Repeat("x", size)+`"}`)) }
+	busy := func(line []byte) bool {
+		m, refused := c.admit(line, nil)
+		if (m == nil) == (refused == nil) {
+			t.Fatalf("%v, %v", m, refused)
 		}
-	}()
-	for range 15 {
-		if m := r.next(); m.Error == nil || m.Error.Code != -32001 {
-			t.Fatalf("%.200v", m)
+		return refused != nil
+	}
+	if busy(large(0, 2<<20)) {
+		t.Error("a single large call is refused")
+	}
+	if !busy(large(1, 1)) {
+		t.Error("more than the limit is taken")
+	}
+	c.settle(idForTest(0))
+	for i := range 3 {
+		if busy(large(i, 300<<10)) {
+			t.Errorf("call %d is refused", i)
 		}
 	}
-	for i := range 20 {
-		r.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i))
+	if !busy(large(3, 300<<10)) {
+		t.Error("more than the limit is taken")
 	}
-	r.alive()
+	c.settle(idForTest(1))
+	if busy(large(3, 300<<10)) {
+		t.Error("an ended call still counts")
+	}
 }
 
 // Notifications that nothing waits for are not kept, even where the SDK can't

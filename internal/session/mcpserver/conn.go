@@ -17,6 +17,7 @@ type conn struct {
 	in    io.ReadCloser
 	out   io.WriteCloser
 	stall time.Duration
+	most  int // bytes of calls under way
 
 	incoming chan jsonrpc.Message
 	ended    chan struct{} // there is no more input, or no more output
@@ -40,7 +41,7 @@ type underway struct {
 }
 
 func newConn(in io.ReadCloser, out io.WriteCloser) *conn {
-	return &conn{in: in, out: out, stall: Stall,
+	return &conn{in: in, out: out, stall: Stall, most: MaxInFlightBytes,
 		incoming: make(chan jsonrpc.Message), ended: make(chan struct{}), closed: make(chan struct{}),
 		calls: map[jsonrpc.ID]*underway{}}
 }

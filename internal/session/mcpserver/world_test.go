@@ -171,7 +171,7 @@ type message struct {
 
 func (r *raw) next() message {
 	r.Helper()
-	_ = r.out.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = r.out.SetReadDeadline(time.Now().Add(time.Minute))
 	line, err := r.lines.ReadBytes('\n')
 	if err != nil {
 		r.Fatalf("the server says nothing: %v", err)
