@@ -130,7 +130,9 @@ func TestB60_FloodOfCalls(t *testing.T) {
 func TestB60_LargeCalls(t *testing.T) {
 	c := newConn(nil, nil)
 	c.most = 1 << 20
-	large := func(id int, size int) []byte { return []byte(call(id, "wait", `{"text":"`+strings.Repeat("x", size)+`"}`)) }
+	large := func(id int, size int) []byte {
+		return []byte(call(id, "wait", `{"text":"`+strings.Repeat("x", size)+`"}`))
+	}
 	busy := func(line []byte) bool {
 		m, refused := c.admit(line, nil)
 		if (m == nil) == (refused == nil) {

@@ -13,8 +13,10 @@
 //	of more than MaxInFlightBytes together  error -32001 (busy)
 //	notifications that nothing waits for    dropped
 //
-// A client that stops reading stops what it would be answered, and ends its
-// session when nothing was read for Stall.
+// A client that stops reading stops what it would be answered: what waits for it
+// are the results of MaxInFlight calls at most, each no larger than what a worker
+// may send (wire.MaxMessage) and its text, and one of them encoded. Its session
+// ends when nothing was read for Stall.
 //
 // The protocol's versions are those with a handshake (2024-11-05 to
 // 2025-11-25): approvals are asked of the client in mid-call, by elicitation,
