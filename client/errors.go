@@ -119,8 +119,8 @@ func typed(err error) error {
 	if cli.IsNotUp(err) {
 		return &NotUpError{err}
 	}
-	if len(cli.Hints(err)) > 0 {
-		return fmt.Errorf("%w%s", err, hints(err))
+	if more := hints(err); more != "" {
+		return fmt.Errorf("%w%s", err, more)
 	}
 	return err
 }
@@ -139,8 +139,14 @@ func invalid(e *cli.InvalidError) error {
 func withHints(err error) string { return err.Error() + hints(err) }
 
 func hints(err error) string {
-	if all := cli.Hints(err); len(all) > 0 {
-		return " (" + strings.Join(all, "; ") + ")"
+	var all []string
+	for _, h := range cli.Hints(err) {
+		if !strings.Contains(err.Error(), h) {
+			all = append(all, h)
+		}
 	}
-	return ""
+	if len(all) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(all, "; ") + ")"
 }

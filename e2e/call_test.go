@@ -297,6 +297,9 @@ func TestToolsStartsTheWorkshop(t *testing.T) {
 	if d.Out != "" || !strings.Contains(d.Err, "is not up") {
 		t.Errorf("--no-up: out %q err %q", d.Out, d.Err)
 	}
+	if d := s.Expect(1, "call", "--no-up", "editor", "read_file", "path=/workspace/src/a.txt"); d.Out != "" || !strings.Contains(d.Err, "is not up\nworkshop: hint: start it with `workshop up`") {
+		t.Errorf("call --no-up: out %q err %q", d.Out, d.Err)
+	}
 	for name, end := range map[string]func(*rpc){
 		"the end of the input": func(c *rpc) { c.end() },
 		"SIGTERM":              func(c *rpc) { _ = c.cmd.Process.Signal(syscall.SIGTERM) },
@@ -326,6 +329,25 @@ func TestToolsStartsTheWorkshop(t *testing.T) {
 		if state := s.Containers()["editor"].State; state != "running" {
 			t.Errorf("%s: editor is %q", name, state)
 		}
+	}
+}
+
+// A start that fails while the client waits ends the server, with the code and
+// the words of up.
+func TestToolsThatCantStart(t *testing.T) {
+	s := callScenario(t, "tools ends with the error of up where the workshop can't be started, and says it on the standard error")
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "image: host", "image: registry.example.org/none:1\n    pull: never", 1))
+	cmd := s.Command(t.Context(), "tools", "editor")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close() // the client goes on
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	_ = cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 5 || out.Len() > 0 || !strings.Contains(errs.String(), "error: image registry.example.org/none:1") {
+		t.Errorf("code %d\n%s%s", code, &out, &errs)
 	}
 }
 

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"encoding/json"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/session"
 )
 
 // argsSchema has each kind of argument.
@@ -127,8 +130,13 @@ func FuzzCallArgs(f *testing.F) {
 	f.Add("env.A.B=1", argsSchema)
 	f.Add("argv=[1", `{"properties": {"argv": {"type": ["array", "null"]}}}`)
 	f.Add("a.b=1", `{"properties": {"a": {"type": "object", "additionalProperties": 7}}}`)
+	f.Add("a=1", `{"properties": {"a": null, "b": {"type": "array"}}}`)
 	f.Fuzz(func(t *testing.T, word, schema string) {
 		s := parseSchema(json.RawMessage(schema))
+		out := &app{System: &System{Out: io.Discard, Err: io.Discard}}
+		if err := out.describeTool(&session.Tool{Name: "tool", InputSchema: json.RawMessage(schema)}, "text"); err != nil {
+			t.Error(err)
+		}
 		a := &app{System: &System{In: strings.NewReader(""), Dir: t.TempDir()}}
 		if strings.HasPrefix(word, "@") {
 			return
@@ -141,6 +149,5 @@ func FuzzCallArgs(f *testing.F) {
 			t.Errorf("%q: %s is no object", word, args)
 		}
 		checkArgs(args, s)
-		usageLine("tool", s)
 	})
 }

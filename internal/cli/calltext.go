@@ -78,6 +78,9 @@ func (a *app) describeTool(t *session.Tool, format string) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
 	for _, key := range s.order {
 		p := s.Properties[key]
+		if p == nil { // null, in the schema of a server inside
+			p = &toolSchema{}
+		}
 		text := p.Description
 		if slices.Contains(s.Required, key) {
 			text = strings.TrimSuffix("needed; "+text, "; ")
@@ -128,7 +131,7 @@ func placeholder(s *toolSchema) string {
 	case "object":
 		return "JSON"
 	}
-	if len(s.Enum) > 0 {
+	if s != nil && len(s.Enum) > 0 {
 		var all []string
 		for _, v := range s.Enum {
 			all = append(all, fmt.Sprint(v))

@@ -77,7 +77,8 @@ their --help, and a test keeps it so.
 | 130 | interrupted |
 
 ` + "`exec` and `shell`" + ` pass on the command's own code. Theirs are 125 (the command was
-not started), 126 (it can't be executed), 127 (it is not there) and 130.
+not started), 126 (it can't be executed), 127 (it is not there) and 130. So does
+` + "`call WORKER shell`" + `, whose own codes are those of the table.
 
 ## Settings
 

@@ -26,7 +26,9 @@ of all workers, with the worker's name in front of each tool's. It starts the
 workshop if it isn't up, and leaves it up when the client goes.
 
 A call that ` + "`approvals:`" + ` asks about is put to the person at the client, where
-the client can ask (elicitation); else it is refused.
+the client can ask (elicitation); else it is refused. Each call, and each decision
+on it, is a line in workshop/audit/PROJECT.jsonl below $XDG_STATE_HOME
+(~/.local/state).
 
 --print-config prints what makes a client start it.`,
 		Example: `  workshop tools --print-config claude reviewer

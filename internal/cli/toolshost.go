@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -128,12 +130,31 @@ func (h *toolsHost) dial(ctx context.Context, worker string) (io.ReadWriteCloser
 		return nil, context.Cause(ctx)
 	}
 	if h.err != nil {
-		return nil, h.err
+		return nil, told(h.err)
 	}
 	t := h.c.target()
 	conn, err := h.engine.Session(ctx, t.project, worker, t.dir)
-	return conn, engineError(err)
+	return conn, told(engineError(err))
 }
+
+// toldError is a failure for a client that sees its text alone.
+type toldError struct{ *failure }
+
+func told(err error) error {
+	if f, ok := errors.AsType[*failure](err); ok && f.err != nil {
+		return toldError{f}
+	}
+	return err
+}
+
+func (e toldError) Error() string {
+	if len(e.hints) == 0 {
+		return e.failure.Error()
+	}
+	return e.failure.Error() + " (" + strings.Join(e.hints, "; ") + ")"
+}
+
+func (e toldError) Unwrap() error { return e.failure }
 
 // begin starts what isn't up, once, beside whatever else goes on. It goes on
 // when the call that needed it is cancelled: the next one needs it too.
