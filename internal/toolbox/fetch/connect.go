@@ -12,8 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"golang.org/x/net/http/httpproxy"
 )
 
 // conn is a connection for one request.
@@ -28,10 +26,14 @@ func (c *conn) close() {
 	c.Close()
 }
 
+// proxyFor reads the environment once in a process, which is linked with net/http
+// in any case. Tests read it each time.
+var proxyFor = http.ProxyFromEnvironment
+
 // connect reaches the server of a URL: by the proxy that the environment names
 // (in a room it is the guard's, which says why it refuses), else directly.
 func connect(ctx context.Context, u *url.URL) (*conn, error) {
-	proxy, err := httpproxy.FromEnvironment().ProxyFunc()(u)
+	proxy, err := proxyFor(&http.Request{URL: u})
 	if err != nil {
 		return nil, fmt.Errorf("the proxy of the environment: %w", err)
 	}

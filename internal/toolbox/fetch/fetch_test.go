@@ -25,14 +25,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/llmdo/workshop/internal/tool"
 )
 
 var all = &tool.Grant{Worker: "w", Tools: []tool.Offer{{Name: tool.FetchURL}}}
 
-// direct keeps a proxy of this machine out of the tests.
+// direct keeps a proxy of this machine out of the tests, and lets them name
+// their own.
 func direct(t testing.TB) {
+	proxyFor = func(r *http.Request) (*url.URL, error) { return httpproxy.FromEnvironment().ProxyFunc()(r.URL) }
+	t.Cleanup(func() { proxyFor = http.ProxyFromEnvironment })
 	for _, v := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"} {
 		if os.Getenv(v) != "" {
 			t.Setenv(v, "")
