@@ -131,6 +131,9 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%s: %d replacements: %s", name, n, line)
 		}
 	}
+	if line := written(t, audit.Event{Error: "abcd1234EXTRA"}, "abcd1234", "abcd1234EXTRA"); strings.Contains(line, "EXTRA") {
+		t.Error(line)
+	}
 	key := "-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\n-----END KEY-----\n"
 	line := written(t, audit.Event{Error: "-----BEGIN KEY-----\nkqhkiG9w0BAQEF and abc", Arguments: json.RawMessage(`{"n":123456,"m":1234567}`)}, key, "abc", "123456")
 	if strings.Contains(line, "kqh") || !strings.Contains(line, "BEGIN KEY") || !strings.Contains(line, "abc") || strings.Contains(line, "123456,") {

@@ -95,6 +95,8 @@ func TestGrants(t *testing.T) {
 		{"list_files", "src/**", call("list_files", `{"path":"src/a","glob":"**/*.go"}`), true},
 		{"list_files", "src/**", call("list_files", `{"path":"src","glob":"../*"}`), false},
 		{"list_files", "src/**", call("list_files", `{}`), false},
+		{"list_files", "src", call("list_files", `{"path":"src","glob":"**"}`), false},
+		{"search_files", "src/*", call("search_files", `{"pattern":"x","path":"src/a"}`), false},
 		{"list_files", "**", call("list_files", `{}`), true},
 		{"search_files", "*.go", call("search_files", `{"pattern":"x"}`), false},
 
