@@ -53,7 +53,6 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	// Threads and memory of the gate count against the worker's limits.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(20)
-	reap.SpareThreads(spareThreads)
 
 	o, err := parseArgs(args, stderr)
 	if err != nil {
@@ -69,6 +68,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	// spares those without a handler (signal(7), pid_namespaces(7)).
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGCHLD)
+	reap.SpareThreads(spareThreads)
 
 	r := &reap.Reaper{}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -45,6 +45,13 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if initFile != "" {
+		// Sessions have no place for a report of the race detector but these.
+		races, _ := filepath.Glob(filepath.Join(filepath.Dir(initFile), "races", "*"))
+		for _, file := range races {
+			b, _ := os.ReadFile(file)
+			os.Stderr.Write(b)
+			code = 1
+		}
 		os.RemoveAll(filepath.Dir(initFile))
 	}
 	os.Exit(code)
@@ -55,6 +62,8 @@ const worker = 64201 // a uid that nobody has, so that its limit of processes co
 // initFile is a copy of the test binary that a worker can execute, but not read:
 // as on the volume of tools.
 var initFile string
+
+var initMode os.FileMode = 0o111
 
 func initProgram(t testing.TB) string {
 	t.Helper()
@@ -71,11 +80,13 @@ func initProgram(t testing.TB) string {
 		t.Fatal(err)
 	}
 	os.Chmod(dir, 0o755)
+	os.Mkdir(filepath.Join(dir, "races"), 0o700)
+	os.Chown(filepath.Join(dir, "races"), worker, worker)
 	name := filepath.Join(dir, "workshop-init")
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o111)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, initMode)
 	if err == nil {
 		_, err = io.Copy(f, self)
-		err = errors.Join(err, f.Chmod(0o111), f.Close())
+		err = errors.Join(err, f.Chmod(initMode), f.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +141,7 @@ func setUp(text string) error {
 	if s.Grant != "" {
 		argv = append(argv, "--tools", s.Grant)
 	}
-	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "COLOR=blue", "GORACE=atexit_sleep_ms=0"}
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "COLOR=blue", "GORACE=atexit_sleep_ms=0 log_path=" + filepath.Join(filepath.Dir(s.Program), "races", "race")}
 	return syscall.Exec(s.Program, argv, env)
 }
 
