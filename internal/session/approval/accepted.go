@@ -95,12 +95,12 @@ func (a Accepted) Add(file string, r Rule) error {
 
 // waitLock waits a little for another process that is writing.
 func waitLock(l *flock.Flock) error {
-	for range 50 {
+	for range 1000 {
 		ok, err := l.TryLock()
 		if ok || err != nil {
 			return err
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 	}
 	return fmt.Errorf("%s is locked by another process", l.Path())
 }

@@ -202,10 +202,10 @@ func TestAccepted(t *testing.T) {
 		t.Fatal(r, err)
 	}
 	done := make(chan error)
-	for i := range 20 {
-		go func() { done <- a.Add("/x/workshop.yaml", Rule{"shell", "git " + strconv.Itoa(i%10)}) }()
+	for i := range 60 {
+		go func() { done <- a.Add("/x/workshop.yaml", Rule{"shell", "git " + strconv.Itoa(i%30)}) }()
 	}
-	for range 20 {
+	for range 60 {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestAccepted(t *testing.T) {
 	if err := a.Add("/y/workshop.yaml", Rule{Tool: "mcp__a"}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := a.Rules("/x/workshop.yaml"); err != nil || len(r) != 10 {
+	if r, err := a.Rules("/x/workshop.yaml"); err != nil || len(r) != 30 {
 		t.Error(r, err)
 	}
 	if r, err := a.Rules("/y/workshop.yaml"); err != nil || len(r) != 1 {
