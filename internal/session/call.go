@@ -38,6 +38,9 @@ func (h *Host) Call(ctx context.Context, name string, args json.RawMessage, o Op
 	c.event = audit.Event{ID: newID(), Project: h.c.Workshop.Name.V, Tool: name, Client: h.c.Client, Arguments: args}
 	t, err := h.find(ctx, name)
 	if err != nil {
+		if no, ok := errors.AsType[*tool.NotOfferedError](err); ok {
+			c.event.Worker, c.event.Tool = no.Worker, no.Tool
+		}
 		return nil, c.refused(err)
 	}
 	c.seat, c.own = t.seat, t.own

@@ -231,9 +231,7 @@ func fetchText(r *tool.FetchURLResult) string {
 		l.add("[no body]")
 	}
 	if r.Body != "" {
-		l.add("")
-		l.b.WriteByte('\n')
-		l.add(r.Body)
+		l.b.WriteString("\n\n" + r.Body)
 	}
 	if r.Truncated {
 		l.add("[the body goes on]")

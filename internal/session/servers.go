@@ -109,16 +109,19 @@ func (s *seat) listServer(ctx context.Context, server string) ([]inside.Tool, er
 	return tools, err
 }
 
+var errStarting = errors.New("it is still starting; its tools are offered as soon as it has")
+
 // listServers lists the tools of all servers of some seats at the same time,
 // and for a bounded time. A server that doesn't start has no tools, and a
 // warning says why.
 func (h *Host) listServers(ctx context.Context, seats []*seat) {
-	ctx, cancel := context.WithTimeoutCause(ctx, listTime, errors.New("it is still starting; its tools are offered as soon as it has"))
-	defer cancel()
 	var wg sync.WaitGroup
 	for _, s := range seats {
 		for _, name := range s.serverNames() {
 			wg.Go(func() {
+				// One that is slow is waited for once, not by every list.
+				ctx, cancel := context.WithTimeoutCause(ctx, listTime-s.servers[name].Starting(), errStarting)
+				defer cancel()
 				if _, err := s.listServer(ctx, name); err != nil && h.life.Err() == nil {
 					h.warn("tools of the MCP server %s of %s are missing: %v", name, s.worker.Name, err)
 				}

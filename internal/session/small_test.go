@@ -8,5 +8,3 @@ func atoi(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }
-
-func beServer(role string) {}

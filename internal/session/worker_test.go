@@ -280,3 +280,6 @@ func (w *aWorker) settle(string) {
 		}
 	}
 }
+
+// nobody answers.
+func nobody(context.Context, string) (io.ReadWriteCloser, error) { return nil, io.EOF }

@@ -51,9 +51,10 @@ type Server struct {
 
 // starting is a start that several may wait for.
 type starting struct {
-	done chan struct{}
-	run  *run
-	err  error
+	done  chan struct{}
+	begun time.Time
+	run   *run
+	err   error
 }
 
 // New makes a Server; nothing is started yet.
@@ -71,6 +72,16 @@ func (s *Server) Known() []Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tools
+}
+
+// Starting is how long the server has been starting; 0 where it isn't.
+func (s *Server) Starting() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.starting == nil {
+		return 0
+	}
+	return time.Since(s.starting.begun)
 }
 
 // List gives the tools of the server, and starts it if need be. When ctx ends,
@@ -100,7 +111,7 @@ func (s *Server) get(ctx context.Context) (*run, error) {
 	}
 	st := s.starting
 	if st == nil {
-		st = &starting{done: make(chan struct{})}
+		st = &starting{done: make(chan struct{}), begun: time.Now()}
 		s.starting = st
 		go s.start(st)
 	}

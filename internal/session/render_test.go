@@ -1,0 +1,96 @@
+package session
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/internal/tool"
+)
+
+func TestRender(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		result any
+		want   string
+	}{
+		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a", Bytes: 1}, ExitCode: 1, Note: "n"}, "a\n[exit code 1]\n[n]"},
+		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, Binary: true}}, "a…b\n[90 of 100 bytes of stdout are left out between its beginning and its end; stdout isn't text throughout]"},
+		{tool.Shell, tool.ShellResult{TimedOut: true, Signal: "SIGKILL", ExitCode: 137, DurationMS: 1500, Stderr: tool.Output{Text: "e\n", Bytes: 2}}, "[stderr]\ne\n[ended after 1.5 s: its time was over]"},
+		{tool.ReadFile, tool.ReadFileResult{Path: "f", Content: "x\n", Truncated: true, NextLine: 2}, "x\n[the file goes on; read it with first_line 2]"},
+		{tool.ReadFile, tool.ReadFileResult{Path: "f"}, "[f is empty]"},
+		{tool.ReadFile, tool.ReadFileResult{Path: "f", Content: "AA==", Binary: true, Size: 1}, "[base64 of f, 1 bytes]\nAA=="},
+		{tool.WriteFile, tool.WriteFileResult{Path: "f", Bytes: 3, Created: true}, "Made f, 3 bytes."},
+		{tool.EditFile, tool.EditFileResult{Path: "f", Replacements: 2, Lines: []int{1, 5}}, "Replaced 2 in f, lines 1, 5."},
+		{tool.ListFiles, tool.ListFilesResult{Path: ".", Entries: []tool.Entry{{Path: "a", Type: "directory"}, {Path: "b", Type: "file"}, {Path: "c", Type: "symlink", Target: "b"}}, Truncated: true}, "a/\nb\nc -> b\n[there are more than these 3]"},
+		{tool.ListFiles, tool.ListFilesResult{Path: "x", Entries: []tool.Entry{}}, "[nothing in x]"},
+		{tool.SearchFiles, tool.SearchFilesResult{Matches: []tool.Match{{Path: "f", Line: 2, Text: "hit", Before: []string{"one"}, After: []string{"three"}}, {Path: "g", Line: 9, Text: "hit"}}}, "f-1-one\nf:2:hit\nf-3-three\ng:9:hit"},
+		{tool.SearchFiles, tool.SearchFilesResult{Matches: []tool.Match{}, FilesSearched: 4}, "[no match in 4 files]"},
+		{tool.FetchURL, tool.FetchURLResult{URL: "https://example.org/", Status: 200, ContentType: "text/plain", Body: "hi\n", Truncated: true}, "HTTP 200, text/plain, https://example.org/\n\nhi\n[the body goes on]"},
+	} {
+		raw, err := json.Marshal(c.result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := render(c.name, raw)
+		if got := textOf(r); got != c.want || string(r.Structured) != string(raw) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Each tool has its schemas, and what its types say stands in them.
+func TestSchemas(t *testing.T) {
+	for _, d := range Described() {
+		var in, out struct {
+			Type                 string
+			Properties           map[string]json.RawMessage
+			Required             []string
+			AdditionalProperties any
+		}
+		if json.Unmarshal(d.InputSchema, &in) != nil || json.Unmarshal(d.OutputSchema, &out) != nil {
+			t.Fatalf("%s: %s %s", d.Name, d.InputSchema, d.OutputSchema)
+		}
+		if in.Type != "object" || out.Type != "object" || len(in.Properties) == 0 || reflect.DeepEqual(in.AdditionalProperties, nil) || strings.Contains(string(d.InputSchema)+string(d.OutputSchema), "null") {
+			t.Errorf("%s: %s %s", d.Name, d.InputSchema, d.OutputSchema)
+		}
+	}
+	for name, properties := range limits {
+		spec, ok := tool.Find(name)
+		if !ok {
+			t.Fatalf("there is no tool %s", name)
+		}
+		s := schemaOf(spec.Args, name).is
+		for p := range properties {
+			if s.Properties[p] == nil {
+				t.Errorf("%s has no argument %s", name, p)
+			}
+		}
+	}
+	s := string(schemaOf(tool.ShellArgs{}, tool.Shell).json)
+	for _, want := range []string{`"maximum":4194304`, `"default":65536`, `"maxItems":1024`, `"minimum":0`} {
+		if !strings.Contains(s, want) {
+			t.Errorf("%s has no %s", s, want)
+		}
+	}
+}
+
+// Whatever the arguments are: an answer, and none that the toolbox would take
+// where this refuses for its form.
+func FuzzArguments(f *testing.F) {
+	for _, s := range []string{`{}`, `{"path":"x"}`, `{"command":"x","argv":["a"]}`, `{"argv":[1]}`, `[]`, `null`, `{"path":1,"path":2}`, `{"PATH":"x"}`, `{"env":{"A":1}}`, `{"max_bytes":1e99}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, spec := range tool.Specs() {
+			if checkArguments(spec.Name, schemaOf(spec.Args, spec.Name), data) != nil {
+				continue
+			}
+			into := reflect.New(reflect.TypeOf(spec.Args))
+			if err := tool.Decode(data, into.Interface()); err != nil && json.Valid(data) && !strings.Contains(err.Error(), "cannot unmarshal number") {
+				t.Errorf("%s: %s passes the schema, but: %v", spec.Name, data, err)
+			}
+		}
+	})
+}
