@@ -61,6 +61,16 @@ var rules = []rule{
 		{module + "/internal/cli/...", "never upward"},
 		{"github.com/spf13/...", "only internal/cli knows cobra and viper"},
 	}},
+	{from: module + "/internal/reap", bans: []ban{
+		{"os/exec", "its wait would miss what the reaper collects"},
+		{module + "/...", "PID 1 and sessions are made of it"},
+	}},
+	{from: module + "/internal/toolbox/...", bans: []ban{
+		{"os/exec", "its wait would miss what the reaper collects: package reap"},
+		{module + "/internal/session/...", "the host's side"},
+		{module + "/internal/cli/...", "never upward"},
+		{module + "/internal/engine/...", "never upward"},
+	}},
 	{from: module + "/internal/facts/...", bans: []ban{
 		{module + "/internal/cli/...", "never upward"},
 		{"github.com/docker/docker/...", "what the engine is comes in as engine.Info"},

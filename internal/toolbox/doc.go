@@ -17,6 +17,12 @@
 // checks paths. But a tool runs with what the session's process is, so /proc
 // is closed to the file tools, or a client could write the session's memory.
 //
+// What the tools start carries WORKSHOP_CALL in its environment
+// (reap.MarkEnv): so a cancelled call finds what has left its process group and
+// its parent, and PID 1 what a session left that was killed itself. A program
+// that does all of that and clears its environment lives until the session ends,
+// and where the session is killed, until the worker ends.
+//
 // Methods:
 //
 //	hello  {"version", "client", "role": "tools"|"exec"}  → Hello; the first call, once

@@ -1,8 +1,10 @@
 // Package door brings a connection of the host to PID 1 of a worker without a
 // place that the worker could write to.
 //
-// The host makes a directory for each worker in its runtime directory and binds
-// it read-only at [Dir]. For a session the host listens on a socket there and
+// The host makes a directory for each worker in its runtime directory (mode
+// 0755: inotify(7) wants to read it, and the worker need not have the host's
+// uid; the runtime directory around it is the user's alone) and binds it
+// read-only at [Dir]. For a session the host listens on a socket there and
 // renames it to a name that ends in [Suffix]; PID 1 watches the directory
 // (inotify(7)), connects, and starts a session on the connection. So nothing in
 // the worker listens, and nothing there can be put in the listener's place.
