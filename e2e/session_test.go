@@ -76,13 +76,33 @@ func TestB41_SessionByDoorAndByEngine(t *testing.T) {
 			t.Errorf("by the engine: %v: exit code %d, want %d\n%s", argv, d.Code, want, d.Err)
 		}
 	}
-	if err := os.Rename(door+".gone", door); err != nil {
+	// Removed and made anew, it is another one than the worker's.
+	if err := os.Mkdir(door, 0o755); err != nil {
 		t.Fatal(err)
+	}
+	if err := os.Remove(door + ".gone"); err != nil {
+		t.Fatal(err)
+	}
+	if d := s.Expect(0, "exec", "worker", "--", "true"); d.Took > time.Second {
+		t.Errorf("a door that is gone was waited for: %v", d.Took)
+	}
+	if by := carriedBy(s); by != "0" {
+		t.Errorf("at a door that is gone, the session was started by %q", by)
 	}
 	s.Expect(0, "down")
 	if _, err := os.Lstat(filepath.Dir(door)); err == nil {
 		t.Error("down left the door")
 	}
+}
+
+func TestPlainCompose_Session(t *testing.T) {
+	s := scenario.New(t, "restricted", "a worker that plain Compose made has no door: its sessions come by the engine, and it can't be read there either")
+	composeUp(t, s)
+	s.Eventually("the worker runs", func() bool { return s.Containers()["worker"].State == "running" })
+	if by := carriedBy(s); by != "0" {
+		t.Errorf("the session was started by %q", by)
+	}
+	s.Sees("worker", "mount /run/workshop -> none", "read /opt/workshop/workshop-init -> EACCES")
 }
 
 // What watches the door in the worker and runs with PID 1's uid.

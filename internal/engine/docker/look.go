@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -92,11 +93,18 @@ func (e *Engine) inspectFast(ctx context.Context, name string) (*inspection, err
 	if e.endpoint.socket() == "" {
 		return nil, http.ErrNotSupported
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/containers/"+url.PathEscape(name)+"/json", nil)
+	conn, err := e.cli.Dialer()(ctx)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := e.cli.HTTPClient().Do(req)
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	// One question over a connection of its own: half of a client's time goes
+	// into what it keeps for the next one.
+	if _, err := io.WriteString(conn, "GET /containers/"+url.PathEscape(name)+"/json HTTP/1.1\r\nHost: docker\r\nConnection: close\r\n\r\n"); err != nil {
+		return nil, err
+	}
+	resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 64<<10), nil)
 	if err != nil {
 		return nil, err
 	}

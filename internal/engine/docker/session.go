@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
@@ -31,7 +35,7 @@ func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.
 	case c.Role == "room" || c.Role == "guard":
 		return nil, fmt.Errorf("%s is the workshop's %s, and tools run in workers only", service, c.Role)
 	}
-	if w.door != "" && e.endpoint.socket() != "" {
+	if w.door != "" && e.endpoint.socket() != "" && !doorIsGone(w) {
 		conn, err := door.Accept(ctx, w.door, w.pid)
 		if err == nil {
 			return conn, nil
@@ -48,6 +52,25 @@ func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.
 	}
 	conn.detach()
 	return &sessionConn{execConn: conn, worker: service}, nil
+}
+
+// doorIsGone tells whether the worker has another directory than the one that
+// the name means now: the user's runtime directory goes with the last login, and
+// the next `up` makes it anew, while the worker runs on. Nobody would come to a
+// door there. What can't be read is no reason.
+func doorIsGone(w worker) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(w.pid) + "/mountinfo")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		// 36 35 98:0 /root /point … (proc_pid_mountinfo(5)); the root of one that
+		// was removed ends in //deleted.
+		if f := strings.Fields(line); len(f) > 4 && f[4] == compose.DoorDir {
+			return path.Base(f[3]) != filepath.Base(w.door)
+		}
+	}
+	return false
 }
 
 // isFrame tells the toolbox's first byte, the kind of a frame (package wire),
