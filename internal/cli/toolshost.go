@@ -118,6 +118,7 @@ func (h *toolsHost) host(worker, client string, asker approval.Asker, changed fu
 	}
 	return session.Open(session.Config{
 		Workshop: h.c.w, Dial: h.dial, Client: client, Gate: gate, Audit: h.audit, Changed: changed,
+		Warn: func(text string) { h.a.warn("%s", printable(text)) },
 	}, worker)
 }
 
