@@ -11,8 +11,9 @@ import (
 	"github.com/llmdo/workshop/internal/wire"
 )
 
-// connectTime bounds the making of a connection, hello included.
-const connectTime = 30 * time.Second
+// helloTime bounds the hello of a session. How long the way to it takes is the
+// Dialer's matter: it may start the workshop first.
+const helloTime = 30 * time.Second
 
 // link is the session of one seat: opened when it is needed, kept, and opened
 // anew when it was lost.
@@ -65,15 +66,17 @@ func (l *link) get(ctx context.Context) (*live, error) {
 }
 
 func (l *link) open(ctx context.Context) (*live, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, fmt.Errorf("no answer in %v", connectTime))
-	defer cancel()
-	stop := context.AfterFunc(l.seat.life, cancel)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(l.seat.life, func() { cancel(ErrClosed) })
 	defer stop()
 	name := l.seat.worker.Name
 	rwc, err := l.seat.host.c.Dial(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the toolbox of %s: %w", name, err)
 	}
+	ctx, late := context.WithTimeoutCause(ctx, helloTime, fmt.Errorf("no answer in %v", helloTime))
+	defer late()
 	v := &live{conn: wire.NewClient(rwc)}
 	hello := protocol.Hello{Version: wire.Version, Client: l.seat.host.c.Client, Role: protocol.RoleTools}
 	if err := v.conn.Call(ctx, "hello", hello, &v.welcome); err != nil {

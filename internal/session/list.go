@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func (h *Host) Tools(ctx context.Context) ([]Tool, error) {
 // connect opens the sessions that a list needs. With all workers of a workshop
 // that would be a process in each of them, so only those with MCP servers are.
 func (h *Host) connect(ctx context.Context, seats []*seat) {
-	ctx, cancel := context.WithTimeout(ctx, listTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, listTime, errors.New("it isn't up yet, or doesn't answer"))
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, s := range seats {
