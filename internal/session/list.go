@@ -14,8 +14,8 @@ import (
 // Tools lists what is offered now, sorted by worker in the order of the file,
 // then as documented. It starts the MCP servers of the workers, and waits ten
 // seconds for them at most. A Host of one worker connects to it, because what
-// it was started with may be less than its file lists; a worker that can't be
-// reached is told by Config.Warn.
+// it was started with may be less than its file lists. Where it can't be reached
+// the list is the file's, and a call says why it can't.
 func (h *Host) Tools(ctx context.Context) ([]Tool, error) {
 	if h.life.Err() != nil {
 		return nil, ErrClosed
@@ -49,9 +49,8 @@ func (h *Host) connect(ctx context.Context, seats []*seat) {
 			continue
 		}
 		wg.Go(func() {
-			if _, err := s.link.get(ctx); err != nil && h.life.Err() == nil {
-				h.warn("the tools of %s are those of its file, for it can't be reached: %v", s.worker.Name, err)
-			}
+			// Without it, the tools are those of the file; a call says what is wrong.
+			_, _ = s.link.get(ctx)
 		})
 	}
 	wg.Wait()
