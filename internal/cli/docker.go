@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +50,15 @@ func buildHashes(c *compose.Compiled) (map[string]string, error) {
 	return docker.Hashes(builds), nil
 }
 
+// stoppedError is a worker that doesn't run, without what to do.
+type stoppedError struct {
+	text  string
+	cause *engine.NotRunningError
+}
+
+func (e stoppedError) Error() string { return e.text }
+func (e stoppedError) Unwrap() error { return e.cause }
+
 // engineHints moves what the engine's errors say to do to lines of their own.
 func engineHints(f *failure) *failure {
 	if e, ok := errors.AsType[*docker.UnreachableError](f.err); ok && e.Hint != "" {
@@ -70,7 +80,8 @@ func engineHints(f *failure) *failure {
 		if state == "" {
 			state = "not up"
 		}
-		return fail(f.code, "%s of project %s: %s", strings.Join(e.Services, ", "), e.Project, state).hint("start it with `workshop up`")
+		text := fmt.Sprintf("%s of project %s: %s", strings.Join(e.Services, ", "), e.Project, state)
+		return (&failure{code: f.code, err: stoppedError{text, e}}).hint("start it with `workshop up`")
 	}
 	if e, ok := errors.AsType[*docker.NotReadyError](f.err); ok {
 		return f.hint("see `workshop logs %s`; `workshop up` tries again, `workshop down` removes what is there", e.Service)
