@@ -18,9 +18,12 @@ const (
 	maxText = 1000
 	// lead is how much of a long line is shown before the match.
 	lead = 200
+	// maxResult bytes of names and texts are in a result.
+	maxResult = 4 << 20
 )
 
 var (
+	errStop   = errors.New("enough") // ends a walk
 	errBinary = errors.New("a binary file")
 	errNext   = errors.New("enough of this file")
 )

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,13 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of a walk and its result.
-const (
-	// maxHeld names are in memory at a time, of all directories that are open.
-	maxHeld = 200_000
-	// maxResult bytes of names and texts are in a result.
-	maxResult = 4 << 20
-)
+// maxHeld names are in memory at a time, of all directories that are open.
+const maxHeld = 200_000
 
 // walker goes through what is below a directory, in order of the paths' bytes.
 // It follows no symbolic link.
@@ -35,9 +29,6 @@ type walker struct {
 	over bool // a directory had more names than can be held
 	left leftOut
 }
-
-// errStop ends a walk that has enough.
-var errStop = errors.New("enough")
 
 type entry struct {
 	name string
