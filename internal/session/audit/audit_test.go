@@ -236,6 +236,36 @@ func TestRotate(t *testing.T) {
 	}
 }
 
+// Many that find the file full at once: one of them rotates.
+func TestRotateOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	big := make([]byte, audit.MaxSize)
+	for range 10 {
+		if err := os.WriteFile(path, big, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		os.Remove(path + ".1")
+		start := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 8 {
+			l := open(t, path)
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				<-start
+				if err := l.Write(audit.Event{}); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		close(start)
+		wg.Wait()
+		if _, err := os.Stat(path + ".2"); err == nil {
+			t.Fatal("rotated twice")
+		}
+	}
+}
+
 func TestRotateKeepsThree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	big := make([]byte, audit.MaxSize)
