@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/llmdo/workshop/internal/tool"
@@ -229,3 +230,6 @@ func trimEnd(line []byte) []byte {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r"))
 }
+
+// show makes a name that is no UTF-8 fit for JSON.
+func show(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -167,9 +167,6 @@ func explain(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// show makes a name that is no UTF-8 fit for JSON.
-func show(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
 // retry calls again what a signal has interrupted.
 func retry(call func() (int, error)) (int, error) {
 	for {
