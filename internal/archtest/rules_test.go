@@ -90,6 +90,15 @@ var rules = []rule{
 		{module + "/internal/...", "what tools are is below everything that runs them"},
 		{"github.com/google/jsonschema-go/...", "schemas are made on the host alone"},
 	}, effects...)},
+	{from: module + "/internal/session", bans: []ban{
+		{module + "/internal/engine/...", "a Host is given its way to a worker (Dialer)"},
+		{module + "/internal/cli/...", "never upward"},
+		{module + "/internal/session/mcpserver", "a Host is what it serves"},
+	}},
+	{from: module + "/internal/session/inside", bans: []ban{
+		{module + "/...", "it speaks to a server that it is given, wherever that runs"},
+		{"os/exec", "servers run in workers, never on the host (B43)"},
+	}},
 	{from: module + "/internal/session/shellline", bans: append([]ban{
 		{module + "/...", "it only reads lines of a shell"},
 	}, effects...)},

@@ -160,6 +160,13 @@ func TestOnlyWhatFileAndWorkerHave(t *testing.T) {
 		fails(t, h, "shell", "command", line)
 	}
 	fails(t, h, "write_file", "path", "x", "content", "x")
+
+	// The same in the first call, and nobody is asked about it.
+	h = openHost(t, Config{Workshop: ws, Dial: w.dial, Gate: &approval.Gate{}}, "w")
+	var no *tool.NotOfferedError
+	if err := fails(t, h, "shell", "command", "echo you"); !errors.As(err, &no) {
+		t.Error(err)
+	}
 }
 
 func TestCancelEndsTheCommand(t *testing.T) {
