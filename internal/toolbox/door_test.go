@@ -121,6 +121,7 @@ func TestDoorWantsOutside(t *testing.T) {
 	if err := os.Rename(dir+"/in.new", dir+"/in.sock"); err != nil {
 		t.Fatal(err)
 	}
+	out.(*os.File).SetReadDeadline(time.Now().Add(10 * time.Second))
 	if n, err := out.Read(b); err != nil || string(b[:n]) != "0\n" && string(b[:n]) != "closed\n" {
 		t.Errorf("it got %q, %v", b[:n], err)
 	}
