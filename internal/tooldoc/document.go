@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/mcpserver"
@@ -171,9 +172,11 @@ func table(b *strings.Builder, title string, raw json.RawMessage, arguments bool
 }
 
 // figures are the default and the maximum, which have columns of their own.
-var figures = regexp.MustCompile(`(^|; |, )(default [0-9]+)?(, |; )?(maximum [0-9]+)?$`)
+var figures = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|; |, )(default [0-9]+)?(, |; )?(maximum [0-9]+)?$`)
+})
 
 // cell keeps text within a cell of a table.
 func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(figures.ReplaceAllString(s, ""))
+	return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(figures().ReplaceAllString(s, ""))
 }
