@@ -4,7 +4,13 @@
 // [Host].
 //
 //	approval    which call needs a person's yes, and who is asked
+//	callrule    which calls a rule of approvals is about
+//	shellline   which lines of a shell are one plain command
 //	audit       the log of calls and decisions
 //	inside      MCP servers that run in workers
 //	mcpserver   a Host as an MCP server
+//
+// A call goes this way: is it offered, do its arguments fit, may it run
+// (approval), is it written down (audit); then it is executed, at most once, and
+// its end is written down.
 package session
