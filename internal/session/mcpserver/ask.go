@@ -58,7 +58,7 @@ func (a asker) Ask(ctx context.Context, q approval.Question) (approval.Answer, e
 // wording is what a person decides on.
 func wording(q approval.Question) string {
 	var b strings.Builder
-	b.WriteString(q.Text)
+	b.WriteString(q.Headline() + ":\n" + q.Text)
 	if q.Why != "" {
 		fmt.Fprintf(&b, "\n\nWhy you are asked: %s", q.Why)
 	}

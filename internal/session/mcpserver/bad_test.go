@@ -182,6 +182,34 @@ func TestB60_FloodOfNotifications(t *testing.T) {
 	r.alive()
 }
 
+// What the SDK gets of notifications: each that something waits for, once.
+func TestB60_Notifications(t *testing.T) {
+	c := newConn(nil, nil)
+	if _, refused := c.admit([]byte(call("a", "wait", `{}`)), nil); refused != nil {
+		t.Fatal(refused.Error)
+	}
+	for _, x := range []struct {
+		params string
+		passes bool
+	}{
+		{`"notifications/initialized"`, true},
+		{`"notifications/initialized"`, false},
+		{`"notifications/progress","params":{"progressToken":1,"progress":1}`, false},
+		{`"notifications/roots/list_changed"`, false},
+		{`"tools/call","params":{"name":"wait"}`, false},
+		{`"notifications/cancelled"`, false},
+		{`"notifications/cancelled","params":{"requestId":"b"}`, false},
+		{`"notifications/cancelled","params":{"requestId":["a"]}`, false},
+		{`"notifications/cancelled","params":{"requestId":"a"}`, true},
+		{`"notifications/cancelled","params":{"requestId":"a"}`, false},
+	} {
+		m, refused := c.admit([]byte(`{"jsonrpc":"2.0","method":`+x.params+`}`), nil)
+		if (m != nil) != x.passes || refused != nil {
+			t.Errorf("%s: %v, %v", x.params, m, refused)
+		}
+	}
+}
+
 // The same id twice: the first call is answered once, and goes on.
 func TestB60_SameID(t *testing.T) {
 	r := start(t)
