@@ -89,15 +89,7 @@ func prompt(answers []Answer) string {
 // can't look like a part of the question.
 func (t *Terminal) text(q Question) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s wants %s", visible(q.Call.Worker), visible(q.Call.Tool))
-	if len(q.Call.Chain) > 0 {
-		names := make([]string, len(q.Call.Chain))
-		for i, n := range q.Call.Chain {
-			names[i] = visible(n)
-		}
-		fmt.Fprintf(&b, " (for %s)", strings.Join(names, ", for "))
-	}
-	b.WriteString(":\n")
+	b.WriteString("\n" + q.Headline() + ":\n")
 	bars(&b, q.Text)
 	fmt.Fprintf(&b, "asked because: %s\n", visible(q.Why))
 	if q.Rule != nil {

@@ -66,6 +66,19 @@ func textOf(c Call) (text string, cut bool) {
 	return strings.TrimSuffix(w.String(), "\n"), w.cut
 }
 
+// Headline says who wants what: "counter wants shell (for reviewer)".
+func (q Question) Headline() string {
+	text := visible(q.Call.Worker) + " wants " + visible(q.Call.Tool)
+	if len(q.Call.Chain) == 0 {
+		return text
+	}
+	names := make([]string, len(q.Call.Chain))
+	for i, n := range q.Call.Chain {
+		names[i] = visible(n)
+	}
+	return text + " (for " + strings.Join(names, ", for ") + ")"
+}
+
 type writer struct {
 	strings.Builder
 	cut bool
