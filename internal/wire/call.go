@@ -116,8 +116,8 @@ func (c *call) settle() (wrote bool) {
 	for _, f := range out {
 		if f != nil {
 			f.write.Lock()
-			f.write.Unlock() //nolint:staticcheck // a Write was under way
-			wrote = true
+			wrote = true // a Write that was under way has ended
+			f.write.Unlock()
 		}
 	}
 	return wrote

@@ -52,7 +52,6 @@ func (p *person) Ask(ctx context.Context, q Question) (Answer, error) {
 type book struct {
 	written []Rule
 	before  []*workshop.ApprovalRule
-	text    string
 	err     error
 	changes bool // between Preview and Write
 	n       int

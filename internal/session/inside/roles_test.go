@@ -51,9 +51,9 @@ func real() *mcp.Server {
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, a struct{}) (*mcp.CallToolResult, any, error) {
 		var said []string
-		_, err := r.Session.ListRoots(ctx, nil)
+		_, err := r.Session.ListRoots(ctx, nil) //lint:ignore SA1019 clients still have it
 		said = append(said, fmt.Sprint(err))
-		_, err = r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
+		_, err = r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1}) //lint:ignore SA1019 clients still have it
 		said = append(said, fmt.Sprint(err))
 		_, err = r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "your password?"})
 		said = append(said, fmt.Sprint(err))
