@@ -26,6 +26,7 @@ type run struct {
 	conn    *conn
 	session *mcp.ClientSession
 	last    tail
+	said    chan struct{} // closed at the end of its standard error
 	keys    atomic.Int64
 	calls   chan struct{} // one entry per call
 	relist  chan struct{} // the list has changed
@@ -47,16 +48,19 @@ func startRun(ctx context.Context, s *Server) (*run, []Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &run{s: s, process: p, calls: make(chan struct{}, MaxCalls), relist: make(chan struct{}, 1)}
+	r := &run{s: s, process: p, calls: make(chan struct{}, MaxCalls), relist: make(chan struct{}, 1), said: make(chan struct{})}
 	r.conn = newConn(p.Stdout, p.Stdin, func() {
 		select {
 		case r.relist <- struct{}{}:
 		default:
 		}
 	})
-	if p.Stderr != nil {
-		go io.Copy(&r.last, p.Stderr)
-	}
+	go func() {
+		defer close(r.said)
+		if p.Stderr != nil {
+			io.Copy(&r.last, p.Stderr)
+		}
+	}()
 	client := mcp.NewClient(&mcp.Implementation{Name: "workshop", Version: "1"}, &mcp.ClientOptions{
 		Capabilities:   &mcp.ClientCapabilities{}, // no roots, no sampling, no elicitation
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
@@ -203,6 +207,10 @@ func (r *run) death() error {
 		case err := <-exit:
 			if err != nil {
 				text += ": " + clean(err.Error(), MaxDescription)
+			}
+			select {
+			case <-r.said:
+			case <-t.C: // somebody else holds it open
 			}
 		case <-t.C:
 			text = "it closed its standard output"
