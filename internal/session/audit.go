@@ -1,11 +1,8 @@
 package session
 
 import (
-	"encoding/json"
 	"errors"
 	"time"
-
-	"github.com/llmdo/workshop/internal/tool"
 )
 
 // write writes one line about the call.
@@ -48,14 +45,7 @@ func (c *call) done(r *Result, err error) {
 				c.event.Bytes += int64(len(block))
 			}
 		}
-		if c.own == tool.Shell && r.Structured != nil {
-			var s struct {
-				ExitCode int `json:"exit_code"`
-			}
-			if json.Unmarshal(r.Structured, &s) == nil {
-				c.event.ExitCode = &s.ExitCode
-			}
-		}
+		c.event.ExitCode = r.exitCode
 	}
 	c.afterwards(c.write(event))
 }

@@ -124,6 +124,8 @@ type Result struct {
 	Content []json.RawMessage
 	// Failed: the tool ran and says what is wrong; Content tells it.
 	Failed bool
+
+	exitCode *int // of a command, for the audit
 }
 
 // Close ends all sessions: what their tools started ends too. Calls that are

@@ -12,52 +12,52 @@ import (
 // as a person would see it. The result itself is Structured.
 func render(name string, raw json.RawMessage) *Result {
 	r := &Result{Structured: raw}
-	text, err := "", error(nil)
+	text := ""
 	switch name {
 	case tool.Shell:
-		text, err = read(raw, shellText)
+		text = read(raw, func(v *tool.ShellResult) string {
+			r.exitCode = &v.ExitCode
+			return shellText(v)
+		})
 	case tool.ReadFile:
-		text, err = read(raw, readText)
+		text = read(raw, func(v *tool.ReadFileResult) string { return noted(readText(v), v.Note) })
 	case tool.WriteFile:
-		text, err = read(raw, writeText)
+		text = read(raw, func(v *tool.WriteFileResult) string { return noted(writeText(v), v.Note) })
 	case tool.EditFile:
-		text, err = read(raw, editText)
+		text = read(raw, func(v *tool.EditFileResult) string { return noted(editText(v), v.Note) })
 	case tool.ListFiles:
-		text, err = read(raw, listText)
+		text = read(raw, func(v *tool.ListFilesResult) string { return noted(listText(v), v.Note) })
 	case tool.SearchFiles:
-		text, err = read(raw, searchText)
+		text = read(raw, func(v *tool.SearchFilesResult) string { return noted(searchText(v), v.Note) })
 	case tool.FetchURL:
-		text, err = read(raw, fetchText)
+		text = read(raw, fetchText)
 	}
-	if err != nil || text == "" {
+	if text == "" {
 		text = string(raw)
-	} else if name != tool.Shell {
-		text = noted(text, raw)
 	}
 	r.Content = []json.RawMessage{textBlock(text)}
 	return r
 }
 
 // noted adds the note of a result, if it has one.
-func noted(text string, raw json.RawMessage) string {
-	var n struct {
-		Note string `json:"note"`
-	}
-	if json.Unmarshal(raw, &n) != nil || n.Note == "" {
+func noted(text, note string) string {
+	if text == "" || note == "" {
 		return text
 	}
 	l := &lines{}
 	l.add(text)
-	l.addf("[%s]", n.Note)
+	l.addf("[%s]", note)
 	return l.String()
 }
 
-func read[T any](raw json.RawMessage, text func(*T) string) (string, error) {
+// read makes the text of a result; "" where it isn't what was expected. It reads
+// the result once: a megabyte takes longer to read than to carry.
+func read[T any](raw json.RawMessage, text func(*T) string) string {
 	v := new(T)
-	if err := json.Unmarshal(raw, v); err != nil {
-		return "", err
+	if json.Unmarshal(raw, v) != nil {
+		return ""
 	}
-	return text(v), nil
+	return text(v)
 }
 
 // textBlock is a content block of MCP.

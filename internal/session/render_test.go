@@ -20,6 +20,7 @@ func TestRender(t *testing.T) {
 		{tool.Shell, tool.ShellResult{TimedOut: true, Signal: "SIGKILL", ExitCode: 137, DurationMS: 1500, Stderr: tool.Output{Text: "e\n", Bytes: 2}}, "[stderr]\ne\n[ended after 1.5 s: its time was over]"},
 		{tool.ReadFile, tool.ReadFileResult{Path: "f", Content: "x\n", Truncated: true, NextLine: 2}, "x\n[the file goes on; read it with first_line 2]"},
 		{tool.ReadFile, tool.ReadFileResult{Path: "f"}, "[f is empty]"},
+		{tool.ReadFile, tool.ReadFileResult{Path: "f", Content: "x", Note: "n"}, "x\n[n]"},
 		{tool.ReadFile, tool.ReadFileResult{Path: "f", Content: "AA==", Binary: true, Size: 1}, "[base64 of f, 1 bytes]\nAA=="},
 		{tool.WriteFile, tool.WriteFileResult{Path: "f", Bytes: 3, Created: true}, "Made f, 3 bytes."},
 		{tool.EditFile, tool.EditFileResult{Path: "f", Replacements: 2, Lines: []int{1, 5}}, "Replaced 2 in f, lines 1, 5."},
