@@ -54,7 +54,7 @@ func (k *kept) output() tool.Output {
 	if k.total <= int64(len(head)+len(tail)) {
 		all := append(head, tail...)
 		text, binary := toText(all)
-		if jsonSize(text) <= maxText {
+		if fits(text) {
 			return tool.Output{Text: text, Bytes: k.total, Binary: binary}
 		}
 		head, tail = all[:len(all)/2], all[len(all)/2:]
@@ -63,7 +63,7 @@ func (k *kept) output() tool.Output {
 		head, tail = wholeEnd(head), wholeBegin(tail)
 		first, b1 := toText(head)
 		last, b2 := toText(tail)
-		if jsonSize(first)+jsonSize(last) <= maxText {
+		if fits(first, last) {
 			omitted := k.total - int64(len(head)+len(tail))
 			text := fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", strings.TrimSuffix(first, "\n"), omitted, last)
 			return tool.Output{Text: text, Bytes: k.total, Omitted: omitted, Binary: b1 || b2}
@@ -102,6 +102,22 @@ func wholeBegin(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// fits tells whether texts are not too long for an answer. Most are so short
+// that nobody has to look.
+func fits(texts ...string) bool {
+	bytes, size := 0, 0
+	for _, s := range texts {
+		bytes += len(s)
+	}
+	if 6*bytes <= maxText {
+		return true
+	}
+	for _, s := range texts {
+		size += jsonSize(s)
+	}
+	return size <= maxText
 }
 
 // jsonSize is at least how long a text is in JSON, as encoding/json writes it.
