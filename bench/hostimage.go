@@ -19,6 +19,8 @@ import (
 // runs in the worker is byte for byte what the floor runs.
 const toolsImage = "workshop-bench-tools:1"
 
+const loaderCache = "/etc/ld.so.cache"
+
 func (b *bench) importTools(docker *client.Client) error {
 	files := map[string]string{} // in the image: here
 	for _, name := range []string{"/bin/true", "/bin/sh", "/bin/cat", "/usr/bin/head", "/usr/bin/tr"} {
@@ -32,6 +34,10 @@ func (b *bench) importTools(docker *client.Client) error {
 				files[word] = word
 			}
 		}
+	}
+	// Without it the loader looks into forty directories before each start.
+	if cache, err := os.Stat(loaderCache); err == nil && cache.Mode().IsRegular() {
+		files[loaderCache] = loaderCache
 	}
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
