@@ -24,6 +24,9 @@ func (b *bench) print() {
 		}
 		if r.limit > 0 && r.other > 0 {
 			limit = fmt.Sprintf("%.2f", r.limit)
+			if r.limit < 0.05 {
+				limit = fmt.Sprintf("%.4f", r.limit)
+			}
 			verdict = "ok"
 			if r.ours/r.other > r.limit {
 				verdict = "MISSED"
