@@ -109,6 +109,7 @@ func (g ignoring) find(path string, isDir bool) *ignorePattern {
 type scope struct {
 	above *scope
 	skip  int // length of the directory's path, with its slash, in the paths that are asked about
+	size  int // bytes of its file and of those above
 	rules ignoring
 }
 

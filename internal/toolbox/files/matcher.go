@@ -11,8 +11,14 @@ import (
 	"github.com/llmdo/workshop/internal/tool"
 )
 
-// maxPattern bounds an expression; a repetition is bounded by package regexp.
-const maxPattern = 8 << 10
+const (
+	// maxPattern bounds an expression, in bytes.
+	maxPattern = 8 << 10
+	// maxProgram bounds what an expression becomes, in instructions: a{0,1000} is
+	// 2000 of them. Each may be tried on each byte, and nothing ends the search of
+	// a block before its end.
+	maxProgram = 5000
+)
 
 // matcher finds lines.
 type matcher struct {
@@ -53,6 +59,13 @@ func newMatcher(a tool.SearchFilesArgs) (*matcher, error) {
 		return nil, err
 	}
 	m.look(tree)
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if n := len(program.Inst); n > maxProgram && !a.Literal {
+		return nil, fmt.Errorf("pattern is too large with its repetitions written out (%d steps, at most %d): repeat less, x{0,100}, or without a number, x*", n, maxProgram)
+	}
 	return m, nil
 }
 

@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxIgnoreFile bounds a .gitignore; a longer one counts for nothing, and is
-// told.
-const maxIgnoreFile = 1 << 20
+// maxRules bounds the .gitignore files that hold in one place, in bytes: each
+// name is compared with each pattern. One that is beyond counts for nothing, and
+// is told.
+const maxRules = 256 << 10
 
 // above finds the rules that hold in the root of the walk, from the directories
 // above it: up to that of its git repository, or, without one, up to the working
@@ -61,14 +62,9 @@ func (w *walker) scope(fd int, above *scope, prefix string, inner bool) *scope {
 		if inner {
 			s = nil
 		}
-		if rules := w.rules(fd, ".git/info/exclude", prefix); rules != nil {
-			s = &scope{above: s, skip: len(prefix), rules: rules}
-		}
+		s = w.rules(fd, ".git/info/exclude", prefix, s)
 	}
-	if rules := w.rules(fd, ".gitignore", prefix); rules != nil {
-		s = &scope{above: s, skip: len(prefix), rules: rules}
-	}
-	return s
+	return w.rules(fd, ".gitignore", prefix, s)
 }
 
 func exists(at int, name string) bool {
@@ -76,26 +72,34 @@ func exists(at int, name string) bool {
 	return unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// rules reads a file of patterns. As git does, it follows no symbolic link.
-func (w *walker) rules(at int, name, prefix string) ignoring {
+// rules adds a file of patterns. As git does, it follows no symbolic link.
+func (w *walker) rules(at int, name, prefix string, above *scope) *scope {
 	fd, err := handle(at, name, unix.O_NOFOLLOW)
 	if err != nil {
-		return nil
+		return above
 	}
 	defer unix.Close(fd)
 	if st, err := regular(fd); err != nil || st.Size == 0 {
-		return nil
+		return above
 	}
 	f, err := reopen(fd, name, unix.O_RDONLY)
 	if err != nil {
 		w.left.add(prefix + name)
-		return nil
+		return above
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(&source{w.ctx, f}, maxIgnoreFile+1))
-	if err != nil || len(b) > maxIgnoreFile {
-		w.left.add(prefix + name)
-		return nil
+	most := maxRules
+	if above != nil {
+		most -= above.size
 	}
-	return parseIgnore(b)
+	b, err := io.ReadAll(io.LimitReader(&source{w.ctx, f}, int64(most)+1))
+	if err != nil || len(b) > most {
+		w.left.add(prefix + name)
+		return above
+	}
+	rules := parseIgnore(b)
+	if rules == nil {
+		return above
+	}
+	return &scope{above: above, skip: len(prefix), size: maxRules - most + len(b), rules: rules}
 }

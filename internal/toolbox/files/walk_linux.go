@@ -135,6 +135,10 @@ func (w *walker) list(d *os.File, most int, keep func(entry) bool) (out []entry,
 		}
 		batch, err := d.ReadDir(1024)
 		for _, b := range batch {
+			// Many patterns take their time for one name.
+			if err := w.ctx.Err(); err != nil {
+				return nil, false, err
+			}
 			if e := (entry{b.Name(), b.Type()}); keep(e) {
 				out = append(out, e)
 			}
