@@ -89,7 +89,7 @@ func (r *room) open() (err error) {
 	r.dir = filepath.Join(b.dir, toolsProject)
 	files := map[string][]byte{
 		"workshop.yaml": []byte("workshop:\n  name: " + toolsProject + "\n  container:\n    image: " + toolsImage +
-			"\n    pull: never\n    network: none\n    mounts: [\"./src:/workspace/src\"]\n    resources: {memory: 512M, cpu: 2, pids: 512}\n  workers: [" + toolsWorker + "]\n"),
+			"\n    pull: never\n    network: {mode: restricted, allow: [allowed.example.org, ssh.example.org:22], dns: [198.51.100.53]}\n    mounts: [\"./src:/workspace/src\"]\n    resources: {memory: 512M, cpu: 2, pids: 512}\n  workers: [" + toolsWorker + "]\n"),
 		"workers/" + toolsWorker + ".md": []byte("---\nname: " + toolsWorker + "\ndescription: Measures nothing itself.\nallowed-tools: Read, Bash\n---\nYou are measured.\n"),
 	}
 	for _, size := range readSizes {
