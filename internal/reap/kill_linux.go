@@ -57,6 +57,9 @@ func (r *Reaper) KillAll(within time.Duration, pick func([]Info) []Info) int {
 			i.Signal(unix.SIGKILL)
 		}
 		if over {
+			if err != nil { // what can't be seen isn't gone
+				return max(1, len(alive))
+			}
 			return len(alive)
 		}
 		clear(stopped)

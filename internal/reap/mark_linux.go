@@ -1,8 +1,10 @@
 package reap
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -24,18 +26,29 @@ func Owner() (string, error) {
 	return fmt.Sprintf("%d.%d", i.Pid, i.Start), nil
 }
 
+// maxEnviron is how much of an environment is looked at. The kernel gives no
+// program more (execve(2): 6 MiB with its arguments), but a program may tell the
+// kernel that its environment is all of its memory (PR_SET_MM_MAP, prctl(2)).
+const maxEnviron = 8 << 20
+
 // Mark reads the mark of a process; "" for none.
 func Mark(pid int) string {
-	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
 		return ""
 	}
-	for entry := range bytes.SplitSeq(environ, []byte{0}) {
-		if value, ok := bytes.CutPrefix(entry, []byte(MarkEnv+"=")); ok {
+	defer f.Close()
+	r := bufio.NewReaderSize(io.LimitReader(f, maxEnviron), 32<<10)
+	for begins := true; ; {
+		entry, err := r.ReadSlice(0)
+		if value, ok := bytes.CutPrefix(bytes.TrimSuffix(entry, []byte{0}), []byte(MarkEnv+"=")); ok && begins {
 			return string(value)
 		}
+		if err != nil && err != bufio.ErrBufferFull {
+			return ""
+		}
+		begins = err == nil // else it is the rest of a long one
 	}
-	return ""
 }
 
 // KillStray kills the processes of sessions that aren't there any more: one

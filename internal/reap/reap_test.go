@@ -54,7 +54,7 @@ func require(ok bool, format string, args ...any) {
 }
 
 var roles = map[string]func(*Reaper){
-	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "stray": stray, "threads": threads,
+	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "stray": stray, "threads": threads, "environment": environment,
 }
 
 func TestInProcesses(t *testing.T) {
