@@ -86,69 +86,37 @@ func (m command) line(line string, left *int) Certainty {
 	return is
 }
 
-func (m command) command(words []shellline.Word, left *int) Certainty {
-	is := max(m.begins(words), m.through(words, left))
-	if words[0].Literal && isOneOf(path.Base(words[0].Text), starters...) {
-		// Where its own arguments end is its matter: each word may begin one.
-		for i := 1; i < len(words) && is != Yes; i++ {
-			is = max(is, m.begins(words[i:]), m.through(words[i:], left))
-		}
-	}
-	return is
-}
-
-// starters run the command that their last arguments are.
-var starters = []string{
-	"env", "command", "exec", "builtin", "sudo", "doas", "nohup", "nice", "ionice", "time", "timeout", "xargs", "setsid", "stdbuf",
-	"busybox", "chroot", "unshare", "strace", "find", "parallel", "watch", "flock", "script",
-}
-
-// through looks into what a shell, or eval, is told to run.
-func (m command) through(words []shellline.Word, left *int) Certainty {
-	if !words[0].Literal {
-		return No
-	}
-	switch path.Base(words[0].Text) {
-	case "sh", "bash", "dash", "ash", "zsh", "ksh", "fish":
-		return m.shell(words[1:], left)
-	case "eval":
-		return m.text(words[1:], left)
-	}
-	return No
-}
-
-// begins compares the first words. The program may be given by its path.
-func (m command) begins(words []shellline.Word) Certainty {
+// begins compares the first words. The program may be given by its path, and
+// options, each with an argument or without, may stand between the words:
+// `git -C dir push` is `git push`.
+func (m command) begins(words []shellline.Word, left *int) Certainty {
+	option := false // the word before may take this one as its argument
+	at := 0
 	for i, want := range m {
-		switch {
-		case i >= len(words):
-			return No
-		case !words[i].Literal:
-			return Maybe // it may even be several words, or none
-		case i == 0 && path.Base(words[0].Text) == path.Base(want):
-		case words[i].Text != want:
-			return No
+		for found := false; !found; at++ {
+			if *left--; *left < 0 {
+				return Maybe
+			}
+			if at >= len(words) {
+				return No
+			}
+			switch w := words[at]; {
+			case !w.Literal:
+				return Maybe // it may even be several words, or none
+			case i == 0 && path.Base(w.Text) == path.Base(want), i > 0 && w.Text == want:
+				found, option = true, false
+			case i == 0:
+				return No
+			case strings.HasPrefix(w.Text, "-"):
+				option = true
+			case option:
+				option = false
+			default:
+				return No
+			}
 		}
 	}
 	return Yes
-}
-
-// shell looks at the arguments of a shell.
-func (m command) shell(args []shellline.Word, left *int) Certainty {
-	for i, w := range args {
-		switch {
-		case !w.Literal:
-			return Maybe
-		case strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "c"):
-			if i+1 == len(args) {
-				return No
-			}
-			return m.text(args[i+1:i+2], left)
-		case !strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "+"):
-			return No // a script
-		}
-	}
-	return Maybe // what comes on its standard input
 }
 
 // text looks at words that are a line.

@@ -1,6 +1,7 @@
 package shellline
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -16,9 +17,11 @@ type Word struct {
 // maxDepth bounds how deep commands are nested in each other.
 const maxDepth = 200
 
-// Commands gives every simple command that a line names: in lists, pipes,
-// conditions, functions and substitutions. ok is false for a line that can't
-// be read; a shell may read it all the same, in its own way.
+// Commands gives every simple command that a line names, as bash and as POSIX
+// read it: in lists, pipes, conditions, functions and substitutions. `((x))` is
+// arithmetic to the one and runs x to the other, and so with `[[ a || x ]]`. ok
+// is false for a line that can't be read; a shell may read it all the same, in
+// its own way.
 func Commands(line string) (commands [][]Word, ok bool) {
 	if len(line) > MaxLine || strings.ContainsRune(line, 0) || deep(line) {
 		return nil, false
@@ -28,20 +31,24 @@ func Commands(line string) (commands [][]Word, ok bool) {
 		if err != nil {
 			continue
 		}
+		var found [][]Word
 		syntax.Walk(f, func(n syntax.Node) bool {
 			switch n := n.(type) {
 			case *syntax.CallExpr:
 				if words := wordsOf(n.Args); len(words) > 0 {
-					commands = append(commands, words)
+					found = append(found, words)
 				}
 			case *syntax.DeclClause: // export, readonly, …: words of their own kind
-				commands = append(commands, []Word{{Text: n.Variant.Value, Literal: true}, {}})
+				found = append(found, []Word{{Text: n.Variant.Value, Literal: true}, {}})
 			}
 			return true
 		})
-		return commands, true
+		if !ok || !slices.EqualFunc(commands, found, slices.Equal) {
+			commands = append(commands, found...)
+		}
+		ok = true
 	}
-	return nil, false
+	return commands, ok
 }
 
 // deep tells that a line opens more than the parser, which recurses, should
@@ -53,7 +60,7 @@ func deep(line string) bool {
 func wordsOf(list []*syntax.Word) (out []Word) {
 	for _, w := range list {
 		text, literal := textOf(w)
-		if literal && expands(w) {
+		if literal && text != "[" && text != "[[" && expands(w) {
 			literal = false
 		}
 		out = append(out, Word{Text: text, Literal: literal})
