@@ -77,6 +77,7 @@ func (s *session) call(ctx context.Context, c *wire.Incoming) (any, error) {
 		})
 		defer cancel()
 	}
+	defer report(c)()
 	result, err := t.run(ctx, s, args)
 	if err != nil {
 		return nil, toolError(ctx, err)

@@ -4,6 +4,7 @@ package toolbox
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -233,5 +234,34 @@ func TestFull(t *testing.T) {
 	}
 	if r := c.shell("rm big; echo ok"); r.Stdout.Text != "ok\n" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A call that goes on says so, each second; one that ends soon says nothing.
+func TestProgress(t *testing.T) {
+	c := open(t, everything()).session(RoleTools)
+	for command, want := range map[string]int{"sleep 2.3": 2, "true": 0} {
+		args, err := json.Marshal(tool.ShellArgs{Command: command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := c.Start(t.Context(), "call", Call{Tool: tool.Shell, Arguments: args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r tool.ShellResult
+		if err := out.Wait(&r); err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for n := range out.Notified() {
+			if n.Method != "$/progress" || !strings.Contains(string(n.Params), "running for ") {
+				t.Errorf("%s %s", n.Method, n.Params)
+			}
+			got++
+		}
+		if got != want {
+			t.Errorf("%s: told %d times", command, got)
+		}
 	}
 }

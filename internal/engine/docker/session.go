@@ -33,7 +33,7 @@ func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.
 	case c.State != "running":
 		return nil, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
 	case c.Role == "room" || c.Role == "guard":
-		return nil, fmt.Errorf("%s is the workshop's %s, and tools run in workers only", service, c.Role)
+		return nil, fmt.Errorf("%s is the workshop's %s, and commands run in workers only", service, c.Role)
 	}
 	if w.door != "" && e.endpoint.socket() != "" && !doorIsGone(w) {
 		conn, err := door.Accept(ctx, w.door, w.pid)
