@@ -145,12 +145,21 @@ func (h *Host) Close() error {
 // ErrClosed is what a closed Host answers.
 var ErrClosed = errors.New("the sessions of this client are closed")
 
+// maxWarnings are told in a Host's life: what a worker does may be a new one
+// each time, without an end.
+const maxWarnings = 1000
+
 // warn tells something once.
 func (h *Host) warn(format string, a ...any) {
 	text := fmt.Sprintf(format, a...)
 	h.mu.Lock()
-	told := h.warned[text]
-	h.warned[text] = true
+	told := h.warned[text] || len(h.warned) > maxWarnings
+	if !told {
+		h.warned[text] = true
+		if len(h.warned) > maxWarnings {
+			text = "these are too many warnings; more aren't told"
+		}
+	}
 	h.mu.Unlock()
 	if !told && h.c.Warn != nil {
 		h.c.Warn(text)

@@ -277,3 +277,16 @@ func childrenOf(t *testing.T, pid int) []int {
 	}
 	return out
 }
+
+// What a worker says is warned of once, and not without an end.
+func TestWarningsAreBounded(t *testing.T) {
+	ws := aWorkshop(t, "", "w", "allowed-tools: Read")
+	n, last := 0, ""
+	h := openHost(t, Config{Workshop: ws, Dial: startWorker(t, grantOf(ws, "w")).dial, Warn: func(s string) { n++; last = s }}, "w")
+	for i := range 3 * maxWarnings {
+		h.warn("tool %d", i/2)
+	}
+	if n != maxWarnings+1 || !strings.Contains(last, "too many") || len(h.warned) != n {
+		t.Errorf("%d warnings, %d kept, the last: %s", n, len(h.warned), last)
+	}
+}

@@ -116,6 +116,12 @@ func serve(role string) {
 			answer(`{"tools":[],"nextCursor":"` + string(r.ID) + `"}`)
 		case "bad tools/list":
 			answer(`{"tools":[` + strings.Join(badTools, ",") + `]}`)
+		case "worse tools/list": // names that are new with each list
+			var list []string
+			for i := range 5000 {
+				list = append(list, fmt.Sprintf(`{"name":"no name %d"}`, i))
+			}
+			answer(`{"tools":[` + strings.Join(list, ",") + `,{"name":"ok","inputSchema":{"type":"object"}}]}`)
 		case "bad tools/call":
 			if strings.Contains(line, "number") {
 				answer(`{"content":[],"structuredContent":{"n":9007199254740993},"other":[1]}`)

@@ -124,6 +124,7 @@ func (r *run) watch() {
 func (r *run) list(ctx context.Context) ([]Tool, error) {
 	var tools []Tool
 	seen := map[string]bool{}
+	bad := 0
 	cursor := ""
 	for pages := 0; ; pages++ {
 		p, err := r.page(ctx, cursor)
@@ -140,6 +141,10 @@ func (r *run) list(ctx context.Context) ([]Tool, error) {
 				err = fmt.Errorf("the tool %s is listed twice", t.Name)
 			}
 			if err != nil {
+				if bad++; bad > MaxTools {
+					r.s.warn("it has more than %d tools that can't be offered, the others behind them aren't either", MaxTools)
+					return tools, nil
+				}
 				r.s.warn("%v; it isn't offered", err)
 				continue
 			}

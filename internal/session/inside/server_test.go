@@ -226,6 +226,7 @@ func TestListsThatMisbehave(t *testing.T) {
 		"pages": {0, "has no end"},
 		"bad":   {1, "listed twice"},
 		"notes": {1, ""},
+		"worse": {0, "more than 256 tools that can't be offered"},
 	} {
 		t.Run(role, func(t *testing.T) {
 			w := open(t, role)
@@ -237,6 +238,9 @@ func TestListsThatMisbehave(t *testing.T) {
 			defer w.mu.Unlock()
 			if all := strings.Join(w.warned, "\n"); !strings.Contains(all, want.warn) {
 				t.Errorf("%s", all)
+			}
+			if len(w.warned) > MaxTools+1 {
+				t.Errorf("%d warnings", len(w.warned))
 			}
 			if role == "bad" {
 				if len(w.warned) != len(badTools)-1 {
