@@ -95,7 +95,12 @@ func (s *System) printFailure(f *failure) {
 	}
 }
 
-// indent keeps the lines of one message together.
+// indent keeps the lines of one message together. What a worker, an image or an
+// engine said may stand in them, so each is printable.
 func indent(s string) string {
-	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = printable(l)
+	}
+	return strings.Join(lines, "\n  ")
 }
