@@ -90,29 +90,20 @@ func prompt(answers []Answer) string {
 func (t *Terminal) text(q Question) string {
 	var b strings.Builder
 	b.WriteString("\n" + q.Headline() + ":\n")
-	bars(&b, q.Text)
+	b.WriteString(Barred(q.Text))
 	fmt.Fprintf(&b, "asked because: %s\n", visible(q.Why))
 	if q.Rule != nil {
-		fmt.Fprintf(&b, "session allows: %s\n", q.Rule.describe())
+		fmt.Fprintf(&b, "session allows: %s\n", q.Rule.Describe())
 	}
 	if q.Change != "" {
 		b.WriteString("always changes:\n")
-		bars(&b, q.Change)
+		b.WriteString(Barred(q.Change))
 	}
 	return b.String()
 }
 
-func bars(b *strings.Builder, text string) {
-	if text == "" {
-		return
-	}
-	for line := range strings.Lines(text) {
-		b.WriteString("  | " + visibleLines(strings.TrimSuffix(line, "\n")) + "\n")
-	}
-}
-
-// describe says what a rule lets pass.
-func (r Rule) describe() string {
+// Describe says what a rule lets pass.
+func (r Rule) Describe() string {
 	if r.Match == "" {
 		return "every " + visible(r.Tool)
 	}

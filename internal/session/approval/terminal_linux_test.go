@@ -29,12 +29,18 @@ func newTerminal(t *testing.T) (*Terminal, *keyboard) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	// Not by Fd: what is read would block then, also beyond Close.
+	raw, err := master.SyscallConn()
 	if err != nil {
 		t.Fatal(err)
+	}
+	n := 0
+	if control := raw.Control(func(fd uintptr) {
+		if err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); err == nil {
+			n, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+		}
+	}); err != nil || control != nil {
+		t.Fatal(err, control)
 	}
 	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -14,8 +15,8 @@ import (
 
 // How much of a call is shown, in bytes.
 const (
-	maxLine    = 16 << 10 // of a command
-	maxContent = 2 << 10  // of what is written, or sent to a program
+	maxLine    = 16 << 10 // of a command and its standard input
+	maxContent = 2 << 10  // of what is written
 	maxArgs    = 8 << 10  // of arguments of unknown tools
 )
 
@@ -37,7 +38,10 @@ func textOf(c Call) (text string, cut bool) {
 			if a.Executable {
 				w.field("made executable", "")
 			}
-			w.content("content", a.Content)
+			if a.Binary {
+				w.field("the content is base64", "")
+			}
+			w.content("content", a.Content, maxContent)
 			break
 		}
 		w.json(c.Args)
@@ -48,8 +52,8 @@ func textOf(c Call) (text string, cut bool) {
 			if a.ReplaceAll {
 				w.field("wherever it stands", "")
 			}
-			w.content("replaces", a.OldString)
-			w.content("by", a.NewString)
+			w.content("replaces", a.OldString, maxContent)
+			w.content("by", a.NewString, maxContent)
 			break
 		}
 		w.json(c.Args)
@@ -57,6 +61,10 @@ func textOf(c Call) (text string, cut bool) {
 		var a tool.FetchURLArgs
 		if tool.Decode(c.Args, &a) == nil {
 			w.field("", a.URL)
+			// What stands before an @, or is shortened, hides whither it goes.
+			if u, err := url.Parse(a.URL); err == nil && (w.cut || u.User != nil) {
+				w.field("to the host", u.Host)
+			}
 			break
 		}
 		w.json(c.Args)
@@ -87,7 +95,7 @@ type writer struct {
 func (w *writer) lines(s string, max int) {
 	s, cut := shorten(s, max)
 	w.cut = w.cut || cut
-	w.WriteString(visibleLines(s))
+	w.WriteString(fold(visibleLines(s)))
 	w.WriteByte('\n')
 }
 
@@ -104,7 +112,7 @@ func (w *writer) field(name, value string) {
 	w.WriteString(visible(value) + "\n")
 }
 
-func (w *writer) content(name, s string) {
+func (w *writer) content(name, s string, max int) {
 	n := strings.Count(s, "\n")
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		n++
@@ -114,7 +122,7 @@ func (w *writer) content(name, s string) {
 		return
 	}
 	var inner writer
-	inner.lines(strings.TrimSuffix(s, "\n"), maxContent)
+	inner.lines(strings.TrimSuffix(s, "\n"), max)
 	w.cut = w.cut || inner.cut
 	for line := range strings.Lines(inner.String()) {
 		w.WriteString("    " + line)
@@ -138,7 +146,7 @@ func (w *writer) shell(a tool.ShellArgs) {
 		w.field("with the variable", name+"="+a.Env[name])
 	}
 	if a.Stdin != "" {
-		w.content("standard input", a.Stdin)
+		w.content("standard input", a.Stdin, maxLine) // it may be a program
 	}
 }
 

@@ -22,6 +22,11 @@ func TestText(t *testing.T) {
 		{"write_file", `{"path":"a\nb","content":"x\ny\n","executable":true}`, "a\\nb\n(made executable)\ncontent (2 lines, 4 bytes):\n    x\n    y"},
 		{"edit_file", `{"path":"a","old_string":"x","new_string":"","replace_all":true}`, "a\n(wherever it stands)\nreplaces (1 lines, 1 bytes):\n    x\nby (0 lines, 0 bytes):"},
 		{"fetch_url", `{"url":"https://example.com/\u202e"}`, `https://example.com/\u{202e}`},
+		{"fetch_url", `{"url":"https://example.com:x@example.org/"}`, "https://example.com:x@example.org/\nto the host: example.org"},
+		{"write_file", `{"path":"a","content":"eA==","binary":true}`, "a\n(the content is base64)\ncontent (1 lines, 4 bytes):\n    eA=="},
+		// Nothing pushes the rest out of sight.
+		{"shell", `{"command":"git status` + strings.Repeat(`\n\t`, 5000) + `\n; rm x"}`, "git status\n[… 5000 empty lines …]\n; rm x"},
+		{"shell", `{"command":"git status` + strings.Repeat(` `, 5000) + `; rm x"}`, "git status [… 5000 blanks …] ; rm x"},
 		{"mcp__a__b", `{"q":"x"}`, "{\n  \"q\": \"x\"\n}"},
 		{"mcp__a__b", `{}`, ""},
 	} {
@@ -48,6 +53,16 @@ func TestTextIsBounded(t *testing.T) {
 		if !cut || len(text) > 40<<10 || tool != "write_file" && !strings.Contains(text, "begin") || !strings.Contains(text, "end") || !strings.Contains(text, "bytes are left out here …]") {
 			t.Errorf("%s: %v, %d bytes: %.80s", tool, cut, len(text), text)
 		}
+	}
+	// Whither a URL goes is said, however long it is.
+	to := "https://example.com:" + strings.Repeat("x", 9000) + "@example.org/" + strings.Repeat("y", 9000)
+	if text, _ := textOf(Call{Tool: "fetch_url", Args: args(map[string]any{"url": to})}); !strings.HasSuffix(text, "\nto the host: example.org") {
+		t.Errorf("%.200s", text[len(text)-200:])
+	}
+	// A program on the standard input is shown as a command is.
+	program := strings.Repeat("# x\n", 2000) + "rm x\n" + strings.Repeat("# x\n", 1000)
+	if text, cut := textOf(Call{Tool: "shell", Args: args(map[string]any{"command": "sh", "stdin": program})}); cut || !strings.Contains(text, "    rm x\n") {
+		t.Error("a standard input of 12 KiB is shortened")
 	}
 	// No rule for what a person didn't see whole.
 	p := &person{answers: []Answer{Once}}

@@ -62,6 +62,64 @@ func visibleLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// Barred is text of several lines behind bars, so that it can't look like a part
+// of the question that it stands in.
+func Barred(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "  | " + strings.ReplaceAll(visibleLines(strings.TrimSuffix(text, "\n")), "\n", "\n  | ") + "\n"
+}
+
+// How much room text may leave: more would push the rest of it out of sight.
+const (
+	maxEmptyLines = 3
+	maxBlanks     = 100
+)
+
+// fold says of longer runs of blanks and of empty lines how long they are.
+func fold(s string) string {
+	var out []string
+	empty := 0
+	end := func() {
+		if empty > maxEmptyLines {
+			out = append(out, fmt.Sprintf("[… %d empty lines …]", empty))
+		} else {
+			out = append(out, make([]string, empty)...)
+		}
+		empty = 0
+	}
+	for _, line := range strings.Split(s, "\n") {
+		if strings.Trim(line, " \t") == "" {
+			empty++
+			continue
+		}
+		end()
+		out = append(out, foldBlanks(line))
+	}
+	end()
+	return strings.Join(out, "\n")
+}
+
+func foldBlanks(line string) string {
+	var b strings.Builder
+	for line != "" {
+		rest := strings.TrimLeft(line, " \t")
+		if n := len(line) - len(rest); n > maxBlanks {
+			fmt.Fprintf(&b, " [… %d blanks …] ", n)
+		} else {
+			b.WriteString(line[:n])
+		}
+		n := strings.IndexAny(rest, " \t")
+		if n < 0 {
+			n = len(rest)
+		}
+		b.WriteString(rest[:n])
+		line = rest[n:]
+	}
+	return b.String()
+}
+
 // shorten keeps the beginning and the end of a text that is longer than max
 // bytes, and says how much is left out.
 func shorten(s string, max int) (text string, cut bool) {

@@ -55,15 +55,16 @@ func (a asker) Ask(ctx context.Context, q approval.Question) (approval.Answer, e
 	return approval.No, nil
 }
 
-// wording is what a person decides on.
+// wording is what a person decides on. What comes from the call stands behind
+// bars: its lines can't look like ours.
 func wording(q approval.Question) string {
 	var b strings.Builder
-	b.WriteString(q.Headline() + ":\n" + q.Text)
+	b.WriteString(q.Headline() + ":\n" + approval.Barred(q.Text))
 	if q.Why != "" {
-		fmt.Fprintf(&b, "\n\nWhy you are asked: %s", q.Why)
+		b.WriteString("\nWhy you are asked:\n" + approval.Barred(q.Why))
 	}
 	if q.Rule != nil && q.Change != "" {
-		fmt.Fprintf(&b, "\n\n\"always\" writes:\n%s", q.Change)
+		b.WriteString("\n\"always\" writes:\n" + approval.Barred(q.Change))
 	}
 	return b.String()
 }
@@ -75,11 +76,8 @@ func choicesOf(q approval.Question) []choice {
 	if q.Rule == nil {
 		return out
 	}
-	rule := q.Rule.Tool
-	if q.Rule.Match != "" {
-		rule += " " + q.Rule.Match
-	}
-	out = append(out, choice{approval.Session, "Yes, and all calls like it in this session: " + rule})
+	rule := q.Rule.Describe()
+	out = append(out, choice{approval.Session, "Yes, and in this session " + rule})
 	if q.Change != "" {
 		out = append(out, choice{approval.Always, "Yes, always: " + rule})
 	}
