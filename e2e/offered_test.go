@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net"
@@ -102,6 +103,8 @@ func TestB41_OnlyWhatTheFileLists(t *testing.T) {
 		"src/a.txt":          "a line\n",
 		"out/.keep":          "",
 	}))
+	state := t.TempDir()
+	s.Env = append(s.Env, "XDG_STATE_HOME="+state)
 	redirector(t, s.Internet, testnet.Allowed+":8088")
 	s.Up()
 
@@ -132,7 +135,8 @@ func TestB41_OnlyWhatTheFileLists(t *testing.T) {
 		"shell ":            `{"argv": ["touch", "` + file + `"]}`,
 		"mcp__notes__get__": `{}`,
 	} {
-		if d := s.Run("call", "--approve-all", "limited", tool, args); d.Code != 4 || !strings.Contains(d.Err, "B41") && !strings.Contains(d.Err, "offered") {
+		// Nobody is asked about it either: not offered comes first.
+		if d := alone(s, nil, "call", "limited", tool, args); d.Code != 4 || !strings.Contains(d.Err, "not offered") && !strings.Contains(d.Err, "isn't offered") || strings.Contains(d.Err, "B42") {
 			t.Errorf("call %s: %d\n%s%s", tool, d.Code, d.Out, d.Err)
 		}
 		if text, ok := c.call(tool, args); ok {
@@ -206,15 +210,33 @@ func TestB41_OnlyWhatTheFileLists(t *testing.T) {
 		"mcp":  protocol.Server{Server: "other"},
 		"exec": protocol.Exec{Argv: []string{"touch", file}},
 	} {
-		if err := past.Call(t.Context(), method, params, nil); err == nil {
-			t.Errorf("a session of tools has %s", method)
+		ctx, cancel := context.WithTimeout(t.Context(), scenario.FailFast)
+		var answer *wire.Error
+		if err := past.Call(ctx, method, params, nil); !errors.As(err, &answer) {
+			t.Errorf("a session of tools has %s: %v", method, err)
 		}
+		cancel()
 	}
 	if err := toolboxOf(s, "limited", "exec").Call(t.Context(), "call", asked("read_file", `{"path": "/workspace/src/a.txt"}`), nil); err == nil {
 		t.Error("a session of exec has tools")
 	}
 	if text, ok := c.call("mcp__notes__get", `{}`); !ok || !strings.Contains(text, "did get") {
 		t.Errorf("control: %s", text)
+	}
+	// The host sent none of them, and wrote down that it refused.
+	refused := 0
+	for _, e := range auditOf(t, state) {
+		if e.Worker != "limited" || e.Event == "done" {
+			continue
+		}
+		if e.Event == "refused" {
+			refused++
+		} else if !slices.Contains(offered, e.Tool) || strings.Contains(string(e.Arguments), file) || strings.Contains(string(e.Arguments), "/usr/bin/git") {
+			t.Errorf("the host let pass: %s %s", e.Tool, e.Arguments)
+		}
+	}
+	if refused < 24 {
+		t.Errorf("%d refusals in the audit", refused)
 	}
 	if s.Exists("out/a") || s.Exists("out/notes-put") || s.Read("out/.keep") != "" {
 		t.Error("something that isn't offered was executed")
