@@ -329,3 +329,48 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// Texts that a client makes up don't push the lines of other calls out of the
+// files, and no argument hides another one.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	line := written(t, audit.Event{Event: "refused", Tool: long, Worker: long, Error: long, Why: long, Client: long})
+	if len(line) > 16<<10 || !json.Valid([]byte(line)) {
+		t.Errorf("%d bytes: %.200s", len(line), line)
+	}
+	key := strings.Repeat("k", 2000)
+	line = written(t, audit.Event{Event: "call", Arguments: json.RawMessage(`{"` + key + `a":"first","` + key + `b":"second"}`)})
+	if !strings.Contains(line, "first") || !strings.Contains(line, "second") {
+		t.Error(line)
+	}
+}
+
+func TestSecretsOfOtherPrograms(t *testing.T) {
+	secret := "p!a s(s)/ö&w*'=:%"
+	for name, text := range map[string]string{
+		"encodeURIComponent": "p!a%20s(s)%2F%C3%B6%26w*'%3D%3A%25",
+		"Python's quote":     "p%21a%20s%28s%29/%C3%B6%26w%2A%27%3D%3A%25",
+		"small digits":       "p%21a+s%28s%29%2f%c3%b6%26w%2a%27%3d%3a%25",
+		"hexadecimal":        strings.ToUpper(hex.EncodeToString([]byte(secret))),
+	} {
+		line := written(t, audit.Event{Event: "call", Arguments: json.RawMessage(`{"q":` + fmt.Sprintf("%q", "x "+text+" y") + `}`)}, secret)
+		if !strings.Contains(line, "x [secret] y") {
+			t.Errorf("%s: %s", name, line)
+		}
+	}
+}
+
+// A terminal does nothing with a line, and shows all of it.
+func TestLinesArePlain(t *testing.T) {
+	text := "a\u009b2J\u202eb\u200b\U000e0041\x7f é 漢 \U0001f600"
+	args, _ := json.Marshal(map[string]string{"command": text})
+	line := written(t, audit.Event{Event: "call", Client: text, Arguments: args})
+	if strings.ContainsAny(line, "\u009b\u202e\u200b\U000e0041\x7f") || !strings.Contains(line, "é 漢 \U0001f600") {
+		t.Errorf("%q", line)
+	}
+	var e audit.Event
+	var got map[string]string
+	if json.Unmarshal([]byte(line), &e) != nil || json.Unmarshal(e.Arguments, &got) != nil || got["command"] != text || e.Client != text {
+		t.Errorf("%q is read as %q", line, got)
+	}
+}

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/gofrs/flock"
 )
@@ -85,7 +88,7 @@ func (l *Log) line(e Event) ([]byte, error) {
 	e.Project, e.Time = l.project, e.Time.UTC()
 	e.Arguments = l.secrets.arguments(e.Arguments)
 	for _, s := range []*string{&e.Client, &e.Why, &e.Error, &e.Tool, &e.Worker} {
-		*s = l.secrets.text(*s)
+		*s = cutTo(l.secrets.text(*s), maxName)
 	}
 	chain := make([]string, len(e.Chain))
 	for i, s := range e.Chain {
@@ -96,7 +99,29 @@ func (l *Log) line(e Event) ([]byte, error) {
 	enc := json.NewEncoder(&b) // ends the line
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(e)
-	return b.Bytes(), err
+	return plain(b.Bytes()), err
+}
+
+// plain escapes what JSON may hold as it is and a terminal would act on, or not
+// show: a line is read with tail too.
+func plain(line []byte) []byte {
+	special := func(r rune) bool { return r >= 0x7f && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
+	if bytes.IndexFunc(line, special) < 0 {
+		return line
+	}
+	var b bytes.Buffer
+	for _, r := range string(line) {
+		switch {
+		case !special(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.Bytes()
 }
 
 // rotate makes room for a line. Another process may have done it, or do it now:

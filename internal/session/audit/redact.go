@@ -23,6 +23,9 @@ const (
 	// maxArguments is how much of arguments that are no JSON is kept, and of all
 	// texts together.
 	maxArguments = 16 << 10
+	// maxName is how much is kept of each text that isn't an argument: a name that
+	// a client made up must not push other lines out of the files.
+	maxName = 2 << 10
 	// Replacement stands where a secret was.
 	Replacement = "[secret]"
 )
@@ -60,9 +63,11 @@ func newRedactor(values []string) *redactor {
 				add(jsonText(once, html)) // JSON in a text of JSON
 			}
 			add(strings.ReplaceAll(p, "'", `'\''`)) // in quotes of a shell
-			add(url.QueryEscape(p))
-			add(url.PathEscape(p))
+			for _, form := range percentForms(p) {
+				add(form)
+			}
 			add(hex.EncodeToString([]byte(p)))
+			add(strings.ToUpper(hex.EncodeToString([]byte(p))))
 			for _, form := range base64Forms(p) {
 				add(form)
 			}
@@ -79,6 +84,20 @@ func jsonText(s string, html bool) string {
 	_ = e.Encode(s)
 	return strings.Trim(strings.TrimSuffix(b.String(), "\n"), `"`)
 }
+
+// percentForms are what URLs and forms make of a text: programs differ in which
+// characters they leave as they are, and in the case of the digits.
+func percentForms(s string) (out []string) {
+	query := url.QueryEscape(s)
+	blank := strings.ReplaceAll(query, "+", "%20")
+	component := strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(blank) // encodeURIComponent
+	for _, form := range []string{query, url.PathEscape(s), blank, component, strings.ReplaceAll(blank, "%2F", "/")} {
+		out = append(out, form, percentByte().ReplaceAllStringFunc(form, strings.ToLower))
+	}
+	return out
+}
+
+var percentByte = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-F]{2}`) })
 
 // base64Forms are what stands in the base64 of any text with s in it: where it
 // begins at each of the three places of a group, the characters that only s
@@ -216,7 +235,15 @@ func (w *walker) value(v any) any {
 			} else {
 				x = w.value(x)
 			}
-			out[w.text(k)] = x
+			base := w.text(k)
+			name := base
+			for n := 2; ; n++ { // names that were cut may be alike
+				if _, there := out[name]; !there {
+					break
+				}
+				name = fmt.Sprintf("%s (%d)", base, n)
+			}
+			out[name] = x
 		}
 		return out
 	}
@@ -239,7 +266,14 @@ func (w *walker) text(s string) string {
 	if len(s) <= keep {
 		return s
 	}
-	n := keep
+	return cutTo(s, keep)
+}
+
+// cutTo keeps the beginning of a text, and says so.
+func cutTo(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
