@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -148,12 +149,21 @@ func (c *call) callServer(ctx context.Context, server, name string) (*Result, er
 	return &Result{Structured: r.Structured, Content: r.Content, Failed: r.Failed}, nil
 }
 
-// object gives arguments that are a JSON object, each key once; what is in it is
+// object gives arguments that are a JSON object, each key once, in what is in it
+// too: who approves the call, the audit and the server see the same. The rest is
 // the server's to check.
 func object(name string, args json.RawMessage) (json.RawMessage, error) {
-	var o map[string]json.RawMessage
-	if err := json.Unmarshal(args, &o); err != nil || o == nil {
+	d := json.NewDecoder(bytes.NewReader(args))
+	d.UseNumber()
+	var o map[string]any
+	if err := d.Decode(&o); err != nil || o == nil || d.More() {
 		return nil, &ArgumentsError{Tool: name, Problems: []string{"they must be a JSON object"}}
 	}
-	return json.Marshal(o)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(o); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
 }

@@ -46,7 +46,15 @@ var withSubCommands = []string{
 }
 
 // runners are sub-commands that run what their next words name.
-var runners = []string{"bisect", "do", "exec", "run", "rebase", "submodule", "x", "dlx", "create", "tool", "eval", "filter-branch", "config", "run-script", "generate"}
+var runners = []string{"bisect", "do", "exec", "run", "rebase", "submodule", "x", "dlx", "create", "tool", "eval", "filter-branch", "config", "run-script", "generate", "compose", "api", "alias", "difftool", "mergetool"}
+
+var interpreters = []string{"python", "perl", "ruby", "node", "php", "lua", "deno", "bun", "awk", "gawk", "mawk", "tclsh", "psql", "sqlite3", "mysql"}
+
+// runsAnything tells that a program runs what its arguments or its input say.
+func runsAnything(program string) bool {
+	name := path.Base(program)
+	return isOneOf(name, shells...) || isOneOf(name, starters...) || isOneOf(strings.TrimRight(name, "0123456789."), interpreters...)
+}
 
 func suggestCommand(c Call) string {
 	var a tool.ShellArgs
@@ -55,6 +63,11 @@ func suggestCommand(c Call) string {
 	}
 	argv, ok := argvOf(a)
 	if !ok {
+		return ""
+	}
+	// Of what runs anything, the name alone, or with another program on the
+	// standard input, would be a rule for everything.
+	if runsAnything(argv[0]) && (len(argv) == 1 || a.Stdin != "") {
 		return ""
 	}
 	if len(argv) > 1 && isOneOf(argv[0], withSubCommands...) && subCommand().MatchString(argv[1]) && !isOneOf(argv[1], runners...) {
