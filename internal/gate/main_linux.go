@@ -70,7 +70,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGCHLD)
 	reap.SpareThreads(spareThreads)
 
-	r := &reap.Reaper{}
+	r := &reap.Reaper{KillStopped: true} // its children are sessions
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	passed := make(chan error, 1)

@@ -54,7 +54,7 @@ func require(ok bool, format string, args ...any) {
 }
 
 var roles = map[string]func(*Reaper){
-	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "stray": stray, "threads": threads, "environment": environment,
+	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "stray": stray, "threads": threads, "environment": environment, "stopped": stopped,
 }
 
 func TestInProcesses(t *testing.T) {
@@ -144,6 +144,26 @@ func zombieLeader(r *Reaper) {
 	}
 	left := r.KillDescendants(5 * time.Second)
 	require(left == 0 && p.Wait().Signal() == unix.SIGKILL, "%d left, %v", left, p.Wait())
+}
+
+// stopped: children are killed when they stop, where that is wanted; what fell
+// to this process is left alone.
+func stopped(r *Reaper) {
+	p := start(r, "sleep", "100")
+	must(p.Signal(unix.SIGSTOP))
+	time.Sleep(100 * time.Millisecond)
+	i, ok := Look(strconv.Itoa(p.Pid))
+	require(ok && i.State == 'T', "without the option: %+v", i)
+	r.mu.Lock()
+	r.KillStopped = true
+	r.mu.Unlock()
+	q := start(r, "sh", "-c", "(sh -c 'kill -STOP $$; sleep 100' & echo) & wait; sleep 0.2; kill -STOP $$")
+	require(q.Wait().Signal() == unix.SIGKILL && p.Wait().Signal() == unix.SIGKILL, "%v, %v", q.Wait(), p.Wait())
+	list, err := Scan()
+	must(err)
+	below := Descendants(list, os.Getpid())
+	require(len(below) == 1 && below[0].State == 'T', "an orphan that stopped: %+v", below)
+	require(r.KillDescendants(5*time.Second) == 0, "some are left")
 }
 
 // bomb: a program that makes new processes as fast as it can.

@@ -12,6 +12,11 @@ import (
 // this process as orphans. There is one in a process, and nothing else in it
 // waits. Its zero value is ready.
 type Reaper struct {
+	// KillStopped: a child that is stopped is killed. A stopped session serves
+	// nobody, and would hold its place and its threads for ever. Set it before the
+	// first child.
+	KillStopped bool
+
 	// starting is held for reading while a child is made, so that a status
 	// can't be collected before its process is known; a start that fails
 	// collects its own child (syscall.ForkExec).
@@ -56,9 +61,13 @@ func (r *Reaper) Reap() (stray bool) {
 	defer r.starting.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	options := unix.WNOHANG
+	if r.KillStopped {
+		options |= unix.WUNTRACED
+	}
 	for {
 		var status unix.WaitStatus
-		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
+		pid, err := unix.Wait4(-1, &status, options, nil)
 		if err == unix.EINTR {
 			continue
 		}
@@ -66,6 +75,12 @@ func (r *Reaper) Reap() (stray bool) {
 			return stray
 		}
 		p := r.children[pid]
+		if status.Stopped() {
+			if p != nil {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+			continue
+		}
 		if p == nil {
 			stray = stray || status.Signaled() && status.Signal() == unix.SIGKILL
 			continue

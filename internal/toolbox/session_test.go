@@ -138,6 +138,7 @@ func TestSessionsEnd(t *testing.T) {
 		"SIGTERM":                func(c *client, pid int) { unix.Kill(pid, unix.SIGTERM) },
 		"SIGHUP":                 func(c *client, pid int) { unix.Kill(pid, unix.SIGHUP) },
 		"the session is killed":  func(c *client, pid int) { unix.Kill(pid, unix.SIGKILL) },
+		"the session is stopped": func(c *client, pid int) { unix.Kill(pid, unix.SIGSTOP) },
 		"a bad frame":            func(c *client, pid int) { c.raw.Write([]byte("\xffxxxxxxxxxxxxxxxxxxxx")) },
 		"a frame of 1 GB":        func(c *client, pid int) { c.raw.Write(binary.BigEndian.AppendUint32([]byte{0}, 1<<30)) },
 		"half a frame, then end": func(c *client, pid int) { c.raw.Write([]byte{0, 0}); c.raw.Close() },
