@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
@@ -90,12 +91,18 @@ func (l *link) open(ctx context.Context) (*live, error) {
 	return v, nil
 }
 
+// helloError says why a session ended before it began. A worker at its limits
+// can't say so itself: its process dies while it starts.
 func helloError(err error) error {
 	var lost *wire.LostError
-	if errors.As(err, &lost) && lost.Cause != nil {
-		return fmt.Errorf("it ended before it answered: %w", lost.Cause)
+	if !errors.As(err, &lost) || lost.Cause == nil {
+		return err
 	}
-	return err
+	cause := lost.Cause
+	if op, ok := errors.AsType[*net.OpError](cause); ok {
+		cause = op.Err // without the names of its sockets
+	}
+	return fmt.Errorf("it ended before it answered (%w). Most often the worker has no process left for it, or no memory: each client takes about ten of resources.pids; end other clients or raise it", cause)
 }
 
 // close ends the session; get opens none afterwards.
