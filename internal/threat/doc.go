@@ -1,5 +1,6 @@
 // Package threat is the threat model as data: the attacks on the network
-// boundary that are known, what becomes of each, and the tries that show it.
+// boundary and on the tools of workers that are known, what becomes of each, and
+// the tries that show it.
 //
 // [Items] is the catalogue: attack, products that fell to it, our answer, and
 // the evidence. [Tries] is the matrix: what three identities attempt in a room,
