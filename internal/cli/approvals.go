@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/internal/session/shellline"
@@ -67,6 +68,10 @@ func (a *app) approvalSettings() (approvalSettings, error) {
 		if !ok {
 			return s, fail(codeUsage, "setting approvals_command: %q is not a program with its arguments", printable(command)).
 				hint("it runs without a shell; put what a shell is needed for into a script")
+		}
+		if strings.ContainsAny(argv[0], `/\\`) && !filepath.IsAbs(argv[0]) {
+			return s, fail(codeUsage, "setting approvals_command: %q is not an absolute path", printable(argv[0])).
+				hint("relative to the directory of a workshop, it would be a program that others write; a name alone is looked for in PATH")
 		}
 		s.asker = &approval.Command{Argv: argv, Dir: a.Dir}
 	case socket != "":

@@ -209,6 +209,7 @@ func TestApprovalSettings(t *testing.T) {
 	}{
 		{"", "", true}, {"/usr/bin/true --x 'a b'", "", true}, {"", "/run/x", true},
 		{"true", "/run/x", false}, {"true; x", "", false}, {"", "run/x", false},
+		{"./approve", "", false}, {"bin/approve --x", "", false}, {"approve --x", "", true}, // of the workshop's directory, or of PATH
 	} {
 		a, file := approvalsApp(t, "")
 		a.set.approvalsCommand, a.set.approvalsSocket = c.command, c.socket
