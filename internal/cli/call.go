@@ -75,17 +75,20 @@ func (a *app) call(ctx context.Context, cmd *cobra.Command, args []string, o cal
 		return err
 	}
 	defer host.Close()
-	tools, err := host.Tools(ctx)
+	if len(words) == 0 {
+		tools, err := host.Tools(ctx)
+		if err != nil {
+			return callError(err)
+		}
+		return a.listTools(worker, tools, format)
+	}
+	t, err := oneTool(ctx, host, words[0])
 	if err != nil {
 		return callError(err)
 	}
-	if len(words) == 0 {
-		return a.listTools(worker, tools, format)
-	}
-	t := findTool(tools, words[0])
 	if o.describe {
 		if t == nil {
-			return notOffered(worker, words[0], tools)
+			return missingTool(ctx, host, worker, words[0])
 		}
 		return a.describeTool(t, format)
 	}
@@ -98,7 +101,7 @@ func (a *app) call(ctx context.Context, cmd *cobra.Command, args []string, o cal
 	show.done()
 	if err != nil {
 		if _, ok := errors.AsType[*tool.NotOfferedError](err); ok && t == nil {
-			return notOffered(worker, words[0], tools)
+			return missingTool(ctx, host, worker, words[0])
 		}
 		return callError(err)
 	}
@@ -127,11 +130,26 @@ func (a *app) callInput(cmd *cobra.Command, t *session.Tool, words []string) (js
 	return input, nil
 }
 
-func findTool(tools []session.Tool, name string) *session.Tool {
-	if i := slices.IndexFunc(tools, func(t session.Tool) bool { return t.Name == name }); i >= 0 {
-		return &tools[i]
+// oneTool gives a tool that the worker is offered, nil for none. A call of one
+// waits for no MCP server of the others.
+func oneTool(ctx context.Context, host *session.Host, name string) (*session.Tool, error) {
+	t, ok := host.Tool(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case !ok:
+		return nil, nil
 	}
-	return nil
+	return &t, nil
+}
+
+// missingTool says what the worker is offered instead.
+func missingTool(ctx context.Context, host *session.Host, worker, name string) error {
+	tools, err := host.Tools(ctx)
+	if err != nil {
+		return callError(err)
+	}
+	return notOffered(worker, name, tools)
 }
 
 // notOffered is a tool that the worker hasn't.

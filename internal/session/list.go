@@ -38,6 +38,23 @@ func (h *Host) Tools(ctx context.Context) ([]Tool, error) {
 	return out, nil
 }
 
+// Tool gives one tool as [Host.Tools] does, false where it isn't offered. Of the
+// MCP servers it starts only the one that the name is of.
+func (h *Host) Tool(ctx context.Context, name string) (Tool, bool) {
+	if h.life.Err() != nil {
+		return Tool{}, false
+	}
+	h.mu.Lock()
+	seats := h.seats()
+	h.mu.Unlock()
+	h.connect(ctx, seats)
+	t, err := h.find(ctx, name)
+	if err != nil {
+		return Tool{}, false
+	}
+	return t.describe(name)
+}
+
 // connect opens the sessions that a list needs. With all workers of a workshop
 // that would be a process in each of them, so only those with MCP servers are.
 func (h *Host) connect(ctx context.Context, seats []*seat) {
