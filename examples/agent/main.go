@@ -48,8 +48,11 @@ func play(ctx context.Context, script, worker string) error {
 	server := exec.Command("workshop", "tools", worker)
 	server.Stderr = os.Stderr
 	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: server}, nil)
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("%w: `make build`, then put its bin into PATH", err)
+	}
 	if err != nil {
-		return fmt.Errorf("%w (is the program workshop in PATH?)", err)
+		return err
 	}
 	defer session.Close()
 	fmt.Printf("The model is told:\n%s\n", indent(session.InitializeResult().Instructions))
