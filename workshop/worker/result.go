@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -43,8 +42,8 @@ func CheckResult(schema []byte, name string, data []byte) diag.List {
 		c.add(0, "the worker's result_type isn't a JSON Schema: "+err.Error(), "run `workshop validate`")
 		return c.list
 	}
-	places, value, err := decodePlaces(data)
-	if err != nil {
+	var value any
+	if err := json.Unmarshal(data, &value); err != nil {
 		at := int64(len(data))
 		if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 			at = max(0, s.Offset-1)
@@ -56,19 +55,31 @@ func CheckResult(schema []byte, name string, data []byte) diag.List {
 		c.add(at, "not JSON: "+strings.TrimPrefix(err.Error(), "json: "), hint)
 		return c.list
 	}
-	c.root, c.places, c.parts = &root, places, refersToDefinitions(schema)
+	c.root, c.parts = &root, refersToDefinitions(schema)
 	c.walk(&root, value, "")
+	offsets := locate(data, c.pointers)
+	for i, p := range c.pointers {
+		c.list[i].Range = c.place(offsets[p])
+	}
 	slices.SortStableFunc(c.list, func(a, b diag.Diagnostic) int { return a.Range.Start.Byte - b.Range.Start.Byte })
 	return c.list
 }
 
 type resultCheck struct {
-	name   string
-	data   []byte
-	root   *jsonschema.Schema
-	places map[string]int64 // offset of each value by its JSON pointer
-	parts  bool             // parts of the schema mean the same by themselves
-	list   diag.List
+	name  string
+	data  []byte
+	root  *jsonschema.Schema
+	parts bool // parts of the schema mean the same by themselves
+	list  diag.List
+	// pointers are those of the values that the list is about, as JSON pointers.
+	pointers []string
+	resolved map[*jsonschema.Schema]resolved
+}
+
+// resolved is a part of the schema, ready to be compared with many values.
+type resolved struct {
+	*jsonschema.Resolved
+	err error
 }
 
 // refersToDefinitions tells that every reference of a schema leads to $defs, so
@@ -88,15 +99,26 @@ func refersToDefinitions(schema []byte) bool {
 	}
 }
 
+// add tells of a byte of the answer.
 func (c *resultCheck) add(at int64, summary, hint string) {
+	c.list = append(c.list, diag.Diagnostic{Severity: diag.Error, Code: "result-type", Summary: summary, Hint: hint, Range: c.place(at)})
+}
+
+// wrong tells of a value. Where it stands is looked for at the end: a place for
+// each value of an answer could take far more memory than the answer.
+func (c *resultCheck) wrong(at, summary string) {
 	if len(c.list) < maxResultProblems {
-		at = min(at, int64(len(c.data)))
-		before := c.data[:at]
-		column := len(bytes.Runes(before[bytes.LastIndexByte(before, '\n')+1:])) + 1
-		pos := diag.Pos{Line: bytes.Count(before, []byte{'\n'}) + 1, Column: column, Byte: int(at)}
-		c.list = append(c.list, diag.Diagnostic{Severity: diag.Error, Code: "result-type", Summary: summary, Hint: hint,
-			Range: diag.Range{Filename: c.name, Start: pos, End: pos}})
+		c.list = append(c.list, diag.Diagnostic{Severity: diag.Error, Code: "result-type", Summary: summary})
+		c.pointers = append(c.pointers, at)
 	}
+}
+
+func (c *resultCheck) place(at int64) diag.Range {
+	at = min(at, int64(len(c.data)))
+	before := c.data[:at]
+	column := len(bytes.Runes(before[bytes.LastIndexByte(before, '\n')+1:])) + 1
+	pos := diag.Pos{Line: bytes.Count(before, []byte{'\n'}) + 1, Column: column, Byte: int(at)}
+	return diag.Range{Filename: c.name, Start: pos, End: pos}
 }
 
 // walk tells what is wrong with a value. The library stops at the first
@@ -115,7 +137,7 @@ func (c *resultCheck) walk(s *jsonschema.Schema, value any, at string) {
 	case map[string]any:
 		for _, key := range s.Required {
 			if _, has := v[key]; !has {
-				c.add(c.places[at], fmt.Sprintf("%s lacks %q", pointer(at), key), "")
+				c.wrong(at, fmt.Sprintf("%s lacks %q", pointer(at), key))
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
@@ -131,23 +153,30 @@ func (c *resultCheck) walk(s *jsonschema.Schema, value any, at string) {
 		}
 	}
 	if len(c.list) == before {
-		c.add(c.places[at], pointer(at)+": "+plainSchemaError(err), "")
+		c.wrong(at, pointer(at)+": "+plainSchemaError(err))
 	}
 }
 
 // valid checks one value against a part of the schema, which may refer to the
 // definitions of the whole.
 func (c *resultCheck) valid(s *jsonschema.Schema, value any) error {
-	whole := s
-	if s != c.root {
-		whole = &jsonschema.Schema{Schema: c.root.Schema, Defs: c.root.Defs, Definitions: c.root.Definitions, AllOf: []*jsonschema.Schema{s.CloneSchemas()}}
+	r, ok := c.resolved[s]
+	if !ok {
+		whole := s
+		if s != c.root {
+			whole = &jsonschema.Schema{Schema: c.root.Schema, Defs: c.root.Defs, Definitions: c.root.Definitions, AllOf: []*jsonschema.Schema{s.CloneSchemas()}}
+		}
+		r.Resolved, r.err = whole.Resolve(nil)
+		if c.resolved == nil {
+			c.resolved = map[*jsonschema.Schema]resolved{}
+		}
+		c.resolved[s] = r
 	}
-	r, err := whole.Resolve(nil)
-	if err != nil {
+	if r.err != nil {
 		if s != c.root {
 			return nil // a reference that only the whole resolves: its own check tells
 		}
-		return err
+		return r.err
 	}
 	return r.Validate(value)
 }
@@ -177,47 +206,82 @@ func plainSchemaError(err error) string {
 
 var fractionRE = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d+)(?:/1|\.000000)\b`) })
 
-// decodePlaces decodes JSON and notes where each value begins.
-func decodePlaces(data []byte) (map[string]int64, any, error) {
-	var value any
-	if err := json.Unmarshal(data, &value); err != nil {
-		return nil, nil, err
+// wanted are values that are looked for, by key or index.
+type wanted struct {
+	pointer string // where it is one itself
+	is      bool
+	below   map[string]*wanted
+}
+
+// locate gives the offsets of values by their JSON pointers.
+func locate(data []byte, pointers []string) map[string]int64 {
+	root := &wanted{}
+	for _, p := range pointers {
+		w := root
+		for _, key := range strings.Split(p, "/")[1:] {
+			if w.below[key] == nil {
+				if w.below == nil {
+					w.below = map[string]*wanted{}
+				}
+				w.below[key] = &wanted{}
+			}
+			w = w.below[key]
+		}
+		w.pointer, w.is = p, true
 	}
 	places := map[string]int64{}
 	d := json.NewDecoder(bytes.NewReader(data))
-	var visit func(at string) error
-	visit = func(at string) error {
+	// The answer is JSON, so there are no errors on the way.
+	var visit func(w *wanted)
+	visit = func(w *wanted) {
 		start := d.InputOffset()
 		for start < int64(len(data)) && strings.IndexByte(" \t\r\n,:", data[start]) >= 0 {
 			start++
 		}
-		places[at] = start
-		t, err := d.Token()
-		if err != nil {
-			return err
+		if w != nil && w.is {
+			places[w.pointer] = start
 		}
+		if w == nil || w.below == nil {
+			skip(d)
+			return
+		}
+		t, err := d.Token()
 		open, ok := t.(json.Delim)
-		if !ok {
-			return nil
+		if err != nil || !ok {
+			return
 		}
 		for i := 0; d.More(); i++ {
 			key := strconv.Itoa(i)
 			if open == '{' {
 				k, err := d.Token()
 				if err != nil {
-					return err
+					return
 				}
-				key = k.(string)
+				key = escapePointer(k.(string))
 			}
-			if err := visit(at + "/" + escapePointer(key)); err != nil {
-				return err
-			}
+			visit(w.below[key])
 		}
-		_, err = d.Token()
-		return err
+		_, _ = d.Token()
 	}
-	if err := visit(""); err != nil && err != io.EOF {
-		return nil, nil, err
+	visit(root)
+	return places
+}
+
+// skip passes over a value.
+func skip(d *json.Decoder) {
+	for depth := 0; ; {
+		t, err := d.Token()
+		if err != nil {
+			return
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return
+		}
 	}
-	return places, value, nil
 }
