@@ -105,6 +105,9 @@ func (a *app) call(ctx context.Context, cmd *cobra.Command, args []string, o cal
 		}
 		return callError(err)
 	}
+	if to, ok := strings.CutPrefix(words[0], "delegate_"); ok && !result.Failed {
+		defer a.printFailure((&failure{}).hint("a delegation lasts as long as its client, so this one has ended; `workshop call %s` lists what %s can be called for", to, to))
+	}
 	return a.printResult(words[0], result, format)
 }
 
