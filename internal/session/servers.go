@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,8 +50,8 @@ func (s *seat) startServer(ctx context.Context, name string) (*inside.Process, e
 		var exit protocol.Exit
 		err := out.Wait(&exit)
 		switch {
-		case err != nil:
-			return err
+		case err != nil: // whose server it is, is said already
+			return errors.New(strings.TrimPrefix(err.Error(), "the MCP server "+name+" "))
 		case exit.Signal != "":
 			return fmt.Errorf("ended by %s", exit.Signal)
 		}

@@ -80,6 +80,9 @@ func TestServersInAWorker(t *testing.T) {
 	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "exit code 9") {
 		t.Error(err)
 	}
+	if strings.Count(err.Error(), "ended") != 1 || strings.Count(err.Error(), "server good") != 1 {
+		t.Errorf("it says a thing twice: %v", err)
+	}
 	must(t, h, "mcp__good__greet", "name", "Bob")
 	if got := w.file("greeted"); got != "Ada\nBob\n" {
 		t.Errorf("%q", got)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -211,7 +212,7 @@ func (r *run) death() error {
 		select {
 		case err := <-exit:
 			if err != nil {
-				text += ": " + clean(err.Error(), MaxDescription)
+				text = hasEnded(clean(err.Error(), MaxDescription))
 			}
 			select {
 			case <-r.said:
@@ -225,6 +226,14 @@ func (r *run) death() error {
 		text += "; it said last: " + last
 	}
 	return errors.New(text)
+}
+
+// hasEnded says why a server ended, and "ended" once.
+func hasEnded(why string) string {
+	if strings.HasPrefix(why, "ended") {
+		return "it has " + why
+	}
+	return "it has ended: " + why
 }
 
 // tail keeps the end of what is written to it.
