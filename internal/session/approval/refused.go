@@ -59,9 +59,9 @@ func (g *Gate) howToAllow(c Call, v Verdict) string {
 	case g.Policy.Max == workshop.ApprovalAuto && !v.capped:
 		ways = append(ways, "to let such calls pass, put `"+r.Line()+"` at the top of approvals.rules of the workshop.yaml")
 	case v.capped && *r == (Rule{v.rule0().Tool, v.rule0().Match}):
-		ways = append(ways, "to let such calls pass, set `approvals_max: auto` in your config.yaml (for every file), or answer always to it once in a terminal")
+		ways = append(ways, "to let such calls pass, set `approvals_max: auto` in ~/.config/workshop/config.yaml (for every file), or answer always to it once in a terminal")
 	default:
-		ways = append(ways, "to let such calls pass, answer always to it once in a terminal, or put `"+r.Line()+"` at the top of approvals.rules of the workshop.yaml and set `approvals_max: auto` in your config.yaml (for every file)")
+		ways = append(ways, "to let such calls pass, answer always to it once in a terminal, or put `"+r.Line()+"` at the top of approvals.rules of the workshop.yaml and set `approvals_max: auto` in ~/.config/workshop/config.yaml (for every file)")
 	}
 	if g.Asker == nil && !g.Policy.Strict {
 		ways = append(ways, "run it in a terminal, set approvals_command or approvals_socket, or say yes to everything by --approve-all")
