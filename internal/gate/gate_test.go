@@ -308,6 +308,23 @@ func TestInit(t *testing.T) {
 	}
 }
 
+// TestSignals: a worker's process can't end the gate by a signal that means
+// nothing to it, and what runs later still gets them.
+func TestSignals(t *testing.T) {
+	g := start(t)
+	g.expect("READY")
+	var names []string
+	for _, s := range harmless {
+		names = append(names, strconv.Itoa(int(s.(unix.Signal))))
+	}
+	if out, err := g.enter("sh", "-c", "for s in "+strings.Join(names, " ")+"; do kill -$s 1 || exit 1; done; sleep 0.2; kill -0 1").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if took := g.stop(); took > soon {
+		t.Errorf("the end took %v", took)
+	}
+}
+
 // TestNotDumpable: a process of the same uid can't write to the gate's stdout
 // or look into its memory; the control is a process that is dumpable.
 func TestNotDumpable(t *testing.T) {

@@ -37,6 +37,13 @@ type Options struct {
 // no thread, and must not end for want of one.
 const spareThreads = 3
 
+// harmless are signals at which the gate goes on. SIGSEGV and its like end a
+// program of Go in any case.
+var harmless = []os.Signal{
+	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGTRAP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM,
+	unix.SIGVTALRM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGIO, unix.SIGPWR, unix.SIGSYS,
+}
+
 // defaultTimeout is longer than any `up` waits.
 const defaultTimeout = 5 * time.Minute
 
@@ -68,6 +75,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	// spares those without a handler (signal(7), pid_namespaces(7)).
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGCHLD)
+	// Go's runtime has a handler for every signal, and would end at these: any
+	// process of the worker could send one. Nobody reads the channel. To ignore
+	// them would be inherited by what sessions run.
+	signal.Notify(make(chan os.Signal, 1), harmless...)
 	reap.SpareThreads(spareThreads)
 
 	r := &reap.Reaper{KillStopped: true} // its children are sessions

@@ -22,18 +22,18 @@ var toolItems = []Item{
 	},
 	{
 		ID: "W4", Attack: "The worker itself: PID 1 or a session that gets a signal, no process, memory or space left",
-		Status: Open, Answer: "The call fails and says why, and the next one works as soon as there is room. An environment of many gigabytes isn't read. But all programs of a worker have one uid, so each can end any other: `kill 1` ends the worker, and its other clients' calls",
+		Status: Open, Answer: "The call fails and says why, and the next one works as soon as there is room. An environment of many gigabytes isn't read. But all programs of a worker have one uid, so each can end any other: `kill 1` ends the worker, and its other clients' calls (other signals that mean nothing to it don't)",
 		Remedy:   "`workshop up` starts it again; workers of their own for those that must not disturb each other",
 		Promises: []string{"B5", "B60"}, Tests: []string{"internal/reap TestInProcesses", "internal/toolbox TestFull", "e2e TestB60_CommandsOfTools"},
 	},
 	{
 		ID: "W5", Attack: "Trees that keep a tool busy: FIFOs, links in circles, a .gitignore of a megabyte, large expressions, `/proc`",
-		Status: Closed, Answer: "Only regular files are opened, none on procfs, and walks follow no link. Rules, expressions, lines and results are bounded, and a call's time ends it between two names",
+		Status: Closed, Answer: "Only regular files are opened, none on procfs and none that a magic link (`/dev/fd/3`) leads to, and walks follow no link. Rules, expressions, lines and results are bounded, and a call's time ends it between two names (a large expression may finish its line first)",
 		Promises: []string{"B60"}, Tests: []string{"internal/toolbox/files TestNoFile", "internal/toolbox/files TestSearchEnds", "internal/toolbox/files TestListDeep", "internal/toolbox/files TestPatternsDontOutliveTheCall", "internal/toolbox/files TestRulesAreBoundedTogether", "internal/toolbox/files TestLargeExpressionsAreRefused"},
 	},
 	{
 		ID: "W6", Attack: "Memory, time or a hang of the host, by a toolbox or an MCP server that is not what it was: endless messages, deep JSON, answers that nobody asked for, tools and warnings without number",
-		Status: Closed, Answer: "Every frame, message, stream, list, text and warning has a bound, and each wait an end where the worker has a timeout; whoever exceeds one loses the connection. MCP servers can ask the host for nothing",
+		Status: Closed, Answer: "Every frame, message, stream, list, text and warning has a bound (a result of 4 MB made of tiny parts costs some 150 MB while it is read), and each wait an end where the worker has a timeout; whoever exceeds one loses the connection. MCP servers can ask the host for nothing",
 		Promises: []string{"B60"}, Tests: []string{"internal/wire TestBadServer", "internal/wire TestStuckServer", "internal/session/inside TestServersThatMisbehave", "internal/session/inside TestListsThatMisbehave", "internal/session TestWarningsAreBounded", "e2e TestB60_WireClient", "e2e TestB60_MCPClient"},
 	},
 	{

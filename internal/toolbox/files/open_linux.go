@@ -48,9 +48,7 @@ func openDir(path string) (*os.File, error) {
 // openDirAt opens a directory below another one. No directory does anything
 // when it is opened; so it is looked at afterwards.
 func openDirAt(at int, path string, flags int) (*os.File, error) {
-	fd, err := retry(func() (int, error) {
-		return unix.Openat(at, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|flags, 0)
-	})
+	fd, err := openAt(at, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|flags)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +61,27 @@ func openDirAt(at int, path string, flags int) (*os.File, error) {
 
 // handle opens a path without opening what is there (O_PATH).
 func handle(at int, path string, flags int) (int, error) {
-	return retry(func() (int, error) { return unix.Openat(at, path, unix.O_PATH|unix.O_CLOEXEC|flags, 0) })
+	return openAt(at, path, unix.O_PATH|unix.O_CLOEXEC|flags)
+}
+
+// openAt follows no magic link (openat2(2)): /dev/fd/3 would be a file that the
+// session itself has open. Kernels before 5.6 don't know openat2, and an engine's
+// seccomp profile may not; then what such a link leads to is looked at all the
+// same: a regular file that is not on a procfs.
+func openAt(at int, path string, flags int) (int, error) {
+	return retry(func() (int, error) {
+		fd, err := unix.Openat2(at, path, &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_MAGICLINKS})
+		switch err {
+		case unix.ENOSYS, unix.EPERM:
+			return unix.Openat(at, path, flags, 0)
+		case unix.ELOOP:
+			if plain, e := unix.Openat(at, path, flags, 0); e == nil {
+				unix.Close(plain)
+				return -1, errProc
+			}
+		}
+		return fd, err
+	})
 }
 
 // reopen opens the very file of a handle, wherever its name points by now.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -212,4 +213,28 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What the session itself has open is no file of the worker.
+func TestOpenFilesOfTheSession(t *testing.T) {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	fd := strconv.Itoa(int(f.Fd()))
+	for _, path := range []string{"/dev/fd/" + fd, "/proc/self/fd/" + fd, "/proc/thread-self/fd/" + fd} {
+		if _, err := Read(t.Context(), tool.ReadFileArgs{Path: path}); err == nil || !strings.Contains(err.Error(), "closed to the file tools") {
+			t.Errorf("read %s: %v", path, err)
+		}
+		if _, err := Write(t.Context(), tool.WriteFileArgs{Path: path, Content: "x"}); err == nil || !strings.Contains(err.Error(), "closed to the file tools") {
+			t.Errorf("write %s: %v", path, err)
+		}
+		if _, err := Edit(t.Context(), tool.EditFileArgs{Path: path, OldString: "a", NewString: "x"}); err == nil || !strings.Contains(err.Error(), "closed to the file tools") {
+			t.Errorf("edit %s: %v", path, err)
+		}
+	}
+	if _, err := Read(t.Context(), tool.ReadFileArgs{Path: f.Name()}); err != nil {
+		t.Errorf("by its own name: %v", err)
+	}
 }
