@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -193,6 +195,13 @@ func (s *Scenario) removeAll() {
 	if vols, err := s.Docker.VolumeList(ctx, volume.ListOptions{Filters: s.filter()}); err == nil {
 		for _, v := range vols.Volumes {
 			_ = s.Docker.VolumeRemove(ctx, v.Name, true)
+		}
+	}
+	// Runtime directories, which `down` would have removed.
+	for _, parent := range []string{"/run/workshop", fmt.Sprintf("/dev/shm/workshop-%d", os.Getuid()), fmt.Sprintf("/run/user/%d/workshop", os.Getuid())} {
+		dirs, _ := filepath.Glob(filepath.Join(parent, s.Project+"-*"))
+		for _, dir := range dirs {
+			_ = os.RemoveAll(dir)
 		}
 	}
 }

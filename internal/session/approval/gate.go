@@ -91,7 +91,11 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 	switch {
 	case err != nil:
 		v.Answer = No
-		return v, &RefusedError{Call: c, Why: "nobody could be asked: " + err.Error(), Hint: g.howToAllow(c, v), err: err}
+		hint := g.howToAllow(c, v)
+		if ctx.Err() != nil {
+			hint = "" // who ends the call doesn't want to know how to allow it
+		}
+		return v, &RefusedError{Call: c, Why: "nobody could be asked: " + err.Error(), Hint: hint, err: err}
 	case answer == No:
 		v.Answer = No
 		return v, &RefusedError{Call: c, Why: "a person said no"}

@@ -21,6 +21,10 @@ type Terminal struct {
 	Out io.Writer
 }
 
+// oneScreen is how many lines a question may have before its headline is said
+// again: it may have scrolled away.
+const oneScreen = 15
+
 // maxTries is how often one may answer with something else.
 const maxTries = 3
 
@@ -37,7 +41,11 @@ func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
 		if err := flushInput(t.In); err != nil {
 			return "", fmt.Errorf("what was typed before can't be thrown away: %w", err)
 		}
-		if _, err := io.WriteString(t.Out, prompt(q.Answers())); err != nil {
+		ask := prompt(q.Answers())
+		if strings.Count(q.Text, "\n") > oneScreen {
+			ask = q.Headline() + ": " + ask
+		}
+		if _, err := io.WriteString(t.Out, ask); err != nil {
 			return "", err
 		}
 		line, err := readLine(ctx, t.In)
