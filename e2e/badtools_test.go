@@ -73,6 +73,7 @@ func TestB60_CommandsOfTools(t *testing.T) {
 		{"no more memory", `{"command": "perl -e '$a = \"x\" x 400000000; print length $a'; exit 9"}`, "Killed"},
 		{"no more memory, by many", `{"command": "for i in 1 2 3 4 5 6; do perl -e '$a = \"x\" x 60000000; sleep 1' & done; wait"}`, ""},
 		{"a signal to all", `{"command": "kill -KILL -1"}`, "was lost"},
+		{"another daemon, for the end of the session", `{"command": "env -i setsid setsid sh -c 'exec sleep 5176' <&- >&- 2>&- & echo begun"}`, "begun"},
 	} {
 		began := time.Now()
 		text, _ := c.call("shell", x.args)
@@ -98,10 +99,6 @@ func TestB60_CommandsOfTools(t *testing.T) {
 		}
 		works(tool)
 	}
-	c.end()
-	if code := c.ended(); code != 0 {
-		t.Errorf("exit code %d\n%s", code, c.errs)
-	}
 	sleeping := func() (left []string) {
 		for line := range processesOf(s, "worker") {
 			if strings.Contains(line, "sleep 517") {
@@ -109,6 +106,13 @@ func TestB60_CommandsOfTools(t *testing.T) {
 			}
 		}
 		return left
+	}
+	if len(sleeping()) == 0 {
+		t.Error("control: nothing of the session runs before its end")
+	}
+	c.end()
+	if code := c.ended(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, c.errs)
 	}
 	s.Eventually("nothing of the session runs", func() bool { return len(sleeping()) == 0 })
 	// The client wasn't harmed by what it was sent, nor the worker by what it ran.
