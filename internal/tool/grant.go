@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -93,6 +94,14 @@ func (g *Grant) CheckServer(server string) error {
 		}
 	}
 	return g.notOffered("mcp__"+server, "")
+}
+
+// WholeServer tells whether the worker has all tools of an MCP server.
+func (g *Grant) WholeServer(server string) bool {
+	return slices.ContainsFunc(g.Tools, func(o Offer) bool {
+		s, tool, ok := SplitMCP(o.Name)
+		return ok && s == server && tool == "" && o.Limit == ""
+	})
 }
 
 // check finds an offer of the tool without a limit, or with one that excess has

@@ -14,9 +14,10 @@ import (
 
 // attach runs a program whose streams are those of a call, until it has ended
 // and what it printed is through; with a context that ends, it is ended. A
-// reader that is slow holds the program up, as a pipe does. errs takes the
-// standard error.
-func (s *session) attach(ctx context.Context, c *wire.Incoming, p program, stdin bool, errs func([]byte) error) (unix.WaitStatus, error) {
+// reader that is slow holds the program up, as a pipe does. stdin carries the
+// standard input, nil: there is none; with an error of it the program is ended.
+// errs takes the standard error.
+func (s *session) attach(ctx context.Context, c *wire.Incoming, p program, stdin func(io.Writer, io.Reader) error, errs func([]byte) error) (unix.WaitStatus, error) {
 	var ours, theirs []*os.File
 	closeAll := func(files []*os.File) {
 		for _, f := range files {
@@ -40,7 +41,7 @@ func (s *session) attach(ctx context.Context, c *wire.Incoming, p program, stdin
 	}
 	p.stderr, ours, theirs = w, append(ours, err2.pipe), append(theirs, w)
 	var input *os.File
-	if stdin {
+	if stdin != nil {
 		if p.stdin, input, err = newInput(); err != nil {
 			return noPipe(err)
 		}
@@ -53,10 +54,13 @@ func (s *session) attach(ctx context.Context, c *wire.Incoming, p program, stdin
 	}
 	go out.carry()
 	go err2.carry()
-	if stdin {
+	refused := make(chan error, 1)
+	if stdin != nil {
 		in := c.Stream(wire.Stdin)
 		go func() {
-			_, _ = io.Copy(input, in) // until its end, or nobody reads it
+			if err := stdin(input, in); err != nil {
+				refused <- err
+			}
 			input.Close()
 		}()
 	}
@@ -79,9 +83,18 @@ func (s *session) attach(ctx context.Context, c *wire.Incoming, p program, stdin
 		case <-ctx.Done():
 		}
 	case <-ctx.Done():
+	case err := <-refused:
+		cmd.end()
+		return 0, err
 	}
 	cmd.end()
 	return 0, ctx.Err()
+}
+
+// carryAll carries a standard input until its end, or nobody reads it.
+func carryAll(to io.Writer, from io.Reader) error {
+	_, _ = io.Copy(to, from)
+	return nil
 }
 
 func writeTo(w io.Writer) func([]byte) error {

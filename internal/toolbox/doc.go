@@ -28,7 +28,8 @@
 //	hello  {"version", "client", "role": "tools"|"exec"}  → Hello; the first call, once
 //	call   {"tool", "arguments"}                          → the tool's result; role tools
 //	exec   Exec                                           → Exit; streams; "$/signal"; role exec
-//	mcp    {"server"}                                     → Exit; stdin and stdout are the server's; role tools
+//	mcp    {"server"}                                     → Exit; stdin and stdout are the server's, calls of tools that
+//	                                                         are not offered aside; role tools
 //	ping   {}                                             → {}
 package toolbox
 

@@ -3,6 +3,7 @@ package toolbox
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/wire"
@@ -18,7 +19,11 @@ func (s *session) exec(ctx context.Context, c *wire.Incoming) (any, error) {
 		return nil, err
 	}
 	p := program{argv: e.Argv, env: e.Env, cwd: e.Cwd}
-	status, err := s.attach(ctx, c, p, e.Stdin, writeTo(c.Stream(wire.Stderr)))
+	var stdin func(io.Writer, io.Reader) error
+	if e.Stdin {
+		stdin = carryAll
+	}
+	status, err := s.attach(ctx, c, p, stdin, writeTo(c.Stream(wire.Stderr)))
 	if err != nil {
 		return nil, toolError(ctx, err)
 	}

@@ -210,10 +210,27 @@ func TestMCP(t *testing.T) {
 			t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
 		}
 	}
+	// B41: of a server with some tools, no other is called, even where the host
+	// didn't look.
+	call := func(tool string) string {
+		return `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + tool + `","arguments":{}}}` + "\n"
+	}
+	o = start("one")
+	io.WriteString(o.Stream(wire.Stdin), call("add"))
+	first := make([]byte, len(call("add")))
+	if _, err := io.ReadFull(o.Stream(wire.Stdout), first); err != nil || string(first) != call("add") {
+		t.Errorf("%v %q", err, first)
+	}
+	io.WriteString(o.Stream(wire.Stdin), call("remove")+call("add"))
+	if out, _ = io.ReadAll(o.Stream(wire.Stdout)); len(out) > 0 {
+		t.Errorf("it got %q", out)
+	}
+	wants(t, o.Wait(nil), wire.CodeNotOffered, "mcp__one__remove", "mcp__one__add")
 	// It ends with the session, whatever it does.
 	o = start("one")
-	io.WriteString(o.Stream(wire.Stdin), "x\n")
-	io.ReadFull(o.Stream(wire.Stdout), make([]byte, 2))
+	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"
+	io.WriteString(o.Stream(wire.Stdin), ping)
+	io.ReadFull(o.Stream(wire.Stdout), make([]byte, len(ping)))
 	c.Close()
 	eventually(t, "the session ends", func() bool { return len(r.sessions()) == 0 })
 }

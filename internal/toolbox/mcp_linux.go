@@ -46,7 +46,11 @@ func (s *session) mcp(ctx context.Context, c *wire.Incoming) (any, error) {
 	}
 	p.env = env
 	said := &kept{max: lastWords}
-	status, err := s.attach(ctx, c, p, true, func(b []byte) error { said.add(b); return nil })
+	stdin := carryAll
+	if !s.grant.WholeServer(params.Server) {
+		stdin = func(to io.Writer, from io.Reader) error { return carryOffered(&s.grant, params.Server, to, from) }
+	}
+	status, err := s.attach(ctx, c, p, stdin, func(b []byte) error { said.add(b); return nil })
 	if err != nil {
 		return nil, toolError(ctx, err)
 	}
