@@ -201,7 +201,7 @@ func (s *seat) whyLost(before *live) string {
 	case a.Instance != "" && b.Instance != "" && a.Instance != b.Instance:
 		return "the worker was restarted"
 	case a.OOMKills >= 0 && b.OOMKills > a.OOMKills:
-		return "the memory of the worker was over, and the kernel killed processes of it (resources.memory limits it)"
+		return "its session in the worker ended, perhaps for want of memory: since it began, the kernel killed processes of the worker for that (resources.memory limits it)"
 	case a.Instance != "" && a.Instance == b.Instance:
 		return "its session in the worker ended, as when a process is killed; the worker itself runs on"
 	}
