@@ -43,8 +43,9 @@ func Main(args []string, stdin, stdout *os.File, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "usage: workshop-init tools")
 		return 2
 	}
-	// What a session uses counts against the worker's limits.
-	runtime.GOMAXPROCS(2)
+	// What a session uses counts against the worker's limits. With one thread at a
+	// time a call is shorter too: nothing is handed from one core to another.
+	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(50)
 	reap.SpareThreads(spareThreads)
 
