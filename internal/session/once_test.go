@@ -115,7 +115,9 @@ func TestAtMostOnceWhereverTheConnectionIsCut(t *testing.T) {
 				break
 			}
 		}
-		if lost == 0 || answered == 0 {
+		// Of what is sent, only a cut behind the last byte can lose a call; where
+		// the answer is quicker than the cut, none does.
+		if lost == 0 && !out || answered == 0 {
 			t.Errorf("out %v: %d lost, %d answered", out, lost, answered)
 		}
 		t.Logf("out %v: %d calls lost, %d answered", out, lost, answered)
