@@ -10,4 +10,4 @@
 // Tests and that generator import it; nothing that is shipped does.
 package threat
 
-//go:generate go run ./gen ../../docs/threat-model.md
+//go:generate go run ../docgen ../../docs/threat-model.md

@@ -4,4 +4,4 @@
 // compare it.
 package tooldoc
 
-//go:generate go run ./gen ../../docs/tools.md
+//go:generate go run ../docgen ../../docs/tools.md
