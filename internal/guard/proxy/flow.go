@@ -18,6 +18,8 @@ type Flow struct {
 	in, out *net.TCPConn
 	// allowed asks a policy whether it would still allow the flow.
 	allowed func(*policy.Room) bool
+	// revoked: it was reset, and is only not gone yet.
+	revoked bool
 }
 
 // Flows are the connections of one room. The zero value is ready for use.
@@ -73,14 +75,19 @@ func (f *Flows) Close() {
 	}
 }
 
-// Revoke resets what a new policy doesn't allow (B27) and returns how many.
+// Revoke resets what a new policy doesn't allow (B27) and returns how many, each
+// once.
 func (f *Flows) Revoke(p *policy.Room) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := 0
 	for x := range f.open {
-		if !x.allowed(p) {
-			x.reset()
+		if x.allowed(p) {
+			continue
+		}
+		x.reset()
+		if !x.revoked {
+			x.revoked = true
 			n++
 		}
 	}
