@@ -3,6 +3,7 @@ package workshop
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/diag"
@@ -63,10 +64,8 @@ func approvalNames(w *Workshop, p *problems) {
 }
 
 func unknownName(r ApprovalRule, what, name string, names []string, p *problems) {
-	for _, n := range names {
-		if n == name {
-			return
-		}
+	if slices.Contains(names, name) {
+		return
 	}
 	hint := fmt.Sprintf("the workshop has no %s", what)
 	if near := nearest(name, names); near != "" {

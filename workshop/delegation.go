@@ -115,7 +115,7 @@ func delegateTools(caller, to *Worker, ref worker.Reference, work *effort, p *pr
 		return
 	}
 	var told diag.Range
-	for _, o := range tool.Excess(offers(to), offers(caller)) {
+	for _, o := range tool.Excess(to.Definition.Offers(), caller.Definition.Offers()) {
 		at := slices.IndexFunc(to.Definition.Tools, func(t worker.Tool) bool { return t.Name == o.Name && t.Pattern == o.Limit })
 		t := to.Definition.Tools[at]
 		if told == t.Source.Range {
@@ -132,15 +132,6 @@ func delegateTools(caller, to *Worker, ref worker.Reference, work *effort, p *pr
 			Hint:    fmt.Sprintf("add %s to the tools of %s, or take it from those of %s", t.Written, caller.Name, to.Name),
 			Related: []diag.Related{{Message: to.Name + " has", Range: t.Source.Range}, {Message: caller.Name + " has", Range: grant}}})
 	}
-}
-
-// offers are a worker's tools as its grant has them.
-func offers(wk *Worker) []tool.Offer {
-	out := make([]tool.Offer, len(wk.Definition.Tools))
-	for i, t := range wk.Definition.Tools {
-		out[i] = tool.Offer{Name: t.Name, Limit: t.Pattern}
-	}
-	return out
 }
 
 // delegateWhat says an excess in words that fit between two workers.

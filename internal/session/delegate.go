@@ -107,7 +107,7 @@ func (s *seat) openDelegate(ctx context.Context, name string) (*seat, error) {
 	if depth := s.depth() + 1; depth > h.c.MaxDepth {
 		return nil, fmt.Errorf("that would be delegation %d in each other (%s), at most %d are allowed; do the task with the tools at hand", depth, strings.Join(append(append(s.chain(), s.worker.Name), name), " → "), h.c.MaxDepth)
 	}
-	if err := s.narrower(name, fileOffers(w)); err != nil {
+	if err := s.narrower(name, w.Definition.Offers()); err != nil {
 		return nil, err
 	}
 	d := h.newSeat(w, s, s.prefix+name+separator)

@@ -38,22 +38,13 @@ func (h *Host) newSeat(w *workshop.Worker, parent *seat, prefix string) *seat {
 	}
 	s.life, s.end = context.WithCancel(above)
 	s.link = &link{seat: s, turn: make(chan struct{}, 1)}
-	s.grant.Store(&tool.Grant{Worker: w.Name, Tools: fileOffers(w), TimeoutMS: tool.Millis(w.Container.Resources.Timeout.V.Milliseconds())})
-	for _, o := range fileOffers(w) {
+	s.grant.Store(&tool.Grant{Worker: w.Name, Tools: w.Definition.Offers(), TimeoutMS: tool.Millis(w.Container.Resources.Timeout.V.Milliseconds())})
+	for _, o := range w.Definition.Offers() {
 		if server, _, ok := tool.SplitMCP(o.Name); ok && s.servers[server] == nil {
 			s.servers[server] = s.newServer(server)
 		}
 	}
 	return s
-}
-
-// fileOffers are the tools that the file of a worker lists.
-func fileOffers(w *workshop.Worker) []tool.Offer {
-	var out []tool.Offer
-	for _, t := range w.Definition.Tools {
-		out = append(out, tool.Offer{Name: t.Name, Limit: t.Pattern})
-	}
-	return out
 }
 
 // chain are the workers that delegated, the first caller first.
@@ -100,7 +91,7 @@ func (s *seat) offersOf(name string) []tool.Offer {
 
 // narrow takes over what the running worker was started with.
 func (s *seat) narrow(running tool.Grant) {
-	file := fileOffers(s.worker)
+	file := s.worker.Definition.Offers()
 	next := &tool.Grant{Worker: s.worker.Name, Tools: common(file, running.Tools), TimeoutMS: running.TimeoutMS, MCP: running.MCP}
 	before := s.grant.Swap(next)
 	if len(tool.Excess(file, running.Tools)) > 0 || len(tool.Excess(running.Tools, file)) > 0 {

@@ -208,7 +208,7 @@ func grantOf(w *workshop.Workshop, name string) tool.Grant {
 	g := tool.Grant{Worker: name, TimeoutMS: tool.Millis(time.Minute.Milliseconds()), MCP: map[string]tool.Server{}}
 	for i := range w.Workers {
 		if w.Workers[i].Name == name {
-			g.Tools = fileOffers(&w.Workers[i])
+			g.Tools = w.Workers[i].Definition.Offers()
 		}
 	}
 	for _, m := range w.MCP {

@@ -4,6 +4,7 @@ package worker
 
 import (
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/tool"
 )
 
 // Definition is a worker in the one neutral form that all dialects map to.
@@ -55,6 +56,16 @@ type Tool struct {
 	// Written is the entry as the file has it.
 	Written string
 	Source  diag.Source
+}
+
+// Offers are the definition's tools as a grant has them (B41), in the order of
+// the file; nil for none.
+func (d *Definition) Offers() []tool.Offer {
+	var out []tool.Offer
+	for _, t := range d.Tools {
+		out = append(out, tool.Offer{Name: t.Name, Limit: t.Pattern})
+	}
+	return out
 }
 
 // Dialect is a format of worker files.
