@@ -1,0 +1,24 @@
+//go:build !linux
+
+package cgroup
+
+// Parent is where groups are made. There is none outside Linux.
+type Parent struct{}
+
+// Find returns *Unavailable: control groups are Linux's.
+func Find() (*Parent, error) {
+	l := Limits{Why: map[string]string{}}
+	for _, name := range []string{Memory, Swap, CPU, PIDs} {
+		l.Why[name] = "control groups are Linux's"
+	}
+	return nil, &Unavailable{Missing: l.missing(), Do: "Use the docker engine"}
+}
+
+// Can returns the limits that can be enforced: none.
+func (*Parent) Can() Limits { return Limits{} }
+
+// Require returns *Unavailable.
+func (*Parent) Require() error {
+	_, err := Find()
+	return err
+}

@@ -1,0 +1,95 @@
+package cgroup
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Limit is what a group may use. A zero value of a field limits nothing there,
+// with the exception of SwapBytes.
+type Limit struct {
+	MemoryBytes int64   // of memory, page cache and tmpfs together; the kernel rounds down to whole pages
+	SwapBytes   int64   // beyond the memory; 0: none. Without meaning when MemoryBytes is 0
+	CPUs        float64 // of processor time; 0.5 is half of one
+	PIDs        int64   // processes and threads
+}
+
+// The limits by name, as errors and Limits.Why have them.
+const (
+	Memory = "memory"
+	Swap   = "swap"
+	CPU    = "cpu"
+	PIDs   = "pids"
+)
+
+// Limits says which limits can be enforced.
+type Limits struct {
+	Memory, Swap, CPU, PIDs bool
+	// Why has the reason for each that can't, by its name.
+	Why map[string]string
+}
+
+// Missing is a limit that can't be enforced.
+type Missing struct {
+	Limit string // Memory, Swap, CPU or PIDs
+	Why   string
+}
+
+// Unavailable: some limits can't be enforced where this process is.
+type Unavailable struct {
+	Missing []Missing // never empty, in the order memory, swap, cpu, pids
+	// Do says what a person can do about it: sentences, a command perhaps.
+	Do string
+}
+
+func (u *Unavailable) Error() string {
+	var b strings.Builder
+	b.WriteString("limits can't be enforced here (B5): ")
+	for i, m := range u.Missing {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s: %s", m.Limit, m.Why)
+	}
+	return b.String() + ". " + u.Do
+}
+
+// without is the way out that always exists.
+const without = "To run without limits, so that a worker can use up the machine: `workshop up --without-limits`"
+
+func (l Limits) missing() []Missing {
+	var list []Missing
+	for _, c := range []struct {
+		name string
+		ok   bool
+	}{{Memory, l.Memory}, {Swap, l.Swap}, {CPU, l.CPU}, {PIDs, l.PIDs}} {
+		if !c.ok {
+			list = append(list, Missing{c.name, l.Why[c.name]})
+		}
+	}
+	return list
+}
+
+// Mount is a mount that shows a container its own group and no other, in the
+// order in which they have to be made.
+type Mount struct {
+	Type    string // tmpfs, cgroup or cgroup2
+	Options string // of the file system: "memory", "cpu,cpuacct", "mode=755"
+	Target  string // absolute path in the container
+}
+
+// ValidName says whether a group may be called so: one path element that is no
+// file of a control group. Those have a dot in their names, or are refused by
+// the kernel as existing.
+func ValidName(name string) error {
+	if name == "" || len(name) > 200 {
+		return fmt.Errorf("cgroup: a group's name has 1 to 200 characters, this one has %d", len(name))
+	}
+	for i, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || c != '-' && c != '_') {
+			return fmt.Errorf("cgroup: %q is no name for a group: letters, digits, - and _, a letter or digit first", name)
+		}
+	}
+	return nil
+}
