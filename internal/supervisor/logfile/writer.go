@@ -1,0 +1,213 @@
+package logfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Writer appends to a service's log. Its methods may be called at the same
+// time.
+type Writer struct {
+	dir      string
+	maxSize  int64
+	maxFiles int
+
+	mu      sync.Mutex
+	file    *os.File // nil after a write or an opening that failed
+	n       int      // its number
+	size    int64
+	waiting []byte // entries that aren't written yet, of this file
+}
+
+// Open opens the log in dir, which it makes if it isn't there, mode 0700. It
+// goes on in the newest file that is there. maxSize is that of one file in
+// bytes; maxFiles counts the one that is written. Both are above zero.
+func Open(dir string, maxSize int64, maxFiles int) (*Writer, error) {
+	if maxSize <= 0 || maxFiles <= 0 {
+		return nil, fmt.Errorf("a log of %d files of %d bytes keeps nothing", maxFiles, maxSize)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	list, err := numbers(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{dir: dir, maxSize: maxSize, maxFiles: maxFiles, n: 1}
+	if len(list) > 0 {
+		w.n = list[len(list)-1]
+	}
+	return w, w.open()
+}
+
+// open opens the newest file. A supervisor that was killed may have left half a
+// line at its end.
+func (w *Writer) open() error {
+	f, err := os.OpenFile(fileName(w.dir, w.n), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err == nil && size > 0 {
+		var last [1]byte
+		if _, err = f.ReadAt(last[:], size-1); err == nil && last[0] != '\n' {
+			_, err = f.Write([]byte{'\n'})
+			size++
+		}
+	}
+	if err != nil {
+		f.Close()
+		return err
+	}
+	w.file, w.size = f, size
+	w.removeOld()
+	return nil
+}
+
+// removeOld removes what is more than maxFiles.
+func (w *Writer) removeOld() {
+	list, err := numbers(w.dir)
+	if err != nil {
+		return
+	}
+	for len(list) > w.maxFiles {
+		_ = os.Remove(fileName(w.dir, list[0]))
+		list = list[1:]
+	}
+}
+
+// buffers hold what waits, while it does: most logs are silent most of the
+// time.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// batch is how many bytes are written at once, about.
+const batch = 64 << 10
+
+// Write appends one entry of at most MaxText bytes and tells how long it is in
+// the file. It may wait in memory until Flush. After an error, such as a full
+// disk, what waits is lost and the next one tries again.
+func (w *Writer) Write(at time.Time, stream string, text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiting == nil {
+		w.waiting = *buffers.Get().(*[]byte)
+	}
+	before := len(w.waiting)
+	w.waiting = appendEntry(w.waiting, at, stream, text)
+	n := len(w.waiting) - before
+	if w.size+int64(len(w.waiting)) > w.maxSize && w.size+int64(before) > 0 {
+		// The entry begins the next file.
+		entry := slices.Clone(w.waiting[before:])
+		w.waiting = w.waiting[:before]
+		err := w.flush()
+		w.waiting = append(w.waiting[:0], entry...)
+		if err == nil {
+			err = w.rotate()
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	if len(w.waiting) >= batch {
+		return n, w.flush()
+	}
+	return n, nil
+}
+
+// Flush writes what waits.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.flush()
+}
+
+func (w *Writer) flush() error {
+	if len(w.waiting) == 0 {
+		return nil
+	}
+	defer func() {
+		buf := w.waiting[:0]
+		buffers.Put(&buf)
+		w.waiting = nil
+	}()
+	if w.file == nil {
+		if err := w.open(); err != nil {
+			return err
+		}
+	}
+	n, err := w.file.Write(w.waiting)
+	w.size += int64(n)
+	if err != nil {
+		w.file.Close() // opened again it is repaired
+		w.file = nil
+	}
+	return err
+}
+
+// rotate goes on to the next file.
+func (w *Writer) rotate() error {
+	if w.file != nil {
+		w.file.Close()
+		w.file = nil
+	}
+	w.n++
+	w.size = 0
+	return w.open()
+}
+
+func appendEntry(b []byte, at time.Time, stream string, text []byte) []byte {
+	b = append(b, `{"time":"`...)
+	b = at.UTC().AppendFormat(b, time.RFC3339Nano)
+	b = append(b, `","stream":"`...)
+	b = append(b, stream...)
+	b = append(b, `","text":`...)
+	return append(appendText(b, text), "}\n"...)
+}
+
+// appendText is json.Marshal, with a short way for what most lines are.
+func appendText(b, text []byte) []byte {
+	line, end := bytes.CutSuffix(text, []byte{'\n'})
+	for _, c := range line {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(string(text))
+			if err != nil {
+				quoted = []byte(`""`) // a string always has a form
+			}
+			return append(b, quoted...)
+		}
+	}
+	b = append(append(b, '"'), line...)
+	if end {
+		b = append(b, `\n`...)
+	}
+	return append(b, '"')
+}
+
+// Close ends the writing.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.flush()
+	w.waiting = nil
+	if w.file != nil {
+		err = errors.Join(err, w.file.Close())
+		w.file = nil
+	}
+	return err
+}
+
+// Remove removes a log.
+func Remove(dir string) error {
+	err := os.RemoveAll(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,209 @@
+package supervisor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/cgroup"
+	"github.com/llmdo/workshop/internal/supervisor/api"
+)
+
+// memoryLimit makes the collector work harder; a supervisor of 20 containers
+// needs a few MiB.
+const memoryLimit = 24 << 20
+
+// program is what children execute: this very file, whatever stands at its path
+// now.
+const program = "/proc/self/exe"
+
+// harmless are signals at which a program of Go would end. A supervisor has no
+// terminal, and ends when it is told to: by SIGTERM or a request.
+var harmless = []os.Signal{
+	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGABRT, unix.SIGTRAP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM,
+	unix.SIGVTALRM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGIO, unix.SIGPWR, unix.SIGSYS,
+}
+
+// Main is `workshop-init supervise --dir STATE_DIR`: it prints READY on stdout
+// when it takes requests, or "FAILED reason", closes stdout, and stays until it
+// gets SIGTERM or the request to end. It returns the exit code; when the process
+// ends, everything that it started does.
+//
+// Its caller starts it as PID 1 of a pid namespace with a mount namespace of its
+// own, and, where it isn't root, in a user namespace that has its uid and gid
+// alone, with all capabilities, ambient ones too.
+func Main(args []string, stdout, stderr io.Writer) int {
+	return run1(args, stdout, stderr, contained)
+}
+
+func run1(args []string, stdout, stderr io.Writer, begin starter) int {
+	runtime.GOMAXPROCS(2)
+	debug.SetGCPercent(25)
+	debug.SetMemoryLimit(memoryLimit)
+
+	f := flag.NewFlagSet("workshop-init supervise", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	dir := f.String("dir", "", "the project's state directory (required)")
+	if err := f.Parse(args); err != nil {
+		return 2
+	}
+	if f.NArg() > 0 || !filepath.IsAbs(*dir) {
+		fmt.Fprintln(stderr, "workshop-init supervise: error: it takes --dir and an absolute path")
+		return 2
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGCHLD)
+	signal.Notify(make(chan os.Signal, 1), harmless...)
+
+	s := newSupervisor(*dir, stderr)
+	s.begin = begin
+	l, err := s.prepare()
+	if err != nil {
+		fmt.Fprintln(stdout, "FAILED "+strings.Join(strings.Fields(err.Error()), " "))
+		return 1
+	}
+	go s.accept(l)
+	fmt.Fprintln(stdout, "READY")
+	if err := closeStdout(); err != nil {
+		s.say("%v", err)
+	}
+	return s.loop(signals, l)
+}
+
+// prepare does all that comes before the first request.
+func (s *Supervisor) prepare() (*net.UnixListener, error) {
+	if err := confine(); err != nil {
+		return nil, err
+	}
+	dir, err := lock(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return nil, fmt.Errorf("this program can't be read: %w", err)
+	}
+	s.program, s.hash = program, hashOf(self)
+	s.prefix = groupPrefix(s.dir)
+	if s.groups, err = cgroup.Find(); err != nil {
+		s.groups, s.noGroups = nil, err
+	}
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	if err := s.save(); err != nil {
+		return nil, err
+	}
+	if err := dropCapabilities(); err != nil {
+		return nil, err
+	}
+	return open(dir)
+}
+
+// loop collects what ends, until the supervisor is to end itself.
+func (s *Supervisor) loop(signals <-chan os.Signal, l *net.UnixListener) int {
+	for {
+		select {
+		case sig := <-signals:
+			if sig == unix.SIGCHLD {
+				s.reaper.Reap()
+				continue
+			}
+			go func() {
+				if err := s.shutdown(); err != nil {
+					s.say("%v", err)
+				}
+			}()
+		case <-s.ended:
+			l.Close()
+			_ = os.Remove(s.dir + "/" + api.SocketName)
+			for end := time.Now().Add(time.Second); s.busy.Load() > 0 && time.Now().Before(end); {
+				time.Sleep(time.Millisecond)
+			}
+			return 0
+		}
+	}
+}
+
+// lockTime is how long the lock is tried for.
+const lockTime = 200 * time.Millisecond
+
+// lock opens the state directory and makes sure that it has no other
+// supervisor. The lock is held as long as this process lives.
+func lock(path string) (*os.File, error) {
+	dir, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return nil, err
+	}
+	if st.Mode&0o077 != 0 || int(st.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("%s must be yours, with the mode 0700: who writes there says what runs", path)
+	}
+	fd, err := unix.Openat(int(dir.Fd()), api.LockName, unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", api.LockName, err)
+	}
+	// Clients look by taking it for a moment.
+	for end := time.Now().Add(lockTime); ; time.Sleep(5 * time.Millisecond) {
+		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
+			break
+		}
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, fmt.Errorf("another supervisor lives in %s", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", api.LockName, err)
+	}
+	return dir, os.MkdirAll(path+"/"+api.LogDir, 0o700)
+}
+
+// groupPrefix begins the names of a project's control groups: another project
+// may have the same name in another state directory.
+func groupPrefix(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return "ws" + hex.EncodeToString(sum[:6]) + "-"
+}
+
+// hashOf hashes a program beside everything else: 8 MB take some milliseconds.
+func hashOf(f *os.File) func() string {
+	hash := sync.OnceValue(func() string {
+		defer f.Close()
+		h := sha256.New()
+		if _, err := io.Copy(h, f); err != nil {
+			return ""
+		}
+		return hex.EncodeToString(h.Sum(nil))
+	})
+	go hash()
+	return hash
+}
+
+// closeStdout ends what the caller reads; the number stays taken, so that
+// nothing else gets it.
+func closeStdout() error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	return unix.Dup3(int(null.Fd()), 1, 0)
+}

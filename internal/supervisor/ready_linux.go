@@ -1,0 +1,95 @@
+package supervisor
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+)
+
+// Lines that our programs print on stdout when they are, or can't become,
+// ready.
+const (
+	readyLine    = "READY"
+	failedPrefix = "FAILED"
+)
+
+// maxWords bounds what is kept of a line, and of stderr, in bytes.
+const maxWords = 4 << 10
+
+// hearing is what a container says on its way to be ready.
+type hearing struct {
+	mu     sync.Mutex
+	done   chan struct{} // closed at the line
+	ready  bool
+	failed bool
+	reason string // of FAILED
+	line   []byte
+	words  []byte // the end of stderr
+	told   func() // called once at READY, with mu not held
+}
+
+func newHearing() *hearing { return &hearing{done: make(chan struct{})} }
+
+// stdout looks for the line, until it was heard.
+func (h *hearing) stdout(p []byte) {
+	h.mu.Lock()
+	for !h.ready && !h.failed && len(p) > 0 {
+		i := bytes.IndexByte(p, '\n')
+		part := p
+		if i >= 0 {
+			part = p[:i]
+		}
+		h.line = append(h.line, part[:min(len(part), max(0, maxWords-len(h.line)))]...)
+		if i < 0 {
+			break
+		}
+		p = p[i+1:]
+		h.hear(strings.TrimRight(string(h.line), "\r"))
+		h.line = h.line[:0]
+	}
+	ready := h.ready && h.told != nil
+	told := h.told
+	if h.ready || h.failed {
+		h.line, h.told = nil, nil
+	}
+	h.mu.Unlock()
+	if ready {
+		told()
+	}
+}
+
+func (h *hearing) hear(line string) {
+	rest, ok := strings.CutPrefix(line, failedPrefix)
+	switch {
+	case line == readyLine:
+		h.ready = true
+	case ok && (rest == "" || rest[0] == ' '):
+		h.failed, h.reason = true, strings.TrimSpace(rest)
+	default:
+		return
+	}
+	close(h.done)
+}
+
+// stderr keeps the end of it.
+func (h *hearing) stderr(p []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.words = append(h.words, p[max(0, len(p)-maxWords):]...)
+	if over := len(h.words) - maxWords; over > 0 {
+		h.words = append(h.words[:0], h.words[over:]...)
+	}
+}
+
+func (h *hearing) lastWords() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(h.words), "?"))
+}
+
+// verdict is what was heard.
+func (h *hearing) verdict() (ready, failed bool, reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ready, h.failed, strings.ToValidUTF8(h.reason, "?")
+}
