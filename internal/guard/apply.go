@@ -49,9 +49,7 @@ func (r *room) enforce() (cut int, err error) {
 	p := r.policy()
 	cut = s.proxy.Flows.Revoke(p) // first: a room may take seconds to answer
 	if ports := firewall.RoomPorts(p.RoomPolicy); !slices.Equal(ports, s.ports) {
-		if err = s.client.Redirect(ports); err == nil {
-			s.ports = ports
-		} else {
+		if err = s.tell(ports); err != nil {
 			err = fmt.Errorf("room %q couldn't be told its ports, so new ones stay closed until its next hand-over: %w", r.name, err)
 		}
 	}

@@ -70,6 +70,8 @@ type Config struct {
 	Host []netip.Addr
 	// Out gets READY and the events.
 	Out io.Writer
+
+	inherited descriptors
 }
 
 // Guard serves rooms.
@@ -99,11 +101,7 @@ func New(c Config) (*Guard, error) {
 		live: (&live{base: c.Policy, digest: c.Digest}).clone(), changed: make(chan struct{}, 1),
 	}
 	g.store.Swap(c.Policy)
-	servers, err := resolvers(c.Policy.Resolvers, c.ResolvConf)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.dialers(servers); err != nil {
+	if err := g.dialers(); err != nil {
 		return nil, err
 	}
 	for _, p := range c.Policy.Rooms {
@@ -115,10 +113,24 @@ func New(c Config) (*Guard, error) {
 	return g, nil
 }
 
-// dialers makes the two diallers.
-func (g *Guard) dialers(servers []netip.AddrPort) (err error) {
+// dialers makes the two diallers. Resolvers of the policy never change; those of
+// resolv.conf do with it.
+func (g *Guard) dialers() error {
+	servers, err := resolvers(g.config.Policy.Resolvers, g.config.ResolvConf)
+	if err != nil {
+		return err
+	}
 	upstream := egress.NewUpstream(servers...)
-	g.resolver = dns.NewResolver(servers, upstream.Dial)
+	current := func() []netip.AddrPort { return servers }
+	if len(g.config.Policy.Resolvers) == 0 {
+		f, err := openResolvFile(g.config.ResolvConf)
+		if err != nil {
+			return err
+		}
+		upstream.Replace(servers, f.servers)
+		f.changed, current = upstream.Replace, f.current
+	}
+	g.resolver = dns.NewResolverOf(current, upstream.Dial)
 	g.dialer = &egress.Dialer{Local: &egress.Local{Host: g.config.Host}, Upstream: upstream}
 	if url := g.config.Policy.Proxy; url != "" {
 		g.dialer.Proxy, err = egress.NewProxy(upstream, url)
@@ -170,12 +182,22 @@ func (g *Guard) Run(ctx context.Context) error {
 		}
 		wg.Go(func() { control.NewServer(g.Do).Accept(ctx, l) })
 	}
+	if fd := g.config.inherited.control; fd > 0 {
+		sock, err := control.Inherited(fd)
+		if err != nil {
+			return err
+		}
+		wg.Go(func() { control.NewServer(g.Do).Take(ctx, sock) })
+	}
+	if err := g.config.inherited.complete(g.config.Policy.Publish); err != nil {
+		return err
+	}
 	for _, p := range g.config.Policy.Publish {
 		r := g.rooms[p.Room]
 		if r == nil {
 			return fmt.Errorf("port %d is published for room %q, which has no network", p.Listen, p.Room)
 		}
-		l, err := listenInbound(p.Listen)
+		l, err := g.config.inherited.inboundOr(p.Listen, listenInbound)
 		if err != nil {
 			return fmt.Errorf("published port %d: %w", p.Target, err)
 		}

@@ -37,13 +37,19 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	dir := fs.String("policy", defaultPolicy, "directory with "+policy.File)
 	sockets := fs.String("sockets", defaultSockets, "directory with the rooms' sockets")
 	resolv := fs.String("resolv-conf", resolvConf, "resolvers where the policy names none")
-	path := fs.String("control", control.SocketPath, "the control socket; empty for none")
+	path := fs.String("control", control.SocketPath, "the control socket; empty for none, as with --control-fd")
+	var inherited descriptors
+	fs.Var(controlFD{&inherited}, "control-fd", "descriptor of a SOCK_SEQPACKET unix socket through which control connections come")
+	fs.Var(inboundFD{&inherited}, "inbound-fd", "PORT=N: descriptor N listens for the published port PORT of the policy; repeatable")
 	if err := fs.Parse(args); err != nil {
 		return 2
 	}
 	if fs.NArg() > 0 {
 		fmt.Fprintf(stderr, "workshop-init guard: error: unexpected argument %q\n", fs.Arg(0))
 		return 2
+	}
+	if inherited.control > 0 && !given(fs, "control") {
+		*path = ""
 	}
 	debug.SetMemoryLimit(memoryLimit)
 	debug.SetGCPercent(50) // small heaps: memory is dearer than the collector here
@@ -64,7 +70,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	g, err := New(Config{
 		Policy: p, Digest: digest, Lookup: os.LookupEnv, Control: *path,
-		Host: host, Sockets: *sockets, ResolvConf: *resolv, Out: stdout,
+		Host: host, Sockets: *sockets, ResolvConf: *resolv, Out: stdout, inherited: inherited,
 	})
 	if err != nil {
 		return fail(err)

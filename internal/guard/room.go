@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"sync"
@@ -105,14 +106,25 @@ func (r *room) begin(ctx context.Context, client *handover.Client, sockets *hand
 	r.telling.Lock()
 	defer r.telling.Unlock()
 	ports := firewall.RoomPorts(r.policy().RoomPolicy)
-	if err := client.Redirect(ports); err != nil {
+	listeners, err := client.Redirect(ports)
+	taken := new(handover.TakenError)
+	if err != nil && !errors.As(err, &taken) {
 		return nil, err
 	}
-	s, err := r.open(ctx, client, sockets)
-	if err != nil {
-		return nil, err
+	s, openErr := r.open(ctx, client, sockets)
+	if openErr != nil {
+		closeListeners(listeners)
+		return nil, openErr
+	}
+	if openErr := s.serve(listeners); openErr != nil {
+		s.close()
+		return nil, openErr
 	}
 	s.ports = ports
+	if err != nil { // one program of a worker doesn't take the network from all
+		s.ports = portsOf(listeners)
+		r.guard.note(events.Event{Room: r.name, Reason: events.ReasonTaken, Rule: clip(taken.Text)})
+	}
 	r.set(s)
 	return s, nil
 }

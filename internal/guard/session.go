@@ -23,8 +23,13 @@ type session struct {
 	ports  []firewall.PortRange // what the room was told; under room.telling
 	cancel context.CancelFunc
 	// closers close what the guard has of the room.
-	closers []func() error
-	wg      sync.WaitGroup
+	closers  []func() error
+	serveTCP func(*net.TCPListener)
+
+	mu        sync.Mutex
+	closed    bool
+	listeners map[uint16]*net.TCPListener // of the policy's ports, in a room without netfilter
+	wg        sync.WaitGroup
 }
 
 // open makes listeners of the room's sockets and starts serving them. An error
@@ -64,38 +69,72 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 		{f.DNSTCP, func(ctx context.Context, c *net.TCPConn) { names.ServeConn(ctx, c) }},
 		{f.HTTP, s.proxy.HTTP},
 		{f.TLS, s.proxy.TLS},
-		{f.TCP, s.proxy.TCP},
 		{f.Proxy, s.proxy.Explicit},
+	}
+	if f.Kind == handover.AnyIP {
+		s.proxy.Original = proxy.LocalDst
+		services[3].handle = func(ctx context.Context, c *net.TCPConn) {
+			// The port of the proxy at another address is a port like any other.
+			if _, err := proxy.LocalDst(c); err == nil {
+				s.proxy.TCP(ctx, c)
+			} else {
+				s.proxy.Explicit(ctx, c)
+			}
+		}
+	} else {
+		services = append(services, service{f.TCP, s.proxy.TCP})
 	}
 	listeners := make([]*net.TCPListener, len(services))
 	for i, v := range services {
-		l, err := net.FileListener(v.file)
-		if err != nil {
-			return nil, fmt.Errorf("listener: %w", err)
+		if listeners[i], err = listener(v.file); err != nil {
+			return nil, err
 		}
-		s.closers = append(s.closers, l.Close)
-		if listeners[i], ok = l.(*net.TCPListener); !ok {
-			return nil, fmt.Errorf("a listener is %T", l)
-		}
+		s.closers = append(s.closers, listeners[i].Close)
 	}
-	s.closers = append(s.closers, f.NFLog.Close)
 	// The listeners are copies: these here would keep the ports open when the
 	// session has closed its own.
-	for _, x := range []*os.File{f.DNSUDP, f.DNSTCP, f.HTTP, f.TLS, f.TCP, f.Proxy} {
-		x.Close()
+	f.DNSUDP.Close()
+	for _, v := range services {
+		v.file.Close()
 	}
 
 	s.wg.Go(func() { names.ServeUDP(ctx, udp) })
-	log := f.NFLog
-	s.wg.Go(func() { kernel.Read(log, r.refused, r.lost) })
-	for i, v := range services {
+	if log := f.NFLog; log != nil {
+		s.closers = append(s.closers, log.Close)
+		s.wg.Go(func() { kernel.Read(log, r.refused, r.lost) })
+	}
+	for _, shown := range []*os.File{f.Refused4, f.Refused6} {
+		if shown != nil {
+			s.closers = append(s.closers, shown.Close)
+			s.wg.Go(func() { kernel.ReadRefused(shown, r.refused, r.lost) })
+		}
+	}
+	serve := func(l *net.TCPListener, handle func(context.Context, *net.TCPConn)) {
 		s.wg.Go(func() {
-			accept(ctx, listeners[i], r.slots, r.guard.slots, func(c *net.TCPConn) {
-				s.proxy.Hold(c, func() { v.handle(ctx, c) })
+			accept(ctx, l, r.slots, r.guard.slots, func(c *net.TCPConn) {
+				s.proxy.Hold(c, func() { handle(ctx, c) })
 			})
 		})
 	}
+	for i, v := range services {
+		serve(listeners[i], v.handle)
+	}
+	s.serveTCP = func(l *net.TCPListener) { serve(l, s.proxy.TCP) }
 	return s, nil
+}
+
+// listener makes a listener of a room's socket; f is left open.
+func listener(f *os.File) (*net.TCPListener, error) {
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("listener: %w", err)
+	}
+	t, ok := l.(*net.TCPListener)
+	if !ok {
+		l.Close()
+		return nil, fmt.Errorf("a listener is %T", l)
+	}
+	return t, nil
 }
 
 // gone tells whether the room has ended, or its connection.
@@ -115,6 +154,12 @@ func (s *session) close() {
 	for _, f := range s.closers {
 		_ = f()
 	}
+	s.mu.Lock()
+	s.closed = true
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	s.mu.Unlock()
 	s.wg.Wait() // a listener is closed when the last Accept has returned
 	if s.proxy != nil {
 		s.proxy.Flows.Close()

@@ -56,7 +56,7 @@ func (r *room) state(out *control.RoomState) {
 	if err != nil {
 		return // the room has gone meanwhile
 	}
-	out.Served, out.Connections, out.Refused = true, s.proxy.Flows.Carried(), c.Denied()
+	out.Served, out.Connections, out.Refused, out.Kind = true, s.proxy.Flows.Carried(), c.Denied(), string(c.Kind)
 }
 
 // find returns what the policy says about a room.

@@ -55,23 +55,23 @@ func newBrokenRoom(t *testing.T) *brokenRoom {
 	return b
 }
 
-func (b *brokenRoom) Sockets() (fds []int, err error) {
+func (b *brokenRoom) Sockets() (kind handover.Kind, fds []int, err error) {
 	for _, f := range b.files {
 		fds = append(fds, int(f.Fd()))
 	}
-	return fds, nil
+	return handover.NFTables, fds, nil
 }
 
 func (b *brokenRoom) Dial(uint16) (int, error)             { return -1, errors.New("no") }
 func (b *brokenRoom) Counters() (handover.Counters, error) { return handover.Counters{Denied4: 5}, nil }
-func (b *brokenRoom) Redirect(p []firewall.PortRange) error {
+func (b *brokenRoom) Redirect(p []firewall.PortRange) (handover.Opened, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.refuse {
-		return errors.New("no such module")
+		return handover.Opened{}, errors.New("no such module")
 	}
 	b.told = append(b.told, firewall.FormatPorts(p))
-	return nil
+	return handover.Opened{}, nil
 }
 
 func (b *brokenRoom) set(refuse bool) {

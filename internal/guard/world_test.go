@@ -34,6 +34,8 @@ func TestMain(m *testing.M) {
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	case "room":
 		os.Exit(roominit.Main(os.Args[1:], os.Stdout, os.Stderr))
+	case "room by AnyIP":
+		os.Exit(anyIPRoom())
 	case "connect":
 		os.Exit(control.Connect(os.Args[1], os.Stdin, os.Stdout, os.Stderr))
 	}
@@ -53,6 +55,10 @@ type world struct {
 	policy  firewall.Policy
 	rooms   map[string]*process
 	guard   *process
+	// extra files of the next process, from descriptor 3 on
+	extra []*os.File
+	// anyIP makes rooms as on a kernel without netfilter
+	anyIP bool
 }
 
 // newWorld makes the world and starts the rooms of the policy and the guard.
@@ -72,7 +78,7 @@ func buildWorld(t testing.TB, p firewall.Policy) *world {
 		testutil.Require(t, false, "network namespaces: "+err.Error())
 	}
 	t.Cleanup(func() { outside.Close() })
-	w := &world{TB: t, outside: outside, rooms: map[string]*process{}}
+	w := &world{TB: t, outside: outside, rooms: map[string]*process{}, anyIP: os.Getenv("GUARD_TEST_ROOMS") == "anyip"}
 	w.in = testnet.New(t, testnet.Options{Near: outside})
 	if p.Resolvers == nil {
 		p.Resolvers = []string{testnet.DNS}
@@ -129,7 +135,11 @@ func (w *world) startRoom(p firewall.RoomPolicy, ns *testnet.NS) {
 	if p.Mode == firewall.Open {
 		args = append(args, "--open")
 	}
-	w.rooms[p.Room] = w.start(ns, "room", nil, args...)
+	role := "room"
+	if w.anyIP {
+		role = "room by AnyIP"
+	}
+	w.rooms[p.Room] = w.start(ns, role, nil, args...)
 	w.rooms[p.Room].waitReady()
 }
 
@@ -173,6 +183,7 @@ func (w *world) start(ns *testnet.NS, role string, cred *syscall.Credential, arg
 	cmd.Env = []string{"GUARD_TEST_ROLE=" + role}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
 	cmd.Stderr = os.Stderr
+	cmd.ExtraFiles, w.extra = w.extra, nil
 	r, wr, err := os.Pipe()
 	if err != nil {
 		w.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -96,18 +97,30 @@ func attackBind(w []string) error {
 	if strings.HasPrefix(w[0], "udp") {
 		typ = unix.SOCK_DGRAM
 	}
-	family, sa := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: port, Addr: [4]byte(net.ParseIP("127.0.0.1").To4())})
-	if strings.Contains(w[1], ":") {
-		family, sa = unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: [16]byte(net.ParseIP(w[1]))}
+	fd, err := bind(typ, w[1], port, true)
+	unix.Close(fd)
+	return err
+}
+
+// bind binds as a program does that wants an address at all costs.
+func bind(typ int, addr string, port int, share bool) (int, error) {
+	ip := netip.MustParseAddr(addr)
+	family, sa := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: port, Addr: ip.As16()})
+	if ip.Is4() {
+		family, sa = unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}
 	}
-	fd, err := unix.Socket(family, typ, 0)
+	fd, err := unix.Socket(family, typ|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return -1, err
 	}
-	defer unix.Close(fd)
-	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
-	return unix.Bind(fd, sa)
+	if share {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+	}
+	if family == unix.AF_INET6 {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
+	}
+	return fd, unix.Bind(fd, sa)
 }
 
 // moveRoute gives the default route another source.

@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -58,6 +60,8 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	f.BoolVar(&o.Open, "open", false, "lead every TCP connection to the guard")
 	f.StringVar(&o.Dir, "dir", defaultDir, "directory of the socket")
 	f.UintVar(&uid, "guard-uid", defaultGuardUID, "user that the guard runs as")
+	fallback := f.String("fallback", "", "anyip: where the kernel lacks nf_tables, do without")
+	packets := f.String("packet-fds", "", "descriptors of packet sockets of the room's namespace, for --fallback anyip")
 	err := f.Parse(args)
 	if err == nil && f.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
@@ -65,11 +69,30 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	if err == nil && !firewall.ValidRoomName(o.Name) {
 		err = fmt.Errorf("--name %q can't be the name of a room", o.Name)
 	}
+	if o.AnyIP = *fallback == "anyip"; err == nil && !o.AnyIP && *fallback != "" {
+		err = fmt.Errorf("--fallback %q is not known; there is anyip", *fallback)
+	}
+	if err == nil && *packets != "" {
+		o.Packets, err = parsePackets(*packets)
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "workshop-init: error: room: "+err.Error())
 	}
 	o.GuardUID = uint32(uid)
 	return o, err
+}
+
+// parsePackets reads the value of --packet-fds.
+func parsePackets(list string) (fds []int, err error) {
+	for s := range strings.SplitSeq(list, ",") {
+		n, err := strconv.ParseUint(s, 10, 16)
+		if err != nil || n < 3 || slices.Contains(fds, int(n)) {
+			return nil, fmt.Errorf("--packet-fds %s: %q is not the number of a descriptor", list, s)
+		}
+		unix.CloseOnExec(int(n))
+		fds = append(fds, int(n))
+	}
+	return fds, nil
 }
 
 func run(o Options, stdout io.Writer, stop <-chan struct{}) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/nftables/expr"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/room/fallback"
 	"github.com/llmdo/workshop/internal/testutil"
 )
 
@@ -77,12 +79,20 @@ func TestExtensionsAreKnown(t *testing.T) {
 		}
 	}
 	var modules []string
+	for _, x := range b.extensions {
+		modules = append(modules, x.Module())
+		if !slices.Contains(fallback.Extensions(), x) {
+			t.Errorf("a rule uses %+v, and nobody asks for it before", x)
+		}
+	}
+	for _, x := range fallback.Extensions() {
+		if !slices.Contains(b.extensions, x) {
+			t.Errorf("no rule uses %+v", x)
+		}
+	}
 	r.inside(func() {
-		for _, x := range b.extensions {
-			modules = append(modules, x.module())
-			if err := x.known(); err != nil {
-				t.Errorf("%+v: %v", x, err)
-			}
+		if missing, err := fallback.Missing(b.extensions); len(missing) > 0 || err != nil {
+			t.Errorf("missing: %v, %v", missing, err)
 		}
 	})
 	for _, want := range []string{"xt_conntrack", "xt_NFLOG", "xt_REDIRECT", "ipt_REJECT", "ip6t_REJECT", "xt_tcpudp"} {

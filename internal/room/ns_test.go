@@ -34,6 +34,12 @@ func TestMain(m *testing.M) {
 		os.Exit(takeNFLog())
 	case "room without netfilter":
 		os.Exit(withoutNetfilter())
+	case "room without netfilter, with packet sockets":
+		os.Exit(withPackets(os.Args))
+	case "room of a user namespace":
+		os.Exit(becomeRoom("room"))
+	case "room of a user namespace without netfilter":
+		os.Exit(becomeRoom("room without netfilter"))
 	case "room":
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	default:
@@ -99,7 +105,11 @@ func launchRoom(t testing.TB, prepare func(*exec.Cmd), args ...string) *testRoom
 	// Pdeathsig is tied to the thread that forks, so that thread must live on.
 	go func() {
 		runtime.LockOSThread()
-		started <- cmd.Start()
+		err := becomeCaller(cmd.SysProcAttr)
+		if err == nil {
+			err = cmd.Start()
+		}
+		started <- err
 		select {}
 	}()
 	if err := <-started; err != nil {
@@ -148,7 +158,7 @@ func (r *testRoom) redirect(list string) []firewall.PortRange {
 	}
 	c := r.client()
 	defer c.Close()
-	if err := c.Redirect(ports); err != nil {
+	if _, err := c.Redirect(ports); err != nil {
 		r.t.Fatal(err)
 	}
 	return ports

@@ -23,6 +23,11 @@ type Options struct {
 	Dir string
 	// GuardUID is the user that the guard runs as.
 	GuardUID uint32
+	// AnyIP lets the room do without netfilter where the kernel hasn't what it
+	// needs of it; see docs/decisions/anyip.md.
+	AnyIP bool
+	// Packets are packet sockets of [fallback.PacketSockets], which such a room needs.
+	Packets []int
 	// Log gets lines about guards that come and go; may be nil.
 	Log func(string)
 }
@@ -33,6 +38,7 @@ type Room struct {
 	o        Options
 	families families
 	fds      []int
+	any      *anyIP // nil: netfilter redirects
 
 	mu    sync.Mutex
 	ports []firewall.PortRange // that are redirected beside 53, 80 and 443
@@ -71,22 +77,36 @@ func newRoom(o Options) (*Room, error) {
 	// Rules before routes: there is no moment at which a packet could go
 	// somewhere else than the rules say. The policy's ports are refused until the
 	// guard tells which they are.
-	if err := loadRules(firewall.NewRuleset(firewall.RulesetOptions{Open: o.Open}), fs); err != nil {
+	err = loadRules(firewall.NewRuleset(firewall.RulesetOptions{Open: o.Open}), fs)
+	if lack := new(lackError); o.AnyIP && errors.As(err, &lack) {
+		return newAnyIP(o, fs, v6Routes, lack)
+	}
+	if err != nil {
 		return nil, err
 	}
-	for _, f := range fs {
-		if f == firewall.V6 && !v6Routes {
-			continue // no IPv6 addresses here: EADDRNOTAVAIL at once
-		}
-		if err := defaultRoute(f); err != nil {
-			return nil, err
-		}
+	closeFDs(o.Packets)
+	if err := routes(fs, v6Routes, defaultRoute); err != nil {
+		return nil, err
 	}
 	fds, err := openSockets(fs)
 	if err != nil {
 		return nil, err
 	}
 	return &Room{o: o, families: fs, fds: fds}, nil
+}
+
+// routes makes the route of each family that has addresses here; without any,
+// connections get EADDRNOTAVAIL at once.
+func routes(fs families, v6 bool, route func(firewall.Family) error) error {
+	for _, f := range fs {
+		if f == firewall.V6 && !v6 {
+			continue
+		}
+		if err := route(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Serve hands the sockets over to guards until stop is closed; ready is called
@@ -107,14 +127,26 @@ func (r *Room) Serve(ready func(), stop <-chan struct{}) error {
 
 // Close closes the room's copies of the sockets. Rules and routes stay.
 func (r *Room) Close() {
-	for _, fd := range r.fds {
+	closeFDs(r.fds)
+	r.fds = nil
+	if r.any != nil {
+		r.any.close()
+	}
+}
+
+func closeFDs(fds []int) {
+	for _, fd := range fds {
 		unix.Close(fd)
 	}
-	r.fds = nil
 }
 
 // Sockets implements [handover.Handler].
-func (r *Room) Sockets() ([]int, error) { return r.fds, nil }
+func (r *Room) Sockets() (handover.Kind, []int, error) {
+	if r.any != nil {
+		return handover.AnyIP, r.fds, nil
+	}
+	return handover.NFTables, r.fds, nil
+}
 
 // Dial implements [handover.Handler]: a socket with which the guard connects
 // to a worker's port.
@@ -130,41 +162,43 @@ func (r *Room) Dial(port uint16) (int, error) {
 }
 
 // Redirect implements [handover.Handler].
-func (r *Room) Redirect(ports []firewall.PortRange) error {
+func (r *Room) Redirect(ports []firewall.PortRange) (handover.Opened, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// 53, 80 and 443 have rules of their own before these.
+	// 53, 80 and 443 have rules or listeners of their own.
 	ports = firewall.SubtractPorts(ports, []firewall.PortRange{{First: 53, Last: 53}, {First: 80, Last: 80}, {First: 443, Last: 443}})
 	if len(ports) > firewall.MaxRedirects {
-		return errors.New("too many ranges of ports")
+		return handover.Opened{}, errors.New("too many ranges of ports")
 	}
 	ports = firewall.NormalizePorts(ports)
+	if r.any != nil {
+		return r.any.open(r.families, ports), nil
+	}
 	if slices.Equal(ports, r.ports) {
-		return nil
+		return handover.Opened{}, nil
 	}
 	change := replaceNAT
 	if len(r.ports) == 0 && !r.o.Open {
 		change = appendNAT // what a guard tells first
 	}
 	if err := change(firewall.RulesetOptions{Ports: ports, Open: r.o.Open}, r.families); err != nil {
-		return err
+		return handover.Opened{}, err
 	}
 	r.ports = ports
-	return nil
+	return handover.Opened{}, nil
 }
 
 // Counters implements [handover.Handler].
 func (r *Room) Counters() (c handover.Counters, err error) {
+	if r.any != nil {
+		return r.any.counters()
+	}
 	for _, f := range r.families {
 		n, err := denied(f)
 		if err != nil {
 			return c, err
 		}
-		if f == firewall.V6 {
-			c.Denied6 = n
-		} else {
-			c.Denied4 = n
-		}
+		c.Set(f, n)
 	}
 	return c, nil
 }

@@ -89,7 +89,7 @@ func TestRedirectReplacesPorts(t *testing.T) {
 		if list != "" {
 			ports, _ = firewall.ParsePorts(list)
 		}
-		if err := c.Redirect(ports); err != nil {
+		if _, err := c.Redirect(ports); err != nil {
 			t.Fatal(err)
 		}
 		want := firewall.NewRuleset(firewall.RulesetOptions{Ports: ports})
@@ -101,7 +101,7 @@ func TestRedirectReplacesPorts(t *testing.T) {
 		}
 	}
 	// The three ports that have rules of their own are left out.
-	if err := c.Redirect([]firewall.PortRange{{First: 40, Last: 100}}); err != nil {
+	if _, err := c.Redirect([]firewall.PortRange{{First: 40, Last: 100}}); err != nil {
 		t.Fatal(err)
 	}
 	if out := r.command("", "iptables-save"); !strings.Contains(out, "--dport 54:79 ") || strings.Contains(out, "--dport 40:100") {
@@ -113,7 +113,7 @@ func TestRedirectReplacesPorts(t *testing.T) {
 		p := uint16(10000 + 20*i)
 		most = append(most, firewall.PortRange{First: p, Last: p + 9})
 	}
-	if err := c.Redirect(most); err != nil {
+	if _, err := c.Redirect(most); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(r.command("", "ip6tables-save"), "--to-ports 535"); n != firewall.MaxRedirects {

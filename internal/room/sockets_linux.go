@@ -13,34 +13,31 @@ import (
 const backlog = 4096
 
 // openSockets opens what is handed over, in the order of handover.Sockets.
-func openSockets(fs families) ([]int, error) {
-	var fds []int
-	open := func(typ int, port uint16) error {
-		fd, err := listener(fs, typ, port)
-		if err == nil {
-			fds = append(fds, fd)
+func openSockets(fs families) (fds []int, err error) {
+	defer func() {
+		if err != nil {
+			closeFDs(fds)
+			fds = nil
 		}
-		return err
-	}
-	err := open(unix.SOCK_DGRAM, firewall.PortDNS)
-	for _, port := range []uint16{firewall.PortDNS, firewall.PortHTTP, firewall.PortTLS, firewall.PortTCP, firewall.PortProxy} {
-		if err == nil {
-			err = open(unix.SOCK_STREAM, port)
+	}()
+	for _, x := range []struct {
+		typ  int
+		port uint16
+	}{
+		{unix.SOCK_DGRAM, firewall.PortDNS}, {unix.SOCK_STREAM, firewall.PortDNS}, {unix.SOCK_STREAM, firewall.PortHTTP},
+		{unix.SOCK_STREAM, firewall.PortTLS}, {unix.SOCK_STREAM, firewall.PortProxy}, {unix.SOCK_STREAM, firewall.PortTCP},
+	} {
+		fd, err := listener(fs, x.typ, x.port)
+		if err != nil {
+			return fds, err
 		}
+		fds = append(fds, fd)
 	}
-	if err == nil {
-		var fd int
-		if fd, err = nflogSocket(firewall.NFLogGroup); err == nil {
-			fds = append(fds, fd)
-		}
-	}
+	fd, err := nflogSocket(firewall.NFLogGroup)
 	if err != nil {
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
-		return nil, err
+		return fds, err
 	}
-	return fds, nil
+	return append(fds, fd), nil
 }
 
 // roomSocket makes a non-blocking socket for both families.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/room/fallback"
 )
 
 // transaction is a batch of the nf_tables subsystem (nfnetlink(7),
@@ -25,7 +26,7 @@ type transaction struct {
 	what     []string // each message is about
 	err      error    // the first, of encoding
 	// extensions of xtables that the rules use, each once
-	extensions []extension
+	extensions []fallback.Extension
 }
 
 func newTransaction() *transaction {

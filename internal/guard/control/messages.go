@@ -99,6 +99,8 @@ type RoomState struct {
 	Connections int `json:"connections"`
 	// Refused is the kernel's count of packets that the room's rules refused.
 	Refused uint64 `json:"refused"`
+	// Kind is "anyip" for a room without netfilter (docs/decisions/anyip.md).
+	Kind string `json:"kind,omitempty"`
 	// Budgets are the rules with an upload budget.
 	Budgets []BudgetState `json:"budgets,omitempty"`
 }

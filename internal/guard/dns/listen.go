@@ -21,9 +21,9 @@ const (
 // upstream are sent from the reading goroutine.
 func (s *Server) ServeUDP(ctx context.Context, pc *net.UDPConn) {
 	waiting := make(chan struct{}, maxWaiting)
-	buf := make([]byte, maxQuery)
+	buf, oob := make([]byte, maxQuery), make([]byte, oobSize)
 	for {
-		n, from, err := pc.ReadFromUDPAddrPort(buf)
+		n, oobn, _, from, err := pc.ReadMsgUDPAddrPort(buf, oob)
 		if err != nil {
 			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
@@ -32,9 +32,10 @@ func (s *Server) ServeUDP(ctx context.Context, pc *net.UDPConn) {
 			time.Sleep(time.Millisecond)
 			continue
 		}
+		asked := askedAt(oob[:oobn])
 		out, ok := s.Serve(ctx, buf[:n], false, true)
 		if ok {
-			send(pc, out, from)
+			send(pc, out, asked, from)
 			continue
 		}
 		msg := append([]byte(nil), buf[:n]...)
@@ -43,19 +44,19 @@ func (s *Server) ServeUDP(ctx context.Context, pc *net.UDPConn) {
 			go func() {
 				defer func() { <-waiting }()
 				out, _ := s.Serve(ctx, msg, false, false)
-				send(pc, out, from)
+				send(pc, out, asked, from)
 			}()
 		default:
 			if q, _, err := parseQuery(msg); err == nil {
-				send(pc, packReply(q, reply{code: servFail}, q.udpSize), from)
+				send(pc, packReply(q, reply{code: servFail}, q.udpSize), asked, from)
 			}
 		}
 	}
 }
 
-func send(pc *net.UDPConn, out []byte, to netip.AddrPort) {
+func send(pc *net.UDPConn, out, asked []byte, to netip.AddrPort) {
 	if out != nil {
-		_, _ = pc.WriteToUDPAddrPort(out, to)
+		_, _, _ = pc.WriteMsgUDPAddrPort(out, asked, to)
 	}
 }
 

@@ -29,7 +29,7 @@ type Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn
 // Resolver asks the upstream servers, with a cache before it. It knows no
 // policy: nobody may call it for a name that no policy allows.
 type Resolver struct {
-	servers []netip.AddrPort
+	servers func() []netip.AddrPort
 	dial    Dial
 	cache   cache
 	first   atomic.Uint32 // the server that answered last: it is asked first
@@ -37,6 +37,12 @@ type Resolver struct {
 
 // NewResolver makes a resolver that asks these servers in this order.
 func NewResolver(servers []netip.AddrPort, dial Dial) *Resolver {
+	return NewResolverOf(func() []netip.AddrPort { return servers }, dial)
+}
+
+// NewResolverOf makes one whose servers may change: each question goes to those
+// that there are when it is asked.
+func NewResolverOf(servers func() []netip.AddrPort, dial Dial) *Resolver {
 	r := &Resolver{servers: servers, dial: dial}
 	r.cache.init()
 	return r
@@ -64,11 +70,11 @@ func (r *Resolver) Cached(name firewall.Name, t Type) (Answer, bool) {
 // ask asks the servers in turn until one gives a usable answer.
 func (r *Resolver) ask(ctx context.Context, k key) (Answer, error) {
 	err := errors.New("no resolver is configured")
-	first := int(r.first.Load())
+	first, servers := int(r.first.Load()), r.servers()
 	for _, timeout := range tries {
-		for i := range r.servers {
-			at := (first + i) % len(r.servers)
-			s := r.servers[at]
+		for i := range servers {
+			at := (first + i) % len(servers)
+			s := servers[at]
 			var res result
 			res, err = r.exchange(ctx, s, k, timeout)
 			switch {

@@ -9,11 +9,12 @@ import (
 )
 
 // Upstream dials the resolvers and the upstream proxy, and nothing else. Their
-// addresses come from the policy alone and never change; it is never given an
-// address that a worker, or an answer to a worker's question, named.
+// addresses come from the policy and, where that names none, from resolv.conf; it
+// is never given an address that a worker, or an answer to a worker's question,
+// named.
 type Upstream struct {
 	mu    sync.RWMutex
-	known map[netip.AddrPort]bool
+	known map[netip.AddrPort]bool // false: it was one, and nobody dials it
 }
 
 // NewUpstream makes the dialler for exactly these addresses.
@@ -29,6 +30,19 @@ func (u *Upstream) add(a netip.AddrPort) {
 	u.mu.Lock()
 	u.known[netip.AddrPortFrom(a.Addr().Unmap(), a.Port())] = true
 	u.mu.Unlock()
+}
+
+// Replace makes others the resolvers. Those of before aren't dialled any more, and
+// stay closed to workers.
+func (u *Upstream) Replace(before, now []netip.AddrPort) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, a := range before {
+		u.known[netip.AddrPortFrom(a.Addr().Unmap(), a.Port())] = false
+	}
+	for _, a := range now {
+		u.known[netip.AddrPortFrom(a.Addr().Unmap(), a.Port())] = true
+	}
 }
 
 // Dial connects by network "udp" or "tcp".

@@ -83,6 +83,7 @@ const (
 	ReasonPolicy      = "policy"          // of a note: the policy was replaced
 	ReasonLive        = "live-change"     // of a note: a live change began or ended
 	ReasonLearning    = "learning"        // of a note: rooms began or ended to learn
+	ReasonTaken       = "port-taken"      // of a note: a worker's program has a port of the policy (a room without nf_tables)
 )
 
 // Denied makes the event of a decision.

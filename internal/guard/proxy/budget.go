@@ -2,8 +2,7 @@ package proxy
 
 import (
 	"errors"
-	"slices"
-	"strings"
+	"sort"
 	"sync"
 	"time"
 
@@ -77,7 +76,7 @@ func (b *Budgets) State(p *policy.Room) []control.BudgetState {
 			out = append(out, control.BudgetState{Target: r.Target(), Line: r.Line, Upload: r.Upload, Used: x.used()})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b control.BudgetState) int { return strings.Compare(a.Target, b.Target) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Target < out[j].Target })
 	return out
 }
 

@@ -24,7 +24,7 @@ import (
 // HTTP carries a connection to 80: every request goes by its own Host (B24), or
 // the connection goes by an allowed range.
 func (r *Room) HTTP(ctx context.Context, c *net.TCPConn) {
-	orig, err := OriginalDst(c)
+	orig, err := r.original(c)
 	if err != nil {
 		Reset(c)
 		return

@@ -25,7 +25,7 @@ func TestDenied(t *testing.T) {
 		{"[2001:db8::1]:8443", firewall.Decision{Reason: firewall.ReasonDenied, Rule: &firewall.Rule{Line: "workshop.yaml:7"}},
 			"403 [2001:db8::1]:8443 is not allowed: denied", "decided by workshop.yaml:7\n"},
 		{"198.51.100.5:443", firewall.Decision{Reason: "on-link"},
-			"403 198.51.100.5:443 is not allowed: on-link", "\nworkshop: on-link: another container, or a machine of the guard's own network; nothing opens it\n"},
+			"403 198.51.100.5:443 is not allowed: on-link", "\nworkshop: on-link: another container, or a machine of the guard's own network; a line with a `cidr:` opens it\n"},
 	} {
 		to, err := parseAuthority(c.authority, 443)
 		if err != nil {

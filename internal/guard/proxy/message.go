@@ -142,7 +142,9 @@ func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep
 		return w.Flush()
 	}
 	if !chunked {
-		if _, err := io.Copy(w, resp.Body); err != nil {
+		// Not w.ReadFrom, which reads into its buffer: the flusher below sends and
+		// empties that meanwhile.
+		if _, err := io.Copy(struct{ io.Writer }{w}, resp.Body); err != nil {
 			return err
 		}
 		return w.Flush()

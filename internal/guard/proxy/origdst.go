@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -50,4 +51,18 @@ func OriginalDst(c *net.TCPConn) (netip.AddrPort, error) {
 		return netip.AddrPort{}, fmt.Errorf("original destination: %w", err)
 	}
 	return out, nil
+}
+
+// LocalDst is [OriginalDst] for a room that takes every address for its own. What
+// was dialled on loopback is an error: the worker meant itself.
+func LocalDst(c *net.TCPConn) (netip.AddrPort, error) {
+	local, ok := c.LocalAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}, errors.New("no local address")
+	}
+	a := local.AddrPort()
+	if a = netip.AddrPortFrom(a.Addr().Unmap(), a.Port()); a.Addr().IsLoopback() {
+		return netip.AddrPort{}, errors.New("loopback was dialled")
+	}
+	return a, nil
 }

@@ -44,6 +44,15 @@ type Room struct {
 	Admit func(firewall.Name, firewall.Decision) firewall.Decision
 	// Budgets of the room's rules.
 	Budgets *Budgets
+	// Original tells what a worker dialled; nil: [OriginalDst].
+	Original func(*net.TCPConn) (netip.AddrPort, error)
+}
+
+func (r *Room) original(c *net.TCPConn) (netip.AddrPort, error) {
+	if r.Original != nil {
+		return r.Original(c)
+	}
+	return OriginalDst(c)
 }
 
 // asked is who asked for an upstream connection, and how.

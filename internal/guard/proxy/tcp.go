@@ -4,8 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"slices"
-	"strings"
+	"sort"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/events"
@@ -16,7 +15,7 @@ import (
 // the worker dialled must be pinned for a name that the policy allows there, or
 // lie in an allowed range (B25).
 func (r *Room) TCP(ctx context.Context, c *net.TCPConn) {
-	orig, err := OriginalDst(c)
+	orig, err := r.original(c)
 	if err != nil {
 		Reset(c)
 		return
@@ -71,7 +70,7 @@ func (r *Room) start(c *net.TCPConn, w *way, head []byte, large *place) {
 // known, for events.
 func (r *Room) addrDecision(p *policy.Room, to netip.AddrPort, pinned bool) (firewall.Decision, string) {
 	names := r.Pins.Names(to.Addr())
-	slices.SortFunc(names, func(a, b firewall.Name) int { return strings.Compare(a.String(), b.String()) })
+	sort.Slice(names, func(i, j int) bool { return names[i].String() < names[j].String() })
 	first := ""
 	var deny, learned firewall.Decision
 	var learnedName string

@@ -19,7 +19,7 @@ import (
 // TLS carries a connection to 443: by the one server name of its ClientHello,
 // to the guard's own answer for it (B24), or by an allowed range.
 func (r *Room) TLS(ctx context.Context, c *net.TCPConn) {
-	orig, err := OriginalDst(c)
+	orig, err := r.original(c)
 	if err != nil {
 		Reset(c)
 		return

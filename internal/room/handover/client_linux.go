@@ -66,17 +66,22 @@ func (c *Client) end() {
 
 // Sockets asks for all sockets of the room, again where that was done before.
 func (c *Client) Sockets() (Sockets, error) {
-	_, fds, err := c.do(request{verb: verbSockets})
+	rest, fds, err := c.do(request{verb: verbSockets})
 	if err != nil {
 		return Sockets{}, err
 	}
-	if len(fds) != numSockets {
-		closeAll(fds)
-		return Sockets{}, fmt.Errorf("handover: the room sent %d sockets, not %d", len(fds), numSockets)
+	kind, err := parseKind(rest)
+	if err == nil && !kind.enough(len(fds)) {
+		err = fmt.Errorf("handover: the room sent %d sockets, not %d", len(fds), numSockets)
 	}
-	var s Sockets
-	for i, f := range s.files() {
-		*f = os.NewFile(uintptr(fds[i]), socketNames[i])
+	if err != nil {
+		closeAll(fds)
+		return Sockets{}, err
+	}
+	s := Sockets{Kind: kind}
+	files, names := s.files(), s.names()
+	for i, fd := range fds {
+		*files[i] = os.NewFile(uintptr(fd), names[i])
 	}
 	return s, nil
 }
@@ -100,12 +105,32 @@ func (c *Client) DialSocket(port int) (*os.File, error) {
 	return os.NewFile(uintptr(fds[0]), "dial-"+strconv.Itoa(port)), nil
 }
 
-// Redirect replaces the list of ports beside 53, 80 and 443 that the room
-// redirects to the TCP socket. The change is one transaction.
-func (c *Client) Redirect(ports []firewall.PortRange) error {
-	_, fds, err := c.do(request{verb: verbRedirect, ports: firewall.NormalizePorts(ports)})
-	closeAll(fds)
-	return err
+// Redirect replaces the list of ports beside 53, 80 and 443 that the room leads
+// to the guard. A room of kind [NFTables] redirects them to the TCP socket, in
+// one transaction; one of kind [AnyIP] answers with a listener for each, also for
+// those that were told before. With a [*TakenError] it does so for those that it
+// could open.
+func (c *Client) Redirect(ports []firewall.PortRange) ([]Listener, error) {
+	rest, fds, err := c.do(request{verb: verbRedirect, ports: firewall.NormalizePorts(ports)})
+	if err != nil {
+		return nil, err
+	}
+	open, taken, err := parseOpened(rest)
+	if err == nil && len(open) != len(fds) {
+		err = fmt.Errorf("handover: the room sent %d listeners for %d ports", len(fds), len(open))
+	}
+	if err != nil {
+		closeAll(fds)
+		return nil, err
+	}
+	out := make([]Listener, len(fds))
+	for i, fd := range fds {
+		out[i] = Listener{open[i], os.NewFile(uintptr(fd), "port-"+strconv.Itoa(int(open[i])))}
+	}
+	if taken != "" {
+		err = &TakenError{Text: taken}
+	}
+	return out, err
 }
 
 // Counters asks for the kernel's counters of refused packets.

@@ -21,30 +21,47 @@ import (
 // fakeRoom hands out pipes instead of sockets: the protocol doesn't look at
 // what a descriptor is.
 type fakeRoom struct {
+	kind  Kind
 	fds   []int
+	open  Opened
 	mu    sync.Mutex
 	ports []firewall.PortRange
 }
 
-func (r *fakeRoom) Sockets() ([]int, error) { return r.fds, nil }
+func (r *fakeRoom) Sockets() (Kind, []int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kind, r.fds, nil
+}
+
+// be changes the room while it is served.
+func (r *fakeRoom) be(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}
 func (r *fakeRoom) Dial(port uint16) (int, error) {
 	if port == firewall.PortTCP {
 		return 0, errors.New("that port is the guard's own")
 	}
 	return unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 }
-func (r *fakeRoom) Redirect(p []firewall.PortRange) error {
+func (r *fakeRoom) Redirect(p []firewall.PortRange) (Opened, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ports = p
-	return nil
+	return r.open, nil
 }
 func (r *fakeRoom) redirected() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return firewall.FormatPorts(r.ports)
 }
-func (r *fakeRoom) Counters() (Counters, error) { return Counters{1 << 40, 7}, nil }
+func (r *fakeRoom) Counters() (Counters, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Counters{1 << 40, 7, r.kind}, nil
+}
 
 // serve starts a room at a path that it returns.
 func serve(t *testing.T, uid uint32) (*fakeRoom, string) {
@@ -62,7 +79,7 @@ func serve(t *testing.T, uid uint32) (*fakeRoom, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Handler: room, UID: uid, Log: func(line string) { t.Log(line) }}
+	s := &Server{Handler: room, UID: uid, Log: func(string) {}}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -118,13 +135,13 @@ func TestRequests(t *testing.T) {
 		t.Errorf("a refusal of the room arrived as %v", err)
 	}
 	want := []firewall.PortRange{{First: 22, Last: 22}, {First: 8000, Last: 8010}}
-	if err := c.Redirect([]firewall.PortRange{want[1], want[0]}); err != nil || room.redirected() != "22,8000-8010" {
+	if _, err := c.Redirect([]firewall.PortRange{want[1], want[0]}); err != nil || room.redirected() != "22,8000-8010" {
 		t.Errorf("redirect: %v, %v", err, room.redirected())
 	}
-	if err := c.Redirect(nil); err != nil || room.redirected() != "" {
+	if _, err := c.Redirect(nil); err != nil || room.redirected() != "" {
 		t.Errorf("redirect to nothing: %v, %v", err, room.redirected())
 	}
-	if n, err := c.Counters(); err != nil || n != (Counters{1 << 40, 7}) || n.Denied() != 1<<40+7 {
+	if n, err := c.Counters(); err != nil || n != (Counters{1 << 40, 7, NFTables}) || n.Denied() != 1<<40+7 {
 		t.Errorf("counters: %v, %v", n, err)
 	}
 }
@@ -287,6 +304,70 @@ func FuzzParseAnswer(f *testing.F) {
 		}
 		if c, err := parseCounters(rest); err == nil && c.Denied() < c.Denied4 && c.Denied6 == 0 {
 			t.Fatal("impossible")
+		}
+	})
+}
+
+// TestAnyIP: a room of this kind says so, and sends a listener for each port.
+func TestAnyIP(t *testing.T) {
+	room, path := serve(t, uint32(os.Getuid()))
+	room.be(func() { room.kind = AnyIP })
+	for _, n := range []int{numSockets, numSockets - 1} {
+		room.be(func() { room.fds = room.fds[:n] })
+		c := dial(t, path)
+		s, err := c.Sockets()
+		if err != nil || s.Kind != AnyIP || s.Refused4 == nil || (s.Refused6 == nil) != (n < numSockets) || s.TCP != nil || s.NFLog != nil {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		s.Close()
+		if n, err := c.Counters(); err != nil || n.Kind != AnyIP {
+			t.Errorf("counters: %+v %v", n, err)
+		}
+		for i, o := range []Opened{
+			{Ports: []uint16{22, 8000, 8001}, FDs: room.fds[:3]}, {}, {Taken: "a; b"},
+			{Ports: []uint16{9}, FDs: room.fds[1:2], Taken: "port 10 is taken"},
+		} {
+			room.be(func() { room.open = o })
+			got, err := c.Redirect(nil)
+			var taken *TakenError
+			if (err != nil) != (o.Taken != "") || errors.As(err, &taken) && taken.Text != o.Taken || len(got) != len(o.Ports) {
+				t.Fatalf("%d: %v %v", i, got, err)
+			}
+			for j, l := range got {
+				if l.Port != o.Ports[j] || inode(t, l.File.Fd()) != inode(t, uintptr(o.FDs[j])) {
+					t.Errorf("%d: port %d", i, l.Port)
+				}
+				l.File.Close()
+			}
+		}
+		room.be(func() { room.open = Opened{Ports: []uint16{22}, FDs: room.fds[:2]} })
+		if got, err := c.Redirect(nil); err == nil {
+			t.Errorf("a descriptor too many: %v", got)
+		}
+		c.Close()
+		time.Sleep(10 * time.Millisecond)
+	}
+	room.be(func() { room.fds = room.fds[:3] })
+	if _, err := dial(t, path).Sockets(); err == nil {
+		t.Error("too few sockets were taken")
+	}
+}
+
+func FuzzParseOpened(f *testing.F) {
+	for _, s := range []string{"", "22", "22,8000-8010; port 9 is taken", "; x", "1-65535", "ok"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		ports, taken, err := parseOpened(s)
+		if err != nil {
+			return
+		}
+		if len(ports) > MaxListeners {
+			t.Fatalf("%d ports", len(ports))
+		}
+		a, err := parseAnswer([]byte(Opened{Ports: ports, Taken: taken}.encode()))
+		if err != nil || a != s && taken != "" {
+			t.Fatalf("%q became %q, %v", s, a, err)
 		}
 	})
 }

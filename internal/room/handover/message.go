@@ -11,9 +11,32 @@ import (
 
 // Limits of the protocol.
 const (
-	maxPacket = 8192 // bytes of a request or answer
-	maxFiles  = 16   // descriptors of an answer
+	maxPacket = 8192             // bytes of a request or answer
+	maxFiles  = MaxListeners + 8 // descriptors of an answer; the kernel takes 253 (SCM_MAX_FD)
 )
+
+// MaxListeners is how many ports of the policy a room of kind [AnyIP] opens: it
+// needs a socket for each.
+const MaxListeners = 128
+
+// Kind is how a room leads connections to the guard.
+type Kind string
+
+// The kinds.
+const (
+	// NFTables redirects by netfilter: SO_ORIGINAL_DST is what a worker dialled.
+	NFTables Kind = ""
+	// AnyIP takes every address for its own: a connection's local address is what
+	// a worker dialled, and each port has a listener.
+	AnyIP Kind = "anyip"
+)
+
+func parseKind(s string) (Kind, error) {
+	if k := Kind(s); k == NFTables || k == AnyIP {
+		return k, nil
+	}
+	return "", errors.New("handover: the kind of the room is not known")
+}
 
 type verb string
 
@@ -79,32 +102,97 @@ func (r request) encode() []byte {
 	return []byte(r.verb)
 }
 
-// Counters are packets that the room's rules refused since it was made, by
-// family, as the kernel counts them: nothing that was refused is missing.
-type Counters struct{ Denied4, Denied6 uint64 }
+// Counters are packets that the room refused since it was made, by family, as
+// the kernel counts them: nothing that was refused is missing.
+type Counters struct {
+	Denied4, Denied6 uint64
+	Kind             Kind
+}
+
+// Set sets the count of a family.
+func (c *Counters) Set(f firewall.Family, n uint64) {
+	if f == firewall.V6 {
+		c.Denied6 = n
+	} else {
+		c.Denied4 = n
+	}
+}
 
 // Denied returns the packets of both families.
 func (c Counters) Denied() uint64 { return c.Denied4 + c.Denied6 }
 
 func (c Counters) encode() string {
-	return fmt.Sprintf("ok %d %d", c.Denied4, c.Denied6)
+	return strings.TrimSuffix(fmt.Sprintf("ok %d %d %s", c.Denied4, c.Denied6, c.Kind), " ")
 }
 
-func parseCounters(rest string) (Counters, error) {
+func parseCounters(rest string) (c Counters, err error) {
 	a, b, _ := strings.Cut(rest, " ")
+	b, kind, _ := strings.Cut(b, " ")
 	x, err1 := strconv.ParseUint(a, 10, 64)
 	y, err2 := strconv.ParseUint(b, 10, 64)
 	if err1 != nil || err2 != nil {
-		return Counters{}, errors.New("handover: the answer to counters is not two numbers")
+		return c, errors.New("handover: the answer to counters is not two numbers")
 	}
-	return Counters{x, y}, nil
+	c.Kind, err = parseKind(kind)
+	c.Denied4, c.Denied6 = x, y
+	return c, err
 }
+
+// Opened is what a room of kind [AnyIP] has open after a list of ports was told;
+// a room that redirects has none, and its zero value.
+type Opened struct {
+	Ports []uint16 // rising
+	FDs   []int    // a listener for each, which stays the room's
+	Taken string   // says who has the ports that are missing; "" if none is
+}
+
+func (o Opened) encode() string {
+	ranges := make([]firewall.PortRange, len(o.Ports))
+	for i, p := range o.Ports {
+		ranges[i] = firewall.PortRange{First: p, Last: p}
+	}
+	out := strings.TrimSuffix("ok "+firewall.FormatPorts(firewall.NormalizePorts(ranges)), " ")
+	if o.Taken != "" {
+		out += "; " + o.Taken
+	}
+	return out
+}
+
+// parseOpened reads an answer to redirect.
+func parseOpened(rest string) (ports []uint16, taken string, err error) {
+	list, taken, _ := strings.Cut(rest, "; ")
+	if list == "" {
+		return nil, taken, nil
+	}
+	ranges, err := firewall.ParsePorts(list)
+	if err != nil {
+		return nil, "", fmt.Errorf("handover: the answer to redirect: %w", err)
+	}
+	for _, r := range ranges {
+		if len(ports)+int(r.Last-r.First) >= MaxListeners {
+			return nil, "", errors.New("handover: the room has opened too many ports")
+		}
+		for p := int(r.First); p <= int(r.Last); p++ {
+			ports = append(ports, uint16(p))
+		}
+	}
+	return ports, taken, nil
+}
+
+// TakenError says that a room of kind [AnyIP] couldn't open ports, because a
+// worker's program has them: they lead nowhere outside.
+type TakenError struct{ Text string }
+
+func (e *TakenError) Error() string { return e.Text }
 
 // parseAnswer returns what follows "ok", or the error that the room tells.
 func parseAnswer(b []byte) (string, error) {
 	s := string(b)
 	if s == "ok" {
 		return "", nil
+	}
+	if rest, ok := strings.CutPrefix(s, "ok; "); ok {
+		return "; " + rest, nil
 	}
 	if rest, ok := strings.CutPrefix(s, "ok "); ok {
 		return rest, nil

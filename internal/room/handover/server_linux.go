@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,10 +18,11 @@ import (
 type Handler interface {
 	// Sockets returns the descriptors in the order of [Sockets]. They stay
 	// the handler's.
-	Sockets() ([]int, error)
+	Sockets() (Kind, []int, error)
 	// Dial returns a new descriptor, which the server closes.
 	Dial(port uint16) (int, error)
-	Redirect(ports []firewall.PortRange) error
+	// Redirect opens or redirects these ports, and no others any more.
+	Redirect(ports []firewall.PortRange) (Opened, error)
 	Counters() (Counters, error)
 }
 
@@ -141,11 +143,11 @@ func (s *Server) serve(conn *net.UnixConn) {
 func (s *Server) answer(conn *net.UnixConn, r request) error {
 	switch r.verb {
 	case verbSockets:
-		fds, err := s.Handler.Sockets()
+		kind, fds, err := s.Handler.Sockets()
 		if err != nil {
 			return err
 		}
-		return send(conn, []byte("ok"), fds...)
+		return send(conn, []byte(strings.TrimSuffix("ok "+string(kind), " ")), fds...)
 	case verbDial:
 		fd, err := s.Handler.Dial(r.port)
 		if err != nil {
@@ -154,10 +156,11 @@ func (s *Server) answer(conn *net.UnixConn, r request) error {
 		defer unix.Close(fd)
 		return send(conn, []byte("ok"), fd)
 	case verbRedirect:
-		if err := s.Handler.Redirect(r.ports); err != nil {
+		o, err := s.Handler.Redirect(r.ports)
+		if err != nil {
 			return err
 		}
-		return send(conn, []byte("ok"))
+		return send(conn, []byte(o.encode()), o.FDs...)
 	case verbCounters:
 		c, err := s.Handler.Counters()
 		if err != nil {

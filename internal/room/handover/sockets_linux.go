@@ -3,26 +3,59 @@ package handover
 import "os"
 
 // Sockets are what a room hands over. All were made in the room's network
-// namespace, are non-blocking and, but for NFLog, dual-stack where the room has
-// IPv6.
+// namespace, are non-blocking and, but for NFLog and Refused, dual-stack where
+// the room has IPv6.
+//
+// A room of kind [AnyIP] has no TCP, but a listener for each port of the policy,
+// with the answer to [Client.Redirect]; and Refused in place of NFLog.
 type Sockets struct {
-	DNSUDP *os.File // bound to [::]:531; SO_ORIGINAL_DST isn't needed, answers go back as asked
-	DNSTCP *os.File // listens on 531
-	HTTP   *os.File // listens on 533: redirected connections to port 80
-	TLS    *os.File // listens on 534: redirected connections to port 443
+	Kind Kind
+
+	DNSUDP *os.File // bound to [::]:531, or [::]:53 with the asked address in control messages (IPV6_PKTINFO)
+	DNSTCP *os.File // listens on 531, or 53
+	HTTP   *os.File // listens on 533: redirected connections to port 80; or on 80
+	TLS    *os.File // listens on 534: redirected connections to port 443; or on 443
+	Proxy  *os.File // listens on 536: explicit HTTP proxy; with AnyIP, on loopback alone it is that
 	TCP    *os.File // listens on 535: redirected connections to the policy's other ports
-	Proxy  *os.File // listens on 536: explicit HTTP proxy
 	NFLog  *os.File // NETLINK_NETFILTER, bound to group 100, threshold 1, with sequence numbers
+	// Refused4 and 6 are packet sockets (packet(7)) that see what tells of a
+	// refused packet, from its IP header on; 6 is nil without IPv6.
+	Refused4, Refused6 *os.File
 }
 
-// numSockets is the number of fields of Sockets.
-const numSockets = 7
+// descriptors that a room of either kind sends.
+const (
+	numShared  = 5
+	numSockets = numShared + 2
+)
 
-func (s *Sockets) files() [numSockets]**os.File {
-	return [numSockets]**os.File{&s.DNSUDP, &s.DNSTCP, &s.HTTP, &s.TLS, &s.TCP, &s.Proxy, &s.NFLog}
+// files lists the fields in the order in which they are handed over.
+func (s *Sockets) files() []**os.File {
+	shared := []**os.File{&s.DNSUDP, &s.DNSTCP, &s.HTTP, &s.TLS, &s.Proxy}
+	if s.Kind == AnyIP {
+		return append(shared, &s.Refused4, &s.Refused6)
+	}
+	return append(shared, &s.TCP, &s.NFLog)
 }
 
-var socketNames = [numSockets]string{"dns-udp", "dns-tcp", "http", "tls", "tcp", "proxy", "nflog"}
+// names of the files of either kind.
+func (s *Sockets) names() []string {
+	shared := []string{"dns-udp", "dns-tcp", "http", "tls", "proxy"}
+	if s.Kind == AnyIP {
+		return append(shared, "refused4", "refused6")
+	}
+	return append(shared, "tcp", "nflog")
+}
+
+// enough tells whether a room of the kind sends so many: only the last of AnyIP
+// may be missing.
+func (k Kind) enough(n int) bool { return n == numSockets || k == AnyIP && n == numSockets-1 }
+
+// Listener is one port of the policy in a room of kind [AnyIP].
+type Listener struct {
+	Port uint16
+	File *os.File
+}
 
 // Close closes all sockets; those that are nil are skipped. The room's copies
 // stay open.

@@ -1,0 +1,115 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// passing is all that a message with a connection says.
+const passing = "c"
+
+// Pass hands a connection over to the guard that holds the other end of sock, a
+// SOCK_SEQPACKET unix socket: the guard serves it as one that it has accepted.
+// The caller's copy of conn stays its own.
+func Pass(sock *net.UnixConn, conn syscall.Conn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	cerr := raw.Control(func(fd uintptr) {
+		_, _, err = sock.WriteMsgUnix([]byte(passing), unix.UnixRights(int(fd)), nil)
+	})
+	return errors.Join(cerr, err)
+}
+
+// Inherited is the socket that a parent process left at descriptor fd, for
+// [Server.Take].
+func Inherited(fd int) (*net.UnixConn, error) {
+	if typ, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || typ != unix.SOCK_SEQPACKET {
+		return nil, fmt.Errorf("control: descriptor %d is no socket of type SOCK_SEQPACKET", fd)
+	}
+	f := os.NewFile(uintptr(fd), "control")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("control: descriptor %d: %w", fd, err)
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		c.Close()
+		return nil, fmt.Errorf("control: descriptor %d is no unix socket", fd)
+	}
+	return u, nil
+}
+
+// Take serves the connections that come through sock, one in each message,
+// until ctx or the other side ends; then there are no new ones. Whoever holds
+// the other end is trusted: nobody else can have one, so nobody is asked for a
+// uid. A message that is anything else is thrown away with what it carries.
+func (s *Server) Take(ctx context.Context, sock *net.UnixConn) {
+	defer sock.Close()
+	stop := context.AfterFunc(ctx, func() { sock.Close() })
+	defer stop()
+	for {
+		c, err := take(sock)
+		switch {
+		case errors.Is(err, errNoConnection):
+		case err != nil:
+			return
+		default:
+			go s.Serve(ctx, c)
+		}
+	}
+}
+
+// errNoConnection says that a message had none.
+var errNoConnection = errors.New("control: the message carries no connection")
+
+// take reads one message. Its errors but [errNoConnection] are those of sock.
+func take(sock *net.UnixConn) (net.Conn, error) {
+	data, oob := make([]byte, len(passing)+1), make([]byte, unix.CmsgSpace(4*4))
+	n, oobn, flags, _, err := sock.ReadMsgUnix(data, oob)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 && oobn == 0 {
+		return nil, net.ErrClosed // an empty message looks the same: nobody sends one
+	}
+	fds := rights(oob[:oobn])
+	if string(data[:n]) != passing || len(fds) != 1 || flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		return nil, errNoConnection
+	}
+	f := os.NewFile(uintptr(fds[0]), "control")
+	defer f.Close()
+	if typ, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_TYPE); err != nil || typ != unix.SOCK_STREAM {
+		return nil, errNoConnection
+	}
+	c, err := net.FileConn(f) // a listener has no peer and ends at its first read
+	if err != nil {
+		return nil, errNoConnection
+	}
+	return c, nil
+}
+
+// rights returns the descriptors of a message (SCM_RIGHTS).
+func rights(oob []byte) (fds []int) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		if got, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			fds = append(fds, got...)
+		}
+	}
+	return fds
+}
