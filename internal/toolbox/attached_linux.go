@@ -66,7 +66,7 @@ func (s *session) attach(ctx context.Context, c *wire.Incoming, p program, stdin
 	}
 	stop := make(chan struct{})
 	defer close(stop)
-	go cmd.passSignals(c.Notified(), stop)
+	go takeNotes(c.Notified(), stop, cmd.passSignal)
 
 	select {
 	case <-cmd.Done():
@@ -104,20 +104,25 @@ func writeTo(w io.Writer) func([]byte) error {
 	}
 }
 
-// passSignals sends the process the signals that the client names.
-func (c *command) passSignals(notes <-chan wire.Notification, stop <-chan struct{}) {
+// takeNotes hands on what the client tells of a call, until stop.
+func takeNotes(notes <-chan wire.Notification, stop <-chan struct{}, take func(wire.Notification)) {
 	for {
 		select {
 		case n, ok := <-notes:
 			if !ok {
 				return
 			}
-			if no, err := signalOf(n); err == nil {
-				_ = c.Signal(no)
-			}
+			take(n)
 		case <-stop:
 			return
 		}
+	}
+}
+
+// passSignal sends the process the signal that the client names.
+func (c *command) passSignal(n wire.Notification) {
+	if no, err := signalOf(n); err == nil {
+		_ = c.Signal(no)
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/reap"
+	"github.com/llmdo/workshop/internal/wire"
 )
 
 const (
@@ -28,6 +30,8 @@ type program struct {
 	// tool: what it leaves behind ends with the session at the latest.
 	tool                  bool
 	stdin, stdout, stderr *os.File // nil: /dev/null
+	// terminal: stdin is one, and becomes the controlling terminal.
+	terminal bool
 }
 
 // command is a program that was started, the leader of a session (setsid(2))
@@ -44,6 +48,20 @@ func (s *session) start(p program) (*command, error) {
 	env := s.env
 	if len(p.env) > 0 {
 		env = withVariables(s.env, p.env)
+	}
+	if s.view != nil {
+		given := p.cwd
+		if p.argv = slices.Clone(p.argv); strings.Contains(p.argv[0], "/") {
+			p.argv[0] = s.view.Source(p.argv[0])
+		}
+		if given != "" {
+			d, err := s.view.Directory(given)
+			if err != nil {
+				return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: "cwd " + err.Error()}
+			}
+			defer d.Close()
+			p.cwd = d.Name()
+		}
 	}
 	if p.cwd != "" {
 		if err := checkDirectory(p.cwd); err != nil {
@@ -70,7 +88,7 @@ func (s *session) start(p program) (*command, error) {
 		Dir: p.cwd, Env: env, Files: files,
 		// Should this process be killed, its children are too; what is further
 		// below is found by its mark (reap.KillStray).
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: p.terminal, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
 		return nil, startError(err, p, path)

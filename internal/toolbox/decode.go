@@ -114,6 +114,8 @@ func kindName(t reflect.Type) string {
 		}
 	case reflect.Map:
 		return "an object of texts"
+	case reflect.Pointer: // of the terminal
+		return "an object of numbers"
 	}
 	return "valid JSON"
 }

@@ -27,7 +27,9 @@
 //
 //	hello  {"version", "client", "role": "tools"|"exec"}  → Hello; the first call, once
 //	call   {"tool", "arguments"}                          → the tool's result; role tools
-//	exec   Exec                                           → Exit; streams; "$/signal"; role exec
+//	exec   Exec                                           → Exit; streams; "$/signal", "$/resize"; role exec
+//	archive.in  {"dir"}                                   → {}; stdin is a tar stream, unpacked there; role exec
+//	archive.out {"path"}                                  → {}; stdout is a tar stream of it; role exec
 //	mcp    {"server"}                                     → Exit; stdin and stdout are the server's, calls of tools that
 //	                                                         are not offered aside; role tools
 //	ping   {}                                             → {}
@@ -49,4 +51,7 @@ type (
 	Exec    = protocol.Exec
 	Exit    = protocol.Exit
 	Server  = protocol.Server
+
+	ArchiveIn  = protocol.ArchiveIn
+	ArchiveOut = protocol.ArchiveOut
 )

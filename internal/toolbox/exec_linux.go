@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/llmdo/workshop/internal/wire"
 )
 
@@ -19,11 +21,17 @@ func (s *session) exec(ctx context.Context, c *wire.Incoming) (any, error) {
 		return nil, err
 	}
 	p := program{argv: e.Argv, env: e.Env, cwd: e.Cwd}
-	var stdin func(io.Writer, io.Reader) error
-	if e.Stdin {
-		stdin = carryAll
+	var status unix.WaitStatus
+	var err error
+	if e.TTY != nil {
+		status, err = s.onTerminal(ctx, c, p, *e.TTY, e.Stdin)
+	} else {
+		var stdin func(io.Writer, io.Reader) error
+		if e.Stdin {
+			stdin = carryAll
+		}
+		status, err = s.attach(ctx, c, p, stdin, writeTo(c.Stream(wire.Stderr)))
 	}
-	status, err := s.attach(ctx, c, p, stdin, writeTo(c.Stream(wire.Stderr)))
 	if err != nil {
 		return nil, toolError(ctx, err)
 	}

@@ -26,7 +26,10 @@ func instance() string {
 
 // oomKills is how many processes of the container the kernel has ended for its
 // memory; -1 where it can't be read.
-func oomKills() int64 {
+func (s *session) oomKills() int64 {
+	if s.view != nil {
+		return -1 // those are the machine's
+	}
 	for _, file := range oomFiles {
 		b, err := os.ReadFile(file)
 		if err != nil {

@@ -39,10 +39,30 @@ func Main(args []string, stdin, stdout *os.File, stderr io.Writer) int {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fail(stderr, fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err))
 	}
-	if len(args) != 0 {
-		fmt.Fprintln(stderr, "usage: workshop-init tools")
+	switch {
+	case len(args) == 2 && args[0] == processFlag:
+		return processMain(args[1], stdin, stdout, stderr)
+	case len(args) != 0:
+		fmt.Fprintln(stderr, "usage: workshop-init tools [--process keep]")
 		return 2
 	}
+	grant, err := readGrant()
+	if err != nil {
+		return fail(stderr, err)
+	}
+	s, err := newSession(grant)
+	if err != nil {
+		return fail(stderr, err)
+	}
+	s.instance = instance()
+	if err := s.run(stdin, stdout); err != nil {
+		return fail(stderr, err)
+	}
+	return 0
+}
+
+// run serves the connection, and ends what the session started.
+func (s *session) run(stdin, stdout *os.File) error {
 	// What a session uses counts against the worker's limits. With one thread at a
 	// time a call is shorter too: nothing is handed from one core to another.
 	runtime.GOMAXPROCS(1)
@@ -54,13 +74,9 @@ func Main(args []string, stdin, stdout *os.File, stderr io.Writer) int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGCHLD, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGPIPE)
 
-	s, err := newSession()
-	if err != nil {
-		return fail(stderr, err)
-	}
 	conn, err := newConnection(stdin, stdout)
 	if err != nil {
-		return fail(stderr, err)
+		return err
 	}
 	go func() {
 		for no := range signals {
@@ -76,10 +92,7 @@ func Main(args []string, stdin, stdout *os.File, stderr io.Writer) int {
 	if left := s.end(); left > 0 {
 		err = errors.Join(err, fmt.Errorf("%d processes of the session can't be ended", left))
 	}
-	if err != nil {
-		return fail(stderr, err)
-	}
-	return 0
+	return err
 }
 
 func fail(stderr io.Writer, err error) int {
@@ -106,9 +119,10 @@ func (s *session) serve(conn *connection) error {
 }
 
 // end kills what the session left running. What a normally ended exec left in
-// the background stays and falls to PID 1, as with an engine's exec.
+// the background stays and falls to PID 1, as with an engine's exec. In process
+// mode there is no such one.
 func (s *session) end() (left int) {
-	if s.keep.Load() {
+	if s.keep.Load() && s.view == nil {
 		return 0
 	}
 	return s.reaper.KillDescendants(endWithin)

@@ -40,7 +40,7 @@ func (s *session) mcp(ctx context.Context, c *wire.Incoming) (any, error) {
 		return nil, &wire.Error{Code: wire.CodeNotOffered, Message: fmt.Sprintf("the workshop has no MCP server %q (mcp in workshop.yaml)", clip(params.Server))}
 	}
 	p := program{argv: server.Command, tool: true}
-	env, err := serverEnv(server, secretsDir)
+	env, err := serverEnv(server, s.openSecret)
 	if err != nil {
 		return nil, &wire.Error{Code: wire.CodeToolFailed, Message: fmt.Sprintf("the MCP server %s: %v", params.Server, err)}
 	}
@@ -74,12 +74,12 @@ func serverEnded(name string, exit Exit, said string) string {
 }
 
 // serverEnv gives the variables of a server, its secrets among them.
-func serverEnv(server tool.Server, dir string) (env []string, err error) {
+func serverEnv(server tool.Server, open func(secret string) (*os.File, error)) (env []string, err error) {
 	for name, value := range server.Env {
 		env = append(env, name+"="+value)
 	}
 	for name, secret := range server.Secrets {
-		value, err := readSecret(dir, secret)
+		value, err := readSecret(open, secret)
 		if err != nil {
 			return nil, err
 		}
@@ -89,11 +89,20 @@ func serverEnv(server tool.Server, dir string) (env []string, err error) {
 	return env, nil
 }
 
-func readSecret(dir, name string) (string, error) {
+// openSecret opens the file of a secret, which isn't waited for.
+func (s *session) openSecret(name string) (*os.File, error) {
+	file := filepath.Join(secretsDir, name)
+	if s.view != nil {
+		return s.view.Open(file, os.O_RDONLY|unix.O_NONBLOCK)
+	}
+	return os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)
+}
+
+func readSecret(open func(secret string) (*os.File, error), name string) (string, error) {
 	if name == "" || name != filepath.Base(name) || name == ".." {
 		return "", fmt.Errorf("%q is no name of a secret", clip(name))
 	}
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := open(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("the worker has no secret %q: name it in the worker's secrets in workshop.yaml", name)
 	}

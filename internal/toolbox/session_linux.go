@@ -10,6 +10,8 @@ import (
 
 	"github.com/llmdo/workshop/internal/reap"
 	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/toolbox/fetch"
+	"github.com/llmdo/workshop/internal/toolbox/files"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
@@ -26,15 +28,18 @@ type session struct {
 	oom     oomCounter
 	keep    atomic.Bool // an exec has ended: what runs in the background is its own
 
+	// instance names this run of the worker.
+	instance string
+	// view and dial are those of process mode; nil: the worker has mounts and a
+	// network of its own.
+	view *files.View
+	dial fetch.Dial
+
 	mu   sync.Mutex
 	role string // empty until the hello
 }
 
-func newSession() (*session, error) {
-	grant, err := readGrant()
-	if err != nil {
-		return nil, err
-	}
+func newSession(grant tool.Grant) (*session, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -82,6 +87,9 @@ var methods = map[string]struct {
 	role string
 	run  func(*session, context.Context, *wire.Incoming) (any, error)
 }{
+	"archive.in":  {RoleExec, (*session).archiveIn},
+	"archive.out": {RoleExec, (*session).archiveOut},
+
 	"call": {RoleTools, (*session).call},
 	"exec": {RoleExec, (*session).exec},
 	"mcp":  {RoleTools, (*session).mcp},
@@ -101,7 +109,7 @@ func (s *session) hello(params []byte) (any, error) {
 	s.role = h.Role
 	w := Welcome{Version: wire.Version, Workdir: s.workdir}
 	if h.Role == RoleTools {
-		w.Grant, w.Instance, w.OOMKills = s.grant, instance(), oomKills()
+		w.Grant, w.Instance, w.OOMKills = s.grant, s.instance, s.oomKills()
 	}
 	return w, nil
 }

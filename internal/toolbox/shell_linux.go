@@ -161,7 +161,7 @@ func (r *running) release() {
 
 // note tells what is not in the numbers.
 func (s *session) note(c *command, r *tool.ShellResult) string {
-	if !r.TimedOut && r.ExitCode == 128+int(unix.SIGKILL) && s.oom.newer() {
+	if !r.TimedOut && r.ExitCode == 128+int(unix.SIGKILL) && s.view == nil && s.oom.newer() {
 		return "killed, probably because the worker's memory was used up (resources.memory)"
 	}
 	// Without anybody in its group there is rarely somebody elsewhere, and the

@@ -16,7 +16,7 @@ var tools = map[string]runner{
 	tool.ListFiles:   plain(files.List),
 	tool.SearchFiles: plain(files.Search),
 	tool.FetchURL: typed[tool.FetchURLArgs, *tool.FetchURLResult]{f: func(ctx context.Context, s *session, a tool.FetchURLArgs) (*tool.FetchURLResult, error) {
-		return fetch.Get(ctx, &s.grant, a)
+		return fetch.Get(ctx, s.dial, &s.grant, a)
 	}},
 	tool.Shell: typed[tool.ShellArgs, *tool.ShellResult]{f: func(ctx context.Context, s *session, a tool.ShellArgs) (*tool.ShellResult, error) {
 		return s.shell(ctx, a)

@@ -120,6 +120,8 @@ func setUp(text string) error {
 	err := errors.Join(
 		mount("proc", "/proc", "proc", 0, ""),
 		mount("tmpfs", "/run", "tmpfs", 0, ""),
+		mount("devpts", "/dev/pts", "devpts", 0, "newinstance,ptmxmode=0666,mode=0620"),
+		mount("/dev/pts/ptmx", "/dev/ptmx", "", unix.MS_BIND, ""),
 		os.MkdirAll(scratch, 0o755),
 		mount("tmpfs", scratch, "tmpfs", 0, "mode=0777,size="+s.TmpSize),
 	)

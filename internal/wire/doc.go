@@ -21,8 +21,9 @@
 //
 // The ids of calls are numbers from 1 that only the client gives, and that
 // grow. Notifications that concern a call name it: "$/cancel" {"id"},
-// "$/progress" {"id", …}, "$/signal" {"id", "signal"}; they have at most
-// MaxNotification bytes, and those that nobody knows are ignored.
+// "$/progress" {"id", …}, "$/signal" {"id", "signal"}, "$/resize" {"id",
+// "rows", "cols"}; they have at most MaxNotification bytes, and those that nobody
+// knows are ignored.
 //
 // Nothing is kept without a bound. A peer that doesn't read holds up its own
 // calls: their handlers wait in Write or with their answer, and its next calls

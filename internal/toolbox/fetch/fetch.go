@@ -37,8 +37,8 @@ const (
 
 // Get is fetch_url. Each hop of a redirect is checked by the grant. The guard's
 // refusal is an error with the guard's text; any answer of a server is a
-// result.
-func Get(ctx context.Context, g *tool.Grant, a tool.FetchURLArgs) (*tool.FetchURLResult, error) {
+// result. dial connects where no guard does; nil: the worker's network decides.
+func Get(ctx context.Context, dial Dial, g *tool.Grant, a tool.FetchURLArgs) (*tool.FetchURLResult, error) {
 	most := a.MaxBytes
 	switch {
 	case most < 0 || most > tool.MaxFetchBytes:
@@ -60,7 +60,7 @@ func Get(ctx context.Context, g *tool.Grant, a tool.FetchURLArgs) (*tool.FetchUR
 		if err := g.CheckURL(u.String()); err != nil {
 			return nil, err
 		}
-		r, next, err := get(ctx, u, most)
+		r, next, err := get(ctx, dial, u, most)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil, fmt.Errorf("%s: %w", u, ctx.Err())
@@ -100,7 +100,7 @@ func parse(base *url.URL, text string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("the URL holds a user or password, which fetch_url doesn't send")
 	}
-	if u.Host, err = httpguts.PunycodeHostPort(u.Host); err != nil {
+	if u.Host, err = httpguts.PunycodeHostPort(u.Host); err != nil || !httpguts.ValidHostHeader(u.Host) {
 		return nil, fmt.Errorf("the host of %s is no valid name", clip(text))
 	}
 	if p := u.Port(); p != "" {
@@ -111,25 +111,32 @@ func parse(base *url.URL, text string) (*url.URL, error) {
 	return u, nil
 }
 
+// withoutZone is the host without the zone of an IPv6 address, which means
+// nothing beyond this machine (RFC 6874).
+func withoutZone(host string) string {
+	before, rest, ok := strings.Cut(host, "%")
+	if i := strings.LastIndexByte(rest, ']'); ok && i >= 0 && strings.HasPrefix(before, "[") {
+		return before + rest[i:]
+	}
+	return host
+}
+
 // get asks once. next is where a redirect leads.
-func get(ctx context.Context, u *url.URL, most int) (r *tool.FetchURLResult, next string, err error) {
-	c, err := connect(ctx, u)
+func get(ctx context.Context, dial Dial, u *url.URL, most int) (r *tool.FetchURLResult, next string, err error) {
+	c, err := connect(ctx, dial, u)
 	if err != nil {
 		return nil, "", err
 	}
 	defer c.close()
-	req := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Close: true, Header: http.Header{
-		"User-Agent": {"workshop/1"}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"},
-	}}).WithContext(ctx)
+	host := withoutZone(u.Host)
+	target := u.RequestURI()
 	if c.proxied {
-		err = req.WriteProxy(c)
-	} else {
-		err = req.Write(c)
+		target = u.Scheme + "://" + host + target
 	}
-	if err != nil {
+	if err := ask(c, http.MethodGet, target, host, "Connection: close", "Accept: */*", "Accept-Encoding: gzip"); err != nil {
 		return nil, "", fmt.Errorf("the request can't be sent: %w", err)
 	}
-	resp, err := c.response(req)
+	resp, err := c.response((&http.Request{Method: http.MethodGet}).WithContext(ctx))
 	if err != nil {
 		return nil, "", err
 	}

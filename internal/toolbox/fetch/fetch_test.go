@@ -169,7 +169,7 @@ func TestGet(t *testing.T) {
 		{path: "/denied", err: "doesn't let it through:\nworkshop: hint: workshop firewall allow x"},
 		{path: "/text", most: tool.MaxFetchBytes + 1, err: "1 to 4194304"},
 	} {
-		r, err := Get(context.Background(), all, tool.FetchURLArgs{URL: s.URL + c.path, MaxBytes: c.most})
+		r, err := Get(context.Background(), nil, all, tool.FetchURLArgs{URL: s.URL + c.path, MaxBytes: c.most})
 		if !wantErr(t, err, c.err) || err != nil {
 			continue
 		}
@@ -188,7 +188,7 @@ func TestBadURL(t *testing.T) {
 		"": "doesn't begin", "example.org": "doesn't begin", "ftp://example.org": "doesn't begin", "http://": "no host", "http://:80/": "no host", "http://a:0/": `the port "0"`, "http://a:65536/": `the port "65536"`,
 		"http://u@a/": "user or password", "http://a b/": "can't be read", "http://[::1/": "can't be read", "http://\x7f/": "can't be read", "http://xn--a\u00fc.example/": "no valid name", "http://a/" + strings.Repeat("x", maxURL): "at most 8192", "JavaScript:alert(1)": "doesn't begin",
 	} {
-		_, err := Get(context.Background(), all, tool.FetchURLArgs{URL: text})
+		_, err := Get(context.Background(), nil, all, tool.FetchURLArgs{URL: text})
 		wantErr(t, err, want)
 	}
 }
@@ -200,19 +200,19 @@ func TestGrant(t *testing.T) {
 	u, _ := url.Parse(s.URL)
 	g := &tool.Grant{Worker: "w", Tools: []tool.Offer{{Name: tool.FetchURL, Limit: "domain:localhost"}}}
 	local := "http://localhost:" + u.Port()
-	r, err := Get(context.Background(), g, tool.FetchURLArgs{URL: local + "/away?to=/text"})
+	r, err := Get(context.Background(), nil, g, tool.FetchURLArgs{URL: local + "/away?to=/text"})
 	if err != nil || r.Body != "héllo" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, text := range []string{s.URL + "/text", local + "/away?to=" + s.URL + "/text"} {
-		_, err := Get(context.Background(), g, tool.FetchURLArgs{URL: text})
+		_, err := Get(context.Background(), nil, g, tool.FetchURLArgs{URL: text})
 		var no *tool.NotOfferedError
 		if !errors.As(err, &no) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	var no *tool.NotOfferedError
-	if _, err := Get(context.Background(), &tool.Grant{}, tool.FetchURLArgs{URL: s.URL}); !errors.As(err, &no) {
+	if _, err := Get(context.Background(), nil, &tool.Grant{}, tool.FetchURLArgs{URL: s.URL}); !errors.As(err, &no) {
 		t.Error(err)
 	}
 }
@@ -222,13 +222,13 @@ func TestTimeout(t *testing.T) {
 	s := server(t)
 	g := &tool.Grant{Tools: all.Tools, TimeoutMS: 50}
 	for _, path := range []string{"/slow", "/away?to=/slow"} {
-		if _, err := Get(context.Background(), g, tool.FetchURLArgs{URL: s.URL + path}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := Get(context.Background(), nil, g, tool.FetchURLArgs{URL: s.URL + path}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if _, err := Get(ctx, all, tool.FetchURLArgs{URL: s.URL + "/slow"}); !errors.Is(err, context.Canceled) {
+	if _, err := Get(ctx, nil, all, tool.FetchURLArgs{URL: s.URL + "/slow"}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -283,7 +283,7 @@ func TestBadServer(t *testing.T) {
 		{"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", nil, "another protocol"},
 		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", nil, "breaks off"},
 	} {
-		_, err := Get(context.Background(), all, tool.FetchURLArgs{URL: answer(t, []byte(c.bytes), c.more)})
+		_, err := Get(context.Background(), nil, all, tool.FetchURLArgs{URL: answer(t, []byte(c.bytes), c.more)})
 		wantErr(t, err, c.want)
 	}
 }
@@ -315,18 +315,18 @@ func TestProxy(t *testing.T) {
 	defer proxy.Close()
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
-	r, err := Get(context.Background(), all, tool.FetchURLArgs{URL: "http://b\u00fccher.example/text"})
+	r, err := Get(context.Background(), nil, all, tool.FetchURLArgs{URL: "http://b\u00fccher.example/text"})
 	if err != nil || r.Body != "http://xn--bcher-kva.example/text héllo" || r.URL != "http://xn--bcher-kva.example/text" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, scheme := range []string{"http", "https"} {
-		_, err = Get(context.Background(), all, tool.FetchURLArgs{URL: scheme + "://denied.example/"})
+		_, err = Get(context.Background(), nil, all, tool.FetchURLArgs{URL: scheme + "://denied.example/"})
 		wantErr(t, err, "doesn't let it through:\nworkshop: denied.example is not allowed\nworkshop: hint: add it")
 	}
-	_, err = Get(context.Background(), all, tool.FetchURLArgs{URL: "https://other.example/"})
+	_, err = Get(context.Background(), nil, all, tool.FetchURLArgs{URL: "https://other.example/"})
 	wantErr(t, err, `the proxy answers "502 Bad Gateway"`)
 	t.Setenv("HTTP_PROXY", "socks5://127.0.0.1:1")
-	_, err = Get(context.Background(), all, tool.FetchURLArgs{URL: "http://other.example/"})
+	_, err = Get(context.Background(), nil, all, tool.FetchURLArgs{URL: "http://other.example/"})
 	wantErr(t, err, "isn't one by http")
 }
 
@@ -337,7 +337,7 @@ func TestTLSHelper(t *testing.T) {
 	if at == "" {
 		return // not a test by itself
 	}
-	r, err := Get(context.Background(), all, tool.FetchURLArgs{URL: at})
+	r, err := Get(context.Background(), nil, all, tool.FetchURLArgs{URL: at})
 	fmt.Printf("got %+v %v\n", r, err)
 }
 
@@ -417,7 +417,7 @@ func FuzzAnswer(f *testing.F) {
 			return // leads elsewhere
 		}
 		now.Store(&b)
-		r, err := Get(context.Background(), all, tool.FetchURLArgs{URL: u, MaxBytes: most})
+		r, err := Get(context.Background(), nil, all, tool.FetchURLArgs{URL: u, MaxBytes: most})
 		if err != nil {
 			return
 		}
@@ -425,4 +425,35 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("%q: %+v", b, r)
 		}
 	})
+}
+
+// TestDial: where there is no guard, each hop of a redirect is asked for, and no
+// proxy of the environment comes between.
+func TestDial(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host == "one.example.org" {
+			http.Redirect(w, r, "http://two.example.org:81/x", http.StatusFound)
+		}
+	}))
+	defer s.Close()
+	t.Setenv("http_proxy", "http://198.51.100.9:1")
+	var asked []string
+	dial := func(refuse string) Dial {
+		asked = nil
+		return func(ctx context.Context, host string, port uint16) (net.Conn, error) {
+			asked = append(asked, fmt.Sprint(host, " ", port))
+			if host == refuse {
+				return nil, errors.New("refused by a test")
+			}
+			return net.Dial("tcp", s.Listener.Addr().String())
+		}
+	}
+	g := &tool.Grant{Tools: []tool.Offer{{Name: tool.FetchURL}}}
+	r, err := Get(t.Context(), dial(""), g, tool.FetchURLArgs{URL: "http://one.example.org/"})
+	if err != nil || r.Redirects != 1 || strings.Join(asked, ", ") != "one.example.org 80, two.example.org 81" {
+		t.Errorf("%+v, %v, %q", r, err, asked)
+	}
+	if _, err := Get(t.Context(), dial("two.example.org"), g, tool.FetchURLArgs{URL: "http://one.example.org/"}); err == nil || !strings.Contains(err.Error(), "refused by a test") {
+		t.Errorf("%v", err)
+	}
 }

@@ -79,7 +79,12 @@ func (t *target) read(ctx context.Context) ([]byte, error) {
 // happens between this and the rename isn't seen.
 func (t *target) unchanged() error {
 	var now unix.Stat_t
-	err := unix.Fstatat(int(t.dir.Fd()), t.name, &now, unix.AT_SYMLINK_NOFOLLOW)
+	var err error
+	if t.inPlace {
+		err = unix.Fstat(t.old, &now)
+	} else {
+		err = unix.Fstatat(int(t.dir.Fd()), t.name, &now, unix.AT_SYMLINK_NOFOLLOW)
+	}
 	if err == nil && now.Ino == t.st.Ino && now.Dev == t.st.Dev && now.Size == t.st.Size && now.Mtim == t.st.Mtim {
 		return nil
 	}

@@ -28,7 +28,7 @@ func List(ctx context.Context, a tool.ListFilesArgs) (*tool.ListFilesResult, err
 		return nil, err
 	}
 	defer d.Close()
-	w := &walker{ctx: ctx, root: d, glob: g, hidden: a.Hidden, ignored: a.Ignored}
+	w := &walker{ctx: ctx, root: d, path: a.Path, glob: g, hidden: a.Hidden, ignored: a.Ignored}
 	r := &tool.ListFilesResult{Path: a.Path, Entries: []tool.Entry{}}
 	size := 0
 	add := func(p string, e entry) error {
@@ -61,7 +61,7 @@ func (w *walker) here(most int, visit func(string, entry) error) error {
 		s, w.prefix = w.above()
 		s = w.scope(int(w.root.Fd()), s, w.prefix, false)
 	}
-	entries, over, err := w.list(w.root, most, func(e entry) bool {
+	entries, over, err := w.list(w.root, "", most, func(e entry) bool {
 		if !w.hidden && strings.HasPrefix(e.name, ".") {
 			return false
 		}

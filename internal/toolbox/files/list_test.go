@@ -115,7 +115,7 @@ func TestListBounded(t *testing.T) {
 	}
 	defer d.Close()
 	w := &walker{ctx: ctx, root: d}
-	if out, over, err := w.list(d, 10, func(entry) bool { return true }); err != nil || !over || len(out) != 10 || out[9].name != "0009" || cap(out) > 4096 {
+	if out, over, err := w.list(d, "", 10, func(entry) bool { return true }); err != nil || !over || len(out) != 10 || out[9].name != "0009" || cap(out) > 4096 {
 		t.Errorf("%d of %d, %v, %v", len(out), cap(out), over, err)
 	}
 	over, cancel := context.WithCancel(ctx)

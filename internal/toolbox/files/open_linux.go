@@ -69,6 +69,9 @@ func handle(at int, path string, flags int) (int, error) {
 // seccomp profile may not; then what such a link leads to is looked at all the
 // same: a regular file that is not on a procfs.
 func openAt(at int, path string, flags int) (int, error) {
+	if view != nil {
+		return view.openAt(at, path, flags)
+	}
 	return retry(func() (int, error) {
 		fd, err := unix.Openat2(at, path, &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_MAGICLINKS})
 		switch err {
@@ -173,6 +176,8 @@ func explain(path string, err error) error {
 		return fmt.Errorf("%s: too many symbolic links", path)
 	case errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%s: the worker's user may not do this (permission denied)", path)
+	case errors.Is(err, unix.EXDEV):
+		return fmt.Errorf("%s: a symbolic link leads out of the worker's mounts", path)
 	case errors.Is(err, unix.EROFS):
 		return fmt.Errorf("%s: the file system is mounted read-only", path)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):

@@ -25,6 +25,9 @@ func (w *walker) above() (*scope, string) {
 	if err != nil || !path.IsAbs(real) {
 		return nil, ""
 	}
+	if view != nil {
+		return w.aboveInView(real)
+	}
 	top := real
 	for d := real; ; d = path.Dir(d) {
 		if exists(unix.AT_FDCWD, path.Join(d, ".git")) {

@@ -36,8 +36,7 @@ func Search(ctx context.Context, a tool.SearchFilesArgs) (*tool.SearchFilesResul
 	}
 	s := &searcher{matcher: m, filesOnly: a.FilesOnly, around: around, most: most, buf: make([]byte, 2*chunk)}
 	r := &tool.SearchFilesResult{}
-	var st unix.Stat_t
-	if err := unix.Stat(a.Path, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+	if isDirectory(a.Path) {
 		err = s.below(ctx, a, g, r)
 		if err != nil {
 			return nil, explain(a.Path, err)
@@ -70,12 +69,12 @@ func (s *searcher) below(ctx context.Context, a tool.SearchFilesArgs, g glob, r 
 		return err
 	}
 	defer d.Close()
-	w := &walker{ctx: ctx, root: d, glob: g, hidden: a.Hidden, ignored: a.Ignored}
+	w := &walker{ctx: ctx, root: d, path: a.Path, glob: g, hidden: a.Hidden, ignored: a.Ignored}
 	err = w.files(func(p string, e entry) error {
 		if !e.kind.IsRegular() {
 			return nil
 		}
-		err := s.open(ctx, int(d.Fd()), p)
+		err := s.open(ctx, w, p)
 		switch {
 		case err == nil || err == errStop:
 			r.FilesSearched++
@@ -96,9 +95,13 @@ func (s *searcher) below(ctx context.Context, a tool.SearchFilesArgs, g glob, r 
 // open searches a file that a directory has told to be a regular one. It is
 // opened without a look before, as that would cost as much as the search of a
 // small file; it doesn't wait if it is a FIFO by now.
-func (s *searcher) open(ctx context.Context, at int, p string) error {
+func (s *searcher) open(ctx context.Context, w *walker, p string) error {
+	const flags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := retry(func() (int, error) {
-		return unix.Openat(at, p, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if view != nil {
+			return view.openAt(unix.AT_FDCWD, w.place(p), flags)
+		}
+		return unix.Openat(int(w.root.Fd()), p, flags, 0)
 	})
 	if err != nil {
 		return err

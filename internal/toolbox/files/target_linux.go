@@ -18,6 +18,8 @@ type target struct {
 	old  int // a handle of the file that is there, -1 without one
 	st   *unix.Stat_t
 	made []string // directories that were made for it
+	// inPlace: the directory is none of the worker's, only the file is.
+	inPlace bool
 }
 
 // resolve finds where to write. A symbolic link leads to what it points to, be
@@ -35,6 +37,12 @@ func resolve(given string, mkdir bool) (_ *target, err error) {
 		}
 	}()
 	at, rest := unix.AT_FDCWD, given
+	if m := view.mountAt(given); m != nil {
+		if !m.file {
+			return t, errDirectory
+		}
+		return t, t.ofMount(m)
+	}
 	for range maxLinks {
 		parent, name := path.Split(rest)
 		if name == "" || name == "." || name == ".." {
@@ -46,6 +54,9 @@ func resolve(given string, mkdir bool) (_ *target, err error) {
 		}
 		t.closeDir()
 		t.dir, t.name = d, name
+		if err := view.writable(int(d.Fd()), name, given); err != nil {
+			return t, err
+		}
 		at = int(d.Fd())
 		if rest, err = readlink(at, name); err != nil {
 			return t, err
@@ -55,6 +66,21 @@ func resolve(given string, mkdir bool) (_ *target, err error) {
 		}
 	}
 	return t, unix.ELOOP
+}
+
+// ofMount takes the file of a mount: its directory is none of the worker's, so
+// it is written in place.
+func (t *target) ofMount(m *mount) (err error) {
+	if m.ReadOnly {
+		return unix.EROFS
+	}
+	if t.old, err = m.open(".", unix.O_PATH); err != nil {
+		t.old = -1
+		return err
+	}
+	t.name, t.inPlace = m.Source, true
+	t.st, err = regular(t.old)
+	return err
 }
 
 // open gives a handle of a directory that is on no procfs.
@@ -84,7 +110,7 @@ func (t *target) mkdirs(parent string) error {
 		if i < len(parent) && parent[i] != '/' {
 			continue
 		}
-		switch err := unix.Mkdir(parent[:i], 0o777); err {
+		switch err := view.mkdir(parent[:i]); err {
 		case nil:
 			t.made = append(t.made, parent[:i])
 		case unix.EEXIST:
@@ -127,7 +153,7 @@ func (t *target) look() error {
 // undo takes directories away again that were made for nothing.
 func (t *target) undo() {
 	for i := len(t.made) - 1; i >= 0; i-- {
-		_ = unix.Rmdir(t.made[i])
+		view.rmdir(t.made[i])
 	}
 	t.made = nil
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 	"path"
-	"slices"
+	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +20,7 @@ const maxHeld = 200_000
 type walker struct {
 	ctx     context.Context
 	root    *os.File
+	path    string // of root, as it was given; for the view
 	prefix  string // path of root in its repository, with a slash at its end; for the ignore rules
 	glob    glob
 	hidden  bool
@@ -71,7 +72,7 @@ func (w *walker) walk(rel string, s *scope, visit func(string, entry) error) err
 	d := w.root
 	if rel != "" {
 		var err error
-		if d, err = openDirAt(int(w.root.Fd()), rel, unix.O_NOFOLLOW); err == nil && kernelOnly(int(d.Fd())) {
+		if d, err = w.open(rel); err == nil && kernelOnly(int(d.Fd())) {
 			d.Close()
 			err = errProc
 		}
@@ -83,7 +84,7 @@ func (w *walker) walk(rel string, s *scope, visit func(string, entry) error) err
 	if !w.ignored {
 		s = w.scope(int(d.Fd()), s, w.prefix+slash(rel), rel != "")
 	}
-	entries, over, err := w.list(d, maxHeld-w.held, func(e entry) bool {
+	entries, over, err := w.list(d, rel, maxHeld-w.held, func(e entry) bool {
 		p := path.Join(rel, e.name)
 		isDir := e.kind.IsDir()
 		switch {
@@ -120,6 +121,16 @@ func (w *walker) walk(rel string, s *scope, visit func(string, entry) error) err
 	return nil
 }
 
+func (w *walker) open(rel string) (*os.File, error) {
+	if view != nil {
+		return openDirAt(unix.AT_FDCWD, w.place(rel), unix.O_NOFOLLOW)
+	}
+	return openDirAt(int(w.root.Fd()), rel, unix.O_NOFOLLOW)
+}
+
+// place is the path of something below the root.
+func (w *walker) place(rel string) string { return path.Join(w.path, rel) }
+
 func slash(rel string) string {
 	if rel == "" {
 		return ""
@@ -127,8 +138,9 @@ func slash(rel string) string {
 	return rel + "/"
 }
 
-// list reads a directory and gives the first names of those to keep, in order.
-func (w *walker) list(d *os.File, most int, keep func(entry) bool) (out []entry, over bool, err error) {
+// list reads the directory rel and gives the first names of those to keep, in
+// order.
+func (w *walker) list(d *os.File, rel string, most int, keep func(entry) bool) (out []entry, over bool, err error) {
 	for {
 		if err := w.ctx.Err(); err != nil {
 			return nil, false, err
@@ -139,17 +151,21 @@ func (w *walker) list(d *os.File, most int, keep func(entry) bool) (out []entry,
 			if err := w.ctx.Err(); err != nil {
 				return nil, false, err
 			}
-			if e := (entry{b.Name(), b.Type()}); keep(e) {
+			e := entry{b.Name(), b.Type()}
+			if e.kind&os.ModeSymlink != 0 {
+				e.kind = view.kindOf(w.place(path.Join(rel, e.name)))
+			}
+			if keep(e) {
 				out = append(out, e)
 			}
 		}
 		if len(out) >= 2*most+1024 { // cut now and then, so that it costs little
-			slices.SortFunc(out, order)
+			sort.Slice(out, func(i, j int) bool { return order(out[i], out[j]) < 0 })
 			clear(out[most:])
 			out, over = out[:most], true
 		}
 		if err != nil {
-			slices.SortFunc(out, order)
+			sort.Slice(out, func(i, j int) bool { return order(out[i], out[j]) < 0 })
 			if len(out) > most {
 				out, over = out[:most], true
 			}

@@ -53,7 +53,9 @@ func (t *target) put(ctx context.Context, content []byte, executable bool) (note
 			return "", err
 		}
 	}
-	err = t.replace(ctx, content, executable)
+	if err = unix.EBUSY; !t.inPlace { // of a mount of its own rename(2) says so
+		err = t.replace(ctx, content, executable)
+	}
 	switch {
 	case err == nil || t.old < 0:
 		return "", err

@@ -49,6 +49,26 @@ type Exec struct {
 	Cwd  string   `json:"cwd,omitempty"`
 	// Stdin: the client sends the stream; without, it is empty.
 	Stdin bool `json:"stdin,omitempty"`
+	// TTY gives the program a terminal, which is its standard input, output and
+	// error: what it prints is all on stdout. nil: none.
+	TTY *TTY `json:"tty,omitempty"`
+}
+
+// TTY is a terminal, and the parameters of "$/resize". Zeros: the size isn't
+// known.
+type TTY struct {
+	Rows uint16 `json:"rows"`
+	Cols uint16 `json:"cols"`
+}
+
+// ArchiveOut are the parameters of archive.out.
+type ArchiveOut struct {
+	Path string `json:"path"`
+}
+
+// ArchiveIn are the parameters of archive.in.
+type ArchiveIn struct {
+	Dir string `json:"dir"`
 }
 
 // Exit is how a program ended.

@@ -1,16 +1,18 @@
-package session
+package client
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strings"
 
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
-// Command is one command of a person in a worker, without a terminal.
+// Command is one command of a person in a worker.
 type Command struct {
 	Argv []string
 	Env  []string // KEY=VALUE, added to the worker's
@@ -20,6 +22,13 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// Signals are forwarded to the command by name ("SIGINT").
 	Signals <-chan string
+	// TTY gives the command a terminal of the worker's own. What it prints is one
+	// stream then, Stdout; Stdin is what is typed there, bytes as they come.
+	TTY bool
+	// Size tells the terminal's size; nil or not ok: not known. Resized is
+	// signalled when it has changed.
+	Size    func() (rows, cols uint, ok bool)
+	Resized <-chan struct{}
 }
 
 // ExecError is a command that was not started.
@@ -39,20 +48,13 @@ func (e *ExecError) Unwrap() error { return e.Err }
 // started is an [*ExecError]; one whose end nobody saw, because the session was
 // lost, a [*wire.LostError]. conn is closed.
 func Exec(ctx context.Context, conn io.ReadWriteCloser, c Command) (int, error) {
-	client := wire.NewClient(conn)
-	defer client.Close()
-	hello := protocol.Hello{Version: wire.Version, Client: "workshop exec", Role: protocol.RoleExec}
-	if err := client.Call(ctx, "hello", hello, nil); err != nil {
-		if lost, ok := errors.AsType[*wire.LostError](err); ok && lost.Cause != nil {
-			err = lost.Cause // nothing was executed
-		}
-		if errors.Is(err, wire.ErrPeerClosed) {
-			err = errors.New("its program there ended at once; a limit of the worker may be reached (resources.pids, resources.memory)")
-		}
-		return 0, fmt.Errorf("no session with the worker: %w", err)
+	client, err := greet(ctx, conn, "workshop exec")
+	if err != nil {
+		return 0, err
 	}
+	defer client.Close()
 	call, err := client.Start(context.WithoutCancel(ctx), "exec", protocol.Exec{
-		Argv: c.Argv, Env: c.Env, Cwd: c.Cwd, Stdin: c.Stdin != nil,
+		Argv: c.Argv, Env: c.Env, Cwd: c.Cwd, Stdin: c.Stdin != nil, TTY: c.terminal(),
 	})
 	if err != nil {
 		return 0, err
@@ -107,11 +109,32 @@ func (x *execution) run(ctx context.Context, c Command) (int, error) {
 			}
 			// One that has just ended gets none any more.
 			_ = x.call.Notify("$/signal", map[string]any{"signal": name})
+		case _, ok := <-c.Resized:
+			if !ok {
+				c.Resized = nil
+			}
+			if size := c.terminal(); size != nil {
+				_ = x.call.Notify("$/resize", map[string]any{"rows": size.Rows, "cols": size.Cols})
+			}
 		case <-ctx.Done():
 			return 0, context.Cause(ctx) // the end of its session kills it
 		}
 	}
 	return x.exit.Code, startError(result)
+}
+
+// terminal is what the command's terminal is to be like; nil: it gets none.
+func (c *Command) terminal() *protocol.TTY {
+	if !c.TTY {
+		return nil
+	}
+	t := &protocol.TTY{}
+	if c.Size != nil {
+		if rows, cols, ok := c.Size(); ok {
+			t.Rows, t.Cols = uint16(min(rows, math.MaxUint16)), uint16(min(cols, math.MaxUint16))
+		}
+	}
+	return t
 }
 
 // startError gives the codes of Docker to what the toolbox says of a command
@@ -122,6 +145,9 @@ func startError(err error) error {
 		return err
 	}
 	code := 125
+	if strings.Contains(refused.Message, `unknown argument "tty"`) {
+		return &ExecError{Code: code, Err: errors.New("the worker was brought up by an older workshop, which gives commands no terminal: run `workshop up`, or use --no-tty")}
+	}
 	switch refused.Code {
 	case wire.CodeNotFound:
 		code = 127

@@ -1,4 +1,4 @@
-package session
+package client
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/toolbox"
+	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
 // execServer answers as a toolbox does; run stands for the command.
-func execServer(t *testing.T, run func(context.Context, *wire.Incoming, toolbox.Exec) (any, error)) io.ReadWriteCloser {
+func execServer(t *testing.T, run func(context.Context, *wire.Incoming, protocol.Exec) (any, error)) io.ReadWriteCloser {
 	t.Helper()
 	host, worker := net.Pipe()
 	served := make(chan struct{})
@@ -24,13 +24,13 @@ func execServer(t *testing.T, run func(context.Context, *wire.Incoming, toolbox.
 		defer close(served)
 		_ = wire.Serve(context.Background(), worker, func(ctx context.Context, c *wire.Incoming) (any, error) {
 			if c.Method == "hello" {
-				var h toolbox.Hello
-				if json.Unmarshal(c.Params, &h) != nil || h.Role != toolbox.RoleExec || h.Version != wire.Version {
+				var h protocol.Hello
+				if json.Unmarshal(c.Params, &h) != nil || h.Role != protocol.RoleExec || h.Version != wire.Version {
 					return nil, &wire.Error{Code: wire.CodeHello, Message: "no such hello"}
 				}
-				return toolbox.Welcome{Version: wire.Version}, nil
+				return protocol.Welcome{Version: wire.Version}, nil
 			}
-			var x toolbox.Exec
+			var x protocol.Exec
 			if err := json.Unmarshal(c.Params, &x); err != nil {
 				return nil, err
 			}
@@ -42,11 +42,11 @@ func execServer(t *testing.T, run func(context.Context, *wire.Incoming, toolbox.
 }
 
 func TestExec(t *testing.T) {
-	conn := execServer(t, func(_ context.Context, c *wire.Incoming, x toolbox.Exec) (any, error) {
+	conn := execServer(t, func(_ context.Context, c *wire.Incoming, x protocol.Exec) (any, error) {
 		in, _ := io.ReadAll(c.Stream(wire.Stdin))
 		_, _ = c.Stream(wire.Stdout).Write(bytes.Repeat(in, 2))
 		_, _ = io.WriteString(c.Stream(wire.Stderr), strings.Join(x.Argv, " ")+strings.Join(x.Env, " ")+x.Cwd)
-		return toolbox.Exit{Code: 7}, nil
+		return protocol.Exit{Code: 7}, nil
 	})
 	in := strings.Repeat("0123456789", 200_000)
 	var out, errs bytes.Buffer
@@ -60,11 +60,11 @@ func TestExec(t *testing.T) {
 
 // Without input there is none; a command that reads isn't kept waiting.
 func TestExecWithoutStdin(t *testing.T) {
-	conn := execServer(t, func(_ context.Context, _ *wire.Incoming, x toolbox.Exec) (any, error) {
+	conn := execServer(t, func(_ context.Context, _ *wire.Incoming, x protocol.Exec) (any, error) {
 		if x.Stdin {
-			return toolbox.Exit{Code: 1}, nil
+			return protocol.Exit{Code: 1}, nil
 		}
-		return toolbox.Exit{}, nil
+		return protocol.Exit{}, nil
 	})
 	if code, err := Exec(t.Context(), conn, Command{Argv: []string{"a"}}); code != 0 || err != nil {
 		t.Errorf("%d, %v", code, err)
@@ -72,14 +72,14 @@ func TestExecWithoutStdin(t *testing.T) {
 }
 
 func TestExecSignals(t *testing.T) {
-	conn := execServer(t, func(_ context.Context, c *wire.Incoming, _ toolbox.Exec) (any, error) {
+	conn := execServer(t, func(_ context.Context, c *wire.Incoming, _ protocol.Exec) (any, error) {
 		_, _ = io.WriteString(c.Stream(wire.Stdout), "ready")
 		n := <-c.Notified()
 		var p struct{ Signal string }
 		if n.Method != "$/signal" || json.Unmarshal(n.Params, &p) != nil || p.Signal != "SIGINT" {
-			return toolbox.Exit{Code: 1}, nil
+			return protocol.Exit{Code: 1}, nil
 		}
-		return toolbox.Exit{Code: 130, Signal: p.Signal}, nil
+		return protocol.Exit{Code: 130, Signal: p.Signal}, nil
 	})
 	signals := make(chan string, 1)
 	if code, err := Exec(t.Context(), conn, Command{Argv: []string{"a"}, Signals: signals, Stdout: writer(func([]byte) error {
@@ -87,6 +87,41 @@ func TestExecSignals(t *testing.T) {
 		return nil
 	})}); code != 130 || err != nil {
 		t.Errorf("%d, %v", code, err)
+	}
+}
+
+// A terminal's size goes with the call, and each change after it.
+func TestExecTerminal(t *testing.T) {
+	conn := execServer(t, func(_ context.Context, c *wire.Incoming, x protocol.Exec) (any, error) {
+		if x.TTY == nil || *x.TTY != (protocol.TTY{Rows: 24, Cols: 65535}) {
+			return nil, &wire.Error{Code: wire.CodeToolFailed, Message: "no such terminal"}
+		}
+		_, _ = io.WriteString(c.Stream(wire.Stdout), "ready")
+		n := <-c.Notified()
+		var size protocol.TTY
+		if n.Method != "$/resize" || json.Unmarshal(n.Params, &size) != nil || size != (protocol.TTY{Rows: 50, Cols: 132}) {
+			return protocol.Exit{Code: 1}, nil
+		}
+		return protocol.Exit{Code: 9}, nil
+	})
+	rows, cols := uint(24), uint(1<<20)
+	resized := make(chan struct{}, 1)
+	if code, err := Exec(t.Context(), conn, Command{
+		Argv: []string{"a"}, TTY: true, Resized: resized,
+		Size: func() (uint, uint, bool) { return rows, cols, true },
+		Stdout: writer(func([]byte) error {
+			rows, cols = 50, 132
+			resized <- struct{}{}
+			return nil
+		}),
+	}); code != 9 || err != nil {
+		t.Errorf("%d, %v", code, err)
+	}
+	old := execServer(t, func(context.Context, *wire.Incoming, protocol.Exec) (any, error) {
+		return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: `unknown argument "tty" (there are argv)`}
+	})
+	if _, err := Exec(t.Context(), old, Command{Argv: []string{"a"}, TTY: true}); err == nil || !strings.Contains(err.Error(), "workshop up") {
+		t.Errorf("of an old worker: %v", err)
 	}
 }
 
@@ -104,7 +139,7 @@ func TestExecProblems(t *testing.T) {
 		"no directory":   {&wire.Error{Code: wire.CodeInvalidParams, Message: "m"}, 125},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn := execServer(t, func(context.Context, *wire.Incoming, toolbox.Exec) (any, error) { return nil, tt.answer })
+			conn := execServer(t, func(context.Context, *wire.Incoming, protocol.Exec) (any, error) { return nil, tt.answer })
 			_, err := Exec(t.Context(), conn, Command{Argv: []string{"a"}})
 			if e, ok := errors.AsType[*ExecError](err); !ok || e.Code != tt.code || e.Error() != "m" {
 				t.Errorf("err = %v", err)
@@ -113,9 +148,9 @@ func TestExecProblems(t *testing.T) {
 	}
 	t.Run("its worker goes", func(t *testing.T) {
 		var conn io.ReadWriteCloser
-		conn = execServer(t, func(context.Context, *wire.Incoming, toolbox.Exec) (any, error) {
+		conn = execServer(t, func(context.Context, *wire.Incoming, protocol.Exec) (any, error) {
 			conn.Close()
-			return toolbox.Exit{}, nil
+			return protocol.Exit{}, nil
 		})
 		_, err := Exec(t.Context(), conn, Command{Argv: []string{"a"}})
 		if _, ok := errors.AsType[*wire.LostError](err); !ok {
@@ -142,7 +177,7 @@ func TestExecIsEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan struct{})
-			conn := execServer(t, func(ctx context.Context, c *wire.Incoming, _ toolbox.Exec) (any, error) {
+			conn := execServer(t, func(ctx context.Context, c *wire.Incoming, _ protocol.Exec) (any, error) {
 				defer close(ended)
 				_, _ = io.WriteString(c.Stream(wire.Stdout), "ready")
 				<-ctx.Done()

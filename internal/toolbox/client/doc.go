@@ -1,0 +1,34 @@
+// Package client is what a person does in a worker by hand, as the host's side
+// of a session with its toolbox: run a command, copy files in and out. Who makes
+// the connection to the worker, an engine or internal/cli, hands it over.
+//
+// Each function takes a new connection for itself and closes it.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/llmdo/workshop/internal/toolbox/protocol"
+	"github.com/llmdo/workshop/internal/wire"
+)
+
+// greet begins a session. With an error, conn is closed.
+func greet(ctx context.Context, conn io.ReadWriteCloser, name string) (*wire.Conn, error) {
+	client := wire.NewClient(conn)
+	hello := protocol.Hello{Version: wire.Version, Client: name, Role: protocol.RoleExec}
+	err := client.Call(ctx, "hello", hello, nil)
+	if err == nil {
+		return client, nil
+	}
+	client.Close()
+	if lost, ok := errors.AsType[*wire.LostError](err); ok && lost.Cause != nil {
+		err = lost.Cause // nothing was executed
+	}
+	if errors.Is(err, wire.ErrPeerClosed) {
+		err = errors.New("its program there ended at once; a limit of the worker may be reached (resources.pids, resources.memory)")
+	}
+	return nil, fmt.Errorf("no session with the worker: %w", err)
+}
