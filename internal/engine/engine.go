@@ -48,7 +48,7 @@ type Engine interface {
 
 // Info describes an engine.
 type Info struct {
-	Kind       string // "docker"
+	Kind       string // "docker", "namespace", "process"
 	Endpoint   string // how it is reached, for messages
 	Version    string
 	APIVersion string
@@ -61,6 +61,32 @@ type Info struct {
 	Socket         string // path of its unix socket, if it has one
 	IPv6           bool   // the kernel has IPv6
 	Limits         Limits
+	// Unlimited says that the user chose to go on without the limits that are
+	// missing (--without-limits).
+	Unlimited bool
+	// Own are directories of the engine's own on this machine, which nobody may
+	// mount, nor anything in them.
+	Own []string
+	// Findings are what it found on this machine about promises, beside Limits.
+	Findings []Finding
+}
+
+// Finding is one thing that decides on this machine whether a promise can be
+// kept.
+type Finding struct {
+	Promise string // "B22"; empty: none hangs on it
+	Name    string // a word: "user-namespaces"
+	Held    bool
+	Meaning string // what holds with it, or, where it isn't held, why
+	Do      string // where it isn't held: what to do; may be empty
+	// Rooms says that it matters to workers with a room alone.
+	Rooms bool
+}
+
+// Pinger is an engine that can tell cheaply whether it answers.
+type Pinger interface {
+	// Ping returns nil when the engine answers.
+	Ping(ctx context.Context) error
 }
 
 // Limits tells which resource limits the engine can enforce (B5).
@@ -72,6 +98,9 @@ type Observed struct {
 	Containers []Container
 	Networks   []Object
 	Volumes    []Object
+	// WorkersOnly says that the engine has neither rooms nor a guard: plans are
+	// made for the workers alone.
+	WorkersOnly bool
 	// Images says which of the asked references exist, with their IDs.
 	Images map[string]string
 	// PolicyDigest is the digest of the policy file that a guard of this project
@@ -106,6 +135,9 @@ type Container struct {
 	NetworkOf string
 	// Networks are the names of the networks that it is attached to.
 	Networks []string
+	// NotHeld are the promises that the user gave up for it when it was made: B5
+	// by --without-limits.
+	NotHeld []string
 	// OneOff is a container of `docker compose run`, or a helper.
 	OneOff bool
 	// Helper is a never started container through which volumes are filled;

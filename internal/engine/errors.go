@@ -112,3 +112,46 @@ func (e *SilentGuardError) Error() string {
 
 // ExitCode is 1: failed.
 func (e *SilentGuardError) ExitCode() int { return 1 }
+
+// NotReadyError says why a container is not ready, in its own words if it had
+// some.
+type NotReadyError struct {
+	Service string
+	Reason  string // of the FAILED line
+	Stderr  string // its last words
+}
+
+// Error is the reason.
+func (e *NotReadyError) Error() string {
+	msg := e.Reason
+	if e.Stderr != "" {
+		msg += ": " + e.Stderr
+	}
+	return msg
+}
+
+// ExitCode is 1: failed.
+func (e *NotReadyError) ExitCode() int { return 1 }
+
+// RefusedError says that an engine can't carry a project out as it is: what it
+// would have to do, or give up, it doesn't. Nothing was started.
+type RefusedError struct {
+	Promise string // the one that can't be kept: "B4"; empty: none hangs on it
+	Reason  string
+	Do      string // what to do
+}
+
+// Error is the reason with the promise's number, and what to do.
+func (e *RefusedError) Error() string {
+	msg := e.Reason
+	if e.Promise != "" {
+		msg += " (" + e.Promise + ")"
+	}
+	if e.Do != "" {
+		msg += ": " + e.Do
+	}
+	return msg
+}
+
+// ExitCode is 4: refused.
+func (e *RefusedError) ExitCode() int { return 4 }

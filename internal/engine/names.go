@@ -9,6 +9,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/imageref"
 )
 
 // ContainerName is the name of a service's container, as Compose forms it.
@@ -36,10 +37,15 @@ func NetworkName(p *types.Project, key string) string {
 }
 
 // ImageRef is the reference of the image that a service runs: what it names,
-// or for one with a build section a name that follows from the content.
+// with the path of an image in this machine's files made absolute, or for one
+// with a build section a name that follows from the content.
 func ImageRef(d Desired, service string) string {
 	s := d.Compiled.Project.Services[service]
 	if s.Build == nil {
+		f := d.Compiled.Facts
+		if r, err := imageref.Parse(s.Image); err == nil && r.OnMachine() && f != nil && f.ProjectDir != "" {
+			return r.In(f.ProjectDir).String()
+		}
 		return s.Image
 	}
 	hash := d.Builds[service]

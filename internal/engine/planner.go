@@ -33,6 +33,9 @@ type planner struct {
 }
 
 func newPlanner(d Desired, o Observed) *planner {
+	if o.WorkersOnly && d.Compiled != nil {
+		d.Compiled = workersOnly(d.Compiled)
+	}
 	pl := &planner{
 		d: d, o: o, c: d.Compiled,
 		plan:      &Plan{Project: o.Project, Compiled: d.Compiled, Desired: d, Observed: o},

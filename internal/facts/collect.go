@@ -38,6 +38,8 @@ type Options struct {
 	Runtimes []string
 	DataRoot string
 	Sockets  []string // paths of the engine's sockets
+	// EngineDirs are directories of the engine's own.
+	EngineDirs []string
 
 	InitImage, InitVolume string
 
@@ -71,10 +73,10 @@ func Collect(ctx context.Context, o Options) (compose.Facts, diag.List) {
 	*f = compose.Facts{
 		Project: o.Project, ProjectDir: dir,
 		Arch: o.Arch, IPv6: o.IPv6, Local: o.Local, Runtimes: o.Runtimes,
-		Home: o.Home, DataRoot: o.DataRoot, EngineSockets: o.Sockets,
+		Home: o.Home, DataRoot: o.DataRoot, EngineSockets: o.Sockets, EngineDirs: o.EngineDirs,
 		InitImage: o.InitImage, InitVolume: o.InitVolume,
 		Sources: map[string]compose.SourceFacts{}, Protected: map[string][]string{},
-		Real: realPaths(o.Home, o.DataRoot, o.Sockets),
+		Real: realPaths(o.Home, o.DataRoot, slices.Concat(o.Sockets, o.EngineDirs)),
 	}
 	if o.Local {
 		if f.HostAddrs, err = hostAddrs(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/llmdo/workshop/workshop"
 )
@@ -85,11 +86,7 @@ func (c *collector) secretValue(s *workshop.Secret) ([]byte, error) {
 		}
 		return nil, nil
 	}
-	p := s.File.V
-	if !filepath.IsAbs(p) {
-		p = filepath.Join(c.facts.ProjectDir, p)
-	}
-	f, err := os.Open(p)
+	f, err := c.openSecret(s.File.V)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -108,6 +105,34 @@ func (c *collector) secretValue(s *workshop.Secret) ([]byte, error) {
 		data = []byte{}
 	}
 	return data, err
+}
+
+// openSecret opens the file of a secret. One that is written as the project's is
+// the project's: a worker that writes there could put a link to any file of the
+// caller's in its place, at any moment (B7, B45).
+func (c *collector) openSecret(p string) (*os.File, error) {
+	if filepath.IsAbs(p) {
+		if in, ok := workshop.Below(filepath.Clean(p), c.facts.ProjectDir); ok {
+			p = in
+		}
+	}
+	const flags = os.O_RDONLY | syscall.O_NONBLOCK // a FIFO isn't waited for
+	if filepath.IsAbs(p) {
+		return os.OpenFile(p, flags, 0)
+	}
+	if !filepath.IsLocal(p) { // it begins with ..
+		return os.OpenFile(filepath.Join(c.facts.ProjectDir, p), flags, 0)
+	}
+	root, err := os.OpenRoot(c.facts.ProjectDir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(p, flags, 0)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("%w: it must lie in the project, and so must what symbolic links on its way lead to; else write where it is", err)
+	}
+	return f, err
 }
 
 // writeFile replaces a file in one step, unless it is right already: a running

@@ -23,6 +23,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/copytree"
 )
 
 // Build is one image that a plan builds: what a person is shown and asked
@@ -93,7 +94,7 @@ func newBuild(c *compose.Compiled, service string, cfg *types.BuildConfig) (Buil
 		}
 		b.Args[name] = *value
 	}
-	b.Context = translation{c: c}.hostPath(cfg.Context)
+	b.Context = engine.HostPath(c, cfg.Context)
 	if !filepath.IsAbs(b.Context) {
 		return Build{}, fmt.Errorf("the context %q is not absolute, and the project directory is not known", cfg.Context)
 	}
@@ -143,15 +144,15 @@ func writeContext(w io.Writer, dir, dockerfile string) (files int, size int64, e
 				return nil
 			}
 		}
-		if files++; files > maxCopyFiles {
-			return fmt.Errorf("more than %d files in %s; leave some out with .dockerignore", maxCopyFiles, dir)
+		if files++; files > copytree.MaxFiles {
+			return fmt.Errorf("more than %d files in %s; leave some out with .dockerignore", copytree.MaxFiles, dir)
 		}
-		n, err := copyEntry(tw, root, name, d, copyOptions{})
+		n, err := copytree.Entry(tw, root, name, d, copytree.Options{})
 		if err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 		}
-		if size += n; size > maxCopyBytes {
-			return fmt.Errorf("more than %d bytes in %s; leave something out with .dockerignore", int64(maxCopyBytes), dir)
+		if size += n; size > copytree.MaxBytes {
+			return fmt.Errorf("more than %d bytes in %s; leave something out with .dockerignore", int64(copytree.MaxBytes), dir)
 		}
 		return nil
 	})

@@ -1,16 +1,13 @@
 package docker
 
 import (
-	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 
 	"github.com/docker/cli/cli/config"
-	contextdocker "github.com/docker/cli/cli/context/docker"
-	"github.com/docker/cli/cli/context/store"
 	"github.com/docker/docker/client"
 	"github.com/docker/go-connections/tlsconfig"
-	"net/http"
 )
 
 // endpoint is how an engine is reached.
@@ -51,8 +48,8 @@ func findEndpoint(o Options) (endpoint, error) {
 			name = file.CurrentContext
 		}
 	}
-	meta := contextdocker.EndpointMeta{Host: host}
-	ep := contextdocker.Endpoint{EndpointMeta: meta}
+	var ep reach
+	ep.Host = host
 	if host == "" && name != "" && name != "default" {
 		found, err := fromContext(filepath.Join(dir, "contexts"), name)
 		if err != nil {
@@ -65,7 +62,7 @@ func findEndpoint(o Options) (endpoint, error) {
 			ep.Host = client.DefaultDockerHost
 		}
 	}
-	opts, err := ep.ClientOpts()
+	opts, err := ep.options()
 	if err != nil {
 		return endpoint{}, &UnreachableError{Endpoint: ep.Host, Err: err}
 	}
@@ -77,20 +74,6 @@ func findEndpoint(o Options) (endpoint, error) {
 		opts = append(tls, opts...)
 	}
 	return endpoint{host: ep.Host, context: name, opts: opts}, nil
-}
-
-func fromContext(dir, name string) (contextdocker.Endpoint, error) {
-	s := store.New(dir, store.NewConfig(func() any { return &map[string]any{} },
-		store.EndpointTypeGetter(contextdocker.DockerEndpoint, func() any { return &contextdocker.EndpointMeta{} })))
-	meta, err := s.GetMetadata(name)
-	if err != nil {
-		return contextdocker.Endpoint{}, fmt.Errorf("docker context %q: %w (see `docker context ls`)", name, err)
-	}
-	em, err := contextdocker.EndpointFromContext(meta)
-	if err != nil {
-		return contextdocker.Endpoint{}, fmt.Errorf("docker context %q: %w", name, err)
-	}
-	return contextdocker.WithTLSData(s, name, em)
 }
 
 // tlsFromEnvironment honours DOCKER_TLS_VERIFY, DOCKER_TLS and DOCKER_CERT_PATH.

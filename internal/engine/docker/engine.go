@@ -18,13 +18,6 @@ import (
 // MinAPIVersion is the oldest engine API that is spoken: Docker 20.10.
 const MinAPIVersion = "1.41"
 
-// MaxStarts is how many containers are started at a time; two cores gain
-// nothing after four.
-const MaxStarts = 4
-
-// maxCalls is how many other steps run at a time.
-const maxCalls = 8
-
 // Options says which engine is used and what is asked of the caller. The zero
 // value uses what the docker command would use.
 type Options struct {
@@ -52,7 +45,8 @@ type Engine struct {
 	info func(context.Context) (engine.Info, error)
 	mu   sync.Mutex
 
-	negotiate sync.Once // of the API version, see Observe
+	negotiate sync.Once // of the API version, see Ping
+	pinged    error     // by it
 
 	background sync.WaitGroup // removals of helpers
 }

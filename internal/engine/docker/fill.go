@@ -2,18 +2,16 @@ package docker
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/copytree"
 )
 
 // fillDir is where a helper has the volume that it fills.
@@ -24,13 +22,13 @@ func (e *Engine) fill(ctx context.Context, c *compose.Compiled, key string) erro
 	pr, pw := io.Pipe()
 	go func() {
 		w := tar.NewWriter(pw)
-		err := fillTar(w, c, key)
+		err := copytree.Volume(w, c, key)
 		pw.CloseWithError(errors.Join(err, w.Close()))
 	}()
 	// Ends the writer when the engine did not read to the end.
 	defer pr.Close()
 	name := engine.VolumeName(c.Project, key)
-	err := e.withHelper(ctx, helper{mount: name, at: fillDir, labels: objectLabels(c)}, func(id string) error {
+	err := e.withHelper(ctx, helper{mount: name, at: fillDir, labels: engine.ObjectLabels(c)}, func(id string) error {
 		// The engine's answer to a broken stream hides why it broke.
 		r := &failing{r: pr}
 		err := e.cli.CopyToContainer(ctx, id, fillDir, r, container.CopyToContainerOptions{})
@@ -56,34 +54,4 @@ func (f *failing) Read(p []byte) (int, error) {
 		f.err = err
 	}
 	return n, err
-}
-
-func fillTar(w *tar.Writer, c *compose.Compiled, key string) error {
-	if key == compose.PolicyVolume {
-		if c.Policy == nil {
-			return errors.New("the project has no policy")
-		}
-		data := firewall.EncodePolicy(c.Policy)
-		if err := w.WriteHeader(&tar.Header{Name: policyFile, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(data))}); err != nil {
-			return err
-		}
-		_, err := io.Copy(w, bytes.NewReader(data))
-		return err
-	}
-	cp, ok := c.Copies[key]
-	if !ok {
-		return fmt.Errorf("nothing says what goes into volume %q", key)
-	}
-	// The worker reads them, whose uid another `user:` may have chosen.
-	o := copyOptions{Exclude: cp.Exclude, Readable: true}
-	source := cp.Source
-	if f := c.Facts; f != nil {
-		o.UID, o.GID = f.UID, f.GID
-		if s, ok := f.Sources[source]; ok && s.Real != "" {
-			source = s.Real
-		} else if !filepath.IsAbs(source) {
-			source = filepath.Join(f.ProjectDir, source)
-		}
-	}
-	return copyTree(w, source, o)
 }

@@ -26,7 +26,7 @@ func tidy() {
 	}
 	files := fstest.MapFS{}
 	for _, arch := range []string{"amd64", "arm64"} {
-		files[initbin.FileName(arch)] = &fstest.MapFile{Data: initbin.Pack(program)}
+		files[initbin.FileName(arch)] = &fstest.MapFile{Data: initbin.Pack(program, nil)}
 	}
 	ctx := context.Background()
 	e, err := New(ctx, Options{Lookup: os.LookupEnv, Init: initbin.NewSet(files)})

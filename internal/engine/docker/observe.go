@@ -24,11 +24,12 @@ import (
 // containers, networks and volumes, and one per image, all at once. Where
 // images are asked for, it also reads the policy of the guard.
 func (e *Engine) Observe(ctx context.Context, project string, images ...string) (engine.Observed, error) {
+	if err := engine.RefuseImageFiles("docker", images...); err != nil {
+		return engine.Observed{}, err
+	}
 	o := engine.Observed{Project: project, Images: map[string]string{}}
 	label := filters.NewArgs(filters.Arg("label", engine.LabelProject+"="+project))
-	// The client's first calls must not run at once: some read the version
-	// without a lock while another negotiates it. If it fails, the calls say so.
-	e.negotiate.Do(func() { e.cli.NegotiateAPIVersion(ctx) })
+	_ = e.Ping(ctx) // before calls that run at once; if it fails, they say so
 	var volumes []*volume.Volume
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -171,7 +172,7 @@ func exitCode(status string) int {
 
 // one returns the container of a service, which must exist.
 func (e *Engine) one(ctx context.Context, project, service string) (engine.Container, error) {
-	e.negotiate.Do(func() { e.cli.NegotiateAPIVersion(ctx) }) // as in Observe, beside which it may run
+	_ = e.Ping(ctx) // as in Observe, beside which it may run
 	list, err := e.cli.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
 		filters.Arg("label", engine.LabelProject+"="+project), filters.Arg("label", engine.LabelService+"="+service))})
 	if err != nil {

@@ -14,10 +14,8 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/copytree"
 )
-
-// policyFile is the policy's name in its volume.
-const policyFile = "policy.json"
 
 // policyDigest identifies the policy file that the project's guard starts with;
 // empty if there is none, or nobody can read it. It is read on this machine
@@ -28,7 +26,7 @@ func (e *Engine) policyDigest(ctx context.Context, containers []engine.Container
 		if v.Labels[engine.LabelVolume] != compose.PolicyVolume {
 			continue
 		}
-		if f := e.openHere(ctx, *v, policyFile); f != nil {
+		if f := e.openHere(ctx, *v, copytree.PolicyFile); f != nil {
 			defer f.Close()
 			return digest(f)
 		}
@@ -37,7 +35,7 @@ func (e *Engine) policyDigest(ctx context.Context, containers []engine.Container
 		if c.Service != compose.GuardService || c.OneOff || c.Helper || c.ByCompose {
 			continue
 		}
-		r, _, err := e.cli.CopyFromContainer(ctx, c.ID, path.Join(compose.PolicyDir, policyFile))
+		r, _, err := e.cli.CopyFromContainer(ctx, c.ID, path.Join(compose.PolicyDir, copytree.PolicyFile))
 		if err != nil {
 			return ""
 		}

@@ -23,6 +23,9 @@ import (
 // pull pulls the image of a step with the user's credentials for its
 // registry.
 func (e *Engine) pull(ctx context.Context, p *engine.Plan, s engine.Step, emit func(engine.Event)) error {
+	if err := engine.RefuseImageFiles("docker", s.Key); err != nil {
+		return err
+	}
 	service := p.Compiled.Project.Services[s.Service]
 	if service.PullPolicy == types.PullPolicyNever {
 		return fmt.Errorf("image %s is not on this engine, and pull is never: build or load it, or set pull: missing", s.Key)

@@ -26,26 +26,6 @@ const (
 // maxLine bounds what is kept of a line, and of stderr, in bytes.
 const maxLine = 4 << 10
 
-// NotReadyError says why a container is not ready, in its own words if it had
-// some.
-type NotReadyError struct {
-	Service string
-	Reason  string // of the FAILED line
-	Stderr  string // its last words
-}
-
-// Error is the reason.
-func (e *NotReadyError) Error() string {
-	msg := e.Reason
-	if e.Stderr != "" {
-		msg += ": " + e.Stderr
-	}
-	return msg
-}
-
-// ExitCode is 1: failed.
-func (e *NotReadyError) ExitCode() int { return 1 }
-
 // readiness is what a container says on its way to be ready.
 type readiness struct {
 	done  chan struct{}
@@ -144,7 +124,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 func (r *run) wait(ctx context.Context, s engine.Step) error {
 	if r.p.WaitTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, r.p.WaitTimeout, &NotReadyError{
+		ctx, cancel = context.WithTimeoutCause(ctx, r.p.WaitTimeout, &engine.NotReadyError{
 			Service: s.Service, Reason: fmt.Sprintf("not ready after %s (see `workshop logs %s`, or give it more time with --wait-timeout)", r.p.WaitTimeout, s.Service)})
 		defer cancel()
 	}
@@ -171,9 +151,9 @@ func (r *run) verdict(ctx context.Context, rd *readiness, id, service string) er
 		return nil
 	}
 	if rd.line != "" {
-		return &NotReadyError{Service: service, Reason: rd.line}
+		return &engine.NotReadyError{Service: service, Reason: rd.line}
 	}
-	ctx, cancel := finish(ctx)
+	ctx, cancel := engine.Finish(ctx)
 	defer cancel()
 	reason := "it ended before it was ready"
 	if c, err := r.e.cli.ContainerInspect(ctx, id); err == nil && !c.State.Running {
@@ -182,7 +162,7 @@ func (r *run) verdict(ctx context.Context, rd *readiness, id, service string) er
 			reason += ", killed for want of memory"
 		}
 	}
-	return &NotReadyError{Service: service, Reason: reason, Stderr: rd.lastWords()}
+	return &engine.NotReadyError{Service: service, Reason: reason, Stderr: rd.lastWords()}
 }
 
 // told returns what a container said of its failure, where another step
@@ -198,7 +178,7 @@ func (r *run) told() error {
 		select {
 		case <-rd.done:
 			if rd.line != "" {
-				return &NotReadyError{Service: service, Reason: service + ": " + rd.line}
+				return &engine.NotReadyError{Service: service, Reason: service + ": " + rd.line}
 			}
 		default:
 		}
@@ -225,7 +205,7 @@ func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compos
 			return nil
 		}
 		if state, inspect := e.cli.ContainerInspect(ctx, id); inspect == nil && !state.State.Running {
-			return &NotReadyError{Service: service, Reason: fmt.Sprintf("it ended (exit code %d)", state.State.ExitCode), Stderr: strings.TrimSpace(out.String())}
+			return &engine.NotReadyError{Service: service, Reason: fmt.Sprintf("it ended (exit code %d)", state.State.ExitCode), Stderr: strings.TrimSpace(out.String())}
 		}
 		select {
 		case <-ctx.Done():

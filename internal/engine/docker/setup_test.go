@@ -45,7 +45,7 @@ var fakeInit = sync.OnceValues(func() ([]byte, error) {
 
 func initSet(t testing.TB, program []byte) *initbin.Set {
 	t.Helper()
-	return initbin.NewSet(fstest.MapFS{initbin.FileName(runtime.GOARCH): {Data: initbin.Pack(program)}})
+	return initbin.NewSet(fstest.MapFS{initbin.FileName(runtime.GOARCH): {Data: initbin.Pack(program, nil)}})
 }
 
 // realEngine returns the engine of this machine, with the stand-in.

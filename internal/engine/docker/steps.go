@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/volume"
 
-	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -21,20 +19,20 @@ import (
 func (r *run) step(ctx context.Context, s engine.Step) error {
 	switch s.Op {
 	case engine.OpPullImage:
-		return r.e.pull(ctx, r.p, s, r.emit)
+		return r.e.pull(ctx, r.p, s, r.runner.Emit)
 	case engine.OpBuildImage:
-		return r.e.build(ctx, r.p, s, r.emit)
+		return r.e.build(ctx, r.p, s, r.runner.Emit)
 	case engine.OpWaitReady:
 		return r.wait(ctx, s)
 	}
-	ctx, cancel := finish(ctx)
+	ctx, cancel := engine.Finish(ctx)
 	defer cancel()
 	switch s.Op {
 	case engine.OpLoadInit:
 		_, err := r.e.loadInit(ctx)
 		return err
 	case engine.OpFillTools:
-		return r.e.fillTools(ctx, engine.VolumeName(r.p.Compiled.Project, s.Key), objectLabels(r.p.Compiled))
+		return r.e.fillTools(ctx, engine.VolumeName(r.p.Compiled.Project, s.Key), engine.ObjectLabels(r.p.Compiled))
 	case engine.OpCreateNetwork:
 		return r.createNetwork(ctx, s)
 	case engine.OpCreateVolume:
@@ -73,12 +71,7 @@ func (r *run) createNetwork(ctx context.Context, s engine.Step) error {
 	if err := checkKnown("network "+s.Key, n); err != nil {
 		return err
 	}
-	labels := objectLabels(r.p.Compiled)
-	maps.Copy(labels, n.Labels)
-	maps.Copy(labels, n.CustomLabels)
-	labels[engine.LabelNetwork] = s.Key
-	labels[compose.LabelConfigHash] = engine.NetworkHash(p, s.Key)
-	o := network.CreateOptions{Driver: n.Driver, Internal: n.Internal, Options: n.DriverOpts, EnableIPv6: n.EnableIPv6, Labels: labels}
+	o := network.CreateOptions{Driver: n.Driver, Internal: n.Internal, Options: n.DriverOpts, EnableIPv6: n.EnableIPv6, Labels: engine.NetworkLabels(r.p.Compiled, s.Key)}
 	if n.Ipam.Driver != "" || len(n.Ipam.Config) > 0 {
 		o.IPAM = &network.IPAM{Driver: n.Ipam.Driver}
 		for _, pool := range n.Ipam.Config {
@@ -98,15 +91,7 @@ func (r *run) createVolume(ctx context.Context, s engine.Step) error {
 	if err := checkKnown("volume "+s.Key, v); err != nil {
 		return err
 	}
-	labels := objectLabels(c)
-	maps.Copy(labels, v.Labels)
-	maps.Copy(labels, v.CustomLabels)
-	labels[engine.LabelVolume] = s.Key
-	if cp, ok := c.Copies[s.Key]; ok {
-		labels[compose.LabelConfigHash] = engine.CopyHash(cp)
-		labels[compose.LabelContent] = cp.Digest
-	}
-	_, err := r.e.cli.VolumeCreate(ctx, volume.CreateOptions{Name: engine.VolumeName(c.Project, s.Key), Labels: labels})
+	_, err := r.e.cli.VolumeCreate(ctx, volume.CreateOptions{Name: engine.VolumeName(c.Project, s.Key), Labels: engine.VolumeLabels(c, s.Key)})
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -78,14 +77,14 @@ type translation struct {
 
 func (t translation) config() (*container.Config, error) {
 	s := t.s
-	env, err := environment(s.Environment)
+	env, err := engine.Environment(s.Environment)
 	if err != nil {
 		return nil, err
 	}
 	c := &container.Config{
 		Hostname: s.Hostname, User: s.User, WorkingDir: s.WorkingDir, Env: env, Image: engine.ImageRef(t.d, t.name),
 		Tty: s.Tty, OpenStdin: s.StdinOpen, StopSignal: s.StopSignal,
-		Labels:      t.labels(),
+		Labels:      engine.ContainerLabels(t.d, t.name),
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 	}
 	// Compose's rule: absent keeps the image's, an empty list clears it.
@@ -103,61 +102,6 @@ func (t translation) config() (*container.Config, error) {
 		c.StopTimeout = &seconds
 	}
 	return c, nil
-}
-
-func environment(vars types.MappingWithEquals) ([]string, error) {
-	env := make([]string, 0, len(vars))
-	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		if vars[name] == nil {
-			return nil, fmt.Errorf("environment variable %s has no value", name)
-		}
-		env = append(env, name+"="+*vars[name])
-	}
-	return env, nil
-}
-
-func (t translation) labels() map[string]string {
-	p := t.c.Project
-	out := map[string]string{}
-	maps.Copy(out, t.s.Labels)
-	maps.Copy(out, t.s.CustomLabels)
-	delete(out, compose.LabelPolicy) // a reload would leave it wrong
-	hash := engine.ConfigHash(t.d, t.name)
-	dependsOn := make([]string, 0, len(t.s.DependsOn))
-	for _, dep := range slices.Sorted(maps.Keys(t.s.DependsOn)) {
-		dependsOn = append(dependsOn, dep+":"+t.s.DependsOn[dep].Condition+":"+strconv.FormatBool(t.s.DependsOn[dep].Restart))
-	}
-	maps.Copy(out, t.objectLabels())
-	maps.Copy(out, map[string]string{
-		engine.LabelService:     t.name,
-		engine.LabelComposeHash: hash,
-		compose.LabelConfigHash: hash,
-		engine.LabelNumber:      "1",
-		engine.LabelOneOff:      "False",
-		engine.LabelDependsOn:   strings.Join(dependsOn, ","),
-		engine.LabelImage:       engine.ImageRef(t.d, t.name),
-	})
-	if f := t.c.Facts; f != nil && f.ProjectDir != "" {
-		dir := f.ProjectDir + "/.workshop/" + p.Name
-		out[engine.LabelWorkingDir] = dir
-		out[engine.LabelConfigFiles] = dir + "/compose.yaml," + dir + "/run/compose.facts.yaml"
-	}
-	return out
-}
-
-func (t translation) objectLabels() map[string]string { return objectLabels(t.c) }
-
-// objectLabels are on everything that belongs to the project.
-func objectLabels(c *compose.Compiled) map[string]string {
-	out := map[string]string{
-		engine.LabelProject: c.Project.Name,
-		// A version of Compose whose labels these are.
-		engine.LabelVersion: "2.40.3",
-	}
-	if c.Facts != nil && c.Facts.ProjectDir != "" {
-		out[compose.LabelDirectory] = c.Facts.ProjectDir
-	}
-	return out
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -53,7 +53,7 @@ func TestEveryFieldIsCarriedOutOrAnError(t *testing.T) {
 			t.Errorf("%s: the test can't set it", f.Name)
 		}
 		err := checkKnown("service w", s)
-		var unknown *UnknownFieldError
+		var unknown *engine.UnknownFieldError
 		isKnown := slices.Contains(known["ServiceConfig"], f.Name)
 		switch {
 		case !isKnown && (!errors.As(err, &unknown) || unknown.Fields[0] != f.Name):

@@ -66,7 +66,7 @@ func (t translation) mount(v types.ServiceVolumeConfig) (mount.Mount, error) {
 // what was asked for. A missing source is an error of the engine, never a
 // directory that it makes as root.
 func (t translation) bind(m mount.Mount, v types.ServiceVolumeConfig) (mount.Mount, error) {
-	m.Type, m.Source = mount.TypeBind, t.hostPath(v.Source)
+	m.Type, m.Source = mount.TypeBind, engine.HostPath(t.c, v.Source)
 	if !filepath.IsAbs(m.Source) {
 		return m, fmt.Errorf("the source %q of %s is not absolute, and the project directory is not known", v.Source, v.Target)
 	}
@@ -80,15 +80,6 @@ func (t translation) bind(m mount.Mount, v types.ServiceVolumeConfig) (mount.Mou
 		}
 	}
 	return m, nil
-}
-
-// hostPath makes a source of the project absolute; relative ones are relative
-// to the generated directory.
-func (t translation) hostPath(source string) string {
-	if f := t.c.Facts; f != nil && f.ProjectDir != "" && !filepath.IsAbs(source) {
-		return filepath.Join(f.ProjectDir, ".workshop", t.c.Project.Name, source)
-	}
-	return source
 }
 
 func (t translation) secret(s types.ServiceSecretConfig) (mount.Mount, error) {

@@ -51,7 +51,7 @@ func TestUpTellsWhyAWorkerIsNotReady(t *testing.T) {
 			p := f.plan(t)
 			p.WaitTimeout = 3 * time.Second
 			err := f.e.Apply(t.Context(), p, nil)
-			var nr *NotReadyError
+			var nr *engine.NotReadyError
 			if !errors.As(err, &nr) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "-one-1") {
 				t.Errorf("err = %v", err)
 			}

@@ -1,4 +1,4 @@
-package docker
+package copytree
 
 import (
 	"archive/tar"
@@ -44,11 +44,11 @@ func names(t *testing.T, data []byte) []string {
 	}
 }
 
-func copied(t *testing.T, dir string, o copyOptions) ([]string, error) {
+func copied(t *testing.T, dir string, o Options) ([]string, error) {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := copyTree(w, dir, o); err != nil {
+	if err := Write(w, dir, o); err != nil {
 		return nil, err
 	}
 	if err := w.Close(); err != nil {
@@ -60,16 +60,16 @@ func copied(t *testing.T, dir string, o copyOptions) ([]string, error) {
 // B9: a copy has nothing that matches.
 func TestCopyLeavesOutWhatMatches(t *testing.T) {
 	dir := tree(t, ".env", "a.txt", "keys/id.pem", "sub/.env", "sub/deep/x.pem", "sub/deep/y.txt")
-	got, err := copied(t, dir, copyOptions{Exclude: []string{".env", "**/*.pem", "sub/.*"}})
+	got, err := copied(t, dir, Options{Exclude: []string{".env", "**/*.pem", "sub/.*"}})
 	want := []string{"a.txt", "keys/", "sub/", "sub/deep/", "sub/deep/y.txt"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
-	got, err = copied(t, dir, copyOptions{Exclude: []string{"sub"}})
+	got, err = copied(t, dir, Options{Exclude: []string{"sub"}})
 	if want := []string{".env", "a.txt", "keys/", "keys/id.pem"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
-	if _, err := copied(t, dir, copyOptions{Exclude: []string{"[a"}}); err == nil {
+	if _, err := copied(t, dir, Options{Exclude: []string{"[a"}}); err == nil {
 		t.Error("a pattern that can't be read was accepted")
 	}
 }
@@ -82,7 +82,7 @@ func TestCopyDoesNotFollowSymlinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := copied(t, dir, copyOptions{})
+	got, err := copied(t, dir, Options{})
 	if want := []string{"a.txt", "dir", "file", "up"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
@@ -90,10 +90,10 @@ func TestCopyDoesNotFollowSymlinks(t *testing.T) {
 
 func TestCopyIsBounded(t *testing.T) {
 	dir := tree(t, "a", "b", "c")
-	if _, err := copied(t, dir, copyOptions{MaxFiles: 2}); err == nil || !strings.Contains(err.Error(), "more than 2 files") {
+	if _, err := copied(t, dir, Options{MaxFiles: 2}); err == nil || !strings.Contains(err.Error(), "more than 2 files") {
 		t.Errorf("files: %v", err)
 	}
-	if _, err := copied(t, dir, copyOptions{MaxBytes: 2}); err == nil || !strings.Contains(err.Error(), "more than 2B") {
+	if _, err := copied(t, dir, Options{MaxBytes: 2}); err == nil || !strings.Contains(err.Error(), "more than 2B") {
 		t.Errorf("bytes: %v", err)
 	}
 }
@@ -103,10 +103,10 @@ func TestCopyRefusesWhatIsNoFile(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := copied(t, dir, copyOptions{}); err == nil || !strings.Contains(err.Error(), "FIFO") {
+	if _, err := copied(t, dir, Options{}); err == nil || !strings.Contains(err.Error(), "FIFO") {
 		t.Errorf("err = %v", err)
 	}
-	if _, err := copied(t, filepath.Join(dir, "a"), copyOptions{}); err == nil || !strings.Contains(err.Error(), "it is a file") {
+	if _, err := copied(t, filepath.Join(dir, "a"), Options{}); err == nil || !strings.Contains(err.Error(), "it is a file") {
 		t.Errorf("a file: %v", err)
 	}
 }

@@ -1,4 +1,6 @@
-package docker
+// Package copytree writes what the volumes of a project hold, as tar streams:
+// its policy and read-only copies. Build contexts are written by it too.
+package copytree
 
 import (
 	"archive/tar"
@@ -17,11 +19,13 @@ import (
 
 // Limits of what is sent to an engine as a copy of files or a build context.
 const (
-	maxCopyBytes = 4 << 30
-	maxCopyFiles = 500_000
+	MaxBytes = 4 << 30
+	MaxFiles = 500_000
 )
 
-type copyOptions struct {
+// Options says what is copied, and whose the copies are. The zero value copies
+// everything, for root.
+type Options struct {
 	// Exclude are globs relative to the source; a directory that matches is
 	// left out with all below it.
 	Exclude []string
@@ -30,20 +34,23 @@ type copyOptions struct {
 	// Readable lets everybody read the copies: whoever reaches the volume is
 	// meant to.
 	Readable bool
-	// MaxBytes and MaxFiles bound the copy; 0: the package's limits.
+	// NoLinks refuses a directory with a symbolic link in its path, where the
+	// system can tell what was opened (Linux).
+	NoLinks bool
+	// MaxBytes and MaxFiles bound the copy; 0: the package's.
 	MaxBytes int64
 	MaxFiles int
 }
 
-// copyTree writes the files below dir to w, in order of their names. Symlinks
+// Write writes the files below dir to w, in order of their names. Symlinks
 // are copied as links, never followed: what they point at is looked up where
 // the copy is. Sockets, FIFOs and devices are errors.
-func copyTree(w *tar.Writer, dir string, o copyOptions) error {
+func Write(w *tar.Writer, dir string, o Options) error {
 	if o.MaxBytes == 0 {
-		o.MaxBytes = maxCopyBytes
+		o.MaxBytes = MaxBytes
 	}
 	if o.MaxFiles == 0 {
-		o.MaxFiles = maxCopyFiles
+		o.MaxFiles = MaxFiles
 	}
 	for _, pattern := range o.Exclude {
 		if !doublestar.ValidatePattern(pattern) {
@@ -58,6 +65,11 @@ func copyTree(w *tar.Writer, dir string, o copyOptions) error {
 		return err
 	}
 	defer root.Close()
+	if o.NoLinks {
+		if err := isAt(root, dir); err != nil {
+			return err
+		}
+	}
 	var bytes int64
 	files := 0
 	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -76,7 +88,7 @@ func copyTree(w *tar.Writer, dir string, o copyOptions) error {
 		if files++; files > o.MaxFiles {
 			return fmt.Errorf("copy %s: more than %d files; leave some out with exclude", dir, o.MaxFiles)
 		}
-		n, err := copyEntry(w, root, name, d, o)
+		n, err := Entry(w, root, name, d, o)
 		if err != nil {
 			return fmt.Errorf("copy %s: %w", filepath.Join(dir, name), err)
 		}
@@ -92,7 +104,9 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-func copyEntry(w *tar.Writer, root *os.Root, name string, d fs.DirEntry, o copyOptions) (int64, error) {
+// Entry writes one entry of a walk through root, and returns how many bytes of
+// content it had.
+func Entry(w *tar.Writer, root *os.Root, name string, d fs.DirEntry, o Options) (int64, error) {
 	h := &tar.Header{Name: filepath.ToSlash(name), Uid: o.UID, Gid: o.GID}
 	switch d.Type() {
 	case fs.ModeDir:
@@ -113,13 +127,13 @@ func copyEntry(w *tar.Writer, root *os.Root, name string, d fs.DirEntry, o copyO
 		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, target, 0o777
 		return 0, w.WriteHeader(h)
 	case 0:
-		return copyFile(w, root, name, h, o)
+		return writeFile(w, root, name, h, o)
 	}
 	return 0, fmt.Errorf("it is a %s, which can't be copied; leave it out with exclude", kindOf(d.Type()))
 }
 
-// copyFile sends as many bytes as the file had when it was opened.
-func copyFile(w *tar.Writer, root *os.Root, name string, h *tar.Header, o copyOptions) (int64, error) {
+// writeFile sends as many bytes as the file had when it was opened.
+func writeFile(w *tar.Writer, root *os.Root, name string, h *tar.Header, o Options) (int64, error) {
 	f, err := root.Open(name)
 	if err != nil {
 		return 0, err

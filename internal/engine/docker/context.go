@@ -1,0 +1,106 @@
+package docker
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/docker/cli/cli/connhelper"
+	"github.com/docker/cli/cli/context"
+	"github.com/docker/cli/cli/context/store"
+	"github.com/docker/docker/client"
+	"github.com/docker/go-connections/tlsconfig"
+)
+
+// contextEndpoint is the name of the engine's endpoint in a docker context.
+const contextEndpoint = "docker"
+
+// reach is an engine's address and what is needed to talk to it. The Docker
+// CLI's own package for this (cli/context/docker) would link a second client.
+type reach struct {
+	context.EndpointMetaBase
+	tls *context.TLSData // nil: none in the context
+}
+
+// fromContext reads a docker context below dir.
+func fromContext(dir, name string) (reach, error) {
+	s := store.New(dir, store.NewConfig(func() any { return &map[string]any{} },
+		store.EndpointTypeGetter(contextEndpoint, func() any { return &context.EndpointMetaBase{} })))
+	meta, err := s.GetMetadata(name)
+	if err != nil {
+		return reach{}, fmt.Errorf("docker context %q: %w (see `docker context ls`)", name, err)
+	}
+	base, ok := meta.Endpoints[contextEndpoint].(context.EndpointMetaBase)
+	if !ok {
+		return reach{}, fmt.Errorf("docker context %q names no engine: see `docker context inspect %s`", name, name)
+	}
+	secrets, err := context.LoadTLSData(s, name, contextEndpoint)
+	if err != nil {
+		return reach{}, fmt.Errorf("docker context %q: %w", name, err)
+	}
+	return reach{EndpointMetaBase: base, tls: secrets}, nil
+}
+
+// options are those of a client that reaches it: by ssh where the address says
+// so, by TLS where the context has keys or says that none are checked.
+func (r reach) options() ([]client.Opt, error) {
+	version := []client.Opt{client.WithVersionFromEnv(), client.WithAPIVersionNegotiation()}
+	if r.Host == "" {
+		return version, nil
+	}
+	helper, err := connhelper.GetConnectionHelper(r.Host)
+	if err != nil {
+		return nil, err
+	}
+	if helper != nil {
+		return append([]client.Opt{
+			client.WithHTTPClient(&http.Client{Transport: &http.Transport{DialContext: helper.Dialer}}),
+			client.WithHost(helper.Host),
+			client.WithDialContext(helper.Dialer),
+		}, version...), nil
+	}
+	opts := []client.Opt{client.WithHost(r.Host)}
+	scheme, _, _ := strings.Cut(r.Host, "://")
+	if local := scheme == "unix" || scheme == "npipe" || scheme == "fd"; !local && (r.tls != nil || r.SkipTLSVerify) {
+		config, err := r.tlsConfig()
+		if err != nil {
+			return nil, err
+		}
+		// First: WithHost completes the transport that it finds.
+		opts = append([]client.Opt{client.WithHTTPClient(&http.Client{
+			Transport: &http.Transport{
+				TLSClientConfig: config,
+				DialContext:     (&net.Dialer{KeepAlive: 30 * time.Second, Timeout: 30 * time.Second}).DialContext,
+			},
+			CheckRedirect: client.CheckRedirect,
+		})}, opts...)
+	}
+	return append(opts, version...), nil
+}
+
+func (r reach) tlsConfig() (*tls.Config, error) {
+	config := tlsconfig.ClientDefault()
+	config.InsecureSkipVerify = r.SkipTLSVerify
+	if r.tls == nil {
+		return config, nil
+	}
+	if r.tls.CA != nil {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(r.tls.CA) {
+			return nil, errors.New("the docker context's ca.pem has no certificate")
+		}
+	}
+	if r.tls.Key != nil && r.tls.Cert != nil {
+		pair, err := tls.X509KeyPair(r.tls.Cert, r.tls.Key)
+		if err != nil {
+			return nil, fmt.Errorf("the docker context's cert.pem and key.pem: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}

@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/llmdo/workshop/internal/imageref"
+)
+
+// ImageSourceError says that an engine reads no images from directories or
+// files of this machine (oci:DIR, docker-archive:FILE). It is a refusal:
+// nothing was started.
+type ImageSourceError struct {
+	Image  string // as workshop.yaml names it
+	Engine string // "docker"
+}
+
+// Error says what to do.
+func (e *ImageSourceError) Error() string {
+	load := "load it with `docker load`"
+	if r, err := imageref.Parse(e.Image); err == nil && r.Kind == imageref.Layout {
+		load = fmt.Sprintf("load it with `skopeo copy %s docker-daemon:NAME:TAG`", e.Image)
+	} else if err == nil && r.Kind == imageref.Archive {
+		load = "load it with `docker load -i " + r.Path + "`"
+	}
+	return fmt.Sprintf("image %s: the %s engine reads no images from this machine's files: set `isolation: namespace`, or %s and name it", e.Image, e.Engine, load)
+}
+
+// ExitCode is 4: refused.
+func (e *ImageSourceError) ExitCode() int { return 4 }
+
+// RefuseImageFiles returns an [ImageSourceError] for the first reference that
+// names a directory or file. It is for engines with a store of their own.
+func RefuseImageFiles(engine string, images ...string) error {
+	for _, image := range images {
+		if r, err := imageref.Parse(image); err == nil && r.OnMachine() {
+			return &ImageSourceError{Image: image, Engine: engine}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestRefuseImageFiles(t *testing.T) {
+	if err := RefuseImageFiles("docker", "debian:12", "host", "workshop-init:0123456789ab", "sha256:"+strings.Repeat("a", 64), ""); err != nil {
+		t.Error(err)
+	}
+	for image, hint := range map[string]string{
+		"oci:./images:1":         "skopeo copy oci:./images:1 docker-daemon:",
+		"docker-archive:./w.tar": "docker load -i ./w.tar`",
+	} {
+		err := RefuseImageFiles("docker", "debian:12", image)
+		var refused *ImageSourceError
+		if !errors.As(err, &refused) || refused.ExitCode() != 4 || !strings.Contains(err.Error(), hint) || !strings.Contains(err.Error(), "isolation: namespace") {
+			t.Errorf("%s: %v", image, err)
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package namespace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/supervisor/client"
+)
+
+// Apply carries out the plan, as [engine.Runner] does. What can't be carried out
+// here is refused before the first step. At the end a supervisor that has
+// nothing any more is ended, and a project of which nothing is left leaves
+// nothing.
+func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.Event)) error {
+	r := &run{e: e, p: p, ids: map[string]string{}, removed: map[string]bool{}}
+	if err := r.look(ctx); err != nil {
+		return err
+	}
+	for _, c := range p.Observed.Containers {
+		r.ids[c.Service] = c.ID
+	}
+	r.runner = &engine.Runner{Plan: p, Events: events, Do: r.step, Told: r.told}
+	err := r.runner.Run(ctx)
+	return errors.Join(err, r.settle(ctx))
+}
+
+// run is one Apply.
+type run struct {
+	e       *Engine
+	p       *engine.Plan
+	runner  *engine.Runner
+	machine machine // where containers are made
+
+	dial    sync.Mutex
+	running *client.Client // the supervisor
+	looked  bool           // running says whether there is one
+	usable  bool           // it is there, and may be given specs
+	mu      sync.Mutex
+	ids     map[string]string // service → container
+	removed map[string]bool   // services of a supervisor that doesn't live
+}
+
+// look judges what is to be made before anything is changed.
+func (r *run) look(ctx context.Context) error {
+	if r.p.Compiled == nil {
+		return nil
+	}
+	var err error
+	for _, s := range r.p.Steps {
+		switch s.Op {
+		case engine.OpBuildImage:
+			return buildRefusal(s.Service)
+		case engine.OpCreateContainer:
+			if r.machine.image == nil {
+				if r.machine, err = r.e.machine(ctx, r.p.Compiled); err != nil {
+					return err
+				}
+			}
+			m := r.machine
+			m.image = pendingImage
+			if _, err := translate(r.p.Desired, s.Service, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// found is the project's supervisor; nil where there is none, or one that doesn't
+// answer. It is looked for once.
+func (r *run) found(ctx context.Context) (*client.Client, error) {
+	r.dial.Lock()
+	defer r.dial.Unlock()
+	var err error
+	if !r.looked {
+		if r.running, _, err = r.e.alive(ctx, r.p.Project); err == nil {
+			r.looked = true
+		}
+	}
+	return r.running, err
+}
+
+// supervisor finds the project's supervisor; it is started if there is none.
+func (r *run) supervisor(ctx context.Context) (*client.Client, error) {
+	r.dial.Lock()
+	defer r.dial.Unlock()
+	if !r.usable {
+		c, err := r.e.supervisor(ctx, r.p.Project)
+		if err != nil {
+			return nil, err
+		}
+		r.running, r.looked, r.usable = c, true, true
+	}
+	return r.running, nil
+}
+
+// settle ends what has nothing to do any more.
+func (r *run) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	list, err := r.e.list(ctx, r.p.Project)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if !r.removed[s.Container.Service] {
+			return nil
+		}
+	}
+	kept, err := readObjects(r.e.dir(r.p.Project))
+	if err != nil {
+		return err
+	}
+	return r.e.settle(ctx, r.p.Project, len(kept.Networks)+len(kept.Volumes) == 0)
+}
+
+// remove removes a container. Where no supervisor lives and all is to go,
+// nothing has to be started for it: the state goes with the project.
+func (r *run) remove(ctx context.Context, s engine.Step) error {
+	if r.p.Compiled == nil {
+		c, err := r.found(ctx)
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			return ignoreGone(c.Remove(ctx, s.Service))
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.removed[s.Service] = true
+		return nil
+	}
+	c, err := r.supervisor(ctx)
+	if err != nil {
+		return err
+	}
+	return ignoreGone(c.Remove(ctx, s.Service))
+}
+
+// ignoreGone accepts that somebody else removed the container.
+func ignoreGone(err error) error {
+	if told, ok := errors.AsType[*api.Error](err); ok && told.Code == api.CodeUnknown {
+		return nil
+	}
+	return err
+}
+
+func (r *run) create(ctx context.Context, s engine.Step) error {
+	c, err := translate(r.p.Desired, s.Service, r.machine)
+	if err != nil {
+		return err
+	}
+	id := newID()
+	c.Labels[labelID] = id
+	r.mu.Lock()
+	r.ids[s.Service] = id
+	if of := c.Network.Of; of != "" {
+		c.Labels[labelNetworkOf] = r.ids[of]
+	}
+	r.mu.Unlock()
+	for key := range r.p.Compiled.Project.Services[s.Service].Networks {
+		c.Labels[labelNetworks] = engine.NetworkName(r.p.Compiled.Project, key)
+	}
+	sv, err := r.supervisor(ctx)
+	if err != nil {
+		return err
+	}
+	err = sv.Create(ctx, c)
+	if told, ok := errors.AsType[*api.Error](err); ok && told.Code == api.CodeExists {
+		return fmt.Errorf("container %s was made meanwhile: another `workshop up` of this project runs; wait for it and try again", c.Name)
+	}
+	return err
+}
+
+func (r *run) start(ctx context.Context, s engine.Step) error {
+	c, err := r.supervisor(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.Start(ctx, s.Service)
+	told, ok := errors.AsType[*api.Error](err)
+	switch {
+	case !ok:
+		return err
+	case told.Code == api.CodePortTaken:
+		_, port, _ := net.SplitHostPort(told.Address)
+		return &engine.PortTakenError{Address: told.Address, Port: port, Worker: told.Worker, Err: told}
+	case told.Code == api.CodeRefused:
+		return &engine.RefusedError{Reason: told.Message}
+	}
+	return err
+}
+
+// wait waits until the container of a step is ready.
+func (r *run) wait(ctx context.Context, s engine.Step) error {
+	if r.p.WaitTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.p.WaitTimeout, &engine.NotReadyError{
+			Service: s.Service, Reason: fmt.Sprintf("not ready after %s (see `workshop logs %s`, or give it more time with --wait-timeout)", r.p.WaitTimeout, s.Service)})
+		defer cancel()
+	}
+	c, err := r.supervisor(ctx)
+	if err != nil {
+		return err
+	}
+	ready, err := c.Ready(ctx, s.Service)
+	if err != nil {
+		return err
+	}
+	return verdict(s.Service, ready)
+}
+
+// verdict says why a container isn't ready; nil if it is.
+func verdict(service string, r *api.Ready) error {
+	switch {
+	case r.Ready:
+		return nil
+	case r.Reason != "":
+		return &engine.NotReadyError{Service: service, Reason: r.Reason}
+	}
+	reason := "it ended before it was ready"
+	if r.Ended {
+		reason += fmt.Sprintf(" (exit code %d)", r.ExitCode)
+	}
+	if r.OOM {
+		reason += ", killed for want of memory"
+	}
+	return &engine.NotReadyError{Service: service, Reason: reason, Stderr: r.Stderr}
+}
+
+// toldTime is how long is asked for what a container has said already.
+const toldTime = 50 * time.Millisecond
+
+// told returns what a container said of its failure, where another step failed
+// first as a consequence.
+func (r *run) told() error {
+	if r.running == nil {
+		return nil
+	}
+	for _, s := range r.p.Steps {
+		if s.Op != engine.OpStartContainer {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), toldTime)
+		ready, err := r.running.Ready(ctx, s.Service)
+		cancel()
+		if err == nil && ready.Reason != "" {
+			return &engine.NotReadyError{Service: s.Service, Reason: s.Service + ": " + ready.Reason}
+		}
+	}
+	return nil
+}
+
+// exists tells whether a path is there.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

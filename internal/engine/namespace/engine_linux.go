@@ -1,0 +1,77 @@
+package namespace
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/llmdo/workshop/internal/cgroup"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/ociimage"
+)
+
+// Engine carries plans out in namespaces of this machine. It is safe for use by
+// several goroutines.
+type Engine struct {
+	opts     Options
+	init     *initbin.Set
+	rootless bool
+
+	limits func() (cgroup.Limits, error) // what can be enforced; the error says what to do
+	store  func() (*ociimage.Store, error)
+	// netfilter is what is known of the kernel's.
+	netfilter func() netfilter
+
+	objects sync.Mutex // objects.json
+	silent  sync.Map   // projects whose supervisor didn't answer
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// New makes the engine; it starts and looks at nothing yet.
+func New(_ context.Context, o Options) (*Engine, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Lookup == nil {
+		o.Lookup = func(string) (string, bool) { return "", false }
+	}
+	e := &Engine{opts: o, init: o.Init, rootless: os.Geteuid() != 0}
+	if e.init == nil {
+		e.init = initbin.Default()
+	}
+	e.limits = sync.OnceValues(findLimits)
+	e.netfilter = sync.OnceValue(e.lookForNetfilter)
+	e.store = sync.OnceValues(func() (*ociimage.Store, error) {
+		return ociimage.Open(filepath.Join(o.CacheDir, "images"), ociimage.Options{Lookup: o.Lookup})
+	})
+	return e, nil
+}
+
+// Close releases nothing: what runs, goes on.
+func (e *Engine) Close() error { return nil }
+
+// dir is the directory of a project.
+func (e *Engine) dir(project string) string { return filepath.Join(e.opts.StateDir, project) }
+
+// arch is the only one that runs here.
+const arch = runtime.GOARCH
+
+// findLimits tells which limits can be enforced. The error is a
+// *cgroup.Unavailable where some can't.
+func findLimits() (cgroup.Limits, error) {
+	p, err := cgroup.Find()
+	if err != nil {
+		return cgroup.Limits{}, err
+	}
+	return p.Can(), p.Require()
+}
+
+// unlimited tells whether containers are made without limits.
+func (e *Engine) unlimited() bool {
+	_, err := e.limits()
+	return e.opts.WithoutLimits && err != nil
+}

@@ -1,0 +1,87 @@
+package namespace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/internal/ociimage"
+)
+
+// imageID returns the ID of an image, "" if there is none. Of workshop-init's
+// there is the program.
+func (e *Engine) imageID(ctx context.Context, ref string) (string, error) {
+	if n, err := e.init.Names(arch); err == nil && ref == n.ImageID {
+		if e.hasProgram() {
+			return ref, nil
+		}
+		return "", nil
+	}
+	img, err := e.lookUp(ctx, ref)
+	if err != nil || img == nil {
+		return "", err
+	}
+	return img.ID, nil
+}
+
+// lookUp returns an image of the store; nil if it hasn't it.
+func (e *Engine) lookUp(ctx context.Context, ref string) (*ociimage.Image, error) {
+	parsed, err := imageref.Parse(ref)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the name of what is built, which is refused by itself
+	}
+	store, err := e.store()
+	if err != nil {
+		return nil, fmt.Errorf("the images in the cache: %w", err)
+	}
+	return store.Lookup(ctx, parsed)
+}
+
+// pull gets the image of a step into the store.
+func (e *Engine) pull(ctx context.Context, p *engine.Plan, s engine.Step, emit func(engine.Event)) error {
+	ref, err := imageref.Parse(s.Key)
+	if err != nil {
+		return err
+	}
+	policy := ociimage.Missing
+	if p.Compiled.Project.Services[s.Service].PullPolicy == types.PullPolicyAlways {
+		policy = ociimage.Always
+	}
+	store, err := e.store()
+	if err != nil {
+		return err
+	}
+	_, err = store.Get(ctx, ref, policy, func(current, total int64, detail string) {
+		emit(engine.Event{Step: s, Status: engine.StepProgress, Detail: detail, Current: current, Total: total})
+	})
+	return err
+}
+
+// imageOf gives a translation what it takes from an image.
+func (e *Engine) imageOf(ctx context.Context) func(string) (image, error) {
+	return func(ref string) (image, error) {
+		img, err := e.lookUp(ctx, ref)
+		if err != nil {
+			return image{}, err
+		}
+		if img == nil {
+			return image{}, errors.New("image " + ref + " is not in the store: run `workshop up` again")
+		}
+		dir, err := filepath.EvalSymlinks(img.RootFS)
+		if err != nil {
+			return image{}, err
+		}
+		return image{
+			id: img.ID, dir: dir, env: img.Config.Env, user: img.Config.User,
+			workingDir: img.Config.WorkingDir, volumes: img.Config.Volumes,
+		}, nil
+	}
+}
+
+// pendingImage is for looking at a project before its images are there.
+func pendingImage(string) (image, error) { return image{pending: true}, nil }

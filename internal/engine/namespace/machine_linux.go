@@ -1,0 +1,98 @@
+package namespace
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/seccomp"
+	"github.com/llmdo/workshop/internal/supervisor/api"
+)
+
+// machine finds out what translations must know.
+func (e *Engine) machine(ctx context.Context, c *compose.Compiled) (machine, error) {
+	m := machine{
+		rootless: e.rootless, uid: os.Geteuid(), gid: os.Getegid(), unlimited: e.unlimited(),
+		volumes: filepath.Join(e.dir(c.Project.Name), api.VolumeDir),
+		image:   e.imageOf(ctx), real: filepath.EvalSymlinks,
+	}
+	var err error
+	if m.tools, _, err = e.programDir(); err != nil {
+		return m, err
+	}
+	// Bind sources have no symbolic links on their way.
+	for _, dir := range []*string{&m.volumes, &m.tools} {
+		if *dir, err = realParent(*dir); err != nil {
+			return m, err
+		}
+	}
+	if path, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil {
+		m.resolvConf = path
+	}
+	var uts unix.Utsname
+	if err := unix.Uname(&uts); err != nil {
+		return m, fmt.Errorf("uname: %w", err)
+	}
+	if len(c.Seccomp) > 0 {
+		if m.filter, err = seccomp.Compile(c.Seccomp, arch, unix.ByteSliceToString(uts.Release[:])); err != nil {
+			return m, err
+		}
+	}
+	if e.rootless {
+		m.firstPort = 1024
+		if b, err := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start"); err == nil {
+			if n, err := strconv.Atoi(string(bytes.TrimSpace(b))); err == nil {
+				m.firstPort = n
+			}
+		}
+		var files unix.Rlimit
+		if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
+			m.files = files.Max
+		}
+	}
+	return m, nil
+}
+
+// realParent resolves the links of a path that may not exist to its end yet.
+func realParent(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if !os.IsNotExist(err) {
+		return real, err
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path, nil
+	}
+	real, err = realParent(parent)
+	return filepath.Join(real, filepath.Base(path)), err
+}
+
+// Check refuses a project that this engine can't carry out here, before
+// anything is pulled or started.
+func (e *Engine) Check(ctx context.Context, c *compose.Compiled) error {
+	m, err := e.machine(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := e.checkRooms(c); err != nil {
+		return err
+	}
+	m.image, m.real = pendingImage, realParent // neither images nor directories need be there yet
+	d := engine.Desired{Compiled: c}
+	for _, service := range sortedKeys(c.Project.Services) {
+		if c.Project.Services[service].Build != nil {
+			return buildRefusal(service)
+		}
+		if _, err := translate(d, service, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package namespace
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/supervisor/api"
+)
+
+// objectsName is the file with the networks and volumes of a project.
+const objectsName = "objects.json"
+
+// objects are the networks and volumes of a project, by name. A network is
+// nothing but its entry here: the guard's is the machine's.
+type objects struct {
+	Networks []engine.Object `json:"networks,omitempty"`
+	Volumes  []engine.Object `json:"volumes,omitempty"`
+}
+
+func readObjects(dir string) (objects, error) {
+	var o objects
+	b, err := os.ReadFile(filepath.Join(dir, objectsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, nil
+	}
+	if err != nil {
+		return o, err
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&o); err != nil {
+		return o, fmt.Errorf("%s: %w: where nothing of the project runs, remove %s", filepath.Join(dir, objectsName), err, dir)
+	}
+	return o, nil
+}
+
+// changeObjects changes the file, as one of several steps at a time.
+func (e *Engine) changeObjects(project string, change func(*objects)) error {
+	e.objects.Lock()
+	defer e.objects.Unlock()
+	dir := e.dir(project)
+	o, err := readObjects(dir)
+	if err != nil {
+		return err
+	}
+	change(&o)
+	byName := func(a, b engine.Object) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(o.Networks, byName)
+	slices.SortFunc(o.Volumes, byName)
+	b, err := json.Marshal(&o)
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, objectsName), append(b, '\n'), 0o600)
+}
+
+// with puts an object into a list, in the place of one of its name.
+func with(list []engine.Object, o engine.Object) []engine.Object {
+	return append(without(list, o.Name), o)
+}
+
+func without(list []engine.Object, name string) []engine.Object {
+	return slices.DeleteFunc(list, func(o engine.Object) bool { return o.Name == name })
+}
+
+// newID makes what tells an object from another one of its name.
+func newID() string { return strings.ToLower(rand.Text()) }
+
+// volumeDir is the directory of a volume; its name was checked.
+func (e *Engine) volumeDir(project, name string) (string, error) {
+	if !validName(name) {
+		return "", fmt.Errorf("volume %q has a name that is no name of a directory", name)
+	}
+	return filepath.Join(e.dir(project), api.VolumeDir, name), nil
+}
+
+// makeDir makes the directory of a project, for its user alone.
+func (e *Engine) makeDir(project string) error {
+	dir := e.dir(project)
+	if err := os.MkdirAll(filepath.Join(dir, api.VolumeDir), 0o700); err != nil {
+		return fmt.Errorf("the state of the project: %w: set XDG_STATE_HOME to a directory that you may write", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is no directory", dir)
+	}
+	if info.Mode().Perm() != 0o700 {
+		return os.Chmod(dir, 0o700)
+	}
+	return nil
+}

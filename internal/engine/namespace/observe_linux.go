@@ -1,0 +1,190 @@
+package namespace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/copytree"
+	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/supervisor/client"
+)
+
+// Labels that a container carries beside Compose's and the project's.
+const (
+	labelID        = "dev.llmdo.workshop.id"         // random: one container, and none that is made later
+	labelNetworkOf = "dev.llmdo.workshop.network-of" // the ID of the container that it joins
+	labelNetworks  = "dev.llmdo.workshop.networks"   // names, with spaces between them
+)
+
+// killed is the exit code of what SIGKILL ended.
+const killed = 137
+
+// Observe asks the supervisor what there is. Where none lives, nothing of the
+// project runs, whatever was written down.
+func (e *Engine) Observe(ctx context.Context, project string, images ...string) (engine.Observed, error) {
+	o := engine.Observed{Project: project, Images: map[string]string{}}
+	list, err := e.list(ctx, project)
+	if err != nil {
+		return engine.Observed{}, err
+	}
+	rooms := map[string]api.Seen{}
+	for _, s := range list {
+		rooms[s.Container.Service] = s
+	}
+	for _, s := range list {
+		o.Containers = append(o.Containers, e.observed(s, rooms))
+	}
+	slices.SortFunc(o.Containers, func(a, b engine.Container) int { return strings.Compare(a.Name, b.Name) })
+	kept, err := readObjects(e.dir(project))
+	if err != nil {
+		return engine.Observed{}, err
+	}
+	o.Networks, o.Volumes = kept.Networks, kept.Volumes
+	for _, ref := range images {
+		id, err := e.imageID(ctx, ref)
+		if err != nil {
+			return engine.Observed{}, err
+		}
+		if id != "" {
+			o.Images[ref] = id
+		}
+	}
+	if len(images) > 0 {
+		o.PolicyDigest = e.policyDigest(project, kept)
+	}
+	return o, nil
+}
+
+// stateDead is what is left of a container whose supervisor doesn't answer: it
+// may run, and nobody can tell.
+const stateDead = "dead"
+
+// list returns the containers of a project.
+func (e *Engine) list(ctx context.Context, project string) ([]api.Seen, error) {
+	c, silent, err := e.alive(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	if c != nil {
+		list, err := c.List(ctx)
+		if err == nil || !e.hasEnded(ctx, project, err) {
+			return list, err
+		}
+	}
+	f, err := client.State(e.dir(project))
+	if err != nil {
+		return nil, err
+	}
+	for i := range f.Containers {
+		s := &f.Containers[i]
+		if s.State == api.Running {
+			s.ExitCode = killed
+		}
+		if s.State != api.Created {
+			s.State, s.Ready = api.Exited, false
+		}
+		if silent {
+			s.State, s.ExitCode = stateDead, 0
+		}
+	}
+	return f.Containers, nil
+}
+
+func (e *Engine) observed(s api.Seen, all map[string]api.Seen) engine.Container {
+	c, l := &s.Container, s.Container.Labels
+	out := engine.Container{
+		ID: l[labelID], Name: c.Name, Service: c.Service, Role: string(c.Role), Image: c.Image, ImageID: c.ImageID,
+		ConfigHash: l[compose.LabelConfigHash], State: string(s.State), ExitCode: s.ExitCode, Started: s.Started,
+		Directory: engine.ProjectDirectory(l), NetworkOf: l[labelNetworkOf], Networks: strings.Fields(l[labelNetworks]),
+	}
+	if s.State == api.Running && c.Network.Mode == spec.NetJoin && !s.Joined.Equal(all[c.Network.Of].Started) {
+		out.NetworkOf += " before" // its room was started again since
+	}
+	if c.Limits.Unlimited {
+		out.NotHeld = []string{"B5"}
+		if _, none := e.limits(); none == nil {
+			out.ConfigHash = "without limits" // now there are some
+		}
+	}
+	if s.State == api.Running && doorGone(s) {
+		out.ConfigHash = "without its door"
+	}
+	if s.State == api.Running {
+		for _, p := range c.Ports {
+			out.Ports = append(out.Ports, p.Address+"->"+strconv.Itoa(int(p.Target))+"/tcp")
+		}
+		slices.Sort(out.Ports)
+	}
+	return out
+}
+
+// doorGone tells whether the directory through which sessions reach a worker is
+// another one than when it was started: whoever logs out may lose his runtime
+// directory, and `up` makes it anew, where the worker doesn't look.
+func doorGone(s api.Seen) bool {
+	for _, m := range s.Container.Mounts {
+		if m.Type != spec.Bind || m.Target != compose.DoorDir {
+			continue
+		}
+		var st unix.Statx_t
+		if err := unix.Statx(unix.AT_FDCWD, m.Source, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st); err != nil {
+			return err == unix.ENOENT
+		}
+		// A file system that doesn't tell when its files were made says nothing.
+		return st.Mask&unix.STATX_BTIME != 0 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).After(s.Started)
+	}
+	return false
+}
+
+// policyDigest identifies the policy file that the guard starts with; empty if
+// there is none.
+func (e *Engine) policyDigest(project string, kept objects) string {
+	for _, v := range kept.Volumes {
+		if v.Labels[engine.LabelVolume] != compose.PolicyVolume || !validName(v.Name) {
+			continue
+		}
+		f, err := os.OpenInRoot(filepath.Join(e.dir(project), api.VolumeDir, v.Name), copytree.PolicyFile)
+		if err != nil {
+			return ""
+		}
+		defer f.Close()
+		h := sha256.New()
+		if n, err := io.Copy(h, io.LimitReader(f, firewall.MaxPolicyBytes+1)); err != nil || n > firewall.MaxPolicyBytes {
+			return ""
+		}
+		return hex.EncodeToString(h.Sum(nil))
+	}
+	return ""
+}
+
+// one returns the container of a service of the project, which must belong to
+// the directory, if one is named.
+func (e *Engine) one(ctx context.Context, project, service, directory string) (api.Seen, error) {
+	list, err := e.list(ctx, project)
+	if err != nil {
+		return api.Seen{}, err
+	}
+	i := slices.IndexFunc(list, func(s api.Seen) bool { return s.Container.Service == service })
+	if i < 0 {
+		return api.Seen{}, &engine.NotRunningError{Project: project, Services: []string{service}}
+	}
+	s := list[i]
+	if is := engine.ProjectDirectory(s.Container.Labels); directory != "" && is != "" && is != directory {
+		return s, engine.NewForeignError(project, "container/"+s.Container.Name, directory, is)
+	}
+	return s, nil
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package namespace
+
+import (
+	"context"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// New refuses: namespaces are Linux's.
+func New(_ context.Context, o Options) (engine.Engine, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	return nil, &engine.RefusedError{Reason: "the namespace engine needs a Linux machine", Do: "use --engine docker"}
+}

@@ -1,0 +1,188 @@
+package namespace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/supervisor/api"
+	toolbox "github.com/llmdo/workshop/internal/toolbox/client"
+	"github.com/llmdo/workshop/internal/toolbox/door"
+)
+
+// Session connects to the toolbox of a worker through its door: nothing else
+// leads into one.
+func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error) {
+	s, err := e.worker(ctx, project, service, dir)
+	if err != nil {
+		return nil, err
+	}
+	return e.enter(ctx, project, &s)
+}
+
+// worker returns a worker that runs.
+func (e *Engine) worker(ctx context.Context, project, service, dir string) (api.Seen, error) {
+	s, err := e.one(ctx, project, service, dir)
+	switch {
+	case err != nil:
+		return s, err
+	case s.Container.Role != spec.Worker:
+		return s, fmt.Errorf("%s is the workshop's %s, and commands run in workers only", service, s.Container.Role)
+	case s.State != api.Running:
+		return s, &engine.NotRunningError{Project: project, Services: []string{service}, State: string(s.State)}
+	case !s.Ready:
+		return s, fmt.Errorf("worker %s is not ready yet: its door opens when its gate has passed; `workshop up` waits for it, `workshop logs %s` shows what it says", service, service)
+	}
+	return s, nil
+}
+
+// enter waits at the door of a worker.
+func (e *Engine) enter(ctx context.Context, project string, s *api.Seen) (net.Conn, error) {
+	service := s.Container.Service
+	i := slices.IndexFunc(s.Container.Mounts, func(m spec.Mount) bool {
+		return m.Type == spec.Bind && m.Target == compose.DoorDir && m.ReadOnly
+	})
+	if i < 0 {
+		return nil, fmt.Errorf("worker %s has no door: run `workshop up`", service)
+	}
+	c, err := e.find(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	stopped := &engine.NotRunningError{Project: project, Services: []string{service}}
+	if c == nil {
+		return nil, stopped
+	}
+	pid, pidfd, err := c.Pid(ctx, service)
+	if err != nil {
+		if notRunning(err) || e.hasEnded(ctx, project, err) {
+			err = stopped
+		}
+		return nil, err
+	}
+	defer pidfd.Close() // until then the number is the worker's
+	conn, err := door.Accept(ctx, s.Container.Mounts[i].Source, pid)
+	if err != nil && ctx.Err() == nil {
+		if errors.Is(err, os.ErrNotExist) { // else it is taken for a command that isn't found
+			err = errors.New("its directory is gone")
+		}
+		return nil, fmt.Errorf("the door of worker %s: %w: `workshop ps` tells whether it runs, `workshop restart %s` gives it a new one", service, err, service)
+	}
+	return conn, err
+}
+
+// notRunning tells whether a service ended before a request came.
+func notRunning(err error) bool {
+	told, ok := errors.AsType[*api.Error](err)
+	return ok && (told.Code == api.CodeNotRunning || told.Code == api.CodeUnknown) || errors.Is(err, os.ErrProcessDone)
+}
+
+// Control connects to the guard's control: the supervisor hands it a new
+// connection.
+func (e *Engine) Control(ctx context.Context, project, dir string) (io.ReadWriteCloser, error) {
+	s, err := e.one(ctx, project, compose.GuardService, dir)
+	if err != nil {
+		return nil, err
+	}
+	if s.State != api.Running {
+		return nil, &engine.NotRunningError{Project: project, Services: []string{compose.GuardService}, State: string(s.State)}
+	}
+	return e.control(ctx, project)
+}
+
+// control connects to the guard that runs. The connection ends with ctx.
+func (e *Engine) control(ctx context.Context, project string) (io.ReadWriteCloser, error) {
+	c, err := e.find(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	stopped := &engine.NotRunningError{Project: project, Services: []string{compose.GuardService}}
+	if c == nil {
+		return nil, stopped
+	}
+	conn, err := c.Control(ctx, compose.GuardService)
+	if err != nil {
+		if notRunning(err) || e.hasEnded(ctx, project, err) {
+			err = stopped
+		}
+		return nil, err
+	}
+	return &bound{Conn: conn, stop: context.AfterFunc(ctx, func() { conn.Close() })}, nil
+}
+
+// bound is a connection that ends with a context.
+type bound struct {
+	net.Conn
+	stop func() bool
+}
+
+// Close ends it.
+func (b *bound) Close() error {
+	b.stop()
+	return b.Conn.Close()
+}
+
+// exitOurs is the exit code where the command could not be run, as Docker's.
+const exitOurs = 125
+
+// Exec runs a command in a session of its own. There is one user in a worker:
+// nothing below its supervisor becomes another.
+func (e *Engine) Exec(ctx context.Context, project, service string, o engine.ExecOptions) (int, error) {
+	s, err := e.worker(ctx, project, service, o.Directory)
+	if err != nil {
+		return exitOurs, err
+	}
+	if p := s.Container.Process; o.User != "" {
+		uid, gid, ok := numeric(o.User)
+		if n, only := id(o.User); only {
+			uid, gid, ok = n, p.GID, true
+		}
+		if !ok || uid != p.UID || gid != p.GID {
+			return exitOurs, &engine.RefusedError{
+				Promise: "B4", Reason: fmt.Sprintf("a command can't run as %s in %s: on the namespace engine a worker has one user, %d:%d", o.User, service, p.UID, p.GID),
+				Do: "leave --user out",
+			}
+		}
+	}
+	conn, err := e.enter(ctx, project, &s)
+	if err != nil {
+		return exitOurs, err
+	}
+	code, err := toolbox.Exec(ctx, conn, toolbox.Command{
+		Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: o.Signals,
+		TTY: o.TTY, Size: o.Size, Resized: o.Resized,
+	})
+	if refused, ok := errors.AsType[*toolbox.ExecError](err); ok {
+		return refused.Code, err
+	}
+	if err != nil {
+		code = exitOurs
+	}
+	return code, err
+}
+
+// CopyTo unpacks a tar stream in a directory of a worker, as its user.
+func (e *Engine) CopyTo(ctx context.Context, project, service, dir string, tar io.Reader) error {
+	conn, err := e.Session(ctx, project, service, "")
+	if err != nil {
+		return err
+	}
+	return toolbox.CopyTo(ctx, conn, dir, tar)
+}
+
+// CopyFrom returns a tar stream of a file or directory of a worker, as far as its
+// user can read it.
+func (e *Engine) CopyFrom(ctx context.Context, project, service, path string) (io.ReadCloser, error) {
+	conn, err := e.Session(ctx, project, service, "")
+	if err != nil {
+		return nil, err
+	}
+	return toolbox.CopyFrom(ctx, conn, path)
+}

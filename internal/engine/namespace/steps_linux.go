@@ -1,0 +1,126 @@
+package namespace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// step carries out one step.
+func (r *run) step(ctx context.Context, s engine.Step) error {
+	switch s.Op {
+	case engine.OpPullImage:
+		return r.e.pull(ctx, r.p, s, r.runner.Emit)
+	case engine.OpWaitReady:
+		return r.wait(ctx, s)
+	}
+	ctx, cancel := engine.Finish(ctx)
+	defer cancel()
+	switch s.Op {
+	case engine.OpLoadInit, engine.OpFillTools:
+		_, err := r.e.program()
+		return err
+	case engine.OpCreateNetwork:
+		return r.createNetwork(s)
+	case engine.OpCreateVolume:
+		return r.createVolume(s)
+	case engine.OpFillVolume:
+		return r.e.fill(r.p.Compiled, s.Key)
+	case engine.OpReloadPolicy:
+		return r.runner.ReloadPolicy(ctx, s, engine.Reload{
+			Dial: func(ctx context.Context) (io.ReadWriteCloser, error) { return r.e.control(ctx, r.p.Project) },
+			Fill: func(context.Context) error { return r.e.fill(r.p.Compiled, compose.PolicyVolume) },
+		})
+	case engine.OpCreateContainer:
+		return r.create(ctx, s)
+	case engine.OpStartContainer:
+		return r.start(ctx, s)
+	case engine.OpStopContainer:
+		c, err := r.found(ctx)
+		if err != nil || c == nil {
+			return err
+		}
+		return ignoreGone(c.Stop(ctx, s.Service))
+	case engine.OpRemoveContainer:
+		return r.remove(ctx, s)
+	case engine.OpRemoveNetwork:
+		return r.e.forgetNetwork(r.p.Project, s.ObjectID)
+	case engine.OpRemoveVolume:
+		return r.e.removeVolume(r.p.Project, s.ObjectID)
+	}
+	return fmt.Errorf("step %d has no operation that the namespace engine knows: %d", s.ID, int(s.Op))
+}
+
+func (r *run) createNetwork(s engine.Step) error {
+	c := r.p.Compiled
+	if err := checkNetwork(c.Project, s.Key); err != nil {
+		return err
+	}
+	if err := r.e.makeDir(r.p.Project); err != nil {
+		return err
+	}
+	o := engine.Object{ID: newID(), Name: engine.NetworkName(c.Project, s.Key), Labels: engine.NetworkLabels(c, s.Key)}
+	return r.e.changeObjects(r.p.Project, func(all *objects) { all.Networks = with(all.Networks, o) })
+}
+
+func (e *Engine) forgetNetwork(project, id string) error {
+	if !exists(e.dir(project)) {
+		return nil
+	}
+	return e.changeObjects(project, func(all *objects) {
+		for _, n := range all.Networks {
+			if n.ID == id {
+				all.Networks = without(all.Networks, n.Name)
+				break
+			}
+		}
+	})
+}
+
+// createVolume makes the directory first: a volume that is listed is there.
+func (r *run) createVolume(s engine.Step) error {
+	c := r.p.Compiled
+	if err := checkKnown("volume "+s.Key, c.Project.Volumes[s.Key]); err != nil {
+		return err
+	}
+	name := engine.VolumeName(c.Project, s.Key)
+	dir, err := r.e.volumeDir(r.p.Project, name)
+	if err != nil {
+		return err
+	}
+	if err := r.e.makeDir(r.p.Project); err != nil {
+		return err
+	}
+	// One that is there, and isn't listed, was left by a run that was killed.
+	if err := engine.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755)); err != nil { // whatever the umask is
+		return err
+	}
+	o := engine.Object{Name: name, Labels: engine.VolumeLabels(c, s.Key)}
+	return r.e.changeObjects(r.p.Project, func(all *objects) { all.Volumes = with(all.Volumes, o) })
+}
+
+func (e *Engine) removeVolume(project, name string) error {
+	dir, err := e.volumeDir(project, name)
+	if err != nil {
+		return err
+	}
+	if !exists(e.dir(project)) {
+		return nil
+	}
+	if err := e.changeObjects(project, func(all *objects) { all.Volumes = without(all.Volumes, name) }); err != nil {
+		return err
+	}
+	if err := engine.RemoveAll(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

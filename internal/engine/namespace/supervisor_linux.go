@@ -1,0 +1,269 @@
+package namespace
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/cgroup"
+	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/supervisor/client"
+)
+
+// answerTime is how long a supervisor may take until it answers for the first
+// time; it takes milliseconds.
+const answerTime = 15 * time.Second
+
+// find connects to the supervisor of a project; nil where none lives.
+func (e *Engine) find(ctx context.Context, project string) (*client.Client, error) {
+	dir := e.dir(project)
+	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	c, err := client.Dial(ctx, dir)
+	if errors.Is(err, client.ErrNone) {
+		return nil, nil
+	}
+	return c, err
+}
+
+// deathTime is how long one that was killed may take to be gone.
+const deathTime = 2 * time.Second
+
+// hasEnded tells whether a request failed because the supervisor ended
+// meanwhile: one that is being killed still takes connections.
+func (e *Engine) hasEnded(ctx context.Context, project string, err error) bool {
+	if errors.Is(err, client.ErrNone) {
+		return true
+	}
+	if _, said := errors.AsType[*api.Error](err); said {
+		return false
+	}
+	for end := time.Now().Add(deathTime); ctx.Err() == nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if lives, err := client.Lives(e.dir(project)); err == nil && !lives {
+			return true
+		}
+	}
+	return false
+}
+
+// silentTime is how long a supervisor may take to say hello: it does in less
+// than a millisecond. One that took longer once has silentAgain after that.
+var silentTime = 10 * time.Second // shorter in a test
+
+const silentAgain = time.Second
+
+// alive finds the supervisor of a project; nil where there is none, or one that
+// doesn't answer.
+func (e *Engine) alive(ctx context.Context, project string) (c *client.Client, silent bool, err error) {
+	limit := silentTime
+	if _, was := e.silent.Load(project); was {
+		limit = min(limit, silentAgain)
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if c, err = e.find(within, project); err == nil && c != nil {
+		_, err = c.Hello(within)
+	}
+	switch {
+	case err == nil:
+		return c, false, nil
+	case ctx.Err() != nil:
+		return nil, false, context.Cause(ctx)
+	case within.Err() != nil || isTimeout(err): // a connection's own comes a moment earlier
+		e.silent.Store(project, true)
+		return nil, true, nil
+	case e.hasEnded(ctx, project, err):
+		return nil, false, nil
+	}
+	return nil, false, err
+}
+
+func isTimeout(err error) bool {
+	timed, ok := errors.AsType[net.Error](err)
+	return ok && timed.Timeout()
+}
+
+// supervisor finds the supervisor of a project, or starts one, also in the place
+// of one that doesn't answer. One of another build goes on as it is, as long as
+// it understands our specs.
+func (e *Engine) supervisor(ctx context.Context, project string) (*client.Client, error) {
+	c, silent, err := e.alive(ctx, project)
+	switch {
+	case err != nil:
+		return nil, err
+	case c != nil:
+		return c, e.sameForm(project)
+	case silent:
+		if err := e.end(ctx, project); err != nil {
+			return nil, err
+		}
+		e.silent.Delete(project) // the next one is another
+	}
+	if err := e.start(project); err != nil {
+		return nil, err
+	}
+	if c, err = e.find(ctx, project); err == nil && c == nil {
+		err = errors.New("the supervisor ended at once: its words are in " + filepath.Join(e.dir(project), api.ErrorsName))
+	}
+	return c, err
+}
+
+// sameForm refuses a supervisor that has another form of specs.
+func (e *Engine) sameForm(project string) error {
+	var f struct {
+		Version int `json:"version"`
+	}
+	b, err := os.ReadFile(filepath.Join(e.dir(project), api.StateName))
+	if err == nil {
+		err = json.Unmarshal(b, &f)
+	}
+	if err != nil {
+		return fmt.Errorf("what runs of project %s: %w", project, err)
+	}
+	if f.Version != spec.Version {
+		return &engine.RefusedError{
+			Reason: fmt.Sprintf("project %s was brought up by another version of workshop", project), Do: "run `workshop down`, and then `workshop up`",
+		}
+	}
+	return nil
+}
+
+// start starts a supervisor: PID 1 of a pid namespace, detached from us, so that
+// it goes on when we end. Without root it gets a user namespace that has the
+// caller's ids alone, and all rights in there.
+func (e *Engine) start(project string) error {
+	if why := e.whyNot(); why != nil {
+		return why
+	}
+	program, err := e.program()
+	if err != nil {
+		return err
+	}
+	if err := e.makeDir(project); err != nil {
+		return err
+	}
+	dir := e.dir(project)
+	if err := prepareGroups(dir); err != nil {
+		return err
+	}
+	words, err := os.OpenFile(filepath.Join(dir, api.ErrorsName), os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer words.Close()
+	said, its, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer said.Close()
+	cmd := &exec.Cmd{
+		Path: filepath.Join(program, programName), Args: []string{programName, "supervise", "--dir", dir},
+		Dir: "/", Env: []string{"PATH=" + defaultPath}, Stdout: its, Stderr: words, SysProcAttr: e.attributes(),
+	}
+	// What our caller left open isn't the supervisor's: a pipe would never end.
+	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	err = cmd.Start()
+	its.Close()
+	if err != nil {
+		return e.refuseStart(fmt.Errorf("the supervisor can't be started: %w", err))
+	}
+	// It may end before we do.
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	_ = said.SetReadDeadline(time.Now().Add(answerTime))
+	line, err := bufio.NewReader(io.LimitReader(said, 64<<10)).ReadString('\n')
+	line = strings.TrimSpace(line)
+	switch reason, failed := strings.CutPrefix(line, "FAILED "); {
+	case line == "READY":
+		return nil
+	case failed:
+		return e.refuseSaid(reason)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		_ = cmd.Process.Kill()
+		return fmt.Errorf("the supervisor isn't ready after %v: its words are in %s", answerTime, words.Name())
+	}
+	select {
+	case err = <-ended:
+	case <-time.After(time.Second):
+	}
+	return fmt.Errorf("the supervisor ended at once (%v): %s", err, lastLine(words.Name()))
+}
+
+// prepareGroups does for a supervisor what it can't do itself: it doesn't see
+// the processes that are beside it in a delegated group, and may get other
+// groups than one that was killed.
+func prepareGroups(dir string) error {
+	if err := cleanGroups(dir); err != nil {
+		return err
+	}
+	p, err := cgroup.Find()
+	if err != nil || p.Require() != nil {
+		return nil // Info has said why, and what to do
+	}
+	return p.Prepare()
+}
+
+// refuseSaid explains what a supervisor said why it can't be one.
+func (e *Engine) refuseSaid(reason string) error {
+	if strings.Contains(reason, "permission denied") || strings.Contains(reason, "not permitted") || strings.Contains(reason, "refuses it") {
+		if why := e.whyNot(); why != nil {
+			return why
+		}
+		return &engine.RefusedError{Promise: "B6", Reason: "nothing can be kept apart from the machine: " + reason, Do: "use --engine docker, or a machine whose rules allow it"}
+	}
+	return errors.New("the supervisor can't begin: " + reason)
+}
+
+// attributes of the supervisor's process.
+func (e *Engine) attributes() *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+	if !e.rootless {
+		return a
+	}
+	a.Cloneflags |= unix.CLONE_NEWUSER
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	for c := range lastCapability() + 1 {
+		a.AmbientCaps = append(a.AmbientCaps, uintptr(c))
+	}
+	return a
+}
+
+// lastCapability is the highest one that the kernel has.
+func lastCapability() int {
+	b, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
+	n, e := strconv.Atoi(string(bytes.TrimSpace(b)))
+	if err != nil || e != nil {
+		return unix.CAP_LAST_CAP
+	}
+	return n
+}
+
+// lastLine is the end of a file of text.
+func lastLine(name string) string {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return err.Error()
+	}
+	text := strings.TrimSpace(string(b[max(0, len(b)-2000):]))
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

@@ -1,0 +1,225 @@
+package namespace
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// kind is the engine's name.
+const kind = "namespace"
+
+// machine is what a translation must know of this machine and its caller.
+type machine struct {
+	rootless bool
+	uid, gid int    // the caller's
+	volumes  string // directory of the project's volumes
+	tools    string // directory of workshop-init
+	// resolvConf is the machine's, without symbolic links; empty: it has none.
+	resolvConf string
+	filter     []byte // the compiled seccomp profile
+	unlimited  bool   // --without-limits, where none can be enforced
+	// files is the highest hard limit of open files that the caller can give;
+	// 0: any.
+	files uint64
+	// firstPort is the lowest port that the caller may listen on.
+	firstPort int
+	// image gives what is known of an image; workshop-init's is not asked for.
+	image func(ref string) (image, error)
+	// real gives a path without symbolic links.
+	real func(string) (string, error)
+}
+
+// image is what a container takes from its image.
+type image struct {
+	id  string // digest of its configuration
+	dir string // extracted; empty: an empty root
+	// pending says that the image isn't there yet: its user and directory can't
+	// be looked at.
+	pending    bool
+	env        []string
+	user       string
+	workingDir string
+	volumes    []string // that it declares
+}
+
+// translate says what the container of a service is. It is pure but for what the
+// machine's functions look up. Whatever it can't say is an error, by name.
+func translate(d engine.Desired, service string, m machine) (*spec.Container, error) {
+	s, ok := d.Compiled.Project.Services[service]
+	if !ok {
+		return nil, fmt.Errorf("no service %q in the project", service)
+	}
+	if err := checkKnown("service "+service, s); err != nil {
+		return nil, err
+	}
+	t := translation{d: d, c: d.Compiled, m: m, name: service, s: s, role: roles[d.Compiled.Roles[service]]}
+	if t.role == "" {
+		return nil, fmt.Errorf("service %s is neither worker nor room nor guard", service)
+	}
+	out, err := t.container()
+	if err != nil {
+		return nil, fmt.Errorf("service %s: %w", service, err)
+	}
+	return out, nil
+}
+
+var roles = map[compose.Role]spec.Role{
+	compose.RoleWorker: spec.Worker, compose.RoleRoom: spec.Room, compose.RoleGuard: spec.Guard,
+}
+
+// translation is one call of translate.
+type translation struct {
+	d    engine.Desired
+	c    *compose.Compiled
+	m    machine
+	name string
+	s    types.ServiceConfig
+	role spec.Role
+
+	ours  bool // its image is workshop-init's
+	image image
+	out   *spec.Container
+}
+
+func (t *translation) container() (*spec.Container, error) {
+	t.out = &spec.Container{
+		Version: spec.Version, Name: engine.ContainerName(t.c.Project, t.name), Service: t.name, Role: t.role,
+		Labels: engine.ContainerLabels(t.d, t.name), Image: engine.ImageRef(t.d, t.name),
+		Seccomp: t.m.filter, Landlock: true, OOMScore: int(t.s.OomScoreAdj),
+	}
+	for _, part := range []func() error{
+		t.root, t.user, t.process, t.mounts, t.tmpfs, t.coverVolumes, t.sortMounts,
+		t.network, t.ports, t.security, t.capabilities, t.limits, t.rlimits, t.life, t.log,
+	} {
+		if err := part(); err != nil {
+			return nil, err
+		}
+	}
+	return t.out, nil
+}
+
+// root sets the root file system: what the image is, or an empty one, in which
+// workshop-init lies where its image has it.
+func (t *translation) root() error {
+	if t.s.Build != nil {
+		return buildRefusal(t.name)
+	}
+	if !t.s.ReadOnly {
+		return fmt.Errorf("its root is always read-only here (B3), and the project says otherwise")
+	}
+	if f := t.c.Facts; f != nil && f.InitImage != "" && t.s.Image == f.InitImage {
+		t.ours, t.image = true, image{id: f.InitImage}
+	} else {
+		if t.role != spec.Worker {
+			return fmt.Errorf("the image of a %s is workshop-init's, and it has %q", t.role, t.s.Image)
+		}
+		var err error
+		if t.image, err = t.m.image(t.out.Image); err != nil {
+			return err
+		}
+	}
+	t.out.Root.Dir, t.out.ImageID = t.image.dir, t.image.id
+	return nil
+}
+
+// buildRefusal: nothing here runs the lines of a Dockerfile.
+func buildRefusal(service string) error {
+	return &engine.RefusedError{
+		Reason: fmt.Sprintf("%s has `build:`, which needs the docker engine", service),
+		Do:     "build the image elsewhere and name it with `image:` (a reference, oci:DIR or docker-archive:FILE), or use --engine docker",
+	}
+}
+
+// process sets what is executed. A worker's gate, the room and the guard are
+// always given in full: an image's ENTRYPOINT and CMD are not run (B12).
+func (t *translation) process() error {
+	p := &t.out.Process
+	p.Args = slices.Concat(t.s.Entrypoint, t.s.Command)
+	if len(p.Args) == 0 || !path.IsAbs(p.Args[0]) {
+		return fmt.Errorf("its main process is %q, no absolute path: an image's own is not run (B12)", p.Args)
+	}
+	if t.role == spec.Room && t.m.rootless {
+		// The room lets in who has the guard's uid.
+		p.Args = append(p.Args, "--guard-uid", strconv.Itoa(t.m.uid))
+	}
+	own, err := engine.Environment(t.s.Environment)
+	if err != nil {
+		return err
+	}
+	t.out.Hostname = t.holder().Hostname
+	if t.out.Hostname == "" {
+		t.out.Hostname = compose.WorkerHostname
+	}
+	p.Env = mergeEnv(own, t.image.env, t.out.Hostname)
+	p.Cwd = path.Clean(cmp.Or(t.s.WorkingDir, t.image.workingDir, "/"))
+	if !path.IsAbs(p.Cwd) {
+		return fmt.Errorf("its working directory %q is not absolute", p.Cwd)
+	}
+	return nil
+}
+
+// defaultPath is what Docker gives where the image says nothing
+// (moby/oci: DefaultPathEnv).
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// mergeEnv gives the variables of a container as Docker does: the service's
+// first, then the image's, then a PATH and the host name. It is sorted.
+func mergeEnv(own, image []string, hostname string) []string {
+	all := map[string]string{}
+	for _, list := range [][]string{{"PATH=" + defaultPath, "HOSTNAME=" + hostname}, image, own} {
+		for _, e := range list {
+			if name, value, ok := strings.Cut(e, "="); ok && name != "" {
+				all[name] = value
+			}
+		}
+	}
+	out := make([]string, 0, len(all))
+	for _, name := range sortedKeys(all) {
+		out = append(out, name+"="+all[name])
+	}
+	return out
+}
+
+// dockerGrace is Docker's between the stop signal and SIGKILL.
+const dockerGrace = 10 * time.Second
+
+// life sets how it is stopped and started again.
+func (t *translation) life() error {
+	t.out.Grace = dockerGrace
+	if g := t.s.StopGracePeriod; g != nil {
+		t.out.Grace = time.Duration(*g)
+	}
+	switch t.s.Restart {
+	case "", types.RestartPolicyNo:
+		t.out.Restart = spec.RestartNo
+	case types.RestartPolicyUnlessStopped:
+		t.out.Restart = spec.RestartUnlessStopped
+	default:
+		return fmt.Errorf("restart policy %q is not carried out by the namespace engine", t.s.Restart)
+	}
+	if t.s.Init != nil && *t.s.Init {
+		return fmt.Errorf("init: true is not carried out by the namespace engine: its main process reaps (B12)")
+	}
+	switch t.s.Runtime {
+	case "", "runc", "crun":
+		return nil
+	}
+	return &engine.RefusedError{
+		Reason: fmt.Sprintf("runtime %q: the namespace engine runs workers itself, and as runc and crun would", t.s.Runtime),
+		Do:     "remove `runtime:`, or use --engine docker",
+	}
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,185 @@
+package namespace
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// programName is workshop-init's name in its directory.
+const programName = "workshop-init"
+
+func (t *translation) mounts() error {
+	if t.ours && t.role != spec.Worker {
+		t.add(spec.Mount{Type: spec.Bind, Source: path.Join(t.m.tools, programName), Target: compose.ImageInit, ReadOnly: true})
+	}
+	if t.role == spec.Guard && t.m.resolvConf != "" {
+		// As it is when the guard is started: it dials the machine's resolvers.
+		t.add(spec.Mount{Type: spec.Bind, Source: t.m.resolvConf, Target: "/etc/resolv.conf", ReadOnly: true})
+	}
+	for i := range t.s.Volumes {
+		m, err := t.mount(&t.s.Volumes[i])
+		if err != nil {
+			return err
+		}
+		t.add(m)
+	}
+	return nil
+}
+
+func (t *translation) add(m spec.Mount) {
+	m.Target = path.Clean(m.Target)
+	t.out.Mounts = append(t.out.Mounts, m)
+}
+
+func (t *translation) mount(v *types.ServiceVolumeConfig) (spec.Mount, error) {
+	m := spec.Mount{Type: spec.Bind, Target: v.Target, ReadOnly: v.ReadOnly}
+	if !path.IsAbs(v.Target) {
+		return m, fmt.Errorf("the target %q is not absolute", v.Target)
+	}
+	var err error
+	switch v.Type {
+	case types.VolumeTypeBind:
+		err = t.bind(&m, v)
+	case types.VolumeTypeVolume:
+		err = t.volume(&m, v)
+	default:
+		err = fmt.Errorf("volume type %q of %s is not carried out by the namespace engine", v.Type, v.Target)
+	}
+	return m, err
+}
+
+// bind is never recursive (B7): what is mounted below a source is not part of
+// what was asked for. Only the parts of the host's programs are, because below a
+// user namespace the kernel doesn't take a directory without what is mounted in
+// it (mount_namespaces(7)).
+func (t *translation) bind(m *spec.Mount, v *types.ServiceVolumeConfig) error {
+	source := engine.HostPath(t.c, v.Source)
+	if !filepath.IsAbs(source) {
+		return fmt.Errorf("the source %q of %s is not absolute, and the project directory is not known", v.Source, v.Target)
+	}
+	if b := v.Bind; b != nil {
+		if b.Propagation != "" && b.Propagation != types.PropagationRPrivate && b.Propagation != types.PropagationPrivate {
+			return fmt.Errorf("bind.propagation %q of %s: mounts are private here", b.Propagation, v.Target)
+		}
+		if b.Recursive != "" && b.Recursive != "disabled" {
+			return fmt.Errorf("bind.recursive %q of %s: binds are never recursive here", b.Recursive, v.Target)
+		}
+	}
+	m.Recursive = t.ours && t.c.Facts != nil && v.ReadOnly && source == v.Target && slices.Contains(t.c.Facts.HostPaths, source)
+	var err error
+	if m.Source, err = t.m.real(source); err != nil {
+		return fmt.Errorf("the source of %s: %w", v.Target, err)
+	}
+	// What was looked at had no link in it any more. Who can put one there, as a
+	// worker of another project that writes above it, chooses no other source.
+	if m.Source != source && t.lookedAt(source) {
+		return &engine.RefusedError{
+			Promise: "B7", Reason: fmt.Sprintf("the source of %s, %s, was looked at, and leads to %s since", v.Target, source, m.Source),
+			Do: "see what puts a symbolic link there, and run `workshop up` again",
+		}
+	}
+	return nil
+}
+
+// lookedAt tells whether a source is one of the facts', or lies in one.
+func (t *translation) lookedAt(source string) bool {
+	if t.c.Facts == nil {
+		return false
+	}
+	for _, s := range t.c.Facts.Sources {
+		if s.Real != "" && (source == s.Real || strings.HasPrefix(source, strings.TrimSuffix(s.Real, "/")+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// volume is a directory of the project's, or for the tool volume the one that
+// workshop-init lies in.
+func (t *translation) volume(m *spec.Mount, v *types.ServiceVolumeConfig) error {
+	config, ok := t.c.Project.Volumes[v.Source]
+	if !ok {
+		return fmt.Errorf("volume %q is not in the project", v.Source)
+	}
+	if err := checkKnown("volume "+v.Source, config); err != nil {
+		return err
+	}
+	if v.Volume == nil || !v.Volume.NoCopy {
+		return fmt.Errorf("volume %q at %s: volumes are never filled from the image here", v.Source, v.Target)
+	}
+	name := engine.VolumeName(t.c.Project, v.Source)
+	switch {
+	case v.Source == compose.ToolsVolume:
+		if !v.ReadOnly {
+			return fmt.Errorf("the tool volume at %s is writable", v.Target)
+		}
+		m.Source = t.m.tools
+	case bool(config.External):
+		return fmt.Errorf("volume %q is external, and the namespace engine has none but the project's", name)
+	case !validName(name):
+		return fmt.Errorf("volume %q has a name that is no name of a directory", name)
+	default:
+		m.Source = path.Join(t.m.volumes, name)
+	}
+	return nil
+}
+
+// validName tells whether a volume's name is one part of a path.
+func validName(name string) bool {
+	return name != "" && name != "." && name != ".." && len(name) <= 255 && !strings.ContainsAny(name, "/\x00")
+}
+
+// imageVolumeSize is how much fits into a directory that an image declares as
+// a volume, as in the docker engine.
+const imageVolumeSize = 64 << 20
+
+// coverVolumes mounts a small tmpfs over each volume that the image declares
+// and the workshop doesn't mount: its programs expect to write there.
+func (t *translation) coverVolumes() error {
+	volumes := slices.Clone(t.image.volumes)
+	slices.Sort(volumes)
+	for _, dir := range slices.Compact(volumes) {
+		dir = path.Clean("/" + dir)
+		if dir == "/" || inOwn(dir) || slices.ContainsFunc(t.out.Mounts, func(m spec.Mount) bool { return m.Target == dir }) {
+			continue
+		}
+		t.add(spec.Mount{Type: spec.Tmpfs, Target: dir, Size: imageVolumeSize, Mode: 0o1777})
+	}
+	return nil
+}
+
+// inOwn tells whether a path lies in what every container has of its own.
+func inOwn(p string) bool {
+	for _, own := range []string{"/proc", "/sys", "/dev"} {
+		if p == own || strings.HasPrefix(p, own+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// sortMounts orders them as Docker does: what lies in another comes after it.
+func (t *translation) sortMounts() error {
+	slices.SortStableFunc(t.out.Mounts, func(a, b spec.Mount) int {
+		return cmp.Or(cmp.Compare(strings.Count(a.Target, "/"), strings.Count(b.Target, "/")), strings.Compare(a.Target, b.Target))
+	})
+	for i, m := range t.out.Mounts {
+		switch {
+		case m.Target == "/" || inOwn(m.Target):
+			return fmt.Errorf("nothing can be mounted at %s", m.Target)
+		case i > 0 && m.Target == t.out.Mounts[i-1].Target:
+			return fmt.Errorf("two mounts at %s", m.Target)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"maps"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/firewall"
+)
+
+// workersOnly leaves rooms and guard out of a project, with all that is theirs.
+// The policy stays, with the values of its variables, and its digest in the labels of those that it is about: they
+// are made anew when it changes, as no guard is told.
+func workersOnly(c *compose.Compiled) *compose.Compiled {
+	out := *c
+	project := *c.Project
+	out.Project, out.RoomOf, out.Rulesets, out.Roles = &project, nil, nil, map[string]compose.Role{}
+	project.Services, project.Networks = types.Services{}, nil
+	project.Volumes = maps.Clone(c.Project.Volumes)
+	for _, key := range []string{compose.PolicyVolume, compose.SocketsVolume} {
+		delete(project.Volumes, key)
+	}
+	if c.Policy != nil { // the values are the guard's, which goes
+		env := c.Project.Services[compose.GuardService].Environment
+		if p, err := firewall.Expand(c.Policy, func(name string) (string, bool) {
+			if v := env[name]; v != nil {
+				return *v, true
+			}
+			return "", false
+		}); err == nil { // an engine refuses what isn't expanded
+			out.Policy = p
+		}
+	}
+	for name, s := range c.Project.Services {
+		if c.Roles[name] != compose.RoleWorker {
+			continue
+		}
+		if c.RoomOf[name] != "" && c.Policy != nil {
+			s.Labels = maps.Clone(s.Labels)
+			if s.Labels == nil {
+				s.Labels = types.Labels{}
+			}
+			s.Labels[compose.LabelPolicy] = firewall.Digest(out.Policy)
+		}
+		s.DependsOn, s.Networks, s.NetworkMode = nil, nil, ""
+		project.Services[name], out.Roles[name] = s, compose.RoleWorker
+	}
+	return &out
+}

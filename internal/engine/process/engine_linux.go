@@ -1,0 +1,144 @@
+package process
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/landlock"
+)
+
+// Engine is process mode on this machine. It is safe for use by several
+// goroutines.
+type Engine struct {
+	opts Options
+	init *initbin.Set
+
+	mu sync.Mutex // state files
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// New makes the engine; it starts nothing.
+func New(_ context.Context, o Options) (engine.Engine, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.DataDir == "" {
+		if o.DataDir = o.StateDir; os.Geteuid() == 0 {
+			o.DataDir = RootData
+		}
+	}
+	e := &Engine{opts: o, init: o.Init}
+	if e.init == nil {
+		e.init = initbin.Default()
+	}
+	return e, nil
+}
+
+// Close releases nothing.
+func (e *Engine) Close() error { return nil }
+
+// dockerSocket is what an engine's group may open, and Landlock doesn't close.
+const dockerSocket = "/var/run/docker.sock"
+
+// Info says what stands in for the promises that don't hold. None of the
+// findings is one of a promise: which ones are waived, package promise says.
+func (e *Engine) Info(context.Context) (engine.Info, error) {
+	_, noIPv6 := os.Stat("/proc/net/if_inet6")
+	i := engine.Info{
+		Kind: kind, Endpoint: "this machine", Version: e.opts.Version, OS: "linux", Arch: runtime.GOARCH, Local: true,
+		DataRoot: e.opts.StateDir, IPv6: noIPv6 == nil,
+	}
+	fence := engine.Finding{Name: "landlock", Held: true, Meaning: "programs of a worker read its mounts and the machine's programs, and write its rw mounts"}
+	if landlock.ABI() == 0 {
+		fence.Held = false
+		fence.Meaning = "this kernel has no Landlock: only the file tools are bound to the mounts, and a shell reaches every file that you reach"
+		fence.Do = "use --isolation namespace, or take the tool shell from the workers"
+	}
+	i.Findings = append(i.Findings, fence)
+	if c, err := net.Dial("unix", dockerSocket); err == nil {
+		c.Close()
+		i.Findings = append(i.Findings, engine.Finding{
+			Name: "engine-socket", Meaning: "a worker's programs can open " + dockerSocket + ", and so become root of this machine",
+			Do: "take the tool shell from the workers, or use --isolation docker",
+		})
+	}
+	return i, nil
+}
+
+// InitNames gives the names that Facts carry; nothing has them here.
+func (e *Engine) InitNames(context.Context) (image, volume string, err error) {
+	n, err := e.init.Names(runtime.GOARCH)
+	if err != nil {
+		return "", "", err
+	}
+	return n.ImageID, n.Volume(), nil
+}
+
+// Observe reads what is recorded. All images are there, as none is used.
+func (e *Engine) Observe(_ context.Context, project string, images ...string) (engine.Observed, error) {
+	s, err := e.read(project)
+	if err != nil {
+		return engine.Observed{}, err
+	}
+	o := engine.Observed{Project: project, WorkersOnly: true, Containers: s.Containers, Volumes: s.Volumes, Images: map[string]string{}}
+	for _, ref := range images {
+		o.Images[ref] = imageID(ref)
+	}
+	return o, nil
+}
+
+// imageID stands for an image: the machine's programs are used.
+func imageID(ref string) string { return "none:" + ref }
+
+// Logs has none: what a worker's programs print goes to their session.
+func (e *Engine) Logs(ctx context.Context, project string, services []string, o engine.LogsOptions) error {
+	seen, err := e.Observe(ctx, project)
+	if err != nil {
+		return err
+	}
+	return engine.WriteLogs(ctx, seen, services, o, func(ctx context.Context, _ engine.Container, _, _ io.Writer) error {
+		if o.Follow {
+			<-ctx.Done()
+		}
+		return nil
+	})
+}
+
+// Control refuses: there is no guard.
+func (e *Engine) Control(context.Context, string, string) (io.ReadWriteCloser, error) {
+	return nil, &engine.RefusedError{Promise: "B20", Reason: "process mode has no guard: workers have the machine's network", Do: "use --isolation namespace"}
+}
+
+// worker finds a worker that is up, of the directory where it is not empty.
+func (e *Engine) worker(project, service, dir string) (engine.Container, error) {
+	s, err := e.read(project)
+	if err != nil {
+		return engine.Container{}, err
+	}
+	at := slices.IndexFunc(s.Containers, func(c engine.Container) bool { return c.Service == service })
+	if at < 0 {
+		return engine.Container{}, &engine.NotRunningError{Project: project, Services: []string{service}}
+	}
+	c := s.Containers[at]
+	switch {
+	case dir != "" && c.Directory != "" && c.Directory != dir:
+		return c, engine.NewForeignError(project, "container/"+c.Name, dir, c.Directory)
+	case c.State != running:
+		return c, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
+	}
+	return c, nil
+}
+
+// validName keeps a name from being a path.
+func validName(s string) bool {
+	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\x00")
+}

@@ -1,0 +1,124 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/toolbox/process"
+)
+
+// mounts gives what a worker has of this machine: the mounts of its file, copies
+// and secrets at their sources, directories of its own for what is in memory
+// elsewhere, and as "/" a directory in which all of that is linked, so that
+// paths relative to the working directory mean in a shell what they mean to the
+// file tools.
+func (e *Engine) mounts(c *compose.Compiled, s types.ServiceConfig, id string, u user) ([]process.Mount, error) {
+	data, err := e.data(c.Project.Name)
+	if err != nil {
+		return nil, err
+	}
+	own := filepath.Join(data, ownName, id)
+	// Links of a description before are gone; what the worker keeps in its own
+	// directories stays.
+	view := filepath.Join(own, "view")
+	if err := engine.RemoveAll(view); err != nil {
+		return nil, err
+	}
+	if err := makeReachable(view); err != nil {
+		return nil, err
+	}
+	list := []process.Mount{{Target: "/", Source: view, ReadOnly: true}}
+	for i, line := range s.Tmpfs {
+		target, _, _ := strings.Cut(line, ":")
+		dir := filepath.Join(own, "memory-"+strconv.Itoa(i))
+		if err := ownDirectory(dir, u); err != nil {
+			return nil, err
+		}
+		list = append(list, process.Mount{Target: path.Clean(target), Source: dir})
+	}
+	for _, v := range s.Volumes {
+		m := process.Mount{Target: path.Clean(v.Target), ReadOnly: v.ReadOnly}
+		switch _, isCopy := c.Copies[v.Source]; {
+		case v.Type == types.VolumeTypeVolume && isCopy:
+			m.Source = filepath.Join(data, volumesName, engine.VolumeName(c.Project, v.Source))
+		case v.Type != types.VolumeTypeBind || ofContainer(c, v):
+			continue
+		default:
+			m.Source = engine.HostPath(c, v.Source)
+		}
+		list = append(list, m)
+	}
+	for i := range list {
+		real, err := filepath.EvalSymlinks(list[i].Source)
+		if err != nil {
+			return nil, fmt.Errorf("the source of %s: %w", list[i].Target, err)
+		}
+		list[i].Source = real
+	}
+	return list, link(view, path.Join("/", s.WorkingDir), list)
+}
+
+// ofContainer tells of a bind that the compile makes for containers: programs
+// of `image: host`, accounts, the door.
+func ofContainer(c *compose.Compiled, v types.ServiceVolumeConfig) bool {
+	switch v.Target {
+	case compose.DoorDir, compose.InitDir, "/etc/passwd", "/etc/group":
+		return true
+	}
+	return v.Source == v.Target && c.Facts != nil && slices.Contains(c.Facts.HostPaths, v.Source)
+}
+
+// link makes the worker's root: a link for each mount that is in no other, and
+// the working directory.
+func link(view, workdir string, mounts []process.Mount) error {
+	inOther := func(p string) bool {
+		return slices.ContainsFunc(mounts, func(m process.Mount) bool { return m.Target != "/" && m.Target != p && inside(m.Target, p) })
+	}
+	for _, m := range mounts[1:] {
+		if inOther(m.Target) {
+			continue
+		}
+		at := filepath.Join(view, m.Target)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		if err := os.Symlink(m.Source, at); err != nil {
+			return err
+		}
+	}
+	at := filepath.Join(view, workdir)
+	if _, err := os.Stat(at); err == nil || inOther(workdir) {
+		return nil
+	}
+	return os.MkdirAll(at, 0o755)
+}
+
+// makeReachable makes a directory that everybody may enter and read; above it
+// the user's own directory keeps others out.
+func makeReachable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o755) // whatever the umask is
+}
+
+// ownDirectory makes a directory of the worker's user alone.
+func ownDirectory(dir string, u user) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return os.Lchown(dir, u.uid, u.gid)
+}

@@ -1,0 +1,73 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/initbin"
+)
+
+// program opens workshop-init, without a right to read it: sessions are given
+// the descriptor, and execute it wherever its directory is. It is written where it
+// isn't there; the directory is named by its content, and the user's alone.
+func (e *Engine) program() (*os.File, error) {
+	n, err := e.init.Names(runtime.GOARCH)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(e.opts.CacheDir, "init", n.Digest, "workshop-init")
+	if f, err := openProgram(name, n); err == nil {
+		return f, nil
+	}
+	if err := e.writeProgram(name); err != nil {
+		return nil, fmt.Errorf("workshop-init can't be written to the cache: %w", err)
+	}
+	return openProgram(name, n)
+}
+
+func openProgram(name string, n initbin.Names) (*os.File, error) {
+	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), name)
+	var st unix.Stat_t
+	err = unix.Fstat(fd, &st)
+	if err == nil && (st.Mode != unix.S_IFREG|initbin.ToolMode || st.Size != n.Size) {
+		err = errors.New("it isn't what was written there")
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
+
+// writeProgram replaces the file in one step: a session may just execute it.
+func (e *Engine) writeProgram(name string) error {
+	data, err := e.init.Binary(runtime.GOARCH) // its hash was compared
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(filepath.Dir(name)), 0o700); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(filepath.Dir(name)), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(initbin.ToolMode), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}

@@ -1,0 +1,148 @@
+package process
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// State of a worker that is up, as engines have it.
+const running = "running"
+
+// stateName is the file of a project, workersName the directory with the
+// descriptions of its workers, ownName the one with their directories, and
+// volumesName that of the copies.
+const (
+	stateName   = "state.json"
+	workersName = "workers"
+	ownName     = "own"
+	volumesName = "volumes"
+)
+
+// state is what `up` has recorded of a project.
+type state struct {
+	Containers []engine.Container `json:"containers,omitempty"`
+	Volumes    []engine.Object    `json:"volumes,omitempty"`
+}
+
+func (e *Engine) dir(project string) (string, error) {
+	if !validName(project) {
+		return "", fmt.Errorf("%q can't be the name of a project", project)
+	}
+	return filepath.Join(e.opts.StateDir, project), nil
+}
+
+// data is the directory with what a project's sessions reach.
+func (e *Engine) data(project string) (string, error) {
+	if _, err := e.dir(project); err != nil {
+		return "", err
+	}
+	return filepath.Join(e.opts.DataDir, project), nil
+}
+
+func (e *Engine) read(project string) (*state, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.readLocked(project)
+}
+
+func (e *Engine) readLocked(project string) (*state, error) {
+	dir, err := e.dir(project)
+	if err != nil {
+		return nil, err
+	}
+	s := &state{}
+	file := filepath.Join(dir, stateName)
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(s); err != nil {
+		return nil, fmt.Errorf("%s: %w: remove %s, then `workshop up`", file, err, dir)
+	}
+	return s, nil
+}
+
+// change changes the state as one of several steps. With the last worker
+// and copy everything goes.
+func (e *Engine) change(project string, f func(*state) error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s, err := e.readLocked(project)
+	if err != nil {
+		return err
+	}
+	if err := f(s); err != nil {
+		return err
+	}
+	dir, err := e.dir(project)
+	if err != nil {
+		return err
+	}
+	if len(s.Containers)+len(s.Volumes) == 0 {
+		return errors.Join(engine.RemoveAll(dir), engine.RemoveAll(filepath.Join(e.opts.DataDir, project)))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(dir, stateName), s)
+}
+
+// writeJSON writes a file in one step.
+func writeJSON(name string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // does nothing once it is renamed
+	if _, err := f.Write(b); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+func (s *state) without(id string) {
+	s.Containers = slices.DeleteFunc(s.Containers, func(c engine.Container) bool { return c.ID == id })
+}
+
+func (s *state) byID(id string) *engine.Container {
+	for i := range s.Containers {
+		if s.Containers[i].ID == id {
+			return &s.Containers[i]
+		}
+	}
+	return nil
+}
+
+func (s *state) byService(service string) *engine.Container {
+	for i := range s.Containers {
+		if s.Containers[i].Service == service {
+			return &s.Containers[i]
+		}
+	}
+	return nil
+}
+
+func withoutObject(list []engine.Object, name string) []engine.Object {
+	return slices.DeleteFunc(list, func(o engine.Object) bool { return o.Name == name })
+}

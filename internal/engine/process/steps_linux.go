@@ -1,0 +1,189 @@
+package process
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/copytree"
+	"github.com/llmdo/workshop/internal/tarball"
+)
+
+// Check refuses workers that can't run as their user here, and proxies.
+func (e *Engine) Check(_ context.Context, c *compose.Compiled) error {
+	for _, name := range slices.Sorted(maps.Keys(c.Roles)) {
+		if c.Roles[name] != compose.RoleWorker {
+			continue
+		}
+		if _, err := userOf(name, c.Project.Services[name].User); err != nil {
+			return err
+		}
+	}
+	if c.Policy != nil && c.Policy.Proxy != "" {
+		return &engine.RefusedError{Reason: "network.proxy: process mode has no guard that would use it", Do: "use --isolation namespace"}
+	}
+	return nil
+}
+
+// Apply records what the plan says. A restart has a project without facts, whose
+// workers were looked at when they came up.
+func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.Event)) error {
+	if p.Compiled != nil && p.Compiled.Facts != nil {
+		if err := e.Check(ctx, p.Compiled); err != nil {
+			return err
+		}
+	}
+	r := &engine.Runner{Plan: p, Events: events, Do: func(_ context.Context, s engine.Step) error { return e.step(p, s) }}
+	return r.Run(ctx)
+}
+
+func (e *Engine) step(p *engine.Plan, s engine.Step) error {
+	switch s.Op {
+	case engine.OpLoadInit, engine.OpFillTools:
+		f, err := e.program()
+		if err == nil {
+			f.Close()
+		}
+		return err
+	case engine.OpPullImage, engine.OpBuildImage, engine.OpWaitReady:
+		return nil // the machine's programs are used, and nothing is started
+	case engine.OpCreateVolume:
+		return e.createVolume(p, s)
+	case engine.OpFillVolume:
+		return e.fill(p, s)
+	case engine.OpRemoveVolume:
+		return e.removeVolume(p.Project, s.ObjectID)
+	case engine.OpCreateContainer:
+		return e.create(p, s)
+	case engine.OpStartContainer, engine.OpStopContainer:
+		return e.change(p.Project, func(st *state) error { return e.turn(p.Project, st, s) })
+	case engine.OpRemoveContainer:
+		return e.remove(p.Project, s)
+	}
+	return fmt.Errorf("step %d has no operation that process mode knows: %d", s.ID, int(s.Op))
+}
+
+func newID() string { return strings.ToLower(rand.Text()) }
+
+// turn records a start or a stop, which ends sessions.
+func (e *Engine) turn(project string, st *state, s engine.Step) error {
+	c := st.byID(s.ObjectID)
+	if s.ObjectID == "" {
+		c = st.byService(s.Service)
+	}
+	if c == nil {
+		return fmt.Errorf("%s isn't there any more: run `workshop up`", s.Target)
+	}
+	c.State, c.Started = "exited", time.Time{}
+	if s.Op == engine.OpStartContainer {
+		c.State, c.Started = running, time.Now()
+	}
+	return e.setUp(project, c.ID, c.State == running)
+}
+
+func (e *Engine) volumeDir(project, name string) (string, error) {
+	dir, err := e.data(project)
+	if err == nil && !validName(name) {
+		err = fmt.Errorf("%q can't be the name of a volume", name)
+	}
+	return filepath.Join(dir, volumesName, name), err
+}
+
+func (e *Engine) createVolume(p *engine.Plan, s engine.Step) error {
+	name := engine.VolumeName(p.Compiled.Project, s.Key)
+	dir, err := e.volumeDir(p.Project, name)
+	if err != nil {
+		return err
+	}
+	if err := engine.RemoveAll(dir); err != nil { // left by a run that was killed
+		return err
+	}
+	if err := makeReachable(dir); err != nil {
+		return err
+	}
+	return e.change(p.Project, func(st *state) error {
+		st.Volumes = append(withoutObject(st.Volumes, name), engine.Object{Name: name, Labels: engine.VolumeLabels(p.Compiled, s.Key)})
+		return nil
+	})
+}
+
+// fill makes a read-only copy (B9).
+func (e *Engine) fill(p *engine.Plan, s engine.Step) error {
+	dir, err := e.volumeDir(p.Project, engine.VolumeName(p.Compiled.Project, s.Key))
+	if err != nil {
+		return err
+	}
+	r, w := io.Pipe()
+	go func() {
+		t := tar.NewWriter(w)
+		err := copytree.Volume(t, p.Compiled, s.Key)
+		if err == nil {
+			err = t.Close()
+		}
+		w.CloseWithError(err)
+	}()
+	defer r.Close()
+	_, err = tarball.Extract(dir, "", r)
+	return err
+}
+
+func (e *Engine) removeVolume(project, name string) error {
+	dir, err := e.volumeDir(project, name)
+	if err != nil {
+		return err
+	}
+	if err := engine.RemoveAll(dir); err != nil {
+		return err
+	}
+	return e.change(project, func(st *state) error {
+		st.Volumes = withoutObject(st.Volumes, name)
+		return nil
+	})
+}
+
+// create records a worker, and what its sessions are given.
+func (e *Engine) create(p *engine.Plan, s engine.Step) error {
+	c := p.Compiled
+	one := engine.Container{
+		ID: newID(), Name: engine.ContainerName(c.Project, s.Service), Service: s.Service, Role: "worker", State: "created",
+		Image: "this machine", ImageID: imageID(engine.ImageRef(p.Desired, s.Service)), ConfigHash: engine.ConfigHash(p.Desired, s.Service),
+	}
+	if c.Facts != nil {
+		one.Directory = c.Facts.ProjectDir
+	}
+	if err := e.describe(c, s.Service, one.ID); err != nil {
+		return fmt.Errorf("worker %s: %w", s.Service, err)
+	}
+	return e.change(p.Project, func(st *state) error {
+		if old := st.byService(s.Service); old != nil {
+			st.without(old.ID)
+		}
+		st.Containers = append(st.Containers, one)
+		return nil
+	})
+}
+
+// remove forgets a service; a worker's own directories go too.
+func (e *Engine) remove(project string, s engine.Step) error {
+	return e.change(project, func(st *state) error {
+		c := st.byID(s.ObjectID)
+		if c == nil {
+			return nil
+		}
+		if err := errors.Join(e.setUp(project, c.ID, false), e.forget(project, c.ID)); err != nil {
+			return err
+		}
+		st.without(s.ObjectID)
+		return nil
+	})
+}

@@ -1,0 +1,247 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/landlock"
+	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/toolbox/process"
+)
+
+// defaultPath is where programs are looked for; the engines' own.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// systemFiles are what programs of a machine read beside those that `image:
+// host` shows: accounts and names.
+var systemFiles = []string{
+	"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/shells", "/etc/profile", "/etc/inputrc",
+	"/run/systemd/resolve", "/var/lib/ca-certificates", "/sys/devices/system/cpu", "/sys/fs/cgroup",
+}
+
+// devices are those that a container has too.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
+
+// worker is what is recorded of one: what its sessions are given, and as whom
+// they run.
+type worker struct {
+	UID, GID int
+	Spec     process.Spec
+}
+
+// user is as whom a worker runs.
+type user struct{ uid, gid int }
+
+// userOf refuses a user that can't be had: without root, there is the caller
+// alone; and nobody runs as root.
+func userOf(service, text string) (user, error) {
+	uid, gid, ok := strings.Cut(text, ":")
+	u, err := strconv.Atoi(uid)
+	g, err2 := strconv.Atoi(gid)
+	switch me := os.Geteuid(); {
+	case !ok || err != nil || err2 != nil:
+		return user{}, &engine.RefusedError{Promise: "B4", Reason: fmt.Sprintf("worker %s has the user %q, which process mode can't look up", service, text), Do: `write it in numbers, as "1000:1000"`}
+	case u == 0 || g == 0:
+		return user{}, &engine.RefusedError{Promise: "B4", Reason: fmt.Sprintf("worker %s would run as root on this machine", service), Do: "run workshop as an ordinary user, or set `user: \"1000:1000\"` in container"}
+	case me != 0 && (u != me || g != os.Getegid()):
+		return user{}, &engine.RefusedError{Promise: "B4", Reason: fmt.Sprintf("worker %s wants the user %s, and in process mode you run it, %d:%d", service, text, me, os.Getegid()), Do: "take `user` out of container"}
+	}
+	return user{u, g}, nil
+}
+
+func (e *Engine) workerFile(project, id string) (string, error) {
+	dir, err := e.dir(project)
+	return filepath.Join(dir, workersName, id+".json"), err
+}
+
+// describe writes what the sessions of a worker are given.
+func (e *Engine) describe(c *compose.Compiled, service, id string) error {
+	s := c.Project.Services[service]
+	u, err := userOf(service, s.User)
+	if err != nil {
+		return err
+	}
+	grant, err := grantOf(s)
+	if err != nil {
+		return err
+	}
+	w := &worker{UID: u.uid, GID: u.gid, Spec: process.Spec{
+		Version: process.Version, Grant: grant, Workdir: path.Join("/", s.WorkingDir),
+		System: append(facts.HostPaths("/"), systemFiles...), Devices: devices, Landlock: landlock.ABI() > 0,
+	}}
+	if w.Spec.Policy, err = policyOf(c, service); err != nil {
+		return err
+	}
+	if w.Spec.Mounts, err = e.mounts(c, s, id, u); err != nil {
+		return err
+	}
+	if w.Spec.Env, err = environment(s, w.Spec.Mounts); err != nil {
+		return err
+	}
+	if w.Spec.Up, err = e.upFile(c.Project.Name, id); err != nil {
+		return err
+	}
+	return e.writeWorker(c.Project.Name, id, w)
+}
+
+func (e *Engine) writeWorker(project, id string, w *worker) error {
+	file, err := e.workerFile(project, id)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return writeJSON(file, w)
+}
+
+// upFile is there while a worker is up: its sessions end with it.
+func (e *Engine) upFile(project, id string) (string, error) {
+	dir, err := e.data(project)
+	return filepath.Join(dir, ownName, id, "up"), err
+}
+
+// setUp makes or removes the file of a worker.
+func (e *Engine) setUp(project, id string, up bool) error {
+	file, err := e.upFile(project, id)
+	if err != nil {
+		return err
+	}
+	if up {
+		if err = os.WriteFile(file, nil, 0o644); err == nil {
+			err = os.Chmod(file, 0o644) // whatever the umask is
+		}
+		return err
+	}
+	if err = os.Remove(file); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (e *Engine) readWorker(project, id string) (*worker, error) {
+	file, err := e.workerFile(project, id)
+	if err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{}
+	if err := json.Unmarshal(b, w); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return w, nil
+}
+
+// forget removes what a worker had.
+func (e *Engine) forget(project, id string) error {
+	file, err := e.workerFile(project, id)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dir, err := e.data(project)
+	if err != nil {
+		return err
+	}
+	return engine.RemoveAll(filepath.Join(dir, ownName, id))
+}
+
+// grantOf reads the grant from the arguments of the worker's gate, where the
+// compile has written it.
+func grantOf(s types.ServiceConfig) (tool.Grant, error) {
+	at := slices.Index(s.Entrypoint, "--tools")
+	if at < 0 || at+1 >= len(s.Entrypoint) {
+		return tool.Grant{}, errors.New("the project doesn't say what its tools are")
+	}
+	return tool.ParseGrant(s.Entrypoint[at+1])
+}
+
+// policyOf gives the policy with the worker's room alone, its variables expanded
+// (engine.Observed.WorkersOnly); nil for a worker without a network.
+func policyOf(c *compose.Compiled, service string) ([]byte, error) {
+	if c.Policy == nil {
+		return nil, nil
+	}
+	p, err := firewall.Expand(c.Policy, func(string) (string, bool) { return "", false })
+	if err != nil {
+		return nil, err
+	}
+	one := firewall.Policy{Version: p.Version, Workshop: p.Workshop}
+	for _, r := range p.Rooms {
+		if slices.Contains(r.Workers, service) {
+			one.Rooms = append(one.Rooms, r)
+		}
+	}
+	if len(one.Rooms) == 0 {
+		return nil, nil
+	}
+	return firewall.EncodePolicy(&one), nil
+}
+
+// environment is the worker's, with paths of this machine in the place of the
+// worker's, and without the guard's proxy, which isn't there.
+func environment(s types.ServiceConfig, mounts []process.Mount) ([]string, error) {
+	vars := types.MappingWithEquals{"PATH": ptr(defaultPath)}
+	proxy := "http://127.0.0.1:" + strconv.Itoa(firewall.PortProxy)
+	guarded := false
+	for name, v := range s.Environment {
+		vars[name] = v
+		guarded = guarded || v != nil && *v == proxy
+	}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
+		for _, n := range []string{name, strings.ToLower(name)} {
+			if v := vars[n]; guarded && v != nil && (*v == proxy || name == "NO_PROXY") {
+				delete(vars, n)
+			}
+		}
+	}
+	env, err := engine.Environment(vars)
+	for i, v := range env {
+		name, value, _ := strings.Cut(v, "=")
+		env[i] = name + "=" + here(value, mounts)
+	}
+	return env, err
+}
+
+func ptr(s string) *string { return &s }
+
+// here replaces paths of the worker, alone or in a list with colons.
+func here(value string, mounts []process.Mount) string {
+	parts := strings.Split(value, ":")
+	for i, p := range parts {
+		if !path.IsAbs(p) || path.Clean(p) != p {
+			continue
+		}
+		best := process.Mount{Target: "/"}
+		for _, m := range mounts {
+			if len(m.Target) > len(best.Target) && inside(m.Target, p) {
+				best = m
+			}
+		}
+		if best.Source != "" {
+			parts[i] = path.Join(best.Source, strings.TrimPrefix(p, best.Target))
+		}
+	}
+	return strings.Join(parts, ":")
+}
+
+func inside(dir, p string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
