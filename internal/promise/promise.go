@@ -1,0 +1,116 @@
+// Package promise lists the numbered promises of the boundary, and says how
+// each engine keeps them. `workshop capabilities`, `validate`, the refusals of
+// `up` and docs/engines.md are made from it.
+//
+// It is pure data. What a machine lacks for a promise is found by engines
+// (engine.Info).
+package promise
+
+import (
+	"slices"
+	"strings"
+)
+
+// Promise is one numbered promise.
+type Promise struct {
+	ID    string // "B5"
+	Area  Area
+	Title string // what holds, in a few words
+}
+
+// Area is what a promise is about.
+type Area string
+
+// The areas, in the order of the documents.
+const (
+	Container Area = "The container"
+	Network   Area = "The network"
+	Decisions Area = "Decisions"
+	Input     Area = "Input"
+)
+
+// The engines, by the names that --engine takes.
+const (
+	Docker    = "docker"
+	Namespace = "namespace"
+	Process   = "process"
+)
+
+// Engines are all of them, the default first.
+func Engines() []string { return []string{Docker, Namespace, Process} }
+
+// Kept says how an engine keeps a promise, or that it doesn't.
+type Kept struct {
+	ID   string
+	Held bool
+	How  string // by what; where it isn't held, why
+}
+
+// All returns the promises in the order of their numbers.
+func All() []Promise { return slices.Clone(promises) }
+
+// ByID returns the promise with a number; false if there is none.
+func ByID(id string) (Promise, bool) {
+	i := slices.IndexFunc(promises, func(p Promise) bool { return p.ID == id })
+	if i < 0 {
+		return Promise{}, false
+	}
+	return promises[i], true
+}
+
+// Of says how an engine keeps a promise. Of an unknown engine or promise it says
+// that it isn't held.
+func Of(engine, id string) Kept {
+	for _, row := range rows {
+		if row.id != id {
+			continue
+		}
+		switch engine {
+		case Docker:
+			return Kept{ID: id, Held: true, How: row.docker}
+		case Namespace:
+			return Kept{ID: id, Held: true, How: row.namespace}
+		case Process:
+			if row.process == "" {
+				return Kept{ID: id, How: "waived: tools run on the host, as you"}
+			}
+			return Kept{ID: id, Held: true, How: row.process}
+		}
+	}
+	return Kept{ID: id, How: "not known"}
+}
+
+// Waived are the numbers of the promises that an engine doesn't keep on any
+// machine, in order.
+func Waived(engine string) []string {
+	var out []string
+	for _, p := range promises {
+		if !Of(engine, p.ID).Held {
+			out = append(out, p.ID)
+		}
+	}
+	return out
+}
+
+// Ranges writes numbers of promises for a person, those that follow each other
+// as one: "B1–B12, B24".
+func Ranges(ids []string) string {
+	at := func(id string) int {
+		return slices.IndexFunc(promises, func(p Promise) bool { return p.ID == id })
+	}
+	var out []string
+	for i := 0; i < len(ids); {
+		end := i
+		for end+1 < len(ids) && at(ids[end]) >= 0 && at(ids[end+1]) == at(ids[end])+1 {
+			end++
+		}
+		switch {
+		case end-i >= 2:
+			out = append(out, ids[i]+"–"+ids[end])
+		default:
+			out = append(out, ids[i:end+1]...)
+		}
+		i = end + 1
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,102 @@
+package promise
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestEveryPromiseHasARow: a promise without a row would be shown as not known.
+func TestEveryPromiseHasARow(t *testing.T) {
+	for _, p := range All() {
+		for _, e := range Engines() {
+			k := Of(e, p.ID)
+			if k.How == "" || k.How == "not known" {
+				t.Errorf("%s on %s: nothing says how it is kept", p.ID, e)
+			}
+			if e != Process && !k.Held {
+				t.Errorf("%s is not held on %s: only process mode waives promises", p.ID, e)
+			}
+		}
+	}
+	if len(rows) != len(promises) {
+		t.Errorf("%d rows for %d promises", len(rows), len(promises))
+	}
+}
+
+// TestProcessWaives: boundary.md: process mode waives B1–B31, no more and no less.
+func TestProcessWaives(t *testing.T) {
+	var want []string
+	for _, p := range All() {
+		if p.Area == Container || p.Area == Network {
+			want = append(want, p.ID)
+		}
+	}
+	if got := Waived(Process); !slices.Equal(got, want) {
+		t.Errorf("process mode waives %v, want %v", got, want)
+	}
+}
+
+// TestNamesOfTests: a number in the name of a scenario is a promise.
+func TestNamesOfTests(t *testing.T) {
+	entries, err := os.ReadDir("../../e2e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile(`func TestB(\d+)_`)
+	seen := 0
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		b, err := os.ReadFile("../../e2e/" + e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range name.FindAllSubmatch(b, -1) {
+			seen++
+			if _, ok := ByID("B" + strings.TrimLeft(string(m[1]), "0")); !ok {
+				t.Errorf("%s: there is no promise B%s", e.Name(), m[1])
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no scenario was found")
+	}
+}
+
+// TestDocument: docs/engines.md is what `make generate` writes.
+func TestDocument(t *testing.T) {
+	old, err := os.ReadFile("../../docs/engines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := Document(string(old))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made != string(old) {
+		t.Error("docs/engines.md is not up to date: run make generate")
+	}
+	if _, err := Document("no table here"); err == nil {
+		t.Error("a document without a place for the table is taken")
+	}
+}
+
+func TestRanges(t *testing.T) {
+	for want, ids := range map[string][]string{
+		"":                {},
+		"B5":              {"B5"},
+		"B24, B25":        {"B24", "B25"},
+		"B5, B24–B26":     {"B5", "B24", "B25", "B26"},
+		"B11–B20, B60":    {"B11", "B12", "B20", "B60"},
+		"B1–B31":          Waived(Process),
+		"nothing, B1, B2": {"nothing", "B1", "B2"},
+	} {
+		if got := Ranges(ids); got != want {
+			t.Errorf("%v: %q, want %q", ids, got, want)
+		}
+	}
+}
