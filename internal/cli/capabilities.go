@@ -3,44 +3,109 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
 )
 
-// capability is one thing that an engine can or can't enforce.
+// capability is one thing that an engine can or can't enforce on this machine.
 type capability struct {
 	Name    string `json:"name"`
-	Promise string `json:"promise"` // of the boundary, see the documentation
+	Promise string `json:"promise"` // of the boundary, see docs/engines.md
 	Held    bool   `json:"held"`
 	Meaning string `json:"meaning"`
+	Do      string `json:"do,omitempty"`
+	rooms   bool   // it matters to workers with a room alone
 }
 
-// capabilityList is the table that the command and the preflight share.
+// promised is one promise as it stands with an engine on this machine.
+type promised struct {
+	Promise string   `json:"promise"`
+	Title   string   `json:"title"`
+	Held    bool     `json:"held"`
+	How     string   `json:"how"` // or why not
+	Do      []string `json:"do,omitempty"`
+}
+
+// capabilityList is what was found on this machine: the table that the command
+// and the preflight share.
 func capabilityList(i engine.Info) []capability {
-	return []capability{
-		{"memory", "B5", i.Limits.Memory, "a worker's memory is limited"},
-		{"swap", "B5", i.Limits.Swap, "no swap beyond the memory limit"},
-		{"cpu", "B5", i.Limits.CPU, "a worker's cpu time is limited"},
-		{"pids", "B5", i.Limits.PIDs, "the number of a worker's processes is limited"},
-		{"seccomp", "B2", i.Limits.Seccomp, "system calls are filtered"},
-		{"live-files", "", i.Local, "the engine sees this machine's files: mounts, secrets and image: host work"},
-		{"ipv6", "", i.IPv6, "the engine's kernel has IPv6"},
+	list := []capability{
+		{Name: "memory", Promise: "B5", Held: i.Limits.Memory, Meaning: "a worker's memory is limited"},
+		{Name: "swap", Promise: "B5", Held: i.Limits.Swap, Meaning: "no swap beyond the memory limit"},
+		{Name: "cpu", Promise: "B5", Held: i.Limits.CPU, Meaning: "a worker's cpu time is limited"},
+		{Name: "pids", Promise: "B5", Held: i.Limits.PIDs, Meaning: "the number of a worker's processes is limited"},
+		{Name: "seccomp", Promise: "B2", Held: i.Limits.Seccomp, Meaning: "system calls are filtered"},
 	}
+	if i.Kind == promise.Process {
+		list = nil // it promises none of them
+	}
+	for _, f := range i.Findings {
+		// What an engine says of a limit is more than that it isn't there.
+		if at := slices.IndexFunc(list, func(c capability) bool { return c.Name == f.Name }); at >= 0 {
+			list[at].Held, list[at].Do = list[at].Held && f.Held, f.Do
+			if !f.Held {
+				list[at].Meaning = f.Meaning
+			}
+			continue
+		}
+		list = append(list, capability{f.Name, f.Promise, f.Held, f.Meaning, f.Do, f.Rooms})
+	}
+	return append(list,
+		capability{Name: "live-files", Held: i.Local, Meaning: "the engine sees this machine's files: mounts, secrets and image: host work"},
+		capability{Name: "ipv6", Held: i.IPv6, Meaning: "the engine's kernel has IPv6"})
+}
+
+// promisedList says of each promise whether it holds here, and by what.
+func promisedList(i engine.Info) []promised {
+	var out []promised
+	for _, p := range promise.All() {
+		kept := promise.Of(i.Kind, p.ID)
+		x := promised{Promise: p.ID, Title: p.Title, Held: kept.Held, How: kept.How}
+		var lacking []string
+		for _, c := range capabilityList(i) {
+			if c.Promise == p.ID && !c.Held && kept.Held {
+				lacking = append(lacking, c.Name+": "+c.Meaning)
+				if c.Do != "" && !slices.Contains(x.Do, c.Do) {
+					x.Do = append(x.Do, c.Do)
+				}
+			}
+		}
+		if len(lacking) > 0 {
+			x.Held, x.How = false, "not on this machine: "+strings.Join(lacking, "; ")
+		}
+		out = append(out, x)
+	}
+	return out
 }
 
 func (a *app) capabilitiesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "capabilities",
-		Short: "Show what the engine is and what it can enforce",
+		Short: "Show which promises the engine keeps on this machine",
+		Long: `capabilities lists the promises of the boundary, says of each whether the engine
+keeps it on this machine, and by what or why not; then what else was found. A
+workshop is refused, before anything starts, where one isn't kept. Without
+--engine it is about the engine that ` + "`up`" + ` would choose here.`,
+		Example: `  workshop capabilities
+  workshop capabilities --engine namespace
+  workshop capabilities --format json`,
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			format, err := a.formatOf(cmd)
 			if err != nil {
 				return err
 			}
+			if _, err := a.findFile(); err == nil {
+				if _, err := a.target(); err != nil { // for the file's isolation
+					return err
+				}
+			}
+			a.globals.forceProcess = true // nothing is started
 			e, err := a.connect(ctx, nil)
 			if err != nil {
 				return err
@@ -56,28 +121,65 @@ func (a *app) capabilitiesCommand() *cobra.Command {
 }
 
 func (a *app) printCapabilities(format string, i engine.Info) error {
-	list := capabilityList(i)
+	list, promises := capabilityList(i), promisedList(i)
 	if format == "json" {
 		return a.writeJSON(struct {
 			Engine       string       `json:"engine"`
+			Why          string       `json:"why,omitempty"` // it was chosen
 			Endpoint     string       `json:"endpoint"`
 			Version      string       `json:"version"`
 			APIVersion   string       `json:"api_version"`
 			Platform     string       `json:"platform"`
 			Runtimes     []string     `json:"runtimes"`
+			Promises     []promised   `json:"promises"`
 			Capabilities []capability `json:"capabilities"`
-		}{i.Kind, i.Endpoint, i.Version, i.APIVersion, i.OS + "/" + i.Arch, i.Runtimes, list})
+		}{i.Kind, a.chosen.why, i.Endpoint, i.Version, i.APIVersion, i.OS + "/" + i.Arch, i.Runtimes, promises, list})
 	}
-	fmt.Fprintf(a.Out, "%s %s (API %s) at %s, %s/%s, runtimes: %s\n",
-		i.Kind, i.Version, i.APIVersion, i.Endpoint, i.OS, i.Arch, strings.Join(i.Runtimes, ", "))
+	fmt.Fprintln(a.Out, engineLine(i))
+	if a.chosen.why != "" {
+		fmt.Fprintf(a.Out, "chosen because %s\n", a.chosen.why)
+	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "CAPABILITY\tPROMISE\tHELD\tMEANING")
-	for _, c := range list {
-		held := "yes"
-		if !c.Held {
-			held = "no"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Name, c.Promise, held, c.Meaning)
+	fmt.Fprintln(w, "\nPROMISE\tHELD\tWHAT\tBY")
+	for _, p := range promises {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Promise, heldWord(p.Held), p.Title, p.How)
 	}
-	return w.Flush()
+	fmt.Fprintln(w, "\nFOUND\tHELD\tFOR\tMEANING")
+	for _, c := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Name, heldWord(c.Held), c.Promise, c.Meaning)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	var said []string
+	for _, c := range list {
+		if !c.Held && c.Do != "" && !slices.Contains(said, c.Do) {
+			said = append(said, c.Do)
+			fmt.Fprintf(a.Out, "hint: %s: %s\n", c.Name, c.Do)
+		}
+	}
+	return nil
+}
+
+// engineLine is what an engine is, in one line.
+func engineLine(i engine.Info) string {
+	line := i.Kind + " " + i.Version
+	if i.APIVersion != "" {
+		line += " (API " + i.APIVersion + ")"
+	}
+	if i.Endpoint != "" {
+		line += " at " + i.Endpoint
+	}
+	line += ", " + i.OS + "/" + i.Arch
+	if len(i.Runtimes) > 0 {
+		line += ", runtimes: " + strings.Join(i.Runtimes, ", ")
+	}
+	return line
+}
+
+func heldWord(held bool) string {
+	if held {
+		return "yes"
+	}
+	return "no"
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/internal/testutil"
 )
 
@@ -81,6 +82,7 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, params("testdata/script", func(e *testscript.Env) error {
 		e.Setenv("DOCKER_HOST", "unix://"+filepath.Join(e.WorkDir, "no.sock"))
+		e.Setenv("WORKSHOP_ENGINE", "docker") // what another engine does is asked for by name
 		return nil
 	}))
 }
@@ -90,7 +92,7 @@ func TestScripts(t *testing.T) {
 func TestEngineScripts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	e, err := dockerEngine(ctx, "", EngineOptions{Lookup: os.LookupEnv})
+	e, err := engines(ctx, "", EngineOptions{Lookup: os.LookupEnv})
 	if err == nil {
 		var info engine.Info
 		info, err = e.Info(ctx)
@@ -102,10 +104,11 @@ func TestEngineScripts(t *testing.T) {
 	testscript.Run(t, params("testdata/engine", func(e *testscript.Env) error {
 		project := projectSafe("clitest-"+strconv.Itoa(os.Getpid())+"-"+filepath.Base(e.WorkDir), "clitest")
 		e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
+		e.Setenv("WORKSHOP_ENGINE", promise.Docker)
 		e.Setenv("WORKSHOP_PROJECT_NAME", project)
 		e.Defer(func() {
 			Run(context.Background(), NewWorkshop, []string{"--quiet", "-p", project, "down"}, &System{
-				Out: io.Discard, Err: io.Discard, Dir: "/", Lookup: os.LookupEnv, Engine: dockerEngine,
+				Out: io.Discard, Err: io.Discard, Dir: "/", Lookup: os.LookupEnv, Engine: engines,
 			})
 			left, _ := filepath.Glob("/dev/shm/workshop-*/" + project + "-*")
 			for _, dir := range left {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/internal/shellword"
 )
 
@@ -23,6 +24,10 @@ func (a *app) loadForCompose(ctx context.Context, cmd *cobra.Command, c *compile
 		return err
 	}
 	defer e.Close()
+	if a.chosen.name == promise.Namespace || a.chosen.name == promise.Process {
+		return fail(codeEngine, "compile --load prepares what plain Compose needs, on the docker engine; here it is %s", a.chosen.name).
+			hint("use --engine docker where Docker runs; the generated files are the same on every machine")
+	}
 	if _, err := a.prepare(ctx, e, c, false); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/internal/shellword"
 	"github.com/llmdo/workshop/internal/tarball"
 )
@@ -25,8 +26,8 @@ func (a *app) cpCommand() *cobra.Command {
 		Long: `cp copies a file or directory. One side is WORKER:PATH, the other a path here,
 or - for a tar stream on standard input or output.
 
-Engines don't reach what a worker has in memory (/tmp, /scratch, its home
-directory): for that, pipe it through exec.
+The docker engine doesn't reach what a worker has in memory (/tmp, /scratch, its
+home directory): for that, pipe it through exec.
 
 What comes out of a worker is not trusted: links and names that lead out of
 TARGET, devices and set-uid bits are left behind, and said so.`,
@@ -87,8 +88,11 @@ func splitWorker(arg string) (worker, file string, ok bool) {
 func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, file, to string) error {
 	stream, err := e.CopyFrom(ctx, t.project, worker, path.Clean(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fail(codeFailed, "cp: %s:%s is not there", worker, file).
-			hint("engines don't see what is in memory (/tmp, /scratch, the home directory); for that: `workshop exec %s -- cat %s`", worker, shellword.Quote(file))
+		f := fail(codeFailed, "cp: %s:%s is not there", worker, file)
+		if a.chosen.name == promise.Namespace {
+			return f
+		}
+		return f.hint("engines don't see what is in memory (/tmp, /scratch, the home directory); for that: `workshop exec %s -- cat %s`", worker, shellword.Quote(file))
 	}
 	if err != nil {
 		return engineError(err)
@@ -117,7 +121,7 @@ func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, fi
 
 func (a *app) copyIn(ctx context.Context, e engine.Engine, t target, from, worker, file string) error {
 	if from == "-" {
-		return copyInError(e.CopyTo(ctx, t.project, worker, path.Clean(file), a.In), worker)
+		return a.copyInError(e.CopyTo(ctx, t.project, worker, path.Clean(file), a.In), worker)
 	}
 	source := a.abs(from)
 	if _, err := os.Lstat(source); err != nil {
@@ -138,12 +142,15 @@ func (a *app) copyIn(ctx context.Context, e engine.Engine, t target, from, worke
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(tarball.Pack(w, source, name, place.Uid, place.Gid)) }()
 	defer r.Close()
-	return copyInError(e.CopyTo(ctx, t.project, worker, dir, r), worker)
+	return a.copyInError(e.CopyTo(ctx, t.project, worker, dir, r), worker)
 }
 
 // copyInError says what to do where the target can't be written to.
-func copyInError(err error, worker string) error {
+func (a *app) copyInError(err error, worker string) error {
 	if err != nil && strings.Contains(err.Error(), "read-only") {
+		if a.chosen.name == promise.Namespace {
+			return fail(codeFailed, "cp: %w", err).hint("%s can write to its read-write mounts, /tmp, /scratch and its home directory", worker)
+		}
 		return fail(codeFailed, "cp: the target is not in a read-write mount of %s", worker).
 			hint("engines copy into read-write mounts only; for another place: `workshop exec -T %s -- sh -c 'cat >/scratch/NAME' <NAME`", worker)
 	}

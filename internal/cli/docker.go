@@ -14,16 +14,6 @@ import (
 	"github.com/llmdo/workshop/internal/shellword"
 )
 
-// dockerEngine is the factory of the programs: the Docker engine is the only
-// one of this version.
-func dockerEngine(ctx context.Context, name string, o EngineOptions) (engine.Engine, error) {
-	switch name {
-	case "", "docker":
-		return docker.New(ctx, docker.Options{Lookup: o.Lookup, ApproveBuild: dockerApproval(o.ApproveBuild)})
-	}
-	return nil, fail(codeUsage, "no engine %q in this version", name).hint("there is docker")
-}
-
 // dockerApproval shows a person what the engine would build.
 func dockerApproval(ask func(context.Context, BuildRequest) error) func(context.Context, docker.Build) error {
 	if ask == nil {
@@ -66,6 +56,11 @@ func engineHints(f *failure) *failure {
 		plain.Hint = ""
 		return (&failure{code: f.code, err: &plain}).hint("%s", e.Hint)
 	}
+	if e, ok := errors.AsType[*engine.RefusedError](f.err); ok && e.Do != "" {
+		plain := *e
+		plain.Do = ""
+		return (&failure{code: f.code, err: &plain}).hint("%s", e.Do)
+	}
 	if e, ok := errors.AsType[*engine.ForeignError](f.err); ok {
 		return fail(f.code, "project %s belongs to %s (%s), not to %s", e.Project, e.Other, e.Object, e.Directory).
 			hint("to have one of its own here, add `-p %s`", e.Suggest).
@@ -83,7 +78,7 @@ func engineHints(f *failure) *failure {
 		text := fmt.Sprintf("%s of project %s: %s", strings.Join(e.Services, ", "), e.Project, state)
 		return (&failure{code: f.code, err: stoppedError{text, e}}).hint("start it with `workshop up`")
 	}
-	if e, ok := errors.AsType[*docker.NotReadyError](f.err); ok {
+	if e, ok := errors.AsType[*engine.NotReadyError](f.err); ok {
 		return f.hint("see `workshop logs %s`; `workshop up` tries again, `workshop down` removes what is there", e.Service)
 	}
 	return f

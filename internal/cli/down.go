@@ -52,6 +52,9 @@ func (a *app) down(ctx context.Context, strict bool) error {
 	} else if err := a.apply(ctx, e, plan, 0); err != nil {
 		return err
 	}
+	if err := a.tidy(ctx, e, t); err != nil {
+		return err
+	}
 	// Now that no worker can write any more.
 	changed := a.compareWatched(ctx, t, e)
 	a.forgetLearning(t.project)
@@ -62,4 +65,19 @@ func (a *app) down(ctx context.Context, strict bool) error {
 		return exit(codeRefused)
 	}
 	return nil
+}
+
+// tidier is an engine that keeps something for a project beside its containers.
+type tidier interface {
+	// Tidy removes it where nothing of the project is left. Another directory's
+	// is not touched; the empty directory means any.
+	Tidy(ctx context.Context, project, directory string) error
+}
+
+func (a *app) tidy(ctx context.Context, e engine.Engine, t target) error {
+	k, ok := e.(tidier)
+	if !ok {
+		return nil
+	}
+	return engineError(k.Tidy(ctx, t.project, t.dir))
 }

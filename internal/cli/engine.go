@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
 )
 
 // EngineFactory connects to the engine of that name; the empty name means the
@@ -17,13 +18,34 @@ type EngineOptions struct {
 	Lookup func(string) (string, bool)
 	// ApproveBuild is asked before an image is built; nil refuses every build.
 	ApproveBuild func(context.Context, BuildRequest) error
+	// StateDir and CacheDir are the user's for this program; empty where there is
+	// no home directory.
+	StateDir, CacheDir string
+	// Version is this program's.
+	Version string
+	// WithoutLimits goes on where no limits can be enforced (B5).
+	WithoutLimits bool
 }
 
-// connect gives the engine. The caller closes it.
+// connect gives the engine that the command uses, see [app.choose]. The caller
+// closes it.
 func (a *app) connect(ctx context.Context, approve func(context.Context, BuildRequest) error) (engine.Engine, error) {
-	e, err := a.Engine(ctx, a.set.engine, EngineOptions{Lookup: a.Lookup, ApproveBuild: approve})
+	o := EngineOptions{
+		Lookup: a.Lookup, ApproveBuild: approve, StateDir: a.stateDir(), CacheDir: a.cacheDir(),
+		Version: linkedVersion, WithoutLimits: a.set.withoutLimits,
+	}
+	chosen, e, err := a.choose(ctx, o)
 	if err != nil {
 		return nil, engineError(err)
+	}
+	a.chosen = chosen
+	if chosen.name == promise.Process {
+		a.sayProcess()
+	}
+	if e == nil {
+		if e, err = a.Engine(ctx, chosen.name, o); err != nil {
+			return nil, engineError(err)
+		}
 	}
 	return e, nil
 }

@@ -32,8 +32,9 @@ func (a *app) execCommand() *cobra.Command {
 exit code are passed on. The exit code is 125 where the command could not be
 started, 126 where it is not executable and 127 where it was not found.
 
-Without a terminal, a command ends when this program does, even when that is
-killed. What it left in the background when it ended stays.
+A command ends when this program does, even when that is killed; its terminal
+is hung up before. What it left in the background when it ended stays, but in
+process mode.
 
 On a terminal, each new refusal of the guard is one line while the command runs,
 as in shell. Where the command fails, the end says what was refused and not shown

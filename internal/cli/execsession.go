@@ -5,24 +5,25 @@ import (
 	"errors"
 
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/toolbox/client"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
 // runIn runs a command in a worker: in a session with its toolbox, which takes
-// a fraction of the time that an engine needs, or, for a terminal or another
-// user, by the engine.
+// a fraction of the time that an engine needs, or, for another user, by the
+// engine.
 func (a *app) runIn(ctx context.Context, e engine.Engine, t target, worker string, run engine.ExecOptions) (int, error) {
-	if run.TTY || run.User != "" {
+	if run.User != "" {
 		return e.Exec(ctx, t.project, worker, run)
 	}
 	conn, err := e.Session(ctx, t.project, worker, run.Directory)
 	if err != nil {
 		return 0, err
 	}
-	return session.Exec(ctx, conn, session.Command{
+	return client.Exec(ctx, conn, client.Command{
 		Argv: run.Command, Env: run.Env, Cwd: run.Workdir,
 		Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Signals: run.Signals,
+		TTY: run.TTY, Size: run.Size, Resized: run.Resized,
 	})
 }
 
@@ -35,7 +36,7 @@ func sessionFailure(err error, worker, program, workdir string) *failure {
 		return fail(codeExecFailed, "the connection to %s was lost while %s ran: %w", worker, program, lost.Cause).
 			hint("`workshop ps` tells whether the worker runs; what the command did until then is done")
 	}
-	e, ok := errors.AsType[*session.ExecError](err)
+	e, ok := errors.AsType[*client.ExecError](err)
 	switch {
 	case !ok:
 		return nil

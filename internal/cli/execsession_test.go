@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/toolbox/client"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
 // What a session says of a command has the codes of Docker, and says what to do.
 func TestSessionFailure(t *testing.T) {
 	refused := func(code, exit int) error {
-		return &session.ExecError{Code: exit, Err: &wire.Error{Code: code, Message: "why"}}
+		return &client.ExecError{Code: exit, Err: &wire.Error{Code: code, Message: "why"}}
 	}
 	for _, tt := range []struct {
 		err  error

@@ -38,6 +38,7 @@ func (a *app) reload(ctx context.Context, cmd *cobra.Command, reset bool) error 
 	if err != nil {
 		return err
 	}
+	a.set.withoutLimits = true // nothing is started, so there is nothing to limit
 	e, err := a.connect(ctx, nil)
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func (a *app) sayReloaded(cmd *cobra.Command, before, after control.State, reloa
 		a.say("%s dropped", count(dropped, "live change"))
 	}
 	if stopped {
-		a.say("learning ended: every promise holds again")
+		a.say("learning ended: B23, B24 and B25 hold again")
 	}
 	if n := len(after.Live); n > 0 {
 		a.say("%s on top of it: `%s` lists, `%s` drops", isOrAre(n, "live change"),

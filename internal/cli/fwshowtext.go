@@ -87,6 +87,9 @@ func showRunning(w io.Writer, v *fwView, s *fwRunning) {
 	}
 	for _, r := range s.Rooms {
 		state := fmt.Sprintf("%s, %d packets refused by the rules", count(r.Connections, "connection"), r.Refused)
+		if r.Kind == "anyip" {
+			state = fmt.Sprintf("%s, %d packets refused by the kernel (AnyIP, without nf_tables)", count(r.Connections, "connection"), r.Refused)
+		}
 		if !r.Served {
 			state = "the guard doesn't have its sockets: closed"
 		}

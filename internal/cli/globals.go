@@ -20,6 +20,8 @@ type globals struct {
 	noColor  bool
 	verbose  bool
 	envFiles []string
+	// forceProcess allows process mode where nobody is there to see its warning.
+	forceProcess bool
 }
 
 // add defines the flags on one command; fileShorthand is false for the
@@ -31,7 +33,9 @@ func (g *globals) add(f *pflag.FlagSet, fileShorthand bool) {
 	}
 	f.StringVarP(&g.file, "file", short, g.file, "the workshop file (default: workshop.yaml here or above)")
 	f.StringVarP(&g.project, "project-name", "p", g.project, "name on the engine (default: the workshop's name)")
-	f.StringVar(&g.engine, "engine", g.engine, "the engine that runs the workshop: docker")
+	f.StringVar(&g.engine, "engine", g.engine, "the engine that runs the workshop: auto, docker, namespace or process")
+	f.StringVar(&g.engine, "isolation", g.engine, "another name of --engine, as in the file")
+	f.BoolVar(&g.forceProcess, "force-process", false, "allow process mode in continuous integration")
 	f.StringVar(&g.format, "format", g.format, "form of the output, as the command offers it")
 	f.BoolVarP(&g.quiet, "quiet", "q", g.quiet, "only results and errors")
 	f.BoolVar(&g.noColor, "no-color", g.noColor, "plain text on a terminal too")
@@ -40,7 +44,7 @@ func (g *globals) add(f *pflag.FlagSet, fileShorthand bool) {
 }
 
 // globalFlags are the names that [globals.add] defines.
-var globalFlags = []string{"file", "project-name", "engine", "format", "quiet", "no-color", "verbose", "env-file"}
+var globalFlags = []string{"file", "project-name", "engine", "isolation", "force-process", "format", "quiet", "no-color", "verbose", "env-file"}
 
 // app is what the verbs share: the system, the flags and, once a command
 // runs, its settings.
@@ -48,6 +52,8 @@ type app struct {
 	*System
 	globals globals
 	set     settings
+	on      whereabouts // known once the file was read
+	chosen  choice      // known once an engine was connected to
 }
 
 // runFunc is a verb's work.

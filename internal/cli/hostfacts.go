@@ -17,6 +17,11 @@ type initNamer interface {
 	InitNames(ctx context.Context) (image, volume string, err error)
 }
 
+// checker is an engine that can tell what it won't carry out.
+type checker interface {
+	Check(ctx context.Context, c *compose.Compiled) error
+}
+
 // prepare finds out what the machine is and puts it into the project. With
 // make it also makes what a run needs here: missing directories, the runtime
 // directory, secrets. What can't be carried out on this machine and engine
@@ -46,7 +51,13 @@ func (a *app) prepare(ctx context.Context, e engine.Engine, c *compiled, make bo
 	if err := a.printPreflight(c, list); err != nil {
 		return nil, err
 	}
-	return ready, checkPromises(ready.compiled)
+	if err := checkPromises(ready.compiled); err != nil {
+		return nil, err
+	}
+	if judge, ok := e.(checker); ok {
+		return ready, engineError(judge.Check(ctx, ready.compiled))
+	}
+	return ready, nil
 }
 
 func withFacts(ctx context.Context, c *compiled, o facts.Options) (*compiled, diag.List) {
@@ -62,7 +73,7 @@ func (a *app) factsOptions(c *compiled, info engine.Info) facts.Options {
 		Workshop: c.w, Compiled: c.compiled, Project: c.project, ProjectDir: c.dir,
 		Lookup: a.Lookup, Home: a.Home, UID: os.Getuid(), GID: os.Getgid(),
 		Arch: info.Arch, IPv6: info.IPv6, Local: info.Local, Runtimes: info.Runtimes, DataRoot: info.DataRoot,
-		SecretsOnDisk: a.set.secretsOnDisk,
+		SecretsOnDisk: a.set.secretsOnDisk, EngineDirs: info.Own,
 	}
 	if info.Socket != "" {
 		o.Sockets = []string{info.Socket}

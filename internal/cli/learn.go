@@ -90,6 +90,9 @@ func learners(w *workshop.Workshop, names []string) (rooms, workers []string) {
 	return rooms, workers
 }
 
+// learner is an engine that knows whether rooms can learn on this machine.
+type learner interface{ CanLearn() error }
+
 // refuseLearning says why nothing may learn, before anything is started.
 func (a *app) refuseLearning(c *compiled, names []string, o learnOptions) error {
 	rooms, workers := learners(c.w, names)

@@ -71,6 +71,7 @@ func (a *app) compileSource(s *source) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.on = whereabouts{project: project, isolation: s.w.Isolation.V, file: imageInFiles(s.w)}
 	return &compiled{source: s, project: project, compiled: c}, nil
 }
 

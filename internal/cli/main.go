@@ -11,6 +11,7 @@ import (
 // Main runs the root command that newRoot makes with the arguments, streams
 // and environment of this process, and returns its exit code.
 func Main(newRoot func(*System) *cobra.Command) int {
+	collectLater()
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "."
@@ -22,7 +23,7 @@ func Main(newRoot func(*System) *cobra.Command) int {
 		Lookup:     os.LookupEnv,
 		Dir:        dir,
 		Home:       homeDir(os.LookupEnv),
-		Engine:     dockerEngine,
+		Engine:     engines,
 		Interrupts: interrupts,
 		Program:    programPath(os.Args, dir),
 	})

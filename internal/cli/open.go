@@ -64,7 +64,7 @@ func Open(ctx context.Context, o OpenOptions) (*Opened, error) {
 		return nil, err
 	}
 	a := &app{System: &System{
-		Out: o.Log, Err: o.Log, Lookup: os.LookupEnv, Home: homeDir(os.LookupEnv), Engine: dockerEngine, Dir: dir,
+		Out: o.Log, Err: o.Log, Lookup: os.LookupEnv, Home: homeDir(os.LookupEnv), Engine: engines, Dir: dir,
 	}}
 	if o.Dir != "" {
 		a.Dir = a.abs(o.Dir)

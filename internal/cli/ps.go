@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -35,6 +36,7 @@ type psEntry struct {
 	// LiveChanges of the policy, which the guard has beside the file.
 	LiveChanges int    `json:"live_changes,omitempty"`
 	MadeBy      string `json:"made_by"`
+	Engine      string `json:"engine"` // that runs it
 	id          string
 }
 
@@ -77,6 +79,12 @@ func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		return err
 	}
 	entries := psEntries(seen, a.quietWorkshop(t))
+	for i := range entries {
+		entries[i].Engine = a.chosen.name
+		if a.chosen.name == promise.Process && entries[i].Role == "worker" {
+			entries[i].Network, entries[i].NotHeld = "this machine's", promise.Waived(promise.Process)
+		}
+	}
 	said := addLive(entries, guard)
 	switch {
 	case format == "json":
@@ -140,6 +148,7 @@ func psEntries(seen engine.Observed, w *workshop.Workshop) []psEntry {
 				}
 			}
 		}
+		p.NotHeld = append(slices.Clone(c.NotHeld), p.NotHeld...)
 		entries = append(entries, p)
 	}
 	if w != nil {
@@ -187,9 +196,19 @@ func notHeld(mode firewall.Mode) []string {
 
 func (a *app) psTable(entries []psEntry) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "SERVICE\tROLE\tSTATE\tNETWORK\tPORTS")
+	// What was given up by a flag doesn't stand in the file, so it has a column.
+	unlimited := slices.ContainsFunc(entries, func(p psEntry) bool { return slices.Contains(p.NotHeld, "B5") })
+	heading := "SERVICE\tROLE\tSTATE\tNETWORK\tENGINE\tPORTS"
+	if unlimited {
+		heading += "\tNOT HELD"
+	}
+	fmt.Fprintln(w, heading)
 	for _, p := range entries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Service, p.Role, stateText(p), networkColumn(p), strings.Join(p.Ports, ", "))
+		line := []string{p.Service, p.Role, stateText(p), networkColumn(p), p.Engine, strings.Join(p.Ports, ", ")}
+		if unlimited {
+			line = append(line, promise.Ranges(p.NotHeld))
+		}
+		fmt.Fprintln(w, strings.Join(line, "\t"))
 	}
 	return w.Flush()
 }
@@ -210,9 +229,15 @@ func (a *app) psNotes(t target, entries []psEntry) {
 	if len(entries) == 0 {
 		a.say("project %s is not up", t.project)
 	}
-	var open, composed []string
+	var open, composed, unlimited []string
 	for _, p := range entries {
-		if len(p.NotHeld) > 0 && p.LearningUntil == nil {
+		if p.Engine == promise.Process { // of which every command warns
+			continue
+		}
+		if p.Role == "worker" && slices.Contains(p.NotHeld, "B5") {
+			unlimited = append(unlimited, p.Service)
+		}
+		if slices.Contains(p.NotHeld, "B24") && p.LearningUntil == nil {
 			open = append(open, p.Service)
 		}
 		if p.MadeBy == "compose" {
@@ -221,6 +246,9 @@ func (a *app) psNotes(t target, entries []psEntry) {
 	}
 	if len(open) > 0 {
 		a.say("network: open: B24 and B25 don't hold for %s: any public name and address is reached over TCP", strings.Join(open, ", "))
+	}
+	if len(unlimited) > 0 {
+		a.say("without limits: B5 doesn't hold for %s: memory, cpu and processes of the whole machine are theirs", strings.Join(unlimited, ", "))
 	}
 	if len(composed) > 0 {
 		a.say("made by Compose from the generated files: %s", strings.Join(composed, ", "))

@@ -29,7 +29,12 @@ func addLive(entries []psEntry, guard asked) live {
 	for i := range entries {
 		if until, ok := learning[entries[i].Service]; ok {
 			until = until.UTC()
-			entries[i].LearningUntil, entries[i].NotHeld = &until, learnNotHeld
+			entries[i].LearningUntil = &until
+			for _, p := range learnNotHeld {
+				if !slices.Contains(entries[i].NotHeld, p) {
+					entries[i].NotHeld = append(entries[i].NotHeld, p)
+				}
+			}
 		}
 	}
 	return live{state: s}
@@ -47,6 +52,9 @@ func (a *app) psLive(l live) {
 		}
 		if n := len(l.state.Live); n > 0 {
 			a.say("%s: %s", count(n, "live change"), a.commands("`workshop firewall show`"))
+		}
+		if slices.ContainsFunc(l.state.Rooms, func(r control.RoomState) bool { return r.Kind == "anyip" }) {
+			a.say("the rooms are made by AnyIP, as this kernel lacks nf_tables: denials are counted without the uid")
 		}
 	}
 }

@@ -16,10 +16,17 @@ var kernelRuntimes = []string{"", "runc", "crun", "youki", "io.containerd.runc.v
 // refuse says by the promise's number what an engine can't keep. It runs
 // before anything is started.
 func refuse(c *compiled, info engine.Info) error {
-	var broken []string
-	for _, held := range capabilityList(info) {
-		if held.Promise != "" && !held.Held {
-			broken = append(broken, held.Promise+": "+held.Name+": can't be enforced there: "+held.Meaning)
+	var broken, do []string
+	for _, k := range capabilityList(info) {
+		if k.Promise == "" || k.Held || k.rooms && !slices.ContainsFunc(c.w.Workers, func(w workshop.Worker) bool { return reaches(&w) }) {
+			continue
+		}
+		if info.Unlimited && k.Promise == "B5" {
+			continue // chosen with --without-limits
+		}
+		broken = append(broken, k.Promise+": "+k.Name+": can't be enforced there: "+k.Meaning)
+		if k.Do != "" && !slices.Contains(do, k.Do) {
+			do = append(do, k.Do)
 		}
 	}
 	for i := range c.w.Workers {
@@ -30,11 +37,19 @@ func refuse(c *compiled, info engine.Info) error {
 		}
 	}
 	if len(broken) > 0 {
-		return fail(codeRefused, "the engine at %s can't keep what the workshop promises:\n%s", info.Endpoint, strings.Join(broken, "\n")).
-			hint("nothing was started; `workshop capabilities` shows what the engine is")
-	}
-	if c.w.Isolation.V == workshop.IsolationNamespace {
-		return fail(codeRefused, "isolation: namespace is not in this version").hint("write `isolation: docker`")
+		f := fail(codeRefused, "the %s can't keep what the workshop promises:\n%s", engineAt(info), strings.Join(broken, "\n"))
+		for _, d := range do {
+			f.hint("%s", d)
+		}
+		return f.hint("nothing was started; `workshop capabilities` shows what holds on this machine")
 	}
 	return nil
+}
+
+// engineAt is "engine at unix:///var/run/docker.sock", "namespace engine".
+func engineAt(i engine.Info) string {
+	if i.Endpoint != "" {
+		return "engine at " + i.Endpoint
+	}
+	return i.Kind + " engine"
 }

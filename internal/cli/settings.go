@@ -28,6 +28,7 @@ type settings struct {
 	verbose       bool
 	envFiles      []string
 	secretsOnDisk bool
+	withoutLimits bool
 	waitTimeout   time.Duration
 	// approvalsMax is auto, ask or deny; of the others at most one is set.
 	approvalsMax, approvalsCommand, approvalsSocket string
@@ -38,7 +39,7 @@ type settings struct {
 var settingKeys = []string{
 	"approvals_command", "approvals_max", "approvals_socket",
 	"engine", "env_file", "file", "format", "no_color", "project_name",
-	"quiet", "secrets_on_disk", "verbose", "wait_timeout",
+	"quiet", "secrets_on_disk", "verbose", "wait_timeout", "without_limits",
 }
 
 // fileKeys are those that only make sense for one command line or directory
@@ -65,9 +66,13 @@ func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 		return settings{}, fail(codeUsage, "the WORKSHOP_ variables: %w", err)
 	}
 	s := settings{}
+	var err error
 	for c := cmd; c != nil; c = c.Parent() {
 		c.Flags().Visit(func(f *pflag.Flag) {
 			key := strings.ReplaceAll(f.Name, "-", "_")
+			if key == "isolation" {
+				key = "engine"
+			}
 			if !slices.Contains(settingKeys, key) || key == "env_file" {
 				return
 			}
@@ -75,7 +80,7 @@ func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 			s.formatGiven = s.formatGiven || key == "format"
 		})
 	}
-	for _, key := range []string{"quiet", "no_color", "verbose", "secrets_on_disk"} {
+	for _, key := range []string{"quiet", "no_color", "verbose", "secrets_on_disk", "without_limits"} {
 		if value := strings.ToLower(v.GetString(key)); value != "" && !slices.Contains([]string{"true", "false", "0", "1"}, value) {
 			return settings{}, fail(codeUsage, "setting %s: %q is neither true nor false", key, value)
 		}
@@ -86,18 +91,21 @@ func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 			hint("write it like 90s or 2m")
 	}
 	s.approvalsMax = v.GetString("approvals_max")
-	if err := checkApprovalsMax(s.approvalsMax); err != nil {
+	if err = checkApprovalsMax(s.approvalsMax); err != nil {
 		return settings{}, fail(codeUsage, "setting approvals_max: %q: %w", s.approvalsMax, err)
 	}
 	s.approvalsCommand, s.approvalsSocket = v.GetString("approvals_command"), v.GetString("approvals_socket")
 	s.file = v.GetString("file")
 	s.project = v.GetString("project_name")
-	s.engine = v.GetString("engine")
+	if s.engine, err = a.engineSetting(v.GetString("engine"), environment["engine"] != nil); err != nil {
+		return settings{}, err
+	}
 	s.format = v.GetString("format")
 	s.quiet = v.GetBool("quiet")
 	s.noColor = v.GetBool("no_color") || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb"
 	s.verbose = v.GetBool("verbose")
 	s.secretsOnDisk = v.GetBool("secrets_on_disk")
+	s.withoutLimits = v.GetBool("without_limits")
 	s.envFiles = a.globals.envFiles
 	if len(s.envFiles) == 0 && v.GetString("env_file") != "" {
 		s.envFiles = []string{v.GetString("env_file")}

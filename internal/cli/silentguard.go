@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/control"
 )
 
 // silentGuardTime bounds the look for a guard that doesn't answer, and its stop.
@@ -26,7 +27,7 @@ func (a *app) stopSilentGuard(ctx context.Context, e engine.Engine, plan *engine
 	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), silentGuardTime)
 	defer cancel()
 	silent := slices.ContainsFunc(late, func(service string) bool {
-		return plan.Compiled.RoomOf[service] != "" && !guardAnswers(probe, e, plan.Project, service)
+		return plan.Compiled.RoomOf[service] != "" && !(guardAnswers(probe, e, plan.Project, service) && controlAnswers(probe, e, plan.Project))
 	})
 	return silent && a.stopGuard(ctx, e, plan)
 }
@@ -63,4 +64,23 @@ func guardAnswers(ctx context.Context, e engine.Engine, project, worker string) 
 		return true
 	}
 	return saw.Seen != "TIMEOUT" && saw.Seen != "ECONNREFUSED"
+}
+
+// answerTime is how long a guard may take to say its state.
+const answerTime = 5 * time.Second
+
+// controlAnswers asks the guard itself: not every engine gets into a worker that
+// isn't ready. What can't be asked counts as answered.
+func controlAnswers(ctx context.Context, e engine.Engine, project string) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	conn, err := e.Control(ctx, project, "")
+	if err != nil {
+		return true
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	var state control.State
+	err = control.NewClient(conn).Do(control.Request{Op: control.OpState}, &state)
+	return err == nil || ctx.Err() == nil
 }

@@ -71,6 +71,7 @@ func (s *System) shown(path string) string {
 // system, so that one line of documentation is true everywhere.
 func (s *System) configDir() string { return s.xdg("XDG_CONFIG_HOME", ".config") }
 func (s *System) stateDir() string  { return s.xdg("XDG_STATE_HOME", ".local/state") }
+func (s *System) cacheDir() string  { return s.xdg("XDG_CACHE_HOME", ".cache") }
 
 func (s *System) xdg(variable, fallback string) string {
 	if dir := s.getenv(variable); filepath.IsAbs(dir) {

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // target is a project on an engine that a command works on. It needs the
@@ -30,41 +31,49 @@ func (a *app) target() (target, error) {
 	if err != nil {
 		if a.set.project != "" && a.set.file == "" {
 			project, err := a.projectName("", "")
+			a.on = whereabouts{project: project}
 			return target{project: project}, err
 		}
 		return target{}, err
 	}
 	t := target{dir: realPath(filepath.Dir(file)), file: file}
-	name := quickName(file)
+	name, isolation := quickLook(file)
 	if name == "" && a.set.project == "" {
 		s, err := a.load()
 		if err != nil {
 			return t, err
 		}
-		name = s.w.Name.V
+		name, isolation = s.w.Name.V, s.w.Isolation.V
 	}
 	t.project, err = a.projectName(name, t.dir)
+	a.on = whereabouts{project: t.project, isolation: isolation}
 	return t, err
 }
 
-// quickName reads the name alone; empty where that needs the whole loader.
-func quickName(file string) string {
+// quickLook reads the name and the isolation alone; an empty name where that
+// needs the whole loader. An isolation that a file can't ask for is none.
+func quickLook(file string) (name string, isolation workshop.Isolation) {
 	data, err := os.ReadFile(file)
 	if err != nil || len(data) > 1<<20 {
-		return ""
+		return "", ""
 	}
 	var f struct {
 		Workshop struct {
-			Name string `yaml:"name"`
+			Name      string             `yaml:"name"`
+			Isolation workshop.Isolation `yaml:"isolation"`
 		} `yaml:"workshop"`
 	}
 	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&f); err != nil {
-		return ""
+		return "", ""
+	}
+	switch f.Workshop.Isolation {
+	case workshop.IsolationDocker, workshop.IsolationNamespace:
+		isolation = f.Workshop.Isolation
 	}
 	if !validName(f.Workshop.Name) {
-		return ""
+		return "", isolation
 	}
-	return f.Workshop.Name
+	return f.Workshop.Name, isolation
 }
 
 // observe connects and looks at the project. The caller closes the engine.

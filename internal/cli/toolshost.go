@@ -215,6 +215,9 @@ func (h *toolsHost) look(ctx context.Context) error {
 	case h.o.noUp:
 		return fail(codeFailed, "project %s %w as a whole: %s not usable", t.project, errNotUp, verb(missing)).hint("start it with `workshop up`")
 	}
+	if err := a.elsewhere(h.c.project); err != nil {
+		return err
+	}
 	h.down, err = a.prepare(ctx, e, h.c, false)
 	return err
 }
@@ -223,6 +226,7 @@ func (h *toolsHost) look(ctx context.Context) error {
 func (h *toolsHost) up(ctx context.Context, ready *compiled) error {
 	a := h.a
 	a.say("workshop: starting %s", h.c.project)
+	a.sayChosen()
 	unlock, err := a.lock(ctx, h.c.project)
 	if err != nil {
 		return err

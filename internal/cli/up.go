@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -53,6 +55,7 @@ in continuous integration, and for workers with secrets unless --with-secrets.`,
 	o.learn.flags(cmd)
 	f.Duration("wait-timeout", defaultWaitTimeout, "how long to wait until every worker is ready")
 	f.Bool("secrets-on-disk", false, "keep secrets on disk until down, where there is no memory file system")
+	f.Bool("without-limits", false, "go on where this machine enforces no limits of memory, cpu and processes (B5)")
 	f.BoolVarP(&detach, "detach", "d", false, "accepted as in Compose, and what up always does")
 	return cmd
 }
@@ -75,10 +78,19 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 		return err
 	}
 	defer e.Close()
+	if err := a.elsewhere(c.project); err != nil {
+		return err
+	}
+	a.sayChosen()
 	// First a look that changes nothing, so that a refusal leaves nothing.
 	ready, err := a.prepare(ctx, e, c, false)
 	if err != nil {
 		return err
+	}
+	if l, ok := e.(learner); ok && o.learn.on {
+		if err := l.CanLearn(); err != nil {
+			return engineError(err)
+		}
 	}
 	if o.dryRun {
 		plan, err := a.plan(ctx, e, c, ready, names, o)
@@ -97,7 +109,12 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 		a.forgetIfNothingIs(ctx, e, c)
 		return err
 	}
-	a.summary(c, names)
+	unlimited := false
+	if a.set.withoutLimits { // where there are limits, they hold all the same
+		info, err := e.Info(ctx)
+		unlimited = err == nil && info.Unlimited
+	}
+	a.summary(c, names, unlimited)
 	if o.learn.on {
 		return a.learn(ctx, e, c, names, o.learn)
 	}
@@ -133,7 +150,7 @@ func (a *app) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *compile
 	seen, err := e.Observe(ctx, c.project)
 	ours := func(k engine.Container) bool { return k.Directory == t.dir }
 	if err == nil && !slices.ContainsFunc(seen.Containers, ours) {
-		if err := a.forget(t); err != nil {
+		if err := errors.Join(a.forget(t), a.tidy(ctx, e, t)); err != nil {
 			a.warn("%v", err)
 		}
 	}
@@ -173,14 +190,18 @@ func (a *app) plan(ctx context.Context, e engine.Engine, c, ready *compiled, nam
 }
 
 // summary prints a line per worker: what it got.
-func (a *app) summary(c *compiled, names []string) {
+func (a *app) summary(c *compiled, names []string, unlimited bool) {
 	var closed []string
 	for i := range c.w.Workers {
 		w := &c.w.Workers[i]
 		if len(names) > 0 && !slices.Contains(names, w.Name) {
 			continue
 		}
-		fmt.Fprintln(a.Out, workerLine(w))
+		if a.chosen.name == promise.Process {
+			fmt.Fprintln(a.Out, w.Name+": "+mountsText(w.Container.Mounts)+"; its tools run on this machine, without limits")
+			continue
+		}
+		fmt.Fprintln(a.Out, workerLine(w, unlimited))
 		if !reaches(w) {
 			closed = append(closed, w.Name)
 		}
@@ -192,11 +213,15 @@ func (a *app) summary(c *compiled, names []string) {
 }
 
 // workerLine is what one worker got: mounts, network, ports, secrets, limits.
-func workerLine(w *workshop.Worker) string {
+func workerLine(w *workshop.Worker, unlimited bool) string {
 	c := &w.Container
 	parts := []string{mountsText(c.Mounts), networkText(&c.Network) + portsText(c.Ports)}
 	if len(c.Secrets) > 0 {
 		parts = append(parts, secretsText(c.Secrets))
 	}
-	return w.Name + ": " + strings.Join(append(parts, limitsText(&c.Resources)), "; ")
+	limits := limitsText(&c.Resources)
+	if unlimited {
+		limits = "without limits (B5)"
+	}
+	return w.Name + ": " + strings.Join(append(parts, limits), "; ")
 }

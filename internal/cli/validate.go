@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/diag/write"
+	"github.com/llmdo/workshop/internal/promise"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -61,6 +62,7 @@ func (a *app) validate(cmd *cobra.Command, args []string, strict bool) error {
 			continue
 		}
 		workers += len(s.w.Workers)
+		all = append(all, a.waived(s)...)
 		code = max(code, a.refused(s))
 	}
 	if err := a.writeReport(format, all, texts); err != nil {
@@ -76,6 +78,20 @@ func (a *app) validate(cmd *cobra.Command, args []string, strict bool) error {
 		return exit(code)
 	}
 	return nil
+}
+
+// waived names the promises that don't hold for a workshop on the engine that
+// was asked for.
+func (a *app) waived(s *source) diag.List {
+	if a.set.engine != promise.Process {
+		return nil
+	}
+	not := promise.Waived(promise.Process)
+	return diag.List{{
+		Severity: diag.Warning, Code: "process-mode", Summary: "process mode doesn't keep " + promise.Ranges(not),
+		Detail: "Tools would run on this machine, as you.", Range: diag.Range{Filename: s.shownFile(s.file)},
+		Hint: "`workshop capabilities --engine process` says what each of them is",
+	}}
 }
 
 // refused compiles a valid workshop and gives the code where the result must
