@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"sync"
@@ -58,10 +59,10 @@ type Internet struct {
 	ns    *NS
 	ca    *authority
 	zone  zone
-	sites map[string]site // by Host
 	count counters
 
 	mu      sync.Mutex
+	sites   map[string]http.Handler // by Host
 	closers []func()
 	closed  bool
 }

@@ -26,11 +26,7 @@ func NewNS() (*NS, error) {
 		if err != nil {
 			return err
 		}
-		lo, err := netlink.LinkByName("lo")
-		if err != nil {
-			return fmt.Errorf("loopback: %w", err)
-		}
-		return netlink.LinkSetUp(lo)
+		return LoopbackUp()
 	})
 	if err != nil {
 		return nil, err
@@ -38,9 +34,20 @@ func NewNS() (*NS, error) {
 	return ns, nil
 }
 
-// CurrentNS is the namespace of the calling process.
+// LoopbackUp sets the loopback interface of the calling thread's namespace up.
+func LoopbackUp() error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("loopback: %w", err)
+	}
+	return netlink.LinkSetUp(lo)
+}
+
+// CurrentNS is the namespace of the calling thread.
 func CurrentNS() (*NS, error) {
-	f, err := os.Open("/proc/self/ns/net")
+	// Not /proc/self: the first thread, whose that is, may be one that onThread
+	// has left in another, parked for good.
+	f, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
 		return nil, err
 	}

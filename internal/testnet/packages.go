@@ -32,11 +32,27 @@ type file struct {
 }
 
 func (in *Internet) startPackages() error {
-	in.sites = map[string]site{GitHost: gitSite(), NPMHost: npmSite(), PyPIHost: indexSite(), FilesHost: wheelSite()}
-	for host := range in.sites {
-		in.Answer(host, A(packagesAddr))
+	for host, s := range map[string]site{GitHost: gitSite(), NPMHost: npmSite(), PyPIHost: indexSite(), FilesHost: wheelSite()} {
+		in.Site(host, s)
 	}
 	return nil
+}
+
+// Site serves a host of its own on 80 and 443, instead of an [Echo].
+func (in *Internet) Site(host string, h http.Handler) {
+	in.mu.Lock()
+	if in.sites == nil {
+		in.sites = map[string]http.Handler{}
+	}
+	in.sites[host] = h
+	in.mu.Unlock()
+	in.Answer(host, A(packagesAddr))
+}
+
+func (in *Internet) site(host string) http.Handler {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.sites[host]
 }
 
 func (s site) ServeHTTP(w http.ResponseWriter, r *http.Request) {

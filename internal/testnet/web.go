@@ -75,7 +75,7 @@ func (in *Internet) web(w http.ResponseWriter, r *http.Request) {
 		sendBytes(w, n)
 		return
 	}
-	if s, ok := in.sites[r.Host]; ok {
+	if s := in.site(r.Host); s != nil {
 		s.ServeHTTP(w, r)
 		return
 	}

@@ -4,7 +4,7 @@
 //
 // [Items] is the catalogue: attack, products that fell to it, our answer, and
 // the evidence. [Tries] is the matrix: what three identities attempt in a room,
-// over both families, in bare namespaces and on Docker, and what each must see.
+// over both families, in bare namespaces and on the engines, and what each must see.
 // docs/threat-model.md is written from both by `make generate`.
 //
 // Tests and that generator import it; nothing that is shipped does.

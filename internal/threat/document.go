@@ -33,7 +33,7 @@ func figures() string {
 	lines := 0
 	for _, c := range Cases() {
 		for _, who := range Identities {
-			if c.In(Docker, who) || c.In(Bare, who) {
+			if c.In(Engines, who) || c.In(Bare, who) {
 				lines += len(c.Lines)
 			}
 		}
@@ -115,7 +115,7 @@ func matrixTable() string {
 
 func where(t Try) string {
 	families := map[Families]string{Both: "IPv4, IPv6", OnlyV4: "IPv4", OnlyV6: "IPv6"}[t.Families]
-	places := or(string(t.Place), "bare, Docker")
+	places := or(string(t.Place), "bare, engines")
 	if families == "" {
 		return places
 	}

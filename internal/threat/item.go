@@ -16,7 +16,7 @@ const (
 
 // Item is one attack of the catalogue. The numbers are those of the design's
 // reference on egress control: D names, N name against address, T transport,
-// P proxy, L lifecycle, S what is shared; W tools in a worker are our own.
+// P proxy, L lifecycle, S what is shared; K the container and W tools in a worker are our own.
 type Item struct {
 	ID     string
 	Attack string
@@ -37,7 +37,7 @@ type Item struct {
 // Items is the whole catalogue, in order.
 func Items() []Item {
 	var all []Item
-	for _, group := range [][]Item{nameItems, addressItems, transportItems, proxyItems, lifeItems, sharedItems, toolItems} {
+	for _, group := range [][]Item{nameItems, addressItems, transportItems, proxyItems, lifeItems, sharedItems, kernelItems, toolItems} {
 		all = append(all, group...)
 	}
 	return all
@@ -51,6 +51,7 @@ var Groups = []struct{ Letter, Title string }{
 	{"P", "The proxy"},
 	{"L", "Start, crash, repair"},
 	{"S", "What workers share"},
+	{"K", "Out of the container"},
 	{"W", "Tools in a worker"},
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // counts are how many items each letter has.
-var counts = map[string]int{"D": 13, "N": 10, "T": 10, "P": 5, "L": 10, "S": 7, "W": 8}
+var counts = map[string]int{"D": 13, "N": 10, "T": 10, "P": 5, "L": 10, "S": 7, "K": 14, "W": 8}
 
 // TestEveryItemOnce: the catalogue has each number once and in order, and an
 // answer to it.
@@ -55,6 +55,8 @@ func TestEveryItemOnce(t *testing.T) {
 var noTry = map[string]string{
 	"D10": "it is what name servers answer", "D11": "it is what name servers answer", "N3": "nothing tells it apart: it is open", "N5": "it is bytes of a hello, which the parser's tests have",
 	"T10": "it comes from outside", "P4": "it is the guard's own way out", "P5": "it is what the guard writes", "L1": "it is about a moment", "L4": "it is about a moment", "L6": "it is about a moment",
+	"K1": "it is no packet", "K2": "it is no packet", "K3": "it is no packet", "K4": "it is no packet", "K5": "it is no packet", "K6": "it is no packet", "K7": "it is no packet",
+	"K8": "it is no packet", "K9": "it is no packet", "K10": "it is no packet", "K11": "it is no packet", "K12": "it is no packet", "K13": "it is no packet", "K14": "it is no packet",
 	"W1": "it is no packet", "W2": "it is no packet", "W3": "it is no packet", "W4": "it is no packet", "W5": "it is no packet", "W6": "it is no packet", "W7": "it is no packet", "W8": "it is no packet",
 	"L8": "it is about the kernel", "L9": "it is open", "S5": "it takes two rooms", "S6": "a flood takes longer than a matrix may",
 }

@@ -18,7 +18,7 @@ var transportTries = []Try{
 	{ID: "other-families", Items: "T5", Lines: []string{
 		"socket AF_VSOCK SOCK_STREAM", "socket AF_ALG SOCK_SEQPACKET", "socket AF_PACKET SOCK_RAW", "socket AF_XDP SOCK_RAW", "socket AF_TIPC SOCK_STREAM", "socket AF_RDS SOCK_SEQPACKET",
 		"socket AF_SMC SOCK_STREAM", "socket AF_KEY SOCK_RAW", "socket AF_BLUETOOTH SOCK_RAW", "socket AF_CAN SOCK_RAW",
-	}, Sees: "EPERM|EACCES|EAFNOSUPPORT", Families: Neither, Place: Docker, Who: []Identity{Worker}, Control: Control{None: "TestB02_NoNewPrivilegesAndSeccomp has it"}},
+	}, Sees: "EPERM|EACCES|EAFNOSUPPORT", Families: Neither, Place: Engines, Who: []Identity{Worker}, Control: Control{None: "TestB02_NoNewPrivilegesAndSeccomp has it"}},
 }
 
 // rawTries make packets themselves.
@@ -68,8 +68,8 @@ var addressTries = []Try{
 		Sees: told, Families: Neither, Control: Control{None: "TestB26_MetadataNeverLeaves has it, behind a fence"}},
 	{ID: "private-ranges", Items: "T7 T9", Lines: []string{"http http://10.0.0.1/", "http http://172.17.0.1/", "http http://192.168.1.1/", "http http://100.64.0.1/", "http http://198.18.0.2/"},
 		Sees: told, Families: Neither, Control: Control{None: "TestB26_HostAndPrivateRanges has it"}},
-	{ID: "host", Items: "T7", Lines: []string{"tcp {host}", "tcp {gateway}:22", "connect {gateway}:2375"}, Sees: refused + "|" + cut, Families: Neither, Place: Docker,
+	{ID: "host", Items: "T7", Lines: []string{"tcp {host}", "tcp {gateway}:22", "connect {gateway}:2375"}, Sees: refused + "|" + cut, Families: Neither, Place: Engines,
 		Control: Control{None: "TestB26_HostAndPrivateRanges has it"}},
-	{ID: "guard-itself", Items: "T9 P3 N10", Lines: []string{"connect {guard}:536", "connect {guard}:531", "http http://{guard}/"}, Sees: refused + "|" + told, Families: Neither, Place: Docker, Control: ours},
-	{ID: "other-containers", Items: "T9", Lines: []string{"connect {peer}:1", "http http://{peer}/"}, Sees: refused + "|" + told, Families: Neither, Place: Docker, Control: ours},
+	{ID: "guard-itself", Items: "T9 P3 N10", Lines: []string{"connect {guard}:536", "connect {guard}:531", "http http://{guard}/"}, Sees: refused + "|" + told, Families: Neither, Place: Engines, Control: ours},
+	{ID: "other-containers", Items: "T9", Lines: []string{"connect {peer}:1", "http http://{peer}/"}, Sees: refused + "|" + told, Families: Neither, Place: Engines, Control: ours},
 }

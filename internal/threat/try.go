@@ -29,7 +29,7 @@ type Place string
 const (
 	Anywhere Place = ""
 	Bare     Place = "bare namespaces"
-	Docker   Place = "Docker"
+	Engines  Place = "engines"
 )
 
 // Families says over which a try is made.

@@ -28,7 +28,22 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	probe.Add("netfilter", "nflog|queue|flows|forget", "ok, or why not (nfnetlink)", 1, netfilter)
 	probe.Add("destroy", "ADDR:PORT", "ok, or why not: ends a listener of another process (sock_diag)", 1, destroy)
 	probe.Add("userns", "PROBE...", "what the probe sees in a user namespace of its own, as root there, or why there is none", 1, userns)
+	escapes()
 	return probe.Main(args, stdout, stderr)
+}
+
+func escapes() {
+	probe.Add("trace", "seize|memory|descriptor PID", "ok, or why not", 2, trace)
+	probe.Add("enter", "PATH", "ok, or why not: setns to what a link of /proc stands for", 1, enter)
+	probe.Add("parent", "user|pid|net|mnt|…", "ok, or why not: setns to the namespace above, or to the owner of one's own", 1, parent)
+	probe.Add("mounting", "bind|FSTYPE [new=1] [data=TEXT]", "ok, or why not", 1, mounting)
+	probe.Add("remount", "PATH", "ok, or why not: makes it writable", 1, remount)
+	probe.Add("unix", "PATH|@NAME", "open, or why not", 1, unixDial)
+	probe.Add("device", "PATH", "ok when it could be opened for reading and writing", 1, device)
+	probe.Add("node", "char|block MAJOR MINOR", "ok when one was made and opened", 3, node)
+	probe.Add("type", "TEXT", "ok when it was put into the own terminal's input (TIOCSTI)", 1, typed)
+	probe.Add("descriptors", "", "what is open beyond the three streams, or none", 0, descriptors)
+	probe.Add("kernel", "CALL", "ok, or why not", 1, kernel)
 }
 
 // limit is the option that [probe.Add] always sets.

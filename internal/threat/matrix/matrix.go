@@ -33,9 +33,11 @@ type Matrix struct {
 	testing.TB
 	Place    threat.Place
 	Internet *testnet.Internet
-	// Values are the place's placeholders: ca; on Docker gateway, host, guard,
+	// Values are the place's placeholders: ca; on engines gateway, host, guard,
 	// peer, guardpid, roompid.
 	Values map[string]string
+	// NoIPv6: an ordinary place has none, and shows nothing about it.
+	NoIPv6 bool
 	// Again: the guard may know the names' addresses already, and needn't ask.
 	Again bool
 
@@ -87,7 +89,7 @@ func (m *Matrix) Control(run func(lines []string) []probe.Result) {
 // reaches tells whether an ordinary place reaches the family's addresses: an
 // engine's containers have no IPv6 unless told so.
 func (m *Matrix) reaches(c threat.Case) bool {
-	return m.Place != threat.Docker || !strings.Contains(c.Address, ":")
+	return !m.NoIPv6 || !strings.Contains(c.Address, ":")
 }
 
 // arrived counts packets by address.
