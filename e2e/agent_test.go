@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -21,17 +22,22 @@ import (
 // script; here is looked at what it leaves behind.
 func TestB42_AgentExample(t *testing.T) {
 	s := by(scenario.Example(t, "agent", "a review by an MCP client: it reads ro, writes rw, is refused a name, is approved or not, and delegates"))
-	home := t.TempDir()
-	program := filepath.Join(t.TempDir(), "agent")
+	home := s.TempDir()
+	program := filepath.Join(s.TempDir(), "agent")
 	build := exec.Command("go", "build", "-o", program, "./examples/agent")
 	build.Dir = s.Root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := s.Command(t.Context())
-	bin := filepath.Dir(cmd.Path)
-	cmd.Path, cmd.Args = program, []string{program}
-	cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home)
+	cmd := s.Program(t.Context(), program)
+	cmd.Env = append(cmd.Env, "PATH="+s.Bin+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home)
+	s.Cleanup(func() { // what runs on the namespace engine is in this state directory
+		down := s.Command(context.Background(), "down", "--quiet")
+		down.Env = append(down.Env, "XDG_STATE_HOME="+home)
+		if out, err := down.CombinedOutput(); err != nil {
+			s.Errorf("down: %v\n%s", err, out)
+		}
+	})
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -61,7 +61,7 @@ func TestB42_OnlyAfterAYes(t *testing.T) {
 		".config/workshop/config.yaml": "approvals_max: auto\n",
 		".workshop/config.yaml":        "approvals_max: auto\n",
 	}))
-	state := t.TempDir()
+	state := s.TempDir()
 	s.Env = append(s.Env, "E2E_AUDITED="+secret, "XDG_STATE_HOME="+state)
 	s.Up()
 	const ask, auto, deny = "", "WORKSHOP_APPROVALS_MAX=auto", "WORKSHOP_APPROVALS_MAX=deny"
@@ -114,7 +114,7 @@ func TestB42_OnlyAfterAYes(t *testing.T) {
 		s.Internet.Reset()
 		args := append(append([]string{"call"}, strings.Fields(c.flags)...), append([]string{"worker"}, c.call...)...)
 		d := alone(s, []string{c.max}, args...)
-		ran := s.Internet.Conns(testnet.Allowed, 80) > 0
+		ran := s.Conns(testnet.Allowed, 80) > 0
 		for _, name := range []string{"x", "denied", "notes-put"} {
 			ran = ran || s.Exists("out/"+name)
 			_ = os.Remove(filepath.Join(s.Dir, "out", name))

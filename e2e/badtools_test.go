@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/wire"
 )
@@ -116,8 +114,8 @@ func TestB60_CommandsOfTools(t *testing.T) {
 	}
 	s.Eventually("nothing of the session runs", func() bool { return len(sleeping()) == 0 })
 	// The client wasn't harmed by what it was sent, nor the worker by what it ran.
-	if after := s.Inspect("worker"); after.State.StartedAt != before.State.StartedAt || after.State.Status != "running" {
-		t.Errorf("the worker is %s, started %s and %s", after.State.Status, before.State.StartedAt, after.State.StartedAt)
+	if after := s.Inspect("worker"); after.Started != before.Started || after.State != "running" {
+		t.Errorf("the worker is %s, started %s and %s", after.State, before.Started, after.Started)
 	}
 	if d := s.Expect(0, "call", "worker", "read_file", "path=/workspace/src/a.txt"); !strings.Contains(d.Out, "a line") {
 		t.Errorf("the next session: %s", d.Out)
@@ -127,15 +125,8 @@ func TestB60_CommandsOfTools(t *testing.T) {
 // rawSession is a connection to a worker's toolbox, before any hello.
 func rawSession(s *scenario.Scenario, worker string) io.ReadWriteCloser {
 	s.Helper()
-	e, err := docker.New(s.Context(), docker.Options{Lookup: os.LookupEnv})
-	if err != nil {
-		s.Fatal(err)
-	}
-	rwc, err := e.Session(s.Context(), s.Project, worker, "")
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() { rwc.Close(); e.Close() })
+	rwc := s.Session(worker)
+	s.Cleanup(func() { rwc.Close() })
 	return rwc
 }
 
@@ -281,8 +272,8 @@ func TestB60_WireClient(t *testing.T) {
 	for _, c := range open {
 		c.Close()
 	}
-	if after := s.Inspect("worker"); after.State.StartedAt != before.State.StartedAt || after.State.Status != "running" {
-		t.Errorf("the worker is %s, started %s and %s", after.State.Status, before.State.StartedAt, after.State.StartedAt)
+	if after := s.Inspect("worker"); after.Started != before.Started || after.State != "running" {
+		t.Errorf("the worker is %s, started %s and %s", after.State, before.Started, after.Started)
 	}
 	s.Eventually("no session is left but one", func() bool {
 		n := 0

@@ -45,7 +45,7 @@ func callFiles() map[string]string {
 func callScenario(t *testing.T, intent string) *scenario.Scenario {
 	t.Helper()
 	s := scenario.At(t, intent, callFiles())
-	s.Env = append(s.Env, "HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME=")
+	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	return s
 }
 
@@ -156,8 +156,7 @@ func TestCallAsks(t *testing.T) {
 	}
 	// The question comes on the terminal although the input is the arguments.
 	line := s.Workshop() + ` call editor write_file - <<<'{"path": "/workspace/out/y.txt", "content": "piped"}' >/dev/null`
-	cmd := s.Command(t.Context())
-	cmd.Path, cmd.Args = "/bin/bash", []string{"bash", "-c", line}
+	cmd := s.Program(t.Context(), "/bin/bash", "-c", line)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if code, text := answered(t, s, cmd, "y\r"); code != 0 || !s.Exists("out/y.txt") {
 		t.Errorf("piped: code %d\n%s", code, text)
@@ -379,15 +378,14 @@ func TestToolsAfterAChange(t *testing.T) {
 // The program of docs/go.md does what the document says.
 func TestClientExample(t *testing.T) {
 	s := scenario.Example(t, "hello", "a Go program uses a workshop by package client")
-	s.Env = append(s.Env, "HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME=")
-	program := filepath.Join(t.TempDir(), "client")
+	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
+	program := filepath.Join(s.TempDir(), "client")
 	build := exec.Command("go", "build", "-o", program, "./examples/client")
 	build.Dir = s.Root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := s.Command(t.Context(), s.Dir)
-	cmd.Path = program
+	cmd := s.Program(t.Context(), program, s.Dir)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -16,10 +16,11 @@ import (
 // Package client, in the process of its program: what it asks, and how it says
 // what went wrong.
 func TestClient(t *testing.T) {
+	scenario.NotRootless(t, "the client is this process, which is root; TestClientExample has a program of the user's")
 	s := scenario.At(t, "a Go program is asked about calls, and each thing that goes wrong has a type", callFiles())
-	for name, value := range map[string]string{
-		"HOME": t.TempDir(), "XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": "", "WORKSHOP_FILE": "", "WORKSHOP_PROJECT_NAME": "",
-	} {
+	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
+	for _, e := range append(s.Program(t.Context(), "").Env, "WORKSHOP_FILE=", "WORKSHOP_PROJECT_NAME=") {
+		name, value, _ := strings.Cut(e, "=")
 		t.Setenv(name, value)
 	}
 	ctx := t.Context()
@@ -100,9 +101,7 @@ func TestClient(t *testing.T) {
 	s.Eventually("the command runs", func() bool {
 		return s.Run("exec", "editor", "--", "sh", "-c", `grep -zlx "87[6]" /proc/[0-9]*/cmdline 2>/dev/null | grep -q .`).Code == 0
 	})
-	if err := s.Docker.ContainerKill(ctx, s.Inspect("editor").ID, "KILL"); err != nil {
-		t.Fatal(err)
-	}
+	s.Kill("editor", "SIGKILL")
 	if err := <-lost; !is[*client.LostError](err) {
 		t.Errorf("a worker that died: %T %v", err, err)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/llmdo/workshop/internal/testutil"
 )
 
+const plainCompose = "plain Compose starts the generated project at Docker"
+
 // composeUp starts the generated project with docker-compose 1.29, as
 // `compile --load` prints it.
 func composeUp(t *testing.T, s *scenario.Scenario) {
@@ -43,6 +45,7 @@ func composeUp(t *testing.T, s *scenario.Scenario) {
 }
 
 func TestPlainCompose_Boundary(t *testing.T) {
+	scenario.OnlyDocker(t, plainCompose)
 	s := scenario.New(t, "restricted", "the generated project, started by docker-compose 1.29, keeps the promises")
 	composeUp(t, s)
 	s.Eventually("the guard serves", func() bool {
@@ -61,11 +64,10 @@ func TestPlainCompose_Boundary(t *testing.T) {
 		"http https://allowed.example.org/ ca=/ca.pem connect=198.51.100.66:443 -> 200", "tcp ssh.example.org:22 -> data")
 	silent(s, testnet.Evil)
 	silent(s, testnet.DNS2)
-	h := s.Inspect("worker").HostConfig
-	if h.Memory == 0 || h.MemorySwap != h.Memory || h.NanoCPUs == 0 || h.PidsLimit == nil || !h.ReadonlyRootfs || h.Privileged {
-		t.Errorf("limits: %+v", h.Resources)
+	if l := s.Limits("worker"); l.Memory == 0 || l.Swap != 0 || l.CPUs == 0 || l.Pids == 0 {
+		t.Errorf("limits: %+v", l)
 	}
-	if u := s.Inspect("worker").Config.User; u == "" || strings.HasPrefix(u, "0") {
+	if u := s.ProcStatus("worker", "Uid"); u == "" || strings.HasPrefix(u, "0") {
 		t.Errorf("user %q", u)
 	}
 	if d := s.Expect(0, "ps"); !strings.Contains(d.Out+d.Err, "ompose") {
@@ -81,6 +83,7 @@ func TestPlainCompose_Boundary(t *testing.T) {
 }
 
 func TestPlainCompose_Mounts(t *testing.T) {
+	scenario.OnlyDocker(t, plainCompose)
 	s := scenario.New(t, "mounts", "files, protection and users are the same under docker-compose")
 	s.Write("out/.git/hooks/pre-commit", "#!/bin/sh\n")
 	composeUp(t, s)
@@ -91,6 +94,7 @@ func TestPlainCompose_Mounts(t *testing.T) {
 
 // TestWithoutLoadComposeRefuses: the first file alone must not start.
 func TestWithoutLoadComposeRefuses(t *testing.T) {
+	scenario.OnlyDocker(t, plainCompose)
 	s := scenario.New(t, "restricted", "without what compile --load prepares, plain Compose stops with what to do")
 	_, err := exec.LookPath("docker-compose")
 	testutil.Require(t, err == nil, "docker-compose 1.29 (Debian package docker-compose)")

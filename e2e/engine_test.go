@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/docker/docker/api/types/container"
-
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/testnet"
 )
@@ -38,6 +36,7 @@ func attacker(s *scenario.Scenario) (stop func()) {
 }
 
 func TestB21_EngineRestarted(t *testing.T) {
+	scenario.OnlyDocker(t, "a daemon that ends and comes back; TestB21_SupervisorKilled is the like for the namespace engine")
 	if !scenario.Alone(t) {
 		return
 	}
@@ -56,11 +55,11 @@ func TestB21_EngineRestarted(t *testing.T) {
 		// After a crash an engine stops what still ran, and Engine 20.10 takes
 		// that for a stop by a person: the guard may stay down, which is closed.
 		for _, service := range []string{"room", "worker"} {
-			if i := s.Inspect(service); i.State.Running {
+			if i := s.Inspect(service); i.State == "running" {
 				t.Errorf("%v: %s runs after the engine's restart", signal, service)
 			}
 		}
-		if err := s.Docker.ContainerStart(context.Background(), s.Inspect("worker").ID, container.StartOptions{}); err == nil {
+		if err := s.Start("worker"); err == nil {
 			t.Errorf("%v: a worker started without its room", signal)
 		}
 		if d := s.Run("exec", "worker", "--", "true"); d.Code != 125 || !strings.Contains(d.Err, "workshop up") {
@@ -79,6 +78,7 @@ func TestB21_EngineRestarted(t *testing.T) {
 }
 
 func TestB21_EngineRestartedBelowLiveContainers(t *testing.T) {
+	scenario.OnlyDocker(t, "live-restore is an option of dockerd")
 	if !scenario.Alone(t) {
 		return
 	}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
@@ -25,13 +26,17 @@ func TestExamplesComeUp(t *testing.T) {
 		name := filepath.Base(filepath.Dir(file))
 		t.Run(name, func(t *testing.T) {
 			s := scenario.Example(t, name, "the example comes up as it stands")
-			s.Env = append(environment[name], "XDG_RUNTIME_DIR="+runtimeDir(t))
+			s.Env = append(environment[name], "XDG_RUNTIME_DIR="+runtimeDir(t, s))
 			for _, ref := range s.LocalImages() {
 				importImage(t, s, ref)
 			}
 			s.Expect(0, "validate")
 			s.Expect(0, "compile")
 			s.Expect(0, "compile", "--check")
+			if scenario.TheEngine() != scenario.Docker && strings.Contains(s.Read("workshop.yaml"), "build: {") {
+				says(s, s.Expect(4, "up", "--yes"), "has `build:`, which needs the docker engine")
+				return
+			}
 			s.Up("--yes")
 			for service, c := range s.Containers() {
 				if c.State != "running" {

@@ -101,7 +101,7 @@ func TestFirewallExplain(t *testing.T) {
 	}
 	// --no-probe asks nobody anything.
 	s.Internet.Reset()
-	if d := s.Expect(0, "firewall", "explain", "allowed.example.org", "--worker", "one", "--no-probe"); strings.Contains(d.Out, "now ") || len(s.Internet.Queries()) != 0 || s.Internet.Conns(testnet.Allowed, 443) != 0 {
+	if d := s.Expect(0, "firewall", "explain", "allowed.example.org", "--worker", "one", "--no-probe"); strings.Contains(d.Out, "now ") || len(s.Internet.Queries()) != 0 || s.Conns(testnet.Allowed, 443) != 0 {
 		t.Errorf("--no-probe tried something: %+v\n%s", s.Internet.Queries(), d.Out)
 	}
 }

@@ -3,11 +3,11 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,21 +18,18 @@ import (
 // stands in /proc/PID/environ by what stands in /proc/PID/cmdline.
 func processesOf(s *scenario.Scenario, worker string) map[string]string {
 	s.Helper()
-	top, err := s.Docker.ContainerTop(s.Context(), s.Inspect(worker).ID, []string{"-eo", "pid"})
-	if err != nil {
-		s.Fatal(err)
-	}
 	out := map[string]string{}
-	for _, p := range top.Processes {
-		line, err := os.ReadFile("/proc/" + p[0] + "/cmdline")
+	for _, pid := range s.Processes(worker) {
+		p := strconv.Itoa(pid)
+		line, err := os.ReadFile("/proc/" + p + "/cmdline")
 		if err != nil {
 			continue // has ended
 		}
-		environ, err := os.ReadFile("/proc/" + p[0] + "/environ")
+		environ, err := os.ReadFile("/proc/" + p + "/environ")
 		if err != nil {
 			continue
 		}
-		out[p[0]+" "+strings.ReplaceAll(string(line), "\x00", " ")] = string(environ)
+		out[p+" "+strings.ReplaceAll(string(line), "\x00", " ")] = string(environ)
 	}
 	return out
 }
@@ -92,8 +89,8 @@ func TestB44_KeysStayOnTheHost(t *testing.T) {
 		keys[name] = fmt.Sprintf("key-%d-71c0", i)
 		s.Env = append(s.Env, name+"="+keys[name])
 	}
-	home := t.TempDir()
-	state := t.TempDir()
+	home := s.TempDir()
+	state := s.TempDir()
 	s.Env = append(s.Env, "HOME="+home, "XDG_STATE_HOME="+state, "E2E_LEVEL=level-71c0")
 	files := []string{".claude.json", ".anthropic/key", ".netrc", ".config/openai/key"}
 	for _, name := range files {
@@ -153,7 +150,7 @@ func TestB44_KeysStayOnTheHost(t *testing.T) {
 	if levels < 4 {
 		t.Errorf("control: %d processes have what the file names", levels)
 	}
-	root := fmt.Sprintf("/proc/%d/root", s.Pid("worker"))
+	root := s.RootOf("worker")
 	for _, dir := range []string{"run", "tmp", "scratch", "home", "root", "workspace", "opt/workshop", "dev/shm", "etc"} {
 		below(t, filepath.Join(root, dir), keys)
 	}
@@ -163,8 +160,8 @@ func TestB44_KeysStayOnTheHost(t *testing.T) {
 	below(t, filepath.Join(s.Dir, ".workshop"), keys)
 	below(t, state, keys)
 	for service := range s.Containers() {
-		b, _ := json.Marshal(s.Inspect(service))
-		if names := holds(string(b)+s.Logs(service), keys); len(names) > 0 {
+		v := s.View(service)
+		if names := holds(strings.Join(v.Env, "\n")+v.Rest+s.Logs(service), keys); len(names) > 0 {
 			t.Errorf("the engine's view of %s has %v", service, names)
 		}
 	}
@@ -192,7 +189,7 @@ func TestB45_OnlyWhatTheFileShows(t *testing.T) {
 		"out/.keep":         "",
 	}))
 	const token, level, unnamed = "token-45ab90", "level-45ab90", "unnamed-45ab90"
-	state := t.TempDir()
+	state := s.TempDir()
 	s.Env = append(s.Env, "E2E_TOKEN="+token, "E2E_LEVEL="+level, "E2E_UNNAMED="+unnamed, "NOTES_TOKEN="+unnamed, "KIND="+unnamed, "XDG_STATE_HOME="+state)
 	s.Expect(0, "compile")
 	s.Up()
@@ -233,7 +230,7 @@ func TestB45_OnlyWhatTheFileShows(t *testing.T) {
 	// the grant has the secret's name.
 	values := map[string]string{"the secret": token, "the value": level, "what nobody names": unnamed}
 	below(t, filepath.Join(s.Dir, ".workshop"), values)
-	below(t, state, values)
+	below(t, state, values, "state.json") // the namespace engine's view, below
 	generated, err := filepath.Glob(filepath.Join(s.Dir, ".workshop", "*", "compose.yaml"))
 	if err != nil || len(generated) != 1 {
 		t.Fatal(generated, err)
@@ -243,19 +240,16 @@ func TestB45_OnlyWhatTheFileShows(t *testing.T) {
 		t.Errorf("%v\n%s", err, b)
 	}
 	for service := range s.Containers() {
-		i := s.Inspect(service)
-		grant := strings.Join(i.Args, " ")
+		v := s.View(service)
+		grant := strings.Join(s.Args(service), " ")
 		if service == "worker" && !strings.Contains(grant, `"secrets":{"NOTES_TOKEN":"token"}`) {
 			t.Errorf("the grant: %s", grant)
 		}
-		env := i.Config.Env
-		i.Config.Env = nil
-		rest, _ := json.Marshal(i)
-		if names := holds(string(rest)+s.Logs(service), values); len(names) > 0 {
+		if names := holds(v.Rest+s.Logs(service), values); len(names) > 0 {
 			t.Errorf("the engine's view of %s has %v", service, names)
 		}
-		if got := strings.Contains(strings.Join(env, "\n"), "LEVEL="+level); got != (service == "worker") || len(holds(strings.Join(env, "\n"), map[string]string{"the secret": token, "what nobody names": unnamed})) > 0 {
-			t.Errorf("%s has %q", service, env)
+		if got := strings.Contains(strings.Join(v.Env, "\n"), "LEVEL="+level); got != (service == "worker") || len(holds(strings.Join(v.Env, "\n"), map[string]string{"the secret": token, "what nobody names": unnamed})) > 0 {
+			t.Errorf("%s has %q", service, v.Env)
 		}
 	}
 }

@@ -42,6 +42,7 @@ func TestUpKilledAtAnyStep(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
+			s.Begun(cmd)
 			time.Sleep(after)
 			_ = cmd.Process.Signal(sig)
 			err := cmd.Wait()
@@ -51,7 +52,7 @@ func TestUpKilledAtAnyStep(t *testing.T) {
 			// what the engine was asked before the end, it still does
 			time.Sleep(300 * time.Millisecond)
 			if c, ok := s.Containers()["worker"]; ok && c.State == "running" {
-				for _, r := range s.ProbeLoop(c.ID, "connect 198.51.100.66:9000 limit=300ms", "udp 198.51.100.66:5000 limit=300ms") {
+				for _, r := range s.ProbeLoop(c, "connect 198.51.100.66:9000 limit=300ms", "udp 198.51.100.66:5000 limit=300ms") {
 					if r.Seen == "open" || r.Seen == "data" {
 						t.Errorf("half up and open: %s", r.Seen)
 					}
@@ -92,7 +93,7 @@ func TestUpAgainChangesNothing(t *testing.T) {
 // TestCommandsAtOnce: commands that change one project take turns.
 func TestCommandsAtOnce(t *testing.T) {
 	s := scenario.New(t, "restricted", "of commands that change one project at the same time, one waits for the other and both do what they say")
-	s.Env = append(s.Env, "XDG_STATE_HOME="+t.TempDir())
+	s.Env = append(s.Env, "XDG_STATE_HOME="+s.TempDir())
 	at := func(verbs ...string) (texts string) {
 		var all sync.WaitGroup
 		var mu sync.Mutex

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
-
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/testnet"
 )
@@ -47,17 +45,12 @@ func runs(s *scenario.Scenario, service string) bool {
 func TestB21_GuardFrozenDuringStart(t *testing.T) {
 	s := scenario.New(t, "restricted", "a guard that is frozen while the workshop starts lets no worker through its gate; when it goes on, so does up")
 	s.Up()
-	ctx := context.Background()
 	for _, starts := range []bool{true, false} {
-		if err := s.Docker.ContainerRemove(ctx, s.Inspect("worker").ID, container.RemoveOptions{Force: true}); err != nil {
-			t.Fatal(err)
-		}
+		s.Remove("worker")
 		if starts {
 			// A frozen room keeps it from being ready before it is frozen itself.
 			s.Kill("room", "SIGSTOP")
-			if err := s.Docker.ContainerStop(ctx, s.Inspect("guard").ID, container.StopOptions{Timeout: ptr(5)}); err != nil {
-				t.Fatal(err)
-			}
+			s.Stop("guard")
 		} else {
 			s.Kill("guard", "SIGSTOP")
 		}
@@ -69,7 +62,7 @@ func TestB21_GuardFrozenDuringStart(t *testing.T) {
 			s.Kill("room", "SIGCONT")
 		}
 		s.Eventually("the worker's gate is there", func() bool { return runs(s, "worker") })
-		s.Sees("worker", closedAtOnce...)
+		s.SeesEarly("worker", closedAtOnce...)
 		select {
 		case err := <-up.done:
 			t.Fatalf("starts %v: up ended below a frozen guard: %v\n%s", starts, err, &up.out)
@@ -109,7 +102,7 @@ func TestB29_GuardKilledUnderLoad(t *testing.T) {
 	s := scenario.New(t, "restricted", "a guard that is killed again and again under load lets nothing else out, and serves again by itself")
 	s.Up()
 	worker := lives(s)["worker"]
-	id := s.Inspect("worker").ID
+	container := s.Inspect("worker")
 	s.Internet.Reset()
 	var all sync.WaitGroup
 	for range 4 {
@@ -118,7 +111,7 @@ func TestB29_GuardKilledUnderLoad(t *testing.T) {
 			"tcp 198.51.100.66:443 for=6s limit=1s", "tcp 198.51.100.66:22 for=6s limit=1s", "connect 198.51.100.66:9000 for=6s",
 		} {
 			all.Go(func() {
-				for _, r := range s.ProbeLoop(id, p) {
+				for _, r := range s.ProbeLoop(container, p) {
 					if r.Probe == "tcp" && strings.HasPrefix(r.Args[0], testnet.Evil) && strings.Contains(r.Seen, "data") || r.Probe == "connect" && strings.Contains(r.Seen, "open") {
 						t.Errorf("under load: %s %v: %s", r.Probe, r.Args, r.Seen)
 					}
@@ -148,18 +141,11 @@ func TestB21_AsleepAndAwake(t *testing.T) {
 	s := scenario.New(t, "restricted", "while containers are frozen, all or some, nothing leaves; awake again, everything works without up")
 	s.Up()
 	before := lives(s)
-	ctx := context.Background()
-	pids := map[string]string{}
-	for service := range before {
-		pids[service] = s.Inspect(service).ID
-	}
 	for _, frozen := range [][]string{{"worker", "room", "guard"}, {"guard"}, {"room"}, {"room", "guard"}} {
 		s.Internet.Reset()
 		stop := attacker(s)
 		for _, service := range frozen {
-			if err := s.Docker.ContainerPause(ctx, pids[service]); err != nil {
-				t.Fatal(err)
-			}
+			s.Freeze(service)
 		}
 		if frozen[0] != "worker" {
 			s.Sees("worker", closedAtOnce...)
@@ -172,9 +158,7 @@ func TestB21_AsleepAndAwake(t *testing.T) {
 		time.Sleep(time.Second)
 		silent(s, testnet.Evil)
 		for _, service := range frozen {
-			if err := s.Docker.ContainerUnpause(ctx, pids[service]); err != nil {
-				t.Fatal(err)
-			}
+			s.Thaw(service)
 		}
 		s.Eventually("awake again, the network works", func() bool {
 			return s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem limit=2s")[0].Seen == "200"
@@ -191,26 +175,22 @@ func TestB21_AsleepAndAwake(t *testing.T) {
 func TestB21_LiveChangeEndsWithTheGuard(t *testing.T) {
 	s := scenario.New(t, "restricted", "a live change is gone when the guard was stopped, crashed or killed, and the room is as closed as its file says")
 	s.Up()
-	ctx := context.Background()
 	for name, end := range map[string]func(){
 		"stopped and started": func() {
-			id := s.Inspect("guard").ID
-			if err := s.Docker.ContainerStop(ctx, id, container.StopOptions{Timeout: ptr(5)}); err != nil {
-				t.Fatal(err)
-			}
+			s.Stop("guard")
 			s.Sees("worker", closedAtOnce...)
 			for _, r := range s.Probe("worker", "tcp ssh.example.org:2222 send=x limit=500ms", "tcp 198.51.100.66:443 limit=500ms") {
 				if r.Seen == "data" {
 					t.Errorf("without a guard: %s %v: %s", r.Probe, r.Args, r.Seen)
 				}
 			}
-			if err := s.Docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+			if err := s.Start("guard"); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"crashed": func() { s.Crash("guard") },
 		"restarted": func() {
-			if err := s.Docker.ContainerRestart(ctx, s.Inspect("guard").ID, container.StopOptions{Timeout: ptr(5)}); err != nil {
+			if err := s.Restart("guard"); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -251,7 +231,7 @@ func TestB05_LogsAreBounded(t *testing.T) {
 	s.Eventually("the engine has written it", func() bool {
 		return strings.Contains(s.Expect(0, "logs", "--tail", "1", "worker").Out, "the end")
 	})
-	files, err := filepath.Glob(s.Inspect("worker").LogPath + "*")
+	files, err := filepath.Glob(s.Inspect("worker").Log.Path + "*")
 	if err != nil || len(files) < 2 {
 		t.Fatalf("log files %q, %v", files, err)
 	}
@@ -267,8 +247,8 @@ func TestB05_LogsAreBounded(t *testing.T) {
 		t.Errorf("%d files, %d bytes", len(files), total)
 	}
 	for _, service := range []string{"guard", "room"} {
-		if c := s.Inspect(service).HostConfig.LogConfig; c.Type != "json-file" || c.Config["max-size"] != "8m" || c.Config["max-file"] != "3" {
-			t.Errorf("%s: %+v", service, c)
+		if l := s.Inspect(service).Log; l.MaxSize != 8<<20 || l.MaxFiles != 3 {
+			t.Errorf("%s: %+v", service, l)
 		}
 	}
 	// The READY line is gone; up finds out otherwise.

@@ -136,14 +136,9 @@ func TestB60_MCPClient(t *testing.T) {
 	// It vanishes in mid-call, with a program in the worker that won't end.
 	call("long", "shell", map[string]any{"command": "trap '' TERM HUP INT; sleep 31347 & sleep 31347 & setsid sleep 31347 & wait"})
 	sleeping := func() int {
-		c := s.Inspect("builder")
-		top, err := s.Docker.ContainerTop(t.Context(), c.ID, []string{"-eo", "pid,args"})
-		if err != nil {
-			t.Fatal(err)
-		}
 		n := 0
-		for _, p := range top.Processes {
-			if strings.HasPrefix(p[1], "sleep 31347") {
+		for line := range processesOf(s, "builder") {
+			if _, args, _ := strings.Cut(line, " "); strings.HasPrefix(args, "sleep 31347") {
 				n++
 			}
 		}

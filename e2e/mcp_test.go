@@ -6,12 +6,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/testutil"
@@ -25,44 +28,56 @@ func mcpClient(t *testing.T, root string) string {
 		_, err := exec.LookPath(program)
 		testutil.Require(t, err == nil, "there is no "+program+" (scripts/need npm=npm)")
 	}
-	source := filepath.Join(root, "e2e", "mcpclient")
+	dir, err := installClient(root)
+	testutil.Require(t, err == nil, fmt.Sprint(err))
+	return dir
+}
+
+// installClient installs it, unless it is there; one process at a time.
+func installClient(root string) (string, error) {
+	source, cache := filepath.Join(root, "e2e", "mcpclient"), filepath.Join(root, ".workshop-cache")
 	lock, err := os.ReadFile(filepath.Join(source, "package-lock.json"))
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	sum := sha256.Sum256(lock)
-	dir := filepath.Join(root, ".workshop-cache", "mcpclient-"+hex.EncodeToString(sum[:6]))
-	copied := func(to string, names ...string) {
-		for _, name := range names {
-			b, err := os.ReadFile(filepath.Join(source, name))
-			if err == nil {
-				err = os.WriteFile(filepath.Join(to, name), b, 0o644)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+	client, err := os.ReadFile(filepath.Join(source, "client.mjs"))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(append(lock, client...))
+	dir := filepath.Join(cache, "mcpclient-"+hex.EncodeToString(sum[:6]))
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	turn := flock.New(filepath.Join(cache, "mcpclient.lock"))
+	if err := turn.Lock(); err != nil {
+		return "", err
+	}
+	defer turn.Close()
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	half := dir + ".half"
+	if err := os.RemoveAll(half); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(half, 0o755); err != nil {
+		return "", err
+	}
+	for _, name := range []string{"package.json", "package-lock.json", "client.mjs"} {
+		if b, err := os.ReadFile(filepath.Join(source, name)); err != nil {
+			return "", err
+		} else if err := os.WriteFile(filepath.Join(half, name), b, 0o644); err != nil {
+			return "", err
 		}
 	}
-	if _, err := os.Stat(dir); err != nil {
-		half := dir + ".half"
-		if err := os.RemoveAll(half); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(half, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		copied(half, "package.json", "package-lock.json")
-		npm := exec.CommandContext(t.Context(), "npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
-		npm.Dir = half
-		npm.WaitDelay = time.Minute
-		out, err := npm.CombinedOutput()
-		testutil.Require(t, err == nil, "npm can't install the TypeScript SDK of MCP (is its registry reached?): "+lastLines(string(out)))
-		if err := os.Rename(half, dir); err != nil {
-			t.Fatal(err)
-		}
+	npm := exec.Command("npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
+	npm.Dir = half
+	npm.WaitDelay = time.Minute
+	if out, err := npm.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm can't install the TypeScript SDK of MCP (is its registry reached?): %s", lastLines(string(out)))
 	}
-	copied(dir, "client.mjs")
-	return dir
+	return dir, os.Rename(half, dir)
 }
 
 func lastLines(s string) string {

@@ -55,10 +55,10 @@ func TestB24_ByName(t *testing.T) {
 	s.Internet.Reset()
 	// the name is allowed, the address is the attacker's
 	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem connect=198.51.100.66:443 -> 200", "http http://allowed.example.org/ connect=198.51.100.66:80 -> 200")
-	if n := s.Internet.Conns(testnet.Evil, 443) + s.Internet.Conns(testnet.Evil, 80); n != 0 {
+	if n := s.Conns(testnet.Evil, 443) + s.Conns(testnet.Evil, 80); n != 0 {
 		t.Errorf("the attacker's address got %d connections", n)
 	}
-	if s.Internet.Conns(testnet.Allowed, 443) != 1 || s.Internet.Conns(testnet.Allowed, 80) != 1 {
+	if s.Conns(testnet.Allowed, 443) != 1 || s.Conns(testnet.Allowed, 80) != 1 {
 		t.Errorf("the name's own address got %+v", s.Internet.Counts().Conns)
 	}
 	// one name for the guard, another inside

@@ -13,17 +13,6 @@ import (
 	"github.com/llmdo/workshop/internal/testnet"
 )
 
-// gateway is the host's address on the guard's network.
-func gateway(s *scenario.Scenario) string {
-	for _, n := range s.Inspect("guard").NetworkSettings.Networks {
-		if n.Gateway != "" {
-			return n.Gateway
-		}
-	}
-	s.Fatal("the guard has no network")
-	return ""
-}
-
 // fence keeps link-local addresses inside this machine while a test tries
 // them, and counts the packets that would have left: the proof that none does.
 func fence(t *testing.T) (count func() string) {
@@ -40,8 +29,12 @@ func fence(t *testing.T) (count func() string) {
 		run(append([]string{"-t", "mangle", "-I", chain}, rule...)...)
 		t.Cleanup(func() { run(append([]string{"-t", "mangle", "-D", chain}, rule...)...) })
 	}
+	chain := "PREROUTING" // a container's packets; those of this machine's processes begin at OUTPUT
+	if scenario.TheEngine() != scenario.Docker {
+		chain = "OUTPUT"
+	}
 	return func() string {
-		for line := range strings.Lines(run("-t", "mangle", "-L", "PREROUTING", "-n", "-v", "-x")) {
+		for line := range strings.Lines(run("-t", "mangle", "-L", chain, "-n", "-v", "-x")) {
 			if strings.Contains(line, "workshop-e2e") {
 				return strings.Fields(line)[0]
 			}
@@ -54,8 +47,8 @@ func fence(t *testing.T) (count func() string) {
 func TestB26_HostAndPrivateRanges(t *testing.T) {
 	s := scenario.New(t, "restricted", "the host, other containers, private and special ranges are closed")
 	s.Up()
-	gw := gateway(s)
-	host, came := scenario.HostAddress(t, gw)
+	gw := s.HostAddress()
+	host, came := scenario.Listen(t, gw)
 	s.Denied("worker",
 		scenario.Denial{Probe: "tcp " + host + " -> ECONNREFUSED", Control: "data"},
 		scenario.Denial{Probe: "http http://198.18.0.2/ -> 403|" + cutOff, Control: "200"},
@@ -91,7 +84,7 @@ func TestB31_ARebindingNameIsNotDialled(t *testing.T) {
 			t.Errorf("control: %s", r.Seen)
 		}
 	}
-	gw := gateway(s)
+	gw := s.HostAddress()
 	rebind(s, "198.18.0.2", gw)
 	time.Sleep(1200 * time.Millisecond) // the answer's TTL
 	s.Internet.Reset()
@@ -103,7 +96,7 @@ func TestB31_ARebindingNameIsNotDialled(t *testing.T) {
 	rebind(s, "198.18.0.2", testnet.Allowed) // among others, the good one is taken
 	time.Sleep(1200 * time.Millisecond)
 	s.Sees("worker", "http http://rebind.example.org/ -> 200")
-	if n := s.Internet.Conns("198.18.0.2", 80); n != 0 {
+	if n := s.Conns("198.18.0.2", 80); n != 0 {
 		t.Errorf("198.18.0.2 got %d connections", n)
 	}
 }
@@ -126,8 +119,8 @@ func TestB26_MetadataNeverLeaves(t *testing.T) {
 func TestB31_EveryDialChecksTheAddress(t *testing.T) {
 	s := scenario.New(t, "open", "whatever leads the guard to a dial, the address itself is checked before it")
 	s.Up()
-	gw := gateway(s)
-	host, came := scenario.HostAddress(t, gw)
+	gw := s.HostAddress()
+	host, came := scenario.Listen(t, gw)
 	s.Sees("worker", "http http://198.51.100.66/ -> 200", "tcp 198.51.100.66:22 -> data", "http https://evil.example.net/ ca=/ca.pem -> 200")
 	s.Denied("worker",
 		scenario.Denial{Probe: "tcp " + host + " -> " + cutOff, Control: "data"},
@@ -138,13 +131,12 @@ func TestB31_EveryDialChecksTheAddress(t *testing.T) {
 	if came() != 1 {
 		t.Errorf("the host's listener got %d connections, and 1 is the control's", came())
 	}
-	if n := s.Internet.Conns("198.18.0.2", 22); n != 1 {
+	if n := s.Conns("198.18.0.2", 22); n != 1 {
 		t.Errorf("198.18.0.2 got %d connections on 22, and 1 is the control's", n)
 	}
 	// the guard itself, and what it would reach on its own loopback
-	for _, n := range s.Inspect("guard").NetworkSettings.Networks {
-		s.Sees("worker", "tcp "+n.IPAddress+":9000 -> "+cutOff)
-	}
+	guard, _ := s.Addresses()
+	s.Sees("worker", "tcp "+guard+":9000 -> "+cutOff)
 }
 
 func TestB26_IPv6(t *testing.T) {

@@ -8,14 +8,12 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/testnet"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/wire"
@@ -24,16 +22,8 @@ import (
 // toolboxOf speaks with the toolbox of a worker past all that the host checks.
 func toolboxOf(s *scenario.Scenario, worker, role string) *wire.Conn {
 	s.Helper()
-	e, err := docker.New(s.Context(), docker.Options{Lookup: os.LookupEnv})
-	if err != nil {
-		s.Fatal(err)
-	}
-	rwc, err := e.Session(s.Context(), s.Project, worker, "")
-	if err != nil {
-		s.Fatal(err)
-	}
-	c := wire.NewClient(rwc)
-	s.Cleanup(func() { c.Close(); e.Close() })
+	c := wire.NewClient(s.Session(worker))
+	s.Cleanup(func() { c.Close() })
 	if err := c.Call(s.Context(), "hello", protocol.Hello{Version: wire.Version, Client: "e2e", Role: role}, nil); err != nil {
 		s.Fatal(err)
 	}
@@ -103,7 +93,7 @@ func TestB41_OnlyWhatTheFileLists(t *testing.T) {
 		"src/a.txt":          "a line\n",
 		"out/.keep":          "",
 	}))
-	state := t.TempDir()
+	state := s.TempDir()
 	s.Env = append(s.Env, "XDG_STATE_HOME="+state)
 	redirector(t, s.Internet, testnet.Allowed+":8088")
 	s.Up()
@@ -184,7 +174,7 @@ func TestB41_OnlyWhatTheFileLists(t *testing.T) {
 	const hop, away, twice = `{"url": "http://allowed.example.org:8088/?http://allowed.example.org/"}`, `{"url": "http://allowed.example.org:8088/?http://denied.example.org/"}`,
 		`{"url": "http://allowed.example.org:8088/?http://allowed.example.org:8088/?http://denied.example.org/"}`
 	all := newRPC(t, s, "--approve-all", "all")
-	if text, ok := all.call("fetch_url", away); !ok || s.Internet.Conns(testnet.Denied, 80) != 1 {
+	if text, ok := all.call("fetch_url", away); !ok || s.Conns(testnet.Denied, 80) != 1 {
 		t.Errorf("control: without a limit %s", text)
 	}
 	if text, ok := c.call("fetch_url", hop); !ok {
@@ -200,7 +190,7 @@ func TestB41_OnlyWhatTheFileLists(t *testing.T) {
 			t.Errorf("the toolbox fetches %s: %s", args, got)
 		}
 	}
-	if n := s.Internet.Conns(testnet.Denied, 80) + s.Internet.Asked("denied.example.org"); n != 0 {
+	if n := s.Conns(testnet.Denied, 80) + s.Internet.Asked("denied.example.org"); n != 0 {
 		t.Errorf("%d times denied.example.org was asked for or connected to", n)
 	}
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +22,13 @@ func traced(t *testing.T, s *scenario.Scenario, stdin, calls string, args ...str
 	t.Helper()
 	strace, err := exec.LookPath("strace")
 	testutil.Require(t, err == nil, "there is no strace (scripts/need strace=strace)")
-	file := filepath.Join(t.TempDir(), "strace")
-	cmd := s.Command(t.Context(), args...)
-	cmd.Args = append([]string{strace, "-f", "-qq", "-s", "1000000", "-e", "trace=" + calls, "-e", "signal=none", "-o", file, cmd.Path}, args...)
-	cmd.Path = strace
+	file := filepath.Join(s.TempDir(), "strace")
+	argv := []string{"-f", "-qq", "-s", "1000000", "-e", "trace=" + calls, "-e", "signal=none", "-o", file, s.Workshop()}
+	if scenario.TheEngine() != scenario.Docker {
+		// It starts the supervisor, which goes on: that it was executed is seen, what it does isn't.
+		argv = append([]string{"-b", "execve"}, argv...)
+	}
+	cmd := s.Program(t.Context(), strace, append(argv, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -34,6 +39,12 @@ func traced(t *testing.T, s *scenario.Scenario, stdin, calls string, args ...str
 	}
 	return scenario.Done{Code: cmd.ProcessState.ExitCode(), Out: out.String(), Err: errs.String()}, string(b)
 }
+
+// executed finds the programs in a log of strace.
+var executed = regexp.MustCompile(`execve(?:at)?\((?:\w+, )?"([^"]*)", \[[^\]]*`)
+
+// ownInit is workshop-init from its cache, with the verbs of the namespace engine.
+var ownInit = regexp.MustCompile(`"[^"]*/\.cache/workshop/init/[0-9a-f]{64}/workshop-init", \["[^"]*workshop-init", "(supervise"|contain", "look")`)
 
 // plantedServer answers with what a terminal or a shell may take for a command.
 const plantedServer = `$| = 1; $evil = '$(touch %[1]s/server); touch %[1]s/server';
@@ -115,6 +126,9 @@ result_type:
 		}
 	}
 	importImage(t, s, "workshop-e2e-planted:latest")
+	if scenario.TheEngine() != scenario.Docker { // which alone builds images
+		s.Write("workshop.yaml", regexp.MustCompile(`build: \{context.*`).ReplaceAllString(s.Read("workshop.yaml"), "image: workshop-e2e-planted:latest"))
+	}
 	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}
@@ -148,7 +162,11 @@ result_type:
 		if d.Code != c.code && (c.code != 1 || d.Code < 1) || !strings.Contains(d.Out, c.shows) {
 			t.Errorf("%q: code %d\n%s%s", c.args, d.Code, d.Out, d.Err)
 		}
-		if n := strings.Count(log, "execve"); n != 1 || !strings.Contains(log, s.Workshop()) {
+		if programs := executed.FindAllStringSubmatch(log, -1); len(programs) == 0 || slices.ContainsFunc(programs, func(p []string) bool {
+			// The supervisor, and what asks the kernel for its namespaces, are the only
+			// other programs, and ours.
+			return p[1] != s.Workshop() && (scenario.TheEngine() == scenario.Docker || !ownInit.MatchString(p[0]))
+		}) {
 			t.Errorf("%q executes something else:\n%s", c.args, log)
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
-
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/testnet"
 )
@@ -34,7 +32,7 @@ func TestB21_RoomKilled(t *testing.T) {
 		t.Errorf("packets left: %v", c)
 	}
 	// a worker without a room can't start, and up repairs all of it
-	if err := s.Docker.ContainerRestart(context.Background(), s.Inspect("worker").ID, container.StopOptions{Timeout: ptr(1)}); err == nil {
+	if err := s.Restart("worker"); err == nil {
 		t.Error("a worker started without its room")
 	}
 	s.Up()
@@ -44,7 +42,7 @@ func TestB21_RoomKilled(t *testing.T) {
 func TestB21_RoomRestartedUnderItsWorker(t *testing.T) {
 	s := scenario.New(t, "restricted", "a worker left behind in the namespace of an earlier room stays closed until up recreates it")
 	s.Up()
-	if err := s.Docker.ContainerRestart(context.Background(), s.Inspect("room").ID, container.StopOptions{Timeout: ptr(1)}); err != nil {
+	if err := s.Restart("room"); err != nil {
 		t.Fatal(err)
 	}
 	s.Internet.Reset()
@@ -57,20 +55,20 @@ func TestB21_RoomRestartedUnderItsWorker(t *testing.T) {
 func TestB21_ExecBeforeReadiness(t *testing.T) {
 	s := scenario.New(t, "restricted", "an exec into a worker that runs before its guard does gets nowhere")
 	s.Up()
-	timeout := 1
 	for _, service := range []string{"worker", "room", "guard"} {
-		if err := s.Docker.ContainerStop(context.Background(), s.Inspect(service).ID, container.StopOptions{Timeout: &timeout}); err != nil {
-			t.Fatal(err)
-		}
+		s.Stop(service)
 	}
 	s.Internet.Reset()
 	for _, service := range []string{"room", "worker"} { // no guard
-		if err := s.Docker.ContainerStart(context.Background(), s.Inspect(service).ID, container.StartOptions{}); err != nil {
+		if err := s.Start(service); err != nil {
 			t.Fatal(err)
 		}
+		if service == "room" { // one that isn't made yet is as closed, in other words
+			s.Eventually("the room is made again", func() bool { return strings.Count(s.Logs("room"), "READY") > 1 })
+		}
 		if service == "worker" {
-			s.Sees("worker", closedAtOnce...)
-			for _, r := range s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem limit=500ms", "tcp 198.51.100.66:443 limit=500ms", "dns 198.51.100.54 denied.example.org A limit=500ms") {
+			s.SeesEarly("worker", closedAtOnce...)
+			for _, r := range s.ProbeEarly("worker", "http https://allowed.example.org/ ca=/ca.pem limit=500ms", "tcp 198.51.100.66:443 limit=500ms", "dns 198.51.100.54 denied.example.org A limit=500ms") {
 				if r.Seen != "TIMEOUT" && r.Seen != "ECONNREFUSED" && r.Seen != "NXDOMAIN" {
 					t.Errorf("without a guard: %s %v: %s", r.Probe, r.Args, r.Seen)
 				}
@@ -80,11 +78,11 @@ func TestB21_ExecBeforeReadiness(t *testing.T) {
 	if c := s.Internet.Counts().Packets; len(c) != 0 {
 		t.Errorf("packets left without a guard: %v", c)
 	}
-	if err := s.Docker.ContainerStart(context.Background(), s.Inspect("guard").ID, container.StartOptions{}); err != nil {
+	if err := s.Start("guard"); err != nil {
 		t.Fatal(err)
 	}
 	s.Eventually("the guard serves the room", func() bool {
-		return s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem limit=1s")[0].Seen == "200"
+		return s.ProbeEarly("worker", "http https://allowed.example.org/ ca=/ca.pem limit=1s")[0].Seen == "200"
 	})
 }
 
@@ -92,12 +90,12 @@ func TestB21_StormOfStartsAndKills(t *testing.T) {
 	s := scenario.New(t, "restricted", "while room and guard come and go in every order, a worker that never stops trying gets nothing out")
 	s.Up()
 	s.Internet.Reset()
-	id := s.Inspect("worker").ID
+	container := s.Inspect("worker")
 	type seen struct{ what, detail string }
 	result := make(chan []seen, 1)
 	go func() {
 		var all []seen
-		for _, r := range s.ProbeLoop(id, "connect 198.51.100.66:9000 for=2s limit=500ms", "udp 198.51.100.66:5000 for=2s limit=500ms", "tcp 198.51.100.66:22 for=2s limit=500ms") {
+		for _, r := range s.ProbeLoop(container, "connect 198.51.100.66:9000 for=2s limit=500ms", "udp 198.51.100.66:5000 for=2s limit=500ms", "tcp 198.51.100.66:22 for=2s limit=500ms") {
 			all = append(all, seen{r.Probe + " " + strings.Join(r.Args, " ") + ": " + r.Seen, r.Seen})
 		}
 		result <- all
@@ -105,9 +103,9 @@ func TestB21_StormOfStartsAndKills(t *testing.T) {
 	end := time.Now().Add(6 * time.Second)
 	for i := 0; time.Now().Before(end); i++ {
 		victim := []string{"guard", "room", "guard"}[i%3]
-		_ = s.Docker.ContainerKill(context.Background(), s.Inspect(victim).ID, "SIGKILL")
+		s.TryKill(victim, "SIGKILL")
 		time.Sleep(200 * time.Millisecond)
-		_ = s.Docker.ContainerStart(context.Background(), s.Inspect(victim).ID, container.StartOptions{})
+		_ = s.Start(victim)
 	}
 	for _, r := range <-result {
 		for part := range strings.SplitSeq(r.detail, "+") {
@@ -133,7 +131,7 @@ func TestB21_NothingLeavesDuringUp(t *testing.T) {
 			go func() { done <- cmd.Wait() }()
 		}
 		if c, ok := s.Containers()["worker"]; ok && c.State == "running" {
-			for _, r := range s.ProbeLoop(c.ID, "connect 198.51.100.66:9000 for=200ms", "udp 198.51.100.66:5000 for=200ms", "tcp 198.51.100.66:443 for=200ms limit=300ms") {
+			for _, r := range s.ProbeLoop(c, "connect 198.51.100.66:9000 for=200ms", "udp 198.51.100.66:5000 for=200ms", "tcp 198.51.100.66:443 for=200ms limit=300ms") {
 				if strings.Contains(r.Seen, "open") || strings.Contains(r.Seen, "data") {
 					t.Errorf("during up: %s %v: %s", r.Probe, r.Args, r.Seen)
 				}
@@ -166,11 +164,11 @@ func TestB29_GuardKilled(t *testing.T) {
 		t.Errorf("a connection made while the guard was away: %s (%s)", r.Seen, r.Detail)
 	}
 	s.Sees("worker", "dns 198.51.100.54 denied.example.org A -> NXDOMAIN", "tcp ssh.example.org:22 -> data")
-	if now := s.Inspect("worker"); now.ID != worker.ID || now.State.StartedAt != worker.State.StartedAt {
+	if now := s.Inspect("worker"); now.ID != worker.ID || now.Started != worker.Started {
 		t.Error("the worker was restarted")
 	}
-	if g := s.Inspect("guard"); !g.State.Running {
-		t.Errorf("the guard is %s", g.State.Status)
+	if g := s.Inspect("guard"); g.State != "running" {
+		t.Errorf("the guard is %s", g.State)
 	}
 }
 
@@ -191,22 +189,17 @@ func TestB29_UnresolvableNameStopsNothing(t *testing.T) {
 	})
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func TestB21_EachRestartedAlone(t *testing.T) {
 	s := scenario.New(t, "restricted", "restarting a container with the engine's own command, each alone, opens nothing, and what needs no repair works again")
-	restart := func(service string) error {
-		return s.Docker.ContainerRestart(context.Background(), s.Inspect(service).ID, container.StopOptions{Timeout: ptr(1)})
-	}
 	s.Up()
 	for _, service := range []string{"worker", "guard"} {
 		s.Internet.Reset()
-		if err := restart(service); err != nil {
+		if err := s.Restart(service); err != nil {
 			t.Fatal(err)
 		}
-		s.Sees("worker", closedAtOnce...)
+		s.SeesEarly("worker", closedAtOnce...)
 		s.Eventually("after a restart of the "+service+" alone the network works", func() bool {
-			return s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem limit=2s")[0].Seen == "200"
+			return s.ProbeEarly("worker", "http https://allowed.example.org/ ca=/ca.pem limit=2s")[0].Seen == "200"
 		})
 		silent(s, testnet.Evil)
 	}
@@ -222,7 +215,6 @@ func TestB21_EachRestartedAlone(t *testing.T) {
 func TestB21_GuardStopsAnswering(t *testing.T) {
 	s := scenario.New(t, "restricted", "while a guard is frozen nothing passes, up says that it is not ready, and the next up repairs it")
 	s.Up()
-	id := s.Inspect("worker").ID
 	s.Kill("guard", "SIGSTOP")
 	s.Internet.Reset()
 	s.Sees("worker", closedAtOnce...)
@@ -234,14 +226,12 @@ func TestB21_GuardStopsAnswering(t *testing.T) {
 	if c := s.Internet.Counts().Packets; len(c) != 0 {
 		t.Errorf("packets left: %v", c)
 	}
-	if err := s.Docker.ContainerRemove(context.Background(), id, container.RemoveOptions{Force: true}); err != nil {
-		t.Fatal(err)
-	}
+	s.Remove("worker")
 	d := s.Expect(1, "up", "--wait-timeout", "3s")
 	if !strings.Contains(d.Err, "not ready after 3s") || !strings.Contains(d.Err, "guard doesn't answer") {
 		t.Errorf("up with a frozen guard:\n%s", d.Err)
 	}
-	s.Sees("worker", closedAtOnce...)
+	s.SeesEarly("worker", closedAtOnce...)
 	s.Up("--wait-timeout", "20s")
 	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200", "connect 198.51.100.66:9000 -> ECONNREFUSED")
 }

@@ -59,6 +59,7 @@ func lesserEngine(s *scenario.Scenario, change func(info map[string]any)) string
 }
 
 func TestB05_EngineWithoutALimitIsRefused(t *testing.T) {
+	scenario.OnlyDocker(t, "what an engine says of itself in /info")
 	for _, c := range []struct {
 		key   string
 		value any

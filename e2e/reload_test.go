@@ -15,10 +15,10 @@ import (
 // hold keeps a connection of a worker in use, and tells what became of it.
 func hold(s *scenario.Scenario, worker, host, addr string, port uint16, limit string) (end func() probe.Result) {
 	s.Helper()
-	id, ended := s.Inspect(worker).ID, make(chan []probe.Result, 1)
-	before := s.Internet.Conns(addr, port)
-	go func() { ended <- s.ProbeLoop(id, "hold "+host+" limit="+limit) }()
-	s.Eventually(host+" is held", func() bool { return s.Internet.Conns(addr, port) > before })
+	container, ended := s.Inspect(worker), make(chan []probe.Result, 1)
+	before := s.Conns(addr, port)
+	go func() { ended <- s.ProbeLoop(container, "hold "+host+" limit="+limit) }()
+	s.Eventually(host+" is held", func() bool { return s.Conns(addr, port) > before })
 	return func() probe.Result {
 		if r := <-ended; len(r) == 1 {
 			return r[0]
@@ -30,9 +30,8 @@ func hold(s *scenario.Scenario, worker, host, addr string, port uint16, limit st
 // lives tells of every container which one it is and since when it runs.
 func lives(s *scenario.Scenario) map[string]string {
 	out := map[string]string{}
-	for service := range s.Containers() {
-		i := s.Inspect(service)
-		out[service] = i.ID + " " + i.State.StartedAt
+	for service, c := range s.Containers() {
+		out[service] = c.ID + " " + c.Started
 	}
 	return out
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docker/docker/api/types/container"
-
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/testnet"
 )
@@ -20,12 +18,18 @@ const (
 	cutOff   = "ECONNRESET|EOF|TLSALERT|ECONNREFUSED|EPIPE" // by the guard, after it saw whom it is for
 )
 
-// silent fails the test when a packet reached the address.
+// silent fails the test when a packet reached the address, or the other one of
+// the same server.
 func silent(s *scenario.Scenario, addr string) {
 	s.Helper()
 	for _, protocol := range []string{"tcp", "udp", "icmp"} {
-		if n := s.Internet.Packets(protocol, addr, 0); n != 0 {
-			s.Errorf("%s got %d %s packets", addr, n, protocol)
+		for _, a := range []string{addr, scenario.Twin(addr)} {
+			if a == "" {
+				continue
+			}
+			if n := s.Internet.Packets(protocol, a, 0); n != 0 {
+				s.Errorf("%s got %d %s packets", a, n, protocol)
+			}
 		}
 	}
 }
@@ -53,8 +57,7 @@ func TestB20_NoInterfaceButLoopback(t *testing.T) {
 			t.Errorf("after the flush: %s %v: %s (%s)", r.Probe, r.Args, r.Seen, r.Detail)
 		}
 	}
-	root := s.Intruder("room", container.HostConfig{})
-	for _, r := range root("connect 198.51.100.66:9000 limit=1s", "udp 198.51.100.66:5000 limit=1s", "icmp 198.51.100.66 raw=1 limit=1s") {
+	for _, r := range s.Intrude(&scenario.Intruder{Service: "room"}, "connect 198.51.100.66:9000 limit=1s", "udp 198.51.100.66:5000 limit=1s", "icmp 198.51.100.66 raw=1 limit=1s") {
 		if slices.Contains([]string{"open", "data", "reply"}, r.Seen) {
 			t.Errorf("after the flush, as root: %s %v: %s", r.Probe, r.Args, r.Seen)
 		}
@@ -120,8 +123,7 @@ func strip(saved string) string {
 func TestB22_RootWithDefaultCapabilities(t *testing.T) {
 	s := scenario.New(t, "restricted", "even uid 0 with the engine's default capabilities, in the room, changes nothing and gets nowhere")
 	s.Up()
-	root := s.Intruder("room", container.HostConfig{})
-	for _, r := range root(
+	for _, r := range s.Intrude(&scenario.Intruder{Service: "room"},
 		"route add 198.51.100.0/24 -> EPERM", "rules flush -> EPERM", "link down lo -> EPERM", "sockopt transparent -> EPERM|ok",
 		"bind tcp 0.0.0.0:534 -> EADDRINUSE", "bind tcp [::]:533 -> EADDRINUSE", "bind udp 0.0.0.0:531 -> EADDRINUSE",
 		"connect 198.51.100.66:9000 -> ECONNREFUSED", "udp 198.51.100.66:5000 -> EPERM|ECONNREFUSED", "icmp 198.51.100.66 raw=1 -> EPERM|EACCES",
@@ -139,11 +141,10 @@ func TestRulesAreTheOnesShown(t *testing.T) {
 	s := scenario.New(t, "rooms", "rules.v4 and rules.v6 are the rules of the room")
 	s.Expect(0, "compile")
 	s.Up()
-	for service, c := range s.Containers() {
+	for service := range s.Containers() {
 		if !strings.HasPrefix(service, "room") {
 			continue
 		}
-		_ = c
 		for file, save := range map[string]string{"rules.v4": "iptables-save", "rules.v6": "ip6tables-save"} {
 			shown := s.Read(".workshop/rooms/" + ruleFile(s, service, file))
 			if got := s.InRoom(service, save); strip(got) != strip(shown) {
@@ -167,10 +168,10 @@ func ruleFile(s *scenario.Scenario, room, file string) string {
 func TestB20_RoomsAreApart(t *testing.T) {
 	s := scenario.New(t, "rooms", "workers of one policy share loopback, others don't")
 	s.Up()
-	if a, b := s.Inspect("first").HostConfig.NetworkMode, s.Inspect("second").HostConfig.NetworkMode; a != b {
+	if a, b := s.NamespaceOf("first", "net"), s.NamespaceOf("second", "net"); a != b {
 		t.Errorf("first and second: %s, %s", a, b)
 	}
-	if a, b := s.Inspect("first").HostConfig.NetworkMode, s.Inspect("third").HostConfig.NetworkMode; a == b {
+	if a, b := s.NamespaceOf("first", "net"), s.NamespaceOf("third", "net"); a == b {
 		t.Error("the third worker has no room of its own")
 	}
 	stop := s.Serve("first", "127.0.0.1:8080", "first")

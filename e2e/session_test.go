@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ func carriedBy(s *scenario.Scenario) string {
 func doorOf(s *scenario.Scenario) string {
 	s.Helper()
 	for _, m := range s.Inspect("worker").Mounts {
-		if m.Destination == compose.DoorDir {
+		if m.Target == compose.DoorDir {
 			return m.Source
 		}
 	}
@@ -49,7 +50,7 @@ func TestB41_SessionByDoorAndByEngine(t *testing.T) {
 	}
 
 	s.Crash("worker")
-	s.Eventually("the worker is down", func() bool { return s.Inspect("worker").State.Status == "exited" })
+	s.Eventually("the worker is down", func() bool { return s.Inspect("worker").State == "exited" })
 	if d := s.Run("exec", "worker", "--", "true"); d.Code != 125 || !strings.Contains(d.Err, "workshop up") {
 		t.Errorf("a worker that has ended: %d, %s", d.Code, d.Err)
 	}
@@ -64,6 +65,23 @@ func TestB41_SessionByDoorAndByEngine(t *testing.T) {
 
 	if err := os.Rename(doorOf(s), door+".gone"); err != nil {
 		t.Fatal(err)
+	}
+	if scenario.TheEngine() != scenario.Docker { // nothing but the door leads into a worker
+		if d := s.Run("exec", "worker", "--", "true"); d.Code != 125 || !strings.Contains(d.Err, "workshop restart worker") || d.Took > 5*time.Second {
+			t.Errorf("without a door: %d after %v, %s", d.Code, d.Took, d.Err)
+		}
+		if err := os.Rename(door+".gone", door); err != nil {
+			t.Fatal(err)
+		}
+		s.Expect(0, "restart", "worker")
+		if by := carriedBy(s); by != "1" {
+			t.Errorf("after the restart, by %q", by)
+		}
+		s.Expect(0, "down")
+		if _, err := os.Lstat(filepath.Dir(door)); err == nil {
+			t.Error("down left the door")
+		}
+		return
 	}
 	if by := carriedBy(s); by != "0" {
 		t.Errorf("without a door the session was started by %q, not by the engine", by)
@@ -96,6 +114,7 @@ func TestB41_SessionByDoorAndByEngine(t *testing.T) {
 }
 
 func TestPlainCompose_Session(t *testing.T) {
+	scenario.OnlyDocker(t, plainCompose)
 	s := scenario.New(t, "restricted", "a worker that plain Compose made has no door: its sessions come by the engine, and it can't be read there either")
 	composeUp(t, s)
 	s.Eventually("the worker runs", func() bool { return s.Containers()["worker"].State == "running" })
@@ -113,6 +132,10 @@ while (1) { for my $f (glob "/run/workshop/*") { next if $seen{$f}; $seen{$f} = 
 
 func TestB41_NobodyInTheWorkerForgesASession(t *testing.T) {
 	s := scenario.New(t, "none", "a process of the worker, of PID 1's uid, can't stand in for either side of a session, nor look into one")
+	owner := "0:0"
+	if scenario.TheEngine() == scenario.Rootless { // whose mount is read-only, so that its mode stays
+		owner = fmt.Sprintf("%d:%d", scenario.UID, scenario.UID)
+	}
 	s.Up()
 	s.Sees("worker",
 		"mount /run/workshop -> ro",
@@ -125,7 +148,7 @@ func TestB41_NobodyInTheWorkerForgesASession(t *testing.T) {
 		"read /proc/1/mem -> EACCES",
 		"write /proc/1/fd/1 text=x -> EACCES",
 		"read /opt/workshop/workshop-init -> EACCES",
-		"stat /opt/workshop/workshop-init -> 0:0 0111",
+		"stat /opt/workshop/workshop-init -> "+owner+" 0111",
 	)
 	// A listener of its own can't be put into the door.
 	s.Expect(0, "exec", "worker", "--", "perl", "-MSocket", "-e",
@@ -159,18 +182,33 @@ func TestB41_NobodyInTheWorkerForgesASession(t *testing.T) {
 // one of a program that can be read isn't: that is the control.
 func TestB41_InitIsNeverDumpable(t *testing.T) {
 	s := scenario.New(t, "none", "every process of workshop-init in a worker is closed to the worker's uid from its first instruction")
+	b, err := os.ReadFile(s.Init())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Write("copy", string(b))
+	if err := os.Chmod(filepath.Join(s.Dir, "copy"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "- ./ca.pem:/ca.pem\n", "- ./ca.pem:/ca.pem\n      - ./copy:/copy\n", 1))
 	s.Up()
 	owner := func(program string) string {
 		line := program + ` probe "serve 127.0.0.1:9999" >/dev/null & sleep 0.3; stat -c %u /proc/$!/fd; kill $!`
 		return strings.TrimSpace(s.Expect(0, "exec", "worker", "--", "sh", "-c", line).Out)
 	}
-	if got := owner(compose.InitPath); got != "0" {
+	// The kernel gives what can't be looked into to root, or, where a user
+	// namespace has none, to nobody.
+	root := "0"
+	if scenario.TheEngine() == scenario.Rootless {
+		root = "65534"
+	}
+	if got := owner(compose.InitPath); got != root {
 		t.Errorf("its descriptors belong to uid %s", got)
 	}
-	if got := owner(compose.ImageInit); got != "1000" {
+	if got := owner("/copy"); got != "1000" {
 		t.Errorf("control: a copy that can be read: uid %s", got)
 	}
-	s.Expect(0, "exec", "worker", "--", "sh", "-c", "test $(stat -c %u /proc/$PPID/fd) = 0 && ! ls /proc/$PPID/fd")
+	s.Expect(0, "exec", "worker", "--", "sh", "-c", "test $(stat -c %u /proc/$PPID/fd) = "+root+" && ! ls /proc/$PPID/fd")
 	for _, verb := range [][]string{{"health", "gate"}, {"probe", "uid -> 1000:1000"}} {
 		s.Expect(0, append([]string{"exec", "worker", "--", compose.InitPath}, verb...)...)
 	}

@@ -14,6 +14,7 @@ type Break struct {
 	Name  string   // of the file
 	Title string   // its first line
 	Fails []string // tests that must fail
+	On    string   // engine on which they run, as -engine names it
 	With  []string // other edits that come along
 	// Covered is another edit, without which alone this one is noticed.
 	Covered string
@@ -29,7 +30,7 @@ func Read(path string) (*Break, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Break{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
+	b := &Break{On: "docker", Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
 	file := ""
 	var now Edit
 	end := func() {
@@ -49,6 +50,8 @@ func Read(path string) (*Break, error) {
 			b.Title = line[2:]
 		case file == "" && strings.HasPrefix(line, "fails: "):
 			b.Fails = strings.Fields(line[7:])
+		case file == "" && strings.HasPrefix(line, "on: "):
+			b.On = line[4:]
 		case file == "" && strings.HasPrefix(line, "covered: "):
 			b.Covered = line[9:]
 		case file == "" && strings.HasPrefix(line, "because: "): // for people

@@ -66,7 +66,7 @@ var refused = []try{
 // show runs everything and prints it. It returns how many lines differ.
 func (s *stage) show() (failed int, err error) {
 	w := os.Stdout
-	fmt.Fprintf(w, "\n%s\n%s\n", row("", "", "", "an ordinary"), row("The worker tries", "and sees", "after", "container sees"))
+	fmt.Fprintf(w, "\n%s\n%s\n", row("", "", "", "an ordinary"), row("The worker tries", "and sees", "after", s.beside.name()+" sees"))
 	for _, part := range []struct {
 		title string
 		tries []try
@@ -88,7 +88,7 @@ func (s *stage) show() (failed int, err error) {
 				ok = ok && slices.ContainsFunc(t.control, func(want string) bool { return matches(out.Seen, want) })
 				beside = out.Seen
 			}
-			failed += mark(w, ok, t.text, in.Seen, millis(in), beside)
+			failed += mark(w, ok, t.text, short(in.Seen), millis(in), short(beside))
 			if text := detail(in); text != "" {
 				fmt.Fprintln(w, "    "+text)
 			}
@@ -111,6 +111,14 @@ func (s *stage) show() (failed int, err error) {
 const legend = `
 TLSALERT: the guard saw whom the connection is for and ended it with an alert.
 It dialled nobody. EPERM, ECONNREFUSED: the room's own rules refused at once.`
+
+// short is the first of a list, which fits into its column.
+func short(seen string) string {
+	if first, _, more := strings.Cut(seen, ","); more {
+		return first + "…"
+	}
+	return seen
+}
 
 // matches: names resolve to lists; one of them is enough.
 func matches(got, want string) bool { return slices.Contains(strings.Split(got, ","), want) }
@@ -196,11 +204,11 @@ func (s *stage) owner(w io.Writer) (failed int, err error) {
 }
 
 func (s *stage) inWorker(tries []try) ([]seen, error) {
-	return s.probes(exec.CommandContext(s.ctx, filepath.Join(s.bin, "workshop"), append([]string{"exec", "worker", "--", compose.InitPath, "probe"}, texts(tries)...)...), len(tries))
+	return s.probes(exec.CommandContext(s.ctx, filepath.Join(s.bin, "workshop"), append([]string{"--engine", s.engine, "exec", "worker", "--", compose.InitPath, "probe"}, texts(tries)...)...), len(tries))
 }
 
 func (s *stage) inOrdinary(tries []try) ([]seen, error) {
-	return s.probes(exec.CommandContext(s.ctx, "docker", append([]string{"run", "--rm", "-v", filepath.Join(s.dir, "ca.pem") + ":/ca.pem:ro", image, "/workshop-init", "probe"}, controls(tries)...)...), len(tries))
+	return s.probes(s.beside.ordinary(s, controls(tries)), len(tries))
 }
 
 func texts(tries []try) []string {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -14,14 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 )
-
-// image holds the test internet and the probe, for what runs beside the
-// workshop. It is removed at the end.
-const image = "workshop-demo:local"
 
 // internetWait is how long the test internet waits for another one, such as
 // that of tests that run.
@@ -32,8 +26,24 @@ type stage struct {
 	ctx      context.Context
 	bin, dir string
 	raw      bool
-	internet string // container ID
+	engine   string
+	beside   beside
 	control  *http.Client
+}
+
+// beside is what stands beside the workshop: the test internet, and somebody
+// ordinary who tries the same.
+type beside interface {
+	// start starts the test internet and waits until it is ready.
+	start(s *stage) error
+	// ordinary is the command that runs probes with an ordinary network.
+	ordinary(s *stage, probes []string) *exec.Cmd
+	// name is what is ordinary about it: "container".
+	name() string
+	// up are more arguments of `workshop up`.
+	up(s *stage) ([]string, error)
+	// close ends the test internet. The context is not over.
+	close(s *stage) error
 }
 
 func (s *stage) project() string { return filepath.Join(s.dir, "project") }
@@ -62,57 +72,15 @@ func (s *stage) command(stdin io.Reader, name string, args ...string) (string, e
 	return out.String(), nil
 }
 
-func (s *stage) docker(args ...string) (string, error) { return s.command(nil, "docker", args...) }
-
 func (s *stage) workshop(args ...string) (string, error) {
-	return s.command(nil, filepath.Join(s.bin, "workshop"), args...)
+	return s.command(nil, filepath.Join(s.bin, "workshop"), append([]string{"--engine", s.engine}, args...)...)
 }
 
-// startInternet runs the test internet in a privileged container with this
-// machine's network, so that root isn't needed: who may use the engine may
-// start it.
 func (s *stage) startInternet() error {
-	archive, err := s.imageTar()
-	if err != nil {
+	if err := s.beside.start(s); err != nil {
 		return err
 	}
-	if _, err := s.command(archive, "docker", "import", "-", image); err != nil {
-		return err
-	}
-	out, err := s.docker("run", "-d", "--cap-add", "SYS_ADMIN", "--cap-add", "NET_ADMIN", "--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined", "--network", "host", "-v", s.dir+":/demo", image, "/testnet", "-dir", "/demo", "-signal-only", "-wait", internetWait.String())
-	s.internet = strings.TrimSpace(out)
-	if err != nil {
-		return err
-	}
-	// testnet itself waits for another one, and ends when it has waited enough.
-	started := time.Now()
-	for said := false; time.Since(started) < internetWait+10*time.Second; time.Sleep(100 * time.Millisecond) {
-		out, err := s.internetLog()
-		if err != nil {
-			return err
-		}
-		if strings.Contains(out, "READY") {
-			return s.internetReady()
-		}
-		if state, _ := s.docker("inspect", "-f", "{{.State.Status}}", s.internet); strings.TrimSpace(state) == "exited" {
-			break
-		}
-		if !said && time.Since(started) > 3*time.Second {
-			said = true
-			fmt.Fprintf(os.Stderr, "demo: waiting up to %v for another test internet on this machine to end\n", internetWait)
-		}
-	}
-	out, err = s.internetLog()
-	return errors.Join(fmt.Errorf("the test internet did not start:\n%s", strings.TrimSpace(out)), err)
-}
-
-// internetLog is what the test internet wrote to both of its outputs.
-func (s *stage) internetLog() (string, error) {
-	out, err := exec.CommandContext(s.ctx, "docker", "logs", s.internet).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("docker logs: %w\n%s", err, out)
-	}
-	return string(out), nil
+	return s.internetReady()
 }
 
 func (s *stage) internetReady() error {
@@ -126,27 +94,12 @@ func (s *stage) internetReady() error {
 	return os.WriteFile(filepath.Join(s.project(), "ca.pem"), ca, 0o644)
 }
 
-// imageTar is a file system of two static programs.
-func (s *stage) imageTar() (io.Reader, error) {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for name, file := range map[string]string{"testnet": "testnet", "workshop-init": "workshop-init-linux-" + runtime.GOARCH} {
-		data, err := os.ReadFile(filepath.Join(s.bin, file))
-		if err != nil {
-			return nil, err
-		}
-		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(data))}); err != nil {
-			return nil, err
-		}
-		if _, err := w.Write(data); err != nil {
-			return nil, err
-		}
-	}
-	return &b, w.Close()
-}
-
 func (s *stage) up() error {
-	out, err := s.workshop("up")
+	more, err := s.beside.up(s)
+	if err != nil {
+		return err
+	}
+	out, err := s.workshop(append([]string{"up"}, more...)...)
 	fmt.Print(out)
 	return err
 }
@@ -169,15 +122,7 @@ func (s *stage) packets(key string) (int, error) {
 func (s *stage) close() {
 	s.ctx = context.Background()
 	_, err := s.workshop("down")
-	if s.internet != "" {
-		// what the container wrote is root's: it has to remove it itself
-		_, stopErr := s.docker("stop", "-t", "5", s.internet)
-		_, rmErr := s.docker("rm", "-f", s.internet)
-		err = errors.Join(err, stopErr, rmErr)
-	}
-	if _, e := s.docker("image", "rm", "-f", image); e != nil {
-		err = errors.Join(err, e)
-	}
+	err = errors.Join(err, s.beside.close(s))
 	if e := os.RemoveAll(s.dir); e != nil {
 		err = errors.Join(err, e)
 	}

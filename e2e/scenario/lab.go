@@ -4,11 +4,13 @@ package scenario
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -21,14 +23,14 @@ import (
 
 // Lab is what all scenarios of a test program share.
 type Lab struct {
-	Root     string // of the repository
-	Bin      string // directory of the programs
-	Docker   *client.Client
+	Root     string         // of the repository
+	Bin      string         // directory of the programs
+	Docker   *client.Client // nil on other engines
 	Internet *testnet.Internet
 
+	machine machine
+	caller  caller // who runs our programs
 	caFile  string // the test internet's CA, for controls
-	control string // ID of the ordinary container, see control.go
-	mu      sync.Mutex
 }
 
 var (
@@ -37,9 +39,29 @@ var (
 	labOnce sync.Once
 )
 
-// Main runs the tests and ends what they share; call it from TestMain.
+// Main runs the tests and ends what they share; call it from TestMain. On the
+// namespace engine everything happens in network and mount namespaces of its
+// own, so that it may run beside others.
 func Main(m *testing.M) int {
+	if intruding() {
+		return become()
+	}
+	flag.Parse()
+	switch TheEngine() {
+	case Docker:
+	case Namespace, Rootless:
+		if err := apart(); err != nil {
+			fmt.Fprintf(os.Stderr, "in namespaces of its own: %v\n", err)
+			return 1
+		}
+	default:
+		fmt.Fprintf(os.Stderr, "-engine %s: there are %s, %s and %s\n", TheEngine(), Docker, Namespace, Rootless)
+		return 2
+	}
 	code := m.Run()
+	if resolvFile != "" {
+		_ = os.Remove(resolvFile)
+	}
 	if lab != nil {
 		lab.close()
 	}
@@ -65,20 +87,22 @@ func newLab() (*Lab, error) {
 		return nil, err
 	}
 	l := &Lab{Root: root, Bin: filepath.Join(root, "bin")}
-	if l.Docker, err = client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation()); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if _, err := l.Docker.Ping(ctx); err != nil {
-		return nil, fmt.Errorf("no Docker engine answers (scripts/with-engine starts one): %w", err)
+	if TheEngine() == Docker {
+		d, err := newDockerMachine()
+		if err != nil {
+			return nil, err
+		}
+		l.Docker, l.machine = d.client, d
 	}
 	if os.Getenv("WORKSHOP_BIN") != "" {
 		l.Bin = os.Getenv("WORKSHOP_BIN")
 	} else if out, err := command(root, "make", "build").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("make build: %w\n%s", err, out)
 	}
-	ctx, cancel = context.WithTimeout(context.Background(), 2*time.Minute)
+	if err := l.caller.prepare(l); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if l.Internet, err = testnet.Start(ctx, testnet.Options{}); err != nil {
 		return nil, err
@@ -86,6 +110,13 @@ func newLab() (*Lab, error) {
 	if l.caFile, err = l.writeCA(); err != nil {
 		l.close()
 		return nil, err
+	}
+	l.caller.caFile = l.caFile
+	if l.machine == nil {
+		if l.machine, err = newNamespaceMachine(l); err != nil {
+			l.close()
+			return nil, err
+		}
 	}
 	return l, nil
 }
@@ -105,16 +136,21 @@ func (l *Lab) writeCA() (string, error) {
 
 // close removes what belongs to the lab.
 func (l *Lab) close() {
-	l.closeControl()
+	if l.machine != nil {
+		l.machine.close()
+	}
 	_ = os.Remove(l.caFile)
 	if l.Internet != nil {
 		l.Internet.Close()
 	}
-	l.Docker.Close()
+	l.caller.remove()
 }
 
 // Workshop is the path of the program that the scenarios test.
 func (l *Lab) Workshop() string { return filepath.Join(l.Bin, "workshop") }
+
+// Init is the path of workshop-init for this machine.
+func (l *Lab) Init() string { return filepath.Join(l.Bin, "workshop-init-linux-"+runtime.GOARCH) }
 
 // repository finds the directory of go.mod.
 func repository() (string, error) {
@@ -137,9 +173,9 @@ func command(dir, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// HostAddress listens on an address of this machine until the test ends: the
+// Listen listens on an address of this machine until the test ends: the
 // thing that a worker must not reach. It counts what came.
-func HostAddress(t testing.TB, addr string) (listening string, count func() int) {
+func Listen(t testing.TB, addr string) (listening string, count func() int) {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(addr, "0"))
 	if err != nil {

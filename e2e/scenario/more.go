@@ -4,17 +4,14 @@ package scenario
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
-
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/probe"
 )
 
 // Exists tells whether a file is in the scenario's directory.
@@ -23,45 +20,36 @@ func (s *Scenario) Exists(name string) bool {
 	return err == nil
 }
 
-// ProbeLoop is Probe for a container that may vanish meanwhile: it returns
-// what could be read and fails nothing.
-func (s *Scenario) ProbeLoop(id string, probes ...string) []probe.Result {
-	out, _, err := s.tryExec(id, container.ExecOptions{Cmd: append([]string{compose.InitPath, "probe"}, probes...)})
-	if err != nil {
-		s.Logf("probe ended early: %v", err)
-	}
-	return results(out)
-}
-
 // Serve starts an HTTP server in a worker, and returns when it listens.
 func (s *Scenario) Serve(worker, addr, text string) (stop func()) {
 	s.Helper()
-	id := s.Inspect(worker).ID
+	c := s.Inspect(worker)
 	ctx, cancel := context.WithCancel(context.Background())
-	e, err := s.Docker.ContainerExecCreate(ctx, id, container.ExecOptions{
-		Cmd: []string{compose.InitPath, "probe", "serve " + addr + " text=" + text}, AttachStdout: true,
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
-	a, err := s.Docker.ContainerExecAttach(ctx, e.ID, container.ExecAttachOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
-	_ = a.Conn.SetReadDeadline(time.Now().Add(5 * time.Second))
-	buf := make([]byte, 512)
-	n, err := a.Reader.Read(buf)
-	if !strings.Contains(string(buf[:n]), "listening") {
-		s.Fatalf("serve %s in %s: %q %v", addr, worker, buf[:n], err)
-	}
-	return func() {
-		// the process outlives its client: end it by its id
-		if i, err := s.Docker.ContainerExecInspect(context.Background(), e.ID); err == nil && i.Running {
-			_ = syscall.Kill(i.Pid, syscall.SIGKILL)
+	r, w := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, err := s.machine.exec(ctx, s, c, []string{compose.InitPath, "probe", "serve " + addr + " text=" + text}, w)
+		w.CloseWithError(err)
+	}()
+	listening := make(chan string, 1)
+	go func() {
+		buf := make([]byte, 512)
+		n, _ := r.Read(buf)
+		listening <- string(buf[:n])
+		_, _ = io.Copy(io.Discard, r)
+	}()
+	select {
+	case line := <-listening:
+		if !strings.Contains(line, "listening") {
+			cancel()
+			s.Fatalf("serve %s in %s: %q", addr, worker, line)
 		}
-		a.Close()
+	case <-time.After(5 * time.Second):
 		cancel()
+		s.Fatalf("serve %s in %s: it doesn't listen", addr, worker)
 	}
+	return func() { cancel(); <-ended }
 }
 
 // Chown gives everything in the scenario's directory to its user again, after

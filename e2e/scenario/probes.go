@@ -3,11 +3,12 @@
 package scenario
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
-
-	"github.com/docker/docker/api/types/container"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/probe"
@@ -16,18 +17,44 @@ import (
 // Probe runs probes in a worker and returns what they saw.
 func (s *Scenario) Probe(worker string, probes ...string) []probe.Result {
 	s.Helper()
-	return s.probe(s.Inspect(worker).ID, compose.InitPath, probes...)
+	return s.ProbeBy(worker, compose.InitPath, probes...)
 }
 
-func (s *Scenario) probe(id, program string, probes ...string) []probe.Result {
+// ProbeBy is Probe by another program that is in the worker.
+func (s *Scenario) ProbeBy(worker, program string, probes ...string) []probe.Result {
 	s.Helper()
-	out, code, err := s.tryExec(id, container.ExecOptions{Cmd: append([]string{program, "probe"}, probes...)})
-	results := results(out)
-	if err != nil || code > 1 || len(results) != len(probes) {
-		s.Fatalf("probe %q: exit code %d, %v, %d results\n%s", probes, code, err, len(results), out)
-	}
-	return results
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var out bytes.Buffer
+	code, err := s.machine.exec(ctx, s, s.Inspect(worker), append([]string{program, "probe"}, probes...), &out)
+	r, err := checked(probes, out.String(), code, err)
+	s.must(err)
+	return r
 }
+
+// ProbeLoop is Probe for a container that may vanish meanwhile: it returns
+// what could be read and fails nothing.
+func (s *Scenario) ProbeLoop(c Container, probes ...string) []probe.Result {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var out bytes.Buffer
+	if _, err := s.machine.exec(ctx, s, c, append([]string{compose.InitPath, "probe"}, probes...), &out); err != nil {
+		s.Logf("probe ended early: %v", err)
+	}
+	return results(out.String())
+}
+
+// checked are the results of probes, one of each, or what went wrong.
+func checked(probes []string, out string, code int, err error) ([]probe.Result, error) {
+	r := results(out)
+	if err != nil || code > 1 || len(r) != len(probes) {
+		return nil, fmt.Errorf("probe %q: exit code %d, %v, %d results\n%s", probes, code, err, len(r), out)
+	}
+	return r, nil
+}
+
+// Results are the results of probes in what a program printed.
+func Results(out string) []probe.Result { return results(out) }
 
 func results(out string) []probe.Result {
 	var all []probe.Result
@@ -45,6 +72,18 @@ func results(out string) []probe.Result {
 func (s *Scenario) Sees(worker string, probes ...string) []probe.Result {
 	s.Helper()
 	all := s.Probe(worker, probes...)
+	s.judge(worker, probes, all)
+	return all
+}
+
+// SeesBy is [Scenario.Sees] by another program that is in the worker.
+func (s *Scenario) SeesBy(worker, program string, probes ...string) {
+	s.Helper()
+	s.judge(worker, probes, s.ProbeBy(worker, program, probes...))
+}
+
+func (s *Scenario) judge(worker string, probes []string, all []probe.Result) {
+	s.Helper()
 	for i, r := range all {
 		if r.Expected == "" {
 			s.Fatalf("%q expects nothing", probes[i])
@@ -56,7 +95,6 @@ func (s *Scenario) Sees(worker string, probes ...string) []probe.Result {
 			s.Errorf("%s: %s: took %v, by a timeout", worker, probes[i], took(r))
 		}
 	}
-	return all
 }
 
 func took(r probe.Result) time.Duration { return time.Duration(r.Millis * float64(time.Millisecond)) }
@@ -65,12 +103,12 @@ func took(r probe.Result) time.Duration { return time.Duration(r.Millis * float6
 type Denial struct {
 	// Probe with what the worker must see: "connect 198.51.100.66:9000 -> ECONNREFUSED".
 	Probe string
-	// Control is what an ordinary container must see of the same probe.
+	// Control is what an ordinary place must see ([Scenario.Control]) of the same probe.
 	Control string
 }
 
 // Denied runs each probe in the worker and its control in an ordinary
-// container; both must be as told.
+// place; both must be as told.
 func (s *Scenario) Denied(worker string, all ...Denial) {
 	s.Helper()
 	var attacks, controls []string
@@ -81,7 +119,7 @@ func (s *Scenario) Denied(worker string, all ...Denial) {
 	}
 	for i, r := range s.Control(controls...) {
 		if !r.OK {
-			s.Errorf("control in an ordinary container: %s\n\tsaw %s (%s): the denial below proves nothing", controls[i], r.Seen, r.Detail)
+			s.Errorf("control in an ordinary place: %s\n\tsaw %s (%s): the denial below proves nothing", controls[i], r.Seen, r.Detail)
 		}
 	}
 	s.Sees(worker, attacks...)

@@ -3,9 +3,7 @@
 package scenario
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -35,19 +33,4 @@ func (s *Scenario) FlushRules(service string) {
 			s.InRoom(service, family, "-P", chain, "ACCEPT")
 		}
 	}
-}
-
-// ProcStatus returns a field of /proc/PID/status of a service's main process.
-func (s *Scenario) ProcStatus(service, field string) string {
-	s.Helper()
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.Pid(service)), "status"))
-	if err != nil {
-		s.Fatal(err)
-	}
-	for line := range strings.Lines(string(b)) {
-		if k, v, ok := strings.Cut(line, ":"); ok && k == field {
-			return strings.Join(strings.Fields(v), " ")
-		}
-	}
-	return ""
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,10 +81,7 @@ func (l *Lab) open(t testing.TB, intent, source string) *Scenario {
 	if l.Internet != nil {
 		l.Internet.Reset()
 	}
-	// t.TempDir is 0700 and root's: the worker's user must get through.
-	for d := filepath.Dir(s.Dir); d != os.TempDir() && len(d) > 1; d = filepath.Dir(d) {
-		_ = os.Chmod(d, 0o755)
-	}
+	traversable(s.Dir)
 	s.own()
 	s.Write("ca.pem", string(l.Internet.CA))
 	t.Cleanup(s.remove)
@@ -94,15 +90,7 @@ func (l *Lab) open(t testing.TB, intent, source string) *Scenario {
 
 // own gives the whole directory to [UID].
 func (s *Scenario) own() {
-	err := filepath.WalkDir(s.Dir, func(path string, _ os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Lchown(path, UID, UID)
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(chown(s.Dir, UID))
 }
 
 // Write puts a file into the scenario's directory, owned by its user.
@@ -159,12 +147,34 @@ func (s *Scenario) Run(args ...string) Done {
 
 // Command is workshop with the scenario's project and environment.
 func (s *Scenario) Command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, s.Workshop(), args...)
+	return s.Program(ctx, s.Workshop(), args...)
+}
+
+// Program is [Scenario.Command] of another program of this machine.
+func (s *Scenario) Program(ctx context.Context, path string, args ...string) *exec.Cmd {
+	s.machine.uses(s)
+	cmd := s.caller.command(ctx, path, args...)
 	cmd.Dir = s.Dir
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "WORKSHOP_") || strings.HasPrefix(e, "SUDO_") }),
-		"WORKSHOP_PROJECT_NAME="+s.Project, "NO_COLOR=1")
+	cmd.Env = append(s.caller.environ(), "WORKSHOP_PROJECT_NAME="+s.Project, "NO_COLOR=1")
 	cmd.Env = append(cmd.Env, s.Env...)
 	return cmd
+}
+
+// TempDir is a directory of whoever runs our programs, until the test ends.
+func (s *Scenario) TempDir() string {
+	s.Helper()
+	dir := s.TB.TempDir()
+	traversable(dir)
+	s.must(os.Chown(dir, s.caller.uid, s.caller.uid))
+	return dir
+}
+
+// traversable opens the directories above a test's directory, which are 0700
+// and root's: the worker's user must get through.
+func traversable(dir string) {
+	for d := filepath.Dir(dir); d != os.TempDir() && len(d) > 1; d = filepath.Dir(d) {
+		_ = os.Chmod(d, 0o755)
+	}
 }
 
 // Expect runs workshop and expects an exit code.
@@ -193,5 +203,35 @@ func (s *Scenario) remove() {
 	if s.Failed() {
 		s.dump()
 	}
-	s.removeAll()
+	s.machine.clean(s)
 }
+
+// Own gives a directory, with all that is in it, to whoever runs our programs.
+func Own(t testing.TB, dir string) {
+	t.Helper()
+	traversable(dir)
+	if err := chown(dir, TheLab(t).caller.uid); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chown(dir string, uid int) error {
+	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, uid, uid)
+	})
+}
+
+// HasImage tells whether the engine has an image.
+func (s *Scenario) HasImage(ref string) bool { return s.machine.hasImage(ref) }
+
+// ImportImage gives the engine an image of one layer, until the test ends.
+func (s *Scenario) ImportImage(ref string, tar []byte) {
+	s.Helper()
+	s.must(s.machine.importImage(s, ref, tar))
+}
+
+// Give hands a file or directory over to whoever runs our programs.
+func (s *Scenario) Give(path string) { s.Helper(); s.must(os.Chown(path, s.caller.uid, s.caller.uid)) }

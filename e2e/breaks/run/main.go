@@ -106,7 +106,7 @@ func try(b *breaks.Break, src, program string, full bool) (string, error) {
 	if full {
 		pattern = "."
 	}
-	results, err := scenarios(program, filepath.Join(src, "bin"), pattern)
+	results, err := scenarios(program, filepath.Join(src, "bin"), b.On, pattern)
 	if err != nil {
 		return "", err
 	}
@@ -154,8 +154,8 @@ func copyTree(to string) error {
 }
 
 // scenarios runs the unbroken test program against the broken binaries.
-func scenarios(program, bin, pattern string) (map[string]string, error) {
-	cmd := exec.Command("go", "tool", "test2json", program, "-test.v=test2json", "-test.run", pattern, "-test.timeout", "15m")
+func scenarios(program, bin, engine, pattern string) (map[string]string, error) {
+	cmd := exec.Command("go", "tool", "test2json", program, "-test.v=test2json", "-test.run", pattern, "-test.timeout", "15m", "-engine", engine)
 	cmd.Dir = "e2e"
 	cmd.Env = append(os.Environ(), "WORKSHOP_BIN="+bin, "WORKSHOP_E2E=require")
 	out, err := cmd.StdoutPipe()

@@ -1,0 +1,65 @@
+//go:build linux
+
+package scenario
+
+import (
+	"bytes"
+	"io"
+	"log"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// hasImage: what a test wants is always put into the registry anew.
+func (m *namespaceMachine) hasImage(string) bool { return false }
+
+// importImage puts the image into a registry of the test internet, which has
+// the name of the real one.
+func (m *namespaceMachine) importImage(s *Scenario, ref string, tar []byte) error {
+	to, err := name.ParseReference(ref)
+	if err != nil {
+		return err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(tar)), nil })
+	if err != nil {
+		return err
+	}
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err == nil {
+		image, err = mutate.ConfigFile(image, configured(image))
+	}
+	if err != nil {
+		return err
+	}
+	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	push := httptest.NewServer(handler)
+	defer push.Close()
+	at, err := name.ParseReference(strings.TrimPrefix(push.URL, "http://")+"/"+to.Context().RepositoryStr()+":"+to.Identifier(), name.Insecure)
+	if err != nil {
+		return err
+	}
+	if err := remote.Write(at, image); err != nil {
+		return err
+	}
+	s.Internet.Site(to.Context().RegistryStr(), handler)
+	return nil
+}
+
+func configured(image v1.Image) *v1.ConfigFile {
+	c, err := image.ConfigFile()
+	if err != nil {
+		c = &v1.ConfigFile{}
+	}
+	c = c.DeepCopy()
+	c.OS, c.Architecture = "linux", runtime.GOARCH
+	return c
+}
