@@ -40,7 +40,7 @@ func main() {
 	b := &bench{}
 	flag.StringVar(&b.bin, "bin", "bin", "directory of the built programs")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of the engine scenarios")
-	only := flag.String("only", "", "parts to run, separated by commas: process, scale, network, updown, tools, size (default all of these), soak")
+	only := flag.String("only", "", "parts to run, separated by commas: process, scale, network, updown, tools, namespace, size (default all of these), soak")
 	flag.DurationVar(&b.soakFor, "for", 10*time.Minute, "how long the part soak runs")
 	sizes := flag.String("n", "1,5,20", "numbers of workers for up and down")
 	clean := flag.Bool("clean-build", false, "also measure a build with an empty cache (minutes)")
@@ -74,6 +74,7 @@ func (b *bench) run(only, sizes string, clean bool) (err error) {
 		{"network", b.network},
 		{"updown", func() error { return b.upDown(sizes) }},
 		{"tools", b.tools},
+		{"namespace", func() error { return b.namespaces(sizes) }},
 		{"size", func() error { return b.sizes(clean) }},
 		{"soak", b.soak},
 	}

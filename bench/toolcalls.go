@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 
-	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/toolbox/client"
 )
 
 // trueArgs are those of a call of shell.
@@ -122,7 +122,7 @@ func (r *room) stream() func() error {
 			return err
 		}
 		var n counter
-		code, err := session.Exec(r.b.ctx, conn, session.Command{Argv: []string{"/bin/sh", "-c", oneMega}, Stdout: &n})
+		code, err := client.Exec(r.b.ctx, conn, client.Command{Argv: []string{"/bin/sh", "-c", oneMega}, Stdout: &n})
 		if err == nil && (code != 0 || n != 1<<20) {
 			err = errors.New("the command's output isn't whole")
 		}

@@ -21,7 +21,8 @@ type Options struct {
 	File string
 	// Project is its name on the engine, as -p; empty: the workshop's.
 	Project string
-	// Engine runs it; empty: the default one.
+	// Engine runs it: docker, namespace or process; empty: as the file says, or
+	// docker if an engine answers, and else namespace.
 	Engine string
 	// Up starts what isn't up yet. Without it, a workshop that isn't up is a
 	// [NotUpError].

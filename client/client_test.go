@@ -62,7 +62,7 @@ func TestNoFileAndNoEngine(t *testing.T) {
 		"workshop.yaml":  "workshop:\n  name: x\n  container: {image: host}\n  workers: [one]\n",
 		"workers/one.md": "---\nname: one\ndescription: does nothing\ntools: [read_file]\n---\nNothing.\n",
 	})
-	_, err := client.Open(t.Context(), client.Options{File: filepath.Join(dir, "workshop.yaml"), Up: true})
+	_, err := client.Open(t.Context(), client.Options{File: filepath.Join(dir, "workshop.yaml"), Engine: "docker", Up: true})
 	if err == nil || !strings.Contains(err.Error(), "no.sock") {
 		t.Errorf("without an engine: %v", err)
 	}

@@ -150,10 +150,13 @@ type Facts struct {
 	// Real gives for Home, DataRoot, EngineSockets and the paths of B7 what
 	// they are with symlinks resolved, where that differs.
 	Real map[string]string
-	// Home, DataRoot and EngineSockets are refused as sources: B7.
+	// Home, DataRoot, EngineSockets and EngineDirs are refused as sources: B7.
 	Home          string
 	DataRoot      string
 	EngineSockets []string
+	// EngineDirs are directories of the engine's own; what lies in them is
+	// refused too.
+	EngineDirs []string
 	// HostAddrs are public addresses of the engine's machine, sorted: the guard
 	// can't see them from its own network, and they are the host (B26).
 	HostAddrs []string

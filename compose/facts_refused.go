@@ -85,6 +85,9 @@ func (f *Facts) refused() *refusedLists {
 	for _, p := range f.EngineSockets {
 		add(&l.all, p, "the engine's socket "+p)
 	}
+	for _, p := range f.EngineDirs {
+		add(&l.all, p, "the engine's own directory "+p)
+	}
 	for _, p := range RefusedPaths(f.Home) {
 		add(&l.all, p, p)
 	}

@@ -2,7 +2,6 @@ package firewall
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -35,7 +35,7 @@ func EncodePolicy(p *Policy) []byte {
 	q := *p
 	q.Version = PolicyVersion
 	q.Rooms = slices.Clone(p.Rooms)
-	slices.SortStableFunc(q.Rooms, func(a, b RoomPolicy) int { return cmp.Compare(a.Room, b.Room) })
+	sort.SliceStable(q.Rooms, func(i, j int) bool { return q.Rooms[i].Room < q.Rooms[j].Room })
 	if q.Rooms == nil {
 		q.Rooms = []RoomPolicy{}
 	}

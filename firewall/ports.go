@@ -1,9 +1,9 @@
 package firewall
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -78,8 +78,9 @@ func clip(s string) string {
 // joined. Invalid ranges are dropped.
 func NormalizePorts(in []PortRange) []PortRange {
 	sorted := slices.DeleteFunc(slices.Clone(in), func(r PortRange) bool { return !r.Valid() })
-	slices.SortFunc(sorted, func(a, b PortRange) int {
-		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last))
+	sort.Slice(sorted, func(i, j int) bool {
+		a, b := sorted[i], sorted[j]
+		return a.First < b.First || a.First == b.First && a.Last < b.Last
 	})
 	var out []PortRange
 	for _, r := range sorted {

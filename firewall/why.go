@@ -33,7 +33,7 @@ var reasons = map[string]string{
 	"own-address":     "an address of the guard itself; nothing opens it",
 	"upstream":        "the guard's own resolver or proxy; nothing opens it to workers",
 	"gateway":         "the machine that the workshop runs on; nothing opens it",
-	"on-link":         "another container, or a machine of the guard's own network; nothing opens it",
+	"on-link":         "another container, or a machine of the guard's own network; a line with a `cidr:` opens it",
 	"stripped":        "an address was taken out of the name's DNS answer because it isn't public; a line with `private: true` keeps private ones",
 	"wildcard-budget": "too many new names under a wildcard (60, and one more each second), or one with a label of more than 40 characters or more than 120 in all: names can carry data to whoever owns the domain; a line with the very name has no limit",
 	"overflow":        "too many different refusals at once: these are counted only",

@@ -128,7 +128,7 @@ func (d *decoder) workshop(form *workshopForm) *Workshop {
 	set(&w.Name, form.Name)
 	set(&w.Version, form.Version)
 	set(&w.Description, form.Description)
-	w.Isolation.V = IsolationDocker
+	w.Isolation.V = IsolationAuto
 	set(&w.Isolation, form.Isolation)
 	w.Approvals.Default.V = ApprovalAsk
 	if a := form.Approvals; a != nil {

@@ -34,7 +34,7 @@ func load(t *testing.T, name string) *Workshop {
 func TestDefaults(t *testing.T) {
 	w := load(t, "bom")
 	c := w.Workers[0].Container
-	if w.Isolation.V != IsolationDocker || w.Approvals.Default.V != ApprovalAsk {
+	if w.Isolation.V != IsolationAuto || w.Approvals.Default.V != ApprovalAsk {
 		t.Errorf("isolation %q, approvals %q", w.Isolation.V, w.Approvals.Default.V)
 	}
 	got := []any{c.Pull.V, c.User.V, c.Workdir.V, c.Network.Mode.V, c.Network.OwnRoom.V, c.Scratch.V, c.Tmp.V, c.Shm.V, c.Home.V, c.Resources.Memory.V, c.Resources.CPU.V, c.Resources.PIDs.V, c.Resources.Timeout.V}

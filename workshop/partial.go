@@ -30,7 +30,7 @@ type workerEntry struct {
 type partialContainer struct {
 	Source diag.Source // the mapping
 
-	Image     *Value[string]           `key:"image" validate:"imageref" example:"write image: NAME:TAG, or image: host" doc:"Image reference, or host for the host's own /usr, read-only."`
+	Image     *Value[string]           `key:"image" validate:"imageref" example:"write image: NAME:TAG, or image: host" doc:"Image reference; oci:DIR[:TAG] or docker-archive:FILE[:NAME], relative to the file, in the namespace engine; or host for the host's own /usr, read-only."`
 	Build     *Build                   `key:"build" example:"write build: {context: ./docker/worker}" doc:"Builds the image from the repository; instead of image."`
 	Pull      *Value[PullPolicy]       `key:"pull" validate:"oneof=missing never always" doc:"When the image is pulled."`
 	User      *Value[string]           `key:"user" validate:"uidgid" number:"true" doc:"uid or uid:gid, never root; default: the caller's."`

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/distribution/reference"
 	"github.com/go-playground/validator/v10"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/imageref"
 )
 
 // The patterns of names. They stand in the JSON Schema too.
@@ -61,10 +61,7 @@ var rules = sync.OnceValue(func() *validator.Validate {
 	text("servername", func(s string) bool { return serverRE().MatchString(s) })
 	text("runtime", func(s string) bool { return runtimeRE().MatchString(s) })
 	text("imageref", func(s string) bool {
-		if s == HostImage {
-			return true
-		}
-		_, err := reference.ParseNormalizedNamed(s)
+		_, err := imageref.Parse(s)
 		return err == nil
 	})
 	text("abspath", func(s string) bool { return strings.HasPrefix(s, "/") && path.Clean(s) == s })
@@ -122,7 +119,7 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 	case "semver":
 		d.fail(at, "bad-value", fmt.Sprintf("%s %q is not a semantic version", name, shown), "write three numbers: version: 1.2.0")
 	case "imageref":
-		d.fail(at, "bad-value", fmt.Sprintf("%s %q is not an image reference", name, shown), "write NAME:TAG or NAME@sha256:… in lower case, or `host`")
+		d.imageError(at, shown, fmt.Sprint(value), name)
 	case "abspath":
 		hint := ""
 		if c := path.Clean("/" + shown); c != shown {
@@ -143,6 +140,15 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 		d.fail(at, "bad-value", fmt.Sprintf("%s %q breaks the rule %s", name, shown, rule), "")
 	}
 	return false
+}
+
+func (d *decoder) imageError(at diag.Range, shown, image, name string) {
+	_, err := imageref.Parse(image)
+	var e *imageref.Error
+	if !errors.As(err, &e) {
+		panic("workshop: image " + shown + " has no error")
+	}
+	d.fail(at, "bad-value", fmt.Sprintf("%s %q %s", name, shown, e.Problem), e.Hint)
 }
 
 func (d *decoder) userError(at diag.Range, user string) {

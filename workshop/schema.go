@@ -122,7 +122,7 @@ var rulePatterns = map[string]string{
 	"uidgid":     `^[1-9][0-9]{0,9}(:[1-9][0-9]{0,9})?$`,
 	"stage":      targetPattern,
 	"runtime":    runtimePattern,
-	"imageref":   `^[a-z0-9][^\sA-Z]*(:[A-Za-z0-9_.-]+)?(@[^\s]+)?$`,
+	"imageref":   `^((oci|docker-archive):[^~:\\\n][^:\\\n]*(:[^\s]+)?|[a-z0-9][^\sA-Z~]*(:[A-Za-z0-9_.-]+)?(@[^\s]+)?)$`,
 	"abspath":    `^/([^/]+(/[^/]+)*)?$`,
 	"oneline":    `^[^\n\r]*$`,
 	"text":       `\S`,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/imageref"
 	"github.com/llmdo/workshop/workshop/worker"
 )
 
@@ -70,7 +71,8 @@ type Worker struct {
 
 // Container is where a worker runs.
 type Container struct {
-	// Image is a reference, or [HostImage]; empty exactly when Build is set.
+	// Image is a reference (package imageref reads it), or [HostImage]; empty
+	// exactly when Build is set. Its path, if it has one, is relative to the file.
 	Image Value[string]
 	Build *Build
 	Pull  Value[PullPolicy]
@@ -92,7 +94,7 @@ type Container struct {
 
 // HostImage is the image that needs none: the host's /usr and friends,
 // read-only.
-const HostImage = "host"
+const HostImage = imageref.HostName
 
 // Size is a number of bytes.
 type Size int64

@@ -118,7 +118,7 @@ func (d *decoder) parse(s scalar, f *field, into any) bool {
 		if *x == IsolationProcess {
 			d.failDetail(s.rng(), "process-isolation", "`isolation: process` can't stand in the file",
 				"Without isolation a worker's tools run as you, so only you can ask for it.",
-				"remove it; it will be `--isolation process` or a line of your own settings file, and this version has no such mode yet")
+				"remove it; you can ask for it with `--isolation process`, or with `engine: process` in your own settings file")
 			return false
 		}
 	case *Approval:

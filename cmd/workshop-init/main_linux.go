@@ -1,6 +1,6 @@
 // Workshop-init is the only program of ours inside containers. Its first
 // argument says what it is there: room, guard, connect, gate, tools, health or
-// probe.
+// probe; outside of one, contain makes it.
 package main
 
 import (
@@ -8,7 +8,10 @@ import (
 	"io"
 	"os"
 
+	"github.com/llmdo/workshop/internal/contain"
+	_ "github.com/llmdo/workshop/internal/contain/early"
 	"github.com/llmdo/workshop/internal/execmark"
+	"github.com/llmdo/workshop/internal/supervisor"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -23,15 +26,20 @@ var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 	"health":  healthMain,
 	"probe":   probeMain,
 	"signal":  execmark.Main,
+	// Without an engine:
+	"supervise": supervisor.Main,
+	"contain":   contain.Main,
 }
 
-const usage = `usage: workshop-init room --name NAME [--open]
-       workshop-init guard
+const usage = `usage: workshop-init room --name NAME [--open] [--fallback anyip --packet-fds N,N,N,N]
+       workshop-init guard [--control-fd N] [--inbound-fd PORT=N]...
        workshop-init connect
        workshop-init gate [--room] [--write DIR]... [--tools JSON]
        workshop-init health room|guard|gate
        workshop-init probe ...
        workshop-init signal MARK SIGNAL
+       workshop-init supervise --dir DIR
+       workshop-init contain FD [network]
 `
 
 func run(args []string, stdout, stderr io.Writer) int {

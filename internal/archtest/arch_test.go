@@ -282,7 +282,8 @@ func TestVocabulary(t *testing.T) {
 
 // bothSides are the parts of workshop-init that say what it and the host tell
 // each other.
-var bothSides = []string{"/internal/guard/control", "/internal/guard/events", "/internal/toolbox/door", "/internal/toolbox/protocol"}
+var bothSides = []string{"/internal/guard/control", "/internal/guard/events", "/internal/toolbox/client", "/internal/toolbox/door", "/internal/toolbox/protocol",
+	"/internal/toolbox/process", "/internal/contain/spec", "/internal/supervisor/api", "/internal/supervisor/client", "/internal/supervisor/logfile"}
 
 // TestHostProgramsAreLinkedAlone: workshop-init's parts are Linux only and
 // belong in no host program; only their bytes do. What host and guard say to each
@@ -293,7 +294,7 @@ func TestHostProgramsAreLinkedAlone(t *testing.T) {
 			continue
 		}
 		for _, d := range p.Deps {
-			for _, no := range []string{"/internal/guard/...", "/internal/gate/...", "/internal/toolbox/...", "/internal/probe/...", "/internal/testutil/...", "/internal/testnet/..."} {
+			for _, no := range []string{"/internal/guard/...", "/internal/gate/...", "/internal/toolbox/...", "/internal/probe/...", "/internal/contain/...", "/internal/supervisor/...", "/internal/testutil/...", "/internal/testnet/..."} {
 				if covers(module+no, d) && !slices.Contains(bothSides, strings.TrimPrefix(d, module)) {
 					t.Errorf("%s links %s: it belongs inside containers or in tests", p.ImportPath, d)
 				}

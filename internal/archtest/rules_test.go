@@ -61,6 +61,16 @@ var rules = []rule{
 		{module + "/internal/cli/...", "never upward"},
 		{"github.com/spf13/...", "only internal/cli knows cobra and viper"},
 	}},
+	{from: module + "/internal/engine/namespace", bans: []ban{
+		{module + "/internal/engine/docker", "it works where there is no Docker"},
+		{module + "/internal/contain", "its spec is all that the host says"},
+		{module + "/internal/supervisor", "the host speaks with it, by its client"},
+		{module + "/internal/landlock", "a container's own"},
+	}},
+	{from: module + "/internal/engine/copytree", bans: []ban{
+		{module + "/internal/engine", "engines use it"},
+		{"github.com/docker/docker/...", "a stream for every engine"},
+	}},
 	{from: module + "/internal/reap", bans: []ban{
 		{"os/exec", "its wait would miss what the reaper collects"},
 		{module + "/...", "PID 1 and sessions are made of it"},
@@ -71,6 +81,22 @@ var rules = []rule{
 		{module + "/internal/cli/...", "never upward"},
 		{module + "/internal/engine/...", "never upward"},
 	}},
+	{from: module + "/internal/imageref", bans: append([]ban{
+		{module + "/...", "the spec, engines and the store read references by it"},
+	}, effects...)},
+	{from: module + "/internal/ociimage", bans: []ban{
+		{module + "/workshop/...", "a store knows images, not workshops"},
+		{module + "/compose/...", "a store knows images, not projects"},
+		{module + "/internal/engine/...", "an engine uses a store"},
+		{module + "/internal/cli/...", "never upward"},
+		{"os/exec", "layers are unpacked by our own code"},
+		{"github.com/google/go-containerregistry/pkg/crane", "what it brings along is for pushing"},
+		{"github.com/google/go-containerregistry/pkg/v1/tarball", "archives are read by limits of our own"},
+		{"github.com/google/go-containerregistry/pkg/v1/layout", "layouts are read by limits of our own"},
+	}},
+	{from: module + "/internal/toolbox/process", bans: append([]ban{
+		{module + "/internal/engine/...", "never upward"},
+	}, effects...)},
 	{from: module + "/internal/facts/...", bans: []ban{
 		{module + "/internal/cli/...", "never upward"},
 		{"github.com/docker/docker/...", "what the engine is comes in as engine.Info"},
@@ -115,6 +141,10 @@ var rules = []rule{
 	{from: module + "/internal/session/audit", bans: []ban{
 		{module + "/...", "it writes down what it is given"},
 	}},
+	{from: module + "/internal/cgroup", bans: []ban{
+		{module + "/...", "workshop-init links it, and what limits a worker stands by itself"},
+		{"os/exec", "groups are files: nothing is started for them"},
+	}},
 	{from: module + "/internal/wire", bans: []ban{
 		{module + "/...", "it carries messages and knows none of them"},
 		{"os/exec", "what is on the other side is its caller's"},
@@ -122,6 +152,35 @@ var rules = []rule{
 		{"regexp", "workshop-init links it: it stays small"},
 		{"text/template", "workshop-init links it: it stays small"},
 		{"net/http", "workshop-init links it: it stays small"},
+	}},
+	{from: module + "/internal/seccomp", bans: append([]ban{
+		{module + "/...", "it makes a filter of a profile, whoever's"},
+	}, effects...)},
+	{from: module + "/internal/landlock", bans: []ban{
+		{module + "/...", "a fence knows nothing of who is behind it"},
+	}},
+	{from: module + "/internal/contain", bans: []ban{
+		{"os/exec", "the supervisor's reaper starts what it starts"},
+		{module + "/internal/supervisor/...", "never upward"},
+		{module + "/internal/seccomp", "the filter comes with the container, made on the host"},
+	}, deeps: []ban{
+		{"net", "what it links is initialised before each container's start (package early)"},
+		{"crypto/...", "what it links is initialised before each container's start (package early)"},
+	}},
+	{from: module + "/internal/contain/spec", bans: append([]ban{
+		{module + "/...", "it is data between host and supervisor, and knows neither"},
+	}, effects...)},
+	{from: module + "/internal/supervisor/api", bans: append([]ban{
+		{module + "/internal/engine/...", "never upward"},
+		{module + "/compose/...", "a supervisor never sees a project"},
+	}, effects...)},
+	{from: module + "/internal/supervisor", bans: []ban{
+		{"os/exec", "a supervisor starts children by its reaper alone, which collects them"},
+		{module + "/internal/supervisor/client", "that is the other side"},
+	}},
+	{from: module + "/internal/supervisor/client", bans: []ban{
+		{module + "/internal/engine/...", "never upward"},
+		{module + "/internal/supervisor", "that is the other side"},
 	}},
 	// workshop-init, and what it is made of, stays small and free of parsers.
 	{from: module + "/cmd/workshop-init", deeps: []ban{
@@ -142,6 +201,7 @@ var rules = []rule{
 		{module + "/internal/cli/...", "never upward"},
 		{module + "/internal/engine/...", "never upward"},
 		{module + "/internal/threat/...", "nothing in a worker brings an intruder's tools along"},
+		{module + "/internal/ociimage", "images are unpacked by the host program"},
 	}},
 }
 
@@ -152,7 +212,8 @@ var exclusive = []struct {
 	why     string
 }{
 	{"github.com/docker/docker/...", []string{"internal/engine/docker", "bench", "e2e"}, "only internal/engine/docker knows the Docker client (e2e and bench look from outside)"},
-	{"github.com/docker/cli/...", []string{"internal/engine/docker"}, "registry credentials and contexts are the engine's"},
+	{"github.com/docker/cli/...", []string{"internal/engine/docker", "internal/ociimage"}, "registry credentials and contexts are the engine's, and those who pull for one"},
+	{"github.com/google/go-containerregistry/...", []string{"internal/ociimage", "e2e"}, "images are pulled and checked in one place"},
 	{"github.com/spf13/cobra", []string{"internal/cli", "bench/empty"}, "only internal/cli knows cobra"},
 	{"github.com/spf13/viper", []string{"internal/cli", "bench/empty"}, "only internal/cli knows viper"},
 	{"github.com/compose-spec/compose-go/v2/loader", []string{"e2e", "bench", "internal/cli"}, "reloading our own YAML costs 40 ms a run: the loader is for tests, import and --check"},

@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/internal/threat"
 	"github.com/llmdo/workshop/internal/tooldoc"
 )
 
 // documents make the new text of a file from the old one.
 var documents = map[string]func(old string) (string, error){
+	"engines.md":      promise.Document,
 	"threat-model.md": threat.Document,
 	"tools.md":        tooldoc.Document,
 }
@@ -27,7 +29,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 || documents[filepath.Base(args[0])] == nil {
-		return fmt.Errorf("usage: docgen FILE, which is threat-model.md or tools.md")
+		return fmt.Errorf("usage: docgen FILE, which is engines.md, threat-model.md or tools.md")
 	}
 	old, err := os.ReadFile(args[0])
 	if err != nil {

@@ -1,14 +1,15 @@
 // Package initbin carries workshop-init, the only program of ours inside
 // containers, and makes of it the image that an engine runs it from.
 //
-// The binaries are embedded from bin/, compressed with gzip, one per
+// The binaries are embedded from bin/, compressed with zstd, one per
 // architecture. They are built, not committed; `make build` runs, before it
 // builds the host programs:
 //
 //	CGO_ENABLED=0 GOOS=linux GOARCH=$ARCH go build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o bin/workshop-init-linux-$ARCH ./cmd/workshop-init
-//	go run ./internal/initbin/pack bin/workshop-init-linux-$ARCH internal/initbin/bin/workshop-init-linux-$ARCH.gz
+//	go run ./internal/initbin/pack bin/workshop-init-linux-$ARCH internal/initbin/bin/workshop-init-linux-$ARCH.zst
 //
-// for ARCH amd64 and arm64. pack also writes a .json beside, with the names
+// for ARCH amd64 and then arm64, which is packed against it (the third argument
+// of pack). pack also writes a .json beside, with the names
 // that follow from the program, so that a command that only needs the names
 // does not unpack it. In a clone without them everything compiles, and
 // [Binary] says what to do. Nothing of the environment is read.
@@ -50,7 +51,7 @@ func (e *NotBuiltError) Error() string {
 // A Set is a number of embedded programs by architecture. The zero Set is not
 // usable; [Default] is the one of this build.
 type Set struct {
-	files fs.FS // workshop-init-linux-ARCH.gz at the root
+	files fs.FS // workshop-init-linux-ARCH.zst at the root
 
 	mu     sync.Mutex
 	loaded map[string][]byte
@@ -180,7 +181,12 @@ func (s *Set) load(arch string) ([]byte, error) {
 	if err != nil {
 		return nil, &NotBuiltError{Arch: arch, Have: s.archs()}
 	}
-	data, err := unpack(packed)
+	data, err := unpack(packed, func() ([]byte, error) {
+		if arch == BaseArch {
+			return nil, errOtherBase
+		}
+		return s.load(BaseArch)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("unpack workshop-init for linux/%s: %w", arch, err)
 	}
@@ -207,7 +213,7 @@ func (s *Set) archs() []string {
 }
 
 // FileName is the name of the compressed program for an architecture.
-func FileName(arch string) string { return "workshop-init-linux-" + arch + ".gz" }
+func FileName(arch string) string { return "workshop-init-linux-" + arch + ".zst" }
 
 // NamesFile is the name of the file with its [Names].
 func NamesFile(arch string) string { return "workshop-init-linux-" + arch + ".json" }

@@ -21,11 +21,11 @@ import (
 // httpGet fetches a URL over HTTP or TLS. With connect= it dials that address
 // instead of what the name resolves to; sni= and host= lie about the name.
 func httpGet(a args) (string, string) {
-	req, err := http.NewRequest(a.opt("method", http.MethodGet), a.pos[0], nil)
+	u, err := url.Parse(a.pos[0])
 	if err != nil {
 		return "ERROR", err.Error()
 	}
-	req.Host = a.opt("host", "")
+	method := a.opt("method", http.MethodGet)
 	config := &tls.Config{ServerName: a.opt("sni", "")}
 	if file := a.opt("ca", ""); file != "" {
 		pem, err := os.ReadFile(file)
@@ -37,22 +37,24 @@ func httpGet(a args) (string, string) {
 			return "ERROR", file + ": no certificate"
 		}
 	}
-	c, proxied, err := a.dialHTTP(req.URL, config)
+	c, proxied, err := a.dialHTTP(u, config)
 	if err != nil {
 		return seenOf(err)
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(a.limit))
-	req.Close = true
+	// http.Request.Write would add bodies, trailers and 40 kB.
+	host, target, length := a.opt("host", u.Host), u.RequestURI(), ""
 	if proxied {
-		err = req.WriteProxy(c)
-	} else {
-		err = req.Write(c)
+		target = u.Scheme + "://" + host + target
 	}
-	if err != nil {
+	if method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch {
+		length = "Content-Length: 0\r\n"
+	}
+	if _, err := fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s\r\n", method, target, host, length); err != nil {
 		return seenOf(err)
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(c), req)
+	resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
 	if err != nil {
 		return seenOf(err)
 	}

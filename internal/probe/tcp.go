@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -120,11 +119,11 @@ func respond(c net.Conn, body string) {
 		return
 	}
 	_, _ = io.Copy(io.Discard, req.Body) // what is left unread would reset the connection
-	resp := http.Response{
-		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Request: req, Close: true,
-		ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
+	length := len(body)
+	if req.Method == http.MethodHead {
+		body = ""
 	}
-	_ = resp.Write(c)
+	fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", length, body)
 }
 
 func bind(a args) (string, string) {

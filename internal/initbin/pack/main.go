@@ -1,7 +1,9 @@
 // Command pack compresses a workshop-init binary for package initbin, and
 // writes what follows from its content into a .json beside:
 //
-//	go run ./internal/initbin/pack IN OUT.gz
+//	go run ./internal/initbin/pack IN OUT.zst [BASE]
+//
+// BASE is the binary that it is packed against.
 package main
 
 import (
@@ -22,17 +24,23 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("usage: pack IN OUT")
+	if len(args) != 2 && len(args) != 3 {
+		return fmt.Errorf("usage: pack IN OUT [BASE]")
 	}
 	data, err := os.ReadFile(args[0])
 	if err != nil {
 		return err
 	}
-	base, ok := strings.CutSuffix(args[1], ".gz")
+	base, ok := strings.CutSuffix(args[1], ".zst")
 	dash := strings.LastIndexByte(base, '-')
 	if !ok || dash < 0 {
 		return fmt.Errorf("%s: the name must be %s", args[1], initbin.FileName("ARCH"))
+	}
+	var against []byte
+	if len(args) == 3 {
+		if against, err = os.ReadFile(args[2]); err != nil {
+			return err
+		}
 	}
 	names, err := initbin.Describe(base[dash+1:], data)
 	if err != nil {
@@ -42,7 +50,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(args[1], initbin.Pack(data)); err != nil {
+	if err := replace(args[1], initbin.Pack(data, against)); err != nil {
 		return err
 	}
 	return replace(base+".json", about)
