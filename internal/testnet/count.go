@@ -75,6 +75,7 @@ func (c *counters) request(r Request) {
 
 // Counts returns what has arrived.
 func (in *Internet) Counts() Counts {
+	in.settle()
 	in.count.mu.Lock()
 	defer in.count.mu.Unlock()
 	return Counts{
@@ -96,6 +97,7 @@ func (in *Internet) Conns(addr string, port uint16) int {
 // Packets returns how many packets of a protocol ("tcp", "udp", "icmp") came
 // for an address; port 0 counts all ports.
 func (in *Internet) Packets(protocol, addr string, port uint16) int {
+	in.settle()
 	in.count.mu.Lock()
 	defer in.count.mu.Unlock()
 	a := netip.MustParseAddr(addr)
@@ -107,6 +109,7 @@ func (in *Internet) Packets(protocol, addr string, port uint16) int {
 
 // Reset sets all counts and records to nothing.
 func (in *Internet) Reset() {
+	in.settle()
 	in.count.mu.Lock()
 	in.count.init()
 	in.count.mu.Unlock()

@@ -60,6 +60,7 @@ type Internet struct {
 	ca    *authority
 	zone  zone
 	count counters
+	meter *meter
 
 	mu      sync.Mutex
 	sites   map[string]http.Handler // by Host

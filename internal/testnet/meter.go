@@ -5,12 +5,24 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// startMeter counts every IP packet that comes in over the link, below all
-// servers, by an AF_PACKET socket (packet(7)).
+// meter is the AF_PACKET socket (packet(7)) that sees every IP packet that
+// comes in over the link, below all servers.
+type meter struct {
+	in  *Internet
+	raw syscall.RawConn
+	mu  sync.Mutex // one reads at a time
+	buf [128]byte
+}
+
+// startMeter counts what comes in from now on. What has arrived is counted
+// when the counts are read: the kernel queues a packet here before any server
+// has it, so an answer never comes ahead of its count.
 func (in *Internet) startMeter() error {
 	const all = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8 // htons
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, all)
@@ -21,19 +33,38 @@ func (in *Internet) startMeter() error {
 	_ = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1)
 	f := os.NewFile(uintptr(fd), "meter")
 	in.onClose(func() { f.Close() })
-	go func() {
-		buf := make([]byte, 128)
-		for {
-			n, err := f.Read(buf)
-			if err != nil {
-				return
-			}
-			for _, key := range packetKeys(buf[:n]) {
-				in.count.packet(key)
-			}
-		}
-	}()
+	m := &meter{in: in}
+	if m.raw, err = f.SyscallConn(); err != nil {
+		return fmt.Errorf("meter: %w", err)
+	}
+	in.meter = m
+	// So that the socket's buffer never fills.
+	go m.raw.Read(func(fd uintptr) bool { m.drain(int(fd)); return false })
 	return nil
+}
+
+// settle counts what has arrived by now.
+func (in *Internet) settle() {
+	if m := in.meter; m != nil {
+		_ = m.raw.Control(func(fd uintptr) { m.drain(int(fd)) })
+	}
+}
+
+func (m *meter) drain(fd int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for {
+		n, err := unix.Read(fd, m.buf[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		for _, key := range packetKeys(m.buf[:n]) {
+			m.in.count.packet(key)
+		}
+	}
 }
 
 // packetKeys names a packet for the counters: "udp 198.51.100.9:5000" and, for
