@@ -1,6 +1,6 @@
 //go:build ignore
 
-// Gensuffix writes suffixes.txt from the rules that golang.org/x/net/publicsuffix
+// Gensuffix writes suffixes.txt.gz from the rules that golang.org/x/net/publicsuffix
 // keeps in its test, so that both have the same snapshot of the list. The
 // package itself is not used: it imports net/http, which a pure package and a
 // small workshop-init must not.
@@ -8,6 +8,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -68,10 +69,17 @@ func main() {
 	}
 	slices.Sort(lines)
 	var out bytes.Buffer
-	for _, l := range lines {
-		fmt.Fprintln(&out, l)
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		log.Fatal(err)
 	}
-	if err := os.WriteFile("suffixes.txt", out.Bytes(), 0o644); err != nil {
+	for _, l := range lines {
+		fmt.Fprintln(w, l)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile("suffixes.txt.gz", out.Bytes(), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }

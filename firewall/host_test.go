@@ -206,7 +206,7 @@ func TestHostPatternCovers(t *testing.T) {
 // TestSuffixes: every rule of the embedded list is found, in its section.
 func TestSuffixes(t *testing.T) {
 	n := 0
-	for s := bufio.NewScanner(strings.NewReader(suffixes)); s.Scan(); n++ {
+	for s := bufio.NewScanner(strings.NewReader(suffixes())); s.Scan(); n++ {
 		rule, mark, _ := strings.Cut(s.Text(), " ")
 		section, exception := findSuffix(rule)
 		if section != mark[0] || exception != (len(mark) > 1) {
