@@ -87,11 +87,11 @@ func readyQuery() (query []byte, id uint16, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	m := dnsmessage.Message{
-		Header:    dnsmessage.Header{ID: id, RecursionDesired: true},
-		Questions: []dnsmessage.Question{{Name: name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}},
+	b := dnsmessage.NewBuilder(nil, dnsmessage.Header{ID: id, RecursionDesired: true})
+	if err := errors.Join(b.StartQuestions(), b.Question(dnsmessage.Question{Name: name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET})); err != nil {
+		return nil, 0, err
 	}
-	query, err = m.Pack()
+	query, err = b.Finish()
 	return query, id, err
 }
 

@@ -46,28 +46,38 @@ func dnsAsk(a args) (string, string) {
 	if err != nil {
 		return "ERROR", err.Error()
 	}
-	var edns dnsmessage.ResourceHeader
-	if err := edns.SetEDNS0(1232, dnsmessage.RCodeSuccess, false); err != nil {
-		return "ERROR", err.Error()
-	}
-	edns.Type = dnsmessage.TypeOPT
-	query := dnsmessage.Message{
-		Header:      dnsmessage.Header{ID: uint16(time.Now().UnixNano()), RecursionDesired: true},
-		Questions:   []dnsmessage.Question{{Name: name, Type: qtype, Class: dnsmessage.ClassINET}},
-		Additionals: []dnsmessage.Resource{{Header: edns, Body: &dnsmessage.OPTResource{}}},
-	}
-	b, err := query.Pack()
+	query, err := dnsQuery(name, qtype)
 	if err != nil {
 		return "ERROR", err.Error()
 	}
-	if b, err = a.exchange(server, b); err != nil {
+	b, err := a.exchange(server, query)
+	if err != nil {
 		return seenOf(err)
 	}
-	var r dnsmessage.Message
-	if err := r.Unpack(b); err != nil {
+	seen, detail, err := dnsAnswer(b)
+	if err != nil {
 		return seenOf(err)
 	}
-	return dnsAnswer(&r)
+	return seen, detail
+}
+
+// dnsQuery is a question with EDNS. dnsmessage.Message would make it too, and
+// link what reads and prints every type of record: 80 kB.
+func dnsQuery(name dnsmessage.Name, qtype dnsmessage.Type) ([]byte, error) {
+	var edns dnsmessage.ResourceHeader
+	if err := edns.SetEDNS0(1232, dnsmessage.RCodeSuccess, false); err != nil {
+		return nil, err
+	}
+	b := dnsmessage.NewBuilder(nil, dnsmessage.Header{ID: uint16(time.Now().UnixNano()), RecursionDesired: true})
+	if err := errors.Join(
+		b.StartQuestions(),
+		b.Question(dnsmessage.Question{Name: name, Type: qtype, Class: dnsmessage.ClassINET}),
+		b.StartAdditionals(),
+		b.OPTResource(edns, dnsmessage.OPTResource{}),
+	); err != nil {
+		return nil, err
+	}
+	return b.Finish()
 }
 
 // exchange sends a query and waits for the answer with its ID.
@@ -109,39 +119,77 @@ func (a args) exchange(server string, query []byte) ([]byte, error) {
 	}
 }
 
-func dnsAnswer(r *dnsmessage.Message) (seen, detail string) {
-	code := r.RCode
-	for _, rr := range r.Additionals {
-		if opt, ok := rr.Body.(*dnsmessage.OPTResource); ok {
-			code, detail = rr.Header.ExtendedRCode(code), extended(opt)
-		}
+func dnsAnswer(b []byte) (seen, detail string, err error) {
+	var p dnsmessage.Parser
+	h, err := p.Start(b)
+	if err == nil {
+		err = p.SkipAllQuestions()
 	}
-	if code != dnsmessage.RCodeSuccess {
+	if err != nil {
+		return "", "", err
+	}
+	found, detail, err := dnsAddresses(&p)
+	if err == nil {
+		err = p.SkipAllAuthorities()
+	}
+	code := h.RCode
+	for err == nil {
+		var rr dnsmessage.ResourceHeader
+		if rr, err = p.AdditionalHeader(); err != nil {
+			break
+		}
+		if rr.Type != dnsmessage.TypeOPT {
+			err = p.SkipAdditional()
+			continue
+		}
+		var opt dnsmessage.OPTResource
+		opt, err = p.OPTResource()
+		code, detail = rr.ExtendedRCode(code), extended(opt)
+	}
+	switch {
+	case err != dnsmessage.ErrSectionDone:
+		return "", "", err
+	case code != dnsmessage.RCodeSuccess:
 		if name, ok := dnsCodes[code]; ok {
-			return name, detail
+			return name, detail, nil
 		}
-		return fmt.Sprintf("RCODE%d", code), detail
-	}
-	var found []string
-	for _, rr := range r.Answers {
-		switch body := rr.Body.(type) {
-		case *dnsmessage.AResource:
-			found = append(found, netip.AddrFrom4(body.A).String())
-		case *dnsmessage.AAAAResource:
-			found = append(found, netip.AddrFrom16(body.AAAA).String())
-		default:
-			detail = strings.TrimSpace(detail + " " + body.GoString())
-		}
-	}
-	if len(found) == 0 {
-		return "NODATA", detail
+		return fmt.Sprintf("RCODE%d", code), detail, nil
+	case len(found) == 0:
+		return "NODATA", detail, nil
 	}
 	slices.Sort(found)
-	return strings.Join(found, ","), detail
+	return strings.Join(found, ","), detail, nil
+}
+
+// dnsAddresses reads the answers; the detail tells of what is no address.
+func dnsAddresses(p *dnsmessage.Parser) (found []string, detail string, err error) {
+	for {
+		h, err := p.AnswerHeader()
+		if err == dnsmessage.ErrSectionDone {
+			return found, strings.TrimSpace(detail), nil
+		}
+		switch {
+		case err != nil:
+		case h.Type == dnsmessage.TypeA:
+			var body dnsmessage.AResource
+			body, err = p.AResource()
+			found = append(found, netip.AddrFrom4(body.A).String())
+		case h.Type == dnsmessage.TypeAAAA:
+			var body dnsmessage.AAAAResource
+			body, err = p.AAAAResource()
+			found = append(found, netip.AddrFrom16(body.AAAA).String())
+		default:
+			err = p.SkipAnswer()
+			detail += fmt.Sprintf(" %v of %d bytes", h.Type, h.Length)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+	}
 }
 
 // extended returns the text of an extended DNS error (RFC 8914), if there is one.
-func extended(opt *dnsmessage.OPTResource) string {
+func extended(opt dnsmessage.OPTResource) string {
 	for _, o := range opt.Options {
 		if o.Code != 15 || len(o.Data) < 2 {
 			continue

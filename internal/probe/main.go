@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -128,10 +127,12 @@ func (t try) meets(seen string) bool {
 
 func help(w io.Writer) {
 	fmt.Fprint(w, "usage: workshop-init probe [-quiet] 'PROBE ARG... [-> EXPECTED[|EXPECTED]...]'...\n\n")
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	width := 0
 	for _, p := range probes() {
-		fmt.Fprintf(tw, "  %s %s\t%s\n", p.name, p.usage, p.tells)
+		width = max(width, len(p.name+" "+p.usage))
 	}
-	_ = tw.Flush()
+	for _, p := range probes() {
+		fmt.Fprintf(w, "  %-*s  %s\n", width, p.name+" "+p.usage, p.tells)
+	}
 	fmt.Fprint(w, "\nevery probe: name=TEXT limit=DURATION for=DURATION; errors are seen by their errno's name, else ERROR\n")
 }
