@@ -81,6 +81,9 @@ var rules = []rule{
 		{module + "/internal/cli/...", "never upward"},
 		{module + "/internal/engine/...", "never upward"},
 	}},
+	{from: module + "/internal/atomicfile", bans: []ban{
+		{module + "/...", "workshop-init links it, and it writes whatever it is given"},
+	}},
 	{from: module + "/internal/imageref", bans: append([]ban{
 		{module + "/...", "the spec, engines and the store read references by it"},
 	}, effects...)},

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -141,20 +142,12 @@ func writeFile(name string, data []byte, mode os.FileMode, uid, gid int) error {
 	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, data) && right(name, mode, uid, gid) {
 		return nil
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".new-*") // O_EXCL, 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(mode))
-	if uid >= 0 && (uid != os.Geteuid() || gid != os.Getegid()) {
-		err = errors.Join(err, tmp.Chown(uid, gid))
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), name)
+	return atomicfile.File{Name: name, Data: data, Mode: mode, Prepare: func(f *os.File) error {
+		if uid < 0 || uid == os.Geteuid() && gid == os.Getegid() {
+			return nil
+		}
+		return f.Chown(uid, gid)
+	}}.Write()
 }
 
 func right(name string, mode os.FileMode, uid, gid int) bool {

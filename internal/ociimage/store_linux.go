@@ -18,6 +18,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/imageref"
 )
 
@@ -222,19 +223,7 @@ func writeFile(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
-	if err != nil {
-		return fmt.Errorf("image store: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
+	if err := atomicfile.Write(name, data, 0o600); err != nil {
 		return fmt.Errorf("image store: %w", err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/cgroup"
 	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/supervisor/api"
@@ -42,7 +43,7 @@ func (s *Supervisor) save() error {
 	if err != nil {
 		return err
 	}
-	if err := replace(s.dir+"/"+api.StateName, b); err != nil {
+	if err := atomicfile.Write(s.dir+"/"+api.StateName, b, 0o600); err != nil {
 		return fmt.Errorf("what runs can't be written down: %w", err)
 	}
 	s.saved = want
@@ -81,27 +82,6 @@ func (s *Supervisor) note() {
 	if err := s.save(); err != nil {
 		s.say("%v", err)
 	}
-}
-
-// replace writes a file as a whole or not at all.
-func replace(path string, b []byte) error {
-	temp := path + ".new"
-	_ = os.Remove(temp)
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
-		_ = os.Remove(temp)
-	}
-	return err
 }
 
 // load takes over what the last supervisor of the directory knew. Nothing of it

@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/copytree"
 )
@@ -39,7 +40,7 @@ func fillPolicy(c *compose.Compiled, dir string) error {
 	if c.Policy == nil {
 		return errors.New("the project has no policy")
 	}
-	return writeFile(filepath.Join(dir, copytree.PolicyFile), firewall.EncodePolicy(c.Policy), 0o444)
+	return atomicfile.Write(filepath.Join(dir, copytree.PolicyFile), firewall.EncodePolicy(c.Policy), 0o444)
 }
 
 // fillCopy writes what the docker engine would send, into a directory that was

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 )
@@ -60,7 +61,7 @@ func (e *Engine) changeObjects(project string, change func(*objects)) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, objectsName), append(b, '\n'), 0o600)
+	return atomicfile.Write(filepath.Join(dir, objectsName), append(b, '\n'), 0o600)
 }
 
 // with puts an object into a list, in the place of one of its name.

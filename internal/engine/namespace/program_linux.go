@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/initbin"
 )
 
@@ -108,18 +109,8 @@ func (e *Engine) writeProgram(dir string) error {
 		return err
 	}
 	_ = os.Remove(dir + ".json")
-	f, err := os.CreateTemp(filepath.Dir(dir), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(initbin.ToolMode), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
 	name := filepath.Join(dir, programName)
-	if err := os.Rename(f.Name(), name); err != nil {
+	if err := (atomicfile.File{Name: name, Data: data, Mode: initbin.ToolMode, Temp: filepath.Dir(dir)}).Write(); err != nil {
 		return err
 	}
 	now, err := stampOf(name)
@@ -130,7 +121,7 @@ func (e *Engine) writeProgram(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(dir+".json", b, 0o600)
+	return atomicfile.Write(dir+".json", b, 0o600)
 }
 
 // executable refuses a file system from which nothing can be executed.
@@ -143,18 +134,4 @@ func executable(dir string) error {
 		return fmt.Errorf("%s lies on a file system that is mounted noexec, and workshop-init has to be executed from it: set XDG_CACHE_HOME to a directory elsewhere", dir)
 	}
 	return nil
-}
-
-// writeFile writes a file in one step.
-func writeFile(name string, data []byte, mode os.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // does nothing once it is renamed
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/initbin"
 )
 
@@ -60,14 +61,5 @@ func (e *Engine) writeProgram(name string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(filepath.Dir(name)), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(initbin.ToolMode), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return atomicfile.File{Name: name, Data: data, Mode: initbin.ToolMode, Temp: filepath.Dir(filepath.Dir(name))}.Write()
 }

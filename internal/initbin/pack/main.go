@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/initbin"
 )
 
@@ -59,9 +60,5 @@ func run(args []string) error {
 // replace writes a file at once. The new one is made in the folder above,
 // because a compiler that runs meanwhile embeds whatever lies beside.
 func replace(name string, data []byte) error {
-	temp := filepath.Join(filepath.Dir(filepath.Dir(name)), filepath.Base(name)+".new")
-	if err := os.WriteFile(temp, data, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(temp, name)
+	return atomicfile.File{Name: name, Data: data, Mode: 0o644, Temp: filepath.Dir(filepath.Dir(name))}.Write()
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/llmdo/workshop/internal/atomicfile"
 )
 
 // Accepted is the file in which a user's machine keeps what the user said always
@@ -81,16 +83,7 @@ func (a Accepted) Add(file string, r Rule) error {
 	if err := e.Encode(f); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(a.Path), ".approved-*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // does nothing once it is renamed
-	_, err = tmp.Write(b.Bytes())
-	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), a.Path)
+	return atomicfile.Write(a.Path, b.Bytes(), 0o600)
 }
 
 // waitLock waits a little for another process that is writing.
