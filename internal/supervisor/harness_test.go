@@ -39,6 +39,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "launch" {
 		os.Exit(launch(os.Args[2], os.Args[3]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "launch with" {
+		os.Exit(launchWith(os.Args[2], os.Args[3], os.Args[4]))
+	}
 	code := m.Run()
 	if scratch != "" {
 		os.RemoveAll(scratch)
@@ -48,23 +51,54 @@ func TestMain(m *testing.M) {
 
 // launch starts a supervisor, prints its number on descriptor 3 and ends.
 func launch(program, dir string) int {
-	cmd := exec.Command(program, "supervise", "--dir", dir)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID, Setsid: true}
-	if os.Getuid() != 0 {
-		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-		for n := range uintptr(41) {
-			cmd.SysProcAttr.AmbientCaps = append(cmd.SysProcAttr.AmbientCaps, n)
-		}
-	}
+	cmd := apart(unix.CLONE_NEWPID, program, "supervise", "--dir", dir)
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	fmt.Fprintln(os.NewFile(3, "pid"), cmd.Process.Pid)
 	return 0
+}
+
+// launchWith is launch on a machine that has another /etc.
+func launchWith(etc, program, dir string) int {
+	const second = "ETC_IS_READY"
+	err := error(nil)
+	if os.Getenv(second) != "" {
+		if err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err == nil { // or it were everybody's
+			err = unix.Mount(etc, "/etc", "", unix.MS_BIND, "")
+		}
+		if err == nil {
+			return launch(program, dir)
+		}
+	} else {
+		cmd := apart(0, "/proc/self/exe", os.Args[1:]...)
+		cmd.Env = append(os.Environ(), second+"=1")
+		cmd.ExtraFiles = []*os.File{os.NewFile(3, "pid")}
+		if err = cmd.Run(); err == nil {
+			return 0
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// apart is a program in a mount namespace of its own, with all capabilities
+// there.
+func apart(flags uintptr, program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	a := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | flags, Setsid: true}
+	if os.Getuid() != 0 {
+		a.Cloneflags |= unix.CLONE_NEWUSER
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+		for n := range uintptr(41) {
+			a.AmbientCaps = append(a.AmbientCaps, n)
+		}
+	}
+	cmd.SysProcAttr = a
+	return cmd
 }
 
 var scratch string
@@ -108,6 +142,7 @@ type world struct {
 	*client.Client
 	mode  string // root or user
 	dir   string
+	etc   string   // of the machine; empty: this one's
 	pid   int      // of the supervisor, here
 	pidfd *os.File // of it
 }
@@ -191,6 +226,9 @@ func (w *world) begin() (line string, pid int, pidfd *os.File) {
 	out, in, _ := os.Pipe()
 	number, numberIn, _ := os.Pipe()
 	cmd := exec.Command(launcher, "launch", program, w.dir)
+	if w.etc != "" {
+		cmd = exec.Command(launcher, "launch with", w.etc, program, w.dir)
+	}
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = in, errs, []*os.File{numberIn}
 	err = cmd.Run()
 	in.Close()

@@ -73,6 +73,7 @@ func (s *Supervisor) launch(sv *service, again bool) *api.Error {
 		o.NetNS, r.joined = ns, joined
 	}
 	if c.Role == spec.Guard {
+		s.copyResolv()
 		if err := sv.listen(); err != nil {
 			return err
 		}
@@ -138,6 +139,9 @@ func (s *Supervisor) launch(sv *service, again bool) *api.Error {
 	s.changed()
 	s.mu.Unlock()
 	go s.watch(sv, r)
+	if c.Role == spec.Guard {
+		go s.followResolv(r.ended)
+	}
 	return nil
 }
 

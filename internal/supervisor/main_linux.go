@@ -173,7 +173,7 @@ func lock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", api.LockName, err)
 	}
-	return dir, os.MkdirAll(path+"/"+api.LogDir, 0o700)
+	return dir, errors.Join(os.MkdirAll(path+"/"+api.LogDir, 0o700), newResolv(path))
 }
 
 // groupPrefix begins the names of a project's control groups: another project

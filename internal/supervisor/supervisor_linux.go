@@ -49,6 +49,8 @@ type Supervisor struct {
 
 	saving sync.Mutex
 	saved  uint64 // changes that state.json has
+
+	resolv resolvCopy
 }
 
 // service is one container, whether it runs or not.

@@ -74,7 +74,7 @@ var nameItems = []Item{
 	{
 		ID: "D12", Attack: "A forged hosts file or resolv.conf, shared by the containers of a namespace",
 		Fell:   []string{"guards that live in the workers' namespace"},
-		Status: Gone, Answer: "The guard is another container with files of its own, and looks into neither file after its start. The worker's are read-only; who writes them deceives himself",
+		Status: Gone, Answer: "The guard is another container with files of its own. The worker's are read-only; who writes them deceives himself",
 		Promises: []string{"B3", "B24"}, Tests: []string{"e2e TestB03_ReadOnlyButWhatIsDeclared"},
 	},
 	{

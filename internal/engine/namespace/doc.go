@@ -12,6 +12,7 @@
 //	state.json, supervisor.*   the supervisor's
 //	log/SERVICE/               what containers print
 //	volumes/NAME/              volumes of the project
+//	resolv/                    the guard's resolv.conf, as the machine's is now
 //	objects.json               networks and volumes with their labels
 //
 // A supervisor that was killed takes everything that runs with it; the next

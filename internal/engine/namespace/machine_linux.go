@@ -20,21 +20,18 @@ import (
 func (e *Engine) machine(ctx context.Context, c *compose.Compiled) (machine, error) {
 	m := machine{
 		rootless: e.rootless, uid: os.Geteuid(), gid: os.Getegid(), unlimited: e.unlimited(),
-		volumes: filepath.Join(e.dir(c.Project.Name), api.VolumeDir),
-		image:   e.imageOf(ctx), real: filepath.EvalSymlinks,
+		volumes: filepath.Join(e.dir(c.Project.Name), api.VolumeDir), resolv: filepath.Join(e.dir(c.Project.Name), api.ResolvDir),
+		image: e.imageOf(ctx), real: filepath.EvalSymlinks,
 	}
 	var err error
 	if m.tools, _, err = e.programDir(); err != nil {
 		return m, err
 	}
 	// Bind sources have no symbolic links on their way.
-	for _, dir := range []*string{&m.volumes, &m.tools} {
+	for _, dir := range []*string{&m.volumes, &m.resolv, &m.tools} {
 		if *dir, err = realParent(*dir); err != nil {
 			return m, err
 		}
-	}
-	if path, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil {
-		m.resolvConf = path
 	}
 	var uts unix.Utsname
 	if err := unix.Uname(&uts); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/supervisor/api"
 )
 
 // kind is the engine's name.
@@ -22,14 +23,13 @@ const kind = "namespace"
 
 // machine is what a translation must know of this machine and its caller.
 type machine struct {
-	rootless bool
-	uid, gid int    // the caller's
-	volumes  string // directory of the project's volumes
-	tools    string // directory of workshop-init
-	// resolvConf is the machine's, without symbolic links; empty: it has none.
-	resolvConf string
-	filter     []byte // the compiled seccomp profile
-	unlimited  bool   // --without-limits, where none can be enforced
+	rootless  bool
+	uid, gid  int    // the caller's
+	volumes   string // directory of the project's volumes
+	tools     string // directory of workshop-init
+	resolv    string // directory of the guard's resolv.conf
+	filter    []byte // the compiled seccomp profile
+	unlimited bool   // --without-limits, where none can be enforced
 	// files is the highest hard limit of open files that the caller can give;
 	// 0: any.
 	files uint64
@@ -153,6 +153,9 @@ func (t *translation) process() error {
 	if t.role == spec.Room && t.m.rootless {
 		// The room lets in who has the guard's uid.
 		p.Args = append(p.Args, "--guard-uid", strconv.Itoa(t.m.uid))
+	}
+	if t.role == spec.Guard {
+		p.Args = append(p.Args, "--resolv-conf", path.Join(guardResolv, api.ResolvName))
 	}
 	own, err := engine.Environment(t.s.Environment)
 	if err != nil {

@@ -93,7 +93,7 @@ func compiled(t testing.TB, dir string) *compose.Compiled {
 func sample(rootless bool) machine {
 	m := machine{
 		volumes: "/home/user/.local/state/workshop/namespace/p/volumes", tools: "/home/user/.cache/workshop/init/2222",
-		resolvConf: "/run/resolvconf/resolv.conf", filter: []byte("the filter"),
+		resolv: "/home/user/.local/state/workshop/namespace/p/resolv", filter: []byte("the filter"),
 		image: func(ref string) (image, error) {
 			return image{
 				id: "sha256:of " + ref, dir: "/home/user/.cache/workshop/images/" + path.Base(ref),

@@ -18,13 +18,16 @@ import (
 // programName is workshop-init's name in its directory.
 const programName = "workshop-init"
 
+// guardResolv is the directory in which the guard finds its resolv.conf.
+const guardResolv = "/run/resolv"
+
 func (t *translation) mounts() error {
 	if t.ours && t.role != spec.Worker {
 		t.add(spec.Mount{Type: spec.Bind, Source: path.Join(t.m.tools, programName), Target: compose.ImageInit, ReadOnly: true})
 	}
-	if t.role == spec.Guard && t.m.resolvConf != "" {
-		// As it is when the guard is started: it dials the machine's resolvers.
-		t.add(spec.Mount{Type: spec.Bind, Source: t.m.resolvConf, Target: "/etc/resolv.conf", ReadOnly: true})
+	if t.role == spec.Guard {
+		// It dials the machine's resolvers, which the supervisor keeps there.
+		t.add(spec.Mount{Type: spec.Bind, Source: t.m.resolv, Target: guardResolv, ReadOnly: true})
 	}
 	for i := range t.s.Volumes {
 		m, err := t.mount(&t.s.Volumes[i])

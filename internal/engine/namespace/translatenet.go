@@ -92,9 +92,6 @@ func (t *translation) names() error {
 		if len(h.DNS)+len(h.DNSSearch)+len(h.DNSOpts) > 0 {
 			return fmt.Errorf("dns settings of a guard are not carried out: its resolvers are the machine's")
 		}
-		if t.m.resolvConf == "" {
-			t.file("/etc/resolv.conf", "")
-		}
 		return nil
 	}
 	for _, s := range slices.Concat(h.DNS, h.DNSSearch, h.DNSOpts) {

@@ -19,6 +19,8 @@ const (
 	ErrorsName = "supervisor.log"  // what it printed itself
 	LogDir     = "log"             // log/SERVICE.log, see package logfile
 	VolumeDir  = "volumes"         // volumes/NAME
+	ResolvDir  = "resolv"          // a copy of the machine's resolv.conf, for the guard
+	ResolvName = "resolv.conf"
 )
 
 // Operations.
