@@ -55,6 +55,7 @@ func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]s
 	case err == nil:
 		return nil
 	case errors.Is(err, errTools):
+		e.settle() // helpers of our own are no use of it
 		if err := e.cli.VolumeRemove(ctx, name, false); err != nil {
 			return fmt.Errorf("the tool volume %s does not hold the workshop-init that its name says, and is in use (%w): stop the workshops that use it (`docker ps -a --filter volume=%s`) and try again", name, err, name)
 		}
