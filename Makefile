@@ -19,7 +19,7 @@ INIT_TAGS := nethttpomithttp2
 # what each query, request and call passes.
 INIT_COLD := crypto/... math/big encoding/asn1 regexp/syntax github.com/google/nftables/... github.com/mdlayher/... \
 	vendor/golang.org/x/crypto/... golang.org/x/text/... mime archive/tar compress/... \
-	text/tabwriter flag log os/user os/exec \
+	net net/url fmt flag log os/user \
 	$(addprefix github.com/llmdo/workshop/internal/,cgroup contain/... gate landlock probe room/... supervisor/... toolbox/fetch)
 # Nothing validates by calling a method that a tag names. What does so makes the
 # linker keep every exported method: 3 MB.
