@@ -82,7 +82,22 @@ func (s *Supervisor) create(c *spec.Container) *api.Error {
 	if err := errors.Join(contain.Check(c), check(c)); err != nil {
 		return failure(api.CodeInvalid, "%v", err)
 	}
-	exists := failure(api.CodeExists, "there is a service %q already", c.Service)
+	sv, err := s.newcomer(c)
+	if err != nil {
+		return err
+	}
+	defer sv.done()
+	if err := s.save(); err != nil { // together with that of others
+		if e := s.remove(sv); e != nil {
+			s.say("%v", e)
+		}
+		return failure(api.CodeFailed, "%v", err)
+	}
+	return nil
+}
+
+// newcomer makes a service known; its caller has the turn.
+func (s *Supervisor) newcomer(c *spec.Container) (*service, *api.Error) {
 	// Its log is opened only where it is nobody else's.
 	s.creating.Lock()
 	defer s.creating.Unlock()
@@ -91,29 +106,22 @@ func (s *Supervisor) create(c *spec.Container) *api.Error {
 	s.mu.Unlock()
 	switch {
 	case old != nil:
-		return exists
+		return nil, failure(api.CodeExists, "there is a service %q already", c.Service)
 	case ending:
-		return endingError()
+		return nil, endingError()
 	case n >= maxServices:
-		return failure(api.CodeFailed, "there are %d services: that is all that a supervisor keeps", n)
+		return nil, failure(api.CodeFailed, "there are %d services: that is all that a supervisor keeps", n)
 	}
 	sv, err := s.newService(*c, State{State: api.Created, Created: now()})
 	if err != nil {
-		return failure(api.CodeFailed, "%v", err)
+		return nil, failure(api.CodeFailed, "%v", err)
 	}
+	<-sv.turn
 	s.mu.Lock()
 	s.services[c.Service] = sv
 	s.changed()
 	s.mu.Unlock()
-	if err := s.save(); err != nil {
-		<-sv.turn
-		defer sv.done()
-		if e := s.remove(sv); e != nil {
-			s.say("%v", e)
-		}
-		return failure(api.CodeFailed, "%v", err)
-	}
-	return nil
+	return sv, nil
 }
 
 func endingError() *api.Error { return failure(api.CodeFailed, "the supervisor is ending") }

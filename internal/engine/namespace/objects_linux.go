@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,14 +35,23 @@ func readObjects(dir string) (objects, error) {
 		return o, nil
 	}
 	if err != nil {
-		return o, err
+		return o, damaged(dir, objectsName, err)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&o); err != nil {
-		return o, fmt.Errorf("%s: %w: where nothing of the project runs, remove %s", filepath.Join(dir, objectsName), err, dir)
+		return o, damaged(dir, objectsName, err)
 	}
 	return o, nil
+}
+
+// damaged says what to do where a file of the state isn't what was written there.
+func damaged(dir, name string, err error) error {
+	file := filepath.Join(dir, name)
+	if err == io.EOF {
+		err = errors.New("it is empty")
+	}
+	return fmt.Errorf("%s can't be read (%w): remove it, and run `workshop down`, which clears up what is left of the project", file, err)
 }
 
 // changeObjects changes the file, as one of several steps at a time.

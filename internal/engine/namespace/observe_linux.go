@@ -87,7 +87,7 @@ func (e *Engine) list(ctx context.Context, project string) ([]api.Seen, error) {
 	}
 	f, err := client.State(e.dir(project))
 	if err != nil {
-		return nil, err
+		return nil, damaged(e.dir(project), api.StateName, err)
 	}
 	for i := range f.Containers {
 		s := &f.Containers[i]

@@ -135,14 +135,7 @@ func TestRealReload(t *testing.T) {
 func TestRealKilledSupervisor(t *testing.T) {
 	f := newFixture(t, nil, "w")
 	f.up(t)
-	for _, pid := range f.supervisors(t) {
-		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for end := time.Now().Add(10 * time.Second); len(f.supervisors(t)) > 0 && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
-	}
+	f.kill(t)
 	for _, c := range f.observe(t).Containers {
 		if c.State != "exited" || c.ExitCode != 137 {
 			t.Errorf("%s is %s (%d)", c.Service, c.State, c.ExitCode)

@@ -137,7 +137,7 @@ func (e *Engine) sameForm(project string) error {
 		err = json.Unmarshal(b, &f)
 	}
 	if err != nil {
-		return fmt.Errorf("what runs of project %s: %w", project, err)
+		return damaged(e.dir(project), api.StateName, err)
 	}
 	if f.Version != spec.Version {
 		return &engine.RefusedError{

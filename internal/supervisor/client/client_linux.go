@@ -82,8 +82,7 @@ func Lives(dir string) (bool, error) {
 // State reads what the last supervisor of a directory has written down. Nothing
 // of it runs, unless one lives. A project that never ran has no containers.
 func State(dir string) (*api.File, error) {
-	path := dir + "/" + api.StateName
-	b, err := os.ReadFile(path)
+	b, err := os.ReadFile(dir + "/" + api.StateName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &api.File{Version: spec.Version}, nil
 	}
@@ -92,10 +91,10 @@ func State(dir string) (*api.File, error) {
 	}
 	var f api.File
 	if err := json.Unmarshal(b, &f); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	if f.Version != spec.Version {
-		return nil, fmt.Errorf("%s is of version %d, this program knows %d", path, f.Version, spec.Version)
+		return nil, fmt.Errorf("it is of another version of workshop: of form %d, this program knows %d", f.Version, spec.Version)
 	}
 	return &f, nil
 }
