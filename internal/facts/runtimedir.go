@@ -58,8 +58,8 @@ func runtimeParents(uid int, lookup func(string) (string, bool), home string) []
 	return append(out, runtimeParent{disk, inMemory(filepath.Dir(disk))})
 }
 
-// usable tells whether a runtime directory is the caller's own: with sudo -E
-// the variable names another user's.
+// usable tells whether a directory is there and the caller's own: with sudo -E
+// XDG_RUNTIME_DIR names another user's.
 func usable(dir string, uid int) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
@@ -173,7 +173,8 @@ func Forget(project, projectDir string, uid int, lookup func(string) (string, bo
 	return errors.Join(errs...)
 }
 
-// RuntimeDirs lists the existing runtime directories of a project.
+// RuntimeDirs lists the existing runtime directories of a project. Some of the
+// places are everybody's (/dev/shm): what another user has put there isn't read.
 func RuntimeDirs(project, projectDir string, uid int, lookup func(string) (string, bool), home string) []string {
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
@@ -184,7 +185,7 @@ func RuntimeDirs(project, projectDir string, uid int, lookup func(string) (strin
 	var out []string
 	for _, parent := range runtimeParents(uid, lookup, home) {
 		dir := filepath.Join(parent.dir, RuntimeID(project, projectDir))
-		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+		if usable(parent.dir, uid) && usable(dir, uid) {
 			out = append(out, dir)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"syscall"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -84,7 +85,18 @@ func TakeSnapshot(ctx context.Context, c *compose.Compiled) (Snapshot, error) {
 
 // file hashes one file. A symlink is hashed as what it says: the file behind
 // it may be anywhere.
-func (s Snapshot) file(name string) error {
+func (s Snapshot) file(name string) (err error) {
+	for range 10 { // somebody may just save it
+		if err = s.fileNow(name); !errors.Is(err, errReplaced) {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+var errReplaced = errors.New("it is replaced again and again")
+
+func (s Snapshot) fileNow(name string) error {
 	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -101,7 +113,7 @@ func (s Snapshot) file(name string) error {
 		}
 		fmt.Fprintf(h, "symlink %s", to)
 	case info.Mode().IsRegular():
-		f, err := os.Open(name)
+		f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // by now it may be a FIFO
 		if errors.Is(err, fs.ErrPermission) {
 			s[name] = "unreadable"
 			return nil
@@ -110,6 +122,9 @@ func (s Snapshot) file(name string) error {
 			return err
 		}
 		defer f.Close()
+		if now, err := f.Stat(); err != nil || !os.SameFile(info, now) {
+			return errors.Join(err, errReplaced)
+		}
 		fmt.Fprintf(h, "%d %o ", info.Size(), info.Mode().Perm()&0o111)
 		if _, err := io.Copy(h, io.LimitReader(f, maxHashed)); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/llmdo/workshop/compose"
 )
@@ -117,7 +118,7 @@ func (t *tree) dir(rel string) error {
 		return err
 	}
 	full := filepath.Join(t.root, filepath.FromSlash(rel))
-	f, err := os.Open(full)
+	f, err := os.OpenFile(full, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a worker may have put a FIFO in its place
 	if err != nil {
 		if (errors.Is(err, fs.ErrPermission) && t.closed(full)) || (rel != "." && errors.Is(err, fs.ErrNotExist)) {
 			return nil
@@ -126,7 +127,7 @@ func (t *tree) dir(rel string) error {
 	}
 	entries, err := f.ReadDir(-1)
 	f.Close()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !(rel != "." && errors.Is(err, syscall.ENOTDIR)) {
 		return err
 	}
 	if t.seen += len(entries); t.seen > maxEntries {
