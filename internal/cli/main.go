@@ -32,6 +32,7 @@ func Main(newRoot func(*System) *cobra.Command) int {
 // Run is Main with everything given: it runs one command line and returns its
 // exit code. Errors have been printed when it returns.
 func Run(ctx context.Context, newRoot func(*System) *cobra.Command, args []string, sys *System) int {
+	sys.words = args
 	root := newRoot(sys)
 	root.SetArgs(args)
 	root.SetIn(sys.In)

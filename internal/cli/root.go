@@ -53,7 +53,9 @@ and nothing else.`,
 	}
 	for _, c := range a.verbs() {
 		cmd.AddCommand(c)
-		a.prepareVerb(c)
+		if sys.names(c) {
+			a.prepareVerb(c)
+		}
 	}
 	cmd.SetHelpCommandGroupID("more")
 	cmd.SetCompletionCommandGroupID("more")
