@@ -22,25 +22,29 @@ func (k *checker) seccomp() {
 	for _, name := range []string{"bpf", "clone3", "mount", "unshare", "setns", "keyctl", "init_module", "kexec_load", "io_uring_setup", "userfaultfd", "perf_event_open"} {
 		k.must(!p.allows(name, 0), "B2", "the seccomp profile allows %s", name)
 	}
+	for _, command := range []uint64{1024, 1040} { // F_SETLEASE, F_SETDELEG
+		k.must(!p.allows("fcntl", 3, command) && !p.allows("fcntl", 3, command|1<<32), "B2", "the seccomp profile allows fcntl command %d", command)
+	}
 	k.must(!p.allows("clone", 0x10000000), "B2", "the seccomp profile allows user namespaces") // CLONE_NEWUSER
 }
 
-// allows tells whether a call with this first argument is allowed on some
+// allows tells whether a call with these first arguments is allowed on some
 // architecture and kernel.
-func (p *seccompProfile) allows(name string, arg uint64) bool {
+func (p *seccompProfile) allows(name string, args ...uint64) bool {
 	for _, r := range p.Syscalls {
-		if r.Action == actAllow && slices.Contains(r.Names, name) && r.matches(arg) {
+		if r.Action == actAllow && slices.Contains(r.Names, name) && r.matches(args) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *seccompRule) matches(arg uint64) bool {
+func (r *seccompRule) matches(args []uint64) bool {
 	for _, a := range r.Args {
-		if a.Index != 0 {
+		if a.Index >= uint(len(args)) {
 			continue
 		}
+		arg := args[a.Index]
 		switch a.Op {
 		case "SCMP_CMP_EQ":
 			if arg != a.Value {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"math"
 	"strings"
 	"sync"
 )
@@ -75,6 +76,14 @@ var socketFamilies = []struct{ value, freeBits uint64 }{
 	{0, 4}, {16, 0}, {18, 1}, {20, 2}, {24, 3}, {32, 2}, {36, 1}, {39, 0}, {41, 0}, {42, 1}, {44, 1},
 }
 
+// fcntlCommands are the allowed second arguments of fcntl(2), in the same form:
+// all up to F_GETDELEG (1039) but F_SETLEASE (1024). With a lease on a file, or
+// a delegation (F_SETDELEG, 1040), whoever else opens it waits up to 45 seconds
+// for the holder (/proc/sys/fs/lease-break-time): a worker could so hold up
+// programs of the host by any file of its uid that it sees, also read-only.
+// The kernel takes the low 32 bits.
+var fcntlCommands = []struct{ value, freeBits uint64 }{{0, 10}, {1025, 0}, {1026, 1}, {1028, 2}, {1032, 3}}
+
 // personalities are the allowed arguments of personality(2): Linux, Linux32,
 // both with UNAME26, and the question (0xffffffff).
 var personalities = []uint64{0x0, 0x0008, 0x20000, 0x20008, 0xffffffff}
@@ -82,7 +91,7 @@ var personalities = []uint64{0x0, 0x0008, 0x20000, 0x20008, 0xffffffff}
 // SeccompProfile returns the profile of all services: Docker's default as it
 // is for a process without capabilities and for the native architecture alone
 // (a foreign-architecture call is refused; a container starts and executes
-// faster), with AF_PACKET, AF_ALG and AF_VSOCK sockets denied. Engines choose
+// faster), with AF_PACKET, AF_ALG and AF_VSOCK sockets and leases of files denied. Engines choose
 // the architecture by archMap, so that the bytes are the same on amd64 and
 // arm64. The result must not be changed.
 func SeccompProfile() []byte { return seccompBytes() }
@@ -107,6 +116,10 @@ var seccompBytes = sync.OnceValue(func() []byte {
 	for _, f := range socketFamilies {
 		mask := ^uint64(0) << f.freeBits
 		p.Syscalls = append(p.Syscalls, allow([]seccompArg{{Index: 0, Value: mask, ValueTwo: f.value, Op: "SCMP_CMP_MASKED_EQ"}}, nil, "socket"))
+	}
+	for _, c := range fcntlCommands {
+		mask := uint64(math.MaxUint32) << c.freeBits & math.MaxUint32
+		p.Syscalls = append(p.Syscalls, allow([]seccompArg{{Index: 1, Value: mask, ValueTwo: c.value, Op: "SCMP_CMP_MASKED_EQ"}}, nil, "fcntl", "fcntl64"))
 	}
 	for _, v := range personalities {
 		p.Syscalls = append(p.Syscalls, allow([]seccompArg{{Index: 0, Value: v, Op: "SCMP_CMP_EQ"}}, nil, "personality"))

@@ -31,6 +31,23 @@ func TestSocketFamilies(t *testing.T) {
 	}
 }
 
+// All commands of fcntl(2) that kernels have but those by which others wait; the
+// high bits mean nothing to the kernel.
+func TestLeases(t *testing.T) {
+	var p seccompProfile
+	if err := json.Unmarshal(SeccompProfile(), &p); err != nil {
+		t.Fatal(err)
+	}
+	for command := range uint64(1100) {
+		want := command < 1040 && command != 1024
+		for _, name := range []string{"fcntl", "fcntl64"} {
+			if p.allows(name, 3, command) != want || p.allows(name, 3, command|1<<32) != want {
+				t.Errorf("%s %d: want %t", name, command, want)
+			}
+		}
+	}
+}
+
 func TestSyscallListIsClean(t *testing.T) {
 	names := seccompNames()
 	seen := map[string]bool{}
@@ -40,7 +57,7 @@ func TestSyscallListIsClean(t *testing.T) {
 		}
 		seen[n] = true
 	}
-	for _, n := range []string{"socket", "clone", "clone3", "socketcall", "mount", "unshare", "setns", "bpf", "keyctl", "io_uring_setup", "ptrace", "personality"} {
+	for _, n := range []string{"socket", "clone", "clone3", "socketcall", "fcntl", "mount", "unshare", "setns", "bpf", "keyctl", "io_uring_setup", "ptrace", "personality"} {
 		if seen[n] {
 			t.Errorf("%s is allowed whatever its arguments", n)
 		}

@@ -35,6 +35,8 @@ var filtered = []struct {
 	{"vsock", unix.SYS_SOCKET, []uintptr{unix.AF_VSOCK, unix.SOCK_STREAM}, unix.EPERM},
 	{"vsock with high bits", unix.SYS_SOCKET, []uintptr{1<<32 | unix.AF_VSOCK, unix.SOCK_STREAM}, unix.EPERM},
 	{"alg", unix.SYS_SOCKET, []uintptr{unix.AF_ALG, unix.SOCK_SEQPACKET}, unix.EPERM},
+	{"lease", unix.SYS_FCNTL, []uintptr{^uintptr(0), unix.F_SETLEASE}, unix.EPERM},
+	{"lease with high bits", unix.SYS_FCNTL, []uintptr{^uintptr(0), 1<<32 | unix.F_SETLEASE}, unix.EPERM},
 	{"userfaultfd", unix.SYS_USERFAULTFD, []uintptr{^uintptr(0)}, unix.EPERM},
 	{"perf_event_open", unix.SYS_PERF_EVENT_OPEN, []uintptr{0, 0, 0, 0, ^uintptr(0)}, unix.EPERM},
 	{"unshare", unix.SYS_UNSHARE, []uintptr{unix.CLONE_NEWUSER | unix.CLONE_THREAD}, unix.EPERM},

@@ -3,7 +3,7 @@ package threat
 // kernelItems: out of a container by the kernel that all share.
 var kernelItems = []Item{
 	{
-		ID: "K1", Attack: "System calls and sockets that have led out of containers: keyrings, `bpf`, `io_uring`, `userfaultfd`, `open_by_handle_at`, `clone3`, AF_VSOCK, AF_ALG, AF_PACKET",
+		ID: "K1", Attack: "System calls and sockets that have led out of containers: keyrings, `bpf`, `io_uring`, `userfaultfd`, `open_by_handle_at`, `clone3`, leases of files, AF_VSOCK, AF_ALG, AF_PACKET",
 		Fell:   []string{"Docker before 1.0 (shocker.c)", "runc and its kernel (CVE-2022-0185)"},
 		Status: Closed, Answer: "One seccomp profile on every engine refuses them, whatever their arguments; a worker has no capability that they could use",
 		Remedy:   "The kernel's other calls are open to a worker, and a fault in one of them is a fault of the fence; on a machine for strangers, use virtual machines",
