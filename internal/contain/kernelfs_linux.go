@@ -11,11 +11,12 @@ import (
 )
 
 // What of /proc and /sys is hidden and what can't be written, as with Docker
-// (moby/oci/defaults.go) and some that name what the machine is.
+// (moby/oci/defaults.go), some that name what the machine is, and triggers of
+// pressure, which no limit counts.
 var (
 	maskedProcFiles = []string{"interrupts", "kcore", "keys", "latency_stats", "timer_list", "timer_stats", "sched_debug"}
 	maskedProcDirs  = []string{"asound", "acpi", "scsi"}
-	readOnlyProc    = []string{"bus", "fs", "irq", "sys", "sysrq-trigger"}
+	readOnlyProc    = []string{"bus", "fs", "irq", "pressure", "sys", "sysrq-trigger"}
 	maskedSysDirs   = []string{"firmware", "devices/virtual/powercap"}
 )
 
