@@ -32,3 +32,6 @@ func (l Limits) withDefaults() Limits {
 		Depth:   cmp.Or(l.Depth, 128),
 	}
 }
+
+// packed is how many bytes the archives of all layers may have.
+func (l Limits) packed() int64 { return l.Bytes + 4096*l.Entries }

@@ -113,6 +113,9 @@ func (s *Store) Get(ctx context.Context, ref imageref.Ref, policy Policy, progre
 	}
 	defer src.Close()
 	f, err := src.resolve(ctx, ref, s.o.Arch, s.o.Limits)
+	if err == nil {
+		err = f.checkSize(s.o.Limits)
+	}
 	if err != nil {
 		return nil, s.explain(ref, err)
 	}
