@@ -8,6 +8,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // B7, B45: a worker that writes in the project puts something else in the place
@@ -36,7 +39,7 @@ func TestSecretReplaced(t *testing.T) {
 			if absolute {
 				p = filepath.Join(dir, p)
 			}
-			c := &collector{}
+			c := &collector{o: &Options{Workshop: &workshop.Workshop{}}}
 			c.facts.ProjectDir = dir
 			done := make(chan error, 1)
 			go func() {
@@ -53,6 +56,38 @@ func TestSecretReplaced(t *testing.T) {
 			}
 			if link := strings.HasPrefix(name, "a link"); link != (err != nil) || link && os.IsNotExist(err) {
 				t.Errorf("%s, absolute %v: %v", name, absolute, err)
+			}
+		}
+	}
+}
+
+// B45: the same in a directory outside of the project that a worker writes to;
+// elsewhere a link is the caller's own.
+func TestSecretReplacedOutside(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.Mkdir(at("project"), 0o755), os.Mkdir(at("shared"), 0o755), os.Mkdir(at("keys"), 0o755), os.Symlink("shared", at("link")),
+		os.WriteFile(at("id"), []byte("PRIVATE"), 0o600), os.Symlink("../id", at("shared/planted")), os.Symlink("../id", at("keys/mine")),
+		os.WriteFile(at("shared/ca"), []byte("CA"), 0o600), os.Symlink("ca", at("shared/current"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []string{"../shared", at("shared"), "../link", at("link")} {
+		mount := workshop.Mount{ReadWrite: true, OutsideProject: true}
+		mount.Source.V = source
+		w := &workshop.Workshop{Workers: []workshop.Worker{{}}}
+		w.Workers[0].Container.Mounts = []workshop.Mount{mount}
+		c := &collector{o: &Options{Workshop: w}}
+		c.facts.ProjectDir, c.facts.Sources = at("project"), map[string]compose.SourceFacts{source: {Dir: true, Real: at("shared")}}
+		for p, want := range map[string]bool{
+			"../shared/ca": true, "../shared/current": true, "../shared/planted": false, at("shared/planted"): false, "../keys/mine": true, at("keys/mine"): true,
+			filepath.Join(c.abs(source), "ca"): true, filepath.Join(c.abs(source), "planted"): false,
+		} {
+			f, err := c.openSecret(p)
+			if err == nil {
+				f.Close()
+			}
+			if (err == nil) != want {
+				t.Errorf("%s, with %s writable: %v", p, source, err)
 			}
 		}
 	}

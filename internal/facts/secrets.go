@@ -109,31 +109,38 @@ func (c *collector) secretValue(s *workshop.Secret) ([]byte, error) {
 }
 
 // openSecret opens the file of a secret. One that is written as the project's is
-// the project's: a worker that writes there could put a link to any file of the
-// caller's in its place, at any moment (B7, B45).
+// the project's, and one in a directory that a worker writes to is there: a
+// worker could put a link to any file of the caller's in its place, at any
+// moment (B7, B45). Elsewhere links lead where they lead.
 func (c *collector) openSecret(p string) (*os.File, error) {
-	if filepath.IsAbs(p) {
-		if in, ok := workshop.Below(filepath.Clean(p), c.facts.ProjectDir); ok {
-			p = in
+	const flags = os.O_RDONLY | syscall.O_NONBLOCK // a FIFO isn't waited for
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(c.facts.ProjectDir, p)
+	}
+	p = filepath.Clean(p)
+	within := [][2]string{{c.facts.ProjectDir, c.facts.ProjectDir}}
+	for _, u := range c.uses() {
+		if sf := c.facts.Sources[u.source]; u.readWrite && sf.Dir {
+			within = append(within, [2]string{c.abs(u.source), sf.Real}, [2]string{sf.Real, sf.Real})
 		}
 	}
-	const flags = os.O_RDONLY | syscall.O_NONBLOCK // a FIFO isn't waited for
-	if filepath.IsAbs(p) {
-		return os.OpenFile(p, flags, 0)
+	for _, w := range within {
+		name, err := filepath.Rel(w[0], p)
+		if err != nil || !filepath.IsLocal(name) {
+			continue
+		}
+		root, err := os.OpenRoot(w[1])
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		f, err := root.OpenFile(name, flags, 0)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			err = fmt.Errorf("%w: it must lie in %s, and so must what symbolic links on its way lead to; else write where it is", err, w[0])
+		}
+		return f, err
 	}
-	if !filepath.IsLocal(p) { // it begins with ..
-		return os.OpenFile(filepath.Join(c.facts.ProjectDir, p), flags, 0)
-	}
-	root, err := os.OpenRoot(c.facts.ProjectDir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	f, err := root.OpenFile(p, flags, 0)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("%w: it must lie in the project, and so must what symbolic links on its way lead to; else write where it is", err)
-	}
-	return f, err
+	return os.OpenFile(p, flags, 0)
 }
 
 // writeFile replaces a file in one step, unless it is right already: a running

@@ -64,10 +64,7 @@ func (c *collector) sources(ctx context.Context) {
 		c.problem("mounts-unknown", diag.Range{Filename: c.o.Workshop.File}, "can't see what is mounted: "+err.Error(), "is /proc mounted?")
 	}
 	for _, u := range c.uses() {
-		path := u.source
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.facts.ProjectDir, path)
-		}
+		path := c.abs(u.source)
 		if u.readWrite {
 			c.create(u, path)
 		}
@@ -88,6 +85,14 @@ func (c *collector) sources(ctx context.Context) {
 	c.granted()
 }
 
+// abs is where a source is that may be relative to the project.
+func (c *collector) abs(source string) string {
+	if filepath.IsAbs(source) {
+		return filepath.Clean(source)
+	}
+	return filepath.Join(c.facts.ProjectDir, source)
+}
+
 // granted looks where the workshop's sources lead below which workers mount
 // something, also where no worker mounts them themselves (B40).
 func (c *collector) granted() {
@@ -96,11 +101,7 @@ func (c *collector) granted() {
 			if _, known := c.facts.Sources[m.Within]; known || m.Within == "" {
 				continue
 			}
-			path := m.Within
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(c.facts.ProjectDir, path)
-			}
-			if sf, err := statSource(path); err == nil {
+			if sf, err := statSource(c.abs(m.Within)); err == nil {
 				c.facts.Sources[m.Within] = sf
 			}
 		}
