@@ -12,6 +12,7 @@ import (
 // and environment of this process, and returns its exit code.
 func Main(newRoot func(*System) *cobra.Command) int {
 	collectLater()
+	ownerMay()
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "."

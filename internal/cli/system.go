@@ -94,10 +94,11 @@ func (s *System) xdg(variable, fallback string) string {
 	return filepath.Join(s.Home, filepath.FromSlash(fallback), "workshop")
 }
 
-// homeDir is the user's home directory by the environment.
+// homeDir is the user's home directory by the environment. A relative one is
+// none: settings would be read from the directory of a workshop.
 func homeDir(lookup func(string) (string, bool)) string {
 	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if v, ok := lookup(name); ok && v != "" {
+		if v, ok := lookup(name); ok && filepath.IsAbs(v) {
 			return v
 		}
 	}
