@@ -110,6 +110,13 @@ func TestWaitWatch(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Fatal("a pull counted")
 	}
+	for _, status := range []engine.Status{engine.StepStarted, engine.StepDone} {
+		w.event(engine.Event{Step: engine.Step{Op: engine.OpWaitReady, Target: "container/room"}, Status: status})
+	}
+	time.Sleep(50 * time.Millisecond)
+	if ctx.Err() != nil {
+		t.Fatal("it counted on when nothing was waited for any more")
+	}
 	for _, target := range []string{"container/a", "container/b"} {
 		w.event(engine.Event{Step: engine.Step{Op: engine.OpWaitReady, Target: target}, Status: engine.StepStarted})
 	}

@@ -37,11 +37,20 @@ func (w *waitWatch) event(e engine.Event) {
 		}
 	case engine.StepDone, engine.StepFailed:
 		delete(w.waiting, e.Step.Target)
+		// A guard that is given a policy has a time of its own.
+		if len(w.waiting) == 0 && w.timer != nil {
+			w.timer.Stop()
+			w.timer = nil
+		}
 	}
 }
 
 func (w *waitWatch) expire() {
 	w.mu.Lock()
+	if len(w.waiting) == 0 { // it was being stopped
+		w.mu.Unlock()
+		return
+	}
 	w.late = slices.Sorted(maps.Keys(w.waiting))
 	w.names = slices.Sorted(maps.Values(w.waiting))
 	w.mu.Unlock()
