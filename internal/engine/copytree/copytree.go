@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/docker/go-units"
@@ -72,7 +73,7 @@ func Write(w *tar.Writer, dir string, o Options) error {
 	}
 	var bytes int64
 	files := 0
-	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	return fs.WalkDir(source{root}, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("copy %s: %w", dir, err)
 		}
@@ -97,6 +98,17 @@ func Write(w *tar.Writer, dir string, o Options) error {
 		}
 		return nil
 	})
+}
+
+// source reads a directory that a worker may write to: were a FIFO in the place of
+// what it opens by now, the root's own FS would wait for its other end.
+type source struct{ *os.Root }
+
+// Open opens a file or directory, and never waits.
+func (s source) Open(name string) (fs.File, error) { return s.open(name) }
+
+func (s source) open(name string) (*os.File, error) {
+	return s.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 func isFile(path string) bool {
@@ -134,7 +146,7 @@ func Entry(w *tar.Writer, root *os.Root, name string, d fs.DirEntry, o Options) 
 
 // writeFile sends as many bytes as the file had when it was opened.
 func writeFile(w *tar.Writer, root *os.Root, name string, h *tar.Header, o Options) (int64, error) {
-	f, err := root.Open(name)
+	f, err := source{root}.open(name)
 	if err != nil {
 		return 0, err
 	}
@@ -143,7 +155,8 @@ func writeFile(w *tar.Writer, root *os.Root, name string, h *tar.Header, o Optio
 	if err != nil {
 		return 0, err
 	}
-	if !info.Mode().IsRegular() {
+	// A link would lead to what exclude leaves out.
+	if now, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() || !os.SameFile(info, now) {
 		return 0, errors.New("it changed while it was copied")
 	}
 	h.Typeflag, h.Mode, h.Size = tar.TypeReg, int64(info.Mode().Perm()), info.Size()
