@@ -12,54 +12,91 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 )
 
 // Pack writes a file or directory as a tar stream whose first entry is name.
 // Everything belongs to uid and gid: those of the directory that it goes to,
-// which is the worker's.
+// which is the worker's. No link is followed, and nothing outside of the source
+// is read, also where another worker may exchange what is in it.
 func Pack(w io.Writer, source, name string, uid, gid int) error {
-	t := tar.NewWriter(w)
-	err := filepath.WalkDir(source, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		link := ""
-		switch {
-		case info.Mode()&fs.ModeSymlink != 0:
-			if link, err = os.Readlink(file); err != nil {
-				return err
-			}
-		case !info.IsDir() && !info.Mode().IsRegular():
-			return fmt.Errorf("%s is neither file, directory nor link", file)
-		}
-		header, err := tar.FileInfoHeader(info, link)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(source, file)
-		if err != nil {
-			return err
-		}
-		header.Name = path.Join(name, filepath.ToSlash(rel))
-		header.Uid, header.Gid, header.Uname, header.Gname = uid, gid, "", ""
-		header.Mode &= 0o777
-		if err := t.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
-			return err
-		}
-		f, err := os.Open(file)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		_, err = io.Copy(t, f)
+	p := &packer{t: tar.NewWriter(w), source: source, name: name, uid: uid, gid: gid}
+	return errors.Join(p.pack(), p.t.Close())
+}
+
+type packer struct {
+	t            *tar.Writer
+	root         *os.Root
+	source, name string
+	uid, gid     int
+}
+
+func (p *packer) pack() error {
+	info, err := os.Lstat(p.source)
+	if err != nil {
 		return err
-	})
-	return errors.Join(err, t.Close())
+	}
+	dir, file := p.source, "."
+	if !info.IsDir() {
+		dir, file = filepath.Dir(p.source), filepath.Base(p.source)
+	}
+	if p.root, err = os.OpenRoot(dir); err != nil {
+		return err
+	}
+	defer p.root.Close()
+	return p.entry(file, p.name)
+}
+
+// entry writes a file of the root, and what is below it.
+func (p *packer) entry(file, name string) error {
+	info, err := p.root.Lstat(file)
+	if err != nil {
+		return err
+	}
+	link := ""
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		if link, err = p.root.Readlink(file); err != nil {
+			return err
+		}
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return fmt.Errorf("%s is neither file, directory nor link", filepath.Join(p.root.Name(), file))
+	}
+	header, err := tar.FileInfoHeader(info, link)
+	if err != nil {
+		return err
+	}
+	header.Name = name
+	header.Uid, header.Gid, header.Uname, header.Gname = p.uid, p.gid, "", ""
+	header.Mode &= 0o777
+	if err := p.t.WriteHeader(header); err != nil || link != "" {
+		return err
+	}
+	f, err := p.root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // by now it may be a FIFO
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) {
+		return errors.Join(err, fmt.Errorf("%s was replaced while it was copied", filepath.Join(p.root.Name(), file)))
+	}
+	if !info.IsDir() {
+		_, err = io.Copy(p.t, f)
+		return err
+	}
+	list, err := f.ReadDir(-1)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, d := range list {
+		if err := p.entry(filepath.Join(file, d.Name()), path.Join(name, d.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Extract unpacks a stream that a container made into dir; the first entry's
