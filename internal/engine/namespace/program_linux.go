@@ -26,6 +26,7 @@ type stamp struct {
 	Ino   uint64 `json:"ino"`
 	Size  int64  `json:"size"`
 	Mode  uint32 `json:"mode"`
+	UID   uint32 `json:"uid"`
 	CTime int64  `json:"ctime"` // nanoseconds
 }
 
@@ -34,7 +35,7 @@ func stampOf(name string) (stamp, error) {
 	if err := unix.Lstat(name, &st); err != nil {
 		return stamp{}, &os.PathError{Op: "lstat", Path: name, Err: err}
 	}
-	return stamp{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mode: st.Mode, CTime: st.Ctim.Nano()}, nil
+	return stamp{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mode: st.Mode, UID: st.Uid, CTime: st.Ctim.Nano()}, nil
 }
 
 // programDir is the directory of the program of this build.
@@ -59,7 +60,9 @@ func unchanged(dir string, n initbin.Names) bool {
 		return false
 	}
 	now, err := stampOf(filepath.Join(dir, programName))
-	return err == nil && now == then && now.Size == n.Size && now.Mode == unix.S_IFREG|initbin.ToolMode
+	// With another user's cache (sudo -E) the stamp is that user's too.
+	mine := now.UID == uint32(os.Geteuid())
+	return err == nil && now == then && mine && now.Size == n.Size && now.Mode == unix.S_IFREG|initbin.ToolMode
 }
 
 // program makes sure that the cache has the program, and returns its directory.

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -72,6 +73,15 @@ func TestProgram(t *testing.T) {
 		"removed": func() error { return os.Remove(name) },
 		"replaced": func() error {
 			return errors.Join(os.WriteFile(dir+"/x", []byte("another one"), initbin.ToolMode), os.Rename(dir+"/x", name))
+		},
+		"another user's": func() error {
+			if os.Geteuid() != 0 {
+				return os.Remove(name)
+			}
+			err := os.Chown(name, 65532, 65532)
+			now, e := stampOf(name)
+			b, _ := json.Marshal(now)
+			return errors.Join(err, e, os.WriteFile(dir+".json", b, 0o600))
 		},
 		"no stamp": func() error { return os.Remove(dir + ".json") },
 	} {

@@ -39,7 +39,7 @@ func openProgram(name string, n initbin.Names) (*os.File, error) {
 	f := os.NewFile(uintptr(fd), name)
 	var st unix.Stat_t
 	err = unix.Fstat(fd, &st)
-	if err == nil && (st.Mode != unix.S_IFREG|initbin.ToolMode || st.Size != n.Size) {
+	if err == nil && (st.Mode != unix.S_IFREG|initbin.ToolMode || st.Size != n.Size || st.Uid != uint32(os.Geteuid())) {
 		err = errors.New("it isn't what was written there")
 	}
 	if err != nil {

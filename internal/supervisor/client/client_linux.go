@@ -111,6 +111,10 @@ func Connect(ctx context.Context, dir string) (*net.UnixConn, error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Uid != uint32(os.Geteuid()) {
+		return nil, errors.Join(err, fmt.Errorf("%s is another user's: set XDG_STATE_HOME to a directory of yours", dir))
+	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", "/proc/self/fd/"+strconv.Itoa(fd)+"/"+api.SocketName)
 	switch {
