@@ -18,9 +18,13 @@ import (
 
 // moving keeps one line per object on a terminal and rewrites it.
 type moving struct {
-	mu    sync.Mutex
+	// adding guards lines. A line is added only between two refreshes, and those
+	// take mu: who adds must not have it.
+	adding sync.Mutex
+	lines  []*movingLine
+
+	mu    sync.Mutex // what is in the lines
 	p     *mpb.Progress
-	lines []*movingLine
 	color bool
 	width int // of the terminal; 0: not known
 }
@@ -46,9 +50,9 @@ func newMoving(w io.Writer, color bool) *moving {
 }
 
 func (m *moving) event(e engine.Event) {
+	l := m.line(e.Step.Target)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l := m.line(e.Step.Target)
 	running, finished := words(e.Step.Op)
 	switch e.Status {
 	case engine.StepStarted:
@@ -73,6 +77,8 @@ func (m *moving) event(e engine.Event) {
 
 // line finds the object's, or adds one below the others.
 func (m *moving) line(target string) *movingLine {
+	m.adding.Lock()
+	defer m.adding.Unlock()
 	for _, l := range m.lines {
 		if l.target == target {
 			return l
@@ -118,9 +124,9 @@ func (l *movingLine) render() string {
 
 // done ends the display with the last state of every line.
 func (m *moving) done() {
-	m.mu.Lock()
+	m.adding.Lock()
 	lines := m.lines
-	m.mu.Unlock()
+	m.adding.Unlock()
 	for _, l := range lines {
 		l.bar.SetTotal(-1, true)
 	}
