@@ -55,7 +55,16 @@ func TestB06_NoDescriptorLeaks(t *testing.T) {
 	s := scenario.New(t, "tools", "no process of a worker, its first, an exec's or a tool's, has a descriptor that leads out of it")
 	s = by(s)
 	s.Write("workers/builder.md", "---\nname: builder\ntools: Bash\n---\nx\n")
-	s.Up()
+	root, err := os.Open("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	up := s.Program(t.Context(), s.Workshop(), "up")
+	up.ExtraFiles = slices.Repeat([]*os.File{root}, 20) // as somebody left it open
+	if out, err := up.CombinedOutput(); err != nil {
+		t.Fatalf("up: %v\n%s", err, out)
+	}
 	c := newRPC(t, s, "--approve-all", "builder")
 	text, _ := c.call("shell", `{"argv": ["ls", "-l", "/proc/self/fd"]}`)
 	for who, text := range map[string]string{"an exec": s.Expect(0, "exec", "--quiet", "builder", "--", "ls", "-l", "/proc/self/fd").Out, "a tool": text} {
@@ -95,29 +104,34 @@ func inside(s *scenario.Scenario, service, path string) bool {
 }
 
 func TestB43_NothingIsTypedOnTheHost(t *testing.T) {
-	s, in, outside := escapes(t, "a worker types into its own terminal, and never into the one of the person who started it")
-	s.Up()
-	typed := func(command ...string) string {
+	s, in, outside := escapes(t, "a worker types into its own terminal, and never into the one of the person who brought it up and runs commands in it")
+	typed := func(script string, args ...string) (seen, after string) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		cmd := s.Program(ctx, "/bin/sh", append([]string{"-c", `"$@"; echo; echo "the program" ended; timeout --foreground 1 cat; echo; echo "the person" ended`, "sh"}, command...)...)
+		cmd := s.Program(ctx, "/bin/sh", append([]string{"-c", script + `; echo; echo "the program" ended; timeout --foreground 1 cat; echo; echo "the person" ended`}, args...)...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 		screen, _ := onTerminal(t, cmd)
 		s.Eventually("the person's command ends", func() bool { return strings.Contains(screen(), "the person ended") })
 		_ = cmd.Wait()
-		_, after, ok := strings.Cut(screen(), "the program ended")
+		seen, after, ok := strings.Cut(screen(), "the program ended")
 		if !ok {
 			t.Fatalf("on the screen:\n%s", screen())
 		}
-		return after
+		return seen, after
 	}
+	const try = `type "planted\n"`
 	if scenario.TheEngine() != scenario.Rootless { // an ordinary user may not, since Linux 6.2
-		if after := typed(outside, "probe", `type "planted\n"`); !strings.Contains(after, "planted") {
+		if _, after := typed(`"$0" probe "$1"`, outside, try); !strings.Contains(after, "planted") {
 			t.Errorf("control: nothing was typed on this machine's terminal:\n%s", after)
 		}
 	}
-	if after := typed(s.Workshop(), "exec", "worker", "--", in, "probe", `type "planted\n"`); strings.Contains(after, "planted") {
-		t.Errorf("typed on the terminal of the host:\n%s", after)
+	// A terminal is a session's: who could have it, is started in that.
+	for _, how := range []struct{ flags, seen string }{{"", "ok"}, {"--no-tty </dev/null", "ENXIO"}} {
+		seen, after := typed(`"$0" up; "$0" exec `+how.flags+` worker -- "$1" probe "$2"`, s.Workshop(), in, try)
+		if !strings.Contains(seen, `"seen":"`+how.seen+`"`) || strings.Contains(after, "planted") {
+			t.Errorf("exec %s: in the worker, and on the terminal of the host:\n%s\n%s", how.flags, seen, after)
+		}
+		s.Expect(0, "down")
 	}
 }
 

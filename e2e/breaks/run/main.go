@@ -30,9 +30,10 @@ const matrix = "TestMatrix"
 
 func main() {
 	only := flag.String("only", "", "names of breaks to run, by their beginning, separated by commas")
+	verbose := flag.Bool("v", false, "show what the tests say that fail")
 	full := flag.Bool("full", os.Getenv("FULL") == "1", "run all scenarios for each break")
 	flag.Parse()
-	failed, err := run(*only, *full)
+	failed, err := run(*only, *full, *verbose)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "breaks: error:", err)
 		os.Exit(1)
@@ -43,7 +44,7 @@ func main() {
 	}
 }
 
-func run(only string, full bool) (failed int, err error) {
+func run(only string, full, verbose bool) (failed int, err error) {
 	files, err := filepath.Glob("e2e/breaks/*.edit")
 	if err != nil || len(files) == 0 {
 		return 0, fmt.Errorf("run it from the repository's root (%v)", err)
@@ -66,7 +67,7 @@ func run(only string, full bool) (failed int, err error) {
 			continue
 		}
 		start := time.Now()
-		problem, err := try(b, filepath.Join(work, "src"), program, full)
+		problem, err := try(b, filepath.Join(work, "src"), program, full, verbose)
 		if err != nil {
 			problem = err.Error()
 		}
@@ -81,7 +82,7 @@ func run(only string, full bool) (failed int, err error) {
 }
 
 // try makes one break and returns what was not as expected.
-func try(b *breaks.Break, src, program string, full bool) (string, error) {
+func try(b *breaks.Break, src, program string, full, verbose bool) (string, error) {
 	if err := copyTree(src); err != nil {
 		return "", err
 	}
@@ -97,7 +98,7 @@ func try(b *breaks.Break, src, program string, full bool) (string, error) {
 			return "", err
 		}
 	}
-	build := exec.Command("make", "build", "ARCHES="+runtime.GOARCH, "VERSION=broken")
+	build := exec.Command("make", "build", "ARCHES="+runtime.GOARCH, "CMDS=./cmd/workshop", "VERSION=broken")
 	build.Dir = src
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("it doesn't build: %w\n%s", err, out)
@@ -106,9 +107,12 @@ func try(b *breaks.Break, src, program string, full bool) (string, error) {
 	if full {
 		pattern = "."
 	}
-	results, err := scenarios(program, filepath.Join(src, "bin"), b.On, pattern)
+	results, said, err := scenarios(program, filepath.Join(src, "bin"), b.On, pattern)
 	if err != nil {
 		return "", err
+	}
+	if verbose {
+		fmt.Print(said)
 	}
 	var wrong []string
 	for _, name := range b.Fails {
@@ -153,20 +157,25 @@ func copyTree(to string) error {
 	return untar.Wait()
 }
 
-// scenarios runs the unbroken test program against the broken binaries.
-func scenarios(program, bin, engine, pattern string) (map[string]string, error) {
-	cmd := exec.Command("go", "tool", "test2json", program, "-test.v=test2json", "-test.run", pattern, "-test.timeout", "15m", "-engine", engine)
+// scenarios runs the unbroken test program against the broken binaries, and
+// returns what became of each test, and what those said that failed.
+func scenarios(program, bin, engine, pattern string) (results map[string]string, said string, err error) {
+	args := []string{"go", "tool", "test2json", program, "-test.v=test2json", "-test.run", pattern, "-test.timeout", "15m", "-engine", engine}
+	if engine != "docker" { // what a break leaves ends with it
+		args = append([]string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}, args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = "e2e"
 	cmd.Env = append(os.Environ(), "WORKSHOP_BIN="+bin, "WORKSHOP_E2E=require")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	results := map[string]string{}
-	var last []string
+	results = map[string]string{}
+	output := map[string]string{} // by test
 	s := bufio.NewScanner(out)
 	s.Buffer(nil, 4<<20)
 	for s.Scan() {
@@ -174,16 +183,20 @@ func scenarios(program, bin, engine, pattern string) (map[string]string, error) 
 		if json.Unmarshal(s.Bytes(), &e) != nil {
 			continue
 		}
-		if e.Action == "output" {
-			last = append(last, e.Output)
-		}
-		if e.Test != "" && !strings.Contains(e.Test, "/") && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
-			results[e.Test] = e.Action
+		test, _, _ := strings.Cut(e.Test, "/")
+		switch {
+		case e.Action == "output":
+			output[test] += e.Output
+		case e.Test != "" && e.Test == test && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip"):
+			results[test] = e.Action
+			if e.Action == "fail" {
+				said += output[test]
+			}
 		}
 	}
 	err = cmd.Wait()
 	if len(results) == 0 {
-		return nil, fmt.Errorf("no test ran: %v\n%s", err, strings.Join(last, ""))
+		return nil, "", fmt.Errorf("no test ran: %v\n%s", err, output[""])
 	}
-	return results, s.Err()
+	return results, said, s.Err()
 }

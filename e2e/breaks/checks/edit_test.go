@@ -1,4 +1,4 @@
-package guard
+package main
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 // each must still find what it replaces, and name tests that exist.
 func TestEditsApply(t *testing.T) {
 	const root = "../../.."
-	files, err := filepath.Glob("*.edit")
+	files, err := filepath.Glob("../*/*.edit")
 	if err != nil || len(files) == 0 {
 		t.Fatal(err, "no edits")
 	}
@@ -41,7 +41,7 @@ func TestEditsApply(t *testing.T) {
 		if b.Covered == "" {
 			continue
 		}
-		if other, err := breaks.Read(b.Covered + ".edit"); err != nil || other.Name == b.Name {
+		if other, err := breaks.Read(filepath.Join(filepath.Dir(file), b.Covered+".edit")); err != nil || other.Name == b.Name {
 			t.Errorf("%s: covered by %s (%v)", file, b.Covered, err)
 		}
 		if data, _ := os.ReadFile(file); !strings.Contains(string(data), "\nbecause: ") {

@@ -1,6 +1,7 @@
-// Command run takes one check of the guard out at a time and expects that
-// tests fail: see e2e/breaks/guard/README.md. It needs root, as the tests do;
-// the tree is left alone.
+// Command checks takes one check out at a time, of e2e/breaks/guard or
+// e2e/breaks/fences, and expects that tests of packages fail: see
+// e2e/breaks/guard/README.md. It needs root, as the tests do; the tree is left
+// alone.
 package main
 
 import (
@@ -22,8 +23,6 @@ import (
 	"github.com/llmdo/workshop/e2e/breaks"
 )
 
-const dir = "e2e/breaks/guard"
-
 func main() {
 	only := flag.String("only", "", "names of edits to run, by their beginning, separated by commas")
 	full := flag.Bool("full", os.Getenv("FULL") == "1", "run all tests of the packages that an edit names")
@@ -41,7 +40,7 @@ func main() {
 }
 
 func run(only string, full bool, jobs int) (failed int, err error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.edit"))
+	files, err := filepath.Glob("e2e/breaks/*/*.edit")
 	if err != nil || len(files) == 0 {
 		return 0, fmt.Errorf("run it from the repository's root (%v)", err)
 	}
@@ -60,7 +59,7 @@ func run(only string, full bool, jobs int) (failed int, err error) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			start := time.Now()
-			verdict, ok := judge(b, full)
+			verdict, ok := judge(file, b, full)
 			mu.Lock()
 			defer mu.Unlock()
 			if !ok {
@@ -75,7 +74,7 @@ func run(only string, full bool, jobs int) (failed int, err error) {
 }
 
 // judge tells whether an edit does what it says, and what that is.
-func judge(b *breaks.Break, full bool) (verdict string, ok bool) {
+func judge(file string, b *breaks.Break, full bool) (verdict string, ok bool) {
 	results, err := try(b.Fails, full, b)
 	if err != nil {
 		return err.Error(), false
@@ -88,7 +87,7 @@ func judge(b *breaks.Break, full bool) (verdict string, ok bool) {
 			return fmt.Sprintf("%s %ss, although %s covers it", name, result, b.Covered), false
 		}
 	}
-	other, err := breaks.Read(filepath.Join(dir, b.Covered+".edit"))
+	other, err := breaks.Read(filepath.Join(filepath.Dir(file), b.Covered+".edit"))
 	if err == nil {
 		results, err = try(b.Fails, false, b, other)
 	}
@@ -198,6 +197,7 @@ func test(overlay, program, pkg, pattern string, results map[string]string) erro
 	}
 	cmd := exec.Command("unshare", "-n", "sh", "-c", `ip link set lo up && exec "$0" "$@"`, program, "-test.v", "-test.timeout=3m", "-test.run", pattern)
 	cmd.Dir = pkg
+	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay) // of programs that the tests build
 	out, err := cmd.CombinedOutput()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		return err
