@@ -83,28 +83,7 @@ func (t *translation) bind(m *spec.Mount, v *types.ServiceVolumeConfig) error {
 	if m.Source, err = t.m.real(source); err != nil {
 		return fmt.Errorf("the source of %s: %w", v.Target, err)
 	}
-	// What was looked at had no link in it any more. Who can put one there, as a
-	// worker of another project that writes above it, chooses no other source.
-	if m.Source != source && t.lookedAt(source) {
-		return &engine.RefusedError{
-			Promise: "B7", Reason: fmt.Sprintf("the source of %s, %s, was looked at, and leads to %s since", v.Target, source, m.Source),
-			Do: "see what puts a symbolic link there, and run `workshop up` again",
-		}
-	}
-	return nil
-}
-
-// lookedAt tells whether a source is one of the facts', or lies in one.
-func (t *translation) lookedAt(source string) bool {
-	if t.c.Facts == nil {
-		return false
-	}
-	for _, s := range t.c.Facts.Sources {
-		if s.Real != "" && (source == s.Real || strings.HasPrefix(source, strings.TrimSuffix(s.Real, "/")+"/")) {
-			return true
-		}
-	}
-	return false
+	return engine.CheckMoved(t.c, v.Target, source, m.Source)
 }
 
 // volume is a directory of the project's, or for the tool volume the one that

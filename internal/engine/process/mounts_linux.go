@@ -63,6 +63,9 @@ func (e *Engine) mounts(c *compose.Compiled, s types.ServiceConfig, id string, u
 		if err != nil {
 			return nil, fmt.Errorf("the source of %s: %w", list[i].Target, err)
 		}
+		if err := engine.CheckMoved(c, list[i].Target, list[i].Source, real); err != nil {
+			return nil, err
+		}
 		list[i].Source = real
 	}
 	return list, link(view, path.Join("/", s.WorkingDir), list)
