@@ -13,10 +13,11 @@
 // and the never-list. Nothing of a session outlives it.
 //
 // What isn't held, beside all that a container gives: programs have the
-// machine's network, unix sockets that have a path (an engine's among them), and
-// know no paths of the worker but by their working directory and variables. A
-// read-only directory within a writable mount, such as .git, is closed to the
-// file tools alone.
+// machine's network, unix sockets that have a path (an engine's among them), the
+// user's terminals (/dev/pts), and know no paths of the worker but by their
+// working directory and variables. Of modes, owners and times of files Landlock
+// knows nothing, and before Linux 6.12 nothing of signals. A read-only directory
+// within a writable mount, such as .git, is closed to the file tools alone.
 //
 // `up` starts nothing: it writes the descriptions to the state directory,
 // $XDG_STATE_HOME/workshop/process/PROJECT.
