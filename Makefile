@@ -61,10 +61,12 @@ test-short: ## what needs neither root nor an engine
 	$(GO) vet ./...
 	$(GO) test -short ./...
 
-test-vm: ## what depends on the control groups, on another kernel (6.1, in a virtual machine): of version 2 alone, and of version 1
+test-vm: ## what depends on the kernel, on another one (6.1, in a virtual machine): control groups of version 2 alone, and of 1; no netfilter
 	scripts/vm --swap --test ./internal/cgroup
 	scripts/vm --rootless --swap --test ./internal/cgroup -run TestReal
 	scripts/vm --cgroup 1 --swap --test ./internal/cgroup
+	scripts/vm --netfilter none --test ./internal/room -run AnyIP
+	scripts/vm --netfilter none --test ./internal/guard -run AnyIP
 
 test-breaks: build ## breaks each promise, each check of the guard and of the fences once, and expects exactly its tests to fail
 	$(GO) run ./e2e/breaks/checks
