@@ -84,6 +84,9 @@ var rules = []rule{
 	{from: module + "/internal/atomicfile", bans: []ban{
 		{module + "/...", "workshop-init links it, and it writes whatever it is given"},
 	}},
+	{from: module + "/internal/rmtree", bans: []ban{
+		{module + "/...", "it removes whatever it is given"},
+	}},
 	{from: module + "/internal/imageref", bans: append([]ban{
 		{module + "/...", "the spec, engines and the store read references by it"},
 	}, effects...)},

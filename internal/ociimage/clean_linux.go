@@ -13,35 +13,8 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/internal/rmtree"
 )
-
-// removeAll removes a tree, also one whose directories its owner may not write
-// to. No link is followed.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil {
-		return nil
-	}
-	root, rerr := os.OpenRoot(dir)
-	if rerr != nil {
-		return fmt.Errorf("image store: %w", err)
-	}
-	defer root.Close()
-	// A directory is opened up before what is in it is listed.
-	walk := fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		if d == nil || !d.IsDir() {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return root.Chmod(p, 0o700)
-	})
-	if err = os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("image store: %w", errors.Join(err, walk))
-	}
-	return nil
-}
 
 // sweep removes what interrupted runs left: nobody holds its lock.
 func (s *Store) sweep() {
@@ -54,7 +27,7 @@ func (s *Store) sweep() {
 		if ok, err := l.TryLock(); err != nil || !ok {
 			continue
 		}
-		_ = removeAll(filepath.Join(s.dir, "work", d.Name())) // the next one tries again
+		_ = rmtree.Remove(filepath.Join(s.dir, "work", d.Name())) // the next one tries again
 		l.Unlock()
 	}
 }
@@ -140,11 +113,11 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	}
 	// Out of the way at once: half an image is never found.
 	work := filepath.Join(s.dir, "work", strings.TrimPrefix(id, "sha256:"))
-	if err := removeAll(work); err != nil {
+	if err := rmtree.Remove(work); err != nil {
 		return err
 	}
 	if err := os.Rename(s.imageDir(id), work); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("image store: %w", err)
 	}
-	return removeAll(work)
+	return rmtree.Remove(work)
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/rmtree"
 )
 
 // unpackTo unpacks layers into a directory of its own, beside a file of another
@@ -19,7 +21,7 @@ import (
 func unpackTo(t testing.TB, limits Limits, layers ...[]byte) (root, outside string, err error) {
 	t.Helper()
 	base := t.TempDir()
-	t.Cleanup(func() { removeAll(base) })
+	t.Cleanup(func() { rmtree.Remove(base) })
 	root, outside = filepath.Join(base, "images", "a", "rootfs"), filepath.Join(base, "images", "b")
 	for _, d := range []string{root, outside} {
 		if err := os.MkdirAll(d, 0o700); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/internal/rmtree"
 )
 
 var aTime = time.Unix(1_700_000_000, 0)
@@ -203,7 +204,7 @@ func openStore(t testing.TB, o Options) *Store {
 		t.Fatal(err)
 	}
 	// TempDir can't remove what its owner may not write to.
-	t.Cleanup(func() { removeAll(s.dir) })
+	t.Cleanup(func() { rmtree.Remove(s.dir) })
 	return s
 }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/internal/rmtree"
 )
 
 // refused expects an error, and nothing in the store.
@@ -203,7 +204,7 @@ func TestLayoutChoice(t *testing.T) {
 		},
 		"more than":  func(d string) { os.Truncate(filepath.Join(d, "index.json"), maxManifest+1) },
 		"is no file": func(d string) { f := filepath.Join(d, "index.json"); os.Remove(f); unix.Mkfifo(f, 0o600) },
-		"opened":     func(d string) { removeAll(d) },
+		"opened":     func(d string) { rmtree.Remove(d) },
 	} {
 		d := layoutOf(t, one)
 		change(d)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/rmtree"
 )
 
 func TestGetFromLayout(t *testing.T) {
@@ -129,7 +131,7 @@ func TestHalfIsNeverUsed(t *testing.T) {
 	s := openStore(t, Options{})
 	dir := s.imageDir(digestOf(img.config))
 	for name, text := range map[string]string{"none": "", "damaged": "{", "format": `{"format":99,"id":"` + digestOf(img.config) + `"}`, "other": `{"format":1,"id":"` + digestOf(nil) + `"}`} {
-		removeAll(dir)
+		rmtree.Remove(dir)
 		write(t, filepath.Join(dir, "rootfs", "f"), []byte("half"))
 		write(t, filepath.Join(s.dir, "work", filepath.Base(dir), "rootfs", "g"), []byte("half"))
 		write(t, filepath.Join(s.dir, "work", "other", "h"), []byte("half"))

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/internal/rmtree"
 )
 
 // unpacked returns a found image, which it unpacks unless the store has it. Two
@@ -30,10 +31,10 @@ func (s *Store) unpacked(ctx context.Context, ref imageref.Ref, f *found, progre
 	}
 	s.sweep()
 	work := filepath.Join(s.dir, "work", strings.TrimPrefix(f.id, "sha256:"))
-	if err := removeAll(work); err != nil { // of one that was killed
+	if err := rmtree.Remove(work); err != nil { // of one that was killed
 		return nil, err
 	}
-	defer removeAll(work)
+	defer rmtree.Remove(work)
 	rootfs := filepath.Join(work, "rootfs")
 	if err := os.MkdirAll(rootfs, 0o700); err != nil {
 		return nil, fmt.Errorf("image store: %w", err)
@@ -50,7 +51,7 @@ func (s *Store) unpacked(ctx context.Context, ref imageref.Ref, f *found, progre
 		return nil, err
 	}
 	dir := s.imageDir(f.id)
-	if err := removeAll(dir); err != nil { // of another format
+	if err := rmtree.Remove(dir); err != nil { // of another format
 		return nil, err
 	}
 	if err := os.Rename(work, dir); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/cgroup"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/rmtree"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 	"github.com/llmdo/workshop/internal/supervisor/client"
 )
@@ -53,11 +54,24 @@ func (e *Engine) settle(ctx context.Context, project string, all bool) error {
 		return err
 	}
 	// Under another name first: who looks meanwhile sees all of it, or nothing.
-	old := filepath.Join(e.opts.StateDir, ".old-"+project+"-"+newID())
-	if err := os.Rename(dir, old); err != nil {
+	if err := os.Rename(dir, filepath.Join(e.opts.StateDir, oldPrefix+project+"-"+newID())); err != nil {
 		return err
 	}
-	return engine.RemoveAll(old)
+	return e.removeOld()
+}
+
+// oldPrefix begins the names of what is being removed; no project's does.
+const oldPrefix = ".old-"
+
+// removeOld removes it, and what others left that were killed.
+func (e *Engine) removeOld() error {
+	list, err := os.ReadDir(e.opts.StateDir)
+	for _, d := range list {
+		if strings.HasPrefix(d.Name(), oldPrefix) {
+			err = errors.Join(err, rmtree.Remove(filepath.Join(e.opts.StateDir, d.Name())))
+		}
+	}
+	return err
 }
 
 // cleanGroups removes the control groups that a killed supervisor left.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -155,11 +156,25 @@ func TestRealKilledSupervisor(t *testing.T) {
 	if again := f.plan(t); !again.Empty() {
 		t.Errorf("the next up does something:\n%s", again)
 	}
-	// Nothing needs to run for a down.
+	// Nothing needs to run for a down. It takes along what another one left.
+	if err := os.MkdirAll(filepath.Join(f.o.StateDir, oldPrefix+"gone", "volumes"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, pid := range f.supervisors(t) {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	f.down(t)
+}
+
+// stopped tells whether every thread of a process is: kill(2) waits for none.
+func stopped(pid int) bool {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	for _, task := range tasks {
+		if b, err := os.ReadFile(task); err != nil || !bytes.Contains(b, []byte("State:\tT")) {
+			return false
+		}
+	}
+	return len(tasks) > 0
 }
 
 // A supervisor that doesn't answer is found without its help and killed, even
@@ -183,6 +198,9 @@ func TestRealSilentSupervisor(t *testing.T) {
 				}
 				if err := unix.Kill(all[0], unix.SIGSTOP); err != nil {
 					t.Fatal(err)
+				}
+				for end := time.Now().Add(10 * time.Second); !stopped(all[0]) && time.Now().Before(end); {
+					time.Sleep(time.Millisecond)
 				}
 				broken(f.e.dir(f.name))
 				return all[0]

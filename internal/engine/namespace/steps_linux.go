@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/rmtree"
 )
 
 // step carries out one step.
@@ -98,7 +99,7 @@ func (r *run) createVolume(s engine.Step) error {
 		return err
 	}
 	// One that is there, and isn't listed, was left by a run that was killed.
-	if err := engine.RemoveAll(dir); err != nil {
+	if err := rmtree.Remove(dir); err != nil {
 		return err
 	}
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755)); err != nil { // whatever the umask is
@@ -119,7 +120,7 @@ func (e *Engine) removeVolume(project, name string) error {
 	if err := e.changeObjects(project, func(all *objects) { all.Volumes = without(all.Volumes, name) }); err != nil {
 		return err
 	}
-	if err := engine.RemoveAll(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := rmtree.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

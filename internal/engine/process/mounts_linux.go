@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/rmtree"
 	"github.com/llmdo/workshop/internal/toolbox/process"
 )
 
@@ -31,7 +32,7 @@ func (e *Engine) mounts(c *compose.Compiled, s types.ServiceConfig, id string, u
 	// Links of a description before are gone; what the worker keeps in its own
 	// directories stays.
 	view := filepath.Join(own, "view")
-	if err := engine.RemoveAll(view); err != nil {
+	if err := rmtree.Remove(view); err != nil {
 		return nil, err
 	}
 	if err := makeReachable(view); err != nil {

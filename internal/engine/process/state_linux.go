@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/rmtree"
 )
 
 // State of a worker that is up, as engines have it.
@@ -93,7 +94,7 @@ func (e *Engine) change(project string, f func(*state) error) error {
 		return err
 	}
 	if len(s.Containers)+len(s.Volumes) == 0 {
-		return errors.Join(engine.RemoveAll(dir), engine.RemoveAll(filepath.Join(e.opts.DataDir, project)))
+		return errors.Join(rmtree.Remove(dir), rmtree.Remove(filepath.Join(e.opts.DataDir, project)))
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

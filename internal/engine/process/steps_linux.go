@@ -16,6 +16,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/copytree"
+	"github.com/llmdo/workshop/internal/rmtree"
 	"github.com/llmdo/workshop/internal/tarball"
 )
 
@@ -105,7 +106,7 @@ func (e *Engine) createVolume(p *engine.Plan, s engine.Step) error {
 	if err != nil {
 		return err
 	}
-	if err := engine.RemoveAll(dir); err != nil { // left by a run that was killed
+	if err := rmtree.Remove(dir); err != nil { // left by a run that was killed
 		return err
 	}
 	if err := makeReachable(dir); err != nil {
@@ -142,7 +143,7 @@ func (e *Engine) removeVolume(project, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := engine.RemoveAll(dir); err != nil {
+	if err := rmtree.Remove(dir); err != nil {
 		return err
 	}
 	return e.change(project, func(st *state) error {

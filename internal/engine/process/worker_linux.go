@@ -19,6 +19,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/landlock"
+	"github.com/llmdo/workshop/internal/rmtree"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/toolbox/process"
 )
@@ -162,7 +163,7 @@ func (e *Engine) forget(project, id string) error {
 	if err != nil {
 		return err
 	}
-	return engine.RemoveAll(filepath.Join(dir, ownName, id))
+	return rmtree.Remove(filepath.Join(dir, ownName, id))
 }
 
 // grantOf reads the grant from the arguments of the worker's gate, where the
