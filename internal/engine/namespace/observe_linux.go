@@ -80,8 +80,11 @@ func (e *Engine) list(ctx context.Context, project string) ([]api.Seen, error) {
 		return nil, err
 	}
 	if c != nil {
-		list, err := c.List(ctx)
-		if err == nil || !e.hasEnded(ctx, project, err) {
+		within, cancel := context.WithTimeout(ctx, silentTime)
+		defer cancel()
+		list, err := c.List(within)
+		silent = err != nil && e.fellSilent(ctx, within, project, err)
+		if err == nil || !silent && !e.hasEnded(ctx, project, err) {
 			return list, err
 		}
 	}

@@ -88,13 +88,21 @@ func (e *Engine) alive(ctx context.Context, project string) (c *client.Client, s
 		return c, false, nil
 	case ctx.Err() != nil:
 		return nil, false, context.Cause(ctx)
-	case within.Err() != nil || isTimeout(err): // a connection's own comes a moment earlier
-		e.silent.Store(project, true)
+	case e.fellSilent(ctx, within, project, err):
 		return nil, true, nil
 	case e.hasEnded(ctx, project, err):
 		return nil, false, nil
 	}
 	return nil, false, err
+}
+
+// fellSilent tells whether a request failed because its time was over.
+func (e *Engine) fellSilent(ctx, within context.Context, project string, err error) bool {
+	silent := ctx.Err() == nil && (within.Err() != nil || isTimeout(err)) // a connection's own comes a moment earlier
+	if silent {
+		e.silent.Store(project, true)
+	}
+	return silent
 }
 
 func isTimeout(err error) bool {
