@@ -68,6 +68,10 @@ func CopyUser(c *compose.Compiled, o Observed, key string) string {
 	return ""
 }
 
+// initName is what the plan calls our own image, whose reference is a digest; on
+// engines without images it is the program that would be in it.
+const initName = "workshop-init"
+
 // prepareImages adds what gets the images of containers that are made.
 func (pl *planner) prepareImages(decisions map[string]decision) error {
 	initImage, tools := "", false
@@ -75,7 +79,7 @@ func (pl *planner) prepareImages(decisions map[string]decision) error {
 		initImage = pl.c.Facts.InitImage
 	}
 	if initImage != "" && pl.o.Images[initImage] == "" {
-		pl.init = pl.add(Step{Op: OpLoadInit, Target: "image/" + initImage, Key: initImage, Cause: "not found"})
+		pl.init = pl.add(Step{Op: OpLoadInit, Target: "image/" + initName, Key: initImage, Cause: "not found"})
 	}
 	for _, service := range sortedKeys(decisions) {
 		if decisions[service].action == leave {
