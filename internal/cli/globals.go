@@ -62,6 +62,9 @@ type runFunc func(ctx context.Context, cmd *cobra.Command, args []string) error
 // run makes cobra's form of a verb: settings first, then the work.
 func (a *app) run(do runFunc) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
+		if a.begin != nil {
+			a.begin()
+		}
 		var err error
 		if a.set, err = a.readSettings(cmd); err != nil {
 			return err

@@ -11,13 +11,12 @@ import (
 // Main runs the root command that newRoot makes with the arguments, streams
 // and environment of this process, and returns its exit code.
 func Main(newRoot func(*System) *cobra.Command) int {
-	collectLater()
 	ownerMay()
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "."
 	}
-	ctx, interrupts := watchSignals(context.Background(), os.Exit)
+	ctx, interrupts := newInterrupts(context.Background(), os.Exit)
 	defer interrupts.stop()
 	return Run(ctx, newRoot, os.Args[1:], &System{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
@@ -27,6 +26,7 @@ func Main(newRoot func(*System) *cobra.Command) int {
 		Engine:     engines,
 		Interrupts: interrupts,
 		Program:    programPath(os.Args, dir),
+		begin:      func() { collectLater(); interrupts.watch() },
 	})
 }
 

@@ -14,35 +14,39 @@ var errInterrupted = errors.New("interrupted")
 
 // Interrupts are the signals of the process. The first SIGINT or SIGTERM
 // cancels the command's context, the second ends the process at once; while a
-// command has called [Interrupts.Forward], they go to it instead.
+// command has called [Interrupts.Forward], they go to it instead. Before watch
+// a signal ends the process: nothing has begun.
 type Interrupts struct {
 	mu      sync.Mutex
 	forward chan<- string
+	watch   func()
 	stop    func()
 }
 
-// watchSignals starts listening. exit ends the process.
-func watchSignals(ctx context.Context, exit func(int)) (context.Context, *Interrupts) {
+// newInterrupts makes the context that they cancel. exit ends the process.
+func newInterrupts(ctx context.Context, exit func(int)) (context.Context, *Interrupts) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	received := make(chan os.Signal, 4)
-	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
 	in := &Interrupts{}
+	in.watch = func() {
+		signal.Notify(received, os.Interrupt, syscall.SIGTERM)
+		go func() {
+			for s := range received {
+				if in.forwarded(s) {
+					continue
+				}
+				if ctx.Err() != nil {
+					exit(codeInterrupted)
+				}
+				cancel(errInterrupted)
+			}
+		}()
+	}
 	in.stop = func() {
 		signal.Stop(received)
 		close(received)
 		cancel(nil)
 	}
-	go func() {
-		for s := range received {
-			if in.forwarded(s) {
-				continue
-			}
-			if ctx.Err() != nil {
-				exit(codeInterrupted)
-			}
-			cancel(errInterrupted)
-		}
-	}()
 	return ctx, in
 }
 

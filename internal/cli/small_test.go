@@ -135,8 +135,9 @@ func TestWaitWatch(t *testing.T) {
 // a command that asked for them gets them instead.
 func TestInterrupts(t *testing.T) {
 	codes := make(chan int, 1)
-	ctx, in := watchSignals(t.Context(), func(code int) { codes <- code })
+	ctx, in := newInterrupts(t.Context(), func(code int) { codes <- code })
 	defer in.stop()
+	in.watch()
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {
 		t.Fatal(err)

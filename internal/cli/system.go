@@ -29,6 +29,10 @@ type System struct {
 
 	// under is what stands before "workshop" in a command line to paste.
 	under string
+	// begin, if there is one, is called before a verb works: what Main does to the
+	// process for it. It starts threads and stops the world once, a seventh of what
+	// `workshop --version` would take.
+	begin func()
 	// words are the command line's arguments; nil where there is none.
 	words []string
 }
