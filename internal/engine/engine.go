@@ -8,6 +8,7 @@ package engine
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/llmdo/workshop/compose"
@@ -114,6 +115,14 @@ type Object struct {
 	ID     string // of a network; volumes have none
 	Name   string
 	Labels map[string]string
+}
+
+// WithObject puts an object into a list, in the place of one of its name.
+func WithObject(list []Object, o Object) []Object { return append(WithoutObject(list, o.Name), o) }
+
+// WithoutObject takes an object out of a list.
+func WithoutObject(list []Object, name string) []Object {
+	return slices.DeleteFunc(list, func(o Object) bool { return o.Name == name })
 }
 
 // Container is one container of a project.

@@ -74,15 +74,6 @@ func (e *Engine) changeObjects(project string, change func(*objects)) error {
 	return atomicfile.Write(filepath.Join(dir, objectsName), append(b, '\n'), 0o600)
 }
 
-// with puts an object into a list, in the place of one of its name.
-func with(list []engine.Object, o engine.Object) []engine.Object {
-	return append(without(list, o.Name), o)
-}
-
-func without(list []engine.Object, name string) []engine.Object {
-	return slices.DeleteFunc(list, func(o engine.Object) bool { return o.Name == name })
-}
-
 // newID makes what tells an object from another one of its name.
 func newID() string { return strings.ToLower(rand.Text()) }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -79,23 +80,25 @@ func (e *Engine) program() (string, error) {
 	if err := executable(parent); err != nil {
 		return "", err
 	}
-	if unchanged(dir, n) {
-		return dir, nil
-	}
 	lock, err := os.Open(parent)
 	if err != nil {
 		return "", err
 	}
 	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return "", err
-	}
-	if unchanged(dir, n) {
-		return dir, nil
+	for _, how := range []int{unix.LOCK_SH, unix.LOCK_EX} {
+		if err := unix.Flock(int(lock.Fd()), how); err != nil {
+			return "", err
+		}
+		if unchanged(dir, n) {
+			now := time.Now()
+			_ = os.Chtimes(dir, now, now) // it is used: removeUnused
+			return dir, nil
+		}
 	}
 	if err := e.writeProgram(dir); err != nil {
 		return "", fmt.Errorf("workshop-init can't be written to the cache: %w", err)
 	}
+	e.removeUnused(parent)
 	return dir, nil
 }
 

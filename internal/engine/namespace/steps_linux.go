@@ -67,7 +67,7 @@ func (r *run) createNetwork(s engine.Step) error {
 		return err
 	}
 	o := engine.Object{ID: newID(), Name: engine.NetworkName(c.Project, s.Key), Labels: engine.NetworkLabels(c, s.Key)}
-	return r.e.changeObjects(r.p.Project, func(all *objects) { all.Networks = with(all.Networks, o) })
+	return r.e.changeObjects(r.p.Project, func(all *objects) { all.Networks = engine.WithObject(all.Networks, o) })
 }
 
 func (e *Engine) forgetNetwork(project, id string) error {
@@ -77,7 +77,7 @@ func (e *Engine) forgetNetwork(project, id string) error {
 	return e.changeObjects(project, func(all *objects) {
 		for _, n := range all.Networks {
 			if n.ID == id {
-				all.Networks = without(all.Networks, n.Name)
+				all.Networks = engine.WithoutObject(all.Networks, n.Name)
 				break
 			}
 		}
@@ -106,7 +106,7 @@ func (r *run) createVolume(s engine.Step) error {
 		return err
 	}
 	o := engine.Object{Name: name, Labels: engine.VolumeLabels(c, s.Key)}
-	return r.e.changeObjects(r.p.Project, func(all *objects) { all.Volumes = with(all.Volumes, o) })
+	return r.e.changeObjects(r.p.Project, func(all *objects) { all.Volumes = engine.WithObject(all.Volumes, o) })
 }
 
 func (e *Engine) removeVolume(project, name string) error {
@@ -117,7 +117,7 @@ func (e *Engine) removeVolume(project, name string) error {
 	if !exists(e.dir(project)) {
 		return nil
 	}
-	if err := e.changeObjects(project, func(all *objects) { all.Volumes = without(all.Volumes, name) }); err != nil {
+	if err := e.changeObjects(project, func(all *objects) { all.Volumes = engine.WithoutObject(all.Volumes, name) }); err != nil {
 		return err
 	}
 	if err := rmtree.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
