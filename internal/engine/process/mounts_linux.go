@@ -35,7 +35,10 @@ func (e *Engine) mounts(c *compose.Compiled, s types.ServiceConfig, id string, u
 	if err := rmtree.Remove(view); err != nil {
 		return nil, err
 	}
-	if err := makeReachable(view); err != nil {
+	if err := e.reachedBy(own, u.gid); err != nil {
+		return nil, err
+	}
+	if err := makeReadable(view); err != nil {
 		return nil, err
 	}
 	list := []process.Mount{{Target: "/", Source: view, ReadOnly: true}}
@@ -107,10 +110,9 @@ func link(view, workdir string, mounts []process.Mount) error {
 	return os.MkdirAll(at, 0o755)
 }
 
-// makeReachable makes a directory that everybody may enter and read; above it
-// the user's own directory keeps others out.
-func makeReachable(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// makeReadable makes a directory for everybody who gets there.
+func makeReadable(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
 	return os.Chmod(dir, 0o755) // whatever the umask is

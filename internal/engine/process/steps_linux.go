@@ -109,7 +109,11 @@ func (e *Engine) createVolume(p *engine.Plan, s engine.Step) error {
 	if err := rmtree.Remove(dir); err != nil { // left by a run that was killed
 		return err
 	}
-	if err := makeReachable(dir); err != nil {
+	gid, err := groupOf(p.Compiled, s.Key)
+	if err == nil {
+		err = e.reachedBy(dir, gid)
+	}
+	if err != nil {
 		return err
 	}
 	return e.change(p.Project, func(st *state) error {
