@@ -33,5 +33,6 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// packed is how many bytes the archives of all layers may have.
-func (l Limits) packed() int64 { return l.Bytes + 4096*l.Entries }
+// archives is how many bytes those of all layers may have: headers and padding
+// aside, they aren't larger than their files.
+func (l Limits) archives() int64 { return l.Bytes + 4096*l.Entries }

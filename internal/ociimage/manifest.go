@@ -64,13 +64,13 @@ type found struct {
 	layers []layer
 }
 
-// checkSize bounds what is read of all layers, or pulled to the disk. Headers
-// and padding aside, packed ones aren't larger than unpacked; but zstd may skip
-// parts, and something may follow the end.
+// checkSize bounds what is read of all layers, or pulled to the disk: packed
+// ones aren't larger than unpacked, but zstd may skip parts, and something may
+// follow the end.
 func (f *found) checkSize(limits Limits) error {
-	left := limits.packed()
+	left := limits.archives()
 	for i := range f.layers {
-		if left -= min(f.layers[i].blob.Size, limits.packed()); left < 0 {
+		if left -= min(f.layers[i].blob.Size, limits.archives()); left < 0 {
 			return fmt.Errorf("its layers have more than the %d bytes that an image may have", limits.Bytes)
 		}
 	}

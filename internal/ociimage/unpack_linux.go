@@ -72,8 +72,7 @@ func (s *Store) extract(ctx context.Context, f *found, work string, m *meter) (i
 	defer unix.Close(root)
 	x := newExtractor(root, s.o.Limits, os.Geteuid() == 0)
 	defer x.forget()
-	// Headers and padding aside, unpacked layers aren't larger than their files.
-	left := s.o.Limits.Bytes + 4096*s.o.Limits.Entries
+	left := s.o.Limits.archives()
 
 	layers := fetchAhead(ctx, f.layers, work, m)
 	defer layers.close()
