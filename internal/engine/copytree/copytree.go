@@ -73,7 +73,7 @@ func Write(w *tar.Writer, dir string, o Options) error {
 	}
 	var bytes int64
 	files := 0
-	return fs.WalkDir(source{root}, ".", func(name string, d fs.DirEntry, err error) error {
+	return fs.WalkDir(Files(root), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("copy %s: %w", dir, err)
 		}
@@ -103,6 +103,9 @@ func Write(w *tar.Writer, dir string, o Options) error {
 // source reads a directory that a worker may write to: were a FIFO in the place of
 // what it opens by now, the root's own FS would wait for its other end.
 type source struct{ *os.Root }
+
+// Files gives what is below a root, as [Write] reads it.
+func Files(root *os.Root) fs.FS { return source{root} }
 
 // Open opens a file or directory, and never waits.
 func (s source) Open(name string) (fs.File, error) { return s.open(name) }

@@ -126,7 +126,7 @@ func writeContext(w io.Writer, dir, dockerfile string) (files int, size int64, e
 		return 0, 0, err
 	}
 	tw := tar.NewWriter(w)
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(copytree.Files(root), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == "." {
 			return err
 		}
