@@ -132,7 +132,3 @@ func (s *state) byService(service string) *engine.Container {
 	}
 	return nil
 }
-
-func withoutObject(list []engine.Object, name string) []engine.Object {
-	return slices.DeleteFunc(list, func(o engine.Object) bool { return o.Name == name })
-}

@@ -117,7 +117,7 @@ func (e *Engine) createVolume(p *engine.Plan, s engine.Step) error {
 		return err
 	}
 	return e.change(p.Project, func(st *state) error {
-		st.Volumes = append(withoutObject(st.Volumes, name), engine.Object{Name: name, Labels: engine.VolumeLabels(p.Compiled, s.Key)})
+		st.Volumes = engine.WithObject(st.Volumes, engine.Object{Name: name, Labels: engine.VolumeLabels(p.Compiled, s.Key)})
 		return nil
 	})
 }
@@ -151,7 +151,7 @@ func (e *Engine) removeVolume(project, name string) error {
 		return err
 	}
 	return e.change(project, func(st *state) error {
-		st.Volumes = withoutObject(st.Volumes, name)
+		st.Volumes = engine.WithoutObject(st.Volumes, name)
 		return nil
 	})
 }
