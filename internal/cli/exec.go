@@ -58,6 +58,11 @@ yet.`,
 		Annotations: map[string]string{annotationCode: "yes"},
 	}
 	o.flags(cmd)
+	// Fingers type `exec -it`; both are what exec does by itself.
+	for _, f := range [][2]string{{"interactive", "i"}, {"tty", "t"}} {
+		cmd.Flags().BoolP(f[0], f[1], true, "accepted as in Compose")
+		_ = cmd.Flags().MarkHidden(f[0])
+	}
 	// What stands behind WORKER belongs to the command.
 	cmd.Flags().SetInterspersed(false)
 	return cmd

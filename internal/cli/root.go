@@ -113,6 +113,19 @@ func asRoot(root *cobra.Command) {
 	})
 }
 
+// ofCompose says what does the work of Compose's commands that aren't here.
+var ofCompose = map[string]string{
+	"stop":  "`workshop down` ends a workshop; what it needs is made again by `workshop up`",
+	"kill":  "`workshop down` ends a workshop; `workshop restart` starts its workers anew",
+	"rm":    "`workshop down` removes a workshop",
+	"start": "`workshop up` starts what doesn't run",
+	"run":   "`workshop up` starts the workers, `workshop exec WORKER -- COMMAND` runs a command in one",
+	"build": "`workshop up` builds and pulls the images that it needs",
+	"pull":  "`workshop up` builds and pulls the images that it needs",
+	"ls":    "`workshop ps` shows the workshop of this directory",
+	"top":   "`workshop exec WORKER -- ps` shows the processes of a worker",
+}
+
 // unknownCommand runs where a word is no command; without a word it is help.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -123,7 +136,9 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	if near := nearest(args[0], names); near != "" {
+	if do := ofCompose[args[0]]; do != "" && cmd.Name() == "workshop" {
+		f.hint("%s", do)
+	} else if near := nearest(args[0], names); near != "" {
 		f.hint("did you mean `%s %s`?", cmd.CommandPath(), near)
 	}
 	return f.hint("run `%s --help` for the list of commands", cmd.CommandPath())

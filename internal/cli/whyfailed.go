@@ -12,8 +12,12 @@ import (
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
-// codeKilled is what a command ends with that SIGKILL ended.
-const codeKilled = 128 + 9
+const (
+	// codeSignal and the number of a signal are what a command ends with that
+	// the signal ended.
+	codeSignal = 128
+	codeKilled = codeSignal + 9
+)
 
 // maxDenials are named after a failed command; the log has the others.
 const maxDenials = 5
@@ -52,6 +56,8 @@ func (a *app) whyFailed(ctx context.Context, e engine.Engine, t target, worker s
 	case code == codeKilled:
 		hints.hint("%d is SIGKILL: most often a program needed more than the memory limit of %s (resources.memory of %s)",
 			code, w.Container.Resources.Memory.V, worker)
+	case code > codeSignal:
+		// It was ended, as by Ctrl-C, and has not failed.
 	case w.Container.Network.Mode.V == firewall.None:
 		hints.hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
 			worker, a.shown(t.file))
