@@ -68,7 +68,7 @@ func engineHints(f *failure) *failure {
 	}
 	if e, ok := errors.AsType[*engine.PortTakenError](f.err); ok {
 		return fail(f.code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker).
-			hint("`docker ps --filter publish=%s` or `ss -ltnp 'sport = :%s'` tells by which; stop it, or publish another port under `ports` of %s", e.Port, e.Port, e.Worker)
+			hint("`ss -ltnp 'sport = :%s'` or, for Docker's, `docker ps --filter publish=%s` tells by which; stop it, or publish another port under `ports` of %s", e.Port, e.Port, e.Worker)
 	}
 	if e, ok := errors.AsType[*engine.NotRunningError](f.err); ok {
 		state := e.State

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -76,7 +77,7 @@ func (s *System) abs(path string) string {
 // shown is a path as the user would write it: relative where that is shorter.
 func (s *System) shown(path string) string {
 	rel, err := filepath.Rel(s.Dir, path)
-	if err != nil || len(rel) >= len(path) {
+	if err != nil || strings.HasPrefix(rel, "../../../") || len(rel) >= len(path) {
 		return path
 	}
 	return rel

@@ -43,8 +43,6 @@ func archiveError(ctx context.Context, err error) error {
 		return toolError(ctx, ctx.Err())
 	case errors.Is(err, unix.ENOENT):
 		return &wire.Error{Code: wire.CodeNotFound, Message: err.Error()}
-	case errors.Is(err, unix.EROFS):
-		err = errors.New(err.Error() + ": files go into rw mounts, /tmp, /scratch and the home directory")
 	}
 	return toolError(ctx, err)
 }
