@@ -209,7 +209,7 @@ func searchText(r *tool.SearchFilesResult) string {
 		}
 	}
 	if len(r.Matches) == 0 {
-		l.addf("[no match in %d files]", r.FilesSearched)
+		l.addf("[no match; files searched: %d]", r.FilesSearched)
 	}
 	if r.Truncated {
 		l.addf("[there may be more than these %d]", len(r.Matches))

@@ -27,7 +27,7 @@ func TestRender(t *testing.T) {
 		{tool.ListFiles, tool.ListFilesResult{Path: ".", Entries: []tool.Entry{{Path: "a", Type: "directory"}, {Path: "b", Type: "file"}, {Path: "c", Type: "symlink", Target: "b"}}, Truncated: true}, "a/\nb\nc -> b\n[there are more than these 3]"},
 		{tool.ListFiles, tool.ListFilesResult{Path: "x", Entries: []tool.Entry{}}, "[nothing in x]"},
 		{tool.SearchFiles, tool.SearchFilesResult{Matches: []tool.Match{{Path: "f", Line: 2, Text: "hit", Before: []string{"one"}, After: []string{"three"}}, {Path: "g", Line: 9, Text: "hit"}}}, "f-1-one\nf:2:hit\nf-3-three\ng:9:hit"},
-		{tool.SearchFiles, tool.SearchFilesResult{Matches: []tool.Match{}, FilesSearched: 4}, "[no match in 4 files]"},
+		{tool.SearchFiles, tool.SearchFilesResult{Matches: []tool.Match{}, FilesSearched: 4}, "[no match; files searched: 4]"},
 		{tool.FetchURL, tool.FetchURLResult{URL: "https://example.org/", Status: 200, ContentType: "text/plain", Body: "hi\n", Truncated: true}, "HTTP 200, text/plain, https://example.org/\n\nhi\n[the body goes on]"},
 	} {
 		raw, err := json.Marshal(c.result)

@@ -117,7 +117,7 @@ func (w *writer) content(name, s string, max int) {
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		n++
 	}
-	fmt.Fprintf(w, "%s (%d lines, %d bytes):\n", name, n, len(s))
+	fmt.Fprintf(w, "%s (%s, %s):\n", name, count(n, "line"), count(len(s), "byte"))
 	if s == "" {
 		return
 	}
@@ -160,4 +160,11 @@ func (w *writer) json(args json.RawMessage) {
 	if s := strings.TrimSpace(b.String()); s != "" && s != "{}" {
 		w.lines(s, maxArgs)
 	}
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -20,10 +20,10 @@ func TestText(t *testing.T) {
 		{"shell", `{"command":"a","x":1}`, "{\n  \"command\": \"a\",\n  \"x\": 1\n}"},
 		{"shell", "{\x1b", "{\\u{1b}"},
 		{"write_file", `{"path":"a\nb","content":"x\ny\n","executable":true}`, "a\\nb\n(made executable)\ncontent (2 lines, 4 bytes):\n    x\n    y"},
-		{"edit_file", `{"path":"a","old_string":"x","new_string":"","replace_all":true}`, "a\n(wherever it stands)\nreplaces (1 lines, 1 bytes):\n    x\nby (0 lines, 0 bytes):"},
+		{"edit_file", `{"path":"a","old_string":"x","new_string":"","replace_all":true}`, "a\n(wherever it stands)\nreplaces (1 line, 1 byte):\n    x\nby (0 lines, 0 bytes):"},
 		{"fetch_url", `{"url":"https://example.com/\u202e"}`, `https://example.com/\u{202e}`},
 		{"fetch_url", `{"url":"https://example.com:x@example.org/"}`, "https://example.com:x@example.org/\nto the host: example.org"},
-		{"write_file", `{"path":"a","content":"eA==","binary":true}`, "a\n(the content is base64)\ncontent (1 lines, 4 bytes):\n    eA=="},
+		{"write_file", `{"path":"a","content":"eA==","binary":true}`, "a\n(the content is base64)\ncontent (1 line, 4 bytes):\n    eA=="},
 		// Nothing pushes the rest out of sight.
 		{"shell", `{"command":"git status` + strings.Repeat(`\n\t`, 5000) + `\n; rm x"}`, "git status\n[… 5000 empty lines …]\n; rm x"},
 		{"shell", `{"command":"git status` + strings.Repeat(` `, 5000) + `; rm x"}`, "git status [… 5000 blanks …] ; rm x"},
