@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/landlock"
 	"github.com/llmdo/workshop/internal/tool"
@@ -255,7 +256,9 @@ func TestEnds(t *testing.T) {
 		"down":   func(*session) { h.down(); h.up() },
 		"restarted": func(s *session) {
 			o, _ := h.e.Observe(t.Context(), h.project, engine.DesiredImages(engine.Desired{Compiled: h.c})...)
-			p, err := engine.PlanRestart(engine.Desired{Compiled: h.bare}, o)
+			known := *h.bare // what a restart knows of the machine: no users
+			known.Facts = &compose.Facts{Project: h.project, ProjectDir: h.dir}
+			p, err := engine.PlanRestart(engine.Desired{Compiled: &known}, o)
 			if err == nil {
 				err = h.e.Apply(t.Context(), p, nil)
 			}

@@ -36,10 +36,10 @@ func (e *Engine) Check(_ context.Context, c *compose.Compiled) error {
 	return nil
 }
 
-// Apply records what the plan says. A restart has a project without facts, whose
-// workers were looked at when they came up.
+// Apply records what the plan says. What makes no worker, as a restart, knows no
+// users: they were looked at when the workers came up.
 func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.Event)) error {
-	if p.Compiled != nil && p.Compiled.Facts != nil {
+	if slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.Op == engine.OpCreateContainer }) {
 		if err := e.Check(ctx, p.Compiled); err != nil {
 			return err
 		}
