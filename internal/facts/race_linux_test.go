@@ -7,12 +7,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/compose-spec/compose-go/v2/types"
-	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // B60: a worker exchanges a watched file, and a directory, for a FIFO while they
@@ -34,39 +33,13 @@ func TestSnapshotRace(t *testing.T) {
 		Roles: map[string]compose.Role{"w": compose.RoleWorker}, Facts: &compose.Facts{ProjectDir: dir},
 		Project: &types.Project{Services: types.Services{"w": service}},
 	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			_ = unix.Renameat2(unix.AT_FDCWD, at(".envrc"), unix.AT_FDCWD, at("fifo"), unix.RENAME_EXCHANGE)
-			_ = unix.Renameat2(unix.AT_FDCWD, at("sub"), unix.AT_FDCWD, at("fifo2"), unix.RENAME_EXCHANGE)
+	testutil.WhileExchanged(t, func() error {
+		_, err := TakeSnapshot(context.Background(), c)
+		if err != nil && strings.Contains(err.Error(), "replaced") {
+			return nil
 		}
-	}()
-	done := make(chan error, 1)
-	go func() {
-		for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
-			if _, err := TakeSnapshot(context.Background(), c); err != nil && !strings.Contains(err.Error(), "replaced") {
-				done <- err
-				return
-			}
-		}
-		done <- nil
-	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("it hangs")
-	}
-	close(stop)
-	<-stopped
+		return err
+	}, [2]string{at(".envrc"), at("fifo")}, [2]string{at("sub"), at("fifo2")})
 }
 
 // Of places that are everybody's, what another user has put there isn't read: a

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // What one worker may write to is copied to another one, and exchanged meanwhile.
@@ -22,40 +21,14 @@ func TestPackOfWhatIsExchanged(t *testing.T) {
 		os.Symlink("../keys/id", at("from/file")), syscall.Mkfifo(at("fifo"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	for _, swap := range [][2]string{{"from/sub", "from/link"}, {"from/a", "from/file"}, {"from/a", "fifo"}, {"from/sub", "fifo"}} {
-		stop, stopped := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(stopped)
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					_ = unix.Renameat2(unix.AT_FDCWD, at(swap[0]), unix.AT_FDCWD, at(swap[1]), unix.RENAME_EXCHANGE)
-				}
+	for _, pair := range [][2]string{{"from/sub", "from/link"}, {"from/a", "from/file"}, {"from/a", "fifo"}, {"from/sub", "fifo"}} {
+		testutil.WhileExchanged(t, func() error {
+			var b bytes.Buffer
+			_ = Pack(&b, at("from"), "n", 1000, 1000)
+			if strings.Contains(b.String(), "PRIVATE") {
+				return errors.New("what lies outside was copied")
 			}
-		}()
-		done := make(chan string, 1)
-		go func() {
-			for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
-				var b bytes.Buffer
-				_ = Pack(&b, at("from"), "n", 1000, 1000)
-				if strings.Contains(b.String(), "PRIVATE") {
-					done <- "what lies outside was copied"
-					return
-				}
-			}
-			done <- ""
-		}()
-		select {
-		case what := <-done:
-			if what != "" {
-				t.Errorf("%q: %s", swap, what)
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatalf("%q: it hangs", swap)
-		}
-		close(stop)
-		<-stopped
+			return nil
+		}, [2]string{at(pair[0]), at(pair[1])})
 	}
 }

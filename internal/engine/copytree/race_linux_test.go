@@ -9,9 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // A worker that writes to the source exchanges what is copied (B9, B60).
@@ -21,40 +20,14 @@ func TestCopyOfWhatIsExchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	for i, swap := range [][2]string{{"a.txt", "link"}, {"b.txt", "fifo"}, {"sub", "fifo"}} {
-		stop, stopped := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(stopped)
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					_ = unix.Renameat2(unix.AT_FDCWD, at(swap[0]), unix.AT_FDCWD, at(swap[1]), unix.RENAME_EXCHANGE)
-				}
+	for _, pair := range [][2]string{{"a.txt", "link"}, {"b.txt", "fifo"}, {"sub", "fifo"}} {
+		testutil.WhileExchanged(t, func() error {
+			var b bytes.Buffer
+			_ = Write(tar.NewWriter(&b), dir, Options{Exclude: []string{".env"}})
+			if strings.Contains(b.String(), "PASSWORD") {
+				return errors.New("what is left out was copied")
 			}
-		}()
-		done := make(chan string, 1)
-		go func() {
-			for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
-				var b bytes.Buffer
-				_ = Write(tar.NewWriter(&b), dir, Options{Exclude: []string{".env"}})
-				if strings.Contains(b.String(), "PASSWORD") {
-					done <- "what is left out was copied"
-					return
-				}
-			}
-			done <- ""
-		}()
-		select {
-		case what := <-done:
-			if what != "" {
-				t.Errorf("%d: %s", i, what)
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatalf("%d: it hangs", i)
-		}
-		close(stop)
-		<-stopped
+			return nil
+		}, [2]string{at(pair[0]), at(pair[1])})
 	}
 }
