@@ -40,7 +40,13 @@ func (a *app) engineSetting(name string, variable bool) (string, error) {
 	all := append([]string{string(workshop.IsolationAuto)}, promise.Engines()...)
 	switch {
 	case name != "" && !slices.Contains(all, name):
-		return "", fail(codeUsage, "no engine %q", name).hint("there are %s", strings.Join(all, ", "))
+		from := ""
+		if a.globals.engine == "" && variable {
+			from = "WORKSHOP_ENGINE: "
+		} else if a.globals.engine == "" {
+			from = "setting engine: "
+		}
+		return "", fail(codeUsage, "%sno engine %q", from, name).hint("there are %s", strings.Join(all, ", "))
 	case name == promise.Process && variable && a.globals.engine != promise.Process:
 		return "", fail(codeRefused, "WORKSHOP_ENGINE can't ask for process mode").
 			hint("write `--isolation process`, or `engine: process` in your settings file")
