@@ -79,11 +79,16 @@ func isAddress(s string) bool {
 
 func addressHint(s string) string {
 	s = strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
-	if p, err := netip.ParsePrefix(s); err == nil {
-		return fmt.Sprintf("write {cidr: %q, port: 443}", p.Masked())
+	p, err := netip.ParsePrefix(s)
+	if a, failed := netip.ParseAddr(s); failed == nil && a.Zone() == "" {
+		p, err = netip.PrefixFrom(a, a.BitLen()), nil
 	}
-	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
-		return fmt.Sprintf("write {cidr: %q, port: 443}", netip.PrefixFrom(a, a.BitLen()))
+	if err != nil {
+		return "write the address as {cidr: ADDRESS/BITS, port: PORT}"
 	}
-	return "write the address as {cidr: ADDRESS/BITS, port: PORT}"
+	p = p.Masked()
+	if class, ok := ClassifyRange(p); ok && !class.Openable() {
+		return fmt.Sprintf("leave it out: %s addresses stay closed whatever a rule says (B26)", class)
+	}
+	return fmt.Sprintf("write {cidr: %q, port: 443}", p)
 }
