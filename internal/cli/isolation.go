@@ -66,7 +66,11 @@ func (a *app) choose(ctx context.Context, o EngineOptions) (choice, engine.Engin
 	if asked == "" || asked == string(workshop.IsolationAuto) {
 		switch file := string(a.on.isolation); {
 		case is != "":
-			return choice{name: is, why: "the project is there"}, nil, nil
+			var err error
+			if is == promise.Process {
+				err = a.allowProcess()
+			}
+			return choice{name: is, why: "the project is there"}, nil, err
 		case file != "" && file != string(workshop.IsolationAuto):
 			return choice{name: file, why: "the file says isolation: " + file}, nil, nil
 		}
