@@ -144,10 +144,11 @@ func (a *app) elsewhere(project string) error {
 
 // allowProcess refuses process mode where nobody sees its warning.
 func (a *app) allowProcess() error {
-	if !isTrue(a.getenv("CI")) || a.globals.forceProcess {
+	ci := a.inCI()
+	if ci == "" || a.globals.forceProcess {
 		return nil
 	}
-	return fail(codeRefused, "process mode is refused in continuous integration (CI=%s): tools would run on this machine, as you", a.getenv("CI")).
+	return fail(codeRefused, "process mode is refused in continuous integration (%s=%s): tools would run on this machine, as you", ci, a.getenv(ci)).
 		hint("`--isolation namespace` needs no Docker; to do it all the same, add --force-process")
 }
 
@@ -156,10 +157,6 @@ func (a *app) sayChosen() {
 	if a.chosen.why != "" {
 		a.say("isolation: %s (%s)", a.chosen.name, a.chosen.why)
 	}
-}
-
-func isTrue(s string) bool {
-	return s != "" && !slices.Contains([]string{"0", "false", "no"}, strings.ToLower(s))
 }
 
 // sayProcess warns of process mode, in every command that works in it.
