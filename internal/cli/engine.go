@@ -23,6 +23,8 @@ type EngineOptions struct {
 	StateDir, CacheDir string
 	// Version is this program's.
 	Version string
+	// Project is the one that the command is about; empty: none.
+	Project string
 	// WithoutLimits goes on where no limits can be enforced (B5).
 	WithoutLimits bool
 }
@@ -32,7 +34,7 @@ type EngineOptions struct {
 func (a *app) connect(ctx context.Context, approve func(context.Context, BuildRequest) error) (engine.Engine, error) {
 	o := EngineOptions{
 		Lookup: a.Lookup, ApproveBuild: approve, StateDir: a.stateDir(), CacheDir: a.cacheDir(),
-		Version: linkedVersion, WithoutLimits: a.set.withoutLimits,
+		Version: linkedVersion, Project: a.on.project, WithoutLimits: a.set.withoutLimits,
 	}
 	chosen, e, err := a.choose(ctx, o)
 	if err != nil {

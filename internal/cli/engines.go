@@ -22,7 +22,7 @@ func engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, 
 		if o.StateDir != "" && o.CacheDir != "" {
 			own.StateDir, own.CacheDir = filepath.Join(o.StateDir, promise.Namespace), o.CacheDir
 		}
-		own.Version, own.Lookup, own.WithoutLimits = o.Version, o.Lookup, o.WithoutLimits
+		own.Version, own.Lookup, own.Project, own.WithoutLimits = o.Version, o.Lookup, o.Project, o.WithoutLimits
 		e, err := namespace.New(ctx, own)
 		if err != nil {
 			return nil, err

@@ -61,7 +61,8 @@ func (s *Supervisor) form() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := fmt.Appendf(nil, `{"version":%d,"cgroup":%q,"cgroup_dirs":%s,"containers":[`, spec.Version, s.prefix, places)
+	limits := s.groups != nil && s.groups.Require() == nil
+	b := fmt.Appendf(nil, `{"version":%d,"cgroup":%q,"cgroup_dirs":%s,"limits":%t,"containers":[`, spec.Version, s.prefix, places, limits)
 	for i, name := range s.names() {
 		sv := s.services[name]
 		state, err := json.Marshal(&sv.state)

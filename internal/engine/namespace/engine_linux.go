@@ -11,6 +11,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/initbin"
 	"github.com/llmdo/workshop/internal/ociimage"
+	"github.com/llmdo/workshop/internal/supervisor/client"
 )
 
 // Engine carries plans out in namespaces of this machine. It is safe for use by
@@ -20,8 +21,11 @@ type Engine struct {
 	init     *initbin.Set
 	rootless bool
 
-	limits func() (cgroup.Limits, error) // what can be enforced; the error says what to do
-	store  func() (*ociimage.Store, error)
+	// What can be enforced: where this process is, and by the project's supervisor.
+	// The error says what to do.
+	machineLimits, limits func() (cgroup.Limits, error)
+
+	store func() (*ociimage.Store, error)
 	// netfilter is what is known of the kernel's.
 	netfilter func() netfilter
 
@@ -43,7 +47,8 @@ func New(_ context.Context, o Options) (*Engine, error) {
 	if e.init == nil {
 		e.init = initbin.Default()
 	}
-	e.limits = sync.OnceValues(findLimits)
+	e.machineLimits = findLimits
+	e.limits = sync.OnceValues(e.projectLimits)
 	e.netfilter = sync.OnceValue(e.lookForNetfilter)
 	e.store = sync.OnceValues(func() (*ociimage.Store, error) {
 		return ociimage.Open(filepath.Join(o.CacheDir, "images"), ociimage.Options{Lookup: o.Lookup})
@@ -68,6 +73,33 @@ func findLimits() (cgroup.Limits, error) {
 		return cgroup.Limits{}, err
 	}
 	return p.Can(), p.Require()
+}
+
+// projectLimits is what the project's supervisor can enforce, which was perhaps
+// started in other control groups than ours; where none lives, what a new one could.
+func (e *Engine) projectLimits() (cgroup.Limits, error) {
+	can, err := e.machineLimits()
+	if e.opts.Project == "" {
+		return can, err
+	}
+	dir := e.dir(e.opts.Project)
+	if lives, e := client.Lives(dir); e != nil || !lives {
+		return can, err
+	}
+	f, failed := client.State(dir)
+	switch {
+	case failed != nil: // whoever reads it next says so
+		return can, err
+	case f.Limits:
+		return cgroup.Limits{Memory: true, Swap: true, CPU: true, PIDs: true}, nil
+	case err != nil:
+		return can, err
+	}
+	why := "project " + e.opts.Project + " was brought up where there were none"
+	return cgroup.Limits{}, &cgroup.Unavailable{
+		Missing: []cgroup.Missing{{Limit: cgroup.Memory, Why: why}, {Limit: cgroup.Swap, Why: why}, {Limit: cgroup.CPU, Why: why}, {Limit: cgroup.PIDs, Why: why}},
+		Do:      "There are limits now: `workshop down`, and then `workshop up`",
+	}
 }
 
 // unlimited tells whether containers are made without limits.

@@ -19,6 +19,9 @@ type Options struct {
 	// WithoutLimits goes on where the machine enforces no limits of memory, cpu
 	// and processes (B5). Where it does, they are enforced all the same.
 	WithoutLimits bool
+	// Project is the one that the engine is asked about: where its supervisor
+	// lives, what that can enforce counts, and not where the caller is. Empty: none.
+	Project string
 	// Init is the set of workshop-init programs; nil: the embedded one.
 	Init *initbin.Set
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/llmdo/workshop/internal/cgroup"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/supervisor/api"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -417,5 +418,44 @@ func TestRemoveVolume(t *testing.T) {
 		if err := e.removeVolume("p", name); err == nil {
 			t.Errorf("%q was removed", name)
 		}
+	}
+}
+
+// What a project's supervisor can enforce counts, whoever asks: it may have been
+// started in other control groups than the caller's.
+func TestRealLimitsOfTheSupervisor(t *testing.T) {
+	f := newFixture(t, nil, "w")
+	f.up(t)
+	_, missing := findLimits()
+	f.o.Project, f.o.WithoutLimits = f.name, false
+	ask := func(machine error) error {
+		e := f.another(t)
+		e.machineLimits = func() (cgroup.Limits, error) { return cgroup.Limits{}, machine }
+		_, err := e.limits()
+		return err
+	}
+	nowhere := &cgroup.Unavailable{Missing: []cgroup.Missing{{Limit: cgroup.CPU, Why: "of the machine"}}}
+	if err := ask(nowhere); (err == nil) != (missing == nil) {
+		t.Errorf("its supervisor has limits: %t; %v", missing == nil, err)
+	}
+	state := filepath.Join(f.e.dir(f.name), api.StateName)
+	b, err := os.ReadFile(state)
+	if err == nil {
+		err = os.WriteFile(state, bytes.Replace(b, []byte(`"limits":true`), []byte(`"limits":false`), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(nowhere); !errors.Is(err, nowhere) {
+		t.Errorf("neither has: %v", err)
+	}
+	if err := ask(nil); err == nil || !strings.Contains(err.Error(), "`workshop down`") {
+		t.Errorf("it has none, and a new one would: %v", err)
+	}
+	if err := f.e.end(t.Context(), f.name); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(nil); err != nil {
+		t.Errorf("it is gone: %v", err)
 	}
 }

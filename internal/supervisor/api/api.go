@@ -140,4 +140,6 @@ type File struct {
 	// are, for whoever cleans up after a supervisor that was killed.
 	Cgroup     string   `json:"cgroup,omitempty"`
 	CgroupDirs []string `json:"cgroup_dirs,omitempty"`
+	// Limits says that all limits of what it starts can be enforced (B5).
+	Limits bool `json:"limits"`
 }
