@@ -17,6 +17,7 @@ var kernelRuntimes = []string{"", "runc", "crun", "youki", "io.containerd.runc.v
 // before anything is started.
 func refuse(c *compiled, info engine.Info) error {
 	var broken, do []string
+	var last capability // several for one reason are one line
 	for _, k := range capabilityList(info) {
 		if k.Promise == "" || k.Held || k.rooms && !slices.ContainsFunc(c.w.Workers, func(w workshop.Worker) bool { return reaches(&w) }) {
 			continue
@@ -24,7 +25,10 @@ func refuse(c *compiled, info engine.Info) error {
 		if info.Unlimited && k.Promise == "B5" {
 			continue // chosen with --without-limits
 		}
-		broken = append(broken, k.Promise+": "+k.Name+": can't be enforced there: "+k.Meaning)
+		if last.Promise == k.Promise && last.Meaning == k.Meaning {
+			broken, k.Name = broken[:len(broken)-1], last.Name+", "+k.Name
+		}
+		broken, last = append(broken, k.Promise+": "+k.Name+": can't be enforced there: "+k.Meaning), k
 		if k.Do != "" && !slices.Contains(do, k.Do) {
 			do = append(do, k.Do)
 		}
