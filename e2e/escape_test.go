@@ -39,7 +39,8 @@ func escapesOf(t *testing.T, dir, intent string) (s *scenario.Scenario, inside, 
 // refusal shows nothing.
 func refusedHere(s *scenario.Scenario, inside, outside string, controls []string, tries ...string) {
 	s.Helper()
-	out, _ := exec.Command(outside, append([]string{"probe"}, controls...)...).Output()
+	// With mounts of its own: what it mounts there goes with it.
+	out, _ := exec.Command("unshare", append([]string{"--mount", outside, "probe"}, controls...)...).Output()
 	seen := probeResults(string(out))
 	if len(seen) != len(controls) {
 		s.Fatalf("control: %d results\n%s", len(seen), out)

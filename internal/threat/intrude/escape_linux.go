@@ -85,10 +85,11 @@ func mounting(words []string, opts map[string]string) (string, string) {
 		return probe.Seen(err)
 	}
 	defer os.Remove(dir)
-	if words[0] == "bind" {
-		return probe.Seen(unix.Mount("/", dir, "", unix.MS_BIND|unix.MS_REC, ""))
+	source, kind, flags := "none", words[0], uintptr(0)
+	if kind == "bind" {
+		source, kind, flags = "/", "", unix.MS_BIND|unix.MS_REC
 	}
-	err := unix.Mount("none", dir, words[0], 0, opts["data"])
+	err := unix.Mount(source, dir, kind, flags, opts["data"])
 	if err == nil {
 		_ = unix.Unmount(dir, unix.MNT_DETACH)
 	}
