@@ -51,6 +51,7 @@ func callScenario(t *testing.T, intent string) *scenario.Scenario {
 
 // Every tool by the command line: its text, its JSON, its failure, its code.
 func TestCall(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := callScenario(t, "call runs each tool of a worker, prints what it answers, and ends with a code that says how it went")
 	// The first call starts what isn't up, and says so on the standard error alone.
 	first := s.Expect(0, "call", "editor", "read_file", "path=/workspace/src/a.txt", "first_line=2", "max_lines=1")
@@ -124,6 +125,7 @@ func TestCall(t *testing.T) {
 // What needs a yes is asked on the terminal, also where the input is a pipe, and
 // refused where there is none.
 func TestCallAsks(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := callScenario(t, "a call that needs a yes is asked on the terminal; a no, an end and nobody there are refusals")
 	s.Up()
 	write := []string{"call", "editor", "write_file", "path=/workspace/out/x.txt", "content=written"}
@@ -353,6 +355,7 @@ func TestToolsThatCantStart(t *testing.T) {
 // What was changed since up is said, and what runs is what counts; a worker that
 // misses is started alone.
 func TestToolsAfterAChange(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := callScenario(t, "what changed since up is said; of a workshop that is up in part, the workers that are needed are started")
 	s.Up("reader")
 	s.Expect(0, "call", "reader", "read_file", "path=/workspace/src/a.txt")

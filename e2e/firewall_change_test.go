@@ -82,6 +82,7 @@ func TestB27_LiveChange(t *testing.T) {
 }
 
 func TestLiveChangeOfARoom(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := by(scenario.New(t, "rooms", "a change for a worker is one for its room, and no other; both are said"))
 	says(s, s.Expect(1, "firewall", "allow", "ssh.example.org:2222"), "is not up", "`workshop up`")
 	s.Up()
@@ -144,6 +145,7 @@ func TestB27_Save(t *testing.T) {
 }
 
 func TestLearn(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := by(scenario.New(t, "restricted", "learning lets names pass and records them, says which promises don't hold, keeps the never-lists, and ends with the guard"))
 	for _, env := range []string{"CI=true", "GITHUB_ACTIONS=true"} {
 		s.Env = append(s.Env, env)
@@ -218,6 +220,7 @@ func TestLearn(t *testing.T) {
 }
 
 func TestLearnWithSecrets(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := by(scenario.New(t, "secrets", "a workshop whose learning workers have secrets learns only when that is said"))
 	s.Env = append(s.Env, "E2E_TOKEN=e2e-value")
 	says(s, s.Expect(4, "up", "--learn"), "--learn is refused", "holder (secrets token, key)", "--with-secrets")

@@ -60,6 +60,7 @@ func probeIn(worker, probe string) []string {
 }
 
 func TestFirewallExplain(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := shown(t, "explain names the line that decides, and what guard and worker see is what it says")
 	s.Up()
 	for _, c := range []struct {
@@ -108,6 +109,7 @@ func TestFirewallExplain(t *testing.T) {
 
 // What the guard does and what the file says may differ: both commands say so.
 func TestFirewallShowsWhatDiffers(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := shown(t, "a file that the guard doesn't have yet, live changes and who has them are shown")
 	s.Up()
 	d := s.Expect(0, "firewall", "show")

@@ -92,6 +92,7 @@ func TestUpAgainChangesNothing(t *testing.T) {
 
 // TestCommandsAtOnce: commands that change one project take turns.
 func TestCommandsAtOnce(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := scenario.New(t, "restricted", "of commands that change one project at the same time, one waits for the other and both do what they say")
 	s.Env = append(s.Env, "XDG_STATE_HOME="+s.TempDir())
 	at := func(verbs ...string) (texts string) {

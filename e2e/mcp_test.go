@@ -124,6 +124,7 @@ func play(t *testing.T, s *scenario.Scenario, dir, what string, args ...string) 
 
 // A client that we did not write lists and calls every tool.
 func TestMCP(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := by(scenario.New(t, "mcp", "the TypeScript SDK's client lists and calls every tool against a live workshop, is asked for approvals, cancels, delegates, and gets nothing that isn't offered"))
 	dir := mcpClient(t, s.Root)
 	s.Env = append(s.Env, "XDG_CONFIG_HOME="+s.TempDir())

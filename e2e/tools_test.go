@@ -62,6 +62,7 @@ var tools = []tool{
 // within a second, and the command is right. The programs are those of this
 // machine; a worker with `image: host` has them.
 func TestTools(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := by(scenario.New(t, "tools", "curl, git, npm and pip: what was refused, why and the command stand there within a second, the command does it, and then the tool works"))
 	s.Internet.Answer("allowed.example.net", testnet.A(testnet.Allowed))
 	s.Up()
