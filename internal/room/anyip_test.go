@@ -36,24 +36,31 @@ func withPackets(args []string) int {
 	if os.Getenv("ROOM_TEST_IPV6") == "none" && err == nil {
 		err = testutil.WithoutIPv6()
 	}
-	var fds []int
+	var list string
 	if err == nil {
-		fds, err = fallback.PacketSockets()
-	}
-	list := make([]string, len(fds))
-	for i, fd := range fds {
-		list[i] = strconv.Itoa(fd)
-		unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0)
+		list, err = packetSockets()
 	}
 	if err == nil {
 		err = limitCapabilities(roomCapabilities)
 	}
 	if err == nil {
 		os.Setenv(roleVariable, "room")
-		err = syscall.Exec("/proc/self/exe", append(args, "--fallback", "anyip", "--packet-fds", strings.Join(list, ",")), os.Environ())
+		err = syscall.Exec("/proc/self/exe", append(args, "--fallback", "anyip", "--packet-fds", list), os.Environ())
 	}
 	fmt.Println(err)
 	return 1
+}
+
+// packetSockets makes them, for the program that is executed in this one's place,
+// and says their numbers as --packet-fds takes them.
+func packetSockets() (string, error) {
+	fds, err := fallback.PacketSockets()
+	list := make([]string, len(fds))
+	for i, fd := range fds {
+		list[i] = strconv.Itoa(fd)
+		unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0)
+	}
+	return strings.Join(list, ","), err
 }
 
 // limitCapabilities leaves the thread, and what it executes, these.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/kernel"
-	"github.com/llmdo/workshop/internal/room/fallback"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
@@ -30,18 +29,13 @@ const caller = 1000
 // room: with all capabilities there it makes the packet sockets, and goes on as a
 // room with the room's capabilities. role is the next one.
 func becomeRoom(role string) int {
-	fds, err := fallback.PacketSockets()
-	list := make([]string, len(fds))
-	for i, fd := range fds {
-		list[i] = strconv.Itoa(fd)
-		unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0)
-	}
+	list, err := packetSockets()
 	if err == nil {
 		err = keepAmbient(roomCapabilities)
 	}
 	if err == nil {
 		os.Setenv(roleVariable, role)
-		err = syscall.Exec("/proc/self/exe", append(os.Args, "--packet-fds", strings.Join(list, ",")), os.Environ())
+		err = syscall.Exec("/proc/self/exe", append(os.Args, "--packet-fds", list), os.Environ())
 	}
 	fmt.Println(err)
 	return 1
