@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/peercred"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 )
 
@@ -76,16 +77,8 @@ func (s *Supervisor) accept(l *net.UnixListener) {
 // containers: those have a number in our pid namespace, a client outside has
 // none (SO_PEERCRED, unix(7)). The directory keeps others away already.
 func trusted(c *net.UnixConn) bool {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return false
-	}
-	ok := false
-	_ = raw.Control(func(fd uintptr) {
-		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		ok = err == nil && (cred.Uid == 0 || cred.Uid == uint32(os.Geteuid())) && (cred.Pid == 0 || os.Getpid() != 1)
-	})
-	return ok
+	cred, err := peercred.Of(c)
+	return err == nil && (cred.Uid == 0 || cred.Uid == uint32(os.Geteuid())) && (cred.Pid == 0 || os.Getpid() != 1)
 }
 
 // serve carries out the requests of one client, one after the other.

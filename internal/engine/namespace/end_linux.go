@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/cgroup"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/peercred"
 	"github.com/llmdo/workshop/internal/rmtree"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 	"github.com/llmdo/workshop/internal/supervisor/client"
@@ -196,14 +197,7 @@ func listener(dir string) (int, error) {
 		return 0, err
 	}
 	defer conn.Close()
-	raw, err := conn.(*net.UnixConn).SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var cred *unix.Ucred
-	if e := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); e != nil {
-		return 0, e
-	}
+	cred, err := peercred.Of(conn.(*net.UnixConn))
 	if err != nil {
 		return 0, err
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/peercred"
 )
 
 // Listen opens the control socket at path, mode 0600. A socket that an earlier
@@ -55,14 +57,6 @@ func (s *Server) Accept(ctx context.Context, l *net.UnixListener) {
 // trusted tells whether the other side is the guard's own user or root
 // (SO_PEERCRED, unix(7)).
 func trusted(c *net.UnixConn) bool {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return false
-	}
-	ok := false
-	_ = raw.Control(func(fd uintptr) {
-		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		ok = err == nil && (cred.Uid == 0 || cred.Uid == uint32(os.Geteuid()))
-	})
-	return ok
+	cred, err := peercred.Of(c)
+	return err == nil && (cred.Uid == 0 || cred.Uid == uint32(os.Geteuid()))
 }

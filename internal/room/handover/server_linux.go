@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/peercred"
 )
 
 // Handler is the room behind a [Server]. Its methods are called one at a time.
@@ -79,7 +80,7 @@ func (s *Server) Serve(l *net.UnixListener) error {
 
 // admit checks the peer and takes the one place that there is.
 func (s *Server) admit(conn *net.UnixConn) error {
-	cred, err := peer(conn)
+	cred, err := peercred.Of(conn)
 	if err != nil {
 		return err
 	}
@@ -182,21 +183,6 @@ func send(conn *net.UnixConn, data []byte, fds ...int) error {
 	}
 	_, _, err := conn.WriteMsgUnix(data, oob, nil)
 	return err
-}
-
-func peer(conn *net.UnixConn) (*unix.Ucred, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var cred *unix.Ucred
-	var credErr error
-	if err := raw.Control(func(fd uintptr) {
-		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return nil, err
-	}
-	return cred, credErr
 }
 
 func (s *Server) log(line string) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/peercred"
 )
 
 // unready is the suffix of a socket that isn't offered yet.
@@ -93,16 +95,7 @@ func listen(dir *os.File, name string) (*net.UnixListener, error) {
 // peer tells which process has connected; 0 is one that this process namespace
 // doesn't know.
 func peer(c *net.UnixConn) (pid int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var cred *unix.Ucred
-	if e := raw.Control(func(fd uintptr) {
-		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); e != nil {
-		return 0, e
-	}
+	cred, err := peercred.Of(c)
 	if err != nil {
 		return 0, err
 	}
