@@ -80,7 +80,7 @@ func TestLife(t *testing.T) {
 			t.Error("the log is left:", err)
 		}
 		w.must(w.Shutdown(t.Context()))
-		if !over(w.pidfd, 0) {
+		if !over(w.pidfd, time.Second) { // its lock goes first, within its exit
 			t.Error("it lives")
 		}
 		if _, err := client.Dial(t.Context(), w.dir); !errors.Is(err, client.ErrNone) {
