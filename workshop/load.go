@@ -54,6 +54,10 @@ func Load(fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
 		return nil, p.done(file)
 	}
 	w := d.workshop(form)
+	d.imageOfIsolation(w.Isolation, form.Container)
+	for _, e := range entries {
+		d.imageOfIsolation(w.Isolation, e.Container)
+	}
 	if w.Container.Network.Mode.V == firewall.None && form.Container != nil && form.Container.refusedBelow("network") {
 		w.Container.Ports = nil // whether they can be served isn't known
 	}

@@ -1,0 +1,31 @@
+package workshop
+
+import (
+	"fmt"
+
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/imageref"
+)
+
+// imageOfIsolation refuses an image that the kind of engine in the file can't
+// give: nothing in Linux namespaces runs a Dockerfile, and a Docker engine reads
+// its own store alone. With auto it depends on the machine, so `up` says it.
+func (d *decoder) imageOfIsolation(isolation Value[Isolation], c *partialContainer) {
+	if c == nil {
+		return
+	}
+	refuse := func(at diag.Range, what, hint string) {
+		d.add(diag.Diagnostic{
+			Severity: diag.Error, Code: "image-of-other-engine", Summary: fmt.Sprintf("isolation: %s %s", isolation.V, what),
+			Hint: hint, Range: at, Related: []diag.Related{{Message: "isolation is here", Range: isolation.Source.Range}},
+		})
+	}
+	switch {
+	case isolation.V == IsolationNamespace && c.Build != nil:
+		refuse(c.Keys["build"], "builds no images", "write isolation: docker, or image: with what was built elsewhere (a reference, oci:DIR, docker-archive:FILE)")
+	case isolation.V == IsolationDocker && c.Image != nil:
+		if r, err := imageref.Parse(c.Image.V); err == nil && r.OnMachine() {
+			refuse(c.Image.Source.Range, "reads no images from files", "write isolation: namespace, or load the image into the engine and write its NAME:TAG")
+		}
+	}
+}
