@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/wire"
 )
@@ -45,9 +46,9 @@ func TestB60_CommandsOfTools(t *testing.T) {
 	c := newRPC(t, s, "--approve-all", "worker")
 	works := func(after string) {
 		t.Helper()
-		began := time.Now()
-		if text, ok := c.call("shell", `{"argv": ["cat", "/workspace/src/a.txt"]}`); !ok || !strings.Contains(text, "a line") || time.Since(began) > 5*time.Second {
-			t.Errorf("after %s, %v: %s", after, time.Since(began), text)
+		began := testutil.Now()
+		if text, ok := c.call("shell", `{"argv": ["cat", "/workspace/src/a.txt"]}`); !ok || !strings.Contains(text, "a line") || testutil.Since(began) > 5*time.Second {
+			t.Errorf("after %s, %v: %s", after, testutil.Since(began), text)
 		}
 	}
 	works("the start")
@@ -73,9 +74,9 @@ func TestB60_CommandsOfTools(t *testing.T) {
 		{"a signal to all", `{"command": "kill -KILL -1"}`, "was lost"},
 		{"another daemon, for the end of the session", `{"command": "env -i setsid setsid sh -c 'exec sleep 5176' <&- >&- 2>&- & echo begun"}`, "begun"},
 	} {
-		began := time.Now()
+		began := testutil.Now()
 		text, _ := c.call("shell", x.args)
-		if took := time.Since(began); !strings.Contains(text, x.want) || took > 15*time.Second || len(text) > 30<<20 {
+		if took := testutil.Since(began); !strings.Contains(text, x.want) || took > 15*time.Second || len(text) > 30<<20 {
 			t.Errorf("%s: %v, %d bytes: %.600s", x.name, took, len(text), text)
 		} else {
 			t.Logf("%s: %v, %d bytes", x.name, took.Round(time.Millisecond), len(text))
@@ -88,9 +89,9 @@ func TestB60_CommandsOfTools(t *testing.T) {
 		"list_files":   `{"path": "/", "pattern": "**/**/**/**/*"}`,
 		"write_file":   `{"path": "/scratch/more", "content": "` + strings.Repeat("x", 7<<20) + `"}`,
 	} {
-		began := time.Now()
+		began := testutil.Now()
 		text, _ := c.call(tool, args)
-		if took := time.Since(began); took > 25*time.Second || len(text) > 5<<20 {
+		if took := testutil.Since(began); took > 25*time.Second || len(text) > 5<<20 {
 			t.Errorf("%s: %v, %d bytes", tool, took, len(text))
 		} else {
 			t.Logf("%s: %v, %d bytes", tool, took.Round(time.Millisecond), len(text))

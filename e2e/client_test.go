@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/client"
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // Package client, in the process of its program: what it asks, and how it says
@@ -89,9 +90,9 @@ func TestClient(t *testing.T) {
 	answer = client.Once
 	short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
-	begun := time.Now()
-	if _, err := w.Call(short, "editor", "shell", map[string]any{"argv": []string{"sleep", "60"}}); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > 20*time.Second {
-		t.Errorf("the end of the context: %v after %v", err, time.Since(begun))
+	begun := testutil.Now()
+	if _, err := w.Call(short, "editor", "shell", map[string]any{"argv": []string{"sleep", "60"}}); !errors.Is(err, context.DeadlineExceeded) || testutil.Since(begun) > 20*time.Second {
+		t.Errorf("the end of the context: %v after %v", err, testutil.Since(begun))
 	}
 	lost := make(chan error, 1)
 	go func() {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 func TestB06_SignalsStayInside(t *testing.T) {
@@ -219,12 +220,12 @@ func TestB21_SupervisorKilled(t *testing.T) {
 	s.Internet.Reset()
 	stop := attacker(s)
 	pids := slices.Concat(s.Processes("worker"), s.Processes("room"), s.Processes("guard"))
-	killed := time.Now()
+	killed := testutil.Now()
 	if err := syscall.Kill(s.Supervisor(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	s.Eventually("all of its processes are gone", func() bool { return !slices.ContainsFunc(pids, scenario.Lives) })
-	if took := time.Since(killed); len(pids) < 4 || took > scenario.FailFast {
+	if took := testutil.Since(killed); len(pids) < 4 || took > scenario.FailFast {
 		t.Errorf("%d processes ended within %v", len(pids), took)
 	}
 	if l := s.Leftovers(); slices.ContainsFunc(l, func(l string) bool { return strings.HasPrefix(l, "process ") }) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // says reports a text that is missing in what a command printed.
@@ -34,13 +35,13 @@ func TestB27_LiveChange(t *testing.T) {
 	before := lives(s)
 	s.Sees("worker", "connect ssh.example.org:2222 -> ECONNREFUSED", "dns 198.51.100.54 denied.example.org A -> NXDOMAIN")
 	d := s.Expect(0, "firewall", "allow", "ssh.example.org:2222", "denied.example.org", "--for", "7s")
-	began := time.Now()
+	began := testutil.Now()
 	says(s, d, "allowed ssh.example.org:2222 for worker until ", "(7s)", "`workshop firewall deny ssh.example.org:2222 denied.example.org`")
 	s.Sees("worker", "tcp ssh.example.org:2222 send=x -> data", "http https://denied.example.org/ ca=/ca.pem -> 200")
 	held := hold(s, "worker", "ssh.example.org:2222", testnet.SSH, 2222, "20s")
 	says(s, s.Expect(0, "ps"), "2 live changes: `workshop firewall show`")
-	if r := held(); r.Seen != "ECONNRESET" || time.Since(began) > 12*time.Second {
-		t.Errorf("after its time: %s (%s) after %v", r.Seen, r.Detail, time.Since(began))
+	if r := held(); r.Seen != "ECONNRESET" || testutil.Since(began) > 12*time.Second {
+		t.Errorf("after its time: %s (%s) after %v", r.Seen, r.Detail, testutil.Since(began))
 	}
 	asked := s.Internet.Asked("denied.example.org")
 	s.Sees("worker", "connect ssh.example.org:2222 -> ECONNREFUSED", "dns 198.51.100.54 denied.example.org A -> NXDOMAIN")
@@ -98,9 +99,9 @@ func TestLiveChangeOfARoom(t *testing.T) {
 	s.Sees("first", "tcp ssh.example.org:2222 send=x -> data")
 
 	s.Kill("guard", "SIGSTOP")
-	started := time.Now()
+	started := testutil.Now()
 	says(s, s.Expect(0, "ps"), "the guard doesn't answer within 1s")
-	if took := time.Since(started); took > 5*time.Second {
+	if took := testutil.Since(started); took > 5*time.Second {
 		t.Errorf("ps waited %v for a guard that is stopped", took)
 	}
 	s.Kill("guard", "SIGCONT")

@@ -20,6 +20,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // shown has a worker of each mode; `one` is what the tests are about.
@@ -84,7 +85,7 @@ func TestFirewallExplain(t *testing.T) {
 	} {
 		s.Internet.Reset()
 		d := s.Run(append([]string{"firewall", "explain", "--check"}, strings.Fields(c.args)...)...)
-		if d.Code != c.code || d.Took > 4*time.Second {
+		if d.Code != c.code || d.Counted > 4*time.Second {
 			t.Errorf("explain %s: exit code %d, want %d, in %v\n%s%s", c.args, d.Code, c.code, d.Took, d.Out, d.Err)
 		}
 		for _, want := range c.want {
@@ -263,12 +264,12 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) (written func() string, keys *os.Fi
 func TestB28_Hints(t *testing.T) {
 	s := shown(t, "after a command that failed, what was refused meanwhile and the command that allows it")
 	s.Up()
-	plain := s.Run(append([]string{"exec", "--quiet"}, probeIn("one", "lookup ssh.example.org -> 127.0.0.1")[1:]...)...).Took
+	plain := s.Run(append([]string{"exec", "--quiet"}, probeIn("one", "lookup ssh.example.org -> 127.0.0.1")[1:]...)...).Counted
 	worst := time.Duration(0)
 	for i := range 12 {
 		name := fmt.Sprintf("n%d.example.org", i)
 		d := s.Expect(1, probeIn("one", "lookup "+name+" -> 127.0.0.1")...)
-		worst = max(worst, d.Took-plain)
+		worst = max(worst, d.Counted-plain)
 		for _, want := range []string{"the guard refused " + name + "; to allow it, add to network.allow in workshop.yaml:\n  - " + name + "\n", "`workshop firewall allow " + name + " --worker one`"} {
 			if !strings.Contains(d.Err, want) {
 				t.Fatalf("no %q in\n%s", want, d.Err)
@@ -282,7 +283,7 @@ func TestB28_Hints(t *testing.T) {
 	// the guard joins what repeats within a second
 	for range 5 {
 		d := s.Expect(1, probeIn("one", "lookup again.example.org -> 127.0.0.1")...)
-		if !strings.Contains(d.Err, "refused again.example.org;") || d.Took-plain > time.Second {
+		if !strings.Contains(d.Err, "refused again.example.org;") || d.Counted-plain > time.Second {
 			t.Errorf("the hint after a repeated denial: %v, %s", d.Took, d.Err)
 		}
 	}
@@ -302,7 +303,7 @@ func TestB28_Hints(t *testing.T) {
 	onScreen(t, s)
 	// nothing was refused: no hint, and no long wait
 	d = s.Expect(1, probeIn("one", "lookup allowed.example.org -> 127.0.0.1")...)
-	if strings.Contains(d.Err, "hint") || d.Took-plain > time.Second {
+	if strings.Contains(d.Err, "hint") || d.Counted-plain > time.Second {
 		t.Errorf("%v: %s", d.Took, d.Err)
 	}
 	// what the hint says works
@@ -321,7 +322,7 @@ func onScreen(t *testing.T, s *scenario.Scenario) {
 	defer cancel()
 	cmd := s.Command(ctx, "shell", "one")
 	screen, keys := onTerminal(t, cmd)
-	until := func(text string) time.Time {
+	until := func(text string) testutil.Instant {
 		t.Helper()
 		// bash switches modes before it prompts, and our line may come between
 		for !strings.Contains(controlSequence.ReplaceAllString(screen(), ""), text) {
@@ -329,7 +330,7 @@ func onScreen(t *testing.T, s *scenario.Scenario) {
 				t.Fatalf("no %q on the terminal:\n%s", text, screen())
 			}
 		}
-		return time.Now()
+		return testutil.Now()
 	}
 	probe := func(name string) string { return compose.InitPath + " probe 'lookup " + name + "'; " }
 	line := func(name string) string {

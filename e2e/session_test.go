@@ -67,7 +67,7 @@ func TestB41_SessionByDoorAndByEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if scenario.TheEngine() != scenario.Docker { // nothing but the door leads into a worker
-		if d := s.Run("exec", "worker", "--", "true"); d.Code != 125 || !strings.Contains(d.Err, "workshop restart worker") || d.Took > 5*time.Second {
+		if d := s.Run("exec", "worker", "--", "true"); d.Code != 125 || !strings.Contains(d.Err, "workshop restart worker") || d.Counted > 5*time.Second {
 			t.Errorf("without a door: %d after %v, %s", d.Code, d.Took, d.Err)
 		}
 		if err := os.Rename(door+".gone", door); err != nil {
@@ -101,7 +101,7 @@ func TestB41_SessionByDoorAndByEngine(t *testing.T) {
 	if err := os.Remove(door + ".gone"); err != nil {
 		t.Fatal(err)
 	}
-	if d := s.Expect(0, "exec", "worker", "--", "true"); d.Took > time.Second {
+	if d := s.Expect(0, "exec", "worker", "--", "true"); d.Counted > time.Second {
 		t.Errorf("a door that is gone was waited for: %v", d.Took)
 	}
 	if by := carriedBy(s); by != "0" {
@@ -281,7 +281,7 @@ func TestExecIsAsWithDocker(t *testing.T) {
 		gone(s, "yes")
 	})
 	t.Run("the background stays", func(t *testing.T) {
-		if d := s.Expect(0, "exec", "worker", "--", "sh", "-c", "sleep 7001 >/dev/null 2>&1 & echo started"); d.Took > scenario.FailFast {
+		if d := s.Expect(0, "exec", "worker", "--", "sh", "-c", "sleep 7001 >/dev/null 2>&1 & echo started"); d.Counted > scenario.FailFast {
 			t.Errorf("it took %v", d.Took)
 		}
 		time.Sleep(300 * time.Millisecond)

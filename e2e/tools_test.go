@@ -82,19 +82,19 @@ func TestTools(t *testing.T) {
 				if w.code == 0 || !strings.Contains(w.text(), x.shows) {
 					t.Fatalf("exit code %d of what is refused, or no %q:\n%s", w.code, x.shows, w.text())
 				}
-				if shown, ok := w.at("not allowed in workshop.yaml; to allow it: " + allow); x.tells && (!ok || shown.Sub(refused) > soon) {
+				if shown, ok := w.at("not allowed in workshop.yaml; to allow it: " + allow); x.tells && (!ok || w.after(refused, shown) > soon) {
 					t.Errorf("it doesn't show the guard's words within %v:\n%s", soon, w.text())
 				}
 				what, ok := w.at("the guard refused " + host)
 				if _, command := w.at("`" + allow + "`"); !ok || !command {
 					t.Fatalf("no hint with %q:\n%s", allow, w.text())
 				}
-				t.Logf("%s: %v from the refusal to the end of the program, %v more to the hint", host, ended.Sub(refused).Round(time.Millisecond), what.Sub(ended).Round(time.Millisecond))
+				t.Logf("%s: %v from the refusal to the end of the program, %v more to the hint", host, w.after(refused, ended).Round(time.Millisecond), what.Sub(ended).Round(time.Millisecond))
 				if what.Sub(ended) > time.Second {
 					t.Errorf("the hint came late:\n%s", w.text())
 				}
-				if ended.Sub(refused) > x.tries+soon {
-					t.Errorf("the program went on for %v:\n%s", ended.Sub(refused), w.text())
+				if w.after(refused, ended) > x.tries+soon {
+					t.Errorf("the program went on for %v:\n%s", w.after(refused, ended), w.text())
 				}
 				s.Expect(0, strings.Fields(allow)[1:]...)
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // toolEnded is printed behind a watched command: from there on it is we who talk.
@@ -22,11 +23,12 @@ const toolEnded = "the tool has ended"
 type watched struct {
 	lines []watchedLine
 	code  int
-	began time.Time
+	began testutil.Instant
+	ended testutil.Instant
 }
 
 type watchedLine struct {
-	at   time.Time
+	at   testutil.Instant
 	text string
 }
 
@@ -36,7 +38,7 @@ func watch(s *scenario.Scenario, worker, line string) watched {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	// The engine has the clock of this machine, its log microseconds.
-	w := watched{began: time.Now()}
+	w := watched{began: testutil.Now()}
 	cmd := s.Command(ctx, "exec", worker, "--", "sh", "-c", "{ "+line+"\n} 2>&1; code=$?; echo '"+toolEnded+"'; exit $code")
 	r, out := io.Pipe()
 	cmd.Stdout, cmd.Stderr = out, out
@@ -47,30 +49,35 @@ func watch(s *scenario.Scenario, worker, line string) watched {
 		done <- err
 	}()
 	for lines := bufio.NewScanner(r); lines.Scan(); {
-		w.lines = append(w.lines, watchedLine{time.Now(), lines.Text()})
+		w.lines = append(w.lines, watchedLine{testutil.Now(), lines.Text()})
 	}
 	var exit *exec.ExitError
 	if err := <-done; err != nil && !errors.As(err, &exit) {
 		s.Fatal(err)
 	}
-	w.code = cmd.ProcessState.ExitCode()
+	w.code, w.ended = cmd.ProcessState.ExitCode(), testutil.Now()
 	return w
 }
 
+// after is the time from a moment by the clock until a line, as far as it counts.
+func (w watched) after(moment time.Time, line testutil.Instant) time.Duration {
+	return w.ended.Part(w.began, line.Wall().Sub(moment))
+}
+
 // at tells when a text stood there first.
-func (w watched) at(text string) (time.Time, bool) {
+func (w watched) at(text string) (testutil.Instant, bool) {
 	for _, l := range w.lines {
 		if strings.Contains(l.text, text) {
 			return l.at, true
 		}
 	}
-	return time.Time{}, false
+	return testutil.Instant{}, false
 }
 
 func (w watched) text() string {
 	var b strings.Builder
 	for _, l := range w.lines {
-		b.WriteString(l.at.Sub(w.began).Round(time.Millisecond).String() + "\t" + l.text + "\n")
+		b.WriteString(l.at.Wall().Sub(w.began.Wall()).Round(time.Millisecond).String() + "\t" + l.text + "\n")
 	}
 	return b.String()
 }
@@ -81,7 +88,7 @@ func (w watched) refused(t *testing.T, s *scenario.Scenario, host string) time.T
 	var first time.Time
 	for _, e := range s.Events() {
 		at, err := time.Parse(time.RFC3339Nano, str(e, "time"))
-		if err == nil && !at.Before(w.began) && e["name"] == host && e["verdict"] == "deny" && (first.IsZero() || at.Before(first)) {
+		if err == nil && !at.Before(w.began.Wall()) && e["name"] == host && e["verdict"] == "deny" && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 	}

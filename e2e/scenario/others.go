@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/probe"
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // Control runs probes in an ordinary place, the positive control of denials: on
@@ -70,7 +71,8 @@ func (s *Scenario) ProbeEarly(worker string, probes ...string) []probe.Result {
 // SeesEarly is [Scenario.Sees] by [Scenario.ProbeEarly].
 func (s *Scenario) SeesEarly(worker string, probes ...string) {
 	s.Helper()
-	s.judge(worker, probes, s.ProbeEarly(worker, probes...))
+	began := testutil.Now()
+	s.judge(worker, probes, s.ProbeEarly(worker, probes...), began)
 }
 
 // GuardsControl connects to the guard's control as its owner may: by its socket,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/probe"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // Probe runs probes in a worker and returns what they saw.
@@ -71,19 +72,22 @@ func results(out string) []probe.Result {
 // something else or took longer than [FailFast].
 func (s *Scenario) Sees(worker string, probes ...string) []probe.Result {
 	s.Helper()
+	began := testutil.Now()
 	all := s.Probe(worker, probes...)
-	s.judge(worker, probes, all)
+	s.judge(worker, probes, all, began)
 	return all
 }
 
 // SeesBy is [Scenario.Sees] by another program that is in the worker.
 func (s *Scenario) SeesBy(worker, program string, probes ...string) {
 	s.Helper()
-	s.judge(worker, probes, s.ProbeBy(worker, program, probes...))
+	began := testutil.Now()
+	s.judge(worker, probes, s.ProbeBy(worker, program, probes...), began)
 }
 
-func (s *Scenario) judge(worker string, probes []string, all []probe.Result) {
+func (s *Scenario) judge(worker string, probes []string, all []probe.Result, began testutil.Instant) {
 	s.Helper()
+	ended := testutil.Now()
 	for i, r := range all {
 		if r.Expected == "" {
 			s.Fatalf("%q expects nothing", probes[i])
@@ -91,7 +95,7 @@ func (s *Scenario) judge(worker string, probes []string, all []probe.Result) {
 		if !r.OK {
 			s.Errorf("%s: %s\n\tsaw %s (%s)", worker, probes[i], r.Seen, r.Detail)
 		}
-		if took(r) > FailFast && !strings.Contains(probes[i], " for=") {
+		if ended.Part(began, took(r)) > FailFast && !strings.Contains(probes[i], " for=") {
 			s.Errorf("%s: %s: took %v, by a timeout", worker, probes[i], took(r))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"github.com/llmdo/workshop/internal/testutil"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,6 +126,7 @@ type Done struct {
 	Code     int
 	Out, Err string
 	Took     time.Duration
+	Counted  time.Duration // of Took: see testutil.Instant
 }
 
 // Run runs workshop in the scenario's directory, whatever comes of it.
@@ -135,9 +137,9 @@ func (s *Scenario) Run(args ...string) Done {
 	cmd := s.Command(ctx, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	start := time.Now()
+	start := testutil.Now()
 	err := cmd.Run()
-	d := Done{Code: cmd.ProcessState.ExitCode(), Out: out.String(), Err: errs.String(), Took: time.Since(start)}
+	d := Done{Code: cmd.ProcessState.ExitCode(), Out: out.String(), Err: errs.String(), Took: time.Since(start.Wall()), Counted: testutil.Since(start)}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		s.Fatal(err)

@@ -139,12 +139,12 @@ func (g *gate) enter(args ...string) *exec.Cmd {
 // stop sends SIGTERM and returns how long the end took.
 func (g *gate) stop() time.Duration {
 	g.t.Helper()
-	begin := time.Now()
+	begin := testutil.Now()
 	g.cmd.Process.Signal(unix.SIGTERM)
 	if err := g.cmd.Wait(); err != nil {
 		g.t.Errorf("exit: %v", err)
 	}
-	return time.Since(begin)
+	return testutil.Since(begin)
 }
 
 // answerDNS serves 127.0.0.1:53 in the gate's namespace with one rcode.

@@ -17,6 +17,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/kernel"
 	"github.com/llmdo/workshop/internal/room/handover"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // nflog reads events of a room's NFLOG socket, as the guard does.
@@ -136,12 +137,12 @@ func TestWithoutIPv6(t *testing.T) {
 // TestStops: SIGTERM ends a room at once, as `docker stop` sends it.
 func TestStops(t *testing.T) {
 	r := startRoom(t)
-	start := time.Now()
+	start := testutil.Now()
 	r.cmd.Process.Signal(unix.SIGTERM)
 	if err := r.cmd.Wait(); err != nil {
 		t.Errorf("exit: %v", err)
 	}
-	if took := time.Since(start); took > time.Second {
+	if took := testutil.Since(start); took > time.Second {
 		t.Errorf("took %v", took)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 	"github.com/llmdo/workshop/internal/supervisor/client"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // status is a line of /proc/PID/status, of every thread the same.
@@ -224,8 +225,8 @@ func TestNotStartedSo(t *testing.T) {
 		w.must(err)
 		l.(*net.UnixListener).SetUnlinkOnClose(false)
 		l.Close()
-		begin := time.Now()
-		if _, err := client.Dial(t.Context(), w.dir); err != client.ErrNone || time.Since(begin) > time.Second {
+		begin := testutil.Now()
+		if _, err := client.Dial(t.Context(), w.dir); err != client.ErrNone || testutil.Since(begin) > time.Second {
 			t.Error(err)
 		}
 		w.start()

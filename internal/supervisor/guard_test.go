@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // guard is a container in the machine's network, with ports.
@@ -72,7 +73,7 @@ func TestGuard(t *testing.T) {
 			}
 		}
 		// It crashes: ports stay open, the next one has them, and a new channel.
-		begin := time.Now()
+		begin := testutil.Now()
 		w.must(w.Signal(t.Context(), "guard", "SIGKILL"))
 		w.until("its end", func() bool { return w.seen("guard").State != api.Running || w.seen("guard").Restarts == 1 })
 		second := ask(t, a) // waits in the meantime
@@ -80,7 +81,7 @@ func TestGuard(t *testing.T) {
 		if !ok || again == who {
 			t.Errorf("after the crash: %q, before %q", second, first)
 		}
-		if took := time.Since(begin); took > 2*time.Second {
+		if took := testutil.Since(begin); took > 2*time.Second {
 			t.Errorf("it took %v", took)
 		}
 		if r, err := w.Ready(t.Context(), "guard"); err != nil || !r.Ready {
@@ -120,19 +121,19 @@ func TestRestart(t *testing.T) {
 	eachMode(t, func(t *testing.T, w *world) {
 		c := w.shell("flaky", "echo begun; exit 3")
 		c.Restart = spec.RestartUnlessStopped
-		begin := time.Now()
+		begin, watch := time.Now(), testutil.Now()
 		w.run(c)
 		if r, err := w.Ready(t.Context(), "flaky"); err != nil || r.Ready || !r.Ended || r.ExitCode != 3 {
 			t.Errorf("%+v, %v", r, err)
 		}
 		w.until("restarts", func() bool { return w.seen("flaky").Restarts == 3 })
-		if took := time.Since(begin); took < 700*time.Millisecond || took > 3*time.Second {
-			t.Errorf("three restarts after %v: 100, 200 and 400 ms were to pass", took)
+		if time.Since(begin) < 700*time.Millisecond || testutil.Since(watch) > 3*time.Second {
+			t.Errorf("three restarts after %v: 100, 200 and 400 ms were to pass", time.Since(begin))
 		}
 		w.until("the next wait", func() bool { return w.seen("flaky").State == api.Restarting })
-		begin = time.Now()
+		watch = testutil.Now()
 		w.must(w.Stop(t.Context(), "flaky"))
-		if took := time.Since(begin); took > 300*time.Millisecond {
+		if took := testutil.Since(watch); took > 300*time.Millisecond {
 			t.Errorf("stop took %v", took)
 		}
 		time.Sleep(1200 * time.Millisecond)

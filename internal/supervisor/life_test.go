@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/supervisor/api"
 	"github.com/llmdo/workshop/internal/supervisor/client"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 func TestLife(t *testing.T) {
@@ -46,10 +47,10 @@ func TestLife(t *testing.T) {
 			t.Errorf("process %d is %q", pid, comm)
 		}
 		w.must(w.Start(t.Context(), "one")) // it runs
-		begin := time.Now()
+		begin := testutil.Now()
 		w.must(w.Stop(t.Context(), "one"))
-		if !over(pidfd, 0) || time.Since(begin) > 2*time.Second {
-			t.Errorf("after stop it runs, or it took %v", time.Since(begin))
+		if !over(pidfd, 0) || testutil.Since(begin) > 2*time.Second {
+			t.Errorf("after stop it runs, or it took %v", testutil.Since(begin))
 		}
 		if _, err := client.Number(pidfd); !errors.Is(err, os.ErrProcessDone) {
 			t.Error(err)

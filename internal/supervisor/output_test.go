@@ -12,6 +12,7 @@ import (
 	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 	"github.com/llmdo/workshop/internal/supervisor/logfile"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 func TestOutput(t *testing.T) {
@@ -121,10 +122,10 @@ func TestEndless(t *testing.T) {
 		}()
 		var worst time.Duration
 		for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
-			begin := time.Now()
+			begin := testutil.Now()
 			_, err := w.List(t.Context())
 			w.must(err)
-			worst = max(worst, time.Since(begin))
+			worst = max(worst, testutil.Since(begin))
 			time.Sleep(20 * time.Millisecond)
 		}
 		t.Logf("a request took %v at most; RSS %s; %d lines followed", worst, rss(w.pid), lines)
@@ -147,9 +148,9 @@ func TestEndless(t *testing.T) {
 		if size > 3*4*210<<10 {
 			t.Errorf("the logs have %d bytes", size)
 		}
-		begin := time.Now()
+		begin := testutil.Now()
 		w.must(w.Stop(t.Context(), "a"))
-		if took := time.Since(begin); took > 2*time.Second {
+		if took := testutil.Since(begin); took > 2*time.Second {
 			t.Errorf("stop took %v", took)
 		}
 		cancel()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/wire"
 )
@@ -135,10 +136,10 @@ func TestExecSlowReader(t *testing.T) {
 func TestExecBackground(t *testing.T) {
 	r := open(t, &tool.Grant{})
 	c, m := r.session(RoleExec), mark()
-	begin := time.Now()
+	begin := testutil.Now()
 	exit, out, _, err := c.exec(Exec{Argv: []string{"sh", "-c", "sleep 100 & echo started; : " + m + "; exec 2>/dev/null; sh -c 'sleep 100; : " + m + "' &"}}, "")
-	if err != nil || exit.Code != 0 || out != "started\n" || time.Since(begin) > 3*time.Second {
-		t.Errorf("%v %+v %q in %v", err, exit, out, time.Since(begin))
+	if err != nil || exit.Code != 0 || out != "started\n" || testutil.Since(begin) > 3*time.Second {
+		t.Errorf("%v %+v %q in %v", err, exit, out, testutil.Since(begin))
 	}
 	c.Close()
 	eventually(t, "the session ends", func() bool { return len(r.sessions()) == 0 })

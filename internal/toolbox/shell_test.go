@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/wire"
 )
@@ -110,10 +111,10 @@ func TestOutput(t *testing.T) {
 			t.Errorf("%s: %d bytes of text", line, n)
 		}
 	}
-	begin := time.Now()
+	begin := testutil.Now()
 	got = c.run(tool.ShellArgs{Argv: []string{"yes"}, TimeoutSeconds: 0.3})
-	if !got.TimedOut || got.Signal != "SIGTERM" || got.Stdout.Bytes < 1<<20 || time.Since(begin) > 5*time.Second {
-		t.Errorf("yes: %v, %v, %d bytes in %v", got.TimedOut, got.Signal, got.Stdout.Bytes, time.Since(begin))
+	if !got.TimedOut || got.Signal != "SIGTERM" || got.Stdout.Bytes < 1<<20 || testutil.Since(begin) > 5*time.Second {
+		t.Errorf("yes: %v, %v, %d bytes in %v", got.TimedOut, got.Signal, got.Stdout.Bytes, testutil.Since(begin))
 	}
 	if kb := resident(t, r.sessions()[0]); kb > 120<<10 {
 		t.Errorf("the session takes %d kB", kb)
@@ -145,12 +146,12 @@ func TestTimeout(t *testing.T) {
 		"stopped itself":      "kill -STOP $$; : MARK",
 	} {
 		m := mark()
-		begin := time.Now()
+		begin := testutil.Now()
 		r := c.run(tool.ShellArgs{Command: "echo before; " + strings.ReplaceAll(line, "MARK", m), TimeoutSeconds: 0.2})
 		if !r.TimedOut || r.Stdout.Text != "before\n" || r.ExitCode < 128 {
 			t.Errorf("%s: %+v", name, r)
 		}
-		if took := time.Since(begin); took > 3*time.Second {
+		if took := testutil.Since(begin); took > 3*time.Second {
 			t.Errorf("%s: took %v", name, took)
 		}
 		if left := marked(t, m); len(left) > 0 {
@@ -187,12 +188,12 @@ func TestBackground(t *testing.T) {
 		"sh -c 'while sleep 0.01; do echo x; done; : MARK' & echo started",
 		"sh -c 'exec >/dev/null 2>&1; trap \"\" TERM; sleep 100; : MARK' </dev/null & echo started",
 	} {
-		begin := time.Now()
+		begin := testutil.Now()
 		r := c.shell(strings.ReplaceAll(line, "MARK", m))
 		if !strings.HasPrefix(r.Stdout.Text, "started\n") || !strings.Contains(r.Note, "in the background") {
 			t.Errorf("%+v", r)
 		}
-		if took := time.Since(begin); took > 2*time.Second {
+		if took := testutil.Since(begin); took > 2*time.Second {
 			t.Errorf("took %v", took)
 		}
 		if len(marked(t, m)) < i+1 {
@@ -210,7 +211,7 @@ func TestBackground(t *testing.T) {
 func TestConcurrentCalls(t *testing.T) {
 	c := open(t, everything()).session(RoleTools)
 	var wg sync.WaitGroup
-	begin := time.Now()
+	begin := testutil.Now()
 	for i := range 40 {
 		wg.Go(func() {
 			line := fmt.Sprintf("sleep 0.3; echo %d; exit %d", i, i)
@@ -221,7 +222,7 @@ func TestConcurrentCalls(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if took := time.Since(begin); took > 6*time.Second {
+	if took := testutil.Since(begin); took > 6*time.Second {
 		t.Errorf("40 calls of 0.3 s took %v: they run one after another", took)
 	}
 }

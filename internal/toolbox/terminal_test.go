@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/wire"
@@ -222,9 +223,9 @@ func TestTerminalIsHungUp(t *testing.T) {
 		"setsid": {"setsid sh -c 'sleep 100; : %s' >/dev/null 2>&1 </dev/null & sleep 0.1; echo started", true},
 	} {
 		c, m := r.session(RoleExec), mark()
-		begin := time.Now()
+		begin := testutil.Now()
 		text := c.terminal(nil, "sh", "-c", fmt.Sprintf(test.line, m)).ends(0)
-		if took := time.Since(begin); !strings.Contains(text, "started") || took > 3*time.Second {
+		if took := testutil.Since(begin); !strings.Contains(text, "started") || took > 3*time.Second {
 			t.Errorf("%s: %.100q in %v", name, text, took)
 		}
 		c.Close()

@@ -17,6 +17,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // upstream is a resolver that notes what it gets, byte by byte, and answers
@@ -240,9 +241,9 @@ func TestBadResolversFailQuickly(t *testing.T) {
 		gone := netip.MustParseAddrPort(pc.LocalAddr().String())
 		pc.Close()
 		s := asking(t, gone)
-		start := time.Now()
-		if m := s.ask(t, new(dns.Msg).SetQuestion("api.example.org.", dns.TypeA), false); m.Rcode != dns.RcodeServerFailure || time.Since(start) > time.Second {
-			t.Errorf("%v after %s", m, time.Since(start))
+		start := testutil.Now()
+		if m := s.ask(t, new(dns.Msg).SetQuestion("api.example.org.", dns.TypeA), false); m.Rcode != dns.RcodeServerFailure || testutil.Since(start) > time.Second {
+			t.Errorf("%v after %s", m, testutil.Since(start))
 		}
 	})
 }

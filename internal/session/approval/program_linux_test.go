@@ -16,6 +16,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/schemas"
 )
 
@@ -101,10 +102,10 @@ func TestCommandFails(t *testing.T) {
 		"not there":   {[]string{"/nonexistent"}, "no such file"},
 		"empty":       {nil, "empty"},
 	} {
-		began := time.Now()
+		began := testutil.Now()
 		a, err := (&Command{Argv: c.argv, Dir: dir, Timeout: 500 * time.Millisecond}).Ask(t.Context(), question())
-		if err == nil || a != "" || !strings.Contains(err.Error(), c.want) || time.Since(began) > 5*time.Second {
-			t.Errorf("%s: %q %v after %s", name, a, err, time.Since(began))
+		if err == nil || a != "" || !strings.Contains(err.Error(), c.want) || testutil.Since(began) > 5*time.Second {
+			t.Errorf("%s: %q %v after %s", name, a, err, testutil.Since(began))
 		}
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "child"))
@@ -176,10 +177,10 @@ func TestSocketFails(t *testing.T) {
 		"no file":  {filepath.Join(dir, "none"), "no such file"},
 		"a file":   {file, "no socket"},
 	} {
-		began := time.Now()
+		began := testutil.Now()
 		a, err := (&Socket{Path: c.path, Timeout: 500 * time.Millisecond}).Ask(t.Context(), question())
-		if err == nil || a != "" || !strings.Contains(err.Error(), c.want) || time.Since(began) > 5*time.Second {
-			t.Errorf("%s: %q %v after %s", name, a, err, time.Since(began))
+		if err == nil || a != "" || !strings.Contains(err.Error(), c.want) || testutil.Since(began) > 5*time.Second {
+			t.Errorf("%s: %q %v after %s", name, a, err, testutil.Since(began))
 		}
 	}
 	if os.Getuid() != 0 {

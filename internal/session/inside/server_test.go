@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"github.com/llmdo/workshop/internal/testutil"
 	"io"
 	"os"
 	"os/exec"
@@ -178,11 +179,11 @@ func TestACallIsCancelled(t *testing.T) {
 	if _, err := w.Call(ctx, "wait", json.RawMessage(`{}`), nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+	for begun := testutil.Now(); ; time.Sleep(5 * time.Millisecond) {
 		if b, _ := os.ReadFile(w.seen); string(b) == "cancelled" {
 			break
 		}
-		if time.Since(begun) > 5*time.Second {
+		if testutil.Since(begun) > 5*time.Second {
 			t.Fatal("the server wasn't told")
 		}
 	}
