@@ -136,6 +136,10 @@ func reasonText(reason string) string {
 		return "no line has it; let through because the room learns"
 	case events.ReasonMismatch:
 		return "the worker dialled an address that isn't the name's; the name's own is used"
+	case events.ReasonUnresolved:
+		return "allowed, but no resolver of this machine has an address for it"
+	case events.ReasonUnreachable:
+		return "allowed, but it can't be connected to"
 	case events.ReasonPolicy:
 		return "the policy was replaced"
 	case events.ReasonLive:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // TestB28_UpstreamProxy is P4 and P5: behind network.proxy events name the
@@ -45,12 +46,12 @@ func TestB28_UpstreamProxy(t *testing.T) {
 	w.guard.eventually(1, "what was dialled", func(e event) bool {
 		return e.Verdict == "allow" && e.Name == "allowed.example.org" && e.Address == testnet.Allowed && e.Port == 80
 	})
-	start := time.Now()
+	start := testutil.Now()
 	_, status, body := get(w, w.mustDial("room", "tcp", "198.51.100.12:80"), "http://second.example.org/")
 	if status != 502 || !strings.Contains(body, "407") || strings.Contains(body, secret) {
 		t.Errorf("%d %s", status, body)
 	}
-	if d := time.Since(start); d > time.Second {
+	if d := testutil.Since(start); d > time.Second {
 		t.Errorf("after %s", d)
 	}
 	if n := w.guard.count(func(e event) bool { return e.Verdict == "allow" && e.Name == "second.example.org" }); n != 0 {
@@ -62,5 +63,40 @@ func TestB28_UpstreamProxy(t *testing.T) {
 		if strings.Contains(e.raw, secret) || strings.Contains(e.raw, "198.51.100.80") {
 			t.Errorf("an event about the proxy: %s", e.raw)
 		}
+	}
+}
+
+// TestB28_AllowedButFailed: what a line allows and comes to nothing is told from
+// what is refused: a name without an address, one that no resolver answers for,
+// and a host that takes no connection.
+func TestB28_AllowedButFailed(t *testing.T) {
+	w := buildWorld(t, restricted(t, "allowed.example.org", "gone.example.org", "off.example.org:81"))
+	w.in.Answer("off.example.org", testnet.A("198.51.100.44"))
+	w.startRooms()
+	w.startGuard()
+	note := func(kind, name, reason, rule string) {
+		t.Helper()
+		w.guard.eventually(1, reason+" "+name, func(e event) bool {
+			return e.Verdict == "note" && e.Kind == kind && e.Reason == reason && e.Name == name && e.Rule == rule
+		})
+	}
+	_, status, body := get(w, w.mustDial("room", "tcp", "198.51.100.45:80"), "http://gone.example.org/")
+	if status != 502 || !strings.Contains(body, "can't be reached") {
+		t.Errorf("%d %s", status, body)
+	}
+	note("http", "gone.example.org", "unresolved", "workshop.yaml:11")
+	w.resolve("room", "off.example.org")
+	w.cut(w.mustDial("room", "tcp", "198.51.100.44:81"), time.Second) // nobody listens
+	note("tcp", "off.example.org", "unreachable", "workshop.yaml:12")
+	if m := w.ask("room", "udp", "127.0.0.1:53", "gone.example.org.", 1); m.Rcode != 3 {
+		t.Error(m.Rcode)
+	}
+	note("dns", "gone.example.org", "unresolved", "workshop.yaml:11")
+	w.ask("room", "udp", "127.0.0.1:53", "other.example.org.", 1)
+	w.guard.eventually(1, "the denial", func(e event) bool { return e.Verdict == "deny" && e.Name == "other.example.org" })
+	if n := w.guard.count(func(e event) bool {
+		return e.Verdict == "note" && e.Name == "other.example.org" || e.Verdict == "deny" && e.Name != "other.example.org"
+	}); n != 0 {
+		t.Errorf("%d events say the other thing", n)
 	}
 }

@@ -101,13 +101,22 @@ func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bo
 		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
 		if a, err = s.Resolver.Lookup(ctx, name, q.kind); err != nil {
+			s.unresolved(name, d)
 			return reply{code: servFail}, true
 		}
 	}
 	if !a.Exists {
+		s.unresolved(name, d)
 		return reply{code: nxDomain}, true
 	}
 	return s.found(room, name, a), true
+}
+
+// unresolved notes a name that a line allows, so that nobody takes it for refused.
+func (s *Server) unresolved(name firewall.Name, d firewall.Decision) {
+	if d.Rule != nil {
+		s.Report(events.Event{Kind: events.DNS, Verdict: events.Note, Reason: events.ReasonUnresolved, Name: name.String(), Protocol: "dns", Rule: d.Rule.Line})
+	}
 }
 
 // special tells whether a name means nothing to a resolver of the Internet, and

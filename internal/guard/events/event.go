@@ -80,6 +80,8 @@ const (
 	ReasonPublished   = "published"       // allowed because the port is published
 	ReasonUpload      = "upload-budget"   // the rule's budget of bytes is used up
 	ReasonWildcard    = "wildcard-budget" // too many or too long new names under a wildcard
+	ReasonUnresolved  = "unresolved"      // of a note: an allowed name that has no address, or of which no resolver said
+	ReasonUnreachable = "unreachable"     // of a note: allowed, and none of its addresses took the connection
 	ReasonPolicy      = "policy"          // of a note: the policy was replaced
 	ReasonLive        = "live-change"     // of a note: a live change began or ended
 	ReasonLearning    = "learning"        // of a note: rooms began or ended to learn

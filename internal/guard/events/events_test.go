@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 type out struct {
@@ -93,11 +94,11 @@ func TestTooManyDifferentEventsAreStillCounted(t *testing.T) {
 func TestStalledOutputDoesNotBlock(t *testing.T) {
 	r, w := io.Pipe() // nobody reads yet
 	s := NewSink(w, func(string) []string { return nil })
-	start := time.Now()
+	start := testutil.Now()
 	for i := range 10_000 {
 		s.Add(Event{Room: "r", Kind: DNS, Name: fmt.Sprint(i % 3000), Verdict: Deny, Reason: "x"})
 	}
-	if d := time.Since(start); d > time.Second {
+	if d := testutil.Since(start); d > time.Second {
 		t.Errorf("Add took %s", d)
 	}
 	sum := make(chan float64)

@@ -116,8 +116,10 @@ func (r *Room) resolve(ctx context.Context, n firewall.Name) ([]netip.Addr, erro
 // allowed it. orig is what the worker dialled; if the name doesn't have that
 // address, it is noted, and not used (B24).
 func (r *Room) dialName(ctx context.Context, a asked, p *policy.Room, d firewall.Decision, n firewall.Name, orig netip.AddrPort, port uint16) (*way, error) {
+	a.name = n.String()
 	addrs, err := r.resolve(ctx, n)
 	if err != nil {
+		r.failed(ctx, events.ReasonUnresolved, a, d, nil, port)
 		return nil, err
 	}
 	// An address that the guard answered earlier is no mismatch: names move.
@@ -127,8 +129,23 @@ func (r *Room) dialName(ctx context.Context, a asked, p *policy.Room, d firewall
 			Address: orig.Addr().String(), Port: orig.Port(), Protocol: "tcp",
 		})
 	}
-	a.name = n.String()
 	return r.open(ctx, a, p, d, addrs, port)
+}
+
+// failed notes what was allowed and came to nothing, so that nobody takes it for
+// refused. A client that went away meanwhile is nothing to tell.
+func (r *Room) failed(ctx context.Context, reason string, a asked, d firewall.Decision, addrs []netip.Addr, port uint16) {
+	if ctx.Err() != nil {
+		return
+	}
+	e := events.Event{Kind: a.kind, Verdict: events.Note, Reason: reason, Name: a.name, Port: port, Protocol: "tcp"}
+	if len(addrs) == 1 {
+		e.Address = addrs[0].String()
+	}
+	if d.Rule != nil {
+		e.Rule = d.Rule.Line
+	}
+	r.Report(e)
 }
 
 func (r *Room) never(kind events.Kind, never *egress.NeverError, name string, port uint16) {

@@ -44,8 +44,10 @@ func (r *Room) open(ctx context.Context, a asked, p *policy.Room, d firewall.Dec
 	c, err := r.Dialer.Dial(ctx, egress.Want{Matcher: p.Matcher, Decision: d, Addrs: addrs, Port: port, Admit: r.Budgets.admit})
 	if never := new(egress.NeverError); errors.As(err, &never) {
 		r.never(a.kind, never, a.name, port)
+		return nil, err
 	}
 	if err != nil {
+		r.failed(ctx, events.ReasonUnreachable, a, d, addrs, port)
 		return nil, err
 	}
 	w := &way{
