@@ -17,6 +17,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/diag/write"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -191,9 +192,9 @@ func TestBigInput(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			begin := time.Now()
+			begin := testutil.Now()
 			w, l := Load(singleFile(tt.data), "workshop.yaml", testOptions())
-			if d := time.Since(begin); d > 5*time.Second {
+			if d := testutil.Since(begin); d > 5*time.Second {
 				t.Errorf("took %s", d)
 			}
 			if w != nil || !slices.ContainsFunc(l, func(d diag.Diagnostic) bool { return d.Code == tt.code }) {

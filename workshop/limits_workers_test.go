@@ -2,6 +2,7 @@ package workshop
 
 import (
 	"fmt"
+	"github.com/llmdo/workshop/internal/testutil"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,10 +80,10 @@ func TestHardWorkers(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "workshop.yaml"), []byte(yaml.String()), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			begin := time.Now()
+			begin := testutil.Now()
 			_, diags := Load(os.DirFS(dir), "workshop.yaml", Options{})
-			t.Logf("%d bytes, %d diagnostics, %s", yaml.Len(), len(diags), time.Since(begin))
-			if d := time.Since(begin); d > 30*time.Second {
+			t.Logf("%d bytes, %d diagnostics, %s", yaml.Len(), len(diags), testutil.Since(begin))
+			if d := testutil.Since(begin); d > 30*time.Second {
 				t.Errorf("took %s", d)
 			}
 			if len(diags) > 3*maxProblems {

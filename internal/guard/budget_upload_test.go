@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // meter counts the bytes that arrive at a server, exactly.
@@ -251,11 +252,11 @@ func TestUploadBudgetTLS(t *testing.T) {
 	for err == nil {
 		_, err = c.Write(make([]byte, 1000))
 	}
-	start := time.Now()
+	start := testutil.Now()
 	if _, err := w.tls("room", testnet.Allowed+":443", "allowed.example.org"); err == nil || !strings.Contains(err.Error(), "access denied") {
 		t.Errorf("a new one: %v", err)
 	}
-	if d := time.Since(start); d > time.Second {
+	if d := testutil.Since(start); d > time.Second {
 		t.Errorf("refused after %s", d)
 	}
 	w.guard.eventually(2, "the budget", usedUp("workshop.yaml:10"))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // get asks for a path over a connection and returns the server's echo.
@@ -98,12 +99,12 @@ func TestTLS(t *testing.T) {
 		})
 	}
 	for _, sni := range []string{"denied.example.org", "evil.example.net", "portless.example.org"} {
-		start := time.Now()
+		start := testutil.Now()
 		_, err := w.tls("room", testnet.Denied+":443", sni)
 		if err == nil || !strings.Contains(err.Error(), "access denied") {
 			t.Errorf("%s: %v", sni, err)
 		}
-		if d := time.Since(start); d > time.Second {
+		if d := testutil.Since(start); d > time.Second {
 			t.Errorf("%s: denied after %s", sni, d)
 		}
 	}
@@ -311,11 +312,11 @@ func TestNeverList(t *testing.T) {
 	w.guard.eventually(1, "the guard itself", func(e event) bool { return e.Address == "198.18.0.1" && e.Reason == "own-address" })
 	w.guard.eventually(1, "the resolver", func(e event) bool { return e.Address == testnet.DNS && e.Reason == "upstream" })
 	for _, name := range []string{"inside.example.org", "linked.example.org"} {
-		start := time.Now()
+		start := testutil.Now()
 		if _, err := w.tls("room", testnet.Allowed+":443", name); err == nil {
 			t.Errorf("%s was reached", name)
 		}
-		if d := time.Since(start); d > time.Second {
+		if d := testutil.Since(start); d > time.Second {
 			t.Errorf("%s: %s", name, d)
 		}
 	}

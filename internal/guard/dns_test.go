@@ -9,6 +9,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // TestDNS is B23: a denied name causes no packet to any resolver, queries are
@@ -142,11 +143,11 @@ func TestDNSUpstreamFails(t *testing.T) {
 		t.Errorf("a large answer: %d addresses, want the bound of 64", len(r.Answer))
 	}
 	w.in.Answer("broken.example.org", testnet.ServFail)
-	start := time.Now()
+	start := testutil.Now()
 	if r := w.ask("room", "tcp", "10.0.0.1:53", "broken.example.org", dns.TypeA); r.Rcode != dns.RcodeServerFailure {
 		t.Errorf("broken upstream: %v", r)
 	}
-	if d := time.Since(start); d > 5*time.Second {
+	if d := testutil.Since(start); d > 5*time.Second {
 		t.Errorf("took %s", d)
 	}
 }

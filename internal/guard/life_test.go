@@ -18,6 +18,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // TestGuardCrash is B29: a killed guard is replaced without touching the room;
@@ -63,7 +64,7 @@ func TestRoomKilled(t *testing.T) {
 	}
 	half := w.mustDial("room", "tcp", testnet.Allowed+":443") // no hello yet
 	w.rooms["room"].kill()
-	start := time.Now()
+	start := testutil.Now()
 	for what, c := range map[string]net.Conn{"a carried connection": conns["room"], "one before its hello": half} {
 		if _, err := c.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
 			t.Errorf("%s: %v", what, err)
@@ -77,7 +78,7 @@ func TestRoomKilled(t *testing.T) {
 	if _, err := w.exchange("room", "udp", "127.0.0.1:531", new(dns.Msg).SetQuestion("allowed.example.org.", dns.TypeA)); err == nil {
 		t.Error("DNS is still served")
 	}
-	if d := time.Since(start); d > time.Second {
+	if d := testutil.Since(start); d > time.Second {
 		t.Errorf("it took %s", d)
 	}
 	io.WriteString(conns["other"], "y")

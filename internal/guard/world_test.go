@@ -289,7 +289,7 @@ func (w *world) dial(room, network, addr string) (net.Conn, error) {
 // kernel at connect, or by the guard right after it.
 func (w *world) refused(room, addr string) {
 	w.Helper()
-	start := time.Now()
+	start := testutil.Now()
 	c, err := w.dial(room, "tcp", addr)
 	if err == nil {
 		_, err = c.Read(make([]byte, 1))
@@ -297,7 +297,7 @@ func (w *world) refused(room, addr string) {
 	if err == nil || err == io.EOF || os.IsTimeout(err) {
 		w.Errorf("%s: %v, not refused", addr, err)
 	}
-	if d := time.Since(start); d > time.Second {
+	if d := testutil.Since(start); d > time.Second {
 		w.Errorf("%s: refused after %s", addr, d)
 	}
 }

@@ -220,11 +220,11 @@ func TestBadResolversFailQuickly(t *testing.T) {
 			u := newUpstream(t, c.answer)
 			s := asking(t, u.addr)
 			for range 3 {
-				start := time.Now()
+				start := testutil.Now()
 				if m := s.ask(t, new(dns.Msg).SetQuestion("api.example.org.", dns.TypeA), false); m.Rcode != dns.RcodeServerFailure {
 					t.Errorf("%v", m)
 				}
-				if d := time.Since(start); d > c.within {
+				if d := testutil.Since(start); d > c.within {
 					t.Errorf("after %s", d)
 				}
 			}
@@ -259,9 +259,9 @@ func TestSilentServerIsAskedLast(t *testing.T) {
 	})
 	s := asking(t, silent.addr, good.addr)
 	for i := range 5 {
-		start := time.Now()
+		start := testutil.Now()
 		m := s.ask(t, new(dns.Msg).SetQuestion(fmt.Sprintf("n%d.example.org.", i), dns.TypeA), false)
-		if d := time.Since(start); len(m.Answer) != 1 || d > 1500*time.Millisecond || i > 0 && d > 500*time.Millisecond {
+		if d := testutil.Since(start); len(m.Answer) != 1 || d > 1500*time.Millisecond || i > 0 && d > 500*time.Millisecond {
 			t.Errorf("%d: %v after %s", i, m.Answer, d)
 		}
 	}

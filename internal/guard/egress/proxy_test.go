@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // upstream starts a proxy that answers every CONNECT by f.
@@ -76,11 +77,11 @@ func TestProxyThatStalls(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
-	start := time.Now()
+	start := testutil.Now()
 	if _, err := p.connect(ctx, netip.MustParseAddrPort("198.51.100.1:443")); err == nil {
 		t.Error("connected")
 	}
-	if d := time.Since(start); d > 2*time.Second {
+	if d := testutil.Since(start); d > 2*time.Second {
 		t.Errorf("after %s", d)
 	}
 }

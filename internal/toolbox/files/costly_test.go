@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/internal/tool"
 )
 
@@ -23,11 +24,11 @@ func TestPatternsDontOutliveTheCall(t *testing.T) {
 	tree(t, dir, names)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	begun := time.Now()
+	begun := testutil.Now()
 	if _, err := List(ctx, tool.ListFilesArgs{Path: dir}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("it ended after %v: %v", time.Since(begun), err)
+		t.Errorf("it ended after %v: %v", testutil.Since(begun), err)
 	}
-	if d := time.Since(begun); d > 10*time.Second {
+	if d := testutil.Since(begun); d > 10*time.Second {
 		t.Errorf("it took %v", d)
 	}
 }
