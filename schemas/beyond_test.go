@@ -3,6 +3,8 @@ package schemas_test
 // beyond lists the invalid cases that no JSON Schema refuses, each with the
 // reason.
 var beyond = map[string]string{
+	"isolation-build":                   `compares two places of the file`,
+	"isolation-files":                   `compares two places of the file`,
 	"delegate-has-more-tools":           "what two files say",
 	"mcp-in-workers":                    "what workers list stands in their files",
 	"approvals-names":                   `compares two places of the file`,
