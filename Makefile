@@ -29,6 +29,7 @@ HOST_TAGS := validator_novalidatefn
 HOST_COLD := crypto/... math/big encoding/asn1 encoding/gob text/template/... html/template \
 	$(addprefix github.com/,docker/... google/go-containerregistry/... go-playground/... gabriel-vasile/... leodido/... pelletier/... vbauerster/...) \
 	go.yaml.in/yaml/v3/...
+HOST_FLAGS = -trimpath -tags=$(HOST_TAGS) $(HOST_COLD:%=-gcflags=%=-l)
 
 # Versions of programs that are run from their modules and not linked.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -43,7 +44,7 @@ build: inits programs ## bin/workshop, bin/llmdo and the static bin/workshop-ini
 
 CMDS := ./cmd/workshop ./cmd/llmdo
 programs:
-	CGO_ENABLED=0 $(GO) build -trimpath -tags $(HOST_TAGS) $(HOST_COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o bin/ $(CMDS)
+	CGO_ENABLED=0 $(GO) build $(HOST_FLAGS) -ldflags '$(LDFLAGS)' -o bin/ $(CMDS)
 
 # workshop-init comes first: the host programs embed it, compressed. Go decides
 # what has to be built again, so these are no file targets.
@@ -55,7 +56,7 @@ inits:
 	done
 
 test: ## everything, with an engine (starts one of its own where none answers)
-	scripts/test
+	@HOST_FLAGS='$(HOST_FLAGS)' scripts/test
 
 test-short: ## what needs neither root nor an engine
 	$(GO) vet ./...
@@ -72,7 +73,7 @@ test-breaks: build ## breaks each promise, each check of the guard and of the fe
 	$(GO) run ./e2e/breaks/checks
 	scripts/with-engine $(GO) run ./e2e/breaks/run
 
-cross: ## the host programs for macOS and Windows
+cross: ## builds the host programs for macOS and Windows; the tests only check their types
 	GOOS=darwin $(GO) build -o /dev/null ./cmd/workshop && GOOS=darwin $(GO) vet ./cmd/llmdo
 	GOOS=windows $(GO) build -o /dev/null ./cmd/workshop && GOOS=windows $(GO) vet ./cmd/llmdo
 
