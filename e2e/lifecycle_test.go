@@ -90,7 +90,7 @@ func TestB21_GuardFrozenBeforeAReload(t *testing.T) {
 	s.Kill("guard", "SIGSTOP")
 	edit(s, "- ssh.example.org:22\n", "- ssh.example.org:2222\n")
 	d := s.Expect(1, "up", "--wait-timeout", "4s")
-	if !strings.Contains(d.Err, "the guard doesn't answer") || !strings.Contains(d.Err, "workshop up") {
+	if !strings.Contains(d.Err, "the guard doesn't answer after 4s") || !strings.Contains(d.Err, "workshop up") || d.Counted > 9*time.Second {
 		t.Errorf("up with a frozen guard:\n%s", d.Err)
 	}
 	s.Sees("worker", closedAtOnce...)

@@ -13,12 +13,13 @@ var errWaitTimeout = errors.New("wait timeout")
 
 // apply carries a plan out and shows how it goes. The wait timeout counts from
 // the first wait on: pulling and building take the time that they take. 0
-// means none.
+// means none. It bounds what a guard that runs takes for its new policy too.
 func (a *app) apply(ctx context.Context, e engine.Engine, plan *engine.Plan, wait time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := &waitWatch{timeout: wait, cancel: cancel, waiting: map[string]string{}}
 	defer watch.stop()
+	plan.ReloadTimeout = wait
 	show := a.newProgress()
 	err := e.Apply(ctx, plan, func(ev engine.Event) {
 		watch.event(ev)

@@ -26,9 +26,9 @@ func (a *app) stopSilentGuard(ctx context.Context, e engine.Engine, plan *engine
 	}
 	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), silentGuardTime)
 	defer cancel()
-	silent := slices.ContainsFunc(late, func(service string) bool {
-		return plan.Compiled.RoomOf[service] != "" && !(guardAnswers(probe, e, plan.Project, service) && controlAnswers(probe, e, plan.Project))
-	})
+	late = slices.DeleteFunc(slices.Clone(late), func(service string) bool { return plan.Compiled.RoomOf[service] == "" })
+	silent := len(late) > 0 && (!controlAnswers(probe, e, plan.Project) ||
+		slices.ContainsFunc(late, func(service string) bool { return !guardAnswers(probe, e, plan.Project, service) }))
 	return silent && a.stopGuard(ctx, e, plan)
 }
 
@@ -67,7 +67,7 @@ func guardAnswers(ctx context.Context, e engine.Engine, project, worker string) 
 }
 
 // answerTime is how long a guard may take to say its state.
-const answerTime = 5 * time.Second
+const answerTime = 2 * time.Second
 
 // controlAnswers asks the guard itself: not every engine gets into a worker that
 // isn't ready. What can't be asked counts as answered.

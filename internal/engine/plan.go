@@ -17,6 +17,9 @@ type Plan struct {
 	// WaitTimeout is how long each container may take from its start until it
 	// is ready; 0: as long as the context allows.
 	WaitTimeout time.Duration
+	// ReloadTimeout is how long a guard that runs may take to have its new policy;
+	// 0, or more than 15 seconds: 15 seconds.
+	ReloadTimeout time.Duration
 	// Desired is what the plan was made from; zero for down.
 	Desired Desired
 	// Observed is the snapshot that it was made from.

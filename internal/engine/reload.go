@@ -33,8 +33,8 @@ type Reload struct {
 // the file is the new one.
 func (r *Runner) ReloadPolicy(ctx context.Context, s Step, way Reload) error {
 	limit := reloadTime
-	if r.Plan.WaitTimeout > 0 {
-		limit = min(limit, r.Plan.WaitTimeout)
+	if r.Plan.ReloadTimeout > 0 {
+		limit = min(limit, r.Plan.ReloadTimeout)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &SilentGuardError{Container: s.Target, After: limit})
 	defer cancel()

@@ -87,6 +87,10 @@ func readProbes(r io.Reader) ([]string, error) {
 	return out, s.Err()
 }
 
+// repeatPause is between two runs of what for= repeats: nothing that opens does
+// so for less, and without it a probe takes a processor for itself.
+const repeatPause = 2 * time.Millisecond
+
 // run carries a try out, repeatedly when for= says so.
 func (t try) run(stdout io.Writer) Result {
 	r := Result{Name: t.args.opts["name"], Probe: t.probe.name, Args: t.args.words, Expected: t.expected}
@@ -104,6 +108,7 @@ func (t try) run(stdout io.Writer) Result {
 		if time.Now().After(end) {
 			break
 		}
+		time.Sleep(repeatPause)
 	}
 	slices.Sort(seen)
 	r.Seen = strings.Join(seen, "+")

@@ -130,9 +130,9 @@ func TestReloadThatFails(t *testing.T) {
 			before := f.observe(t).PolicyDigest
 			f.allow(t, name)
 			p := f.plan(t)
-			p.WaitTimeout = 2 * time.Second
+			p.ReloadTimeout = 2 * time.Second
 			if name == "never.example.org" {
-				p.WaitTimeout = 0
+				p.ReloadTimeout = 0
 			}
 			err := f.e.Apply(t.Context(), p, nil)
 			if err == nil || !strings.Contains(err.Error(), says) {
