@@ -35,7 +35,7 @@ type settings struct {
 }
 
 // settingKeys are the keys of config.yaml; WORKSHOP_ and the key in capitals
-// is the variable, with - for _ the flag.
+// is the variable, except where a variable can't say it, with - for _ the flag.
 var settingKeys = []string{
 	"approvals_command", "approvals_max", "approvals_socket",
 	"engine", "env_file", "file", "format", "no_color", "project_name",
@@ -45,6 +45,10 @@ var settingKeys = []string{
 // fileKeys are those that only make sense for one command line or directory
 // and are not taken from config.yaml.
 var notInFile = []string{"env_file", "file", "project_name"}
+
+// notInEnvironment are those that give a promise up (B5): who types it or wrote
+// it down does that, not an environment that a project or a CI system sets.
+var notInEnvironment = []string{"without_limits"}
 
 // defaultWaitTimeout is how long `up` waits for every gate.
 const defaultWaitTimeout = 60 * time.Second
@@ -58,7 +62,12 @@ func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 	}
 	environment := map[string]any{}
 	for _, key := range settingKeys {
-		if value, ok := a.Lookup("WORKSHOP_" + strings.ToUpper(key)); ok && value != "" {
+		name := "WORKSHOP_" + strings.ToUpper(key)
+		if value, ok := a.Lookup(name); ok && value != "" {
+			if slices.Contains(notInEnvironment, key) {
+				return settings{}, fail(codeRefused, "%s can't give limits up", name).
+					hint("write `--%s`, or `%s: true` in your settings file", strings.ReplaceAll(key, "_", "-"), key)
+			}
 			environment[key] = value
 		}
 	}
