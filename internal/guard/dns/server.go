@@ -112,9 +112,10 @@ func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bo
 	return s.found(room, name, a), true
 }
 
-// unresolved notes a name that a line allows, so that nobody takes it for refused.
+// unresolved notes a name that a line names, so that nobody takes it for refused.
+// What comes under a wildcard the worker makes up: it would fill the log.
 func (s *Server) unresolved(name firewall.Name, d firewall.Decision) {
-	if d.Rule != nil {
+	if d.Rule != nil && !d.Rule.Host.IsWildcard() {
 		s.Report(events.Event{Kind: events.DNS, Verdict: events.Note, Reason: events.ReasonUnresolved, Name: name.String(), Protocol: "dns", Rule: d.Rule.Line})
 	}
 }

@@ -133,18 +133,17 @@ func (r *Room) dialName(ctx context.Context, a asked, p *policy.Room, d firewall
 }
 
 // failed notes what was allowed and came to nothing, so that nobody takes it for
-// refused. A client that went away meanwhile is nothing to tell.
+// refused. A client that went away meanwhile is nothing to tell, and what comes
+// under a wildcard the worker makes up: it would fill the log.
 func (r *Room) failed(ctx context.Context, reason string, a asked, d firewall.Decision, addrs []netip.Addr, port uint16) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || d.Rule == nil || d.Rule.Host.IsWildcard() {
 		return
 	}
 	e := events.Event{Kind: a.kind, Verdict: events.Note, Reason: reason, Name: a.name, Port: port, Protocol: "tcp"}
 	if len(addrs) == 1 {
 		e.Address = addrs[0].String()
 	}
-	if d.Rule != nil {
-		e.Rule = d.Rule.Line
-	}
+	e.Rule = d.Rule.Line
 	r.Report(e)
 }
 
