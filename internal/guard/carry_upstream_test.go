@@ -102,7 +102,6 @@ func TestB28_AllowedButFailed(t *testing.T) {
 	w.ask("room", "udp", "127.0.0.1:53", "other.example.org.", 1)
 	w.guard.eventually(1, "the denial", func(e event) bool { return e.Verdict == "deny" && e.Name == "other.example.org" })
 	if n := w.guard.count(func(e event) bool {
-
 		return e.Verdict == "note" && (e.Name == "other.example.org" || e.Name == "gone.wild.example.org") || e.Verdict == "deny" && e.Name != "other.example.org"
 	}); n != 0 {
 		t.Errorf("%d events say the other thing", n)
