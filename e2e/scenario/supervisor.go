@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/peercred"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 )
 
@@ -129,14 +130,8 @@ func (s *supervisor) control() error {
 
 // process is the supervisor's process on this machine: who made its socket.
 func (s *supervisor) process() (int, error) {
-	raw, err := s.conn.SyscallConn()
+	cred, err := peercred.Of(s.conn)
 	if err != nil {
-		return 0, err
-	}
-	var cred *unix.Ucred
-	var e error
-	err = raw.Control(func(fd uintptr) { cred, e = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err = errors.Join(err, e); err != nil {
 		return 0, err
 	}
 	return int(cred.Pid), nil
