@@ -92,7 +92,9 @@ func (e *Engine) projectLimits() (cgroup.Limits, error) {
 		return can, err
 	case f.Limits:
 		return cgroup.Limits{Memory: true, Swap: true, CPU: true, PIDs: true}, nil
-	case err != nil:
+	case err != nil || len(f.Containers) == 0:
+		// Nothing was brought up yet: it may be another command's, just starting,
+		// whose state isn't written. It looks itself before it starts anything.
 		return can, err
 	}
 	why := "project " + e.opts.Project + " was brought up where there were none"

@@ -464,6 +464,17 @@ func TestRealLimitsOfTheSupervisor(t *testing.T) {
 	if err := askWithout(nil); err == nil || !strings.Contains(err.Error(), "`workshop down`") {
 		t.Errorf("it has none, and a new one would: %v", err)
 	}
+	// Another command's supervisor that only just begins has written nothing yet.
+	state := filepath.Join(f.e.dir(f.name), api.StateName)
+	if err := os.Rename(state, state+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(nil); err != nil {
+		t.Errorf("it begins: %v", err)
+	}
+	if err := os.Rename(state+".away", state); err != nil {
+		t.Fatal(err)
+	}
 	if err := f.e.end(t.Context(), f.name); err != nil {
 		t.Fatal(err)
 	}
