@@ -71,8 +71,7 @@ func (s *Scenario) ProbeEarly(worker string, probes ...string) []probe.Result {
 // SeesEarly is [Scenario.Sees] by [Scenario.ProbeEarly].
 func (s *Scenario) SeesEarly(worker string, probes ...string) {
 	s.Helper()
-	began := testutil.Now()
-	s.judge(worker, probes, s.ProbeEarly(worker, probes...), began)
+	s.judge(testutil.Now(), worker, probes, s.ProbeEarly(worker, probes...))
 }
 
 // GuardsControl connects to the guard's control as its owner may: by its socket,

@@ -74,18 +74,19 @@ func (s *Scenario) Sees(worker string, probes ...string) []probe.Result {
 	s.Helper()
 	began := testutil.Now()
 	all := s.Probe(worker, probes...)
-	s.judge(worker, probes, all, began)
+	s.judge(began, worker, probes, all)
 	return all
 }
 
 // SeesBy is [Scenario.Sees] by another program that is in the worker.
 func (s *Scenario) SeesBy(worker, program string, probes ...string) {
 	s.Helper()
-	began := testutil.Now()
-	s.judge(worker, probes, s.ProbeBy(worker, program, probes...), began)
+	s.judge(testutil.Now(), worker, probes, s.ProbeBy(worker, program, probes...))
 }
 
-func (s *Scenario) judge(worker string, probes []string, all []probe.Result, began testutil.Instant) {
+// judge looks at results of probes that began before they were made: arguments are
+// evaluated in their order.
+func (s *Scenario) judge(began testutil.Instant, worker string, probes []string, all []probe.Result) {
 	s.Helper()
 	ended := testutil.Now()
 	for i, r := range all {

@@ -32,23 +32,28 @@ const root = "../.."
 // goList reads all packages of the module for one operating system, with what
 // they import.
 var goList = sync.OnceValues(func() ([]pkg, error) {
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,GoFiles,Imports,Deps,Standard,DepOnly", "./...")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOOS=linux")
+	return listed[pkg]([]string{"GOOS=linux"}, "-e", "-json=ImportPath,Dir,GoFiles,Imports,Deps,Standard,DepOnly", "./...")
+})
+
+// listed is what `go list -json` prints, in the repository's root and with more in
+// its environment.
+func listed[P any](env []string, args ...string) (all []P, err error) {
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Dir, cmd.Stderr = root, os.Stderr
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, err
 	}
-	var all []pkg
 	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
-		var p pkg
+		var p P
 		if err := d.Decode(&p); err != nil {
 			return nil, err
 		}
 		all = append(all, p)
 	}
 	return all, nil
-})
+}
 
 func packages(t *testing.T) []pkg {
 	t.Helper()

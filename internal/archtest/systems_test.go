@@ -1,14 +1,10 @@
 package archtest
 
 import (
-	"bytes"
-	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,20 +23,13 @@ func TestOtherSystems(t *testing.T) {
 		{"linux", "arm64", "nethttpomithttp2", []string{"./cmd/workshop-init"}},
 	} {
 		t.Run(x.system+" "+x.arch, func(t *testing.T) {
-			args := append([]string{"list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", "-tags", x.tags}, x.programs...)
-			cmd := exec.Command("go", args...)
-			cmd.Dir, cmd.Stderr = root, os.Stderr
-			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+x.system, "GOARCH="+x.arch)
-			out, err := cmd.Output()
+			args := append([]string{"-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", "-tags", x.tags}, x.programs...)
+			all, err := listed[typedPkg]([]string{"CGO_ENABLED=0", "GOOS=" + x.system, "GOARCH=" + x.arch}, args...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			c := checker{done: map[string]*types.Package{"unsafe": types.Unsafe}, sizes: types.SizesFor("gc", x.arch)}
-			for d := json.NewDecoder(bytes.NewReader(out)); d.More(); { // what is imported comes first
-				var p typedPkg
-				if err := d.Decode(&p); err != nil {
-					t.Fatal(err)
-				}
+			for _, p := range all { // what is imported comes first
 				if p.ImportPath != "unsafe" {
 					c.check(t, p)
 				}
