@@ -35,7 +35,7 @@ HOST_FLAGS = -trimpath -tags=$(HOST_TAGS) $(HOST_COLD:%=-gcflags=%=-l)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-.PHONY: help build inits programs test test-short test-vm test-breaks cross lint bench soak generate verify demo worker-image fuzz clean
+.PHONY: help build inits programs test test-short test-race test-vm test-breaks cross lint bench soak generate verify demo worker-image fuzz clean
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -62,6 +62,9 @@ test-short: ## what needs neither root nor an engine
 	$(GO) vet ./...
 	$(GO) test -short ./...
 
+test-race: ## guard, room and supervisor with the race detector
+	scripts/race
+
 test-vm: ## what depends on the kernel, on another one (6.1, in a virtual machine): control groups of version 2 alone, and of 1; no netfilter
 	scripts/vm --swap --test ./internal/cgroup
 	scripts/vm --rootless --swap --test ./internal/cgroup -run TestReal
@@ -70,7 +73,7 @@ test-vm: ## what depends on the kernel, on another one (6.1, in a virtual machin
 	scripts/vm --netfilter none --test ./internal/guard -run AnyIP
 
 test-breaks: build ## breaks each promise, each check of the guard and of the fences once, and expects exactly its tests to fail
-	$(GO) run ./e2e/breaks/checks
+	scripts/with-engine $(GO) run ./e2e/breaks/checks
 	scripts/with-engine $(GO) run ./e2e/breaks/run
 
 cross: ## builds the host programs for macOS and Windows; the tests only check their types
@@ -85,8 +88,9 @@ lint: ## go vet, staticcheck, govulncheck
 bench: build ## the rows of the speed table, beside their peers
 	scripts/with-engine $(GO) run ./bench
 
-soak: inits ## a guard under load for FOR (default 10m), as root: what it uses must not grow
+soak: build ## a guard under load, one of its rooms hostile, for FOR (default 10m), as root: what it uses must not grow; then commands are killed at random for KILLS (default 2m), and the next one must work
 	$(GO) run ./bench -only soak -for $(or $(FOR),10m)
+	scripts/with-engine $(GO) run ./bench -only kills -for $(or $(KILLS),2m)
 
 generate: ## files that are made from others: schemas, the tables of docs/threat-model.md and docs/tools.md
 	$(GO) generate ./...

@@ -23,7 +23,7 @@ type bench struct {
 	dir    string // for projects
 	rounds int
 	rows   []row
-	// soakFor is how long the part soak runs.
+	// soakFor is how long the parts soak and kills run.
 	soakFor time.Duration
 }
 
@@ -40,8 +40,8 @@ func main() {
 	b := &bench{}
 	flag.StringVar(&b.bin, "bin", "bin", "directory of the built programs")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of the engine scenarios")
-	only := flag.String("only", "", "parts to run, separated by commas: process, scale, network, updown, tools, namespace, size (default all of these), soak")
-	flag.DurationVar(&b.soakFor, "for", 10*time.Minute, "how long the part soak runs")
+	only := flag.String("only", "", "parts to run, separated by commas: process, scale, network, updown, tools, namespace, size (default all of these), soak, kills")
+	flag.DurationVar(&b.soakFor, "for", 10*time.Minute, "how long the parts soak and kills run")
 	sizes := flag.String("n", "1,5,20", "numbers of workers for up and down")
 	clean := flag.Bool("clean-build", false, "also measure a build with an empty cache (minutes)")
 	flag.Parse()
@@ -77,10 +77,11 @@ func (b *bench) run(only, sizes string, clean bool) (err error) {
 		{"namespace", func() error { return b.namespaces(sizes) }},
 		{"size", func() error { return b.sizes(clean) }},
 		{"soak", b.soak},
+		{"kills", b.kills},
 	}
 	for _, p := range parts {
-		// soak has no peer and takes long: it runs when it is asked for
-		if (only != "" || p.name == "soak") && !slices.Contains(strings.Split(only, ","), p.name) {
+		// These have no peer and take long: they run when they are asked for.
+		if (only != "" || p.name == "soak" || p.name == "kills") && !slices.Contains(strings.Split(only, ","), p.name) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "bench: %s …\n", p.name)

@@ -224,17 +224,8 @@ func (b *bench) startable(c *client.Client) (service string, err error) {
 
 // besideDocker measures up and down of n workers in one room on both engines.
 func (b *bench) besideDocker(n int) error {
-	dir, err := b.workers(fmt.Sprintf("bench-host-%d", n), n)
+	dir, err := b.hostWorkers(fmt.Sprintf("bench-host-%d", n), n)
 	if err != nil {
-		return err
-	}
-	file := filepath.Join(dir, "workshop.yaml")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	text = []byte(strings.Replace(string(text), "image: "+benchImage+"\n    pull: never", "image: host", 1))
-	if err := os.WriteFile(file, text, 0o644); err != nil {
 		return err
 	}
 	own, docker := []string{"--engine", "namespace"}, []string{"--engine", "docker"}

@@ -30,6 +30,21 @@ func (b *bench) workers(name string, n int) (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, "workshop.yaml"), []byte(y.String()), 0o644)
 }
 
+// hostWorkers is workers on this machine's programs.
+func (b *bench) hostWorkers(name string, n int) (string, error) {
+	dir, err := b.workers(name, n)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "workshop.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	text = []byte(strings.Replace(string(text), "image: "+benchImage+"\n    pull: never", "image: host", 1))
+	return dir, os.WriteFile(file, text, 0o644)
+}
+
 // timed runs a program and returns how long the whole process took.
 func (b *bench) timed(dir string, env []string, name string, args ...string) (time.Duration, error) {
 	cmd := exec.CommandContext(b.ctx, name, args...)

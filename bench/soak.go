@@ -19,15 +19,17 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // What the guard is given to do, for as long as -for says.
 const (
-	soakQuestions = 500    // each second
-	soakNames     = 10_000 // that are asked for
-	soakConns     = 1000   // at any time
-	soakRSS       = 100    // MiB that the guard may have; its container has 128
-	soakGrowth    = 1.10   // last quarter against second quarter
+	soakQuestions = 500                                 // each second
+	soakNames     = 10_000                              // that are asked for
+	soakConns     = 400                                 // at any time: a room of two is guaranteed 512
+	soakMemory    = firewall.GuardMemory * 8 / 10 >> 20 // MiB that the guard may have, the kernel's buffers included
+	soakGrowth    = 1.10                                // last quarter against second quarter
+	soakLost      = 10_000                              // fewer than one of so many requests may fail
 )
 
 // soak lets a guard carry a steady load for long, in namespaces of its own with
@@ -39,7 +41,7 @@ func (b *bench) soak() error {
 		return err
 	}
 	defer w.close()
-	s := &sampler{pid: w.guard.Process.Pid, control: filepath.Join(w.dir, "control", "control.sock")}
+	s := &sampler{pid: w.guard.Process.Pid, memory: w.memory, control: filepath.Join(w.dir, "control", "control.sock")}
 	before, err := s.sample()
 	if err != nil {
 		return err
@@ -54,6 +56,10 @@ func (b *bench) soak() error {
 	fmt.Fprintf(os.Stderr, "bench: %d connections are open; %d questions a second for %s …\n", soakConns, soakQuestions, b.soakFor)
 	start := time.Now()
 	l.ask(ctx)
+	h := &hostile{soakWorld: w}
+	if err := h.begin(ctx); err != nil {
+		return err
+	}
 	every := min(5*time.Second, max(time.Second, b.soakFor/60))
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -75,6 +81,8 @@ func (b *bench) soak() error {
 	took := time.Since(start)
 	cancel()
 	l.wait()
+	h.wg.Wait()
+	h.report()
 
 	// What was for the load is gone again.
 	after := before
@@ -86,17 +94,25 @@ func (b *bench) soak() error {
 			break
 		}
 	}
-	return errors.Join(l.report(took), judge(before, samples, after))
+	peak, err := w.memory.Peak()
+	fmt.Printf("the guard's peak: %d MiB of %d\n", peak>>20, firewall.GuardMemory>>20)
+	if err == nil && peak>>20 > soakMemory {
+		err = fmt.Errorf("the guard used %d MiB, want at most %d", peak>>20, soakMemory)
+	}
+	return errors.Join(l.report(took), judge(before, samples, after), err)
 }
 
-// soakWorld is a room, a guard, and a test internet.
+// soakWorld is a room that works, one that is hostile, their guard, and a test
+// internet.
 type soakWorld struct {
-	dir         string
-	in          *testnet.Internet
-	outside, ns *testnet.NS
-	room, guard *exec.Cmd
-	ended       chan struct{} // closed when a process has ended
-	once        sync.Once
+	dir                    string
+	in                     *testnet.Internet
+	outside, ns, hostileNS *testnet.NS
+	memory                 *testutil.MemoryGroup // of the guard, with the limit that it has
+	guard                  *exec.Cmd
+	rooms                  []*exec.Cmd
+	ended                  chan struct{} // closed when a process has ended
+	once                   sync.Once
 }
 
 // Names of the load: soakName is one of many, soakHost one of those that are
@@ -136,6 +152,12 @@ func (b *bench) newSoakWorld() (w *soakWorld, err error) {
 	if w.ns, err = testnet.NewNS(); err != nil {
 		return w, err
 	}
+	if w.hostileNS, err = testnet.NewNS(); err != nil {
+		return w, err
+	}
+	if w.memory, err = testutil.NewMemoryGroup(firewall.GuardMemory); err != nil {
+		return w, err
+	}
 	if w.in, err = testnet.Start(b.ctx, testnet.Options{Near: w.outside}); err != nil {
 		return w, err
 	}
@@ -157,26 +179,29 @@ func (b *bench) newSoakWorld() (w *soakWorld, err error) {
 		return w, err
 	}
 	init := filepath.Join(b.bin, "workshop-init-linux-"+runtime.GOARCH)
-	w.room = exec.Command(init, "room", "--name", "room", "--dir", filepath.Join(w.dir, "sockets"))
-	if err := w.start(w.ns, w.room); err != nil {
-		return w, err
+	for name, ns := range map[string]*testnet.NS{"room": w.ns, "room-hostile": w.hostileNS} {
+		room := exec.Command(init, "room", "--name", name, "--dir", filepath.Join(w.dir, "sockets"))
+		w.rooms = append(w.rooms, room)
+		if err := w.start(ns, room, room.Start); err != nil {
+			return w, err
+		}
 	}
 	w.guard = exec.Command(init, "guard", "--policy", filepath.Join(w.dir, "policy"), "--sockets", filepath.Join(w.dir, "sockets"),
 		"--resolv-conf", "/nonexistent", "--control", filepath.Join(w.dir, "control", "control.sock"))
 	w.guard.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	return w, w.start(w.outside, w.guard)
+	return w, w.start(w.outside, w.guard, func() error { return w.memory.Start(w.guard) })
 }
 
-// start starts a room or a guard and waits until it is ready. Its events are
-// read and thrown away.
-func (w *soakWorld) start(ns *testnet.NS, cmd *exec.Cmd) error {
+// start starts a room or a guard by begin and waits until it is ready. Its events
+// are read and thrown away.
+func (w *soakWorld) start(ns *testnet.NS, cmd *exec.Cmd, begin func() error) error {
 	cmd.Stderr = os.Stderr
 	r, wr, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	cmd.Stdout = wr
-	err = ns.Start(cmd)
+	err = ns.Do(begin)
 	wr.Close()
 	if err != nil {
 		r.Close()
@@ -196,15 +221,23 @@ func (w *soakWorld) start(ns *testnet.NS, cmd *exec.Cmd) error {
 }
 
 func (w *soakWorld) close() {
-	for _, cmd := range []*exec.Cmd{w.guard, w.room} {
+	for _, cmd := range append(w.rooms, w.guard) {
 		if cmd != nil && cmd.Process != nil {
 			_ = cmd.Process.Kill()
+		}
+	}
+	if w.memory != nil {
+		for range 100 { // until the guard has ended
+			if w.memory.Remove() == nil {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
 		}
 	}
 	if w.in != nil {
 		w.in.Close()
 	}
-	for _, ns := range []*testnet.NS{w.ns, w.outside} {
+	for _, ns := range []*testnet.NS{w.ns, w.hostileNS, w.outside} {
 		if ns != nil {
 			_ = ns.Close()
 		}
@@ -247,11 +280,22 @@ func soakPolicy() (*firewall.Policy, error) {
 		return nil, err
 	}
 	room.Allow = append(room.Allow, firewall.Rule{CIDR: netip.MustParsePrefix("198.51.100.192/26"), Ports: []firewall.PortRange{{First: 9000, Last: 9000}}})
-	return &firewall.Policy{Version: firewall.PolicyVersion, Workshop: "soak", Resolvers: []string{testnet.DNS}, Rooms: []firewall.RoomPolicy{room}}, nil
+	hostile := room
+	hostile.Room, hostile.Workers = "room-hostile", []string{"hostile"}
+	hostile.Allow = append(hostile.Allow[len(hostile.Allow)-3:len(hostile.Allow):len(hostile.Allow)],
+		firewall.Rule{CIDR: netip.MustParsePrefix("198.51.100.201/32"), Ports: []firewall.PortRange{{First: 9101, Last: 9102}}})
+	return &firewall.Policy{
+		Version: firewall.PolicyVersion, Workshop: "soak", Resolvers: []string{testnet.DNS}, Rooms: []firewall.RoomPolicy{room, hostile},
+		Publish: []firewall.Publish{{Room: "room-hostile", Listen: hostilePort, Target: 8080, Worker: "hostile"}},
+	}, nil
 }
 
 // dial connects from inside the room, as a worker does.
-func (w *soakWorld) dial(network, addr string) (c net.Conn, err error) {
-	err = w.ns.Do(func() (err error) { c, err = net.DialTimeout(network, addr, 10*time.Second); return err })
+func (w *soakWorld) dial(network, addr string) (net.Conn, error) {
+	return w.dialIn(w.ns, network, addr)
+}
+
+func (w *soakWorld) dialIn(ns *testnet.NS, network, addr string) (c net.Conn, err error) {
+	err = ns.Do(func() (err error) { c, err = net.DialTimeout(network, addr, 10*time.Second); return err })
 	return c, err
 }

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // sample is what the guard uses at a moment.
 type sample struct {
+	memory      float64 // MiB of its cgroup, the kernel's buffers included
 	rss, heap   float64 // MiB
 	descriptors float64
 	sockets     float64 // of them
@@ -30,6 +32,7 @@ type sample struct {
 // sampler looks at a guard from outside and asks it.
 type sampler struct {
 	pid     int
+	memory  *testutil.MemoryGroup
 	control string
 }
 
@@ -51,6 +54,11 @@ func (s *sampler) sample() (x sample, err error) {
 			x.threads = n
 		}
 	}
+	used, _, err := s.memory.Now()
+	if err != nil {
+		return x, err
+	}
+	x.memory = float64(used) / (1 << 20)
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.pid))
 	if err != nil {
 		return x, err
@@ -110,7 +118,8 @@ func judge(before sample, all []sample, after sample) error {
 		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%+.1f%%\t%.0f\t%s\t\n",
 			what, get(before), v[0], sorted[len(sorted)/2], top, second, last, 100*(growth-1), get(after), verdict)
 	}
-	row("RSS, MiB", func(x sample) float64 { return x.rss }, soakRSS, false)
+	row("memory, MiB", func(x sample) float64 { return x.memory }, soakMemory, true)
+	row("RSS, MiB", func(x sample) float64 { return x.rss }, 0, true)
 	row("heap, MiB", func(x sample) float64 { return x.heap }, 0, false)
 	row("descriptors", func(x sample) float64 { return x.descriptors }, 0, true)
 	row("sockets", func(x sample) float64 { return x.sockets }, 0, true)

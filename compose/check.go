@@ -55,7 +55,6 @@ type checker struct {
 	c       *Compiled
 	service string
 	found   []Violation
-	sources *checkedSources
 }
 
 func (k *checker) add(promise, format string, args ...any) {

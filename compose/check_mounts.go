@@ -51,12 +51,9 @@ func (k *checker) bind(v *types.ServiceVolumeConfig) {
 	} else {
 		k.must(f.Local, "B7", "%s can't be bound: the engine is elsewhere", v.Source)
 	}
-	if k.sources == nil {
-		k.sources = &checkedSources{f: f}
-	}
 	k.must(path.IsAbs(v.Source) && path.Clean(v.Source) == v.Source, "B7", "the source %q is not resolved", v.Source)
-	if why := k.sources.refusal(v.Source); why != "" {
-		k.add("B7", "%s is mounted: %s", v.Source, why)
+	if why := f.refusal(v.Source); why != "" {
+		k.add("B7", "%s is mounted: it %s", v.Source, why)
 	}
 }
 
@@ -144,12 +141,26 @@ func (k *checker) pinned(at map[string]*types.ServiceVolumeConfig, v *types.Serv
 }
 
 // held demands that a protected path is read-only and can't be moved away (B8).
-func (k *checker) held(at map[string]*types.ServiceVolumeConfig, v *types.ServiceVolumeConfig, p string) {
-	loose, writable := k.descend(at, v, p)
+func (k *checker) held(at map[string]*types.ServiceVolumeConfig, v *types.ServiceVolumeConfig, p Protected) {
+	loose, writable := k.descend(at, v, p.Path)
 	if loose != nil {
-		k.add("B8", "%s below the rw mount at %s is not held: %s can be moved away", p, v.Target, *loose)
+		k.add("B8", "%s below the rw mount at %s is not held: %s can be moved away", p.Path, v.Target, *loose)
 	}
-	k.must(!writable || path.Base(p) == ".git", "B8", "%s is writable below the mount at %s", p, v.Target)
+	k.must(!writable || p.Kind == GitDir && k.gitWritable(v), "B8", "%s is writable below the mount at %s", p.Path, v.Target)
+}
+
+// gitWritable reports whether the file says `git: rw` of a mount.
+func (k *checker) gitWritable(v *types.ServiceVolumeConfig) bool {
+	w := k.c.definition(k.service)
+	if w == nil {
+		return false
+	}
+	for i := range w.Container.Mounts {
+		if m := &w.Container.Mounts[i]; m.Target.V == v.Target {
+			return m.GitWritable
+		}
+	}
+	return false
 }
 
 // descend walks from the mount down to p: every directory on the way must be a

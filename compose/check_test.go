@@ -33,7 +33,7 @@ func goodProject(t testing.TB) *Compiled {
 	w.Workers[0].Definition.Tools = []toolfile.Tool{{Name: tool.ReadFile}, {Name: tool.Shell, Pattern: "git:*"}, {Name: "mcp__issues"}}
 	f := sampleFacts()
 	f.Sources["./data"] = SourceFacts{Exists: true, Dir: true, Real: "/work/project/data"}
-	f.Protected = map[string][]string{"./output": {".git", ".git/hooks", "sub/deep/.claude"}}
+	f.Protected = map[string][]Protected{"./output": {{".git", GitDir}, {".git/hooks", GitHooks}, {"sub/deep/.claude", ProtectedDir}}}
 	f.SecretFiles = map[string]string{"token": "/run/user/1000/workshop/x/token"}
 	f.HostPaths = []string{"/etc/ssl/certs", "/usr"}
 	return withFacts(t, compiled(t, w), f)

@@ -18,7 +18,8 @@ import (
 // that the machine decides is left to [WithFacts].
 //
 // An error means that the workshop uses a name that the project needs itself,
-// or that a worker has more tools than fit into an argument.
+// that a worker has more tools than fit into an argument, or a room more upload
+// budgets than it keeps.
 func Compile(w *workshop.Workshop) (*Compiled, error) {
 	c := &compiler{
 		w:       w,
@@ -46,8 +47,12 @@ func Compile(w *workshop.Workshop) (*Compiled, error) {
 		return nil, err
 	}
 	for i := range rooms {
-		for _, name := range rooms[i].policy.Workers {
-			c.out.RoomOf[name] = rooms[i].policy.Room
+		p := &rooms[i].policy
+		if n := p.Budgets(); n > firewall.MaxBudgets {
+			c.errs = append(c.errs, fmt.Errorf("network of %s: %d lines with an upload budget, at most %d: give fewer lines one", strings.Join(p.Workers, ", "), n, firewall.MaxBudgets))
+		}
+		for _, name := range p.Workers {
+			c.out.RoomOf[name] = p.Room
 		}
 	}
 	for i := range w.Workers {

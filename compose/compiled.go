@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -141,22 +142,14 @@ type Facts struct {
 	// now.
 	CopyDigests map[string]string
 	// Protected lists, per source that is mounted read-write, the existing
-	// protected directories below it (relative, with slashes, sorted): B8.
-	// Below `.git` the `hooks` directories stand there too, for `git: rw`.
-	Protected map[string][]string
+	// protected directories below it, sorted by path: B8.
+	Protected map[string][]Protected
 	// ToCreate lists the sources of read-write mounts, as written, that do not
 	// exist and are inside the project: they are created at `up`.
 	ToCreate []string
-	// Real gives for Home, DataRoot, EngineSockets and the paths of B7 what
-	// they are with symlinks resolved, where that differs.
-	Real map[string]string
-	// Home, DataRoot, EngineSockets and EngineDirs are refused as sources: B7.
-	Home          string
-	DataRoot      string
-	EngineSockets []string
-	// EngineDirs are directories of the engine's own; what lies in them is
-	// refused too.
-	EngineDirs []string
+	// Refused are the paths that no worker gets (B7), with the engine's own and
+	// with what they really are where symlinks lead elsewhere.
+	Refused hostpath.List
 	// HostAddrs are public addresses of the engine's machine, sorted: the guard
 	// can't see them from its own network, and they are the host (B26).
 	HostAddrs []string
@@ -172,9 +165,12 @@ type Facts struct {
 
 // SourceFacts is what a mount source is on this machine.
 type SourceFacts struct {
-	Exists   bool
-	Dir      bool
-	Real     string // absolute, symlinks resolved
+	Exists bool
+	Dir    bool
+	Real   string // absolute, symlinks resolved
+	// Alias says that B7 refuses the source under another name, by what the
+	// file system says: "is /home/me/.ssh". Empty: it doesn't.
+	Alias    string
 	UID, GID int
 	Mode     uint32 // permission bits
 	// ACL: the source has a POSIX access control list, so that owner and mode
@@ -184,4 +180,6 @@ type SourceFacts struct {
 	// mounted, Specials the sockets, FIFOs and devices at or below it.
 	MountPoints []string
 	Specials    []string
+	// Git: git takes the source for a git directory, whatever its name is.
+	Git bool
 }

@@ -43,7 +43,7 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 	project.Services = make(types.Services, len(c.Project.Services))
 	project.Volumes = maps.Clone(c.Project.Volumes)
 
-	m := &machine{c: c, f: &f, sources: checkedSources{f: &f}}
+	m := &machine{c: c, f: &f}
 	m.general()
 	for _, name := range sortedKeys(c.Project.Services) {
 		s := c.Project.Services[name]
@@ -57,9 +57,14 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 			}
 		case RoleGuard:
 			m.policyVolume(&s, &project)
-			if len(f.HostAddrs) > 0 {
-				s.Environment = maps.Clone(s.Environment)
-				s.Environment[firewall.HostAddrsEnv] = ptr(strings.Join(f.HostAddrs, ","))
+			s.Environment = maps.Clone(s.Environment)
+			for name, list := range map[string][]string{
+				firewall.HostAddrsEnv:     f.HostAddrs,
+				firewall.UserUpstreamsEnv: c.userUpstreams(),
+			} {
+				if len(list) > 0 {
+					s.Environment[name] = ptr(strings.Join(list, ","))
+				}
 			}
 		}
 		apply(&s, a, &f)
@@ -74,10 +79,9 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 
 // machine is one run of WithFacts.
 type machine struct {
-	c       *Compiled
-	f       *Facts
-	sources checkedSources
-	list    problems
+	c    *Compiled
+	f    *Facts
+	list problems
 }
 
 // apply puts an addition into a copy of a service.

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,7 +24,9 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 	sf := m.f.Sources[written]
 	if !sf.Exists {
 		if k.ReadWrite && slices.Contains(m.f.ToCreate, written) {
-			m.resolve(s, k, m.f.absolute(written))
+			if !m.refused(k, m.f.absolute(written), "") {
+				m.resolve(s, k, m.f.absolute(written))
+			}
 			return
 		}
 		hint := "create it: mkdir -p " + shellword.Quote(m.f.absolute(written))
@@ -33,9 +36,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 		m.list.add("mount-source-missing", at, fmt.Sprintf("%s does not exist", written), "Looked for "+m.f.absolute(written)+".", hint)
 		return
 	}
-	if reason := m.sources.refusal(sf.Real); reason != "" {
-		m.list.add("mount-source-refused", at, fmt.Sprintf("%s can't be mounted: %s (B7)", written, reason),
-			resolvedTo(m.f.absolute(written), sf.Real), "mount the directory that the worker needs instead")
+	if m.refused(k, sf.Real, sf.Alias) {
 		return
 	}
 	if !k.OutsideProject && !inside(m.f.ProjectDir, sf.Real) {
@@ -59,13 +60,28 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 			if dir == ".git" {
 				hint += ", or write `git: rw` in its entry"
 			}
-			m.list.add("mount-protected", at, fmt.Sprintf("%s is in %s, which programs of the host run later; it can't be writable (B8)", written, dir), "", hint)
+			what := "is in " + dir
+			if sf.Git {
+				what = "is a git directory"
+			}
+			m.list.add("mount-protected", at, fmt.Sprintf("%s %s, by which programs of the host run others later; it can't be writable (B8)", written, what), "", hint)
 		}
 	}
 	m.resolve(s, k, sf.Real)
 	if k.ReadWrite {
 		a.volumes = append(a.volumes, protectedMounts(k, sf.Real, m.f.Protected[written], m.f.sourcesBelow(sf.Real), coveredBy(all, k))...)
 	}
+}
+
+// refused reports a source that no worker gets.
+func (m *machine) refused(k *workshop.Mount, real, alias string) bool {
+	reason := cmp.Or(m.f.refusal(real), alias)
+	if reason == "" {
+		return false
+	}
+	m.list.add("mount-source-refused", k.At.Range, fmt.Sprintf("%s can't be mounted: it %s (B7)", k.Source.V, reason),
+		resolvedTo(m.f.absolute(k.Source.V), real), "mount the directory that the worker needs instead")
+	return true
 }
 
 // content checks what was found at and below a source (B7).

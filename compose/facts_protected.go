@@ -14,9 +14,25 @@ import (
 // the host run later; .workshop is what plain Compose starts.
 var ProtectedDirs = []string{".claude", ".git", ".github", ".husky", ".idea", ".vscode", ".workshop"}
 
+// Protected is a directory that a worker must not change (B8).
+type Protected struct {
+	Path string // relative to the source, with slashes
+	Kind ProtectedKind
+}
+
+// ProtectedKind says what `git: rw` does to a protected directory.
+type ProtectedKind int
+
+// The kinds of protected directories.
+const (
+	ProtectedDir ProtectedKind = iota // read-only always
+	GitDir                            // what git takes for a git directory: writable with `git: rw`
+	GitHooks                          // hooks of a git directory: read-only always
+)
+
 // protectedMounts keeps a worker from changing protected directories below an
-// rw mount (B8): each is mounted over itself read-only. With `git: rw`, `.git`
-// is writable and only its hooks are read-only.
+// rw mount (B8): each is mounted over itself read-only. With `git: rw`, git
+// directories are writable and only their hooks are read-only.
 //
 // A mount holds the directory itself, but not the name of a directory above
 // it: `mv .git .git2` would leave the mount behind and the name free. So every
@@ -29,18 +45,14 @@ var ProtectedDirs = []string{".claude", ".git", ".github", ".husky", ".idea", ".
 //
 // covered tells whether a target is at or below another mount of the worker:
 // that one is a mount point already, and hides what it covers.
-func protectedMounts(m *workshop.Mount, real string, found, sources []string, covered func(target string) bool) []types.ServiceVolumeConfig {
+func protectedMounts(m *workshop.Mount, real string, found []Protected, sources []string, covered func(target string) bool) []types.ServiceVolumeConfig {
 	readOnly := map[string]bool{} // path → read-only, or a pin
-	for _, p := range slices.Sorted(slices.Values(found)) {
-		name := path.Base(p)
-		if m.GitWritable && name == ".git" {
-			readOnly[p] = false
-		} else if name == "hooks" && !m.GitWritable {
-			continue // .git as a whole is read-only
-		} else {
-			readOnly[p] = true
+	for _, p := range found {
+		if p.Kind == GitHooks && !m.GitWritable {
+			continue // the git directory as a whole is read-only
 		}
-		pinWay(readOnly, p)
+		readOnly[p.Path] = p.Kind != GitDir || !m.GitWritable
+		pinWay(readOnly, p.Path)
 	}
 	for _, p := range sources {
 		if _, known := readOnly[p]; !known {
@@ -111,8 +123,8 @@ func IsProtected(name string) bool {
 }
 
 // protectedOn names the protected directory that a source is, or lies inside
-// of, below the project; "" if there is none. Above the project nothing
-// counts: a checkout may lie anywhere.
+// of, below the project; "" if there is none, ".git" for all git directories.
+// Above the project nothing counts: a checkout may lie anywhere.
 func (f *Facts) protectedOn(real string) string {
 	rel := path.Base(real)
 	if inside(f.ProjectDir, real) {
@@ -121,6 +133,11 @@ func (f *Facts) protectedOn(real string) string {
 	for part := range strings.SplitSeq(rel, "/") {
 		if IsProtected(part) {
 			return strings.ToLower(part)
+		}
+	}
+	for _, sf := range f.Sources {
+		if sf.Git && sf.Real == real {
+			return ".git"
 		}
 	}
 	return ""

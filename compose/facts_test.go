@@ -4,14 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
 // B7: what a source may not be, contain or lie inside.
 func TestRefusedSources(t *testing.T) {
 	f := sampleFacts()
-	f.EngineSockets = append(f.EngineSockets, "/opt/engine/engine.sock")
-	f.Real = map[string]string{"/var/run": "/run", "/home/user/.ssh": "/vault/ssh", "/home/user": "/users/user"}
+	f.Refused = append(f.Refused, hostpath.Refused{Path: "/opt/engine/engine.sock"}, hostpath.Refused{Path: "/vault/ssh"}, hostpath.Refused{Path: "/users/user", Whole: true})
 	refused := []string{
 		"/", "/home", "/home/user", "/users", "/users/user", "/var", "/var/lib", "/var/lib/docker", "/var/lib/docker/volumes/x/_data",
 		"/etc", "/etc/ssl/certs", "/proc", "/proc/1/root", "/sys/fs/cgroup", "/dev", "/dev/shm/x", "/run", "/run/docker.sock", "/var/run/x",
@@ -20,16 +21,16 @@ func TestRefusedSources(t *testing.T) {
 		"/opt", "/opt/engine", "/opt/engine/engine.sock",
 	}
 	allowed := []string{
-		"/home/user/project", "/home/user/project/etc", "/home/user/.sshx", "/home/other", "/work/project", "/srv", "/etcetera", "/opt/engine2", "/vault2",
+		"/home/user/project", "/home/user/project/etc", "/home/user/.sshx", "/work/project", "/srv", "/etcetera", "/opt/engine2", "/vault2",
 		"/home/user/.config/other", "/tmp/x", "/var/www",
 	}
 	for _, p := range refused {
-		if (&checkedSources{f: &f}).refusal(p) == "" {
+		if f.refusal(p) == "" {
 			t.Errorf("%s is not refused", p)
 		}
 	}
 	for _, p := range allowed {
-		if why := (&checkedSources{f: &f}).refusal(p); why != "" {
+		if why := f.refusal(p); why != "" {
 			t.Errorf("%s is refused: %s", p, why)
 		}
 	}
@@ -144,5 +145,55 @@ func TestReservedNames(t *testing.T) {
 	_, err := Compile(w)
 	if err == nil || strings.Count(err.Error(), "can't be called") != 3 {
 		t.Errorf("Compile = %v", err)
+	}
+}
+
+// B26, B31, B45: the guard is told which upstreams the user named; what is
+// rendered doesn't depend on that.
+func TestUserUpstreams(t *testing.T) {
+	upstream := func(s string, o workshop.Origin) workshop.Upstream {
+		u := workshop.Upstream{NamedBy: o}
+		u.V, u.Source.Template = s, "${X:-}"
+		return u
+	}
+	compiled := func(o workshop.Origin) *Compiled {
+		w := sample(t, 1)
+		w.Container.Network.Proxy = upstream("http://me:secret@LocalHost:3128", o)
+		w.Container.Network.DNS = []workshop.Upstream{upstream("127.0.0.53", o), upstream("198.51.100.53", workshop.OfFile)}
+		c, err := Compile(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	var rendered []string
+	for _, tt := range []struct {
+		origin workshop.Origin
+		want   string
+	}{
+		{workshop.OfFile, ""},
+		{workshop.OfUser, "127.0.0.53:53,localhost:3128"},
+	} {
+		c := compiled(tt.origin)
+		files, err := Render(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		for _, f := range files {
+			text += string(f.Data)
+		}
+		rendered = append(rendered, text)
+		ready, _ := WithFacts(c, sampleFacts())
+		got := ""
+		if v := ready.Project.Services[GuardService].Environment[firewall.UserUpstreamsEnv]; v != nil {
+			got = *v
+		}
+		if got != tt.want {
+			t.Errorf("origin %v: the guard has %q, want %q", tt.origin, got, tt.want)
+		}
+	}
+	if rendered[0] != rendered[1] || strings.Contains(rendered[1], "127.0.0.53") {
+		t.Error("what is rendered depends on whose word a variable is")
 	}
 }

@@ -111,14 +111,14 @@ func TestGolden(t *testing.T) {
 // factsFor is a machine on which a workshop can run.
 func factsFor(w *workshop.Workshop) Facts {
 	f := sampleFacts()
-	f.Sources, f.SecretFiles, f.Protected = map[string]SourceFacts{}, map[string]string{}, map[string][]string{}
+	f.Sources, f.SecretFiles, f.Protected = map[string]SourceFacts{}, map[string]string{}, map[string][]Protected{}
 	f.HostPaths = []string{"/etc/ssl/certs", "/usr"}
 	for i := range w.Workers {
 		for _, m := range w.Workers[i].Container.Mounts {
 			real := f.absolute(m.Source.V)
 			f.Sources[m.Source.V] = SourceFacts{Exists: true, Dir: true, Real: real, UID: 1000, GID: 1000, Mode: 0o777}
 			if m.ReadWrite {
-				f.Protected[m.Source.V] = []string{".git", ".git/hooks"}
+				f.Protected[m.Source.V] = []Protected{{".git", GitDir}, {".git/hooks", GitHooks}}
 			}
 		}
 		for _, s := range w.Workers[i].Container.Secrets {

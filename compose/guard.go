@@ -12,9 +12,9 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// Limits of the guard: 4,096 connections of two sockets each.
+// Limits of the guard.
 const (
-	guardMemory = 128 << 20
+	guardMemory = firewall.GuardMemory
 	guardCPU    = 1
 	guardPIDs   = 64
 	// An engine without CAP_SYS_RESOURCE can't raise it above its own hard
@@ -45,9 +45,9 @@ func (c *compiler) guard(rooms []roomGroup) {
 	p := &firewall.Policy{Version: firewall.PolicyVersion, Workshop: c.w.Name.V}
 	net := &c.w.Container.Network
 	for i, r := range net.DNS {
-		p.Resolvers = append(p.Resolvers, c.policyString(&s, "WORKSHOP_DNS_"+strconv.Itoa(i), r))
+		p.Resolvers = append(p.Resolvers, c.policyString(&s, "WORKSHOP_DNS_"+strconv.Itoa(i), r.Value))
 	}
-	p.Proxy = c.policyString(&s, "WORKSHOP_PROXY", net.Proxy)
+	p.Proxy = c.policyString(&s, "WORKSHOP_PROXY", net.Proxy.Value)
 	for i := range rooms {
 		room := rooms[i].policy
 		room.Allow = c.policyRules(&s, room.Allow)
@@ -59,6 +59,26 @@ func (c *compiler) guard(rooms []roomGroup) {
 	c.out.Policy = p
 	s.Labels[LabelPolicy] = firewall.Digest(p)
 	c.add(s, RoleGuard)
+}
+
+// userUpstreams are the upstreams that the user named, as
+// [firewall.UserUpstreamsEnv] has them. They are the machine's and not the
+// file's, so they are no part of what is rendered.
+func (c *Compiled) userUpstreams() []string {
+	if c.workshop == nil {
+		return nil
+	}
+	var out []string
+	net := &c.workshop.Container.Network
+	for _, r := range net.DNS {
+		if a, err := firewall.ParseResolver(r.V); err == nil && r.NamedBy == workshop.OfUser {
+			out = append(out, a.String())
+		}
+	}
+	if p, err := firewall.ParseProxy(net.Proxy.V); err == nil && net.Proxy.NamedBy == workshop.OfUser {
+		out = append(out, p.String())
+	}
+	return out
 }
 
 // policyString keeps the value of a variable out of policy.json (B45): what

@@ -20,7 +20,7 @@ func nested(t *testing.T, mounts ...workshop.Mount) *Compiled {
 	for _, p := range []string{"output/a/data", "output/a", "src"} {
 		f.Sources["./"+p] = SourceFacts{Exists: true, Dir: true, Real: "/work/project/" + p, UID: 1000, GID: 1000, Mode: 0o755}
 	}
-	f.Protected = map[string][]string{"./output": {"a/.git"}}
+	f.Protected = map[string][]Protected{"./output": {{"a/.git", GitDir}}}
 	return withFacts(t, compiled(t, w), f)
 }
 

@@ -103,8 +103,8 @@ func (e *emitter) entrypoint(words []string) {
 		switch {
 		case i > 0 && words[i-1] == "--write":
 			at = "entrypoint." + w
-		case i > 0 && words[i-1] == toolsFlag:
-			at = "entrypoint." + toolsFlag
+		case i > 0 && (words[i-1] == workdirFlag || words[i-1] == toolsFlag):
+			at = "entrypoint." + words[i-1]
 		}
 		if at == "" {
 			e.indent(6)

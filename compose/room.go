@@ -9,7 +9,7 @@ import (
 
 // Limits of a room: it holds sockets and rules and idles.
 const (
-	roomMemory = 16 << 20
+	roomMemory = firewall.RoomMemory
 	roomCPU    = 0.1
 	roomPIDs   = 16
 )

@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -63,7 +64,7 @@ func sampleFacts() Facts {
 			"./src":    {Exists: true, Dir: true, Real: "/work/project/src", UID: 1000, GID: 1000, Mode: 0o755},
 			"./output": {Exists: true, Dir: true, Real: "/work/project/output", UID: 1000, GID: 1000, Mode: 0o755},
 		},
-		Home: "/home/user", DataRoot: "/var/lib/docker", EngineSockets: []string{"/var/run/docker.sock"},
+		Refused:   hostpath.For(hostpath.Caller{Homes: []string{"/home/user"}}),
 		InitImage: "sha256:1111", InitVolume: "workshop-init-2222",
 	}
 }

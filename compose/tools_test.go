@@ -2,6 +2,7 @@ package compose
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,34 @@ func TestGateKnowsTheTools(t *testing.T) {
 	}
 	// The rendered file means the same, dollars and quotes too.
 	sameProject(t, c.Project, load(t, composeYAML(t, c), nil))
+}
+
+// The engine takes no path through a mount: there it starts in /, and the gate
+// goes on.
+func TestWorkdir(t *testing.T) {
+	for _, test := range []struct{ name, dir, gates, engines string }{
+		{"in the root", "/workspace", "/workspace", "/workspace"},
+		{"above a mount", "/workspace/other", "/workspace/other", "/workspace/other"},
+		{"like a mount", "/workspace/src2", "/workspace/src2", "/workspace/src2"},
+		{"a mount", "/workspace/src", "/workspace/src", "/"},
+		{"below a mount", "/workspace/output/a/b", "/workspace/output/a/b", "/"},
+		{"below a mount by dots", "/workspace/x/../output/a", "/workspace/x/../output/a", "/"},
+		{"a tmpfs", "/scratch/x", "/scratch/x", "/"},
+		{"home", "", HomeDir, "/"},
+		{"the kernel's", "/proc/self/fd/7", "/proc/self/fd/7", "/"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := sample(t, 1)
+			w.Workers[0].Container.Workdir = val(test.dir)
+			c := compiled(t, w)
+			s := c.Project.Services["worker-0"]
+			at := slices.Index(s.Entrypoint, workdirFlag)
+			if at < 0 || s.Entrypoint[at+1] != test.gates || s.WorkingDir != test.engines {
+				t.Errorf("got %q and %q", s.Entrypoint, s.WorkingDir)
+			}
+			sameProject(t, c.Project, load(t, composeYAML(t, c), nil))
+		})
+	}
 }
 
 // B45: a timeout that is a variable stays one in the generated file.

@@ -1,6 +1,11 @@
 package compose
 
 import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/workshop"
@@ -19,11 +24,6 @@ func (c *compiler) worker(w *workshop.Worker) {
 	c.origin(s.Name, "", w.Source)
 	s.Labels = c.labels("worker")
 	s.Logging = logging(workerLogSize)
-	s.WorkingDir = k.Workdir.V
-	if s.WorkingDir == "" {
-		s.WorkingDir = HomeDir
-	}
-	c.origin(s.Name, "working_dir", k.Workdir.Source)
 	s.Runtime = k.Runtime.V
 	c.origin(s.Name, "runtime", k.Runtime.Source)
 
@@ -37,6 +37,35 @@ func (c *compiler) worker(w *workshop.Worker) {
 	c.mounts(&s, k)
 	c.gate(&s, w)
 	c.add(s, RoleWorker)
+}
+
+// workdirFlag is the gate's argument that holds the working directory, which it
+// enters itself, without magic links: a path through a mount is hostile.
+const workdirFlag = "--workdir"
+
+// workdir leaves to the engine only what can't be done inside: to make a missing
+// directory in the read-only root. Through a mount it takes no path.
+func (c *compiler) workdir(s *types.ServiceConfig, k *workshop.Container) []string {
+	dir, src := cmp.Or(k.Workdir.V, HomeDir), k.Workdir.Source
+	c.origin(s.Name, "entrypoint."+workdirFlag, src)
+	if s.WorkingDir = "/"; !mounted(s, dir) {
+		s.WorkingDir = dir
+		c.origin(s.Name, "working_dir", src)
+	}
+	return []string{workdirFlag, dir}
+}
+
+// mounted reports whether something is mounted at dir or above it.
+func mounted(s *types.ServiceConfig, dir string) bool {
+	targets := []string{"/proc", "/sys", "/dev"}
+	for _, v := range s.Volumes {
+		targets = append(targets, v.Target)
+	}
+	for _, t := range s.Tmpfs {
+		target, _, _ := strings.Cut(t, ":")
+		targets = append(targets, target)
+	}
+	return slices.ContainsFunc(targets, func(t string) bool { return inside(path.Clean(t), path.Clean(dir)) })
 }
 
 // gate makes the gate the worker's main process (B12): the image's ENTRYPOINT
@@ -54,6 +83,7 @@ func (c *compiler) gate(s *types.ServiceConfig, w *workshop.Worker) {
 			c.origin(s.Name, "entrypoint."+k.Mounts[i].Target.V, k.Mounts[i].Target.Source)
 		}
 	}
+	s.Entrypoint = append(s.Entrypoint, c.workdir(s, k)...)
 	s.Entrypoint = append(s.Entrypoint, c.tools(s.Name, w)...)
 	s.HealthCheck = healthcheck(InitPath, "health", "gate")
 }

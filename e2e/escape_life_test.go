@@ -100,6 +100,9 @@ func inside(s *scenario.Scenario, service, path string) bool {
 	if !strings.HasPrefix(path, "/") {
 		return false
 	}
+	if path == "/memfd:workshop-kept (deleted)" { // what the room holds for the guard
+		return service == "room" || service == "guard"
+	}
 	prefixes := []string{"/run/workshop", "/run/guard", "/etc/workshop", "/scratch", "/tmp", "/usr", "/workspace", "/dev/"}
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(path, p) })
 }

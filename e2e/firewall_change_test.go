@@ -51,7 +51,7 @@ func TestB27_LiveChange(t *testing.T) {
 
 	held = hold(s, "worker", "ssh.example.org:22", testnet.SSH, 22, "20s")
 	d = s.Expect(0, "firewall", "deny", "ssh.example.org")
-	says(s, d, "denied ssh.example.org for worker until the guard ends, 1 connection ended")
+	says(s, d, "denied ssh.example.org for worker until the workshop stops, 1 connection ended")
 	if r := held(); r.Seen != "ECONNRESET" {
 		t.Errorf("denied: %s (%s)", r.Seen, r.Detail)
 	}

@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/room/handover"
 	"github.com/llmdo/workshop/internal/testnet"
 )
 
@@ -173,8 +175,16 @@ func TestB21_AsleepAndAwake(t *testing.T) {
 }
 
 func TestB21_LiveChangeEndsWithTheGuard(t *testing.T) {
-	s := scenario.New(t, "restricted", "a live change is gone when the guard was stopped, crashed or killed, and the room is as closed as its file says")
+	s := scenario.New(t, "restricted", "what a live change opened is gone when the guard was stopped, crashed or killed; live denies and spent budgets are not")
+	s.Internet.Answer("budget.example.org", testnet.A(testnet.Allowed))
+	s.Internet.Answer("closed.example.org", testnet.A(testnet.Allowed))
+	edit(s, "- ssh.example.org:22\n", "- ssh.example.org:22\n        - {host: budget.example.org, upload: 1K/d}\n        - closed.example.org\n")
 	s.Up()
+	s.Sees("worker", "http http://closed.example.org/ -> 200", "http http://budget.example.org/ -> 200")
+	says(s, s.Expect(0, "firewall", "deny", "closed.example.org"), "until the workshop stops")
+	s.Eventually("the budget is spent", func() bool {
+		return s.Probe("worker", "http http://budget.example.org/")[0].Seen == "403"
+	})
 	for name, end := range map[string]func(){
 		"stopped and started": func() {
 			s.Stop("guard")
@@ -205,8 +215,60 @@ func TestB21_LiveChangeEndsWithTheGuard(t *testing.T) {
 		s.Eventually("the guard is back", func() bool {
 			return s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem limit=2s")[0].Seen == "200"
 		})
-		s.Sees("worker", "tcp 198.51.100.22:2222 send=x -> ECONNREFUSED", "tcp ssh.example.org:22 -> data")
+		s.Sees("worker", "tcp 198.51.100.22:2222 send=x -> ECONNREFUSED", "tcp ssh.example.org:22 -> data",
+			"lookup closed.example.org -> NXDOMAIN", "http http://closed.example.org/ connect=198.51.100.10:80 -> 403", "http http://budget.example.org/ -> 403")
 	}
+	says(s, s.Expect(0, "firewall", "reload", "--reset"), "1 live change dropped", "what was spent is forgotten")
+	s.Sees("worker", "http http://closed.example.org/ -> 200", "http http://budget.example.org/ -> 200")
+}
+
+func TestB60_UnreadableIsClosed(t *testing.T) {
+	s := scenario.New(t, "restricted", "a room of which nobody knows what narrows it is closed, which ps and show say, until firewall reload")
+	s.Up()
+	before := lives(s)
+	s.Expect(0, "firewall", "deny", "ssh.example.org")
+	room := fmt.Sprintf("/proc/%d/fd/", s.Pid("room"))
+	files, err := os.ReadDir(room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	for _, f := range files {
+		if to, _ := os.Readlink(room + f.Name()); strings.HasPrefix(to, "/memfd:workshop-kept") {
+			// Nothing but a program that has the descriptor can write there.
+			kept, err := os.OpenFile(room+f.Name(), os.O_WRONLY, 0)
+			if err == nil {
+				_, err = kept.Write(make([]byte, handover.KeptSize))
+				kept.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			damaged++
+		}
+	}
+	if damaged != 1 {
+		t.Fatalf("the room keeps %d files, want 1", damaged)
+	}
+	s.Crash("guard")
+	s.Eventually("the guard is back", func() bool { return strings.Contains(s.Expect(0, "ps").Err, "firewall reload") })
+	d := s.Expect(0, "ps")
+	says(s, d, "worker: closed, no network: live denies and spent upload budgets can't be read", "`workshop firewall reload`", "restricted, closed")
+	says(s, s.Expect(0, "firewall", "show"), "worker: closed, no network", "no slot has a valid checksum")
+	says(s, s.Expect(0, "firewall", "log"), "unreadable: no slot has a valid checksum: closed until `workshop firewall reload`")
+	for _, r := range s.Probe("worker", "tcp 198.51.100.22:22 send=x limit=300ms", "dns 127.0.0.1 allowed.example.org A limit=300ms") {
+		if r.Seen == "data" || r.Seen == testnet.Allowed {
+			t.Errorf("closed: %s %v: %s", r.Probe, r.Args, r.Seen)
+		}
+	}
+	says(s, s.Expect(0, "firewall", "reload"), "worker: opened, without the live denies and spent upload budgets that couldn't be read")
+	s.Eventually("the room is served", func() bool {
+		return s.Probe("worker", "tcp ssh.example.org:22 send=x limit=2s")[0].Seen == "data"
+	})
+	if d := s.Expect(0, "ps"); strings.Contains(d.Err, "closed") {
+		t.Errorf("ps after the reload:\n%s", d.Err)
+	}
+	goOn(s, before, "worker", "room")
 }
 
 func TestB05_LogsAreBounded(t *testing.T) {

@@ -26,7 +26,7 @@ func withMount(mount string) map[string]string {
 func TestB07_RefusedSources(t *testing.T) {
 	home := t.TempDir()
 	_ = os.Chmod(filepath.Dir(home), 0o755)
-	for _, dir := range []string{".ssh", ".aws", ".config/gcloud", "project"} {
+	for _, dir := range []string{".ssh", ".aws", ".config/gcloud", ".config/workshop", "project"} {
 		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -48,6 +48,7 @@ func TestB07_RefusedSources(t *testing.T) {
 		"ssh key":            {mount: outside("~/.ssh/id_ed25519")},
 		"aws":                {mount: outside("~/.aws")},
 		"gcloud":             {mount: outside("~/.config/gcloud")},
+		"workshop's own":     {mount: "{source: ~/.config/workshop, target: /in, mode: rw, outside_project: true}"},
 		"etc":                {mount: outside("/etc")},
 		"inside etc":         {mount: outside("/etc/ssl")},
 		"proc":               {mount: outside("/proc")},
@@ -139,6 +140,7 @@ func TestB08_NothingPlantedForTheHost(t *testing.T) {
 		}
 	}
 	git("init", "-q")
+	git("init", "-q", "--bare", "mirror")
 	s.Write("out/.git/hooks/pre-commit", "#!/bin/sh\n")
 	s.Write("out/.vscode/tasks.json", "{}")
 	s.Write("out/.envrc", "export A=1\n")
@@ -149,17 +151,31 @@ func TestB08_NothingPlantedForTheHost(t *testing.T) {
 		"write /workspace/out/.git/hooks/pre-commit -> EROFS", "write /workspace/out/.git/config -> EROFS", "write /workspace/out/.git/new -> EROFS",
 		"write /workspace/out/.claude/settings.json -> EROFS", "write /workspace/out/.vscode/tasks.json -> EROFS",
 		"rename /workspace/out/.git /workspace/out/.git2 -> EBUSY", "rename /workspace/out/.claude /workspace/out/.claude2 -> EBUSY", "remove /workspace/out/.vscode -> EBUSY|ENOTEMPTY",
+		"write /workspace/out/mirror/config -> EROFS", "rename /workspace/out/mirror /workspace/out/mirror2 -> EBUSY",
 		"stat /workspace/out/.husky -> ENOENT")
 	if s.Exists("out/.husky") || s.Exists("out/.idea") {
 		t.Error("something was created on the host to protect it")
 	}
 	s.Expect(0, "ps")
 	s.Sees("worker", `write /workspace/out/.envrc text="export A=2\n" -> ok`, `write /workspace/out/.mcp.json text="{}" -> ok`)
+	// What git takes for a repository, and what nobody looks through to its end.
+	s.Expect(0, "exec", "worker", "--", "sh", "-ec", `cd /workspace/out
+		mkdir -p cache/objects cache/refs; echo ref: refs/heads/main >cache/HEAD; : >cache/config
+		name=$(printf %0200d 0); for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do mkdir $name; cd $name; done`)
 	d := s.Run("ps")
-	if all := d.Out + d.Err; !strings.Contains(all, ".envrc") || !strings.Contains(all, ".mcp.json") {
-		t.Errorf("ps doesn't name what changed:\n%s", all)
+	for _, want := range []string{".envrc", ".mcp.json", "new since `up`: out/cache (B8)", "not fully checked: out/000"} {
+		if all := d.Out + d.Err; !strings.Contains(all, want) {
+			t.Errorf("ps doesn't say %q:\n%s", want, all)
+		}
 	}
-	if d := s.Run("down", "--strict"); d.Code != 4 || !strings.Contains(d.Out+d.Err, ".envrc") {
+	if d := s.Run("up", "--strict"); d.Code != 4 || !strings.Contains(d.Out+d.Err, "nothing was started") {
+		t.Errorf("up --strict: exit code %d\n%s%s", d.Code, d.Out, d.Err)
+	}
+	if d := s.Run("up"); d.Code != 0 || !strings.Contains(d.Out+d.Err, "is not fully checked") {
+		t.Errorf("up: exit code %d\n%s%s", d.Code, d.Out, d.Err)
+	}
+	s.Expect(4, "ps", "--strict")
+	if d := s.Run("down", "--strict"); d.Code != 4 || !strings.Contains(d.Out+d.Err, "not fully checked") {
 		t.Errorf("down --strict: exit code %d\n%s%s", d.Code, d.Out, d.Err)
 	}
 }

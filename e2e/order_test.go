@@ -227,11 +227,17 @@ func TestB21_GuardStopsAnswering(t *testing.T) {
 		t.Errorf("packets left: %v", c)
 	}
 	s.Remove("worker")
-	d := s.Expect(1, "up", "--wait-timeout", "3s")
-	if !strings.Contains(d.Err, "not ready after 3s") || !strings.Contains(d.Err, "guard doesn't answer") {
-		t.Errorf("up with a frozen guard:\n%s", d.Err)
-	}
+	ended := make(chan scenario.Done)
+	go func() { ended <- s.Run("up", "--wait-timeout", "3s") }()
+	s.Eventually("the worker waits for the guard", func() bool { return runs(s, "worker") })
 	s.SeesEarly("worker", closedAtOnce...)
+	d := <-ended
+	if d.Code != 1 || !strings.Contains(d.Err, "not ready after 3s") || !strings.Contains(d.Err, "guard doesn't answer") {
+		t.Errorf("up with a frozen guard: exit code %d\n%s", d.Code, d.Err)
+	}
+	if _, ok := s.Containers()["worker"]; ok {
+		t.Error("the worker that up made and that didn't get ready is still there")
+	}
 	s.Up("--wait-timeout", "20s")
 	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200", "connect 198.51.100.66:9000 -> ECONNREFUSED")
 }

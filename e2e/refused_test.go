@@ -18,9 +18,9 @@ import (
 	"github.com/llmdo/workshop/e2e/scenario"
 )
 
-// lesserEngine is the real engine behind a socket that changes one answer:
-// what /info says of a limit or an option. It returns the new DOCKER_HOST.
-func lesserEngine(s *scenario.Scenario, change func(info map[string]any)) string {
+// engineBehind is the real engine behind a socket of its own, which a handler
+// serves with the proxy. It returns the new DOCKER_HOST.
+func engineBehind(s *scenario.Scenario, handler func(*httputil.ReverseProxy) http.Handler) string {
 	s.Helper()
 	real, ok := strings.CutPrefix(s.Docker.DaemonHost(), "unix://")
 	if !ok {
@@ -31,12 +31,22 @@ func lesserEngine(s *scenario.Scenario, change func(info map[string]any)) string
 	if err != nil {
 		s.Fatal(err)
 	}
-	server := &http.Server{Handler: &httputil.ReverseProxy{
+	server := &http.Server{Handler: handler(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "engine" },
 		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", real)
 		}},
-		ModifyResponse: func(r *http.Response) error {
+	})}
+	go func() { _ = server.Serve(l) }()
+	s.Cleanup(func() { server.Close() })
+	return "unix://" + path
+}
+
+// lesserEngine changes one answer: what /info says of a limit or an option.
+func lesserEngine(s *scenario.Scenario, change func(info map[string]any)) string {
+	s.Helper()
+	return engineBehind(s, func(proxy *httputil.ReverseProxy) http.Handler {
+		proxy.ModifyResponse = func(r *http.Response) error {
 			if !strings.HasSuffix(r.Request.URL.Path, "/info") {
 				return nil
 			}
@@ -51,11 +61,9 @@ func lesserEngine(s *scenario.Scenario, change func(info map[string]any)) string
 			r.ContentLength = int64(len(b))
 			r.Header.Set("Content-Length", strconv.Itoa(len(b)))
 			return err
-		},
-	}}
-	go func() { _ = server.Serve(l) }()
-	s.Cleanup(func() { server.Close() })
-	return "unix://" + path
+		}
+		return proxy
+	})
 }
 
 func TestB05_EngineWithoutALimitIsRefused(t *testing.T) {

@@ -24,6 +24,20 @@ var (
 // maxBudget keeps sums far from overflowing.
 const maxBudget = 1 << 50
 
+// MaxBudgets bounds the lines with an upload budget of one room: as many as fit
+// into what the room keeps for the guard.
+const MaxBudgets = 512
+
+// Budgets counts the lines with an upload budget.
+func (p *RoomPolicy) Budgets() (n int) {
+	for i := range p.Allow {
+		if !p.Allow[i].Upload.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
 // ParseBudget reads NUMBER[K|M|G]/m|h|d; sizes are powers of 1024 as in
 // Compose.
 func ParseBudget(s string) (Budget, error) {

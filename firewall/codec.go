@@ -170,6 +170,9 @@ func (p *Policy) check() error {
 		if n := len(RedirectPorts(*r)); n > MaxRedirects {
 			return fmt.Errorf("room %q: %d ranges of ports beside 80 and 443; at most %d are possible", r.Room, n, MaxRedirects)
 		}
+		if n := r.Budgets(); n > MaxBudgets {
+			return fmt.Errorf("room %q: %d lines with an upload budget, at most %d", r.Room, n, MaxBudgets)
+		}
 		for j, rule := range r.Allow {
 			if err := rule.check(false); err != nil {
 				return fmt.Errorf("room %q: allow[%d] %s: %w", r.Room, j, clip(rule.Target()), err)

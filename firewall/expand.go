@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -188,17 +186,6 @@ func checkProxy(s string) error {
 	if s == "" {
 		return nil
 	}
-	u, err := url.Parse(s)
-	if err != nil {
-		return errors.New("proxy is not a URL such as http://proxy.example:3128") // the error of net/url would show credentials
-	}
-	if u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
-		return errors.New("proxy must be a URL of the form http://[user:password@]host:port")
-	}
-	if port := u.Port(); port != "" {
-		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return errors.New("proxy has a port outside 1 to 65535")
-		}
-	}
-	return nil
+	_, err := ParseProxy(s)
+	return err
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Live is a change of the policy that a running guard has in memory alone. It
-// is gone when the guard ends, or earlier.
+// Live is a change of the policy that is in memory alone. One that allows is gone
+// when the guard ends, one that denies when its room has ended too, or earlier.
 type Live struct {
 	// Room that it is about; empty: all.
 	Room string `json:"room,omitempty"`
@@ -14,7 +14,7 @@ type Live struct {
 	Deny bool `json:"deny,omitempty"`
 	// Rule has neither a template nor a preset. Its Line says that it is live.
 	Rule Rule `json:"rule"`
-	// Until is when it ends; zero: with the guard.
+	// Until is when it ends; zero: no earlier.
 	Until time.Time `json:"until,omitzero"`
 }
 

@@ -113,6 +113,7 @@ func TestParsePolicyRefuses(t *testing.T) {
 		"no target":          {replace(`"cidr":"10.20.0.0/16",`, ``), "exactly one"},
 		"host bits":          {replace(`"10.20.0.0/16"`, `"10.20.0.1/16"`), "behind its mask"},
 		"mapped range":       {replace(`"10.20.0.0/16"`, `"::ffff:10.20.0.0/112"`), "IPv4 range"},
+		"too many budgets":   {replace(`{"cidr":"10.20.0.0/16"`, strings.Repeat(`{"cidr":"10.20.0.0/16","ports":["22"],"upload":"1K/d"},`, MaxBudgets+1)+`{"cidr":"10.20.0.0/16"`), "513 lines with an upload budget, at most 512"},
 		"any tenant":         {replace(`,"any_tenant":true`, ``), "anybody"},
 		"public suffix":      {replace(`"*.github.io"`, `"*.com"`), "registry"},
 		"resolver is a name": {replace(`"198.51.100.53"`, `"dns.example"`), "not an address"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall/presets"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/hostpath"
 )
 
 // decoder turns nodes into the types of this package. It goes on after an
@@ -19,6 +20,7 @@ type decoder struct {
 	*problems
 	home    string // of the caller, clean; may be empty
 	root    string // absolute path of fsys; may be empty
+	refused hostpath.List
 	fsys    fs.FS
 	dir     string                    // directory of the file in fsys: the project
 	presets map[string]presets.Preset // that were read already

@@ -63,7 +63,9 @@ func withDefaults(c *partialContainer) Container {
 	if n := c.Network; n != nil {
 		out.Network.Source = n.Source
 		set(&out.Network.Mode, n.Mode)
-		set(&out.Network.Proxy, n.Proxy)
+		if n.Proxy != nil {
+			out.Network.Proxy = *n.Proxy
+		}
 		set(&out.Network.OwnRoom, n.OwnRoom)
 		if n.Allow != nil {
 			out.Network.Allow = *n.Allow

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/internal/hostpath"
 )
 
 // Any bytes as workshop.yaml: no panic, no hang, either a workshop or errors,
@@ -67,7 +69,7 @@ func checkMount(t *testing.T, m Mount) {
 		t.Errorf("target %q", m.Target.V)
 	}
 	if strings.HasPrefix(m.Source.V, "/") {
-		if why := ProtectedPath(path.Clean(m.Source.V), "/home/me"); why != "" {
+		if why := hostpath.For(hostpath.Caller{Homes: []string{"/home/me"}}).Why(path.Clean(m.Source.V)); why != "" {
 			t.Errorf("the source %q %s (B7)", m.Source.V, why)
 		}
 	}
@@ -105,7 +107,10 @@ func testScalar(s string) (*decoder, *node) {
 	src := newSource("workshop.yaml", []byte(s))
 	d := &decoder{
 		src: src, problems: &problems{}, home: "/home/me", dir: ".", fsys: emptyFS{},
-		vars: &variables{used: map[string]Variable{}, lookup: testOptions().Lookup},
+		vars: &variables{used: map[string]Variable{}, lookup: func(name string) (setting, bool) {
+			v, ok := testEnv[name]
+			return setting{v, OfUser}, ok
+		}},
 	}
 	return d, &node{kind: scalarNode, text: s, tag: "!!str", rng: src.span(0, len(s))}
 }

@@ -14,6 +14,25 @@ type hostUse struct {
 	what    string // "mount source", for messages
 	outside bool   // it may lie outside the project
 	key     string // that allows it, for the hint; empty: nothing does
+	instead string // of a path that no worker gets, for the hint
+}
+
+// The uses of paths of the host.
+var (
+	contextUse = hostUse{what: "build context"}
+	imageUse   = hostUse{what: "image's path", outside: true}
+	secretUse  = hostUse{what: "secret's file", outside: true, instead: "put the value that the worker needs into a file of its own, or write env: VARIABLE"}
+)
+
+func mountUseOf(m *Mount) hostUse {
+	return hostUse{what: "mount source", outside: m.OutsideProject, key: "outside_project: true"}
+}
+
+func (u hostUse) hint() string {
+	if u.instead != "" {
+		return u.instead
+	}
+	return "mount a directory of the project instead"
 }
 
 // relativeProblem tells why p isn't a clean path below the project's
@@ -24,7 +43,7 @@ func relativeProblem(p string) string {
 		return "is empty"
 	case strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"):
 		return "is not relative"
-	case strings.ContainsAny(p, "\x00\n\r\\"):
+	case strings.ContainsFunc(p, deceives) || strings.Contains(p, `\`):
 		return "has characters that no path here has"
 	case p == ".." || strings.HasPrefix(p, "../") || strings.HasPrefix(path.Clean(p), "../") || path.Clean(p) == "..":
 		return "leads out of the project"
@@ -34,13 +53,19 @@ func relativeProblem(p string) string {
 	return ""
 }
 
+// deceives tells runes that no path here has: control characters, and those that
+// turn the direction of the line that shows it (Unicode UAX #9).
+func deceives(r rune) bool {
+	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
 // checkSource refuses a path of the host that a worker must not get (B7), as
 // far as the text and the symbolic links of the project tell. The machine is
 // looked at again before `up`. A leading `~` becomes the home directory.
 func (d *decoder) checkSource(v *Value[string], use hostUse) {
 	p, at := v.V, v.Source.Range
 	switch {
-	case strings.ContainsAny(p, "\x00\n\r"):
+	case strings.ContainsFunc(p, deceives):
 		d.fail(at, "bad-path", "the "+use.what+" has characters that no path here has", "")
 		return
 	case strings.Contains(p, `\`):
@@ -48,7 +73,7 @@ func (d *decoder) checkSource(v *Value[string], use hostUse) {
 		return
 	case p == "~" || strings.HasPrefix(p, "~/"):
 		rest := strings.TrimPrefix(p, "~")
-		if d.protected(at, p, path.Clean("/\x00home"+rest), use, "/\x00home") {
+		if d.protected(at, p, path.Clean(p), use) {
 			return
 		}
 		if d.home == "" {
@@ -63,13 +88,13 @@ func (d *decoder) checkSource(v *Value[string], use hostUse) {
 		}
 		v.V = d.home + rest
 		d.outside(at, p, use)
-		d.protected(at, p, path.Clean(v.V), use, d.home)
+		d.protected(at, p, path.Clean(v.V), use)
 		return
 	case strings.HasPrefix(p, "~"):
 		d.fail(at, "bad-path", fmt.Sprintf("the %s %q names another user's home directory", use.what, clip(p)), "write the path out")
 		return
 	case strings.HasPrefix(p, "/"):
-		if d.protected(at, p, path.Clean(p), use, d.home) {
+		if d.protected(at, p, path.Clean(p), use) {
 			return
 		}
 		if d.root != "" && pathWithin(path.Clean(p), path.Join(d.root, d.dir)) {
@@ -110,7 +135,7 @@ func (d *decoder) relativeSource(p string, at diag.Range, use hostUse) {
 		if end.linked {
 			shown = p + " (a symbolic link to " + end.abs + ")"
 		}
-		if d.protected(at, shown, end.abs, use, d.home) {
+		if d.protected(at, shown, end.abs, use) {
 			return
 		}
 		if d.root == "" || !pathWithin(end.abs, path.Join(d.root, d.dir)) {
@@ -124,13 +149,13 @@ func (d *decoder) relativeSource(p string, at diag.Range, use hostUse) {
 		}
 		// Where the project lies isn't known. Climbing leads to the root at
 		// the latest, so what follows the dots is judged as if from there.
-		if end.linked && d.protected(at, shown, path.Clean("/"+end.up), use, d.home) {
+		if end.linked && d.protected(at, shown, path.Clean("/"+end.up), use) {
 			return
 		}
 		d.outside(at, shown, use)
 		return
 	}
-	if d.root != "" && d.protected(at, p, path.Join(d.root, end.inside), use, d.home) {
+	if d.root != "" && d.protected(at, p, path.Join(d.root, end.inside), use) {
 		return
 	}
 	if d.dir != "." && !pathWithin("/"+end.inside, "/"+d.dir) {
@@ -241,84 +266,17 @@ func (d *decoder) exists(p string) (exists, known bool) {
 	return err == nil, true
 }
 
-// protectedTrees are refused together with all that they contain and lie in.
-var protectedTrees = []string{"/etc", "/proc", "/sys", "/dev", "/run", "/var/run", "/var/lib/docker"}
-
-// protectedHome are refused below every home directory.
-var protectedHome = []string{".ssh", ".aws", ".gnupg", ".docker", ".kube", ".config/gcloud"}
-
 // protected reports an absolute path that B7 refuses, and tells whether it did.
-func (d *decoder) protected(at diag.Range, shown, p string, use hostUse, home string) bool {
-	why := ProtectedPath(p, home)
+func (d *decoder) protected(at diag.Range, shown, p string, use hostUse) bool {
+	why := d.refused.Why(p)
 	if why == "" {
 		return false
 	}
 	d.report(diag.Diagnostic{
 		Severity: diag.Error, Code: "protected-path", Range: at,
-		Summary: fmt.Sprintf("the %s %s %s", use.what, clip(shown), strings.ReplaceAll(why, "/\x00home", "~")),
+		Summary: fmt.Sprintf("the %s %s %s", use.what, clip(shown), why),
 		Detail:  "A worker never gets these (B7); no key opens them.",
-		Hint:    "mount a directory of the project instead",
+		Hint:    use.hint(),
 	})
 	return true
-}
-
-// ProtectedPath tells why a worker must not get the absolute, clean path p of
-// the host (B7), in words that follow the path: "lies inside /etc". It returns
-// "" where the text alone has nothing against it. home is the caller's home
-// directory; what looks like another's (/root, /home/NAME, /Users/NAME) is
-// protected alike.
-func ProtectedPath(p, home string) string {
-	if p == "/" {
-		return "is the whole file system"
-	}
-	if strings.HasSuffix(p, "/docker.sock") || strings.HasSuffix(p, "/podman.sock") || strings.HasSuffix(p, "/containerd.sock") {
-		return "is an engine's socket"
-	}
-	homes := []string{"/root", "/home", "/Users"}
-	if home != "" && home != "/" {
-		homes = append(homes, home)
-	}
-	for _, parent := range []string{"/home/", "/Users/"} {
-		if rest, ok := strings.CutPrefix(p, parent); ok {
-			name, _, _ := strings.Cut(rest, "/")
-			homes = append(homes, parent+name)
-		}
-	}
-	for _, h := range homes {
-		switch {
-		case p == h && (h == "/home" || h == "/Users"):
-			return "holds the home directories"
-		case p == h:
-			return "is a home directory"
-		case pathWithin(h, p):
-			return "contains the home directory " + h
-		}
-		if h == "/home" || h == "/Users" {
-			continue
-		}
-		for _, x := range protectedHome {
-			if why := relation(p, path.Join(h, x)); why != "" {
-				return why
-			}
-		}
-	}
-	for _, x := range protectedTrees {
-		if why := relation(p, x); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-// relation tells whether p is, contains or lies inside x.
-func relation(p, x string) string {
-	switch {
-	case p == x:
-		return "is protected"
-	case pathWithin(p, x):
-		return "lies inside " + x
-	case pathWithin(x, p):
-		return "contains " + x
-	}
-	return ""
 }

@@ -4,8 +4,8 @@ package workshop
 // write and low enough that no file costs more than some ten megabytes or a
 // second.
 const (
-	// maxFileSize of workshop.yaml, in bytes.
-	maxFileSize = 1 << 20
+	// MaxFileSize of workshop.yaml, in bytes.
+	MaxFileSize = 1 << 20
 	// maxEnvFileSize of `.env` and of the files of --env-file, in bytes.
 	maxEnvFileSize = 256 << 10
 	// maxDepth of nested lists and mappings. Our own keys nest 7 deep.
@@ -15,11 +15,23 @@ const (
 	maxNodes = 100_000
 	// maxWorkers of one workshop.
 	maxWorkers = 1024
+	// maxGranted is the number of mounts, variables, rules, secrets and ports of
+	// all workers together: each has those of the workshop.
+	maxGranted = 100_000
 	// maxItems of every other list and mapping: mounts, allow, env …
 	maxItems = 10_000
 	// maxScalar is the length of one value after variables are put in, in
 	// bytes.
 	maxScalar = 64 << 10
+	// maxExcluded patterns of one mount, the alternatives of their braces
+	// counted: each is tried on each file.
+	maxExcluded = 1024
+	// maxEnvWork of one file of variables: the bytes of each statement, times
+	// the variables in it and one.
+	maxEnvWork = 4 << 20
+	// maxEnvValues of one file of variables in all, in bytes, once its
+	// variables are put in.
+	maxEnvValues = 1 << 20
 	// maxProblems that are reported for one file; the rest is counted.
 	maxProblems = 100
 	// maxLinks is how many symbolic links are followed for one mount source,

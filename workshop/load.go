@@ -1,13 +1,16 @@
 package workshop
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"reflect"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/hostpath"
 )
 
 // Options says what Load takes from outside the project's files.
@@ -20,10 +23,26 @@ type Options struct {
 	// Home is the caller's home directory, absolute; it is what `~` in a
 	// mount source means and is refused as a source. Empty: `~` is an error.
 	Home string
+	// Homes are further home directories that are refused as sources, such as
+	// that of the passwd file.
+	Homes []string
 	// Root is the absolute path of the fs.FS on the host, clean, with
 	// slashes. With it paths that leave the project are judged by where they
 	// lead. It never reaches the Workshop. Empty: not known.
 	Root string
+	// FollowFile takes the file where symbolic links lead out of its
+	// directory: the caller named it. Its text is not quoted then.
+	FollowFile bool
+}
+
+// refused are the paths that no worker gets (B7); dir is the project's in the
+// fs.FS.
+func (o *Options) refused(dir string) hostpath.List {
+	c := hostpath.Caller{Homes: append([]string{o.Home}, o.Homes...), Lookup: o.Lookup}
+	if o.Root != "" {
+		c.Project = path.Join(o.Root, dir)
+	}
+	return hostpath.For(c)
 }
 
 // Load reads a workshop.yaml and the worker files that it names. All problems
@@ -34,7 +53,14 @@ type Options struct {
 // [fs.ReadLinkFS], as os.DirFS is.
 func Load(fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
 	p := &problems{}
-	data, err := readLimited(fsys, file, maxFileSize)
+	// A repository must not show what lies elsewhere on the machine (B45).
+	if to, out := (&locator{fsys: fsys, dir: path.Dir(file)}).follow(file); out && !o.FollowFile {
+		p.add(diag.Diagnostic{Severity: diag.Error, Code: "file-outside", Range: diag.Range{Filename: file},
+			Summary: "the file is outside of the project: symbolic links lead to " + clip(to),
+			Hint:    "copy it here; if that is the file that you mean, name it: `workshop validate -f " + path.Base(file) + "`"})
+		return nil, p.done(file)
+	}
+	data, err := boundedfile.ReadFS(fsys, file, MaxFileSize)
 	if err != nil {
 		p.add(unreadableWorkshop(file, err))
 		return nil, p.done(file)
@@ -42,9 +68,9 @@ func Load(fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
 	src := newSource(file, data)
 	d := &decoder{
 		src: src, problems: p, home: cleanHome(o.Home), root: o.Root,
-		fsys: fsys, dir: path.Dir(file),
+		fsys: fsys, dir: path.Dir(file), refused: o.refused(path.Dir(file)),
 	}
-	d.vars = &variables{used: map[string]Variable{}, lookup: environment(fsys, d.dir, o, p)}
+	d.vars = environment(fsys, d.dir, o, p)
 	root := parse(src, p)
 	if root == nil {
 		return nil, p.done(file)
@@ -188,21 +214,29 @@ func cleanHome(home string) string {
 }
 
 // Sources reads the files that diagnostics are about, for snippets. Files that
-// can't be read are left out.
+// can't be read are left out, and so are those that symbolic links lead to
+// outside of fsys, and files of variables with an error.
 func Sources(fsys fs.FS, l diag.List) map[string][]byte {
 	out := map[string][]byte{}
+	secret := map[string]bool{} // a line may hold the value of a secret
+	for _, x := range l {
+		if x.Code == codeBadEnvFile || x.Code == codeEnvAsks {
+			secret[x.Range.Filename] = true
+		}
+	}
+	links := &locator{fsys: fsys, dir: "."}
 	read := func(name string) {
-		if _, done := out[name]; done || name == "" {
+		if _, done := out[name]; done || name == "" || secret[name] {
 			return
 		}
-		if data, err := readLimited(fsys, name, maxFileSize); err == nil {
+		if _, leaves := links.follow(name); leaves {
+			return // it isn't the project's to show
+		}
+		if data, err := boundedfile.ReadFS(fsys, name, MaxFileSize); err == nil {
 			out[name] = data
 		}
 	}
 	for _, x := range l {
-		if x.Code == codeBadEnvFile {
-			continue // a line of it may hold the value of a secret
-		}
 		read(x.Range.Filename)
 		for _, r := range x.Related {
 			read(r.Range.Filename)
@@ -217,9 +251,9 @@ func unreadableWorkshop(file string, err error) diag.Diagnostic {
 	case x.Summary == "there is no such file":
 		x.Code = "no-file"
 		x.Hint = "`workshop init` writes one to start with; -f names another file"
-	case tooLargeErr(err):
+	case errors.As(err, new(boundedfile.SizeError)):
 		x.Code = "too-large"
-		x.Summary = err.Error()
+		x.Summary = boundedfile.Reason(err)
 	}
 	return x
 }

@@ -3,7 +3,6 @@ package workshop
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -130,7 +129,7 @@ func (l *locator) follow(file string) (to string, out bool) {
 		next := path.Join(at, rest[0])
 		rest = rest[1:]
 		if !fs.ValidPath(next) {
-			return next, true
+			return path.Join(next, path.Join(rest...)), true
 		}
 		info, err := links.Lstat(next)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
@@ -147,9 +146,10 @@ func (l *locator) follow(file string) (to string, out bool) {
 }
 
 func (l *locator) isFile(p string) bool {
-	info, err := fs.Stat(l.fsys, p)
-	// A link out of an os.Root can't be followed, and is a file all the same.
-	return err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid)
+	_, err := fs.Stat(l.fsys, p)
+	// A link out of an os.Root can't be followed, and is a file all the same. What
+	// is no file is refused where it is read.
+	return err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid)
 }
 
 // missingHint says what to write, or which of the existing files is meant.
@@ -197,18 +197,4 @@ func (l *locator) list() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// readBounded reads a file of at most limit bytes; of a longer one it reads
-// one byte more, which its parser refuses.
-func readBounded(fsys fs.FS, name string, limit int) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
-	}
-	return io.ReadAll(io.LimitReader(f, int64(limit)+1))
 }

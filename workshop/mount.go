@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/pathglob"
 )
 
 // mountForm is the long form of a mount.
@@ -70,7 +70,12 @@ func (m *Mount) decode(d *decoder, n *node, f *field) bool {
 	m.GitWritable = form.Git != nil
 	m.AllowSockets = form.Sockets != nil
 	if form.Exclude != nil {
+		alternatives := 0
 		for _, x := range *form.Exclude {
+			if alternatives += pathglob.Alternatives(x.V); alternatives > maxExcluded {
+				d.fail(x.Source.Range, "too-large", fmt.Sprintf("exclude has more than %d patterns, their alternatives counted", maxExcluded), "leave a directory out as a whole, or mount what is needed")
+				break
+			}
 			if d.checkGlob(x) {
 				// `keys/` means the directory; a name never ends with a slash.
 				m.Exclude = append(m.Exclude, strings.TrimSuffix(x.V, "/"))
@@ -154,13 +159,17 @@ func (d *decoder) mount(m *Mount) bool {
 		m.Target.V = clean
 	}
 	d.checkTarget(m)
-	d.checkSource(&m.Source, hostUse{what: "mount source", outside: m.OutsideProject, key: "outside_project: true"})
+	d.checkSource(&m.Source, mountUseOf(m))
 	return d.errors == before
 }
 
 func (d *decoder) checkGlob(x Value[string]) bool {
+	if err := pathglob.Check(x.V); err != nil {
+		d.fail(x.Source.Range, "bad-glob", fmt.Sprintf("%q %v", clip(x.V), err), "write .env, *.pem or **/*.pem")
+		return false
+	}
 	switch {
-	case x.V == "" || !doublestar.ValidatePattern(x.V):
+	case x.V == "":
 		d.fail(x.Source.Range, "bad-glob", fmt.Sprintf("%q is not a glob", clip(x.V)), "write .env, *.pem or **/*.pem")
 	case strings.HasPrefix(x.V, "/") || strings.HasPrefix(x.V, "~") || path.Clean(x.V) != strings.TrimSuffix(x.V, "/") || x.V == ".." || strings.HasPrefix(x.V, "../"):
 		d.fail(x.Source.Range, "bad-glob", fmt.Sprintf("%q is not relative to the source of the mount", clip(x.V)), "write .env, *.pem or **/*.pem")
@@ -183,7 +192,11 @@ var tmpfsTargets = map[string]string{"/tmp": "tmp", "/scratch": "scratch", "/hom
 func (d *decoder) checkTarget(m *Mount) {
 	t := m.Target.V
 	at := m.Target.Source.Range
-	if !strings.HasPrefix(t, "/") || path.Clean(t) != t || strings.ContainsAny(t, "\x00\n\r") {
+	if strings.ContainsFunc(t, deceives) {
+		d.fail(at, "bad-mount", fmt.Sprintf("the target %q has characters that no path here has", clip(t)), "")
+		return
+	}
+	if !strings.HasPrefix(t, "/") || path.Clean(t) != t {
 		hint := mountExample
 		if t != "" {
 			hint = "write " + path.Clean("/"+t)
@@ -211,7 +224,7 @@ func (d *decoder) checkTarget(m *Mount) {
 
 // pathWithin tells whether p is root or lies below it; both are absolute and clean.
 func pathWithin(p, root string) bool {
-	_, ok := Below(p, root)
+	_, ok := hostpath.Below(p, root)
 	return ok
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/llmdo/workshop/internal/hostpath"
 )
 
 // mountsExcess compares two lists of mounts: every inner one needs an outer
@@ -39,7 +41,7 @@ func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 		if !work.spend(1) {
 			break
 		}
-		below, ok := Below(m.Source.V, o.Source.V)
+		below, ok := hostpath.Below(m.Source.V, o.Source.V)
 		if !ok {
 			continue
 		}
@@ -111,24 +113,6 @@ func protectedIn(below string) string {
 		}
 	}
 	return ""
-}
-
-// Below tells whether source is base or lies below it, by their text, and
-// where: "" for base itself. A relative path is never below an absolute one.
-// Symbolic links are looked at when it is known what they are (Mount.Within).
-func Below(source, base string) (string, bool) {
-	s, b := path.Clean(source), path.Clean(base)
-	switch {
-	case s == b:
-		return "", true
-	case path.IsAbs(s) != path.IsAbs(b):
-		return "", false
-	case b == "/":
-		return s[1:], true
-	case b == ".":
-		return s, s != ".." && !strings.HasPrefix(s, "../")
-	}
-	return strings.CutPrefix(s, b+"/")
 }
 
 // residues gives what is left of a pattern, which is relative to a directory,

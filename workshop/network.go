@@ -2,10 +2,7 @@ package workshop
 
 import (
 	"fmt"
-	"net/url"
 	"reflect"
-	"strconv"
-	"strings"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag"
@@ -19,8 +16,8 @@ type networkForm struct {
 	Mode   *Value[firewall.Mode] `key:"mode" literal:"How far a worker reaches must be seen in the file." doc:"none: loopback only. restricted: what allow says. open: any public name and address over TCP."`
 	Allow  *[]allowLine          `key:"allow" example:"write allow: [api.github.com, \"github.com:22\"]" doc:"What may be reached."`
 	Deny   *[]denyLine           `key:"deny" example:"write deny: [gist.github.com]" doc:"What is never reached; wins over every allow."`
-	DNS    *[]Value[string]      `key:"dns" example:"write dns: [198.51.100.53]" doc:"Upstream resolvers of the guard."`
-	Proxy  *Value[string]        `key:"proxy" example:"write proxy: http://proxy.internal:3128" doc:"Upstream HTTP proxy of the guard."`
+	DNS    *[]Upstream           `key:"dns" example:"write dns: [198.51.100.53]" doc:"Upstream resolvers of the guard; none on the machine itself, unless a variable of yours names it."`
+	Proxy  *Upstream             `key:"proxy" example:"write proxy: http://proxy.internal:3128" doc:"Upstream HTTP proxy of the guard; none on the machine itself, unless a variable of yours names it."`
 	Room   *Value[string]        `key:"room" validate:"oneof=shared own" literal:"The rooms are part of the generated project." doc:"own: shares its network namespace with no other worker."`
 }
 
@@ -109,36 +106,4 @@ func (d *decoder) in(key string, check func()) {
 	d.scope.path = append(d.scope.path, key)
 	defer d.leave()
 	check()
-}
-
-func (d *decoder) checkResolver(x Value[string]) {
-	// The guard reads it so: what passes here must not stop it at the start.
-	if _, err := firewall.ParseResolver(x.V); err != nil {
-		d.fail(x.Source.Range, "bad-value", fmt.Sprintf("the resolver %q is not an address", clip(x.V)), "write an IP address, with :PORT where it isn't 53")
-	}
-}
-
-// proxyPattern stands in the JSON Schema too.
-const proxyPattern = `^http://[^/\s]+/?$`
-
-var proxyRE = lazily(proxyPattern)
-
-func (d *decoder) checkProxy(x Value[string]) {
-	if x.V == "" {
-		return
-	}
-	u, err := url.Parse(x.V)
-	switch {
-	case err != nil || !proxyRE().MatchString(x.V) || strings.HasSuffix(u.Host, ":") || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
-		// The value may hold a password: it is not repeated.
-		d.fail(x.Source.Range, "bad-value", "proxy is not the URL of an HTTP proxy", "write proxy: http://proxy.internal:3128")
-	case !portOrNone(u.Port()):
-		d.fail(x.Source.Range, "bad-value", "the proxy's port is "+clip(u.Port()), "ports are 1 to 65535")
-	}
-}
-
-// portOrNone: url.Parse takes any digits after the colon.
-func portOrNone(s string) bool {
-	n, err := strconv.ParseUint(s, 10, 16)
-	return s == "" || err == nil && n > 0
 }

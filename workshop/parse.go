@@ -19,15 +19,7 @@ func parse(src *source, p *problems) *node {
 		return nil
 	}
 	var doc yaml.Node
-	err := yaml.Load(src.data[src.skip:], &doc, yaml.WithPlugin(loaderlimits.New(
-		loaderlimits.DepthFunc(func(depth int, _ *loaderlimits.DepthContext) error {
-			if depth > maxDepth {
-				return errTooDeep
-			}
-			return nil
-		}),
-	)))
-	if err != nil {
+	if err := loadNodes(src.data[src.skip:], &doc); err != nil {
 		p.add(syntaxError(src, err))
 		return nil
 	}
@@ -47,15 +39,27 @@ func parse(src *source, p *problems) *node {
 	return root
 }
 
+// loadNodes reads YAML text without looking at what it means.
+func loadNodes(data []byte, doc *yaml.Node) error {
+	return yaml.Load(data, doc, yaml.WithPlugin(loaderlimits.New(
+		loaderlimits.DepthFunc(func(depth int, _ *loaderlimits.DepthContext) error {
+			if depth > maxDepth {
+				return errTooDeep
+			}
+			return nil
+		}),
+	)))
+}
+
 var errTooDeep = errors.New("nested too deep")
 
 // checkText refuses what isn't text before the YAML library sees it: it knows
 // no position for these.
 func checkText(src *source, p *problems) bool {
-	if len(src.data) > maxFileSize {
+	if len(src.data) > MaxFileSize {
 		p.add(diag.Diagnostic{
 			Severity: diag.Error, Code: "too-large", Range: src.whole(),
-			Summary: fmt.Sprintf("the file has %d bytes, more than %d", len(src.data), maxFileSize),
+			Summary: fmt.Sprintf("the file has %d bytes, more than %d", len(src.data), MaxFileSize),
 			Detail:  "A workshop.yaml is read whole, so its size is limited.",
 		})
 		return false

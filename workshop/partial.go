@@ -34,7 +34,7 @@ type partialContainer struct {
 	Build     *Build                   `key:"build" example:"write build: {context: ./docker/worker}" doc:"Builds the image from the repository; instead of image."`
 	Pull      *Value[PullPolicy]       `key:"pull" validate:"oneof=missing never always" doc:"When the image is pulled."`
 	User      *Value[string]           `key:"user" validate:"uidgid" number:"true" doc:"uid or uid:gid, never root; default: the caller's."`
-	Workdir   *Value[string]           `key:"workdir" validate:"abspath,oneline" doc:"Working directory in the container."`
+	Workdir   *Value[string]           `key:"workdir" validate:"abspath,oneline" doc:"Working directory in the container. Where it is missing, it is made, below a mount as the worker's user. Nothing enters it through magic links, such as /proc/self/fd/3."`
 	Network   *partialNetwork          `key:"network" example:"write network: none, restricted or open" doc:"What the worker may reach."`
 	Mounts    *[]Mount                 `key:"mounts" example:"write mounts: [./src:/workspace/src:ro]" doc:"Directories and files of the project inside the container."`
 	Scratch   *Value[Size]             `key:"scratch" validate:"min=4096" example:"write scratch: 256M" doc:"Size of the tmpfs at /scratch."`
@@ -64,8 +64,8 @@ type partialNetwork struct {
 	// Allow and Deny are nil when absent; an empty list allows nothing.
 	// Presets are expanded.
 	Allow, Deny *[]firewall.Rule
-	DNS         *[]Value[string]
-	Proxy       *Value[string]
+	DNS         *[]Upstream
+	Proxy       *Upstream
 	OwnRoom     *Value[bool] // `room: own`
 }
 

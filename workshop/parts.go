@@ -44,7 +44,7 @@ func (b *Build) decode(d *decoder, n *node, f *field) bool {
 		return false
 	}
 	before := d.errors
-	d.checkSource(&b.Context, hostUse{what: "build context"})
+	d.checkSource(&b.Context, contextUse)
 	if problem := relativeProblem(strings.TrimPrefix(b.Dockerfile.V, "./")); problem != "" {
 		d.fail(b.Dockerfile.Source.Range, "bad-path", fmt.Sprintf("dockerfile %q %s", clip(b.Dockerfile.V), problem), "write a path relative to context, such as Dockerfile")
 	}
@@ -105,6 +105,6 @@ func (s *Secret) decode(d *decoder, n *node, f *field) bool {
 		return true
 	}
 	before := d.errors
-	d.checkSource(&s.File, hostUse{what: "secret's file", outside: true})
+	d.checkSource(&s.File, secretUse)
 	return d.errors == before
 }

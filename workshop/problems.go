@@ -2,6 +2,7 @@ package workshop
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/llmdo/workshop/internal/diag"
 )
@@ -11,7 +12,7 @@ import (
 type problems struct {
 	list   diag.List
 	errors int
-	more   int
+	more   int // problems that are not in the list
 }
 
 func (p *problems) add(ds ...diag.Diagnostic) {
@@ -19,20 +20,30 @@ func (p *problems) add(ds ...diag.Diagnostic) {
 		if d.Severity == diag.Error {
 			p.errors++
 		}
-		if len(p.list) >= maxProblems {
-			p.more++
+		if len(p.list) < maxProblems {
+			p.list = append(p.list, d)
 			continue
 		}
-		p.list = append(p.list, d)
+		p.more++
+		// Errors come before warnings.
+		if at := slices.IndexFunc(p.list, isWarning); at >= 0 && d.Severity == diag.Error {
+			p.list = append(slices.Delete(p.list, at, at+1), d)
+		}
 	}
 }
+
+func isWarning(d diag.Diagnostic) bool { return d.Severity == diag.Warning }
 
 // done returns all of them in order of position.
 func (p *problems) done(file string) diag.List {
 	out := p.list.Sorted()
 	if p.more > 0 {
+		severity := diag.Warning
+		if p.errors > 0 {
+			severity = diag.Error
+		}
 		out = append(out, diag.Diagnostic{
-			Severity: diag.Error, Code: "too-many-problems", Range: diag.Range{Filename: file},
+			Severity: severity, Code: "too-many-problems", Range: diag.Range{Filename: file},
 			Summary: fmt.Sprintf("%d more problems are not shown", p.more),
 		})
 	}

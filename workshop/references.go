@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/workshop/worker"
 )
@@ -18,6 +19,7 @@ func resolveWorkers(fsys fs.FS, w *Workshop, entries []workerEntry, o Options) d
 	l := &locator{fsys: fsys, dir: path.Dir(w.File), file: w.File, problems: p}
 	first := map[string]diag.Range{}
 	work := &effort{left: maxEffort}
+	granted := 0
 	for _, e := range entries {
 		name := e.Name.V
 		if !worker.ValidName(name) { // refused by the decoder
@@ -35,6 +37,13 @@ func resolveWorkers(fsys fs.FS, w *Workshop, entries []workerEntry, o Options) d
 		wk.File, wk.Definition = l.read(e)
 		wk.Container = narrow(w.Container, e, work, p)
 		w.Workers = append(w.Workers, wk)
+		c := &wk.Container
+		granted += len(c.Mounts) + len(c.Env) + len(c.Secrets) + len(c.Ports) + len(c.Network.Allow) + len(c.Network.Deny)
+	}
+	if granted > maxGranted {
+		p.add(diag.Diagnostic{Severity: diag.Error, Code: "too-large", Range: diag.Range{Filename: w.File},
+			Summary: fmt.Sprintf("the workers have %d mounts, variables, rules, secrets and ports together, more than %d", granted, maxGranted),
+			Hint:    "each worker has those of the workshop's container: write fewer there, or split the workshop"})
 	}
 	mcpTools(w, p)
 	approvalNames(w, p)
@@ -58,10 +67,10 @@ func (l *locator) read(e workerEntry) (string, worker.Definition) {
 	if !ok {
 		return c.Path, worker.Definition{Name: e.Name.V}
 	}
-	data, err := readBounded(l.fsys, c.Path, worker.MaxFile)
+	data, err := boundedfile.ReadFS(l.fsys, c.Path, worker.MaxFile)
 	if err != nil {
 		l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "worker-unreadable", Range: l.place(e),
-			Summary: fmt.Sprintf("the file of the worker %s can't be read: %v", e.Name.V, err)})
+			Summary: fmt.Sprintf("the file of the worker %s can't be read: %s: %s", e.Name.V, c.Path, boundedfile.Reason(err))})
 		return c.Path, worker.Definition{Name: e.Name.V}
 	}
 	def, diags := worker.Parse(c.Path, data, c.Dialect)
@@ -93,9 +102,13 @@ func (l *locator) resultType(def *worker.Definition, file string) {
 		refuse(fmt.Sprintf("the schema %s is outside of the project", ref.Name), "keep it beside the worker's file")
 		return
 	}
-	data, err := readBounded(l.fsys, at, worker.MaxSchema)
+	if to, out := l.follow(at); out {
+		refuse(fmt.Sprintf("the schema %s is outside of the project: it leads to %s", ref.Name, to), "copy it into the project")
+		return
+	}
+	data, err := boundedfile.ReadFS(l.fsys, at, worker.MaxSchema)
 	if err != nil {
-		refuse(fmt.Sprintf("the schema %s can't be read: %v", at, err), "the path is relative to the worker's file")
+		refuse(fmt.Sprintf("the schema %s can't be read: %s", at, boundedfile.Reason(err)), "the path is relative to the worker's file")
 		return
 	}
 	if def.ResultType, err = worker.SchemaFile(at, data); err != nil {

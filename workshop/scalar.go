@@ -19,6 +19,7 @@ type part struct {
 	text     string // what it stands for
 	template string // what is rendered: `$$` for a literal `$`; `${NAME:?}`
 	variable string // name; empty for literal text
+	origin   Origin // of text
 	from, to int    // bytes of node.text
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/internal/hostpath"
 )
 
 // SchemaID names the JSON Schema of workshop.yaml.
@@ -294,9 +295,6 @@ func (p *portList) schema(g *schemaMaker) object {
 	})
 }
 
-// protectedPattern is B7 as far as the text of a source tells.
-const protectedPattern = `^(/|/(etc|proc|sys|dev|run|var|home|root|Users|var/run|var/lib|var/lib/docker)/?|/(etc|proc|sys|dev|run|var/run|var/lib/docker)/.*|~/?|~/\.config/?|~/\.(ssh|aws|gnupg|docker|kube|config/gcloud)(/.*)?|/.*/docker\.sock)`
-
 // reservedPattern are targets over our own paths.
 const reservedPattern = `^/(opt|opt/workshop(/.*)?|(run|var/run|proc|sys|dev|etc/workshop)(/.*)?|var|etc(/passwd|/group|/hosts|/hostname|/resolv\.conf)?|tmp|scratch|home|home/worker)?/?`
 
@@ -305,7 +303,7 @@ func (m *Mount) schema(g *schemaMaker) object {
 		return object{"anyOf": []object{
 			{
 				"type": "string", "pattern": `^((\.|\.\.|~)(/[^:\\]*)?|/[^:\\]*):/[^:]*(:(ro|rw))?$|` + variablePattern,
-				"not": object{"anyOf": []object{{"pattern": protectedPattern + `:`}, {"pattern": `^[^:]*:` + reservedPattern[1:] + `(:(ro|rw))?$`}}},
+				"not": object{"anyOf": []object{{"pattern": hostpath.Pattern() + `:`}, {"pattern": `^[^:]*:` + reservedPattern[1:] + `(:(ro|rw))?$`}}},
 			},
 			g.form(reflect.TypeFor[mountForm]()),
 		}}
@@ -314,7 +312,7 @@ func (m *Mount) schema(g *schemaMaker) object {
 
 func (*mountForm) refine(form, properties object, _ *schemaMaker) {
 	source, target := properties["source"].(object), properties["target"].(object)
-	source["not"] = object{"pattern": protectedPattern + `$`}
+	source["not"] = object{"pattern": hostpath.Pattern() + `$`}
 	target["pattern"] = `^/[^:]*$|` + variablePattern
 	target["not"] = object{"pattern": reservedPattern + `$`}
 	delete(target, "allOf")
@@ -356,7 +354,7 @@ func (s *Secret) schema(g *schemaMaker) object {
 }
 
 func (*secretForm) refine(_, properties object, _ *schemaMaker) {
-	properties["file"].(object)["not"] = object{"pattern": protectedPattern + `$`}
+	properties["file"].(object)["not"] = object{"pattern": hostpath.Pattern() + `$`}
 }
 
 func (b *Build) schema(g *schemaMaker) object {

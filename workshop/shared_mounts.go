@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/hostpath"
 )
 
 // mountUse is a mount and the workers that have it. Most workers have the
@@ -49,13 +50,13 @@ func sharedMounts(w *Workshop, root string, work *effort, p *problems) {
 	}
 	for i, a := range sources {
 		for _, b := range sources[i:] {
-			if !work.spend(1) {
+			if !work.spend(10) { // two paths are compared, byte by byte
 				return
 			}
-			below, ok := Below(b, a)
+			below, ok := hostpath.Below(b, a)
 			inner, outer := uses[b], uses[a]
 			if !ok {
-				below, ok = Below(a, b)
+				below, ok = hostpath.Below(a, b)
 				inner, outer = uses[a], uses[b]
 			}
 			if ok {

@@ -124,12 +124,20 @@ type Network struct {
 	Allow []firewall.Rule // presets expanded
 	Deny  []firewall.Rule
 	// DNS are the guard's upstream resolvers; empty: the engine's.
-	DNS []Value[string]
+	DNS []Upstream
 	// Proxy is the guard's upstream HTTP proxy; empty: none.
-	Proxy Value[string]
+	Proxy Upstream
 	// OwnRoom: the worker shares its room with nobody.
 	OwnRoom Value[bool]
 	Source  diag.Source
+}
+
+// Upstream is what the guard itself connects to: a resolver or a proxy.
+type Upstream struct {
+	Value[string]
+	// NamedBy says whose word its host is. What the repository names must be no
+	// address of the machine's own (see firewall.CheckUpstream).
+	NamedBy Origin
 }
 
 // Mount is a directory or file of the host inside the container.

@@ -7,13 +7,17 @@ import (
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/template"
+
+	"github.com/llmdo/workshop/internal/diag"
 )
 
 // variables replaces ${NAME} in the scalars of the file and remembers which
 // ones the file uses.
 type variables struct {
-	lookup func(string) (string, bool)
+	lookup settings
 	used   map[string]Variable
+	// asks are the variables of `.env` that it doesn't set by itself.
+	asks map[string]foreignReference
 }
 
 // sorted returns the variables that the file uses.
@@ -181,15 +185,29 @@ func (d *decoder) variable(s scalar, text string, from, to int) (part, bool) {
 			"Variables inside of variables can't be kept in generated files.", "write plain text there")
 		return p, false
 	}
-	value, err := template.SubstituteWithOptions(expr, d.vars.lookup, template.WithoutLogging)
+	value, err := template.SubstituteWithOptions(expr, d.vars.lookup.text, template.WithoutLogging)
 	d.vars.use(name, arg, op == ":-")
 	set, isSet := d.vars.lookup(name)
+	if set.text != "" {
+		p.origin = set.origin
+	}
 	p.variable, p.text, p.template = name, value, "${"+name+":?}"
 	if op == ":-" {
 		p.template = "${" + name + ":-" + arg + "}"
 	}
 	var missing *template.MissingRequiredError
+	foreign, asks := d.vars.asks[name]
 	switch {
+	case asks && isSet && set.origin == OfFile && full(d.problems):
+		d.fail(at, codeEnvAsks, "", "") // only counted: to look for its line is work for nothing
+		return p, false
+	case asks && isSet && set.origin == OfFile:
+		d.report(diag.Diagnostic{Severity: diag.Error, Code: codeEnvAsks, Range: referenceIn(foreign.src, foreign.variable),
+			Summary: fmt.Sprintf("the .env file sets %s by the variable %s, which it doesn't set itself", name, foreign.variable),
+			Detail:  "This file is part of the project and reads no environment (B45).",
+			Hint:    fmt.Sprintf("write ${%s} in %s, or name the file with --env-file", foreign.variable, d.base()),
+			Related: []diag.Related{{Message: "used here", Range: at}}})
+		return p, false
 	case errors.As(err, &missing):
 		summary := fmt.Sprintf("the variable %s is not set", name)
 		if missing.Reason != "" {
@@ -203,7 +221,7 @@ func (d *decoder) variable(s scalar, text string, from, to int) (part, bool) {
 	case op == "" && !isSet:
 		d.fail(at, "unset-variable", fmt.Sprintf("the variable %s is not set", name), d.setHint(name))
 		return p, false
-	case op == "" && set == "":
+	case op == "" && set.text == "":
 		d.failDetail(at, "unset-variable", fmt.Sprintf("the variable %s is empty", name),
 			"The generated project asks for a value where the file gives no default.",
 			fmt.Sprintf("write ${%s:-} if it may be empty", name))

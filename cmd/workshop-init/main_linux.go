@@ -1,6 +1,6 @@
 // Workshop-init is the only program of ours inside containers. Its first
-// argument says what it is there: room, guard, connect, gate, tools, health or
-// probe; outside of one, contain makes it.
+// argument says what it is there: room, guard, connect, gate, tools, enter,
+// health or probe; outside of one, contain makes it.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	_ "github.com/llmdo/workshop/internal/contain/early"
 	"github.com/llmdo/workshop/internal/execmark"
 	"github.com/llmdo/workshop/internal/supervisor"
+	"github.com/llmdo/workshop/internal/toolbox"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -26,6 +27,7 @@ var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 	"health":  healthMain,
 	"probe":   probeMain,
 	"signal":  execmark.Main,
+	"enter":   toolbox.EnterMain,
 	// Without an engine:
 	"supervise": supervisor.Main,
 	"contain":   contain.Main,
@@ -34,10 +36,11 @@ var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 const usage = `usage: workshop-init room --name NAME [--open] [--fallback anyip --packet-fds N,N,N,N]
        workshop-init guard [--control-fd N] [--inbound-fd PORT=N]...
        workshop-init connect
-       workshop-init gate [--room] [--write DIR]... [--tools JSON]
+       workshop-init gate [--room] [--write DIR]... [--workdir DIR] [--tools JSON]
        workshop-init health room|guard|gate
        workshop-init probe ...
        workshop-init signal MARK SIGNAL
+       workshop-init enter DIR -- COMMAND [ARG]...
        workshop-init supervise --dir DIR
        workshop-init contain FD [network]
 `

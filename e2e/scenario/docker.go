@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -194,9 +195,11 @@ func (m *dockerMachine) leftovers(s *Scenario) (out []string) {
 	for _, n := range nets {
 		out = append(out, "network "+n.Name)
 	}
-	vols, e2 := m.client.VolumeList(ctx, volume.ListOptions{Filters: ofProject(s.Project)})
+	vols, e2 := m.client.VolumeList(ctx, volume.ListOptions{}) // also such as have no label
 	for _, v := range vols.Volumes {
-		out = append(out, "volume "+v.Name)
+		if strings.HasPrefix(v.Name, s.Project+"_") {
+			out = append(out, "volume "+v.Name)
+		}
 	}
 	if err := errors.Join(err, e, e2); err != nil {
 		s.Fatal(err)

@@ -287,7 +287,7 @@ func TestVocabulary(t *testing.T) {
 
 // bothSides are the parts of workshop-init that say what it and the host tell
 // each other.
-var bothSides = []string{"/internal/guard/control", "/internal/guard/events", "/internal/toolbox/client", "/internal/toolbox/door", "/internal/toolbox/protocol",
+var bothSides = []string{"/internal/guard/control", "/internal/guard/events", "/internal/guard/panics", "/internal/toolbox/client", "/internal/toolbox/door", "/internal/toolbox/protocol",
 	"/internal/toolbox/process", "/internal/contain/spec", "/internal/supervisor/api", "/internal/supervisor/client", "/internal/supervisor/logfile"}
 
 // TestHostProgramsAreLinkedAlone: workshop-init's parts are Linux only and

@@ -44,7 +44,7 @@ func (a *app) apply(ctx context.Context, e engine.Engine, plan *engine.Plan, wai
 		return f
 	case errors.Is(cause, errInterrupted):
 		return fail(codeInterrupted, "interrupted").
-			hint("nothing that is half done is open: go on with `workshop up`, or remove it with `workshop down`")
+			hintRemaining("nothing that is half done is open: go on with `workshop up`, or remove it with `workshop down`")
 	}
 	return engineError(err)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/edit"
@@ -70,7 +71,7 @@ func (k *keptRules) edited(r approval.Rule, before *workshop.ApprovalRule) (old,
 	if info, err := os.Lstat(k.file); err != nil || !info.Mode().IsRegular() {
 		return nil, nil, errors.Join(err, fmt.Errorf("%s is a link or no ordinary file, and is not written", k.a.shown(k.file)))
 	}
-	if old, err = os.ReadFile(k.file); err != nil {
+	if old, err = boundedfile.Read(k.file, workshop.MaxFileSize); err != nil {
 		return nil, nil, err
 	}
 	var at *edit.Rule

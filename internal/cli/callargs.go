@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/shellword"
 )
 
@@ -97,14 +97,20 @@ func (a *app) callArgs(words []string, s *toolSchema) (json.RawMessage, error) {
 		word := words[0]
 		switch {
 		case word == "-":
-			return a.readArgs("the standard input", a.In)
+			data, err := io.ReadAll(io.LimitReader(a.In, maxCallArgs+1))
+			if err == nil && len(data) > maxCallArgs {
+				err = boundedfile.SizeError(maxCallArgs)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("the standard input: %w", err)
+			}
+			return jsonObject("the standard input", data)
 		case strings.HasPrefix(word, "@"):
-			f, err := os.Open(a.abs(word[1:]))
+			data, err := boundedfile.Read(a.abs(word[1:]), maxCallArgs)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", word[1:], plainPathError(err))
 			}
-			defer f.Close()
-			return a.readArgs(word[1:], f)
+			return jsonObject(word[1:], data)
 		case strings.HasPrefix(strings.TrimSpace(word), "{"):
 			return jsonObject("the argument", []byte(word))
 		}
@@ -120,17 +126,6 @@ func (a *app) callArgs(words []string, s *toolSchema) (json.RawMessage, error) {
 		}
 	}
 	return json.Marshal(object)
-}
-
-func (a *app) readArgs(name string, r io.Reader) (json.RawMessage, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxCallArgs+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if len(data) > maxCallArgs {
-		return nil, fmt.Errorf("%s holds more than %d MiB", name, maxCallArgs>>20)
-	}
-	return jsonObject(name, data)
 }
 
 // jsonObject checks that a text is one.

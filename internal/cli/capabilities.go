@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/promise"
 )
 
@@ -121,7 +122,7 @@ workshop is refused, before anything starts, where one isn't kept. Without
 }
 
 func (a *app) printCapabilities(format string, i engine.Info) error {
-	list, promises := capabilityList(i), promisedList(i)
+	list, promises := append(capabilityList(i), a.bareRepositories()), promisedList(i)
 	if format == "json" {
 		return a.writeJSON(struct {
 			Engine       string       `json:"engine"`
@@ -159,6 +160,16 @@ func (a *app) printCapabilities(format string, i engine.Info) error {
 		}
 	}
 	return nil
+}
+
+// bareRepositories reports whether git on this machine leaves bare repositories
+// alone that it finds: a worker can make one wherever it may write, and what its
+// configuration names runs at the next `git status` there (B8).
+func (a *app) bareRepositories() capability {
+	return capability{
+		Name: "git", Held: facts.GitRefusesBare(a.Home), Meaning: "git takes no directory for a repository but .git, or by --git-dir (safe.bareRepository)",
+		Do: "git config --global safe.bareRepository explicit",
+	}
 }
 
 // engineLine is what an engine is, in one line.

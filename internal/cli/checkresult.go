@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/worker"
 )
@@ -27,17 +31,17 @@ The exit code is 0 for an answer that is as it should be, 1 for one that isn't.`
   orchestrate reviewer | workshop check-result code-reviewer - --format json`,
 		Args:              usageArgs(2, 2),
 		ValidArgsFunction: a.completeWorkers(1),
-		RunE: a.run(func(_ context.Context, cmd *cobra.Command, args []string) error {
+		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			format, err := a.formatOf(cmd)
 			if err != nil {
 				return err
 			}
-			return a.checkResult(cmd, args[0], args[1], format)
+			return a.checkResult(ctx, cmd, args[0], args[1], format)
 		}),
 	}
 }
 
-func (a *app) checkResult(cmd *cobra.Command, name, file, format string) error {
+func (a *app) checkResult(ctx context.Context, cmd *cobra.Command, name, file, format string) error {
 	s, err := a.load()
 	if err != nil {
 		return err
@@ -55,11 +59,14 @@ func (a *app) checkResult(cmd *cobra.Command, name, file, format string) error {
 		return fail(codeFailed, "%s names no result_type, so nothing is known of its answers", s.w.Workers[i].File).
 			hint("add `result_type:` with a JSON Schema to the worker's file")
 	}
-	data, shown, err := a.readResult(file)
+	data, shown, err := a.readResult(file, filepath.Dir(a.abs(s.file)))
 	if err != nil {
 		return fail(codeFailed, "check-result: %w", err)
 	}
-	list := worker.CheckResult(schema, shown, data)
+	list, err := checkInTime(ctx, maxCheckTime, schema, shown, data)
+	if err != nil {
+		return err
+	}
 	if err := a.writeReport(format, list, map[string][]byte{shown: data}); err != nil {
 		return err
 	}
@@ -72,17 +79,48 @@ func (a *app) checkResult(cmd *cobra.Command, name, file, format string) error {
 	return nil
 }
 
-// readResult reads no more than is checked.
-func (a *app) readResult(file string) (data []byte, shown string, err error) {
-	in, shown := a.In, "stdin"
-	if file != "-" {
-		f, err := os.Open(a.abs(file))
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", file, plainPathError(err))
-		}
-		defer f.Close()
-		in, shown = f, file
+// maxCheckTime is how long an answer is compared with its schema. Alternatives
+// that refer to themselves double the work with each level of an answer, which a
+// worker writes.
+const maxCheckTime = 10 * time.Second
+
+// checkInTime is [worker.CheckResult] as long as ctx and the limit allow. What is
+// not done then goes on until the process ends.
+func checkInTime(ctx context.Context, limit time.Duration, schema []byte, name string, data []byte) (diag.List, error) {
+	done := make(chan diag.List, 1)
+	go func() { done <- worker.CheckResult(schema, name, data) }()
+	select {
+	case list := <-done:
+		return list, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-time.After(limit):
+		return nil, fail(codeFailed, "check-result: %s: the comparison with result_type took more than %s", name, limit).
+			hint("simplify the schema: alternatives (anyOf, oneOf) that refer to themselves multiply the work")
 	}
-	data, err = io.ReadAll(io.LimitReader(in, worker.MaxResult+1))
-	return data, shown, err
+}
+
+// readResult reads no more than is checked. In the project it follows no symbolic
+// link out of that: a worker may have written the file, and what is wrong with a
+// text is told by showing it.
+func (a *app) readResult(file, project string) (data []byte, shown string, err error) {
+	if file == "-" {
+		data, err = io.ReadAll(io.LimitReader(a.In, worker.MaxResult+1))
+		return data, "stdin", err
+	}
+	name := a.abs(file)
+	if below, relErr := filepath.Rel(project, name); relErr == nil && filepath.IsLocal(below) {
+		var root *os.Root
+		if root, err = os.OpenRoot(project); err != nil {
+			return nil, "", err
+		}
+		defer root.Close()
+		data, err = boundedfile.ReadIn(root, below, worker.MaxResult)
+	} else {
+		data, err = boundedfile.Read(name, worker.MaxResult)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", file, plainPathError(err))
+	}
+	return data, file, nil
 }

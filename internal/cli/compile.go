@@ -29,7 +29,8 @@ the repository alone and may be committed; then --check in CI shows that they
 are what workshop.yaml says.
 
 --load also prepares what plain Compose needs of this machine (image, tool
-volume, the files in run/) and prints the command that starts the project.`,
+volume, the files in run/) and prints the command that starts the project. Where
+workdir is in a mount, docker compose exec starts in /: name the directory (-w).`,
 		Example: `  workshop compile
   workshop compile --check
   workshop compile --load`,
@@ -110,13 +111,13 @@ func (a *app) checkGenerated(cmd *cobra.Command, g generated) error {
 		if d.path == manifestName {
 			continue
 		}
-		lines := bytes.SplitAfter(d.diff, []byte("\n"))
+		lines := bytes.Split(bytes.TrimSuffix(d.diff, []byte("\n")), []byte("\n"))
 		for i, line := range lines {
 			if i == maxDiffLines {
 				fmt.Fprintf(a.Out, "… %d lines more\n", len(lines)-i)
 				break
 			}
-			a.Out.Write(line)
+			fmt.Fprintln(a.Out, printable(string(line))) // it may drive a terminal, or a log that obeys commands
 		}
 	}
 	return fail(codeFailed, "the generated files are not up to date").

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
@@ -20,7 +18,7 @@ func dockerApproval(ask func(context.Context, BuildRequest) error) func(context.
 		return nil
 	}
 	return func(ctx context.Context, b docker.Build) error {
-		text, err := os.ReadFile(filepath.Join(b.Context, b.Dockerfile))
+		text, err := docker.ReadDockerfile(b)
 		if err != nil {
 			return err
 		}
@@ -79,7 +77,7 @@ func engineHints(f *failure) *failure {
 		return (&failure{code: f.code, err: stoppedError{text, e}}).hint("start it with `workshop up`")
 	}
 	if e, ok := errors.AsType[*engine.NotReadyError](f.err); ok {
-		return f.hint("see `workshop logs %s`; `workshop up` tries again, `workshop down` removes what is there", e.Service)
+		return f.hintRemaining("see `workshop logs %s`; `workshop up` tries again, `workshop down` removes what is there", e.Service)
 	}
 	return f
 }

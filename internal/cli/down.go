@@ -24,7 +24,7 @@ with what they were at ` + "`up`" + `, and names those that a worker changed or 
 			return a.down(ctx, strict)
 		}),
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up, or not all could be checked")
 	return cmd
 }
 
@@ -38,18 +38,25 @@ func (a *app) down(ctx context.Context, strict bool) error {
 		return err
 	}
 	defer unlock()
-	e, seen, err := a.observe(ctx, t)
+	e, err := a.connect(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	plan, err := engine.PlanDown(seen, t.dir)
+	said := false
+	err = a.converge(ctx, e, 0, func() (*engine.Plan, error) {
+		seen, err := e.Observe(ctx, t.project)
+		if err != nil {
+			return nil, engineError(err)
+		}
+		plan, err := engine.PlanDown(seen, t.dir)
+		if err == nil && len(plan.Steps) == 0 && !said {
+			a.say("project %s: nothing to remove", t.project)
+		}
+		said = true
+		return plan, engineError(err)
+	})
 	if err != nil {
-		return engineError(err)
-	}
-	if len(plan.Steps) == 0 {
-		a.say("project %s: nothing to remove", t.project)
-	} else if err := a.apply(ctx, e, plan, 0); err != nil {
 		return err
 	}
 	if err := a.tidy(ctx, e, t); err != nil {

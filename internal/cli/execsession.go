@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/toolbox/client"
@@ -45,8 +46,13 @@ func sessionFailure(err error, worker, program, workdir string) *failure {
 	case e.Code == 126:
 		return fail(126, "%s: can't be executed in the worker", program)
 	}
-	if refused, ok := errors.AsType[*wire.Error](err); ok && refused.Code == wire.CodeInvalidParams && workdir != "" {
-		return fail(codeExecFailed, "--workdir %s: there is no such directory in the worker, or its user may not enter it", workdir)
+	if refused, ok := errors.AsType[*wire.Error](err); ok {
+		if reason, ok := strings.CutPrefix(refused.Message, "cwd "); ok && workdir != "" {
+			return fail(codeExecFailed, "--workdir %s", reason)
+		}
+		if strings.HasPrefix(refused.Message, "workdir ") {
+			return fail(codeExecFailed, "%s: %w", program, e).hint("look from another directory: `workshop exec -w / %s -- ls -la`", worker)
+		}
 	}
 	return fail(codeExecFailed, "%s: %w", program, e)
 }

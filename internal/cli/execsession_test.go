@@ -24,7 +24,9 @@ func TestSessionFailure(t *testing.T) {
 	}{
 		{refused(wire.CodeNotFound, 127), 127, "prog: not found in the worker"},
 		{refused(wire.CodeNotExecutable, 126), 126, "prog: can't be executed in the worker"},
-		{refused(wire.CodeInvalidParams, 125), codeExecFailed, "--workdir /d"},
+		{refused(wire.CodeInvalidParams, 125), codeExecFailed, "prog: why"},
+		{&client.ExecError{Code: 125, Err: &wire.Error{Code: wire.CodeInvalidParams, Message: "cwd /d: why"}}, codeExecFailed, "--workdir /d: why"},
+		{&client.ExecError{Code: 125, Err: &wire.Error{Code: wire.CodeToolFailed, Message: "workdir /a: why"}}, codeExecFailed, "prog: workdir /a: why"},
 		{refused(wire.CodeBusy, 125), codeExecFailed, "prog: why"},
 		{fmt.Errorf("no session: %w", &engine.NoToolboxError{Worker: "w"}), codeExecFailed, "workshop up"},
 		{&wire.LostError{Cause: io.ErrUnexpectedEOF, Sent: true}, codeExecFailed, "lost while prog ran"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,8 @@ type failure struct {
 	code  int
 	err   error // nil: everything has been printed already
 	hints []string
+	// remaining are hints that hold as long as what failed is still there.
+	remaining []string
 }
 
 func (f *failure) Error() string {
@@ -52,6 +55,15 @@ func (f *failure) hint(format string, args ...any) *failure {
 	return f
 }
 
+// hintRemaining is hint for one that holds as long as what failed is there.
+func (f *failure) hintRemaining(format string, args ...any) *failure {
+	f.remaining = append(f.remaining, fmt.Sprintf(format, args...))
+	return f
+}
+
+// allHints are the hints in the order in which they are shown.
+func (f *failure) allHints() []string { return slices.Concat(f.hints, f.remaining) }
+
 // report prints what a command returned and gives the exit code for it.
 func report(ctx context.Context, sys *System, cmd *cobra.Command, err error) int {
 	if err == nil {
@@ -74,7 +86,7 @@ func report(ctx context.Context, sys *System, cmd *cobra.Command, err error) int
 
 // interrupted keeps the hints of what was interrupted, and nothing else of it.
 func interrupted(f *failure) *failure {
-	return &failure{code: codeInterrupted, err: errInterrupted, hints: f.hints}
+	return &failure{code: codeInterrupted, err: errInterrupted, hints: f.allHints()}
 }
 
 // cmdPassesCodes tells of exec and shell, whose code is the command's own.
@@ -90,7 +102,7 @@ func (s *System) printFailure(f *failure) {
 	if f.err != nil {
 		fmt.Fprintf(s.Err, "workshop: error: %s\n", indent(s.commands(f.err.Error())))
 	}
-	for _, h := range f.hints {
+	for _, h := range f.allHints() {
 		fmt.Fprintf(s.Err, "workshop: hint: %s\n", indent(s.commands(h)))
 	}
 }

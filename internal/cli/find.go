@@ -3,6 +3,10 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/facts"
 )
 
 // fileNames are looked for in this order, in one directory after the other.
@@ -21,7 +25,7 @@ func (a *app) findFile() (string, error) {
 			return path, nil
 		}
 		if !info.IsDir() {
-			return "", fail(codeInvalid, "workshop file %s is not a regular file", a.set.file)
+			return "", fail(codeInvalid, "workshop file %s: %w", a.set.file, boundedfile.KindError(info.Mode().Type()))
 		}
 		if file, ok := fileIn(path); ok {
 			return file, nil
@@ -30,6 +34,9 @@ func (a *app) findFile() (string, error) {
 	}
 	for dir := a.Dir; ; dir = filepath.Dir(dir) {
 		if path, ok := fileIn(dir); ok {
+			if dir != a.Dir {
+				return path, a.checkOwner(path)
+			}
 			return path, nil
 		}
 		if dir == filepath.Dir(dir) {
@@ -38,11 +45,31 @@ func (a *app) findFile() (string, error) {
 	}
 }
 
-// fileIn looks in one directory.
+// checkOwner refuses a file of a parent directory that is another user's: in /tmp,
+// say, anybody could write one for what is below. Root's, and those of the working
+// directory's owner, are taken; who calls sudo is the caller.
+func (a *app) checkOwner(path string) error {
+	owner, known := facts.OwnerOf(path)
+	trusted := []int{0, os.Getuid()}
+	if here, ok := facts.OwnerOf(a.Dir); ok {
+		trusted = append(trusted, here)
+	}
+	if uid, ok := facts.SudoUID(a.Lookup); ok && os.Getuid() == 0 {
+		trusted = append(trusted, uid)
+	}
+	if !known || slices.Contains(trusted, owner) {
+		return nil
+	}
+	return fail(codeRefused, "%s belongs to another user (uid %d)", printable(a.shown(path)), owner).
+		hint("it lies in a parent directory; if it is meant, name it with `-f %s`", printable(a.shown(path)))
+}
+
+// fileIn looks in one directory. What is no regular file is found too, and
+// refused where it is read: in its place, another one of a parent directory isn't
+// meant.
 func fileIn(dir string) (string, bool) {
 	for _, name := range fileNames {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		if path := filepath.Join(dir, name); exists(path) {
 			return path, true
 		}
 	}

@@ -26,6 +26,14 @@ type changeOptions struct {
 	comment      string // behind a line that is written
 }
 
+// end is when a change ends that has no time.
+func (o changeOptions) end() string {
+	if o.deny {
+		return "until the workshop stops"
+	}
+	return "until the guard ends"
+}
+
 // verb is the command's name.
 func (o changeOptions) verb() string {
 	if o.deny {
@@ -41,8 +49,8 @@ func (a *app) firewallAllowCommand() *cobra.Command {
 network, or for the room of one, while they run. Without a port that is 80 and
 443. Deny lines still win, and what never opens stays closed.
 
-It lasts until the guard ends, or as long as --for says. --save writes the line
-into workshop.yaml instead, comments and order kept, and reloads.`,
+It lasts until the guard ends, by a crash too, or as long as --for says. --save
+writes the line into workshop.yaml instead, comments and order kept, and reloads.`,
 		`  workshop firewall allow api.example.org --for 30m
   workshop firewall allow github.com:22 '*.example.org' --worker builder
   workshop firewall allow db.internal:5432 --private
@@ -60,8 +68,9 @@ func (a *app) firewallDenyCommand() *cobra.Command {
 room of one, while they run: connections that go there end. Without a port that
 is every port. A deny line wins over every allow line.
 
-It lasts until the guard ends, or as long as --for says. --save writes the line
-into workshop.yaml instead, comments and order kept, and reloads.`,
+It lasts until the workshop stops, or as long as --for says; a guard that crashes
+still has it when it comes back. --save writes the line into workshop.yaml
+instead, comments and order kept, and reloads.`,
 		`  workshop firewall deny gist.example.org
   workshop firewall deny '**.example.org:22' --for 1h
   workshop firewall deny 10.20.0.0/16 --save`)
@@ -91,7 +100,7 @@ func (a *app) changeCommand(o *changeOptions, short, long, example string) *cobr
 		}),
 	}
 	f := cmd.Flags()
-	f.DurationVar(&o.lasts, "for", 0, "how long it lasts, such as 30m (default: until the guard ends)")
+	f.DurationVar(&o.lasts, "for", 0, "how long it lasts, such as 30m (default: "+o.end()+")")
 	f.StringVar(&o.worker, "worker", "", "only for the room of this worker")
 	f.BoolVar(&o.save, "save", false, "write the line into workshop.yaml, and reload")
 	// The flag is there.
@@ -235,7 +244,7 @@ func (a *app) sayChanged(rooms []roomLines, rules []firewall.Rule, o changeOptio
 		workers = append(workers, r.Workers...)
 	}
 	slices.Sort(workers)
-	did, end := "allowed", "until the guard ends"
+	did, end := "allowed", o.end()
 	if o.deny {
 		did = "denied"
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"net"
 	"slices"
 	"strconv"
@@ -11,7 +10,9 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // fwExplanation is what becomes of one connection.
@@ -132,7 +133,7 @@ func (v *fwView) explain(x endpoint, port uint16, worker string) (*fwExplanation
 		e.Line = v.modeLine(worker)
 	}
 	if g.d.Reason == firewall.ReasonLearned {
-		e.Line = &fwLine{Live: true, Text: "`workshop up --learn`, " + endText(v.state.Learning[g.room.Room])}
+		e.Line = &fwLine{Live: true, Text: "`workshop up --learn`, " + endText(v.state.Learning[g.room.Room], false)}
 	}
 	if g.d.Reason == firewall.ReasonPort {
 		e.Near = v.near(g.room, x)
@@ -218,7 +219,7 @@ func (v *fwView) near(r *firewall.RoomPolicy, x endpoint) []fwLine {
 
 // textAt is a line of a file of the workshop, as it is written.
 func (v *fwView) textAt(at diag.Range) string {
-	data, err := fs.ReadFile(v.c.fsys, at.Filename)
+	data, err := boundedfile.ReadFS(projectFS{dir: v.c.dir}, at.Filename, workshop.MaxFileSize)
 	if err != nil {
 		return ""
 	}

@@ -137,7 +137,7 @@ func (a *app) probeWorker(ctx context.Context, v *fwView, x endpoint, e *fwExpla
 	var out, problem bytes.Buffer
 	t := v.c.target()
 	code, err := v.engine.Exec(ctx, t.project, e.Worker, engine.ExecOptions{
-		Command: append([]string{compose.InitPath, "probe"}, probes...), Directory: t.dir, Stdout: &out, Stderr: &problem,
+		Command: append([]string{compose.InitPath, "probe"}, probes...), Workdir: "/", Directory: t.dir, Stdout: &out, Stderr: &problem,
 	})
 	if err != nil {
 		return err

@@ -140,10 +140,14 @@ func reasonText(reason string) string {
 		return "allowed, but no resolver of this machine has an address for it"
 	case events.ReasonUnreachable:
 		return "allowed, but it can't be connected to"
+	case events.ReasonPanic:
+		return "ended by an internal error of the guard"
 	case events.ReasonPolicy:
 		return "the policy was replaced"
 	case events.ReasonLive:
 		return "a live change"
+	case events.ReasonKept:
+		return "live denies and spent upload budgets can't be read or recorded"
 	case events.ReasonLearning:
 		return "rooms began or ended to learn"
 	}

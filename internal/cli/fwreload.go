@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,14 +24,16 @@ is touched. Where workers differ otherwise from what runs, reload says so, and
 leaves that to ` + "`up`" + `. Other resolvers, modes or rooms need ` + "`up`" + ` first; then
 reload changes nothing.
 
-Live changes stay, and learning goes on; --reset ends both.`,
+Live changes stay, and learning goes on; --reset ends both, and forgets what
+upload budgets have spent. A room that is closed because the live denies and
+spent budgets of a guard that crashed can't be read is opened without them.`,
 		Example: `  workshop firewall reload
   workshop firewall reload --reset   # the file alone, and no learning`,
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			return a.reload(ctx, cmd, reset)
 		}),
 	}
-	cmd.Flags().BoolVar(&reset, "reset", false, "drop every live change, and end learning")
+	cmd.Flags().BoolVar(&reset, "reset", false, "drop every live change, end learning, and forget what upload budgets have spent")
 	return cmd
 }
 
@@ -60,7 +64,7 @@ func (a *app) reload(ctx context.Context, cmd *cobra.Command, reset bool) error 
 	heard := &reloadEngine{Engine: e}
 	if len(plan.Steps) > 0 {
 		// As at `up`: a worker may have written the file that is about to count.
-		if err := a.watch(ctx, ready); err != nil {
+		if err := a.watch(ctx, ready, false); err != nil {
 			return err
 		}
 		if err := a.apply(ctx, heard, plan, a.set.waitTimeout); err != nil {
@@ -73,7 +77,17 @@ func (a *app) reload(ctx context.Context, cmd *cobra.Command, reset bool) error 
 			return err
 		}
 		after := before
-		if reset && len(before.Live)+len(before.Learning) > 0 {
+		if len(closedRooms(before)) > 0 {
+			var done control.Applied
+			if err := g.Do(control.Request{Op: control.OpReopen}, &done); err != nil {
+				return err
+			}
+			heard.ended(done.Cut)
+			if after, err = guardState(g); err != nil {
+				return err
+			}
+		}
+		if reset && (len(before.Live)+len(before.Learning) > 0 || spent(before)) {
 			var done control.Applied
 			if err := g.Do(control.Request{Op: control.OpChange, Reset: true}, &done); err != nil {
 				return err
@@ -147,20 +161,35 @@ func printables(texts []string) {
 	}
 }
 
+// spent reports whether something of an upload budget is used.
+func spent(s control.State) bool {
+	return slices.ContainsFunc(s.Rooms, func(r control.RoomState) bool {
+		return slices.ContainsFunc(r.Budgets, func(b control.BudgetState) bool { return b.Used > 0 })
+	})
+}
+
 // sayReloaded prints what is in force now.
 func (a *app) sayReloaded(cmd *cobra.Command, before, after control.State, reloaded bool, detail string) {
 	dropped := len(before.Live) - len(after.Live)
 	stopped := len(before.Learning) > 0 && len(after.Learning) == 0
+	forgot := spent(before) && !spent(after)
+	opened := len(closedRooms(before)) - len(closedRooms(after))
 	switch {
 	case reloaded:
 		fmt.Fprintf(a.Out, "reloaded: generation %d, %s\n", after.Generation, detail)
-	case dropped > 0 || stopped:
+	case dropped > 0 || stopped || forgot || opened > 0:
 		fmt.Fprintf(a.Out, "reset: generation %d, %s\n", after.Generation, detail)
 	default:
 		fmt.Fprintf(a.Out, "nothing changed: the guard has these lines already (generation %d)\n", after.Generation)
 	}
 	if dropped > 0 {
 		a.say("%s dropped", count(dropped, "live change"))
+	}
+	if opened > 0 {
+		a.say("%s: opened, without the live denies and spent upload budgets that couldn't be read", printable(workersText(slices.Sorted(maps.Keys(closedRooms(before))))))
+	}
+	if forgot {
+		a.say("upload budgets: what was spent is forgotten")
 	}
 	if stopped {
 		a.say("learning ended: B23, B24 and B25 hold again")

@@ -209,6 +209,25 @@ func TestLearningOf(t *testing.T) {
 	}
 }
 
+// Workers of a closed room have no network, whatever the file says; the others do.
+func TestClosedRooms(t *testing.T) {
+	s := control.State{Rooms: []control.RoomState{
+		{Room: "room-a", Workers: []string{"a"}}, {Room: "room-b", Workers: []string{"c", "b"}, Closed: "nobody knows"},
+	}}
+	entries := []psEntry{
+		{Service: "a", Role: "worker", Network: "restricted"}, {Service: "b", Role: "worker", Network: "restricted"},
+		{Service: "guard", Role: "guard", State: "running"},
+	}
+	answer := make(chan *control.State, 1)
+	answer <- &s
+	addLive(entries, answer)
+	for i, want := range []string{"restricted", "restricted, closed", ""} {
+		if got := networkColumn(entries[i]); got != want {
+			t.Errorf("%s: got %q, want %q", entries[i].Service, got, want)
+		}
+	}
+}
+
 // Continuous integration is known by what its systems set.
 func TestInCI(t *testing.T) {
 	for value, want := range map[string]bool{

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/edit"
@@ -44,7 +45,7 @@ func (a *app) saveRules(ctx context.Context, cmd *cobra.Command, rules []firewal
 		return err
 	}
 	file := filepath.Join(s.dir, s.file)
-	before, err := os.ReadFile(file)
+	before, err := boundedfile.Read(file, workshop.MaxFileSize)
 	if err != nil {
 		return err
 	}
@@ -167,7 +168,7 @@ func (a *app) replaceFile(s *source, before, after []byte) error {
 		return err
 	}
 	// Somebody may have saved it in an editor meanwhile.
-	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, before) {
+	if now, err := boundedfile.Read(file, workshop.MaxFileSize); err != nil || !bytes.Equal(now, before) {
 		return fail(codeFailed, "%s was changed meanwhile; nothing was written", a.shown(file)).hint("run it again")
 	}
 	return a.replaceWatched(s, f.Name(), file)

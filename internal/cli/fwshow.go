@@ -61,6 +61,9 @@ func (a *app) firewallShow(ctx context.Context, cmd *cobra.Command, worker strin
 	default:
 		err = a.showText(v, doc)
 	}
+	if v.state != nil {
+		a.sayClosed(*v.state)
+	}
 	if v.missing != nil {
 		a.say("only what %s says: %v", a.shown(v.c.target().file), v.missing)
 	}

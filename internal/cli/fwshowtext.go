@@ -75,10 +75,10 @@ func showRunning(w io.Writer, v *fwView, s *fwRunning) {
 			verb = "deny"
 		}
 		rule := fwRules([]firewall.Rule{l.Rule})[0]
-		fmt.Fprintf(w, "  live\t%s %s\t%s\t%s\t%s\n", verb, printable(rule.Target), rule.Ports, endText(l.Until), strings.TrimSuffix(v.workersOf(l.Room)+", "+rule.options(), ", "))
+		fmt.Fprintf(w, "  live\t%s %s\t%s\t%s\t%s\n", verb, printable(rule.Target), rule.Ports, endText(l.Until, l.Deny), strings.TrimSuffix(v.workersOf(l.Room)+", "+rule.options(), ", "))
 	}
 	for _, room := range slices.Sorted(maps.Keys(s.Learning)) {
-		fmt.Fprintf(w, "  learning\tevery name but those of never-list and deny\t\t%s\t%s\n", endText(s.Learning[room]), v.workersOf(room))
+		fmt.Fprintf(w, "  learning\tevery name but those of never-list and deny\t\t%s\t%s\n", endText(s.Learning[room], false), v.workersOf(room))
 	}
 	for _, r := range s.Rooms {
 		for _, b := range r.Budgets {
@@ -90,10 +90,16 @@ func showRunning(w io.Writer, v *fwView, s *fwRunning) {
 		if r.Kind == "anyip" {
 			state = fmt.Sprintf("%s, %d packets refused by the kernel (AnyIP, without nf_tables)", count(r.Connections, "connection"), r.Refused)
 		}
-		if !r.Served {
+		switch {
+		case r.Closed != "":
+			state = "closed: " + printable(r.Closed)
+		case !r.Served:
 			state = "the guard doesn't have its sockets: closed"
 		}
 		fmt.Fprintf(w, "  %s\t%s\t\t\t\n", printable(r.Room), state)
+	}
+	if s.Panics > 0 {
+		fmt.Fprintf(w, "  %d connections or requests ended by an internal error: see the guard's log\n", s.Panics)
 	}
 	if s.Dropped > 0 {
 		fmt.Fprintf(w, "  %d events were counted but not written one by one\n", s.Dropped)
@@ -114,9 +120,9 @@ func (v *fwView) workersOf(room string) string {
 }
 
 // endText says when something live ends.
-func endText(until time.Time) string {
+func endText(until time.Time, deny bool) string {
 	if until.IsZero() {
-		return "until the guard ends"
+		return changeOptions{deny: deny}.end()
 	}
 	return fmt.Sprintf("until %s (%s)", whenText(until), lengthText(max(0, time.Until(until))))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // suggestOptions are the flags of firewall suggest.
@@ -148,7 +149,7 @@ func (a *app) writeSuggested(s *source, found suggested, o suggestOptions) error
 		return fail(codeRefused, "these are %d lines, more than the %d that are written at once; nothing was written", len(found.Allow), maxWritten).
 			hint("paste those that you know, or see which worker asks for so many names: `workshop firewall log`")
 	}
-	before, err := os.ReadFile(filepath.Join(s.dir, s.file))
+	before, err := boundedfile.Read(filepath.Join(s.dir, s.file), workshop.MaxFileSize)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/boundedfile"
 )
 
 // manifestName is the list of the generated files with their hashes, in the
@@ -70,22 +72,32 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Limits of what is in the place of generated files, in bytes.
+const (
+	maxManifest  = 256 << 10
+	maxGenerated = 16 << 20
+)
+
 // previous reads the manifest of the last run: digests by path. Lines that
 // are no such entry are skipped: what isn't listed counts as a user's file,
 // which is the safe side.
-func previous(dir *os.Root) map[string]string {
-	data, err := dir.ReadFile(manifestName)
-	if err != nil {
-		return nil
+// After a run that was killed, a file has several.
+func previous(dir *os.Root) (map[string][]string, error) {
+	data, err := boundedfile.ReadIn(dir, manifestName, maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	known := map[string]string{}
+	if err != nil {
+		return nil, err
+	}
+	known := map[string][]string{}
 	for line := range strings.Lines(string(data)) {
 		sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		if ok && len(sum) == 64 && fs.ValidPath(name) {
-			known[name] = sum
+			known[name] = append(known[name], sum)
 		}
 	}
-	return known
+	return known, nil
 }
 
 // changes is what [generated.write] did, as paths.
@@ -102,13 +114,20 @@ func (g generated) write() (changes, error) {
 		return done, err
 	}
 	defer dir.Close()
-	known := previous(dir)
+	known, err := previous(dir)
+	if err != nil {
+		return done, err
+	}
+	announced, err := g.announce(dir, known)
+	if err != nil {
+		return done, err
+	}
 	for _, f := range g.files {
-		old, err := dir.ReadFile(f.Path)
+		old, err := boundedfile.ReadIn(dir, f.Path, maxGenerated)
 		switch {
-		case err == nil && bytes.Equal(old, f.Data):
+		case err == nil && bytes.Equal(old, f.Data) && !(announced && f.Path == manifestName):
 			continue
-		case err == nil && f.Path != manifestName && known[f.Path] != digest(old):
+		case err == nil && f.Path != manifestName && !slices.Contains(known[f.Path], digest(old)):
 			name, err := keep(dir, f.Path)
 			if err != nil {
 				return done, err
@@ -123,11 +142,11 @@ func (g generated) write() (changes, error) {
 		done.wrote = append(done.wrote, f.Path)
 	}
 	for _, name := range g.stale(known) {
-		data, err := dir.ReadFile(name)
+		data, err := boundedfile.ReadIn(dir, name, maxGenerated)
 		if err != nil {
 			continue
 		}
-		if digest(data) != known[name] {
+		if !slices.Contains(known[name], digest(data)) {
 			done.kept = append(done.kept, name)
 			continue
 		}
@@ -140,6 +159,27 @@ func (g generated) write() (changes, error) {
 		done.removed = append(done.removed, name)
 	}
 	return done, nil
+}
+
+// announce adds what is to be written to the manifest: a run that is killed in
+// between must not take its files for a user's. The manifest of this one comes last.
+func (g generated) announce(dir *os.Root, known map[string][]string) (announced bool, err error) {
+	var both bytes.Buffer
+	for _, f := range g.files[:len(g.files)-1] {
+		if sum := digest(f.Data); !slices.Contains(known[f.Path], sum) {
+			announced = true
+			fmt.Fprintf(&both, "%s  %s\n", sum, f.Path)
+		}
+	}
+	if !announced {
+		return false, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		for _, sum := range known[name] {
+			fmt.Fprintf(&both, "%s  %s\n", sum, name)
+		}
+	}
+	return true, replaceFile(dir, compose.File{Path: manifestName, Data: both.Bytes(), Mode: 0o644})
 }
 
 // keep moves a file that we didn't write out of the way, to a free name.
@@ -156,7 +196,7 @@ func keep(dir *os.Root, name string) (string, error) {
 }
 
 // stale are the files of the last run that this one doesn't generate, sorted.
-func (g generated) stale(known map[string]string) []string {
+func (g generated) stale(known map[string][]string) []string {
 	var names []string
 	for name := range known {
 		if !slices.ContainsFunc(g.files, func(f compose.File) bool { return f.Path == name }) {
@@ -185,7 +225,7 @@ func (g generated) check() ([]difference, error) {
 	defer dir.Close()
 	var all []difference
 	for _, f := range g.files {
-		old, err := dir.ReadFile(f.Path)
+		old, err := boundedfile.ReadIn(dir, f.Path, maxGenerated)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			all = append(all, difference{path: f.Path, what: "is missing"})
@@ -195,12 +235,28 @@ func (g generated) check() ([]difference, error) {
 			all = append(all, difference{f.Path, "differs", diff.Diff("written/"+f.Path, old, "compiled/"+f.Path, f.Data)})
 		}
 	}
-	for _, name := range g.stale(previous(dir)) {
+	known, err := previous(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range g.stale(known) {
 		if _, err := dir.Lstat(name); err == nil {
 			all = append(all, difference{path: name, what: "is no longer generated"})
 		}
 	}
+	for _, name := range byItself {
+		if _, err := dir.Lstat(name); err == nil {
+			all = append(all, difference{path: name, what: "is not generated, and Compose reads it by itself"})
+		}
+	}
 	return all, nil
+}
+
+// byItself are the files that Compose takes from the directory that it runs in
+// without being told: what they say would come on top of what is generated.
+var byItself = []string{
+	".env", "compose.override.yaml", "compose.override.yml", "compose.yml",
+	"docker-compose.override.yaml", "docker-compose.override.yml", "docker-compose.yaml", "docker-compose.yml",
 }
 
 // replaceFile writes a file beside its place and renames it there, so that a

@@ -54,6 +54,9 @@ type app struct {
 	set     settings
 	on      whereabouts // known once the file was read
 	chosen  choice      // known once an engine was connected to
+	// unfinished says that the last command on the project was killed; known once
+	// it is locked.
+	unfinished bool
 }
 
 // runFunc is a verb's work.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
@@ -65,6 +66,7 @@ func withFacts(ctx context.Context, c *compiled, o facts.Options) (*compiled, di
 	ready := *c
 	var more diag.List
 	ready.compiled, more = compose.WithFacts(c.compiled, f)
+	ready.notChecked = slices.ContainsFunc(list, func(d diag.Diagnostic) bool { return d.Code == facts.CodeNotChecked })
 	return &ready, append(list, more...).Sorted()
 }
 

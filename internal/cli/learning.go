@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
@@ -68,7 +69,7 @@ func (a *app) mayLearn(project string) bool {
 	if file == "" {
 		return true
 	}
-	data, err := os.ReadFile(file)
+	data, err := boundedfile.Read(file, 64)
 	if err != nil {
 		return false
 	}

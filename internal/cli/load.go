@@ -50,6 +50,8 @@ type compiled struct {
 	*source
 	project  string // name on the engine
 	compiled *compose.Compiled
+	// notChecked: a source was not searched to its end.
+	notChecked bool
 }
 
 // compile loads and compiles the workshop, and checks that the promises hold

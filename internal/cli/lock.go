@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
 )
 
 // lockPoll is how often a waiting command looks again.
@@ -30,12 +32,13 @@ func (a *app) lock(ctx context.Context, project string) (unlock func(), err erro
 	}
 	path := filepath.Join(dir, project+".lock")
 	for said := false; ; {
-		held, err := tryLock(path)
+		held, left, err := tryLock(path)
 		if err != nil {
 			a.warn("nothing keeps two commands on project %s apart: %v", project, err)
 			return func() {}, nil
 		}
 		if held != nil {
+			a.unfinished = left
 			return func() {
 				// While it is locked, so that whoever opened it sees that it is
 				// gone. Windows removes no open file; there it stays.
@@ -55,32 +58,33 @@ func (a *app) lock(ctx context.Context, project string) (unlock func(), err erro
 	}
 }
 
-// tryLock returns nil without an error where another process has the lock.
-func tryLock(path string) (*flock.Flock, error) {
+// tryLock returns nil without an error where another process has the lock. left
+// reports whether the last holder was killed: it didn't remove the file.
+func tryLock(path string) (held *flock.Flock, left bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	f := flock.New(path, flock.SetPermissions(0o600))
 	ok, err := f.TryLock()
 	if err != nil || !ok {
 		_ = f.Close()
-		return nil, err
+		return nil, false, err
 	}
 	// The one before may have removed the file between open and lock.
 	mine, err := f.Stat()
 	there, errThere := os.Stat(path)
 	if err != nil || errThere != nil || !os.SameFile(mine, there) {
 		_ = f.Unlock()
-		return nil, nil
+		return nil, false, nil
 	}
 	// Only for the message; Windows refuses it while the file is locked.
 	_ = os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())), 0o600)
-	return f, nil
+	return f, there.Size() > 0, nil
 }
 
 func (a *app) warnBusy(project, path string) {
 	holder := ""
-	if pid, err := os.ReadFile(path); err == nil && len(pid) > 0 && len(pid) < 12 {
+	if pid, err := boundedfile.Read(path, 11); err == nil && len(pid) > 0 {
 		holder = " (pid " + printable(strings.TrimSpace(string(pid))) + ")"
 	}
 	a.warn("another workshop command works on project %s%s; waiting …", project, holder)

@@ -163,7 +163,7 @@ func IsNotUp(err error) bool {
 // Hints are what an error says to do.
 func Hints(err error) []string {
 	if f, ok := errors.AsType[*failure](err); ok {
-		return f.hints
+		return f.allHints()
 	}
 	return nil
 }

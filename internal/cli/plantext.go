@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -76,8 +75,8 @@ func (a *app) sayFacts(w *workshop.Workshop, f *compose.Facts, created []string)
 }
 
 // protectedText names the directories that are read-only below a source. Under
-// `git: rw` that is the hooks and not the rest of .git; else .git has them.
-func protectedText(w *workshop.Workshop, source string, dirs []string) string {
+// `git: rw` those are the hooks of git directories, not the rest of them.
+func protectedText(w *workshop.Workshop, source string, dirs []compose.Protected) string {
 	var git, plain bool
 	for i := range w.Workers {
 		for _, m := range w.Workers[i].Container.Mounts {
@@ -87,14 +86,14 @@ func protectedText(w *workshop.Workshop, source string, dirs []string) string {
 	}
 	var shown []string
 	for _, dir := range dirs {
-		inside := strings.HasPrefix(dir, ".git/") || strings.Contains(dir, "/.git/")
+		text := dir.Path
 		switch {
-		case path.Base(dir) == ".git" && git && plain:
-			dir += " (writable where `git: rw`)"
-		case path.Base(dir) == ".git" && git, inside && !git:
+		case dir.Kind == compose.GitDir && git && plain:
+			text += " (writable where `git: rw`)"
+		case dir.Kind == compose.GitDir && git, dir.Kind == compose.GitHooks && !git:
 			continue
 		}
-		shown = append(shown, dir)
+		shown = append(shown, text)
 	}
 	return strings.Join(shown, ", ")
 }

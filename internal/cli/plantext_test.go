@@ -3,13 +3,17 @@ package cli
 import (
 	"testing"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/workshop"
 )
 
 // What `up` says about B8 is what the mounts do: `git: rw` leaves .git
 // writable and holds its hooks alone.
 func TestProtectedText(t *testing.T) {
-	dirs := []string{".git", ".git/hooks", ".github", "sub/.git", "sub/.git/hooks"}
+	dirs := []compose.Protected{
+		{Path: ".git", Kind: compose.GitDir}, {Path: ".git/hooks", Kind: compose.GitHooks}, {Path: ".github"},
+		{Path: "sub/x.git", Kind: compose.GitDir}, {Path: "sub/x.git/hooks", Kind: compose.GitHooks},
+	}
 	mount := func(git bool) workshop.Worker {
 		return workshop.Worker{Container: workshop.Container{Mounts: []workshop.Mount{
 			{Source: workshop.Value[string]{V: "./repo"}, ReadWrite: true, GitWritable: git},
@@ -21,10 +25,10 @@ func TestProtectedText(t *testing.T) {
 		workers []workshop.Worker
 		want    string
 	}{
-		{"read-only", []workshop.Worker{mount(false)}, ".git, .github, sub/.git"},
-		{"git: rw", []workshop.Worker{mount(true)}, ".git/hooks, .github, sub/.git/hooks"},
+		{"read-only", []workshop.Worker{mount(false)}, ".git, .github, sub/x.git"},
+		{"git: rw", []workshop.Worker{mount(true)}, ".git/hooks, .github, sub/x.git/hooks"},
 		{"both", []workshop.Worker{mount(true), mount(false)},
-			".git (writable where `git: rw`), .git/hooks, .github, sub/.git (writable where `git: rw`), sub/.git/hooks"},
+			".git (writable where `git: rw`), .git/hooks, .github, sub/x.git (writable where `git: rw`), sub/x.git/hooks"},
 	} {
 		if got := protectedText(&workshop.Workshop{Workers: tt.workers}, "./repo", dirs); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)

@@ -41,6 +41,8 @@ func words(op engine.Op) (running, finished string) {
 	switch op {
 	case engine.OpLoadInit:
 		return "loading", "loaded"
+	case engine.OpCheckPort:
+		return "checking", "free"
 	case engine.OpFillTools:
 		return "verifying", "verified"
 	case engine.OpPullImage:
@@ -68,6 +70,9 @@ func words(op engine.Op) (running, finished string) {
 func failedWord(err error) string {
 	if errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted) || errors.Is(err, errWaitTimeout) {
 		return "left"
+	}
+	if engine.IsConflict(err) {
+		return "changed"
 	}
 	return "failed"
 }

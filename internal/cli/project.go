@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
 )
 
 // maxProjectName is how long the name of a project, workshop or worker may be.
@@ -83,10 +85,10 @@ func linkedWorktree(dir string) string {
 			}
 			continue
 		}
-		if !info.Mode().IsRegular() || info.Size() > 4096 {
+		if !info.Mode().IsRegular() {
 			return ""
 		}
-		data, err := os.ReadFile(git)
+		data, err := boundedfile.Read(git, 4096)
 		if err != nil {
 			return ""
 		}

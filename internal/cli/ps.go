@@ -33,6 +33,8 @@ type psEntry struct {
 	NotHeld []string `json:"not_held,omitempty"`
 	// LearningUntil is when the worker's room stops learning.
 	LearningUntil *time.Time `json:"learning_until,omitempty"`
+	// Closed says why the worker's room is closed, whatever the file says.
+	Closed string `json:"closed,omitempty"`
 	// LiveChanges of the policy, which the guard has beside the file.
 	LiveChanges int    `json:"live_changes,omitempty"`
 	MadeBy      string `json:"made_by"`
@@ -52,7 +54,7 @@ prints the container IDs alone.`,
 			return a.ps(ctx, cmd, strict)
 		}),
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up, or not all could be checked")
 	return cmd
 }
 

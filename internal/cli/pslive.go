@@ -25,8 +25,9 @@ func addLive(entries []psEntry, guard asked) live {
 		return live{silent: true}
 	}
 	entries[at].LiveChanges = len(s.Live)
-	learning := learningOf(*s)
+	learning, closed := learningOf(*s), closedRooms(*s)
 	for i := range entries {
+		entries[i].Closed = closed[entries[i].Service]
 		if until, ok := learning[entries[i].Service]; ok {
 			until = until.UTC()
 			entries[i].LearningUntil = &until
@@ -47,6 +48,10 @@ func (a *app) psLive(l live) {
 		a.say("the guard doesn't answer within %v: live changes and learning aren't known; `workshop up` stops a guard that hangs", askTime)
 	case l.state == nil:
 	default:
+		a.sayClosed(*l.state)
+		if n := l.state.Panics; n > 0 {
+			a.warn("the guard recovered from %s: %s", count(int(n), "internal error"), a.commands("`workshop firewall log`"))
+		}
 		if len(l.state.Learning) > 0 {
 			a.say("%s", learningText(*l.state))
 		}
@@ -59,8 +64,38 @@ func (a *app) psLive(l live) {
 	}
 }
 
-// networkColumn is the mode, and that the worker learns.
+// closedRooms says by workers why the guard doesn't serve their rooms.
+func closedRooms(s control.State) map[string]string {
+	by := map[string]string{}
+	for _, r := range s.Rooms {
+		for _, w := range r.Workers {
+			if r.Closed != "" {
+				by[w] = r.Closed
+			}
+		}
+	}
+	return by
+}
+
+// sayClosed says which rooms are closed, and what to do.
+func (a *app) sayClosed(s control.State) {
+	found := false
+	for _, r := range s.Rooms {
+		if r.Closed != "" {
+			found = true
+			a.warn("%s: closed, no network: live denies and spent upload budgets can't be read (%s)", printable(workersText(r.Workers)), printable(r.Closed))
+		}
+	}
+	if found {
+		a.printFailure((&failure{}).hint("open it without them: `workshop firewall reload`"))
+	}
+}
+
+// networkColumn is the mode, and that the worker learns or its room is closed.
 func networkColumn(p psEntry) string {
+	if p.Closed != "" {
+		return p.Network + ", closed"
+	}
 	if p.LearningUntil != nil {
 		return fmt.Sprintf("%s, learning until %s", p.Network, whenText(*p.LearningUntil))
 	}

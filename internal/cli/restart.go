@@ -39,19 +39,22 @@ func (a *app) restart(ctx context.Context, cmd *cobra.Command, names []string) e
 	}
 	defer unlock()
 	t := c.target()
-	e, seen, err := a.observeOwn(ctx, t, false)
+	e, err := a.connect(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	if len(seen.Containers) == 0 {
-		return notUp(t)
-	}
-	plan, err := engine.PlanRestart(engine.Desired{Compiled: c.asRunning(), Only: names}, seen)
-	if err != nil {
-		return engineError(err)
-	}
-	return a.apply(ctx, e, plan, a.set.waitTimeout)
+	return a.converge(ctx, e, a.set.waitTimeout, func() (*engine.Plan, error) {
+		seen, err := a.look(ctx, e, t, false)
+		if err != nil {
+			return nil, err
+		}
+		if len(seen.Containers) == 0 {
+			return nil, notUp(t)
+		}
+		plan, err := engine.PlanRestart(engine.Desired{Compiled: c.asRunning(), Only: names}, seen)
+		return plan, engineError(err)
+	})
 }
 
 // asRunning is the project under its name on the engine and with its

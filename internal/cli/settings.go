@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
 )
 
 // settings are what the flags, the environment (WORKSHOP_*) and the user's
@@ -122,6 +123,9 @@ func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 	return s, nil
 }
 
+// maxSettings bounds config.yaml, in bytes.
+const maxSettings = 1 << 20
+
 // readConfigFile reads the user's config.yaml if there is one. A key that we
 // don't know is an error: a setting must not be without effect in silence.
 func (a *app) readConfigFile(v *viper.Viper) error {
@@ -130,7 +134,7 @@ func (a *app) readConfigFile(v *viper.Viper) error {
 		return nil
 	}
 	path := filepath.Join(dir, "config.yaml")
-	data, err := os.ReadFile(path)
+	data, err := boundedfile.Read(path, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

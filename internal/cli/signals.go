@@ -13,9 +13,10 @@ import (
 var errInterrupted = errors.New("interrupted")
 
 // Interrupts are the signals of the process. The first SIGINT or SIGTERM
-// cancels the command's context, the second ends the process at once; while a
-// command has called [Interrupts.Forward], they go to it instead. Before watch
-// a signal ends the process: nothing has begun.
+// cancels the command's context, the second ends the process at once, wherever it
+// hangs; while a command has called [Interrupts.Forward], they go to it instead,
+// as long as it takes them. Before watch a signal ends the process: nothing has
+// begun.
 type Interrupts struct {
 	mu      sync.Mutex
 	forward chan<- string
@@ -35,7 +36,7 @@ func newInterrupts(ctx context.Context, exit func(int)) (context.Context, *Inter
 				if in.forwarded(s) {
 					continue
 				}
-				if ctx.Err() != nil {
+				if ctx.Err() != nil || in.hangs() {
 					exit(codeInterrupted)
 				}
 				cancel(errInterrupted)
@@ -51,13 +52,13 @@ func newInterrupts(ctx context.Context, exit func(int)) (context.Context, *Inter
 }
 
 // Forward gives the signals to a command, by name ("SIGINT"), until the
-// returned function is called. A receiver that does not keep up loses the
-// forwarding: the signal then cancels the context as usual.
+// returned function is called. To a receiver that hasn't taken the one before
+// nothing is forwarded: with an engine that hangs, the second ends the process.
 func (in *Interrupts) Forward() (names <-chan string, done func()) {
 	if in == nil {
 		return nil, func() {}
 	}
-	c := make(chan string, 2)
+	c := make(chan string, 1)
 	in.set(c)
 	return c, func() { in.set(nil) }
 }
@@ -66,6 +67,13 @@ func (in *Interrupts) set(c chan<- string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.forward = c
+}
+
+// hangs reports whether a receiver has not taken the last signal.
+func (in *Interrupts) hangs() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.forward != nil && len(in.forward) == cap(in.forward)
 }
 
 // forwarded hands a signal on and tells whether somebody took it.

@@ -27,7 +27,11 @@ func (a *app) stopSilentGuard(ctx context.Context, e engine.Engine, plan *engine
 	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), silentGuardTime)
 	defer cancel()
 	late = slices.DeleteFunc(slices.Clone(late), func(service string) bool { return plan.Compiled.RoomOf[service] == "" })
-	silent := len(late) > 0 && (!controlAnswers(probe, e, plan.Project) ||
+	state, answers := controlAnswers(probe, e, plan.Project)
+	a.sayClosed(state)
+	closed := closedRooms(state) // nothing answers there, and stopping the guard would help nobody
+	late = slices.DeleteFunc(late, func(service string) bool { return closed[service] != "" })
+	silent := len(late) > 0 && (!answers ||
 		slices.ContainsFunc(late, func(service string) bool { return !guardAnswers(probe, e, plan.Project, service) }))
 	return silent && a.stopGuard(ctx, e, plan)
 }
@@ -57,7 +61,7 @@ func guardAnswers(ctx context.Context, e engine.Engine, project, worker string) 
 	var out bytes.Buffer
 	code, err := e.Exec(ctx, project, worker, engine.ExecOptions{
 		Command: []string{compose.InitPath, "probe", "dns 127.0.0.1 ready.workshop.internal A limit=2s"},
-		Stdout:  &out, Stderr: &bytes.Buffer{},
+		Workdir: "/", Stdout: &out, Stderr: &bytes.Buffer{},
 	})
 	var saw struct{ Seen string }
 	if err != nil || code > 1 || json.Unmarshal(out.Bytes(), &saw) != nil {
@@ -70,17 +74,16 @@ func guardAnswers(ctx context.Context, e engine.Engine, project, worker string) 
 const answerTime = 2 * time.Second
 
 // controlAnswers asks the guard itself: not every engine gets into a worker that
-// isn't ready. What can't be asked counts as answered.
-func controlAnswers(ctx context.Context, e engine.Engine, project string) bool {
+// isn't ready. What can't be asked counts as answered, with a zero state.
+func controlAnswers(ctx context.Context, e engine.Engine, project string) (state control.State, answers bool) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	conn, err := e.Control(ctx, project, "")
 	if err != nil {
-		return true
+		return state, true
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	var state control.State
-	err = control.NewClient(conn).Do(control.Request{Op: control.OpState}, &state)
-	return err == nil || ctx.Err() == nil
+	state, err = guardState(control.NewClient(conn))
+	return state, err == nil || ctx.Err() == nil
 }

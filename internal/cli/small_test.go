@@ -159,6 +159,34 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
+// TestSignalsThatNobodyTakes: a command that hangs before it takes a signal is
+// ended by the second.
+func TestSignalsThatNobodyTakes(t *testing.T) {
+	codes := make(chan int, 1)
+	_, in := newInterrupts(t.Context(), func(code int) { codes <- code })
+	defer in.stop()
+	in.watch()
+	_, done := in.Forward()
+	defer done()
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !in.hangs() {
+		self.Signal(syscall.SIGTERM)
+		time.Sleep(10 * time.Millisecond)
+	}
+	self.Signal(syscall.SIGTERM)
+	select {
+	case code := <-codes:
+		if code != codeInterrupted {
+			t.Errorf("exit %d", code)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it goes on")
+	}
+}
+
 // TestBuildApproval: refused without a person, agreed by --yes, and asked no
 // more once the content was agreed to.
 func TestBuildApproval(t *testing.T) {

@@ -7,9 +7,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"syscall"
 
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -19,7 +20,6 @@ type source struct {
 	dir, file string
 	// shownDir is dir as the user would write it; diagnostics name files by it.
 	shownDir string
-	fsys     fs.FS
 	// w is nil exactly when diags has errors.
 	w     *workshop.Workshop
 	diags diag.List
@@ -30,7 +30,11 @@ type source struct {
 func (a *app) readSource(file string) (*source, error) {
 	s := &source{dir: filepath.Dir(file), file: filepath.Base(file)}
 	s.shownDir = a.shown(s.dir)
-	fsys := projectFS{FS: os.DirFS(s.dir), dir: s.dir, extra: map[string]string{}}
+	fsys := projectFS{dir: s.dir, named: map[string]string{}}
+	follow := a.set.file != "" && a.abs(a.set.file) == file
+	if follow {
+		fsys.named[s.file] = file
+	}
 	var envFiles []string
 	for _, f := range a.set.envFiles {
 		name, err := fsys.add(s.dir, a.abs(f))
@@ -39,12 +43,14 @@ func (a *app) readSource(file string) (*source, error) {
 		}
 		envFiles = append(envFiles, name)
 	}
-	s.fsys = fsys
-	s.w, s.diags = workshop.Load(s.fsys, s.file, workshop.Options{
+	s.w, s.diags = workshop.Load(fsys, s.file, workshop.Options{
 		Lookup:   a.Lookup,
 		EnvFiles: envFiles,
 		Home:     a.Home,
+		Homes:    facts.Homes(os.Getuid(), a.Lookup),
 		Root:     filepath.ToSlash(s.dir),
+
+		FollowFile: follow,
 	})
 	if s.diags.HasErrors() {
 		s.w = nil
@@ -53,8 +59,10 @@ func (a *app) readSource(file string) (*source, error) {
 }
 
 // sources gives the texts that the diagnostics quote, by the names they have
-// in the file system of the source.
-func (s *source) sources() map[string][]byte { return workshop.Sources(s.fsys, s.diags) }
+// in the project's directory: nothing from outside of it is quoted.
+func (s *source) sources() map[string][]byte {
+	return workshop.Sources(projectFS{dir: s.dir}, s.diags)
+}
 
 // shown are the diagnostics and texts with the names that the user would
 // write: relative to the working directory.
@@ -81,12 +89,11 @@ func (s *source) shownFile(name string) string {
 	return path.Join(filepath.ToSlash(s.shownDir), name)
 }
 
-// projectFS is the project directory together with single files that lie
-// outside of it and that the command line named.
+// projectFS is the project directory, out of which no symbolic link leads,
+// together with single files that the command line named.
 type projectFS struct {
-	fs.FS
-	dir   string            // of the project, which FS has too
-	extra map[string]string // name in the file system → absolute path
+	dir   string            // of the project
+	named map[string]string // name in the file system → absolute path
 }
 
 // add makes one file of the command line readable and gives its name.
@@ -101,35 +108,63 @@ func (f projectFS) add(dir, file string) (string, error) {
 		rel = file
 	}
 	name := filepath.ToSlash(rel)
-	if !filepath.IsLocal(rel) {
-		f.extra[name] = file
-	}
+	f.named[name] = file
 	return name, nil
 }
 
-// Open implements [fs.FS].
+// Open implements [fs.FS]. It never waits: a worker may have put a named pipe
+// in the place of a file (B60).
 func (f projectFS) Open(name string) (fs.File, error) {
-	if file, ok := f.extra[name]; ok {
-		return openFile(file)
+	if file, ok := f.named[name]; ok {
+		return boundedfile.Open(file)
 	}
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	return openFile(filepath.Join(f.dir, filepath.FromSlash(name)))
+	var file *os.File
+	err := f.inRoot(func(r *os.Root) (err error) {
+		file, err = boundedfile.OpenIn(r, filepath.FromSlash(name))
+		return err
+	})
+	if err != nil {
+		return nil, err // and no file: a nil *os.File is not a nil fs.File
+	}
+	return file, nil
 }
 
-// openFile never waits for the other end of a FIFO: a worker may have put one in
-// the place of a file (B60). Who reads it sees that it is no regular file.
-func openFile(name string) (fs.File, error) {
-	return os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+// Stat implements [fs.StatFS]: a device isn't opened to see what it is.
+func (f projectFS) Stat(name string) (info fs.FileInfo, err error) {
+	if file, ok := f.named[name]; ok {
+		return os.Stat(file)
+	}
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
+	}
+	err = f.inRoot(func(r *os.Root) error { info, err = r.Stat(filepath.FromSlash(name)); return err })
+	return info, err
+}
+
+func (f projectFS) inRoot(do func(*os.Root) error) error {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return do(root)
 }
 
 // ReadLink and Lstat implement [fs.ReadLinkFS]: the loader looks through
 // symbolic links of mount sources (B7).
-func (f projectFS) ReadLink(name string) (string, error) { return fs.ReadLink(f.FS, name) }
+func (f projectFS) ReadLink(name string) (to string, err error) {
+	err = f.inRoot(func(r *os.Root) error { to, err = r.Readlink(filepath.FromSlash(name)); return err })
+	return filepath.ToSlash(to), err
+}
 
 // Lstat is described at ReadLink.
-func (f projectFS) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(f.FS, name) }
+func (f projectFS) Lstat(name string) (info fs.FileInfo, err error) {
+	err = f.inRoot(func(r *os.Root) error { info, err = r.Lstat(filepath.FromSlash(name)); return err })
+	return info, err
+}
 
 // expandPaths turns the arguments of validate into files: a directory stands
 // for the workshop file in it, no argument for the one that is found. What

@@ -1,16 +1,16 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
-	"go.yaml.in/yaml/v4"
-
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -47,33 +47,45 @@ func (a *app) target() (target, error) {
 	}
 	t.project, err = a.projectName(name, t.dir)
 	a.on = whereabouts{project: t.project, isolation: isolation}
+	if err == nil {
+		err = a.checkRenamed(t.project, t.dir)
+	}
 	return t, err
+}
+
+// checkRenamed refuses a project by the name that its directory has now, where it
+// is up by another: a worker who may write there could hide what runs, and what it
+// wrote, by a `.git` file that names a worktree, or another `name:` (B8, B60).
+func (a *app) checkRenamed(project, dir string) error {
+	if a.set.project != "" {
+		return nil
+	}
+	up := facts.Projects(dir, os.Getuid(), a.Lookup, a.Home)
+	if len(up) == 0 || slices.Contains(up, project) {
+		return nil
+	}
+	return fail(codeRefused, "this directory was brought up as project %s, and would be project %s now: `name:`, or the worktree that .git names, has changed since", printable(strings.Join(up, ", ")), project).
+		hint("look at what changed: a worker may have done it; `workshop -p %s ps --strict` and `workshop -p %s down` work on what was brought up", printable(up[0]), printable(up[0]))
 }
 
 // quickLook reads the name and the isolation alone; an empty name where that
 // needs the whole loader. An isolation that a file can't ask for is none.
 func quickLook(file string) (name string, isolation workshop.Isolation) {
-	data, err := os.ReadFile(file)
-	if err != nil || len(data) > 1<<20 {
+	// A link out of the project is the loader's to judge.
+	data, err := boundedfile.ReadFS(projectFS{dir: filepath.Dir(file)}, filepath.Base(file), workshop.MaxFileSize)
+	if err != nil {
 		return "", ""
 	}
-	var f struct {
-		Workshop struct {
-			Name      string             `yaml:"name"`
-			Isolation workshop.Isolation `yaml:"isolation"`
-		} `yaml:"workshop"`
-	}
-	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&f); err != nil {
-		return "", ""
-	}
-	switch f.Workshop.Isolation {
+	name, isolation = workshop.Identity(data)
+	switch isolation {
 	case workshop.IsolationDocker, workshop.IsolationNamespace:
-		isolation = f.Workshop.Isolation
+	default:
+		isolation = ""
 	}
-	if !validName(f.Workshop.Name) {
-		return "", isolation
+	if !validName(name) {
+		name = ""
 	}
-	return f.Workshop.Name, isolation
+	return name, isolation
 }
 
 // observe connects and looks at the project. The caller closes the engine.

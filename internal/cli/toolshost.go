@@ -149,10 +149,10 @@ func told(err error) error {
 }
 
 func (e toldError) Error() string {
-	if len(e.hints) == 0 {
+	if len(e.allHints()) == 0 {
 		return e.failure.Error()
 	}
-	return e.failure.Error() + " (" + strings.Join(e.hints, "; ") + ")"
+	return e.failure.Error() + " (" + strings.Join(e.allHints(), "; ") + ")"
 }
 
 func (e toldError) Unwrap() error { return e.failure }

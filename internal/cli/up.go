@@ -17,8 +17,8 @@ import (
 
 // upOptions are the flags of up.
 type upOptions struct {
-	dryRun, yes bool
-	learn       learnOptions
+	dryRun, yes, strict bool
+	learn               learnOptions
 }
 
 func (a *app) upCommand() *cobra.Command {
@@ -31,6 +31,11 @@ func (a *app) upCommand() *cobra.Command {
 what is missing, carries the plan out and waits until each worker's gate has
 passed. What runs already as it should is left alone. It then returns; the
 workers go on until ` + "`down`" + `.
+
+An ` + "`up`" + ` that fails or is interrupted takes back what it made: where nothing ran,
+nothing is left; where workers ran, they go on, and a worker that was to come up
+for the first time is removed, after the end of its log was shown. After one that
+was killed, the next ` + "`up`" + ` or ` + "`down`" + ` repairs what it left.
 
 --learn then lets workers with mode restricted reach names that no line allows,
 and records them: ` + "`firewall suggest`" + ` makes lines of that. Until it ends, promises
@@ -52,6 +57,7 @@ in continuous integration, and for workers with secrets unless --with-secrets.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and change nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "build images without asking")
+	f.BoolVar(&o.strict, "strict", false, "exit with 4 if a watched file changed, or a mount can't be fully checked")
 	o.learn.flags(cmd)
 	f.Duration("wait-timeout", defaultWaitTimeout, "how long to wait until every worker is ready")
 	f.Bool("secrets-on-disk", false, "keep secrets on disk until down, where there is no memory file system")
@@ -81,11 +87,17 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 	if err := a.elsewhere(c.project); err != nil {
 		return err
 	}
+	if err := a.checkRenamed(c.project, c.target().dir); err != nil {
+		return err
+	}
 	a.sayChosen()
 	// First a look that changes nothing, so that a refusal leaves nothing.
 	ready, err := a.prepare(ctx, e, c, false)
 	if err != nil {
 		return err
+	}
+	if o.strict && ready.notChecked {
+		return fail(codeRefused, "a mount is not fully checked (B7, B8); nothing was started")
 	}
 	if l, ok := e.(learner); ok && o.learn.on {
 		if err := l.CanLearn(); err != nil {
@@ -130,15 +142,20 @@ func (a *app) start(ctx context.Context, e engine.Engine, c *compiled, created, 
 	if err != nil {
 		return err
 	}
-	plan, err := a.plan(ctx, e, c, ready, names, o)
-	if err != nil {
-		return err
+	var first *engine.Plan
+	err = a.converge(ctx, e, a.set.waitTimeout, func() (*engine.Plan, error) {
+		plan, err := a.plan(ctx, e, c, ready, names, o)
+		if err != nil || first != nil {
+			return plan, err
+		}
+		first = plan
+		a.sayFacts(ready.w, ready.compiled.Facts, created)
+		return plan, a.watch(ctx, ready, o.strict)
+	})
+	if err != nil && first != nil {
+		return a.rollBack(ctx, e, first.Compiled, first.Observed, err)
 	}
-	a.sayFacts(ready.w, ready.compiled.Facts, created)
-	if err := a.watch(ctx, ready); err != nil {
-		return err
-	}
-	return a.apply(ctx, e, plan, a.set.waitTimeout)
+	return err
 }
 
 // forgetIfNothingIs removes secrets again where a start failed before there

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -69,12 +70,22 @@ func (w *waitWatch) stop() {
 func (w *waitWatch) failure(project string) *failure {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f := fail(codeFailed, "not ready after %s: %s", w.timeout, strings.Join(w.late, ", "))
-	return f.hint("see `workshop -p %s logs`, or wait longer with `--wait-timeout 5m`", project)
+	f := &failure{code: codeFailed, err: &lateError{after: w.timeout, late: w.late, services: w.names}}
+	return f.hint("wait longer with `--wait-timeout 5m`").hintRemaining("see `workshop -p %s logs`", project)
 }
 
 func (w *waitWatch) lateServices() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.names
+}
+
+// lateError names who was not ready in time.
+type lateError struct {
+	after          time.Duration
+	late, services []string // targets of steps; services
+}
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("not ready after %s: %s", e.after, strings.Join(e.late, ", "))
 }

@@ -142,8 +142,9 @@ type Container struct {
 	Ports      []string
 	// NetworkOf is the ID of the container whose network namespace it joins.
 	NetworkOf string
-	// Networks are the names of the networks that it is attached to.
-	Networks []string
+	// Networks are the names of the networks that it is attached to, NetworkIDs
+	// the IDs of those that it has had since it was started.
+	Networks, NetworkIDs []string
 	// NotHeld are the promises that the user gave up for it when it was made: B5
 	// by --without-limits.
 	NotHeld []string
@@ -178,8 +179,8 @@ const (
 type ExecOptions struct {
 	Command []string
 	Env     []string // KEY=VALUE, added to the container's
-	Workdir string
-	User    string // empty: the worker's
+	Workdir string   // empty: the worker's; relative: to that one
+	User    string   // empty: the worker's
 	// Directory refuses a worker of another project directory with a
 	// [ForeignError]; empty: any.
 	Directory string

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,8 +38,15 @@ func (p *Plan) Empty() bool {
 	return true
 }
 
+// Starts reports whether the plan starts the container of a service.
+func (p *Plan) Starts(service string) bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Op == OpStartContainer && s.Service == service })
+}
+
 // onlyLooks tells whether a step checks what is there and changes nothing.
-func (s Step) onlyLooks() bool { return s.Op == OpFillTools || s.Op == OpWaitReady }
+func (s Step) onlyLooks() bool {
+	return s.Op == OpFillTools || s.Op == OpWaitReady || s.Op == OpCheckPort
+}
 
 // String returns one line per step: what it waits for, its number, what it
 // acts on, what it does and why.
@@ -93,13 +101,14 @@ const (
 	OpRemoveNetwork   Op = 13
 	OpRemoveVolume    Op = 14
 	OpReloadPolicy    Op = 15 // give the running guard a new policy, then fill its volume
+	OpCheckPort       Op = 16 // no other program of this machine listens on a port that is published
 )
 
 var opNames = map[Op]string{
 	OpLoadInit: "load", OpFillTools: "verify or fill", OpPullImage: "pull", OpBuildImage: "build",
 	OpCreateNetwork: "create", OpCreateVolume: "create", OpFillVolume: "fill",
 	OpCreateContainer: "create", OpStartContainer: "start", OpWaitReady: "wait until ready",
-	OpReloadPolicy:  "reload",
+	OpReloadPolicy: "reload", OpCheckPort: "check",
 	OpStopContainer: "stop", OpRemoveContainer: "remove", OpRemoveNetwork: "remove", OpRemoveVolume: "remove",
 }
 

@@ -23,7 +23,7 @@ type planner struct {
 	images  map[string]int // reference → step
 	volumes map[string]int // key → last step that makes or fills it
 	fresh   map[string]int // key → step that creates the volume
-	network map[string]int // key → step that creates the network
+	network map[string]int // key → step that creates the network, or leaves one of its name
 	created map[string]int // service → step
 	started map[string]int // service → step
 	barrier []int          // pulls and builds: nothing is changed before they went well

@@ -16,6 +16,28 @@ func find(objects []Object, name string) (Object, bool) {
 	return objects[i], true
 }
 
+// removeTwins leaves one network of each name: an engine may make another one
+// for a run that was killed. The one that a container has had stays.
+func (pl *planner) removeTwins() {
+	had := func(n Object) bool {
+		return slices.ContainsFunc(pl.o.Containers, func(c Container) bool { return slices.Contains(c.NetworkIDs, n.ID) })
+	}
+	var kept []Object
+	for _, n := range pl.o.Networks {
+		i := slices.IndexFunc(kept, func(o Object) bool { return o.Name == n.Name })
+		if i < 0 {
+			kept = append(kept, n)
+			continue
+		}
+		twin := n
+		if !had(kept[i]) {
+			twin, kept[i] = kept[i], n
+		}
+		pl.network[twin.Labels[LabelNetwork]] = pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + twin.Name, ObjectID: twin.ID, Cause: "another one of its name"})
+	}
+	pl.o.Networks = kept
+}
+
 // changedNetworks lists existing networks that are configured otherwise.
 func (pl *planner) changedNetworks() map[string]bool {
 	out := map[string]bool{}

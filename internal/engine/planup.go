@@ -50,10 +50,12 @@ func PlanUp(d Desired, o Observed) (*Plan, error) {
 		return nil, err
 	}
 	pl.removeStrays(wanted)
+	pl.removeTwins()
 	decisions := pl.decide(wanted)
 	if err := pl.prepareImages(decisions); err != nil {
 		return nil, err
 	}
+	pl.checkPorts(decisions)
 	for _, service := range sortedKeys(decisions) {
 		if old, ok := pl.byService[service]; ok && decisions[service].action == create {
 			pl.remove(old, decisions[service].cause, pl.barrier...)
@@ -208,6 +210,11 @@ func (pl *planner) start(service string, d decision) int {
 	for _, v := range pl.p.Services[service].Volumes {
 		if v.Type == types.VolumeTypeVolume {
 			after = append(after, pl.volumes[v.Source])
+		}
+	}
+	if d.action == start { // of one that is created, that waits
+		for key := range pl.p.Services[service].Networks {
+			after = append(after, pl.network[key])
 		}
 	}
 	if pl.c.Roles[service] == compose.RoleGuard {

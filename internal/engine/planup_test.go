@@ -164,6 +164,15 @@ func TestPlanUp(t *testing.T) {
 		"network-changed": func(d *Desired, _ *Observed) {
 			d.Compiled.Project.Networks["default"] = types.NetworkConfig{Driver: "bridge", Internal: true}
 		},
+		"two-networks-of-a-name": func(_ *Desired, o *Observed) {
+			edit(o, "guard", func(c *Container) { c.NetworkIDs = []string{"net-1"} })
+			o.Networks = append(o.Networks, Object{ID: "net-2", Name: "p_default", Labels: o.Networks[0].Labels})
+		},
+		"two-networks-unused": func(_ *Desired, o *Observed) {
+			edit(o, "guard", state("exited"))
+			o.Networks[0].Labels[LabelNetwork] = "default"
+			o.Networks = append(o.Networks, Object{ID: "net-2", Name: "p_default", Labels: o.Networks[0].Labels})
+		},
 		"orphans": func(_ *Desired, o *Observed) {
 			o.Containers = append(o.Containers,
 				Container{ID: "id-z", Name: "p-z-1", Service: "z", State: "running", Networks: []string{"p_old"}},

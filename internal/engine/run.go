@@ -139,7 +139,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		failure.Done = finished
 		if r.Told != nil && !errors.As(failure.Err, new(*NotReadyError)) {
 			if told := r.Told(); told != nil {
-				failure.Err = errors.Join(told, failure.Err)
+				failure.Err = fmt.Errorf("%w\n%v", told, failure.Err) // which is its consequence, and no conflict
 			}
 		}
 		return failure

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/hostpath"
 )
 
 // builds looks for the context and the Dockerfile of every image that is built.
@@ -17,7 +18,17 @@ func (c *collector) builds() {
 			continue
 		}
 		seen[b.Context.Source.Range] = true
-		dir := filepath.Join(c.facts.ProjectDir, b.Context.V)
+		dir := c.abs(b.Context.V)
+		if why := c.refused(dir); why != "" {
+			c.problem("build-context-refused", b.Context.Source.Range, fmt.Sprintf("the build context %s %s, which a worker never gets (B7)", b.Context.V, why),
+				"use a directory of the project")
+			continue
+		}
+		if _, in := hostpath.Below(resolved(dir), c.facts.ProjectDir); !in {
+			c.problem("build-context-refused", b.Context.Source.Range, fmt.Sprintf("the build context %s leads out of the project, to %s", b.Context.V, resolved(dir)),
+				"use a directory of the project")
+			continue
+		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			c.problem("build-context-missing", b.Context.Source.Range, fmt.Sprintf("the build context %s is no directory", b.Context.V),
 				"create it, with a Dockerfile: "+dir)

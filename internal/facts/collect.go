@@ -46,8 +46,9 @@ type Options struct {
 	// Create makes missing rw directories inside the project and writes the
 	// runtime directory. Without it nothing is changed (a dry run).
 	Create bool
-	// SkipCopies doesn't look at the files of read-only copies.
-	SkipCopies bool
+	// SkipContents doesn't look into the sources: what a copy would have, what
+	// is protected or special.
+	SkipContents bool
 	// SecretsOnDisk allows secrets outside a memory file system.
 	SecretsOnDisk bool
 }
@@ -73,10 +74,9 @@ func Collect(ctx context.Context, o Options) (compose.Facts, diag.List) {
 	*f = compose.Facts{
 		Project: o.Project, ProjectDir: dir,
 		Arch: o.Arch, IPv6: o.IPv6, Local: o.Local, Runtimes: o.Runtimes,
-		Home: o.Home, DataRoot: o.DataRoot, EngineSockets: o.Sockets, EngineDirs: o.EngineDirs,
 		InitImage: o.InitImage, InitVolume: o.InitVolume,
-		Sources: map[string]compose.SourceFacts{}, Protected: map[string][]string{},
-		Real: realPaths(o.Home, o.DataRoot, slices.Concat(o.Sockets, o.EngineDirs)),
+		Sources: map[string]compose.SourceFacts{}, Protected: map[string][]compose.Protected{},
+		Refused: refusedPaths(&o, dir),
 	}
 	if o.Local {
 		if f.HostAddrs, err = hostAddrs(); err != nil {
@@ -84,6 +84,7 @@ func Collect(ctx context.Context, o Options) (compose.Facts, diag.List) {
 		}
 	}
 	f.UID, f.GID, f.UserReason = User(o.UID, o.GID, o.lookup, dir)
+	c.names = aliasesOf(f.Refused)
 	c.users = compose.WorkerUsers(o.Compiled, *f)
 	c.sources(ctx)
 	c.copies(ctx)
@@ -102,6 +103,7 @@ type collector struct {
 	o     *Options
 	facts compose.Facts
 	users map[string]string // user of a worker
+	names *aliases
 	list  diag.List
 }
 
@@ -122,21 +124,6 @@ func realDir(dir string) (string, error) {
 		}
 	}
 	return abs, err
-}
-
-// realPaths resolves the paths that may not be mounted: a path of the list
-// that is a symlink is refused under both names.
-func realPaths(home, dataRoot string, sockets []string) map[string]string {
-	out := map[string]string{}
-	for _, p := range slices.Concat(compose.RefusedPaths(home), sockets, []string{home, dataRoot}) {
-		if p == "" {
-			continue
-		}
-		if real, err := filepath.EvalSymlinks(p); err == nil && real != p {
-			out[p] = real
-		}
-	}
-	return out
 }
 
 func usesHostImage(w *workshop.Workshop) bool {

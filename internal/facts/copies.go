@@ -19,7 +19,7 @@ import (
 // workers anew that would go on with older files.
 func (c *collector) copies(ctx context.Context) {
 	c.facts.CopyDigests = map[string]string{}
-	if c.o.SkipCopies {
+	if c.o.SkipContents {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.o.Compiled.Copies)) {
@@ -30,7 +30,7 @@ func (c *collector) copies(ctx context.Context) {
 		}
 		digest, err := copyDigest(ctx, sf.Real, cp.Exclude)
 		if err != nil {
-			c.problem("mount-source-unreadable", c.sourceAt(cp.Source), fmt.Sprintf("can't look through %s, of which a copy is made (B9): %v", cp.Source, err),
+			c.problem("mount-source-unreadable", c.sourceAt(cp.Source), fmt.Sprintf("can't look through %s, of which a copy is made (B9): %s", cp.Source, ClipPath(err.Error())),
 				"leave out with exclude what can't be read or needn't be copied")
 			continue
 		}
@@ -76,7 +76,7 @@ func copyDigest(ctx context.Context, root string, exclude []string) (string, err
 			return nil
 		}
 		if seen++; seen > maxEntries {
-			return errTooMany
+			return errBound{fmt.Sprintf("more than %d files", maxEntries)}
 		}
 		info, err := d.Info()
 		if err != nil {

@@ -4,6 +4,7 @@ package facts
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -213,7 +214,7 @@ func symlink(t *testing.T, to, at string) {
 func TestProtectedDirectories(t *testing.T) {
 	dir, o := project(t, "    mounts: [{source: ./repo, target: /repo, mode: rw, git: rw}]\n")
 	for _, f := range []string{
-		"repo/.git/HEAD", "repo/.git/hooks/x", "repo/.git/modules/sub/HEAD", "repo/.git/modules/sub/hooks/x", "repo/.git/objects/aa/x",
+		"repo/.git/HEAD", "repo/.git/hooks/x", "repo/.git/modules/sub/HEAD", "repo/.git/modules/sub/objects/x", "repo/.git/modules/sub/refs/x", "repo/.git/modules/sub/hooks/x", "repo/.git/objects/aa/x",
 		"repo/.Claude/x", "repo/a/b/.vscode/x", "repo/node_modules/p/.github/x", "repo/.github/workflows/.git/x",
 	} {
 		write(t, dir, f, "x")
@@ -226,9 +227,12 @@ func TestProtectedDirectories(t *testing.T) {
 	if len(list) > 0 {
 		t.Fatal(list)
 	}
-	want := []string{".Claude", ".git", ".git/hooks", ".git/modules/sub/hooks", ".github", "a/b/.vscode"}
+	want := []compose.Protected{
+		{Path: ".Claude"}, {Path: ".git", Kind: compose.GitDir}, {Path: ".git/hooks", Kind: compose.GitHooks},
+		{Path: ".git/modules/sub/hooks", Kind: compose.GitHooks}, {Path: ".github"}, {Path: "a/b/.vscode"},
+	}
 	if got := c.Facts.Protected["./repo"]; !slices.Equal(got, want) {
-		t.Errorf("protected = %q; want %q", got, want)
+		t.Errorf("protected = %v; want %v", got, want)
 	}
 	var held []string
 	for _, v := range c.Project.Services["one"].Volumes {
@@ -367,10 +371,56 @@ func TestRuntimeDirectoryOfAnother(t *testing.T) {
 	if err := privateDirs(parent, filepath.Join(parent, "x"), 0); err == nil {
 		t.Error("a directory of another was taken")
 	}
+	if got := RuntimeDirs("p", "/nonexistent", 0, func(string) (string, bool) { return filepath.Dir(parent), true }, ""); len(got) > 0 {
+		t.Errorf("what another made is read: %s", got)
+	}
 	link := filepath.Join(runtimeRoot(t), "workshop")
 	symlink(t, t.TempDir(), link)
 	if err := privateDirs(link, filepath.Join(link, "x"), 0); err == nil {
 		t.Error("a symlink was taken")
+	}
+}
+
+// What another user made in a place of everybody's is passed over, by a dry run
+// as by one that makes the directory, and said.
+func TestRuntimeDirectoryIsPassedOver(t *testing.T) {
+	testutil.Require(t, os.Geteuid() == 0, "only root can give a directory away")
+	for _, tt := range []struct {
+		name, says string
+		plant      func(dir string) error
+	}{
+		{"another's", "belongs to uid 4321", func(dir string) error {
+			return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 4321, 4321))
+		}},
+		{"everybody's", "can be written by others", func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)) }},
+		{"a link", "is a symbolic link", func(dir string) error { return os.Symlink("/tmp", dir) }},
+		{"a file", "is not a directory", func(dir string) error { return os.WriteFile(dir, nil, 0o600) }},
+		{"nothing", "", func(string) error { return nil }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, o := projectOf(t, "    secrets: [{name: s, env: TOKEN}]\n", "[{name: one, container: {secrets: [s]}}]")
+			xdg, _ := o.Lookup("XDG_RUNTIME_DIR")
+			planted := filepath.Join(xdg, "workshop")
+			if err := tt.plant(planted); err != nil {
+				t.Fatal(err)
+			}
+			var dirs []string
+			for _, create := range []bool{false, true} {
+				o.Create = create
+				f, list := Collect(t.Context(), o)
+				if list.HasErrors() || !strings.Contains(list.Error(), tt.says) || (len(list) > 0) != (tt.says != "") {
+					t.Errorf("create %v: %v, want %q", create, list, tt.says)
+				}
+				if in := strings.HasPrefix(f.RuntimeDir, planted+"/"); in != (tt.says == "") {
+					t.Errorf("create %v: it is %s", create, f.RuntimeDir)
+				}
+				dirs = append(dirs, f.RuntimeDir)
+			}
+			if dirs[0] != dirs[1] {
+				t.Errorf("a dry run says %s, then it is %s", dirs[0], dirs[1])
+			}
+			_ = os.RemoveAll(dirs[1])
+		})
 	}
 }
 
@@ -448,7 +498,7 @@ func TestSnapshot(t *testing.T) {
 		t.Fatal(list)
 	}
 	ctx := context.Background()
-	before, err := TakeSnapshot(ctx, c)
+	before, err := TakeSnapshot(ctx, c, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -467,7 +517,7 @@ func TestSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := TakeSnapshot(ctx, c)
+	after, err := TakeSnapshot(ctx, c, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -553,7 +603,7 @@ func TestCopyDigests(t *testing.T) {
 		t.Fatal(err)
 	}
 	other("a link")
-	o.SkipCopies = true
+	o.SkipContents = true
 	if got := digest(); got != "" {
 		t.Errorf("looked although not asked: %s", got)
 	}

@@ -4,11 +4,14 @@ package facts
 
 import (
 	"bufio"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -69,4 +72,14 @@ func inMemory(dir string) bool {
 		return false
 	}
 	return int64(st.Type) == unix.TMPFS_MAGIC || int64(st.Type) == unix.RAMFS_MAGIC
+}
+
+// stateOf tells one state of a file from another without reading it: nobody
+// sets a time of change (inode(7)).
+func stateOf(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return info.ModTime().String()
+	}
+	return fmt.Sprint(st.Dev, st.Ino, st.Mtim, st.Ctim)
 }

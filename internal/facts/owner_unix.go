@@ -15,3 +15,12 @@ func owner(info os.FileInfo) (uid, gid int, ok bool) {
 	}
 	return int(st.Uid), int(st.Gid), true
 }
+
+// idOf tells files apart, whatever their names.
+func idOf(info os.FileInfo) (id fileID, ok bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return id, false
+	}
+	return fileID{uint64(st.Dev), st.Ino}, true
+}

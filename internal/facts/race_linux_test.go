@@ -34,7 +34,7 @@ func TestSnapshotRace(t *testing.T) {
 		Project: &types.Project{Services: types.Services{"w": service}},
 	}
 	testutil.WhileExchanged(t, func() error {
-		_, err := TakeSnapshot(context.Background(), c)
+		_, err := TakeSnapshot(context.Background(), c, dir)
 		if err != nil && strings.Contains(err.Error(), "replaced") {
 			return nil
 		}

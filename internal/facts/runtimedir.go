@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,8 +25,50 @@ type runtimeParent struct {
 // RuntimeID names the runtime directory of a project: two projects of one name
 // in different directories have different ones.
 func RuntimeID(project, projectDir string) string {
+	return project + directoryMark(projectDir)
+}
+
+// directoryMark ends the names of a directory's runtime directories.
+func directoryMark(projectDir string) string {
 	sum := sha256.Sum256([]byte(projectDir))
-	return project + "-" + hex.EncodeToString(sum[:4])
+	return "-" + hex.EncodeToString(sum[:4])
+}
+
+// ownName is the file by which a runtime directory tells that its project was
+// called as the project's directory said, not by -p.
+const ownName = "own-name"
+
+// KeepOwnName notes in a runtime directory that the project's directory named the
+// project.
+func KeepOwnName(runtimeDir string) error {
+	return writeFile(filepath.Join(runtimeDir, ownName), nil, 0o600, -1, -1)
+}
+
+// Projects are the projects that were brought up from a directory by the name that
+// it gave them then, and not taken down, sorted. What it calls its project now may
+// be a worker's word.
+func Projects(projectDir string, uid int, lookup func(string) (string, bool), home string) []string {
+	if lookup == nil {
+		lookup = func(string) (string, bool) { return "", false }
+	}
+	if real, err := realDir(projectDir); err == nil {
+		projectDir = real
+	}
+	var out []string
+	for _, parent := range runtimeParents(uid, lookup, home) {
+		if !usable(parent.dir, uid) {
+			continue
+		}
+		entries, _ := os.ReadDir(parent.dir)
+		for _, e := range entries {
+			project, ok := strings.CutSuffix(e.Name(), directoryMark(projectDir))
+			if _, err := os.Lstat(filepath.Join(parent.dir, e.Name(), ownName)); ok && project != "" && err == nil {
+				out = append(out, project)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // runtimeParents lists where the runtime directory may be, best first: the
@@ -77,17 +120,25 @@ func (c *collector) runtime() {
 		project = c.o.Workshop.Name.V
 	}
 	needsMemory := hasSecrets(c.o.Workshop) && !c.o.SecretsOnDisk
-	var firstErr error
+	var skipped []string
 	for _, parent := range runtimeParents(c.o.UID, c.o.lookup, c.o.Home) {
 		if needsMemory && !parent.memory {
 			continue
 		}
 		dir := filepath.Join(parent.dir, RuntimeID(project, c.facts.ProjectDir))
-		if c.o.Create {
-			if err := privateDirs(parent.dir, dir, c.o.UID); err != nil {
-				firstErr = errors.Join(firstErr, err)
-				continue
-			}
+		// A dry run must choose as one that makes it does.
+		err := errors.Join(private(parent.dir, c.o.UID), private(dir, c.o.UID))
+		if err == nil && c.o.Create {
+			err = privateDirs(parent.dir, dir, c.o.UID)
+		}
+		if err != nil {
+			skipped = append(skipped, strings.ReplaceAll(err.Error(), "\n", "; "))
+			continue
+		}
+		if len(skipped) > 0 {
+			c.list = append(c.list, diag.Diagnostic{Severity: diag.Warning, Code: "runtime-dir-skipped", Range: where,
+				Summary: fmt.Sprintf("the directory for secrets and names is %s: %s", parent.dir, strings.Join(skipped, "; ")),
+				Hint:    "remove what is in the way, or set XDG_RUNTIME_DIR to a directory of yours on a tmpfs"})
 		}
 		c.facts.RuntimeDir = dir
 		c.identity(dir)
@@ -96,11 +147,36 @@ func (c *collector) runtime() {
 		return
 	}
 	hint := "set XDG_RUNTIME_DIR to a directory of yours on a tmpfs, or allow it with --secrets-on-disk"
-	if firstErr != nil {
-		c.problem("runtime-dir", where, "can't make a directory for secrets: "+firstErr.Error(), hint)
+	if len(skipped) > 0 {
+		c.problem("runtime-dir", where, "no directory for secrets: "+strings.Join(skipped, "; "), hint)
 		return
 	}
 	c.problem("runtime-dir", where, "no memory file system for secrets was found (B11)", hint)
+}
+
+// private refuses a directory that somebody else made, or may write to: some of
+// the places are everybody's (/dev/shm, /tmp), and the names are known. What
+// doesn't exist is nobody's.
+func private(dir string, uid int) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	who, _, known := owner(info)
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s is a symbolic link", dir)
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	case known && who != uid:
+		return fmt.Errorf("%s belongs to uid %d", dir, who)
+	case known && info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("%s can be written by others (mode %04o)", dir, info.Mode().Perm())
+	}
+	return nil
 }
 
 // privateDirs makes directories that only the caller may enter, and refuses
@@ -113,18 +189,11 @@ func privateDirs(parent, dir string, uid int) error {
 		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		info, err := os.Lstat(d)
-		if err != nil {
+		if err := private(d, uid); err != nil {
 			return err
 		}
-		who, _, known := owner(info)
-		if !info.IsDir() || (known && who != uid) {
-			return fmt.Errorf("%s is not a directory of yours", d)
-		}
-		if info.Mode().Perm() != 0o700 {
-			if err := os.Chmod(d, 0o700); err != nil {
-				return err
-			}
+		if err := os.Chmod(d, 0o700); err != nil {
+			return err
 		}
 	}
 	return nil

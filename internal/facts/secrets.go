@@ -2,6 +2,7 @@ package facts
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/llmdo/workshop/internal/atomicfile"
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -71,7 +72,7 @@ func (c *collector) secret(dir string, s *workshop.Secret, key string) {
 func secretFile(base string, value []byte) string {
 	name := base
 	for n := 2; ; n++ {
-		have, err := os.ReadFile(name)
+		have, err := boundedfile.Read(name, maxSecret)
 		if err != nil || bytes.Equal(have, value) {
 			return name
 		}
@@ -113,11 +114,13 @@ func (c *collector) secretValue(s *workshop.Secret) ([]byte, error) {
 // worker could put a link to any file of the caller's in its place, at any
 // moment (B7, B45). Elsewhere links lead where they lead.
 func (c *collector) openSecret(p string) (*os.File, error) {
-	const flags = os.O_RDONLY | syscall.O_NONBLOCK // a FIFO isn't waited for
 	if !filepath.IsAbs(p) {
 		p = filepath.Join(c.facts.ProjectDir, p)
 	}
 	p = filepath.Clean(p)
+	if why := c.refused(p); why != "" {
+		return nil, fmt.Errorf("%s %s, which a worker never gets (B7): put the value into a file of its own, or write env: VARIABLE", p, why)
+	}
 	within := [][2]string{{c.facts.ProjectDir, c.facts.ProjectDir}}
 	for _, u := range c.uses() {
 		if sf := c.facts.Sources[u.source]; u.readWrite && sf.Dir {
@@ -134,19 +137,33 @@ func (c *collector) openSecret(p string) (*os.File, error) {
 			return nil, err
 		}
 		defer root.Close()
-		f, err := root.OpenFile(name, flags, 0)
+		f, err := boundedfile.OpenIn(root, name)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("%w: it must lie in %s, and so must what symbolic links on its way lead to; else write where it is", err, w[0])
 		}
 		return f, err
 	}
-	return os.OpenFile(p, flags, 0)
+	return boundedfile.Open(p)
+}
+
+// refused tells why a path is one that no worker gets, by its name or by what it
+// leads to; "" if it isn't.
+func (c *collector) refused(p string) string {
+	real, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		real = p
+	}
+	why := cmp.Or(c.facts.Refused.Why(p), c.facts.Refused.Why(real))
+	if why == "" && c.names != nil {
+		why = c.names.why(real)
+	}
+	return why
 }
 
 // writeFile replaces a file in one step, unless it is right already: a running
 // worker has the old one bound. Negative ids are left as they are.
 func writeFile(name string, data []byte, mode os.FileMode, uid, gid int) error {
-	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, data) && right(name, mode, uid, gid) {
+	if have, err := boundedfile.Read(name, int64(len(data))); err == nil && bytes.Equal(have, data) && right(name, mode, uid, gid) {
 		return nil
 	}
 	return atomicfile.File{Name: name, Data: data, Mode: mode, Prepare: func(f *os.File) error {

@@ -2,162 +2,127 @@ package facts
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sort"
-	"syscall"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/boundedfile"
 )
 
 // Snapshot is what the files were that programs of the host run or believe
-// later and that a mount can't hold (B8): by absolute path a digest, or "dir"
-// for a protected directory.
+// later and that a mount can't hold (B8): by absolute path a digest, "dir" for
+// a protected directory, "unreadable", or why a directory was not fully checked.
 type Snapshot map[string]string
+
+const (
+	isDir      = "dir"
+	unreadable = "unreadable"
+	unchecked  = "not fully checked: "
+)
 
 // Change is a difference between two snapshots.
 type Change struct {
 	Path string
 	Kind ChangeKind
+	Why  string // of NotChecked
 }
 
 // ChangeKind says what happened to a file.
 type ChangeKind string
 
-// The kinds of changes.
+// The kinds of changes. NotChecked is none, but nobody knows: a bound of the
+// search was reached.
 const (
-	Changed ChangeKind = "changed"
-	New     ChangeKind = "new"
-	Removed ChangeKind = "removed"
+	Changed    ChangeKind = "changed"
+	New        ChangeKind = "new"
+	Removed    ChangeKind = "removed"
+	NotChecked ChangeKind = "not fully checked"
 )
 
 // snapshotFile is where `up` keeps the snapshot: in the runtime directory,
 // which no worker sees.
 const snapshotFile = "protected.json"
 
-// maxHashed bounds what is read of one file; its size counts in full.
-const maxHashed = 16 << 20
+// maxSnapshot bounds a snapshot that was kept, in bytes.
+const maxSnapshot = 256 << 20
 
 // TakeSnapshot looks at everything below the writable mounts of a project with
 // facts. `up` takes one before it starts, ps and down take another and
-// compare.
-func TakeSnapshot(ctx context.Context, c *compose.Compiled) (Snapshot, error) {
-	s := Snapshot{}
-	own := ownFiles(c)
-	var errs []error
-	for _, root := range writableRoots(c) {
-		info, err := os.Stat(root)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil || !info.IsDir() {
-			errs = append(errs, err, s.file(root))
-			continue
-		}
-		t := tree{ctx: ctx, root: root, lenient: true}
-		t.visit = func(rel string, d fs.DirEntry) bool {
-			full := filepath.Join(root, filepath.FromSlash(rel))
-			switch {
-			case d.IsDir():
-				if compose.IsProtected(d.Name()) {
-					s[full] = "dir"
-				}
-				return entered(rel)
-			case watched(rel) || own[full]:
-				errs = append(errs, s.file(full))
-			}
-			return false
-		}
-		errs = append(errs, t.walk())
-	}
-	return s, errors.Join(errs...)
+// compare. home is the user's, whose configuration of git counts too.
+func TakeSnapshot(ctx context.Context, c *compose.Compiled, home string) (Snapshot, error) {
+	w := &watcher{ctx: ctx, own: ownFiles(c), roots: writableRoots(c), home: home, most: maxEntries, keeps: maxWatched}
+	return w.take()
 }
 
-// file hashes one file. A symlink is hashed as what it says: the file behind
-// it may be anywhere.
-func (s Snapshot) file(name string) (err error) {
-	for range 10 { // somebody may just save it
-		if err = s.fileNow(name); !errors.Is(err, errReplaced) {
-			return err
-		}
-	}
-	return fmt.Errorf("%s: %w", name, err)
-}
-
-var errReplaced = errors.New("it is replaced again and again")
-
-func (s Snapshot) fileNow(name string) error {
-	info, err := os.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	h := sha256.New()
-	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
-		to, err := os.Readlink(name)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(h, "symlink %s", to)
-	case info.Mode().IsRegular():
-		f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // by now it may be a FIFO
-		if errors.Is(err, fs.ErrPermission) {
-			s[name] = "unreadable"
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if now, err := f.Stat(); err != nil || !os.SameFile(info, now) {
-			return errors.Join(err, errReplaced)
-		}
-		fmt.Fprintf(h, "%d %o ", info.Size(), info.Mode().Perm()&0o111)
-		if _, err := io.Copy(h, io.LimitReader(f, maxHashed)); err != nil {
-			return err
-		}
-	default:
-		fmt.Fprintf(h, "special %v", info.Mode().Type())
-	}
-	s[name] = hex.EncodeToString(h.Sum(nil))
-	return nil
-}
-
-// Compare tells what is different in after, in order of path.
-func (s Snapshot) Compare(after Snapshot) []Change {
+// NotChecked lists what the snapshot doesn't cover.
+func (s Snapshot) NotChecked() []Change {
 	var out []Change
-	for p, digest := range after {
-		if old, ok := s[p]; !ok {
-			out = append(out, Change{p, New})
-		} else if old != digest {
-			out = append(out, Change{p, Changed})
-		}
-	}
-	for p := range s {
-		if _, ok := after[p]; !ok {
-			out = append(out, Change{p, Removed})
+	for p, digest := range s {
+		if why, ok := strings.CutPrefix(digest, unchecked); ok {
+			out = append(out, Change{p, NotChecked, why})
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Path < out[j].Path })
 	return out
 }
 
+// Compare returns what after doesn't cover, then what is different in it, each in
+// order of path.
+func (s Snapshot) Compare(after Snapshot) []Change {
+	out := after.NotChecked()
+	for p, digest := range after {
+		if strings.HasPrefix(digest, unchecked) {
+			continue
+		}
+		if old, ok := s[p]; !ok {
+			out = append(out, Change{Path: p, Kind: New})
+		} else if old != digest {
+			out = append(out, Change{Path: p, Kind: Changed})
+		}
+	}
+	for p, digest := range s {
+		if _, ok := after[p]; !ok && !strings.HasPrefix(digest, unchecked) && !after.missed(p) {
+			out = append(out, Change{Path: p, Kind: Removed})
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		if (a.Kind == NotChecked) != (b.Kind == NotChecked) {
+			return a.Kind == NotChecked
+		}
+		return a.Path < b.Path
+	})
+	return out
+}
+
+// missed reports whether a path lies in what is not fully checked.
+func (s Snapshot) missed(p string) bool {
+	for up := filepath.Dir(p); ; up = filepath.Dir(up) {
+		if strings.HasPrefix(s[up], unchecked) {
+			return true
+		}
+		if up == filepath.Dir(up) {
+			return false
+		}
+	}
+}
+
 // Save keeps the snapshot in a runtime directory.
 func (s Snapshot) Save(runtimeDir string) error {
-	data, err := json.Marshal(s)
+	text := make(Snapshot, len(s))
+	for p, what := range s {
+		text[keyOf(p)] = what
+	}
+	data, err := json.Marshal(text)
 	if err != nil {
 		return err
 	}
@@ -167,7 +132,7 @@ func (s Snapshot) Save(runtimeDir string) error {
 // LoadSnapshot reads what [Snapshot.Save] kept; nil without an error where
 // there is none.
 func LoadSnapshot(runtimeDir string) (Snapshot, error) {
-	data, err := os.ReadFile(filepath.Join(runtimeDir, snapshotFile))
+	data, err := boundedfile.Read(filepath.Join(runtimeDir, snapshotFile), maxSnapshot)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -175,7 +140,25 @@ func LoadSnapshot(runtimeDir string) (Snapshot, error) {
 		return nil, err
 	}
 	var s Snapshot
-	return s, json.Unmarshal(data, &s)
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, err
+	}
+	for key, what := range s {
+		if p, err := strconv.Unquote(key); err == nil {
+			delete(s, key)
+			s[p] = what
+		}
+	}
+	return s, nil
+}
+
+// keyOf is a path as JSON has it, where each text is UTF-8: others are in quotes,
+// which no absolute path begins with.
+func keyOf(path string) string {
+	if utf8.ValidString(path) {
+		return path
+	}
+	return strconv.Quote(path)
 }
 
 // writableRoots lists the sources of writable binds, outermost ones only.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -76,9 +77,12 @@ func (c *collector) sources(ctx context.Context) {
 			c.problem("mount-source-unreadable", u.at, fmt.Sprintf("can't look at %s: %v", u.source, err), "")
 			continue
 		}
+		if c.o.Local {
+			sf.Alias = c.names.why(sf.Real)
+		}
 		if u.bind && c.o.Local {
 			sf.MountPoints = below(mounted, sf.Real)
-			c.walk(ctx, u, &sf)
+			c.search(ctx, u, &sf)
 		}
 		c.facts.Sources[u.source] = sf
 	}
@@ -135,7 +139,7 @@ func special(m fs.FileMode) bool {
 func below(points []string, dir string) []string {
 	var out []string
 	for _, p := range points {
-		if rest, ok := workshop.Below(p, dir); ok && rest != "" {
+		if rest, ok := hostpath.Below(p, dir); ok && rest != "" {
 			out = append(out, p)
 		}
 	}

@@ -37,6 +37,22 @@ func sudo(lookup func(string) (string, bool)) (uid, gid int, ok bool) {
 	return uid, notRoot(gid, uid), errU == nil && errG == nil && uid > 0 && gid >= 0
 }
 
+// SudoUID is the user who called sudo, by its variables.
+func SudoUID(lookup func(string) (string, bool)) (int, bool) {
+	uid, _, ok := sudo(lookup)
+	return uid, ok
+}
+
+// OwnerOf is who a file belongs to, a symbolic link itself.
+func OwnerOf(path string) (uid int, ok bool) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0, false
+	}
+	uid, _, ok = owner(info)
+	return uid, ok
+}
+
 // notRoot replaces the root group by the user's own number.
 func notRoot(gid, uid int) int {
 	if gid > 0 {

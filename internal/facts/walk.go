@@ -4,142 +4,174 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
-	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/boundedfile"
 )
 
-// Limits of a search through a source (B60).
+// Bounds of a search below a source (B60). A path that is longer, with those
+// of source and target before it, is one that neither a program nor a mount can
+// name (PATH_MAX is 4096).
 const (
-	maxEntries   = 2_000_000 // files and directories
-	maxProtected = 128       // each is one or more mounts of a worker
-	maxSpecials  = 1000      // more are not listed
+	maxEntries = 2_000_000 // files and directories
+	maxPending = 200_000   // directories that are known and not searched yet
+	maxDepth   = 128       // each is an open descriptor
+	maxPath    = 3072
 )
 
-var errTooMany = errors.New("too many files")
-
-// walk searches a bound source for special files and, where it is writable,
-// for protected directories.
-func (c *collector) walk(ctx context.Context, u *use, sf *compose.SourceFacts) {
-	if !sf.Dir || (u.sockets && !u.readWrite) {
-		return
-	}
-	t := tree{ctx: ctx, root: sf.Real, skip: sf.MountPoints, lenient: c.sameUser(u)}
-	if u.readWrite {
-		t.opens = c.o.UID
-	}
-	found := protectedSearch{}
-	t.visit = func(rel string, d fs.DirEntry) bool {
-		if special(d.Type()) && len(sf.Specials) < maxSpecials {
-			sf.Specials = append(sf.Specials, filepath.Join(sf.Real, filepath.FromSlash(rel)))
-		}
-		if u.readWrite && d.IsDir() {
-			found.see(rel)
-		}
-		return true
-	}
-	switch err := t.walk(); {
-	case errors.Is(err, errTooMany):
-		c.problem("mount-too-large", u.at, fmt.Sprintf("%s has more than %d files, too many to look through (B7)", u.source, maxEntries),
-			"mount the directories that the worker needs one by one, or, read-only, write `sockets: allow`")
-		return
-	case err != nil:
-		c.problem("mount-source-unreadable", u.at, fmt.Sprintf("can't look through %s (B7): %v", u.source, err), "")
-		return
-	}
-	slices.Sort(sf.Specials)
-	if u.readWrite {
-		hooks, err := hooksBelow(sf.Real, repositories(sf.Real, found.dirs))
-		if err != nil {
-			c.problem("mount-source-unreadable", u.at, fmt.Sprintf("can't look through the repositories of %s (B8): %v", u.source, err), "")
-			return
-		}
-		dirs := slices.Sorted(slices.Values(append(found.dirs, hooks...)))
-		if len(dirs) > maxProtected {
-			c.problem("mount-too-many-protected", u.at, fmt.Sprintf("%s has %d protected directories such as %s, more than %d (B8)", u.source, len(dirs), dirs[0], maxProtected),
-				"mount the directories that the worker writes to one by one")
-			return
-		}
-		c.facts.Protected[u.source] = dirs
-	}
-}
-
-// sameUser tells whether the workers that use a source run as the caller: they
-// can't look into a directory then that the caller can't look into, unless they
-// may change its mode (tree.opens).
-func (c *collector) sameUser(u *use) bool {
-	caller := strconv.Itoa(c.o.UID) + ":"
-	for _, user := range c.users {
-		if !strings.HasPrefix(user, caller) {
-			return false
-		}
-	}
-	return true
-}
-
-// tree is a walk over directories that never follows a symlink and never
-// leaves its file system's mount.
+// tree is a walk over directories by their descriptors. It never follows a
+// symlink and never leaves its file system's mount. What it doesn't reach is
+// told by missed.
 type tree struct {
-	ctx     context.Context
-	root    string
-	skip    []string // absolute paths that are not entered
-	lenient bool     // unreadable directories are skipped,
-	opens   int      // but not those of this uid, who can make them readable; 0: nobody
-	seen    int
-	// visit is called for every entry but the root, with its path relative to
-	// the root with slashes; false: a directory is not entered.
-	visit func(rel string, d fs.DirEntry) bool
+	ctx  context.Context
+	root string
+	skip []string // absolute paths that are not entered
+	most int      // entries; 0: maxEntries
+	// whole is that of the root (dir.whole).
+	whole bool
+	// visit is called for every entry, before it is known what its directory is
+	// to git; listed when that is known; enter for every directory below, before
+	// it is opened.
+	visit  func(d *dir, e fs.DirEntry)
+	listed func(d *dir)
+	enter  func(d *dir)
+	// missed is called for a directory that was not or not fully searched.
+	missed func(rel string, err error)
+
+	seen, pending int
+	over          bool
 }
 
-func (t *tree) walk() error { return t.dir(".") }
+// dir is a directory on a walk.
+type dir struct {
+	file *os.File // nil before it is opened
+	rel  string   // relative to the root, with slashes; "." is the root
+	up   *dir
+	deep int
+	has  gitLayout
+	// git: git takes it for a git directory; dotGit, packages: it is or lies
+	// inside a directory called .git, or one of installed packages.
+	git, dotGit, packages bool
+	// whole: every file in it is watched. held: how a mount holds it.
+	whole bool
+	held  holding
+}
 
-// closed tells whether an unreadable directory stays so for a worker.
-func (t *tree) closed(full string) bool {
-	if !t.lenient || t.opens == 0 {
-		return t.lenient
+// child is a directory below d, not opened.
+func (d *dir) child(name string) *dir {
+	dotGit := isDotGit(name)
+	return &dir{
+		rel: path.Join(d.rel, name), up: d, deep: d.deep + 1,
+		git: dotGit, dotGit: d.dotGit || dotGit, packages: d.packages || dependencies[name],
+		whole: d.whole, held: d.held,
 	}
-	info, err := os.Lstat(full)
+}
+
+func (d *dir) name() string { return path.Base(d.rel) }
+
+// errBound is that a bound of a search ended it.
+type errBound struct{ what string }
+
+func (e errBound) Error() string { return e.what }
+
+func (t *tree) walk() error {
+	f, err := boundedfile.Open(t.root)
 	if err != nil {
-		return false
-	}
-	uid, _, known := owner(info)
-	return known && uid != t.opens
-}
-
-func (t *tree) dir(rel string) error {
-	if err := t.ctx.Err(); err != nil {
 		return err
 	}
-	full := filepath.Join(t.root, filepath.FromSlash(rel))
-	f, err := os.OpenFile(full, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a worker may have put a FIFO in its place
+	dotGit := isDotGit(filepath.Base(t.root))
+	return t.dir(&dir{file: f, rel: ".", git: dotGit, dotGit: dotGit, whole: t.whole})
+}
+
+func (t *tree) dir(d *dir) error {
+	defer d.file.Close()
+	below, err := t.list(d)
 	if err != nil {
-		if (errors.Is(err, fs.ErrPermission) && t.closed(full)) || (rel != "." && errors.Is(err, fs.ErrNotExist)) {
-			return nil
+		return err
+	}
+	d.git = d.git || d.has.git()
+	if t.listed != nil {
+		t.listed(d)
+	}
+	t.pending += len(below)
+	for _, name := range below {
+		t.pending--
+		child := d.child(name)
+		if t.over || slices.Contains(t.skip, filepath.Join(t.root, child.rel)) {
+			continue
 		}
-		return err
-	}
-	entries, err := f.ReadDir(-1)
-	f.Close()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !(rel != "." && errors.Is(err, syscall.ENOTDIR)) {
-		return err
-	}
-	if t.seen += len(entries); t.seen > maxEntries {
-		return errTooMany
-	}
-	for _, d := range entries {
-		child := path.Join(rel, d.Name())
-		if t.visit(child, d) && d.IsDir() && !slices.Contains(t.skip, filepath.Join(full, d.Name())) {
-			if err := t.dir(child); err != nil {
-				return err
+		if t.enter != nil {
+			t.enter(child)
+		}
+		if child.deep > maxDepth || len(child.rel) > maxPath {
+			t.missed(child.rel, errBound{fmt.Sprintf("more than %d directories or %d characters deep", maxDepth, maxPath)})
+			continue
+		}
+		if child.file, err = openDirAt(d.file, name); err != nil {
+			if !gone(err) {
+				t.missed(child.rel, err)
 			}
+			continue
+		}
+		if err := t.dir(child); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// list visits the entries of d and returns the names of the directories. Its
+// error is that of the context.
+func (t *tree) list(d *dir) (below []string, err error) {
+	most := t.most
+	if most == 0 {
+		most = maxEntries
+	}
+	for {
+		if err := t.ctx.Err(); err != nil {
+			return nil, err
+		}
+		batch, err := d.file.ReadDir(1024)
+		for _, e := range batch {
+			d.has.see(e.Name())
+			t.visit(d, e)
+			if e.IsDir() {
+				below = append(below, e.Name())
+			}
+		}
+		t.seen += len(batch)
+		switch {
+		case t.seen > most || t.pending+len(below) > maxPending:
+			t.over = true
+			t.missed(".", errBound{fmt.Sprintf("more than %d files; the search ended in %s", t.seen-1, ClipPath(d.rel))})
+		case err == nil:
+			continue
+		case err != io.EOF && !gone(err):
+			t.missed(d.rel, err)
+		}
+		slices.Sort(below)
+		return below, nil
+	}
+}
+
+// gone reports whether a directory was removed or exchanged for something else
+// after it was listed.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
+}
+
+// ClipPath shortens a path that nobody would read to its end, for a message.
+func ClipPath(p string) string {
+	const most = 300
+	if len(p) <= most {
+		return p
+	}
+	return strings.ToValidUTF8(p[:most], "") + "…"
 }

@@ -2,7 +2,7 @@ package facts
 
 import (
 	"os"
-	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/llmdo/workshop/internal/testutil"
@@ -19,36 +19,20 @@ func TestClosedDirectories(t *testing.T) {
 	uid, _, known := owner(info)
 	testutil.Require(t, known, "this system tells no owners")
 	for _, tt := range []struct {
-		name string
-		tree tree
-		want bool
+		name   string
+		caller int
+		user   string
+		write  bool
+		want   bool
 	}{
-		{"another user's worker", tree{}, false},
-		{"the caller's worker, read-only", tree{lenient: true}, true},
-		{"the caller's worker, writable, its own directory", tree{lenient: true, opens: uid}, uid == 0},
-		{"the caller's worker, writable, somebody else's", tree{lenient: true, opens: uid + 1}, true},
+		{"another user's worker", 1234, "4321:1", false, false},
+		{"the caller's worker, read-only", 1234, "1234:1", false, true},
+		{"the caller's worker, writable, somebody else's directory", uid + 1, strconv.Itoa(uid+1) + ":1", true, true},
+		{"the caller's worker, writable, its own directory", uid, strconv.Itoa(uid) + ":1", true, uid == 0},
 	} {
-		if got := tt.tree.closed(dir); got != tt.want {
+		c := collector{o: &Options{UID: tt.caller}, users: map[string]string{"w": tt.user}}
+		if got := c.closed(&use{readWrite: tt.write}, dir); got != tt.want {
 			t.Errorf("%s: closed = %v, want %v", tt.name, got, tt.want)
 		}
-	}
-}
-
-// Hooks of submodules that can't be looked for can't be protected (B8).
-func TestUnreadableSubmodules(t *testing.T) {
-	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, ".git/modules/lib/hooks"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, ".git/modules/lib/HEAD"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	got, err := hooksBelow(root, []string{".git"})
-	if err != nil || len(got) != 1 || got[0] != ".git/modules/lib/hooks" {
-		t.Errorf("%v, %v", got, err)
-	}
-	// A name that is too long for the system is an error that root gets too.
-	if _, err := hooksBelow(root, []string{string(make([]byte, 5000))}); err == nil {
-		t.Error("no error")
 	}
 }

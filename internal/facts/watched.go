@@ -1,61 +1,75 @@
 package facts
 
 import (
-	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
 )
 
+// dependencies are directories of installed packages: nobody opens them as a
+// project, and packages bring hundreds of .github directories along. What git
+// reads counts there too: git enters a submodule wherever it is.
+var dependencies = map[string]bool{"node_modules": true, "site-packages": true, "bower_components": true}
+
 // watchedNames are files that programs of the host run, or take orders from,
-// when somebody opens the directory: shells, version managers, editors, git,
-// package managers, and other workers' instructions. In lower case.
+// when somebody opens the directory, without being asked for it: shells and
+// version managers, other workers' instructions, git and its hooks, package
+// managers, editors and debuggers. In lower case.
 var watchedNames = map[string]bool{
-	".envrc": true, ".env": true, ".mise.toml": true, "mise.toml": true, ".tool-versions": true,
-	".mcp.json": true, "claude.md": true, "claude.local.md": true, "agents.md": true, ".cursorrules": true,
-	".git": true, ".gitmodules": true, ".gitattributes": true, ".pre-commit-config.yaml": true, "lefthook.yml": true,
+	".envrc": true, ".env": true, ".autoenv.zsh": true, ".mise.toml": true, "mise.toml": true, ".mise.local.toml": true, "mise.local.toml": true,
+	".tool-versions": true, "flake.nix": true, "shell.nix": true, "devenv.nix": true, "devbox.json": true,
+	".mcp.json": true, "claude.md": true, "claude.local.md": true, "agents.md": true, "gemini.md": true, ".cursorrules": true, "opencode.json": true, "crush.json": true, ".crush.json": true, ".aider.conf.yml": true,
+	".git": true, ".gitmodules": true, ".gitattributes": true, ".pre-commit-config.yaml": true,
+	"lefthook.yml": true, "lefthook.yaml": true, ".lefthook.yml": true, ".lefthook.yaml": true, "lefthook-local.yml": true,
 	".npmrc": true, ".yarnrc": true, ".yarnrc.yml": true, ".pnpmfile.cjs": true,
 	"devcontainer.json": true, ".devcontainer.json": true,
+	".exrc": true, ".nvimrc": true, ".nvim.lua": true, ".vimrc": true, ".dir-locals.el": true, ".dir-locals-2.el": true,
+	".gdbinit": true, ".lldbinit": true, ".rprofile": true, ".irbrc": true, ".pryrc": true, ".pdbrc": true, ".iex.exs": true, ".ghci": true, ".ocamlinit": true, ".octaverc": true,
+	".lazygit.yml": true, "coc-settings.json": true,
 	"workshop.yaml": true, "workshop.yml": true,
 }
 
-// gitFiles are the files inside a .git directory by which git runs programs.
-var gitFiles = map[string]bool{"config": true, "config.worktree": true, "info/attributes": true}
-
-// watched tells whether a file is hashed.
-func watched(rel string) bool {
-	if in, ok := insideGit(rel); ok {
-		return gitFiles[in] || strings.HasPrefix(in, "hooks/") ||
-			(strings.HasPrefix(in, "modules/") && (path.Base(in) == "config" || path.Base(path.Dir(in)) == "hooks"))
-	}
-	for _, dir := range strings.Split(path.Dir(rel), "/") {
-		if compose.IsProtected(dir) {
-			return true // all of it: it may have been made only now
-		}
-	}
-	return watchedNames[strings.ToLower(path.Base(rel))]
+// watchedDirs are directories of which every file counts, as of the protected
+// ones, but which a worker may have reasons to write to: other editors and
+// agents, and what their tools read (.bsp: build servers; .direnv: the cached
+// environments that direnv sources). In lower case.
+var watchedDirs = map[string]bool{
+	".cursor": true, ".gemini": true, ".codex": true, ".windsurf": true, ".kiro": true, ".continue": true, ".roo": true, ".qwen": true, ".amazonq": true,
+	".zed": true, ".helix": true, ".devcontainer": true,
+	".bsp": true, ".mise": true, ".opencode": true,
 }
 
-// entered tells whether a directory is searched: not the packages that were
-// installed, nor git's objects.
-func entered(rel string) bool {
-	if in, ok := insideGit(rel); ok {
-		base := path.Base(in)
-		return base != "objects" && base != "refs" && base != "logs" && base != "lfs"
-	}
-	return !dependencies[path.Base(rel)]
+// watchedBelow are files that count in directories of one name.
+var watchedBelow = map[string]func(name string) bool{
+	".direnv": func(name string) bool { return strings.HasSuffix(name, ".rc") },
+	".cargo":  func(name string) bool { return name == "config.toml" || name == "config" },
+	".hg":     func(name string) bool { return strings.HasPrefix(name, "hgrc") || name == "sharedpath" },
+	".jj":     func(name string) bool { return name == "repo" || strings.Contains(name, "config") },
+	"repo":    func(name string) bool { return strings.Contains(name, "config") }, // of .jj
+	"mise":    func(name string) bool { return name == "config.toml" },
 }
 
-// insideGit returns the path inside the innermost .git directory.
-func insideGit(rel string) (string, bool) {
-	parts := strings.Split(rel, "/")
-	for i := len(parts) - 2; i >= 0; i-- {
-		if strings.EqualFold(parts[i], ".git") {
-			return strings.Join(parts[i+1:], "/"), true
-		}
+// wholly reports whether every file in a directory of this name counts.
+func wholly(name string) bool {
+	return compose.IsProtected(name) && !isDotGit(name) || watchedDirs[strings.ToLower(name)]
+}
+
+// watched reports whether a file of d is hashed for its name.
+func watched(d *dir, name string) bool {
+	if d.whole {
+		return true
 	}
-	return "", false
+	if d.up != nil && d.up.git && gitFilesBelow[d.name()] == name {
+		return true
+	}
+	if d.dotGit || d.packages {
+		return strings.EqualFold(name, ".git")
+	}
+	if below := watchedBelow[d.name()]; below != nil && below(name) {
+		return true
+	}
+	return watchedNames[strings.ToLower(name)]
 }
 
 // ownFiles are workshop.yaml and the workers' files, wherever they are.

@@ -4,6 +4,7 @@ package gate
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -268,6 +269,42 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestWorkdir: PID 1 works where it is told, made as its user, or nothing starts.
+func TestWorkdir(t *testing.T) {
+	base, err := os.MkdirTemp("", "ws-gate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	if err := errors.Join(os.Chmod(base, 0o755), os.Mkdir(base+"/mine", 0o755), os.Symlink("mine", base+"/link"), os.Symlink("/proc/self/root/tmp", base+"/magic")); err != nil {
+		t.Fatal(err)
+	}
+	testutil.Require(t, os.Chown(base+"/mine", worker, worker) == nil, "changing owners needs root")
+
+	g := start(t, "--write", base+"/mine", "--workdir", base+"/link/new")
+	g.expect("READY")
+	if got, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", g.cmd.Process.Pid)); err != nil || got != base+"/mine/new" {
+		t.Errorf("PID 1 is in %q, %v", got, err)
+	}
+	if info, err := os.Stat(base + "/mine/new"); err != nil || info.Sys().(*syscall.Stat_t).Uid != worker {
+		t.Errorf("made: %v, %v", info, err)
+	}
+	g.stop()
+
+	for _, test := range []struct{ name, dir, want string }{
+		{"a magic link", base + "/magic", "leads through a magic link"},
+		{"a directory of procfs", "/proc/self/fd", "it is in /proc or /sys"},
+		{"where nothing can be made", base + "/x", "there is no such directory in the worker, and it can't be made (permission denied): make it in"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := start(t, "--workdir", test.dir)
+			if line := g.expect("FAILED workdir " + test.dir + ": "); !strings.Contains(line, test.want) {
+				t.Errorf("said %q, want %q in it", line, test.want)
+			}
+		})
+	}
+}
+
 // TestInit: orphans are reaped, and the end takes milliseconds with processes
 // running that would rather stay.
 func TestInit(t *testing.T) {
@@ -355,7 +392,7 @@ func TestTools(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	for _, args := range [][]string{{"x"}, {"--write", "relative"}, {"--rooms"}, {"--timeout", "soon"}, {"--tools"}, {"--tools", "{}", "--tools", "{}"}} {
+	for _, args := range [][]string{{"x"}, {"--write", "relative"}, {"--rooms"}, {"--timeout", "soon"}, {"--tools"}, {"--tools", "{}", "--tools", "{}"}, {"--workdir", "x"}, {"--workdir", "/x", "--workdir", "/y"}} {
 		if _, err := parseArgs(args, os.NewFile(^uintptr(0), "")); err == nil {
 			t.Errorf("%v was accepted", args)
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/llmdo/workshop/internal/reap"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/toolbox/door"
+	"github.com/llmdo/workshop/internal/workdir"
 )
 
 // Options is what a worker must pass.
@@ -26,6 +28,9 @@ type Options struct {
 	Room bool
 	// Write lists the directories that must be writable.
 	Write []string
+	// Workdir is the worker's working directory, an absolute path; empty: none is
+	// entered. It is made where it is missing and the worker may write.
+	Workdir string
 	// Tools is what the worker's tools may do, as JSON. The sessions of the
 	// toolbox read it from our arguments (tool.Grant); nil: nothing.
 	Tools *string
@@ -102,15 +107,18 @@ func Main(args []string, stdout, stderr io.Writer) int {
 			return 0
 		}
 	}
-	fmt.Fprintln(stdout, "READY")
-	// Where the door can't be opened, sessions come by the engine.
 	d := door.New(door.Dir, r)
-	go func() { _ = d.Serve(ctx) }()
+	if err := d.Open(); err != nil {
+		fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
+		return 1
+	}
+	fmt.Fprintln(stdout, "READY") // tools work
+	go d.Serve(ctx)
 	return initLoop(signals, r, d)
 }
 
-// Pass waits for the room and tests the directories. Its error is everything
-// that is wrong, for a person.
+// Pass tests the directories, enters the working directory and waits for the
+// room. Its error is everything that is wrong, for a person.
 func Pass(ctx context.Context, o Options) error {
 	// The directories need no waiting: what is wrong with them is said at
 	// once.
@@ -120,8 +128,11 @@ func Pass(ctx context.Context, o Options) error {
 			problems = append(problems, err)
 		}
 	}
-	if len(problems) > 0 {
-		return errors.Join(problems...)
+	if o.Workdir != "" && len(problems) == 0 {
+		problems = append(problems, enter(o.Workdir))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
 	}
 	if !o.Room {
 		return nil
@@ -132,6 +143,14 @@ func Pass(ctx context.Context, o Options) error {
 		defer cancel()
 	}
 	return waitForRoom(ctx)
+}
+
+// enter makes the working directory, and works there.
+func enter(dir string) error {
+	if err := workdir.Make(dir); err != nil {
+		return err
+	}
+	return workdir.Enter(dir)
 }
 
 // dirs is a flag that can be given several times.
@@ -152,6 +171,13 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	f.SetOutput(stderr)
 	f.BoolVar(&o.Room, "room", false, "wait until the room's DNS answers")
 	f.Var((*dirs)(&o.Write), "write", "directory that must be writable (may be repeated)")
+	f.Func("workdir", "working directory, entered without magic links", func(dir string) error {
+		if !path.IsAbs(dir) || o.Workdir != "" {
+			return fmt.Errorf("want one absolute path, got %q", dir)
+		}
+		o.Workdir = dir
+		return nil
+	})
 	f.Func("tools", "what the worker's tools may do (JSON)", func(text string) error {
 		if o.Tools != nil {
 			return errors.New("it stands twice")

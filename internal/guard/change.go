@@ -20,7 +20,7 @@ const (
 )
 
 // maxReplace bounds the lines of two policies of which one takes the place of the
-// other: a line costs 1 KiB at most, and the guard has 128 MiB.
+// other: a line costs 1 KiB at most, of firewall.GuardMemory.
 const maxReplace = 80_000
 
 // Do carries out a request of the host.
@@ -37,6 +37,8 @@ func (g *Guard) Do(ctx context.Context, r control.Request) (any, error) {
 		return g.change(r)
 	case control.OpLearn:
 		return g.learn(r)
+	case control.OpReopen:
+		return g.reopen()
 	}
 	return nil, fmt.Errorf("unknown operation %q", r.Op)
 }
@@ -50,7 +52,7 @@ func (g *Guard) replace(r control.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.commit(func(l *live) ([]func(), error) {
+	return g.commit(r.Reset, func(l *live) ([]func(), error) {
 		if n := lines(l.base) + lines(p); n > maxReplace {
 			return nil, fmt.Errorf("the old policy and the new one have %d lines together, and a running guard has memory for %d: `workshop down` and `workshop up`", n, maxReplace)
 		}
@@ -58,12 +60,7 @@ func (g *Guard) replace(r control.Request) (any, error) {
 			return nil, fmt.Errorf("the new policy has other %s, which a running guard can't change: `workshop up` makes a new guard", what)
 		}
 		l.base, l.digest = p, digest
-		notes := []func(){func() { g.notePolicy(digest) }}
-		if r.Reset {
-			notes = append(notes, g.noteReset(l)...)
-			l.reset()
-		}
-		return notes, nil
+		return []func(){func() { g.notePolicy(digest) }}, nil
 	})
 }
 
@@ -121,15 +118,11 @@ func (g *Guard) change(r control.Request) (any, error) {
 	if len(r.Changes) > maxLive {
 		return nil, fmt.Errorf("more than %d changes", maxLive)
 	}
-	until, err := until(r.For, maxFor)
+	until, err := g.until(r.For, maxFor)
 	if err != nil {
 		return nil, err
 	}
-	return g.commit(func(l *live) (notes []func(), err error) {
-		if r.Reset {
-			notes = g.noteReset(l)
-			l.reset()
-		}
+	return g.commit(r.Reset, func(l *live) (notes []func(), err error) {
 		if err := l.changeable(); len(r.Changes) > 0 && err != nil {
 			return nil, err
 		}
@@ -152,11 +145,11 @@ func (g *Guard) change(r control.Request) (any, error) {
 
 // learn lets rooms learn, or ends it.
 func (g *Guard) learn(r control.Request) (any, error) {
-	until, err := until(r.For, maxLearn)
+	until, err := g.until(r.For, maxLearn)
 	if err != nil {
 		return nil, err
 	}
-	return g.commit(func(l *live) (notes []func(), err error) {
+	return g.commit(false, func(l *live) (notes []func(), err error) {
 		if err := l.changeable(); !until.IsZero() && err != nil {
 			return nil, err
 		}
@@ -174,36 +167,54 @@ func (g *Guard) learn(r control.Request) (any, error) {
 	})
 }
 
-// commit lets f change a copy of what is live, and enforces it if f has no
-// error; f returns what is noted then.
-func (g *Guard) commit(f func(*live) ([]func(), error)) (any, error) {
+// commit lets f change a copy of what is live, which a reset has emptied, and
+// enforces it if f has no error; f returns what is noted then. What narrows is
+// recorded before anybody hears that it holds.
+func (g *Guard) commit(reset bool, f func(*live) ([]func(), error)) (any, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l := g.live.clone()
-	notes, err := f(l)
+	var notes []func()
+	if reset {
+		notes = g.noteReset(l)
+		l.reset()
+	}
+	more, err := f(l)
 	if err == nil {
 		err = l.check()
+	}
+	if err == nil {
+		err = g.fits(l, reset)
 	}
 	if err != nil {
 		return nil, err
 	}
 	g.live = l
-	select {
-	case g.changed <- struct{}{}:
-	default:
+	g.wake()
+	if reset {
+		err = g.forget()
 	}
-	applied, err := g.enforce()
-	for _, note := range notes {
+	recordErr := g.record(l)
+	applied, enforceErr := g.enforce()
+	for _, note := range append(notes, more...) {
 		note()
 	}
-	if err != nil {
+	if err := errors.Join(err, recordErr, enforceErr); err != nil {
 		return nil, fmt.Errorf("the change holds, but %w", err)
 	}
 	return applied, nil
 }
 
+// wake lets ends look at what is live.
+func (g *Guard) wake() {
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+}
+
 // until is the end of what lasts that long from now; zero: no end.
-func until(d control.Duration, most time.Duration) (time.Time, error) {
+func (g *Guard) until(d control.Duration, most time.Duration) (time.Time, error) {
 	switch last := time.Duration(d); {
 	case last < 0:
 		return time.Time{}, errors.New("`for` must not be negative")
@@ -212,7 +223,7 @@ func until(d control.Duration, most time.Duration) (time.Time, error) {
 	case last == 0:
 		return time.Time{}, nil
 	default:
-		return time.Now().Add(last), nil
+		return g.now().Add(last), nil
 	}
 }
 

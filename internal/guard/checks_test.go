@@ -4,8 +4,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/llmdo/workshop/firewall"
 )
 
 // TestRequestsOfOtherForms: a request says nothing but the host that the
@@ -26,15 +24,5 @@ func TestRequestsOfOtherForms(t *testing.T) {
 		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") || !strings.Contains(string(answer), "\r\n\r\nworkshop: ") {
 			t.Errorf("%q: %q %v", request, answer, err)
 		}
-	}
-}
-
-// TestShareOfARoom: one room can't take all connections of the guard (B60).
-func TestShareOfARoom(t *testing.T) {
-	two := &firewall.Policy{Rooms: []firewall.RoomPolicy{{Room: "a", Mode: firewall.Restricted}, {Room: "b", Mode: firewall.Open}, {Room: "c", Mode: firewall.None}}}
-	g := &Guard{slots: make(chan struct{}, 4*minShare)}
-	g.config.Policy = two
-	if n := cap(newRoom(g, "a").slots); n != 2*minShare {
-		t.Errorf("a room of two has %d of %d", n, cap(g.slots))
 	}
 }

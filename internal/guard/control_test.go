@@ -25,7 +25,7 @@ func FuzzControl(f *testing.F) {
 	p := base(f)
 	policy, _ := json.Marshal(json.RawMessage(firewall.EncodePolicy(&p)))
 	for _, s := range []string{
-		`{"op":"state"}`, `{"op":"policy","policy":` + string(policy) + `,"reset":true}`,
+		`{"op":"state"}`, `{"op":"reopen"}` + "\n" + `{"op":"reopen","rooms":["room"]}`, `{"op":"policy","policy":` + string(policy) + `,"reset":true}`,
 		`{"op":"change","for":"1h","changes":[{"rule":{"host":"x.example","ports":["443"]}},{"room":"room","deny":true,"rule":{"cidr":"198.51.100.0/24","ports":["1-65535"]}}]}`,
 		`{"op":"change","reset":true}` + "\n" + `{"op":"change","changes":[{"rule":{"host":"**.evil.example","ports":["443"],"any_tenant":true}}]}`,
 		`{"op":"learn","rooms":["room"],"for":"30m"}` + "\n" + `{"op":"learn"}`,

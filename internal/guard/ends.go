@@ -7,16 +7,13 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// wallCheck is how often the wall clock is looked at while something has an end:
-// timers stand still while a machine sleeps.
-const wallCheck = time.Second
+// clockCheck is how often the clock is looked at while something has an end:
+// timers stand still while a machine sleeps, and it goes on.
+const clockCheck = time.Second
 
-// over tells whether an end has come: by the wall clock, which goes on while a
-// machine sleeps, or by the monotonic one, which nobody sets back. An end that
-// is zero never comes.
-func over(end, now time.Time) bool {
-	return !end.IsZero() && (!now.Before(end) || !now.Round(0).Before(end.Round(0)))
-}
+// over reports whether an end has come, by Guard.now: setting the machine's time
+// brings none nearer, and puts none off. An end that is zero never comes.
+func over(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
 // next is how long to wait for the next end; 0: there is none.
 func (l *live) next(now time.Time) time.Duration {
@@ -35,7 +32,7 @@ func (l *live) next(now time.Time) time.Duration {
 	if first.IsZero() {
 		return 0
 	}
-	return min(wallCheck, max(time.Millisecond, first.Sub(now)))
+	return min(clockCheck, max(time.Millisecond, first.Sub(now)))
 }
 
 // expire takes out what is over and returns it.
@@ -62,7 +59,7 @@ func (l *live) expire(now time.Time) (changes []firewall.Live, rooms []string) {
 func (g *Guard) ends(ctx context.Context) {
 	for {
 		g.mu.Lock()
-		wait := g.live.next(time.Now())
+		wait := g.live.next(g.now())
 		g.mu.Unlock()
 		var timer <-chan time.Time
 		if wait > 0 {
@@ -75,7 +72,7 @@ func (g *Guard) ends(ctx context.Context) {
 			continue
 		case <-timer:
 		}
-		g.end(time.Now())
+		g.end(g.now())
 	}
 }
 
@@ -87,6 +84,8 @@ func (g *Guard) end(now time.Time) {
 	if len(changes)+len(rooms) == 0 {
 		return
 	}
+	// What is over is left out when it is read, too.
+	_ = g.record(g.live)
 	_, _ = g.enforce() // a room that can't be told its ports: the guard refuses them
 	for _, c := range changes {
 		g.noteLive(c, "ended")

@@ -60,8 +60,7 @@ func (g *Guard) explainAddr(p *policy.Room, to netip.AddrPort) control.Explanati
 	} else {
 		pins = &dns.Pins{}
 	}
-	room := proxy.Room{Policy: func() *policy.Room { return p }, Pins: pins}
-	d, _ := room.DecideAddr(to)
+	d, _ := (&proxy.Room{Pins: pins}).DecideAddr(p, to)
 	out := explained(p, d, to.Port())
 	c := g.dialer.Check(p.Matcher, d, to.Addr(), to.Port())
 	if d.Allowed && !c.Allowed {
@@ -108,7 +107,7 @@ func (g *Guard) addresses(ctx context.Context, n firewall.Name) ([]netip.Addr, e
 	var out []netip.Addr
 	var errs []error
 	for _, t := range types {
-		a, err := g.resolver.Lookup(ctx, n, t)
+		a, err := g.resolver.Lookup(ctx, nil, n, t)
 		if err != nil {
 			errs = append(errs, err)
 		}

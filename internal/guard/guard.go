@@ -9,36 +9,43 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/buffers"
+	"github.com/llmdo/workshop/internal/guard/clock"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/dns"
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 // MaxConns bounds the connections of all rooms together; more wait. Where the
 // guard may not open descriptors for so many, it is fewer.
-const MaxConns = 4096
+const MaxConns = 2048
 
-// fdsPerConn are two sockets and the two pipes of splice(2), two ends each;
-// fdsReserve is for everything else: rooms' sockets, queries, files.
+// fdsPerConn are two sockets and the two pipes of splice(2), two ends each, or
+// the client's and those of a dial; fdsReserve is for everything else: rooms'
+// sockets, queries, files.
 const (
-	fdsPerConn = 6
-	fdsReserve = 512
+	fdsPerConn = 1 + egress.MaxTries
+	fdsReserve = 1024
 )
 
-// maxLarge bounds the large heads of all rooms together, 64 KiB each and about
-// four times that while they are parsed; minLarge is every room's share.
+// Bounds of all rooms together.
 const (
-	maxLarge = 64
-	minLarge = 4
+	maxLarge   = 64  // large heads, 64 KiB each and about four times that while they are parsed
+	maxAsking  = 512 // questions to upstream, a socket each
+	maxWaiting = 512 // questions of workers over UDP that wait for an answer; more are answered SERVFAIL
 )
 
 // connLimit is MaxConns, or what RLIMIT_NOFILE lets through.
@@ -66,6 +73,9 @@ type Config struct {
 	Sockets string
 	// ResolvConf is read where the policy names no resolver.
 	ResolvConf string
+	// UserUpstreams are those upstreams of the policy that the user named, as
+	// [firewall.UserUpstreamsEnv] has them; the others are the repository's.
+	UserUpstreams []string
 	// Host are addresses of the host that the guard can't see by itself.
 	Host []netip.Addr
 	// Out gets READY and the events.
@@ -78,12 +88,15 @@ type Config struct {
 type Guard struct {
 	config   Config
 	started  time.Time
+	booted   time.Time // when clock.Boot began, by the wall clock of then
 	store    policy.Store
 	sink     *events.Sink
 	dialer   *egress.Dialer
 	resolver *dns.Resolver
-	slots    chan struct{}
-	large    chan struct{}
+	places   *share.Pool // connections
+	large    *share.Pool // large heads
+	asking   *share.Pool // questions to upstream
+	waiting  *share.Pool // questions of workers over UDP that wait for those
 	rooms    map[string]*room
 
 	mu      sync.Mutex // one change at a time, until it is enforced
@@ -97,18 +110,23 @@ func New(c Config) (*Guard, error) {
 		c.Lookup = func(string) (string, bool) { return "", false }
 	}
 	g := &Guard{
-		config: c, started: time.Now(), slots: make(chan struct{}, connLimit()), large: make(chan struct{}, maxLarge), rooms: map[string]*room{},
+		config: c, started: time.Now(), booted: time.Now().Round(0).Add(-clock.Boot()), rooms: map[string]*room{},
 		live: (&live{base: c.Policy, digest: c.Digest}).clone(), changed: make(chan struct{}, 1),
 	}
 	g.store.Swap(c.Policy)
 	if err := g.dialers(); err != nil {
 		return nil, err
 	}
+	var names []string
 	for _, p := range c.Policy.Rooms {
-		if p.Mode == firewall.None {
-			continue
+		if p.Mode != firewall.None {
+			names = append(names, p.Room)
 		}
-		g.rooms[p.Room] = newRoom(g, p.Room)
+	}
+	pool := func(places int) *share.Pool { return share.NewPool(places, len(names)) }
+	g.places, g.large, g.asking, g.waiting = pool(connLimit()), pool(maxLarge), pool(maxAsking), pool(maxWaiting)
+	for _, name := range names {
+		g.rooms[name] = newRoom(g, name)
 	}
 	return g, nil
 }
@@ -120,7 +138,8 @@ func (g *Guard) dialers() error {
 	if err != nil {
 		return err
 	}
-	upstream := egress.NewUpstream(servers...)
+	local := &egress.Local{Host: g.config.Host}
+	upstream := egress.NewUpstream(local)
 	current := func() []netip.AddrPort { return servers }
 	if len(g.config.Policy.Resolvers) == 0 {
 		f, err := openResolvFile(g.config.ResolvConf)
@@ -129,13 +148,32 @@ func (g *Guard) dialers() error {
 		}
 		upstream.Replace(servers, f.servers)
 		f.changed, current = upstream.Replace, f.current
+	} else {
+		for _, a := range servers {
+			if err := upstream.Add(a, g.trust(a.String())); err != nil {
+				return fmt.Errorf("resolver %w", err)
+			}
+		}
 	}
 	g.resolver = dns.NewResolverOf(current, upstream.Dial)
-	g.dialer = &egress.Dialer{Local: &egress.Local{Host: g.config.Host}, Upstream: upstream}
+	g.dialer = &egress.Dialer{Local: local, Upstream: upstream}
 	if url := g.config.Policy.Proxy; url != "" {
-		g.dialer.Proxy, err = egress.NewProxy(upstream, url)
+		p, err := firewall.ParseProxy(url)
+		if err != nil {
+			return err
+		}
+		g.dialer.Proxy, err = egress.NewProxy(upstream, url, g.trust(p.String()))
+		return err
 	}
-	return err
+	return nil
+}
+
+// trust says whose word an upstream of the policy is.
+func (g *Guard) trust(upstream string) egress.Trust {
+	if slices.Contains(g.config.UserUpstreams, upstream) {
+		return egress.OfUser
+	}
+	return egress.OfFile
 }
 
 // findProxy resolves the name of the upstream proxy, if it is one. One that
@@ -151,9 +189,10 @@ func (g *Guard) findProxy(ctx context.Context) {
 	}
 	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
 		for _, t := range []dns.Type{dns.A, dns.AAAA} {
-			if a, err := g.resolver.Lookup(ctx, name, t); err == nil && len(a.Addrs) > 0 {
-				p.Fix(a.Addrs[0])
-				return
+			if a, err := g.resolver.Lookup(ctx, nil, name, t); err == nil && len(a.Addrs) > 0 {
+				if p.Fix(a.Addrs[0]) == nil {
+					return
+				}
 			}
 		}
 		select {
@@ -180,14 +219,14 @@ func (g *Guard) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		wg.Go(func() { control.NewServer(g.Do).Accept(ctx, l) })
+		wg.Go(func() { g.controlServer().Accept(ctx, l) })
 	}
 	if fd := g.config.inherited.control; fd > 0 {
 		sock, err := control.Inherited(fd)
 		if err != nil {
 			return err
 		}
-		wg.Go(func() { control.NewServer(g.Do).Take(ctx, sock) })
+		wg.Go(func() { g.controlServer().Take(ctx, sock) })
 	}
 	if err := g.config.inherited.complete(g.config.Policy.Publish); err != nil {
 		return err
@@ -201,26 +240,47 @@ func (g *Guard) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("published port %d: %w", p.Target, err)
 		}
+		if err := buffers.Listener(l); err != nil {
+			return fmt.Errorf("published port %d: %w", p.Target, err)
+		}
 		wg.Go(func() { r.publish(ctx, l, p) })
 	}
 	for _, r := range g.rooms {
 		wg.Go(func() { r.run(ctx) })
 	}
 	wg.Go(func() { g.reap(ctx) })
+	wg.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-panics.TooMany():
+			// The engine starts the guard again, whatever still waits here.
+			time.AfterFunc(exitTime, func() { os.Exit(1) })
+			cancel()
+		}
+	})
 	wg.Go(func() { g.ends(ctx) })
 	wg.Go(func() { g.findProxy(ctx) })
 	for _, r := range g.rooms {
 		select {
 		case <-r.served:
 		case <-ctx.Done():
-			return nil
+			return panics.Err()
 		}
 	}
 	if _, err := io.WriteString(out, "READY\n"); err != nil {
 		return err
 	}
 	<-ctx.Done()
-	return nil
+	return panics.Err()
+}
+
+// exitTime is how long a guard that panicked too often may take to end.
+const exitTime = 2 * time.Second
+
+func (g *Guard) controlServer() *control.Server {
+	s := control.NewServer(g.Do)
+	s.Panicked = func() { g.sink.Add(events.Panicked(events.Guard)) }
+	return s
 }
 
 func (g *Guard) reap(ctx context.Context) {

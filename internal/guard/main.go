@@ -24,9 +24,9 @@ const (
 	resolvConf     = "/etc/resolv.conf"
 )
 
-// memoryLimit makes the collector work harder before the container's limit of
-// 128 MiB is near.
-const memoryLimit = 96 << 20
+// memoryLimit makes the collector work harder before the container's limit is
+// near: the rest is the kernel's (buffers.go has the sum).
+const memoryLimit = firewall.GuardMemory / 4
 
 // Main is `workshop-init guard`: it serves the rooms of a workshop until it gets
 // SIGTERM or SIGINT, and returns the exit code. It prints READY once every room
@@ -70,6 +70,8 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	g, err := New(Config{
 		Policy: p, Digest: digest, Lookup: os.LookupEnv, Control: *path,
+		UserUpstreams: strings.Split(os.Getenv(firewall.UserUpstreamsEnv), ","),
+
 		Host: host, Sockets: *sockets, ResolvConf: *resolv, Out: stdout, inherited: inherited,
 	})
 	if err != nil {

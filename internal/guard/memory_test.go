@@ -8,11 +8,15 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // B60: one room's large heads and ClientHellos, thousands of them and none
 // complete, cost a bounded memory and no other room its connections.
 func TestLargeHeadsCostBoundedMemory(t *testing.T) {
+	if testutil.Race {
+		t.Skip("measures memory")
+	}
 	p := restricted(t, "allowed.example.org")
 	other := p.Rooms[0]
 	other.Room, other.Workers = "room-other", []string{"other"}
@@ -33,14 +37,15 @@ func TestLargeHeadsCostBoundedMemory(t *testing.T) {
 		c.SetDeadline(time.Now().Add(5 * time.Second))
 		_, _ = c.Write(text) // what is refused may be reset meanwhile
 	}
-	// 300 connections with 64 KiB each, read and joined, are some 60 MiB.
+	// 300 connections with 64 KiB each, read and joined, are some 60 MiB. Of two
+	// rooms one may have three quarters of the places.
 	if grown := w.rss() - before; grown > 32 {
 		t.Errorf("the guard grew by %.0f MiB", grown)
 	}
 	if _, err := w.tls("room-other", testnet.Allowed+":443", "allowed.example.org"); err != nil {
 		t.Errorf("another room: %v", err)
 	}
-	w.guard.eventually(n-maxLarge/2, "refused large heads", func(e event) bool { return e.Reason == "busy" && e.Room == "room" })
+	w.guard.eventually(n-maxLarge*3/4, "refused large heads", func(e event) bool { return e.Reason == "busy" && e.Room == "room" })
 }
 
 // B60: a short head of many lines costs as much as a large one once it is parsed,

@@ -32,7 +32,8 @@ func TestResolvConfChanges(t *testing.T) {
 	if err != nil || !slices.Equal(f.current(), one) {
 		t.Fatal(f.current(), err)
 	}
-	upstream := egress.NewUpstream(one...)
+	upstream := egress.NewUpstream(&egress.Local{})
+	upstream.Replace(nil, one)
 	f.changed = upstream.Replace
 	clock := time.Now()
 	f.now = func() time.Time { return clock }

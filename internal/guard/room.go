@@ -12,43 +12,43 @@ import (
 	"github.com/llmdo/workshop/internal/guard/dns"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/inbound"
+	"github.com/llmdo/workshop/internal/guard/kept"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/proxy"
+	"github.com/llmdo/workshop/internal/guard/share"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
 // room is one room of the workshop, through all its restarts.
 type room struct {
-	guard  *Guard
-	name   string
-	slots  chan struct{} // this room's share of the connections
-	large  chan struct{} // and of the large heads
-	pins   dns.Pins
-	wild   dns.Wildcards
-	budget proxy.Budgets
-	served chan struct{} // closed when it was served first
-	once   sync.Once
+	guard   *Guard
+	name    string
+	places  *share.Room // connections
+	large   *share.Room // large heads
+	asking  *share.Room // questions to upstream
+	waiting *share.Room // questions of workers that wait for those
+	pins    dns.Pins
+	wild    dns.Wildcards
+	budget  proxy.Budgets
+	kept    kept.File
+	served  chan struct{} // closed when it was served first, or can't be
+	once    sync.Once
+	// reopened is closed when a room that was unreadable may be served
+	reopened chan struct{}
 
 	telling sync.Mutex // one at a time tells the room its ports
 	mu      sync.Mutex
 	session *session // nil while the room is away
+	why     string   // it is closed; "" where it isn't
 }
 
-// minShare is what every room gets of the connections, whatever the others use.
-const minShare = 256
-
 func newRoom(g *Guard, name string) *room {
-	n := 0
-	for _, p := range g.config.Policy.Rooms {
-		if p.Mode != firewall.None {
-			n++
-		}
+	r := &room{
+		guard: g, name: name, served: make(chan struct{}), reopened: make(chan struct{}),
+		places: g.places.Room(), large: g.large.Room(), asking: g.asking.Room(), waiting: g.waiting.Room(),
 	}
-	share := max(minShare, cap(g.slots)/max(1, n))
-	return &room{
-		guard: g, name: name, served: make(chan struct{}),
-		slots: make(chan struct{}, share), large: make(chan struct{}, max(minLarge, maxLarge/max(1, n))),
-	}
+	r.budget.Record = r.recordBudgets
+	return r
 }
 
 // Back-off of reconnecting to a room.
@@ -85,6 +85,14 @@ func (r *room) serve(ctx context.Context) bool {
 		return false
 	}
 	defer sockets.Close()
+	if err := r.keep(client); err != nil {
+		if unreadable, ok := errors.AsType[*unreadableError](err); ok {
+			r.unreadable(ctx, client, unreadable)
+		} else if ctx.Err() == nil {
+			r.guard.note(events.Event{Room: r.name, Reason: events.ReasonKept, Rule: clip("not served: " + err.Error())})
+		}
+		return false
+	}
 	s, err := r.begin(ctx, client, &sockets)
 	if err != nil {
 		return false
@@ -159,17 +167,17 @@ func (r *room) reap() {
 func (r *room) publish(ctx context.Context, l *net.TCPListener, p firewall.Publish) {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
-	accept(ctx, l, r.slots, r.guard.slots, func(c *net.TCPConn) {
+	accept(ctx, l, r.places, func(ctx context.Context, c *net.TCPConn) {
 		s := r.current()
 		if s == nil {
 			proxy.Reset(c)
 			return
 		}
-		out, err := inbound.Dial(func(port int) (*os.File, error) { return s.client.DialSocket(port) }, p.Target)
+		out, to, err := inbound.Dial(ctx, func(port int) (*os.File, error) { return s.client.DialSocket(port) }, p.Target)
 		if err != nil {
 			proxy.Reset(c)
 			return
 		}
-		s.proxy.Join(c, out)
-	})
+		s.proxy.Join(ctx, c, out, to)
+	}, r.panicked(events.Inbound))
 }

@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/buffers"
 	"github.com/llmdo/workshop/internal/guard/dns"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/kernel"
+	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/proxy"
+	"github.com/llmdo/workshop/internal/guard/share"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
@@ -45,12 +48,13 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	s.proxy = &proxy.Room{
 		Policy: r.policy, Resolver: r.guard.resolver, Pins: &r.pins, Dialer: r.guard.dialer,
 		Report: r.report, Flows: &proxy.Flows{},
-		Large: proxy.Large{Room: r.large, All: r.guard.large},
+		Large: r.large, Asking: r.asking,
 		Admit: r.wild.Admit, Budgets: &r.budget,
 	}
 	names := &dns.Server{
 		Room: r.policy, Resolver: r.guard.resolver, IPv6: r.guard.dialer.Local.IPv6,
 		Answerable: r.guard.dialer.Answerable, Pins: &r.pins, Report: r.report, Admit: r.wild.Admit,
+		Asking: r.asking, Waiting: r.waiting,
 	}
 	pc, err := net.FilePacketConn(f.DNSUDP)
 	if err != nil {
@@ -63,13 +67,14 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	}
 	type service struct {
 		file   *os.File
+		kind   events.Kind
 		handle func(context.Context, *net.TCPConn)
 	}
 	services := []service{
-		{f.DNSTCP, func(ctx context.Context, c *net.TCPConn) { names.ServeConn(ctx, c) }},
-		{f.HTTP, s.proxy.HTTP},
-		{f.TLS, s.proxy.TLS},
-		{f.Proxy, s.proxy.Explicit},
+		{f.DNSTCP, events.DNS, func(ctx context.Context, c *net.TCPConn) { names.ServeConn(ctx, c) }},
+		{f.HTTP, events.HTTP, s.proxy.HTTP},
+		{f.TLS, events.TLS, s.proxy.TLS},
+		{f.Proxy, events.Proxy, s.proxy.Explicit},
 	}
 	if f.Kind == handover.AnyIP {
 		s.proxy.Original = proxy.LocalDst
@@ -82,7 +87,7 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 			}
 		}
 	} else {
-		services = append(services, service{f.TCP, s.proxy.TCP})
+		services = append(services, service{f.TCP, events.TCP, s.proxy.TCP})
 	}
 	listeners := make([]*net.TCPListener, len(services))
 	for i, v := range services {
@@ -101,25 +106,25 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	s.wg.Go(func() { names.ServeUDP(ctx, udp) })
 	if log := f.NFLog; log != nil {
 		s.closers = append(s.closers, log.Close)
-		s.wg.Go(func() { kernel.Read(log, r.refused, r.lost) })
+		s.wg.Go(func() { r.listen(func() { kernel.Read(log, r.refused, r.lost) }) })
 	}
 	for _, shown := range []*os.File{f.Refused4, f.Refused6} {
 		if shown != nil {
 			s.closers = append(s.closers, shown.Close)
-			s.wg.Go(func() { kernel.ReadRefused(shown, r.refused, r.lost) })
+			s.wg.Go(func() { r.listen(func() { kernel.ReadRefused(shown, r.refused, r.lost) }) })
 		}
 	}
-	serve := func(l *net.TCPListener, handle func(context.Context, *net.TCPConn)) {
+	serve := func(l *net.TCPListener, v service) {
 		s.wg.Go(func() {
-			accept(ctx, l, r.slots, r.guard.slots, func(c *net.TCPConn) {
-				s.proxy.Hold(c, func() { handle(ctx, c) })
-			})
+			accept(ctx, l, r.places, func(ctx context.Context, c *net.TCPConn) {
+				s.proxy.Hold(c, func() { v.handle(ctx, c) })
+			}, r.panicked(v.kind))
 		})
 	}
 	for i, v := range services {
-		serve(listeners[i], v.handle)
+		serve(listeners[i], v)
 	}
-	s.serveTCP = func(l *net.TCPListener) { serve(l, s.proxy.TCP) }
+	s.serveTCP = func(l *net.TCPListener) { serve(l, service{kind: events.TCP, handle: s.proxy.TCP}) }
 	return s, nil
 }
 
@@ -134,7 +139,7 @@ func listener(f *os.File) (*net.TCPListener, error) {
 		l.Close()
 		return nil, fmt.Errorf("a listener is %T", l)
 	}
-	return t, nil
+	return t, buffers.Listener(t)
 }
 
 // gone tells whether the room has ended, or its connection.
@@ -166,9 +171,23 @@ func (s *session) close() {
 	}
 }
 
+// listen reads what the kernel shows of a room until its socket is closed. What
+// one packet does wrong isn't the next one's end.
+func (r *room) listen(read func()) {
+	for !panics.Serve(read, r.panicked(events.Kernel)) {
+	}
+}
+
+// panicked reports that serving something of the room panicked.
+func (r *room) panicked(kind events.Kind) func() {
+	return func() { r.report(events.Panicked(kind)) }
+}
+
 // accept hands connections to handle, each on a goroutine of its own, while
-// there are slots for them; it returns when the listener is closed.
-func accept(ctx context.Context, l *net.TCPListener, share, all chan struct{}, handle func(*net.TCPConn)) {
+// there are places for them, with the buffers of the place; it returns when the
+// listener is closed. A connection whose handler panics is reset, and panicked is
+// called.
+func accept(ctx context.Context, l *net.TCPListener, places *share.Room, handle func(context.Context, *net.TCPConn), panicked func()) {
 	for {
 		c, err := l.AcceptTCP()
 		if err != nil {
@@ -179,29 +198,22 @@ func accept(ctx context.Context, l *net.TCPListener, share, all chan struct{}, h
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		if !take(ctx, share) {
+		place, ok := places.Take(ctx)
+		if !ok {
 			c.Close()
 			return
 		}
-		if !take(ctx, all) {
-			<-share
+		panics.Go(func() {
+			defer place.Free()
+			size := buffers.For(place.Nth, place.Of)
+			if size.Accepted(c) == nil { // else the client is gone
+				handle(buffers.With(ctx, size), c)
+			}
 			c.Close()
-			return
-		}
-		go func() {
-			defer func() { <-share; <-all }()
-			defer c.Close()
-			handle(c)
-		}()
-	}
-}
-
-func take(ctx context.Context, slots chan struct{}) bool {
-	select {
-	case slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
+		}, func() {
+			proxy.Reset(c)
+			panicked()
+		})
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/panics"
 )
 
 // state is what the guard does now.
@@ -20,10 +22,10 @@ func (g *Guard) state() control.State {
 		Live: l.changes, Learning: l.learning, Goroutines: runtime.NumGoroutine(),
 	}
 	for i := range s.Live {
-		s.Live[i].Until = s.Live[i].Until.UTC()
+		s.Live[i].Until = g.wall(s.Live[i].Until)
 	}
 	for room, end := range s.Learning {
-		s.Learning[room] = end.UTC()
+		s.Learning[room] = g.wall(end)
 	}
 	s.Rooms = make([]control.RoomState, len(l.base.Rooms))
 	var wg sync.WaitGroup
@@ -37,6 +39,7 @@ func (g *Guard) state() control.State {
 	if g.sink != nil {
 		s.Dropped = g.sink.Dropped()
 	}
+	s.Panics = panics.Count()
 	if fds, err := os.ReadDir("/proc/self/fd"); err == nil {
 		s.Descriptors = len(fds) - 1 // the one that reads
 	}
@@ -46,8 +49,17 @@ func (g *Guard) state() control.State {
 	return s
 }
 
+// wall is what an end is called by the wall clock, which may have been set since
+// the guard began.
+func (g *Guard) wall(end time.Time) time.Time {
+	if set := time.Since(g.now().Round(0)); !end.IsZero() && set.Abs() > time.Second {
+		end = end.Add(set)
+	}
+	return end.UTC()
+}
+
 func (r *room) state(out *control.RoomState) {
-	out.Budgets = r.budget.State(r.policy())
+	out.Budgets, out.Closed = r.budget.State(r.policy()), r.closedFor()
 	s := r.current()
 	if s == nil || s.gone() {
 		return

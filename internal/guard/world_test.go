@@ -21,6 +21,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/panics"
 	roominit "github.com/llmdo/workshop/internal/room"
 	"github.com/llmdo/workshop/internal/testnet"
 	"github.com/llmdo/workshop/internal/testutil"
@@ -30,6 +31,11 @@ import (
 // its own network namespace, as in their containers.
 func TestMain(m *testing.M) {
 	switch os.Getenv("GUARD_TEST_ROLE") {
+	case "panicking guard":
+		for range panics.Limit {
+			panics.Serve(func() { panic("a test's panic") }, func() {})
+		}
+		fallthrough
 	case "guard":
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	case "room":
@@ -57,8 +63,13 @@ type world struct {
 	guard   *process
 	// extra files of the next process, from descriptor 3 on
 	extra []*os.File
+	// role of the guard, if it isn't "guard"
+	role string
+	env  []string // more variables of processes
 	// anyIP makes rooms as on a kernel without netfilter
 	anyIP bool
+	// groups, by role, are where processes are started
+	groups map[string]*testutil.MemoryGroup
 }
 
 // newWorld makes the world and starts the rooms of the policy and the guard.
@@ -151,8 +162,11 @@ func (w *world) startGuard(args ...string) {
 
 func (w *world) launchGuard(args ...string) {
 	w.Helper()
+	if w.role == "" {
+		w.role = "guard"
+	}
 	args = append([]string{"--policy", filepath.Join(w.dir, "policy"), "--sockets", filepath.Join(w.dir, "sockets"), "--resolv-conf", "/nonexistent", "--control", w.control()}, args...)
-	w.guard = w.start(w.outside, "guard", &syscall.Credential{Uid: guardUID, Gid: guardUID}, args...)
+	w.guard = w.start(w.outside, w.role, &syscall.Credential{Uid: guardUID, Gid: guardUID}, args...)
 }
 
 // process is a room or a guard.
@@ -180,7 +194,8 @@ type event struct {
 func (w *world) start(ns *testnet.NS, role string, cred *syscall.Credential, args ...string) *process {
 	w.Helper()
 	cmd := exec.Command(w.binary(), args...)
-	cmd.Env = []string{"GUARD_TEST_ROLE=" + role}
+	// In tests with -race a guard ends where it races, and its test fails.
+	cmd.Env = append([]string{"GUARD_TEST_ROLE=" + role, "GORACE=halt_on_error=1"}, w.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
 	cmd.Stderr = os.Stderr
 	cmd.ExtraFiles, w.extra = w.extra, nil
@@ -189,7 +204,11 @@ func (w *world) start(ns *testnet.NS, role string, cred *syscall.Credential, arg
 		w.Fatal(err)
 	}
 	cmd.Stdout = wr
-	if err := ns.Start(cmd); err != nil {
+	begin := cmd.Start
+	if g := w.groups[role]; g != nil {
+		begin = func() error { return g.Start(cmd) }
+	}
+	if err := ns.Do(begin); err != nil {
 		w.Fatal(err)
 	}
 	wr.Close()

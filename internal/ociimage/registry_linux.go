@@ -34,7 +34,7 @@ func openRegistry(ref imageref.Ref, lookup func(string) (string, bool)) (*regist
 	if err != nil {
 		return nil, err
 	}
-	puller, err := remote.NewPuller(remote.WithTransport(secure{dialer()}), remote.WithAuthFromKeychain(keychain{lookup}), remote.WithUserAgent("workshop"))
+	puller, err := remote.NewPuller(remote.WithTransport(secure{dialer(), registryHost(ref)}), remote.WithAuthFromKeychain(keychain{lookup}), remote.WithUserAgent("workshop"))
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +55,18 @@ func dialer() *http.Transport {
 }
 
 // secure refuses plain HTTP to anything but this machine, as Docker does: the
-// library also tries it for private addresses and names below .local.
-type secure struct{ next http.RoundTripper }
+// library also tries it for private addresses and names below .local. A registry
+// elsewhere can't lead to this machine either, by the place of its tokens or by a
+// redirect: services here trust who asks them.
+type secure struct {
+	next     http.RoundTripper
+	registry string // its host, without the port
+}
 
 func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {
+	if thisMachine(r.URL.Hostname()) && !thisMachine(s.registry) {
+		return nil, fmt.Errorf("the registry leads to %s, which is this machine", r.URL.Host)
+	}
 	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
 		return nil, fmt.Errorf("%s without TLS: only registries on localhost are asked so", r.URL.Host)
 	}
@@ -68,6 +76,21 @@ func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {
 func loopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+// thisMachine tells whether a host is, or may be, the machine itself.
+func thisMachine(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && (a.Unmap().IsLoopback() || a.IsUnspecified())
+}
+
+func registryHost(ref imageref.Ref) string {
+	host := ref.RegistryHost()
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.Trim(host, "[]")
 }
 
 // keychain reads Docker's configuration: auths, credsStore and credHelpers.

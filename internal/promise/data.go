@@ -61,7 +61,7 @@ var rows = []row{
 	{"B26", guardSame, "the guard is in the host's network; all of the host's addresses are on its never-list", ""},
 	{"B27", guardSame, guardSame, ""},
 	{"B28", guardSame, guardSame + "; where the kernel lacks nf_tables, multicast isn't counted, and of the rest nobody's uid is known", ""},
-	{"B29", "restart policy of the engine; the room hands its sockets over again", "the supervisor starts it again; the room hands its sockets over again", ""},
+	{"B29", "restart policy of the engine; the room hands its sockets over again, and what narrows beyond the file", "the supervisor starts it again; the room hands its sockets over again, and what narrows beyond the file", ""},
 	{"B30", "looked at before the start", "there are no other runtimes; `runtime:` is refused", ""},
 	{"B31", guardSame, guardSame, ""},
 	{"B40", "the loader", "the loader", "the loader"},

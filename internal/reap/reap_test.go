@@ -3,11 +3,13 @@
 package reap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,14 +56,17 @@ func require(ok bool, format string, args ...any) {
 }
 
 var roles = map[string]func(*Reaper){
-	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "stray": stray, "threads": threads, "environment": environment, "stopped": stopped,
+	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "stray": stray, "threads": threads, "environment": environment, "stopped": stopped, "unborn": unborn,
 }
 
 func TestInProcesses(t *testing.T) {
 	for name := range roles {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command("/proc/self/exe")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, "/proc/self/exe")
+			cmd.WaitDelay = time.Second
 			cmd.Env = append(os.Environ(), roleVariable+"="+name, "GORACE=atexit_sleep_ms=0")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
@@ -164,6 +169,53 @@ func stopped(r *Reaper) {
 	below := Descendants(list, os.Getpid())
 	require(len(below) == 1 && below[0].State == 'T', "an orphan that stopped: %+v", below)
 	require(r.KillDescendants(5*time.Second) == 0, "some are left")
+}
+
+// unborn: children are stopped before they are their program. Each start ends, also
+// with one thread of Go.
+func unborn(r *Reaper) {
+	runtime.GOMAXPROCS(1)
+	SpareThreads(4)
+	runtime.LockOSThread() // so that all are children of one thread
+	self := strconv.Itoa(os.Getpid())
+	// It reads and writes a number at most, and ends with this process.
+	const stop = `
+import os, sys, time
+me, end = sys.argv[1], time.time() + 20
+mine = open("/proc/%s/cmdline" % me).read()
+children = "/proc/%s/task/%s/children" % (me, sys.argv[2])
+while time.time() < end:
+    try:
+        for pid in open(children).read().split():
+            if int(pid) != os.getpid() and open("/proc/%s/cmdline" % pid).read() == mine:
+                os.kill(int(pid), 19)
+    except FileNotFoundError:
+        if not os.path.exists("/proc/" + me):
+            break
+    except ProcessLookupError:
+        pass
+`
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return
+	}
+	if _, err := os.Stat("/proc/self/task/" + self + "/children"); err != nil {
+		return // a kernel without CONFIG_PROC_CHILDREN
+	}
+	hostile, err := r.Start(python, []string{"python3", "-c", stop, self, strconv.Itoa(unix.Gettid())}, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	must(err)
+	time.Sleep(200 * time.Millisecond)
+	files := make([]uintptr, 900) // each takes the child some time
+	stopped := 0
+	for begun := time.Now(); stopped < 3 && time.Since(begun) < 5*time.Second; {
+		p, err := r.Start("/bin/true", []string{"true"}, &syscall.ProcAttr{Files: files, Sys: &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}})
+		if err == nil && p.Wait().Signal() == unix.SIGKILL {
+			stopped++
+		}
+	}
+	must(hostile.Signal(unix.SIGKILL))
+	hostile.Wait()
+	require(runtime.GOMAXPROCS(0) == 1, "%d threads of Go", runtime.GOMAXPROCS(0))
 }
 
 // bomb: a program that makes new processes as fast as it can.

@@ -38,7 +38,9 @@ type Process struct {
 func (r *Reaper) Start(path string, argv []string, attr *syscall.ProcAttr) (*Process, error) {
 	r.starting.RLock()
 	defer r.starting.RUnlock()
+	end := watchStart()
 	pid, err := syscall.ForkExec(path, argv, attr)
+	end()
 	if err != nil {
 		return nil, err
 	}

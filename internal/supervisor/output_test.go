@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,11 +110,12 @@ func TestEndless(t *testing.T) {
 		noline.Log.MaxSize = 200 << 10
 		w.up(noline)
 		follow, cancel := context.WithCancel(t.Context())
-		lines, gap := 0, 0
+		var lines atomic.Int64
+		gap := 0
 		ended := make(chan error)
 		go func() {
 			ended <- logfile.Read(follow, w.dir+"/log/a", logfile.Options{Follow: true, Tail: 1}, func(e logfile.Entry) error {
-				lines++
+				lines.Add(1)
 				if strings.TrimSuffix(e.Text, "\n") != "a line that is neither long nor short" && e.Text != "READY\n" {
 					gap++
 				}
@@ -128,7 +130,7 @@ func TestEndless(t *testing.T) {
 			worst = max(worst, testutil.Since(begin))
 			time.Sleep(20 * time.Millisecond)
 		}
-		t.Logf("a request took %v at most; RSS %s; %d lines followed", worst, rss(w.pid), lines)
+		t.Logf("a request took %v at most; RSS %s; %d lines followed", worst, rss(w.pid), lines.Load())
 		if worst > time.Second {
 			t.Errorf("a request took %v", worst)
 		}
@@ -154,8 +156,8 @@ func TestEndless(t *testing.T) {
 			t.Errorf("stop took %v", took)
 		}
 		cancel()
-		if err := <-ended; err != nil || lines < 100 || gap > 0 {
-			t.Errorf("%d lines, %d damaged, %v", lines, gap, err)
+		if err := <-ended; err != nil || lines.Load() < 100 || gap > 0 {
+			t.Errorf("%d lines, %d damaged, %v", lines.Load(), gap, err)
 		}
 	})
 }

@@ -124,7 +124,7 @@ func (s *Supervisor) newcomer(c *spec.Container) (*service, *api.Error) {
 	return sv, nil
 }
 
-func endingError() *api.Error { return failure(api.CodeFailed, "the supervisor is ending") }
+func endingError() *api.Error { return failure(api.CodeEnding, "the supervisor is ending") }
 
 func (s *Supervisor) startService(name string) *api.Error {
 	sv, err := s.mine(name)

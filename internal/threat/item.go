@@ -16,7 +16,8 @@ const (
 
 // Item is one attack of the catalogue. The numbers are those of the design's
 // reference on egress control: D names, N name against address, T transport,
-// P proxy, L lifecycle, S what is shared; K the container and W tools in a worker are our own.
+// P proxy, L lifecycle, S what is shared; K the container, W tools in a worker,
+// F a repository's files and H what the host runs afterwards are our own.
 type Item struct {
 	ID     string
 	Attack string
@@ -37,7 +38,7 @@ type Item struct {
 // Items is the whole catalogue, in order.
 func Items() []Item {
 	var all []Item
-	for _, group := range [][]Item{nameItems, addressItems, transportItems, proxyItems, lifeItems, sharedItems, kernelItems, toolItems} {
+	for _, group := range [][]Item{nameItems, addressItems, transportItems, proxyItems, lifeItems, sharedItems, kernelItems, toolItems, fileItems, hostItems} {
 		all = append(all, group...)
 	}
 	return all
@@ -53,6 +54,8 @@ var Groups = []struct{ Letter, Title string }{
 	{"S", "What workers share"},
 	{"K", "Out of the container"},
 	{"W", "Tools in a worker"},
+	{"F", "Files of a repository"},
+	{"H", "What the host runs afterwards"},
 }
 
 // Tries returns the IDs of the tries that belong to the item.

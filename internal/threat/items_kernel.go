@@ -60,8 +60,8 @@ var kernelItems = []Item{
 	{
 		ID: "K11", Attack: "Descriptors that were left open: of the host, of a directory, of a control group",
 		Fell:   []string{"runc (CVE-2024-21626)"},
-		Status: Closed, Answer: "What starts a container marks everything as to be closed. Of the first process, of an exec and of a tool is looked at what they have",
-		Promises: []string{"B6"}, Tests: []string{"e2e TestB06_NoDescriptorLeaks"},
+		Status: Closed, Answer: "What starts a container marks everything as to be closed. Of the first process, of an exec and of a tool is looked at what they have. A working directory, which may lie below a writable mount, is entered by workshop-init from inside: no engine takes a path through a mount, and no magic link is followed",
+		Promises: []string{"B6"}, Tests: []string{"e2e TestB06_NoDescriptorLeaks", "e2e TestB06_WorkdirIsEnteredFromInside"},
 	},
 	{
 		ID: "K12", Attack: "Typing into the terminal of the person who started the worker (TIOCSTI)",

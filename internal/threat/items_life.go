@@ -62,6 +62,18 @@ var lifeItems = []Item{
 		Status: Closed, Answer: "NFLOG belongs to the namespace; the guard reads it by a socket of the room, counts exactly, and reports what the kernel lost",
 		Promises: []string{"B28"}, Tests: []string{"internal/room TestDenied", "internal/guard TestEventsAreExact", "internal/guard TestFloodIsCounted", "internal/guard/kernel TestReadCountsWhatTheKernelLost"},
 	},
+	{
+		ID: "L11", Attack: "A crash of the guard to be rid of a live deny, or of what a budget has spent",
+		Fell:   []string{"this project before it kept them: a request that crashed the guard took a live deny along"},
+		Status: Closed, Answer: "They are recorded before they are answered or sent, in memory that the room's PID 1 holds, and in force again before anything of the room is served. What can't be read closes the room until `firewall reload`. Windows and ends go by a clock that nobody sets. What a live change or learning opened is closed again",
+		Promises: []string{"B27", "B60"}, Tests: []string{"internal/guard TestB27_OutlivesTheGuard", "internal/guard TestUnreadableIsClosed", "internal/guard/kept TestKilledWhileWriting", "internal/guard/proxy TestWindowOutlivesTheGuard", "internal/room/handover TestKeepRefuses", "e2e TestB21_LiveChangeEndsWithTheGuard", "e2e TestB60_UnreadableIsClosed"},
+	},
+	{
+		ID: "L12", Attack: "A connection that makes the guard panic, for all rooms: an upgrade with a body, early answers, resets at every point",
+		Fell:   []string{"this project before one goroutine at a time owned what it reads: 5 restarts in 240 requests"},
+		Status: Closed, Answer: "What reads a request belongs to one goroutine at a time, and an upgrade is a GET without a body. Below that, a panic ends one connection, query or request: both sides are reset, its buffers aren't used again, it is counted and an event. After ten within a minute the guard exits, and is started again",
+		Promises: []string{"B60"}, Tests: []string{"internal/guard/proxy TestB60_UpgradeWithBody", "internal/guard/proxy TestB60_EveryPoint", "internal/guard/proxy TestB60_EarlyAnswers", "internal/guard/proxy TestB60_PanicEndsTheConnection", "internal/guard TestB60_ResetsAtEveryPoint", "internal/guard TestB60_AcceptRecovers", "internal/guard TestB60_TooManyPanics", "internal/guard/panics TestB60_EveryGoroutine"},
+	},
 }
 
 // sharedItems: what a namespace shares, and what stands around it.
@@ -97,14 +109,26 @@ var sharedItems = []Item{
 	},
 	{
 		ID: "S6", Attack: "Using up what is shared: connections, tracked flows, questions, the log",
-		Status: Open, Answer: "The guard bounds each room's questions, connections and events, and reserves none of them for a room that is greedy. The kernel limits tracked flows for each room by itself, but their memory and that of sockets is the machine's; the guard's processor is shared by its rooms",
+		Status: Open, Answer: "The guard bounds the connections, large heads and questions of all rooms together and guarantees half of each to its rooms in equal shares; with all of them in their worst state it stays below 80 % of its memory. Within a room nothing divides them. The kernel limits tracked flows for each room by itself, but their memory and that of sockets is the machine's; the guard's processor is shared by its rooms",
 		Remedy:   "Workshops of their own have guards of their own; on a machine for strangers, use virtual machines",
-		Promises: []string{"B5", "B60"}, Tests: []string{"internal/guard TestManyConnections", "internal/guard TestDNSFloodOfARoom", "internal/guard TestLargeHeadsCostBoundedMemory", "internal/guard TestFloodIsCounted"},
+		Promises: []string{"B5", "B60"}, Tests: []string{"internal/guard TestManyConnections", "internal/guard TestWorstState", "internal/guard TestWorstStateOfPublishedPorts", "internal/guard TestDNSFloodOfARoom", "internal/guard TestLargeHeadsCostBoundedMemory", "internal/guard TestFloodIsCounted"},
 	},
 	{
 		ID: "S7", Attack: "The engine's socket, host namespaces, privileged containers, capabilities",
 		Fell:   []string{"harden-runner, switched off by way of the engine (Cacheract#15)"},
 		Status: Closed, Answer: "The file can't ask for them; what the compile makes is checked again before every `up`",
 		Promises: []string{"B1", "B2", "B6", "B7"}, Tests: []string{"compose TestCheckFindsEachViolation", "compose TestRolesAreNotLabels", "e2e TestB01_NoCapabilities", "e2e TestB06_NothingOfTheHost", "e2e TestB07_RefusedSources"},
+	},
+	{
+		ID: "S8", Attack: "Using up what the kernel counts for each uid and not for each cgroup: instances and watches of inotify, epoll watches, keys, message queues, pending signals and timers, pages of pipes, descriptors under way in sockets, and, rootless, processes and user namespaces",
+		Status: Open, Answer: "Tools go on: a worker's door is polled where the kernel gives no watch, and a worker is ready once that is so. Programs of the user with the workers' uid get EMFILE or ENOSPC until the worker ends",
+		Remedy:   "`user:` with a uid of its own for a worker that isn't trusted with yours (Docker, or as root); more instances: `sysctl fs.inotify.max_user_instances=1024`; `workshop down`",
+		Promises: []string{"B5", "B60"}, Tests: []string{"internal/toolbox TestWithoutWatches", "internal/toolbox TestWhenRemovedWithoutWatches"},
+	},
+	{
+		ID: "S9", Attack: "Locks on files that the worker only reads: `flock -x` takes a descriptor that is open for reading, over `ro` mounts and `image: host` too; programs of the host then wait for theirs (package managers, git's and builds' lock files, databases)",
+		Status: Open, Answer: "No mount option keeps it away, and a filter of system calls sees no file. A lock ends with its worker. Locks that want a descriptor open for writing (fcntl, a write lock) can't be had over `ro`",
+		Remedy:   "See who holds one with `lslocks`, end it with `workshop down`; a mount with `copy: true` has files of its own; mount what is needed, not `/` or a home",
+		Promises: []string{"B3"},
 	},
 }

@@ -107,10 +107,10 @@ var addressItems = []Item{
 		Promises: []string{"B24"},
 	},
 	{
-		ID: "N4", Attack: "CONNECT to an allowed name, another SNI inside the tunnel",
-		Fell:   []string{"gh-aw-firewall before #8878 (gh-aw#62547)"},
-		Status: Closed, Answer: "A tunnel to 443 must begin with a ClientHello for the very name of the CONNECT",
-		Promises: []string{"B24"}, Tests: []string{"internal/guard TestExplicitProxy", "internal/guard TestTunnelsHoldOneName"},
+		ID: "N4", Attack: "CONNECT to an allowed name or address, another SNI or Host inside the tunnel",
+		Fell:   []string{"gh-aw-firewall before #8878 (gh-aw#62547)", "this project before it read tunnels to addresses"},
+		Status: Closed, Answer: "A tunnel to 443 must begin with a ClientHello for the very name of the CONNECT. Where names are denied, one to 80 or 443 of an address is read before anything is dialled, and decided by the function that decides about a redirected connection",
+		Promises: []string{"B24", "B27"}, Tests: []string{"internal/guard TestExplicitProxy", "internal/guard TestTunnelsHoldOneName", "internal/guard TestOneDecision"},
 	},
 	{
 		ID: "N5", Attack: "An encrypted ClientHello, whose inner name nobody sees",

@@ -17,6 +17,9 @@ func (s *session) archiveOut(ctx context.Context, c *wire.Incoming) (any, error)
 	if err := decode(c.Params, &a); err != nil {
 		return nil, err
 	}
+	if err := s.inWorkdir(a.Path); err != nil {
+		return nil, err
+	}
 	if err := files.Pack(ctx, c.Stream(wire.Stdout), a.Path); err != nil {
 		return nil, archiveError(ctx, err)
 	}
@@ -27,6 +30,9 @@ func (s *session) archiveOut(ctx context.Context, c *wire.Incoming) (any, error)
 func (s *session) archiveIn(ctx context.Context, c *wire.Incoming) (any, error) {
 	var a ArchiveIn
 	if err := decode(c.Params, &a); err != nil {
+		return nil, err
+	}
+	if err := s.inWorkdir(a.Dir); err != nil {
 		return nil, err
 	}
 	in := c.Stream(wire.Stdin)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/reap"
 	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/workdir"
 )
 
 const (
@@ -50,23 +51,17 @@ func (s *session) start(p program) (*command, error) {
 		env = withVariables(s.env, p.env)
 	}
 	if s.view != nil {
-		given := p.cwd
 		if p.argv = slices.Clone(p.argv); strings.Contains(p.argv[0], "/") {
 			p.argv[0] = s.view.Source(p.argv[0])
 		}
-		if given != "" {
-			d, err := s.view.Directory(given)
-			if err != nil {
-				return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: "cwd " + err.Error()}
-			}
-			defer d.Close()
-			p.cwd = d.Name()
-		}
 	}
 	if p.cwd != "" {
-		if err := checkDirectory(p.cwd); err != nil {
-			return nil, err
+		d, err := s.directory(p.cwd)
+		if err != nil {
+			return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: "cwd " + err.Error()}
 		}
+		defer d.Close()
+		p.cwd = d.Name()
 	}
 	path, err := lookUp(p.argv[0], env)
 	if err != nil {
@@ -95,6 +90,14 @@ func (s *session) start(p program) (*command, error) {
 	}
 	preferForOOM(c.Process)
 	return c, nil
+}
+
+// directory opens one that a program is to work in.
+func (s *session) directory(p string) (*os.File, error) {
+	if s.view != nil {
+		return s.view.Directory(p)
+	}
+	return workdir.Open(p)
 }
 
 // end ends the command and all that it started: SIGTERM for its group, and

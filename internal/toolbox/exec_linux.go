@@ -20,6 +20,9 @@ func (s *session) exec(ctx context.Context, c *wire.Incoming) (any, error) {
 	if err := invalid(execProblems(e)); err != nil {
 		return nil, err
 	}
+	if err := s.inWorkdir(e.Cwd); err != nil {
+		return nil, err
+	}
 	p := program{argv: e.Argv, env: e.Env, cwd: e.Cwd}
 	var status unix.WaitStatus
 	var err error

@@ -2,38 +2,22 @@ package toolbox
 
 import (
 	"fmt"
-	"os"
-	"slices"
-	"strings"
 
+	"github.com/llmdo/workshop/internal/gate/pid1"
 	"github.com/llmdo/workshop/internal/tool"
 )
 
-// readGrant takes what the session may do from the arguments of PID 1. They
-// can't be changed from outside of it: it is not dumpable. Without --tools,
-// or with a PID 1 that is no gate, nothing is granted.
-func readGrant() (tool.Grant, error) {
-	b, err := os.ReadFile("/proc/1/cmdline")
+// ofWorker returns what the session may do and where it works. Without --tools,
+// or with a PID 1 that is no gate, nothing is granted; without --workdir it stays
+// where it was started.
+func ofWorker() (g tool.Grant, dir string, err error) {
+	args, _, err := pid1.Arguments()
 	if err != nil {
-		return tool.Grant{}, fmt.Errorf("what the worker's tools may do can't be read: %w", err)
+		return g, "", fmt.Errorf("what the worker's tools may do can't be read: %w", err)
 	}
-	text, ok := grantOf(strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00"))
-	if !ok {
-		return tool.Grant{}, nil
+	dir, _ = pid1.Value(args, pid1.Workdir)
+	if text, ok := pid1.Value(args, pid1.Tools); ok {
+		g, err = tool.ParseGrant(text)
 	}
-	return tool.ParseGrant(text)
-}
-
-// grantOf finds the value of --tools among the arguments of a gate.
-func grantOf(argv []string) (string, bool) {
-	at := slices.Index(argv, "gate")
-	if at < 0 {
-		return "", false
-	}
-	argv = argv[at+1:]
-	at = slices.Index(argv, "--tools")
-	if at < 0 || at+1 >= len(argv) {
-		return "", false
-	}
-	return argv[at+1], true
+	return g, dir, err
 }

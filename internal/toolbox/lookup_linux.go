@@ -67,26 +67,6 @@ func withVariables(env, more []string) []string {
 	return out
 }
 
-func checkDirectory(dir string) error {
-	message := ""
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		message = "there is no such directory in the worker"
-	case errors.Is(err, os.ErrPermission):
-		message = "permission denied"
-	case err != nil:
-		message = errorText(err)
-	case !info.IsDir():
-		message = "it is no directory"
-	case unix.Access(dir, unix.X_OK) != nil:
-		message = "permission denied"
-	default:
-		return nil
-	}
-	return &wire.Error{Code: wire.CodeInvalidParams, Message: fmt.Sprintf("cwd %s: %s", dir, message)}
-}
-
 // startError says why a program could not be started.
 func startError(err error, p program, path string) error {
 	code, message := wire.CodeToolFailed, errorText(err)

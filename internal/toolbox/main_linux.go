@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/reap"
 	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/workdir"
 )
 
 const (
@@ -46,14 +47,19 @@ func Main(args []string, stdin, stdout *os.File, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "usage: workshop-init tools [--process keep]")
 		return 2
 	}
-	grant, err := readGrant()
+	grant, dir, err := ofWorker()
 	if err != nil {
 		return fail(stderr, err)
+	}
+	var lost error
+	if dir != "" {
+		lost = workdir.Enter(dir)
 	}
 	s, err := newSession(grant)
 	if err != nil {
 		return fail(stderr, err)
 	}
+	s.lost = lost
 	s.instance = instance()
 	if err := s.run(stdin, stdout); err != nil {
 		return fail(stderr, err)

@@ -29,7 +29,8 @@ func policyDialer(policy []byte) (fetch.Dial, error) {
 		return nil, fmt.Errorf("the worker's network policy has %d rooms, not one", len(p.Rooms))
 	}
 	m := p.Rooms[0].Compile()
-	x := &egress.Dialer{Local: &egress.Local{}, Upstream: egress.NewUpstream()}
+	local := &egress.Local{}
+	x := &egress.Dialer{Local: local, Upstream: egress.NewUpstream(local)}
 	return func(ctx context.Context, host string, port uint16) (net.Conn, error) {
 		w := egress.Want{Matcher: m, Port: port}
 		if a, err := netip.ParseAddr(host); err == nil {

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -104,21 +105,37 @@ func keep(spec *process.Spec, stdin, stdout *os.File) error {
 	return nil
 }
 
-// whenRemoved tells the end of a file that is there.
+// lookEvery is how often a file is looked at where the kernel gives no watch.
+const lookEvery = 100 * time.Millisecond
+
+// whenRemoved tells the end of a file that is there. Where the kernel gives no
+// watch, of which each user has a number, it looks again and again.
 func whenRemoved(file string) (<-chan struct{}, error) {
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	first, err := os.Lstat(file)
 	if err != nil {
 		return nil, err
 	}
-	events := os.NewFile(uintptr(fd), "inotify")
-	if _, err := unix.InotifyAddWatch(fd, file, unix.IN_DELETE_SELF|unix.IN_MOVE_SELF); err != nil {
-		events.Close()
-		return nil, err
-	}
 	removed := make(chan struct{})
+	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
+		events := os.NewFile(uintptr(fd), "inotify")
+		_, err := unix.InotifyAddWatch(fd, file, unix.IN_DELETE_SELF|unix.IN_MOVE_SELF)
+		if err == nil {
+			go func() {
+				_, _ = events.Read(make([]byte, 4096))
+				close(removed)
+			}()
+			return removed, nil
+		}
+		events.Close()
+	}
 	go func() {
-		_, _ = events.Read(make([]byte, 4096))
-		close(removed)
+		for {
+			time.Sleep(lookEvery)
+			if now, err := os.Lstat(file); err != nil || !os.SameFile(first, now) {
+				close(removed)
+				return
+			}
+		}
 	}()
 	return removed, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 type session struct {
 	grant   tool.Grant
 	workdir string
+	lost    error    // why the working directory can't be entered; nil: it was
 	env     []string // the worker's
 	null    *os.File // /dev/null, for those who get no input
 	reaper  *reap.Reaper
@@ -106,10 +108,22 @@ func (s *session) hello(params []byte) (any, error) {
 	if s.role != "" {
 		return nil, &wire.Error{Code: wire.CodeHello, Message: "hello came before"}
 	}
+	if s.lost != nil && h.Role == RoleTools {
+		return nil, s.inWorkdir("")
+	}
 	s.role = h.Role
 	w := Welcome{Version: wire.Version, Workdir: s.workdir}
 	if h.Role == RoleTools {
 		w.Grant, w.Instance, w.OOMKills = s.grant, s.instance, s.oomKills()
 	}
 	return w, nil
+}
+
+// inWorkdir refuses a path that is relative to a working directory that couldn't
+// be entered. What is absolute goes on, so that a person can repair it.
+func (s *session) inWorkdir(p string) error {
+	if s.lost == nil || path.IsAbs(p) {
+		return nil
+	}
+	return &wire.Error{Code: wire.CodeToolFailed, Message: s.lost.Error()}
 }

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/gate"
+	"github.com/llmdo/workshop/internal/gate/pid1"
 	"github.com/llmdo/workshop/internal/reap"
 	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/internal/tool"
@@ -39,6 +40,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		case "gate":
 			os.Exit(gate.Main(os.Args[2:], os.Stdout, os.Stderr))
+		case "take-watches":
+			takeWatches()
+		case "enter":
+			os.Exit(EnterMain(os.Args[2:], os.Stdout, os.Stderr))
 		case "tools":
 			os.Exit(Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		}
@@ -97,6 +102,7 @@ func initProgram(t testing.TB) string {
 
 // setting is how a worker is made.
 type setting struct {
+	Workdir string // empty: without --workdir
 	Grant   string // JSON; empty: without --tools
 	Door    string // the directory on the host; empty: one of the test; none: none
 	Secrets string // likewise; empty: none
@@ -140,6 +146,9 @@ func setUp(text string) error {
 		return err
 	}
 	argv := []string{"workshop-init", "gate"}
+	if s.Workdir != "" {
+		argv = append(argv, pid1.Workdir, s.Workdir)
+	}
 	if s.Grant != "" {
 		argv = append(argv, "--tools", s.Grant)
 	}

@@ -16,8 +16,13 @@ import (
 	"github.com/llmdo/workshop/internal/diag"
 )
 
-// MaxSchema is the largest JSON Schema of a result type, in bytes.
-const MaxSchema = 256 << 10
+// MaxSchema is the largest JSON Schema of a result type, in bytes, and
+// maxSchemaDepth how deep its objects and lists nest: the library reads what lies
+// inside of each one again.
+const (
+	MaxSchema      = 256 << 10
+	maxSchemaDepth = 64
+)
 
 // resultType reads what the worker gives back: a JSON Schema written down, or
 // the path of a file that holds one. python tells that the dialect's own
@@ -109,6 +114,9 @@ func CompileSchema(name string, data []byte) ([]byte, error) {
 	if len(data) > MaxSchema {
 		return nil, errors.New("it is larger than 256 KiB")
 	}
+	if nestsDeeper(data, maxSchemaDepth) {
+		return nil, fmt.Errorf("it is nested deeper than %d", maxSchemaDepth)
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	var doc json.RawMessage
 	if err := d.Decode(&doc); err != nil {
@@ -125,6 +133,28 @@ func CompileSchema(name string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// nestsDeeper tells whether the objects and lists of a JSON text nest deeper than
+// max.
+func nestsDeeper(data []byte, max int) bool {
+	depth, text := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{', c == '[':
+			if depth++; depth > max {
+				return true
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return false
 }
 
 func errorLine(err error) int {

@@ -10,12 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/docker/go-units"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/pathglob"
 )
 
 // Limits of what is sent to an engine as a copy of files or a build context.
@@ -54,8 +54,8 @@ func Write(w *tar.Writer, dir string, o Options) error {
 		o.MaxFiles = MaxFiles
 	}
 	for _, pattern := range o.Exclude {
-		if !doublestar.ValidatePattern(pattern) {
-			return fmt.Errorf("exclude %q is not a valid pattern", pattern)
+		if err := pathglob.Check(pattern); err != nil {
+			return fmt.Errorf("exclude %.40q %w", pattern, err)
 		}
 	}
 	root, err := os.OpenRoot(dir)
@@ -108,11 +108,7 @@ type source struct{ *os.Root }
 func Files(root *os.Root) fs.FS { return source{root} }
 
 // Open opens a file or directory, and never waits.
-func (s source) Open(name string) (fs.File, error) { return s.open(name) }
-
-func (s source) open(name string) (*os.File, error) {
-	return s.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-}
+func (s source) Open(name string) (fs.File, error) { return boundedfile.OpenIn(s.Root, name) }
 
 func isFile(path string) bool {
 	info, err := os.Stat(path)
@@ -149,7 +145,7 @@ func Entry(w *tar.Writer, root *os.Root, name string, d fs.DirEntry, o Options) 
 
 // writeFile sends as many bytes as the file had when it was opened.
 func writeFile(w *tar.Writer, root *os.Root, name string, h *tar.Header, o Options) (int64, error) {
-	f, err := source{root}.open(name)
+	f, err := boundedfile.OpenIn(root, name)
 	if err != nil {
 		return 0, err
 	}

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
 )
 
 // isAt refuses a directory that was opened by another path than its own: a
 // symbolic link has come into it since it was looked at.
 func isAt(root *os.Root, dir string) error {
-	f, err := root.Open(".")
+	f, err := boundedfile.OpenIn(root, ".")
 	if err != nil {
 		return err
 	}

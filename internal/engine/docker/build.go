@@ -2,6 +2,7 @@ package docker
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,6 +23,7 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/copytree"
 )
@@ -118,8 +120,10 @@ func writeContext(w io.Writer, dir, dockerfile string) (files int, size int64, e
 		return 0, 0, err
 	}
 	defer root.Close()
-	if _, err := root.Stat(dockerfile); err != nil {
+	if _, err := boundedfile.ReadIn(root, dockerfile, maxDockerfile); errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, fmt.Errorf("no Dockerfile %q in %s", dockerfile, dir)
+	} else if err != nil {
+		return 0, 0, fmt.Errorf("the Dockerfile in %s: %w", dir, err)
 	}
 	ignored, err := dockerignore(root)
 	if err != nil {
@@ -160,18 +164,38 @@ func writeContext(w io.Writer, dir, dockerfile string) (files int, size int64, e
 }
 
 func dockerignore(root *os.Root) (*patternmatcher.PatternMatcher, error) {
-	var patterns []string
-	f, err := root.Open(".dockerignore")
-	switch {
-	case err == nil:
-		defer f.Close()
-		if patterns, err = ignorefile.ReadAll(io.LimitReader(f, 1<<20)); err != nil {
-			return nil, fmt.Errorf(".dockerignore: %w", err)
-		}
-	case !errors.Is(err, fs.ErrNotExist):
+	data, err := boundedfile.ReadIn(root, ".dockerignore", maxIgnoreFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	patterns, err := ignorefile.ReadAll(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf(".dockerignore: %w", err)
+	}
+	if len(patterns) > maxIgnored {
+		return nil, fmt.Errorf(".dockerignore has %d patterns, at most %d; leave directories out as a whole", len(patterns), maxIgnored)
+	}
 	return patternmatcher.New(patterns)
+}
+
+// Limits of files of a build context, in bytes.
+const (
+	maxIgnoreFile = 256 << 10
+	maxDockerfile = 1 << 20
+)
+
+// maxIgnored patterns of .dockerignore: each is tried on each file of a context.
+const maxIgnored = 1000
+
+// ReadDockerfile gives the text of a build's Dockerfile, which a link leads no
+// further than its context.
+func ReadDockerfile(b Build) ([]byte, error) {
+	root, err := os.OpenRoot(b.Context)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return boundedfile.ReadIn(root, b.Dockerfile, maxDockerfile)
 }
 
 // approve asks for every build of the plan.

@@ -17,7 +17,7 @@ import (
 // where it can't start it, which mine tells by the first byte.
 func (e *Engine) dialExec(ctx context.Context, id string, command []string, mine func(first byte) bool) (*execConn, error) {
 	made, err := e.cli.ContainerExecCreate(ctx, id, container.ExecOptions{
-		AttachStdin: true, AttachStdout: true, AttachStderr: true, Cmd: command,
+		AttachStdin: true, AttachStdout: true, AttachStderr: true, WorkingDir: rootDir, Cmd: command,
 	})
 	if err != nil {
 		return nil, e.execError(err)

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -49,10 +50,18 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	if c.Role == "room" || c.Role == "guard" {
 		return exitOurs, fmt.Errorf("%s is the workshop's %s, and commands run in workers only", service, c.Role)
 	}
+	if o.Workdir != rootDir && len(o.Command) > 0 {
+		o.Command = append([]string{compose.InitPath, "enter", cmp.Or(o.Workdir, "."), "--"}, o.Command...)
+	}
 	return e.execIn(ctx, c.ID, compose.InitPath, o)
 }
 
-// execIn runs the command in a container whose workshop-init is program.
+// rootDir is where the engine starts everything: workshop-init goes on to the
+// working directory from inside (package workdir). By the engine a path would be
+// followed through magic links.
+const rootDir = "/"
+
+// execIn runs the command in / of a container whose workshop-init is program.
 func (e *Engine) execIn(ctx context.Context, id, program string, o engine.ExecOptions) (int, error) {
 	if len(o.Command) == 0 {
 		return exitOurs, errors.New("no command is given")
@@ -60,7 +69,7 @@ func (e *Engine) execIn(ctx context.Context, id, program string, o engine.ExecOp
 	mark := rand.Text()
 	opts := container.ExecOptions{
 		User: o.User, Tty: o.TTY, AttachStdin: o.Stdin != nil, AttachStdout: true, AttachStderr: true,
-		Env: append(o.Env[:len(o.Env):len(o.Env)], execmark.Env+"="+mark), WorkingDir: o.Workdir, Cmd: o.Command,
+		Env: append(o.Env[:len(o.Env):len(o.Env)], execmark.Env+"="+mark), WorkingDir: rootDir, Cmd: o.Command,
 	}
 	made, err := e.cli.ContainerExecCreate(ctx, id, opts)
 	if err != nil {
@@ -189,7 +198,7 @@ func (s *execution) signal(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	made, err := s.e.cli.ContainerExecCreate(ctx, s.container, container.ExecOptions{
-		User: s.o.User, Cmd: []string{s.program, "signal", s.mark, name},
+		User: s.o.User, WorkingDir: rootDir, Cmd: []string{s.program, "signal", s.mark, name},
 	})
 	if err == nil {
 		_ = s.e.cli.ContainerExecStart(ctx, made.ID, container.ExecStartOptions{Detach: true})

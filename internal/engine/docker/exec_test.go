@@ -49,13 +49,13 @@ func TestExec(t *testing.T) {
 		}
 	})
 	t.Run("not found is 127", func(t *testing.T) {
-		if code, out, _, err := run(t, engine.ExecOptions{Command: []string{"/no/such/program"}}); code != 127 || err == nil || out != "" {
-			t.Errorf("%d, %v, %q", code, err, out)
+		if code, out, errOut, err := run(t, engine.ExecOptions{Command: []string{"/no/such/program"}}); code != 127 || err != nil || out != "" || !strings.Contains(errOut, "/no/such/program") {
+			t.Errorf("%d, %v, %q, %q", code, err, out, errOut)
 		}
 	})
 	t.Run("not executable is 126", func(t *testing.T) {
-		if code, out, _, err := run(t, engine.ExecOptions{Command: []string{"/etc/passwd"}}); code != 126 || err == nil || out != "" {
-			t.Errorf("%d, %v, %q", code, err, out)
+		if code, out, errOut, err := run(t, engine.ExecOptions{Command: []string{"/etc/passwd"}}); code != 126 || err != nil || out != "" || !strings.Contains(errOut, "/etc/passwd") {
+			t.Errorf("%d, %v, %q, %q", code, err, out, errOut)
 		}
 	})
 	t.Run("terminal", func(t *testing.T) {

@@ -28,7 +28,7 @@ func (e *Engine) fill(ctx context.Context, c *compose.Compiled, key string) erro
 	// Ends the writer when the engine did not read to the end.
 	defer pr.Close()
 	name := engine.VolumeName(c.Project, key)
-	err := e.withHelper(ctx, helper{mount: name, at: fillDir, labels: engine.ObjectLabels(c)}, func(id string) error {
+	err := e.withHelper(ctx, helper{mount: name, at: fillDir, labels: engine.ObjectLabels(c), volume: mountedLabels(c, key)}, func(id string) error {
 		// The engine's answer to a broken stream hides why it broke.
 		r := &failing{r: pr}
 		err := e.cli.CopyToContainer(ctx, id, fillDir, r, container.CopyToContainerOptions{})

@@ -21,6 +21,7 @@ type helper struct {
 	at       string            // where
 	readOnly bool              // mounted so
 	labels   map[string]string // of the project, if it is one's
+	volume   map[string]string // labels of the volume, if it is one's
 }
 
 func (e *Engine) createHelper(ctx context.Context, h helper) (string, error) {
@@ -37,7 +38,7 @@ func (e *Engine) createHelper(ctx context.Context, h helper) (string, error) {
 	if h.mount != "" {
 		host.Mounts = []mount.Mount{{
 			Type: mount.TypeVolume, Source: h.mount, Target: h.at, ReadOnly: h.readOnly,
-			VolumeOptions: &mount.VolumeOptions{NoCopy: true},
+			VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: h.volume},
 		}}
 	}
 	config := &container.Config{Image: image, Entrypoint: []string{"/workshop-init"}, Labels: labels, NetworkDisabled: true}

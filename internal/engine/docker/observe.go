@@ -145,6 +145,11 @@ func observed(s *container.Summary) engine.Container {
 	}
 	if s.NetworkSettings != nil {
 		c.Networks = sortedKeys(s.NetworkSettings.Networks)
+		for _, name := range c.Networks {
+			if n := s.NetworkSettings.Networks[name]; n != nil && n.NetworkID != "" {
+				c.NetworkIDs = append(c.NetworkIDs, n.NetworkID)
+			}
+		}
 	}
 	for _, p := range s.Ports {
 		if p.PublicPort != 0 {

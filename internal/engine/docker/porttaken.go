@@ -10,9 +10,12 @@ import (
 // startError tells of a taken port instead of what the engine says about it,
 // which is long and names neither the worker nor what to do.
 func (r *run) startError(service string, err error) error {
+	if err == nil {
+		return nil
+	}
 	text := err.Error()
 	if !strings.Contains(text, "port is already allocated") && !strings.Contains(text, "address already in use") {
-		return err
+		return conflict(err)
 	}
 	for _, p := range r.p.Compiled.Project.Services[service].Ports {
 		if mentionsPort(text, p.Published) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
 
@@ -138,13 +139,24 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 	if rd == nil {
 		return r.e.alreadyReady(ctx, id, s.Service, r.p.Compiled)
 	}
-	select {
-	case <-rd.done:
-		return r.verdict(ctx, rd, id, s.Service)
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	for {
+		select {
+		case <-rd.done:
+			return r.verdict(ctx, rd, id, s.Service)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(logEvery):
+			// A killed run had it started, and it was ready before it was listened to.
+			if r.e.saidReady(ctx, id) {
+				return nil
+			}
+		}
 	}
 }
+
+// logEvery is how often a container that was started, and says nothing, is looked
+// up in its log.
+const logEvery = time.Second
 
 func (r *run) verdict(ctx context.Context, rd *readiness, id, service string) error {
 	if rd.ready {
@@ -156,7 +168,13 @@ func (r *run) verdict(ctx context.Context, rd *readiness, id, service string) er
 	ctx, cancel := engine.Finish(ctx)
 	defer cancel()
 	reason := "it ended before it was ready"
-	if c, err := r.e.cli.ContainerInspect(ctx, id); err == nil && !c.State.Running {
+	c, err := r.e.cli.ContainerInspect(ctx, id)
+	switch {
+	case err != nil:
+		return conflict(err)
+	case isGoing(c.State):
+		return engine.Conflict("the container of %s is being removed", service)
+	case !c.State.Running:
 		reason += fmt.Sprintf(" (exit code %d)", c.State.ExitCode)
 		if c.State.OOMKilled {
 			reason += ", killed for want of memory"
@@ -204,8 +222,13 @@ func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compos
 		if err == nil && code == 0 {
 			return nil
 		}
-		if state, inspect := e.cli.ContainerInspect(ctx, id); inspect == nil && !state.State.Running {
-			return &engine.NotReadyError{Service: service, Reason: fmt.Sprintf("it ended (exit code %d)", state.State.ExitCode), Stderr: strings.TrimSpace(out.String())}
+		state, inspect := e.cli.ContainerInspect(ctx, id)
+		switch {
+		case cerrdefs.IsNotFound(inspect):
+			return conflict(inspect)
+		case inspect == nil && !state.State.Running: // it ran when it was observed
+			return &engine.ConflictError{Err: &engine.NotReadyError{
+				Service: service, Reason: fmt.Sprintf("it ended (exit code %d)", state.State.ExitCode), Stderr: strings.TrimSpace(out.String())}}
 		}
 		select {
 		case <-ctx.Done():
@@ -224,6 +247,9 @@ func roleCommand(c *compose.Compiled, service string) (role, program string) {
 	}
 	return "gate", compose.InitPath
 }
+
+// isGoing reports whether a container is being removed, which ends it first.
+func isGoing(s *container.State) bool { return s.Status == "removing" || s.Dead }
 
 // neverFinished is the engine's time of an event that did not happen.
 const neverFinished = "0001-01-01T00:00:00Z"

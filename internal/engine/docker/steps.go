@@ -24,6 +24,11 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 		return r.e.build(ctx, r.p, s, r.runner.Emit)
 	case engine.OpWaitReady:
 		return r.wait(ctx, s)
+	case engine.OpCheckPort:
+		if info, err := r.e.Info(ctx); err != nil || !info.Local {
+			return err // it is another machine's
+		}
+		return engine.CheckPort(ctx, r.e, r.p.Compiled, s.Key)
 	}
 	ctx, cancel := engine.Finish(ctx)
 	defer cancel()
@@ -50,9 +55,9 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 	case engine.OpRemoveContainer:
 		return r.removeContainer(ctx, s)
 	case engine.OpRemoveNetwork:
-		return ignoreGone(r.e.cli.NetworkRemove(ctx, s.ObjectID))
+		return conflict(ignoreGone(r.e.cli.NetworkRemove(ctx, s.ObjectID)))
 	case engine.OpRemoveVolume:
-		return ignoreGone(r.e.cli.VolumeRemove(ctx, s.ObjectID, false))
+		return conflict(ignoreGone(r.e.cli.VolumeRemove(ctx, s.ObjectID, false)))
 	}
 	return fmt.Errorf("step %d has no operation that the docker engine knows: %d", s.ID, int(s.Op))
 }
@@ -61,6 +66,21 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 func ignoreGone(err error) error {
 	if cerrdefs.IsNotFound(err) {
 		return nil
+	}
+	return err
+}
+
+// conflict marks what an engine says where the project isn't as it was observed:
+// a name that is taken, a container, network or volume that is gone, or in use.
+func conflict(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case cerrdefs.IsConflict(err), cerrdefs.IsNotFound(err),
+		strings.Contains(err.Error(), "has active endpoints"),                 // of a network that is to go
+		strings.Contains(err.Error(), "is ambiguous"),                         // two networks of one name
+		strings.Contains(err.Error(), "cannot join network of a non running"): // its room ended
+		return &engine.ConflictError{Err: err}
 	}
 	return err
 }
@@ -82,7 +102,7 @@ func (r *run) createNetwork(ctx context.Context, s engine.Step) error {
 	if err != nil && strings.Contains(err.Error(), "non-overlapping") {
 		return fmt.Errorf("%w: the engine has no free range of addresses left; remove unused networks with `docker network prune`", err)
 	}
-	return err
+	return conflict(err)
 }
 
 func (r *run) createVolume(ctx context.Context, s engine.Step) error {
@@ -91,8 +111,12 @@ func (r *run) createVolume(ctx context.Context, s engine.Step) error {
 	if err := checkKnown("volume "+s.Key, v); err != nil {
 		return err
 	}
-	_, err := r.e.cli.VolumeCreate(ctx, volume.CreateOptions{Name: engine.VolumeName(c.Project, s.Key), Labels: engine.VolumeLabels(c, s.Key)})
-	return err
+	name := engine.VolumeName(c.Project, s.Key)
+	made, err := r.e.cli.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: engine.VolumeLabels(c, s.Key)})
+	if err == nil && made.Labels[engine.LabelProject] != r.p.Project { // the engine gives what is there
+		err = fmt.Errorf("there is a volume %s that does not belong to the project: remove it with `docker volume rm %s`, or use -p for another project name", name, name)
+	}
+	return conflict(err)
 }
 
 func (r *run) id(service string) string {
@@ -128,7 +152,7 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	case cerrdefs.IsConflict(err):
 		return r.taken(ctx, t.name, err)
 	case err != nil:
-		return err
+		return conflict(err)
 	}
 	r.mu.Lock()
 	r.ids[s.Service] = made.ID
@@ -137,13 +161,13 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 }
 
 // taken says who has the name of a container that was to be made.
-func (r *run) taken(ctx context.Context, name string, conflict error) error {
+func (r *run) taken(ctx context.Context, name string, taken error) error {
 	c, err := r.e.cli.ContainerInspect(ctx, name)
-	if err != nil {
-		return conflict
+	if err != nil { // it is being created
+		return conflict(taken)
 	}
 	if c.Config.Labels[engine.LabelProject] == r.p.Project {
-		return fmt.Errorf("container %s was made meanwhile: another `workshop up` of this project runs; wait for it and try again", name)
+		return engine.Conflict("container %s was created by another run: wait for it, and run `workshop up` again", name)
 	}
 	return fmt.Errorf("there is a container %s that does not belong to the project: remove it with `docker rm -f %s`, or use -p for another project name", name, name)
 }
@@ -155,15 +179,12 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 	}
 	rd, err := r.e.listen(ctx, id, r.p.Compiled.Project.Services[s.Service].Tty)
 	if err != nil {
-		return err
+		return conflict(err)
 	}
 	r.mu.Lock()
 	r.ids[s.Service], r.ready[id] = id, rd
 	r.mu.Unlock()
-	if err := r.startOnce(ctx, id); err != nil {
-		return r.startError(s.Service, err)
-	}
-	return nil
+	return r.startError(s.Service, r.e.cli.ContainerStart(ctx, id, container.StartOptions{}))
 }
 
 func (r *run) removeContainer(ctx context.Context, s engine.Step) error {

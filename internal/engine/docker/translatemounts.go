@@ -50,7 +50,7 @@ func (t translation) mount(v types.ServiceVolumeConfig) (mount.Mount, error) {
 			return m, fmt.Errorf("volume %q is not in the project", v.Source)
 		}
 		m.Type, m.Source = mount.TypeVolume, engine.VolumeName(t.c.Project, v.Source)
-		m.VolumeOptions = &mount.VolumeOptions{NoCopy: v.Volume != nil && v.Volume.NoCopy}
+		m.VolumeOptions = &mount.VolumeOptions{NoCopy: v.Volume != nil && v.Volume.NoCopy, Labels: mountedLabels(t.c, v.Source)}
 	case types.VolumeTypeTmpfs:
 		m.Type = mount.TypeTmpfs
 		if v.Tmpfs != nil {
@@ -60,6 +60,18 @@ func (t translation) mount(v types.ServiceVolumeConfig) (mount.Mount, error) {
 		return m, fmt.Errorf("volume type %q of %s is not known", v.Type, v.Target)
 	}
 	return m, nil
+}
+
+// mountedLabels are those of a volume that the engine makes because a container
+// that is created late names it: so it is known as the project's, and, without the
+// hash, as one to be made anew. External ones are nobody's.
+func mountedLabels(c *compose.Compiled, key string) map[string]string {
+	if bool(c.Project.Volumes[key].External) {
+		return nil
+	}
+	labels := engine.ObjectLabels(c)
+	labels[engine.LabelVolume] = key
+	return labels
 }
 
 // bind is never recursive (B7): what is mounted below a source is not part of

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/volume"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -127,6 +129,58 @@ func TestSaidReady(t *testing.T) {
 	f.up(t)
 	if !f.e.saidReady(t.Context(), id) {
 		t.Error("started again, and not seen")
+	}
+}
+
+// A container whose start is still on its way for a killed run, so that its words
+// come before they are listened to, is found ready in its log.
+func TestStartedBefore(t *testing.T) {
+	f := newFixture(t, nil, "one")
+	f.up(t)
+	id := f.container(t, "one").ID
+	if err := f.e.cli.ContainerStop(t.Context(), id, container.StopOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p := f.plan(t)
+	if err := f.e.cli.ContainerStart(t.Context(), id, container.StartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); !f.e.saidReady(t.Context(), id) && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := f.e.Apply(t.Context(), p, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// A volume that the engine makes for a container of a killed run, which was created
+// after a down, is the project's.
+func TestVolumeOfALateContainer(t *testing.T) {
+	f := newFixture(t, nil, "one")
+	if _, _, err := f.e.PrepareInit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := f.plan(t)
+	p.Steps = []engine.Step{{ID: 1, Op: engine.OpCreateContainer, Target: "container/room", Service: "room"}}
+	if err := f.e.Apply(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+	if o := f.observe(t); len(o.Volumes) != 1 || o.Volumes[0].Labels[engine.LabelVolume] != compose.SocketsVolume {
+		t.Errorf("volumes: %v", o.Volumes)
+	}
+	f.up(t)
+	f.down(t)
+	if left := f.leftovers(t); len(left) > 0 {
+		t.Errorf("down left %v", left)
+	}
+	// Another one's is refused.
+	name := engine.VolumeName(f.c.Project, compose.PolicyVolume)
+	if _, err := f.e.cli.VolumeCreate(t.Context(), volume.CreateOptions{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.e.cli.VolumeRemove(context.Background(), name, true) })
+	if err := f.e.Apply(t.Context(), f.plan(t), nil); err == nil || !strings.Contains(err.Error(), "docker volume rm "+name) {
+		t.Errorf("with another one's volume: %v", err)
 	}
 }
 

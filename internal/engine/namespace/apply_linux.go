@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.E
 	for _, c := range p.Observed.Containers {
 		r.ids[c.Service] = c.ID
 	}
-	r.runner = &engine.Runner{Plan: p, Events: events, Do: r.step, Told: r.told}
+	r.runner = &engine.Runner{Plan: p, Events: events, Told: r.told, Do: func(ctx context.Context, s engine.Step) error { return conflict(r.step(ctx, s)) }}
 	err := r.runner.Run(ctx)
 	return errors.Join(err, r.settle(ctx))
 }
@@ -172,9 +173,15 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	if err != nil {
 		return err
 	}
-	err = sv.Create(ctx, c)
-	if told, ok := errors.AsType[*api.Error](err); ok && told.Code == api.CodeExists {
-		return fmt.Errorf("container %s was made meanwhile: another `workshop up` of this project runs; wait for it and try again", c.Name)
+	return sv.Create(ctx, c)
+}
+
+// conflict marks what a supervisor says where the project isn't as it was
+// observed: a service exists or is gone, or the supervisor itself is.
+func conflict(err error) error {
+	told, ok := errors.AsType[*api.Error](err)
+	if ok && slices.Contains([]api.Code{api.CodeExists, api.CodeUnknown, api.CodeNotRunning, api.CodeEnding}, told.Code) || errors.Is(err, client.ErrNone) {
+		return &engine.ConflictError{Err: err}
 	}
 	return err
 }
@@ -214,7 +221,11 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 	if err != nil {
 		return err
 	}
-	return verdict(s.Service, ready)
+	err = verdict(s.Service, ready)
+	if err != nil && ready.Ended && !r.p.Starts(s.Service) { // it ran when it was observed
+		return &engine.ConflictError{Err: err}
+	}
+	return err
 }
 
 // verdict says why a container isn't ready; nil if it is.

@@ -22,6 +22,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/supervisor/client"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -266,6 +267,10 @@ func TestRealPortTaken(t *testing.T) {
 	if ports := f.container(t, "guard").Ports; len(ports) != 1 || !strings.HasPrefix(ports[0], taken.Address+"->") {
 		t.Error(ports)
 	}
+	// A killed run's guard has it by now.
+	if err := engine.CheckPort(t.Context(), f.e, f.c, taken.Address); !engine.IsConflict(err) {
+		t.Errorf("the project's own: %v", err)
+	}
 }
 
 // Rooms and workers that were restarted by hand are seen as what they are.
@@ -352,6 +357,36 @@ func TestRealExec(t *testing.T) {
 	var none *engine.NotRunningError
 	if _, err := f.e.Exec(t.Context(), f.name, "x", engine.ExecOptions{Command: []string{"true"}}); !errors.As(err, &none) {
 		t.Error(err)
+	}
+}
+
+// What a killed run had asked for is a conflict, after which a new plan does it: its
+// supervisor begins, its containers appear, end and go.
+func TestRealConflicts(t *testing.T) {
+	f := newFixture(t, nil, "w")
+	changed := func(what string, p *engine.Plan, change func()) {
+		t.Helper()
+		change()
+		if err := f.e.Apply(t.Context(), p, nil); !engine.IsConflict(err) {
+			t.Errorf("%s: %v", what, err)
+		}
+		f.up(t)
+	}
+	ask := func(do func(*client.Client) error) {
+		t.Helper()
+		c, err := f.e.find(t.Context(), f.name)
+		if err == nil {
+			err = do(c)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed("containers appear", f.plan(t), func() { f.up(t) })
+	changed("a worker ends", f.plan(t), func() { ask(func(c *client.Client) error { return c.Stop(t.Context(), "w") }) })
+	changed("a worker goes", f.plan(t), func() { ask(func(c *client.Client) error { return c.Remove(t.Context(), "w") }) })
+	if err := f.e.start(f.name); !engine.IsConflict(err) {
+		t.Errorf("a second supervisor: %v", err)
 	}
 }
 

@@ -20,6 +20,8 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 		return r.e.pull(ctx, r.p, s, r.runner.Emit)
 	case engine.OpWaitReady:
 		return r.wait(ctx, s)
+	case engine.OpCheckPort:
+		return engine.CheckPort(ctx, r.e, r.p.Compiled, s.Key)
 	}
 	ctx, cancel := engine.Finish(ctx)
 	defer cancel()

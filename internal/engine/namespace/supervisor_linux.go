@@ -238,6 +238,9 @@ func (e *Engine) refuseSaid(reason string) error {
 		}
 		return &engine.RefusedError{Promise: "B6", Reason: "nothing can be kept apart from the machine: " + reason, Do: "use --engine docker, or a machine whose rules allow it"}
 	}
+	if strings.Contains(reason, "another supervisor lives") { // a killed run had started it
+		return engine.Conflict("the supervisor can't begin: %s", reason)
+	}
 	return errors.New("the supervisor can't begin: " + reason)
 }
 

@@ -62,9 +62,9 @@ func compiled(t testing.TB, dir string) *compose.Compiled {
 	}
 	f := compose.Facts{
 		ProjectDir: "/work/project", Arch: "amd64", IPv6: true, Local: true, UID: 1000, GID: 1000, UserReason: "the caller",
-		RuntimeDir: "/run/user/1000/workshop/x", Home: "/home/user", InitImage: "sha256:1111", InitVolume: "workshop-init-2222",
+		RuntimeDir: "/run/user/1000/workshop/x", InitImage: "sha256:1111", InitVolume: "workshop-init-2222",
 		HostPaths: []string{"/bin", "/etc/ssl/certs", "/usr"}, Sources: map[string]compose.SourceFacts{},
-		SecretFiles: map[string]string{}, Protected: map[string][]string{},
+		SecretFiles: map[string]string{}, Protected: map[string][]compose.Protected{},
 	}
 	for i := range w.Workers {
 		k := &w.Workers[i].Container
@@ -75,7 +75,7 @@ func compiled(t testing.TB, dir string) *compose.Compiled {
 			}
 			f.Sources[m.Source.V] = compose.SourceFacts{Exists: true, Dir: true, Real: real, UID: 1000, GID: 1000, Mode: 0o777}
 			if m.ReadWrite {
-				f.Protected[m.Source.V] = []string{".git", ".git/hooks"}
+				f.Protected[m.Source.V] = []compose.Protected{{Path: ".git", Kind: compose.GitDir}, {Path: ".git/hooks", Kind: compose.GitHooks}}
 			}
 		}
 		for _, s := range k.Secrets {

@@ -14,6 +14,7 @@ var fields = map[Op][]string{
 	OpPolicy:  {"policy", "reset"},
 	OpChange:  {"changes", "for", "reset"},
 	OpLearn:   {"rooms", "for"},
+	OpReopen:  {},
 	OpExplain: {"room", "host", "port"},
 }
 
@@ -53,7 +54,7 @@ func decode(line []byte) (Request, error) {
 func (r *Request) check() error {
 	known, ok := fields[r.Op]
 	if !ok {
-		return fmt.Errorf("unknown operation %q; this guard knows state, policy, change, learn and explain", clip(string(r.Op)))
+		return fmt.Errorf("unknown operation %q; this guard knows state, policy, change, learn, reopen and explain", clip(string(r.Op)))
 	}
 	for _, f := range []struct {
 		name string

@@ -49,7 +49,7 @@ func (s *Server) Accept(ctx context.Context, l *net.UnixListener) {
 		case !trusted(c):
 			c.Close()
 		default:
-			go s.Serve(ctx, c)
+			s.serve(ctx, c)
 		}
 	}
 }

@@ -15,17 +15,21 @@ const (
 	// OpState asks what the guard does now. The answer is a [State]. Events that
 	// wait for equal ones are written to the log before it.
 	OpState Op = "state"
-	// OpPolicy replaces the policy by Request.Policy. Live changes stay, unless
-	// Reset. The answer is an [Applied].
+	// OpPolicy replaces the policy by Request.Policy. Live changes and what budgets
+	// have spent stay, unless Reset. The answer is an [Applied].
 	OpPolicy Op = "policy"
 	// OpChange adds Request.Changes to the live changes, all or none of them. One
 	// takes the place, port by port, of older ones about the same target, allow or
 	// deny. An allow that a deny line closes is refused. With Reset, all older
-	// ones go first, and learning ends. The answer is an [Applied].
+	// ones go first, learning ends, and what budgets have spent is forgotten. The
+	// answer is an [Applied]: a guard that starts again still has the denies then.
 	OpChange Op = "change"
 	// OpLearn lets rooms learn for Request.For, at most a week, or ends it where
 	// that is 0. The answer is an [Applied].
 	OpLearn Op = "learn"
+	// OpReopen opens rooms that are closed (RoomState.Closed), without the live
+	// denies and the spent budgets that can't be read. The answer is an [Applied].
+	OpReopen Op = "reopen"
 	// OpExplain asks what the guard would do with a connection. The answer is
 	// an [Explanation].
 	OpExplain Op = "explain"
@@ -43,8 +47,9 @@ type Request struct {
 	Changes []firewall.Live `json:"changes,omitempty"`
 	// Rooms that learn; empty: all.
 	Rooms []string `json:"rooms,omitempty"`
-	// For is how long changes or learning last, by the wall clock; 0 of changes:
-	// until the guard ends.
+	// For is how long changes or learning last, by a clock that nobody sets; 0 of
+	// changes: an allow until the guard ends, a deny until a reset or until guard
+	// and room have ended.
 	For Duration `json:"for,omitempty"`
 	// Room, Host and Port are what OpExplain is about: a name or an address. All
 	// must be there.
@@ -82,6 +87,9 @@ type State struct {
 	Rooms    []RoomState          `json:"rooms"`
 	// Dropped is how many events were counted but not written one by one.
 	Dropped uint64 `json:"dropped"`
+	// Panics is how many connections, queries and requests ended because serving
+	// them panicked.
+	Panics uint64 `json:"panics,omitempty"`
 	// What the process uses.
 	Goroutines  int    `json:"goroutines"`
 	Descriptors int    `json:"descriptors"`
@@ -95,6 +103,9 @@ type RoomState struct {
 	Mode    firewall.Mode `json:"mode"`
 	// Served tells that the guard has the room's sockets.
 	Served bool `json:"served"`
+	// Closed says why the room isn't served until OpReopen or until it comes anew;
+	// "" where it is.
+	Closed string `json:"closed,omitempty"`
 	// Connections that are carried now.
 	Connections int `json:"connections"`
 	// Refused is the kernel's count of packets that the room's rules refused.

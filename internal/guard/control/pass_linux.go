@@ -63,7 +63,7 @@ func (s *Server) Take(ctx context.Context, sock *net.UnixConn) {
 		case err != nil:
 			return
 		default:
-			go s.Serve(ctx, c)
+			s.serve(ctx, c)
 		}
 	}
 }

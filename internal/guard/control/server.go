@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"github.com/llmdo/workshop/internal/guard/panics"
 )
 
 // Limits of the server.
@@ -23,6 +25,9 @@ type Server struct {
 	// Do carries out a request and returns what is sent as its result. It is
 	// called by several goroutines.
 	Do func(context.Context, Request) (any, error)
+	// Panicked is called when serving a connection panicked, which ends it; nil:
+	// nobody is told.
+	Panicked func()
 
 	conns chan struct{}
 	large chan struct{} // one request at a time is larger than smallLine
@@ -31,6 +36,15 @@ type Server struct {
 // NewServer makes a server; it listens nowhere yet.
 func NewServer(do func(context.Context, Request) (any, error)) *Server {
 	return &Server{Do: do, conns: make(chan struct{}, MaxConns), large: make(chan struct{}, 1)}
+}
+
+// serve is Serve on a goroutine of its own.
+func (s *Server) serve(ctx context.Context, c net.Conn) {
+	panics.Go(func() { s.Serve(ctx, c) }, func() {
+		if s.Panicked != nil {
+			s.Panicked()
+		}
+	})
 }
 
 // Serve answers the requests of one connection until it ends, and closes it. A

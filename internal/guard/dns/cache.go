@@ -2,10 +2,13 @@ package dns
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/panics"
+	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 // maxCached bounds the cache; an entry is about 300 bytes, more with many
@@ -14,6 +17,9 @@ const maxCached = 10_000
 
 // maxFailed bounds the failures that are kept for failureTTL.
 const maxFailed = 1000
+
+// errAsking says that a room has too many questions under way.
+var errAsking = errors.New("too many questions at the same time")
 
 type key struct {
 	name firewall.Name
@@ -53,8 +59,9 @@ func (c *cache) peek(k key) (Answer, bool) {
 }
 
 // get returns the cached answer, or that of ask. The question goes on when the
-// caller's ctx ends: others may wait for it.
-func (c *cache) get(ctx context.Context, k key, ask func(context.Context, key) (Answer, error)) (Answer, error) {
+// caller's ctx ends: others may wait for it. It has a place of asking until then;
+// where there is none, nothing is asked.
+func (c *cache) get(ctx context.Context, asking *share.Room, k key, ask func(context.Context, key) (Answer, error)) (Answer, error) {
 	c.mu.Lock()
 	if a, ok := c.done[k]; ok && time.Now().Before(a.Expires) {
 		c.mu.Unlock()
@@ -66,9 +73,14 @@ func (c *cache) get(ctx context.Context, k key, ask func(context.Context, key) (
 	}
 	f := c.flight[k]
 	if f == nil {
+		place, ok := asking.Try()
+		if !ok {
+			c.mu.Unlock()
+			return Answer{}, errAsking
+		}
 		f = &flight{ready: make(chan struct{})}
 		c.flight[k] = f
-		go c.fly(k, f, ask)
+		go c.fly(k, f, place, ask) // recovers
 	}
 	c.mu.Unlock()
 	select {
@@ -79,10 +91,13 @@ func (c *cache) get(ctx context.Context, k key, ask func(context.Context, key) (
 	}
 }
 
-func (c *cache) fly(k key, f *flight, ask func(context.Context, key) (Answer, error)) {
+var errPanicked = errors.New("asking for the name panicked")
+
+func (c *cache) fly(k key, f *flight, place share.Place, ask func(context.Context, key) (Answer, error)) {
 	ctx, cancel := context.WithTimeout(context.Background(), flightTimeout)
 	defer cancel()
-	f.answer, f.err = ask(ctx, k)
+	defer place.Free()
+	panics.Serve(func() { f.answer, f.err = ask(ctx, k) }, func() { f.err = errPanicked })
 	c.mu.Lock()
 	delete(c.flight, k)
 	if f.err == nil {

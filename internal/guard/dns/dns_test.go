@@ -17,6 +17,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 func name(t testing.TB, s string) firewall.Name {
@@ -114,7 +115,7 @@ func TestCacheJoinsEqualQuestions(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if a, err := c.get(context.Background(), key{name(t, "a.example.org"), A}, ask); err != nil || !a.Exists {
+			if a, err := c.get(context.Background(), nil, key{name(t, "a.example.org"), A}, ask); err != nil || !a.Exists {
 				t.Error(a, err)
 			}
 		})
@@ -127,18 +128,56 @@ func TestCacheJoinsEqualQuestions(t *testing.T) {
 	}
 }
 
+// TestQuestionsToUpstreamAreBounded: clients that ask and go away leave no more
+// questions under way than their room has places, and another room has its own.
+func TestQuestionsToUpstreamAreBounded(t *testing.T) {
+	var c cache
+	c.init()
+	release, began := make(chan struct{}), make(chan struct{}, 100)
+	ask := func(context.Context, key) (Answer, error) {
+		began <- struct{}{}
+		<-release
+		return Answer{Exists: true, Expires: time.Now().Add(time.Minute)}, nil
+	}
+	pool := share.NewPool(8, 2)
+	first, second := pool.Room(), pool.Room()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	refused := 0
+	for i := range 50 {
+		if _, err := c.get(gone, first, key{name(t, fmt.Sprintf("n%d.example.org", i)), A}, ask); errors.Is(err, errAsking) {
+			refused++
+		}
+	}
+	if refused != 44 {
+		t.Errorf("%d questions were refused, want 44", refused)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := c.get(t.Context(), second, key{name(t, "other.example.org"), A}, ask)
+		done <- err
+	}()
+	for range 7 {
+		<-began
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Errorf("another room: %v", err)
+	}
+}
+
 func TestCacheIsBounded(t *testing.T) {
 	var c cache
 	c.init()
 	ask := func(context.Context, key) (Answer, error) { return Answer{Expires: time.Now().Add(time.Hour)}, nil }
 	for i := range maxCached + 500 {
-		c.get(context.Background(), key{name(t, fmt.Sprintf("n%d.example.org", i)), A}, ask)
+		c.get(context.Background(), nil, key{name(t, fmt.Sprintf("n%d.example.org", i)), A}, ask)
 	}
 	if n := len(c.done); n > maxCached {
 		t.Errorf("%d entries", n)
 	}
 	fail := func(context.Context, key) (Answer, error) { return Answer{}, errors.New("no") }
-	c.get(context.Background(), key{name(t, "failed.example.org"), A}, fail)
+	c.get(context.Background(), nil, key{name(t, "failed.example.org"), A}, fail)
 	if _, ok := c.peek(key{name(t, "failed.example.org"), A}); ok {
 		t.Error("a failure was cached")
 	}
@@ -206,7 +245,7 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 	r := NewResolver([]netip.AddrPort{netip.MustParseAddrPort(pc.LocalAddr().String())}, func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
 		return d.DialContext(ctx, network, to.String())
 	})
-	a, err := r.Lookup(context.Background(), name(t, "a.example.org"), A)
+	a, err := r.Lookup(context.Background(), nil, name(t, "a.example.org"), A)
 	if err != nil || len(a.Addrs) != 1 || a.Addrs[0].String() != "198.51.100.10" {
 		t.Errorf("%v %v", a, err)
 	}

@@ -8,19 +8,20 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/panics"
 )
 
 // Bounds of one room's DNS.
 const (
-	maxQuery   = 4096 // bytes of a client's message
-	maxWaiting = 256  // questions over UDP that wait for upstream; more are answered SERVFAIL
-	tcpIdle    = 10 * time.Second
+	maxQuery = 4096 // bytes of a client's message
+	tcpIdle  = 10 * time.Second
 )
 
 // ServeUDP answers on a socket until it is closed. Answers that need no
 // upstream are sent from the reading goroutine.
 func (s *Server) ServeUDP(ctx context.Context, pc *net.UDPConn) {
-	waiting := make(chan struct{}, maxWaiting)
 	buf, oob := make([]byte, maxQuery), make([]byte, oobSize)
 	for {
 		n, oobn, _, from, err := pc.ReadMsgUDPAddrPort(buf, oob)
@@ -33,26 +34,30 @@ func (s *Server) ServeUDP(ctx context.Context, pc *net.UDPConn) {
 			continue
 		}
 		asked := askedAt(oob[:oobn])
-		out, ok := s.Serve(ctx, buf[:n], false, true)
+		var out []byte
+		ok := true // nothing is to be done after a panic
+		panics.Serve(func() { out, ok = s.Serve(ctx, buf[:n], false, true) }, s.panicked)
 		if ok {
 			send(pc, out, asked, from)
 			continue
 		}
-		msg := append([]byte(nil), buf[:n]...)
-		select {
-		case waiting <- struct{}{}:
-			go func() {
-				defer func() { <-waiting }()
-				out, _ := s.Serve(ctx, msg, false, false)
-				send(pc, out, asked, from)
-			}()
-		default:
-			if q, _, err := parseQuery(msg); err == nil {
+		place, ok := s.Waiting.Try()
+		if !ok {
+			if q, _, err := parseQuery(buf[:n]); err == nil {
 				send(pc, packReply(q, reply{code: servFail}, q.udpSize), asked, from)
 			}
+			continue
 		}
+		msg := append([]byte(nil), buf[:n]...)
+		panics.Go(func() {
+			defer place.Free()
+			out, _ := s.Serve(ctx, msg, false, false)
+			send(pc, out, asked, from)
+		}, s.panicked)
 	}
 }
+
+func (s *Server) panicked() { s.Report(events.Panicked(events.DNS)) }
 
 func send(pc *net.UDPConn, out, asked []byte, to netip.AddrPort) {
 	if out != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 // in makes a server's room another one.
@@ -206,6 +207,8 @@ func TestUDPFloodIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const maxWaiting = 256
+	s.Waiting = share.NewPool(maxWaiting, 1).Room()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { s.ServeUDP(ctx, pc) })

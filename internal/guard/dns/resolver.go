@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 // tries are the timeouts of upstream queries: of two rounds over the servers.
@@ -57,9 +58,9 @@ type Answer struct {
 }
 
 // Lookup returns the addresses of a name, of one type, from the cache or from
-// upstream; one query at a time for each name.
-func (r *Resolver) Lookup(ctx context.Context, name firewall.Name, t Type) (Answer, error) {
-	return r.cache.get(ctx, key{name, t}, r.ask)
+// upstream; one query at a time for each name, and for each place of asking.
+func (r *Resolver) Lookup(ctx context.Context, asking *share.Room, name firewall.Name, t Type) (Answer, error) {
+	return r.cache.get(ctx, asking, key{name, t}, r.ask)
 }
 
 // Cached returns an answer that is there already.

@@ -9,6 +9,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 // Server answers the questions of one room.
@@ -26,6 +27,9 @@ type Server struct {
 	// Admit is asked about an allowed name before it is looked up; nil: every
 	// name.
 	Admit func(firewall.Name, firewall.Decision) firewall.Decision
+	// Asking bounds questions to upstream, Waiting those over UDP that wait for an
+	// answer; nil: nothing does.
+	Asking, Waiting *share.Room
 	// Report gets denials.
 	Report func(events.Event)
 }
@@ -100,7 +104,7 @@ func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bo
 		}
 		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
-		if a, err = s.Resolver.Lookup(ctx, name, q.kind); err != nil {
+		if a, err = s.Resolver.Lookup(ctx, s.Asking, name, q.kind); err != nil {
 			s.unresolved(name, d)
 			return reply{code: servFail}, true
 		}

@@ -36,7 +36,7 @@ func TestNetworksComeAndGo(t *testing.T) {
 		}
 		// Addresses that the never-list alone would let through.
 		l := &Local{}
-		x := &Dialer{Local: l, Upstream: NewUpstream()}
+		x := &Dialer{Local: l, Upstream: NewUpstream(&Local{})}
 		open := firewall.RoomPolicy{Mode: firewall.Open}.Compile()
 		expect := func(when string, want map[string]string) {
 			t.Helper()

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/buffers"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/panics"
 )
 
 // Timeout bounds one dial with all its addresses.
@@ -23,8 +25,9 @@ const Timeout = 10 * time.Second
 // stagger is the head start of an address over the next (RFC 8305 §5).
 const stagger = 250 * time.Millisecond
 
-// maxTries bounds how many addresses of a name are tried.
-const maxTries = 8
+// MaxTries bounds how many addresses of a name are tried, and so the sockets of
+// one dial.
+const MaxTries = 6
 
 // Dialer dials what workers asked for.
 type Dialer struct {
@@ -141,13 +144,13 @@ func (x *Dialer) check(w *Want, a netip.Addr) (firewall.Decision, error) {
 // error is a *NeverError if every address was refused before it was dialled.
 func (x *Dialer) Dial(ctx context.Context, w Want) (Dialled, error) {
 	never := errors.New("the name has no address")
-	try := make([]netip.Addr, 0, min(len(w.Addrs), maxTries))
+	try := make([]netip.Addr, 0, min(len(w.Addrs), MaxTries))
 	for _, a := range interleave(w.Addrs) {
 		if _, err := x.check(&w, a); err != nil {
 			never = err
 			continue
 		}
-		if try = append(try, a); len(try) == maxTries {
+		if try = append(try, a); len(try) == MaxTries {
 			break
 		}
 	}
@@ -181,7 +184,8 @@ func (x *Dialer) race(ctx context.Context, w *Want, addrs []netip.Addr) (Dialled
 			next++
 			running++
 			go func() {
-				c, err := x.dial(ctx, w, a)
+				var c Dialled
+				err := panics.Try(func() (err error) { c, err = x.dial(ctx, w, a); return err })
 				results <- result{c, err}
 			}()
 			if next < len(addrs) {
@@ -193,6 +197,7 @@ func (x *Dialer) race(ctx context.Context, w *Want, addrs []netip.Addr) (Dialled
 		case r := <-results:
 			running--
 			if r.err != nil {
+				panics.Again(r.err)
 				last = r.err
 				continue
 			}
@@ -223,15 +228,18 @@ func (x *Dialer) dial(ctx context.Context, w *Want, a netip.Addr) (Dialled, erro
 		return Dialled{c, a.Unmap(), d}, err
 	}
 	var d firewall.Decision
+	size := buffers.Of(ctx)
 	nd := net.Dialer{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 30 * time.Second, Count: 4},
-		Control: func(network, address string, _ syscall.RawConn) error {
+		Control: func(network, address string, c syscall.RawConn) error {
 			got, err := netip.ParseAddrPort(address)
 			if err != nil {
 				return fmt.Errorf("dial %s: %w", address, err)
 			}
-			d, err = x.check(w, got.Addr())
-			return err
+			if d, err = x.check(w, got.Addr()); err != nil {
+				return err
+			}
+			return size.Dialled(c)
 		},
 	}
 	c, err := nd.DialContext(ctx, "tcp", to.String())

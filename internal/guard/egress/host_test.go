@@ -11,7 +11,7 @@ import (
 // cidr rule that holds one opens it.
 func TestPublicAddressOfTheHost(t *testing.T) {
 	host := netip.MustParseAddr("198.51.100.250")
-	x := &Dialer{Local: &Local{Host: []netip.Addr{host}}, Upstream: NewUpstream()}
+	x := &Dialer{Local: &Local{Host: []netip.Addr{host}}, Upstream: NewUpstream(&Local{})}
 	open := firewall.RoomPolicy{Mode: firewall.Open}.Compile()
 	if d := x.Check(open, open.Addr(host, 22), host, 22); d.Allowed || d.Reason != "gateway" {
 		t.Errorf("%+v", d)

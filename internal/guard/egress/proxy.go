@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"net/url"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/llmdo/workshop/firewall"
 )
 
 // Proxy is the upstream HTTP proxy (network.proxy). It is asked to CONNECT to
@@ -19,43 +19,46 @@ import (
 // can't resolve differently.
 type Proxy struct {
 	upstream *Upstream
+	trust    Trust
 	// Host is an address or a name, Port its port.
 	Host string
 	Port uint16
 	auth string // the Proxy-Authorization header's value
 	addr atomic.Pointer[netip.AddrPort]
+	// refused is why the last address was; nil: none was found.
+	refused atomic.Pointer[error]
 }
 
 // NewProxy reads the URL of the proxy, http://[user:password@]host:port. One
-// whose host is a name carries nothing until [Proxy.Fix].
-func NewProxy(upstream *Upstream, s string) (*Proxy, error) {
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "http" || u.Hostname() == "" {
-		return nil, errors.New("proxy must be a URL of the form http://[user:password@]host:port")
+// whose host is a name carries nothing until [Proxy.Fix]; one whose address the
+// repository must not name is an error.
+func NewProxy(upstream *Upstream, s string, trust Trust) (*Proxy, error) {
+	x, err := firewall.ParseProxy(s)
+	if err != nil {
+		return nil, err
 	}
-	p := &Proxy{upstream: upstream, Host: u.Hostname(), Port: 80}
-	if text := u.Port(); text != "" {
-		n, err := strconv.ParseUint(text, 10, 16)
-		if err != nil || n == 0 {
-			return nil, errors.New("proxy has a port outside 1 to 65535")
-		}
-		p.Port = uint16(n)
-	}
-	if u.User != nil {
-		password, _ := u.User.Password()
-		p.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+	p := &Proxy{upstream: upstream, trust: trust, Host: x.Host, Port: x.Port}
+	if x.User != nil {
+		password, _ := x.User.Password()
+		p.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(x.User.Username()+":"+password))
 	}
 	if a, err := netip.ParseAddr(p.Host); err == nil {
-		p.Fix(a)
+		return p, p.Fix(a)
 	}
 	return p, nil
 }
 
-// Fix sets the proxy's address, once and for all.
-func (p *Proxy) Fix(a netip.Addr) {
+// Fix sets the proxy's address, once and for all. What the repository's proxy
+// must not be is refused: it may have another address later.
+func (p *Proxy) Fix(a netip.Addr) error {
 	at := netip.AddrPortFrom(a.Unmap(), p.Port)
-	p.upstream.add(at)
+	if err := p.upstream.Add(at, p.trust); err != nil {
+		err = fmt.Errorf("upstream proxy: %s is closed to a repository: %w", p.Host, err)
+		p.refused.Store(&err)
+		return err
+	}
 	p.addr.CompareAndSwap(nil, &at)
+	return nil
 }
 
 // Fixed tells whether the proxy's address is known.
@@ -66,6 +69,9 @@ const maxProxyHead = 16 << 10
 
 func (p *Proxy) connect(ctx context.Context, to netip.AddrPort) (*net.TCPConn, error) {
 	at := p.addr.Load()
+	if refused := p.refused.Load(); at == nil && refused != nil {
+		return nil, *refused
+	}
 	if at == nil {
 		return nil, fmt.Errorf("upstream proxy: %s doesn't resolve", p.Host)
 	}

@@ -28,7 +28,7 @@ func upstream(t *testing.T, f func(c net.Conn, req *http.Request)) *Proxy {
 			f(c, req)
 		}
 	})
-	p, err := NewProxy(NewUpstream(), "http://user:secret@"+l.Addr().String())
+	p, err := NewProxy(NewUpstream(&Local{}), "http://user:secret@"+l.Addr().String(), OfUser)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
+	"syscall"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/buffers"
 )
 
 // Upstream dials the resolvers and the upstream proxy, and nothing else. Their
@@ -13,48 +18,92 @@ import (
 // is never given an address that a worker, or an answer to a worker's question,
 // named.
 type Upstream struct {
+	local *Local
 	mu    sync.RWMutex
-	known map[netip.AddrPort]bool // false: it was one, and nobody dials it
+	known map[netip.AddrPort]Trust
 }
 
-// NewUpstream makes the dialler for exactly these addresses.
-func NewUpstream(addrs ...netip.AddrPort) *Upstream {
-	u := &Upstream{known: make(map[netip.AddrPort]bool, len(addrs))}
-	for _, a := range addrs {
-		u.add(a)
+// Trust says whose word an upstream is.
+type Trust int
+
+// The trusts. The zero Trust is an upstream of before, which nobody dials.
+const (
+	Former Trust = iota
+	// OfFile is the repository's word: checked as what a worker asks for is,
+	// so that no metadata or loopback address and none of the machine's own is
+	// reached (B26, B31).
+	OfFile
+	// OfUser is the user's or the machine's own: dialled wherever it is.
+	OfUser
+)
+
+// NewUpstream makes a dialler that knows no address yet; local has those of the
+// guard's own network.
+func NewUpstream(local *Local) *Upstream {
+	return &Upstream{local: local, known: map[netip.AddrPort]Trust{}}
+}
+
+// Add makes an address an upstream, or refuses it.
+func (u *Upstream) Add(a netip.AddrPort, trust Trust) error {
+	a = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+	if trust != OfUser {
+		if err := firewall.CheckUpstreamAddr(a.Addr()); err != nil {
+			return err
+		}
 	}
-	return u
-}
-
-func (u *Upstream) add(a netip.AddrPort) {
 	u.mu.Lock()
-	u.known[netip.AddrPortFrom(a.Addr().Unmap(), a.Port())] = true
+	u.known[a] = max(trust, u.known[a])
 	u.mu.Unlock()
+	return nil
 }
 
-// Replace makes others the resolvers. Those of before aren't dialled any more, and
-// stay closed to workers.
+// Replace makes others the machine's own resolvers. Those of before aren't
+// dialled any more, and stay closed to workers.
 func (u *Upstream) Replace(before, now []netip.AddrPort) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, a := range before {
-		u.known[netip.AddrPortFrom(a.Addr().Unmap(), a.Port())] = false
+		u.known[netip.AddrPortFrom(a.Addr().Unmap(), a.Port())] = Former
 	}
 	for _, a := range now {
-		u.known[netip.AddrPortFrom(a.Addr().Unmap(), a.Port())] = true
+		u.known[netip.AddrPortFrom(a.Addr().Unmap(), a.Port())] = OfUser
 	}
 }
 
 // Dial connects by network "udp" or "tcp".
 func (u *Upstream) Dial(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
 	u.mu.RLock()
-	known := u.known[to]
+	trust := u.known[to]
 	u.mu.RUnlock()
-	if !known {
+	if trust == Former {
 		return nil, fmt.Errorf("%s is not an upstream of this guard", to)
 	}
-	var d net.Dialer
+	if trust != OfUser {
+		if err := u.check(to.Addr()); err != nil {
+			return nil, err
+		}
+	}
+	d := net.Dialer{Control: func(network, _ string, c syscall.RawConn) error {
+		if !strings.HasPrefix(network, "tcp") {
+			return nil
+		}
+		return buffers.Of(ctx).Dialled(c)
+	}}
 	return d.DialContext(ctx, network, to.String())
+}
+
+// check refuses an upstream of the repository that is the machine itself.
+func (u *Upstream) check(a netip.Addr) error {
+	if err := firewall.CheckUpstreamAddr(a); err != nil {
+		return err
+	}
+	switch place, err := u.local.Place(a); {
+	case err != nil:
+		return err
+	case place == Own:
+		return fmt.Errorf("%s is closed: an address of this machine", a)
+	}
+	return nil
 }
 
 // Has tells whether an address is that of an upstream, on whatever port.

@@ -85,6 +85,8 @@ const (
 	ReasonPolicy      = "policy"          // of a note: the policy was replaced
 	ReasonLive        = "live-change"     // of a note: a live change began or ended
 	ReasonLearning    = "learning"        // of a note: rooms began or ended to learn
+	ReasonKept        = "kept"            // of a note: live denies and spent budgets of an earlier guard can't be read, or none can be recorded
+	ReasonPanic       = "internal-error"  // of a note: serving it panicked; it ended, and nothing else
 	ReasonTaken       = "port-taken"      // of a note: a worker's program has a port of the policy (a room without nf_tables)
 )
 
@@ -96,6 +98,9 @@ func Denied(kind Kind, d firewall.Decision) Event {
 	}
 	return e
 }
+
+// Panicked makes the event of something that was served and panicked.
+func Panicked(kind Kind) Event { return Event{Kind: kind, Verdict: Note, Reason: ReasonPanic} }
 
 // Line is the JSON form of one event, as it stands in the guard's log:
 // schemas/event.schema.json.

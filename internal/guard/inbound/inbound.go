@@ -4,14 +4,19 @@
 package inbound
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/guard/buffers"
 )
 
 // timeout bounds one connect inside a room. Loopback answers at once; only a
@@ -21,20 +26,23 @@ const timeout = 5 * time.Second
 // Socket gives a fresh socket of the room; it is handover.Client's DialSocket.
 type Socket func(port int) (*os.File, error)
 
-// Dial connects to a port of the room's loopback, 127.0.0.1 first, then ::1.
-func Dial(socket Socket, port uint16) (*net.TCPConn, error) {
-	c, err := dial(socket, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
+// Dial connects to a port of the room's loopback, 127.0.0.1 first, then ::1, and
+// returns to which: the server may have reset the connection already, which then
+// has no peer any more.
+func Dial(ctx context.Context, socket Socket, port uint16) (*net.TCPConn, netip.AddrPort, error) {
+	four := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
+	c, err := dial(ctx, socket, four)
 	if err == nil {
-		return c, nil
+		return c, four, nil
 	}
-	c6, err6 := dial(socket, netip.AddrPortFrom(netip.IPv6Loopback(), port))
-	if err6 == nil {
-		return c6, nil
+	six := netip.AddrPortFrom(netip.IPv6Loopback(), port)
+	if c, err6 := dial(ctx, socket, six); err6 == nil {
+		return c, six, nil
 	}
-	return nil, err // what 127.0.0.1 says is what people expect
+	return nil, four, err // what 127.0.0.1 says is what people expect
 }
 
-func dial(socket Socket, to netip.AddrPort) (*net.TCPConn, error) {
+func dial(ctx context.Context, socket Socket, to netip.AddrPort) (*net.TCPConn, error) {
 	f, err := socket(int(to.Port()))
 	if err != nil {
 		return nil, err
@@ -44,63 +52,61 @@ func dial(socket Socket, to netip.AddrPort) (*net.TCPConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := connect(raw, to); err != nil {
+	if err := buffers.Of(ctx).Inside(raw); err != nil {
+		return nil, err
+	}
+	if err := connect(f, raw, to); err != nil {
 		return nil, fmt.Errorf("connect to %s in the room: %w", to, err)
 	}
 	c, err := net.FileConn(f)
 	if err != nil {
 		return nil, err
 	}
-	return c.(*net.TCPConn), nil
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		c.Close()
+		return nil, fmt.Errorf("connect to %s in the room: the socket is %T", to, c)
+	}
+	return t, nil
 }
 
-// connect does a bounded connect(2) on a non-blocking socket.
-func connect(raw interface {
-	Control(func(fd uintptr)) error
-}, to netip.AddrPort) error {
+// connect does a bounded connect(2) on a socket of the runtime's poller. It must
+// not block: each that did would hold a thread, and the guard may have few.
+func connect(f *os.File, raw syscall.RawConn, to netip.AddrPort) error {
+	if err := f.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+		return err
+	}
+	began := false
 	var err error
-	cerr := raw.Control(func(fd uintptr) {
-		var sa unix.Sockaddr
-		if sa, err = sockaddr(int(fd), to); err != nil {
-			return
+	werr := raw.Write(func(fd uintptr) bool {
+		if began {
+			err = connected(int(fd))
+		} else {
+			began = true
+			var sa unix.Sockaddr
+			if sa, err = sockaddr(int(fd), to); err == nil {
+				err = unix.Connect(int(fd), sa)
+			}
 		}
-		if err = unix.Connect(int(fd), sa); !errors.Is(err, unix.EINPROGRESS) {
-			return
-		}
-		err = wait(int(fd))
+		return !errors.Is(err, unix.EINPROGRESS)
 	})
-	if cerr != nil {
-		return cerr
-	}
-	return err
+	return cmp.Or(werr, err)
 }
 
-func wait(fd int) error {
-	end := time.Now().Add(timeout)
-	for {
-		left := time.Until(end)
-		if left <= 0 {
-			return unix.ETIMEDOUT
-		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(left/time.Millisecond)+1)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return unix.ETIMEDOUT
-		}
-		code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
-		if err != nil {
-			return err
-		}
-		if code != 0 {
-			return unix.Errno(code)
-		}
-		return nil
+// connected says what became of a connect(2) that was in progress. The poller may
+// wake up too early.
+func connected(fd int) error {
+	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	switch {
+	case err != nil:
+		return err
+	case code != 0:
+		return unix.Errno(code)
 	}
+	if _, err := unix.Getpeername(fd); errors.Is(err, unix.ENOTCONN) {
+		return unix.EINPROGRESS
+	}
+	return nil
 }
 
 // sockaddr writes the address in the socket's own family.

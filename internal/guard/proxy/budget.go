@@ -1,14 +1,21 @@
 package proxy
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"fmt"
+	"slices"
 	"sort"
 	"sync"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/clock"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/kept"
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
@@ -18,26 +25,27 @@ import (
 // Bytes are those of TCP payload, counted before they are written to the
 // upstream: nothing above the budget leaves. What comes back isn't bounded.
 type Budgets struct {
-	mu  sync.Mutex
+	// Record makes what is spent outlive the guard, before it is sent; nil: it
+	// doesn't. An error sends nothing.
+	Record func([]kept.Spent) error
+
+	mu  sync.Mutex // of all windows, too
 	all map[budgetKey]*budget
 }
 
-// budgetKey makes a rule the same through all policies.
+// budgetKey makes a rule the same through all policies and guards.
 type budgetKey struct {
-	target, ports string
-	upload        firewall.Budget
+	rule   string // digest of target and ports
+	upload firewall.Budget
 }
 
 func keyOf(r *firewall.Rule) budgetKey {
 	if r == nil || r.Upload.IsZero() {
 		return budgetKey{}
 	}
-	return budgetKey{r.Target(), firewall.FormatPorts(r.Ports), r.Upload}
+	sum := sha256.Sum256([]byte(r.Target() + " " + firewall.FormatPorts(r.Ports)))
+	return budgetKey{base64.RawURLEncoding.EncodeToString(sum[:16]), r.Upload}
 }
-
-// began is what windows count from: the monotonic clock, so that nobody who sets
-// the time gives a budget back.
-var began = time.Now()
 
 // of returns the budget of a rule, nil if it has none.
 func (b *Budgets) of(r *firewall.Rule) *budget {
@@ -47,6 +55,11 @@ func (b *Budgets) of(r *firewall.Rule) *budget {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.get(k)
+}
+
+// get is of for a key; b.mu is held.
+func (b *Budgets) get(k budgetKey) *budget {
 	x := b.all[k]
 	if x != nil {
 		return x
@@ -54,7 +67,7 @@ func (b *Budgets) of(r *firewall.Rule) *budget {
 	if b.all == nil {
 		b.all = map[budgetKey]*budget{}
 	}
-	x = &budget{key: k, window: window{limit: k.upload.Bytes, per: k.upload.Per}}
+	x = &budget{all: b, key: k, window: newWindow(k.upload)}
 	b.all[k] = x
 	return x
 }
@@ -80,32 +93,110 @@ func (b *Budgets) State(p *policy.Room) []control.BudgetState {
 	return out
 }
 
-// budget is that of one rule, which all its connections share.
-type budget struct {
-	key budgetKey
-
-	mu     sync.Mutex
-	window window
-	open   map[*way]struct{}
-}
-
-func (b *budget) take(n int) int {
+// Restore makes what an earlier guard recorded the spent bytes.
+func (b *Budgets) Restore(spent []kept.Spent) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return int(b.window.take(time.Since(began), int64(n)))
+	now := clock.Boot()
+	for _, s := range spent {
+		w := newWindow(s.Upload)
+		if err := w.restore(now, s.At, s.Sent); err != nil {
+			return fmt.Errorf("budget of %s: %w", s.Upload, err)
+		}
+		b.get(budgetKey{s.Rule, s.Upload}).window = w
+	}
+	return nil
+}
+
+// Reset forgets what was spent.
+func (b *Budgets) Reset() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, x := range b.all {
+		x.window = newWindow(x.key.upload)
+	}
+	return b.record(clock.Boot())
+}
+
+// Fits refuses a policy with which more would have to be recorded than a room
+// keeps, after a reset or beside what is spent.
+func (b *Budgets) Fits(p *firewall.RoomPolicy, reset bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	keys := map[budgetKey]bool{}
+	if !reset {
+		for _, s := range b.spent(clock.Boot()) {
+			keys[budgetKey{s.Rule, s.Upload}] = true
+		}
+	}
+	for i := range p.Allow {
+		if k := keyOf(&p.Allow[i]); !k.upload.IsZero() {
+			keys[k] = true
+		}
+	}
+	if n := len(keys); n > firewall.MaxBudgets {
+		return fmt.Errorf("room %q: %d upload budgets, with those of earlier policies that are partly spent; at most %d: `workshop firewall reload --reset` forgets what is spent", p.Room, n, firewall.MaxBudgets)
+	}
+	return nil
+}
+
+// record records what is spent and what is reserved. b.mu is held.
+func (b *Budgets) record(now time.Duration) error {
+	if b.Record == nil {
+		return nil
+	}
+	return b.Record(b.spent(now))
+}
+
+// spent is what is to be recorded. b.mu is held.
+func (b *Budgets) spent(now time.Duration) (out []kept.Spent) {
+	for k, x := range b.all {
+		if sent := x.window.recorded(now); sent != nil {
+			out = append(out, kept.Spent{Rule: k.rule, Upload: k.upload, At: x.window.at, Sent: sent})
+		}
+	}
+	slices.SortFunc(out, func(x, y kept.Spent) int {
+		return cmp.Or(cmp.Compare(x.Rule, y.Rule), cmp.Compare(x.Upload.Bytes, y.Upload.Bytes), cmp.Compare(x.Upload.Per, y.Upload.Per))
+	})
+	return out
+}
+
+// budget is that of one rule, which all its connections share.
+type budget struct {
+	all    *Budgets
+	key    budgetKey
+	window window // under all.mu
+
+	mu   sync.Mutex
+	open map[*way]struct{}
+}
+
+// take takes up to n bytes, and returns how many may be sent: so many are
+// recorded as spent then.
+func (b *budget) take(n int) int {
+	b.all.mu.Lock()
+	defer b.all.mu.Unlock()
+	now := clock.Boot()
+	if b.all.Record != nil && b.window.reserve(now, int64(n)) {
+		if err := b.all.record(now); err != nil {
+			b.window.reserved = 0
+			return 0
+		}
+	}
+	return int(b.window.take(now, int64(n)))
 }
 
 // wait is how long nothing can be sent; 0: something can.
 func (b *budget) wait() time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.window.free(time.Since(began))
+	b.all.mu.Lock()
+	defer b.all.mu.Unlock()
+	return b.window.free(clock.Boot())
 }
 
 func (b *budget) used() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.window.advance(time.Since(began))
+	b.all.mu.Lock()
+	defer b.all.mu.Unlock()
+	b.window.advance(clock.Boot())
 	return b.window.used
 }
 

@@ -2,26 +2,144 @@ package proxy
 
 import (
 	"net/netip"
+	"sort"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// DecideAddr is what the policy says about an address that a worker dials, before
-// a name is known: on other ports than 80 and 443, names that it is pinned for
-// count. It returns such a name, "" for none.
-func (r *Room) DecideAddr(to netip.AddrPort) (firewall.Decision, string) {
-	return r.addrDecision(r.Policy(), to, to.Port() != 80 && to.Port() != 443)
+// Whichever way a connection comes (redirected to 80, 443 or another port, by the
+// explicit proxy in absolute-form or CONNECT), each question about it is asked by
+// one function:
+//
+//	deny, port, name, range    route, by decide; what must be read for it: mustRead
+//	names under a wildcard     route, by Admit
+//	encrypted names (ECH)      route.byOuterName
+//	never-list, upload budget  open, by egress.Dialer.Dial, on the address itself
+//	whether it still may       way.still, by the same route
+//	places                     accept of package guard
+//
+// A published port has places alone: it leads into the room.
+
+// route is where a connection or a request goes, and what decided so.
+type route struct {
+	firewall.Decision
+	// to is dialled: a name at the guard's own answer.
+	to authority
+	// again decides the same by another policy.
+	again func(*policy.Room) firewall.Decision
 }
 
-// Carried is how many connections are being carried.
-func (f *Flows) Carried() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := 0
-	for x := range f.open {
-		if x.out != nil {
-			n++
+// route decides about a connection or request for a host. orig is the address that
+// the client dialled, not valid for none: where a line or mode open allows that,
+// it goes there, unless the host is denied.
+func (r *Room) route(p *policy.Room, orig netip.AddrPort, host authority) route {
+	byRange := func(p *policy.Room) (firewall.Decision, bool) {
+		d := r.decide(p, host)
+		if !orig.Addr().IsValid() || d.Reason == firewall.ReasonDenied {
+			return d, false
+		}
+		there, _ := r.DecideAddr(p, orig)
+		return there, there.Allowed
+	}
+	if d, ok := byRange(p); ok {
+		return route{d, authority{addr: orig.Addr(), port: orig.Port()}, func(p *policy.Room) firewall.Decision {
+			d, ok := byRange(p)
+			d.Allowed = d.Allowed && ok
+			return d
+		}}
+	}
+	x := route{r.decide(p, host), host, func(p *policy.Room) firewall.Decision { return r.decide(p, host) }}
+	switch {
+	case host.addr.IsValid():
+		_, name := r.DecideAddr(p, netip.AddrPortFrom(host.addr, host.port))
+		x.again = r.pinnedOnce(host, name)
+	case x.Allowed && r.Admit != nil:
+		x.Decision = r.Admit(host.name, x.Decision)
+	}
+	return x
+}
+
+// decide is what a policy says about a name or an address.
+func (r *Room) decide(p *policy.Room, host authority) firewall.Decision {
+	if host.addr.IsValid() {
+		d, _ := r.DecideAddr(p, netip.AddrPortFrom(host.addr, host.port))
+		return d
+	}
+	return p.Matcher.Name(host.name, host.port)
+}
+
+// pinnedOnce decides again about an address that was pinned for a name: the name
+// may not be pinned any more, but its line is what counts.
+func (r *Room) pinnedOnce(to authority, name string) func(*policy.Room) firewall.Decision {
+	n, err := firewall.ParseName(name)
+	named := err == nil && to.port != 80 && to.port != 443
+	return func(p *policy.Room) firewall.Decision {
+		if named {
+			if d := p.Matcher.Name(n, to.port); d.Allowed {
+				return d
+			}
+		}
+		return r.decide(p, to)
+	}
+}
+
+// mustRead reports whether the host of a connection to 80 or 443 of an address
+// must be read. If not, the address decides, and the server may be the one that
+// speaks first.
+func (r *Room) mustRead(p *policy.Room, to netip.AddrPort) bool {
+	d, _ := r.DecideAddr(p, to)
+	return !d.Allowed || hasDenyNames(p)
+}
+
+// hasDenyNames tells whether a name must be known although the address is
+// allowed.
+func hasDenyNames(p *policy.Room) bool {
+	for i := range p.Deny {
+		if !p.Deny[i].Host.IsZero() {
+			return true
 		}
 	}
-	return n
+	return false
+}
+
+// DecideAddr is what a policy says about an address: on other ports than 80 and
+// 443 by the names that it is pinned for (B25), else by range. It returns a name
+// of the address, "" for none, for events.
+func (r *Room) DecideAddr(p *policy.Room, to netip.AddrPort) (firewall.Decision, string) {
+	pinned := to.Port() != 80 && to.Port() != 443
+	names := r.Pins.Names(to.Addr())
+	sort.Slice(names, func(i, j int) bool { return names[i].String() < names[j].String() })
+	first := ""
+	var deny, learned firewall.Decision
+	var learnedName string
+	for _, n := range names {
+		if first == "" {
+			first = n.String()
+		}
+		d := p.Matcher.Name(n, to.Port())
+		switch {
+		case d.Allowed && pinned && d.Rule != nil:
+			return d, n.String()
+		case d.Allowed && pinned && d.Reason == firewall.ReasonLearned && !learned.Allowed:
+			learned, learnedName = d, n.String()
+		case d.Reason == firewall.ReasonDenied:
+			deny = d
+		}
+	}
+	if deny.Reason != "" {
+		return deny, first // a deny line wins over ranges, learning and mode open
+	}
+	d := p.Matcher.Addr(to.Addr(), to.Port())
+	if !d.Allowed && d.Reason != firewall.ReasonDenied && learned.Allowed {
+		return learned, learnedName
+	}
+	if !d.Allowed && first != "" && d.Reason == firewall.ReasonName {
+		// The reason and the line of a name say more than those of an address.
+		if n, err := firewall.ParseName(first); err == nil {
+			d = p.Matcher.Name(n, to.Port())
+			d.Allowed = false
+		}
+	}
+	return d, first
 }

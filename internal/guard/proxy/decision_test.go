@@ -26,8 +26,8 @@ func TestDenyWinsOverTheAddress(t *testing.T) {
 	p := &policy.Room{Matcher: firewall.RoomPolicy{
 		Mode: firewall.Open, Deny: []firewall.Rule{{Host: host, Ports: []firewall.PortRange{firewall.AllPorts}}},
 	}.Compile()}
-	for _, pinned := range []bool{true, false} {
-		if d, _ := r.addrDecision(p, to, pinned); d.Allowed || d.Reason != firewall.ReasonDenied {
+	for _, port := range []uint16{22, 80, 443} {
+		if d, _ := r.DecideAddr(p, netip.AddrPortFrom(to.Addr(), port)); d.Allowed || d.Reason != firewall.ReasonDenied {
 			t.Errorf("%+v", d)
 		}
 	}

@@ -8,6 +8,13 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
+// byOuterName is byOuterName for a route and its later policies.
+func (x *route) byOuterName(p *policy.Room, outer firewall.Name) {
+	again := x.again
+	x.Decision = byOuterName(p, x.Decision, outer)
+	x.again = func(p *policy.Room) firewall.Decision { return byOuterName(p, again(p), outer) }
+}
+
 // byOuterName decides about a ClientHello whose inner name is encrypted (ECH,
 // RFC 9849), or that pretends to be one (GREASE), which looks the same. What d
 // allowed by the outer name passes only if the line says `ech: allow`, for the

@@ -8,48 +8,90 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/buffers"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/panics"
 )
 
 // exchange sends one request to the upstream and its response to the client.
 // keep tells whether another request may follow; an error means that the
 // client's connection can't be used any more.
 func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
-	wantClose := req.Close || !req.ProtoAtLeast(1, 1)
 	upgrade := cleanHeaders(req.Header)
-	if req.Header.Get("Content-Length") != "" {
-		req.Header.Del("Content-Length")
-	}
-
-	// The request's body is what follows its head, by the framing that the
-	// head declares; http.ReadRequest saw the head alone.
-	body := s.body(req)
-	if err := s.writeHead(req); err != nil {
+	req.Header.Del("Content-Length")
+	if err := s.requests.writeHead(req); err != nil {
 		return false, s.broken(err)
 	}
-	req.Header = nil // may be large, and is sent
+	forget(req)
 	s.large.free()
-	sent, finished := make(chan error, 1), false
-	defer func() {
-		if !finished { // the body is still being read: both sides end with it
-			s.up.reset()
-			_ = s.c.SetReadDeadline(time.Unix(1, 0))
-			<-sent
-			_ = s.c.SetReadDeadline(time.Time{})
-		}
-	}()
-	if body == nil {
-		sent <- s.ubw.Flush()
-	} else {
-		go func() { sent <- s.sendBody(req, body) }()
-	}
-
+	body := s.send(req)
 	cw := writers.Get().(*bufio.Writer)
-	cw.Reset(s.c)
-	defer func() { cw.Reset(nil); writers.Put(cw) }()
+	cw.Reset(s.up.size.Writer(s.c))
+	keep, err = s.respond(cw, req, upgrade, body)
+	s.stop(body)
+	putWriter(cw)
+	return keep, err
+}
+
+// sending is the rest of a request on its way.
+type sending struct {
+	side  *requestSide
+	ended chan error // has one
+	err   error      // what it had
+	over  bool       // err is there
+}
+
+// send begins to send what follows the head. Until it has ended, s.requests is nil.
+func (s *httpSession) send(req *http.Request) *sending {
+	if bodyless(req) {
+		return &sending{over: true, err: s.requests.ubw.Flush()}
+	}
+	x, up := &sending{side: s.requests, ended: make(chan error, 1)}, s.up
+	s.requests = nil
+	go func() {
+		err := panics.Try(func() error { return x.side.sendBody(req) })
+		if err != nil {
+			// The upstream doesn't wait for the rest, or take the next request for it.
+			up.reset()
+		}
+		x.ended <- err
+	}()
+	return x
+}
+
+// wait waits until nothing is sent any more, or until limit, and reports whether
+// the request was sent as a whole.
+func (s *httpSession) wait(x *sending, limit <-chan time.Time) bool {
+	if !x.over {
+		select {
+		case x.err = <-x.ended:
+			panics.Again(x.err)
+			x.over, s.requests = true, x.side
+		case <-limit:
+			return false
+		}
+	}
+	return x.err == nil
+}
+
+// stop ends what is still being sent: both sides end with it.
+func (s *httpSession) stop(x *sending) {
+	if x.over {
+		return
+	}
+	s.up.reset()
+	_ = s.c.SetReadDeadline(time.Unix(1, 0))
+	s.wait(x, nil)
+	_ = s.c.SetReadDeadline(time.Time{})
+}
+
+// respond reads the response and sends it to the client, while the request's body
+// may still be under way.
+func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade string, body *sending) (keep bool, err error) {
 	// Reads from the upstream first send what the client has to get.
 	fl := &flusher{from: s.up, to: cw, large: &s.largeUp}
 	s.ubr.Reset(fl)
@@ -64,33 +106,36 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 			return false, errBusy
 		}
 		if resp.StatusCode == http.StatusSwitchingProtocols {
-			return false, s.switchProtocols(cw, resp, req, upgrade)
+			return false, s.switchProtocols(cw, resp, upgrade)
 		}
 		if resp.StatusCode/100 != 1 {
 			break
 		}
 		if req.ProtoAtLeast(1, 1) { // RFC 9110 §15.2
-			if err := writeResponse(cw, resp, req, true, &s.largeUp); err != nil {
+			if err := writeResponse(cw, resp, req, true, &s.largeUp, s.up.size); err != nil {
 				return false, err
 			}
 		}
 	}
 	// A response may come before the request's end; then the connection can't
 	// go on after it.
-	whole := false
-	select {
-	case err := <-sent:
-		finished, whole = true, err == nil
-	case <-time.After(bodyGrace):
-	}
+	whole := s.wait(body, time.After(bodyGrace))
+	wantClose := req.Close || !req.ProtoAtLeast(1, 1)
 	untilEnd := resp.ContentLength < 0 && !req.ProtoAtLeast(1, 1)
 	keep = whole && !wantClose && !resp.Close && !untilEnd
-	err = writeResponse(cw, resp, req, keep, &s.largeUp)
-	resp.Body.Close()
-	if err != nil {
+	if err := writeResponse(cw, resp, req, keep, &s.largeUp, s.up.size); err != nil {
 		return false, err
 	}
 	return keep, nil
+}
+
+// forget drops what a request's head may have much of, once it is sent: the body
+// may take long.
+func forget(req *http.Request) {
+	*req = http.Request{
+		Method: strings.Clone(req.Method), ProtoMajor: req.ProtoMajor, ProtoMinor: req.ProtoMinor,
+		ContentLength: req.ContentLength, TransferEncoding: req.TransferEncoding, Close: req.Close,
+	}
 }
 
 // broken says why the upstream gave no response, if that was the budget.
@@ -99,24 +144,33 @@ func (s *httpSession) broken(err error) error {
 		return err
 	}
 	p := s.room.Policy()
-	return s.room.denied(s.c, p, s.upTo, firewall.Decision{Rule: s.up.rule, Reason: events.ReasonUpload}, false)
+	return s.room.denied(s.c, p, s.upTo.host, firewall.Decision{Rule: s.up.rule, Reason: events.ReasonUpload}, false)
 }
 
 // bodyGrace is how long the end of a request's body may come behind the head of
 // the response.
 const bodyGrace = 20 * time.Millisecond
 
-// body returns the reader of the request's body, nil if it has none.
-func (s *httpSession) body(req *http.Request) io.Reader {
-	if len(req.TransferEncoding) > 0 {
-		// The chunk parser reads from s.br itself, so that it takes nothing of
-		// the next request.
-		return httputil.NewChunkedReader(s.br)
-	}
-	if req.ContentLength > 0 {
-		return io.LimitReader(s.br, req.ContentLength)
-	}
-	return nil
+// bodyless tells whether nothing follows a request's head.
+func bodyless(req *http.Request) bool {
+	return req.ContentLength == 0 && len(req.TransferEncoding) == 0
+}
+
+// requestSide is what requests go through: it reads from the client and writes to
+// the upstream. One goroutine at a time has it, and whoever has it may use all of
+// it: the session's, but while a body is sent, the one that sends it.
+type requestSide struct {
+	cr   *clientReader
+	br   *bufio.Reader // reads from cr
+	ubw  *bufio.Writer // nil without an upstream
+	size buffers.Size  // of the upstream
+}
+
+func newRequestSide(c net.Conn) *requestSide {
+	cr := &clientReader{c: c}
+	br := readers.Get().(*bufio.Reader)
+	br.Reset(cr)
+	return &requestSide{cr: cr, br: br}
 }
 
 // clientReader reads from the client; while a body is carried, it sends what is
@@ -137,7 +191,7 @@ func (r *clientReader) Read(b []byte) (int, error) {
 
 // writeHead writes the request's head anew, in origin-form, so that nothing of
 // the client's way of writing it reaches the upstream.
-func (s *httpSession) writeHead(req *http.Request) error {
+func (s *requestSide) writeHead(req *http.Request) error {
 	target := req.URL.RequestURI()
 	if req.Method == http.MethodOptions && req.RequestURI == "*" {
 		target = "*"
@@ -159,21 +213,25 @@ func (s *httpSession) writeHead(req *http.Request) error {
 	return err
 }
 
-func (s *httpSession) sendBody(req *http.Request, body io.Reader) error {
+// sendBody sends what follows the head, by the framing that the head declares;
+// http.ReadRequest saw the head alone.
+func (s *requestSide) sendBody(req *http.Request) error {
 	s.cr.to = s.ubw
 	defer func() { s.cr.to = nil }()
 	if len(req.TransferEncoding) == 0 {
-		n, err := io.Copy(struct{ io.Writer }{s.ubw}, body)
+		n, err := s.size.Copy(s.ubw, io.LimitReader(s.br, req.ContentLength))
 		if err == nil && n < req.ContentLength {
 			err = io.ErrUnexpectedEOF
 		}
 		if err == nil {
 			err = s.ubw.Flush()
 		}
-		return s.bodyFailed(err)
+		return err
 	}
+	// The chunk parser reads from s.br itself, so that it takes nothing of the next
+	// request.
 	cw := httputil.NewChunkedWriter(s.ubw)
-	_, err := io.Copy(struct{ io.Writer }{cw}, body)
+	_, err := s.size.Copy(cw, httputil.NewChunkedReader(s.br))
 	if err == nil {
 		err = cw.Close()
 	}
@@ -186,11 +244,11 @@ func (s *httpSession) sendBody(req *http.Request, body io.Reader) error {
 	if err == nil {
 		err = s.ubw.Flush()
 	}
-	return s.bodyFailed(err)
+	return err
 }
 
 // trailers reads the client's trailers, which aren't passed on.
-func (s *httpSession) trailers() error {
+func (s *requestSide) trailers() error {
 	for size := 0; size < maxHead; {
 		line, err := s.br.ReadSlice('\n')
 		if err != nil {
@@ -207,19 +265,11 @@ func (s *httpSession) trailers() error {
 	return errHeadTooLarge
 }
 
-// bodyFailed ends the upstream connection when the client's body broke off, so
-// that the upstream doesn't wait for the rest or take the next request for it.
-func (s *httpSession) bodyFailed(err error) error {
-	if err != nil {
-		s.up.reset()
-	}
-	return err
-}
-
 var errSwitch = errors.New("the upstream switches protocols unasked")
 
-// switchProtocols carries a WebSocket after its handshake.
-func (s *httpSession) switchProtocols(cw *bufio.Writer, resp *http.Response, req *http.Request, asked string) error {
+// switchProtocols carries a WebSocket after its handshake. The request had no
+// body: everything of the session is its goroutine's.
+func (s *httpSession) switchProtocols(cw *bufio.Writer, resp *http.Response, asked string) error {
 	if asked == "" || cleanHeaders(resp.Header) != asked {
 		return errSwitch
 	}
@@ -240,7 +290,8 @@ func (s *httpSession) switchProtocols(cw *bufio.Writer, resp *http.Response, req
 	if err := cw.Flush(); err != nil {
 		return err
 	}
-	if _, err := io.CopyN(s.up, s.br, int64(s.br.Buffered())); err != nil {
+	br := s.requests.br
+	if _, err := io.CopyN(s.up, br, int64(br.Buffered())); err != nil {
 		return err
 	}
 	s.room.splice(s.c, s.up)

@@ -7,9 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/hello"
 	"github.com/llmdo/workshop/internal/guard/policy"
@@ -34,47 +34,84 @@ func (s *httpSession) connect(req *http.Request) error {
 		return nil
 	}
 	p := s.room.Policy()
-	d := s.room.decide(p, to)
-	if !d.Allowed {
-		s.room.deny(events.Proxy, d, to.host(), netip.AddrPortFrom(to.addr, to.port))
-		return s.room.denied(s.c, p, to, d, false)
+	x := s.room.route(p, netip.AddrPort{}, to)
+	at := netip.AddrPortFrom(to.addr, to.port)
+	if !x.Allowed {
+		s.room.deny(events.Proxy, x.Decision, to.host(), at)
+		return s.room.denied(s.c, p, to, x.Decision, false)
+	}
+	if to.addr.IsValid() && (to.port == 80 || to.port == 443) && s.room.mustRead(p, at) {
+		return s.connectAndRead(p, x, to)
 	}
 	// The upstream is dialled before the answer, so that a failure has an
 	// explanation. It is the host that was asked for and allowed.
-	up, err := s.room.dialTo(s.ctx, events.Proxy, s.c, p, d, to, netip.AddrPort{})
+	up, err := s.room.dialTo(s.ctx, events.Proxy, s.c, p, x, netip.AddrPort{})
 	if err != nil {
 		return s.unreachable(p, to, err, false)
 	}
 	defer up.end()
-	if _, err := io.WriteString(s.c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+	if err := s.established(); err != nil {
 		return err
 	}
 	named := !to.addr.IsValid()
 	switch {
 	case named && to.port == 443:
-		return s.tunnelTLS(up, d, to)
+		return s.tunnelTLS(up, to)
 	case named && to.port == 80:
-		in := &httpSession{
-			room: s.room, ctx: s.ctx, c: s.c, kind: events.Proxy, orig: netip.AddrPortFrom(netip.Addr{}, 80), only: &to,
-			cr: s.cr, br: s.br, first: up,
-		}
-		s.large.free()
-		in.run()
+		s.requestsInside(&httpSession{orig: at, only: &to, first: up})
 		return nil
 	}
 	return s.tunnel(up, nil)
 }
 
+func (s *httpSession) established() error {
+	_, err := io.WriteString(s.c, "HTTP/1.1 200 Connection established\r\n\r\n")
+	return err
+}
+
+// connectAndRead serves a CONNECT to 80 or 443 of an address where names are
+// denied: the host is read before anything is dialled, as of a redirected
+// connection.
+func (s *httpSession) connectAndRead(p *policy.Room, x route, to authority) error {
+	at := netip.AddrPortFrom(to.addr, to.port)
+	if d := s.room.mayDial(p, x); !d.Allowed {
+		never := &egress.NeverError{Addr: to.addr, Decision: d}
+		s.room.never(events.Proxy, never, "", to.port)
+		return s.unreachable(p, to, never, false)
+	}
+	if err := s.established(); err != nil {
+		return err
+	}
+	if to.port == 80 {
+		s.requestsInside(&httpSession{orig: at})
+		return nil
+	}
+	s.large.free() // of the CONNECT request
+	s.room.readTLS(s.ctx, events.Proxy, s.c, s.requests.br, at)
+	return nil
+}
+
+// requestsInside serves the requests inside a tunnel.
+func (s *httpSession) requestsInside(in *httpSession) {
+	in.room, in.ctx, in.c, in.kind, in.requests = s.room, s.ctx, s.c, events.Proxy, s.requests
+	s.large.free() // of the CONNECT request
+	in.run()
+}
+
 // tunnelTLS lets a ClientHello for the tunnel's own name through, and nothing
 // else (egress.md N4).
-func (s *httpSession) tunnelTLS(up *way, d firewall.Decision, to authority) error {
-	buf := helloBuffers.Get().(*[]byte)
-	defer helloBuffers.Put(buf)
-	_ = s.c.SetReadDeadline(time.Now().Add(helloTimeout))
+func (s *httpSession) tunnelTLS(up *way, to authority) error {
 	s.large.free() // of the CONNECT request
 	defer s.large.free()
-	name, head, err := hello.Read(&metered{r: s.br, p: &s.large}, *buf)
-	_ = s.c.SetReadDeadline(time.Time{})
+	buf := helloBuffers.Get().(*[]byte)
+	name, head, err := readHello(s.c, s.requests.br, &s.large, *buf)
+	err = s.carryTunnel(up, to, name, head, err)
+	helloBuffers.Put(buf)
+	return err
+}
+
+// carryTunnel decides by what readHello returned.
+func (s *httpSession) carryTunnel(up *way, to authority, name firewall.Name, head []byte, err error) error {
 	at := netip.AddrPortFrom(netip.Addr{}, to.port)
 	p := s.room.Policy()
 	if p.Mode == firewall.Open && (errors.Is(err, hello.ErrNotTLS) || errors.Is(err, hello.ErrNoName)) {
@@ -82,21 +119,22 @@ func (s *httpSession) tunnelTLS(up *way, d firewall.Decision, to authority) erro
 	}
 	ech := errors.Is(err, hello.ErrECH) && !name.IsZero()
 	if err != nil && !ech {
-		s.room.badHello(s.c, err, to.name, at)
+		s.room.badHello(events.Proxy, s.c, err, to.name, at)
 		return nil
 	}
+	x := route{Decision: up.decide(p), to: to, again: up.decide}
 	if name != to.name {
-		d = firewall.Decision{Reason: events.ReasonOtherName}
+		x.Decision = firewall.Decision{Reason: events.ReasonOtherName}
 	} else if ech {
-		if d = byOuterName(p, d, name); d.Allowed {
-			s.room.noteECH(events.Proxy, d, name, at)
-			allowed := up.decide
-			up.decide = func(p *policy.Room) firewall.Decision { return byOuterName(p, allowed(p), name) }
+		x.byOuterName(p, name)
+		up.decide = x.again
+		if x.Allowed {
+			s.room.noteECH(events.Proxy, x.Decision, name, at)
 		}
 	}
-	if !d.Allowed {
-		s.room.deny(events.Proxy, d, name.String(), at)
-		alert(s.c, alertOf(d))
+	if !x.Allowed {
+		s.room.deny(events.Proxy, x.Decision, name.String(), at)
+		alert(s.c, alertOf(x.Decision))
 		return nil
 	}
 	return s.tunnel(up, head)
@@ -104,13 +142,13 @@ func (s *httpSession) tunnelTLS(up *way, d firewall.Decision, to authority) erro
 
 // tunnel sends what was read already and joins the two connections.
 func (s *httpSession) tunnel(up *way, head []byte) error {
-	if n := s.br.Buffered(); n > 0 {
-		more, err := s.br.Peek(n)
+	if br := s.requests.br; br.Buffered() > 0 {
+		more, err := br.Peek(br.Buffered())
 		if err != nil {
 			return err
 		}
 		head = append(append([]byte{}, head...), more...)
-		_, _ = s.br.Discard(n)
+		_, _ = br.Discard(len(more))
 	}
 	s.room.start(s.c, up, head, &s.large)
 	return nil

@@ -1,15 +1,20 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/guard/buffers"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
@@ -46,11 +51,14 @@ func (f *Flows) Add(in, out *net.TCPConn, allowed func(*policy.Room) bool) *Flow
 	return x
 }
 
-// Remove forgets a flow that has ended.
-func (f *Flows) Remove(x *Flow) {
+// end forgets a flow. One that didn't end in order is reset.
+func (f *Flows) end(x *Flow, inOrder bool) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !inOrder {
+		x.reset()
+	}
 	delete(f.open, x)
-	f.mu.Unlock()
 }
 
 // set changes the upstream side of a flow together with what its allowed
@@ -63,6 +71,19 @@ func (f *Flows) set(x *Flow, out *net.TCPConn, change func()) {
 	if f.closed {
 		x.reset()
 	}
+}
+
+// Carried is how many connections are being carried.
+func (f *Flows) Carried() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for x := range f.open {
+		if x.out != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // Close resets every connection, at once, and those that come later.
@@ -150,30 +171,58 @@ func (r *Room) spliceAfter(in *net.TCPConn, w *way, begin func() error) {
 	if f == nil {
 		return
 	}
-	defer r.Flows.Remove(f)
+	inOrder := false
+	defer func() { r.Flows.end(f, inOrder) }()
 	if !w.still(r.Policy()) { // it changed since the decision
-		f.reset()
 		return
 	}
 	if err := begin(); err != nil {
 		w.reset()
 		Reset(in)
+		inOrder = true
 		return
 	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if w.budget != nil {
-			w.pass(w.conn, w.carryCounted())
-			return
-		}
-		n, err := io.Copy(w.conn, in)
-		w.up.Add(uint64(n))
+	up := make(chan error, 1)
+	go func() {
+		err := panics.Try(w.carryUp)
 		w.pass(w.conn, err)
-	})
-	n, err := io.Copy(in, w.conn)
+		up <- err
+	}()
+	w.pass(in, w.carryDown())
+	panics.Again(<-up)
+	inOrder = true
+}
+
+// carryUp carries what the client sends.
+func (w *way) carryUp() error {
+	if w.budget != nil || !w.size.Splice {
+		return w.size.Carry(w, w.in)
+	}
+	n, err := io.Copy(w.conn, w.in)
+	w.up.Add(uint64(n))
+	return err
+}
+
+// carryDown carries what the upstream sends.
+func (w *way) carryDown() error {
+	if !w.size.Splice {
+		return w.size.Carry(countedTo{w.size.Writer(w.in), &w.down}, w.conn)
+	}
+	n, err := io.Copy(w.in, w.conn)
 	w.down.Add(uint64(n))
-	w.pass(in, err)
-	wg.Wait()
+	return err
+}
+
+// countedTo counts what is written.
+type countedTo struct {
+	io.Writer
+	n *atomic.Uint64
+}
+
+func (c countedTo) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	c.n.Add(uint64(n))
+	return n, err
 }
 
 // pass passes the end of the direction to dst on: an end as an end, anything else
@@ -191,23 +240,13 @@ func (w *way) pass(dst *net.TCPConn, err error) {
 	}
 }
 
-var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
-
-// carryCounted carries what the client sends as far as the budget goes.
-func (w *way) carryCounted() error {
-	buf := copyBuffers.Get().(*[]byte)
-	defer copyBuffers.Put(buf)
-	_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{w.in}, *buf)
-	return err
-}
-
-// Join carries an inbound connection to out, in the room, until either ends.
-func (r *Room) Join(in, out *net.TCPConn) {
-	to, _ := out.RemoteAddr().(*net.TCPAddr)
-	w := &way{room: r, in: in, conn: out}
+// Join carries an inbound connection to out, which was dialled to an address in
+// the room, until either ends. The socket may not know its peer any more.
+func (r *Room) Join(ctx context.Context, in, out *net.TCPConn, to netip.AddrPort) {
+	w := &way{room: r, in: in, conn: out, size: buffers.Of(ctx)}
 	w.event = events.Event{
 		Kind: events.Inbound, Verdict: events.Allow, Reason: events.ReasonPublished,
-		Address: to.IP.String(), Port: uint16(to.Port), Protocol: "tcp",
+		Address: to.Addr().String(), Port: to.Port(), Protocol: "tcp",
 	}
 	w.begin()
 	r.splice(in, w)
@@ -219,6 +258,8 @@ func (r *Room) Hold(c *net.TCPConn, f func()) {
 	if x == nil {
 		return
 	}
-	defer r.Flows.Remove(x)
+	inOrder := false
+	defer func() { r.Flows.end(x, inOrder) }()
 	f()
+	inOrder = true
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 func TestReadHeadTakesNoMoreThanTheHead(t *testing.T) {
@@ -155,7 +157,8 @@ func TestResponseHeadIsBounded(t *testing.T) {
 		"without a place": {"a", 0, errBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &place{large: Large{make(chan struct{}, c.places), make(chan struct{}, c.places)}}
+			room := share.NewPool(c.places, 1).Room()
+			p := &place{large: room}
 			fl := &flusher{from: strings.NewReader("HTTP/1.1 200 OK\r\nx: " + strings.Repeat(c.line, 1<<20)), to: bufio.NewWriter(io.Discard), large: p}
 			fl.head()
 			if _, err := http.ReadResponse(bufio.NewReader(fl), nil); !errors.Is(err, c.want) {
@@ -165,8 +168,10 @@ func TestResponseHeadIsBounded(t *testing.T) {
 				t.Errorf("%d bytes were read", fl.bytes)
 			}
 			p.free()
-			if len(p.large.All)+len(p.large.Room) > 0 {
-				t.Error("the place is still taken")
+			for range c.places {
+				if _, ok := room.Try(); !ok {
+					t.Error("the place is still taken")
+				}
 			}
 		})
 	}

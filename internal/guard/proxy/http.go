@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,16 +30,16 @@ func (r *Room) HTTP(ctx context.Context, c *net.TCPConn) {
 		Reset(c)
 		return
 	}
-	p := r.Policy()
-	if d, _ := r.addrDecision(p, orig, false); d.Allowed && !hasDenyNames(p) {
-		r.byAddress(ctx, events.HTTP, c, orig, nil, nil)
+	if !r.mustRead(r.Policy(), orig) {
+		r.byAddress(ctx, events.HTTP, c, orig)
 		return
 	}
 	s := &httpSession{room: r, ctx: ctx, c: c, kind: events.HTTP, orig: orig}
 	s.run()
 }
 
-// httpSession is the requests of one client connection, in turn.
+// httpSession is the requests of one client connection, in turn. All of it is its
+// goroutine's, but requests while a body is sent: see [requestSide].
 type httpSession struct {
 	room *Room
 	ctx  context.Context
@@ -52,53 +53,73 @@ type httpSession struct {
 	// explicit says that requests are in absolute-form or CONNECT.
 	explicit bool
 
-	cr   *clientReader
-	br   *bufio.Reader // reads from cr
-	up   *way
-	ubr  *bufio.Reader
-	ubw  *bufio.Writer
-	upTo authority
-	flow *Flow
+	requests *requestSide
+	up       *way
+	ubr      *bufio.Reader // reads from up
+	upTo     upstream
+	flow     *Flow
 	// flowUp is up as other goroutines see it: the flow's lock guards it.
 	flowUp *way
 
 	large, largeUp place // of a request's head and of a response's
 }
 
+// upstream is for what requests an upstream connection is, and what was dialled.
+type upstream struct{ host, to authority }
+
+// Buffers go back to these when their connection has ended in order, and not by
+// defer: after a panic somebody may still hold them.
 var (
 	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
-	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 4<<10) }}
+	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 2<<10) }}
 )
+
+func putReader(br *bufio.Reader) { br.Reset(nil); readers.Put(br) }
+func putWriter(w *bufio.Writer)  { w.Reset(nil); writers.Put(w) }
 
 // run serves requests until one ends the connection.
 func (s *httpSession) run() {
-	if s.br == nil {
-		s.cr = &clientReader{c: s.c}
-		s.br = readers.Get().(*bufio.Reader)
-		s.br.Reset(s.cr)
-		defer func() { s.br.Reset(nil); readers.Put(s.br) }()
+	inTunnel := s.requests != nil
+	if !inTunnel {
+		s.requests = newRequestSide(s.c)
 	}
+	defer func() {
+		if s.up != nil {
+			s.up.end()
+		}
+	}()
 	s.flow = s.room.Flows.Add(s.c, nil, s.stillAllowed)
 	if s.flow == nil {
 		return
 	}
-	defer s.room.Flows.Remove(s.flow)
+	ended := false
+	defer func() { s.room.Flows.end(s.flow, ended) }()
 	if s.first != nil {
-		s.use(s.first, *s.only)
+		s.use(s.first, upstream{*s.only, *s.only})
 	}
-	defer s.drop()
 	s.large.large, s.largeUp.large = s.room.Large, s.room.Large
 	defer s.large.free()
 	defer s.largeUp.free()
+	s.serveAll()
+	s.drop()
+	if !inTunnel {
+		putReader(s.requests.br)
+	}
+	ended = true
+}
+
+// serveAll serves one request after the other.
+func (s *httpSession) serveAll() {
 	wait := helloTimeout
 	for {
+		br := s.requests.br
 		_ = s.c.SetReadDeadline(time.Now().Add(wait))
-		if _, err := s.br.Peek(1); err != nil {
+		if _, err := br.Peek(1); err != nil {
 			s.c.Close()
 			return
 		}
 		_ = s.c.SetReadDeadline(time.Now().Add(helloTimeout))
-		req, err := readHead(s.br, s.large.take)
+		req, err := readHead(br, s.large.take)
 		_ = s.c.SetReadDeadline(time.Time{})
 		if err != nil {
 			s.refuse(err)
@@ -163,16 +184,20 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 		return false, nil
 	}
 	p := s.room.Policy()
-	d := s.room.decide(p, to)
-	if !d.Allowed {
+	x := s.room.route(p, s.orig, to)
+	if d := x.Decision; !d.Allowed {
 		e := s.orig
 		if !e.IsValid() {
 			e = netip.AddrPortFrom(to.addr, to.port)
 		}
 		s.room.deny(s.kind, d, to.host(), e)
 		// The body isn't read; so the connection can't go on after it.
-		keep := req.ContentLength == 0 && len(req.TransferEncoding) == 0 && !req.Close
+		keep := bodyless(req) && !req.Close
 		return keep, s.room.denied(s.c, p, to, d, keep)
+	}
+	if err := checkUpgrade(req); err != nil {
+		s.refuse(err)
+		return false, nil
 	}
 	if last, err := lastHop(req); err != nil {
 		s.refuse(err)
@@ -180,8 +205,8 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 	} else if last {
 		return false, answer(s.c, http.StatusMethodNotAllowed, map[string]string{"Allow": "GET, HEAD, POST, PUT, PATCH, DELETE"}, "workshop: Max-Forwards is 0: the guard answers\n", false)
 	}
-	if err := s.dial(p, d, to); err != nil {
-		keep := req.ContentLength == 0 && len(req.TransferEncoding) == 0 && !req.Close
+	if err := s.dial(p, x, to); err != nil {
+		keep := bodyless(req) && !req.Close
 		return keep, s.unreachable(p, to, err, keep)
 	}
 	return s.exchange(req)
@@ -208,7 +233,7 @@ func (s *httpSession) target(req *http.Request) (authority, error) {
 	// http.ReadRequest puts the host of an absolute-form URL into req.Host
 	// and drops the header (RFC 9112 §3.2.2 wants it that way); a transparent
 	// connection has no reason for absolute-form with another one.
-	to, err := parseAuthority(req.Host, port)
+	to, err := parseAuthority(strings.Clone(req.Host), port) // not to hold the whole line
 	if err != nil {
 		return to, err
 	}
@@ -222,13 +247,6 @@ func (s *httpSession) target(req *http.Request) (authority, error) {
 	return to, nil
 }
 
-func decide(p *policy.Room, to authority) firewall.Decision {
-	if to.addr.IsValid() {
-		return p.Matcher.Addr(to.addr, to.port)
-	}
-	return p.Matcher.Name(to.name, to.port)
-}
-
 // unreachable answers for an allowed host that can't be reached.
 func (s *httpSession) unreachable(p *policy.Room, to authority, err error, keep bool) error {
 	if never := new(egress.NeverError); errors.As(err, &never) {
@@ -238,14 +256,15 @@ func (s *httpSession) unreachable(p *policy.Room, to authority, err error, keep 
 }
 
 // dial connects to where the request goes, unless the last one went there too.
-func (s *httpSession) dial(p *policy.Room, d firewall.Decision, to authority) error {
-	if s.up != nil && s.upTo == to && quiet(s.up.conn) {
+func (s *httpSession) dial(p *policy.Room, x route, host authority) error {
+	to := upstream{host, x.to}
+	if s.up != nil && s.upTo == to && s.ubr.Buffered() == 0 && quiet(s.up.conn) {
 		if b := s.up.budget; b == nil || b.wait() == 0 {
 			return nil
 		}
 	}
 	s.drop()
-	up, err := s.room.dialTo(s.ctx, s.kind, s.c, p, d, to, s.orig)
+	up, err := s.room.dialTo(s.ctx, s.kind, s.c, p, x, s.orig)
 	if err != nil {
 		return err
 	}
@@ -254,22 +273,24 @@ func (s *httpSession) dial(p *policy.Room, d firewall.Decision, to authority) er
 }
 
 // use makes up the upstream of the requests that follow.
-func (s *httpSession) use(up *way, to authority) {
-	s.up, s.ubr, s.ubw = up, readers.Get().(*bufio.Reader), writers.Get().(*bufio.Writer)
-	s.ubw.Reset(up)
+func (s *httpSession) use(up *way, to upstream) {
+	s.up, s.ubr, s.requests.ubw = up, readers.Get().(*bufio.Reader), writers.Get().(*bufio.Writer)
+	s.requests.ubw.Reset(up)
+	s.requests.size = up.size
 	s.room.Flows.set(s.flow, up.conn, func() { s.upTo, s.flowUp = to, up })
 	if !up.still(s.room.Policy()) { // it changed since the decision
 		s.flow.reset()
 	}
 }
 
-// dialTo dials a name or an address.
-func (r *Room) dialTo(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, d firewall.Decision, to authority, orig netip.AddrPort) (*way, error) {
-	a := asked{kind: kind, in: c, decide: func(p *policy.Room) firewall.Decision { return decide(p, to) }}
-	if to.addr.IsValid() {
-		return r.open(ctx, a, p, d, []netip.Addr{to.addr}, to.port)
+// dialTo dials what was decided. orig is what the worker dialled.
+func (r *Room) dialTo(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, x route, orig netip.AddrPort) (*way, error) {
+	a := asked{kind: kind, in: c, decide: x.again}
+	if x.to.addr.IsValid() {
+		_, a.name = r.DecideAddr(p, netip.AddrPortFrom(x.to.addr, x.to.port))
+		return r.open(ctx, a, p, x.Decision, []netip.Addr{x.to.addr}, x.to.port)
 	}
-	return r.dialName(ctx, a, p, d, to.name, orig, to.port)
+	return r.dialName(ctx, a, p, x.Decision, x.to.name, orig, x.to.port)
 }
 
 // drop closes the upstream connection.
@@ -277,13 +298,11 @@ func (s *httpSession) drop() {
 	if s.up == nil {
 		return
 	}
-	s.room.Flows.set(s.flow, nil, func() { s.upTo, s.flowUp = authority{}, nil })
+	s.room.Flows.set(s.flow, nil, func() { s.upTo, s.flowUp = upstream{}, nil })
 	s.up.end()
-	s.ubr.Reset(nil)
-	s.ubw.Reset(nil)
-	readers.Put(s.ubr)
-	writers.Put(s.ubw)
-	s.up, s.ubr, s.ubw = nil, nil, nil
+	putReader(s.ubr)
+	putWriter(s.requests.ubw)
+	s.up, s.ubr, s.requests.ubw = nil, nil, nil
 }
 
 // quiet tells whether a kept connection can be used again: the other side has

@@ -3,6 +3,8 @@ package proxy
 import (
 	"errors"
 	"io"
+
+	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 // smallHead is what a head or a ClientHello may have without being counted.
@@ -12,37 +14,21 @@ const smallHead = 4 << 10
 // errBusy says that too many large heads are being read at the same time.
 var errBusy = errors.New("too many large requests at the same time")
 
-// Large bounds how many heads and ClientHellos above smallHead are held at the
-// same time: thousands of connections with 64 KiB each would be more than the
-// guard's memory (B60). Room is the room's share, All the whole guard's. Nobody
-// waits for a place: whoever holds one may take his time.
-type Large struct{ Room, All chan struct{} }
-
-func (l Large) take() bool {
-	select {
-	case l.Room <- struct{}{}:
-	default:
-		return false
-	}
-	select {
-	case l.All <- struct{}{}:
-		return true
-	default:
-		<-l.Room
-		return false
-	}
-}
-
-// place is at most one place of a Large. The zero value with large set is ready
-// for use; it belongs to one goroutine.
+// place is at most one of the places for heads and ClientHellos above smallHead:
+// thousands of connections with 64 KiB each would be more than the guard's memory
+// (B60). Nobody waits for one: whoever holds one may take his time. The zero value
+// with large set is ready for use; it belongs to one goroutine.
 type place struct {
-	large Large
+	large *share.Room
+	of    share.Place
 	held  bool
 }
 
 // take takes the place unless it is held already.
 func (p *place) take() bool {
-	p.held = p.held || p.large.take()
+	if !p.held {
+		p.of, p.held = p.large.Try()
+	}
 	return p.held
 }
 
@@ -50,8 +36,7 @@ func (p *place) take() bool {
 func (p *place) free() {
 	if p.held {
 		p.held = false
-		<-p.large.All
-		<-p.large.Room
+		p.of.Free()
 	}
 }
 

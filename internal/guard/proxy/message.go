@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/llmdo/workshop/internal/guard/buffers"
 )
 
 // hopHeaders belong to one hop (RFC 9110 §7.6.1); the others stay as they are.
@@ -28,9 +30,7 @@ var hopHeaders = []string{
 // cleanHeaders drops hop-by-hop headers and returns the protocol that the
 // client wants to switch to, if it is one that is carried.
 func cleanHeaders(h http.Header) (upgrade string) {
-	if httpguts.HeaderValuesContainsToken(h["Connection"], "Upgrade") && strings.EqualFold(h.Get("Upgrade"), "websocket") {
-		upgrade = "websocket"
-	}
+	upgrade = upgradeOf(h)
 	for _, v := range h["Connection"] {
 		for _, name := range strings.Split(v, ",") {
 			if name = textproto.TrimString(name); name != "" {
@@ -46,6 +46,28 @@ func cleanHeaders(h http.Header) (upgrade string) {
 		h.Set("Upgrade", upgrade)
 	}
 	return upgrade
+}
+
+// checkUpgrade refuses an upgrade with a body: the upstream could switch while the
+// body is still read as one. A WebSocket begins with a GET (RFC 6455 §4.1). What
+// HTTP/1.0 says about it is ignored (RFC 9110 §7.8).
+func checkUpgrade(req *http.Request) error {
+	if !req.ProtoAtLeast(1, 1) {
+		req.Header.Del("Upgrade")
+	}
+	if upgradeOf(req.Header) != "" && (req.Method != http.MethodGet || !bodyless(req)) {
+		return bad("an upgrade to %s must be a GET without a body", upgradeOf(req.Header))
+	}
+	return nil
+}
+
+// upgradeOf is the protocol that a message switches to, if it is one that is
+// carried.
+func upgradeOf(h http.Header) string {
+	if httpguts.HeaderValuesContainsToken(h["Connection"], "Upgrade") && strings.EqualFold(h.Get("Upgrade"), "websocket") {
+		return "websocket"
+	}
+	return ""
 }
 
 // lastHop counts down Max-Forwards; at 0 the request is answered here and goes no
@@ -106,7 +128,7 @@ func (f *flusher) Read(b []byte) (int, error) {
 
 // writeResponse sends a response to the client: as it came, but for the
 // hop-by-hop headers and its framing. large is given back once the head is sent.
-func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep bool, large *place) error {
+func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep bool, large *place, size buffers.Size) error {
 	cleanHeaders(resp.Header)
 	bodyless := req.Method == http.MethodHead || resp.StatusCode/100 == 1 || resp.StatusCode == 204 || resp.StatusCode == 304
 	chunked := !bodyless && resp.ContentLength < 0 && req.ProtoAtLeast(1, 1)
@@ -133,8 +155,10 @@ func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep
 	if err := resp.Header.Write(w); err != nil {
 		return err
 	}
-	resp.Header = nil // may be large, and is sent
-	large.free()
+	resp.Header, resp.Status = nil, "" // may be large, and are sent
+	if len(resp.Trailer) == 0 {
+		large.free()
+	}
 	if _, err := io.WriteString(w, "\r\n"); err != nil {
 		return err
 	}
@@ -144,13 +168,13 @@ func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep
 	if !chunked {
 		// Not w.ReadFrom, which reads into its buffer: the flusher below sends and
 		// empties that meanwhile.
-		if _, err := io.Copy(struct{ io.Writer }{w}, resp.Body); err != nil {
+		if _, err := size.Copy(w, resp.Body); err != nil {
 			return err
 		}
 		return w.Flush()
 	}
 	cw := httputil.NewChunkedWriter(w)
-	if _, err := io.Copy(struct{ io.Writer }{cw}, resp.Body); err != nil {
+	if _, err := size.Copy(cw, resp.Body); err != nil {
 		return err
 	}
 	if err := cw.Close(); err != nil {

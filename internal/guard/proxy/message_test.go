@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/guard/buffers"
 )
 
 // pieces gives one piece with each read, as packets come.
@@ -50,7 +52,7 @@ func TestResponseInPieces(t *testing.T) {
 			if err != nil {
 				t.Fatal(c.name, err)
 			}
-			if err := writeResponse(w, resp, req, true, new(place)); err != nil {
+			if err := writeResponse(w, resp, req, true, new(place), buffers.Small); err != nil {
 				t.Fatal(c.name, err)
 			}
 			got, err := http.ReadResponse(bufio.NewReader(&sent), req)

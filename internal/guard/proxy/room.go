@@ -18,7 +18,9 @@ import (
 	"github.com/llmdo/workshop/internal/guard/dns"
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 // Deadlines. Tests don't change them.
@@ -35,8 +37,8 @@ type Room struct {
 	Pins     *dns.Pins
 	Dialer   *egress.Dialer
 	Report   func(events.Event)
-	// Large bounds large heads.
-	Large Large
+	// Large bounds large heads, Asking look-ups; nil: nothing does.
+	Large, Asking *share.Room
 	// Flows has every connection that is being carried.
 	Flows *Flows
 	// Admit is asked about an allowed name before anything is done for it; nil:
@@ -67,15 +69,6 @@ type asked struct {
 // errNoAddress says that an allowed name has no address that may be dialled.
 var errNoAddress = errors.New("the name has no address")
 
-// decide decides about a new connection or request.
-func (r *Room) decide(p *policy.Room, to authority) firewall.Decision {
-	d := decide(p, to)
-	if d.Allowed && !to.addr.IsValid() && r.Admit != nil {
-		d = r.Admit(to.name, d)
-	}
-	return d
-}
-
 // resolve returns the addresses of an allowed name, IPv6 only where the guard
 // has it.
 func (r *Room) resolve(ctx context.Context, n firewall.Name) ([]netip.Addr, error) {
@@ -91,15 +84,17 @@ func (r *Room) resolve(ctx context.Context, n firewall.Name) ([]netip.Addr, erro
 			six <- half{a, nil}
 		} else {
 			go func() {
-				a, err := r.Resolver.Lookup(ctx, n, dns.AAAA)
+				var a dns.Answer
+				err := panics.Try(func() (err error) { a, err = r.Resolver.Lookup(ctx, r.Asking, n, dns.AAAA); return err })
 				six <- half{a, err}
 			}()
 		}
 	} else {
 		six <- half{}
 	}
-	four, err := r.Resolver.Lookup(ctx, n, dns.A)
+	four, err := r.Resolver.Lookup(ctx, r.Asking, n, dns.A)
 	h := <-six
+	panics.Again(h.err)
 	addrs := append(append([]netip.Addr{}, h.a.Addrs...), four.Addrs...)
 	switch {
 	case len(addrs) > 0:

@@ -77,12 +77,12 @@ func TestTrailers(t *testing.T) {
 		"\r\n": true, "X: y\r\n\r\n": true, "Content-Length: 4\r\n\r\n": true,
 		"\n": false, "a\n": false, "X: y\n\r\n": false, "X y\r\n\r\n": false, " X: y\r\n\r\n": false, "": false, "X: y": false,
 	} {
-		s := &httpSession{br: bufio.NewReader(strings.NewReader(in))}
+		s := &requestSide{br: bufio.NewReader(strings.NewReader(in))}
 		if err := s.trailers(); (err == nil) != ok {
 			t.Errorf("%q: %v", in, err)
 		}
 	}
-	s := &httpSession{br: bufio.NewReader(repeat("X: y\r\n"))}
+	s := &requestSide{br: bufio.NewReader(repeat("X: y\r\n"))}
 	if err := s.trailers(); err != errHeadTooLarge {
 		t.Errorf("endless: %v", err)
 	}
@@ -111,7 +111,7 @@ func FuzzForward(f *testing.F) {
 	for _, s := range []string{
 		"GET / HTTP/1.1\r\nHost: a.example.org\r\n\r\n", "POST /x?y HTTP/1.1\r\nHost: a.example.org:80\r\nContent-Length: 3\r\nConnection: content-length, host\r\n\r\n",
 		"GET http://a.example.org/ HTTP/1.1\r\nHost: a.example.org\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: [2001:db8::1]\r\n\r\n",
-		"POST //b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: x\r\n\r\n", "GET http://a/ HTTP/1.0\r\n\r\n", "GET http:a HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST //b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: x\r\n\r\n", "GET http://a/ HTTP/1.0\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: x, upgrade\r\nTransfer-Encoding: chunked\r\n\r\n", "GET / HTTP/1.0\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n", "GET http:a HTTP/1.1\r\nHost: a\r\n\r\n",
 		"GET http://a?b@c HTTP/1.1\r\nHost: a\r\n\r\n", "HEAD /%0d%0aHost:%20b HTTP/1.1\r\nHost: a.example.org\r\n\r\n",
 	} {
 		f.Add([]byte(s))
@@ -129,10 +129,15 @@ func FuzzForward(f *testing.F) {
 		if req.Method == http.MethodOptions && req.RequestURI == "*" {
 			uri = "*"
 		}
-		cleanHeaders(req.Header)
+		if checkUpgrade(req) != nil {
+			return
+		}
+		if upgrade := cleanHeaders(req.Header); upgrade != "" && (method != http.MethodGet || !bodyless(req) || !req.ProtoAtLeast(1, 1)) {
+			t.Fatalf("%q may switch to %s", in, upgrade)
+		}
 		req.Header.Del("Content-Length")
 		var out bytes.Buffer
-		s := &httpSession{ubw: bufio.NewWriter(&out)}
+		s := &requestSide{ubw: bufio.NewWriter(&out)}
 		if err := s.writeHead(req); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -24,82 +25,77 @@ func (r *Room) TLS(ctx context.Context, c *net.TCPConn) {
 		Reset(c)
 		return
 	}
-	p := r.Policy()
-	byAddr, _ := r.addrDecision(p, orig, false)
-	if byAddr.Allowed && !hasDenyNames(p) {
-		// The address decides, and nothing has to be read: the server may be
-		// the one that speaks first.
-		r.byAddress(ctx, events.TLS, c, orig, nil, nil)
+	if !r.mustRead(r.Policy(), orig) {
+		r.byAddress(ctx, events.TLS, c, orig)
 		return
 	}
-	buf := helloBuffers.Get().(*[]byte)
-	defer helloBuffers.Put(buf)
-	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
+	r.readTLS(ctx, events.TLS, c, c, orig)
+}
+
+// readTLS is TLS for a connection whose name must be known; it is read from in.
+func (r *Room) readTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, in io.Reader, orig netip.AddrPort) {
 	large := &place{large: r.Large}
 	defer large.free()
-	name, head, err := hello.Read(&metered{r: c, p: large}, *buf)
+	buf := helloBuffers.Get().(*[]byte)
+	name, head, err := readHello(c, in, large, *buf)
+	r.carryTLS(ctx, kind, c, orig, name, head, err, large)
+	helloBuffers.Put(buf)
+}
+
+// readHello reads a ClientHello, and what in has buffered behind it.
+func readHello(c *net.TCPConn, in io.Reader, large *place, buf []byte) (firewall.Name, []byte, error) {
+	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
+	name, head, err := hello.Read(&metered{r: in, p: large}, buf)
 	_ = c.SetReadDeadline(time.Time{})
+	if br, ok := in.(*bufio.Reader); ok {
+		more, _ := br.Peek(br.Buffered())
+		head = append(head, more...)
+		_, _ = br.Discard(len(more))
+	}
+	return name, head, err
+}
+
+// carryTLS decides by what readHello returned.
+func (r *Room) carryTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, orig netip.AddrPort, name firewall.Name, head []byte, err error, large *place) {
+	p := r.Policy()
 	ech := errors.Is(err, hello.ErrECH) && !name.IsZero()
 	if err != nil && !ech {
-		if byAddr.Allowed && (errors.Is(err, hello.ErrNoName) || errors.Is(err, hello.ErrNotTLS)) {
-			r.byAddress(ctx, events.TLS, c, orig, head, large)
-			return
+		if errors.Is(err, hello.ErrNoName) || errors.Is(err, hello.ErrNotTLS) {
+			if to := (authority{addr: orig.Addr(), port: orig.Port()}); r.decide(p, to).Allowed {
+				r.carryTo(ctx, kind, c, p, r.route(p, orig, to), orig, head, large)
+				return
+			}
 		}
-		r.badHello(c, err, name, orig)
+		r.badHello(kind, c, err, name, orig)
 		return
 	}
-	d := r.decide(p, authority{name: name, port: orig.Port()})
-	byRange := byAddr.Allowed && (d.Allowed || d.Reason != firewall.ReasonDenied)
-	if byRange {
-		d = byAddr
-	}
+	x := r.route(p, orig, authority{name: name, port: orig.Port()})
 	if ech {
-		if d = byOuterName(p, d, name); d.Allowed {
-			r.noteECH(events.TLS, d, name, orig)
+		x.byOuterName(p, name)
+		if x.Allowed {
+			r.noteECH(kind, x.Decision, name, orig)
 		}
 	}
+	if !x.Allowed {
+		r.deny(kind, x.Decision, name.String(), orig)
+		alert(c, alertOf(x.Decision))
+		return
+	}
+	r.carryTo(ctx, kind, c, p, x, orig, head, large)
+}
+
+// carryTo dials what was decided and splices; head is what was read of the
+// connection already, large its place.
+func (r *Room) carryTo(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, x route, orig netip.AddrPort, head []byte, large *place) {
+	w, err := r.dialTo(ctx, kind, c, p, x, orig)
 	switch {
-	case !d.Allowed:
-		r.deny(events.TLS, d, name.String(), orig)
-		alert(c, alertOf(d))
-	case byRange:
-		r.byAddress(ctx, events.TLS, c, orig, head, large)
-	default:
-		r.byName(ctx, events.TLS, c, p, d, name, orig, head, large, ech)
-	}
-}
-
-// byName dials the guard's own answer for a name and splices. head is what was
-// read of the connection already, large its place.
-func (r *Room) byName(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, d firewall.Decision, name firewall.Name, orig netip.AddrPort, head []byte, large *place, ech bool) {
-	still := func(p *policy.Room) firewall.Decision {
-		d := p.Matcher.Name(name, orig.Port())
-		if ech {
-			d = byOuterName(p, d, name)
-		}
-		return d
-	}
-	w, err := r.dialName(ctx, asked{kind: kind, in: c, decide: still}, p, d, name, orig, orig.Port())
-	if errors.As(err, new(*egress.NeverError)) {
+	case err == nil:
+		r.start(c, w, head, large)
+	case errors.As(err, new(*egress.NeverError)) && !x.to.addr.IsValid():
 		alert(c, alertAccessDenied)
-		return
-	}
-	if err != nil {
+	default:
 		Reset(c)
-		return
 	}
-	r.start(c, w, head, large)
-}
-
-// hasDenyNames tells whether a name must be known although the address is
-// allowed.
-func hasDenyNames(p *policy.Room) bool {
-	for i := range p.Deny {
-		if !p.Deny[i].Host.IsZero() {
-			return true
-		}
-	}
-	return false
 }
 
 // helloBuffers: a hello fits into 2 KiB mostly; larger ones grow their own.
@@ -115,7 +111,7 @@ const (
 )
 
 // badHello refuses a connection whose ClientHello gives no name.
-func (r *Room) badHello(c *net.TCPConn, err error, name firewall.Name, orig netip.AddrPort) {
+func (r *Room) badHello(kind events.Kind, c *net.TCPConn, err error, name firewall.Name, orig netip.AddrPort) {
 	reason, code := events.ReasonMalformed, byte(alertDecodeError)
 	switch {
 	case errors.Is(err, hello.ErrNoName):
@@ -131,7 +127,7 @@ func (r *Room) badHello(c *net.TCPConn, err error, name firewall.Name, orig neti
 		Reset(c)
 		return
 	}
-	r.deny(events.TLS, firewall.Decision{Reason: reason}, name.String(), orig)
+	r.deny(kind, firewall.Decision{Reason: reason}, name.String(), orig)
 	if code == 0 {
 		Reset(c)
 		return

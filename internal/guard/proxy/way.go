@@ -12,8 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/buffers"
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
@@ -28,6 +30,7 @@ type way struct {
 	event  events.Event   // that it was let through
 	rule   *firewall.Rule // that let it through; nil: none did
 	budget *budget        // the rule's; nil: no bound
+	size   buffers.Size
 	// decide asks a policy about what the way was asked for; nil: nothing ends it.
 	decide func(*policy.Room) firewall.Decision
 
@@ -52,7 +55,7 @@ func (r *Room) open(ctx context.Context, a asked, p *policy.Room, d firewall.Dec
 	}
 	w := &way{
 		room: r, in: a.in, conn: c.TCPConn, to: netip.AddrPortFrom(c.Addr, port),
-		decide: a.decide, rule: c.Decision.Rule, budget: r.Budgets.of(c.Decision.Rule),
+		decide: a.decide, rule: c.Decision.Rule, budget: r.Budgets.of(c.Decision.Rule), size: buffers.Of(ctx),
 	}
 	if w.budget != nil {
 		w.drained = make(chan struct{})
@@ -66,6 +69,15 @@ func (r *Room) open(ctx context.Context, a asked, p *policy.Room, d firewall.Dec
 	}
 	w.begin()
 	return w, nil
+}
+
+// mayDial asks the questions of open about an address without dialling it.
+func (r *Room) mayDial(p *policy.Room, x route) firewall.Decision {
+	d := r.Dialer.Check(p.Matcher, x.Decision, x.to.addr, x.to.port)
+	if d.Allowed {
+		d = r.Budgets.admit(d)
+	}
+	return d
 }
 
 // begin reports the way.
@@ -126,7 +138,7 @@ func (w *way) Read(b []byte) (int, error) {
 // all, every other connection of the budget is reset, and the error is errUsedUp.
 func (w *way) Write(b []byte) (int, error) {
 	if w.budget == nil {
-		n, err := w.conn.Write(b)
+		n, err := w.size.Writer(w.conn).Write(b)
 		w.up.Add(uint64(n))
 		return n, err
 	}
@@ -136,7 +148,7 @@ func (w *way) Write(b []byte) (int, error) {
 		return 0, errUsedUp
 	}
 	some := b[:w.budget.take(len(b))]
-	n, err := w.conn.Write(some)
+	n, err := w.size.Writer(w.conn).Write(some)
 	w.up.Add(uint64(n))
 	if err != nil || len(some) == len(b) {
 		return n, err
@@ -168,13 +180,13 @@ func (w *way) usedUp() bool {
 	w.room.Report(e)
 	_ = w.conn.SetReadDeadline(time.Unix(1, 0)) // nobody waits for the upstream
 	_ = w.conn.SetWriteDeadline(time.Now().Add(drainTime))
-	go func() {
+	panics.Go(func() {
 		defer close(w.drained)
 		w.writing.Lock()
 		defer w.writing.Unlock()
+		defer Reset(w.conn)
 		w.drain()
-		Reset(w.conn)
-	}()
+	}, func() { w.room.Report(events.Panicked(w.event.Kind)) })
 	return true
 }
 

@@ -1,24 +1,44 @@
 package proxy
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+)
 
 // slots is how finely a window slides. One more is kept than the time has, so
 // that the bytes of any stretch of that time are counted, wherever it begins.
 const slots = 60
 
-// window counts bytes over a stretch of time that slides. Times are since
-// whatever start, never less than the last one.
+// window counts bytes over a stretch of time that slides. Times are since the
+// machine's start (clock.Boot), never less than the last one.
 type window struct {
 	limit int64
 	per   time.Duration
 	slot  [slots + 1]int64
 	used  int64 // the sum of all slots
 	at    int64 // number of the newest slot
+	// reserved bytes of the newest slot are recorded as sent, and aren't yet.
+	reserved int64
 }
+
+// A crash of the guard costs a worker what was reserved: a 64th of the budget,
+// and a mebibyte at most. Each reservation is recorded before a byte of it is
+// sent.
+const (
+	reservePart = 64
+	reserveMost = 1 << 20
+)
+
+func newWindow(b firewall.Budget) window { return window{limit: b.Bytes, per: b.Per} }
 
 // advance forgets what is older than the window.
 func (w *window) advance(now time.Duration) {
 	at := int64(now / (w.per / slots))
+	if at > w.at {
+		w.reserved = 0 // it was recorded as of then, and would be free too early
+	}
 	if at-w.at > slots {
 		w.slot, w.used, w.at = [slots + 1]int64{}, 0, at
 	}
@@ -36,7 +56,55 @@ func (w *window) take(now time.Duration, n int64) int64 {
 	n = max(0, min(n, w.limit-w.used))
 	w.slot[w.at%int64(len(w.slot))] += n
 	w.used += n
+	w.reserved = max(0, w.reserved-n)
 	return n
+}
+
+// reserve reserves bytes for taking up to n; it reports whether that must be
+// recorded first.
+func (w *window) reserve(now time.Duration, n int64) bool {
+	w.advance(now)
+	left := w.limit - w.used
+	if n = min(n, left); n <= w.reserved {
+		return false
+	}
+	w.reserved = min(left, max(n, min(w.limit/reservePart, reserveMost)))
+	return true
+}
+
+// recorded returns what is sent or reserved, as numbers of slots and bytes; nil
+// for nothing.
+func (w *window) recorded(now time.Duration) (sent [][2]int64) {
+	w.advance(now)
+	for i := max(0, w.at-slots); i <= w.at; i++ {
+		n := w.slot[i%int64(len(w.slot))]
+		if i == w.at {
+			n += w.reserved
+		}
+		if n > 0 {
+			sent = append(sent, [2]int64{i, n})
+		}
+	}
+	return sent
+}
+
+// restore fills an empty window with what recorded returned when at was the
+// newest slot.
+func (w *window) restore(now time.Duration, at int64, sent [][2]int64) error {
+	if at < 0 || at > int64(now/(w.per/slots)) {
+		return errors.New("it is of a time to come")
+	}
+	w.at = at
+	last := max(0, at-slots) - 1
+	for _, x := range sent {
+		if x[0] <= last || x[0] > at || x[1] <= 0 || x[1] > w.limit-w.used {
+			return errors.New("times or bytes are out of range")
+		}
+		last = x[0]
+		w.slot[x[0]%int64(len(w.slot))] = x[1]
+		w.used += x[1]
+	}
+	return nil
 }
 
 // free returns how long it takes until something can be taken again.

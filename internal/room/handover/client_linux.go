@@ -66,7 +66,7 @@ func (c *Client) end() {
 
 // Sockets asks for all sockets of the room, again where that was done before.
 func (c *Client) Sockets() (Sockets, error) {
-	rest, fds, err := c.do(request{verb: verbSockets})
+	rest, fds, err := c.do(request{verb: verbSockets}, -1)
 	if err != nil {
 		return Sockets{}, err
 	}
@@ -94,7 +94,7 @@ func (c *Client) DialSocket(port int) (*os.File, error) {
 	if port < 1 || port > 65535 {
 		return nil, fmt.Errorf("handover: port %d is out of range", port)
 	}
-	_, fds, err := c.do(request{verb: verbDial, port: uint16(port)})
+	_, fds, err := c.do(request{verb: verbDial, port: uint16(port)}, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (c *Client) DialSocket(port int) (*os.File, error) {
 // those that were told before. With a [*TakenError] it does so for those that it
 // could open.
 func (c *Client) Redirect(ports []firewall.PortRange) ([]Listener, error) {
-	rest, fds, err := c.do(request{verb: verbRedirect, ports: firewall.NormalizePorts(ports)})
+	rest, fds, err := c.do(request{verb: verbRedirect, ports: firewall.NormalizePorts(ports)}, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (c *Client) Redirect(ports []firewall.PortRange) ([]Listener, error) {
 
 // Counters asks for the kernel's counters of refused packets.
 func (c *Client) Counters() (Counters, error) {
-	rest, fds, err := c.do(request{verb: verbCounters})
+	rest, fds, err := c.do(request{verb: verbCounters}, -1)
 	closeAll(fds)
 	if err != nil {
 		return Counters{}, err
@@ -143,13 +143,54 @@ func (c *Client) Counters() (Counters, error) {
 	return parseCounters(rest)
 }
 
-func (c *Client) do(r request) (string, []int, error) {
+// Keep gives the room a file of [NewKept] in place of what it keeps. The
+// caller's descriptor stays open.
+func (c *Client) Keep(f *os.File) error {
+	var err error
+	if raw, rawErr := f.SyscallConn(); rawErr != nil {
+		return rawErr
+	} else if rawErr := raw.Control(func(fd uintptr) {
+		var fds []int
+		_, fds, err = c.do(request{verb: verbKeep}, int(fd))
+		closeAll(fds)
+	}); rawErr != nil {
+		return rawErr
+	}
+	return err
+}
+
+// Kept returns the file that an earlier guard gave the room, nil if none did.
+func (c *Client) Kept() (*os.File, error) {
+	rest, fds, err := c.do(request{verb: verbKept}, -1)
+	switch {
+	case err != nil:
+		return nil, err
+	case rest == "none" && len(fds) == 0:
+		return nil, nil
+	case rest != "" || len(fds) != 1:
+		err = fmt.Errorf("handover: kept: got %d descriptors, want 1", len(fds))
+	default:
+		err = checkKept(fds[0])
+	}
+	if err != nil {
+		closeAll(fds)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), keptName), nil
+}
+
+// do sends a request, with a descriptor unless fd is -1, and returns its answer.
+func (c *Client) do(r request, fd int) (string, []int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.conn.SetWriteDeadline(time.Now().Add(requestTimeout))
 	// A room that refuses tells why before it closes: look at its answer
 	// even if the request could not be sent.
-	_, sendErr := c.conn.Write(r.encode())
+	var oob []byte
+	if fd >= 0 {
+		oob = unix.UnixRights(fd)
+	}
+	_, _, sendErr := c.conn.WriteMsgUnix(r.encode(), oob, nil)
 	timeout := time.NewTimer(requestTimeout)
 	defer timeout.Stop()
 	select {

@@ -66,6 +66,12 @@ func (r *fakeRoom) Counters() (Counters, error) {
 // serve starts a room at a path that it returns.
 func serve(t *testing.T, uid uint32) (*fakeRoom, string) {
 	t.Helper()
+	room, _, path := serveBy(t, uid)
+	return room, path
+}
+
+func serveBy(t *testing.T, uid uint32) (*fakeRoom, *Server, string) {
+	t.Helper()
 	room := &fakeRoom{}
 	for range numSockets {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -89,7 +95,7 @@ func serve(t *testing.T, uid uint32) (*fakeRoom, string) {
 		}
 		closeAll(room.fds)
 	})
-	return room, path
+	return room, s, path
 }
 
 func dial(t *testing.T, path string) *Client {
@@ -282,7 +288,7 @@ func openFiles(t *testing.T) int {
 }
 
 func FuzzParseRequest(f *testing.F) {
-	for _, s := range []string{"sockets", "dial 8080", "redirect", "redirect 22,8000-8010", "counters", "redirect 1-65535", "dial -1", ""} {
+	for _, s := range []string{"sockets", "dial 8080", "redirect", "redirect 22,8000-8010", "counters", "redirect 1-65535", "dial -1", "keep", "kept", "kept 1", ""} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

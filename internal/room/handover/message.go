@@ -46,7 +46,17 @@ const (
 	verbDial     verb = "dial"
 	verbRedirect verb = "redirect"
 	verbCounters verb = "counters"
+	verbKeep     verb = "keep"
+	verbKept     verb = "kept"
 )
+
+// files is how many descriptors come with a request.
+func (v verb) files() int {
+	if v == verbKeep {
+		return 1
+	}
+	return 0
+}
 
 // request is one decoded request.
 type request struct {
@@ -63,7 +73,7 @@ func parseRequest(b []byte) (request, error) {
 	word, arg, hasArg := strings.Cut(string(b), " ")
 	r := request{verb: verb(word)}
 	switch r.verb {
-	case verbSockets, verbCounters:
+	case verbSockets, verbCounters, verbKeep, verbKept:
 		if hasArg {
 			return request{}, fmt.Errorf("%s takes nothing", word)
 		}

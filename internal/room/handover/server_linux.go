@@ -37,6 +37,7 @@ type Server struct {
 
 	mu   sync.Mutex
 	busy bool
+	kept *os.File // the guard's, which nobody reads here; nil: none
 }
 
 // Listen listens at path, where a socket that an earlier room left is removed.
@@ -116,14 +117,20 @@ func (s *Server) serve(conn *net.UnixConn) {
 	s.log("the guard has connected")
 	for {
 		data, fds, err := receive(conn)
-		closeAll(fds) // nobody hands anything to a room
 		if err != nil {
 			break
 		}
 		r, err := parseRequest(data)
-		if err == nil && len(fds) > 0 {
-			err = errors.New("a request has no descriptors")
+		if err == nil && len(fds) != r.verb.files() {
+			err = fmt.Errorf("%s: got %d descriptors, want %d", r.verb, len(fds), r.verb.files())
 		}
+		if err == nil && r.verb == verbKeep {
+			if err = checkKept(fds[0]); err == nil {
+				s.keep(os.NewFile(uintptr(fds[0]), keptName))
+				fds = nil
+			}
+		}
+		closeAll(fds)
 		if err == nil {
 			err = s.answer(conn, r)
 		}
@@ -138,6 +145,14 @@ func (s *Server) serve(conn *net.UnixConn) {
 	s.busy = false
 	s.mu.Unlock()
 	s.log("the guard has gone")
+}
+
+// keep replaces what is kept.
+func (s *Server) keep(f *os.File) {
+	if s.kept != nil {
+		s.kept.Close()
+	}
+	s.kept = f
 }
 
 // answer carries out one request. A returned error is told to the guard.
@@ -168,6 +183,13 @@ func (s *Server) answer(conn *net.UnixConn, r request) error {
 			return err
 		}
 		return send(conn, []byte(c.encode()))
+	case verbKeep:
+		return send(conn, []byte("ok"))
+	case verbKept:
+		if s.kept == nil {
+			return send(conn, []byte("ok none"))
+		}
+		return send(conn, []byte("ok"), int(s.kept.Fd()))
 	}
 	return errors.New("unknown request")
 }

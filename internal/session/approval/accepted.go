@@ -14,6 +14,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/llmdo/workshop/internal/atomicfile"
+	"github.com/llmdo/workshop/internal/boundedfile"
 )
 
 // Accepted is the file in which a user's machine keeps what the user said always
@@ -39,7 +40,7 @@ func (a Accepted) Rules(file string) ([]Rule, error) {
 }
 
 func (a Accepted) read() (f acceptedFile, err error) {
-	data, err := os.ReadFile(a.Path)
+	data, err := boundedfile.Read(a.Path, maxAccepted)
 	if errors.Is(err, fs.ErrNotExist) {
 		return acceptedFile{Files: map[string][]Rule{}}, nil
 	}
@@ -48,7 +49,7 @@ func (a Accepted) read() (f acceptedFile, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err = d.Decode(&f); err != nil || len(data) > maxAccepted {
+	if err = d.Decode(&f); err != nil {
 		return f, fmt.Errorf("%s can't be read as what you agreed to (%v): remove it to be asked again", a.Path, err)
 	}
 	if f.Files == nil {

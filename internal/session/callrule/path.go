@@ -7,14 +7,12 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/llmdo/workshop/internal/pathglob"
 	"github.com/llmdo/workshop/internal/tool"
 )
 
 // maxPath is the longest path that Linux takes (PATH_MAX).
 const maxPath = 4096
-
-// maxBraces bounds {a,b}: each doubles what has to be tried, and more.
-const maxBraces = 4
 
 // glob is a path with *, **, ?, [a-z] and {a,b}, absolute or below the worker's
 // working directory.
@@ -29,9 +27,9 @@ func parsePath(match string) (matcher, *Error) {
 		return nil, &Error{Summary: "the match " + quote(match) + " begins with ~, which stands for nothing here", Hint: "write the path out: /home/worker/…"}
 	case strings.HasSuffix(m, "/") && m != "/":
 		return nil, &Error{Summary: "the match " + quote(match) + " ends with a slash", Hint: "write " + m + "** for what is in the directory"}
-	case strings.Count(m, "{") > maxBraces:
+	case pathglob.Alternatives(m) > pathglob.MaxAlternatives:
 		return nil, &Error{Summary: "the match " + quote(match) + " has too many alternatives", Hint: "write a rule for each"}
-	case m == "" || !doublestar.ValidatePattern(m) || path.Clean(m) != m || strings.ContainsRune(m, 0):
+	case m == "" || pathglob.Check(m) != nil || path.Clean(m) != m || strings.ContainsRune(m, 0):
 		return nil, &Error{Summary: "the match " + quote(match) + " can't be read as a path", Hint: "write a path such as src/main.go or src/**; a backslash before *, ?, [ and { makes them plain"}
 	}
 	return glob(m), nil

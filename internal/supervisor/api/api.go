@@ -81,6 +81,7 @@ const (
 	CodeExists     Code = "exists"      // the service exists
 	CodeNotRunning Code = "not-running" // the service, or the one whose network it joins
 	CodePortTaken  Code = "port-taken"
+	CodeEnding     Code = "ending"  // the supervisor is
 	CodeRefused    Code = "refused" // a promise can't be kept on this machine
 	CodeFailed     Code = "failed"
 )

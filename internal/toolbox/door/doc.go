@@ -6,7 +6,8 @@
 // uid; the runtime directory around it is the user's alone) and binds it
 // read-only at [Dir]. For a session the host listens on a socket there and
 // renames it to a name that ends in [Suffix]; PID 1 watches the directory
-// (inotify(7)), connects, and starts a session on the connection. So nothing in
+// (inotify(7), or polling where the kernel gives no watch), connects, and starts a
+// session on the connection. So nothing in
 // the worker listens, and nothing there can be put in the listener's place.
 //
 // Each side looks at the other by SO_PEERCRED (unix(7)): the host wants the

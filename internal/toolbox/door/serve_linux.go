@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,9 +19,16 @@ import (
 // strayWithin bounds the killing of what a session left that was killed itself.
 const strayWithin = 10 * time.Second
 
+// pollEvery is how often the directory is looked into where the kernel gives no
+// watch: instances are counted for each user, so a worker can take them all from
+// others of its uid. A session waits half of it; a look takes some microseconds.
+const pollEvery = 50 * time.Millisecond
+
 // Door is PID 1's side.
 type Door struct {
 	dir    string
+	there  bool     // the directory
+	events *os.File // the watch; nil: polled
 	reaper *reap.Reaper
 	null   *os.File
 	wake   chan struct{} // look into the directory
@@ -49,43 +57,58 @@ func poke(c chan struct{}) {
 	}
 }
 
-// Serve starts a session for each socket that the host offers, until the
-// context ends. Without the directory there is no door, which is no error:
-// sessions come by the engine then.
-func (d *Door) Serve(ctx context.Context) error {
-	go d.killStray(ctx)
-	var err error
-	if d.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
-		return err
-	}
-	defer d.null.Close()
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err != nil {
-		return err
-	}
-	events := os.NewFile(uintptr(fd), "inotify")
-	defer events.Close()
-	_, err = unix.InotifyAddWatch(fd, d.dir, unix.IN_MOVED_TO|unix.IN_ONLYDIR)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+// Open watches the directory; [Door.Serve] misses nothing that comes after it.
+// Where the kernel gives no watch, the directory is polled. Without the directory
+// there is no door, which is no error: sessions come by the engine then.
+func (d *Door) Open() (err error) {
+	info, err := os.Stat(d.dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !info.IsDir() {
 		return nil
+	}
+	if err == nil {
+		err = unix.Access(d.dir, unix.R_OK|unix.X_OK)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.dir, err)
 	}
-	go func() {
-		buf := make([]byte, 4096)
-		for {
-			if _, err := events.Read(buf); err != nil {
-				return
-			}
-			poke(d.wake) // which name it was, the directory tells
+	if d.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	d.there = true
+	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
+		d.events = os.NewFile(uintptr(fd), "inotify")
+		if _, err := unix.InotifyAddWatch(fd, d.dir, unix.IN_MOVED_TO|unix.IN_ONLYDIR); err != nil {
+			d.events.Close()
+			d.events = nil
 		}
-	}()
+	}
+	return nil
+}
+
+// Serve starts a session for each socket that the host offers, until the
+// context ends.
+func (d *Door) Serve(ctx context.Context) {
+	go d.killStray(ctx)
+	if !d.there {
+		return
+	}
+	defer d.null.Close()
+	var poll <-chan time.Time
+	if d.events != nil {
+		defer d.events.Close()
+		go d.follow()
+	} else {
+		t := time.NewTicker(pollEvery)
+		defer t.Stop()
+		poll = t.C
+	}
 	poke(d.wake) // sockets that were there before
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
+		case <-poll:
+			d.look()
 		case <-d.ended:
 			d.open--
 			d.Stray() // it may have been killed
@@ -93,6 +116,17 @@ func (d *Door) Serve(ctx context.Context) error {
 		case <-d.wake:
 			d.look()
 		}
+	}
+}
+
+// follow wakes the door at each event; which name it was, the directory tells.
+func (d *Door) follow() {
+	buf := make([]byte, 4096)
+	for {
+		if _, err := d.events.Read(buf); err != nil {
+			return
+		}
+		poke(d.wake)
 	}
 }
 

@@ -6,12 +6,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
-)
 
-// Limits of a glob: alternatives multiply, and each is tried on each path.
-const (
-	maxGlob         = 1024
-	maxAlternatives = 256
+	"github.com/llmdo/workshop/internal/pathglob"
 )
 
 // glob selects paths: *, ?, [a-z], {a,b}, and ** for any number of directories.
@@ -30,15 +26,11 @@ func parseGlob(s string, names bool) (glob, error) {
 	if s == "" {
 		return glob{depth: -1}, nil
 	}
-	switch {
-	case len(s) > maxGlob:
-		return glob{}, fmt.Errorf("glob has %d bytes, at most %d", len(s), maxGlob)
-	case strings.HasPrefix(s, "/"):
+	if strings.HasPrefix(s, "/") {
 		return glob{}, errors.New("glob is relative to path; give the directory as path")
-	case !doublestar.ValidatePattern(s):
-		return glob{}, fmt.Errorf("glob %q can't be read: a bracket or brace isn't closed, or a backslash ends it", s)
-	case alternatives(s) > maxAlternatives:
-		return glob{}, fmt.Errorf("glob has more than %d alternatives", maxAlternatives)
+	}
+	if err := pathglob.Check(s); err != nil {
+		return glob{}, fmt.Errorf("glob %w", err)
 	}
 	g := glob{pattern: strings.TrimPrefix(s, "./"), depth: -1}
 	for part := range strings.SplitSeq(g.pattern, "/") {
@@ -58,29 +50,6 @@ func parseGlob(s string, names bool) (glob, error) {
 		g.depth = strings.Count(g.pattern, "/")
 	}
 	return g, nil
-}
-
-// alternatives is an upper bound of the patterns that braces make.
-func alternatives(s string) int {
-	all, open := 1, []int{}
-	for i := 0; i < len(s) && all <= maxAlternatives; i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '{':
-			open = append(open, 1)
-		case ',':
-			if len(open) > 0 {
-				open[len(open)-1]++
-			}
-		case '}':
-			if n := len(open); n > 0 {
-				all *= open[n-1]
-				open = open[:n-1]
-			}
-		}
-	}
-	return all
 }
 
 // match tells whether a file is meant.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/execmark"
+	"github.com/llmdo/workshop/internal/toolbox"
 )
 
 func main() {
@@ -56,6 +57,8 @@ func main() {
 		return
 	case "signal":
 		os.Exit(execmark.Main(os.Args[2:], os.Stdout, os.Stderr))
+	case "enter":
+		os.Exit(toolbox.EnterMain(os.Args[2:], os.Stdout, os.Stderr))
 	case "tools":
 		if os.Getenv("FAKE_OLD") != "" {
 			fmt.Fprint(os.Stderr, "workshop-init: error: unknown command \"tools\"\nusage: workshop-init …\n")

@@ -1,0 +1,85 @@
+package firewall
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// UserUpstreamsEnv is the guard's variable with the upstreams (resolvers and the
+// proxy) that the user named, not the repository, as HOST:PORT separated by
+// commas. Only these may be what [CheckUpstream] refuses.
+const UserUpstreamsEnv = "WORKSHOP_USER_UPSTREAMS"
+
+// Proxy is an upstream HTTP proxy.
+type Proxy struct {
+	Host string // an address or a name, as it is written
+	Port uint16
+	User *url.Userinfo // nil: none
+}
+
+// ParseProxy reads the URL of an upstream proxy,
+// http://[user:password@]host[:port]; the port is 80 if absent. Errors don't
+// show the URL: it may hold a password.
+func ParseProxy(s string) (Proxy, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") || u.Opaque != "" ||
+		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
+		return Proxy{}, errors.New("proxy must be a URL of the form http://[user:password@]host:port")
+	}
+	p := Proxy{u.Hostname(), 80, u.User}
+	if text := u.Port(); text != "" {
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || n == 0 {
+			return Proxy{}, errors.New("proxy has a port outside 1 to 65535")
+		}
+		p.Port = uint16(n)
+	}
+	return p, nil
+}
+
+// String returns HOST:PORT, as [UserUpstreamsEnv] has it.
+func (p Proxy) String() string {
+	host := strings.ToLower(p.Host)
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return host + ":" + strconv.Itoa(int(p.Port))
+}
+
+// hostsOfMachines are names that mean the machine itself or its cloud's
+// metadata, wherever they are looked up.
+var hostsOfMachines = []string{
+	"instance-data", "instance-data.ec2.internal", "ip6-localhost", "ip6-loopback", "localhost", "localhost.localdomain",
+	"metadata", "metadata.goog", "metadata.google.internal",
+}
+
+// CheckUpstream refuses a host, an address or a name, that a repository must not
+// make the guard's resolver or proxy: what no rule opens either (B26, B31). What
+// a name resolves to is checked when it is dialled.
+func CheckUpstream(host string) error {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return CheckUpstreamAddr(a)
+	}
+	n, err := ParseName(host)
+	if err != nil {
+		return err
+	}
+	for _, x := range hostsOfMachines {
+		if n.String() == x || x == "localhost" && strings.HasSuffix(n.String(), ".localhost") {
+			return fmt.Errorf("%s is a name of the machine itself or of its metadata service", n)
+		}
+	}
+	return nil
+}
+
+// CheckUpstreamAddr is [CheckUpstream] for an address.
+func CheckUpstreamAddr(a netip.Addr) error {
+	if c := Classify(a); !c.Openable() {
+		return fmt.Errorf("%s is closed: %s", a, c)
+	}
+	return nil
+}

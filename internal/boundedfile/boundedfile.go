@@ -1,0 +1,128 @@
+// Package boundedfile reads files that others may have put there: of a project,
+// of a directory that a worker writes to. It never waits for the other end of a
+// named pipe, opens nothing but regular files to read them, and reads no more
+// than a limit (B60).
+package boundedfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// flags never wait: not for a writer of a named pipe (O_NONBLOCK), and a
+// terminal doesn't become the process's own (O_NOCTTY).
+const flags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// Open opens a file or directory, whatever it is, and never waits.
+func Open(name string) (*os.File, error) { return os.OpenFile(name, flags, 0) }
+
+// OpenIn is [Open] below a root, which no link leaves.
+func OpenIn(root *os.Root, name string) (*os.File, error) { return root.OpenFile(name, flags, 0) }
+
+// Read reads a regular file of at most limit bytes. Errors are [fs.PathError];
+// what is wrong is a [KindError] or a [SizeError].
+func Read(name string, limit int64) ([]byte, error) {
+	return read(name, limit, os.Stat, func(name string) (fs.File, error) { return Open(name) })
+}
+
+// ReadIn is [Read] below a root.
+func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
+	return read(name, limit, root.Stat, func(name string) (fs.File, error) { return OpenIn(root, name) })
+}
+
+// ReadFS is [Read] in a file system. That its Open never waits is its own
+// matter; of one with [fs.StatFS] only regular files are opened.
+func ReadFS(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	return read(name, limit, func(name string) (fs.FileInfo, error) { return fs.Stat(fsys, name) }, fsys.Open)
+}
+
+// read looks before it opens, for to open a device may do something, and after
+// that, for it may be another file by then.
+func read(name string, limit int64, stat func(string) (fs.FileInfo, error), open func(string) (fs.File, error)) ([]byte, error) {
+	if info, err := stat(name); err != nil {
+		return nil, err
+	} else if err := check(info, limit); err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	f, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := readOpen(f, limit)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return data, nil
+}
+
+func readOpen(f fs.File, limit int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := check(info, limit); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit { // it has grown, or it is one of procfs
+		err = SizeError(limit)
+	}
+	return data, err
+}
+
+func check(info fs.FileInfo, limit int64) error {
+	switch mode := info.Mode(); {
+	case !mode.IsRegular():
+		return KindError(mode.Type())
+	case info.Size() > limit:
+		return SizeError(limit)
+	}
+	return nil
+}
+
+// Reason is the text of an error without the path that an [fs.PathError] puts
+// before it.
+func Reason(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err.Error()
+	}
+	return err.Error()
+}
+
+// KindError is a file that is not a regular file: its type bits.
+type KindError fs.FileMode
+
+func (e KindError) Error() string { return "is a " + kind(fs.FileMode(e)) + ", want a regular file" }
+
+func kind(t fs.FileMode) string {
+	switch {
+	case t&fs.ModeDir != 0:
+		return "directory"
+	case t&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	case t&fs.ModeSocket != 0:
+		return "socket"
+	case t&fs.ModeSymlink != 0:
+		return "symbolic link"
+	}
+	return "device"
+}
+
+// SizeError is a file beyond its limit of that many bytes.
+type SizeError int64
+
+func (e SizeError) Error() string {
+	switch {
+	case e >= 1<<20 && e%(1<<20) == 0:
+		return fmt.Sprintf("larger than %d MiB", e>>20)
+	case e >= 1<<10 && e%(1<<10) == 0:
+		return fmt.Sprintf("larger than %d KiB", e>>10)
+	}
+	return fmt.Sprintf("larger than %d bytes", int64(e))
+}

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestResultThatTakesLong: B60: a worker writes the answer, and no answer may keep
+// check-result busy for ever.
+func TestResultThatTakesLong(t *testing.T) {
+	schema := []byte(`{"$ref": "#/$defs/n", "$defs": {"n": {"anyOf": [
+		{"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "required": ["a", "b"]},
+		{"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "required": ["a", "c"]}]}}}`)
+	const depth = 16 // of which each doubles the work
+	result := []byte(strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth))
+	t.Run("limit", func(t *testing.T) {
+		if _, err := checkInTime(t.Context(), time.Millisecond, schema, "result.json", result); err == nil || !strings.Contains(err.Error(), "took more than 1ms") {
+			t.Errorf("got %v, want that it takes too long", err)
+		}
+	})
+	t.Run("interrupted", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errInterrupted)
+		if _, err := checkInTime(ctx, time.Minute, schema, "result.json", result); !errors.Is(err, errInterrupted) {
+			t.Errorf("got %v, want %v", err, errInterrupted)
+		}
+	})
+	t.Run("in time", func(t *testing.T) {
+		if list, err := checkInTime(t.Context(), time.Minute, schema, "result.json", []byte(`1`)); err != nil || !list.HasErrors() {
+			t.Errorf("got %v, %v, want what is wrong with the result", list, err)
+		}
+	})
+}

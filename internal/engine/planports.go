@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+// checkPorts adds the look at published ports that no container of the project
+// has yet. As pulls and builds, it comes before anything is changed.
+func (pl *planner) checkPorts(decisions map[string]decision) {
+	for _, service := range sortedKeys(decisions) {
+		if a := decisions[service].action; a != create && a != start {
+			continue
+		}
+		for _, p := range pl.p.Services[service].Ports {
+			address := net.JoinHostPort(p.HostIP, p.Published)
+			if pl.o.publishes(p.Published) || p.Protocol != "" && p.Protocol != "tcp" {
+				continue
+			}
+			pl.barrier = append(pl.barrier, pl.add(Step{Op: OpCheckPort, Target: "port/" + address, Key: address, Service: service, Cause: "not published yet"}))
+		}
+	}
+}
+
+// publishes reports whether a container of the project has a port of the machine.
+func (o Observed) publishes(port string) bool {
+	return slices.ContainsFunc(o.Containers, func(c Container) bool {
+		return slices.ContainsFunc(c.Ports, func(at string) bool { return strings.Contains(at, ":"+port+"->") })
+	})
+}
+
+// portTime is how long a container that was just ended may take to let go of a
+// port.
+const portTime = time.Second
+
+// CheckPort is a [PortTakenError] where another program of this machine listens
+// on the address, and a conflict where a container of the project does by now. What
+// else is wrong with it, the start tells.
+func CheckPort(ctx context.Context, e Engine, c *compose.Compiled, address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil
+	}
+	network := "tcp6"
+	if at.Addr().Unmap().Is4() {
+		network = "tcp4"
+	}
+	for end := time.Now().Add(portTime); ; {
+		l, err := net.ListenTCP(network, net.TCPAddrFromAddrPort(at))
+		switch {
+		case err == nil:
+			return l.Close()
+		case !errors.Is(err, syscall.EADDRINUSE):
+			return nil
+		case time.Now().After(end) || ctx.Err() != nil:
+			_, port, _ := net.SplitHostPort(address)
+			if now, err := e.Observe(ctx, c.Project.Name); err == nil && now.publishes(port) {
+				return Conflict("port %s is published by the project itself", address)
+			}
+			return &PortTakenError{Address: address, Port: port, Worker: c.Publisher(port), Err: err}
+		}
+		time.Sleep(portTime / 10)
+	}
+}

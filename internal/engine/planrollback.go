@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+// PlanRollBack plans what takes back an up that failed: before is what there was,
+// now what there is. Where a worker ran before, what runs in the place of
+// something earlier stays, and what is there for the first time goes: a new
+// worker. Where none ran, all that is new goes, and what was started is stopped.
+func PlanRollBack(c *compose.Compiled, before, now Observed) *Plan {
+	pl := newPlanner(Desired{}, now)
+	ran := slices.ContainsFunc(before.Containers, func(k Container) bool {
+		return c.Roles[k.Service] == compose.RoleWorker && k.State == "running" && !k.OneOff
+	})
+	var kept []Container
+	var removed []int
+	for _, k := range now.Containers {
+		same := slices.IndexFunc(before.Containers, func(o Container) bool { return o.ID == k.ID })
+		replaces := slices.ContainsFunc(before.Containers, func(o Container) bool { return o.Service == k.Service && !o.Helper })
+		switch {
+		case same < 0 && !k.OneOff && !(ran && replaces), same < 0 && k.Helper:
+			removed = append(removed, pl.remove(k, "up failed"))
+			continue
+		case same >= 0 && !ran && k.State == "running" && before.Containers[same].State != "running":
+			pl.add(Step{Op: OpStopContainer, Target: "container/" + k.Name, Service: k.Service, ObjectID: k.ID, Cause: "up failed"})
+		}
+		kept = append(kept, k)
+	}
+	for _, n := range now.Networks {
+		was := slices.ContainsFunc(before.Networks, func(o Object) bool { return o.ID == n.ID })
+		used := slices.ContainsFunc(kept, func(k Container) bool { return slices.Contains(k.Networks, n.Name) })
+		if !was && !used {
+			pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + n.Name, ObjectID: n.ID, Cause: "up failed"}, removed...)
+		}
+	}
+	for _, v := range now.Volumes {
+		_, was := find(before.Volumes, v.Name)
+		used := slices.ContainsFunc(kept, func(k Container) bool { return uses(c.Project.Services[k.Service], v.Labels[LabelVolume]) })
+		if !was && !used {
+			pl.add(Step{Op: OpRemoveVolume, Target: "volume/" + v.Name, ObjectID: v.Name, Cause: "up failed"}, removed...)
+		}
+	}
+	return pl.plan
+}

@@ -1,0 +1,100 @@
+package facts
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
+)
+
+// maxHashed bounds what is read of files: of one, and of all of a snapshot.
+// Beyond that a file is known by what the system says of it; its time of change
+// can't be set.
+const (
+	maxHashed    = 16 << 20
+	maxHashedAll = 256 << 20
+)
+
+// file hashes one file by its path.
+func (s Snapshot) file(name string) error {
+	dir, err := boundedfile.Open(filepath.Dir(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	left := int64(maxHashedAll)
+	digest, err := digestAt(dir, filepath.Base(name), &left)
+	if digest != "" {
+		s[name] = digest
+	}
+	return err
+}
+
+// digestAt identifies a file of a directory; "" if there is none. A symlink is
+// hashed as what it says: the file behind it may be anywhere. left is how much
+// may be read, and is reduced.
+func digestAt(dir *os.File, name string, left *int64) (digest string, err error) {
+	for range 10 { // somebody may just save it
+		if digest, err = digestNow(dir, name, left); !errors.Is(err, errReplaced) {
+			return digest, err
+		}
+	}
+	return "", fmt.Errorf("%s: %w", filepath.Join(dir.Name(), name), err)
+}
+
+var errReplaced = errors.New("it is replaced again and again")
+
+func digestNow(dir *os.File, name string, left *int64) (string, error) {
+	info, err := lstatAt(dir, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case errors.Is(err, fs.ErrPermission):
+		return unreadable, nil // the directory can't be entered
+	case err != nil:
+		return "", err
+	}
+	h := sha256.New()
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		to, err := readlinkAt(dir, name)
+		if err != nil {
+			return "", errors.Join(err, errReplaced)
+		}
+		fmt.Fprintf(h, "symlink %s", to)
+	case info.Mode().IsRegular():
+		f, err := openFileAt(dir, name)
+		if errors.Is(err, fs.ErrPermission) {
+			return unreadable, nil
+		}
+		if err != nil {
+			return "", errors.Join(err, errReplaced)
+		}
+		defer f.Close()
+		if now, err := f.Stat(); err != nil || !os.SameFile(info, now) {
+			return "", errors.Join(err, errReplaced)
+		}
+		fmt.Fprintf(h, "%d %o ", info.Size(), info.Mode().Perm()&0o111)
+		if info.Size() > min(maxHashed, *left) {
+			fmt.Fprint(h, stateOf(info))
+			break
+		}
+		n, err := io.Copy(h, io.LimitReader(f, maxHashed))
+		if err != nil {
+			return "", err
+		}
+		*left -= n
+	default:
+		fmt.Fprintf(h, "special %v", info.Mode().Type())
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,111 @@
+package facts
+
+import (
+	"iter"
+	"strings"
+)
+
+// gitConfig yields the variables of a git configuration file (git-config(1)),
+// without their sections: what is looked for are names of files, and a section
+// too much only means one that is watched in vain. Nothing is an error: what git
+// would refuse to read is read as far as it goes.
+func gitConfig(text string) iter.Seq2[string, string] {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	return func(yield func(string, string) bool) {
+		for len(text) > 0 {
+			c := text[0]
+			switch {
+			case c == '[':
+				text = afterSection(text[1:])
+			case isLetter(c):
+				var name, value string
+				name, value, text = variable(text)
+				if !yield(name, value) {
+					return
+				}
+			case isSpace(c):
+				text = text[1:]
+			default: // a comment, or nothing that git reads
+				_, text, _ = strings.Cut(text, "\n")
+			}
+		}
+	}
+}
+
+// afterSection skips the rest of a section's head, in whose name in quotes a
+// bracket may stand.
+func afterSection(text string) string {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\n', c == ']' && !quoted:
+			return text[i+1:]
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && quoted:
+			i++
+		}
+	}
+	return ""
+}
+
+// variable reads a name, in lower case, and its value, empty where it has none.
+func variable(text string) (name, value, rest string) {
+	end := strings.IndexFunc(text, func(r rune) bool { return r > 127 || !isLetter(byte(r)) && r != '-' && (r < '0' || r > '9') })
+	if end < 0 {
+		end = len(text)
+	}
+	name, text = strings.ToLower(text[:end]), strings.TrimLeft(text[end:], " \t")
+	if !strings.HasPrefix(text, "=") {
+		_, rest, _ = strings.Cut(text, "\n")
+		return name, "", rest
+	}
+	value, rest = configValue(text[1:])
+	return name, value, rest
+}
+
+// configValue reads to the end of a line that may go on in the next one.
+func configValue(text string) (value, rest string) {
+	var b strings.Builder
+	quoted, comment, kept := false, false, 0
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\n':
+			return b.String()[:kept], text[i+1:]
+		case comment:
+			continue
+		case !quoted && isSpace(c):
+			if b.Len() > 0 {
+				b.WriteByte(c)
+			}
+			continue // and not kept, at the end
+		case !quoted && (c == '#' || c == ';'):
+			comment = true
+			continue
+		case c == '"':
+			quoted = !quoted
+			kept = b.Len()
+			continue
+		case c == '\\' && i+1 < len(text):
+			i++
+			switch c = text[i]; c {
+			case '\n':
+				continue
+			case 'n':
+				c = '\n'
+			case 't':
+				c = '\t'
+			case 'b':
+				c = '\b'
+			}
+		}
+		b.WriteByte(c)
+		kept = b.Len()
+	}
+	return b.String()[:kept], ""
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

@@ -1,0 +1,243 @@
+package facts
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
+)
+
+// Bounds of what configuration files of git may name (B60).
+const (
+	maxConfig    = 1 << 20  // bytes of one file,
+	maxConfigAll = 64 << 20 // and of all
+	maxGitFile   = 8 << 10  // bytes of one that names a directory
+	maxConfigs   = 10_000   // files, included ones too
+	maxIncludes  = 10       // deep, as git's own
+	maxLookups   = 200_000  // of names in the file system
+)
+
+// gitNames are what files of the tree git's configuration names: included
+// configuration, hooks, programs. Git isn't asked, as it would run them, and of
+// the many variables that hold a command none is told from others: each word of
+// any value that is the name of a file is one that may be run.
+type gitNames struct {
+	dirs    []string            // git directories
+	files   []string            // .git files: worktrees and submodules have one each
+	trees   map[string][]string // worktrees of a git directory
+	read    map[[2]string]bool  // files, each for a git directory
+	bytes   int                 // of configuration
+	lookups int
+}
+
+// names takes the files that configuration names, of git directories in the
+// tree, of those around it, and of the user, where a worker can write them.
+func (w *watcher) names() error {
+	w.git.read, w.git.trees = map[[2]string]bool{}, map[string][]string{}
+	dirs := w.git.dirs
+	for _, file := range w.git.files { // of worktrees and submodules
+		if late, err := w.late(); late {
+			return err
+		}
+		dirs = append(dirs, w.leads(file)...)
+	}
+	for _, root := range w.roots { // a mount may be a part of a repository
+		for up := filepath.Dir(root); up != filepath.Dir(up); up = filepath.Dir(up) {
+			dirs = append(dirs, w.leads(filepath.Join(up, ".git"))...)
+		}
+	}
+	slices.Sort(dirs)
+	dirs = slices.Compact(dirs)
+	// What names are relative to: git runs programs in the worktree, or in a git
+	// directory that has none.
+	bases := map[string][]string{}
+	var all []string
+	for _, dir := range dirs {
+		bases[dir] = append([]string{dir, filepath.Dir(dir)}, w.git.trees[dir]...)
+		all = append(all, bases[dir]...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	for _, file := range userConfigs(w.home) { // first, so that no other uses its bounds up
+		if err := w.config(file, "", all, 0); err != nil {
+			return err
+		}
+	}
+	for _, dir := range dirs {
+		for _, name := range []string{"config", "config.worktree"} {
+			if err := w.config(filepath.Join(dir, name), dir, bases[dir], 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// leads returns the git directory that a .git file leads to, and the one that
+// it shares configuration with, and remembers whose worktree is there. A .git
+// directory is one itself.
+func (w *watcher) leads(file string) []string {
+	tree, dir := filepath.Dir(file), file
+	if text, err := boundedfile.Read(file, maxGitFile); err == nil {
+		to, ok := strings.CutPrefix(string(text), "gitdir: ")
+		if !ok {
+			return nil
+		}
+		dir = pathFrom(tree, strings.TrimRight(to, "\r\n"))
+	} else if info, err := os.Stat(file); err != nil || !info.IsDir() {
+		return nil
+	}
+	if _, err := os.Stat(dir); err == nil { // EvalSymlinks follows more links than git
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+	}
+	dirs := []string{dir}
+	if common, err := boundedfile.Read(filepath.Join(dir, "commondir"), maxGitFile); err == nil {
+		dirs = append(dirs, pathFrom(dir, strings.TrimRight(string(common), "\r\n")))
+	}
+	for _, d := range dirs {
+		w.git.trees[d] = append(w.git.trees[d], tree)
+	}
+	return dirs
+}
+
+// config reads one configuration file, in which names are relative to bases.
+func (w *watcher) config(file, dir string, bases []string, deep int) error {
+	of := [2]string{file, dir}
+	if w.git.read[of] {
+		return nil
+	}
+	if late, err := w.late(); late {
+		return err
+	}
+	text, err := readConfig(file)
+	if err != nil {
+		var large boundedfile.SizeError
+		if errors.As(err, &large) && w.writable(file) {
+			w.put(file, unchecked+large.Error())
+		}
+		return nil // no configuration, or none that is read: as a file it was taken before
+	}
+	w.git.bytes += len(text)
+	if w.git.read[of] = true; len(w.git.read) > maxConfigs || w.git.bytes > maxConfigAll || deep > maxIncludes {
+		w.put(file, fmt.Sprintf("%smore than %d files or %d bytes of configuration, or %d includes deep", unchecked, maxConfigs, maxConfigAll, maxIncludes))
+		return nil
+	}
+	bases = slices.Clip(bases)
+	for name, value := range gitConfig(text) {
+		if name == "worktree" && dir != "" {
+			bases = append(bases, pathFrom(dir, value))
+		}
+	}
+	seen := map[string]bool{}
+	for name, value := range gitConfig(text) {
+		if value = w.expanded(value); value == "" || seen[name+"="+value] {
+			continue
+		}
+		seen[name+"="+value] = true
+		if name == "path" {
+			included := pathFrom(filepath.Dir(file), value)
+			w.named(included)
+			if err := w.config(included, dir, bases, deep+1); err != nil {
+				return err
+			}
+		}
+		for _, base := range bases {
+			if name == "hookspath" && w.git.lookups < maxLookups {
+				if err := w.follow(link{pathFrom(base, value), true}); err != nil {
+					return err
+				}
+			}
+			for _, word := range words(value) {
+				if late, err := w.late(); late {
+					return err
+				}
+				if w.git.lookups++; w.git.lookups > maxLookups {
+					w.put(file, fmt.Sprintf("%smore than %d names in configuration", unchecked, maxLookups))
+					return nil
+				}
+				w.named(pathFrom(base, w.expanded(word)))
+			}
+		}
+	}
+	return nil
+}
+
+// named takes a file, and what it leads to.
+func (w *watcher) named(path string) {
+	info, err := os.Lstat(path)
+	if err != nil || info.IsDir() {
+		return
+	}
+	if w.writable(path) {
+		w.path(path)
+	}
+	_ = w.follow(link{path: path}) // a file, so nothing is walked
+}
+
+// expanded is a value with the user's home in place of ~.
+func (w *watcher) expanded(value string) string {
+	if rest, ok := strings.CutPrefix(value, "~/"); ok && w.home != "" {
+		return filepath.Join(w.home, rest)
+	}
+	return value
+}
+
+// words are a value, and what a shell might take for the name of a file in it.
+func words(value string) []string {
+	out := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n!\"'`;|&()<>$=", r) })
+	if len(out) != 1 || out[0] != value {
+		if strings.ContainsAny(value, "$`") { // $PWD/x, $(git rev-parse --show-toplevel)/x
+			for _, word := range out {
+				if _, rest, ok := strings.Cut(word, "/"); ok {
+					out = append(out, rest)
+				}
+			}
+		}
+		out = append(out, value)
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return len(s) > maxPath || strings.ContainsRune(s, 0) })
+}
+
+// pathFrom is a path that may be relative to a directory.
+func pathFrom(base, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
+}
+
+// readConfig reads a file of configuration.
+func readConfig(file string) (string, error) {
+	text, err := boundedfile.Read(file, maxConfig)
+	return string(text), err
+}
+
+// userConfigs are the configuration files of git that count in every repository,
+// the strongest last.
+func userConfigs(home string) []string {
+	return []string{"/etc/gitconfig", filepath.Join(home, ".config/git/config"), filepath.Join(home, ".gitconfig")}
+}
+
+// GitRefusesBare reports whether the user's configuration has git refuse bare
+// repositories that it finds by itself.
+func GitRefusesBare(home string) bool {
+	refuses := false
+	for _, file := range userConfigs(home) {
+		text, err := readConfig(file)
+		if err != nil {
+			continue
+		}
+		for name, value := range gitConfig(text) {
+			if name == "barerepository" {
+				refuses = value == "explicit"
+			}
+		}
+	}
+	return refuses
+}

@@ -1,0 +1,457 @@
+package facts
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/testutil"
+)
+
+// gitCase is a repository of the host's user below a writable mount, and what a
+// worker does to it.
+type gitCase struct {
+	*testing.T
+	dir     string // the mount's source
+	home    string
+	witness string // made by what the worker planted, if git runs it
+}
+
+// evil is configuration by which `git status` runs a command.
+func (c *gitCase) evil(more string) string {
+	return "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = \"touch " + c.witness + "; false\"\n" + more
+}
+
+// script is a program that does the same.
+func (c *gitCase) script() string { return "#!/bin/sh\ntouch " + c.witness + "\n" }
+
+func (c *gitCase) put(name, text string) {
+	c.Helper()
+	write(c.T, c.dir, name, text)
+	if err := os.Chmod(filepath.Join(c.dir, name), 0o755); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *gitCase) mkdir(names ...string) {
+	c.Helper()
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Join(c.dir, name), 0o755); err != nil {
+			c.Fatal(err)
+		}
+	}
+}
+
+func (c *gitCase) link(to, name string) { symlink(c.T, to, filepath.Join(c.dir, name)) }
+
+func (c *gitCase) remove(name string) {
+	c.Helper()
+	if err := os.RemoveAll(filepath.Join(c.dir, name)); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// bare makes the least that git takes for a git directory.
+func (c *gitCase) bare(name, head, config string) {
+	c.mkdir(name+"/objects", name+"/refs")
+	if head != "" {
+		c.put(name+"/HEAD", head)
+	}
+	c.put(name+"/config", config)
+}
+
+// run is the host's user with git; what it says doesn't matter.
+func (c *gitCase) run(args ...string) (string, error) {
+	c.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "safe.directory=*", "-c", "protocol.file.allow=always"}, args...)...)
+	cmd.Dir = c.dir
+	cmd.Env = []string{
+		"HOME=" + c.home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GIT_SEQUENCE_EDITOR=sed -i 1ibreak", "GIT_EDITOR=true",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org",
+		"GIT_ALLOW_PROTOCOL=file",
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (c *gitCase) git(args ...string) {
+	c.Helper()
+	if out, err := c.run(args...); err != nil {
+		c.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
+
+// snapshot is that of a project whose worker writes to the sources.
+func (c *gitCase) snapshot(sources []string) Snapshot {
+	c.Helper()
+	var service types.ServiceConfig
+	for _, s := range sources {
+		service.Volumes = append(service.Volumes, types.ServiceVolumeConfig{Type: types.VolumeTypeBind, Source: filepath.Join(c.dir, s), Target: "/w" + s})
+	}
+	s, err := TakeSnapshot(context.Background(), &compose.Compiled{
+		Roles: map[string]compose.Role{"w": compose.RoleWorker}, Facts: &compose.Facts{ProjectDir: c.dir},
+		Project: &types.Project{Services: types.Services{"w": service}},
+	}, c.home)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return s
+}
+
+const main = "ref: refs/heads/main\n"
+
+// gitTests are ways to have git run a worker's command on the host.
+var gitTests = []struct {
+	name    string
+	mounts  []string // writable; none: all of the directory
+	before  func(c *gitCase)
+	attack  func(c *gitCase)
+	victim  []string
+	changed string // must be named
+}{
+	{
+		name:   "bare repository",
+		attack: func(c *gitCase) { c.bare("a/cache", main, c.evil("\tworktree = ..\n")) },
+		victim: []string{"-C", "a/cache", "status"}, changed: "new a/cache",
+	},
+	{
+		name: "bare repository, HEAD is a symlink",
+		attack: func(c *gitCase) {
+			c.bare("a/cache", "", c.evil("\tworktree = ..\n"))
+			c.link("refs/heads/main", "a/cache/HEAD")
+		},
+		victim: []string{"-C", "a/cache", "status"}, changed: "new a/cache",
+	},
+	{
+		name:   "bare repository, HEAD is detached",
+		attack: func(c *gitCase) { c.bare("a/cache", strings.Repeat("1", 40)+"\n", c.evil("\tworktree = ..\n")) },
+		victim: []string{"-C", "a/cache", "status"}, changed: "new a/cache",
+	},
+	{
+		name: "bare repository of links and files",
+		attack: func(c *gitCase) {
+			c.put("a/cache/HEAD", main)
+			c.put("a/cache/refs", "")
+			c.link("../..", "a/cache/objects")
+			c.put("a/cache/config", c.evil("\tworktree = ..\n"))
+		},
+		victim: []string{"-C", "a/cache", "status"}, changed: "new a/cache",
+	},
+	{
+		name:   "the mount itself",
+		mounts: []string{"src"},
+		before: func(c *gitCase) { c.put("src/config/x", "") },
+		attack: func(c *gitCase) { c.remove("src/config"); c.bare("src", main, c.evil("\tworktree = ..\n")) },
+		victim: []string{"-C", "src", "status"}, changed: "new src",
+	},
+	{
+		name:   "bare repository that was there",
+		before: func(c *gitCase) { c.git("init", "-q", "--bare", "b/cache.x") },
+		attack: func(c *gitCase) { c.put("b/cache.x/config", c.evil("\tworktree = ..\n")) },
+		victim: []string{"-C", "b/cache.x", "status"}, changed: "changed b/cache.x/config",
+	},
+	{
+		name:   "a rename makes the directory",
+		before: func(c *gitCase) { c.bare("a/cache", "", c.evil("\tworktree = ..\n")); c.put("a/cache/head", main) },
+		attack: func(c *gitCase) {
+			if err := os.Rename(filepath.Join(c.dir, "a/cache/head"), filepath.Join(c.dir, "a/cache/HEAD")); err != nil {
+				c.Fatal(err)
+			}
+		},
+		victim: []string{"-C", "a/cache", "status"}, changed: "new a/cache",
+	},
+	{
+		name: "commondir of a bare repository",
+		before: func(c *gitCase) {
+			c.put("a/HEAD", main)
+			c.put("a/commondir", "../b")
+			c.bare("b", "", "")
+			c.put("wt/.git", "gitdir: ../a")
+		},
+		attack: func(c *gitCase) { c.put("b/config", c.evil("")) },
+		victim: []string{"-C", "wt", "status"}, changed: "changed b/config",
+	},
+	{
+		name:   "commondir in .git",
+		attack: func(c *gitCase) { c.bare("x", "", c.evil("")); c.put(".git/commondir", "../x") },
+		victim: []string{"status"}, changed: "new .git/commondir",
+	},
+	{
+		name:   "commondir of a worktree",
+		before: func(c *gitCase) { c.git("worktree", "add", "-q", "wt") },
+		attack: func(c *gitCase) { c.bare("x", "", c.evil("")); c.put(".git/worktrees/wt/commondir", "../../../x") },
+		victim: []string{"-C", "wt", "status"}, changed: "changed .git/worktrees/wt/commondir",
+	},
+	{
+		name: "config.worktree",
+		before: func(c *gitCase) {
+			c.git("worktree", "add", "-q", "wt")
+			c.git("config", "extensions.worktreeConfig", "true")
+		},
+		attack: func(c *gitCase) { c.put(".git/worktrees/wt/config.worktree", c.evil("")) },
+		victim: []string{"-C", "wt", "status"}, changed: "new .git/worktrees/wt/config.worktree",
+	},
+	{
+		name:   ".git file of a worktree",
+		before: func(c *gitCase) { c.git("worktree", "add", "-q", "wt") },
+		attack: func(c *gitCase) { c.bare("x", main, c.evil("")); c.put("wt/.git", "gitdir: ../x\n") },
+		victim: []string{"-C", "wt", "status"}, changed: "changed wt/.git",
+	},
+	{
+		name:   "new .git file",
+		attack: func(c *gitCase) { c.bare("x", main, c.evil("")); c.put("a/.git", "gitdir: ../x\n") },
+		victim: []string{"-C", "a", "status"}, changed: "new a/.git",
+	},
+	{
+		name:   ".git is a link",
+		attack: func(c *gitCase) { c.bare("x", main, c.evil("")); c.mkdir("a"); c.link("../x", "a/.git") },
+		victim: []string{"-C", "a", "status"}, changed: "new a/.git",
+	},
+	submodule("x/refs"), submodule("x/objects"), submodule("logs"), submodule("x/lfs"),
+	{
+		name: "submodule below another's refs",
+		before: func(c *gitCase) {
+			c.git("init", "-q", "--bare", ".git/modules/x")
+			c.bare(".git/modules/x/refs/y", main, "[core]\n\tworktree = ../../../../../a\n")
+			c.put("a/.git", "gitdir: ../.git/modules/x/refs/y\n")
+		},
+		attack: func(c *gitCase) { c.put(".git/modules/x/refs/y/config", c.evil("\tworktree = ../../../../../a\n")) },
+		victim: []string{"-C", "a", "status"}, changed: "changed .git/modules/x/refs/y/config",
+	},
+	{
+		name: "submodule in installed packages",
+		before: func(c *gitCase) {
+			c.git("init", "-q", "node_modules/p")
+			c.git("-C", "node_modules/p", "commit", "-q", "--allow-empty", "-m", "x")
+			c.git("add", "-f", "node_modules/p")
+		},
+		attack: func(c *gitCase) { c.put("node_modules/p/.git/config", c.evil("")) },
+		victim: []string{"status"}, changed: "changed node_modules/p/.git/config",
+	},
+	{
+		name:   "included configuration",
+		before: func(c *gitCase) { c.git("config", "include.path", "../team.conf"); c.put("team.conf", "") },
+		attack: func(c *gitCase) { c.put("team.conf", c.evil("")) },
+		victim: []string{"status"}, changed: "changed team.conf",
+	},
+	{
+		name:   "included configuration that wasn't there",
+		before: func(c *gitCase) { c.git("config", "include.path", "../team.conf") },
+		attack: func(c *gitCase) { c.put("team.conf", c.evil("")) },
+		victim: []string{"status"}, changed: "new team.conf",
+	},
+	{
+		name: "included under a condition, by another, with odd spelling",
+		before: func(c *gitCase) {
+			c.put(".git/config", "[includeIf \"gitdir:**/.git\"] Path = \"../te\\\nam\".conf ; a comment\n")
+			c.put("team.conf", "[include]\n\tpath = deep/more\n")
+			c.put("deep/more", "")
+		},
+		attack: func(c *gitCase) { c.put("deep/more", c.evil("")) },
+		victim: []string{"status"}, changed: "changed deep/more",
+	},
+	{
+		name:   "hooks of the tree",
+		before: func(c *gitCase) { c.git("config", "core.hooksPath", ".githooks") },
+		attack: func(c *gitCase) { c.put(".githooks/pre-commit", c.script()) },
+		victim: []string{"commit", "-q", "--allow-empty", "-m", "x"}, changed: "new .githooks/pre-commit",
+	},
+	{
+		name: "what a hook of the tree calls",
+		before: func(c *gitCase) {
+			c.git("config", "core.hooksPath", ".githooks")
+			c.put(".githooks/pre-commit", "#!/bin/sh\n. .githooks/lib/all\n")
+			c.put(".githooks/lib/all", "")
+		},
+		attack: func(c *gitCase) { c.put(".githooks/lib/all", c.script()) },
+		victim: []string{"commit", "-q", "--allow-empty", "-m", "x"}, changed: "changed .githooks/lib/all",
+	},
+	{
+		name: "hooks by a link",
+		before: func(c *gitCase) {
+			c.remove(".git/hooks")
+			c.link("../tools/hooks", ".git/hooks")
+			c.put("tools/hooks/pre-commit", "#!/bin/sh\n")
+		},
+		attack: func(c *gitCase) { c.put("tools/hooks/pre-commit", c.script()) },
+		victim: []string{"commit", "-q", "--allow-empty", "-m", "x"}, changed: "changed tools/hooks/pre-commit",
+	},
+	{
+		name:   "hooks of the tree, by the user's configuration",
+		before: func(c *gitCase) { c.git("config", "--global", "core.hooksPath", "githooks") },
+		attack: func(c *gitCase) { c.put("githooks/pre-commit", c.script()) },
+		victim: []string{"commit", "-q", "--allow-empty", "-m", "x"}, changed: "new githooks/pre-commit",
+	},
+	{
+		name:   "hooks of a repository around the mount",
+		mounts: []string{"src"},
+		before: func(c *gitCase) { c.mkdir("src"); c.git("config", "core.hooksPath", "src/hooks") },
+		attack: func(c *gitCase) { c.put("src/hooks/pre-commit", c.script()) },
+		victim: []string{"commit", "-q", "--allow-empty", "-m", "x"}, changed: "new src/hooks/pre-commit",
+	},
+	{
+		name:   "hooks of a worktree that is mounted alone",
+		mounts: []string{"wt"},
+		before: func(c *gitCase) { c.git("worktree", "add", "-q", "wt"); c.git("config", "core.hooksPath", "hooks") },
+		attack: func(c *gitCase) { c.put("wt/hooks/pre-commit", c.script()) },
+		victim: []string{"-C", "wt", "commit", "-q", "--allow-empty", "-m", "x"}, changed: "new wt/hooks/pre-commit",
+	},
+	{
+		name: "a program of the tree that configuration names",
+		before: func(c *gitCase) {
+			c.put("tools/monitor", "#!/bin/sh\n")
+			c.git("config", "core.fsmonitor", "sh tools/monitor; false")
+		},
+		attack: func(c *gitCase) { c.put("tools/monitor", c.script()) },
+		victim: []string{"status"}, changed: "changed tools/monitor",
+	},
+	{
+		name: "a program of the tree by the top of it",
+		before: func(c *gitCase) {
+			c.put("tools/monitor", "#!/bin/sh\n")
+			c.git("config", "core.fsmonitor", "$(git rev-parse --show-toplevel)/tools/monitor; false")
+		},
+		attack: func(c *gitCase) { c.put("tools/monitor", c.script()) },
+		victim: []string{"status"}, changed: "changed tools/monitor",
+	},
+	{
+		name: "strategy of an unfinished rebase",
+		before: func(c *gitCase) {
+			c.put("x", "1")
+			c.git("add", "x")
+			c.git("commit", "-q", "-m", "third")
+			c.git("rebase", "-q", "-i", "HEAD~2")
+		},
+		attack: func(c *gitCase) {
+			c.put("git-merge-a/b", c.script())
+			c.put(".git/rebase-merge/strategy", "a/b\n")
+			todo, _ := c.run("log", "-1", "--format=pick %H", "main")
+			c.put(".git/rebase-merge/git-rebase-todo", todo+todo)
+		},
+		victim: []string{"rebase", "--continue"}, changed: "new .git/rebase-merge/strategy",
+	},
+	{
+		name:   "list of an unfinished rebase",
+		before: func(c *gitCase) { c.git("rebase", "-q", "-i", "HEAD~1") },
+		attack: func(c *gitCase) { c.put(".git/rebase-merge/git-rebase-todo", "exec touch "+c.witness+"\n") },
+		victim: []string{"rebase", "--continue"}, changed: "changed .git/rebase-merge/git-rebase-todo",
+	},
+	{
+		name:   "new hook",
+		before: func(c *gitCase) { c.remove(".git/hooks") },
+		attack: func(c *gitCase) { c.put(".git/hooks/pre-commit", c.script()) },
+		victim: []string{"commit", "-q", "--allow-empty", "-m", "x"}, changed: "new .git/hooks/pre-commit",
+	},
+}
+
+// submodule is the attack on a submodule's own configuration.
+func submodule(name string) (tt struct {
+	name    string
+	mounts  []string
+	before  func(c *gitCase)
+	attack  func(c *gitCase)
+	victim  []string
+	changed string
+}) {
+	tt.name = "submodule " + name
+	tt.before = func(c *gitCase) { c.git("submodule", "add", "-q", "--name", name, c.dir, "sub") }
+	tt.attack = func(c *gitCase) {
+		c.put(".git/modules/"+name+"/config", c.evil("\tworktree = "+strings.Repeat("../", strings.Count(name, "/")+3)+"sub\n"))
+	}
+	tt.victim, tt.changed = []string{"-C", "sub", "status"}, "changed .git/modules/"+name+"/config"
+	return tt
+}
+
+// B8: what git runs on the host after a worker was there is named. That git
+// does run it, git itself shows.
+func TestWhatGitRunsIsNamed(t *testing.T) {
+	_, err := exec.LookPath("git")
+	testutil.Require(t, err == nil, "no git")
+	template := filepath.Join(t.TempDir(), "template")
+	prepared := &gitCase{T: t, dir: template, home: t.TempDir()}
+	prepared.mkdir(".")
+	prepared.git("init", "-q", "-b", "main")
+	prepared.git("commit", "-q", "--allow-empty", "-m", "first")
+	prepared.git("commit", "-q", "--allow-empty", "-m", "second")
+	for _, tt := range gitTests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &gitCase{T: t, dir: dir, home: t.TempDir(), witness: filepath.Join(t.TempDir(), "witness")}
+			if err := os.CopyFS(dir, os.DirFS(template)); err != nil {
+				t.Fatal(err)
+			}
+			if tt.before != nil {
+				tt.before(c)
+			}
+			if tt.mounts == nil {
+				tt.mounts = []string{"."}
+			}
+			before := c.snapshot(tt.mounts)
+			if again := before.Compare(c.snapshot(tt.mounts)); len(again) > 0 {
+				t.Errorf("without a change: %v", again)
+			}
+			tt.attack(c)
+			after := c.snapshot(tt.mounts) // before git runs, which writes too
+			if out, _ := c.run(tt.victim...); !exists(c.witness) {
+				t.Errorf("git %v didn't run it:\n%s", tt.victim, out)
+			}
+			var got []string
+			for _, ch := range before.Compare(after) {
+				rel, _ := filepath.Rel(dir, ch.Path)
+				got = append(got, string(ch.Kind)+" "+rel)
+			}
+			if !slices.Contains(got, tt.changed) {
+				t.Errorf("named %q, want %q", got, tt.changed)
+			}
+		})
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// B8: what shells, editors and other tools run without being asked is named, in
+// directories of links too.
+func TestWhatOthersRunIsNamed(t *testing.T) {
+	c := &gitCase{T: t, dir: t.TempDir(), home: t.TempDir()}
+	c.put("tools/editor/tasks.json", "{}")
+	c.put("tools/env", "")
+	c.link("tools/editor", ".vscode")
+	c.link("tools/env", ".envrc")
+	before := c.snapshot([]string{"."})
+	var want []string
+	for _, name := range []string{
+		".bsp/sbt.json", ".cargo/config.toml", ".config/mise/config.toml", ".cursor/mcp.json", ".devcontainer/x/init.sh", ".dir-locals.el",
+		".direnv/flake-profile-1.rc", ".exrc", ".hg/hgrc", ".irbrc", ".jj/repo/config.toml", ".vim/coc-settings.json",
+		"a/.aider.conf.yml", "a/.ghci", "a/.iex.exs", "a/.jj/repo", "a/.lazygit.yml", "a/.nvim.lua", "a/.ocamlinit", "a/.octaverc", "a/.pdbrc", "a/.pryrc", "a/.zed/settings.json", "flake.nix",
+	} {
+		c.put(name, "x")
+		want = append(want, "new "+name)
+	}
+	c.put("tools/editor/tasks.json", "x")
+	c.put("tools/env", "x")
+	want = append(want, "changed tools/editor/tasks.json", "changed tools/env")
+	c.put(".direnv/python/bin/activate", "")
+	c.put("tools/other", "")
+	var got []string
+	for _, ch := range before.Compare(c.snapshot([]string{"."})) {
+		rel, _ := filepath.Rel(c.dir, ch.Path)
+		got = append(got, string(ch.Kind)+" "+rel)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("named %q\nwant  %q", got, want)
+	}
+}

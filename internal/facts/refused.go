@@ -1,0 +1,154 @@
+package facts
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/hostpath"
+)
+
+// Homes are the home directories of the caller by the machine's own list of
+// users, and for root those of the user that called sudo: HOME may be another.
+func Homes(uid int, lookup func(string) (string, bool)) []string {
+	ids := []int{uid}
+	if u, _, ok := sudo(lookup); ok && uid == 0 {
+		ids = append(ids, u)
+	}
+	var out []string
+	for _, id := range ids {
+		if u, err := user.LookupId(strconv.Itoa(id)); err == nil && filepath.IsAbs(u.HomeDir) {
+			out = append(out, u.HomeDir)
+		}
+	}
+	return out
+}
+
+// refusedPaths are the paths that no worker gets here (B7): each also by what it
+// really is where symbolic links lead elsewhere.
+func refusedPaths(o *Options, projectDir string) hostpath.List {
+	l := hostpath.For(hostpath.Caller{
+		Homes: append(Homes(o.UID, o.lookup), o.Home), Lookup: o.lookup, Project: projectDir,
+	})
+	add := func(what string, whole bool, paths ...string) {
+		for _, p := range paths {
+			if p != "" {
+				l = append(l, hostpath.Refused{Path: filepath.Clean(p), What: what + " " + p, Whole: whole})
+			}
+		}
+	}
+	add("the engine's data directory", true, o.DataRoot)
+	add("the engine's socket", false, o.Sockets...)
+	add("the engine's own directory", false, o.EngineDirs...)
+	if o.Local {
+		for _, parent := range runtimeParents(o.UID, o.lookup, o.Home) {
+			add("the directory of secrets", false, parent.dir)
+		}
+	}
+	for _, r := range l {
+		for _, real := range realPaths(r.Path) {
+			if r.What == "" {
+				r.What = r.Path
+			}
+			l = append(l, hostpath.Refused{Path: real, What: r.What, Whole: r.Whole})
+		}
+	}
+	return l
+}
+
+// realPaths are what a path is where symbolic links lead elsewhere, on its way
+// too: what doesn't exist could be made by a worker who may write above it.
+func realPaths(p string) (out []string) {
+	if !filepath.IsAbs(p) {
+		return nil
+	}
+	real := resolved(strings.TrimSuffix(p, "*"))
+	if strings.HasSuffix(p, "*") {
+		real += "*"
+		files, _ := filepath.Glob(p)
+		for _, f := range files {
+			if r := resolved(f); r != f {
+				out = append(out, r)
+			}
+		}
+	}
+	if real != p {
+		out = append(out, real)
+	}
+	return out
+}
+
+// resolved follows the symbolic links of a path as far as it exists.
+func resolved(p string) string {
+	for dir, rest := p, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return p
+		}
+	}
+}
+
+// aliases tell refused paths by what the file system says they are: a bind mount
+// gives a directory a second name, a hard link a file.
+type aliases struct {
+	refused map[fileID]hostpath.Refused
+	above   map[fileID]hostpath.Refused // directories that contain one
+}
+
+type fileID struct{ dev, ino uint64 }
+
+func aliasesOf(l hostpath.List) *aliases {
+	a := &aliases{map[fileID]hostpath.Refused{}, map[fileID]hostpath.Refused{}}
+	for _, r := range l {
+		if !filepath.IsAbs(r.Path) {
+			continue
+		}
+		if id, ok := identity(r.Path); ok {
+			if old, seen := a.refused[id]; !seen || old.Whole {
+				a.refused[id] = r
+			}
+		}
+		for dir := filepath.Dir(r.Path); dir != "/"; dir = filepath.Dir(dir) {
+			if id, ok := identity(dir); ok {
+				if _, seen := a.above[id]; !seen {
+					a.above[id] = r
+				}
+			}
+		}
+	}
+	return a
+}
+
+// why tells why a source with its symbolic links resolved is refused, "" if it
+// isn't.
+func (a *aliases) why(source string) string {
+	if id, ok := identity(source); ok {
+		if r, ok := a.refused[id]; ok {
+			return "is another name of " + r.Path
+		}
+		if r, ok := a.above[id]; ok {
+			return "contains " + r.Path + " under another name"
+		}
+	}
+	for dir := filepath.Dir(source); dir != "/"; dir = filepath.Dir(dir) {
+		if id, ok := identity(dir); ok {
+			if r, ok := a.refused[id]; ok && !r.Whole {
+				return "lies inside another name of " + r.Path
+			}
+		}
+	}
+	return ""
+}
+
+// identity is that of what a path leads to.
+func identity(p string) (fileID, bool) {
+	info, err := os.Stat(p)
+	if err != nil {
+		return fileID{}, false
+	}
+	return idOf(info)
+}

@@ -1,0 +1,199 @@
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/hostpath"
+)
+
+const (
+	maxProtected = 128  // each is a mount of a worker,
+	maxPins      = 1024 // and so is each directory on the way to it
+	maxSpecials  = 1000 // more are not listed
+)
+
+// CodeNotChecked is the code of the warning that a source was not fully
+// searched.
+const CodeNotChecked = "mount-not-fully-checked"
+
+// search looks through a bound source for special files and, where it is
+// writable, for protected directories.
+func (c *collector) search(ctx context.Context, u *use, sf *compose.SourceFacts) {
+	sf.Git = u.readWrite && insideGitDir(c.facts.ProjectDir, sf.Real)
+	if !sf.Dir || c.o.SkipContents || (u.sockets && !u.readWrite) {
+		return
+	}
+	var missed []string
+	t := tree{ctx: ctx, root: sf.Real, skip: sf.MountPoints}
+	t.visit = func(d *dir, e fs.DirEntry) {
+		if special(e.Type()) && len(sf.Specials) < maxSpecials {
+			sf.Specials = append(sf.Specials, filepath.Join(sf.Real, filepath.FromSlash(d.rel), e.Name()))
+		}
+	}
+	t.missed = func(rel string, err error) {
+		full := filepath.Join(sf.Real, filepath.FromSlash(rel))
+		if !errors.Is(err, fs.ErrPermission) || !c.closed(u, full) {
+			missed = append(missed, ClipPath(full)+" ("+boundedfile.Reason(err)+")")
+		}
+	}
+	s := protectedSearch{missed: t.missed}
+	if u.readWrite {
+		s.root = sf.Git
+		t.enter, t.listed = s.enter, s.listed
+	}
+	if err := t.walk(); err != nil {
+		c.problem("mount-source-unreadable", u.at, fmt.Sprintf("can't look through %s (B7): %v", u.source, err), "")
+		return
+	}
+	slices.Sort(sf.Specials)
+	if len(missed) > 0 {
+		more := ""
+		if n := len(missed) - 1; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		c.list = append(c.list, diag.Diagnostic{
+			Severity: diag.Warning, Code: CodeNotChecked, Range: u.at,
+			Summary: fmt.Sprintf("%s is not fully checked (B7, B8): %s", u.source, missed[0]+more),
+			Detail:  "Directories such as .git are not held there, and sockets not seen.",
+			Hint:    "remove what lies there, or mount the directories that the worker needs one by one; `up --strict` refuses",
+		})
+	}
+	if !u.readWrite {
+		return
+	}
+	sf.Git = s.root
+	if n := s.mounts(); len(s.found) > maxProtected || n > maxPins {
+		c.problem("mount-too-many-protected", u.at,
+			fmt.Sprintf("%s has %d protected directories such as %s, at most %d can be held, by %d mounts (B8)", u.source, len(s.found), ClipPath(s.found[0].Path), maxProtected, maxPins),
+			"remove those that a worker made, or mount the directories that the worker writes to one by one")
+		return
+	}
+	slices.SortFunc(s.found, func(a, b compose.Protected) int { return strings.Compare(a.Path, b.Path) })
+	c.facts.Protected[u.source] = s.found
+}
+
+// closed reports whether a directory that the caller can't read is closed to
+// the worker too: one with the caller's uid, unless it may write there and owns
+// the directory, and so could make it readable.
+func (c *collector) closed(u *use, full string) bool {
+	caller := strconv.Itoa(c.o.UID) + ":"
+	for _, user := range c.users {
+		if !strings.HasPrefix(user, caller) {
+			return false
+		}
+	}
+	if !u.readWrite || c.o.UID == 0 {
+		return true
+	}
+	info, err := os.Lstat(full)
+	if err != nil {
+		return false
+	}
+	uid, _, known := owner(info)
+	return known && uid != c.o.UID
+}
+
+// holding is how a mount holds a directory, and what is below it (B8).
+type holding int
+
+const (
+	notHeld holding = iota
+	heldWhole
+	heldGit // writable with `git: rw`, apart from hooks
+)
+
+// protectedSearch gathers protected directories, outermost ones only, and the
+// hooks of the git directories among them: `git: rw` holds those.
+type protectedSearch struct {
+	found  []compose.Protected
+	root   bool // the source itself is or lies inside a git directory
+	missed func(rel string, err error)
+}
+
+// add takes a directory, unless no engine can be told of it: mounts are told in
+// JSON, which has no other names than UTF-8, and would be those of a directory
+// beside it.
+func (s *protectedSearch) add(p compose.Protected) {
+	if !utf8.ValidString(p.Path) {
+		s.missed(p.Path, errBound{"no mount can hold it: its path is not UTF-8"})
+		return
+	}
+	s.found = append(s.found, p)
+}
+
+// enter finds directories by their names: they are held also where they can't
+// be opened.
+func (s *protectedSearch) enter(d *dir) {
+	if d.held == notHeld && !d.packages && compose.IsProtected(d.name()) {
+		s.hold(d)
+	}
+}
+
+// listed finds git directories by their layout, and hooks.
+func (s *protectedSearch) listed(d *dir) {
+	git := d.git && (d.has.opens() || isDotGit(d.name()))
+	if d.rel == "." {
+		if s.root = s.root || git; git {
+			d.held = heldGit
+		}
+	} else if git && d.held == notHeld && !d.packages {
+		s.hold(d)
+	}
+	if d.git && d.held == heldGit {
+		if info, err := lstatAt(d.file, "hooks"); err == nil && info.IsDir() {
+			s.add(compose.Protected{Path: path.Join(d.rel, "hooks"), Kind: compose.GitHooks})
+		}
+	}
+}
+
+// insideGitDir reports whether a path lies in what git takes for a git
+// directory below the project.
+func insideGitDir(project, real string) bool {
+	for up := filepath.Dir(real); ; up = filepath.Dir(up) {
+		if rest, ok := hostpath.Below(up, project); !ok || rest == "" {
+			return false
+		}
+		var has gitLayout
+		for _, name := range []string{"HEAD", "objects", "refs", "commondir"} {
+			if _, err := os.Lstat(filepath.Join(up, name)); err == nil {
+				has.see(name)
+			}
+		}
+		if has.opens() {
+			return true
+		}
+	}
+}
+
+func (s *protectedSearch) hold(d *dir) {
+	p := compose.Protected{Path: d.rel}
+	d.held = heldWhole
+	if d.git {
+		p.Kind, d.held = compose.GitDir, heldGit
+	}
+	s.add(p)
+}
+
+// mounts counts the directories on the way to those found.
+func (s *protectedSearch) mounts() int {
+	way := map[string]bool{}
+	for _, p := range s.found {
+		for up := p.Path; up != "." && !way[up]; up = path.Dir(up) {
+			way[up] = true
+		}
+	}
+	return len(way)
+}

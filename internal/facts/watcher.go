@@ -1,0 +1,246 @@
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/hostpath"
+)
+
+// Bounds of a snapshot (B60).
+const (
+	maxWatched = 50_000   // files and directories that are named in it
+	maxNames   = 16 << 20 // bytes of their names: it is kept in memory
+	maxLinked  = 10_000   // entries of a directory that a link or a setting names
+)
+
+// maxFollowing is how long links and names in configuration are followed, once
+// the tree was searched: each may lead over others, by paths of any form.
+const maxFollowing = 10 * time.Second
+
+// watcher takes one snapshot.
+type watcher struct {
+	ctx   context.Context
+	own   map[string]bool // the workshop's files
+	roots []string        // writable from inside
+	home  string
+	most  int // entries, of all walks
+	keeps int // names, at most
+
+	s     Snapshot
+	left  int64           // bytes to hash
+	bytes int             // of names in s
+	full  bool            // a bound of s was reached
+	until time.Time       // links and names are followed
+	links []link          // found on a walk, to be followed after it
+	whole map[string]bool // directories that were followed
+	git   gitNames
+}
+
+// link is a symlink by whose name programs find a file or a directory.
+type link struct {
+	path  string
+	whole bool // a directory behind it counts as a whole
+}
+
+func (w *watcher) take() (Snapshot, error) {
+	w.s, w.whole, w.left = Snapshot{}, map[string]bool{}, maxHashedAll
+	for _, root := range w.roots {
+		info, err := os.Stat(root)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			w.path(root)
+		} else if err := w.walk(root, false); err != nil {
+			return nil, err
+		}
+	}
+	if w.until.IsZero() {
+		w.until = time.Now().Add(maxFollowing)
+	}
+	for len(w.links) > 0 { // those behind others are in a directory that is searched once
+		l := w.links[0]
+		w.links = w.links[1:]
+		if err := w.follow(l); err != nil {
+			return nil, err
+		}
+	}
+	return w.s, w.names()
+}
+
+// walk searches a directory. As a whole every file in it counts, and it is
+// small.
+func (w *watcher) walk(root string, whole bool) error {
+	t := tree{ctx: w.ctx, root: root, whole: whole, most: w.most}
+	if whole {
+		t.most = min(w.most, maxLinked)
+	}
+	t.visit = func(d *dir, e fs.DirEntry) {
+		switch {
+		case e.IsDir():
+			if compose.IsProtected(e.Name()) && !d.packages && !d.dotGit || isDotGit(e.Name()) {
+				w.put(filepath.Join(root, d.rel, e.Name()), isDir)
+			}
+		case watched(d, e.Name()) || w.own[filepath.Join(root, d.rel, e.Name())]:
+			w.file(root, d, e.Name())
+		case e.Type()&fs.ModeSymlink != 0 && wholly(e.Name()) && !d.packages && !d.dotGit:
+			w.file(root, d, e.Name())
+		}
+	}
+	t.enter = func(d *dir) {
+		d.whole = d.whole || d.up.git && gitDirs[d.name()] || wholly(d.name()) && !d.packages && !d.dotGit
+	}
+	t.listed = func(d *dir) {
+		if d.git {
+			w.gitDir(root, d)
+		}
+	}
+	t.missed = func(rel string, err error) {
+		full := filepath.Join(root, filepath.FromSlash(rel))
+		if errors.Is(err, fs.ErrPermission) {
+			w.put(full, unreadable)
+			return
+		}
+		w.put(full, unchecked+boundedfile.Reason(err))
+	}
+	err := t.walk()
+	w.most = max(w.most-t.seen, 1)
+	return err
+}
+
+// gitDir takes what git reads of a git directory.
+func (w *watcher) gitDir(root string, d *dir) {
+	full := filepath.Join(root, filepath.FromSlash(d.rel))
+	if d.has.opens() {
+		w.put(full, isDir)
+	}
+	for _, name := range gitFiles {
+		w.file(root, d, name)
+	}
+	for name := range gitDirs {
+		w.linkIn(root, d, name)
+	}
+	for name := range gitFilesBelow {
+		w.linkIn(root, d, name)
+	}
+	if w.git.dirs = append(w.git.dirs, full); len(w.git.dirs) > maxConfigs {
+		w.git.dirs = w.git.dirs[:maxConfigs]
+		w.put(root, fmt.Sprintf("%smore than %d git directories", unchecked, maxConfigs))
+	}
+}
+
+// linkIn takes a link that stands for a directory.
+func (w *watcher) linkIn(root string, d *dir, name string) {
+	if info, err := lstatAt(d.file, name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		w.file(root, d, name)
+	}
+}
+
+// file takes a file of a directory that is open.
+func (w *watcher) file(root string, d *dir, name string) {
+	w.digest(d.file, filepath.Join(root, filepath.FromSlash(d.rel), name), d.whole || d.git || wholly(name))
+}
+
+// path takes a file by its path.
+func (w *watcher) path(full string) {
+	dir, err := boundedfile.Open(filepath.Dir(full))
+	if err != nil {
+		if !gone(err) {
+			w.put(full, unchecked+boundedfile.Reason(err))
+		}
+		return
+	}
+	defer dir.Close()
+	w.digest(dir, full, false)
+}
+
+// digest takes a file of a directory, and keeps in mind where a link leads.
+func (w *watcher) digest(dir *os.File, full string, whole bool) {
+	if w.full || w.s[full] != "" {
+		return
+	}
+	digest, err := digestAt(dir, filepath.Base(full), &w.left)
+	switch {
+	case err != nil:
+		w.put(full, unchecked+boundedfile.Reason(err))
+	case digest != "":
+		w.put(full, digest)
+		if info, err := lstatAt(dir, filepath.Base(full)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			w.links = append(w.links, link{full, whole})
+		}
+		if filepath.Base(full) == ".git" {
+			w.git.files = append(w.git.files, full)
+		}
+	}
+}
+
+// follow takes what a link leads to, where a worker can write it.
+func (w *watcher) follow(l link) error {
+	if late, err := w.late(); late {
+		return err
+	}
+	info, err := os.Stat(l.path)
+	if err != nil {
+		return nil // nor does a program get there: the kernel ends at 40 links, EvalSymlinks at 255
+	}
+	real, err := filepath.EvalSymlinks(l.path)
+	switch {
+	case err != nil || !w.writable(real): // what is outside changes by no worker
+	case !info.IsDir():
+		w.path(real)
+	case l.whole && !w.whole[real]:
+		w.whole[real] = true
+		w.put(real, isDir)
+		return w.walk(real, true)
+	}
+	return nil
+}
+
+// late reports whether nothing more is followed: the time for it is over, or ctx,
+// whose error it returns.
+func (w *watcher) late() (bool, error) {
+	if err := w.ctx.Err(); err != nil {
+		return true, err
+	}
+	if time.Now().Before(w.until) {
+		return false, nil
+	}
+	for _, root := range w.roots {
+		w.s[root] = fmt.Sprintf("%slinks, and names in the configuration of git, lead on for more than %s", unchecked, maxFollowing)
+	}
+	return true, nil
+}
+
+func (w *watcher) writable(path string) bool {
+	for _, root := range w.roots {
+		if _, ok := hostpath.Below(path, root); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *watcher) put(path, what string) {
+	switch {
+	case w.full:
+	case len(w.s) >= w.keeps || w.bytes > maxNames:
+		w.full = true
+		for _, root := range w.roots {
+			w.s[root] = fmt.Sprintf("%smore than %d watched files, or %d bytes of their names", unchecked, w.keeps, maxNames)
+		}
+	default:
+		w.bytes += len(path)
+		w.s[path] = what
+	}
+}

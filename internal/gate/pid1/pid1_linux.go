@@ -1,0 +1,35 @@
+package pid1
+
+import (
+	"os"
+	"slices"
+	"strings"
+)
+
+// Arguments returns those of the gate that is PID 1 here. It reports false where
+// PID 1 is not a gate.
+func Arguments() (args []string, ok bool, err error) {
+	b, err := os.ReadFile("/proc/1/cmdline")
+	if err != nil {
+		return nil, false, err
+	}
+	args, ok = ofGate(strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00"))
+	return args, ok, nil
+}
+
+func ofGate(argv []string) ([]string, bool) {
+	at := slices.Index(argv, "gate")
+	if at < 0 {
+		return nil, false
+	}
+	return argv[at+1:], true
+}
+
+// Value returns the value of a flag among the arguments of a gate.
+func Value(args []string, flag string) (string, bool) {
+	at := slices.Index(args, flag)
+	if at < 0 || at+1 >= len(args) {
+		return "", false
+	}
+	return args[at+1], true
+}

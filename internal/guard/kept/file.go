@@ -1,0 +1,91 @@
+package kept
+
+import (
+	"errors"
+	"os"
+	"sync"
+
+	"github.com/llmdo/workshop/internal/room/handover"
+)
+
+// File is the file of one room. Its zero value has none yet: nothing can be
+// recorded.
+type File struct {
+	mu    sync.Mutex
+	file  *os.File
+	slots slots
+	state State
+}
+
+// Open makes f the file, if accept takes what it holds; else it is closed. A nil
+// f makes one, of what was recorded before. Where there is one, it stays.
+func (k *File) Open(f *os.File, accept func(State) error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, state, err := slots{store: f}, k.state, error(nil)
+	switch {
+	case k.file != nil:
+		if f != nil {
+			f.Close()
+		}
+		return nil
+	case f == nil:
+		if f, err = handover.NewKept(); err != nil {
+			return err
+		}
+		s.store = f
+		err = s.write(state)
+	default:
+		if state, err = s.read(); err == nil {
+			err = accept(state)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return err
+	}
+	k.file, k.slots, k.state = f, s, state
+	return nil
+}
+
+// Opened reports whether there is a file.
+func (k *File) Opened() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.file != nil
+}
+
+// Give gives the file to a room.
+func (k *File) Give(c *handover.Client) error {
+	k.mu.Lock()
+	f := k.file
+	k.mu.Unlock()
+	if f == nil {
+		return errNoFile
+	}
+	return c.Keep(f)
+}
+
+var errNoFile = errors.New("the room has no file yet")
+
+// Denies records the live denies. A room without a file gets them with it.
+func (k *File) Denies(denies []Deny) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.state.Denies = denies
+	if k.file == nil {
+		return nil
+	}
+	return k.slots.write(k.state)
+}
+
+// Budgets records what is spent.
+func (k *File) Budgets(spent []Spent) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.state.Budgets = spent
+	if k.file == nil {
+		return errNoFile
+	}
+	return k.slots.write(k.state)
+}

@@ -1,0 +1,110 @@
+package kept
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// With denies of maxDenyBytes and [firewall.MaxBudgets] a state fits into a slot.
+// Of more budgets than maxExact it has coarser times: that is less to write.
+const (
+	maxDenyBytes = 60_000
+	maxExact     = 32
+)
+
+// State is what narrows a room beyond its policy.
+type State struct {
+	Denies  []Deny  `json:"denies,omitempty"`
+	Budgets []Spent `json:"budgets,omitempty"`
+}
+
+// Deny is a live deny. Its Until is zero: Ends counts.
+type Deny struct {
+	firewall.Live
+	// Ends is when it ends, by clock.Boot; 0: never.
+	Ends time.Duration `json:"ends,omitempty"`
+}
+
+// Spent is what was sent by a rule with an upload budget.
+type Spent struct {
+	// Rule tells the rule from all others, through all policies.
+	Rule   string          `json:"rule"`
+	Upload firewall.Budget `json:"upload"`
+	// At is the time that Sent is as of, in 60ths of the budget's time by
+	// clock.Boot.
+	At int64 `json:"at"`
+	// Sent are pairs of a time like At, rising, and the bytes sent then.
+	Sent [][2]int64 `json:"sent"`
+}
+
+// fold counts all as sent at the newest time: it is free again later than it
+// could be, never earlier.
+func (s Spent) fold() Spent {
+	var sum int64
+	for _, x := range s.Sent {
+		sum += x[1]
+	}
+	s.Sent = [][2]int64{{s.At, sum}}
+	return s
+}
+
+// encode returns what is written into a slot.
+func (s State) encode() ([]byte, error) {
+	if budgets := s.Budgets; len(budgets) > maxExact {
+		s.Budgets = make([]Spent, len(budgets))
+		for i := range budgets {
+			s.Budgets[i] = budgets[i].fold()
+		}
+	}
+	b, err := json.Marshal(s)
+	if err == nil && len(b) > maxPayload {
+		err = fmt.Errorf("%d bytes to keep, at most %d", len(b), maxPayload)
+	}
+	return b, err
+}
+
+// CheckDenies refuses more than a room keeps.
+func CheckDenies(denies []Deny) error {
+	b, err := json.Marshal(denies)
+	if err == nil && len(b) > maxDenyBytes {
+		err = fmt.Errorf("%d bytes of live denies, at most %d: write them into network.deny of workshop.yaml", len(b), maxDenyBytes)
+	}
+	return err
+}
+
+// decode reads what encode writes, and nothing else; whether times and sums make
+// sense is for the budgets.
+func decode(b []byte) (s State, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return State{}, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return State{}, errors.New("trailing data")
+	}
+	return s, s.check()
+}
+
+func (s State) check() error {
+	for _, d := range s.Denies {
+		if !d.Deny || d.Ends < 0 || !d.Until.IsZero() || d.Rule.Template != "" || d.Rule.Preset != "" {
+			return errors.New("not a live deny")
+		}
+		if err := d.Check(); err != nil {
+			return fmt.Errorf("live deny: %w", err)
+		}
+	}
+	for _, x := range s.Budgets {
+		if x.Rule == "" || x.Upload.IsZero() {
+			return errors.New("not a budget")
+		}
+	}
+	return nil
+}

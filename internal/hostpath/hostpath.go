@@ -1,0 +1,170 @@
+// Package hostpath says which paths of the host no worker gets (B7). It judges
+// text; who knows the machine adds what links and mounts make of it.
+package hostpath
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Caller is whose paths a list is about.
+type Caller struct {
+	// Homes are home directories; those that aren't absolute, and the root, are
+	// left out.
+	Homes []string
+	// Lookup gives the variables of the environment; nil: none is set.
+	Lookup func(string) (string, bool)
+	// Project is the directory of workshop.yaml, absolute; empty: not known.
+	Project string
+}
+
+// Refused is a path that no worker gets.
+type Refused struct {
+	// Path is absolute and clean; a last * stands for any end of the name. One
+	// that begins with ~ is for sources whose home directory isn't known.
+	Path string
+	// What is its name in messages; empty: the path.
+	What string
+	// Whole: what lies inside may be mounted.
+	Whole bool
+}
+
+// List are the paths that are refused.
+type List []Refused
+
+// parentsOfHomes hold the home directories of a machine's users.
+var parentsOfHomes = []string{"/home", "/Users"}
+
+// For returns the list of B7 for a caller.
+func For(c Caller) List {
+	l := List{{Path: "/", What: "the whole file system", Whole: true}}
+	for _, dir := range parentsOfHomes {
+		l = append(l, Refused{dir, "the directory of the home directories", true})
+	}
+	for _, home := range append([]string{"~", "/root"}, c.Homes...) {
+		if home = path.Clean(home); home == "~" || path.IsAbs(home) && home != "/" {
+			l = append(l, ofHome(home)...)
+		}
+	}
+	for _, place := range places {
+		if path.IsAbs(place) {
+			l = append(l, Refused{Path: place})
+			continue
+		}
+		for _, p := range c.expand(place) {
+			if c.Project == "" || !within(p, c.Project) && !within(c.Project, p) {
+				l = append(l, Refused{Path: p})
+			}
+		}
+	}
+	for _, place := range own {
+		for _, p := range c.expand(place) {
+			l = append(l, Refused{Path: p})
+		}
+	}
+	return l
+}
+
+// ofHome is what is refused of a home directory.
+func ofHome(home string) List {
+	l := List{{home, "a home directory", true}}
+	for _, place := range slices.Concat(places, own) {
+		if rest, ok := strings.CutPrefix(place, "~"); ok {
+			l = append(l, Refused{Path: home + rest})
+		}
+	}
+	return l
+}
+
+// expand gives the paths of a place that a variable names.
+func (c *Caller) expand(place string) (out []string) {
+	name, ok := strings.CutPrefix(place, "$")
+	if !ok || c.Lookup == nil {
+		return nil
+	}
+	name, rest, _ := strings.Cut(name, "/")
+	value, ok := c.Lookup(name)
+	if !ok {
+		return nil
+	}
+	value = strings.TrimPrefix(value, "unix://")
+	for _, p := range append(strings.Split(value, ":"), value) {
+		if path.IsAbs(p) && !strings.HasPrefix(p, "//") {
+			out = append(out, path.Join(p, rest))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Why tells why the absolute, clean path p is refused, in words that follow it:
+// "lies inside /etc". It returns "" where nothing is against it. Directories
+// that look like another user's home (/home/NAME) are refused as the caller's.
+func (l List) Why(p string) string {
+	if slices.Contains(engineSockets, path.Base(p)) {
+		return "is an engine's socket"
+	}
+	for _, parent := range parentsOfHomes {
+		if rest, ok := Below(p, parent); ok && rest != "" {
+			name, below, _ := strings.Cut(rest, "/")
+			if why := l.why(path.Join("~", below)); why != "" {
+				return strings.Replace(why, "~", path.Join(parent, name), 1)
+			}
+		}
+	}
+	return l.why(p)
+}
+
+func (l List) why(p string) string {
+	for _, r := range l {
+		if why := r.why(p); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (r Refused) why(p string) string {
+	what := r.What
+	if what == "" {
+		what = r.Path
+	}
+	refused, pattern := strings.CutSuffix(r.Path, "*")
+	switch {
+	case p == refused && r.What == "":
+		return "is protected"
+	case p == refused:
+		return "is " + what
+	case within(refused, p):
+		return "contains " + what
+	case r.Whole:
+		return ""
+	case within(p, refused) || pattern && strings.HasPrefix(p, refused):
+		return "lies inside " + what
+	}
+	return ""
+}
+
+// within tells whether p is dir or lies below it.
+func within(p, dir string) bool {
+	_, ok := Below(p, dir)
+	return ok
+}
+
+// Below tells whether source is base or lies below it, by their text, and
+// where: "" for base itself. A relative path is never below an absolute one.
+func Below(source, base string) (string, bool) {
+	s, b := path.Clean(source), path.Clean(base)
+	switch {
+	case s == b:
+		return "", true
+	case path.IsAbs(s) != path.IsAbs(b):
+		return "", false
+	case b == "/":
+		return s[1:], true
+	case b == ".":
+		return s, s != ".." && !strings.HasPrefix(s, "../")
+	}
+	return strings.CutPrefix(s, b+"/")
+}

@@ -1,0 +1,51 @@
+package threat
+
+// fileItems: what a repository's files ask of the host, before a worker runs.
+var fileItems = []Item{
+	{
+		ID: "F1", Attack: "A mount, copy, secret, build or image from a path that holds credentials or what the host's programs obey: `~/.config/workshop` with `mode: rw`, `~/.netrc`, `/etc`",
+		Status: Open, Answer: "One list is refused under every key and name: by text, by what symbolic links on the way lead to, and by the file's identity where a bind mount or a hard link gives another name. Other files of a home directory may be mounted where the file says `outside_project: true`",
+		Remedy:   "Read `workshop config` before a first `up`; docs/mounts.md has the list",
+		Promises: []string{"B7", "B43"}, Tests: []string{"internal/hostpath TestEveryEntry", "workshop TestNoKeyOpensRefusedPaths", "internal/facts TestRefusedUnderOtherNames", "internal/facts TestRefusedByWhatIsMounted", "e2e TestB07_RefusedSources"},
+	},
+	{
+		ID: "F2", Attack: "The `.env` of the repository copies a variable of the caller's: `X=${GITHUB_TOKEN}`, where workshop.yaml shows `${X:-dev}`",
+		Status: Closed, Answer: "That file reads no environment; a value that asks for some is an error where it is used. `--env-file`, which the caller names, may",
+		Promises: []string{"B45"}, Tests: []string{"workshop TestTheProjectsEnvFileReadsNoEnvironment", "workshop TestOriginOfVariables"},
+	},
+	{
+		ID: "F3", Attack: "workshop.yaml, a worker's file, its schema or `.env` as a symbolic link to `~/.git-credentials` or `/proc/self/environ`, so that a message quotes it",
+		Status: Closed, Answer: "Files of a project are opened below its directory alone, links included. `-f` reads a workshop.yaml that leads elsewhere, and nothing of it is quoted; neither is any line of a file of variables",
+		Promises: []string{"B45"}, Tests: []string{"workshop TestFilesOutsideAreNotShown"},
+	},
+	{
+		ID: "F4", Attack: "`network.proxy` or `network.dns` at a service of the machine: `http://127.0.0.1:18080`, `localhost`, a metadata address, a name that resolves there",
+		Status: Closed, Answer: "What no rule opens, no proxy or resolver of a repository is: refused by its text, when it is named to the guard, and immediately before connect, where the machine's own addresses count too. The user's environment, `--env-file` and the machine's resolv.conf may name them",
+		Promises: []string{"B26", "B31"}, Tests: []string{"workshop TestUpstreamsOfTheRepository", "compose TestUserUpstreams", "internal/guard/egress TestUpstreamsOfAFile", "internal/guard TestB31_UpstreamOfTheRepository"},
+	},
+	{
+		ID: "F5", Attack: "Another user of the machine makes the directory of secrets first, by its known name: `/dev/shm/workshop-UID`, as a directory, a link or a file",
+		Status: Closed, Answer: "What isn't a directory of the caller's that only the caller may write is passed over, by a dry run too, and named",
+		Promises: []string{"B11"}, Tests: []string{"internal/facts TestRuntimeDirectoryIsPassedOver", "internal/facts TestRuntimeDirectoryOfAnother"},
+	},
+	{
+		ID: "F6", Attack: "In the place of a file of the project, a named pipe, a device, a directory or 30 GB of holes, so that `ps`, `exec`, `logs` or `down` hang or fill the memory",
+		Status: Closed, Answer: "One helper reads the files: regular ones alone, looked at before they are opened, without waiting, up to a limit (workshop.yaml and a Dockerfile 1 MiB; worker files, schemas, `.env`, `.dockerignore` and generated.sha256 256 KiB; generated files 16 MiB), by the name in the error. A second SIGINT or SIGTERM ends any command",
+		Promises: []string{"B60"}, Tests: []string{"internal/boundedfile TestRead", "internal/cli TestHostileFiles", "internal/cli TestSecondSignal", "internal/engine/docker TestHostileContext", "internal/archtest TestFilesAreBounded"},
+	},
+	{
+		ID: "F7", Attack: "Text that multiplies: variables of `.env` in each other, alternatives of `exclude` and of approvals' rules, aliases, 100,000 keys, nested defaults, schemas that only nest, 900 workers that each have 900 mounts",
+		Status: Closed, Answer: "A value is at most 64 KiB once its variables are put in, those of `.env` together 1 MiB, and the variables in its lines are bounded by their work; a glob has 1,024 bytes and 256 alternatives, `exclude` of a mount 1,024 patterns with their alternatives, `.dockerignore` 1,000; YAML is 64 deep and has 100,000 values, aliases counted; a schema is 64 deep; all workers together have 100,000 mounts, variables, rules, secrets and ports. 100 problems of a file are shown, errors first, and the rest is counted",
+		Promises: []string{"B60"}, Tests: []string{"workshop TestWorkIsBounded", "workshop FuzzEnvFile", "workshop FuzzLoad", "workshop/worker TestDepthOfSchemas", "workshop TestErrorsAreNotHiddenByWarnings", "internal/pathglob TestCheck", "internal/pathglob FuzzCheck", "internal/cli TestManyKeys"},
+	},
+	{
+		ID: "F8", Attack: "A worker that may write to the project's directory gives the project another name: a `.git` file that names a worktree, or `name:` in workshop.yaml. By that name nothing is up, nothing has changed, and `down` removes nothing",
+		Status: Closed, Answer: "What was brought up by the name that the directory had is recorded where no worker gets. `ps`, `exec`, `down` and `up` refuse another name until it is taken down, and print the `-p` to use",
+		Promises: []string{"B8", "B60"}, Tests: []string{"internal/cli TestRenamedWhileUp"},
+	},
+	{
+		ID: "F9", Attack: "Another user's workshop.yaml in a directory above the caller's, such as /tmp",
+		Status: Closed, Answer: "One that was found above the working directory must be the caller's, root's or the working directory's owner's. `-f` names any",
+		Promises: []string{"B43", "B45"}, Tests: []string{"internal/cli TestForeignParentFile"},
+	},
+}

@@ -1,0 +1,42 @@
+package threat
+
+// hostItems are about files that a worker leaves in an rw mount, and that a
+// program of the host runs or obeys later without being asked to.
+var hostItems = []Item{
+	{
+		ID: "H1", Attack: "A git directory of another name than `.git`: a bare repository, one with a `commondir`, one that a `.git` file or link names, a submodule called `x/refs`; its configuration runs a command at the next `git status`",
+		Fell:   []string{"git, unless `safe.bareRepository` is `explicit`"},
+		Status: Closed, Answer: "Whatever git takes for a git directory counts as `.git`: those that are there at `up` are held read-only, new ones and changes of `config`, `config.worktree`, `commondir`, `gitdir`, attributes, hooks and what an unfinished rebase goes on with are named",
+		Remedy:   "Named is not prevented: `workshop ps --strict` before git, and `git config --global safe.bareRepository explicit`",
+		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestGitDirectoriesAreHeld", "internal/facts TestSourceIsAGitDirectory", "e2e TestB08_NothingPlantedForTheHost"},
+	},
+	{
+		ID: "H2", Attack: "Files of the tree that git's configuration names: `include.path`, `core.hooksPath`, programs, in the repository's configuration, the user's, or that of a repository around the mount",
+		Status: Closed, Answer: "Configuration is read, by no program of git's, and each word of a value that is the name of a file in an `rw` mount is watched, included files and hooks directories as a whole",
+		Remedy:   "A program that is found by `PATH`, and what it runs itself",
+		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestGitConfig", "internal/facts FuzzGitConfig"},
+	},
+	{
+		ID: "H3", Attack: "Files that shells, version managers, editors, debuggers and other agents run when a directory is opened: `.envrc`, `mise.toml`, `.vscode`, `.cursor`, `.nvim.lua`, also behind links",
+		Status: Closed, Answer: "The directories of the README are held read-only, the names that are known to do so are watched, and what links among them lead to",
+		Remedy:   "Names that nobody listed, and programs that a language server or an editor takes from the tree (`.venv/bin/python`, `node_modules`, `eslint.config.js`, build scripts)",
+		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatOthersRunIsNamed", "internal/facts TestSnapshot", "e2e TestB08_NothingPlantedForTheHost"},
+	},
+	{
+		ID: "H4", Attack: "A tree that can't be searched: directories in each other beyond every path's length, millions of files, closed directories, so that a command fails or doesn't see",
+		Status: Closed, Answer: "The search goes by descriptors, at most 128 directories and 3,072 characters deep and over 2,000,000 entries. It goes on, and says \"not fully checked\" with the place; `up --strict`, `ps --strict` and `down --strict` exit with 4. A directory that was closed since `up` is named",
+		Remedy:   "Without `--strict`, `up` goes on: a `.git` beyond the bounds isn't held. More than 128 protected directories below one mount are refused, by name, as sockets are",
+		Promises: []string{"B8", "B60"}, Tests: []string{"internal/facts TestWhatIsBeyondTheBounds", "internal/facts TestBoundsOfASnapshot", "internal/facts TestClosedDirectoryIsNamed", "internal/facts TestTooManyProtected", "e2e TestB08_NothingPlantedForTheHost"},
+	},
+	{
+		ID: "H5", Attack: "A change that a digest doesn't see: far inside a huge file, or among more files than are read",
+		Status: Closed, Answer: "Of a file beyond 16 MiB, or beyond 256 MiB of all, inode and time of change count, which nobody sets",
+		Promises: []string{"B8"}, Tests: []string{"internal/facts TestDigestOfLargeFiles"},
+	},
+	{
+		ID: "H6", Attack: "A file that is planted, run by a program of the host, and removed, or moved about while `ps` looks",
+		Status: Open, Answer: "`ps` and `down` compare two moments. What was there between them, and what is moved from where the search hasn't been to where it was, isn't seen",
+		Remedy:   "Run git, editors and shells in a directory that a worker writes to after `workshop down --strict`",
+		Promises: []string{"B8"},
+	},
+}

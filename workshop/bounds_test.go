@@ -1,0 +1,80 @@
+package workshop
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/llmdo/workshop/internal/diag"
+)
+
+// TestWorkIsBounded: B60: a small file makes no large work, in time or memory.
+func TestWorkIsBounded(t *testing.T) {
+	const head = "workshop:\n  name: test\n  container:\n    image: i:1\n"
+	const tail = "  workers: [worker]\n"
+	doubling := &strings.Builder{}
+	for i := range 24 { // 16 MiB, if it were done
+		fmt.Fprintf(doubling, "A%d=$A%d$A%d\n", i+1, i, i)
+	}
+	for _, c := range []struct{ name, text, env, want string }{
+		{"variables that double", head + tail, "A0=x\n" + doubling.String(), "more than 65536 bytes"},
+		{"variables that double within a line", head + tail, "A0=\"x\" " + strings.ReplaceAll(strings.ReplaceAll(doubling.String(), "\n", "\" "), "=$", "=\"$"), "more than 65536 bytes"},
+		{"many references in a line", head + tail, "A=" + strings.Repeat("${B:-x}", 3000) + "\n", "too many variables"},
+		{"nested defaults", head + tail, "A=" + strings.Repeat("${B:-", 3000) + strings.Repeat("}", 3000) + "\n", "too many variables"},
+		{"many values", head + tail, "B=" + strings.Repeat("x", 60_000) + "\n" + strings.Repeat("A=$B\n", 30_000), "too many variables"},
+		{"nested defaults in workshop.yaml", head + "    env: {A: \"" + strings.Repeat("${B:-", 5000) + strings.Repeat("}", 5000) + "\"}\n" + tail, "", "has a `$`"},
+		{"alternatives", head + "    mounts:\n      - {source: ., target: /w, exclude: [\"" + strings.Repeat("{a,b}", 45) + "\"]}\n" + tail, "", "alternatives"},
+		{"nested alternatives", head + "    mounts:\n      - {source: ., target: /w, exclude: [\"" + strings.Repeat("{a,", 45) + strings.Repeat("}", 45) + "\"]}\n" + tail, "", "alternatives"},
+		{"mounts of many workers", head + "    mounts: [" + numbered("./m%d:/m%d", 900) + "]\n" + "  workers: [" + numbered("{name: w%d, file: workers/worker.md}", 900) + "]\n", "", "810000 mounts"},
+		{"variables of many workers", head + "    env: {" + numbered("A%d: x", 2000) + "}\n" + "  workers: [" + numbered("{name: w%d, file: workers/worker.md}", 900) + "]\n", "", "1800000 mounts"},
+		{"a long pattern", head + "    mounts:\n      - {source: ., target: /w, exclude: [\"" + strings.Repeat("**/", 1000) + "x\"]}\n" + tail, "", "bytes"},
+		{"many patterns", head + "    mounts:\n      - {source: ., target: /w, exclude: [" + strings.Repeat("a,", 9000) + "]}\n" + tail, "", "patterns"},
+		{"alternatives of a rule", head + "  approvals:\n    rules: [{tool: read_file, match: \"" + strings.Repeat("{"+strings.Repeat("a*,", 300)+"}", 4) + "\", approval: auto}]\n" + tail, "", "alternatives"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fsys := fstest.MapFS{
+				"workshop.yaml":     {Data: []byte(c.text)},
+				"workers/worker.md": {Data: []byte("---\nallowed-tools: Read\n---\nx\n")},
+			}
+			if c.env != "" {
+				fsys[".env"] = &fstest.MapFile{Data: []byte(c.env)}
+			}
+			begin := time.Now()
+			_, list := Load(fsys, "workshop.yaml", testOptions())
+			if d := time.Since(begin); d > 5*time.Second {
+				t.Errorf("took %v", d)
+			}
+			if !strings.Contains(list.Error()+fmt.Sprint(list), c.want) {
+				t.Errorf("got %.500v, want %s", list, c.want)
+			}
+		})
+	}
+}
+
+// TestErrorsAreNotHiddenByWarnings: what is not shown is only counted, but an
+// error comes before a warning.
+func TestErrorsAreNotHiddenByWarnings(t *testing.T) {
+	p := &problems{}
+	for range 3 * maxProblems {
+		p.add(diag.Diagnostic{Severity: diag.Warning, Code: "w"})
+	}
+	if list := p.done("f"); list.HasErrors() || len(list) != maxProblems+1 {
+		t.Errorf("got %d, errors %v; want %d warnings", len(list), list.HasErrors(), maxProblems+1)
+	}
+	p.add(diag.Diagnostic{Severity: diag.Error, Code: "e"})
+	if list := p.done("f"); !slices.ContainsFunc(list, func(d diag.Diagnostic) bool { return d.Code == "e" }) {
+		t.Errorf("the error isn't shown: %v", list)
+	}
+}
+
+// numbered joins n copies of a text with their numbers.
+func numbered(text string, n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = strings.ReplaceAll(text, "%d", fmt.Sprint(i))
+	}
+	return strings.Join(all, ", ")
+}

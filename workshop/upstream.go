@@ -1,0 +1,101 @@
+package workshop
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+func (u *Upstream) decode(d *decoder, n *node, f *field) bool {
+	s, ok := d.scalar(n, f, &u.V)
+	if !ok {
+		return false
+	}
+	u.Source = s.source()
+	if !d.parse(s, f, &u.V) {
+		return false
+	}
+	u.NamedBy = s.originOf(hostIn(u.V))
+	return true
+}
+
+func (*Upstream) schema(g *schemaMaker) object { return object{"type": "string"} }
+
+// originOf is the user's exactly where all bytes of a part of the text are.
+func (s scalar) originOf(from, to int) Origin {
+	at := 0
+	for _, p := range s.parts {
+		end := at + len(p.text)
+		if p.origin != OfUser && at < to && end > from {
+			return OfFile
+		}
+		at = end
+	}
+	if from >= to || to > at {
+		return OfFile
+	}
+	return OfUser
+}
+
+// hostIn finds the host of a resolver or a proxy's URL, between two bytes. What
+// is not well formed is refused elsewhere.
+func hostIn(text string) (from, to int) {
+	if i := strings.Index(text, "://"); i >= 0 {
+		from = i + len("://")
+	}
+	to = from + len(strings.TrimRight(text[from:], "/"))
+	if i := strings.LastIndexByte(text[from:to], '@'); i >= 0 {
+		from += i + 1
+	}
+	host := text[from:to]
+	switch end := strings.IndexByte(host, ']'); {
+	case strings.HasPrefix(host, "[") && end > 0:
+		return from + 1, from + end
+	case strings.Count(host, ":") == 1:
+		return from, from + strings.IndexByte(host, ':')
+	}
+	return from, to
+}
+
+// upstreamHint is what to do about an upstream that only the user can name.
+const upstreamHint = "if you mean that, write ${%s} here and set it in your environment or in a file of --env-file; the repository can't"
+
+func (d *decoder) checkResolver(x Upstream) {
+	// The guard reads it so: what passes here must not stop it at the start.
+	a, err := firewall.ParseResolver(x.V)
+	switch {
+	case err != nil:
+		d.fail(x.Source.Range, "bad-value", fmt.Sprintf("the resolver %q is not an address", clip(x.V)), "write an IP address, with :PORT where it isn't 53")
+	case x.NamedBy == OfFile:
+		if err := firewall.CheckUpstreamAddr(a.Addr()); err != nil {
+			d.failDetail(x.Source.Range, "upstream-refused", fmt.Sprintf("the resolver can't be named by this file: %v", err),
+				"The guard asks the machine's own resolvers where no dns is written.", "remove it; "+fmt.Sprintf(upstreamHint, "RESOLVER"))
+		}
+	}
+}
+
+// proxyPattern stands in the JSON Schema.
+const proxyPattern = `^http://[^/\s]+/?$`
+
+var proxyRE = lazily(proxyPattern)
+
+func (d *decoder) checkProxy(x Upstream) {
+	if x.V == "" {
+		return
+	}
+	p, err := firewall.ParseProxy(x.V)
+	if err == nil && !proxyRE().MatchString(x.V) {
+		err = errors.New("proxy is not the URL of an HTTP proxy")
+	}
+	switch {
+	case err != nil:
+		d.fail(x.Source.Range, "bad-value", err.Error(), "write proxy: http://proxy.internal:3128")
+	case x.NamedBy == OfFile:
+		if err := firewall.CheckUpstream(p.Host); err != nil {
+			d.failDetail(x.Source.Range, "upstream-refused", fmt.Sprintf("the proxy can't be named by this file: %v", err),
+				"The guard connects to it itself, where rules don't bind it (B26, B31).", fmt.Sprintf(upstreamHint, "EGRESS_PROXY"))
+		}
+	}
+}
