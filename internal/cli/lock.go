@@ -31,7 +31,7 @@ func (a *app) lock(ctx context.Context, project string) (unlock func(), err erro
 		return func() {}, nil
 	}
 	path := filepath.Join(dir, project+".lock")
-	for said := false; ; {
+	for looks, said := 0, false; ; looks++ {
 		held, left, err := tryLock(path)
 		if err != nil {
 			a.warn("nothing keeps two commands on project %s apart: %v", project, err)
@@ -46,9 +46,11 @@ func (a *app) lock(ctx context.Context, project string) (unlock func(), err erro
 				_ = held.Unlock()
 			}, nil
 		}
-		if !said {
+		// The holder writes its process ID after it has the lock: at the second
+		// look it did.
+		if pid := holder(path); !said && (pid != "" || looks > 0) {
 			said = true
-			a.warnBusy(project, path)
+			a.warn("another workshop command works on project %s%s; waiting …", project, pid)
 		}
 		select {
 		case <-ctx.Done():
@@ -82,10 +84,10 @@ func tryLock(path string) (held *flock.Flock, left bool, err error) {
 	return f, there.Size() > 0, nil
 }
 
-func (a *app) warnBusy(project, path string) {
-	holder := ""
-	if pid, err := boundedfile.Read(path, 11); err == nil && len(pid) > 0 {
-		holder = " (pid " + printable(strings.TrimSpace(string(pid))) + ")"
+func holder(path string) string {
+	pid, err := boundedfile.Read(path, 11)
+	if err != nil || len(pid) == 0 {
+		return ""
 	}
-	a.warn("another workshop command works on project %s%s; waiting …", project, holder)
+	return " (pid " + printable(strings.TrimSpace(string(pid))) + ")"
 }

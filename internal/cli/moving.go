@@ -42,9 +42,14 @@ type movingLine struct {
 	note    string        // what a reload did
 }
 
+// maxLines is more than the objects of a workshop with maxWorkers. mpb queues a
+// line per refresh; one that finds no place waits in a goroutine, which panics
+// when the display ends before it.
+const maxLines = 1 << 14
+
 func newMoving(w io.Writer, color bool) *moving {
 	return &moving{
-		p:     mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(100*time.Millisecond)),
+		p:     mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(100*time.Millisecond), mpb.WithQueueLen(maxLines)),
 		color: color, width: width(w),
 	}
 }

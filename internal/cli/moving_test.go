@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,4 +48,26 @@ func TestMoving(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("the display stands still")
 	}
+}
+
+// A display that ends with more lines than mpb's queue has places by default.
+func TestMovingEnds(t *testing.T) {
+	terminal, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for range 40 {
+				m := newMoving(terminal, false)
+				for i := range 200 {
+					m.event(engine.Event{Status: engine.StepDone, Step: engine.Step{Op: engine.OpStartContainer, Target: fmt.Sprint("container/", i)}})
+				}
+				m.done()
+			}
+		})
+	}
+	all.Wait()
 }
