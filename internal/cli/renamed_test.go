@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/facts"
 )
 
@@ -51,7 +54,7 @@ func TestRenamedWhileUp(t *testing.T) {
 	// Brought up by -p: that is no word of the directory's.
 	write(strings.TrimPrefix(runtime("by-hand"), dir)+"/snapshot", "")
 	named("review")
-	if err := errors.Join(os.MkdirAll(runtime("review"), 0o700), facts.KeepOwnName(runtime("review"))); err != nil {
+	if err := errors.Join(os.MkdirAll(runtime("review"), 0o700), facts.KeepOwnName(runtime("review"), &compose.Compiled{})); err != nil {
 		t.Fatal(err)
 	}
 	named("review")
@@ -71,4 +74,70 @@ func TestRenamedWhileUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	named("other")
+}
+
+// TestPlantedBelow: B8, B60: a worker that may write to a directory of the project
+// can't put a nearer workshop.yaml there, by which something else is up.
+func TestPlantedBelow(t *testing.T) {
+	dir := realPath(t.TempDir())
+	home := filepath.Join(dir, "home")
+	src := filepath.Join(dir, "src")
+	at := func(cwd, project, file string) error {
+		a := &app{System: &System{Dir: cwd, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
+		a.set.project, a.set.file = project, file
+		_, err := a.target()
+		return err
+	}
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	refused := func(err error) {
+		t.Helper()
+		var f *failure
+		if !errors.As(err, &f) || f.code != codeRefused || !strings.Contains(err.Error(), "src/workshop.yaml") && !strings.Contains(err.Error(), "workshop.yaml is new") {
+			t.Errorf("got %v, want a refusal that names the file", err)
+		}
+	}
+	fine := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	write("workshop.yaml", "workshop:\n  name: review\n")
+	planted := write("src/deep/workshop.yaml", "workshop:\n  name: nothing\n")
+	fine(at(filepath.Dir(planted), "", "")) // nothing is up
+
+	var service types.ServiceConfig
+	service.Volumes = []types.ServiceVolumeConfig{{Type: types.VolumeTypeBind, Source: src}}
+	c := &compose.Compiled{
+		Project: &types.Project{Services: types.Services{"w": service}},
+		Roles:   map[string]compose.Role{"w": compose.RoleWorker},
+	}
+	runtime := filepath.Join(home, ".cache/workshop/run", facts.RuntimeID("review", dir))
+	if err := errors.Join(os.MkdirAll(runtime, 0o700), facts.KeepOwnName(runtime, c)); err != nil {
+		t.Fatal(err)
+	}
+	refused(at(filepath.Dir(planted), "", ""))
+	refused(at(filepath.Dir(planted), "review", "")) // which would look for it there
+	fine(at(filepath.Dir(planted), "", planted))
+	fine(at(dir, "", ""))
+	fine(at(filepath.Dir(write("other/workshop.yaml", "workshop:\n  name: mine\n")), "", ""))
+
+	s, err := facts.TakeSnapshot(t.Context(), c, home)
+	if err := errors.Join(err, s.Save(runtime)); err != nil {
+		t.Fatal(err)
+	}
+	fine(at(filepath.Dir(planted), "", "")) // it was there at up
+	write("src/deep/workshop.yaml", "workshop:\n  name: another\n")
+	refused(at(filepath.Dir(planted), "", ""))
+	if err := facts.Forget("review", dir, os.Getuid(), nil, home); err != nil {
+		t.Fatal(err)
+	}
+	fine(at(filepath.Dir(planted), "", ""))
 }

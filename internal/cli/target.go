@@ -48,23 +48,29 @@ func (a *app) target() (target, error) {
 	t.project, err = a.projectName(name, t.dir)
 	a.on = whereabouts{project: t.project, isolation: isolation}
 	if err == nil {
-		err = a.checkRenamed(t.project, t.dir)
+		err = a.checkHidden(t)
 	}
 	return t, err
 }
 
-// checkRenamed refuses a project by the name that its directory has now, where it
-// is up by another: a worker who may write there could hide what runs, and what it
-// wrote, by a `.git` file that names a worktree, or another `name:` (B8, B60).
-func (a *app) checkRenamed(project, dir string) error {
+// checkHidden refuses a file by which a worker would hide what runs, and what it
+// wrote, from who asks for it without a name (B8, B60): a nearer workshop.yaml than
+// the project's, a `.git` file that names a worktree, another `name:`.
+func (a *app) checkHidden(t target) error {
+	if a.set.file == "" {
+		if by, dir := facts.WrittenBy(t.file, os.Getuid(), a.Lookup, a.Home); by != "" {
+			return fail(codeRefused, "%s is new or changed since project %s was brought up from %s, whose workers may write it (B8)", printable(a.shown(t.file)), printable(by), printable(dir)).
+				hint("look at it: `workshop -f %s …` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", printable(a.shown(t.file)), printable(a.shown(dir)))
+		}
+	}
 	if a.set.project != "" {
 		return nil
 	}
-	up := facts.Projects(dir, os.Getuid(), a.Lookup, a.Home)
-	if len(up) == 0 || slices.Contains(up, project) {
+	up := facts.Projects(t.dir, os.Getuid(), a.Lookup, a.Home)
+	if len(up) == 0 || slices.Contains(up, t.project) {
 		return nil
 	}
-	return fail(codeRefused, "this directory was brought up as project %s, and would be project %s now: `name:`, or the worktree that .git names, has changed since", printable(strings.Join(up, ", ")), project).
+	return fail(codeRefused, "this directory was brought up as project %s, and would be project %s now: `name:`, or the worktree that .git names, has changed since", printable(strings.Join(up, ", ")), t.project).
 		hint("look at what changed: a worker may have done it; `workshop -p %s ps --strict` and `workshop -p %s down` work on what was brought up", printable(up[0]), printable(up[0]))
 }
 

@@ -87,7 +87,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 	if err := a.elsewhere(c.project); err != nil {
 		return err
 	}
-	if err := a.checkRenamed(c.project, c.target().dir); err != nil {
+	if err := a.checkHidden(c.target()); err != nil {
 		return err
 	}
 	a.sayChosen()

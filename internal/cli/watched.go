@@ -39,7 +39,7 @@ func (a *app) watch(ctx context.Context, ready *compiled, strict bool) error {
 		return fail(codeRefused, "watched files (B8): %s; nothing was started", count(len(changes), "finding"))
 	}
 	if a.set.project == "" { // what the directory says then must not change in silence
-		if err := facts.KeepOwnName(dir); err != nil {
+		if err := facts.KeepOwnName(dir, ready.compiled); err != nil {
 			return err
 		}
 	}

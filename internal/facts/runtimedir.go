@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -32,43 +31,6 @@ func RuntimeID(project, projectDir string) string {
 func directoryMark(projectDir string) string {
 	sum := sha256.Sum256([]byte(projectDir))
 	return "-" + hex.EncodeToString(sum[:4])
-}
-
-// ownName is the file by which a runtime directory tells that its project was
-// called as the project's directory said, not by -p.
-const ownName = "own-name"
-
-// KeepOwnName notes in a runtime directory that the project's directory named the
-// project.
-func KeepOwnName(runtimeDir string) error {
-	return writeFile(filepath.Join(runtimeDir, ownName), nil, 0o600, -1, -1)
-}
-
-// Projects are the projects that were brought up from a directory by the name that
-// it gave them then, and not taken down, sorted. What it calls its project now may
-// be a worker's word.
-func Projects(projectDir string, uid int, lookup func(string) (string, bool), home string) []string {
-	if lookup == nil {
-		lookup = func(string) (string, bool) { return "", false }
-	}
-	if real, err := realDir(projectDir); err == nil {
-		projectDir = real
-	}
-	var out []string
-	for _, parent := range runtimeParents(uid, lookup, home) {
-		if !usable(parent.dir, uid) {
-			continue
-		}
-		entries, _ := os.ReadDir(parent.dir)
-		for _, e := range entries {
-			project, ok := strings.CutSuffix(e.Name(), directoryMark(projectDir))
-			if _, err := os.Lstat(filepath.Join(parent.dir, e.Name(), ownName)); ok && project != "" && err == nil {
-				out = append(out, project)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // runtimeParents lists where the runtime directory may be, best first: the
