@@ -46,7 +46,7 @@ func run(only string, full bool, jobs int) (failed int, err error) {
 	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, jobs)
+	slots, chosen := make(chan struct{}, jobs), 0
 	for _, file := range files {
 		b, err := breaks.Read(file)
 		if err != nil {
@@ -55,6 +55,7 @@ func run(only string, full bool, jobs int) (failed int, err error) {
 		if only != "" && !slices.ContainsFunc(strings.Split(only, ","), func(s string) bool { return strings.HasPrefix(b.Name, s) }) {
 			continue
 		}
+		chosen++
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
@@ -70,6 +71,9 @@ func run(only string, full bool, jobs int) (failed int, err error) {
 		})
 	}
 	wg.Wait()
+	if chosen == 0 {
+		return 0, fmt.Errorf("no edit begins with %q", only)
+	}
 	return failed, nil
 }
 

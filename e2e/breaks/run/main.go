@@ -58,6 +58,7 @@ func run(only string, full, verbose bool) (failed int, err error) {
 	if out, err := exec.Command("go", "test", "-c", "-o", program, "./e2e").CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, out)
 	}
+	chosen := 0
 	for _, file := range files {
 		b, err := breaks.Read(file)
 		if err != nil {
@@ -66,6 +67,7 @@ func run(only string, full, verbose bool) (failed int, err error) {
 		if only != "" && !slices.ContainsFunc(strings.Split(only, ","), func(s string) bool { return strings.HasPrefix(b.Name, s) }) {
 			continue
 		}
+		chosen++
 		start := time.Now()
 		problem, err := try(b, filepath.Join(work, "src"), program, full, verbose)
 		if err != nil {
@@ -77,6 +79,9 @@ func run(only string, full, verbose bool) (failed int, err error) {
 			failed++
 		}
 		fmt.Printf("%-28s %5.1fs  %s: %s\n", b.Name, time.Since(start).Seconds(), b.Title, verdict)
+	}
+	if chosen == 0 {
+		return 0, fmt.Errorf("no break begins with %q", only)
 	}
 	return failed, nil
 }

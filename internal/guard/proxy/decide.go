@@ -26,6 +26,8 @@ type route struct {
 	firewall.Decision
 	// to is dialled: a name at the guard's own answer.
 	to authority
+	// name is one of the address that is dialled, for events; "" for none.
+	name string
 	// again decides the same by another policy.
 	again func(*policy.Room) firewall.Decision
 }
@@ -34,25 +36,25 @@ type route struct {
 // the client dialled, not valid for none: where a line or mode open allows that,
 // it goes there, unless the host is denied.
 func (r *Room) route(p *policy.Room, orig netip.AddrPort, host authority) route {
-	byRange := func(p *policy.Room) (firewall.Decision, bool) {
-		d := r.decide(p, host)
+	d, name := r.decide(p, host)
+	byRange := func(p *policy.Room, d firewall.Decision) (firewall.Decision, string, bool) {
 		if !orig.Addr().IsValid() || d.Reason == firewall.ReasonDenied {
-			return d, false
+			return d, "", false
 		}
-		there, _ := r.DecideAddr(p, orig)
-		return there, there.Allowed
+		there, name := r.DecideAddr(p, orig)
+		return there, name, there.Allowed
 	}
-	if d, ok := byRange(p); ok {
-		return route{d, authority{addr: orig.Addr(), port: orig.Port()}, func(p *policy.Room) firewall.Decision {
-			d, ok := byRange(p)
+	if d, name, ok := byRange(p, d); ok {
+		return route{d, authority{addr: orig.Addr(), port: orig.Port()}, name, func(p *policy.Room) firewall.Decision {
+			d, _ := r.decide(p, host)
+			d, _, ok := byRange(p, d)
 			d.Allowed = d.Allowed && ok
 			return d
 		}}
 	}
-	x := route{r.decide(p, host), host, func(p *policy.Room) firewall.Decision { return r.decide(p, host) }}
+	x := route{d, host, name, func(p *policy.Room) firewall.Decision { d, _ := r.decide(p, host); return d }}
 	switch {
 	case host.addr.IsValid():
-		_, name := r.DecideAddr(p, netip.AddrPortFrom(host.addr, host.port))
 		x.again = r.pinnedOnce(host, name)
 	case x.Allowed && r.Admit != nil:
 		x.Decision = r.Admit(host.name, x.Decision)
@@ -60,13 +62,13 @@ func (r *Room) route(p *policy.Room, orig netip.AddrPort, host authority) route 
 	return x
 }
 
-// decide is what a policy says about a name or an address.
-func (r *Room) decide(p *policy.Room, host authority) firewall.Decision {
+// decide is what a policy says about a name or an address, and a name of the
+// address.
+func (r *Room) decide(p *policy.Room, host authority) (firewall.Decision, string) {
 	if host.addr.IsValid() {
-		d, _ := r.DecideAddr(p, netip.AddrPortFrom(host.addr, host.port))
-		return d
+		return r.DecideAddr(p, netip.AddrPortFrom(host.addr, host.port))
 	}
-	return p.Matcher.Name(host.name, host.port)
+	return p.Matcher.Name(host.name, host.port), ""
 }
 
 // pinnedOnce decides again about an address that was pinned for a name: the name
@@ -80,7 +82,8 @@ func (r *Room) pinnedOnce(to authority, name string) func(*policy.Room) firewall
 				return d
 			}
 		}
-		return r.decide(p, to)
+		d, _ := r.decide(p, to)
+		return d
 	}
 }
 

@@ -287,7 +287,7 @@ func (s *httpSession) use(up *way, to upstream) {
 func (r *Room) dialTo(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, x route, orig netip.AddrPort) (*way, error) {
 	a := asked{kind: kind, in: c, decide: x.again}
 	if x.to.addr.IsValid() {
-		_, a.name = r.DecideAddr(p, netip.AddrPortFrom(x.to.addr, x.to.port))
+		a.name = x.name
 		return r.open(ctx, a, p, x.Decision, []netip.Addr{x.to.addr}, x.to.port)
 	}
 	return r.dialName(ctx, a, p, x.Decision, x.to.name, orig, x.to.port)

@@ -25,8 +25,7 @@ func (r *Room) byAddress(ctx context.Context, kind events.Kind, c *net.TCPConn, 
 	p := r.Policy()
 	x := r.route(p, netip.AddrPort{}, authority{addr: orig.Addr(), port: orig.Port()})
 	if !x.Allowed {
-		_, name := r.DecideAddr(p, orig)
-		r.deny(kind, x.Decision, name, orig)
+		r.deny(kind, x.Decision, x.name, orig)
 		Reset(c)
 		return
 	}

@@ -61,8 +61,8 @@ func (r *Room) carryTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, o
 	ech := errors.Is(err, hello.ErrECH) && !name.IsZero()
 	if err != nil && !ech {
 		if errors.Is(err, hello.ErrNoName) || errors.Is(err, hello.ErrNotTLS) {
-			if to := (authority{addr: orig.Addr(), port: orig.Port()}); r.decide(p, to).Allowed {
-				r.carryTo(ctx, kind, c, p, r.route(p, orig, to), orig, head, large)
+			if x := r.route(p, orig, authority{addr: orig.Addr(), port: orig.Port()}); x.Allowed {
+				r.carryTo(ctx, kind, c, p, x, orig, head, large)
 				return
 			}
 		}
