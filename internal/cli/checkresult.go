@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -110,12 +109,7 @@ func (a *app) readResult(file, project string) (data []byte, shown string, err e
 	}
 	name := a.abs(file)
 	if below, relErr := filepath.Rel(project, name); relErr == nil && filepath.IsLocal(below) {
-		var root *os.Root
-		if root, err = os.OpenRoot(project); err != nil {
-			return nil, "", err
-		}
-		defer root.Close()
-		data, err = boundedfile.ReadIn(root, below, worker.MaxResult)
+		data, err = boundedfile.ReadFS(projectFS{dir: project}, filepath.ToSlash(below), worker.MaxResult)
 	} else {
 		data, err = boundedfile.Read(name, worker.MaxResult)
 	}

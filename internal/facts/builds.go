@@ -19,13 +19,14 @@ func (c *collector) builds() {
 		}
 		seen[b.Context.Source.Range] = true
 		dir := c.abs(b.Context.V)
-		if why := c.refused(dir); why != "" {
+		real := resolved(dir)
+		if why := c.refused(dir, real); why != "" {
 			c.problem("build-context-refused", b.Context.Source.Range, fmt.Sprintf("the build context %s %s, which a worker never gets (B7)", b.Context.V, why),
 				"use a directory of the project")
 			continue
 		}
-		if _, in := hostpath.Below(resolved(dir), c.facts.ProjectDir); !in {
-			c.problem("build-context-refused", b.Context.Source.Range, fmt.Sprintf("the build context %s leads out of the project, to %s", b.Context.V, resolved(dir)),
+		if _, in := hostpath.Below(real, c.facts.ProjectDir); !in {
+			c.problem("build-context-refused", b.Context.Source.Range, fmt.Sprintf("the build context %s leads out of the project, to %s", b.Context.V, real),
 				"use a directory of the project")
 			continue
 		}

@@ -118,7 +118,7 @@ func (c *collector) openSecret(p string) (*os.File, error) {
 		p = filepath.Join(c.facts.ProjectDir, p)
 	}
 	p = filepath.Clean(p)
-	if why := c.refused(p); why != "" {
+	if why := c.refused(p, resolved(p)); why != "" {
 		return nil, fmt.Errorf("%s %s, which a worker never gets (B7): put the value into a file of its own, or write env: VARIABLE", p, why)
 	}
 	within := [][2]string{{c.facts.ProjectDir, c.facts.ProjectDir}}
@@ -147,12 +147,8 @@ func (c *collector) openSecret(p string) (*os.File, error) {
 }
 
 // refused tells why a path is one that no worker gets, by its name or by what it
-// leads to; "" if it isn't.
-func (c *collector) refused(p string) string {
-	real, err := filepath.EvalSymlinks(p)
-	if err != nil {
-		real = p
-	}
+// leads to, real; "" if it isn't.
+func (c *collector) refused(p, real string) string {
 	why := cmp.Or(c.facts.Refused.Why(p), c.facts.Refused.Why(real))
 	if why == "" && c.names != nil {
 		why = c.names.why(real)
