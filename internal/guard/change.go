@@ -20,7 +20,7 @@ const (
 )
 
 // maxReplace bounds the lines of two policies of which one takes the place of the
-// other: a line costs 1 KiB at most, of firewall.GuardMemory.
+// other: a line costs 1 KiB at most (the sum is in buffers.go).
 const maxReplace = 80_000
 
 // Do carries out a request of the host.

@@ -26,7 +26,7 @@ const (
 
 // memoryLimit makes the collector work harder before the container's limit is
 // near: the rest is the kernel's (buffers.go has the sum).
-const memoryLimit = firewall.GuardMemory / 4
+const memoryLimit = firewall.GuardMemory / 5
 
 // Main is `workshop-init guard`: it serves the rooms of a workshop until it gets
 // SIGTERM or SIGINT, and returns the exit code. It prints READY once every room

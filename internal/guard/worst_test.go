@@ -215,9 +215,10 @@ func (w *worstWorld) used(g *testutil.MemoryGroup) float64 {
 	return float64(peak) / (1 << 20)
 }
 
-// In MiB, how much of their limits they may use.
+// In MiB, how much of their limits they may use; a policy of maxReplace lines is
+// the guard's too.
 const (
-	guardMayUse = firewall.GuardMemory * 8 / 10 >> 20
+	guardMayUse = firewall.GuardMemory*8/10>>20 - maxReplace>>10
 	roomMayUse  = firewall.RoomMemory * 8 / 10 >> 20
 )
 

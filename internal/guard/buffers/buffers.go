@@ -37,8 +37,8 @@ var Small = Size{Room: 8 << 10, Down: 8 << 10, Up: 8 << 10, Chunk: 4 << 10}
 //	=  47 MiB       + 49 MiB        + 42 MiB        + 48 MiB         = 186 MiB
 //
 // and two sockets 8 KiB, a body both ways 45 KiB of heap and stacks: 105 MiB.
-// 64 large heads are 16 MiB and an idle guard is 7 MiB: 314 MiB at most, below 80 %
-// of firewall.GuardMemory. The benchmark Memory of internal/guard measures it.
+// 64 large heads are 16 MiB, an idle guard is 7 MiB, and the lines of two policies
+// are 78 MiB: 392 MiB at most, below 80 % of firewall.GuardMemory. The benchmark Memory of internal/guard measures it.
 var sizes = []struct {
 	part int
 	Size
