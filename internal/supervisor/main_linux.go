@@ -139,8 +139,12 @@ func (s *Supervisor) loop(signals <-chan os.Signal, l *net.UnixListener) int {
 	}
 }
 
-// lockTime is how long the lock is tried for.
-const lockTime = 200 * time.Millisecond
+// How long the lock is tried for: while another supervisor has it, which may be
+// about to end, and while only clients have it, who look by sharing it for a moment.
+const (
+	lockTime   = 200 * time.Millisecond
+	sharedTime = 5 * time.Second
+)
 
 // lock opens the state directory and makes sure that it has no other
 // supervisor. The lock is held as long as this process lives.
@@ -160,10 +164,17 @@ func lock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", api.LockName, err)
 	}
-	// Clients look by taking it for a moment.
-	for end := time.Now().Add(lockTime); ; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			break
+		}
+		limit := lockTime
+		if unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) == nil {
+			limit = sharedTime
+			_ = unix.Flock(fd, unix.LOCK_UN)
+		}
+		if time.Since(began) > limit {
 			break
 		}
 	}

@@ -48,7 +48,7 @@ func dial(words []string, opts map[string]string) (string, string) {
 	if _, err := unix.Write(fd, []byte("probe")); err != nil {
 		return probe.Seen(err)
 	}
-	_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50)
+	_, err = poll(fd, unix.POLLIN, 50)
 	if no, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR); no != 0 {
 		return probe.Seen(unix.Errno(no))
 	}
@@ -102,7 +102,7 @@ func prepare(fd int, to netip.Addr, opts map[string]string) error {
 
 // writable waits for the end of a connect.
 func writable(fd int, limit time.Duration) error {
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(limit.Milliseconds()))
+	n, err := poll(fd, unix.POLLOUT, int(limit.Milliseconds()))
 	if err != nil {
 		return err
 	}
@@ -114,6 +114,16 @@ func writable(fd int, limit time.Duration) error {
 		err = unix.Errno(no)
 	}
 	return err
+}
+
+// poll is poll(2), again where a signal of Go's scheduler interrupts it.
+func poll(fd int, events int16, millis int) (n int, err error) {
+	for {
+		n, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: events}}, millis)
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
 }
 
 // share binds as a second server of the same port would.

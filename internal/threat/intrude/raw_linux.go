@@ -138,7 +138,7 @@ func answer(fd int, from, to uint16, proto int) (string, string) {
 	buf := make([]byte, 2048)
 	// Loopback answers before the send returns; the rest is for a busy machine.
 	for end := time.Now().Add(40 * time.Millisecond); time.Now().Before(end); {
-		if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 20); n == 0 || err != nil {
+		if n, err := poll(fd, unix.POLLIN, 20); n == 0 || err != nil {
 			continue
 		}
 		n, _, err := unix.Recvfrom(fd, buf, 0)
