@@ -74,7 +74,8 @@ func (a *app) compileSource(s *source) (*compiled, error) {
 		return nil, err
 	}
 	a.on = whereabouts{project: project, isolation: s.w.Isolation.V, file: imageInFiles(s.w)}
-	return &compiled{source: s, project: project, compiled: c}, nil
+	whole := &compiled{source: s, project: project, compiled: c}
+	return whole, a.checkHidden(whole.target())
 }
 
 // codeOf is the exit code that problems of a file stand for: 3, or 4 where a

@@ -86,6 +86,10 @@ func TestPlantedBelow(t *testing.T) {
 		a := &app{System: &System{Dir: cwd, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
 		a.set.project, a.set.file = project, file
 		_, err := a.target()
+		// What tools, call, restart and firewall work on.
+		if _, compileErr := a.quietCompile(); codeOfError(compileErr) != codeOfError(err) {
+			t.Errorf("in %s: compile says %v, target %v", cwd, compileErr, err)
+		}
 		return err
 	}
 	write := func(name, text string) string {
@@ -140,4 +144,13 @@ func TestPlantedBelow(t *testing.T) {
 		t.Fatal(err)
 	}
 	fine(at(filepath.Dir(planted), "", ""))
+}
+
+// codeOfError is a failure's exit code, and codeOK for what is wrong with a file.
+func codeOfError(err error) int {
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		return codeOK
+	}
+	return f.code
 }

@@ -87,9 +87,6 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 	if err := a.elsewhere(c.project); err != nil {
 		return err
 	}
-	if err := a.checkHidden(c.target()); err != nil {
-		return err
-	}
 	a.sayChosen()
 	// First a look that changes nothing, so that a refusal leaves nothing.
 	ready, err := a.prepare(ctx, e, c, false)
