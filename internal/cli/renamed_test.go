@@ -100,6 +100,12 @@ func TestPlantedBelow(t *testing.T) {
 		}
 		return file
 	}
+	valid := func(name string) string {
+		return "workshop:\n  name: " + name + "\n  container: {image: host}\n  workers: [one]\n"
+	}
+	for _, dir := range []string{"", "src/deep/", "other/"} {
+		write(dir+"workers/one.md", "---\nname: one\ndescription: does nothing\ntools: [read_file]\n---\nNothing.\n")
+	}
 	refused := func(err error) {
 		t.Helper()
 		var f *failure
@@ -113,8 +119,8 @@ func TestPlantedBelow(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	write("workshop.yaml", "workshop:\n  name: review\n")
-	planted := write("src/deep/workshop.yaml", "workshop:\n  name: nothing\n")
+	write("workshop.yaml", valid("review"))
+	planted := write("src/deep/workshop.yaml", valid("nothing"))
 	fine(at(filepath.Dir(planted), "", "")) // nothing is up
 
 	var service types.ServiceConfig
@@ -131,14 +137,14 @@ func TestPlantedBelow(t *testing.T) {
 	refused(at(filepath.Dir(planted), "review", "")) // which would look for it there
 	fine(at(filepath.Dir(planted), "", planted))
 	fine(at(dir, "", ""))
-	fine(at(filepath.Dir(write("other/workshop.yaml", "workshop:\n  name: mine\n")), "", ""))
+	fine(at(filepath.Dir(write("other/workshop.yaml", valid("mine"))), "", ""))
 
 	s, err := facts.TakeSnapshot(t.Context(), c, home)
 	if err := errors.Join(err, s.Save(runtime)); err != nil {
 		t.Fatal(err)
 	}
 	fine(at(filepath.Dir(planted), "", "")) // it was there at up
-	write("src/deep/workshop.yaml", "workshop:\n  name: another\n")
+	write("src/deep/workshop.yaml", valid("another"))
 	refused(at(filepath.Dir(planted), "", ""))
 	if err := facts.Forget("review", dir, os.Getuid(), nil, home); err != nil {
 		t.Fatal(err)
