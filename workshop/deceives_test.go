@@ -28,3 +28,19 @@ func TestPathsAreShownAsTheyAre(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestYAMLIsWhatIsShown: B41: workshop.yaml holds nothing, in comments and text,
+// that editors and diffs don't show or show in another place.
+func TestYAMLIsWhatIsShown(t *testing.T) {
+	for _, c := range []string{"\u2028", "\r", "\u0085", "\u202e", "\u2069", "\u200b", "\U000e0041"} {
+		for _, text := range []string{"# an image" + c + "of ours\n", "  description: an image" + c + "of ours\n"} {
+			_, list := Load(fstest.MapFS{
+				"workshop.yaml": {Data: []byte("workshop:\n  name: a\n" + text + "  container:\n    image: i:1\n  workers: [w]\n")},
+				"workers/w.md":  {Data: []byte("---\nallowed-tools: Read\n---\nx\n")},
+			}, "workshop.yaml", testOptions())
+			if len(list) != 1 || list[0].Code != "not-text" || list[0].Range.Start.Line != 3 || list[0].Range.Start.Column < 11 {
+				t.Errorf("%q: got %v", text, list)
+			}
+		}
+	}
+}

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/yamltext"
 )
 
 // parse reads YAML text into nodes. It returns nil when the text is no YAML or
@@ -64,33 +64,12 @@ func checkText(src *source, p *problems) bool {
 		})
 		return false
 	}
-	for at := src.skip; at < len(src.data); {
-		r, n := utf8.DecodeRune(src.data[at:])
-		switch {
-		case r == utf8.RuneError && n <= 1:
-			p.add(diag.Diagnostic{
-				Severity: diag.Error, Code: "not-text", Range: src.span(at, at+1),
-				Summary: fmt.Sprintf("the byte 0x%02x is not UTF-8", src.data[at]),
-				Hint:    "save the file as UTF-8 text",
-			})
-			return false
-		case r == '\r' && (at+1 == len(src.data) || src.data[at+1] != '\n'), r == 0x85, r == 0x2028, r == 0x2029:
-			// YAML ends lines there, editors don't: places would be wrong.
-			p.add(diag.Diagnostic{
-				Severity: diag.Error, Code: "not-text", Range: src.span(at, at+n),
-				Summary: fmt.Sprintf("the line separator U+%04X can't stand here", r),
-				Hint:    "end lines with LF or CRLF",
-			})
-			return false
-		case r < 0x20 && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0, r == 0xfeff:
-			p.add(diag.Diagnostic{
-				Severity: diag.Error, Code: "not-text", Range: src.span(at, at+n),
-				Summary: fmt.Sprintf("the character U+%04X can't stand in YAML", r),
-				Hint:    "remove it, or write it as an escape in double quotes",
-			})
-			return false
-		}
-		at += n
+	if c, bad := yamltext.Check(src.data, src.skip); bad {
+		p.add(diag.Diagnostic{
+			Severity: diag.Error, Code: "not-text", Range: src.span(c.At, c.At+c.Len),
+			Summary: c.Summary, Hint: c.Hint,
+		})
+		return false
 	}
 	return true
 }

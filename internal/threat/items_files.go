@@ -48,4 +48,9 @@ var fileItems = []Item{
 		Status: Closed, Answer: "One that was found above the working directory must be the caller's, root's or the working directory's owner's. `-f` names any",
 		Promises: []string{"B43", "B45"}, Tests: []string{"internal/cli TestForeignParentFile"},
 	},
+	{
+		ID: "F10", Attack: "A tool or a key that a reader takes for a comment: `# only reads<U+2028>allowed-tools: Bash`, marks that turn text, characters that nobody sees, in workshop.yaml, a worker's file or a schema",
+		Status: Closed, Answer: "YAML holds no line separators but LF and CRLF, no control characters and nothing that turns or hides text, in comments either; escapes in double quotes may. In a worker's instructions, which are prose, such characters are a warning",
+		Promises: []string{"B41"}, Tests: []string{"internal/yamltext TestCheck", "workshop TestYAMLIsWhatIsShown", "workshop/worker TestKeysAreWhatIsShown"},
+	},
 }

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/yamltext"
 )
 
 // field is one key of a worker file with its value.
@@ -58,6 +59,10 @@ func (f *file) told() diag.List {
 // readKeys parses the YAML of a file into fields. Duplicate keys are errors:
 // which of them counts would be a guess.
 func (f *file) readKeys(from, to int) {
+	if c, bad := yamltext.Check(f.data[:to], from); bad {
+		f.report(diag.Error, "worker-not-text", f.span(c.At, c.At+c.Len), c.Hint, "%s", c.Summary)
+		return
+	}
 	f.first = f.pos(from).Line - 1
 	doc, second, err := decode(f.data[from:to])
 	if err != nil {

@@ -1,10 +1,14 @@
 package worker
 
 import (
+	"bytes"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/yamltext"
 )
 
 // Parse reads a worker file. The path serves for messages, for the name of a
@@ -37,10 +41,21 @@ func Parse(path string, data []byte, hint Dialect) (Definition, diag.List) {
 	default:
 		f.def.Instructions = instructions(data[fm.body:])
 	}
+	if f.def.Instructions != "" {
+		f.hiddenProse(fm.body)
+	}
 	if !f.diags.HasErrors() {
 		read()
 	}
 	return f.def, f.told()
+}
+
+// hiddenProse warns of instructions that a model reads and a person doesn't see.
+func (f *file) hiddenProse(from int) {
+	if i := bytes.IndexFunc(f.data[from:], yamltext.Deceives); i >= 0 {
+		r, n := utf8.DecodeRune(f.data[from+i:])
+		f.report(diag.Warning, "worker-hidden-text", f.span(from+i, from+i+n), "remove it if it isn't meant: `LC_ALL=C cat -v "+shellword.Quote(f.path)+"` shows all of the file", "the character U+%04X turns or hides text: a model reads what isn't shown", r)
+	}
 }
 
 func (f *file) reader() func() {

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/yamltext"
 )
 
 // MaxSchema is the largest JSON Schema of a result type, in bytes, and
@@ -89,6 +90,9 @@ func (f *file) resultFile(fd *field, ref string, python bool) {
 func SchemaFile(name string, data []byte) ([]byte, error) {
 	if len(data) > MaxSchema {
 		return nil, errors.New("it is larger than 256 KiB")
+	}
+	if c, bad := yamltext.Check(data, len(newText(name, data).bom())); bad {
+		return nil, fmt.Errorf("line %d: %s; %s", bytes.Count(data[:c.At], []byte{'\n'})+1, c.Summary, c.Hint)
 	}
 	if path.Ext(name) == ".json" {
 		return CompileSchema(name, data)
