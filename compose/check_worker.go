@@ -38,6 +38,7 @@ func (k *checker) workerUser(s *types.ServiceConfig) {
 	}
 	uid, gid, ok := ids(s.User)
 	k.must(ok && uid > 0 && gid > 0, "B4", "the user is %q, not a uid:gid without root", s.User)
+	k.must(!workshop.ReservedID(uid) && !workshop.ReservedID(gid), "B60", "the user %q is the guard's or the outlet's", s.User)
 }
 
 // workerMounts checks that only what the file declares is writable, that the

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -113,6 +114,11 @@ func (m *machine) general() {
 	if m.f.UID == 0 || m.f.GID == 0 {
 		m.list.add("user-root", where, "workers can't run as root (B4)",
 			"The machine gives uid "+userOf("", m.f)+" for the workers.", "set `user: \"1000:1000\"` in container")
+	}
+	if workshop.ReservedID(m.f.UID) || workshop.ReservedID(m.f.GID) {
+		m.list.add("user-reserved", where, "workers can't run as "+userOf("", m.f)+": the guard or the outlet has that id (B60)",
+			"They would run so because of "+cmp.Or(m.f.UserReason, "the caller")+". What the kernel counts for each uid, such as watches, would be theirs to use up.",
+			"run workshop as another user, or, as root, set `user: \"1000:1000\"` in container")
 	}
 	if m.f.InitImage == "" || m.f.InitVolume == "" {
 		m.list.add("init-missing", where, "image or tool volume of workshop-init is not known",

@@ -45,6 +45,8 @@ func TestWithFactsProblems(t *testing.T) {
 		says   string
 	}{
 		{"root", func(_ *workshop.Workshop, f *Facts) { f.UID, f.GID = 0, 0 }, "user-root", "user:"},
+		{"the guard's", func(_ *workshop.Workshop, f *Facts) { f.UID, f.GID = 65532, 65532 }, "user-reserved", "another user"},
+		{"the outlet's group", func(_ *workshop.Workshop, f *Facts) { f.GID = 65531 }, "user-reserved", "another user"},
 		{"no init", func(_ *workshop.Workshop, f *Facts) { f.InitImage = "" }, "init-missing", "make build"},
 		{"elsewhere", func(_ *workshop.Workshop, f *Facts) { f.Local = false }, "engine-elsewhere", "copy: true"},
 		{"host image elsewhere", func(w *workshop.Workshop, f *Facts) {

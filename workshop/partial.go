@@ -33,7 +33,7 @@ type partialContainer struct {
 	Image     *Value[string]           `key:"image" validate:"imageref" example:"write image: NAME:TAG, or image: host" doc:"Image reference; oci:DIR[:TAG] or docker-archive:FILE[:NAME], relative to the file, in the namespace engine; or host for the host's own /usr, read-only."`
 	Build     *Build                   `key:"build" example:"write build: {context: ./docker/worker}" doc:"Builds the image from the repository; instead of image."`
 	Pull      *Value[PullPolicy]       `key:"pull" validate:"oneof=missing never always" doc:"When the image is pulled."`
-	User      *Value[string]           `key:"user" validate:"uidgid" number:"true" doc:"uid or uid:gid, never root; default: the caller's."`
+	User      *Value[string]           `key:"user" validate:"uidgid" number:"true" doc:"uid or uid:gid, never root nor 65531 or 65532, which are the guard's and the outlet's; default: the caller's."`
 	Workdir   *Value[string]           `key:"workdir" validate:"abspath,oneline" doc:"Working directory in the container. Where it is missing, it is made, below a mount as the worker's user. Nothing enters it through magic links, such as /proc/self/fd/3."`
 	Network   *partialNetwork          `key:"network" example:"write network: none, restricted or open" doc:"What the worker may reach."`
 	Mounts    *[]Mount                 `key:"mounts" example:"write mounts: [./src:/workspace/src:ro]" doc:"Directories and files of the project inside the container."`

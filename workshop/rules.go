@@ -70,6 +70,17 @@ var rules = sync.OnceValue(func() *validator.Validate {
 	return v
 })
 
+// What the kernel counts for each uid, the guard and the outlet share with
+// nobody.
+const (
+	outletID = 65531
+	guardID  = 65532
+)
+
+// ReservedID tells whether a uid or gid is the guard's or the outlet's, which no
+// worker may have.
+func ReservedID(id int) bool { return id == guardID || id == outletID }
+
 // userProblem tells what is wrong with "uid" or "uid:gid".
 func userProblem(s string) string {
 	if !userRE().MatchString(s) {
@@ -81,6 +92,8 @@ func userProblem(s string) string {
 			return "has an id above 2147483647"
 		case n == 0:
 			return "is root, or has the group of root"
+		case ReservedID(int(n)):
+			return "has an id that the guard or the outlet has"
 		case part[0] == '0':
 			return "has an id with leading zeros"
 		}
@@ -156,6 +169,10 @@ func (d *decoder) userError(at diag.Range, user string) {
 	detail := ""
 	if strings.HasPrefix(userProblem(user), "is root") {
 		detail = "A worker never runs as root (B4)."
+		hint = `write another id, or leave user out: then it is your own`
+	}
+	if strings.HasPrefix(userProblem(user), "has an id that the guard") {
+		detail = "Watches, descriptors in flight and more count for each uid: a worker with theirs could take all, and cut the network of every workshop (B60)."
 		hint = `write another id, or leave user out: then it is your own`
 	}
 	d.failDetail(at, "bad-user", fmt.Sprintf("user %q %s", user, userProblem(user)), detail, hint)

@@ -191,6 +191,8 @@ func (g *schemaMaker) text(patterns, enum []string, variables, number bool) obje
 	if slices.Contains(patterns, rulePatterns["uidgid"]) {
 		out["type"] = []string{"string", "integer"}
 		out["minimum"], out["maximum"] = 1, 1<<31-1
+		reserved := fmt.Sprintf("(%d|%d)", outletID, guardID)
+		out["not"] = object{"anyOf": []object{{"enum": []int{outletID, guardID}}, {"type": "string", "pattern": "^" + reserved + "(:|$)|:" + reserved + "$"}}}
 	}
 	switch {
 	case enum != nil && variables:

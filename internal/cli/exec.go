@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // execOptions are the flags of exec and shell.
@@ -79,6 +80,9 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 	if isRoot(o.user) {
 		return fail(codeRefused, "exec: --user %s: nothing runs as root in a worker (B4)", o.user)
 	}
+	if isReserved(o.user) {
+		return fail(codeRefused, "exec: --user %s: the guard or the outlet has that id, and nothing in a worker may (B60)", o.user)
+	}
 	if !numericUser(o.user) {
 		return fail(codeExecFailed, "exec: --user %q is not uid or uid:gid in numbers", o.user)
 	}
@@ -134,6 +138,16 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 func isRoot(user string) bool {
 	name, _, _ := strings.Cut(user, ":")
 	return name == "root" || name != "" && strings.Trim(name, "0") == ""
+}
+
+// isReserved tells of the guard's and the outlet's ids, as uid or gid.
+func isReserved(user string) bool {
+	for part := range strings.SplitSeq(user, ":") {
+		if n, err := strconv.ParseUint(part, 10, 31); err == nil && workshop.ReservedID(int(n)) {
+			return true
+		}
+	}
+	return false
 }
 
 // numericUser tells whether a user is "", UID or UID:GID.

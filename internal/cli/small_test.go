@@ -99,6 +99,17 @@ func TestIsRoot(t *testing.T) {
 	}
 }
 
+// TestIsReserved keeps the guard's uid its own on the way of exec --user.
+func TestIsReserved(t *testing.T) {
+	for user, want := range map[string]bool{
+		"": false, "1000": false, "65530": false, "65532": true, "065532": true, "65531:1000": true, "1000:65532": true, "guard": false,
+	} {
+		if isReserved(user) != want {
+			t.Errorf("isReserved(%q) = %v", user, !want)
+		}
+	}
+}
+
 // TestWaitWatch: the time counts from the first wait on, and the late one is
 // named.
 func TestWaitWatch(t *testing.T) {

@@ -441,6 +441,7 @@ func TestUser(t *testing.T) {
 		{"sudo by root", 0, 0, map[string]string{"SUDO_UID": "0", "SUDO_GID": "0"}, "/", [2]int{fallbackID, fallbackID}},
 		{"sudo with rubbish", 0, 0, map[string]string{"SUDO_UID": "x", "SUDO_GID": "-1"}, "/", [2]int{fallbackID, fallbackID}},
 		{"sudo says nothing to others", 1000, 1000, map[string]string{"SUDO_UID": "5", "SUDO_GID": "5"}, "/", [2]int{1000, 1000}},
+		{"the fallback isn't the guard's", 0, 0, nil, "/", [2]int{65530, 65530}},
 		{"root in root's directory", 0, 0, nil, "/", [2]int{fallbackID, fallbackID}},
 		{"no such directory", 0, 0, nil, "/nonexistent", [2]int{fallbackID, fallbackID}},
 	}

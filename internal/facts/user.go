@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// fallbackID is the uid and gid of workers where nothing better is known
-// ("nonroot" of many images).
-const fallbackID = 65532
+// fallbackID is the uid and gid of workers where nothing better is known. 65531
+// and 65532 are others' (workshop.ReservedID).
+const fallbackID = 65530
 
 // User decides as whom workers run, and says why: the caller; for root the
-// user that called sudo, else the owner of the project directory, else 65532.
+// user that called sudo, else the owner of the project directory, else 65530.
 // Files of workers then belong to somebody who can remove them. Never root.
 func User(uid, gid int, lookup func(string) (string, bool), projectDir string) (int, int, string) {
 	if uid > 0 {
