@@ -78,3 +78,15 @@ func numbered(text string, n int) string {
 	}
 	return strings.Join(all, ", ")
 }
+
+// TestWorkerFilesAreBounded: B60: a thousand workers don't each make the largest
+// file be read.
+func TestWorkerFilesAreBounded(t *testing.T) {
+	_, list := Load(fstest.MapFS{
+		"workshop.yaml":     {Data: []byte("workshop:\n  name: test\n  container:\n    image: i:1\n  workers: [" + numbered("{name: w%d, file: workers/worker.md}", 1000) + "]\n")},
+		"workers/worker.md": {Data: []byte("---\nallowed-tools: Read\n---\n" + strings.Repeat("x", 200<<10))},
+	}, "workshop.yaml", testOptions())
+	if len(list) != 1 || !strings.Contains(list[0].Summary, "more than 16777216 bytes together") || list[0].Range.Start.Line != 5 {
+		t.Error(list)
+	}
+}

@@ -18,6 +18,8 @@ const (
 	// maxGranted is the number of mounts, variables, rules, secrets and ports of
 	// all workers together: each has those of the workshop.
 	maxGranted = 100_000
+	// maxWorkerFiles is what the files of all workers have together, in bytes.
+	maxWorkerFiles = 16 << 20
 	// maxItems of every other list and mapping: mounts, allow, env …
 	maxItems = 10_000
 	// maxScalar is the length of one value after variables are put in, in

@@ -19,6 +19,8 @@ type locator struct {
 	file     string // workshop.yaml
 	problems *problems
 	existing []string // names of worker files that are there, once asked for
+	schemas  worker.Schemas
+	files    int // bytes of the files of workers that were read
 }
 
 // place is where a problem of an entry's file is shown.

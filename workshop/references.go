@@ -73,7 +73,15 @@ func (l *locator) read(e workerEntry) (string, worker.Definition) {
 			Summary: fmt.Sprintf("the file of the worker %s can't be read: %s: %s", e.Name.V, c.Path, boundedfile.Reason(err))})
 		return c.Path, worker.Definition{Name: e.Name.V}
 	}
-	def, diags := worker.Parse(c.Path, data, c.Dialect)
+	if l.files += len(data); l.files > maxWorkerFiles {
+		if l.files-len(data) <= maxWorkerFiles { // told once
+			l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "too-large", Range: l.place(e),
+				Summary: fmt.Sprintf("the files of the workers have more than %d bytes together", maxWorkerFiles),
+				Hint:    "put long material in a mount that the workers read, or split the workshop"})
+		}
+		return c.Path, worker.Definition{Name: e.Name.V}
+	}
+	def, diags := l.schemas.Parse(c.Path, data, c.Dialect)
 	l.problems.add(diags...)
 	if diags.HasErrors() {
 		return c.Path, def
@@ -111,7 +119,7 @@ func (l *locator) resultType(def *worker.Definition, file string) {
 		refuse(fmt.Sprintf("the schema %s can't be read: %s", at, boundedfile.Reason(err)), "the path is relative to the worker's file")
 		return
 	}
-	if def.ResultType, err = worker.SchemaFile(at, data); err != nil {
+	if def.ResultType, err = l.schemas.File(at, data); err != nil {
 		refuse(fmt.Sprintf("%s isn't a JSON Schema: %v", at, err), "")
 	}
 }

@@ -22,6 +22,7 @@ type field struct {
 type file struct {
 	*text
 	dialect Dialect
+	schemas *Schemas
 	hasKeys bool // the file has a place for keys: front matter, or it is all keys
 	// first is the line of the file on which the YAML begins, from 0.
 	first  int

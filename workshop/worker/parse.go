@@ -16,7 +16,12 @@ import (
 // are reported at once; the Definition is of use only when none of them is an
 // error. Parse reads no other file: see Definition.ResultFile.
 func Parse(path string, data []byte, hint Dialect) (Definition, diag.List) {
-	f := &file{text: newText(path, data), dialect: hint}
+	return new(Schemas).Parse(path, data, hint)
+}
+
+// Parse is [Parse] for one worker of many.
+func (s *Schemas) Parse(path string, data []byte, hint Dialect) (Definition, diag.List) {
+	f := &file{text: newText(path, data), dialect: hint, schemas: s}
 	if f.dialect == "" {
 		f.dialect = DialectOf(path)
 	}

@@ -61,7 +61,7 @@ func (f *file) resultType(python bool) {
 		data, err = json.Marshal(val)
 	}
 	if err == nil {
-		data, err = CompileSchema(fd.name, data)
+		data, err = f.schemas.Compile(fd.name, data)
 	}
 	if err != nil {
 		f.report(diag.Error, "worker-result-type", f.rangeOf(fd.value), "correct it, or write the path of a .json file that holds the schema", "%s isn't a JSON Schema: %v", fd.name, err)
@@ -85,9 +85,12 @@ func (f *file) resultFile(fd *field, ref string, python bool) {
 	f.report(diag.Error, "worker-result-type", at, hint, "%q is no file with a JSON Schema", shorten(ref))
 }
 
-// SchemaFile reads a file that holds a JSON Schema, as JSON or YAML, and gives
-// it as JSON.
-func SchemaFile(name string, data []byte) ([]byte, error) {
+// SchemaFile is [Schemas.File] for one alone.
+func SchemaFile(name string, data []byte) ([]byte, error) { return new(Schemas).File(name, data) }
+
+// File reads a file that holds a JSON Schema, as JSON or YAML, and gives it as
+// JSON.
+func (s *Schemas) File(name string, data []byte) ([]byte, error) {
 	if len(data) > MaxSchema {
 		return nil, errors.New("it is larger than 256 KiB")
 	}
@@ -95,7 +98,7 @@ func SchemaFile(name string, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("line %d: %s; %s", bytes.Count(data[:c.At], []byte{'\n'})+1, c.Summary, c.Hint)
 	}
 	if path.Ext(name) == ".json" {
-		return CompileSchema(name, data)
+		return s.Compile(name, data)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -109,17 +112,21 @@ func SchemaFile(name string, data []byte) ([]byte, error) {
 	if data, err = json.Marshal(val); err != nil {
 		return nil, err
 	}
-	return CompileSchema(name, data)
+	return s.Compile(name, data)
 }
 
 // CompileSchema checks that data is a JSON Schema which refers to nothing
 // outside of itself, and gives it in a compact form.
 func CompileSchema(name string, data []byte) ([]byte, error) {
+	return new(Schemas).Compile(name, data)
+}
+
+func (s *Schemas) compile(_ string, data []byte) ([]byte, error) {
 	if len(data) > MaxSchema {
 		return nil, errors.New("it is larger than 256 KiB")
 	}
-	if nestsDeeper(data, maxSchemaDepth) {
-		return nil, fmt.Errorf("it is nested deeper than %d", maxSchemaDepth)
+	if err := s.spend(data); err != nil {
+		return nil, err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	var doc json.RawMessage
@@ -129,7 +136,7 @@ func CompileSchema(name string, data []byte) ([]byte, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("there is something behind the schema")
 	}
-	if err := checkSchema(data); err != nil {
+	if err := s.check(data); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
@@ -137,28 +144,6 @@ func CompileSchema(name string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
-}
-
-// nestsDeeper tells whether the objects and lists of a JSON text nest deeper than
-// max.
-func nestsDeeper(data []byte, max int) bool {
-	depth, text := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case text && c == '\\':
-			i++
-		case c == '"':
-			text = !text
-		case text:
-		case c == '{', c == '[':
-			if depth++; depth > max {
-				return true
-			}
-		case c == '}', c == ']':
-			depth--
-		}
-	}
-	return false
 }
 
 func errorLine(err error) int {

@@ -19,7 +19,9 @@ import (
 // and references that lead nowhere. Nothing outside of the document is read.
 //
 // The library keeps an unknown name of a type; [checkTypes] is ours for that.
-func checkSchema(data []byte) error {
+func checkSchema(data []byte) error { return new(Schemas).check(data) }
+
+func (all *Schemas) check(data []byte) error {
 	var s jsonschema.Schema
 	err := json.Unmarshal(data, &s)
 	var wrong *json.UnmarshalTypeError
@@ -36,6 +38,9 @@ func checkSchema(data []byte) error {
 		return err
 	}
 	if err := checkTypes("", &s); err != nil {
+		return err
+	}
+	if err := all.spendPatterns(&s); err != nil {
 		return err
 	}
 	_, err = s.Resolve(&jsonschema.ResolveOptions{Loader: func(u *url.URL) (*jsonschema.Schema, error) {
@@ -91,4 +96,27 @@ func checkTypes(at string, s *jsonschema.Schema) error {
 		}
 	}
 	return nil
+}
+
+// eachSchema visits a schema and those in it.
+func eachSchema(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {
+	if s == nil {
+		return
+	}
+	visit(s)
+	v := reflect.ValueOf(*s)
+	for i := range v.NumField() {
+		switch below := v.Field(i).Interface().(type) {
+		case *jsonschema.Schema:
+			eachSchema(below, visit)
+		case []*jsonschema.Schema:
+			for _, b := range below {
+				eachSchema(b, visit)
+			}
+		case map[string]*jsonschema.Schema:
+			for _, b := range below {
+				eachSchema(b, visit)
+			}
+		}
+	}
 }

@@ -16,7 +16,7 @@ import (
 // ({"$ref": "#"}), at which the library would never end (B60). A schema that
 // refers to itself for a part of the value, as one for a tree does, is fine.
 func checkLoops(root *jsonschema.Schema) error {
-	l := loops{at: map[string]*jsonschema.Schema{}, anchors: map[string]string{}, state: map[string]int{}}
+	l := loops{at: map[string]*jsonschema.Schema{}, inPlace: map[string][]string{}, anchors: map[string]string{}, state: map[string]int{}}
 	if err := l.collect("", root); err != nil {
 		return err
 	}
@@ -30,6 +30,7 @@ func checkLoops(root *jsonschema.Schema) error {
 
 type loops struct {
 	at      map[string]*jsonschema.Schema // by JSON pointer
+	inPlace map[string][]string           // pointers of the schemas in a schema that look at the same value
 	anchors map[string]string
 	state   map[string]int // 1: on the way, 2: done
 }
@@ -38,9 +39,6 @@ type loops struct {
 var otherNames = map[string]string{"Items": "items", "ItemsArray": "items", "DependencySchemas": "dependencies"}
 
 func (l *loops) collect(at string, s *jsonschema.Schema) error {
-	if s == nil {
-		return nil
-	}
 	switch {
 	case s.DynamicRef != "":
 		return fmt.Errorf("at '%s': $dynamicRef isn't followed; write $ref", at)
@@ -61,20 +59,26 @@ func (l *loops) collect(at string, s *jsonschema.Schema) error {
 			name = other
 		}
 		var err error
+		add := func(tail string, below *jsonschema.Schema) {
+			if err != nil || below == nil {
+				return
+			}
+			to := at + "/" + name + tail
+			if slices.Contains(inPlace, name) {
+				l.inPlace[at] = append(l.inPlace[at], to)
+			}
+			err = l.collect(to, below)
+		}
 		switch below := v.Field(i).Interface().(type) {
 		case *jsonschema.Schema:
-			err = l.collect(at+"/"+name, below)
+			add("", below)
 		case []*jsonschema.Schema:
 			for i, b := range below {
-				if err == nil {
-					err = l.collect(at+"/"+name+"/"+strconv.Itoa(i), b)
-				}
+				add("/"+strconv.Itoa(i), b)
 			}
 		case map[string]*jsonschema.Schema:
 			for k, b := range below {
-				if err == nil {
-					err = l.collect(at+"/"+name+"/"+escapePointer(k), b)
-				}
+				add("/"+escapePointer(k), b)
 			}
 		}
 		if err != nil {
@@ -106,16 +110,7 @@ func (l *loops) visit(at string) error {
 			return err
 		}
 	}
-	below := at + "/"
-	for next := range l.at {
-		rest, ok := strings.CutPrefix(next, below)
-		if !ok {
-			continue
-		}
-		name, tail, _ := strings.Cut(rest, "/")
-		if !slices.Contains(inPlace, name) || strings.Contains(tail, "/") {
-			continue
-		}
+	for _, next := range l.inPlace[at] {
 		if err := l.visit(next); err != nil {
 			return err
 		}
