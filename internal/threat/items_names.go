@@ -108,9 +108,9 @@ var addressItems = []Item{
 	},
 	{
 		ID: "N4", Attack: "CONNECT to an allowed name or address, another SNI or Host inside the tunnel",
-		Fell:   []string{"gh-aw-firewall before #8878 (gh-aw#62547)", "this project before it read tunnels to addresses"},
-		Status: Closed, Answer: "A tunnel to 443 must begin with a ClientHello for the very name of the CONNECT. Where names are denied, one to 80 or 443 of an address is read before anything is dialled, and decided by the function that decides about a redirected connection",
-		Promises: []string{"B24", "B27"}, Tests: []string{"internal/guard TestExplicitProxy", "internal/guard TestTunnelsHoldOneName", "internal/guard TestOneDecision"},
+		Fell:   []string{"gh-aw-firewall before #8878 (gh-aw#62547)", "this project before it read tunnels to addresses", "this project when a record version of 3.0 passed for not TLS"},
+		Status: Closed, Answer: "A tunnel to 443 must begin with a ClientHello for the very name of the CONNECT. Where names are denied, one to 80 or 443 of an address is read before anything is dialled, and decided by the function that decides about a redirected connection. A hello that is dressed up as something else (an odd record version, an alert in front) gets no further: the version is ignored as servers do, and what isn't TLS is refused on 443 then",
+		Promises: []string{"B24", "B27"}, Tests: []string{"internal/guard TestDenyWinsOverDisguise", "internal/guard TestExplicitProxy", "internal/guard TestTunnelsHoldOneName", "internal/guard TestOneDecision"},
 	},
 	{
 		ID: "N5", Attack: "An encrypted ClientHello, whose inner name nobody sees",

@@ -19,7 +19,7 @@ const MaxBytes = 64 << 10
 
 // The errors that a caller tells apart. All others mean a malformed hello.
 var (
-	ErrNotTLS = errors.New("not TLS")
+	ErrNotTLS = errors.New("not TLS") // or not as it begins: a server may still find a hello behind that
 	ErrNoName = errors.New("the ClientHello has no server name")
 	ErrECH    = errors.New("the ClientHello is encrypted (ECH)")
 	errBad    = errors.New("malformed ClientHello")
@@ -81,12 +81,9 @@ func (s *scanner) scan(b []byte) (msg []byte, done bool, err error) {
 		if len(rest) > 0 && rest[0] != recordHandshake {
 			return nil, false, ErrNotTLS
 		}
-		// Record versions are 3.1 to 3.4; older ones were never allowed to
-		// carry a server name (RFC 8446 §5.1).
+		// A record's minor version says nothing: servers ignore it (RFC 8446
+		// §5.1).
 		if len(rest) > 1 && rest[1] != 3 {
-			return nil, false, ErrNotTLS
-		}
-		if len(rest) > 2 && (rest[2] < 1 || rest[2] > 4) {
 			return nil, false, ErrNotTLS
 		}
 		if len(rest) < 5 {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"testing/iotest"
@@ -56,6 +57,9 @@ func TestShapes(t *testing.T) {
 		"a session id of 32 bytes":             records(with(func(b []byte) []byte { return append(append(append(b[:34:34], 32), make([]byte, 32)...), b[35:]...) }), 1<<14),
 		"an old version in records, 1.3 below": append([]byte{22, 3, 3}, records(msg, 1<<14)[3:]...),
 	}
+	for _, minor := range []byte{0, 5, 255} { // as servers do (RFC 8446 §5.1)
+		accepted[fmt.Sprintf("3.%d in the record", minor)] = append([]byte{22, 3, minor}, records(msg, 1<<14)[3:]...)
+	}
 	for name, in := range versions {
 		accepted[name] = in
 	}
@@ -73,7 +77,7 @@ func TestShapes(t *testing.T) {
 		err error // nil: any
 	}{
 		"SSLv2":                        {[]byte{0x80, 0x2e, 1, 3, 1, 0, 21, 0, 0, 0, 16}, ErrNotTLS},
-		"SSL 3 in the record":          {append([]byte{22, 3, 0}, records(msg, 1<<14)[3:]...), ErrNotTLS},
+		"another major version":        {append([]byte{22, 2, 1}, records(msg, 1<<14)[3:]...), ErrNotTLS},
 		"after an alert":               {append([]byte{21, 3, 1, 0, 2, 1, 0}, records(msg, 1<<14)...), ErrNotTLS},
 		"after ChangeCipherSpec":       {append([]byte{20, 3, 1, 0, 1, 1}, records(msg, 1<<14)...), ErrNotTLS},
 		"an alert within":              {append(cut(msg, 10)[:15:15], append([]byte{21, 3, 1, 0, 2, 1, 0}, records(msg[10:], 1<<14)...)...), ErrNotTLS},

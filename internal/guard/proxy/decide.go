@@ -92,14 +92,14 @@ func (r *Room) pinnedOnce(to authority, name string) func(*policy.Room) firewall
 // speaks first.
 func (r *Room) mustRead(p *policy.Room, to netip.AddrPort) bool {
 	d, _ := r.DecideAddr(p, to)
-	return !d.Allowed || hasDenyNames(p)
+	return !d.Allowed || hasDenyNames(p, to.Port())
 }
 
 // hasDenyNames tells whether a name must be known although the address is
 // allowed.
-func hasDenyNames(p *policy.Room) bool {
+func hasDenyNames(p *policy.Room, port uint16) bool {
 	for i := range p.Deny {
-		if !p.Deny[i].Host.IsZero() {
+		if !p.Deny[i].Host.IsZero() && firewall.HasPort(p.Deny[i].Ports, port) {
 			return true
 		}
 	}

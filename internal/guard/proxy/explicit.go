@@ -114,7 +114,7 @@ func (s *httpSession) tunnelTLS(up *way, to authority) error {
 func (s *httpSession) carryTunnel(up *way, to authority, name firewall.Name, head []byte, err error) error {
 	at := netip.AddrPortFrom(netip.Addr{}, to.port)
 	p := s.room.Policy()
-	if p.Mode == firewall.Open && (errors.Is(err, hello.ErrNotTLS) || errors.Is(err, hello.ErrNoName)) {
+	if p.Mode == firewall.Open && mayLackName(p, err, to.port) {
 		return s.tunnel(up, head)
 	}
 	ech := errors.Is(err, hello.ErrECH) && !name.IsZero()

@@ -60,7 +60,7 @@ func (r *Room) carryTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, o
 	p := r.Policy()
 	ech := errors.Is(err, hello.ErrECH) && !name.IsZero()
 	if err != nil && !ech {
-		if errors.Is(err, hello.ErrNoName) || errors.Is(err, hello.ErrNotTLS) {
+		if mayLackName(p, err, orig.Port()) {
 			if x := r.route(p, orig, authority{addr: orig.Addr(), port: orig.Port()}); x.Allowed {
 				r.carryTo(ctx, kind, c, p, x, orig, head, large)
 				return
@@ -82,6 +82,15 @@ func (r *Room) carryTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, o
 		return
 	}
 	r.carryTo(ctx, kind, c, p, x, orig, head, large)
+}
+
+// mayLackName tells whether a connection to a port may go where its address, or
+// mode open, leads it although readHello found no name: for no name was there, or
+// it isn't TLS and no name is denied. Servers pass over what stands before a hello
+// (alerts, versions that don't exist, a preface), and would then see a name that
+// nobody decided about.
+func mayLackName(p *policy.Room, err error, port uint16) bool {
+	return errors.Is(err, hello.ErrNoName) || errors.Is(err, hello.ErrNotTLS) && !hasDenyNames(p, port)
 }
 
 // carryTo dials what was decided and splices; head is what was read of the
