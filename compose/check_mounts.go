@@ -3,6 +3,7 @@ package compose
 import (
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/compose-spec/compose-go/v2/types"
 )
@@ -37,6 +38,7 @@ func (k *checker) bind(v *types.ServiceVolumeConfig) {
 	b := v.Bind
 	k.must(v.Volume == nil && b != nil && b.Recursive == "disabled" && !bool(b.CreateHostPath) && b.Propagation == "" && b.SELinux == "",
 		"B7", "the bind at %s is recursive, propagates or creates its source", v.Target)
+	k.must(utf8.ValidString(v.Source) && utf8.ValidString(v.Target), "B7", "the path %q or %q is not UTF-8", v.Source, v.Target)
 	k.must(!strings.HasSuffix(v.Source, ".sock"), "B6", "%s looks like an engine's socket", v.Source)
 	if k.own(v) {
 		k.must(v.ReadOnly, "B3", "%s is writable", v.Target)

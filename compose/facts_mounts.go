@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -24,7 +25,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 	sf := m.f.Sources[written]
 	if !sf.Exists {
 		if k.ReadWrite && slices.Contains(m.f.ToCreate, written) {
-			if !m.refused(k, m.f.absolute(written), "") {
+			if !m.unspeakable(k, m.f.absolute(written)) && !m.refused(k, m.f.absolute(written), "") {
 				m.resolve(s, k, m.f.absolute(written))
 			}
 			return
@@ -36,7 +37,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 		m.list.add("mount-source-missing", at, fmt.Sprintf("%s does not exist", written), "Looked for "+m.f.absolute(written)+".", hint)
 		return
 	}
-	if m.refused(k, sf.Real, sf.Alias) {
+	if m.unspeakable(k, sf.Real) || m.refused(k, sf.Real, sf.Alias) {
 		return
 	}
 	if !k.OutsideProject && !inside(m.f.ProjectDir, sf.Real) {
@@ -81,6 +82,18 @@ func (m *machine) refused(k *workshop.Mount, real, alias string) bool {
 	}
 	m.list.add("mount-source-refused", k.At.Range, fmt.Sprintf("%s can't be mounted: it %s (B7)", k.Source.V, reason),
 		resolvedTo(m.f.absolute(k.Source.V), real), "mount the directory that the worker needs instead")
+	return true
+}
+
+// unspeakable reports a source whose path isn't UTF-8. Engines are told paths in
+// JSON, which has no other text: they would be told of another directory, one that
+// nobody looked at.
+func (m *machine) unspeakable(k *workshop.Mount, real string) bool {
+	if utf8.ValidString(real) {
+		return false
+	}
+	m.list.add("mount-source-not-utf8", k.At.Range, fmt.Sprintf("%s can't be mounted: its path, %q, is not UTF-8 (B7)", strconv.QuoteToGraphic(k.Source.V), real),
+		"An engine would be told another path.", "rename the directory that has such a name, or mount another one")
 	return true
 }
 

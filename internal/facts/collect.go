@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
@@ -122,6 +123,9 @@ func realDir(dir string) (string, error) {
 		if info, err = os.Stat(abs); err == nil && !info.IsDir() {
 			err = fmt.Errorf("%s is not a directory", abs)
 		}
+	}
+	if err == nil && !utf8.ValidString(abs) {
+		err = fmt.Errorf("the project's directory %q has a name that is not UTF-8: engines are told paths as JSON, and would be told of another directory (B7); rename it", abs)
 	}
 	return abs, err
 }

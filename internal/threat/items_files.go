@@ -4,9 +4,9 @@ package threat
 var fileItems = []Item{
 	{
 		ID: "F1", Attack: "A mount, copy, secret, build or image from a path that holds credentials or what the host's programs obey: `~/.config/workshop` with `mode: rw`, `~/.netrc`, `/etc`",
-		Status: Open, Answer: "One list is refused under every key and name: by text, by what symbolic links on the way lead to, and by the file's identity where a bind mount or a hard link gives another name. Other files of a home directory may be mounted where the file says `outside_project: true`",
+		Status: Open, Answer: "One list is refused under every key and name: by text, by what symbolic links on the way lead to, and by the file's identity where a bind mount or a hard link gives another name. A path that isn't UTF-8, which an engine's JSON would turn into that of another directory, is refused, and told to no engine. Other files of a home directory may be mounted where the file says `outside_project: true`",
 		Remedy:   "Read `workshop config` before a first `up`; docs/mounts.md has the list",
-		Promises: []string{"B7", "B43"}, Tests: []string{"internal/hostpath TestEveryEntry", "workshop TestNoKeyOpensRefusedPaths", "internal/facts TestRefusedUnderOtherNames", "internal/facts TestRefusedByWhatIsMounted", "e2e TestB07_RefusedSources"},
+		Promises: []string{"B7", "B43"}, Tests: []string{"internal/hostpath TestEveryEntry", "workshop TestNoKeyOpensRefusedPaths", "internal/facts TestRefusedUnderOtherNames", "internal/facts TestRefusedByWhatIsMounted", "internal/facts TestSourcesThatAreNotUTF8", "internal/engine/docker TestTranslateRefusals", "internal/engine/namespace TestTranslateRefusals", "e2e TestB07_RefusedSources"},
 	},
 	{
 		ID: "F2", Attack: "The `.env` of the repository copies a variable of the caller's: `X=${GITHUB_TOKEN}`, where workshop.yaml shows `${X:-dev}`",

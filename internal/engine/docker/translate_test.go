@@ -139,6 +139,16 @@ func TestTranslateRefusals(t *testing.T) {
 		"secret \"s\" has no": func(s *types.ServiceConfig, _ *compose.Compiled) {
 			s.Secrets = []types.ServiceSecretConfig{{Source: "s"}}
 		},
+		`source of /y, "/x\xff", is a path that is not UTF-8`: func(s *types.ServiceConfig, _ *compose.Compiled) {
+			s.Volumes = []types.ServiceVolumeConfig{{Type: "bind", Source: "/x\xff", Target: "/y"}}
+		},
+		`source of /run/secrets/s, "/x\xff", is a path that is not UTF-8`: func(s *types.ServiceConfig, c *compose.Compiled) {
+			s.Secrets = []types.ServiceSecretConfig{{Source: "s"}}
+			c.Project.Secrets = types.Secrets{"s": {File: "/x\xff"}}
+		},
+		`target, "/y\xff", is a path that is not UTF-8`: func(s *types.ServiceConfig, _ *compose.Compiled) {
+			s.Volumes = []types.ServiceVolumeConfig{{Type: "tmpfs", Target: "/y\xff"}}
+		},
 		"carry out Privileged": func(s *types.ServiceConfig, _ *compose.Compiled) { s.Privileged = true },
 	} {
 		if _, err := translate(oneService(change), "w", "", ""); err == nil || !strings.Contains(err.Error(), want) {

@@ -37,6 +37,11 @@ func (t translation) mounts(h *container.HostConfig) error {
 		}
 		h.Mounts = append(h.Mounts, m)
 	}
+	for _, m := range h.Mounts {
+		if err := engine.CheckPath("a mount's target", m.Target); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -81,6 +86,9 @@ func (t translation) bind(m mount.Mount, v types.ServiceVolumeConfig) (mount.Mou
 	m.Type, m.Source = mount.TypeBind, engine.HostPath(t.c, v.Source)
 	if !filepath.IsAbs(m.Source) {
 		return m, fmt.Errorf("the source %q of %s is not absolute, and the project directory is not known", v.Source, v.Target)
+	}
+	if err := engine.CheckPath("the source of "+v.Target, m.Source); err != nil {
+		return m, err
 	}
 	m.BindOptions = &mount.BindOptions{NonRecursive: true, Propagation: mount.PropagationRPrivate}
 	if v.Bind != nil {

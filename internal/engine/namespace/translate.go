@@ -131,7 +131,7 @@ func (t *translation) root() error {
 		}
 	}
 	t.out.Root.Dir, t.out.ImageID = t.image.dir, t.image.id
-	return nil
+	return engine.CheckPath("the root", t.image.dir)
 }
 
 // buildRefusal: nothing here runs the lines of a Dockerfile.

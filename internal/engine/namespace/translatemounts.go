@@ -156,6 +156,9 @@ func (t *translation) sortMounts() error {
 		return cmp.Or(cmp.Compare(strings.Count(a.Target, "/"), strings.Count(b.Target, "/")), strings.Compare(a.Target, b.Target))
 	})
 	for i, m := range t.out.Mounts {
+		if err := cmp.Or(engine.CheckPath("the source of "+m.Target, m.Source), engine.CheckPath("a mount's target", m.Target)); err != nil {
+			return err
+		}
 		switch {
 		case m.Target == "/" || inOwn(m.Target):
 			return fmt.Errorf("nothing can be mounted at %s", m.Target)

@@ -108,6 +108,7 @@ func TestTranslateRefusals(t *testing.T) {
 
 		{"w", "never recursive", mount(types.ServiceVolumeConfig{Type: "bind", Source: "/x", Target: "/y", Bind: &types.ServiceVolumeBind{Recursive: "enabled"}})},
 		{"w", "private here", mount(types.ServiceVolumeConfig{Type: "bind", Source: "/x", Target: "/y", Bind: &types.ServiceVolumeBind{Propagation: "rshared"}})},
+		{"w", `source of /y, "/x\xff", is a path that is not UTF-8`, mount(types.ServiceVolumeConfig{Type: "bind", Source: "/x\xff", Target: "/y"})},
 		{"w", "gone", mount(types.ServiceVolumeConfig{Type: "bind", Source: "/gone", Target: "/y"})},
 		{"w", "not absolute", mount(types.ServiceVolumeConfig{Type: "bind", Source: "/x", Target: "y"})},
 		{"w", "volume type", mount(types.ServiceVolumeConfig{Type: "npipe", Source: "/x", Target: "/y"})},

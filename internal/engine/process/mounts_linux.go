@@ -70,6 +70,9 @@ func (e *Engine) mounts(c *compose.Compiled, s types.ServiceConfig, id string, u
 		if err := engine.CheckMoved(c, list[i].Target, list[i].Source, real); err != nil {
 			return nil, err
 		}
+		if err := engine.CheckPath("the source of "+list[i].Target, real); err != nil {
+			return nil, err
+		}
 		list[i].Source = real
 	}
 	return list, link(view, path.Join("/", s.WorkingDir), list)
