@@ -138,6 +138,9 @@ type Facts struct {
 	RuntimeDir string
 	// Sources by Mount.Source as written.
 	Sources map[string]SourceFacts
+	// Points are the mount points of mounts inside of other mounts, by their
+	// absolute paths on this machine: in the source of the mount around them.
+	Points map[string]PointFacts
 	// CopyDigests identify, by key of Copies, the files that a copy would have
 	// now.
 	CopyDigests map[string]string
@@ -161,6 +164,15 @@ type Facts struct {
 	// The files belong to the worker's uid, so a secret of workers with
 	// different users has one per user: "NAME" or "NAME@UID:GID".
 	SecretFiles map[string]string
+}
+
+// PointFacts is what is found on the way from the source of a mount to the
+// mount point of another one inside of it.
+type PointFacts struct {
+	Exists bool
+	// Link is the first part of the way that is a symbolic link, absolute; empty:
+	// none is.
+	Link string
 }
 
 // SourceFacts is what a mount source is on this machine.

@@ -3,6 +3,7 @@ package compose
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +51,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 			resolvedTo(m.f.absolute(written), sf.Real), "mount what the workshop mounts, or add a mount of "+sf.Real+" to the workshop's container")
 		return
 	}
-	if k.IsCopy() {
+	if !m.point(all, k) || k.IsCopy() {
 		return // what can't be copied is left out by the copy
 	}
 	m.content(k, sf)
@@ -72,6 +73,34 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 	if k.ReadWrite {
 		a.volumes = append(a.volumes, protectedMounts(k, sf.Real, m.f.Protected[written], m.f.sourcesBelow(sf.Real), coveredBy(all, k))...)
 	}
+}
+
+// point checks the mount point of a mount inside of another one: it stands in the
+// other's source. An engine would follow a link there to another place of the
+// container, such as that of workshop-init, and would make a missing directory on
+// this machine, as root.
+func (m *machine) point(all *workshop.Container, k *workshop.Mount) bool {
+	outer := workshop.Around(all.Mounts)(k)
+	if outer == nil {
+		return true
+	}
+	sf := m.f.Sources[outer.Source.V]
+	if !sf.Exists && !slices.Contains(m.f.ToCreate, outer.Source.V) {
+		return true // it is reported itself
+	}
+	rel := strings.TrimPrefix(k.Target.V, outer.Target.V+"/")
+	p := m.f.Points[path.Join(sf.Real, rel)]
+	switch {
+	case p.Link != "":
+		m.list.add("mount-target-link", k.At.Range, fmt.Sprintf("the target %s leads through %s, which is a symbolic link (B7, B12)", k.Target.V, p.Link),
+			"What is mounted would be at another place of the worker.", "remove the link, or choose a target outside of "+outer.Target.V)
+		return false
+	case !p.Exists:
+		m.list.add("mount-point-missing", k.At.Range, fmt.Sprintf("the target %s lies inside of %s, and %s has no %s", k.Target.V, outer.Target.V, outer.Source.V, rel),
+			"Nothing is made in what is mounted.", "make it: mkdir -p "+shellword.Quote(path.Join(m.f.absolute(outer.Source.V), rel))+"; or choose a target outside of "+outer.Target.V)
+		return false
+	}
+	return true
 }
 
 // refused reports a source that no worker gets.

@@ -39,9 +39,10 @@ const (
 // directory between the mount and a protected one is mounted over itself too,
 // writable; the kernel refuses to rename a mount point (EBUSY).
 //
-// sources are other mounts' sources below this one. They are pinned alike: a
-// worker that could put a symlink in their place between the look at them and
-// the start of a container would be given any directory of the host (B7).
+// sources are other mounts' sources below this one, and mount points in it. They
+// are pinned alike: a worker that could put a symlink in their place between the
+// look at them and the start of a container would be given any directory of the
+// host, or choose what is mounted over workshop-init (B7, B12).
 //
 // covered tells whether a target is at or below another mount of the worker:
 // that one is a mount point already, and hides what it covers.
@@ -92,14 +93,24 @@ func coveredBy(k *workshop.Container, m *workshop.Mount) func(string) bool {
 	}
 }
 
-// sourcesBelow are the real sources of all mounts of the workshop strictly
-// below a directory, relative to it, sorted. What does not exist can't be
-// pinned; a mount of it is refused.
+// sourcesBelow are the real sources of all mounts of the workshop, and the mount
+// points of those inside of others, strictly below a directory, relative to it,
+// sorted. What does not exist can't be pinned; a mount of it, or there, is refused.
 func (f *Facts) sourcesBelow(dir string) []string {
 	var out []string
+	add := func(p string) {
+		if p != dir && inside(dir, p) {
+			out = append(out, strings.TrimPrefix(p[len(strings.TrimSuffix(dir, "/")):], "/"))
+		}
+	}
 	for _, sf := range f.Sources {
-		if sf.Exists && sf.Real != dir && inside(dir, sf.Real) {
-			out = append(out, strings.TrimPrefix(sf.Real[len(strings.TrimSuffix(dir, "/")):], "/"))
+		if sf.Exists {
+			add(sf.Real)
+		}
+	}
+	for p, found := range f.Points {
+		if found.Exists && found.Link == "" {
+			add(p)
 		}
 	}
 	slices.Sort(out)

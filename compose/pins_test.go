@@ -21,6 +21,9 @@ func nested(t *testing.T, mounts ...workshop.Mount) *Compiled {
 		f.Sources["./"+p] = SourceFacts{Exists: true, Dir: true, Real: "/work/project/" + p, UID: 1000, GID: 1000, Mode: 0o755}
 	}
 	f.Protected = map[string][]Protected{"./output": {{"a/.git", GitDir}}}
+	for i := range mounts {
+		f.Points = map[string]PointFacts{"/work/project/output" + mounts[i].Target.V[len("/out"):]: {Exists: true}}
+	}
 	return withFacts(t, compiled(t, w), f)
 }
 
@@ -71,5 +74,37 @@ func TestOwnMountInsideWritableMount(t *testing.T) {
 				t.Errorf("pin at /out/a/data: %v", i >= 0)
 			}
 		})
+	}
+}
+
+// B7, B12: the way to a mount point inside an rw mount can't be replaced by a link,
+// by which what is mounted would come to lie over workshop-init: by the worker
+// itself, nor by another that writes there.
+func TestMountPointsInWritableMountsArePinned(t *testing.T) {
+	w := sample(t, 2)
+	out := workshop.Mount{Source: val("./output"), Target: val("/out"), ReadWrite: true, At: at(11)}
+	w.Workers[0].Container.Mounts = []workshop.Mount{out, {Source: val("./src"), Target: val("/out/x/workshop"), At: at(12)}}
+	w.Workers[1].Container.Mounts = []workshop.Mount{out}
+	f := sampleFacts()
+	f.Points = map[string]PointFacts{"/work/project/output/x/workshop": {Exists: true}}
+	c := withFacts(t, compiled(t, w), f)
+	if v := Check(c); len(v) > 0 {
+		t.Fatal(v)
+	}
+	for service, pins := range map[string][]string{"worker-0": {"/out/x"}, "worker-1": {"/out/x", "/out/x/workshop"}} {
+		for _, target := range pins {
+			s := c.Project.Services[service]
+			i := slices.IndexFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool { return v.Target == target })
+			if i < 0 || s.Volumes[i].Source != "/work/project/output"+target[len("/out"):] || s.Volumes[i].ReadOnly {
+				t.Errorf("%s has no pin at %s", service, target)
+			}
+		}
+	}
+
+	for name, found := range map[string]PointFacts{"mount-target-link": {Exists: true, Link: "/work/project/output/x"}, "mount-point-missing": {}} {
+		f.Points = map[string]PointFacts{"/work/project/output/x/workshop": found}
+		if _, list := WithFacts(compiled(t, w), f); len(list) != 1 || list[0].Code != name || list[0].Range.Start.Line != 12 {
+			t.Errorf("want %s, got %v", name, list)
+		}
 	}
 }

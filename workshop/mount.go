@@ -9,6 +9,7 @@ import (
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/internal/pathglob"
+	"github.com/llmdo/workshop/internal/shellword"
 )
 
 // mountForm is the long form of a mount.
@@ -231,26 +232,37 @@ func pathWithin(p, root string) bool {
 // checkMounts checks the rules about several mounts of one container.
 func (d *decoder) checkMounts(mounts []Mount) {
 	targets, names := map[string]diag.Range{}, map[string]diag.Range{}
-	byTarget := map[string]*Mount{}
 	for i := range mounts {
 		m := &mounts[i]
 		d.once("mounts", targets, m.Target.V, m.At.Range, "target")
 		if m.Name != "" {
 			d.once("mounts", names, m.Name, m.At.Range, "mount")
 		}
-		if byTarget[m.Target.V] == nil {
-			byTarget[m.Target.V] = m
+	}
+	around := Around(mounts)
+	for i := range mounts {
+		if outer := around(&mounts[i]); outer != nil {
+			d.checkNested(&mounts[i], outer)
 		}
 	}
+}
+
+// Around returns a function that gives the mount of a container in which the
+// target of another lies, the nearest one; nil: it lies in none.
+func Around(mounts []Mount) func(*Mount) *Mount {
+	byTarget := make(map[string]*Mount, len(mounts))
 	for i := range mounts {
-		m := &mounts[i]
-		// The nearest mount above decides whether the mount point can be made.
-		for dir := path.Dir(m.Target.V); dir != "/"; dir = path.Dir(dir) {
+		if t := mounts[i].Target.V; byTarget[t] == nil {
+			byTarget[t] = &mounts[i]
+		}
+	}
+	return func(m *Mount) *Mount {
+		for dir := path.Dir(m.Target.V); dir != "/" && dir != "."; dir = path.Dir(dir) {
 			if outer := byTarget[dir]; outer != nil {
-				d.checkNested(m, outer)
-				break
+				return outer
 			}
 		}
+		return nil
 	}
 }
 
@@ -269,7 +281,7 @@ func (d *decoder) checkNested(m, outer *Mount) {
 		Severity: diag.Error, Code: "mount-point-missing",
 		Summary: fmt.Sprintf("the target %s lies inside of %s, which is read-only and has no %s", m.Target.V, outer.Target.V, rel),
 		Detail:  "The mount point can't be made in a read-only mount.",
-		Hint:    fmt.Sprintf("mkdir -p %s, or choose a target outside of %s", path.Join(outer.Source.V, rel), outer.Target.V),
+		Hint:    fmt.Sprintf("make it: mkdir -p %s; or choose a target outside of %s", shellword.Quote(path.Join(outer.Source.V, rel)), outer.Target.V),
 		Range:   m.At.Range, Related: []diag.Related{{Message: "the read-only mount", Range: outer.At.Range}},
 	})
 }

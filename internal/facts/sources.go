@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/hostlink"
 	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -87,6 +89,29 @@ func (c *collector) sources(ctx context.Context) {
 		c.facts.Sources[u.source] = sf
 	}
 	c.granted()
+	c.points()
+}
+
+// points looks at the mount points of mounts inside of others.
+func (c *collector) points() {
+	c.facts.Points = map[string]compose.PointFacts{}
+	for i := range c.o.Workshop.Workers {
+		mounts := c.o.Workshop.Workers[i].Container.Mounts
+		around := workshop.Around(mounts)
+		for j := range mounts {
+			outer := around(&mounts[j])
+			if outer == nil || !c.facts.Sources[outer.Source.V].Exists {
+				continue
+			}
+			real := c.facts.Sources[outer.Source.V].Real
+			rel := strings.TrimPrefix(mounts[j].Target.V, outer.Target.V+"/")
+			link, err := hostlink.Below(real, rel)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				c.problem("mount-source-unreadable", mounts[j].At.Range, fmt.Sprintf("can't look at the mount point of %s: %v", mounts[j].Target.V, err), "")
+			}
+			c.facts.Points[filepath.Join(real, rel)] = compose.PointFacts{Exists: err == nil, Link: link}
+		}
+	}
 }
 
 // abs is where a source is that may be relative to the project.

@@ -177,6 +177,9 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 	if id == "" {
 		id = r.id(s.Service)
 	}
+	if err := r.checkWays(ctx, id, s.Service); err != nil {
+		return err
+	}
 	rd, err := r.e.listen(ctx, id, r.p.Compiled.Project.Services[s.Service].Tty)
 	if err != nil {
 		return conflict(err)
