@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/hostlink"
 	"github.com/llmdo/workshop/internal/shellword"
 )
 
@@ -26,6 +28,10 @@ func (c *collector) create(u *use, path string) {
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 		return
 	}
+	if why := c.notMade(rel, path); why != "" {
+		c.problem("mount-source-create", u.at, fmt.Sprintf("%s does not exist, and isn't made: %s", u.source, why), "make it yourself, or mount another directory")
+		return
+	}
 	if !c.o.Create {
 		c.facts.ToCreate = append(c.facts.ToCreate, u.source)
 		return
@@ -35,6 +41,27 @@ func (c *collector) create(u *use, path string) {
 		return
 	}
 	c.facts.ToCreate = append(c.facts.ToCreate, u.source)
+}
+
+// notMade says why a directory of the project is not made: nothing may be left on
+// the host by an `up` that is refused, as it is for what programs of the host read
+// (B8), for what nobody may mount (B7), and where a link leads elsewhere.
+func (c *collector) notMade(rel, path string) string {
+	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+		if compose.IsProtected(part) {
+			return "it is in " + part + ", by which programs of the host run others later (B8)"
+		}
+	}
+	if link, _ := hostlink.Below(c.facts.ProjectDir, rel); link != "" {
+		return link + " on the way is a symbolic link"
+	}
+	if insideGitDir(c.facts.ProjectDir, path) {
+		return "it is in a git directory (B8)"
+	}
+	if why := c.facts.Refused.Why(path); why != "" {
+		return "it " + why + " (B7)"
+	}
+	return ""
 }
 
 // makeDirs makes every missing directory of rel below dir, owned by user.
@@ -48,6 +75,9 @@ func makeDirs(dir, rel, user string) error {
 	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
 		made = filepath.Join(made, part)
 		if err := root.Mkdir(made, 0o755); errors.Is(err, fs.ErrExist) {
+			if info, err := root.Lstat(made); err != nil || !info.IsDir() { // since it was looked at
+				return errors.Join(err, fmt.Errorf("%s is no directory", made))
+			}
 			continue
 		} else if err != nil {
 			return err

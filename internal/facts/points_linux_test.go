@@ -60,3 +60,31 @@ func TestTargetsThroughLinks(t *testing.T) {
 		})
 	}
 }
+
+// B8: an up that is refused has made nothing on the host: no directory through a
+// link, nor in a directory that programs of the host read.
+func TestNothingIsMadeForARefusedMount(t *testing.T) {
+	for name, source := range map[string]string{"a link": "./a/b/c", "protected": "./.git/b", "a git directory": "./bare/hooks/b", "protected in another case": "./.VScode/b"} {
+		t.Run(name, func(t *testing.T) {
+			dir, o := project(t, "    mounts: ['"+source+":/out:rw']\n")
+			write(t, dir, "bare/HEAD", "ref: refs/heads/main\n")
+			for _, d := range []string{".git", "bare/objects", "bare/refs", "bare/hooks"} {
+				if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink(".git", filepath.Join(dir, "a")); err != nil {
+				t.Fatal(err)
+			}
+			_, list := judge(t, o)
+			if !list.HasErrors() || list[0].Code != "mount-source-create" {
+				t.Errorf("got %v", list)
+			}
+			for _, made := range []string{".git/b", "bare/hooks/b", ".VScode"} {
+				if _, err := os.Lstat(filepath.Join(dir, made)); err == nil {
+					t.Errorf("%s was made", made)
+				}
+			}
+		})
+	}
+}

@@ -51,7 +51,7 @@ func (e *Engine) removeHelper(id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	// One that stays is labelled and goes at the next up or down.
-	_ = e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true})
+	_ = e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 }
 
 // withHelper removes the helper in the background if all went well: nothing

@@ -8,6 +8,9 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/hostpath"
 )
 
 // imageVolumeSize is how much fits into a directory that an image declares as
@@ -22,21 +25,31 @@ func (e *Engine) coverVolumes(ctx context.Context, t *creation) error {
 	if err != nil {
 		return fmt.Errorf("volumes of the image %s: %w", t.config.Image, e.explain(err))
 	}
-	if image.Config != nil {
-		cover(t.host, sortedKeys(image.Config.Volumes))
+	if image.Config == nil {
+		return nil
 	}
-	return nil
+	return cover(t.host, sortedKeys(image.Config.Volumes))
 }
 
-func cover(h *container.HostConfig, volumes []string) {
+func cover(h *container.HostConfig, volumes []string) error {
 	for _, dir := range volumes {
 		dir = path.Clean("/" + dir)
 		_, known := h.Tmpfs[dir]
 		if known || slices.ContainsFunc(h.Mounts, func(m mount.Mount) bool { return path.Clean(m.Target) == dir }) {
 			continue
 		}
+		for _, m := range h.Mounts {
+			if _, in := hostpath.Below(dir, path.Clean(m.Target)); in && m.Type == mount.TypeBind {
+				// The engine would make its mount point on this machine, as root.
+				return &engine.RefusedError{
+					Promise: "B7", Reason: fmt.Sprintf("the image declares a volume at %s, inside of what is mounted at %s", dir, m.Target),
+					Do: "mount a directory of your own at " + dir + ", choose another target, or use an image that doesn't declare it",
+				}
+			}
+		}
 		h.Mounts = append(h.Mounts, mount.Mount{
 			Type: mount.TypeTmpfs, Target: dir, TmpfsOptions: &mount.TmpfsOptions{SizeBytes: imageVolumeSize, Mode: 0o1777},
 		})
 	}
+	return nil
 }

@@ -146,6 +146,9 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 		if err := r.e.coverVolumes(ctx, t); err != nil {
 			return err
 		}
+		if err := r.e.checkImageLinks(ctx, t); err != nil {
+			return err
+		}
 	}
 	made, err := r.e.cli.ContainerCreate(ctx, t.config, t.host, t.network, t.platform, t.name)
 	switch {

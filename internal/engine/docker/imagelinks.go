@@ -1,0 +1,118 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/hostpath"
+)
+
+// checkImageLinks refuses an image whose symbolic links lead a mount into another
+// one, or into what the engine fills: what is mounted would lie over workshop-init
+// or over the list of users (B7, B12), or be made in a directory of this machine.
+// Links that only move a mount are followed, such as /lib. The image is looked at in
+// a container of its own, which is never started and has no mounts.
+func (e *Engine) checkImageLinks(ctx context.Context, t *creation) error {
+	config := &container.Config{Image: t.config.Image, Entrypoint: []string{"/none"}, NetworkDisabled: true,
+		Labels: map[string]string{engine.LabelHelper: "true", engine.LabelOneOff: "True", engine.LabelProject: t.config.Labels[engine.LabelProject], compose.LabelDirectory: t.config.Labels[compose.LabelDirectory]}}
+	host := &container.HostConfig{NetworkMode: "none", LogConfig: container.LogConfig{Type: "none"}, CapDrop: []string{"ALL"}, ReadonlyRootfs: true}
+	var targets []string
+	for _, m := range t.host.Mounts {
+		targets = append(targets, m.Target)
+		if m.Type == mount.TypeTmpfs { // else the engine would make volumes of those that the image declares
+			host.Mounts = append(host.Mounts, m)
+		}
+	}
+	for target := range t.host.Tmpfs {
+		targets = append(targets, target)
+	}
+	made, err := e.cli.ContainerCreate(ctx, config, host, nil, t.platform, "workshop-image-"+rand.Text()[:12])
+	if err != nil {
+		return conflict(err)
+	}
+	defer e.background.Go(func() { e.removeHelper(made.ID) })
+	return imageLinks(targets, func(p string) (string, error) {
+		st, err := e.cli.ContainerStatPath(ctx, made.ID, p)
+		switch {
+		case cerrdefs.IsNotFound(err): // the engine makes it
+			return "", nil
+		case err != nil:
+			return "", err
+		case st.Mode&os.ModeSymlink == 0:
+			return "", nil
+		}
+		return path.Clean("/" + st.LinkTarget), nil
+	})
+}
+
+// filled are places of a container that the engine fills, beside its mounts.
+var filled = []string{"/proc", "/sys", "/dev", "/run", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"}
+
+// imageLinks compares where targets lie in each other, as they are written and with
+// the links of the image followed. look gives where a path leads that is a link, in
+// full; "" for everything else.
+func imageLinks(targets []string, look func(string) (string, error)) error {
+	targets = append(slices.Clone(filled), targets...)
+	slices.SortFunc(targets, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	targets = slices.Compact(targets)
+	known := map[string]string{"/": "/"} // a path → where it is
+	real := make([]string, len(targets))
+	for i, target := range targets {
+		at, rest := "/", target
+		for j := i - 1; j >= 0; j-- {
+			if below, ok := hostpath.Below(target, targets[j]); ok { // its own content is hidden there
+				at, rest = real[j], below
+				break
+			}
+		}
+		if at == "/" {
+			var err error
+			if at, err = follow(rest, known, look); err != nil {
+				return err
+			}
+			rest = ""
+		}
+		real[i] = path.Join(at, rest)
+		for j := range i {
+			_, in := hostpath.Below(target, targets[j])
+			_, now := hostpath.Below(real[i], real[j])
+			_, around := hostpath.Below(real[j], real[i])
+			if in != now || around {
+				return &engine.RefusedError{
+					Promise: "B7", Reason: "symbolic links of the image lead " + target + " to " + real[i] + ", and " + targets[j] + " to " + real[j] + ": one would lie in the other",
+					Do: "choose other targets, or an image without these links",
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// follow gives where a path of the image is.
+func follow(p string, known map[string]string, look func(string) (string, error)) (string, error) {
+	if at, ok := known[p]; ok {
+		return at, nil
+	}
+	dir, err := follow(path.Dir(p), known, look)
+	if err != nil {
+		return "", err
+	}
+	at := path.Join(dir, path.Base(p))
+	to, err := look(at)
+	if err != nil {
+		return "", err
+	}
+	known[p] = cmp.Or(to, at)
+	return known[p], nil
+}
