@@ -67,7 +67,7 @@ var rows = []row{
 	{"B40", "the loader", "the loader", "the loader"},
 	{"B41", "the session on the host, and the toolbox in the worker", "the session on the host, and the toolbox in the worker", "the session, and the toolbox as a process beside it"},
 	{"B42", "the session on the host", "the session on the host", "the session on the host"},
-	{"B43", "tools run in workers", "tools run in workers", "only tools that a caller invokes"},
+	{"B43", "tools run in workers", "tools run in workers", "only tools that a caller invokes; workers with MCP servers are refused"},
 	{"B44", "nothing of them is passed on", "nothing of them is passed on", "nothing of them is passed on; but tools run as you, and can read what you can"},
 	{"B45", "secrets and ${…} of the file", "secrets and ${…} of the file; programs get no other variable of yours", "secrets and ${…} of the file; programs get no other variable of yours"},
 	{"B60", "bounded and fuzzed parsers", "bounded and fuzzed parsers", "bounded and fuzzed parsers"},

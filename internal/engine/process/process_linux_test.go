@@ -18,7 +18,6 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/landlock"
 	"github.com/llmdo/workshop/internal/tool"
-	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
@@ -187,19 +186,41 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestSecretsOfServers: an MCP server gets those that the file gives it.
-func TestSecretsOfServers(t *testing.T) {
+// TestNoServers: a list of tools starts MCP servers, and nobody has said yes by
+// then: a worker that has one isn't brought up, and none is written down (B43).
+func TestNoServers(t *testing.T) {
 	h := inHouse(t)
-	o, err := h.session("one").Start(t.Context(), "mcp", protocol.Server{Server: "echo"})
+	h.down()
+	file := h.dir + "/workers/one.md"
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	io.WriteString(o.Stream(wire.Stdin), "hello\n")
-	o.Stream(wire.Stdin).Close()
-	b, _ := io.ReadAll(o.Stream(wire.Stdout))
-	if err := o.Wait(nil); err != nil || string(b) != "hello\ns3cret\n" {
-		t.Errorf("%q, %v", b, err)
+	if err := os.WriteFile(file, bytes.Replace(b, []byte("tools: "), []byte("tools: mcp__echo, "), 1), 0o644); err != nil {
+		t.Fatal(err)
 	}
+	h.compile()
+	id := func(err error) string {
+		var refused *engine.RefusedError
+		if errors.As(err, &refused) {
+			return refused.Promise
+		}
+		return fmt.Sprint(err)
+	}
+	if got := id(h.e.Check(t.Context(), h.c)); got != "B43" {
+		t.Errorf("check: %s", got)
+	}
+	if got := id(h.e.Apply(t.Context(), h.plan(), nil)); got != "B43" {
+		t.Errorf("up: %s", got)
+	}
+	if got := id(h.e.describe(h.c, "one", "x")); got != "B43" {
+		t.Errorf("record: %s", got)
+	}
+	if err := os.WriteFile(file, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h.compile()
+	h.up()
 }
 
 // TestFetch asks the policy and the never-list, for each hop.

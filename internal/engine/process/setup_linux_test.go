@@ -138,7 +138,7 @@ func inHouse(t testing.TB) *house {
 	h := &house{t: t, dir: base + "/project", home: base + "/home", project: "beside"}
 	for name, text := range map[string]string{
 		"project/workshop.yaml":  workshopFile,
-		"project/workers/one.md": "---\nname: one\ntools: Read, Write, Edit, LS, Grep, Bash, WebFetch, mcp__echo\n---\nx\n",
+		"project/workers/one.md": "---\nname: one\ntools: Read, Write, Edit, LS, Grep, Bash, WebFetch\n---\nx\n",
 		"project/workers/two.md": "---\nname: two\ntools: Read, WebFetch\n---\nx\n",
 		"project/token":          "s3cret\n", "project/src/a.txt": "in src\n", "project/src/lib/l.txt": "lib\n", "project/out/old.txt": "old\n",
 		"project/out/.git/config": "git\n", "project/copied/c.txt": "copied\n", "project/copied/k.key": "key\n", "project/beside.txt": "beside\n",

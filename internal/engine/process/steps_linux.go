@@ -20,13 +20,17 @@ import (
 	"github.com/llmdo/workshop/internal/tarball"
 )
 
-// Check refuses workers that can't run as their user here, and proxies.
+// Check refuses workers that can't run as their user here or have MCP servers,
+// and proxies.
 func (e *Engine) Check(_ context.Context, c *compose.Compiled) error {
 	for _, name := range slices.Sorted(maps.Keys(c.Roles)) {
 		if c.Roles[name] != compose.RoleWorker {
 			continue
 		}
 		if _, err := userOf(name, c.Project.Services[name].User); err != nil {
+			return err
+		}
+		if _, err := grantOf(c.Project.Services[name]); err != nil {
 			return err
 		}
 	}

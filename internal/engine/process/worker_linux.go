@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -173,7 +174,15 @@ func grantOf(s types.ServiceConfig) (tool.Grant, error) {
 	if at < 0 || at+1 >= len(s.Entrypoint) {
 		return tool.Grant{}, errors.New("the project doesn't say what its tools are")
 	}
-	return tool.ParseGrant(s.Entrypoint[at+1])
+	g, err := tool.ParseGrant(s.Entrypoint[at+1])
+	if err == nil && len(g.MCP) > 0 {
+		// A list of tools starts servers already, before anybody is asked.
+		return tool.Grant{}, &engine.RefusedError{
+			Promise: "B43", Reason: fmt.Sprintf("worker %s has MCP servers (%s): process mode would run their programs as you, before a tool is called", s.Name, strings.Join(slices.Sorted(maps.Keys(g.MCP)), ", ")),
+			Do: "use `--isolation namespace`, or take mcp__ out of the worker's tools",
+		}
+	}
+	return g, err
 }
 
 // policyOf gives the policy with the worker's room alone, its variables expanded
