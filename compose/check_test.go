@@ -145,6 +145,8 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"B3", "guard with a workspace", mount(GuardService, bind("/work/project/src", "/src", true))},
 		{"B4", "root", on(worker, func(s *types.ServiceConfig) { s.User = "0:0" })},
 		{"B4", "no user", on(worker, func(s *types.ServiceConfig) { s.User = "" })},
+		{"B60", "any number of open files", on(worker, func(s *types.ServiceConfig) { s.Ulimits = nil })},
+		{"B60", "as many open files as the guard", on(worker, func(s *types.ServiceConfig) { s.Ulimits["nofile"].Hard = guardFiles })},
 		{"B60", "the guard's", on(worker, func(s *types.ServiceConfig) { s.User = "65532:1000" })},
 		{"B60", "the outlet's group", on(worker, func(s *types.ServiceConfig) { s.User = "1000:65531" })},
 		{"B4", "group root", on(worker, func(s *types.ServiceConfig) { s.User = "1000:0" })},

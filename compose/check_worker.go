@@ -14,6 +14,8 @@ func (k *checker) worker(s *types.ServiceConfig) {
 	k.must(len(s.CapAdd) == 0, "B1", "capabilities are added: %q", s.CapAdd)
 	k.workerUser(s)
 	k.must(s.ShmSize > 0, "B5", "/dev/shm is not limited")
+	files := s.Ulimits["nofile"]
+	k.must(len(s.Ulimits) == 1 && files != nil && files.Single == 0 && files.Soft == workerFiles && files.Hard == workerFiles, "B60", "open files are not limited to %d", workerFiles)
 	k.must(s.Image != "", "B12", "it has no image")
 	k.entrypoint(s, InitPath, "gate")
 	k.tools(s)

@@ -8,6 +8,12 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
+// workerFiles is a quarter of the guard's. The kernel counts descriptors that are
+// under way in sockets for each uid, and refuses a sender whose own limit is
+// reached: what workers can have under way leaves room for the guard, the room,
+// the supervisor and the caller, whose limits are higher.
+const workerFiles = guardFiles / 4
+
 // limits sets what a worker may use (B5). Swap equal to memory means no swap
 // beyond it.
 func (c *compiler) limits(s *types.ServiceConfig, k *workshop.Container) {
@@ -17,6 +23,7 @@ func (c *compiler) limits(s *types.ServiceConfig, k *workshop.Container) {
 	s.CPUS = float32(r.CPU.V)
 	s.PidsLimit = r.PIDs.V
 	s.ShmSize = types.UnitBytes(k.Shm.V)
+	s.Ulimits = map[string]*types.UlimitsConfig{"nofile": {Soft: workerFiles, Hard: workerFiles}}
 	c.origin(s.Name, "mem_limit", r.Memory.Source)
 	c.origin(s.Name, "memswap_limit", r.Memory.Source)
 	c.origin(s.Name, "cpus", r.CPU.Source)

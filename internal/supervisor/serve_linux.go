@@ -170,6 +170,9 @@ func readLine(r *bufio.Reader, large chan struct{}) ([]byte, error) {
 
 func refuse(c *net.UnixConn, e *api.Error) { _ = send(c, &api.Answer{Error: e}, nil) }
 
+// errInFlight is what a client is told where the kernel passes no descriptor.
+var errInFlight = fmt.Sprintf("no descriptor can be passed on (%v): programs of uid %d, as a rule a worker's, have too many under way in sockets; end them with `workshop down`", unix.ETOOMANYREFS, os.Getuid())
+
 // send writes an answer; the descriptor goes with its first byte.
 func send(c *net.UnixConn, a *api.Answer, f *os.File) error {
 	b, err := json.Marshal(a)
@@ -180,6 +183,9 @@ func send(c *net.UnixConn, a *api.Answer, f *os.File) error {
 	_ = c.SetWriteDeadline(time.Now().Add(sendTime))
 	if f != nil {
 		n, _, err := c.WriteMsgUnix(b, unix.UnixRights(int(f.Fd())), nil)
+		if errors.Is(err, unix.ETOOMANYREFS) {
+			return send(c, &api.Answer{Error: &api.Error{Code: api.CodeFailed, Message: errInFlight}}, nil)
+		}
 		if err != nil {
 			return err
 		}
