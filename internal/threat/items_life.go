@@ -121,9 +121,9 @@ var sharedItems = []Item{
 	},
 	{
 		ID: "S8", Attack: "Using up what the kernel counts for each uid and not for each cgroup: instances and watches of inotify, epoll watches, keys, message queues, pending signals and timers, pages of pipes, descriptors under way in sockets, and, rootless, processes and user namespaces",
-		Status: Open, Answer: "Tools go on: a worker's door is polled where the kernel gives no watch, and a worker is ready once that is so. Programs of the user with the workers' uid get EMFILE or ENOSPC until the worker ends",
-		Remedy:   "`user:` with a uid of its own for a worker that isn't trusted with yours (Docker, or as root); more instances: `sysctl fs.inotify.max_user_instances=1024`; `workshop down`",
-		Promises: []string{"B5", "B60"}, Tests: []string{"internal/toolbox TestWithoutWatches", "internal/toolbox TestWhenRemovedWithoutWatches"},
+		Status: Open, Answer: "Tools go on: a worker's door is polled where the kernel gives no watch, and a worker is ready once that is so. A worker may open 4096 files, a quarter of what the guard may: descriptors under way in its sockets leave room for the supervisor's, the room's and the guard's (several workers of a uid that send at once share that count). Programs of the user with the workers' uid get EMFILE or ENOSPC until the worker ends; one of ours without an epoll watch exits with 5 and says what to do, `workshop down` too, and a guard or a room of that uid that is started then can't begin",
+		Remedy:   "Where all epoll watches are in use: `kill -KILL $(pgrep -u UID -f 'workshop-init supervise')` for the namespace engine, `sudo workshop down` for Docker. `user:` with a uid of its own for a worker that isn't trusted with yours (Docker, or as root); more instances: `sysctl fs.inotify.max_user_instances=1024`; `workshop down`",
+		Promises: []string{"B5", "B60"}, Tests: []string{"compose TestCheckFindsEachViolation", "internal/watchprobe TestNoWatches", "internal/supervisor TestTooManyUnderWay", "internal/toolbox TestWithoutWatches", "internal/toolbox TestWhenRemovedWithoutWatches"},
 	},
 	{
 		ID: "S9", Attack: "Locks on files that the worker only reads: `flock -x` takes a descriptor that is open for reading, over `ro` mounts and `image: host` too; programs of the host then wait for theirs (package managers, git's and builds' lock files, databases)",

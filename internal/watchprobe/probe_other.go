@@ -1,0 +1,4 @@
+//go:build !linux
+
+// Package watchprobe is for Linux alone.
+package watchprobe
