@@ -20,7 +20,8 @@ import (
 )
 
 func (a *app) cpCommand() *cobra.Command {
-	return &cobra.Command{
+	unlimited := false
+	cmd := &cobra.Command{
 		Use:   "cp SOURCE TARGET",
 		Short: "Copy files between a worker and this machine",
 		Long: `cp copies a file or directory. One side is WORKER:PATH, the other a path here,
@@ -30,7 +31,9 @@ The docker engine doesn't reach what a worker has in memory (/tmp, /scratch, its
 home directory): for that, pipe it through exec.
 
 What comes out of a worker is not trusted: links and names that lead out of
-TARGET, devices and set-uid bits are left behind, and said so.`,
+TARGET, devices and set-uid bits are left behind, and said so; more than 10 GiB,
+100,000 entries or 128 directories below one another is refused (--unlimited
+lifts these), and a stream isn't written to a terminal.`,
 		Example: `  workshop cp reviewer:/output/report.md .
   workshop cp ./data builder:/output
   workshop cp reviewer:/output - | tar t
@@ -38,12 +41,17 @@ TARGET, devices and set-uid bits are left behind, and said so.`,
 		Args:              usageArgs(2, 2),
 		ValidArgsFunction: a.completeCopy,
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			return a.cp(ctx, cmd, args[0], args[1])
+			return a.cp(ctx, cmd, args[0], args[1], unlimited)
 		}),
 	}
+	cmd.Flags().BoolVar(&unlimited, "unlimited", false, "copy out of a worker however much it is")
+	return cmd
 }
 
-func (a *app) cp(ctx context.Context, cmd *cobra.Command, from, to string) error {
+// cpLimits bound what a worker can make of a copy here (B60).
+var cpLimits = tarball.Limits{Bytes: 10 << 30, Entries: 100_000, Depth: 128}
+
+func (a *app) cp(ctx context.Context, cmd *cobra.Command, from, to string, unlimited bool) error {
 	fromWorker, fromPath, out := splitWorker(from)
 	toWorker, toPath, in := splitWorker(to)
 	if out == in {
@@ -51,6 +59,9 @@ func (a *app) cp(ctx context.Context, cmd *cobra.Command, from, to string) error
 	}
 	if out && !path.IsAbs(fromPath) || in && !path.IsAbs(toPath) {
 		return usageError(cmd, "cp: the path in a worker is absolute, as in %s:/scratch", fromWorker+toWorker)
+	}
+	if out && to == "-" && isTerminal(a.Out) {
+		return usageError(cmd, "cp: what a worker made isn't written to a terminal: send it on, as in `| tar t`")
 	}
 	t, err := a.target()
 	if err != nil {
@@ -71,7 +82,11 @@ func (a *app) cp(ctx context.Context, cmd *cobra.Command, from, to string) error
 		}
 	}
 	if out {
-		return a.copyOut(ctx, e, t, fromWorker, fromPath, to)
+		limits := cpLimits
+		if unlimited {
+			limits = tarball.Limits{}
+		}
+		return a.copyOut(ctx, e, t, fromWorker, fromPath, to, limits)
 	}
 	return a.copyIn(ctx, e, t, from, toWorker, toPath)
 }
@@ -85,7 +100,7 @@ func splitWorker(arg string) (worker, file string, ok bool) {
 	return worker, file, true
 }
 
-func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, file, to string) error {
+func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, file, to string, limits tarball.Limits) error {
 	stream, err := e.CopyFrom(ctx, t.project, worker, path.Clean(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		f := fail(codeFailed, "cp: %s:%s is not there", worker, file)
@@ -109,9 +124,12 @@ func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, fi
 		}
 		dir, name = filepath.Dir(dir), filepath.Base(dir)
 	}
-	skipped, err := tarball.Extract(dir, name, stream)
+	skipped, err := tarball.Extract(dir, name, stream, limits)
 	for _, s := range skipped {
 		a.warn("cp: left behind: %s", printable(s))
+	}
+	if errors.Is(err, tarball.ErrLimit) {
+		return fail(codeFailed, "cp: %w", err).hint("look at what it is (`workshop exec %s -- du -a %s`); `--unlimited` copies it all", worker, shellword.Quote(file))
 	}
 	if err != nil {
 		return fail(codeFailed, "cp: %w", err)

@@ -5,10 +5,12 @@ package tarball
 
 import (
 	"archive/tar"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -99,10 +101,77 @@ func (p *packer) entry(file, name string) error {
 	return nil
 }
 
+// Limits bound what Extract makes of a stream; 0: no bound.
+type Limits struct {
+	Bytes   int64 // of all files, as long as they claim to be
+	Entries int   // files, directories, links, and what is left behind
+	Depth   int   // directories below one another
+}
+
+// ErrLimit is in the error of a stream that is beyond its Limits.
+var ErrLimit = errors.New("too much")
+
+// maxSkipped is how much of what was left behind is named.
+const maxSkipped = 100
+
+// taken is what a stream has had of its limits.
+type taken struct {
+	bytes   int64
+	entries int
+}
+
+// take counts an entry, before anything is made of it.
+func (n *taken) take(h *tar.Header, l Limits) error {
+	n.entries++
+	if h.Typeflag == tar.TypeReg {
+		n.bytes += min(h.Size, math.MaxInt64-n.bytes)
+	}
+	switch {
+	case l.Depth > 0 && strings.Count(strings.Trim(path.Clean(h.Name), "/"), "/") >= l.Depth:
+		return fmt.Errorf("%w: directories are nested deeper than %d", ErrLimit, l.Depth)
+	case l.Entries > 0 && n.entries > l.Entries:
+		return fmt.Errorf("%w: more than %d files and directories", ErrLimit, l.Entries)
+	case l.Bytes > 0 && n.bytes > l.Bytes:
+		return fmt.Errorf("%w: with %.200q, of %d bytes, more than %d in all", ErrLimit, h.Name, h.Size, l.Bytes)
+	}
+	return nil
+}
+
+// copyHoles copies a file of a size, and makes holes of blocks of zeros.
+func copyHoles(f *os.File, r io.Reader, size int64) error {
+	zeros, b := make([]byte, 64<<10), make([]byte, 64<<10)
+	for at := int64(0); at < size; {
+		n := min(int64(len(b)), size-at)
+		if _, err := io.ReadFull(r, b[:n]); err != nil {
+			return err
+		}
+		if !bytes.Equal(b[:n], zeros[:n]) {
+			if _, err := f.WriteAt(b[:n], at); err != nil {
+				return err
+			}
+		}
+		at += n
+	}
+	return f.Truncate(size)
+}
+
 // Extract unpacks a stream that a container made into dir; the first entry's
 // name becomes name, if one is given. Nothing is written outside of dir, not
-// through links either ([os.Root]). It returns what it left behind and why.
-func Extract(dir, name string, r io.Reader) (skipped []string, err error) {
+// through links either ([os.Root]), nor more than the limits allow; a file's blocks
+// of zeros become holes. It returns what it left behind and why, maxSkipped at most.
+func Extract(dir, name string, r io.Reader, l Limits) (skipped []string, err error) {
+	var n taken
+	left := 0
+	defer func() {
+		if more := left - len(skipped); more > 0 {
+			skipped = append(skipped, fmt.Sprintf("%d more", more))
+		}
+	}()
+	skip := func(what string) {
+		if left++; len(skipped) < maxSkipped {
+			skipped = append(skipped, what)
+		}
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -118,6 +187,9 @@ func Extract(dir, name string, r io.Reader) (skipped []string, err error) {
 		if err != nil {
 			return skipped, fmt.Errorf("tar stream: %w", err)
 		}
+		if err := n.take(h, l); err != nil {
+			return skipped, err
+		}
 		entry := strings.TrimSuffix(path.Clean(h.Name), "/")
 		if first == "" {
 			first = entry
@@ -126,7 +198,7 @@ func Extract(dir, name string, r io.Reader) (skipped []string, err error) {
 			entry = path.Join(name, strings.TrimPrefix(strings.TrimPrefix(entry, first), "/"))
 		}
 		if !filepath.IsLocal(filepath.FromSlash(entry)) {
-			skipped = append(skipped, h.Name+": the name leads out of the target")
+			skip(h.Name + ": the name leads out of the target")
 			continue
 		}
 		why, err := extractOne(root, entry, h, t)
@@ -134,7 +206,7 @@ func Extract(dir, name string, r io.Reader) (skipped []string, err error) {
 			return skipped, err
 		}
 		if why != "" {
-			skipped = append(skipped, entry+": "+why)
+			skip(entry + ": " + why)
 		}
 	}
 }
@@ -164,7 +236,7 @@ func extractOne(root *os.Root, entry string, h *tar.Header, r io.Reader) (why st
 		if err != nil {
 			return "", err
 		}
-		_, err = io.Copy(f, r)
+		err = copyHoles(f, r, h.Size)
 		return "", errors.Join(err, f.Close())
 	case tar.TypeSymlink:
 		link := filepath.FromSlash(h.Linkname)

@@ -91,7 +91,7 @@ func TestExtract(t *testing.T) {
 			if err := os.Mkdir(target, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			skipped, err := Extract(target, c.as, stream(t, c.in...))
+			skipped, err := Extract(target, c.as, stream(t, c.in...), Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestPackExtract(t *testing.T) {
 	if err != nil || h.Uid != 1000 || h.Gid != 1001 {
 		t.Errorf("first entry %+v, %v", h, err)
 	}
-	if skipped, err := Extract(to, "", &b); err != nil || len(skipped) > 0 {
+	if skipped, err := Extract(to, "", &b, Limits{}); err != nil || len(skipped) > 0 {
 		t.Fatal(skipped, err)
 	}
 	if got, want := tree(t, to), []string{"n", "n/e", "n/e/f", "n/l -> e/f"}; !slices.Equal(got, want) {
@@ -144,7 +144,7 @@ func FuzzExtract(f *testing.F) {
 		root := t.TempDir()
 		target := filepath.Join(root, "target")
 		os.Mkdir(target, 0o755)
-		Extract(target, name, bytes.NewReader(data))
+		Extract(target, name, bytes.NewReader(data), Limits{Bytes: 1 << 20, Entries: 1000, Depth: 100})
 		entries, err := os.ReadDir(root)
 		if err != nil || len(entries) != 1 {
 			t.Errorf("beside the target: %v, %v", entries, err)
@@ -171,7 +171,7 @@ func TestExtractRefusesLinksThatClimbLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	skipped, err := Extract(dir, "", &b)
+	skipped, err := Extract(dir, "", &b, Limits{})
 	if err != nil || len(skipped) != 1 || !strings.HasPrefix(skipped[0], "out/z: ") {
 		t.Errorf("left behind %q, %v", skipped, err)
 	}

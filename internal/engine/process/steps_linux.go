@@ -142,7 +142,7 @@ func (e *Engine) fill(p *engine.Plan, s engine.Step) error {
 		w.CloseWithError(err)
 	}()
 	defer r.Close()
-	_, err = tarball.Extract(dir, "", r)
+	_, err = tarball.Extract(dir, "", r, tarball.Limits{}) // the project's own files
 	return err
 }
 
