@@ -32,9 +32,9 @@ var toolItems = []Item{
 		Promises: []string{"B60"}, Tests: []string{"internal/toolbox/files TestNoFile", "internal/toolbox/files TestSearchEnds", "internal/toolbox/files TestListDeep", "internal/toolbox/files TestPatternsDontOutliveTheCall", "internal/toolbox/files TestRulesAreBoundedTogether", "internal/toolbox/files TestLargeExpressionsAreRefused"},
 	},
 	{
-		ID: "W6", Attack: "Memory, time or a hang of the host, by a toolbox or an MCP server that is not what it was: endless messages, deep JSON, answers that nobody asked for, tools and warnings without number",
-		Status: Closed, Answer: "Every frame, message, stream, list, text and warning has a bound (a result of 4 MB made of tiny parts costs some 150 MB while it is read), and each wait an end where the worker has a timeout; whoever exceeds one loses the connection. MCP servers can ask the host for nothing",
-		Promises: []string{"B60"}, Tests: []string{"internal/wire TestBadServer", "internal/wire TestStuckServer", "internal/session/inside TestServersThatMisbehave", "internal/session/inside TestListsThatMisbehave", "internal/session TestWarningsAreBounded", "e2e TestB60_WireClient", "e2e TestB60_MCPClient"},
+		ID: "W6", Attack: "Memory, time or a hang of the host, by a toolbox or an MCP server that is not what it was: endless messages, deep JSON, answers that nobody asked for, tools and warnings without number, a copy (`cp`) of a file of 900 GB",
+		Status: Closed, Answer: "Every frame, message, stream, list, text and warning has a bound (a result of 4 MB made of tiny parts costs some 150 MB while it is read), and each wait an end where the worker has a timeout; whoever exceeds one loses the connection. What a server sends unasked is read at 500 messages or 4 MiB a second. `cp` refuses more than 10 GiB, 100,000 entries or 128 levels without `--unlimited`, and keeps holes. MCP servers can ask the host for nothing",
+		Promises: []string{"B60"}, Tests: []string{"internal/wire TestBadServer", "internal/wire TestStuckServer", "internal/session/inside TestServersThatMisbehave", "internal/session/inside TestListsThatMisbehave", "internal/session/inside TestPace", "internal/tarball TestExtractLimits", "internal/session TestWarningsAreBounded", "e2e TestB60_WireClient", "e2e TestB60_MCPClient"},
 	},
 	{
 		ID: "W7", Attack: "A terminal that does what a worker, an image or a server prints",

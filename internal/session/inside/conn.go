@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,6 +23,9 @@ type conn struct {
 	once   sync.Once
 
 	changed func() // tools/list_changed
+
+	second                time.Time // when what pace counts began
+	unasked, unaskedBytes int
 
 	mu       sync.Mutex
 	err      error                     // why it was closed
@@ -133,6 +137,7 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		}
 		if len(line) == 0 {
+			c.pace(0)
 			continue
 		}
 		m, err := c.admit(line)
@@ -143,6 +148,30 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 		if m != nil {
 			return m, nil
 		}
+		c.pace(len(line))
+	}
+}
+
+// What a server may send unasked within a second, in messages and bytes. Beyond
+// that nothing of it is read until the second is over: it waits, and not the host.
+const (
+	maxUnasked      = 500
+	maxUnaskedBytes = 4 << 20
+)
+
+// pace counts a message that nobody asked for. Only Read calls it.
+func (c *conn) pace(size int) {
+	if time.Since(c.second) >= time.Second {
+		c.second, c.unasked, c.unaskedBytes = time.Now(), 0, 0
+	}
+	c.unasked++
+	c.unaskedBytes += size
+	if c.unasked < maxUnasked && c.unaskedBytes < maxUnaskedBytes {
+		return
+	}
+	select {
+	case <-c.closed:
+	case <-time.After(time.Until(c.second.Add(time.Second))):
 	}
 }
 
