@@ -3,6 +3,7 @@ package firewall
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Covers tells whether everything that o allows is allowed by r: hosts or
@@ -53,6 +54,19 @@ func (r Rule) Target() string {
 		return r.CIDR.String()
 	}
 	return r.Host.String()
+}
+
+// Meant is [Rule.Target] with what a template stands for put in, without its
+// port, where the workshop was loaded.
+func (r Rule) Meant() string {
+	switch {
+	case r.Template == "" || r.Value == "":
+		return r.Target()
+	case strings.Contains(r.Value, "/"):
+		return r.Value
+	}
+	host, _, _ := strings.Cut(r.Value, ":")
+	return host
 }
 
 // webPorts is what an allow line without a port means.

@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag"
 )
 
@@ -88,5 +89,27 @@ func TestWorkerFilesAreBounded(t *testing.T) {
 	}, "workshop.yaml", testOptions())
 	if len(list) != 1 || !strings.Contains(list[0].Summary, "more than 16777216 bytes together") || list[0].Range.Start.Line != 5 {
 		t.Error(list)
+	}
+}
+
+// TestWordsAreCounted: B60: a line that isn't covered is compared with all of the
+// workshop's again, to tell of the nearest one. That counts too.
+func TestWordsAreCounted(t *testing.T) {
+	var outer, inner Network
+	outer.Mode.V, inner.Mode.V = firewall.Restricted, firewall.Restricted
+	line := func(format string, i int) firewall.Rule {
+		host, err := firewall.ParseHostPattern(fmt.Sprintf(format, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return firewall.Rule{Host: host, Ports: firewall.DefaultAllowPorts()}
+	}
+	for i := range 100 {
+		outer.Allow = append(outer.Allow, line("**.h%d.example.org", i))
+		inner.Allow = append(inner.Allow, line("**.g%d.example.org", i))
+	}
+	work := &effort{left: 10*3*100 + 50}
+	if out := networkExcess(inner, outer, work); len(out) > 10 || work.left >= 0 {
+		t.Errorf("%d lines told, %d left", len(out), work.left)
 	}
 }

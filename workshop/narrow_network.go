@@ -67,6 +67,9 @@ func networkExcess(inner, outer Network, work *effort) []excess {
 		if allowedBy(r, outer) {
 			continue
 		}
+		if !work.spend(2 * len(outer.Allow)) { // looked through again, for the words
+			break
+		}
 		out = append(out, excess{key: "network.allow", at: r.Source.Range, grant: nearestGrant(r, outer),
 			summary: ruleText(r) + " isn't covered by a line of the workshop's allow",
 			hint:    allowHint(r, outer)})

@@ -123,6 +123,8 @@ func (d *decoder) checkPort(p *Port) bool {
 		d.fail(at, "bad-port", "the address of a port is an IP address, not a name", "write 127.0.0.1 or ::1")
 	case err != nil || addr.Zone() != "" || addr.IsMulticast():
 		d.fail(at, "bad-port", fmt.Sprintf("%q is not an address of the host", clip(p.Host.V)), "write 127.0.0.1, or leave the address out")
+	case addr.Is4In6():
+		d.fail(at, "bad-port", fmt.Sprintf("%s is an IPv4 address written as IPv6", addr), fmt.Sprintf("write %s", addr.Unmap()))
 	case addr.IsUnspecified() && !p.ExposeBeyondHost:
 		d.failDetail(at, "exposed-port", fmt.Sprintf("the address %s publishes the port on every network of the host", addr),
 			"Published ports bind 127.0.0.1 unless the file says otherwise (B10).",

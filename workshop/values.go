@@ -44,6 +44,10 @@ func (d *decoder) scalar(n *node, f *field, into any) (scalar, bool) {
 	if !ok {
 		return s, false
 	}
+	if strings.ContainsRune(s.text(), 0) {
+		d.fail(s.rng(), "bad-value", fmt.Sprintf("%s holds the character NUL, which no program is given", f.name()), "remove it: in double quotes it is \\0, \\x00 or \\u0000")
+		return s, false
+	}
 	if name := s.variable(); name != "" && f != nil && f.literal != "" {
 		d.failDetail(s.rng(), "variable-not-allowed", fmt.Sprintf("%s can't be a variable", f.name()), f.literal, "write the value out")
 		return s, false

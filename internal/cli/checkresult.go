@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime/metrics"
 	"slices"
 	"time"
 
@@ -83,19 +84,38 @@ func (a *app) checkResult(ctx context.Context, cmd *cobra.Command, name, file, f
 // worker writes.
 const maxCheckTime = 10 * time.Second
 
-// checkInTime is [worker.CheckResult] as long as ctx and the limit allow. What is
+// maxCheckMemory is what that may take besides, in bytes: what is told of an
+// alternative holds the whole value, and there may be many of both.
+const maxCheckMemory = 512 << 20
+
+// heapBytes are the bytes of all values that are in use, or were until lately.
+func heapBytes() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// checkInTime is [worker.CheckResult] as long as ctx and the limits allow. What is
 // not done then goes on until the process ends.
 func checkInTime(ctx context.Context, limit time.Duration, schema []byte, name string, data []byte) (diag.List, error) {
 	done := make(chan diag.List, 1)
 	go func() { done <- worker.CheckResult(schema, name, data) }()
-	select {
-	case list := <-done:
-		return list, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-time.After(limit):
-		return nil, fail(codeFailed, "check-result: %s: the comparison with result_type took more than %s", name, limit).
-			hint("simplify the schema: alternatives (anyOf, oneOf) that refer to themselves multiply the work")
+	const hint = "ask the worker for a smaller answer, or simplify the schema: alternatives (anyOf, oneOf), and those that refer to themselves above all, multiply the work"
+	end, look, most := time.After(limit), time.NewTicker(20*time.Millisecond), heapBytes()+maxCheckMemory
+	defer look.Stop()
+	for {
+		select {
+		case list := <-done:
+			return list, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-end:
+			return nil, fail(codeFailed, "check-result: %s: the comparison of %d bytes with result_type took more than %s", name, len(data), limit).hint(hint)
+		case <-look.C:
+			if heapBytes() > most {
+				return nil, fail(codeFailed, "check-result: %s: the comparison of %d bytes with result_type took more than %d MiB of memory", name, len(data), maxCheckMemory>>20).hint(hint)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/workshop/worker"
 )
 
 // TestResultThatTakesLong: B60: a worker writes the answer, and no answer may keep
@@ -33,4 +35,16 @@ func TestResultThatTakesLong(t *testing.T) {
 			t.Errorf("got %v, %v, want what is wrong with the result", list, err)
 		}
 	})
+}
+
+// TestResultThatTakesMemory: B60: nor may one fill the memory.
+func TestResultThatTakesMemory(t *testing.T) {
+	schema := []byte(`{"anyOf":[` + strings.Repeat(`{"type":"integer"},`, 400) + `{"type":"integer"}]}`)
+	result := []byte(`"` + strings.Repeat("x", worker.MaxResult-2) + `"`)
+	if _, err := checkInTime(t.Context(), time.Minute, schema, "result.json", result); err == nil || !strings.Contains(err.Error(), "MiB of memory") {
+		t.Errorf("got %v, want that it takes too much memory", err)
+	}
+	if list := worker.CheckResult(schema, "result.json", append(result, "   "...)); len(list) != 1 || !strings.Contains(list[0].Summary, "more than 4194304 bytes") {
+		t.Error(list)
+	}
 }

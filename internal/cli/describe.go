@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +35,39 @@ func mountsText(mounts []workshop.Mount) string {
 // maxHosts are named in a worker's line; the rest is counted.
 const maxHosts = 3
 
-// networkText is "network restricted to a, b and 3 more".
+// networkText is "network restricted to a, b and 3 more", and through what the
+// guard gets there where the file says it.
 func networkText(n *workshop.Network) string {
+	text := reachText(n)
+	if n.Mode.V == firewall.None {
+		return text
+	}
+	if n.Proxy.V != "" {
+		text += " through the proxy " + proxyHost(n.Proxy.V)
+	}
+	if len(n.DNS) > 0 {
+		resolvers := make([]string, len(n.DNS))
+		for i, r := range n.DNS {
+			resolvers[i] = r.V
+		}
+		text += ", names by " + strings.Join(resolvers[:min(len(resolvers), maxHosts)], ", ")
+		if more := len(resolvers) - maxHosts; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return text
+}
+
+// proxyHost leaves out of a proxy's URL what may be a password.
+func proxyHost(proxy string) string {
+	u, err := url.Parse(proxy)
+	if err != nil {
+		return "that the file names"
+	}
+	return u.Host
+}
+
+func reachText(n *workshop.Network) string {
 	switch n.Mode.V {
 	case firewall.None:
 		return "no network"
@@ -44,10 +76,7 @@ func networkText(n *workshop.Network) string {
 	}
 	var hosts []string
 	for _, r := range n.Allow {
-		host := r.Host.String()
-		if r.Host.IsZero() {
-			host = r.CIDR.String()
-		}
+		host := r.Meant()
 		if ports := portList(r.Ports); ports != "80,443" {
 			host += ":" + ports
 		}

@@ -30,8 +30,8 @@ func dockerApproval(ask func(context.Context, BuildRequest) error) func(context.
 }
 
 // buildHashes names the images that a project builds by their content.
-func buildHashes(c *compose.Compiled) (map[string]string, error) {
-	builds, err := docker.Builds(c)
+func buildHashes(ctx context.Context, c *compose.Compiled) (map[string]string, error) {
+	builds, err := docker.Builds(ctx, c)
 	if err != nil {
 		return nil, fail(codeFailed, "%w", err)
 	}

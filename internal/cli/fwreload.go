@@ -114,7 +114,7 @@ func (a *app) reload(ctx context.Context, cmd *cobra.Command, reset bool) error 
 func (a *app) planReload(ctx context.Context, e engine.Engine, c, ready *compiled) (plan *engine.Plan, left []string, err error) {
 	// Whether an image is newer elsewhere is a question for `up`.
 	d := engine.Desired{Compiled: ready.compiled, Pulled: true}
-	if d.Builds, err = buildHashes(d.Compiled); err != nil {
+	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
 		return nil, nil, err
 	}
 	seen, err := e.Observe(ctx, c.project, engine.DesiredImages(d)...)

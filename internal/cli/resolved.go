@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag"
@@ -193,10 +194,10 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 		if r.ECH {
 			rule.ECH = "allow"
 		}
-		if r.Host.IsZero() {
-			rule.CIDR = r.CIDR.String()
+		if to := r.Meant(); strings.Contains(to, "/") {
+			rule.CIDR = to
 		} else {
-			rule.Host = r.Host.String()
+			rule.Host = to
 		}
 		if portList(r.Ports) == usual {
 			if rule == (resolvedRule{Host: rule.Host}) {

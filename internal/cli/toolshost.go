@@ -295,7 +295,7 @@ func (h *toolsHost) differs(ctx context.Context) (*engine.Plan, error) {
 	// What stands against a start does not matter here.
 	ready, _ := withFacts(ctx, h.c, o)
 	d := engine.Desired{Compiled: ready.compiled, Only: h.names, Pulled: true}
-	if d.Builds, err = buildHashes(d.Compiled); err != nil {
+	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
 		return nil, err
 	}
 	seen, err := h.engine.Observe(ctx, h.c.project, engine.DesiredImages(d)...)

@@ -176,7 +176,7 @@ func (a *app) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *compile
 func (a *app) plan(ctx context.Context, e engine.Engine, c, ready *compiled, names []string, o upOptions) (*engine.Plan, error) {
 	d := engine.Desired{Compiled: ready.compiled, Only: names}
 	var err error
-	if d.Builds, err = buildHashes(d.Compiled); err != nil {
+	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
 		return nil, err
 	}
 	pull, err := engine.PlanPull(d)

@@ -17,8 +17,9 @@ import (
 	"github.com/llmdo/workshop/internal/diag"
 )
 
-// MaxResult is the largest result that is checked, in bytes.
-const MaxResult = 16 << 20
+// MaxResult is the largest result that is checked, in bytes. As values, tiny
+// parts take up to fifty times that.
+const MaxResult = 4 << 20
 
 // maxResultProblems are told of one result.
 const maxResultProblems = 50

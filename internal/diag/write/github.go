@@ -24,7 +24,7 @@ func GitHub(w io.Writer, l diag.List) error {
 			level = "warning"
 		}
 		var props []string
-		add := func(name, value string) { props = append(props, name+"="+githubProperty.Replace(value)) }
+		add := func(name, value string) { props = append(props, name+"="+githubProperty.Replace(Printable(value))) }
 		if d.Range.Filename != "" {
 			add("file", d.Range.Filename)
 			if s, e := d.Range.Start, d.Range.End; s.Line > 0 {
@@ -50,10 +50,20 @@ func GitHub(w io.Writer, l diag.List) error {
 		if len(props) > 0 {
 			b.WriteString(" " + strings.Join(props, ","))
 		}
-		b.WriteString("::" + githubData.Replace(text) + "\n")
+		b.WriteString("::" + githubData.Replace(printableLines(text)) + "\n")
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// printableLines is [Printable] of each line: a log is shown on terminals too, and
+// by pages that obey marks of direction.
+func printableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = Printable(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 var (

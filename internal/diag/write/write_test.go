@@ -87,6 +87,9 @@ func FuzzText(f *testing.F) {
 		if err := Text(&b, l, TextOptions{Sources: map[string][]byte{"workshop.yaml": []byte(src)}, Width: width % 300}); err != nil {
 			t.Fatal(err)
 		}
+		if err := GitHub(&b, l); err != nil {
+			t.Fatal(err)
+		}
 		if strings.ContainsAny(b.String(), "\x1b\x07\r\u202e") {
 			t.Errorf("control characters in %q", b.String())
 		}

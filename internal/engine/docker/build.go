@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/docker/docker/api/types/build"
@@ -51,14 +52,14 @@ var ErrNotApproved = errors.New("building an image runs its Dockerfile on the en
 // Builds reads the build contexts of a project and returns what would be
 // built, a Build per content, in order of their first service.
 // Hashes gives [engine.Desired.Builds].
-func Builds(c *compose.Compiled) ([]Build, error) {
+func Builds(ctx context.Context, c *compose.Compiled) ([]Build, error) {
 	var out []Build
 	for _, service := range sortedKeys(c.Project.Services) {
 		s := c.Project.Services[service]
 		if s.Build == nil {
 			continue
 		}
-		b, err := newBuild(c, service, s.Build)
+		b, err := newBuild(ctx, c, service, s.Build)
 		if err != nil {
 			return nil, fmt.Errorf("build of %s: %w", service, err)
 		}
@@ -82,7 +83,7 @@ func Hashes(builds []Build) map[string]string {
 	return out
 }
 
-func newBuild(c *compose.Compiled, service string, cfg *types.BuildConfig) (Build, error) {
+func newBuild(ctx context.Context, c *compose.Compiled, service string, cfg *types.BuildConfig) (Build, error) {
 	if err := checkKnown("build", cfg); err != nil {
 		return Build{}, err
 	}
@@ -106,7 +107,7 @@ func newBuild(c *compose.Compiled, service string, cfg *types.BuildConfig) (Buil
 		return Build{}, err
 	}
 	h.Write(options)
-	b.Files, b.Bytes, err = writeContext(h, b.Context, b.Dockerfile)
+	b.Files, b.Bytes, err = writeContext(ctx, h, b.Context, b.Dockerfile)
 	b.Hash = hex.EncodeToString(h.Sum(nil))
 	return b, err
 }
@@ -114,7 +115,7 @@ func newBuild(c *compose.Compiled, service string, cfg *types.BuildConfig) (Buil
 // writeContext writes a build context as a tar that depends on names, modes
 // and content alone. It honours .dockerignore; the Dockerfile always goes
 // along.
-func writeContext(w io.Writer, dir, dockerfile string) (files int, size int64, err error) {
+func writeContext(ctx context.Context, w io.Writer, dir, dockerfile string) (files int, size int64, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return 0, 0, err
@@ -134,8 +135,11 @@ func writeContext(w io.Writer, dir, dockerfile string) (files int, size int64, e
 		if err != nil || name == "." {
 			return err
 		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if name != filepath.ToSlash(filepath.Clean(dockerfile)) && name != ".dockerignore" {
-			out, err := ignored.MatchesOrParentMatches(name)
+			out, err := ignored.matches(name)
 			if err != nil {
 				return fmt.Errorf(".dockerignore: %w", err)
 			}
@@ -163,7 +167,26 @@ func writeContext(w io.Writer, dir, dockerfile string) (files int, size int64, e
 	return files, size, errors.Join(err, tw.Close())
 }
 
-func dockerignore(root *os.Root) (*patternmatcher.PatternMatcher, error) {
+// ignoring are the patterns of .dockerignore, and the time that is left for them.
+type ignoring struct {
+	*patternmatcher.PatternMatcher
+	left time.Duration
+}
+
+// maxIgnoring is how long files of one context are compared with its patterns. A
+// pattern is an expression: what it costs shows when it is tried.
+const maxIgnoring = 30 * time.Second
+
+func (i *ignoring) matches(name string) (bool, error) {
+	begin := time.Now()
+	out, err := i.MatchesOrParentMatches(name)
+	if i.left -= time.Since(begin); i.left < 0 {
+		return false, errors.New("its patterns take too long to compare with the files; write fewer and shorter ones, and leave directories out as a whole")
+	}
+	return out, err
+}
+
+func dockerignore(root *os.Root) (*ignoring, error) {
 	data, err := boundedfile.ReadIn(root, ".dockerignore", maxIgnoreFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -175,7 +198,11 @@ func dockerignore(root *os.Root) (*patternmatcher.PatternMatcher, error) {
 	if len(patterns) > maxIgnored {
 		return nil, fmt.Errorf(".dockerignore has %d patterns, at most %d; leave directories out as a whole", len(patterns), maxIgnored)
 	}
-	return patternmatcher.New(patterns)
+	matcher, err := patternmatcher.New(patterns)
+	if err != nil {
+		return nil, fmt.Errorf(".dockerignore: %w", err)
+	}
+	return &ignoring{matcher, maxIgnoring}, nil
 }
 
 // Limits of files of a build context, in bytes.
@@ -203,7 +230,7 @@ func (e *Engine) approve(ctx context.Context, p *engine.Plan) error {
 	if !slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.Op == engine.OpBuildImage }) {
 		return nil
 	}
-	builds, err := Builds(p.Compiled)
+	builds, err := Builds(ctx, p.Compiled)
 	if err != nil {
 		return err
 	}
@@ -228,7 +255,7 @@ func (e *Engine) approve(ctx context.Context, p *engine.Plan) error {
 // first and compared with the plan.
 func (e *Engine) build(ctx context.Context, p *engine.Plan, s engine.Step, emit func(engine.Event)) error {
 	cfg := p.Compiled.Project.Services[s.Service].Build
-	b, err := newBuild(p.Compiled, s.Service, cfg)
+	b, err := newBuild(ctx, p.Compiled, s.Service, cfg)
 	if err != nil {
 		return err
 	}
@@ -244,7 +271,7 @@ func (e *Engine) build(ctx context.Context, p *engine.Plan, s engine.Step, emit 
 		return err
 	}
 	h.Write(options)
-	if _, _, err := writeContext(io.MultiWriter(spool, h), b.Context, b.Dockerfile); err != nil {
+	if _, _, err := writeContext(ctx, io.MultiWriter(spool, h), b.Context, b.Dockerfile); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != p.Desired.Builds[s.Service] {

@@ -17,7 +17,7 @@ import (
 func contextOf(t *testing.T, dir, dockerfile string) []string {
 	t.Helper()
 	var b bytes.Buffer
-	if _, _, err := writeContext(&b, dir, dockerfile); err != nil {
+	if _, _, err := writeContext(t.Context(), &b, dir, dockerfile); err != nil {
 		t.Fatal(err)
 	}
 	return names(t, b.Bytes())
@@ -35,10 +35,10 @@ func TestContextHonoursDockerignore(t *testing.T) {
 	if got := contextOf(t, dir, "docker/Dockerfile"); !slices.Contains(got, "docker/Dockerfile") || slices.Contains(got, "Dockerfile") {
 		t.Errorf("%v", got)
 	}
-	if _, _, err := writeContext(&bytes.Buffer{}, dir, "Nothing"); err == nil || !strings.Contains(err.Error(), "no Dockerfile") {
+	if _, _, err := writeContext(t.Context(), &bytes.Buffer{}, dir, "Nothing"); err == nil || !strings.Contains(err.Error(), "no Dockerfile") {
 		t.Errorf("err = %v", err)
 	}
-	if _, _, err := writeContext(&bytes.Buffer{}, dir, "../x"); err == nil {
+	if _, _, err := writeContext(t.Context(), &bytes.Buffer{}, dir, "../x"); err == nil {
 		t.Error("a Dockerfile outside of the context was accepted")
 	}
 }
@@ -65,7 +65,7 @@ func TestBuild(t *testing.T) {
 		}
 	}, "one", "two")
 
-	builds, err := Builds(f.c)
+	builds, err := Builds(t.Context(), f.c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("built again:\n%s", again)
 	}
 	write("hello.txt", "other")
-	after, err := Builds(f.c)
+	after, err := Builds(t.Context(), f.c)
 	if err != nil || after[0].Hash == builds[0].Hash {
 		t.Errorf("another content, the same hash (%v)", err)
 	}

@@ -3,6 +3,7 @@
 package docker
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -46,7 +47,7 @@ func TestHostileContext(t *testing.T) {
 				}
 				done := make(chan error, 1)
 				go func() {
-					_, _, err := writeContext(io.Discard, dir, "Dockerfile")
+					_, _, err := writeContext(t.Context(), io.Discard, dir, "Dockerfile")
 					done <- err
 				}()
 				select {
@@ -59,5 +60,34 @@ func TestHostileContext(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestIgnoringEnds: B60: patterns that are slow to compare end with the command,
+// and after a time.
+func TestIgnoringEnds(t *testing.T) {
+	dir := tree(t, "Dockerfile", "a/"+strings.Repeat("a", 200))
+	slow := strings.Repeat("**/"+strings.Repeat("a*", 80)+"b/**\n", 50)
+	if err := os.WriteFile(filepath.Join(dir, ".dockerignore"), []byte(slow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	if _, _, err := writeContext(ctx, io.Discard, dir, "Dockerfile"); !errors.Is(err, stopped) {
+		t.Errorf("got %v, want %v", err, stopped)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	ignored, err := dockerignore(root)
+	if err != nil || ignored.left != maxIgnoring {
+		t.Fatal(err)
+	}
+	ignored.left = 1
+	if _, err := ignored.matches(strings.Repeat("a", 200)); err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("got %v", err)
 	}
 }
