@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/llmdo/workshop/internal/diag"
 )
 
 // TestPathsAreShownAsTheyAre: B7: a path can't turn the line of `config` or `up`
@@ -41,6 +43,28 @@ func TestYAMLIsWhatIsShown(t *testing.T) {
 			if len(list) != 1 || list[0].Code != "not-text" || list[0].Range.Start.Line != 3 || list[0].Range.Start.Column < 11 {
 				t.Errorf("%q: got %v", text, list)
 			}
+		}
+	}
+}
+
+// TestMappedHosts: B24: a host that isn't the name that it looks like is shown as
+// the one that it is.
+func TestMappedHosts(t *testing.T) {
+	for host, want := range map[string]string{
+		`api.github.com\u200b.example.net`: "api.github.com.example.net",
+		"api.example。net":                  "api.example.net",
+		"аpi.example.net":                  "xn--pi-6kc.example.net",
+		"api.example.net":                  "",
+	} {
+		_, list := Load(fstest.MapFS{
+			"workshop.yaml": {Data: []byte("workshop:\n  name: a\n  container:\n    image: i:1\n    network: {mode: restricted, allow: [\"" + host + "\"]}\n  workers: [w]\n")},
+			"workers/w.md":  {Data: []byte("---\nallowed-tools: Read\n---\nx\n")},
+		}, "workshop.yaml", testOptions())
+		if want == "" && len(list) == 0 {
+			continue
+		}
+		if len(list) != 1 || list[0].Code != "mapped-host" || list[0].Severity != diag.Warning || list[0].Summary != "the host stands for "+want || list[0].Range.Start.Line != 5 {
+			t.Errorf("%s: got %v, want %s", host, list, want)
 		}
 	}
 }

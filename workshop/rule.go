@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
@@ -270,6 +271,13 @@ func (d *decoder) setHost(r *firewall.Rule, host string, at diag.Source, deny bo
 		return false
 	}
 	r.Source.Template = at.Template
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		d.add(diag.Diagnostic{
+			Severity: diag.Warning, Code: "mapped-host", Summary: fmt.Sprintf("the host stands for %s", p),
+			Detail: "Characters that look like others, or like nothing, make another name of it.",
+			Hint:   fmt.Sprintf("write %s if you mean that", p), Range: at.Range,
+		})
+	}
 	if name, ok := p.Name(); ok && !deny && firewall.IsDoH(name) {
 		d.add(diag.Diagnostic{
 			Severity: diag.Warning, Code: "open-resolver", Summary: fmt.Sprintf("%s is a public resolver over HTTPS: names asked there are not checked", p),

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/shellword"
 )
 
 // compileOptions are the flags of compile.
@@ -87,6 +88,9 @@ func (a *app) writeGenerated(g generated) error {
 	}
 	for _, name := range done.kept {
 		a.warn("%s was changed by hand and is kept", a.shown(g.path(name)))
+	}
+	for _, name := range g.strange() {
+		a.warn("%s is not generated, and Compose reads it by itself; remove it: `rm %s`", a.shown(g.path(name)), shellword.Quote(a.shown(g.path(name))))
 	}
 	if len(done.wrote)+len(done.removed) == 0 {
 		a.say("%s is up to date", a.shown(g.path("")))

@@ -259,6 +259,22 @@ var byItself = []string{
 	"docker-compose.override.yaml", "docker-compose.override.yml", "docker-compose.yaml", "docker-compose.yml",
 }
 
+// strange are those that are there.
+func (g generated) strange() []string {
+	dir, err := g.open(false)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	var there []string
+	for _, name := range byItself {
+		if _, err := dir.Lstat(name); err == nil {
+			there = append(there, name)
+		}
+	}
+	return there
+}
+
 // replaceFile writes a file beside its place and renames it there, so that a
 // reader and a crash never see half of it.
 func replaceFile(dir *os.Root, f compose.File) error {

@@ -58,8 +58,8 @@ func (a *app) init(cmd *cobra.Command, dir string, d initData) error {
 		}
 	}
 	files := []struct{ path, template string }{
-		{filepath.Join(dir, "workshop.yaml"), initWorkshop},
-		{filepath.Join(dir, "workers", d.Worker+".md"), initWorker},
+		{"workshop.yaml", initWorkshop},
+		{filepath.Join("workers", d.Worker+".md"), initWorker},
 	}
 	if realPath(dir) == realPath(a.Home) {
 		return fail(codeFailed, "%s is your home directory, and no worker gets that (B7)", a.shown(dir)).
@@ -69,18 +69,19 @@ func (a *app) init(cmd *cobra.Command, dir string, d initData) error {
 		return notOverwritten(a.shown(existing))
 	}
 	for _, f := range files {
-		if _, err := os.Lstat(f.path); err == nil {
-			return notOverwritten(a.shown(f.path))
+		if _, err := os.Lstat(filepath.Join(dir, f.path)); err == nil {
+			return notOverwritten(a.shown(filepath.Join(dir, f.path)))
 		}
 	}
 	fill := strings.NewReplacer("{{.Name}}", d.Name, "{{.Worker}}", d.Worker)
 	for _, f := range files {
-		if err := writeNew(f.path, []byte(fill.Replace(f.template))); errors.Is(err, fs.ErrExist) {
-			return notOverwritten(a.shown(f.path))
+		shown := a.shown(filepath.Join(dir, f.path))
+		if err := writeNew(dir, f.path, []byte(fill.Replace(f.template))); errors.Is(err, fs.ErrExist) {
+			return notOverwritten(shown)
 		} else if err != nil {
-			return fmt.Errorf("init: %w", err)
+			return fmt.Errorf("init: %s: %w", shown, err)
 		}
-		fmt.Fprintln(a.Out, a.shown(f.path))
+		fmt.Fprintln(a.Out, shown)
 	}
 	enter := ""
 	if dir != a.Dir {
@@ -96,12 +97,21 @@ func notOverwritten(path string) *failure {
 		hint("move it away, or give another directory: `workshop init DIR`")
 }
 
-// writeNew makes a file that must not exist.
-func writeNew(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+// writeNew makes a file in a directory that must not exist. Symbolic links of a
+// repository lead it nowhere else.
+func writeNew(dir, name string, data []byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}

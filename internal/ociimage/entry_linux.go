@@ -1,6 +1,7 @@
 package ociimage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -88,9 +89,13 @@ func (x *extractor) file(p string, m *metadata, size int64, r io.Reader) error {
 		return err
 	}
 	defer f.Close()
-	// The wrapper hides ReadFrom, which would leave the buffer unused.
-	n, err := io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{r}, x.buffer)
+	// The holes of an archive cost it nothing, and nobody reads there: they stay
+	// holes, and end with the context.
+	n, err := io.CopyBuffer(holes{f}, &canceled{x.ctx, r}, x.buffer)
 	x.bytes += n
+	if err == nil {
+		err = f.Truncate(n)
+	}
 	if err == nil && n != size {
 		err = io.ErrUnexpectedEOF
 	}
@@ -157,4 +162,15 @@ func (x *extractor) link(p, target string) error {
 	}
 	_, err = x.put(p, func(at place) error { return unix.Linkat(fd, base, at.dir, at.base, 0) })
 	return err
+}
+
+// holes leaves out of a new file what is zero.
+type holes struct{ f *os.File }
+
+func (h holes) Write(p []byte) (int, error) {
+	if bytes.Count(p, []byte{0}) < len(p) {
+		return h.f.Write(p)
+	}
+	_, err := h.f.Seek(int64(len(p)), io.SeekCurrent)
+	return len(p), err
 }

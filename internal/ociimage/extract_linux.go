@@ -2,6 +2,7 @@ package ociimage
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +31,8 @@ import (
 //     an image needs another one.
 //   - Times are kept: what is compiled next to its source goes by them.
 type extractor struct {
-	root   int // the directory that everything goes below
+	ctx    context.Context // ends what is read of nothing, see holes
+	root   int             // the directory that everything goes below
 	limits Limits
 	chown  bool // give files their owners: for root
 
@@ -50,9 +52,9 @@ type metadata struct {
 	time     time.Time // zero: none
 }
 
-func newExtractor(root int, limits Limits, chown bool) *extractor {
+func newExtractor(ctx context.Context, root int, limits Limits, chown bool) *extractor {
 	return &extractor{
-		root: root, limits: limits.withDefaults(), chown: chown, open: -1,
+		ctx: ctx, root: root, limits: limits.withDefaults(), chown: chown, open: -1,
 		dirs: map[string]*metadata{"": {mode: 0o755}}, buffer: make([]byte, 128<<10),
 	}
 }

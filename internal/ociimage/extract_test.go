@@ -34,7 +34,7 @@ func unpackTo(t testing.TB, limits Limits, layers ...[]byte) (root, outside stri
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	x := newExtractor(fd, limits, os.Geteuid() == 0)
+	x := newExtractor(t.Context(), fd, limits, os.Geteuid() == 0)
 	defer x.forget()
 	for _, l := range layers {
 		if err = x.layer(bytes.NewReader(l)); err != nil {

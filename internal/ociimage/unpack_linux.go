@@ -70,7 +70,7 @@ func (s *Store) extract(ctx context.Context, f *found, work string, m *meter) (i
 		return 0, fmt.Errorf("image store: %w", err)
 	}
 	defer unix.Close(root)
-	x := newExtractor(root, s.o.Limits, os.Geteuid() == 0)
+	x := newExtractor(ctx, root, s.o.Limits, os.Geteuid() == 0)
 	defer x.forget()
 	left := s.o.Limits.archives()
 
