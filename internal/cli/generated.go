@@ -244,10 +244,8 @@ func (g generated) check() ([]difference, error) {
 			all = append(all, difference{path: name, what: "is no longer generated"})
 		}
 	}
-	for _, name := range byItself {
-		if _, err := dir.Lstat(name); err == nil {
-			all = append(all, difference{path: name, what: "is not generated, and Compose reads it by itself"})
-		}
+	for _, name := range strange(dir) {
+		all = append(all, difference{path: name, what: "is not generated, and Compose reads it by itself"})
 	}
 	return all, nil
 }
@@ -259,14 +257,17 @@ var byItself = []string{
 	"docker-compose.override.yaml", "docker-compose.override.yml", "docker-compose.yaml", "docker-compose.yml",
 }
 
-// strange are those that are there.
+// strange are those of them that are there.
 func (g generated) strange() []string {
 	dir, err := g.open(false)
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
-	var there []string
+	return strange(dir)
+}
+
+func strange(dir *os.Root) (there []string) {
 	for _, name := range byItself {
 		if _, err := dir.Lstat(name); err == nil {
 			there = append(there, name)
