@@ -75,6 +75,7 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 	if f.InitVolume != "" {
 		project.Volumes[ToolsVolume] = types.VolumeConfig{Name: f.InitVolume, External: true}
 	}
+	m.own(&project)
 	return &out, m.list.unique()
 }
 
@@ -83,6 +84,22 @@ type machine struct {
 	c    *Compiled
 	f    *Facts
 	list problems
+}
+
+// own labels networks and volumes as this directory's. Compose's labels tell no
+// project from another one of its name: what has none of ours is never removed.
+func (m *machine) own(p *types.Project) {
+	p.Networks = maps.Clone(p.Networks)
+	for key, n := range p.Networks {
+		n.Labels = types.Labels{LabelDirectory: m.f.ProjectDir}
+		p.Networks[key] = n
+	}
+	for key, v := range p.Volumes {
+		if !v.External {
+			v.Labels = types.Labels{LabelDirectory: m.f.ProjectDir}
+			p.Volumes[key] = v
+		}
+	}
 }
 
 // apply puts an addition into a copy of a service.

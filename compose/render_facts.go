@@ -27,7 +27,22 @@ func RenderFacts(c *Compiled) ([]File, error) {
 	for _, name := range orderedServices(c) {
 		e.addition(name, c.added[name], f)
 	}
+	if len(c.Project.Networks) > 0 {
+		e.raw(0, "networks:")
+	}
+	for _, name := range sortedKeys(c.Project.Networks) {
+		n := c.Project.Networks[name]
+		e.raw(2, name+":")
+		e.raw(4, "driver: "+n.Driver) // docker-compose 1.29 takes the last file's, whole
+		e.labels(n.Labels)
+	}
 	e.raw(0, "volumes:")
+	for _, name := range sortedKeys(c.Project.Volumes) {
+		if v := c.Project.Volumes[name]; !v.External && name != PolicyVolume {
+			e.raw(2, name+":")
+			e.labels(v.Labels)
+		}
+	}
 	e.raw(2, ToolsVolume+":")
 	e.raw(4, "external: true")
 	e.value(4, "name", "", f.InitVolume)
@@ -61,10 +76,7 @@ func (e *emitter) addition(service string, a *addition, f *Facts) {
 	for _, t := range a.tmpfs {
 		e.item(6, "", t)
 	}
-	e.raw(4, "labels:")
-	for _, k := range sortedKeys(a.labels) {
-		e.value(6, k, "", a.labels[k])
-	}
+	e.labels(a.labels)
 	if len(a.sysctls) > 0 {
 		e.raw(4, "sysctls:")
 		for _, k := range sortedKeys(a.sysctls) {
@@ -80,6 +92,13 @@ func (e *emitter) addition(service string, a *addition, f *Facts) {
 			v.Source = "./" + RunDir + "/" + path.Base(v.Source)
 		}
 		e.mount(&v)
+	}
+}
+
+func (e *emitter) labels(labels types.Labels) {
+	e.raw(4, "labels:")
+	for _, k := range sortedKeys(labels) {
+		e.value(6, k, "", labels[k])
 	}
 }
 

@@ -60,9 +60,12 @@ func engineHints(f *failure) *failure {
 		return (&failure{code: f.code, err: &plain}).hint("%s", e.Do)
 	}
 	if e, ok := errors.AsType[*engine.ForeignError](f.err); ok {
-		return fail(f.code, "project %s belongs to %s (%s), not to %s", e.Project, e.Other, e.Object, e.Directory).
-			hint("to have one of its own here, add `-p %s`", e.Suggest).
-			hint("to remove that one: `cd %s && workshop -p %s down`", shellword.Quote(e.Other), e.Project)
+		out := fail(f.code, "%s", e.What()).hint("to have one of its own here, add `-p %s`", e.Suggest)
+		if !e.Workshop {
+			kind, name, _ := strings.Cut(e.Object, "/")
+			return out.hint("to see what it is: `docker %s inspect %s`", kind, shellword.Quote(name))
+		}
+		return out.hint("to remove that one: `cd %s && workshop -p %s down`", shellword.Quote(e.Other), e.Project)
 	}
 	if e, ok := errors.AsType[*engine.PortTakenError](f.err); ok {
 		return fail(f.code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker).

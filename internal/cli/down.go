@@ -15,7 +15,9 @@ func (a *app) downCommand() *cobra.Command {
 		Short: "Stop and remove a workshop",
 		Long: `down removes the containers, networks and volumes of the project and the
 secrets of this run. The image and the tool volume that all workshops share
-stay as a cache; so do your files.
+stay as a cache; so do your files. What only carries the project's name, as a
+docker-compose.yml of the same name gives it, stays too and is named; where
+nothing else is there, down exits with 4.
 
 It compares the files that a program on this machine would run or obey (git
 configuration and hooks, editor and tool settings, the workshop's own files)
@@ -52,6 +54,11 @@ func (a *app) down(ctx context.Context, strict bool) error {
 		plan, err := engine.PlanDown(seen, t.dir)
 		if err == nil && len(plan.Steps) == 0 && !said {
 			a.say("project %s: nothing to remove", t.project)
+		}
+		for _, other := range seen.Others {
+			if err == nil && !said {
+				a.say("%s stays: it carries the name of project %s, and is no workshop's", other.Object, t.project)
+			}
 		}
 		said = true
 		return plan, engineError(err)

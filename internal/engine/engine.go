@@ -99,6 +99,8 @@ type Observed struct {
 	Containers []Container
 	Networks   []Object
 	Volumes    []Object
+	// Others carry the project's name and are no workshop's.
+	Others []Other
 	// WorkersOnly says that the engine has neither rooms nor a guard: plans are
 	// made for the workers alone.
 	WorkersOnly bool
@@ -145,6 +147,8 @@ type Container struct {
 	// Networks are the names of the networks that it is attached to, NetworkIDs
 	// the IDs of those that it has had since it was started.
 	Networks, NetworkIDs []string
+	// Volumes are the names of the volumes that it mounts, where an engine tells.
+	Volumes []string
 	// NotHeld are the promises that the user gave up for it when it was made: B5
 	// by --without-limits.
 	NotHeld []string

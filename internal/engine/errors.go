@@ -6,20 +6,35 @@ import (
 	"time"
 )
 
-// ForeignError says that the project's objects belong to another project
-// directory. It is a refusal (exit code 4): nothing was touched.
+// ForeignError says that objects with the project's name belong to another
+// project directory, or are no workshop's. It is a refusal (exit code 4): nothing
+// was touched.
 type ForeignError struct {
 	Project   string
 	Object    string // the first object found, "container/x"
 	Directory string // where we are
-	Other     string // the directory that it belongs to
+	Other     string // the directory that it belongs to; empty where it names none
+	Workshop  bool   // it is a workshop's
 	Suggest   string // a project name to use with -p
 }
 
 // Error says whose the objects are and what to do.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("project %q belongs to %s (%s), not to %s: use -p %s here, or run `workshop down` there",
-		e.Project, e.Other, e.Object, e.Directory, e.Suggest)
+	if !e.Workshop {
+		return fmt.Sprintf("%s: use -p %s here", e.What(), e.Suggest)
+	}
+	return fmt.Sprintf("%s: use -p %s here, or run `workshop down` there", e.What(), e.Suggest)
+}
+
+// What says whose the objects are.
+func (e *ForeignError) What() string {
+	switch {
+	case e.Workshop:
+		return fmt.Sprintf("project %s belongs to %s (%s), not to %s", e.Project, e.Other, e.Object, e.Directory)
+	case e.Other != "":
+		return fmt.Sprintf("project %s belongs to a Compose project of %s (%s), which is no workshop", e.Project, e.Other, e.Object)
+	}
+	return fmt.Sprintf("%s carries the name of project %s, and is no workshop's", e.Object, e.Project)
 }
 
 // ExitCode is 4: refused.

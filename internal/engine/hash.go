@@ -70,7 +70,11 @@ func ConfigHash(d Desired, service string) string {
 }
 
 // NetworkHash identifies the configuration of a network of the project.
-func NetworkHash(p *types.Project, key string) string { return hashOf(p.Networks[key]) }
+func NetworkHash(p *types.Project, key string) string {
+	n := p.Networks[key]
+	n.Labels = nil
+	return hashOf(n)
+}
 
 // CopyHash identifies what a read-only copy is made from, not its content.
 func CopyHash(c compose.Copy) string {

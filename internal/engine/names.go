@@ -94,6 +94,9 @@ func suggestProject(project, directory string) string {
 			b.WriteByte('-')
 		}
 	}
+	if directory == "" {
+		return project + "-workshop"
+	}
 	name := project + "-" + strings.Trim(b.String(), "-_")
 	return strings.TrimRight(name[:min(len(name), 63)], "-_")
 }

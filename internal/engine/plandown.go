@@ -7,10 +7,11 @@ import (
 )
 
 // PlanDown removes everything that is observed of a project. Images and the
-// tool volume are not the project's and stay. With a directory, the objects of
-// another one are refused ([ForeignError]).
+// tool volume are not the project's and stay, and so does what only carries its
+// name. With a directory, the objects of another one are refused ([ForeignError],
+// as [CheckDirectory]).
 func PlanDown(o Observed, directory string) (*Plan, error) {
-	if err := foreign(o, o.Project, directory); err != nil {
+	if err := CheckDirectory(o, directory); err != nil {
 		return nil, err
 	}
 	pl := newPlanner(Desired{}, o)

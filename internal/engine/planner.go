@@ -75,12 +75,30 @@ func (pl *planner) remove(c Container, cause string, after ...int) int {
 }
 
 // CheckDirectory refuses objects of another project directory with a
-// [ForeignError]; directory "" accepts all of them.
-func CheckDirectory(o Observed, directory string) error { return foreign(o, o.Project, directory) }
+// [ForeignError]; directory "" accepts all of them. Where nothing is there but
+// what is no workshop's, that is refused too, whatever the directory.
+func CheckDirectory(o Observed, directory string) error {
+	if err := foreign(o, o.Project, directory); err != nil {
+		return err
+	}
+	if len(o.Containers)+len(o.Networks)+len(o.Volumes) > 0 {
+		return nil
+	}
+	return refuseOthers(o, o.Project, directory)
+}
+
+// refuseOthers refuses what carries the project's name and is no workshop's.
+func refuseOthers(o Observed, project, directory string) error {
+	if len(o.Others) == 0 {
+		return nil
+	}
+	first := o.Others[0]
+	return &ForeignError{Project: project, Object: first.Object, Directory: directory, Other: first.Directory, Suggest: suggestProject(project, directory)}
+}
 
 // NewForeignError is about one object of another project directory.
 func NewForeignError(project, object, directory, other string) *ForeignError {
-	return &ForeignError{Project: project, Object: object, Directory: directory, Other: other, Suggest: suggestProject(project, directory)}
+	return &ForeignError{Project: project, Object: object, Directory: directory, Other: other, Workshop: true, Suggest: suggestProject(project, directory)}
 }
 
 // refuseForeign refuses what is observed of another project directory than the

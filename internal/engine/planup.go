@@ -45,6 +45,9 @@ func PlanUp(d Desired, o Observed) (*Plan, error) {
 	if err := pl.refuseForeign(); err != nil {
 		return nil, err
 	}
+	if err := refuseOthers(o, pl.p.Name, pl.p.WorkingDir); err != nil {
+		return nil, err
+	}
 	wanted, err := pl.workers()
 	if err != nil {
 		return nil, err

@@ -53,4 +53,15 @@ var fileItems = []Item{
 		Status: Closed, Answer: "YAML holds no line separators but LF and CRLF, no control characters and nothing that turns or hides text, in comments either; escapes in double quotes may. In a worker's instructions, which are prose, such characters are a warning",
 		Promises: []string{"B41"}, Tests: []string{"internal/yamltext TestCheck", "workshop TestYAMLIsWhatIsShown", "workshop/worker TestKeysAreWhatIsShown"},
 	},
+	{
+		ID: "F11", Attack: "A repository whose workshop has the name of somebody's Compose project: `up` and `down` find that project's containers, networks and volumes by Compose's label, and remove them as no longer wanted",
+		Status: Closed, Answer: "An object is a workshop's if it has our label with the project's directory; of a container, an image may have given it that one, so Compose's working directory must be a rendered one too. Anything else of the name is never touched: `up` refuses, `down` removes what is ours and names what stays, and refuses where nothing is. A network or volume without our label, from files that an older version rendered, is ours while our own containers alone use it",
+		Remedy:   "`-p` gives a workshop another name. What plain Compose made of an older version's files and left behind without containers is refused: `docker volume rm NAME_sockets`",
+		Promises: []string{"B60"}, Tests: []string{"internal/engine TestOurContainer", "internal/engine TestSift", "internal/engine TestPlansLeaveOthersAlone", "internal/engine/docker TestOthersOfTheName", "internal/engine/docker TestOthersBesideOurs", "e2e TestB60_OthersOfTheName", "e2e TestPlainCompose_Down"},
+	},
+	{
+		ID: "F12", Attack: "Labels of an image, which its containers inherit, so that a worker isn't seen as one: `dev.llmdo.workshop.helper`, our configuration hash",
+		Status: Closed, Answer: "What tells a container from another is decided by labels that whoever makes it always sets: a helper is of no service, and an engine's hash is Compose's too",
+		Promises: []string{"B60"}, Tests: []string{"internal/engine TestLabelsOfAnImage", "internal/engine/docker TestImageSaysHelper"},
+	},
 }

@@ -29,7 +29,7 @@ func (e *Engine) look(ctx context.Context, project, service string) (worker, err
 	if i, err := e.inspectFast(ctx, name); err == nil {
 		l := i.Config.Labels
 		if l[engine.LabelProject] == project && l[engine.LabelService] == service &&
-			l[engine.LabelHelper] == "" && !strings.EqualFold(l[engine.LabelOneOff], "true") {
+			engine.OurContainer(l) && !engine.IsHelper(l) && !strings.EqualFold(l[engine.LabelOneOff], "true") {
 			return i.worker(), nil
 		}
 	}

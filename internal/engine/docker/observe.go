@@ -12,6 +12,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/volume"
 	"golang.org/x/sync/errgroup"
@@ -21,8 +22,9 @@ import (
 )
 
 // Observe lists what carries Compose's label of the project: one call each for
-// containers, networks and volumes, and one per image, all at once. Where
-// images are asked for, it also reads the policy of the guard.
+// containers, networks and volumes, and one per image, all at once. What is no
+// workshop's is told apart ([engine.OurContainer]). Where images are asked for, it
+// also reads the policy of the guard.
 func (e *Engine) Observe(ctx context.Context, project string, images ...string) (engine.Observed, error) {
 	if err := engine.RefuseImageFiles("docker", images...); err != nil {
 		return engine.Observed{}, err
@@ -35,7 +37,12 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	g.Go(func() error {
 		list, err := e.cli.ContainerList(gctx, container.ListOptions{All: true, Filters: label})
 		for i := range list {
-			o.Containers = append(o.Containers, observed(&list[i]))
+			c := observed(&list[i])
+			if engine.OurContainer(list[i].Labels) {
+				o.Containers = append(o.Containers, c)
+			} else {
+				o.Others = append(o.Others, engine.Other{Object: "container/" + c.Name, Directory: c.Directory})
+			}
 		}
 		return err
 	})
@@ -70,6 +77,7 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	if err := g.Wait(); err != nil {
 		return engine.Observed{}, e.explain(err)
 	}
+	o.Sift()
 	read := make(chan string, 1)
 	go func() {
 		if len(images) == 0 {
@@ -131,9 +139,9 @@ func (e *Engine) imageID(ctx context.Context, ref string) (string, error) {
 func observed(s *container.Summary) engine.Container {
 	c := engine.Container{
 		ID: s.ID, Service: s.Labels[engine.LabelService], Role: s.Labels[compose.LabelRole],
-		Image: s.Image, ImageID: s.ImageID, ConfigHash: s.Labels[compose.LabelConfigHash],
+		Image: s.Image, ImageID: s.ImageID, ConfigHash: engine.MadeByEngine(s.Labels),
 		State: s.State, ExitCode: exitCode(s.Status), Directory: engine.ProjectDirectory(s.Labels),
-		Helper: s.Labels[engine.LabelHelper] != "",
+		Helper: engine.IsHelper(s.Labels),
 		OneOff: strings.EqualFold(s.Labels[engine.LabelOneOff], "true"),
 	}
 	c.ByCompose = c.ConfigHash == "" && !c.Helper
@@ -149,6 +157,11 @@ func observed(s *container.Summary) engine.Container {
 			if n := s.NetworkSettings.Networks[name]; n != nil && n.NetworkID != "" {
 				c.NetworkIDs = append(c.NetworkIDs, n.NetworkID)
 			}
+		}
+	}
+	for _, m := range s.Mounts {
+		if m.Type == mount.TypeVolume {
+			c.Volumes = append(c.Volumes, m.Name)
 		}
 	}
 	for _, p := range s.Ports {
@@ -184,7 +197,7 @@ func (e *Engine) one(ctx context.Context, project, service string) (engine.Conta
 		return engine.Container{}, e.explain(err)
 	}
 	for i := range list {
-		if c := observed(&list[i]); !c.OneOff && !c.Helper {
+		if c := observed(&list[i]); engine.OurContainer(list[i].Labels) && !c.OneOff && !c.Helper {
 			return c, nil
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // container, which runs or not.
 func (e *Engine) policyDigest(ctx context.Context, containers []engine.Container, volumes []*volume.Volume) string {
 	for _, v := range volumes {
-		if v.Labels[engine.LabelVolume] != compose.PolicyVolume {
+		if v.Labels[engine.LabelVolume] != compose.PolicyVolume || v.Labels[compose.LabelDirectory] == "" {
 			continue
 		}
 		if f := e.openHere(ctx, *v, copytree.PolicyFile); f != nil {

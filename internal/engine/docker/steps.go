@@ -113,7 +113,7 @@ func (r *run) createVolume(ctx context.Context, s engine.Step) error {
 	}
 	name := engine.VolumeName(c.Project, s.Key)
 	made, err := r.e.cli.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: engine.VolumeLabels(c, s.Key)})
-	if err == nil && made.Labels[engine.LabelProject] != r.p.Project { // the engine gives what is there
+	if err == nil && !engine.OfProject(made.Labels, c) { // the engine gives what is there
 		err = fmt.Errorf("there is a volume %s that does not belong to the project: remove it with `docker volume rm %s`, or use -p for another project name", name, name)
 	}
 	return conflict(err)
@@ -169,7 +169,7 @@ func (r *run) taken(ctx context.Context, name string, taken error) error {
 	if err != nil { // it is being created
 		return conflict(taken)
 	}
-	if c.Config.Labels[engine.LabelProject] == r.p.Project {
+	if c.Config.Labels[engine.LabelProject] == r.p.Project && engine.OurContainer(c.Config.Labels) {
 		return engine.Conflict("container %s was created by another run: wait for it, and run `workshop up` again", name)
 	}
 	return fmt.Errorf("there is a container %s that does not belong to the project: remove it with `docker rm -f %s`, or use -p for another project name", name, name)

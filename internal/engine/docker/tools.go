@@ -20,6 +20,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/initbin"
 )
 
@@ -30,6 +31,9 @@ const (
 	// lockAge is how old a container that serves as lock may become before
 	// it counts as left behind.
 	lockAge = time.Minute
+	// labelTools is on the tool volume, with its name; one that the engine made
+	// for a late container has no label at all.
+	labelTools = "dev.llmdo.workshop.tools"
 )
 
 // errTools says that the tool volume does not hold what its name says.
@@ -43,6 +47,9 @@ func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]s
 	err := e.verifyTools(ctx, name, labels)
 	if err == nil || !errors.Is(err, errTools) && !cerrdefs.IsNotFound(err) {
 		return err
+	}
+	if v, err := e.cli.VolumeInspect(ctx, name); err == nil && len(v.Labels) > 0 && v.Labels[labelTools] != name {
+		return fmt.Errorf("there is a volume %s that is no workshop's: remove it with `docker volume rm %s`", name, name)
 	}
 	unlock, err := e.lockTools(ctx, name, labels)
 	if err != nil {
@@ -62,7 +69,7 @@ func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]s
 	case !cerrdefs.IsNotFound(err):
 		return err
 	}
-	made := map[string]string{"dev.llmdo.workshop.tools": name}
+	made := map[string]string{labelTools: name}
 	if _, err := e.cli.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: made}); err != nil {
 		return fmt.Errorf("tool volume %s: %w", name, err)
 	}
@@ -181,7 +188,11 @@ func (e *Engine) lockTools(ctx context.Context, name string, labels map[string]s
 			return nil, err
 		}
 		for _, c := range old {
-			if time.Since(time.Unix(c.Created, 0)) > lockAge && strings.TrimPrefix(c.Names[0], "/") == lock {
+			switch {
+			case strings.TrimPrefix(c.Names[0], "/") != lock:
+			case !engine.IsHelper(c.Labels):
+				return nil, fmt.Errorf("there is a container %s that is no workshop's: remove it with `docker rm -f %s`", lock, lock)
+			case time.Since(time.Unix(c.Created, 0)) > lockAge:
 				e.removeHelper(c.ID)
 			}
 		}
