@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"syscall"
 
@@ -208,6 +209,7 @@ func (s Size) Carry(dst io.Writer, src *net.TCPConn) error {
 		return err
 	}
 	for {
+		runtime.Gosched() // whose buffer is never empty would keep the processor for 10 ms
 		var buf *[]byte
 		var n int
 		var rerr error

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"runtime"
 	"strings"
 	"time"
 
@@ -96,7 +97,10 @@ func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade strin
 	fl := &flusher{from: s.up, to: cw, large: &s.largeUp}
 	s.ubr.Reset(fl)
 	var resp *http.Response
-	for {
+	for informational := 0; ; informational++ {
+		if informational > maxInformational {
+			return false, errInformational
+		}
 		fl.head()
 		if resp, err = http.ReadResponse(s.ubr, req); err != nil {
 			return false, s.broken(err)
@@ -128,6 +132,12 @@ func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade strin
 	}
 	return keep, nil
 }
+
+// maxInformational bounds the responses before the one that counts (RFC 9110 §15.2):
+// a server that sends them without end would have the processor of all rooms (B60).
+const maxInformational = 16
+
+var errInformational = errors.New("too many informational responses")
 
 // forget drops what a request's head may have much of, once it is sent: the body
 // may take long.
@@ -186,6 +196,7 @@ func (r *clientReader) Read(b []byte) (int, error) {
 			return 0, err
 		}
 	}
+	runtime.Gosched()
 	return r.c.Read(b)
 }
 

@@ -25,6 +25,8 @@ func (r *Room) Explicit(ctx context.Context, c *net.TCPConn) {
 // connect serves a CONNECT request; the connection is a tunnel afterwards, or
 // ends.
 func (s *httpSession) connect(req *http.Request) error {
+	// Requests inside a tunnel have an upstream of their own, by the same s.requests.
+	s.drop()
 	to, err := parseAuthority(req.RequestURI, 0)
 	if err == nil && to.port == 0 {
 		err = bad("CONNECT needs a port")

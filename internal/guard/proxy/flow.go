@@ -115,33 +115,47 @@ func (f *Flows) Revoke(p *policy.Room) int {
 	return n
 }
 
-// maxIdle is how long nothing may come from either side.
-const maxIdle = 2 * time.Hour
+// How long nothing may come from either side: maxHalfClosed where the client has
+// ended its own, as the kernel does for a program that is gone.
+const (
+	maxIdle       = 2 * time.Hour
+	maxHalfClosed = 2 * time.Minute
+)
 
 // Reap resets flows without traffic for maxIdle. The kernel knows since when
 // (TCP_INFO, tcp(7)), so that no byte passes through the guard for it.
-func (f *Flows) Reap() {
+func (f *Flows) Reap() { f.reap(maxIdle, maxHalfClosed) }
+
+func (f *Flows) reap(maxIdle, maxHalfClosed time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for x := range f.open {
-		if idle(x.in) > maxIdle && (x.out == nil || idle(x.out) > maxIdle) {
+		quiet, open := idle(x.in)
+		if x.out != nil {
+			out, _ := idle(x.out)
+			quiet = min(quiet, out)
+		}
+		if quiet > maxIdle || !open && quiet > maxHalfClosed {
 			x.reset()
 		}
 	}
 }
 
-func idle(c *net.TCPConn) time.Duration {
+// idle is how long nothing went either way on a connection, and whether its peer
+// may still send.
+func idle(c *net.TCPConn) (quiet time.Duration, open bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return 0
+		return 0, true
 	}
-	var ms uint32
+	open = true
 	_ = raw.Control(func(fd uintptr) {
 		if ti, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-			ms = min(ti.Last_data_recv, ti.Last_data_sent)
+			quiet = time.Duration(min(ti.Last_data_recv, ti.Last_data_sent)) * time.Millisecond
+			open = ti.State == unix.BPF_TCP_ESTABLISHED
 		}
 	})
-	return time.Duration(ms) * time.Millisecond
+	return quiet, open
 }
 
 func (x *Flow) reset() {

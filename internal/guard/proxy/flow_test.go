@@ -1,41 +1,72 @@
 package proxy
 
 import (
+	"errors"
 	"net"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// TestB27_RevokeCountsOnce: B27. A flow that was reset stays listed until its
-// carriers have noticed; the next change doesn't count it again.
-func TestB27_RevokeCountsOnce(t *testing.T) {
+// pair is both ends of a connection.
+func pair(t *testing.T) (*net.TCPConn, *net.TCPConn) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	pair := func() (in, out *net.TCPConn) {
-		t.Helper()
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close(); s.Close() })
-		return c.(*net.TCPConn), s.(*net.TCPConn)
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
 	}
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); s.Close() })
+	return c.(*net.TCPConn), s.(*net.TCPConn)
+}
+
+// TestReap: B60. What a program that is gone waited for is forgotten long before
+// what one still waits for.
+func TestReap(t *testing.T) {
+	var f Flows
+	always := func(*policy.Room) bool { return true }
+	client, in := pair(t)
+	out, server := pair(t)
+	f.Add(in, out, always)
+	ended := func() bool {
+		t.Helper()
+		f.reap(time.Hour, 20*time.Millisecond)
+		_ = server.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		_, err := server.Read(make([]byte, 1))
+		return !errors.Is(err, os.ErrDeadlineExceeded)
+	}
+	time.Sleep(50 * time.Millisecond)
+	if ended() {
+		t.Fatal("a connection whose client waits was reset")
+	}
+	client.Close()
+	time.Sleep(50 * time.Millisecond)
+	if !ended() {
+		t.Error("a connection whose client is gone is kept")
+	}
+}
+
+// TestB27_RevokeCountsOnce: B27. A flow that was reset stays listed until its
+// carriers have noticed; the next change doesn't count it again.
+func TestB27_RevokeCountsOnce(t *testing.T) {
 	var f Flows
 	never := func(*policy.Room) bool { return false }
-	in, out := pair()
+	in, out := pair(t)
 	f.Add(in, out, never)
 	if n := f.Revoke(nil); n != 1 {
 		t.Errorf("the first time: %d", n)
 	}
-	in2, out2 := pair()
+	in2, out2 := pair(t)
 	f.Add(in2, out2, never)
 	if n := f.Revoke(nil); n != 1 {
 		t.Errorf("the second time: %d, only one is new", n)

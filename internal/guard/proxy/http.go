@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -112,6 +113,7 @@ func (s *httpSession) run() {
 func (s *httpSession) serveAll() {
 	wait := helloTimeout
 	for {
+		runtime.Gosched() // pipelined requests are in turn with those of others
 		br := s.requests.br
 		_ = s.c.SetReadDeadline(time.Now().Add(wait))
 		if _, err := br.Peek(1); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/textproto"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,6 +119,7 @@ func (f *flusher) Read(b []byte) (int, error) {
 			return 0, errBusy
 		}
 	}
+	runtime.Gosched()
 	n, err := f.from.Read(b)
 	if f.inHead {
 		f.bytes += n

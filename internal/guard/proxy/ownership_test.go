@@ -234,11 +234,11 @@ func TestB60_EarlyAnswers(t *testing.T) {
 		x := carry(t)
 		go func() {
 			http.ReadRequest(bufio.NewReader(x.upstream))
-			io.WriteString(x.upstream, strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 1000)+"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			io.WriteString(x.upstream, strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", maxInformational)+"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		}()
 		io.WriteString(x.client, "POST / HTTP/1.1\r\nHost: "+host+"\r\nContent-Length: 1\r\n\r\n")
 		br := bufio.NewReader(x.client)
-		for range 1000 {
+		for range maxInformational {
 			if resp, err := http.ReadResponse(br, nil); err != nil || resp.StatusCode != 103 {
 				t.Fatalf("%+v, %v", resp, err)
 			}

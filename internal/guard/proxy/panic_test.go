@@ -92,11 +92,11 @@ func TestB60_PanicOfATunnel(t *testing.T) {
 			}
 			w.event.Kind = events.TCP
 			w.to = netip.MustParseAddrPort("198.51.100.10:9000")
+			io.WriteString(x.client, "x") // a write after the reset would have its error
 			done := make(chan bool)
 			go func() {
 				done <- panics.Serve(func() { s.room.spliceAfter(s.c, w, c.begin) }, func() {})
 			}()
-			io.WriteString(x.client, "x")
 			if <-done {
 				t.Fatal("it didn't panic")
 			}
