@@ -194,4 +194,6 @@ type SourceFacts struct {
 	Specials    []string
 	// Git: git takes the source for a git directory, whatever its name is.
 	Git bool
+	// GitHooks: it is or lies inside the hooks of a git directory.
+	GitHooks bool
 }

@@ -63,7 +63,10 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 				hint += ", or write `git: rw` in its entry"
 			}
 			what := "is in " + dir
-			if sf.Git {
+			switch {
+			case sf.GitHooks:
+				what = "is in the hooks of a git directory"
+			case sf.Git:
 				what = "is a git directory"
 			}
 			m.list.add("mount-protected", at, fmt.Sprintf("%s %s, by which programs of the host run others later; it can't be writable (B8)", written, what), "", hint)

@@ -134,9 +134,15 @@ func IsProtected(name string) bool {
 }
 
 // protectedOn names the protected directory that a source is, or lies inside
-// of, below the project; "" if there is none, ".git" for all git directories.
+// of, below the project; "" if there is none, ".git" for all git directories,
+// ".git/hooks" for their hooks, wherever they are.
 // Above the project nothing counts: a checkout may lie anywhere.
 func (f *Facts) protectedOn(real string) string {
+	for _, sf := range f.Sources {
+		if sf.GitHooks && sf.Real == real {
+			return ".git/hooks"
+		}
+	}
 	rel := path.Base(real)
 	if inside(f.ProjectDir, real) {
 		rel = strings.TrimPrefix(real[len(f.ProjectDir):], "/")

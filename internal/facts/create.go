@@ -55,7 +55,7 @@ func (c *collector) notMade(rel, path string) string {
 	if link, _ := hostlink.Below(c.facts.ProjectDir, rel); link != "" {
 		return link + " on the way is a symbolic link"
 	}
-	if insideGitDir(c.facts.ProjectDir, path) {
+	if git, hooks := around(c.facts.ProjectDir, path); git || hooks {
 		return "it is in a git directory (B8)"
 	}
 	if why := c.facts.Refused.Why(path); why != "" {

@@ -87,9 +87,40 @@ func TestGitRefusesBare(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			home := t.TempDir()
+			t.Setenv("XDG_CONFIG_HOME", "")
 			file := filepath.Join(home, tt.file)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(tt.text), 0o644)); err != nil {
 				t.Fatal(err)
+			}
+			if got := GitRefusesBare(home); got != tt.want {
+				t.Errorf("GitRefusesBare = %v", got)
+			}
+		})
+	}
+}
+
+// The user's configuration may lie elsewhere, or stand in the environment.
+func TestGitConfigOfTheEnvironment(t *testing.T) {
+	elsewhere := t.TempDir()
+	for name, text := range map[string]string{"git/config": "", "file": "[safe]\n\tbareRepository = explicit\n"} {
+		write(t, elsewhere, name, text)
+	}
+	for _, tt := range []struct {
+		name, home string // .gitconfig
+		env        map[string]string
+		want       bool
+	}{
+		{"another file", "", map[string]string{"GIT_CONFIG_GLOBAL": elsewhere + "/file"}, true},
+		{"another file alone", "[safe]\n\tbareRepository = explicit\n", map[string]string{"GIT_CONFIG_GLOBAL": elsewhere + "/git/config"}, false},
+		{"another file of the system", "", map[string]string{"GIT_CONFIG_SYSTEM": elsewhere + "/file"}, true},
+		{"in a variable", "", map[string]string{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.bareRepository", "GIT_CONFIG_VALUE_0": "explicit"}, true},
+		{"taken back by a variable", "", map[string]string{"GIT_CONFIG_GLOBAL": elsewhere + "/file", "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.barerepository", "GIT_CONFIG_VALUE_0": "all"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			home := t.TempDir()
+			write(t, home, ".gitconfig", tt.home)
+			for name, value := range tt.env {
+				t.Setenv(name, value)
 			}
 			if got := GitRefusesBare(home); got != tt.want {
 				t.Errorf("GitRefusesBare = %v", got)

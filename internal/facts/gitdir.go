@@ -1,6 +1,10 @@
 package facts
 
-import "strings"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
 
 // gitLayout is what a directory has of a git directory. Git takes a directory
 // for one whatever its name is: by a HEAD, and objects and refs, which may lie
@@ -20,6 +24,16 @@ func (l *gitLayout) see(name string) {
 	case "commondir":
 		l.commondir = true
 	}
+}
+
+// layoutOf looks at a directory by its path.
+func layoutOf(dir string) (l gitLayout) {
+	for _, name := range []string{"HEAD", "objects", "refs", "commondir"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			l.see(name)
+		}
+	}
+	return l
 }
 
 // git reports whether git may read configuration here: a git directory, or what

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/boundedfile"
@@ -31,12 +32,22 @@ type gitNames struct {
 	trees   map[string][]string // worktrees of a git directory
 	read    map[[2]string]bool  // files, each for a git directory
 	bytes   int                 // of configuration
+	indexes int64               // bytes of them
+	links   []string            // in git directories
 	lookups int
 }
 
 // names takes the files that configuration names, of git directories in the
 // tree, of those around it, and of the user, where a worker can write them.
 func (w *watcher) names() error {
+	for _, l := range w.git.links {
+		if late, err := w.late(); late {
+			return err
+		}
+		if to := leadsTo(l); !w.writable(to) {
+			w.s[l] += leadsOut + ClipPath(to)
+		}
+	}
 	w.git.read, w.git.trees = map[[2]string]bool{}, map[string][]string{}
 	dirs := w.git.dirs
 	for _, file := range w.git.files { // of worktrees and submodules
@@ -48,6 +59,9 @@ func (w *watcher) names() error {
 	for _, root := range w.roots { // a mount may be a part of a repository
 		for up := filepath.Dir(root); up != filepath.Dir(up); up = filepath.Dir(up) {
 			dirs = append(dirs, w.leads(filepath.Join(up, ".git"))...)
+			if isDotGit(filepath.Base(up)) || layoutOf(up).git() {
+				dirs = append(dirs, up)
+			}
 		}
 	}
 	slices.Sort(dirs)
@@ -62,10 +76,15 @@ func (w *watcher) names() error {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	for _, file := range userConfigs(w.home) { // first, so that no other uses its bounds up
+	// First, so that no other uses its bounds up: as git has it here, and where the
+	// environment is another.
+	for _, file := range append(userConfigs(w.home, os.LookupEnv), userConfigs(w.home, none)...) {
 		if err := w.config(file, "", all, 0); err != nil {
 			return err
 		}
+	}
+	if err := w.values(envConfig(os.LookupEnv), "/", "", all, 0); err != nil {
+		return err
 	}
 	for _, dir := range dirs {
 		for _, name := range []string{"config", "config.worktree"} {
@@ -128,6 +147,11 @@ func (w *watcher) config(file, dir string, bases []string, deep int) error {
 		w.put(file, fmt.Sprintf("%smore than %d files or %d bytes of configuration, or %d includes deep", unchecked, maxConfigs, maxConfigAll, maxIncludes))
 		return nil
 	}
+	return w.values(text, file, dir, bases, deep)
+}
+
+// values takes the names in a text of configuration, that of a file.
+func (w *watcher) values(text, file, dir string, bases []string, deep int) error {
 	bases = slices.Clip(bases)
 	for name, value := range gitConfig(text) {
 		if name == "worktree" && dir != "" {
@@ -149,7 +173,7 @@ func (w *watcher) config(file, dir string, bases []string, deep int) error {
 		}
 		for _, base := range bases {
 			if name == "hookspath" && w.git.lookups < maxLookups {
-				if err := w.follow(link{pathFrom(base, value), true}); err != nil {
+				if err := w.follow(link{path: pathFrom(base, value), whole: true}); err != nil {
 					return err
 				}
 			}
@@ -219,20 +243,53 @@ func readConfig(file string) (string, error) {
 }
 
 // userConfigs are the configuration files of git that count in every repository,
-// the strongest last.
-func userConfigs(home string) []string {
-	return []string{"/etc/gitconfig", filepath.Join(home, ".config/git/config"), filepath.Join(home, ".gitconfig")}
+// the strongest last (git(1), git-config(1)).
+func userConfigs(home string, lookup func(string) (string, bool)) (files []string) {
+	if file, ok := lookup("GIT_CONFIG_SYSTEM"); ok {
+		files = append(files, file)
+	} else {
+		files = append(files, "/etc/gitconfig")
+	}
+	if file, ok := lookup("GIT_CONFIG_GLOBAL"); ok {
+		return append(files, file)
+	}
+	xdg, _ := lookup("XDG_CONFIG_HOME")
+	if xdg == "" {
+		xdg = filepath.Join(home, ".config")
+	}
+	return append(files, filepath.Join(xdg, "git/config"), filepath.Join(home, ".gitconfig"))
+}
+
+// none is an environment without variables.
+func none(string) (string, bool) { return "", false }
+
+// envConfig is the configuration that stands in the environment itself
+// (GIT_CONFIG_COUNT), stronger than any file, as the text of one.
+func envConfig(lookup func(string) (string, bool)) string {
+	count, _ := lookup("GIT_CONFIG_COUNT")
+	n, _ := strconv.Atoi(count)
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+	var b strings.Builder
+	for i := range min(n, maxConfigs) {
+		key, _ := lookup(fmt.Sprintf("GIT_CONFIG_KEY_%d", i))
+		value, _ := lookup(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i))
+		name := key[strings.LastIndexByte(key, '.')+1:]
+		fmt.Fprintf(&b, "%s = \"%s\"\n", name, escape.Replace(value))
+	}
+	return b.String()
 }
 
 // GitRefusesBare reports whether the user's configuration has git refuse bare
 // repositories that it finds by itself.
 func GitRefusesBare(home string) bool {
 	refuses := false
-	for _, file := range userConfigs(home) {
-		text, err := readConfig(file)
-		if err != nil {
-			continue
+	var texts []string
+	for _, file := range userConfigs(home, os.LookupEnv) {
+		if text, err := readConfig(file); err == nil {
+			texts = append(texts, text)
 		}
+	}
+	for _, text := range append(texts, envConfig(os.LookupEnv)) {
 		for name, value := range gitConfig(text) {
 			if name == "barerepository" {
 				refuses = value == "explicit"

@@ -1,7 +1,10 @@
 package facts
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,6 +59,24 @@ func (c *gitCase) remove(name string) {
 	if err := os.RemoveAll(filepath.Join(c.dir, name)); err != nil {
 		c.Fatal(err)
 	}
+}
+
+// hookEntry is an entry by which git writes a hook.
+func (c *gitCase) hookEntry() entry {
+	c.put("hook", c.script())
+	id, err := c.run("hash-object", "-w", "hook")
+	if err != nil {
+		c.Fatal(id)
+	}
+	return entry{path: ".git/hooks/post-checkout", mode: 0o100755, id: strings.TrimSpace(id)}
+}
+
+// putIndex writes an index.
+func (c *gitCase) putIndex(name string, entries ...entry) []byte {
+	c.Helper()
+	data := makeIndex(c, 20, entries)
+	c.put(name, string(data))
+	return data
 }
 
 // bare makes the least that git takes for a git directory.
@@ -344,6 +365,86 @@ var gitTests = []struct {
 		victim: []string{"rebase", "--continue"}, changed: "changed .git/rebase-merge/git-rebase-todo",
 	},
 	{
+		name:   "attributes, in a mount of their directory",
+		mounts: []string{".git/info"},
+		before: func(c *gitCase) { c.mkdir(".git/info"); c.git("config", "filter.x.clean", "touch "+c.witness+"; cat") },
+		attack: func(c *gitCase) { c.put(".git/info/attributes", "* filter=x\n"); c.put("f", "") },
+		victim: []string{"add", "f"}, changed: "new .git/info/attributes",
+	},
+	{
+		name:   "list of an unfinished rebase, in a mount of its directory",
+		mounts: []string{".git/rebase-merge"},
+		before: func(c *gitCase) { c.git("rebase", "-q", "-i", "HEAD~1") },
+		attack: func(c *gitCase) { c.put(".git/rebase-merge/git-rebase-todo", "exec touch "+c.witness+"\n") },
+		victim: []string{"rebase", "--continue"}, changed: "changed .git/rebase-merge/git-rebase-todo",
+	},
+	{
+		name:   "a log that leads out, in a mount of its directory",
+		mounts: []string{".git/logs"},
+		attack: func(c *gitCase) { c.remove(".git/logs/HEAD"); c.link(c.witness, ".git/logs/HEAD") },
+		victim: []string{"commit", "-q", "--allow-empty", "-m", "x"}, changed: "new .git/logs/HEAD",
+	},
+	{
+		name:   "a program that configuration names, of a bare repository around the mount",
+		mounts: []string{"a/cache/tools"},
+		before: func(c *gitCase) {
+			c.bare("a/cache", main, "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = sh a/cache/tools/x; false\n\tworktree = ../..\n")
+			c.put("a/cache/tools/x", "")
+			c.git("--git-dir=a/cache", "config", "core.fsmonitor", "sh "+c.dir+"/a/cache/tools/x; false")
+		},
+		attack: func(c *gitCase) { c.put("a/cache/tools/x", c.script()) },
+		victim: []string{"--git-dir=a/cache", "status"}, changed: "changed a/cache/tools/x",
+	},
+	{
+		name:   "an entry of the index",
+		attack: func(c *gitCase) { c.putIndex(".git/index", c.hookEntry()) },
+		victim: []string{"checkout", "."}, changed: "not fully checked .git/index",
+	},
+	{
+		name: "an entry of the index that others share",
+		attack: func(c *gitCase) {
+			c.git("config", "splitIndex.maxPercentChange", "100")
+			shared := c.putIndex(".git/shared", c.hookEntry())
+			name := bytes.Repeat([]byte{0xab}, 20)
+			c.put(".git/sharedindex."+hex.EncodeToString(name), string(shared[:len(shared)-20])+string(name))
+			none := numbers(0, 1, 0, 0, 0) // a compressed bitmap
+			c.put(".git/index", string(makeIndex(c, 20, nil, part("link", slices.Concat(name, none, none)...))))
+		},
+		victim: []string{"checkout", "."}, changed: "not fully checked .git/sharedindex." + strings.Repeat("ab", 20),
+	},
+	{
+		name:   "an entry of a worktree's index",
+		before: func(c *gitCase) { c.git("worktree", "add", "-q", "wt") },
+		attack: func(c *gitCase) {
+			e := c.hookEntry()
+			e.path = "../.git/hooks/post-checkout"
+			c.putIndex(".git/worktrees/wt/index", e)
+		},
+		victim: []string{"-C", "wt", "checkout", "."}, changed: "not fully checked .git/worktrees/wt/index",
+	},
+	{
+		name:   "a log that leads out",
+		attack: func(c *gitCase) { c.remove(".git/logs/HEAD"); c.link(c.witness, ".git/logs/HEAD") },
+		victim: []string{"commit", "-q", "--allow-empty", "-m", "x"}, changed: "new .git/logs/HEAD",
+	},
+	{
+		name:   "a message that leads out",
+		attack: func(c *gitCase) { c.remove(".git/COMMIT_EDITMSG"); c.link(c.witness, ".git/COMMIT_EDITMSG") },
+		victim: []string{"commit", "-q", "--allow-empty", "-m", "x"}, changed: "new .git/COMMIT_EDITMSG",
+	},
+	{
+		name:   "a log that leads out by another link, which wasn't there",
+		before: func(c *gitCase) { c.remove(".git/logs/HEAD"); c.link("../../log", ".git/logs/HEAD") },
+		attack: func(c *gitCase) { c.link(c.witness, "log") },
+		victim: []string{"commit", "-q", "--allow-empty", "-m", "x"}, changed: "changed .git/logs/HEAD",
+	},
+	{
+		name:   "logs of a bare repository that lead out",
+		before: func(c *gitCase) { c.git("init", "-q", "--bare", "a/cache") },
+		attack: func(c *gitCase) { c.link(c.witness, "a/cache/COMMIT_EDITMSG") },
+		victim: []string{"--git-dir=a/cache", "--work-tree=.", "commit", "-q", "--allow-empty", "-m", "x"}, changed: "new a/cache/COMMIT_EDITMSG",
+	},
+	{
 		name:   "new hook",
 		before: func(c *gitCase) { c.remove(".git/hooks") },
 		attack: func(c *gitCase) { c.put(".git/hooks/pre-commit", c.script()) },
@@ -453,5 +554,37 @@ func TestWhatOthersRunIsNamed(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("named %q\nwant  %q", got, want)
+	}
+	alone := c.snapshot([]string{".cursor", ".cargo"}) // mounted by themselves
+	c.put(".cursor/mcp.json", "y")
+	c.put(".cargo/config.toml", "y")
+	if got := alone.Compare(c.snapshot([]string{".cursor", ".cargo"})); len(got) != 2 {
+		t.Errorf("in mounts of their own: %v", got)
+	}
+}
+
+// B8: the same by configuration of the user's that the environment names.
+func TestWhatGitRunsByTheEnvironmentIsNamed(t *testing.T) {
+	elsewhere := t.TempDir()
+	write(t, elsewhere, "git/config", "[core]\n\thooksPath = githooks\n")
+	for _, env := range []map[string]string{
+		{"XDG_CONFIG_HOME": elsewhere},
+		{"GIT_CONFIG_GLOBAL": elsewhere + "/git/config"},
+		{"GIT_CONFIG_SYSTEM": elsewhere + "/git/config"},
+		{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "githooks"},
+	} {
+		t.Run(strings.Join(slices.Sorted(maps.Keys(env)), " "), func(t *testing.T) {
+			for name, value := range env {
+				t.Setenv(name, value)
+			}
+			c := &gitCase{T: t, dir: t.TempDir(), home: t.TempDir()}
+			c.git("init", "-q")
+			before := c.snapshot([]string{"."})
+			c.put("githooks/pre-commit", "#!/bin/sh\n")
+			want := Change{Path: filepath.Join(c.dir, "githooks/pre-commit"), Kind: New}
+			if got := before.Compare(c.snapshot([]string{"."})); !slices.Contains(got, want) {
+				t.Errorf("named %v", got)
+			}
+		})
 	}
 }

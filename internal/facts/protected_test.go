@@ -75,21 +75,64 @@ func TestSourceIsAGitDirectory(t *testing.T) {
 		{"x", "", []string{"mount-protected"}},
 		{"x/objects", "", []string{"mount-protected"}},
 		{"x", ", git: rw", nil},
+		{"x/hooks", ", git: rw", []string{"mount-protected"}},
+		{"x/hooks/below", ", git: rw", []string{"mount-protected"}},
+		{"x/hooks/x", ", git: rw", []string{"mount-protected"}},
+		{"x/refs", ", git: rw", nil},
+		{"linked", ", git: rw", []string{"mount-protected"}},
+		{".git/modules/s/hooks", ", git: rw", []string{"mount-protected"}},
+		{".git/hooks", ", git: rw", []string{"mount-protected"}},
+		{"OUTSIDE/.git/hooks", ", outside_project: true", []string{"mount-protected"}},
+		{"OUTSIDE/.git/info", ", outside_project: true", []string{"mount-protected"}},
+		{"OUTSIDE/.git/info", ", outside_project: true, git: rw", nil},
+		{"OUTSIDE/x/refs", ", outside_project: true", nil},
+		{"OUTSIDE/x/hooks", ", outside_project: true", []string{"mount-protected"}},
 	} {
 		t.Run(tt.source+tt.git, func(t *testing.T) {
-			dir, o := project(t, "    mounts: [{source: ./"+tt.source+", target: /x, mode: rw"+tt.git+"}]\n")
-			bareRepository(t, dir, "x")
-			if err := chownAll(filepath.Join(dir, "x")); err != nil {
+			outside, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
 				t.Fatal(err)
+			}
+			source := strings.Replace("./"+tt.source, "./OUTSIDE", outside, 1)
+			dir, o := project(t, "    mounts: [{source: '"+source+"', target: /x, mode: rw"+tt.git+"}]\n")
+			for _, dir := range []string{dir, outside} {
+				for _, name := range []string{"x", ".git", ".git/modules/s"} {
+					bareRepository(t, dir, name)
+					write(t, dir, name+"/info/x", "")
+					write(t, dir, name+"/hooks/below/x", "")
+				}
+				symlink(t, ".git/hooks", filepath.Join(dir, "linked"))
+				if err := chownAll(dir); err != nil {
+					t.Fatal(err)
+				}
 			}
 			c, list := judge(t, o)
 			if got := codes(list); !slices.Equal(got, tt.want) {
 				t.Errorf("problems: %v", list)
 			}
-			if tt.git != "" && !slices.Equal(c.Facts.Protected["./x"], []compose.Protected{{Path: "hooks", Kind: compose.GitHooks}}) {
+			if tt.source == "x" && tt.git != "" && !slices.Equal(c.Facts.Protected["./x"], []compose.Protected{{Path: "hooks", Kind: compose.GitHooks}}) {
 				t.Errorf("held: %v", c.Facts.Protected)
 			}
 		})
+	}
+}
+
+// B8: so does one in a project that is a bare repository.
+func TestProjectIsAGitDirectory(t *testing.T) {
+	for git, want := range map[string][]string{"hooks": {"mount-protected"}, "hooks, git: rw": {"mount-protected"}, "info": {"mount-protected"}, "info, git: rw": nil} {
+		name, more, _ := strings.Cut(git, ",")
+		if more != "" {
+			more = "," + more
+		}
+		dir, o := project(t, "    mounts: [{source: ./"+name+", target: /x, mode: rw"+more+"}]\n")
+		bareRepository(t, dir, ".")
+		write(t, dir, "info/x", "")
+		if err := chownAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, list := judge(t, o); !slices.Equal(codes(list), want) {
+			t.Errorf("%s: %v, want %v", git, list, want)
+		}
 	}
 }
 

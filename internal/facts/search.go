@@ -32,7 +32,9 @@ const CodeNotChecked = "mount-not-fully-checked"
 // search looks through a bound source for special files and, where it is
 // writable, for protected directories.
 func (c *collector) search(ctx context.Context, u *use, sf *compose.SourceFacts) {
-	sf.Git = u.readWrite && insideGitDir(c.facts.ProjectDir, sf.Real)
+	if u.readWrite {
+		sf.Git, sf.GitHooks = around(c.facts.ProjectDir, sf.Real)
+	}
 	if !sf.Dir || c.o.SkipContents || (u.sockets && !u.readWrite) {
 		return
 	}
@@ -159,23 +161,21 @@ func (s *protectedSearch) listed(d *dir) {
 	}
 }
 
-// insideGitDir reports whether a path lies in what git takes for a git
-// directory below the project.
-func insideGitDir(project, real string) bool {
-	for up := filepath.Dir(real); ; up = filepath.Dir(up) {
-		if rest, ok := hostpath.Below(up, project); !ok || rest == "" {
-			return false
+// around reports whether a source lies inside a git directory, and whether it is
+// or lies inside the hooks of one. A checkout may lie anywhere, a bare repository
+// too: what isn't in the project counts where it is called .git, and for its hooks.
+func around(project, real string) (git, hooks bool) {
+	_, own := hostpath.Below(real, project)
+	for at, up := real, filepath.Dir(real); up != at; at, up = up, filepath.Dir(up) {
+		dotGit := isDotGit(filepath.Base(up))
+		if !dotGit && !layoutOf(up).opens() {
+			continue
 		}
-		var has gitLayout
-		for _, name := range []string{"HEAD", "objects", "refs", "commondir"} {
-			if _, err := os.Lstat(filepath.Join(up, name)); err == nil {
-				has.see(name)
-			}
-		}
-		if has.opens() {
-			return true
-		}
+		_, below := hostpath.Below(up, project)
+		git = git || below || dotGit && !own
+		hooks = hooks || strings.EqualFold(filepath.Base(at), "hooks")
 	}
+	return git, hooks
 }
 
 func (s *protectedSearch) hold(d *dir) {

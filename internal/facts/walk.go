@@ -53,12 +53,15 @@ type tree struct {
 type dir struct {
 	file *os.File // nil before it is opened
 	rel  string   // relative to the root, with slashes; "." is the root
+	base string   // the root's name
 	up   *dir
 	deep int
 	has  gitLayout
-	// git: git takes it for a git directory; dotGit, packages: it is or lies
-	// inside a directory called .git, or one of installed packages.
-	git, dotGit, packages bool
+	// git: git takes it for a git directory; inGit: it is or lies inside one;
+	// dotGit, packages: so of a directory called .git, or one of installed packages.
+	git, inGit, dotGit, packages bool
+	// links are the symlinks in it, once it is listed.
+	links []string
 	// whole: every file in it is watched. held: how a mount holds it.
 	whole bool
 	held  holding
@@ -69,12 +72,34 @@ func (d *dir) child(name string) *dir {
 	dotGit := isDotGit(name)
 	return &dir{
 		rel: path.Join(d.rel, name), up: d, deep: d.deep + 1,
-		git: dotGit, dotGit: d.dotGit || dotGit, packages: d.packages || dependencies[name],
+		git: dotGit, inGit: d.inGit || dotGit, dotGit: d.dotGit || dotGit, packages: d.packages || dependencies[name],
 		whole: d.whole, held: d.held,
 	}
 }
 
-func (d *dir) name() string { return path.Base(d.rel) }
+func (d *dir) name() string {
+	if d.rel == "." {
+		return d.base
+	}
+	return path.Base(d.rel)
+}
+
+// top is a root in its place: git may read it for what it lies in.
+func top(root string) *dir {
+	base, above := filepath.Base(root), filepath.Dir(root)
+	dotGit := isDotGit(base)
+	d := &dir{rel: ".", base: base, git: dotGit, inGit: dotGit, dotGit: dotGit}
+	d.up = &dir{rel: filepath.Base(above), git: isDotGit(filepath.Base(above)) || layoutOf(above).git()}
+	d.whole = wholly(base) || d.up.git && gitDirs[base]
+	_, err := os.Lstat(filepath.Join(root, ".git"))
+	worktree := err == nil // which may lie in a bare repository
+	for up := above; ; up = filepath.Dir(up) {
+		d.inGit = d.inGit || isDotGit(filepath.Base(up)) || !worktree && layoutOf(up).git()
+		if up == filepath.Dir(up) {
+			return d
+		}
+	}
+}
 
 // errBound is that a bound of a search ended it.
 type errBound struct{ what string }
@@ -86,8 +111,9 @@ func (t *tree) walk() error {
 	if err != nil {
 		return err
 	}
-	dotGit := isDotGit(filepath.Base(t.root))
-	return t.dir(&dir{file: f, rel: ".", git: dotGit, dotGit: dotGit, whole: t.whole})
+	d := top(t.root)
+	d.file, d.whole = f, d.whole || t.whole
+	return t.dir(d)
 }
 
 func (t *tree) dir(d *dir) error {
@@ -97,6 +123,7 @@ func (t *tree) dir(d *dir) error {
 		return err
 	}
 	d.git = d.git || d.has.git()
+	d.inGit = d.inGit || d.git
 	if t.listed != nil {
 		t.listed(d)
 	}

@@ -66,7 +66,7 @@ func watched(d *dir, name string) bool {
 	if d.dotGit || d.packages {
 		return strings.EqualFold(name, ".git")
 	}
-	if below := watchedBelow[d.name()]; below != nil && below(name) {
+	if below := watchedBelow[d.name()]; below != nil && below(name) && (d.name() != "repo" || d.up != nil && d.up.name() == ".jj") {
 		return true
 	}
 	return watchedNames[strings.ToLower(name)]

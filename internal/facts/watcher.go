@@ -87,6 +87,9 @@ func (w *watcher) walk(root string, whole bool) error {
 		t.most = min(w.most, maxLinked)
 	}
 	t.visit = func(d *dir, e fs.DirEntry) {
+		if e.Type()&fs.ModeSymlink != 0 && len(d.links) <= maxWatched { // more are not kept
+			d.links = append(d.links, e.Name())
+		}
 		switch {
 		case e.IsDir():
 			if compose.IsProtected(e.Name()) && !d.packages && !d.dotGit || isDotGit(e.Name()) {
@@ -105,6 +108,12 @@ func (w *watcher) walk(root string, whole bool) error {
 		if d.git {
 			w.gitDir(root, d)
 		}
+		if d.inGit {
+			for _, name := range d.links {
+				w.gitLink(d.file, filepath.Join(root, filepath.FromSlash(d.rel), name))
+			}
+		}
+		d.links = nil
 	}
 	t.missed = func(rel string, err error) {
 		full := filepath.Join(root, filepath.FromSlash(rel))
@@ -124,6 +133,9 @@ func (w *watcher) gitDir(root string, d *dir) {
 	full := filepath.Join(root, filepath.FromSlash(d.rel))
 	if d.has.opens() {
 		w.put(full, isDir)
+	}
+	if d.has.opens() || isDotGit(filepath.Base(full)) {
+		w.index(full)
 	}
 	for _, name := range gitFiles {
 		w.file(root, d, name)
@@ -177,7 +189,7 @@ func (w *watcher) digest(dir *os.File, full string, whole bool) {
 	case digest != "":
 		w.put(full, digest)
 		if info, err := lstatAt(dir, filepath.Base(full)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			w.links = append(w.links, link{full, whole})
+			w.links = append(w.links, link{path: full, whole: whole})
 		}
 		if filepath.Base(full) == ".git" {
 			w.git.files = append(w.git.files, full)
@@ -205,6 +217,36 @@ func (w *watcher) follow(l link) error {
 		return w.walk(real, true)
 	}
 	return nil
+}
+
+// gitLink takes a link of a git directory, unless it counts for its name: git
+// writes through it, and what is behind it doesn't count.
+func (w *watcher) gitLink(dir *os.File, full string) {
+	if w.s[full] != "" {
+		return
+	}
+	w.digest(dir, full, false)
+	if n := len(w.links); n > 0 && w.links[n-1].path == full {
+		w.links = w.links[:n-1]
+		w.git.links = append(w.git.links, full)
+	}
+}
+
+// leadsOut is in a snapshot's word for a link in a git directory by which git
+// would write where no worker can.
+const leadsOut = " leads out to "
+
+// leadsTo is where a link leads in the end, also to what doesn't exist: git would
+// make it.
+func leadsTo(path string) string {
+	for range 40 { // as the kernel does
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		path = pathFrom(resolved(filepath.Dir(path)), to)
+	}
+	return resolved(path)
 }
 
 // late reports whether nothing more is followed: the time for it is over, or ctx,

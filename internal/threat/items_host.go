@@ -4,17 +4,17 @@ package threat
 // program of the host runs or obeys later without being asked to.
 var hostItems = []Item{
 	{
-		ID: "H1", Attack: "A git directory of another name than `.git`: a bare repository, one with a `commondir`, one that a `.git` file or link names, a submodule called `x/refs`; its configuration runs a command at the next `git status`",
+		ID: "H1", Attack: "A git directory of another name than `.git`: a bare repository, one with a `commondir`, one that a `.git` file or link names, a submodule called `x/refs`; its configuration runs a command at the next `git status`. With `git: rw`: an index with an entry `.git/hooks/post-checkout` or `../../.bashrc`, which `git checkout` writes; a link `.git/logs/HEAD` to `~/.bashrc`; a source inside of a git directory, such as its hooks",
 		Fell:   []string{"git, unless `safe.bareRepository` is `explicit`"},
-		Status: Closed, Answer: "Whatever git takes for a git directory counts as `.git`: those that are there at `up` are held read-only, new ones and changes of `config`, `config.worktree`, `commondir`, `gitdir`, attributes, hooks and what an unfinished rebase goes on with are named",
-		Remedy:   "Named is not prevented: `workshop ps --strict` before git, and `git config --global safe.bareRepository explicit`",
-		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestGitDirectoriesAreHeld", "internal/facts TestSourceIsAGitDirectory", "e2e TestB08_NothingPlantedForTheHost"},
+		Status: Closed, Answer: "Whatever git takes for a git directory counts as `.git`: those that are there at `up` are held read-only, new ones and changes of `config`, `config.worktree`, `commondir`, `gitdir`, attributes, hooks and what an unfinished rebase goes on with are named. So are symbolic links there, and, each time, an index with a path that git refuses to add, or one that can't be read, can be read in two ways or has more than 64 MiB (\"not fully checked\"). What is or lies in hooks by its real path is never writable, whatever `git:` and `outside_project:` say; any other source in a git directory is watched by its place there",
+		Remedy:   "Named is not prevented: `workshop ps --strict` before git, and `git config --global safe.bareRepository explicit`. Flags in an index (`skip-worktree`) hide changes from `git status`",
+		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestGitDirectoriesAreHeld", "internal/facts TestSourceIsAGitDirectory", "internal/facts TestProjectIsAGitDirectory", "internal/facts TestIndex", "internal/facts TestIndexesOfGit", "internal/facts FuzzIndex", "e2e TestB08_NothingPlantedForTheHost"},
 	},
 	{
-		ID: "H2", Attack: "Files of the tree that git's configuration names: `include.path`, `core.hooksPath`, programs, in the repository's configuration, the user's, or that of a repository around the mount",
+		ID: "H2", Attack: "Files of the tree that git's configuration names: `include.path`, `core.hooksPath`, programs, in the repository's configuration, the user's (also where `XDG_CONFIG_HOME`, `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` or `GIT_CONFIG_COUNT` say it is), or that of a repository around the mount",
 		Status: Closed, Answer: "Configuration is read, by no program of git's, and each word of a value that is the name of a file in an `rw` mount is watched, included files and hooks directories as a whole",
 		Remedy:   "A program that is found by `PATH`, and what it runs itself",
-		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestGitConfig", "internal/facts FuzzGitConfig"},
+		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestWhatGitRunsByTheEnvironmentIsNamed", "internal/facts TestGitConfigOfTheEnvironment", "internal/facts TestGitConfig", "internal/facts FuzzGitConfig"},
 	},
 	{
 		ID: "H3", Attack: "Files that shells, version managers, editors, debuggers and other agents run when a directory is opened: `.envrc`, `mise.toml`, `.vscode`, `.cursor`, `.nvim.lua`, also behind links",
