@@ -180,6 +180,34 @@ func TestB08_NothingPlantedForTheHost(t *testing.T) {
 	}
 }
 
+func TestB08_BaselineStays(t *testing.T) {
+	s := scenario.At(t, "what a worker planted is named until somebody takes it, whatever it does to what runs and to the workshop's file", withMount("{source: ./, target: /workspace, mode: rw}"))
+	s.Write("workers/worker.md", "---\nname: worker\ndescription: Reads.\nallowed-tools: [Read]\n---\nYou read.\n")
+	s.Chown()
+	s.Up()
+	s.Expect(0, "ps", "--strict")
+	s.Sees("worker", `write /workspace/.envrc text="export A=2\n" -> ok`)
+	s.Stop("worker")
+	if d := s.Run("call", "worker", "read_file", "path=/workspace/.envrc"); d.Code != 4 || !strings.Contains(d.Err, "nothing was started") || !strings.Contains(d.Err, "--accept-watched") {
+		t.Errorf("call: exit code %d\n%s", d.Code, d.Err)
+	}
+	s.Expect(0, "up")
+	s.Expect(4, "ps", "--strict")
+	s.Expect(0, "up", "--accept-watched")
+	s.Expect(0, "ps", "--strict")
+
+	s.Expect(0, "exec", "worker", "--", "sh", "-ec", "echo >/workspace/.mcp.json; rm /workspace/workshop.yaml")
+	for _, command := range []string{"ps", "down"} {
+		if d := s.Run(command, "--strict"); d.Code != 4 || !strings.Contains(d.Err, "new since `up`: .mcp.json") || !strings.Contains(d.Err, "removed since `up`: workshop.yaml") {
+			t.Errorf("%s: exit code %d\n%s", command, d.Code, d.Err)
+		}
+	}
+	if l := left(s); l != nil {
+		t.Errorf("left: %v", l)
+	}
+	s.Expect(0, "ps", "--strict")
+}
+
 func TestB08_GitReadWrite(t *testing.T) {
 	s := scenario.At(t, "git: rw lets commits through and hooks not", withMount("{source: ./out, target: /workspace/out, mode: rw, git: rw}"))
 	mkdir(t, s.Dir, "out/.git/hooks")

@@ -225,6 +225,9 @@ func (m *dockerMachine) clean(s *Scenario) {
 			_ = m.client.VolumeRemove(ctx, v.Name, true)
 		}
 	}
+	if home, err := os.UserHomeDir(); err == nil {
+		_ = os.RemoveAll(filepath.Join(home, ".local/state/workshop/projects", s.Project))
+	}
 	removeRuntime(s, "/run/workshop", fmt.Sprintf("/dev/shm/workshop-%d", os.Getuid()), fmt.Sprintf("/run/user/%d/workshop", os.Getuid()))
 }
 

@@ -35,6 +35,9 @@ func (a *app) down(ctx context.Context, strict bool) error {
 	if err != nil {
 		return err
 	}
+	if err := a.checkDirectory(t); err != nil {
+		return err
+	}
 	unlock, err := a.lock(ctx, t.project)
 	if err != nil {
 		return err
@@ -46,6 +49,7 @@ func (a *app) down(ctx context.Context, strict bool) error {
 	}
 	defer e.Close()
 	said := false
+	var were engine.Observed
 	err = a.converge(ctx, e, 0, func() (*engine.Plan, error) {
 		seen, err := e.Observe(ctx, t.project)
 		if err != nil {
@@ -60,6 +64,9 @@ func (a *app) down(ctx context.Context, strict bool) error {
 				a.say("%s stays: it carries the name of project %s, and is no workshop's", other.Object, t.project)
 			}
 		}
+		if !said {
+			were = seen
+		}
 		said = true
 		return plan, engineError(err)
 	})
@@ -70,9 +77,9 @@ func (a *app) down(ctx context.Context, strict bool) error {
 		return err
 	}
 	// Now that no worker can write any more.
-	changed := a.compareWatched(ctx, t, e)
+	changed := a.compareWatched(ctx, t.project, were)
 	a.forgetLearning(t.project)
-	if err := a.forget(t); err != nil {
+	if err := a.forget(t, were); err != nil {
 		return err
 	}
 	if strict && changed {

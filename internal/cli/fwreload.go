@@ -64,9 +64,7 @@ func (a *app) reload(ctx context.Context, cmd *cobra.Command, reset bool) error 
 	heard := &reloadEngine{Engine: e}
 	if len(plan.Steps) > 0 {
 		// As at `up`: a worker may have written the file that is about to count.
-		if err := a.watch(ctx, ready, false); err != nil {
-			return err
-		}
+		a.compareWatched(ctx, c.project, engine.Observed{})
 		if err := a.apply(ctx, heard, plan, a.set.waitTimeout); err != nil {
 			return err
 		}

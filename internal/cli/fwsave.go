@@ -14,7 +14,6 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/edit"
 )
@@ -181,8 +180,11 @@ func (a *app) replaceWatched(s *source, from, file string) error {
 	if err != nil {
 		return err
 	}
-	dir := realPath(s.dir)
-	return facts.Rewrite(facts.RuntimeDirs(project, dir, os.Getuid(), a.Lookup, a.Home), filepath.Join(dir, s.file), rename)
+	r, err := a.record(project)
+	if err != nil {
+		return err
+	}
+	return r.Rewrite(filepath.Join(realPath(s.dir), s.file), rename)
 }
 
 // checkRewritten loads and compiles the text as the file that it becomes.

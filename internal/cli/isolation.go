@@ -132,8 +132,13 @@ func (a *app) engineOf(project string) string {
 	return ""
 }
 
-// elsewhere refuses to bring a project up on one engine while it is on another.
-func (a *app) elsewhere(project string) error {
+// elsewhere refuses to bring a project up on one engine while it is on another, or
+// from one directory while it is from another.
+func (a *app) elsewhere(c *compiled) error {
+	project := c.project
+	if err := a.checkDirectory(c.target()); err != nil {
+		return err
+	}
 	is := a.engineOf(project)
 	if is == "" || is == a.chosen.name {
 		return nil

@@ -106,7 +106,7 @@ func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 	if err != nil {
 		return err
 	}
-	if a.compareWatched(ctx, t, e) && strict {
+	if a.compareWatched(ctx, t.project, seen) && strict {
 		return exit(codeRefused)
 	}
 	return nil

@@ -26,8 +26,12 @@ func TestRenamedWhileUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	runtime := func(project string) string {
-		return filepath.Join(home, ".cache/workshop/run", facts.RuntimeID(project, dir))
+	broughtUp := func(project string, named bool) {
+		t.Helper()
+		c := &compose.Compiled{Project: &types.Project{}, Facts: &compose.Facts{Project: project, ProjectDir: dir}}
+		if err := facts.NewRecord(a.recordsDir(), c, named).Keep(nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	named := func(want string) {
 		t.Helper()
@@ -52,11 +56,9 @@ func TestRenamedWhileUp(t *testing.T) {
 	write("workshop.yaml", "workshop:\n  name: review\n")
 	named("review")
 	// Brought up by -p: that is no word of the directory's.
-	write(strings.TrimPrefix(runtime("by-hand"), dir)+"/snapshot", "")
+	broughtUp("by-hand", false)
 	named("review")
-	if err := errors.Join(os.MkdirAll(runtime("review"), 0o700), facts.KeepOwnName(runtime("review"), &compose.Compiled{})); err != nil {
-		t.Fatal(err)
-	}
+	broughtUp("review", true)
 	named("review")
 
 	write("fake/commondir", "x")
@@ -70,7 +72,7 @@ func TestRenamedWhileUp(t *testing.T) {
 	a.set.project = "review"
 	named("review")
 	a.set.project = ""
-	if err := facts.Forget("review", dir, os.Getuid(), a.Lookup, home); err != nil {
+	if err := facts.ForgetRecord(a.recordsDir(), "review"); err != nil {
 		t.Fatal(err)
 	}
 	named("other")
@@ -82,9 +84,11 @@ func TestPlantedBelow(t *testing.T) {
 	dir := realPath(t.TempDir())
 	home := filepath.Join(dir, "home")
 	src := filepath.Join(dir, "src")
+	var records string
 	at := func(cwd, project, file string) error {
 		a := &app{System: &System{Dir: cwd, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
 		a.set.project, a.set.file = project, file
+		records = a.recordsDir()
 		_, err := a.target()
 		// What tools, call, restart and firewall work on.
 		if _, compileErr := a.quietCompile(); codeOfError(compileErr) != codeOfError(err) {
@@ -129,8 +133,10 @@ func TestPlantedBelow(t *testing.T) {
 		Project: &types.Project{Services: types.Services{"w": service}},
 		Roles:   map[string]compose.Role{"w": compose.RoleWorker},
 	}
-	runtime := filepath.Join(home, ".cache/workshop/run", facts.RuntimeID("review", dir))
-	if err := errors.Join(os.MkdirAll(runtime, 0o700), facts.KeepOwnName(runtime, c)); err != nil {
+	c.Facts = &compose.Facts{Project: "review", ProjectDir: dir, RuntimeDir: home}
+	// By -p too: what runs counts, not how it was named.
+	r := facts.NewRecord(records, c, false)
+	if err := r.Keep(nil); err != nil {
 		t.Fatal(err)
 	}
 	refused(at(filepath.Dir(planted), "", ""))
@@ -139,14 +145,14 @@ func TestPlantedBelow(t *testing.T) {
 	fine(at(dir, "", ""))
 	fine(at(filepath.Dir(write("other/workshop.yaml", valid("mine"))), "", ""))
 
-	s, err := facts.TakeSnapshot(t.Context(), c, home)
-	if err := errors.Join(err, s.Save(runtime)); err != nil {
+	s, err := r.Take(t.Context(), home)
+	if err := errors.Join(err, r.Keep(s)); err != nil {
 		t.Fatal(err)
 	}
 	fine(at(filepath.Dir(planted), "", "")) // it was there at up
 	write("src/deep/workshop.yaml", valid("another"))
 	refused(at(filepath.Dir(planted), "", ""))
-	if err := facts.Forget("review", dir, os.Getuid(), nil, home); err != nil {
+	if err := facts.ForgetRecord(records, "review"); err != nil {
 		t.Fatal(err)
 	}
 	fine(at(filepath.Dir(planted), "", ""))

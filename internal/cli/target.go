@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -27,51 +27,116 @@ type target struct {
 }
 
 func (a *app) target() (target, error) {
+	named := a.set.project != "" && a.set.file == "" // by -p alone
 	file, err := a.findFile()
-	if err != nil {
-		if a.set.project != "" && a.set.file == "" {
-			project, err := a.projectName("", "")
-			a.on = whereabouts{project: project}
-			return target{project: project}, err
-		}
-		return target{}, err
+	if err != nil && !named {
+		return target{}, a.hintRecorded(err)
 	}
-	t := target{dir: realPath(filepath.Dir(file)), file: file}
-	name, isolation := quickLook(file)
+	t := target{file: file}
+	name, isolation := "", workshop.Isolation("")
+	if file != "" {
+		t.dir = realPath(filepath.Dir(file))
+		name, isolation = quickLook(file)
+	}
 	if name == "" && a.set.project == "" {
 		s, err := a.load()
 		if err != nil {
-			return t, err
+			return t, a.hintRecorded(err)
 		}
 		name, isolation = s.w.Name.V, s.w.Isolation.V
 	}
-	t.project, err = a.projectName(name, t.dir)
-	a.on = whereabouts{project: t.project, isolation: isolation}
-	if err == nil {
-		err = a.checkHidden(t)
+	if t.project, err = a.projectName(name, t.dir); err != nil {
+		return t, err
 	}
-	return t, err
+	a.on = whereabouts{project: t.project, isolation: isolation}
+	if file != "" {
+		if err := a.checkHidden(t); err != nil {
+			return t, err
+		}
+	}
+	if named {
+		// Its file may be gone, and be found further up then.
+		r, err := a.record(t.project)
+		if err == nil && r != nil && r.Dir != t.dir && (file == "" || within(realPath(a.Dir), r.Dir)) {
+			t.dir, t.file = r.Dir, ""
+		}
+	}
+	return t, nil
+}
+
+// within tells whether a path is a directory or lies below it.
+func within(path, dir string) bool {
+	_, ok := hostpath.Below(path, dir)
+	return ok
+}
+
+// recordedHere are the projects that were brought up from the working directory or
+// one above it, nearest first.
+func (a *app) recordedHere(all []*facts.Record) []*facts.Record {
+	here := realPath(a.Dir)
+	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool { return !within(here, r.Dir) })
+	slices.SortFunc(all, func(x, y *facts.Record) int { return len(y.Dir) - len(x.Dir) })
+	return all
+}
+
+// hintRecorded adds to a failure with the workshop's file how to go on without it:
+// a worker may have removed or spoiled it (B60).
+func (a *app) hintRecorded(err error) error {
+	all, _ := facts.Records(a.recordsDir())
+	f, ok := errors.AsType[*failure](err)
+	if up := a.recordedHere(all); ok && len(up) > 0 {
+		p := up[0].Project
+		return f.hint("project %s was brought up from %s: `workshop -p %s ps --strict` and `workshop -p %s down` work without the file", p, printable(up[0].Dir), p, p)
+	}
+	return err
 }
 
 // checkHidden refuses a file by which a worker would hide what runs, and what it
 // wrote, from who asks for it without a name (B8, B60): a nearer workshop.yaml than
-// the project's, a `.git` file that names a worktree, another `name:`.
+// the project's, none at all below another one, a `.git` file that names a worktree,
+// another `name:`.
 func (a *app) checkHidden(t target) error {
+	all, err := facts.Records(a.recordsDir())
+	if err != nil && a.set.project == "" {
+		return fail(codeFailed, "%w", err).hint("`workshop -p NAME down` removes the record of a project")
+	}
 	if a.set.file == "" {
-		if by, dir := facts.WrittenBy(t.file, os.Getuid(), a.Lookup, a.Home); by != "" {
-			return fail(codeRefused, "%s is new or changed since project %s was brought up from %s, whose workers may write it (B8)", printable(a.shown(t.file)), printable(by), printable(dir)).
-				hint("look at it: `workshop -f %s …` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", printable(a.shown(t.file)), printable(a.shown(dir)))
+		if by := facts.WrittenBy(t.file, all); by != nil {
+			return fail(codeRefused, "%s is new or changed since project %s was brought up from %s, whose workers may write it (B8)", printable(a.shown(t.file)), by.Project, printable(by.Dir)).
+				hint("look at it: `workshop -f %s …` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", printable(a.shown(t.file)), printable(a.shown(by.Dir)))
 		}
 	}
 	if a.set.project != "" {
 		return nil
 	}
-	up := facts.Projects(t.dir, os.Getuid(), a.Lookup, a.Home)
+	if here := a.recordedHere(all); a.set.file == "" && len(here) > 0 && len(here[0].Dir) > len(t.dir) {
+		p := here[0].Project
+		return fail(codeRefused, "project %s was brought up from %s, which has no workshop.yaml any more; %s is another's", p, printable(here[0].Dir), printable(a.shown(t.file))).
+			hint("look at what changed: a worker may have done it; `workshop -p %s ps --strict` and `workshop -p %s down` work on what was brought up", p, p)
+	}
+	var up []string
+	for _, r := range all {
+		if r.Named && r.Dir == t.dir {
+			up = append(up, r.Project)
+		}
+	}
 	if len(up) == 0 || slices.Contains(up, t.project) {
 		return nil
 	}
-	return fail(codeRefused, "this directory was brought up as project %s, and would be project %s now: `name:`, or the worktree that .git names, has changed since", printable(strings.Join(up, ", ")), t.project).
-		hint("look at what changed: a worker may have done it; `workshop -p %s ps --strict` and `workshop -p %s down` work on what was brought up", printable(up[0]), printable(up[0]))
+	return fail(codeRefused, "this directory was brought up as project %s, and would be project %s now: `name:`, or the worktree that .git names, has changed since", strings.Join(up, ", "), t.project).
+		hint("look at what changed: a worker may have done it; `workshop -p %s ps --strict` and `workshop -p %s down` work on what was brought up", up[0], up[0])
+}
+
+// checkDirectory refuses a directory where the record of the project is of another
+// one, which is there: that one's secrets and baseline aren't this one's to replace
+// or remove, whatever an engine shows of it.
+func (a *app) checkDirectory(t target) error {
+	r, err := a.record(t.project)
+	if err != nil || r == nil || r.Dir == t.dir || !exists(r.Dir) {
+		return nil // what is wrong with a record is said where it is compared
+	}
+	return fail(codeRefused, "project %s was brought up from %s, and not taken down", t.project, printable(r.Dir)).
+		hint("`workshop -p %s down` in that directory ends it; `-p NAME` gives this one another name", t.project)
 }
 
 // quickLook reads the name and the isolation alone; an empty name where that

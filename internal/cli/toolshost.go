@@ -215,7 +215,7 @@ func (h *toolsHost) look(ctx context.Context) error {
 	case h.o.noUp:
 		return fail(codeFailed, "project %s %w as a whole: %s not usable", t.project, errNotUp, verb(missing)).hint("start it with `workshop up`")
 	}
-	if err := a.elsewhere(h.c.project); err != nil {
+	if err := a.elsewhere(h.c); err != nil {
 		return err
 	}
 	h.down, err = a.prepare(ctx, e, h.c, false)
@@ -232,11 +232,7 @@ func (h *toolsHost) up(ctx context.Context, ready *compiled) error {
 		return err
 	}
 	defer unlock()
-	if err := a.start(ctx, h.engine, h.c, ready.compiled.Facts.ToCreate, h.names, upOptions{yes: h.o.yes}); err != nil {
-		a.forgetIfNothingIs(ctx, h.engine, h.c)
-		return err
-	}
-	return nil
+	return a.start(ctx, h.engine, h.c, ready.compiled.Facts.ToCreate, h.names, upOptions{yes: h.o.yes, implicit: true})
 }
 
 // wanted are the names of the workers that may be needed.

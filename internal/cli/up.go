@@ -11,14 +11,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
 )
 
 // upOptions are the flags of up.
 type upOptions struct {
-	dryRun, yes, strict bool
-	learn               learnOptions
+	dryRun, yes, strict, acceptWatched bool
+	implicit                           bool // nobody asked for it: a call needs it
+	learn                              learnOptions
 }
 
 func (a *app) upCommand() *cobra.Command {
@@ -36,6 +38,10 @@ An ` + "`up`" + ` that fails or is interrupted takes back what it made: where no
 nothing is left; where workers ran, they go on, and a worker that was to come up
 for the first time is removed, after the end of its log was shown. After one that
 was killed, the next ` + "`up`" + ` or ` + "`down`" + ` repairs what it left.
+
+What the watched files are (see down) is noted by the first ` + "`up`" + ` and kept until
+` + "`down`" + `. A later one names what changed and starts all the same; with --strict it
+refuses, and so does the one that a ` + "`call`" + ` or ` + "`tools`" + ` makes by itself.
 
 --learn then lets workers with mode restricted reach names that no line allows,
 and records them: ` + "`firewall suggest`" + ` makes lines of that. Until it ends, promises
@@ -57,6 +63,7 @@ in continuous integration, and for workers with secrets unless --with-secrets.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and change nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "build images without asking")
+	f.BoolVar(&o.acceptWatched, "accept-watched", false, "take watched files as they are now: what changed since the first up is named once more")
 	f.BoolVar(&o.strict, "strict", false, "exit with 4 if a watched file changed, or a mount can't be fully checked")
 	o.learn.flags(cmd)
 	f.Duration("wait-timeout", defaultWaitTimeout, "how long to wait until every worker is ready")
@@ -84,7 +91,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 		return err
 	}
 	defer e.Close()
-	if err := a.elsewhere(c.project); err != nil {
+	if err := a.elsewhere(c); err != nil {
 		return err
 	}
 	a.sayChosen()
@@ -115,7 +122,6 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 	defer unlock()
 	learning := ask(ctx, e, c.project, c.target().dir) // of the guard before, if there is one
 	if err := a.start(ctx, e, c, ready.compiled.Facts.ToCreate, names, o); err != nil {
-		a.forgetIfNothingIs(ctx, e, c)
 		return err
 	}
 	unlimited := false
@@ -134,7 +140,13 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 }
 
 // start makes what a run needs on this machine, plans, and carries it out.
-func (a *app) start(ctx context.Context, e engine.Engine, c *compiled, created, names []string, o upOptions) error {
+func (a *app) start(ctx context.Context, e engine.Engine, c *compiled, created, names []string, o upOptions) (err error) {
+	noted, _ := a.record(c.project)
+	defer func() {
+		if err != nil {
+			a.forgetIfNothingIs(ctx, e, c, noted)
+		}
+	}()
 	ready, err := a.prepare(ctx, e, c, true)
 	if err != nil {
 		return err
@@ -147,7 +159,7 @@ func (a *app) start(ctx context.Context, e engine.Engine, c *compiled, created, 
 		}
 		first = plan
 		a.sayFacts(ready.w, ready.compiled.Facts, created)
-		return plan, a.watch(ctx, ready, o.strict)
+		return plan, a.watch(ctx, ready, o)
 	})
 	if err != nil && first != nil {
 		return a.rollBack(ctx, e, first.Compiled, first.Observed, err)
@@ -156,15 +168,19 @@ func (a *app) start(ctx context.Context, e engine.Engine, c *compiled, created, 
 }
 
 // forgetIfNothingIs removes secrets again where a start failed before there
-// was a container that uses them.
-func (a *app) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *compiled) {
+// was a container that uses them, and the record, unless it was noted before.
+func (a *app) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *compiled, noted *facts.Record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	t := c.target()
 	seen, err := e.Observe(ctx, c.project)
 	ours := func(k engine.Container) bool { return k.Directory == t.dir }
 	if err == nil && !slices.ContainsFunc(seen.Containers, ours) {
-		if err := errors.Join(a.forget(t), a.tidy(ctx, e, t)); err != nil {
+		forget := a.forget
+		if noted != nil {
+			forget = func(t target, seen engine.Observed) error { return a.forgetSecrets(t, noted, seen) }
+		}
+		if err := errors.Join(forget(t, engine.Observed{}), a.tidy(ctx, e, t)); err != nil {
 			a.warn("%v", err)
 		}
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,98 +12,116 @@ import (
 	"github.com/llmdo/workshop/internal/facts"
 )
 
-// watch stores what the watched files (B8) are before anything starts. A
-// workshop that is up already may have changed some: that is said first, and
-// what can't be checked. strict refuses both.
-func (a *app) watch(ctx context.Context, ready *compiled, strict bool) error {
-	dir := ready.compiled.Facts.RuntimeDir
-	if dir == "" {
-		return nil // an engine elsewhere has no writable mounts of ours
+// recordsDir is where records of what is up lie; "" without a home directory.
+func (a *app) recordsDir() string {
+	if dir := a.stateDir(); dir != "" {
+		return filepath.Join(dir, "projects")
 	}
-	now, err := facts.TakeSnapshot(ctx, ready.compiled, a.Home)
+	return ""
+}
+
+// record is what was noted of a project when it was brought up; nil for nothing.
+func (a *app) record(project string) (*facts.Record, error) {
+	return facts.LoadRecord(a.recordsDir(), project)
+}
+
+// watch notes what the watched files (B8) are before anything starts. What was
+// noted by an `up` before stays until `down`, or until the caller takes what
+// changed since: a worker may have changed it, and stopped the workshop then. That
+// is said first, and what can't be checked. strict refuses both; an `up` that
+// nobody asked for refuses what changed.
+func (a *app) watch(ctx context.Context, ready *compiled, o upOptions) error {
+	if a.recordsDir() == "" {
+		return fail(codeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
+	}
+	r := facts.NewRecord(a.recordsDir(), ready.compiled, a.set.project == "")
+	before, err := a.record(ready.project)
+	if err != nil {
+		return fail(codeFailed, "%w", err).hint("`workshop -p %s down` compares what it can, and removes it", ready.project)
+	}
+	var baseline facts.Snapshot
+	lost := before != nil && before.Dir != r.Dir // that is gone: see [app.elsewhere]
+	switch {
+	case lost:
+		a.warn("project %s was brought up from %s, which is gone: what its workers wrote can't be compared (B8)", ready.project, printable(before.Dir))
+	case before != nil:
+		if baseline, err = before.Baseline(); err != nil {
+			return fail(codeFailed, "watched files (B8): %w", err).hint("`workshop -p %s down` ends it, and forgets the rest", ready.project)
+		}
+		r = before.With(r)
+	}
+	now, err := r.Take(ctx, a.Home)
 	if err != nil {
 		return fail(codeFailed, "watched files (B8): %w", err)
 	}
-	before, err := facts.LoadSnapshot(dir)
-	if err != nil {
-		a.warn("watched files (B8): %v", err)
+	if baseline == nil {
+		baseline = now
+	} else {
+		baseline = before.Extend(baseline, now)
 	}
-	changes := now.NotChecked()
-	if before != nil {
-		changes = before.Compare(now)
-	}
+	changes := baseline.Compare(now)
 	if ready.notChecked { // was said of the source
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind == facts.NotChecked })
 	}
 	a.printChanges(changes)
-	if strict && len(changes) > 0 {
-		return fail(codeRefused, "watched files (B8): %s; nothing was started", count(len(changes), "finding"))
+	written := slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return c.Kind == facts.NotChecked })
+	findings := len(written)
+	if o.acceptWatched {
+		baseline, findings = now, 0
 	}
-	if a.set.project == "" { // what the directory says then must not change in silence
-		if err := facts.KeepOwnName(dir, ready.compiled); err != nil {
-			return err
-		}
+	stays := findings > 0
+	if lost {
+		findings++
 	}
-	return now.Save(dir)
+	if o.strict {
+		findings += len(changes) - len(written)
+	}
+	switch {
+	case findings > 0 && o.strict:
+		return fail(codeRefused, "watched files (B8): %s; nothing was started", count(findings, "finding"))
+	case findings > 0 && o.implicit:
+		return fail(codeRefused, "watched files (B8): %s since `up`; nothing was started", count(findings, "change")).
+			hint("`workshop ps` names them; `workshop up` starts the workers all the same, `workshop up --accept-watched` also takes the files as they are")
+	case stays:
+		a.printFailure((&failure{}).hint("they go on to be named; once you have looked, `workshop up --accept-watched` takes them as they are"))
+	}
+	return r.Keep(baseline)
 }
 
 // compareWatched names what changed since `up`, loudly, and reports whether
-// anything did. What can't be compared counts as changed.
-func (a *app) compareWatched(ctx context.Context, t target, e engine.Engine) bool {
-	if t.file == "" {
-		return false
-	}
-	before, err := a.stored(t)
+// anything did. What can't be compared counts as changed. It goes by what `up`
+// noted, not by the files of the project, which a worker may have changed.
+func (a *app) compareWatched(ctx context.Context, project string, seen engine.Observed) bool {
+	changes, err := a.changes(ctx, project, seen)
 	if err != nil {
 		a.warn("watched files (B8) can't be compared: %v", err)
+		a.printFailure((&failure{}).hint("look at what workers could write before a program here runs or obeys it: git's configuration and hooks, .envrc, editor settings"))
 		return true
 	}
-	if before == nil {
-		return false
-	}
-	now, err := a.snapshot(ctx, t, e)
-	if err != nil {
-		a.warn("watched files (B8) can't be compared: %v", err)
-		return true
-	}
-	changes := before.Compare(now)
 	a.printChanges(changes)
 	return len(changes) > 0
 }
 
-// stored is the snapshot of `up`; nil if there is none.
-func (a *app) stored(t target) (facts.Snapshot, error) {
-	for _, dir := range facts.RuntimeDirs(t.project, t.dir, os.Getuid(), a.Lookup, a.Home) {
-		if s, err := facts.LoadSnapshot(dir); s != nil || err != nil {
-			return s, err
+func (a *app) changes(ctx context.Context, project string, seen engine.Observed) ([]facts.Change, error) {
+	r, err := a.record(project)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		if len(seen.Containers) > 0 {
+			err = fmt.Errorf("project %s is up, and nothing was noted of its `up` in %s", project, a.recordsDir())
 		}
+		return nil, err
 	}
-	return nil, nil
-}
-
-// snapshot looks at the files as they are now.
-func (a *app) snapshot(ctx context.Context, t target, e engine.Engine) (facts.Snapshot, error) {
-	s, err := a.readSource(t.file)
+	before, err := r.Baseline()
 	if err != nil {
 		return nil, err
 	}
-	if s.w == nil {
-		return nil, errors.New(a.shown(t.file) + " is invalid now; `workshop validate` says why")
-	}
-	c, err := compileWorkshop(s.w)
+	now, err := r.Take(ctx, a.Home)
 	if err != nil {
 		return nil, err
 	}
-	info, err := e.Info(ctx)
-	if err != nil {
-		return nil, err
-	}
-	whole := &compiled{source: s, project: t.project, compiled: c}
-	// What stands against a start does not matter here.
-	o := a.factsOptions(whole, info)
-	o.SkipContents = true
-	ready, _ := withFacts(ctx, whole, o)
-	return facts.TakeSnapshot(ctx, ready.compiled, a.Home)
+	return before.Compare(now), nil
 }
 
 // maxChanges are named one by one: a worker can make any number of them.
@@ -160,11 +179,31 @@ func (a *app) shownClipped(path string) string {
 	return printable(facts.ClipPath(a.shown(filepath.FromSlash(path))))
 }
 
-// forget removes what `up` left in the runtime directory: secrets, names and
-// the snapshot.
-func (a *app) forget(t target) error {
-	if t.dir == "" {
-		return nil
+// forgetSecrets removes what `up` left in runtime directories: secrets and names.
+// seen is what was up.
+func (a *app) forgetSecrets(t target, r *facts.Record, seen engine.Observed) error {
+	dirs := []string{t.dir}
+	for _, c := range seen.Containers {
+		dirs = append(dirs, c.Directory)
 	}
-	return facts.Forget(t.project, t.dir, os.Getuid(), a.Lookup, a.Home)
+	var kept []string
+	if r != nil {
+		dirs, kept = append(dirs, r.Dir), append(kept, r.RuntimeDir)
+	}
+	slices.Sort(dirs)
+	dirs = slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return dir == "" })
+	if len(dirs) == 0 && len(seen.Containers) > 0 {
+		return fail(codeFailed, "secrets of project %s may be left: nothing tells the directory that it was brought up from (B11)", t.project).
+			hint("look for directories %s-* in $XDG_RUNTIME_DIR/workshop, /dev/shm/workshop-%d and ~/.cache/workshop/run, and remove them", t.project, os.Getuid())
+	}
+	for _, dir := range dirs {
+		kept = append(kept, facts.RuntimeDirs(t.project, dir, os.Getuid(), a.Lookup, a.Home)...)
+	}
+	return facts.Forget(kept, os.Getuid())
+}
+
+// forget is forgetSecrets with the record.
+func (a *app) forget(t target, seen engine.Observed) error {
+	r, _ := a.record(t.project) // compareWatched has said what is wrong with it
+	return errors.Join(a.forgetSecrets(t, r, seen), facts.ForgetRecord(a.recordsDir(), t.project))
 }

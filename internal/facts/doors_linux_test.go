@@ -48,7 +48,7 @@ func TestDoors(t *testing.T) {
 	if v := compose.Check(c); len(v) > 0 {
 		t.Error(v)
 	}
-	if err := Forget(o.Workshop.Name.V, dir, o.UID, o.Lookup, o.Home); err != nil {
+	if err := Forget(RuntimeDirs(o.Workshop.Name.V, dir, o.UID, o.Lookup, o.Home), o.UID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(doors[0]); err == nil {

@@ -304,7 +304,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	before := c.Facts.RuntimeDir
-	if err := Forget("facts-test", dir, o.UID, o.Lookup, o.Home); err != nil {
+	if err := Forget(RuntimeDirs("facts-test", dir, o.UID, o.Lookup, o.Home), o.UID); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(before); err == nil {

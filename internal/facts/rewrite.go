@@ -1,11 +1,11 @@
 package facts
 
 // Rewrite runs write, which replaces the file name, and takes the new content
-// into the snapshot that lies in one of the runtime directories: what this
+// into the snapshot that lies in one of the directories: what this
 // program writes is no change of a worker's. A file that had changed before
 // stays a change.
-func Rewrite(runtimeDirs []string, name string, write func() error) error {
-	for _, dir := range runtimeDirs {
+func Rewrite(dirs []string, name string, write func() error) error {
+	for _, dir := range dirs {
 		s, err := LoadSnapshot(dir)
 		if err != nil || s == nil {
 			continue

@@ -24,13 +24,8 @@ type runtimeParent struct {
 // RuntimeID names the runtime directory of a project: two projects of one name
 // in different directories have different ones.
 func RuntimeID(project, projectDir string) string {
-	return project + directoryMark(projectDir)
-}
-
-// directoryMark ends the names of a directory's runtime directories.
-func directoryMark(projectDir string) string {
 	sum := sha256.Sum256([]byte(projectDir))
-	return "-" + hex.EncodeToString(sum[:4])
+	return project + "-" + hex.EncodeToString(sum[:4])
 }
 
 // runtimeParents lists where the runtime directory may be, best first: the
@@ -194,12 +189,13 @@ func (c *collector) doors() {
 
 const doorMode = 0o755
 
-// Forget removes the runtime directory of a project, wherever it is: secrets,
-// names and what was remembered. It is for `down`.
-func Forget(project, projectDir string, uid int, lookup func(string) (string, bool), home string) error {
+// Forget removes runtime directories: secrets and names. It is for `down`.
+func Forget(dirs []string, uid int) error {
 	var errs []error
-	for _, dir := range RuntimeDirs(project, projectDir, uid, lookup, home) {
-		errs = append(errs, os.RemoveAll(dir))
+	for _, dir := range dirs {
+		if dir != "" && usable(filepath.Dir(dir), uid) && usable(dir, uid) { // as in [RuntimeDirs]
+			errs = append(errs, os.RemoveAll(dir))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -48,20 +47,11 @@ const (
 	NotChecked ChangeKind = "not fully checked"
 )
 
-// snapshotFile is where `up` keeps the snapshot: in the runtime directory,
-// which no worker sees.
+// snapshotFile is where `up` keeps the snapshot, beside the record of the project.
 const snapshotFile = "protected.json"
 
 // maxSnapshot bounds a snapshot that was kept, in bytes.
 const maxSnapshot = 256 << 20
-
-// TakeSnapshot looks at everything below the writable mounts of a project with
-// facts. `up` takes one before it starts, ps and down take another and
-// compare. home is the user's, whose configuration of git counts too.
-func TakeSnapshot(ctx context.Context, c *compose.Compiled, home string) (Snapshot, error) {
-	w := &watcher{ctx: ctx, own: ownFiles(c), roots: writableRoots(c), home: home, most: maxEntries, keeps: maxWatched}
-	return w.take()
-}
 
 // NotChecked lists what the snapshot doesn't cover.
 func (s Snapshot) NotChecked() []Change {
@@ -116,8 +106,8 @@ func (s Snapshot) missed(p string) bool {
 	}
 }
 
-// Save keeps the snapshot in a runtime directory.
-func (s Snapshot) Save(runtimeDir string) error {
+// Save keeps the snapshot in a directory.
+func (s Snapshot) Save(in string) error {
 	text := make(Snapshot, len(s))
 	for p, what := range s {
 		text[keyOf(p)] = what
@@ -126,13 +116,13 @@ func (s Snapshot) Save(runtimeDir string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(runtimeDir, snapshotFile), data, 0o600, -1, -1)
+	return writeFile(filepath.Join(in, snapshotFile), data, 0o600, -1, -1)
 }
 
 // LoadSnapshot reads what [Snapshot.Save] kept; nil without an error where
 // there is none.
-func LoadSnapshot(runtimeDir string) (Snapshot, error) {
-	data, err := boundedfile.Read(filepath.Join(runtimeDir, snapshotFile), maxSnapshot)
+func LoadSnapshot(from string) (Snapshot, error) {
+	data, err := boundedfile.Read(filepath.Join(from, snapshotFile), maxSnapshot)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -174,8 +164,12 @@ func writableRoots(c *compose.Compiled) []string {
 			}
 		}
 	}
+	return outermost(all)
+}
+
+// outermost leaves out directories that lie in others of the list.
+func outermost(all []string) (roots []string) {
 	slices.Sort(all)
-	var roots []string
 	for _, p := range all {
 		if !slices.ContainsFunc(roots, func(r string) bool { return p == r || len(below([]string{p}, r)) > 0 }) {
 			roots = append(roots, p)

@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"path/filepath"
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
@@ -70,13 +69,4 @@ func watched(d *dir, name string) bool {
 		return true
 	}
 	return watchedNames[strings.ToLower(name)]
-}
-
-// ownFiles are workshop.yaml and the workers' files, wherever they are.
-func ownFiles(c *compose.Compiled) map[string]bool {
-	out := map[string]bool{}
-	for _, f := range c.WorkshopFiles() {
-		out[filepath.Join(c.Facts.ProjectDir, filepath.FromSlash(f))] = true
-	}
-	return out
 }

@@ -27,12 +27,14 @@ const maxFollowing = 10 * time.Second
 
 // watcher takes one snapshot.
 type watcher struct {
-	ctx   context.Context
-	own   map[string]bool // the workshop's files
-	roots []string        // writable from inside
-	home  string
-	most  int // entries, of all walks
-	keeps int // names, at most
+	ctx context.Context
+	own map[string]bool // the workshop's files
+	// project is a directory whose links lead programs into roots; "" for none.
+	project string
+	roots   []string // writable from inside
+	home    string
+	most    int // entries, of all walks
+	keeps   int // names, at most
 
 	s     Snapshot
 	left  int64           // bytes to hash
@@ -48,6 +50,8 @@ type watcher struct {
 type link struct {
 	path  string
 	whole bool // a directory behind it counts as a whole
+	// outside: it is the project's own, where no worker writes.
+	outside bool
 }
 
 func (w *watcher) take() (Snapshot, error) {
@@ -66,13 +70,20 @@ func (w *watcher) take() (Snapshot, error) {
 			return nil, err
 		}
 	}
+	if err := w.projectLinks(); err != nil {
+		return nil, err
+	}
 	if w.until.IsZero() {
 		w.until = time.Now().Add(maxFollowing)
 	}
 	for len(w.links) > 0 { // those behind others are in a directory that is searched once
 		l := w.links[0]
 		w.links = w.links[1:]
-		if err := w.follow(l); err != nil {
+		follow := w.follow
+		if l.outside {
+			follow = w.through
+		}
+		if err := follow(l); err != nil {
 			return nil, err
 		}
 	}

@@ -39,9 +39,9 @@ var fileItems = []Item{
 		Promises: []string{"B60"}, Tests: []string{"workshop TestWorkIsBounded", "workshop FuzzEnvFile", "workshop FuzzLoad", "internal/engine/docker TestIgnoringEnds", "workshop TestWordsAreCounted", "workshop TestWorkerFilesAreBounded", "workshop/worker TestDepthOfSchemas", "workshop/worker TestWorkOfSchemas", "workshop TestErrorsAreNotHiddenByWarnings", "internal/pathglob TestCheck", "internal/pathglob FuzzCheck", "internal/cli TestManyKeys", "internal/cli TestResultThatTakesLong", "internal/cli TestResultThatTakesMemory"},
 	},
 	{
-		ID: "F8", Attack: "A worker that may write to the project's directory gives the project another name: a `.git` file that names a worktree, or `name:` in workshop.yaml. By that name nothing is up, nothing has changed, and `down` removes nothing",
-		Status: Closed, Answer: "What was brought up by the name that the directory had is recorded where no worker gets. `ps`, `exec`, `down` and `up` refuse another name until it is taken down, and print the `-p` to use",
-		Promises: []string{"B8", "B60"}, Tests: []string{"internal/cli TestRenamedWhileUp"},
+		ID: "F8", Attack: "A worker that may write to the project's directory hides what is up: another name of the project (a `.git` file that names a worktree, `name:`), a nearer workshop.yaml, none any more, one that nothing reads",
+		Status: Closed, Answer: "What was brought up is recorded with the user's state, where no worker gets, by its name. Commands refuse another name, and a file that a worker may have written, until it is taken down; without a file they print the `-p` to use, by which `ps` and `down` need none, and remove the secrets too",
+		Promises: []string{"B8", "B11", "B60"}, Tests: []string{"internal/cli TestRenamedWhileUp", "internal/cli TestPlantedBelow", "internal/cli TestBaselineIsFound", "internal/cli TestDownByName", "e2e TestB08_BaselineStays"},
 	},
 	{
 		ID: "F9", Attack: "Another user's workshop.yaml in a directory above the caller's, such as /tmp",

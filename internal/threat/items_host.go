@@ -39,4 +39,15 @@ var hostItems = []Item{
 		Remedy:   "Run git, editors and shells in a directory that a worker writes to after `workshop down --strict`",
 		Promises: []string{"B8"},
 	},
+	{
+		ID: "H7", Attack: "What a worker planted becomes the baseline, or is compared with nothing: it stops the workshop so that the next `call` starts it, takes the mount or itself out of workshop.yaml, removes that file",
+		Status: Closed, Answer: "The first `up` notes what was there, where workers may write, and the workshop's own files. Later ones add to it and replace nothing; it ends with `down`, or is taken anew by `up --accept-watched`. A start that nobody asked for is refused where something changed. What can't be compared is said, and `--strict` exits with 4",
+		Promises: []string{"B8"}, Tests: []string{"internal/cli TestBaselineStays", "internal/cli TestBaselineIsFound", "internal/cli TestNoBaseline", "internal/cli TestAnotherDirectory", "internal/facts TestRecord", "e2e TestB08_BaselineStays"},
+	},
+	{
+		ID: "H8", Attack: "Links of the repository, beside an `rw` mount, that lead into it: `.vscode -> out/v`, `.envrc -> out/e`, `workshop.yaml -> out/conf`, also before there is such a file",
+		Status: Closed, Answer: "Links of watched names, and those on the way to the workshop's own files, are looked for in the whole project. What they lead to in an `rw` mount is watched as that name, and so is where they lead",
+		Remedy:   "Links are watched, not held: mount no directory `rw` that such links lead into",
+		Promises: []string{"B8", "B40"}, Tests: []string{"internal/facts TestProjectLinks"},
+	},
 }

@@ -1,0 +1,122 @@
+package facts
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/hostpath"
+)
+
+// projectLinks looks in the project, beside what workers may write, for links of
+// the names that are watched: by `.envrc -> out/e` a worker that may write to
+// `out` writes the project's .envrc. The workshop's own files may be below a link.
+func (w *watcher) projectLinks() error {
+	if w.project == "" || len(w.roots) == 0 || w.writable(w.project) {
+		return nil
+	}
+	for _, file := range slices.Sorted(maps.Keys(w.own)) {
+		w.links = append(w.links, link{path: file, outside: true})
+	}
+	t := tree{ctx: w.ctx, root: w.project, skip: w.roots, most: w.most}
+	t.visit = func(d *dir, e fs.DirEntry) {
+		whole := d.dotGit || d.whole || wholly(e.Name()) || dotted(e.Name())
+		if e.Type()&fs.ModeSymlink != 0 && (d.dotGit || !d.packages && whole || watched(d, e.Name())) {
+			w.links = append(w.links, link{filepath.Join(w.project, filepath.FromSlash(d.rel), e.Name()), whole, true})
+		}
+	}
+	t.enter = func(d *dir) { d.whole = d.whole || wholly(d.name()) && !d.packages && !d.dotGit }
+	t.missed = func(rel string, err error) {
+		if errors.Is(err, fs.ErrPermission) {
+			return // nor do the user's programs get there
+		}
+		w.put(filepath.Join(w.project, filepath.FromSlash(rel)), unchecked+boundedfile.Reason(err))
+	}
+	err := t.walk()
+	w.most = max(w.most-t.seen, 1)
+	return err
+}
+
+// dotted reports whether some files in a directory of this name count; as a link
+// it counts as a whole.
+func dotted(name string) bool {
+	return strings.HasPrefix(name, ".") && watchedBelow[name] != nil
+}
+
+// through takes what a path of the project leads to, and where that is, if workers
+// may write on its way.
+func (w *watcher) through(l link) error {
+	if late, err := w.late(); late {
+		return err
+	}
+	if w.writable(l.path) { // found there
+		return nil
+	}
+	end, writable := w.way(l.path)
+	if writable {
+		w.put(l.path, "leads to "+end)
+	}
+	info, err := os.Lstat(end)
+	switch {
+	case err != nil: // a worker may still make it
+		return nil
+	case !info.IsDir():
+		if w.writable(end) {
+			w.path(end)
+		}
+		return nil
+	case !l.whole:
+		return nil
+	}
+	for _, root := range append([]string{end}, w.roots...) {
+		if _, below := hostpath.Below(root, end); below && w.writable(root) && !w.whole[root] {
+			w.whole[root] = true
+			w.put(root, isDir)
+			if err := w.walk(root, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// way is where a path leads, and whether it goes through what workers may write.
+func (w *watcher) way(path string) (end string, writable bool) {
+	const most = 40 // links, as in Linux
+	start := func(p string) (string, []string) {
+		root := filepath.VolumeName(p) + string(filepath.Separator)
+		return root, strings.Split(filepath.ToSlash(strings.TrimPrefix(p, root)), "/")
+	}
+	at, rest := start(path)
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		at = filepath.Join(at, name)
+		writable = writable || w.writable(at)
+		to, err := os.Readlink(at)
+		if err != nil {
+			continue
+		}
+		if links++; links > most {
+			return path, writable
+		}
+		more := strings.Split(filepath.ToSlash(to), "/")
+		if at = filepath.Dir(at); filepath.IsAbs(to) {
+			at, more = start(to)
+		}
+		rest = append(more, rest...)
+	}
+	return at, writable
+}

@@ -1,0 +1,219 @@
+package facts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/hostpath"
+)
+
+// Record is what the first `up` of a project noted, and later ones added: enough
+// to find what is up, to compare what workers may have written with what was there
+// before them, and to end it, whatever they made of the project's files (B8). It
+// lies with the user's state, where no worker gets, by the project's name, and ends
+// with `down`.
+type Record struct {
+	Project string
+	Dir     string // of the project, with symlinks resolved
+	// Named: the directory gave the project its name, not -p.
+	Named      bool
+	RuntimeDir string   // "" for an engine elsewhere
+	Roots      []string // where workers may write
+	Own        []string // the workshop's own files
+	at         string
+}
+
+const (
+	recordFile = "project.json"
+	maxRecord  = 16 << 20 // bytes
+)
+
+// NewRecord is that of a project with facts; state is the directory of all records.
+func NewRecord(state string, c *compose.Compiled, named bool) *Record {
+	r := &Record{
+		Project: c.Facts.Project, Dir: c.Facts.ProjectDir, Named: named,
+		RuntimeDir: c.Facts.RuntimeDir, at: filepath.Join(state, c.Facts.Project),
+	}
+	if r.RuntimeDir != "" { // an engine elsewhere has no mounts of ours
+		r.Roots = writableRoots(c)
+	}
+	for _, f := range c.WorkshopFiles() {
+		r.Own = append(r.Own, filepath.Join(r.Dir, filepath.FromSlash(f)))
+	}
+	return r
+}
+
+// LoadRecord reads the record of a project; nil without an error where there is
+// none.
+func LoadRecord(state, project string) (*Record, error) {
+	if state == "" {
+		return nil, nil
+	}
+	r := &Record{at: filepath.Join(state, project)}
+	data, err := boundedfile.Read(filepath.Join(r.at, recordFile), maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, r)
+	}
+	if err == nil && r.Project != project {
+		err = fmt.Errorf("it is of project %q", r.Project)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the record of what was brought up as project %s, in %s: %w", project, r.at, err)
+	}
+	r.each(func(p string) string {
+		if path, err := strconv.Unquote(p); err == nil {
+			return path
+		}
+		return p
+	})
+	return r, nil
+}
+
+// Records reads those of all projects.
+func Records(state string) (all []*Record, err error) {
+	entries, err := os.ReadDir(state)
+	if state == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		r, problem := LoadRecord(state, e.Name())
+		err = errors.Join(err, problem)
+		if r != nil {
+			all = append(all, r)
+		}
+	}
+	return all, err
+}
+
+// each replaces every path.
+func (r *Record) each(change func(string) string) {
+	r.Roots, r.Own = slices.Clone(r.Roots), slices.Clone(r.Own)
+	for _, list := range [][]string{r.Roots, r.Own} {
+		for i, p := range list {
+			list[i] = change(p)
+		}
+	}
+	r.Dir, r.RuntimeDir = change(r.Dir), change(r.RuntimeDir)
+}
+
+// With is the record with what a later `up` of the same directory adds.
+func (r *Record) With(later *Record) *Record {
+	both := *later
+	both.Named = r.Named || later.Named
+	both.Roots = outermost(slices.Concat(r.Roots, later.Roots))
+	both.Own = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Own, later.Own))))
+	return &both
+}
+
+// Take looks at the watched files as they are now. home is the user's, whose
+// configuration of git counts too.
+func (r *Record) Take(ctx context.Context, home string) (Snapshot, error) {
+	w := &watcher{ctx: ctx, project: r.Dir, own: map[string]bool{}, roots: r.Roots, home: home, most: maxEntries, keeps: maxWatched}
+	for _, file := range r.Own {
+		w.own[file] = true
+	}
+	return w.take()
+}
+
+// Baseline is what the watched files were before any worker could write them.
+func (r *Record) Baseline() (Snapshot, error) {
+	s, err := LoadSnapshot(r.at)
+	if err == nil && s == nil {
+		err = errors.New("what they were at `up` is not in " + r.at)
+	}
+	return s, err
+}
+
+// Extend is a baseline with what a later snapshot has beyond the places that r
+// says workers could write to before.
+func (r *Record) Extend(baseline, later Snapshot) Snapshot {
+	out := Snapshot{}
+	for p, what := range later {
+		if !r.MayWrite(p) && !strings.HasPrefix(what, unchecked) {
+			out[p] = what
+		}
+	}
+	for p, what := range baseline {
+		out[p] = what
+	}
+	return out
+}
+
+// Keep writes the record, and its baseline before it.
+func (r *Record) Keep(baseline Snapshot) error {
+	if err := os.MkdirAll(r.at, 0o700); err != nil {
+		return err
+	}
+	if err := baseline.Save(r.at); err != nil {
+		return err
+	}
+	text := *r
+	text.each(keyOf)
+	data, err := json.Marshal(text)
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(r.at, recordFile), data, 0o600, -1, -1)
+}
+
+// Rewrite is [Rewrite] for the baseline of a record; r may be nil.
+func (r *Record) Rewrite(name string, write func() error) error {
+	if r == nil {
+		return write()
+	}
+	return Rewrite([]string{r.at}, name, write)
+}
+
+// ForgetRecord removes the record of a project.
+func ForgetRecord(state, project string) error {
+	if state == "" {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(state, project))
+}
+
+// MayWrite reports whether a path lies where the project's workers may write.
+func (r *Record) MayWrite(path string) bool {
+	return slices.ContainsFunc(r.Roots, func(root string) bool { _, ok := hostpath.Below(path, root); return ok })
+}
+
+// WrittenBy returns a project that is up from another directory than a file's and
+// whose workers may have written it since `up`: they may write there, and it isn't
+// what it was then. Nil if there is none.
+func WrittenBy(file string, all []*Record) *Record {
+	if real, err := realDir(filepath.Dir(file)); err == nil {
+		file = filepath.Join(real, filepath.Base(file))
+	}
+	for _, r := range all {
+		if r.Dir != filepath.Dir(file) && r.MayWrite(file) && !r.saw(file) {
+			return r
+		}
+	}
+	return nil
+}
+
+// saw reports whether a file is what it was at `up`.
+func (r *Record) saw(file string) bool {
+	before, err := r.Baseline()
+	if err != nil {
+		return false
+	}
+	now := Snapshot{}
+	if err := now.file(file); err != nil {
+		return false
+	}
+	return now[file] != "" && now[file] != unreadable && now[file] == before[file]
+}

@@ -1,0 +1,14 @@
+package facts
+
+import (
+	"context"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+// TakeSnapshot looks at what workers of a project that isn't up may write.
+func TakeSnapshot(ctx context.Context, c *compose.Compiled, home string) (Snapshot, error) {
+	r := NewRecord("", c, true)
+	r.Roots = writableRoots(c)
+	return r.Take(ctx, home)
+}
