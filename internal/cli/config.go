@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
@@ -28,6 +29,7 @@ Values of variables stand in it: don't commit it where they are private.`,
 			if err != nil {
 				return err
 			}
+			a.sayLinks(s)
 			resolved := resolve(s.w)
 			if format == "json" {
 				return a.writeJSON(resolved)
@@ -39,5 +41,27 @@ Values of variables stand in it: don't commit it where they are private.`,
 			}
 			return e.Close()
 		}),
+	}
+}
+
+// sayLinks says which sources of the workshop are symbolic links, and where they lead
+// on this machine. A source that isn't there leads nowhere.
+func (a *app) sayLinks(s *source) {
+	dir, err := filepath.EvalSymlinks(s.dir)
+	if err != nil {
+		return
+	}
+	said := map[string]bool{}
+	for i := range s.w.Workers {
+		for _, m := range s.w.Workers[i].Container.Mounts {
+			path := m.Source.V
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(dir, path)
+			}
+			if real, err := filepath.EvalSymlinks(path); err == nil && !said[m.Source.V] {
+				said[m.Source.V] = true
+				a.sayLeads(dir, m.Source.V, real)
+			}
+		}
 	}
 }

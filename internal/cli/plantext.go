@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -67,10 +68,24 @@ func (a *app) sayFacts(w *workshop.Workshop, f *compose.Facts, created []string)
 	for _, source := range created {
 		a.say("created %s for %d:%d (%s)", printable(source), f.UID, f.GID, f.UserReason)
 	}
+	for _, source := range slices.Sorted(maps.Keys(f.Sources)) {
+		a.sayLeads(f.ProjectDir, source, f.Sources[source].Real)
+	}
 	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
 		if dirs := protectedText(w, source, f.Protected[source]); dirs != "" {
 			a.say("read-only in %s: %s (B8)", printable(source), printable(dirs))
 		}
+	}
+}
+
+// sayLeads says where links lead from a source: the workshop file doesn't show it.
+func (a *app) sayLeads(dir, source, real string) {
+	written := filepath.Clean(source)
+	if !filepath.IsAbs(written) {
+		written = filepath.Join(dir, written)
+	}
+	if real != "" && real != written {
+		a.warn("the source %s is a symbolic link, or behind one: what is mounted is %s", printable(source), printable(real))
 	}
 }
 

@@ -64,4 +64,10 @@ var fileItems = []Item{
 		Status: Closed, Answer: "What tells a container from another is decided by labels that whoever makes it always sets: a helper is of no service, and an engine's hash is Compose's too",
 		Promises: []string{"B60"}, Tests: []string{"internal/engine TestLabelsOfAnImage", "internal/engine/docker TestImageSaysHelper"},
 	},
+	{
+		ID: "F13", Attack: "A target whose way leads through a link: `./evil:/workspace/link/workshop-init`, where `link` of the mount around it, or of the image, leads to /opt/workshop: the repository's program is PID 1, with the secrets and with other `--tools`. A worker makes the link itself, and restarts; or an image declares volumes inside of a mount, which the engine makes on the host as root",
+		Status: Open, Answer: "A mount point inside of another mount is no link, is there, and is pinned in all workers that may write there; Docker's mounts are looked at again before each start, that of `restart` too; links of an image lead no mount into another one or into what the engine fills, and its volumes lie in no mount. The namespace engine follows no link in a mount",
+		Remedy:   "Docker follows links by itself in the moment between that look and the start: what isn't a worker of this workshop, such as a worker of another one, must not write to the same directories. `docker compose up` looks neither at an image's links nor before a start: use `workshop up`",
+		Promises: []string{"B7", "B12"}, Tests: []string{"internal/facts TestTargetsThroughLinks", "compose TestMountPointsInWritableMountsArePinned", "internal/engine/docker TestWaysAreLookedAtBeforeAStart", "internal/engine/docker TestLinksOfTheImage", "internal/engine/docker TestLinksOfARealImage", "internal/engine/docker TestVolumesOfTheImageInsideOfMounts", "internal/contain TestLinks"},
+	},
 }
