@@ -36,10 +36,10 @@ func (r *run) checkWays(ctx context.Context, id, service string) error {
 }
 
 func ways(mounts []mount.Mount) error {
-	binds := map[string]string{}
+	sources := map[string]string{} // of what is mounted; "": no worker writes there
 	for _, m := range mounts {
-		if m.Type == mount.TypeBind {
-			binds[m.Target] = m.Source
+		if sources[m.Target] = ""; m.Type == mount.TypeBind {
+			sources[m.Target] = m.Source
 		}
 	}
 	for _, m := range mounts {
@@ -49,12 +49,16 @@ func ways(mounts []mount.Mount) error {
 			}
 		}
 		for dir := path.Dir(m.Target); dir != "/" && dir != "."; dir = path.Dir(dir) {
-			if source, ok := binds[dir]; ok {
+			source, ok := sources[dir]
+			if !ok {
+				continue
+			}
+			if source != "" {
 				if err := onWay("the mount point", m.Target, source, strings.TrimPrefix(m.Target, dir)); err != nil {
 					return err
 				}
-				break
 			}
+			break
 		}
 	}
 	return nil

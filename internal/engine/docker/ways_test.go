@@ -40,6 +40,7 @@ func TestWaysAreLookedAtBeforeAStart(t *testing.T) {
 		{"a link in the way", "leads through " + dir + "/src/link", []mount.Mount{bind("evil", "/workspace/link/workshop"), outer}},
 		{"for a volume", "leads through " + dir + "/src/link", []mount.Mount{outer, {Type: mount.TypeVolume, Source: "v", Target: "/workspace/link/workshop"}}},
 		{"for memory", "leads through " + dir + "/src/link", []mount.Mount{outer, {Type: mount.TypeTmpfs, Target: "/workspace/link/workshop"}}},
+		{"in a copy inside of a mount", "", []mount.Mount{outer, {Type: mount.TypeVolume, Source: "v", Target: "/workspace/x"}, bind("evil", "/workspace/x/only-in-the-copy")}},
 		{"it is gone", "run `workshop up` again", []mount.Mount{outer, bind("evil", "/workspace/gone/workshop")}},
 		{"a source", "leads through " + dir + "/toEvil", []mount.Mount{bind("toEvil", "/data")}},
 		{"programs of the machine", "", []mount.Mount{{Type: mount.TypeBind, Source: dir + "/toEvil", Target: dir + "/toEvil", ReadOnly: true}}},
