@@ -25,7 +25,7 @@ import (
 // a container of its own, which is never started and has no mounts.
 func (e *Engine) checkImageLinks(ctx context.Context, t *creation) error {
 	config := &container.Config{Image: t.config.Image, Entrypoint: []string{"/none"}, NetworkDisabled: true,
-		Labels: map[string]string{engine.LabelHelper: "true", engine.LabelOneOff: "True", engine.LabelProject: t.config.Labels[engine.LabelProject], compose.LabelDirectory: t.config.Labels[compose.LabelDirectory]}}
+		Labels: map[string]string{engine.LabelHelper: "true", engine.LabelService: "", engine.LabelOneOff: "True", engine.LabelProject: t.config.Labels[engine.LabelProject], compose.LabelDirectory: t.config.Labels[compose.LabelDirectory]}}
 	host := &container.HostConfig{NetworkMode: "none", LogConfig: container.LogConfig{Type: "none"}, CapDrop: []string{"ALL"}, ReadonlyRootfs: true}
 	var targets []string
 	for _, m := range t.host.Mounts {
