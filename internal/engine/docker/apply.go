@@ -29,6 +29,8 @@ type run struct {
 	p      *engine.Plan
 	runner *engine.Runner
 
+	holding sync.Mutex // writers are paused
+
 	mu    sync.Mutex
 	ids   map[string]string     // service → container
 	ready map[string]*readiness // container → what it said

@@ -180,6 +180,11 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 	if id == "" {
 		id = r.id(s.Service)
 	}
+	goOn, err := r.holdWriters(ctx, s.Service)
+	if err != nil {
+		return err
+	}
+	defer goOn()
 	if err := r.checkWays(ctx, id, s.Service); err != nil {
 		return err
 	}

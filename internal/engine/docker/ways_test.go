@@ -43,6 +43,9 @@ func TestWaysAreLookedAtBeforeAStart(t *testing.T) {
 		{"in a copy inside of a mount", "", []mount.Mount{outer, {Type: mount.TypeVolume, Source: "v", Target: "/workspace/x"}, bind("evil", "/workspace/x/only-in-the-copy")}},
 		{"it is gone", "run `workshop up` again", []mount.Mount{outer, bind("evil", "/workspace/gone/workshop")}},
 		{"a source", "leads through " + dir + "/toEvil", []mount.Mount{bind("toEvil", "/data")}},
+		{"a pin at the same path", "leads through " + dir + "/toEvil", []mount.Mount{
+			{Type: mount.TypeBind, Source: dir, Target: dir}, {Type: mount.TypeBind, Source: dir + "/toEvil", Target: dir + "/toEvil", ReadOnly: true},
+		}},
 		{"programs of the machine", "", []mount.Mount{{Type: mount.TypeBind, Source: dir + "/toEvil", Target: dir + "/toEvil", ReadOnly: true}}},
 	}
 	for _, test := range tests {
