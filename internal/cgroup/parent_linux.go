@@ -183,6 +183,9 @@ func (p *Parent) make(name string, l Limit) (_ *Group, err error) {
 // one outside of it.
 func pids(dir string) ([]int, error) {
 	b, err := os.ReadFile(dir + "/cgroup.procs")
+	if errors.Is(err, unix.ENODEV) { // removed after it was opened
+		err = os.ErrNotExist
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -135,8 +135,7 @@ func (a *app) checkDirectory(t target) error {
 	if err != nil || r == nil || r.Dir == t.dir || !exists(r.Dir) {
 		return nil // what is wrong with a record is said where it is compared
 	}
-	return fail(codeRefused, "project %s was brought up from %s, and not taken down", t.project, printable(r.Dir)).
-		hint("`workshop -p %s down` in that directory ends it; `-p NAME` gives this one another name", t.project)
+	return engineError(engine.NewForeignError(t.project, "the record of its `up`", t.dir, r.Dir))
 }
 
 // quickLook reads the name and the isolation alone; an empty name where that
