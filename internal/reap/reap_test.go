@@ -181,14 +181,18 @@ func unborn(r *Reaper) {
 	// It reads and writes a number at most, and ends with this process.
 	const stop = `
 import os, sys, time
-me, end = sys.argv[1], time.time() + 20
+me, end, stopped = sys.argv[1], time.time() + 20, set()
 mine = open("/proc/%s/cmdline" % me).read()
 children = "/proc/%s/task/%s/children" % (me, sys.argv[2])
 while time.time() < end:
     try:
         for pid in open(children).read().split():
-            if int(pid) != os.getpid() and open("/proc/%s/cmdline" % pid).read() == mine:
+            line = open("/proc/%s/cmdline" % pid).read()
+            if int(pid) != os.getpid() and line == mine:
                 os.kill(int(pid), 19)
+                stopped.add(pid)
+            elif pid in stopped: # it was its program before the signal came
+                os.kill(int(pid), 18)
     except FileNotFoundError:
         if not os.path.exists("/proc/" + me):
             break

@@ -129,7 +129,7 @@ func serve(role string) {
 			}
 			answer(`{"content":[{"type":"video","data":"x"}]}`)
 		case "notes tools/list": // a flood of notifications
-			for range 30000 {
+			for range 2000 { // more than are read in a second
 				fmt.Println(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
 			}
 			answer(`{"tools":[{"name":"ok","inputSchema":{"type":"object"}}]}`)
