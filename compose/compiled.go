@@ -130,7 +130,12 @@ type Facts struct {
 	IPv6       bool   // the engine's kernel has IPv6
 	Local      bool   // the engine sees this machine's files
 	// Runtimes are the OCI runtimes that the engine has; empty: not known.
-	Runtimes   []string
+	// DefaultRuntime is that of containers that name none; empty: no other than
+	// the machine's kernel. UserRuntimes are those that the user allows for
+	// workers without a room.
+	Runtimes, UserRuntimes []string
+	DefaultRuntime         string
+
 	UID, GID   int    // of the workers, never 0
 	UserReason string // why that one: "caller", "SUDO_UID", "owner of the project", "fallback"
 	// RuntimeDir is the 0700 directory of this workshop for secrets, passwd

@@ -161,7 +161,7 @@ func (m *machine) worker(s *types.ServiceConfig, a *addition) {
 		return
 	}
 	k := &w.Container
-	m.runtime(k, m.c.RoomOf[s.Name])
+	m.runtime(w, m.c.RoomOf[s.Name])
 	m.hostImage(k, a)
 	for i := range k.Mounts {
 		m.mount(s, a, k, &k.Mounts[i], user)

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,20 +9,35 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// sharedStack are the OCI runtimes that use the kernel's network stack, in
-// which a room's rules work. Others, such as gVisor and VM runtimes, bring
-// their own and are refused with a room until each was tested (B30).
-var sharedStack = []string{"", "runc", "crun", "youki", "io.containerd.runc.v2"}
+// kernelRuntimes are the OCI runtimes that make containers of the machine's
+// kernel and its network stack, in which a room's rules work, and add nothing
+// to what the specification says. Others, such as gVisor, VM runtimes and
+// nvidia's, bring a stack, a kernel or devices of their own (B6, B30).
+var kernelRuntimes = []string{"", "runc", "crun", "youki", "io.containerd.runc.v2", "io.containerd.runtime.v1.linux"}
 
-// runtime refuses what no room holds and what the engine would refuse only
-// when room and guard run already. Names of shims (io.containerd.…) are found
-// without being registered.
-func (m *machine) runtime(k *workshop.Container, room string) {
-	if r := k.Runtime; room != "" && !slices.Contains(sharedStack, r.V) {
-		m.list.add("runtime-network", r.Source.Range, fmt.Sprintf("runtime %s is not known to work with a room (B30)", r.V),
+// runtime refuses what no room holds, what only the user's settings may allow,
+// and what the engine would refuse only when room and guard run already. Names
+// of shims (io.containerd.…) are found without being registered.
+func (m *machine) runtime(w *workshop.Worker, room string) {
+	r := w.Container.Runtime
+	at, which := r.Source.Range, "runtime "+r.V
+	if r.V == "" {
+		at, which = w.Source.Range, "the engine's default runtime "+m.f.DefaultRuntime
+	}
+	name := cmp.Or(r.V, m.f.DefaultRuntime)
+	switch {
+	case slices.Contains(kernelRuntimes, name):
+	case room != "":
+		m.list.add("runtime-network", at, which+" is not known to work with a room (B30)",
 			"It may bring a network stack of its own, which a room's rules do not reach.", "use `runtime: runc` or `network: none`")
-	} else if r.V != "" && len(m.f.Runtimes) > 0 && !slices.Contains(m.f.Runtimes, r.V) && !strings.HasPrefix(r.V, "io.containerd.") {
-		m.list.add("runtime-missing", r.Source.Range, fmt.Sprintf("the engine has no runtime %s", r.V),
+		return
+	case !slices.Contains(m.f.UserRuntimes, name):
+		m.list.add("runtime-unknown", at, which+" is not known to keep to the machine's kernel and to add no devices (B6, B30)",
+			"What it adds, a variable of the file or of an image can decide.", fmt.Sprintf("use `runtime: runc`, or write `runtimes: [%s]` in your settings file", name))
+		return
+	}
+	if r.V != "" && len(m.f.Runtimes) > 0 && !slices.Contains(m.f.Runtimes, r.V) && !strings.HasPrefix(r.V, "io.containerd.") {
+		m.list.add("runtime-missing", at, fmt.Sprintf("the engine has no runtime %s", r.V),
 			"It has "+strings.Join(m.f.Runtimes, ", ")+".", "add it to the engine's configuration (`runtimes` of daemon.json), or remove the line")
 	}
 }

@@ -75,6 +75,7 @@ func (a *app) factsOptions(c *compiled, info engine.Info) facts.Options {
 		Workshop: c.w, Compiled: c.compiled, Project: c.project, ProjectDir: c.dir,
 		Lookup: a.Lookup, Home: a.Home, UID: os.Getuid(), GID: os.Getgid(),
 		Arch: info.Arch, IPv6: info.IPv6, Local: info.Local, Runtimes: info.Runtimes, DataRoot: info.DataRoot,
+		DefaultRuntime: info.DefaultRuntime, UserRuntimes: a.set.runtimes,
 		SecretsOnDisk: a.set.secretsOnDisk, EngineDirs: info.Own,
 	}
 	if info.Socket != "" {

@@ -8,11 +8,6 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// kernelRuntimes share the host's kernel and its network namespaces, so that
-// a room is a room for them too. What brings a network stack of its own is
-// refused until it was tested (B30).
-var kernelRuntimes = []string{"", "runc", "crun", "youki", "io.containerd.runc.v2", "io.containerd.runtime.v1.linux"}
-
 // refuse says by the promise's number what an engine can't keep. It runs
 // before anything is started.
 func refuse(c *compiled, info engine.Info) error {
@@ -31,13 +26,6 @@ func refuse(c *compiled, info engine.Info) error {
 		broken, last = append(broken, k.Promise+": "+k.Name+": can't be enforced there: "+k.Meaning), k
 		if k.Do != "" && !slices.Contains(do, k.Do) {
 			do = append(do, k.Do)
-		}
-	}
-	for i := range c.w.Workers {
-		w := &c.w.Workers[i]
-		// One that the file names is judged, with its place, by compose.WithFacts.
-		if reaches(w) && w.Container.Runtime.V == "" && !slices.Contains(kernelRuntimes, info.DefaultRuntime) {
-			broken = append(broken, "B30: "+w.Name+": the engine's default runtime "+info.DefaultRuntime+" is not known to work with a room")
 		}
 	}
 	if len(broken) > 0 {

@@ -30,6 +30,7 @@ type settings struct {
 	envFiles      []string
 	secretsOnDisk bool
 	withoutLimits bool
+	runtimes      []string // OCI runtimes that workers without a network may have
 	waitTimeout   time.Duration
 	// approvalsMax is auto, ask or deny; of the others at most one is set.
 	approvalsMax, approvalsCommand, approvalsSocket string
@@ -40,16 +41,16 @@ type settings struct {
 var settingKeys = []string{
 	"approvals_command", "approvals_max", "approvals_socket",
 	"engine", "env_file", "file", "format", "no_color", "project_name",
-	"quiet", "secrets_on_disk", "verbose", "wait_timeout", "without_limits",
+	"quiet", "runtimes", "secrets_on_disk", "verbose", "wait_timeout", "without_limits",
 }
 
 // fileKeys are those that only make sense for one command line or directory
 // and are not taken from config.yaml.
 var notInFile = []string{"env_file", "file", "project_name"}
 
-// notInEnvironment are those that give a promise up (B5): who types it or wrote
-// it down does that, not an environment that a project or a CI system sets.
-var notInEnvironment = []string{"without_limits"}
+// notInEnvironment are those that give a promise up (B5, B6): who types it or
+// wrote it down does that, not an environment that a project or a CI system sets.
+var notInEnvironment = []string{"runtimes", "without_limits"}
 
 // defaultWaitTimeout is how long `up` waits for every gate.
 const defaultWaitTimeout = 60 * time.Second
@@ -66,8 +67,7 @@ func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 		name := "WORKSHOP_" + strings.ToUpper(key)
 		if value, ok := a.Lookup(name); ok && value != "" {
 			if slices.Contains(notInEnvironment, key) {
-				return settings{}, fail(codeRefused, "%s can't give limits up", name).
-					hint("write `--%s`, or `%s: true` in your settings file", strings.ReplaceAll(key, "_", "-"), key)
+				return settings{}, fail(codeRefused, "%s can't give a promise up", name).hint("write `%s:` in your settings file", key)
 			}
 			environment[key] = value
 		}
@@ -116,6 +116,7 @@ func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 	s.verbose = v.GetBool("verbose")
 	s.secretsOnDisk = v.GetBool("secrets_on_disk")
 	s.withoutLimits = v.GetBool("without_limits")
+	s.runtimes = v.GetStringSlice("runtimes")
 	s.envFiles = a.globals.envFiles
 	if len(s.envFiles) == 0 && v.GetString("env_file") != "" {
 		s.envFiles = []string{v.GetString("env_file")}

@@ -242,12 +242,16 @@ func (a *app) summary(c *compiled, names []string, unlimited bool) {
 	}
 }
 
-// workerLine is what one worker got: mounts, network, ports, secrets, limits.
+// workerLine is what one worker got: mounts, network, ports, secrets, runtime,
+// limits.
 func workerLine(w *workshop.Worker, unlimited bool) string {
 	c := &w.Container
 	parts := []string{mountsText(c.Mounts), networkText(&c.Network) + portsText(c.Ports)}
 	if len(c.Secrets) > 0 {
 		parts = append(parts, secretsText(c.Secrets))
+	}
+	if c.Runtime.V != "" {
+		parts = append(parts, "runtime "+c.Runtime.V)
 	}
 	limits := limitsText(&c.Resources)
 	if unlimited {

@@ -32,13 +32,17 @@ type Options struct {
 	// UID and GID are the caller's; negative where the system has none.
 	UID, GID int
 
-	// Arch, IPv6, Local, Runtimes, DataRoot and Sockets describe the engine.
-	Arch     string
-	IPv6     bool
-	Local    bool
-	Runtimes []string
-	DataRoot string
-	Sockets  []string // paths of the engine's sockets
+	// Arch, IPv6, Local, Runtimes, DefaultRuntime, DataRoot and Sockets describe
+	// the engine.
+	Arch           string
+	IPv6           bool
+	Local          bool
+	Runtimes       []string
+	DefaultRuntime string
+	DataRoot       string
+	Sockets        []string // paths of the engine's sockets
+	// UserRuntimes are the other OCI runtimes that the user's settings allow.
+	UserRuntimes []string
 	// EngineDirs are directories of the engine's own.
 	EngineDirs []string
 
@@ -75,6 +79,7 @@ func Collect(ctx context.Context, o Options) (compose.Facts, diag.List) {
 	*f = compose.Facts{
 		Project: o.Project, ProjectDir: dir,
 		Arch: o.Arch, IPv6: o.IPv6, Local: o.Local, Runtimes: o.Runtimes,
+		DefaultRuntime: o.DefaultRuntime, UserRuntimes: o.UserRuntimes,
 		InitImage: o.InitImage, InitVolume: o.InitVolume,
 		Sources: map[string]compose.SourceFacts{}, Protected: map[string][]compose.Protected{},
 		Refused: refusedPaths(&o, dir),

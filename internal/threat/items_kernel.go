@@ -81,4 +81,9 @@ var kernelItems = []Item{
 		Status: Closed, Answer: "It is PID 1 of the namespace in which everything else runs: when it ends, however, the kernel ends the rest. No worker can reach it",
 		Promises: []string{"B21"}, Tests: []string{"e2e TestB21_SupervisorKilled", "e2e TestB06_OtherProcesses"},
 	},
+	{
+		ID: "K15", Attack: "`runtime: nvidia` with `network: none` and a variable that names devices, or a runtime with another kernel, from a repository; or the same where the engine has such a runtime as its default",
+		Status: Closed, Answer: "Only runtimes that share the machine's kernel and add nothing are taken, in a room and without one; without one, those that the user's settings name besides (`runtimes:`). `up` names a worker's runtime",
+		Promises: []string{"B6", "B30"}, Tests: []string{"compose TestRuntimes", "internal/cli TestRuntimesOfTheUser", "internal/cli TestRuntimeIsSaid"},
+	},
 }
