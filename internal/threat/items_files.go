@@ -70,4 +70,34 @@ var fileItems = []Item{
 		Remedy:   "Docker follows links by itself in the moment between that look and the start: what isn't a worker of this workshop, such as a worker of another one, must not write to the same directories. `docker compose up` looks neither at an image's links nor before a start: use `workshop up`",
 		Promises: []string{"B7", "B12"}, Tests: []string{"internal/facts TestTargetsThroughLinks", "compose TestMountPointsInWritableMountsArePinned", "internal/engine/docker TestWaysAreLookedAtBeforeAStart", "internal/engine/docker TestWritersAreHeld", "internal/engine/docker TestLinksOfTheImage", "internal/engine/docker TestLinksOfARealImage", "internal/engine/docker TestVolumesOfTheImageInsideOfMounts", "internal/contain TestLinks"},
 	},
+	{
+		ID: "F14", Attack: "What the person is shown isn't what happens: `allow: [\"${H:-api.example.org}\"]` with another `H` in the repository's `.env`; `dns:` and `proxy:` from there; `./data`, a link to ~/Documents; a host in other letters, which is mapped to another name",
+		Status: Closed, Answer: "`up` says what variables stand for, through whose proxy and resolvers a worker gets out, and where links of a source lead; `config` says the latter too. A host that is mapped is named with what it is mapped to",
+		Promises: []string{"B7", "B24", "B26", "B45"}, Tests: []string{"internal/cli TestLineSaysWhatIsOpen", "internal/cli TestScripts", "workshop TestMappedHosts"},
+	},
+	{
+		ID: "F15", Attack: "An image archive of 20 KB that unpacks to gigabytes of holes, and goes on after Ctrl-C",
+		Status: Closed, Answer: "Holes stay holes, an interrupt ends the copying, and what is unfinished is removed, or else by the next run",
+		Promises: []string{"B60"}, Tests: []string{"internal/ociimage TestHoles", "internal/ociimage TestCanceled", "internal/ociimage TestHalfIsNeverUsed"},
+	},
+	{
+		ID: "F16", Attack: "A link `workers -> ~/.claude/agents` in a repository, through which `workshop init` writes",
+		Status: Closed, Answer: "`init` opens its directory once and makes files below it alone; it overwrites nothing",
+		Promises: []string{"B43"}, Tests: []string{"internal/cli TestScripts"},
+	},
+	{
+		ID: "F17", Attack: "A value that `validate` takes and that fails only at `up`, as a fault of the program: a port on `::ffff:0.0.0.0`, NUL in a variable",
+		Status: Closed, Answer: "Addresses are compared as what they are mapped to, NUL is refused, both with their place",
+		Promises: []string{"B10", "B60"}, Tests: []string{"workshop TestInvalid"},
+	},
+	{
+		ID: "F18", Attack: "Text of a repository that drives what shows it: ESC and BEL in a terminal, `::commands::` in a log of GitHub Actions, marks that turn text",
+		Status: Closed, Answer: "Every format of problems writes such characters as escapes",
+		Promises: []string{"B43"}, Tests: []string{"internal/diag/write TestWriters", "internal/cli TestCheckOfStrangeFiles"},
+	},
+	{
+		ID: "F19", Attack: "A compose.override.yaml in .workshop/NAME, or another file beside the generated ones that Compose reads by itself",
+		Status: Closed, Answer: "`compile` names it, and `compile --check` fails; `workshop up` doesn't read it",
+		Promises: []string{"B43"}, Tests: []string{"internal/cli TestCheckOfStrangeFiles", "internal/cli TestScripts"},
+	},
 }
