@@ -58,7 +58,8 @@ func (a *app) loadForCompose(ctx context.Context, cmd *cobra.Command, c *compile
 	if err := a.apply(ctx, e, loading, 0); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Out, a.composeCommand(c, g))
+	env := files[slices.IndexFunc(files, func(f compose.File) bool { return f.Path == compose.FactsEnv })]
+	fmt.Fprintln(a.Out, a.composeCommand(c, g, env.Data))
 	return nil
 }
 
@@ -116,18 +117,36 @@ func onlyLoading(p *engine.Plan) (*engine.Plan, error) {
 }
 
 // composeCommand is the command line to paste: from the directory that every
-// Compose version takes paths from.
-func (a *app) composeCommand(c *compiled, g generated) string {
+// Compose version takes paths from. docker-compose 1.29 takes one --env-file:
+// where the workshop's variables come from a file, facts are the environment's.
+func (a *app) composeCommand(c *compiled, g generated, facts []byte) string {
 	dir := g.path("")
-	words := append(a.composeProgram(), "-p", c.project)
-	for _, file := range a.variableFiles(c) {
+	words, variables := append(a.composeProgram(), "-p", c.project), a.variableFiles(c)
+	if len(variables) > 1 && words[0] == "docker-compose" {
+		a.warn("docker-compose 1.29 takes one --env-file, not %d: put the variables into one of them, or into the environment", len(variables))
+	}
+	for _, file := range variables {
 		if rel, err := filepath.Rel(dir, file); err == nil {
 			file = rel
 		}
 		words = append(words, "--env-file", shellword.Quote(filepath.ToSlash(file)))
 	}
-	words = append(words, "--env-file", compose.FactsEnv, "-f", compose.ComposeFile, "-f", compose.FactsFile, "up")
+	if len(variables) == 0 {
+		words = append(words, "--env-file", compose.FactsEnv)
+	} else {
+		words = append(assignments(facts), words...)
+	}
+	words = append(words, "-f", compose.ComposeFile, "-f", compose.FactsFile, "up")
 	return "cd " + shellword.Quote(a.shown(dir)) + " && " + strings.Join(words, " ")
+}
+
+// assignments are the lines of a file of variables as words of a shell.
+func assignments(file []byte) (words []string) {
+	for line := range strings.Lines(string(file)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		words = append(words, name+"="+shellword.Quote(value))
+	}
+	return words
 }
 
 // pluginDirs are where Docker's CLI looks for `docker compose`

@@ -1,10 +1,16 @@
 package cli
 
 import (
+	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // The command to paste is of the Compose that is there.
@@ -40,5 +46,56 @@ func TestComposeProgram(t *testing.T) {
 		if got := strings.Join(a.composeProgram(), " "); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
+	}
+}
+
+// The command to paste works with docker-compose 1.29, which takes one
+// --env-file, and with later ones.
+func TestComposeCommand(t *testing.T) {
+	_, err := exec.LookPath("docker-compose")
+	testutil.Require(t, err == nil, "docker-compose (1.29) is not installed")
+	dir := t.TempDir()
+	facts := []byte("WORKSHOP_FACTS=second\nWORKSHOP_INIT_IMAGE=sha256:1 2\n")
+	g := newGenerated(dir, ".workshop/x", []compose.File{
+		{Path: compose.ComposeFile, Data: []byte("version: \"3.7\"\nservices:\n  a:\n    image: x\n    labels: {L: \"${X:-none} ${WORKSHOP_FACTS:?}\"}\n")},
+		{Path: compose.FactsFile, Data: []byte("version: \"3.7\"\nservices:\n  a:\n    labels: {F: \"${WORKSHOP_INIT_IMAGE:?}\"}\n")},
+		{Path: compose.FactsEnv, Data: facts},
+	})
+	if _, err := g.write(); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{".env": "X=1\n", "b.env": "X=2\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name      string
+		variables []workshop.Variable
+		files     []string
+		label     string
+		warned    bool
+	}{
+		{"no variables", nil, nil, "none second", false},
+		{"variables of .env", []workshop.Variable{{Name: "X"}}, nil, "1 second", false},
+		{"of two files", []workshop.Variable{{Name: "X"}}, []string{"b.env"}, "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var said bytes.Buffer
+			a := &app{System: &System{Dir: dir, Home: dir, Lookup: os.LookupEnv, Err: &said}, set: settings{envFiles: tt.files}}
+			line := a.composeCommand(&compiled{source: &source{w: &workshop.Workshop{Variables: tt.variables}, dir: dir}, project: "x"}, g, facts)
+			if got := strings.Contains(said.String(), "takes one --env-file"); got != (tt.warned && strings.Contains(line, "docker-compose ")) {
+				t.Errorf("said %q", said.String())
+			}
+			if tt.warned {
+				return
+			}
+			cmd := exec.Command("sh", "-c", strings.Replace(strings.TrimSuffix(line, "up"), "docker compose ", "docker-compose ", 1)+"config")
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			if want := "L: " + tt.label; err != nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "F: sha256:1 2") {
+				t.Errorf("%s\n%v, want %q\n%s", line, err, want, out)
+			}
+		})
 	}
 }
