@@ -5,12 +5,16 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/e2e/scenario"
 )
@@ -94,26 +98,43 @@ func TestUpAgainChangesNothing(t *testing.T) {
 func TestCommandsAtOnce(t *testing.T) {
 	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := scenario.New(t, "restricted", "of commands that change one project at the same time, one waits for the other and both do what they say")
-	s.Env = append(s.Env, "XDG_STATE_HOME="+s.TempDir())
-	at := func(verbs ...string) (texts string) {
+	state := s.TempDir()
+	s.Env = append(s.Env, "XDG_STATE_HOME="+state)
+	at := func(verbs ...string) {
 		var all sync.WaitGroup
-		var mu sync.Mutex
 		for _, verb := range verbs {
 			all.Go(func() {
-				d := s.Run(verb)
-				mu.Lock()
-				defer mu.Unlock()
-				texts += d.Err
-				if d.Code != 0 {
+				if d := s.Run(verb); d.Code != 0 {
 					t.Errorf("%s beside %v: exit code %d\n%s", verb, verbs, d.Code, d.Err)
 				}
 			})
 		}
 		all.Wait()
-		return texts
 	}
-	if said := at("up", "up", "up"); strings.Count(said, "another workshop command works on project "+s.Project) < 1 {
-		t.Errorf("nobody was told to wait:\n%s", said)
+	unlock := holdLock(t, filepath.Join(state, "workshop", s.Project+".lock"))
+	wait := fmt.Sprintf("another workshop command works on project %s (pid %d)", s.Project, os.Getpid())
+	var ups []*exec.Cmd
+	for range 2 {
+		said := filepath.Join(s.TempDir(), "said")
+		cmd := s.Command(t.Context(), "up")
+		stderr, err := os.Create(said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stderr = stderr
+		err = cmd.Start()
+		_ = stderr.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ups = append(ups, cmd)
+		s.Eventually("up says what it waits for", func() bool { text, _ := os.ReadFile(said); return strings.Contains(string(text), wait) })
+	}
+	unlock()
+	for _, cmd := range ups {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
 	}
 	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200", "connect 198.51.100.66:9000 -> ECONNREFUSED")
 	at("up", "down", "up", "down")
@@ -123,6 +144,25 @@ func TestCommandsAtOnce(t *testing.T) {
 	if l := left(s); l != nil {
 		t.Errorf("down left %v", l)
 	}
+}
+
+// holdLock has a project's lock, as a command does that changes it.
+func holdLock(t *testing.T, path string) (unlock func()) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprint(f, os.Getpid()); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = os.Remove(path); _ = f.Close() }
 }
 
 func TestExecPassesEverything(t *testing.T) {

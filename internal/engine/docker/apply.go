@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/docker/docker/api/types/mount"
+
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -12,7 +14,7 @@ func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.E
 	if err := e.approve(ctx, p); err != nil {
 		return err
 	}
-	r := &run{e: e, p: p, ids: map[string]string{}, ready: map[string]*readiness{}}
+	r := &run{e: e, p: p, ids: map[string]string{}, ready: map[string]*readiness{}, mounts: map[string][]mount.Mount{}, links: map[string]*linksSeen{}}
 	r.runner = &engine.Runner{Plan: p, Events: events, Do: r.step, Explain: e.explain, Told: r.told}
 	for _, c := range p.Observed.Containers {
 		if p.Compiled != nil && c.Name == engine.ContainerName(p.Compiled.Project, c.Service) {
@@ -31,9 +33,11 @@ type run struct {
 
 	holding sync.Mutex // writers are paused
 
-	mu    sync.Mutex
-	ids   map[string]string     // service → container
-	ready map[string]*readiness // container → what it said
+	mu     sync.Mutex
+	ids    map[string]string        // service → container
+	ready  map[string]*readiness    // container → what it said
+	mounts map[string][]mount.Mount // container → what this run made it with
+	links  map[string]*linksSeen    // image and platform → its links
 }
 
 func (r *run) close() {

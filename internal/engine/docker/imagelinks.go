@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -18,12 +19,33 @@ import (
 	"github.com/llmdo/workshop/internal/hostpath"
 )
 
+// linksSeen are the links of one image as far as a run has looked at them: a path →
+// where it is. Workers of one image ask for the same ones.
+type linksSeen struct {
+	mu sync.Mutex
+	at map[string]string
+}
+
+// linksOf gives those of the image that a container is made of.
+func (r *run) linksOf(t *creation) *linksSeen {
+	key := t.config.Image
+	if p := t.platform; p != nil {
+		key += " " + path.Join(p.OS, p.Architecture, p.Variant)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.links[key] == nil {
+		r.links[key] = &linksSeen{at: map[string]string{}}
+	}
+	return r.links[key]
+}
+
 // checkImageLinks refuses an image whose symbolic links lead a mount into another
 // one, or into what the engine fills: what is mounted would lie over workshop-init
 // or over the list of users (B7, B12), or be made in a directory of this machine.
 // Links that only move a mount are followed, such as /lib. The image is looked at in
 // a container of its own, which is never started and has no mounts.
-func (e *Engine) checkImageLinks(ctx context.Context, t *creation) error {
+func (e *Engine) checkImageLinks(ctx context.Context, t *creation, seen *linksSeen) error {
 	config := &container.Config{Image: t.config.Image, Entrypoint: []string{"/none"}, NetworkDisabled: true,
 		Labels: map[string]string{engine.LabelHelper: "true", engine.LabelService: "", engine.LabelOneOff: "True", engine.LabelProject: t.config.Labels[engine.LabelProject], compose.LabelDirectory: t.config.Labels[compose.LabelDirectory]}}
 	host := &container.HostConfig{NetworkMode: "none", LogConfig: container.LogConfig{Type: "none"}, CapDrop: []string{"ALL"}, ReadonlyRootfs: true}
@@ -37,13 +59,23 @@ func (e *Engine) checkImageLinks(ctx context.Context, t *creation) error {
 	for target := range t.host.Tmpfs {
 		targets = append(targets, target)
 	}
-	made, err := e.cli.ContainerCreate(ctx, config, host, nil, t.platform, "workshop-image-"+rand.Text()[:12])
-	if err != nil {
-		return conflict(err)
-	}
-	defer e.background.Go(func() { e.removeHelper(made.ID) })
-	return imageLinks(targets, func(p string) (string, error) {
-		st, err := e.cli.ContainerStatPath(ctx, made.ID, p)
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	helper := ""
+	defer func() {
+		if helper != "" {
+			e.background.Go(func() { e.removeHelper(helper) })
+		}
+	}()
+	return imageLinks(targets, seen.at, func(p string) (string, error) {
+		if helper == "" {
+			made, err := e.cli.ContainerCreate(ctx, config, host, nil, t.platform, "workshop-image-"+rand.Text()[:12])
+			if err != nil {
+				return "", conflict(err)
+			}
+			helper = made.ID
+		}
+		st, err := e.cli.ContainerStatPath(ctx, helper, p)
 		switch {
 		case cerrdefs.IsNotFound(err): // the engine makes it
 			return "", nil
@@ -61,12 +93,11 @@ var filled = []string{"/proc", "/sys", "/dev", "/run", "/etc/hosts", "/etc/hostn
 
 // imageLinks compares where targets lie in each other, as they are written and with
 // the links of the image followed. look gives where a path leads that is a link, in
-// full; "" for everything else.
-func imageLinks(targets []string, look func(string) (string, error)) error {
+// full; "" for everything else. seen holds what was found, a path → where it is.
+func imageLinks(targets []string, seen map[string]string, look func(string) (string, error)) error {
 	targets = append(slices.Clone(filled), targets...)
 	slices.SortFunc(targets, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
 	targets = slices.Compact(targets)
-	known := map[string]string{"/": "/"} // a path → where it is
 	real := make([]string, len(targets))
 	for i, target := range targets {
 		at, rest := "/", target
@@ -78,7 +109,7 @@ func imageLinks(targets []string, look func(string) (string, error)) error {
 		}
 		if at == "/" {
 			var err error
-			if at, err = follow(rest, known, look); err != nil {
+			if at, err = follow(rest, seen, look); err != nil {
 				return err
 			}
 			rest = ""
@@ -100,11 +131,11 @@ func imageLinks(targets []string, look func(string) (string, error)) error {
 }
 
 // follow gives where a path of the image is.
-func follow(p string, known map[string]string, look func(string) (string, error)) (string, error) {
-	if at, ok := known[p]; ok {
-		return at, nil
+func follow(p string, seen map[string]string, look func(string) (string, error)) (string, error) {
+	if at, ok := seen[p]; ok || p == "/" {
+		return cmp.Or(at, "/"), nil
 	}
-	dir, err := follow(path.Dir(p), known, look)
+	dir, err := follow(path.Dir(p), seen, look)
 	if err != nil {
 		return "", err
 	}
@@ -113,6 +144,6 @@ func follow(p string, known map[string]string, look func(string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	known[p] = cmp.Or(to, at)
-	return known[p], nil
+	seen[p] = cmp.Or(to, at)
+	return seen[p], nil
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -70,7 +71,7 @@ func TestLinksOfTheImage(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			own := []string{"/opt/workshop", "/run/secrets/key", "/etc/passwd", "/etc/group", "/tmp", "/scratch", "/home/worker"}
-			err := imageLinks(append(own, test.targets...), func(p string) (string, error) { return test.links[p], nil })
+			err := imageLinks(append(own, test.targets...), map[string]string{}, func(p string) (string, error) { return test.links[p], nil })
 			if (err != nil) != test.refused {
 				t.Error(err)
 			}
@@ -102,10 +103,15 @@ func TestLinksOfARealImage(t *testing.T) {
 	for target, refused := range map[string]bool{"/data/workshop-init": true, "/a/c/workshop-init": true, "/lib/x": false, "/workspace": false} {
 		c := &creation{config: &container.Config{Image: ref}, host: &container.HostConfig{Mounts: []mount.Mount{
 			{Type: mount.TypeVolume, Source: "v", Target: "/opt/workshop"}, {Type: mount.TypeBind, Source: "/x", Target: target}}}}
-		begin := time.Now()
-		if err := e.checkImageLinks(t.Context(), c); (err != nil) != refused {
+		begin, seen := time.Now(), &linksSeen{at: map[string]string{}}
+		if err := e.checkImageLinks(t.Context(), c, seen); (err != nil) != refused {
 			t.Errorf("%s: %v", target, err)
 		}
 		t.Logf("%s: %v", target, time.Since(begin))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := e.checkImageLinks(ended, c, seen); (err != nil) != refused || errors.Is(err, context.Canceled) {
+			t.Errorf("%s: the next worker of the image, without the engine: %v", target, err)
+		}
 	}
 }

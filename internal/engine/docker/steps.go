@@ -146,7 +146,7 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 		if err := r.e.coverVolumes(ctx, t); err != nil {
 			return err
 		}
-		if err := r.e.checkImageLinks(ctx, t); err != nil {
+		if err := r.e.checkImageLinks(ctx, t, r.linksOf(t)); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 		return conflict(err)
 	}
 	r.mu.Lock()
-	r.ids[s.Service] = made.ID
+	r.ids[s.Service], r.mounts[made.ID] = made.ID, t.host.Mounts
 	r.mu.Unlock()
 	return nil
 }

@@ -28,11 +28,17 @@ func (r *run) checkWays(ctx context.Context, id, service string) error {
 	if info, err := r.e.Info(ctx); err != nil || !info.Local {
 		return err // it is another machine's: nothing of this one is bound
 	}
-	c, err := r.e.cli.ContainerInspect(ctx, id)
-	if err != nil {
-		return conflict(err)
+	r.mu.Lock()
+	mounts, known := r.mounts[id]
+	r.mu.Unlock()
+	if !known { // it was made by an earlier run
+		c, err := r.e.cli.ContainerInspect(ctx, id)
+		if err != nil {
+			return conflict(err)
+		}
+		mounts = c.HostConfig.Mounts
 	}
-	return ways(c.HostConfig.Mounts)
+	return ways(mounts)
 }
 
 func ways(mounts []mount.Mount) error {
