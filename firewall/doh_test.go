@@ -28,8 +28,8 @@ func TestDoH(t *testing.T) {
 		{"other.dns.nextdns.io", 853, false, false, true, true, "other.dns.nextdns.io:853"},
 		{"mozilla.cloudflare-dns.com", 443, false, false, true, true, "mozilla.cloudflare-dns.com"},
 		{"www.cloudflare.com", 443, false, true, true, true, "www.cloudflare.com"},
-		{"mask.icloud.com", 443, false, false, true, false, ""},
-		{"use-application-dns.net", 443, false, false, true, false, ""},
+		{"mask.icloud.com", 443, false, false, false, false, ""},
+		{"use-application-dns.net", 443, false, false, false, false, ""},
 		{"gateway.icloud.com", 443, true, true, true, true, ""},
 	} {
 		n, err := ParseName(c.name)
@@ -67,7 +67,7 @@ func TestDoHList(t *testing.T) {
 		}
 		for s := range set {
 			n, err := ParseName(s)
-			if err != nil || n.String() != s || isSingleLabel(n) || !IsDoH(n) {
+			if err != nil || n.String() != s || isSpecial(n) || !IsDoH(n) {
 				t.Errorf("%q: %v", s, err)
 			}
 			if _, up, _ := strings.Cut(s, "."); under(set, Name{up}) {

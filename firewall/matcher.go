@@ -20,15 +20,16 @@ type Decision struct {
 
 // Reasons of decisions.
 const (
-	ReasonAllowed = "allowed"     // by an allow line
-	ReasonOpen    = "open"        // by mode open
-	ReasonDenied  = "denied"      // by a deny line
-	ReasonNone    = "mode-none"   // the room has no network
-	ReasonName    = "not-allowed" // no line has the name or address
-	ReasonPort    = "port"        // lines have it, but not with this port
-	ReasonInvalid = "invalid"     // not a name
-	ReasonLearned = "learned"     // allowed because the room learns, by no line
-	ReasonDoH     = "doh"         // a resolver over HTTPS, which only a line of its own name allows
+	ReasonAllowed = "allowed"      // by an allow line
+	ReasonOpen    = "open"         // by mode open
+	ReasonDenied  = "denied"       // by a deny line
+	ReasonNone    = "mode-none"    // the room has no network
+	ReasonName    = "not-allowed"  // no line has the name or address
+	ReasonPort    = "port"         // lines have it, but not with this port
+	ReasonInvalid = "invalid"      // not a name
+	ReasonLearned = "learned"      // allowed because the room learns, by no line
+	ReasonSpecial = "special-name" // a name of the local network, or of nobody
+	ReasonDoH     = "doh"          // a resolver over HTTPS, which only a line of its own name allows
 )
 
 // Matcher answers for one room, in a time that doesn't depend on the number of
@@ -145,7 +146,7 @@ func (m *Matcher) Name(n Name, port uint16) Decision {
 		return Decision{Rule: r, Reason: ReasonDenied}
 	}
 	r, otherPort := m.allow.name(n, port)
-	return m.learned(n, m.noDoH(n, m.allowed(r, otherPort, suggest(n.s, port)), suggest(n.s, port)))
+	return m.named(n, m.allowed(r, otherPort, suggest(n.s, port)), suggest(n.s, port))
 }
 
 // Addr decides about a connection to a port of an address that no name stands
@@ -203,28 +204,27 @@ func (m *Matcher) neverList(d Decision, a netip.Addr, port uint16) Decision {
 	return out
 }
 
-// noDoH closes the resolvers over HTTPS where only a wildcard or nothing has
-// them: a name that is asked for there never reaches the guard. Mode open
-// leaves them, because it promises nothing about names (B24).
-func (m *Matcher) noDoH(n Name, d Decision, suggestion string) Decision {
-	if m.mode == Open || d.Rule != nil && !d.Rule.Host.IsWildcard() || !IsDoH(n) {
-		return d
-	}
-	if isCanary(n) {
-		suggestion = "" // whoever asks wants to hear that it doesn't exist
-	}
-	return Decision{Rule: d.Rule, Reason: ReasonDoH, Suggest: suggestion}
-}
-
-// learned lets a name pass that no line has, while the room learns.
-func (m *Matcher) learned(n Name, d Decision) Decision {
-	if m.learn && !d.Allowed && (d.Reason == ReasonName || d.Reason == ReasonPort) && !isSingleLabel(n) {
+// named decides about names that need more than a mode, a wildcard or learning: d
+// is what the lines and the mode say, whichever way the name came. A name that is
+// asked for at a resolver over HTTPS never reaches the guard, so only a line with
+// its very name opens one. Mode open leaves those, because it promises nothing
+// about names (B24), but what browsers ask shall tell them to keep to the guard.
+func (m *Matcher) named(n Name, d Decision, suggestion string) Decision {
+	wide := d.Rule == nil || d.Rule.Host.IsWildcard()
+	switch {
+	case isSpecial(n):
+		if d.Rule == nil && d.Reason != ReasonPort || under(unopenable(), n) {
+			return Decision{Rule: d.Rule, Reason: ReasonSpecial}
+		}
+	case wide && isCanary(n):
+		return Decision{Rule: d.Rule, Reason: ReasonDoH} // who asks wants to hear that it doesn't exist
+	case wide && m.mode != Open && IsDoH(n):
+		return Decision{Rule: d.Rule, Reason: ReasonDoH, Suggest: suggestion}
+	case m.learn && !d.Allowed:
 		return Decision{Allowed: true, Reason: ReasonLearned, Suggest: d.Suggest}
 	}
 	return d
 }
-
-func isSingleLabel(n Name) bool { return strings.IndexByte(n.s, '.') < 0 }
 
 // Resolvable decides about a question for a name's addresses: whether some
 // port of it is allowed.
@@ -242,15 +242,6 @@ func (m *Matcher) Resolvable(n Name) Decision {
 		denier = r
 		return false
 	})
-	if m.mode == Open {
-		if len(SubtractPorts([]PortRange{AllPorts}, denied)) == 0 {
-			return Decision{Rule: denier, Reason: ReasonDenied}
-		}
-		if isCanary(n) { // browsers shall keep to this resolver, in every mode
-			return Decision{Reason: ReasonDoH}
-		}
-		return Decision{Allowed: true, Reason: ReasonOpen}
-	}
 	var best, shadowed *Rule
 	m.allow.names(n, func(r *Rule) bool {
 		if denier == nil || len(SubtractPorts(r.Ports, denied)) > 0 {
@@ -260,13 +251,11 @@ func (m *Matcher) Resolvable(n Name) Decision {
 		shadowed = r
 		return false
 	})
-	switch {
-	case best != nil:
-		return m.noDoH(n, Decision{Allowed: true, Rule: best, Reason: ReasonAllowed}, suggest(n.s, 443))
-	case shadowed != nil || len(SubtractPorts([]PortRange{AllPorts}, denied)) == 0:
+	d := m.allowed(best, false, suggest(n.s, 443))
+	if best == nil && (shadowed != nil && m.mode != Open || len(SubtractPorts([]PortRange{AllPorts}, denied)) == 0) {
 		return Decision{Rule: denier, Reason: ReasonDenied}
 	}
-	return m.learned(n, m.noDoH(n, Decision{Reason: ReasonName, Suggest: suggest(n.s, 443)}, suggest(n.s, 443)))
+	return m.named(n, d, suggest(n.s, 443))
 }
 
 func (m *Matcher) allowed(r *Rule, otherPort bool, suggestion string) Decision {

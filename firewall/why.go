@@ -21,6 +21,7 @@ var reasons = map[string]string{
 	Reserved.String():    "a reserved address; nothing opens it",
 	Translated.String():  "an IPv6 form that hides an IPv4 address; nothing opens it. Use the IPv4 address",
 	ReasonInvalid:        "not a name or address that can be looked up",
+	ReasonSpecial:        "a name of the local network, or one that is never looked up (a single label, .local, .arpa, localhost, .onion, .invalid); neither mode open nor learning opens it, a line with a name of the local network does",
 	ReasonDoH:            "a public resolver or relay, at which a program looks up names unseen; no wildcard and no learning opens it, only a line with this very name",
 
 	"no-sni":          "TLS without a server name, so nobody can tell which host is meant; connect by name, or add a line with a `cidr:` for the address",

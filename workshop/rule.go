@@ -270,6 +270,10 @@ func (d *decoder) setHost(r *firewall.Rule, host string, at diag.Source, deny bo
 		d.fail(at.Range, "bad-rule", "any_tenant is for wildcards; "+host+" is one name", "remove any_tenant")
 		return false
 	}
+	if !deny && p.Unopenable() {
+		d.fail(at.Range, "never-open", fmt.Sprintf("%s opens nothing: %s", p, firewall.WhyUnopenable), "remove the line")
+		return false
+	}
 	r.Source.Template = at.Template
 	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		d.add(diag.Diagnostic{

@@ -45,6 +45,9 @@ func parseRule(text string, deny bool) (firewall.Rule, *failure) {
 		}
 		return r, f
 	}
+	if !deny && p.Unopenable() {
+		return r, fail(codeRefused, "%s opens nothing: %s", quoted(text), firewall.WhyUnopenable)
+	}
 	r.Host = p
 	return r, nil
 }

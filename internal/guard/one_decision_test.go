@@ -144,11 +144,16 @@ func TestOneDecision(t *testing.T) {
 	p.Rooms = append(p.Rooms,
 		firewall.RoomPolicy{Room: "range", Mode: firewall.Restricted, Allow: allow(t, "198.51.100.0/25:80,443,9000"), Deny: denied},
 		firewall.RoomPolicy{Room: "open", Mode: firewall.Open, Deny: denied},
+		firewall.RoomPolicy{Room: "learning", Mode: firewall.Restricted, Allow: allow(t, "intranet")},
 		firewall.RoomPolicy{Room: "spent", Mode: firewall.Restricted, Allow: spent},
 	)
 	w := newWorld(t, p)
 	w.in.Answer("linked.example.org", testnet.A("198.18.0.2"))
 	w.in.Answer("other.example.org", testnet.A(testnet.Allowed))
+	for _, n := range []string{"intranet", "printer.local", "router", "x.onion", "10.113.0.203.in-addr.arpa", "localhost", "use-application-dns.net", firewall.ReadyName} {
+		w.in.Answer(n, testnet.A(testnet.Allowed))
+	}
+	w.change(control.Request{Op: control.OpLearn, For: control.Duration(time.Hour), Rooms: []string{"learning"}})
 	w.in.Answer("pinned.example.org", testnet.A("198.51.100.40"))
 	w.resolve("open", "pinned.example.org")
 	for _, to := range []string{testnet.Allowed, "198.51.100.130"} { // uses the budgets up
@@ -177,6 +182,21 @@ func TestOneDecision(t *testing.T) {
 		{"the guard itself", "open", "198.18.0.1", "198.18.0.1", "benchmark", [10]string{"", "", "reset", "403", "403", "403", "403", "403", "403", "403"}},
 		{"never-list behind a name", "names", "linked.example.org", testnet.Allowed, "benchmark", [10]string{"403", "alert", "", "403", "", "403", "403", "", "", ""}},
 		{"budget of a name", "spent", "allowed.example.org", testnet.Allowed, "upload-budget", [10]string{"403", "alert", "", "403", "", "403", "403", "", "", ""}},
+		{"name, learning", "learning", "allowed.example.org", testnet.Allowed, none, [10]string{"200", "ok", "", "200", "", "200, 200", "200, ok", "", "", ""}},
+		{"special name, learning", "learning", "printer.local", testnet.Allowed, "special-name", [10]string{"403", "alert", "", "403", "", "403", "403", "", "", ""}},
+		{"single label, learning", "learning", "router", testnet.Allowed, "special-name", [10]string{"403", "", "", "403", "", "403", "403", "", "", ""}},
+		{"name of nobody, learning", "learning", "x.onion", testnet.Allowed, "special-name", [10]string{"403", "alert", "", "403", "", "403", "403", "", "", ""}},
+		{"what browsers ask, learning", "learning", "use-application-dns.net", testnet.Allowed, "doh", [10]string{"403", "alert", "", "403", "", "403", "403", "", "", ""}},
+		{"line with a single label", "learning", "intranet", testnet.Allowed, none, [10]string{"200", "", "", "200", "", "200, 200", "", "", "", ""}},
+		// In mode open, redirected connections go to the address that was dialled.
+		{"special name, open", "open", "printer.local", testnet.Allowed, "special-name", [10]string{"", "", "", "403", "", "403", "403", "", "", ""}},
+		{"single label, open", "open", "router", testnet.Allowed, "special-name", [10]string{"", "", "", "403", "", "403", "403", "", "", ""}},
+		{"name of nobody, open", "open", "x.onion", testnet.Allowed, "special-name", [10]string{"", "", "", "403", "", "403", "403", "", "", ""}},
+		{"reverse look-up, open", "open", "10.113.0.203.in-addr.arpa", testnet.Allowed, "special-name", [10]string{"", "", "", "403", "", "403", "403", "", "", ""}},
+		{"localhost, open", "open", "localhost", testnet.Allowed, "special-name", [10]string{"", "", "", "403", "", "403", "403", "", "", ""}},
+		{"the room's own, open", "open", firewall.ReadyName, testnet.Allowed, "special-name", [10]string{"", "", "", "403", "", "403", "403", "", "", ""}},
+		{"what browsers ask, open", "open", "use-application-dns.net", testnet.Allowed, "doh", [10]string{"", "", "", "403", "", "403", "403", "", "", ""}},
+		{"special name by address, open", "open", "printer.local", testnet.Allowed, none, [10]string{"200", "", "", "", "", "", "", "200, 200", "", ""}},
 		{"budget of a range", "spent", "198.51.100.130", "198.51.100.130", "upload-budget", [10]string{"reset", "", "reset", "403", "403", "403", "403", "403", "403", "403"}},
 	} {
 		t.Run(q.question, func(t *testing.T) {
@@ -192,6 +212,11 @@ func TestOneDecision(t *testing.T) {
 				}
 			}
 		})
+	}
+	for _, n := range []string{"printer.local", "router", "x.onion", "10.113.0.203.in-addr.arpa", "localhost", "use-application-dns.net", firewall.ReadyName} {
+		if got := w.in.Asked(n); got != 0 {
+			t.Errorf("%d questions for %s reached a resolver", got, n)
+		}
 	}
 	// What a hello may lack, by redirection, in a tunnel to a name and in one to an
 	// address: where only the name lets it pass, and where the address does beside

@@ -79,8 +79,8 @@ var nameItems = []Item{
 	},
 	{
 		ID: "D13", Attack: "Multicast names, NetBIOS, names of the local network by search domains",
-		Status: Closed, Answer: "Multicast and broadcast are refused as all UDP; single labels and names of the room's network don't exist; no search domain is set",
-		Promises: []string{"B23"}, Tests: []string{"internal/guard/dns TestSpecialNames"},
+		Status: Closed, Answer: "Multicast and broadcast are refused as all UDP; single labels, .local, .arpa, localhost, .onion, .invalid and what browsers ask about resolvers don't exist: by look-up, CONNECT, proxy, Host and SNI, in mode open and learning too. Only a line opens a name of the local network. In mode open redirected connections go to the address that was dialled, whatever name they give; no search domain is set",
+		Promises: []string{"B23"}, Tests: []string{"firewall TestSpecialNames", "internal/guard/dns TestSpecialNames", "internal/guard TestOneDecision"},
 	},
 }
 

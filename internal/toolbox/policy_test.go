@@ -77,7 +77,7 @@ func TestPolicyDialer(t *testing.T) {
 		{policy(firewall.Restricted), "198.51.100.200", 80, "not-allowed"},
 		{policy(firewall.Restricted), "allowed.example.org", 80, "not-allowed"},
 		{policy(firewall.Restricted, deny), testnet.Denied, 80, "denied"},
-		{policy(firewall.Restricted), "localhost", 80, "loopback"},
+		{policy(firewall.Restricted), "localhost", 80, "special-name"},
 		{policy(firewall.Open), "127.0.0.1", 80, "loopback"},
 		{policy(firewall.Open), "169.254.169.254", 80, "metadata"},
 		{policy(firewall.Open), "::ffff:127.0.0.1", 80, "loopback"},

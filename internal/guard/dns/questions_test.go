@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -94,7 +95,7 @@ func TestSpecialNames(t *testing.T) {
 	})
 	web := firewall.DefaultAllowPorts()
 	var lines []firewall.Rule
-	for _, s := range []string{"printer.local", "intranet", "mask.icloud.com", "**.example.org"} {
+	for _, s := range []string{"printer.local", "intranet", "mask.icloud.com", "**.example.org", "abc.onion"} {
 		lines = append(lines, firewall.Rule{Host: name2pattern(t, s), Ports: web})
 	}
 	modes := map[string]firewall.RoomPolicy{
@@ -121,6 +122,7 @@ func TestSpecialNames(t *testing.T) {
 		{"resolver.arpa", "", ""},
 		{"no.invalid", "", ""},
 		{"abc.onion", "", ""},
+		{"router.home.arpa", "", ""},
 		{"use-application-dns.net", "", ""},
 		{"mask.icloud.com", "", "198.51.100.10"},
 		{"mask-h2.icloud.com", "", ""},
@@ -144,7 +146,8 @@ func TestSpecialNames(t *testing.T) {
 				switch {
 				case want == "" && (m.Rcode != dns.RcodeNameError || len(m.Answer) != 0 || asked.Load() != before):
 					t.Errorf("%s: %s is answered %v", mode, c.name, m)
-				case want == "" && (len(denied) == 0 || denied[0].Suggest == c.name && special(name(t, c.name))):
+				case want == "" && (len(denied) == 0 || denied[0].Reason == firewall.ReasonName != strings.HasSuffix(c.name, ".corp.example") ||
+					denied[0].Reason != firewall.ReasonName && denied[0].Suggest != ""):
 					t.Errorf("%s: %s is reported as %+v", mode, c.name, denied)
 				case want != "" && kind == dns.TypeA && (len(m.Answer) != 1 || m.Answer[0].(*dns.A).A.String() != want):
 					t.Errorf("%s: %s is answered %v", mode, c.name, m)

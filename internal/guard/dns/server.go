@@ -70,21 +70,14 @@ func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bo
 		return reply{code: refused}, true
 	}
 	text := strings.TrimSuffix(q.name, ".")
-	switch lower := strings.ToLower(text); {
-	case lower == firewall.ReadyName, lower == "localhost", strings.HasSuffix(lower, ".localhost"): // RFC 6761 §6.3
+	name, err := firewall.ParseName(text)
+	if err == nil && firewall.IsOwn(name) {
 		return loopback(q.kind), true
 	}
-	name, err := firewall.ParseName(text)
 	d := firewall.Decision{Reason: firewall.ReasonInvalid}
 	room := s.Room()
 	if err == nil {
-		d = room.Matcher.Resolvable(name)
-		switch {
-		case d.Allowed && d.Rule == nil && special(name):
-			d = firewall.Decision{Reason: firewall.ReasonInvalid}
-		case !d.Allowed && special(name):
-			d.Suggest = ""
-		case d.Allowed && s.Admit != nil:
+		if d = room.Matcher.Resolvable(name); d.Allowed && s.Admit != nil {
 			d = s.Admit(name, d)
 		}
 	}
@@ -122,20 +115,6 @@ func (s *Server) unresolved(name firewall.Name, d firewall.Decision) {
 	if d.Rule != nil && !d.Rule.Host.IsWildcard() {
 		s.Report(events.Event{Kind: events.DNS, Verdict: events.Note, Reason: events.ReasonUnresolved, Name: name.String(), Protocol: "dns", Rule: d.Rule.Line})
 	}
-}
-
-// special tells whether a name means nothing to a resolver of the Internet, and
-// tells it about the room or its network: single labels and what is asked by
-// multicast (RFC 6762 §3), reverse look-ups, and names that never exist (RFC
-// 6761 §6.4, RFC 7686 §2). Only a line that names it has it looked up; mode open
-// and learning don't.
-func special(n firewall.Name) bool {
-	s := n.String()
-	switch s[strings.LastIndexByte(s, '.')+1:] {
-	case s, "local", "arpa", "invalid", "onion":
-		return true
-	}
-	return false
 }
 
 // found filters and pins the addresses of an allowed name.

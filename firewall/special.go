@@ -1,0 +1,30 @@
+package firewall
+
+import "strings"
+
+// unopenable are names, with those below, that no line opens: the room's own, and
+// those that are never looked up (RFC 6761 §6.3 and §6.4, RFC 7686 §2) or only in
+// reverse.
+var unopenable = names("localhost " + ReadyName + " onion invalid in-addr.arpa ip6.arpa")
+
+// Unopenable reports whether a line with the pattern opens nothing.
+func (p HostPattern) Unopenable() bool { return under(unopenable(), Name{p.name}) }
+
+// WhyUnopenable says of a line with such a pattern why, for people.
+const WhyUnopenable = "the name is the room's own or is never looked up; what listens in the room is reached without a line"
+
+// IsOwn reports whether a name is the room's own: the guard's DNS answers it with
+// loopback addresses, and no other way leads to it.
+func IsOwn(n Name) bool { return n.s == ReadyName || n.s == "localhost" || below(n.s, "localhost") }
+
+// isSpecial reports whether a name means nothing to a resolver of the Internet, and
+// tells it about the room or its network: single labels, names that are asked for
+// by multicast (RFC 6762 §3) or in a home (RFC 8375), and the unopenable ones. Only
+// an allow line opens the others; mode open and learning don't (D13).
+func isSpecial(n Name) bool {
+	switch n.s[strings.LastIndexByte(n.s, '.')+1:] {
+	case n.s, "local", "arpa":
+		return true
+	}
+	return under(unopenable(), n)
+}

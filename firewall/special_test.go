@@ -1,0 +1,69 @@
+package firewall
+
+import "testing"
+
+// D13: names of the room's surroundings and of nobody are opened by no mode, no
+// learning and no wildcard above; where a line can open one, a line does.
+func TestSpecialNames(t *testing.T) {
+	lines := rulesOf(t, "printer.local@631", "**.corp.local", "intranet", "nas.home.arpa", "localhost", "me.localhost", "x.onion", "no.invalid", "1.100.51.198.in-addr.arpa", ReadyName)
+	for _, r := range lines[4:] {
+		if !r.Host.Unopenable() {
+			t.Errorf("a line with %s is taken for one that opens something", r.Host)
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		port     uint16
+		lined    string // the reason where lines have some
+		learning string // as lined, where the room learns too
+		bare     string // without a line, in every mode
+	}{
+		{"printer.local", 631, ReasonAllowed, ReasonAllowed, ReasonSpecial},
+		{"printer.local", 80, ReasonPort, ReasonPort, ReasonSpecial},
+		{"other.local", 80, ReasonSpecial, ReasonSpecial, ReasonSpecial},
+		{"git.corp.local", 443, ReasonAllowed, ReasonAllowed, ReasonSpecial},
+		{"intranet", 443, ReasonAllowed, ReasonAllowed, ReasonSpecial},
+		{"guard", 443, ReasonSpecial, ReasonSpecial, ReasonSpecial},
+		{"nas.home.arpa", 443, ReasonAllowed, ReasonAllowed, ReasonSpecial},
+		{"resolver.arpa", 443, ReasonSpecial, ReasonSpecial, ReasonSpecial},
+		{"localhost", 80, ReasonSpecial, ReasonSpecial, ReasonSpecial},
+		{"me.localhost", 80, ReasonSpecial, ReasonSpecial, ReasonSpecial},
+		{"x.onion", 80, ReasonSpecial, ReasonSpecial, ReasonSpecial},
+		{"no.invalid", 80, ReasonSpecial, ReasonSpecial, ReasonSpecial},
+		{"1.100.51.198.in-addr.arpa", 80, ReasonSpecial, ReasonSpecial, ReasonSpecial},
+		{"1.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa", 80, ReasonSpecial, ReasonSpecial, ReasonSpecial},
+		{ReadyName, 80, ReasonSpecial, ReasonSpecial, ReasonSpecial},
+		{"local.example.org", 80, ReasonName, ReasonLearned, ""},
+		{"onion.example.org", 80, ReasonName, ReasonLearned, ""},
+	} {
+		n, err := ParseName(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, x := range map[string]struct {
+			p    RoomPolicy
+			want string
+		}{
+			"lines":            {RoomPolicy{Mode: Restricted, Allow: lines}, c.lined},
+			"lines, learning":  {RoomPolicy{Mode: Restricted, Allow: lines, Learn: true}, c.learning},
+			"restricted":       {RoomPolicy{Mode: Restricted}, c.bare},
+			"learning":         {RoomPolicy{Mode: Restricted, Learn: true}, c.bare},
+			"open":             {RoomPolicy{Mode: Open}, c.bare},
+			"denied, open":     {RoomPolicy{Mode: Open, Deny: rulesOf(t, c.name+"@1-65535")}, ReasonDenied},
+			"denied, learning": {RoomPolicy{Mode: Restricted, Learn: true, Deny: rulesOf(t, c.name+"@1-65535")}, ReasonDenied},
+		} {
+			if x.want == "" {
+				continue
+			}
+			m := x.p.Compile()
+			d := m.Name(n, c.port)
+			if d.Reason != x.want || d.Allowed != (x.want == ReasonAllowed || x.want == ReasonLearned) || d.Reason == ReasonSpecial && d.Suggest != "" {
+				t.Errorf("%s: %s: %+v, want %s", what, c.name, d, x.want)
+			}
+			// A question has no port.
+			if r := m.Resolvable(n); r.Reason != d.Reason && d.Reason != ReasonPort {
+				t.Errorf("%s: %s: a question gives %+v, a connection %+v", what, c.name, r, d)
+			}
+		}
+	}
+}
