@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/yamltext"
 )
 
 // emitter writes YAML by hand: a hundred times faster than a marshaller, and
@@ -138,6 +139,4 @@ func cleanComment(s string) string {
 	}, s)
 }
 
-func unprintable(r rune) bool {
-	return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff
-}
+func unprintable(r rune) bool { return r == '\n' || !yamltext.Shown(r) }

@@ -3,6 +3,8 @@ package compose
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/llmdo/workshop/internal/yamltext"
 )
 
 // appendPlain writes a scalar without quotes where every YAML reader takes it
@@ -91,8 +93,8 @@ func appendQuoted(b []byte, s string) []byte {
 			b = append(b, `\r`...)
 		case r < ' ' || (r >= 0x7f && r < 0xa0):
 			b = append(b, '\\', 'x', hexDigits[r>>4], hexDigits[r&15])
-		case r == 0x2028 || r == 0x2029 || r == 0xfeff || (r >= 0xfff0 && r <= 0xffff && r != utf8.RuneError):
-			b = append(b, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+		case !yamltext.Shown(r) || (r >= 0xfff0 && r <= 0xffff && r != utf8.RuneError):
+			b = append(b, yamltext.Escape(r)...)
 		default:
 			b = utf8.AppendRune(b, r)
 		}

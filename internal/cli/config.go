@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v4"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -34,12 +33,10 @@ Values of variables stand in it: don't commit it where they are private.`,
 			if format == "json" {
 				return a.writeJSON(resolved)
 			}
-			e := yaml.NewEncoder(a.Out)
-			e.SetIndent(2)
-			if err := e.Encode(resolved); err != nil {
+			if err := writeYAML(a.Out, resolved); err != nil {
 				return fmt.Errorf("config: %w", err)
 			}
-			return e.Close()
+			return nil
 		}),
 	}
 }

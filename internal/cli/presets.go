@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -89,12 +88,4 @@ func portList(ports []firewall.PortRange) string {
 		}
 	}
 	return strings.Join(parts, ",")
-}
-
-// writeJSON writes a result as indented JSON.
-func (a *app) writeJSON(v any) error {
-	e := json.NewEncoder(a.Out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

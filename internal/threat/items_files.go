@@ -91,9 +91,9 @@ var fileItems = []Item{
 		Promises: []string{"B10", "B60"}, Tests: []string{"workshop TestInvalid"},
 	},
 	{
-		ID: "F18", Attack: "Text of a repository that drives what shows it: ESC and BEL in a terminal, `::commands::` in a log of GitHub Actions, marks that turn text",
-		Status: Closed, Answer: "Every format of problems writes such characters as escapes",
-		Promises: []string{"B43"}, Tests: []string{"internal/diag/write TestWriters", "internal/cli TestCheckOfStrangeFiles"},
+		ID: "F18", Attack: "Text of a repository that drives what shows it: ESC and BEL in a terminal, `::commands::` in a log of GitHub Actions, marks that turn text, in values of variables too",
+		Status: Closed, Answer: "Every format of problems writes such characters as escapes. `config`, JSON and generated files have those of their language, and mean the same",
+		Promises: []string{"B41", "B43"}, Tests: []string{"internal/diag/write TestWriters", "internal/cli TestScripts", "internal/cli TestCheckOfStrangeFiles"},
 	},
 	{
 		ID: "F19", Attack: "A compose.override.yaml in .workshop/NAME, or another file beside the generated ones that Compose reads by itself",

@@ -33,7 +33,7 @@ func Check(data []byte, from int) (Refused, bool) {
 		case r < 0x20 && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0, r == 0xfeff:
 			return refused("remove it, or write it as an escape in double quotes", "the character U+%04X can't stand in YAML", r)
 		case Deceives(r):
-			return refused(fmt.Sprintf("remove it, or write it as an escape in double quotes: %s", escape(r)), "the character U+%04X turns or hides text: what the file says isn't what is shown", r)
+			return refused(fmt.Sprintf(`remove it, or write it as an escape in double quotes: "%s"`, Escape(r)), "the character U+%04X turns or hides text: what the file says isn't what is shown", r)
 		}
 		at += n
 	}
@@ -55,9 +55,22 @@ func Deceives(r rune) bool {
 	return r == 0x034f || r == 0x115f || r == 0x1160 || r == 0x17b4 || r == 0x17b5 || r == 0x180e || r == 0x3164 || r == 0xffa0
 }
 
-func escape(r rune) string {
-	if r > 0xffff {
-		return fmt.Sprintf(`"\U%08X"`, r)
+// Shown reports whether a character is shown as what it is: text, a tab, a line
+// feed; no control character, no other end of a line, and nothing that deceives.
+func Shown(r rune) bool {
+	switch {
+	case r >= 0x20 && r < 0x7f, r == '\t', r == '\n':
+		return true
+	case r < 0xa0, r == 0x2028, r == 0x2029, r == 0xfeff:
+		return false
 	}
-	return fmt.Sprintf(`"\u%04X"`, r)
+	return !Deceives(r)
+}
+
+// Escape is a character as double quotes have it.
+func Escape(r rune) string {
+	if r > 0xffff {
+		return fmt.Sprintf(`\U%08X`, r)
+	}
+	return fmt.Sprintf(`\u%04X`, r)
 }
