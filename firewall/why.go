@@ -28,7 +28,8 @@ var reasons = map[string]string{
 	"ech":             "the server name is encrypted (ECH), so it can't be checked; switch ECH off in the program. A line with `ech: allow` lets it pass by its outer name, behind which any name of that provider may stand",
 	"upload-budget":   "the line's budget for uploads is used up; bytes become free as time passes, and a larger `upload:` on the line allows more",
 	"not-tls":         "port 443 carries TLS only, and this is something else; a line with a `cidr:` for the address allows it, unless a deny line has a name: then every connection must show its own",
-	"malformed":       "not a TLS hello or HTTP request that can be understood; nothing allows it",
+	"malformed":       "not a TLS hello, HTTP request or DNS question that can be understood; nothing allows it",
+	"last-hop":        "the request says Max-Forwards: 0, so the guard may send it no further; leave that header out",
 	"busy":            "too many large requests at the same time; try again",
 	"other-name":      "inside the tunnel another name is asked for than the tunnel is for; ask for the same one",
 	"own-address":     "an address of the guard itself; nothing opens it",
@@ -39,7 +40,7 @@ var reasons = map[string]string{
 	"wildcard-budget": "too many new names under a wildcard (60, and one more each second), or one with a label of more than 40 characters or more than 120 in all: names can carry data to whoever owns the domain; a line with the very name has no limit",
 	"overflow":        "too many different refusals at once: these are counted only",
 	"lost":            "the kernel refused these faster than it could report them: they are counted only",
-	"unsupported":     "only TCP and DNS are carried; no line opens another protocol. Use TCP where the program can",
+	"unsupported":     "only TCP and ordinary DNS questions are carried; no line opens another protocol. Use TCP where the program can",
 	"unknown-host":    "the guard can't tell its own addresses at the moment, so it connects nowhere; `workshop up` repairs it",
 }
 

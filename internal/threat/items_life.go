@@ -60,7 +60,7 @@ var lifeItems = []Item{
 		ID: "L10", Attack: "Denials that nobody sees, because LOG is silent in a namespace",
 		Fell:   []string{"gh-aw-firewall's LOG rules in the container"},
 		Status: Closed, Answer: "NFLOG belongs to the namespace; the guard reads it by a socket of the room, counts exactly, and reports what the kernel lost",
-		Promises: []string{"B28"}, Tests: []string{"internal/room TestDenied", "internal/guard TestEventsAreExact", "internal/guard TestFloodIsCounted", "internal/guard/kernel TestReadCountsWhatTheKernelLost"},
+		Promises: []string{"B28"}, Tests: []string{"internal/room TestDenied", "internal/guard TestEventsAreExact", "internal/guard TestEveryRefusalIsOneEvent", "internal/guard TestFloodIsCounted", "internal/guard/kernel TestReadCountsWhatTheKernelLost"},
 	},
 	{
 		ID: "L11", Attack: "A crash of the guard to be rid of a live deny, or of what a budget has spent",

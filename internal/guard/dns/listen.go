@@ -76,6 +76,7 @@ func (s *Server) ServeConn(ctx context.Context, c net.Conn) {
 		}
 		n := int(binary.BigEndian.Uint16(size[:]))
 		if n > maxQuery {
+			s.odd(events.ReasonMalformed)
 			return
 		}
 		if cap(buf) < n {

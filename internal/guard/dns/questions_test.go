@@ -39,7 +39,7 @@ func TestOddQuestions(t *testing.T) {
 	for what, c := range map[string]struct {
 		q     *dns.Msg
 		rcode int // -1: silence
-	}{
+	}{ // those that are refused are reported once (B28), and equally, however they look
 		"a response":     {question(func(m *dns.Msg) { m.Response = true }), -1},
 		"a notification": {question(func(m *dns.Msg) { m.Opcode = dns.OpcodeNotify }), dns.RcodeNotImplemented},
 		"an update":      {question(func(m *dns.Msg) { m.Opcode = dns.OpcodeUpdate }), dns.RcodeNotImplemented},
@@ -64,7 +64,17 @@ func TestOddQuestions(t *testing.T) {
 		if err != nil {
 			t.Fatal(what, err)
 		}
-		out, ok := server(t).Serve(context.Background(), b, false, true)
+		srv := server(t)
+		var told []events.Event
+		srv.Report = func(e events.Event) { told = append(told, e) }
+		out, ok := srv.Serve(context.Background(), b, false, true)
+		want := map[int]string{-1: "malformed", dns.RcodeFormatError: "malformed", dns.RcodeNotImplemented: "unsupported", dns.RcodeRefused: "unsupported"}[c.rcode]
+		if want != "" && (len(told) != 1 || told[0] != events.Event{Kind: events.DNS, Verdict: events.Deny, Reason: want, Port: 53, Protocol: "dns"}) {
+			t.Errorf("%s: reported as %+v", what, told)
+		}
+		if c.rcode == dns.RcodeSuccess && len(told) != 0 {
+			t.Errorf("%s: reported as %+v", what, told)
+		}
 		if !ok {
 			t.Errorf("%s: would ask upstream", what)
 			continue

@@ -49,6 +49,7 @@ const lookupTimeout = 1900 * time.Millisecond
 func (s *Server) Serve(ctx context.Context, msg []byte, tcp, inline bool) (out []byte, ok bool) {
 	q, c, err := parseQuery(msg)
 	if err != nil {
+		s.odd(events.ReasonMalformed)
 		return nil, true
 	}
 	limit := q.udpSize
@@ -56,6 +57,11 @@ func (s *Server) Serve(ctx context.Context, msg []byte, tcp, inline bool) (out [
 		limit = 64<<10 - 1
 	}
 	if c != success {
+		if c == notImp {
+			s.odd(events.ReasonUnsupported)
+		} else {
+			s.odd(events.ReasonMalformed)
+		}
 		return packReply(question{id: q.id, rd: q.rd, edns: q.edns}, reply{code: c}, limit), true
 	}
 	r, ok := s.answer(ctx, q, inline)
@@ -67,6 +73,7 @@ func (s *Server) Serve(ctx context.Context, msg []byte, tcp, inline bool) (out [
 
 func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bool) {
 	if q.class != classINET {
+		s.odd(events.ReasonUnsupported)
 		return reply{code: refused}, true
 	}
 	text := strings.TrimSuffix(q.name, ".")
@@ -107,6 +114,12 @@ func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bo
 		return reply{code: nxDomain}, true
 	}
 	return s.found(room, name, a), true
+}
+
+// odd reports what isn't a question for names of the Internet. It says nothing of
+// what was sent, so that a flood is one event.
+func (s *Server) odd(reason string) {
+	s.Report(events.Event{Kind: events.DNS, Verdict: events.Deny, Reason: reason, Port: 53, Protocol: "dns"})
 }
 
 // unresolved notes a name that a line names, so that nobody takes it for refused.

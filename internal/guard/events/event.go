@@ -64,7 +64,8 @@ const (
 	ReasonNoSNI       = "no-sni"          // TLS without a server name
 	ReasonECH         = "ech"             // encrypted ClientHello: the name can't be checked
 	ReasonNotTLS      = "not-tls"         // something else on 443
-	ReasonMalformed   = "malformed"       // a ClientHello or request that isn't one
+	ReasonMalformed   = "malformed"       // a ClientHello, request or question that isn't one
+	ReasonLastHop     = "last-hop"        // Max-Forwards is 0: the request ends at the guard
 	ReasonBusy        = "busy"            // too many large heads at the same time
 	ReasonMismatch    = "mismatch"        // the worker dialled another address than the name has
 	ReasonOtherName   = "other-name"      // the SNI or Host in a CONNECT tunnel is another name
@@ -75,7 +76,7 @@ const (
 	ReasonStripped    = "stripped"        // an address taken out of a DNS answer
 	ReasonOverflow    = "overflow"        // too many different events: only counted
 	ReasonKernelLost  = "lost"            // denials that the kernel counted but couldn't report
-	ReasonUnsupported = "unsupported"     // a protocol that isn't carried
+	ReasonUnsupported = "unsupported"     // a protocol that isn't carried, a question that isn't for addresses of the Internet
 	ReasonLocalUnsure = "unknown-host"    // the guard can't tell its own addresses
 	ReasonPublished   = "published"       // allowed because the port is published
 	ReasonUpload      = "upload-budget"   // the rule's budget of bytes is used up

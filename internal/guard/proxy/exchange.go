@@ -51,13 +51,16 @@ func (s *httpSession) send(req *http.Request) *sending {
 	if bodyless(req) {
 		return &sending{over: true, err: s.requests.ubw.Flush()}
 	}
-	x, up := &sending{side: s.requests, ended: make(chan error, 1)}, s.up
+	x, up, to := &sending{side: s.requests, ended: make(chan error, 1)}, s.up, s.upTo.host
 	s.requests = nil
 	go func() {
 		err := panics.Try(func() error { return x.side.sendBody(req) })
 		if err != nil {
 			// The upstream doesn't wait for the rest, or take the next request for it.
 			up.reset()
+			if errors.As(err, new(*badRequest)) {
+				s.report(firewall.Decision{Reason: events.ReasonMalformed}, to)
+			}
 		}
 		x.ended <- err
 	}()
@@ -188,9 +191,12 @@ func newRequestSide(c net.Conn) *requestSide {
 type clientReader struct {
 	c  net.Conn
 	to *bufio.Writer // nil between bodies
+	// failed says that a connection ended, so that no error is the body's own.
+	failed bool
 }
 
-func (r *clientReader) Read(b []byte) (int, error) {
+func (r *clientReader) Read(b []byte) (n int, err error) {
+	defer func() { r.failed = r.failed || err != nil }()
 	if r.to != nil {
 		if err := r.to.Flush(); err != nil {
 			return 0, err
@@ -198,6 +204,21 @@ func (r *clientReader) Read(b []byte) (int, error) {
 	}
 	runtime.Gosched()
 	return r.c.Read(b)
+}
+
+// chunks reads the body that the client sends in chunks; what isn't one is a
+// badRequest.
+type chunks struct {
+	r    io.Reader
+	side *requestSide
+}
+
+func (c chunks) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	if err != nil && err != io.EOF && !c.side.cr.failed {
+		err = bad("malformed chunk: %v", err)
+	}
+	return n, err
 }
 
 // writeHead writes the request's head anew, in origin-form, so that nothing of
@@ -242,7 +263,7 @@ func (s *requestSide) sendBody(req *http.Request) error {
 	// The chunk parser reads from s.br itself, so that it takes nothing of the next
 	// request.
 	cw := httputil.NewChunkedWriter(s.ubw)
-	_, err := s.size.Copy(cw, httputil.NewChunkedReader(s.br))
+	_, err := s.size.Copy(cw, chunks{httputil.NewChunkedReader(s.br), s})
 	if err == nil {
 		err = cw.Close()
 	}
@@ -262,6 +283,9 @@ func (s *requestSide) sendBody(req *http.Request) error {
 func (s *requestSide) trailers() error {
 	for size := 0; size < maxHead; {
 		line, err := s.br.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			return bad("a trailer is too long")
+		}
 		if err != nil {
 			return err
 		}
@@ -273,7 +297,7 @@ func (s *requestSide) trailers() error {
 		}
 		size += len(line)
 	}
-	return errHeadTooLarge
+	return bad("the trailers are too long")
 }
 
 var errSwitch = errors.New("the upstream switches protocols unasked")

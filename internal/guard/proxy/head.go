@@ -24,11 +24,16 @@ const (
 var errHeadTooLarge = errors.New("the request's head is too large")
 
 // badRequest is a request that is refused whatever the policy says.
-type badRequest struct{ why string }
+type badRequest struct {
+	why string
+	// reason and to are what its event has; "" is malformed, of no host.
+	reason string
+	to     authority
+}
 
 func (e *badRequest) Error() string { return e.why }
 
-func bad(format string, args ...any) error { return &badRequest{fmt.Sprintf(format, args...)} }
+func bad(format string, args ...any) error { return &badRequest{why: fmt.Sprintf(format, args...)} }
 
 // readHead reads the head of the next request and takes nothing of its body.
 // Heads that two parsers could read differently are refused (B24): that is how

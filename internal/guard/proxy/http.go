@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,24 +151,37 @@ func (s *httpSession) finish() {
 	_ = s.c.Close()
 }
 
-// refuse answers a request that can't be read.
+// refuse answers a request that can't be carried, and reports it once.
 func (s *httpSession) refuse(err error) {
+	x := badRequest{why: err.Error(), reason: events.ReasonMalformed}
+	status := http.StatusBadRequest
 	var b *badRequest
 	switch {
 	case errors.As(err, &b):
-		s.room.deny(s.kind, firewall.Decision{Reason: events.ReasonMalformed}, "", s.orig)
-		_ = answer(s.c, http.StatusBadRequest, nil, "workshop: "+b.why+"\n", false)
-		s.finish()
+		x.to, x.reason = b.to, cmp.Or(b.reason, x.reason)
 	case errors.Is(err, errBusy):
-		s.room.deny(s.kind, firewall.Decision{Reason: events.ReasonBusy}, "", s.orig)
-		_ = answer(s.c, http.StatusServiceUnavailable, nil, "workshop: "+err.Error()+"\n", false)
-		s.finish()
+		status, x.reason = http.StatusServiceUnavailable, events.ReasonBusy
 	case errors.Is(err, errHeadTooLarge):
-		_ = answer(s.c, http.StatusRequestHeaderFieldsTooLarge, nil, "workshop: "+err.Error()+"\n", false)
-		s.finish()
+		status = http.StatusRequestHeaderFieldsTooLarge
 	default:
 		Reset(s.c)
+		return
 	}
+	s.report(firewall.Decision{Reason: x.reason}, x.to)
+	_ = answer(s.c, status, nil, "workshop: "+x.why+"\n", false)
+	s.finish()
+}
+
+// report reports a refused request: to a host, if that is known.
+func (s *httpSession) report(d firewall.Decision, to authority) {
+	at, name := s.orig, ""
+	if to.port != 0 {
+		name = to.host()
+		if !at.IsValid() {
+			at = netip.AddrPortFrom(to.addr, to.port)
+		}
+	}
+	s.room.deny(s.kind, d, name, at)
 }
 
 func (s *httpSession) stillAllowed(p *policy.Room) bool {
@@ -188,11 +202,7 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 	p := s.room.Policy()
 	x := s.room.route(p, s.orig, to)
 	if d := x.Decision; !d.Allowed {
-		e := s.orig
-		if !e.IsValid() {
-			e = netip.AddrPortFrom(to.addr, to.port)
-		}
-		s.room.deny(s.kind, d, to.host(), e)
+		s.report(d, to)
 		// The body isn't read; so the connection can't go on after it.
 		keep := bodyless(req) && !req.Close
 		return keep, s.room.denied(s.c, p, to, d, keep)
@@ -205,6 +215,7 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 		s.refuse(err)
 		return false, nil
 	} else if last {
+		s.report(firewall.Decision{Reason: events.ReasonLastHop}, to)
 		return false, answer(s.c, http.StatusMethodNotAllowed, map[string]string{"Allow": "GET, HEAD, POST, PUT, PATCH, DELETE"}, "workshop: Max-Forwards is 0: the guard answers\n", false)
 	}
 	if err := s.dial(p, x, to); err != nil {
@@ -243,8 +254,7 @@ func (s *httpSession) target(req *http.Request) (authority, error) {
 	case !s.explicit && to.port != port:
 		return to, bad("Host names port %d, the connection is to %d", to.port, port)
 	case s.only != nil && (to.host() != s.only.host() || to.port != s.only.port):
-		s.room.deny(s.kind, firewall.Decision{Reason: events.ReasonOtherName}, to.host(), netip.AddrPortFrom(to.addr, to.port))
-		return to, bad("the tunnel is to %s, the request to %s", s.only.host(), to.host())
+		return to, &badRequest{fmt.Sprintf("the tunnel is to %s, the request to %s", s.only.host(), to.host()), events.ReasonOtherName, to}
 	}
 	return to, nil
 }
