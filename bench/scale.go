@@ -28,7 +28,7 @@ func (b *bench) scale() error {
 		var rendered []byte
 		ours := func() (time.Duration, error) {
 			start := time.Now()
-			w, problems := workshop.Load(os.DirFS(dir), "workshop.yaml", workshop.Options{Lookup: func(string) (string, bool) { return "", false }})
+			w, problems := workshop.Load(context.Background(), os.DirFS(dir), "workshop.yaml", workshop.Options{Lookup: func(string) (string, bool) { return "", false }})
 			if problems.HasErrors() {
 				return 0, problems
 			}

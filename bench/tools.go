@@ -101,7 +101,7 @@ func (r *room) open() (err error) {
 			return err
 		}
 	}
-	w, problems := workshop.Load(os.DirFS(r.dir), "workshop.yaml", workshop.Options{Lookup: func(string) (string, bool) { return "", false }})
+	w, problems := workshop.Load(context.Background(), os.DirFS(r.dir), "workshop.yaml", workshop.Options{Lookup: func(string) (string, bool) { return "", false }})
 	if problems.HasErrors() {
 		return problems
 	}

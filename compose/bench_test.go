@@ -36,7 +36,7 @@ func manyWorkers(n int) fstest.MapFS {
 
 func mustLoad(tb testing.TB, files fstest.MapFS) *workshop.Workshop {
 	tb.Helper()
-	w, list := workshop.Load(files, "workshop.yaml", workshop.Options{})
+	w, list := workshop.Load(tb.Context(), files, "workshop.yaml", workshop.Options{})
 	if list.HasErrors() {
 		tb.Fatal(list)
 	}

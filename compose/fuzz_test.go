@@ -61,7 +61,7 @@ func compileText(t *testing.T, text string) bool {
 	for k, v := range goldenEnv {
 		env[k] = v
 	}
-	w, list := workshop.Load(files, "workshop.yaml", workshop.Options{
+	w, list := workshop.Load(t.Context(), files, "workshop.yaml", workshop.Options{
 		Home: "/home/user", Lookup: func(n string) (string, bool) { v, ok := env[n]; return v, ok },
 	})
 	if list.HasErrors() {

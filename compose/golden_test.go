@@ -29,7 +29,7 @@ var goldenEnv = types.Mapping{
 // loadWorkshop loads a workshop.yaml as the program does.
 func loadWorkshop(t testing.TB, dir string) *workshop.Workshop {
 	t.Helper()
-	w, list := workshop.Load(os.DirFS(dir), "workshop.yaml", workshop.Options{
+	w, list := workshop.Load(t.Context(), os.DirFS(dir), "workshop.yaml", workshop.Options{
 		Home:   "/home/user",
 		Lookup: func(name string) (string, bool) { v, ok := goldenEnv[name]; return v, ok },
 	})

@@ -66,7 +66,7 @@ func loadsSoFits(t *testing.T, s *jsonschema.Schema, data []byte) {
 	for _, name := range []string{"worker", "code-reviewer", "security-scanner"} {
 		fsys["workers/"+name+".md"] = &fstest.MapFile{Data: []byte("---\nallowed-tools: Read\n---\nx\n")}
 	}
-	w, _ := workshop.Load(fsys, "workshop.yaml", workshop.Options{Home: "/home/me", Lookup: func(string) (string, bool) { return "set", true }})
+	w, _ := workshop.Load(t.Context(), fsys, "workshop.yaml", workshop.Options{Home: "/home/me", Lookup: func(string) (string, bool) { return "set", true }})
 	if w == nil {
 		return
 	}

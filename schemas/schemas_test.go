@@ -160,7 +160,7 @@ func TestFullExampleHasEveryKey(t *testing.T) {
 func TestDiagnosticsFitTheirSchema(t *testing.T) {
 	s := compile(t, "diagnostics.schema.json", schemas.Diagnostics)
 	fsys := os.DirFS("../workshop/testdata/invalid/delegation-cycle")
-	_, l := workshop.Load(fsys, "workshop.yaml", workshop.Options{})
+	_, l := workshop.Load(t.Context(), fsys, "workshop.yaml", workshop.Options{})
 	l = append(l, diag.Diagnostic{Severity: diag.Warning, Summary: "no place"})
 	var b bytes.Buffer
 	if err := write.JSON(&b, l); err != nil {

@@ -1,7 +1,9 @@
 package workshop
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +46,7 @@ func TestWorkIsBounded(t *testing.T) {
 				fsys[".env"] = &fstest.MapFile{Data: []byte(c.env)}
 			}
 			begin := time.Now()
-			_, list := Load(fsys, "workshop.yaml", testOptions())
+			_, list := Load(t.Context(), fsys, "workshop.yaml", testOptions())
 			if d := time.Since(begin); d > 5*time.Second {
 				t.Errorf("took %v", d)
 			}
@@ -83,7 +85,7 @@ func numbered(text string, n int) string {
 // TestWorkerFilesAreBounded: B60: a thousand workers don't each make the largest
 // file be read.
 func TestWorkerFilesAreBounded(t *testing.T) {
-	_, list := Load(fstest.MapFS{
+	_, list := Load(t.Context(), fstest.MapFS{
 		"workshop.yaml":     {Data: []byte("workshop:\n  name: test\n  container:\n    image: i:1\n  workers: [" + numbered("{name: w%d, file: workers/worker.md}", 1000) + "]\n")},
 		"workers/worker.md": {Data: []byte("---\nallowed-tools: Read\n---\n" + strings.Repeat("x", 200<<10))},
 	}, "workshop.yaml", testOptions())
@@ -112,4 +114,42 @@ func TestWordsAreCounted(t *testing.T) {
 	if out := networkExcess(inner, outer, work); len(out) > 10 || work.left >= 0 {
 		t.Errorf("%d lines told, %d left", len(out), work.left)
 	}
+}
+
+// TestInterrupted: B60: a load ends with its context: while it compares, and
+// between the files of workers.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	reads := 0
+	files := counting{fstest.MapFS{
+		"workshop.yaml":     {Data: []byte("workshop:\n  name: test\n  container:\n    image: i:1\n  workers: [" + numbered("{name: w%d, file: workers/worker.md}", 1000) + "]\n")},
+		"workers/worker.md": {Data: []byte("---\nallowed-tools: Read\n---\nx\n")},
+	}, func() {
+		if reads++; reads == 10 {
+			cancel()
+		}
+	}}
+	w, list := Load(ctx, files, "workshop.yaml", testOptions())
+	if w != nil || len(list) != 1 || list[0].Code != "interrupted" || reads > 20 {
+		t.Errorf("%v after %d files", list, reads)
+	}
+	work := &effort{ctx: ctx, left: maxEffort}
+	spent := 0
+	for work.spend(1) {
+		spent++
+	}
+	if spent > 1<<17 {
+		t.Errorf("%d comparisons after the end", spent)
+	}
+}
+
+// counting calls read for each file that is opened.
+type counting struct {
+	fstest.MapFS
+	read func()
+}
+
+func (c counting) Open(name string) (fs.File, error) {
+	c.read()
+	return c.MapFS.Open(name)
 }

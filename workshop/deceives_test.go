@@ -12,7 +12,7 @@ import (
 // that shows it, nor drive the terminal.
 func TestPathsAreShownAsTheyAre(t *testing.T) {
 	load := func(source, target string) string {
-		_, list := Load(fstest.MapFS{
+		_, list := Load(t.Context(), fstest.MapFS{
 			"workshop.yaml":     {Data: []byte("workshop:\n  name: a\n  container:\n    image: i:1\n    mounts: [{source: \"./a" + source + "\", target: \"/a" + target + "\"}]\n  workers: [w]\n")},
 			"workers/w.md":      {Data: []byte("---\nallowed-tools: Read\n---\nx\n")},
 			"a" + source + "/x": {},
@@ -36,7 +36,7 @@ func TestPathsAreShownAsTheyAre(t *testing.T) {
 func TestYAMLIsWhatIsShown(t *testing.T) {
 	for _, c := range []string{"\u2028", "\r", "\u0085", "\u202e", "\u2069", "\u200b", "\U000e0041"} {
 		for _, text := range []string{"# an image" + c + "of ours\n", "  description: an image" + c + "of ours\n"} {
-			_, list := Load(fstest.MapFS{
+			_, list := Load(t.Context(), fstest.MapFS{
 				"workshop.yaml": {Data: []byte("workshop:\n  name: a\n" + text + "  container:\n    image: i:1\n  workers: [w]\n")},
 				"workers/w.md":  {Data: []byte("---\nallowed-tools: Read\n---\nx\n")},
 			}, "workshop.yaml", testOptions())
@@ -56,7 +56,7 @@ func TestMappedHosts(t *testing.T) {
 		"аpi.example.net":                  "xn--pi-6kc.example.net",
 		"api.example.net":                  "",
 	} {
-		_, list := Load(fstest.MapFS{
+		_, list := Load(t.Context(), fstest.MapFS{
 			"workshop.yaml": {Data: []byte("workshop:\n  name: a\n  container:\n    image: i:1\n    network: {mode: restricted, allow: [\"" + host + "\"]}\n  workers: [w]\n")},
 			"workers/w.md":  {Data: []byte("---\nallowed-tools: Read\n---\nx\n")},
 		}, "workshop.yaml", testOptions())

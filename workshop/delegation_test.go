@@ -54,7 +54,7 @@ func TestDelegation(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, diags := Load(project(small+tt.workers, tt.files), "workshop.yaml", Options{})
+			_, diags := Load(t.Context(), project(small+tt.workers, tt.files), "workshop.yaml", Options{})
 			if diff := cmp.Diff(tt.want, places(diags)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -103,7 +103,7 @@ func TestDelegateReachesNoMore(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := strings.NewReplacer("CALLER", tt.caller, "DELEGATE", tt.delegate).Replace(head)
-			_, diags := Load(project(text, map[string]string{"workers/a.md": delegating("b"), "workers/b.md": plainWorker}), "workshop.yaml", Options{})
+			_, diags := Load(t.Context(), project(text, map[string]string{"workers/a.md": delegating("b"), "workers/b.md": plainWorker}), "workshop.yaml", Options{})
 			var got []string
 			for i, s := range places(diags) {
 				if strings.HasPrefix(diags[i].Code, "delegate") || diags[i].Severity == 1 {

@@ -6,7 +6,7 @@
 // packages compose and firewall need not ask again. A problem that is an error
 // leaves no Workshop.
 //
-//	w, problems := workshop.Load(os.DirFS(dir), "workshop.yaml", workshop.Options{Lookup: os.LookupEnv})
+//	w, problems := workshop.Load(ctx, os.DirFS(dir), "workshop.yaml", workshop.Options{Lookup: os.LookupEnv})
 //
 // The JSON Schema of the file comes from the same types that it is decoded
 // into ([Schema]).

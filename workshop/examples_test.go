@@ -22,7 +22,7 @@ func TestExamples(t *testing.T) {
 	for _, file := range dirs {
 		dir := filepath.Dir(file)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			w, diags := Load(os.DirFS(dir), "workshop.yaml", Options{Home: "/home/reader"})
+			w, diags := Load(t.Context(), os.DirFS(dir), "workshop.yaml", Options{Home: "/home/reader"})
 			if diff := cmp.Diff(expected[filepath.Base(dir)], places(diags)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -70,7 +70,7 @@ func TestSmallestForm(t *testing.T) {
 	if diff := cmp.Diff(want, string(data)); diff != "" {
 		t.Error(diff)
 	}
-	w, diags := Load(os.DirFS("../examples/code-review"), "workshop.yaml", Options{})
+	w, diags := Load(t.Context(), os.DirFS("../examples/code-review"), "workshop.yaml", Options{})
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}

@@ -9,7 +9,7 @@ import (
 // B9: `keys/` leaves the directory out, as in .gitignore; with the slash it
 // would match nothing.
 func TestExcludedDirectoryMayEndWithASlash(t *testing.T) {
-	w, list := Load(fstest.MapFS{
+	w, list := Load(t.Context(), fstest.MapFS{
 		"workshop.yaml": {Data: []byte("workshop:\n  name: a\n  container:\n    image: x\n    mounts: [{source: ./src, target: /src, exclude: [keys/, \"**/private/\"]}]\n  workers: [w]\n")},
 		"workers/w.md":  {Data: []byte("---\nname: w\ndescription: x\ntools: Bash\n---\nx\n")},
 		"src/a":         {},

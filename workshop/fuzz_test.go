@@ -28,7 +28,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		begin := time.Now()
-		w, l := Load(singleFile(data), "workshop.yaml", testOptions())
+		w, l := Load(t.Context(), singleFile(data), "workshop.yaml", testOptions())
 		if d := time.Since(begin); d > 10*time.Second {
 			t.Fatalf("took %s", d)
 		}

@@ -101,7 +101,7 @@ func golden(t *testing.T, path, got string) {
 func TestInvalid(t *testing.T) {
 	for name, fsys := range testCases(t, "invalid") {
 		t.Run(name, func(t *testing.T) {
-			w, l := Load(fsys, "workshop.yaml", testOptions())
+			w, l := Load(t.Context(), fsys, "workshop.yaml", testOptions())
 			if w != nil || !l.HasErrors() {
 				t.Errorf("loaded, want errors; diagnostics:\n%s", text(t, fsys, l))
 			}
@@ -149,7 +149,7 @@ func TestGoldenFilesHaveCases(t *testing.T) {
 func TestValid(t *testing.T) {
 	for name, fsys := range testCases(t, "valid") {
 		t.Run(name, func(t *testing.T) {
-			w, l := Load(fsys, "workshop.yaml", testOptions())
+			w, l := Load(t.Context(), fsys, "workshop.yaml", testOptions())
 			if w == nil || l.HasErrors() {
 				t.Fatalf("want no errors, got:\n%s", text(t, fsys, l))
 			}
@@ -193,7 +193,7 @@ func TestBigInput(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			begin := testutil.Now()
-			w, l := Load(singleFile(tt.data), "workshop.yaml", testOptions())
+			w, l := Load(t.Context(), singleFile(tt.data), "workshop.yaml", testOptions())
 			if d := testutil.Since(begin); d > 5*time.Second {
 				t.Errorf("took %s", d)
 			}

@@ -81,7 +81,7 @@ func TestHardWorkers(t *testing.T) {
 				t.Fatal(err)
 			}
 			begin := testutil.Now()
-			_, diags := Load(os.DirFS(dir), "workshop.yaml", Options{})
+			_, diags := Load(t.Context(), os.DirFS(dir), "workshop.yaml", Options{})
 			t.Logf("%d bytes, %d diagnostics, %s", yaml.Len(), len(diags), testutil.Since(begin))
 			if d := testutil.Since(begin); d > 30*time.Second {
 				t.Errorf("took %s", d)

@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,8 +51,17 @@ func (o *Options) refused(dir string) hostpath.List {
 // when there is at least one error.
 //
 // file is a path of fsys; symbolic links are looked at where fsys is an
-// [fs.ReadLinkFS], as os.DirFS is.
-func Load(fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
+// [fs.ReadLinkFS], as os.DirFS is. A context that ends is a problem like any
+// other, of the code "interrupted".
+func Load(ctx context.Context, fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
+	w, list := loadFile(ctx, fsys, file, o)
+	if ctx.Err() != nil {
+		return nil, diag.List{{Severity: diag.Error, Code: "interrupted", Range: diag.Range{Filename: file}, Summary: "not read to its end: " + context.Cause(ctx).Error()}}
+	}
+	return w, list
+}
+
+func loadFile(ctx context.Context, fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
 	p := &problems{}
 	// A repository must not show what lies elsewhere on the machine (B45).
 	if to, out := (&locator{fsys: fsys, dir: path.Dir(file)}).follow(file); out && !o.FollowFile {
@@ -87,7 +97,7 @@ func Load(fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
 	if w.Container.Network.Mode.V == firewall.None && form.Container != nil && form.Container.refusedBelow("network") {
 		w.Container.Ports = nil // whether they can be served isn't known
 	}
-	workers := resolveWorkers(fsys, w, withoutFollowUps(entries, form.Container, w), o)
+	workers := resolveWorkers(ctx, fsys, w, withoutFollowUps(entries, form.Container, w), o)
 	p.add(workers...)
 	if p.errors > 0 {
 		return nil, p.done(file)

@@ -23,7 +23,7 @@ func load(t *testing.T, name string) *Workshop {
 		t.Fatal(err)
 	}
 	fsys := singleFile(data)
-	w, l := Load(fsys, "workshop.yaml", testOptions())
+	w, l := Load(t.Context(), fsys, "workshop.yaml", testOptions())
 	if w == nil {
 		t.Fatal(text(t, fsys, l))
 	}
@@ -171,7 +171,7 @@ func TestPositions(t *testing.T) {
 		{"characters", "workshop: {description: \"ü€𝄞\", nmae: x}\n", diag.Pos{Line: 1, Column: 32, Byte: 37}},
 		{"after a folded scalar", "workshop:\n  description: >\n    ä\n    ö\n  nmae: x\n", diag.Pos{Line: 5, Column: 3, Byte: 43}},
 	} {
-		_, l := Load(singleFile([]byte(tt.data)), "workshop.yaml", testOptions())
+		_, l := Load(t.Context(), singleFile([]byte(tt.data)), "workshop.yaml", testOptions())
 		found := false
 		for _, d := range l {
 			if d.Code == "unknown-key" {
@@ -200,7 +200,7 @@ func TestEnvFiles(t *testing.T) {
 	}
 	o := testOptions()
 	o.EnvFiles = []string{"one.env"}
-	w, l := Load(fsys, "p/workshop.yaml", o)
+	w, l := Load(t.Context(), fsys, "p/workshop.yaml", o)
 	if w == nil {
 		t.Fatal(l)
 	}
@@ -210,7 +210,7 @@ func TestEnvFiles(t *testing.T) {
 		}
 	}
 	o.EnvFiles = []string{"absent.env"}
-	if _, l := Load(fsys, "p/workshop.yaml", o); !l.HasErrors() || l[0].Range.Filename != "absent.env" {
+	if _, l := Load(t.Context(), fsys, "p/workshop.yaml", o); !l.HasErrors() || l[0].Range.Filename != "absent.env" {
 		t.Errorf("an --env-file that isn't there: %v", l)
 	}
 }
@@ -218,7 +218,7 @@ func TestEnvFiles(t *testing.T) {
 // The value of a secret in a broken .env must not be quoted (B11).
 func TestBrokenEnvFileIsNotQuoted(t *testing.T) {
 	fsys := os.DirFS(filepath.Join("testdata", "invalid", "env-file-bad"))
-	_, l := Load(fsys, "workshop.yaml", testOptions())
+	_, l := Load(t.Context(), fsys, "workshop.yaml", testOptions())
 	if got := text(t, fsys, l); !l.HasErrors() || strings.Contains(got, "hunter2") {
 		t.Errorf("diagnostics:\n%s", got)
 	}
@@ -246,7 +246,7 @@ func TestRoot(t *testing.T) {
 		{"../../../../../../etc/ssl", "/srv/p", "", "protected-path"},
 		{"/srv/data", "/srv/p", "", ""},
 	} {
-		_, l := Load(project(tt.source), "workshop.yaml", Options{Root: tt.root, Home: tt.home})
+		_, l := Load(t.Context(), project(tt.source), "workshop.yaml", Options{Root: tt.root, Home: tt.home})
 		got := ""
 		if len(l) > 0 {
 			got = l[0].Code

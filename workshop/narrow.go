@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -64,16 +65,23 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 
 // effort bounds the comparisons of one load: they are products of lists, and
 // a made-up file must not keep validate busy for minutes (B60).
-type effort struct{ left int }
+type effort struct {
+	ctx  context.Context // nil: none
+	left int
+}
 
 // maxEffort is about a second of comparing: 100 workers of 1,000 lines each
 // under a workshop of 1,000 lines.
 const maxEffort = 100_000_000
 
 // spend takes n comparisons; false when none are left. The caller then leaves
-// its work, and done refuses the workshop.
+// its work, and done refuses the workshop. A context that ends leaves none.
 func (e *effort) spend(n int) bool {
+	before := e.left
 	e.left = max(-1, e.left-n)
+	if before>>16 != e.left>>16 && e.ctx != nil && e.ctx.Err() != nil { // now and then: many take 1
+		e.left = -1
+	}
 	return e.left >= 0
 }
 

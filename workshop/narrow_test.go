@@ -151,7 +151,7 @@ func TestNarrowing(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, diags := Load(project(fmt.Sprintf(outer, tt.worker), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
+			_, diags := Load(t.Context(), project(fmt.Sprintf(outer, tt.worker), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
 			var got []string
 			for i, s := range places(diags) {
 				if diags[i].Severity == diag.Error {
@@ -185,7 +185,7 @@ func TestNarrowingOpen(t *testing.T) {
 		"a private range":   {`{network: {mode: restricted, allow: [{cidr: 10.0.0.0/8, port: 22}]}}`, []string{"8: 10.0.0.0/8 port 22 isn't covered by a line of the workshop's allow [5]"}},
 		"a range around it": {`{network: {mode: restricted, allow: [{cidr: 8.0.0.0/6, port: 22}]}}`, []string{"8: 8.0.0.0/6 port 22 isn't covered by a line of the workshop's allow [5]"}},
 	} {
-		_, diags := Load(project(fmt.Sprintf(open, tt.worker), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
+		_, diags := Load(t.Context(), project(fmt.Sprintf(open, tt.worker), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
 		var got []string
 		for i, s := range places(diags) {
 			if diags[i].Severity == diag.Error {
@@ -211,7 +211,7 @@ func TestNarrowingMore(t *testing.T) {
 		"a room that is shared":   {`{network: {room: shared}}`, []string{"9: the workshop gives every worker a room of its own, this one would share [5]"}},
 		"another mount grants it": {`{mounts: ["./keys:/k", "./vendor:/v"]}`, nil},
 	} {
-		_, diags := Load(project(fmt.Sprintf(text, tt.worker), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
+		_, diags := Load(t.Context(), project(fmt.Sprintf(text, tt.worker), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
 		if diff := cmp.Diff(tt.want, places(diags)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
@@ -243,7 +243,7 @@ func TestMountExcess(t *testing.T) {
 
 // What a worker gets in the end, key by key.
 func TestEffective(t *testing.T) {
-	w, diags := Load(project(fmt.Sprintf(outer, `{network: {allow: [api.github.com], deny: [example.net]}, mounts: ["./src/a:/a"], secrets: [token], env: {B: x, C: y}, resources: {cpu: 1}, workdir: /a}`),
+	w, diags := Load(t.Context(), project(fmt.Sprintf(outer, `{network: {allow: [api.github.com], deny: [example.net]}, mounts: ["./src/a:/a"], secrets: [token], env: {B: x, C: y}, resources: {cpu: 1}, workdir: /a}`),
 		map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
 	if diags.HasErrors() {
 		t.Fatal(diags)
@@ -265,7 +265,7 @@ func TestEffective(t *testing.T) {
 
 // Absent secrets mean none, and the workshop says so.
 func TestSecretsAreGivenByName(t *testing.T) {
-	w, diags := Load(project(fmt.Sprintf(outer, `{}`), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
+	w, diags := Load(t.Context(), project(fmt.Sprintf(outer, `{}`), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
 	if diags.HasErrors() || len(w.Workers[0].Container.Secrets) != 0 {
 		t.Fatalf("%v, secrets %v", diags, w.Workers[0].Container.Secrets)
 	}

@@ -42,7 +42,7 @@ func TestTheProjectsEnvFileReadsNoEnvironment(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fsys := envProject(tt.dotenv, tt.value)
-			w, l := Load(fsys, "workshop.yaml", testOptions())
+			w, l := Load(t.Context(), fsys, "workshop.yaml", testOptions())
 			if tt.at == "" {
 				if w == nil || w.Container.Env["A"].V != tt.want {
 					t.Fatalf("got %v %v, want %q", w, l, tt.want)
@@ -59,7 +59,7 @@ func TestTheProjectsEnvFileReadsNoEnvironment(t *testing.T) {
 	}
 	o := testOptions()
 	o.EnvFiles = []string{"mine.env"}
-	if w, l := Load(envProject("", "${MINE}"), "workshop.yaml", o); w == nil || w.Container.Env["A"].V != "set" {
+	if w, l := Load(t.Context(), envProject("", "${MINE}"), "workshop.yaml", o); w == nil || w.Container.Env["A"].V != "set" {
 		t.Errorf("--env-file: %v", l)
 	}
 }

@@ -59,7 +59,7 @@ func TestFilesOutsideAreNotShown(t *testing.T) {
 	} {
 		t.Run(tt.file, func(t *testing.T) {
 			fsys := os.DirFS(linked(t, tt.file, tt.text))
-			w, l := Load(fsys, "workshop.yaml", Options{FollowFile: tt.follow})
+			w, l := Load(t.Context(), fsys, "workshop.yaml", Options{FollowFile: tt.follow})
 			found := false
 			for _, d := range l {
 				found = found || d.Code == tt.code
@@ -80,7 +80,7 @@ func TestFilesOutsideAreNotShown(t *testing.T) {
 	if err := os.Symlink("./real.yaml", filepath.Join(dir, "workshop.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if w, l := Load(os.DirFS(dir), "workshop.yaml", Options{}); w == nil {
+	if w, l := Load(t.Context(), os.DirFS(dir), "workshop.yaml", Options{}); w == nil {
 		t.Errorf("a link inside: %v", l)
 	}
 }

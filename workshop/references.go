@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"path"
@@ -14,13 +15,16 @@ import (
 // each worker its effective container, checked against the workshop's and
 // against those of its callers. It appends to w.Workers in the order of the
 // file; all problems are reported at once.
-func resolveWorkers(fsys fs.FS, w *Workshop, entries []workerEntry, o Options) diag.List {
+func resolveWorkers(ctx context.Context, fsys fs.FS, w *Workshop, entries []workerEntry, o Options) diag.List {
 	p := &problems{}
 	l := &locator{fsys: fsys, dir: path.Dir(w.File), file: w.File, problems: p}
 	first := map[string]diag.Range{}
-	work := &effort{left: maxEffort}
+	work := &effort{ctx: ctx, left: maxEffort}
 	granted := 0
 	for _, e := range entries {
+		if ctx.Err() != nil {
+			return nil // Load says so
+		}
 		name := e.Name.V
 		if !worker.ValidName(name) { // refused by the decoder
 			continue

@@ -69,7 +69,7 @@ func TestReferences(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w, diags := Load(project(small+tt.workers, tt.files), "workshop.yaml", Options{})
+			w, diags := Load(t.Context(), project(small+tt.workers, tt.files), "workshop.yaml", Options{})
 			if diff := cmp.Diff(tt.want, places(diags)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -93,7 +93,7 @@ func hints(l diag.List) []string {
 
 // Every dialect's place is looked at, and named where nothing is found.
 func TestEveryPlaceIsNamed(t *testing.T) {
-	_, diags := Load(project(small+"    - a\n", nil), "workshop.yaml", Options{})
+	_, diags := Load(t.Context(), project(small+"    - a\n", nil), "workshop.yaml", Options{})
 	for _, c := range worker.Candidates("a") {
 		if !strings.Contains(diags[0].Detail, c.Path) {
 			t.Errorf("%s isn't named: %s", c.Path, diags[0].Detail)
@@ -112,7 +112,7 @@ func TestWorkshopInAFolder(t *testing.T) {
 		"team/workers/b.md":   {Data: []byte("nor this one")},
 		"elsewhere/secret.md": {Data: []byte(plainWorker)},
 	}
-	w, diags := Load(fsys, "team/workshop.yaml", Options{})
+	w, diags := Load(t.Context(), fsys, "team/workshop.yaml", Options{})
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
@@ -155,7 +155,7 @@ func TestLinksOutOfTheProject(t *testing.T) {
 		"os.Root":           {root.FS(), "workshop.yaml"},
 		"a folder above it": {os.DirFS(dir), "p/workshop.yaml"},
 	} {
-		_, diags := Load(p.fsys, p.file, Options{})
+		_, diags := Load(t.Context(), p.fsys, p.file, Options{})
 		var got []string
 		for _, d := range diags {
 			got = append(got, fmt.Sprintf("%d %s", d.Range.Start.Line, d.Code))
@@ -176,7 +176,7 @@ func TestResultTypeFiles(t *testing.T) {
 		"none.json":    "the schema workers/none.json can't be read",
 		"bad.json":     "workers/bad.json isn't a JSON Schema",
 	} {
-		_, diags := Load(project(small+"    - a\n", map[string]string{
+		_, diags := Load(t.Context(), project(small+"    - a\n", map[string]string{
 			"workers/a.md": "---\nallowed-tools: []\nresult_type: " + ref + "\n---\nDo.\n",
 			"s.json":       "true", "workers/s.json": "{}", "workers/t.yaml": "type: object\n", "workers/bad.json": `{"type": 1}`,
 		}), "workshop.yaml", Options{})
@@ -193,7 +193,7 @@ func BenchmarkWorkers(b *testing.B) {
 			fsys := manyWorkers(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, diags := Load(fsys, "workshop.yaml", Options{}); len(diags) > 0 {
+				if _, diags := Load(b.Context(), fsys, "workshop.yaml", Options{}); len(diags) > 0 {
 					b.Fatal(diags)
 				}
 			}
@@ -227,7 +227,7 @@ func manyWorkers(tb testing.TB, n int) fs.FS {
 
 // The limit of a workshop's workers loads without a problem.
 func TestManyWorkers(t *testing.T) {
-	w, diags := Load(manyWorkers(t, maxWorkers), "workshop.yaml", Options{})
+	w, diags := Load(t.Context(), manyWorkers(t, maxWorkers), "workshop.yaml", Options{})
 	if len(diags) > 0 || len(w.Workers) != maxWorkers {
 		t.Fatalf("%d diagnostics, first %v", len(diags), diags[:min(1, len(diags))])
 	}

@@ -32,7 +32,7 @@ func TestNoKeyOpensRefusedPaths(t *testing.T) {
 				image = ""
 			}
 			fsys := singleFile([]byte("workshop:\n  name: test\n  container:\n" + image + keys + "  workers: [worker]\n"))
-			w, l := Load(fsys, "workshop.yaml", Options{
+			w, l := Load(t.Context(), fsys, "workshop.yaml", Options{
 				Home: "/home/me", Homes: []string{"/passwd/me"}, Root: "/work/p",
 				Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 			})

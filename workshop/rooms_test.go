@@ -31,7 +31,7 @@ func TestRooms(t *testing.T) {
 		{"a deny does", "    - a\n    - {name: b, container: {network: {deny: [b.example.org]}}}\n", []Room{{"room-a", []string{"a"}}, {"room-b", []string{"b"}}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w, diags := Load(project(head+tt.workers, files), "workshop.yaml", Options{})
+			w, diags := Load(t.Context(), project(head+tt.workers, files), "workshop.yaml", Options{})
 			if diags.HasErrors() {
 				t.Fatal(diags)
 			}
@@ -65,7 +65,7 @@ func TestPorts(t *testing.T) {
 			want: []string{"6: a publishes port 8080 but its network is none"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w, diags := Load(project(fmt.Sprintf(head, tt.network, tt.ports)+tt.workers, files), "workshop.yaml", Options{})
+			w, diags := Load(t.Context(), project(fmt.Sprintf(head, tt.network, tt.ports)+tt.workers, files), "workshop.yaml", Options{})
 			if diff := cmp.Diff(tt.want, places(diags)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

@@ -75,7 +75,7 @@ func TestUpstreamsOfTheRepository(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.network, func(t *testing.T) {
-			w, l := Load(upstreamProject(tt.network, dotenv), "workshop.yaml", Options{
+			w, l := Load(t.Context(), upstreamProject(tt.network, dotenv), "workshop.yaml", Options{
 				EnvFiles: []string{"mine.env"},
 				Lookup:   func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 			})

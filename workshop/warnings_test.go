@@ -33,7 +33,7 @@ func TestWarningsAboutTheNetwork(t *testing.T) {
 		{"expose: false", "restricted", "{name: a, container: {ports: [{target: 8080, expose_beyond_host: false}]}}", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w, diags := Load(project(strings.Replace(head, "%", tt.network, 1)+tt.worker+"\n", files), "workshop.yaml", Options{})
+			w, diags := Load(t.Context(), project(strings.Replace(head, "%", tt.network, 1)+tt.worker+"\n", files), "workshop.yaml", Options{})
 			if diff := cmp.Diff(tt.want, places(diags)); w == nil || diff != "" || diags.Count(diag.Error) > 0 {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

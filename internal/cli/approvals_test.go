@@ -50,7 +50,7 @@ func approvalsApp(t *testing.T, approvals string) (a *app, file string) {
 
 func (a *app) testGate(t *testing.T, file string, o approvalFlags, asker approval.Asker) *approval.Gate {
 	t.Helper()
-	s, err := a.readSource(file)
+	s, err := a.readSource(t.Context(), file)
 	if err != nil || s.w == nil {
 		t.Fatal(err, s.diags)
 	}
@@ -182,7 +182,7 @@ func TestAlwaysFails(t *testing.T) {
 	if err := os.WriteFile(list, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := a.readSource(file)
+	s, err := a.readSource(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestApprovalSettings(t *testing.T) {
 	} {
 		a, file := approvalsApp(t, "")
 		a.set.approvalsCommand, a.set.approvalsSocket = c.command, c.socket
-		s, err := a.readSource(file)
+		s, err := a.readSource(t.Context(), file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -43,20 +44,20 @@ func (k *keptRules) Preview(r approval.Rule, before *workshop.ApprovalRule) (str
 }
 
 // Write writes the rule.
-func (k *keptRules) Write(r approval.Rule, before *workshop.ApprovalRule) error {
+func (k *keptRules) Write(ctx context.Context, r approval.Rule, before *workshop.ApprovalRule) error {
 	old, changed, err := k.edited(r, before)
 	if err != nil {
 		return err
 	}
 	if !bytes.Equal(old, changed) {
-		s, err := k.a.readSource(k.file)
+		s, err := k.a.readSource(ctx, k.file)
 		if err != nil {
 			return err
 		}
 		if s.w == nil {
 			return fmt.Errorf("%s is invalid by now", k.a.shown(k.file))
 		}
-		if err := k.a.replaceFile(s, old, changed); err != nil {
+		if err := k.a.replaceFile(ctx, s, old, changed); err != nil {
 			return err
 		}
 	}

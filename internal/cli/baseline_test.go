@@ -75,7 +75,7 @@ func (b *baselineCase) looks(dir string, changed bool) target {
 	b.Helper()
 	b.err.Reset()
 	a := b.in(dir, "web")
-	t, err := a.target()
+	t, err := a.target(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestBaselineIsFound(t *testing.T) {
 		a := b.in(b.dir, "")
 		for _, spoil := range []func(){func() {}, func() { b.write("workshop.yaml", "{{") }, func() { _ = os.Remove(file); _ = os.Mkdir(file, 0o700) }} {
 			spoil()
-			_, err := a.target()
+			_, err := a.target(t.Context())
 			var f *failure
 			if !errors.As(err, &f) || !strings.Contains(strings.Join(f.allHints(), "\n"), "`workshop -p web down`") {
 				t.Errorf("%v: no hint of what is up", err)
@@ -167,7 +167,7 @@ func TestBaselineIsFound(t *testing.T) {
 		if err := os.WriteFile(above, []byte("workshop:\n  name: other\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.target(); codeOfError(err) != codeRefused {
+		if _, err := a.target(t.Context()); codeOfError(err) != codeRefused {
 			t.Errorf("with a file above: %v, want a refusal", err)
 		}
 		b.looks(a.Dir, true)

@@ -102,7 +102,7 @@ workshop is refused, before anything starts, where one isn't kept. Without
 				return err
 			}
 			if _, err := a.findFile(); err == nil {
-				if _, err := a.target(); err != nil { // for the file's isolation
+				if _, err := a.target(ctx); err != nil { // for the file's isolation
 					return err
 				}
 			}

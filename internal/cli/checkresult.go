@@ -42,7 +42,7 @@ The exit code is 0 for an answer that is as it should be, 1 for one that isn't.`
 }
 
 func (a *app) checkResult(ctx context.Context, cmd *cobra.Command, name, file, format string) error {
-	s, err := a.load()
+	s, err := a.load(ctx)
 	if err != nil {
 		return err
 	}

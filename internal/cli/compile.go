@@ -50,7 +50,7 @@ workdir is in a mount, docker compose exec starts in /: name the directory (-w).
 }
 
 func (a *app) compileVerb(ctx context.Context, cmd *cobra.Command, o compileOptions) error {
-	c, err := a.compile()
+	c, err := a.compile(ctx)
 	if err != nil {
 		return err
 	}

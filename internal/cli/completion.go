@@ -81,7 +81,7 @@ func (a *app) completionSource(cmd *cobra.Command) *source {
 	if err != nil {
 		return nil
 	}
-	s, err := a.readSource(file)
+	s, err := a.readSource(cmd.Context(), file)
 	if err != nil || s.w == nil {
 		return nil
 	}

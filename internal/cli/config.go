@@ -19,12 +19,12 @@ workshop file itself.
 Values of variables stand in it: don't commit it where they are private.`,
 		Example: `  workshop config
   workshop config --format json | jq '.workshop.workers[].container.network'`,
-		RunE: a.run(func(_ context.Context, cmd *cobra.Command, _ []string) error {
+		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			format, err := a.formatOf(cmd)
 			if err != nil {
 				return err
 			}
-			s, err := a.load()
+			s, err := a.load(ctx)
 			if err != nil {
 				return err
 			}

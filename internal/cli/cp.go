@@ -63,7 +63,7 @@ func (a *app) cp(ctx context.Context, cmd *cobra.Command, from, to string, unlim
 	if out && to == "-" && isTerminal(a.Out) {
 		return usageError(cmd, "cp: what a worker made isn't written to a terminal: send it on, as in `| tar t`")
 	}
-	t, err := a.target()
+	t, err := a.target(ctx)
 	if err != nil {
 		return err
 	}

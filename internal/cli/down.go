@@ -31,7 +31,7 @@ with what they were at ` + "`up`" + `, and names those that a worker changed or 
 }
 
 func (a *app) down(ctx context.Context, strict bool) error {
-	t, err := a.target()
+	t, err := a.target(ctx)
 	if err != nil {
 		return err
 	}

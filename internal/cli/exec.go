@@ -86,7 +86,7 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 	if !numericUser(o.user) {
 		return fail(codeExecFailed, "exec: --user %q is not uid or uid:gid in numbers", o.user)
 	}
-	t, err := a.target()
+	t, err := a.target(ctx)
 	if err != nil {
 		return err
 	}

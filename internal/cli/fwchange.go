@@ -138,7 +138,7 @@ func parseRules(args []string, o changeOptions) ([]firewall.Rule, error) {
 
 // changeLive changes what the running guard goes by.
 func (a *app) changeLive(ctx context.Context, rules []firewall.Rule, o changeOptions) error {
-	t, err := a.target()
+	t, err := a.target(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (a *app) changeLive(ctx context.Context, rules []firewall.Rule, o changeOpt
 		if err != nil {
 			return err
 		}
-		rooms := a.roomsOf(t, state, o.worker)
+		rooms := a.roomsOf(ctx, t, state, o.worker)
 		if len(rooms) == 0 {
 			return a.noRoom(ctx, e, t, o.worker)
 		}

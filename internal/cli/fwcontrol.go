@@ -89,9 +89,9 @@ type roomLines struct {
 }
 
 // roomsOf gives the rooms that a change is about: the worker's, or all.
-func (a *app) roomsOf(t target, s control.State, worker string) []roomLines {
+func (a *app) roomsOf(ctx context.Context, t target, s control.State, worker string) []roomLines {
 	var rooms []roomLines
-	policy := a.filePolicy(t, s.Digest)
+	policy := a.filePolicy(ctx, t, s.Digest)
 	for _, r := range s.Rooms {
 		if worker != "" && !slices.Contains(r.Workers, worker) {
 			continue
@@ -121,8 +121,8 @@ func (r *roomLines) addLines(p *firewall.Policy) {
 
 // filePolicy is the policy of the workshop file, if it is the one with that
 // digest; else nil.
-func (a *app) filePolicy(t target, digest string) *firewall.Policy {
-	w := a.quietWorkshop(t)
+func (a *app) filePolicy(ctx context.Context, t target, digest string) *firewall.Policy {
+	w := a.quietWorkshop(ctx, t)
 	if w == nil {
 		return nil
 	}

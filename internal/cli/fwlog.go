@@ -68,7 +68,7 @@ func (a *app) firewallLog(ctx context.Context, cmd *cobra.Command, o fwLogOption
 	if err := checkSince(cmd, o.since); err != nil {
 		return err
 	}
-	t, err := a.target()
+	t, err := a.target(ctx)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ spent budgets of a guard that crashed can't be read is opened without them.`,
 }
 
 func (a *app) reload(ctx context.Context, cmd *cobra.Command, reset bool) error {
-	c, err := a.compile()
+	c, err := a.compile(ctx)
 	if err != nil {
 		return err
 	}

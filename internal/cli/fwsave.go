@@ -20,7 +20,7 @@ import (
 
 // saveRules writes lines into the workshop file, and gives them to the guard.
 func (a *app) saveRules(ctx context.Context, cmd *cobra.Command, rules []firewall.Rule, o changeOptions) error {
-	s, err := a.load()
+	s, err := a.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (a *app) saveRules(ctx context.Context, cmd *cobra.Command, rules []firewal
 		a.say("%s has that already; nothing changed", a.shown(file))
 		return nil
 	}
-	if err := a.rewrite(s, before, after); err != nil {
+	if err := a.rewrite(ctx, s, before, after); err != nil {
 		return err
 	}
 	a.sayWho(s.w, o)
@@ -130,8 +130,8 @@ func sameRules(x, y []firewall.Rule) bool {
 }
 
 // rewrite replaces the workshop file, and prints the lines that changed.
-func (a *app) rewrite(s *source, before, after []byte) error {
-	if err := a.replaceFile(s, before, after); err != nil {
+func (a *app) rewrite(ctx context.Context, s *source, before, after []byte) error {
+	if err := a.replaceFile(ctx, s, before, after); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.Out, a.shown(filepath.Join(s.dir, s.file)))
@@ -143,7 +143,7 @@ func (a *app) rewrite(s *source, before, after []byte) error {
 
 // replaceFile replaces the workshop file, once what is new in it is known to be
 // valid.
-func (a *app) replaceFile(s *source, before, after []byte) error {
+func (a *app) replaceFile(ctx context.Context, s *source, before, after []byte) error {
 	file := filepath.Join(s.dir, s.file)
 	info, err := os.Lstat(file)
 	switch {
@@ -163,7 +163,7 @@ func (a *app) replaceFile(s *source, before, after []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := a.checkRewritten(s, f.Name()); err != nil {
+	if err := a.checkRewritten(ctx, s, f.Name()); err != nil {
 		return err
 	}
 	// Somebody may have saved it in an editor meanwhile.
@@ -188,8 +188,8 @@ func (a *app) replaceWatched(s *source, from, file string) error {
 }
 
 // checkRewritten loads and compiles the text as the file that it becomes.
-func (a *app) checkRewritten(s *source, name string) error {
-	fresh, err := a.readSource(name)
+func (a *app) checkRewritten(ctx context.Context, s *source, name string) error {
+	fresh, err := a.readSource(ctx, name)
 	if err != nil {
 		return err
 	}

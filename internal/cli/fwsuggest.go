@@ -57,7 +57,7 @@ func (a *app) firewallSuggest(ctx context.Context, cmd *cobra.Command, o suggest
 	if err != nil {
 		return err
 	}
-	s, err := a.load()
+	s, err := a.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (a *app) firewallSuggest(ctx context.Context, cmd *cobra.Command, o suggest
 			return err
 		}
 	}
-	t, err := a.target()
+	t, err := a.target(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *app) firewallSuggest(ctx context.Context, cmd *cobra.Command, o suggest
 	}
 	a.suggestNotes(t, result, o)
 	if o.write {
-		return a.writeSuggested(s, result, o)
+		return a.writeSuggested(ctx, s, result, o)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ const maxWritten = 100
 
 // writeSuggested puts the lines into the file: into a worker's own list where it
 // has one, else into the workshop's.
-func (a *app) writeSuggested(s *source, found suggested, o suggestOptions) error {
+func (a *app) writeSuggested(ctx context.Context, s *source, found suggested, o suggestOptions) error {
 	if len(found.Allow) > maxWritten {
 		return fail(codeRefused, "these are %d lines, more than the %d that are written at once; nothing was written", len(found.Allow), maxWritten).
 			hint("paste those that you know, or see which worker asks for so many names: `workshop firewall log`")
@@ -165,7 +165,7 @@ func (a *app) writeSuggested(s *source, found suggested, o suggestOptions) error
 		a.say("nothing was written")
 		return nil
 	}
-	if err := a.rewrite(s, before, after); err != nil {
+	if err := a.rewrite(ctx, s, before, after); err != nil {
 		return err
 	}
 	a.printFailure((&failure{}).hint("`workshop firewall reload` gives the file to the guard"))

@@ -63,7 +63,7 @@ func learnedSource(t *testing.T) (*app, *source) {
 		write("workers/"+name+".md", "---\nname: "+name+"\ndescription: does nothing\ntools: [read_file]\n---\nNothing.\n")
 	}
 	a := &app{System: &System{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Dir: dir, Home: dir, Lookup: func(string) (string, bool) { return "", false }}}
-	s, err := a.readSource(filepath.Join(dir, "workshop.yaml"))
+	s, err := a.readSource(t.Context(), filepath.Join(dir, "workshop.yaml"))
 	if err != nil || s.w == nil {
 		t.Fatal(err, s.diags)
 	}
@@ -121,7 +121,7 @@ func TestSuggestWrite(t *testing.T) {
 	var out bytes.Buffer
 	a.Out = &out
 	found := suggestFrom(t, s, learnedLog, suggestOptions{})
-	if err := a.writeSuggested(s, found, suggestOptions{}); err != nil {
+	if err := a.writeSuggested(t.Context(), s, found, suggestOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(s.dir, s.file))
@@ -136,7 +136,7 @@ func TestSuggestWrite(t *testing.T) {
 	if n := strings.Count(string(text), "sub.wild.example.org"); n != 1 {
 		t.Errorf("what the workshop covers is written %d times:\n%s", n, text)
 	}
-	fresh, err := a.readSource(filepath.Join(s.dir, s.file))
+	fresh, err := a.readSource(t.Context(), filepath.Join(s.dir, s.file))
 	if err != nil || fresh.w == nil {
 		t.Fatal(err, fresh.diags)
 	}
@@ -156,7 +156,7 @@ func TestSuggestWritesNoFlood(t *testing.T) {
 		log += strings.Replace(strings.SplitAfter(learnedLog, "\n")[2], "ssh.example.org", "x"+strings.Repeat("y", i%60)+strings.Repeat("z", i/60)+".example.org", 1)
 	}
 	before, _ := os.ReadFile(filepath.Join(s.dir, s.file))
-	if err := a.writeSuggested(s, suggestFrom(t, s, log, suggestOptions{}), suggestOptions{}); err == nil {
+	if err := a.writeSuggested(t.Context(), s, suggestFrom(t, s, log, suggestOptions{}), suggestOptions{}); err == nil {
 		t.Error("written")
 	}
 	if after, _ := os.ReadFile(filepath.Join(s.dir, s.file)); !bytes.Equal(before, after) {

@@ -27,7 +27,7 @@ type fwView struct {
 // firewallView reads the file, which must be valid, and asks the guard, which
 // need not be there. The caller closes the view.
 func (a *app) firewallView(ctx context.Context) (*fwView, error) {
-	c, err := a.compile()
+	c, err := a.compile(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -13,12 +14,12 @@ import (
 
 // load finds and reads the workshop of a command. Problems go to the standard
 // error; with errors among them the command ends with code 3.
-func (a *app) load() (*source, error) {
+func (a *app) load(ctx context.Context) (*source, error) {
 	file, err := a.findFile()
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.readSource(file)
+	s, err := a.readSource(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +57,8 @@ type compiled struct {
 
 // compile loads and compiles the workshop, and checks that the promises hold
 // in the result before anything else sees it.
-func (a *app) compile() (*compiled, error) {
-	s, err := a.load()
+func (a *app) compile(ctx context.Context) (*compiled, error) {
+	s, err := a.load(ctx)
 	if err != nil {
 		return nil, err
 	}

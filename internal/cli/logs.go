@@ -38,7 +38,7 @@ the command.`,
 }
 
 func (a *app) logs(ctx context.Context, names []string, o engine.LogsOptions) error {
-	t, err := a.target()
+	t, err := a.target(ctx)
 	if err != nil {
 		return err
 	}

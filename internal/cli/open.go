@@ -78,7 +78,7 @@ func Open(ctx context.Context, o OpenOptions) (*Opened, error) {
 	}
 	a.set.project = cmp.Or(o.Project, a.set.project)
 	a.set.engine = cmp.Or(o.Engine, a.set.engine)
-	c, err := a.quietCompile()
+	c, err := a.quietCompile(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +98,12 @@ func Open(ctx context.Context, o OpenOptions) (*Opened, error) {
 }
 
 // quietCompile is compile whose problems are in the error.
-func (a *app) quietCompile() (*compiled, error) {
+func (a *app) quietCompile(ctx context.Context) (*compiled, error) {
 	file, err := a.findFile()
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.readSource(file)
+	s, err := a.readSource(ctx, file)
 	if err != nil {
 		return nil, err
 	}

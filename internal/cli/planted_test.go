@@ -34,7 +34,7 @@ func TestFIFOsAreNotWaitedFor(t *testing.T) {
 			}
 			f.Close()
 		}
-		if _, list := workshop.Load(s, "workshop.yaml", workshop.Options{}); !list.HasErrors() {
+		if _, list := workshop.Load(t.Context(), s, "workshop.yaml", workshop.Options{}); !list.HasErrors() {
 			t.Error("it loads")
 		}
 	}()
@@ -59,7 +59,7 @@ func TestLinkedEnvFileIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "workshop.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, list := workshop.Load(projectFS{dir: dir}, "workshop.yaml", workshop.Options{})
+	_, list := workshop.Load(t.Context(), projectFS{dir: dir}, "workshop.yaml", workshop.Options{})
 	if !strings.Contains(list.Error(), "outside of the project") || strings.Contains(list.Error(), "value-of-another") {
 		t.Error(list)
 	}

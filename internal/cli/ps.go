@@ -63,7 +63,7 @@ func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 	if err != nil {
 		return err
 	}
-	t, err := a.target()
+	t, err := a.target(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 	if err != nil {
 		return err
 	}
-	entries := psEntries(seen, a.quietWorkshop(t))
+	entries := psEntries(seen, a.quietWorkshop(ctx, t))
 	for i := range entries {
 		entries[i].Engine = a.chosen.name
 		if a.chosen.name == promise.Process && entries[i].Role == "worker" {
@@ -114,11 +114,11 @@ func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 
 // quietWorkshop reads the workshop for what the engine doesn't know; nil where
 // it can't be read: ps is about what runs.
-func (a *app) quietWorkshop(t target) *workshop.Workshop {
+func (a *app) quietWorkshop(ctx context.Context, t target) *workshop.Workshop {
 	if t.file == "" {
 		return nil
 	}
-	s, err := a.readSource(t.file)
+	s, err := a.readSource(ctx, t.file)
 	if err != nil {
 		return nil
 	}

@@ -35,7 +35,7 @@ func TestRenamedWhileUp(t *testing.T) {
 	}
 	named := func(want string) {
 		t.Helper()
-		got, err := a.target()
+		got, err := a.target(t.Context())
 		if err != nil || got.project != want {
 			t.Errorf("got %q, %v; want %s", got.project, err, want)
 		}
@@ -43,7 +43,7 @@ func TestRenamedWhileUp(t *testing.T) {
 	refused := func(names ...string) {
 		t.Helper()
 		var f *failure
-		_, err := a.target()
+		_, err := a.target(t.Context())
 		if !errors.As(err, &f) || f.code != codeRefused {
 			t.Fatalf("got %v, want a refusal", err)
 		}
@@ -89,9 +89,9 @@ func TestPlantedBelow(t *testing.T) {
 		a := &app{System: &System{Dir: cwd, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
 		a.set.project, a.set.file = project, file
 		records = a.recordsDir()
-		_, err := a.target()
+		_, err := a.target(t.Context())
 		// What tools, call, restart and firewall work on.
-		if _, compileErr := a.quietCompile(); codeOfError(compileErr) != codeOfError(err) {
+		if _, compileErr := a.quietCompile(t.Context()); codeOfError(compileErr) != codeOfError(err) {
 			t.Errorf("in %s: compile says %v, target %v", cwd, compileErr, err)
 		}
 		return err

@@ -26,7 +26,7 @@ workshop file since it came up is not applied; ` + "`up`" + ` does that.`,
 }
 
 func (a *app) restart(ctx context.Context, cmd *cobra.Command, names []string) error {
-	c, err := a.compile()
+	c, err := a.compile(ctx)
 	if err != nil {
 		return err
 	}

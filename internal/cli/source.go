@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -27,7 +28,7 @@ type source struct {
 
 // readSource loads one file. Problems of the file are in the result, an error
 // is a file that can't be read at all.
-func (a *app) readSource(file string) (*source, error) {
+func (a *app) readSource(ctx context.Context, file string) (*source, error) {
 	s := &source{dir: filepath.Dir(file), file: filepath.Base(file)}
 	s.shownDir = a.shown(s.dir)
 	fsys := projectFS{dir: s.dir, named: map[string]string{}}
@@ -43,7 +44,7 @@ func (a *app) readSource(file string) (*source, error) {
 		}
 		envFiles = append(envFiles, name)
 	}
-	s.w, s.diags = workshop.Load(fsys, s.file, workshop.Options{
+	s.w, s.diags = workshop.Load(ctx, fsys, s.file, workshop.Options{
 		Lookup:   a.Lookup,
 		EnvFiles: envFiles,
 		Home:     a.Home,
@@ -52,6 +53,9 @@ func (a *app) readSource(file string) (*source, error) {
 
 		FollowFile: follow,
 	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if s.diags.HasErrors() {
 		s.w = nil
 	}

@@ -26,7 +26,7 @@ type target struct {
 	file string
 }
 
-func (a *app) target() (target, error) {
+func (a *app) target(ctx context.Context) (target, error) {
 	named := a.set.project != "" && a.set.file == "" // by -p alone
 	file, err := a.findFile()
 	if err != nil && !named {
@@ -39,7 +39,7 @@ func (a *app) target() (target, error) {
 		name, isolation = quickLook(file)
 	}
 	if name == "" && a.set.project == "" {
-		s, err := a.load()
+		s, err := a.load(ctx)
 		if err != nil {
 			return t, a.hintRecorded(err)
 		}

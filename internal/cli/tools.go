@@ -45,7 +45,7 @@ on it, is a line in workshop/audit/PROJECT.jsonl below $XDG_STATE_HOME
 				worker = args[0]
 			}
 			if cmd.Flags().Changed("print-config") {
-				return a.toolsConfig(cmd, client, worker, o)
+				return a.toolsConfig(ctx, cmd, client, worker, o)
 			}
 			return a.tools(ctx, cmd, worker, o)
 		}),
@@ -58,11 +58,11 @@ on it, is a line in workshop/audit/PROJECT.jsonl below $XDG_STATE_HOME
 }
 
 // toolsConfig is tools --print-config.
-func (a *app) toolsConfig(cmd *cobra.Command, client, worker string, o toolsOptions) error {
+func (a *app) toolsConfig(ctx context.Context, cmd *cobra.Command, client, worker string, o toolsOptions) error {
 	if !slices.Contains(mcpClients, client) {
 		return usageError(cmd, "--print-config %q: there are %s", client, strings.Join(mcpClients, ", "))
 	}
-	s, err := a.load()
+	s, err := a.load(ctx)
 	if err != nil {
 		return err
 	}

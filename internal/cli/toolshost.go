@@ -66,7 +66,7 @@ type toolsHost struct {
 // openTools reads the workshop and opens the audit log. It touches no engine
 // yet: see [toolsHost.look] and [toolsHost.begin].
 func (a *app) openTools(ctx context.Context, cmd *cobra.Command, worker string, o toolsOptions) (*toolsHost, error) {
-	c, err := a.compile()
+	c, err := a.compile(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ in continuous integration, and for workers with secrets unless --with-secrets.`,
 }
 
 func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOptions) error {
-	c, err := a.compile()
+	c, err := a.compile(ctx)
 	if err != nil {
 		return err
 	}

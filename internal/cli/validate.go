@@ -28,8 +28,8 @@ Nothing is started and no engine is asked.`,
   workshop validate --format github         # annotations in a GitHub workflow
   workshop validate --format sarif > workshop.sarif`,
 		Args: usageArgs(0, -1),
-		RunE: a.run(func(_ context.Context, cmd *cobra.Command, args []string) error {
-			return a.validate(cmd, args, strict)
+		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			return a.validate(ctx, cmd, args, strict)
 		}),
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "warnings fail too")
@@ -37,7 +37,7 @@ Nothing is started and no engine is asked.`,
 }
 
 // validate makes one report of all files.
-func (a *app) validate(cmd *cobra.Command, args []string, strict bool) error {
+func (a *app) validate(ctx context.Context, cmd *cobra.Command, args []string, strict bool) error {
 	format, err := a.formatOf(cmd)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (a *app) validate(cmd *cobra.Command, args []string, strict bool) error {
 	texts := map[string][]byte{}
 	workers, code := 0, codeOK
 	for _, file := range files {
-		s, err := a.readSource(file)
+		s, err := a.readSource(ctx, file)
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func (a *app) refusedMeanwhile(ctx context.Context, e engine.Engine, t target, w
 	if a.set.quiet || t.file == "" {
 		return
 	}
-	if s, err := a.readSource(t.file); err != nil || s.w == nil || s.worker(worker) == nil || s.worker(worker).Container.Network.Mode.V == firewall.None {
+	if s, err := a.readSource(ctx, t.file); err != nil || s.w == nil || s.worker(worker) == nil || s.worker(worker).Container.Network.Mode.V == firewall.None {
 		return
 	}
 	hints := &failure{}
@@ -43,7 +43,7 @@ func (a *app) whyFailed(ctx context.Context, e engine.Engine, t target, worker s
 	if a.set.quiet || t.file == "" {
 		return
 	}
-	s, err := a.readSource(t.file)
+	s, err := a.readSource(ctx, t.file)
 	if err != nil || s.w == nil {
 		return
 	}

@@ -40,7 +40,7 @@ func projectOf(t *testing.T, container, workers string) (dir string, o Options) 
 	write(t, dir, "workshop.yaml", "workshop:\n  name: facts-test\n  container:\n    image: x:1\n"+container+"  workers: "+workers+"\n")
 	env := map[string]string{"TOKEN": "s3cret", "XDG_RUNTIME_DIR": runtimeRoot(t)}
 	lookup := func(n string) (string, bool) { v, ok := env[n]; return v, ok }
-	w, list := workshop.Load(os.DirFS(dir), "workshop.yaml", workshop.Options{Lookup: lookup, Home: "/home/nobody"})
+	w, list := workshop.Load(t.Context(), os.DirFS(dir), "workshop.yaml", workshop.Options{Lookup: lookup, Home: "/home/nobody"})
 	if list.HasErrors() {
 		t.Fatal(list)
 	}

@@ -42,7 +42,7 @@ func TestTargetsThroughLinks(t *testing.T) {
 			}
 			write(t, dir, "workshop.yaml", "workshop:\n  name: facts-test\n  container:\n    image: x:1\n    mounts: "+test.mounts+"\n  workers: [one]\n")
 			var list diag.List
-			if o.Workshop, list = workshop.Load(os.DirFS(dir), "workshop.yaml", workshop.Options{Home: "/home/nobody"}); list.HasErrors() {
+			if o.Workshop, list = workshop.Load(t.Context(), os.DirFS(dir), "workshop.yaml", workshop.Options{Home: "/home/nobody"}); list.HasErrors() {
 				t.Fatal(list)
 			}
 			var err error

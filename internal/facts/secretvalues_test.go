@@ -38,7 +38,7 @@ func TestSecretValues(t *testing.T) {
 		}
 	}
 	lookup := func(name string) (string, bool) { return "of the environment", name == "TOKEN" }
-	w, list := workshop.Load(os.DirFS(dir), "workshop.yaml", workshop.Options{Lookup: lookup})
+	w, list := workshop.Load(t.Context(), os.DirFS(dir), "workshop.yaml", workshop.Options{Lookup: lookup})
 	if list.HasErrors() {
 		t.Fatal(list)
 	}

@@ -196,7 +196,7 @@ func aWorkshop(t *testing.T, extra string, workers ...string) *workshop.Workshop
 		fsys["workers/"+workers[i]+".md"] = &fstest.MapFile{Data: []byte("---\nname: " + workers[i] + "\n" + workers[i+1] + "\n---\nDo it well.\n")}
 	}
 	fsys["workshop.yaml"] = &fstest.MapFile{Data: []byte("workshop:\n  name: t\n  container:\n    image: i:1\n    resources: {timeout: 1m}\n  workers:\n" + list + extra)}
-	w, problems := workshop.Load(fsys, "workshop.yaml", workshop.Options{Home: "/home/me"})
+	w, problems := workshop.Load(t.Context(), fsys, "workshop.yaml", workshop.Options{Home: "/home/me"})
 	if w == nil {
 		t.Fatal(problems)
 	}

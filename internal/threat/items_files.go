@@ -30,8 +30,8 @@ var fileItems = []Item{
 	},
 	{
 		ID: "F6", Attack: "In the place of a file of the project, a named pipe, a device, a directory or 30 GB of holes, so that `ps`, `exec`, `logs` or `down` hang or fill the memory",
-		Status: Closed, Answer: "One helper reads the files: regular ones alone, looked at before they are opened, without waiting, up to a limit (workshop.yaml and a Dockerfile 1 MiB; worker files, schemas, `.env`, `.dockerignore` and generated.sha256 256 KiB; generated files 16 MiB), by the name in the error. A second SIGINT or SIGTERM ends any command",
-		Promises: []string{"B60"}, Tests: []string{"internal/boundedfile TestRead", "internal/cli TestHostileFiles", "internal/cli TestSecondSignal", "internal/engine/docker TestHostileContext", "internal/archtest TestFilesAreBounded"},
+		Status: Closed, Answer: "One helper reads the files: regular ones alone, looked at before they are opened, without waiting, up to a limit (workshop.yaml and a Dockerfile 1 MiB; worker files, schemas, `.env`, `.dockerignore` and generated.sha256 256 KiB; generated files 16 MiB), by the name in the error. A first SIGINT or SIGTERM ends a load, between files and while it compares; a second one any command",
+		Promises: []string{"B60"}, Tests: []string{"internal/boundedfile TestRead", "internal/cli TestHostileFiles", "internal/cli TestSecondSignal", "internal/engine/docker TestHostileContext", "workshop TestInterrupted", "internal/archtest TestFilesAreBounded"},
 	},
 	{
 		ID: "F7", Attack: "Text that multiplies: variables of `.env` in each other, alternatives of `exclude` and of approvals' rules, aliases, 100,000 keys, nested defaults, schemas that only nest, 900 workers that each have 900 mounts",

@@ -2,6 +2,7 @@ package edit_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,6 +85,6 @@ func loaded(data []byte) *workshop.Workshop {
 	for _, name := range []string{"worker", "code-reviewer", "security-scanner", "plain", "scanner", "flow"} {
 		fsys["workers/"+name+".md"] = &fstest.MapFile{Data: []byte("---\nallowed-tools: Read\n---\nx\n")}
 	}
-	w, _ := workshop.Load(fsys, "workshop.yaml", workshop.Options{Home: "/home/me", Lookup: func(name string) (string, bool) { return "set", strings.HasPrefix(name, "S") }})
+	w, _ := workshop.Load(context.Background(), fsys, "workshop.yaml", workshop.Options{Home: "/home/me", Lookup: func(name string) (string, bool) { return "set", strings.HasPrefix(name, "S") }})
 	return w
 }

@@ -49,7 +49,7 @@ func projects(t testing.TB) []string {
 // compiled is a workshop on a machine where it can run.
 func compiled(t testing.TB, dir string) *compose.Compiled {
 	t.Helper()
-	w, list := workshop.Load(os.DirFS(dir), "workshop.yaml", workshop.Options{
+	w, list := workshop.Load(t.Context(), os.DirFS(dir), "workshop.yaml", workshop.Options{
 		Home:   "/home/user",
 		Lookup: func(name string) (string, bool) { v, ok := goldenEnv[name]; return v, ok },
 	})

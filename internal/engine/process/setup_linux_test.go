@@ -181,7 +181,7 @@ func inHouse(t testing.TB) *house {
 
 func (h *house) compile() {
 	h.t.Helper()
-	w, list := workshop.Load(os.DirFS(h.dir), "workshop.yaml", workshop.Options{Home: h.home, Root: h.dir})
+	w, list := workshop.Load(h.t.Context(), os.DirFS(h.dir), "workshop.yaml", workshop.Options{Home: h.home, Root: h.dir})
 	if list.HasErrors() {
 		h.t.Fatal(list)
 	}

@@ -119,5 +119,5 @@ type Remember interface {
 	// is about, which r has to stand before; nil: none does.
 	Preview(r Rule, before *workshop.ApprovalRule) (string, error)
 	// Write writes the rule down. An error means that nothing was written.
-	Write(r Rule, before *workshop.ApprovalRule) error
+	Write(ctx context.Context, r Rule, before *workshop.ApprovalRule) error
 }

@@ -22,7 +22,7 @@ func TestDocument(t *testing.T) {
 		"workshop.yaml":       {Data: []byte("workshop:\n  name: x\n  container: {image: \"a:b\"}\n  workers: [reviewer]\n  mcp: {database: {command: db}}\n" + text)},
 		"workers/reviewer.md": {Data: []byte("---\nallowed-tools: Bash, mcp__database\n---\nx\n")},
 	}
-	w, diags := workshop.Load(fsys, "workshop.yaml", workshop.Options{Home: "/home/me", Lookup: func(string) (string, bool) { return "", false }})
+	w, diags := workshop.Load(t.Context(), fsys, "workshop.yaml", workshop.Options{Home: "/home/me", Lookup: func(string) (string, bool) { return "", false }})
 	if diags.HasErrors() {
 		t.Fatal(diags, text)
 	}

@@ -114,7 +114,7 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 			err = errChanged
 		}
 		if err == nil {
-			err = g.Remember.Write(*q.Rule, before)
+			err = g.Remember.Write(ctx, *q.Rule, before)
 		}
 		if err != nil {
 			return v, &RefusedError{Call: c, Why: "the rule can't be written, so that always means nothing: " + err.Error(), Hint: "say once, or session", err: err}

@@ -64,7 +64,7 @@ func (b *book) Preview(r Rule, _ *workshop.ApprovalRule) (string, error) {
 	return "+ " + r.Line(), nil
 }
 
-func (b *book) Write(r Rule, before *workshop.ApprovalRule) error {
+func (b *book) Write(_ context.Context, r Rule, before *workshop.ApprovalRule) error {
 	if b.err != nil {
 		return b.err
 	}

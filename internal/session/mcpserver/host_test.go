@@ -23,7 +23,7 @@ func TestHost(t *testing.T) {
 		"workers/builder.md":  {Data: []byte("---\nname: builder\ndescription: builds\nallowed-tools: Read, Write, Bash(git:*)\n---\nBuild.\n")},
 		"workers/reviewer.md": {Data: []byte("---\nname: reviewer\ndescription: reviews\nallowed-tools: Read\n---\nReview.\n")},
 	}
-	w, problems := workshop.Load(fsys, "workshop.yaml", workshop.Options{Home: "/home/me"})
+	w, problems := workshop.Load(t.Context(), fsys, "workshop.yaml", workshop.Options{Home: "/home/me"})
 	if w == nil {
 		t.Fatal(problems)
 	}
