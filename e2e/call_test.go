@@ -369,9 +369,13 @@ func TestToolsAfterAChange(t *testing.T) {
 	if d := s.Run("call", "reader", "read_file", "path=/workspace/src/a.txt"); strings.Contains(d.Err, "changed") {
 		t.Errorf("nothing changed:\n%s", d.Err)
 	}
+	s.Write("out/.vscode/settings.json", "{}") // `up` would mount it over itself
+	if d := s.Expect(0, "call", "editor", "read_file", "path=/workspace/src/a.txt"); !strings.Contains(d.Err, "read-only in a mount (B8) have changed since `up`") {
+		t.Errorf("a directory was made that is held:\n%s", d.Err)
+	}
 	s.Write("workers/reader.md", strings.Replace(s.Read("workers/reader.md"), "tools: Read", "tools: Read, LS", 1))
 	d := s.Run("call", "reader", "list_files", "path=/workspace/src")
-	if d.Code != 4 || !strings.Contains(d.Err, "has changed since `up`") || !strings.Contains(d.Err, "`workshop up`") {
+	if d.Code != 4 || !strings.Contains(d.Err, "have changed since `up`") || !strings.Contains(d.Err, "`workshop up`") {
 		t.Errorf("code %d\n%s", d.Code, d.Err)
 	}
 	s.Up()

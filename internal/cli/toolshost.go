@@ -270,7 +270,7 @@ func (h *toolsHost) warnChanged(ctx context.Context) {
 	case err != nil:
 		a.warn("can't tell whether %s is what runs: %v", a.shown(h.c.target().file), err)
 	case !plan.Empty():
-		a.warn("%s, or this program, has changed since `up`: what runs is as it was then", a.shown(h.c.target().file))
+		a.warn("%s, this program, or the directories that are read-only in a mount (B8) have changed since `up`: what runs is as it was then", a.shown(h.c.target().file))
 		a.printFailure((&failure{}).hint("`workshop up` applies it, `workshop up --dry-run` shows it"))
 	}
 }
