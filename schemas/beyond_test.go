@@ -26,6 +26,7 @@ var beyond = map[string]string{
 	"front-matter-does-not-end":         `needs the other worker files`,
 	"host-any-tenant":                   `needs the list of public suffixes`,
 	"host-idn":                          `needs the IDNA tables`,
+	"host-never":                        `needs the list of special names`,
 	"host-public-suffix":                `needs the list of public suffixes`,
 	"image-host-variable":               `needs the environment`,
 	"memory-too-large":                  `compares numbers inside of text`,
