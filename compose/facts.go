@@ -202,12 +202,20 @@ func (c *Compiled) WorkshopFiles() []string {
 	}
 	dir := path.Dir(c.workshop.File)
 	files := []string{path.Base(c.workshop.File)}
+	add := func(f string) {
+		if dir != "." {
+			f = strings.TrimPrefix(f, dir+"/")
+		}
+		files = append(files, f)
+	}
 	for i := range c.workshop.Workers {
-		if f := c.workshop.Workers[i].File; f != "" {
-			if dir != "." {
-				f = strings.TrimPrefix(f, dir+"/")
-			}
-			files = append(files, f)
+		w := &c.workshop.Workers[i]
+		if w.File == "" {
+			continue
+		}
+		add(w.File)
+		if schema := w.Definition.ResultFile.Name; schema != "" {
+			add(path.Join(path.Dir(w.File), schema))
 		}
 	}
 	return files

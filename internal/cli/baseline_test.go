@@ -125,6 +125,18 @@ func TestBaselineStays(t *testing.T) {
 	b.looks(b.dir, false)
 }
 
+// TestEnvFilesAreWatched: B8, B45: so is a file of --env-file that a worker may write.
+func TestEnvFilesAreWatched(t *testing.T) {
+	b := newBaseline(t, "")
+	b.write("vars/dev", "A=1\n")
+	b.a.set.envFiles = []string{"vars/dev"}
+	b.up(upOptions{acceptWatched: true}, codeOK)
+	b.looks(b.dir, false)
+	b.write("vars/dev", "A=2\n")
+	b.up(upOptions{strict: true}, codeRefused)
+	b.says("changed since `up`", "vars/dev")
+}
+
 // TestBaselineIsFound: B8, B60: whatever becomes of the workshop's file, of runtime
 // directories and of the directory that somebody is in.
 func TestBaselineIsFound(t *testing.T) {

@@ -35,6 +35,10 @@ func (a *app) watch(ctx context.Context, ready *compiled, o upOptions) error {
 		return fail(codeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
 	}
 	r := facts.NewRecord(a.recordsDir(), ready.compiled, a.set.project == "")
+	for _, f := range a.set.envFiles {
+		f = a.abs(f)
+		r.Own = append(r.Own, filepath.Join(realPath(filepath.Dir(f)), filepath.Base(f)))
+	}
 	before, err := a.record(ready.project)
 	if err != nil {
 		return fail(codeFailed, "%w", err).hint("`workshop -p %s down` compares what it can, and removes it", ready.project)

@@ -50,4 +50,10 @@ var hostItems = []Item{
 		Remedy:   "Links are watched, not held: mount no directory `rw` that such links lead into",
 		Promises: []string{"B8", "B40"}, Tests: []string{"internal/facts TestProjectLinks"},
 	},
+	{
+		ID: "H9", Attack: "The workshop's own files in an `rw` mount: a worker writes `network: open` and other tools into workshop.yaml, a worker's file, the schema of a result, `.env` or a file of `--env-file`",
+		Status: Open, Answer: "No mount can hold a file: a save by rename on the host takes the mount away. They are compared with what the first `up` found, by whatever name they have; `ps` and `down` name them, `up --strict` refuses, and so does a start that nobody asked for, by `call` or a client. A workshop.yaml that is found, not named by `-f`, and that such a worker changed, is refused until it is taken down",
+		Remedy:   "`up` without `--strict`, and with `-f`, does what the files say, once it has named them. Mount no directory `rw` that has them in it: `./src`, not `.`",
+		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/cli TestEnvFilesAreWatched", "internal/cli TestBaselineStays", "internal/cli TestPlantedBelow", "e2e TestB08_BaselineStays"},
+	},
 }
