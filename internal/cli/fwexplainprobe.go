@@ -14,6 +14,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/events"
 )
 
 // fwNow is what is seen of a connection now.
@@ -47,14 +48,20 @@ const (
 
 // tryOut asks the guard, and tries the connection in the worker.
 func (a *app) tryOut(ctx context.Context, v *fwView, x endpoint, e *fwExplanation, o explainOptions) {
-	if o.noProbe || v.state == nil || e.room == nil {
+	if v.state == nil || e.room == nil {
+		return
+	}
+	var g control.Explanation
+	err := a.withGuard(ctx, v.engine, v.c.target(), func(c *control.Client) error {
+		return c.Do(control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port, NoLookUp: o.noProbe}, &g)
+	})
+	if o.noProbe {
+		if err == nil && usedUp(g) {
+			e.compareGuard(x, g)
+		}
 		return
 	}
 	e.Now = &fwNow{}
-	var g control.Explanation
-	err := a.withGuard(ctx, v.engine, v.c.target(), func(c *control.Client) error {
-		return c.Do(control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port}, &g)
-	})
 	if err != nil {
 		e.differs("the guard can't say: %s", printable(err.Error()))
 	} else {
@@ -72,9 +79,22 @@ func (e *fwExplanation) differs(format string, args ...any) {
 	e.Differences = append(e.Differences, fmt.Sprintf(format, args...))
 }
 
+// usedUp reports whether the guard refuses what the lines allow, because of what
+// was sent or asked for before.
+func usedUp(g control.Explanation) bool {
+	return !g.Allowed && (g.Reason == events.ReasonUpload || g.Reason == events.ReasonWildcard)
+}
+
 // compareGuard compares the guard's answer with the file's. An allowed name of
-// which no address may be dialled is refused.
+// which no address may be dialled is refused, and so is one whose budget is used up.
 func (e *fwExplanation) compareGuard(x endpoint, g control.Explanation) {
+	if e.Allowed && usedUp(g) {
+		e.Allowed, e.Reason, e.Why, e.Suggest, e.Command = false, g.Reason, reasonText(g.Reason), printable(g.Suggest), ""
+		if g.Suggest != "" {
+			e.Command = allowCommand(x.host(), e.Port, g.Suggest, e.Worker)
+		}
+		return
+	}
 	if g.Allowed != e.Allowed {
 		word := "refuses"
 		if g.Allowed {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"fmt"
 	"io"
 	"net/netip"
 	"strings"
@@ -309,4 +310,58 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s %s:%d: %+v", c.room, c.host, c.port, x)
 		}
 	}
+}
+
+// TestExplainBudgets: explain says what the guard would do now, by the same bounds,
+// and uses nothing of them.
+func TestExplainBudgets(t *testing.T) {
+	p := restricted(t, "up.example.org", "**.wild.example.org", "198.51.100.192/26:9000", "free.example.org")
+	day := firewall.Budget{Bytes: 10, Per: 24 * time.Hour}
+	p.Rooms[0].Allow[0].Upload, p.Rooms[0].Allow[2].Upload = day, day
+	g := newGuard(t, p)
+	r := g.rooms["room"]
+	ask := func(host string, port uint16, lookUp bool) (x control.Explanation) {
+		t.Helper()
+		a, err := g.Do(t.Context(), control.Request{Op: control.OpExplain, Room: "room", Host: host, Port: port, NoLookUp: !lookUp})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x = a.(control.Explanation); (x.ResolveError != "") != (lookUp && x.Allowed) {
+			t.Errorf("%s: looked up: %+v", host, x)
+		}
+		return x
+	}
+	want := func(host string, port uint16, reason, line string) {
+		t.Helper()
+		if x := ask(host, port, false); x.Allowed != (reason == "allowed") || x.Reason != reason || x.Line != line {
+			t.Errorf("%s: %+v, want %s", host, x, reason)
+		}
+	}
+	long := strings.Repeat("a", 50) + ".wild.example.org"
+	for range 100 { // far more than there are tokens
+		want("n.wild.example.org", 443, "allowed", "workshop.yaml:11")
+		want("up.example.org", 443, "allowed", "workshop.yaml:10")
+	}
+	want(long, 443, "wildcard-budget", "workshop.yaml:11")
+	want("198.51.100.200", 9000, "allowed", "workshop.yaml:12")
+	ask("free.example.org", 443, true)
+
+	taken := 0
+	for {
+		n, _ := firewall.ParseName(fmt.Sprintf("n%d.wild.example.org", taken))
+		if !r.wild.Admit(n, r.policy().Matcher.Name(n, 443)).Allowed {
+			break
+		}
+		taken++
+	}
+	if taken < 60 {
+		t.Errorf("%d names: explain took some", taken)
+	}
+	for _, b := range r.budget.State(r.policy()) {
+		if b.Used != 0 {
+			t.Errorf("explain spent: %+v", b)
+		}
+	}
+	want("n999.wild.example.org", 443, "wildcard-budget", "workshop.yaml:11")
+	want("n1.wild.example.org", 443, "allowed", "workshop.yaml:11")
 }

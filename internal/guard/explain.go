@@ -35,9 +35,10 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is neither a name nor an address: %w", clip(r.Host), err)
 	}
-	d := p.Matcher.Name(n, r.Port)
-	out := explained(p, d, r.Port)
-	if !d.Allowed {
+	wild, budgets := g.bounds(p)
+	d := wild.Would(n, p.Matcher.Name(n, r.Port))
+	out := explained(p, budgets.Admit(d), r.Port)
+	if !d.Allowed || r.NoLookUp {
 		return out, nil
 	}
 	addrs, err := g.addresses(ctx, n)
@@ -45,10 +46,22 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 		out.ResolveError = err.Error()
 	}
 	for _, a := range addrs {
-		c := g.dialer.Check(p.Matcher, d, a, r.Port)
+		c := budgets.Admit(g.dialer.Check(p.Matcher, d, a, r.Port))
 		out.Addresses = append(out.Addresses, control.ExplainedAddress{Address: a.String(), Allowed: c.Allowed, Reason: c.Reason})
+		if c.Allowed && !out.Allowed { // by a range, whose budget isn't used up
+			out.Allowed, out.Reason = true, d.Reason
+		}
 	}
 	return out, nil
+}
+
+// bounds are what a room has used of what bounds it; a room without a network has
+// used nothing.
+func (g *Guard) bounds(p *policy.Room) (*dns.Wildcards, *proxy.Budgets) {
+	if r := g.rooms[p.Room]; r != nil {
+		return &r.wild, &r.budget
+	}
+	return &dns.Wildcards{}, &proxy.Budgets{}
 }
 
 // explainAddr is explain for an address that a worker dials: on other ports than
@@ -62,7 +75,8 @@ func (g *Guard) explainAddr(p *policy.Room, to netip.AddrPort) control.Explanati
 	}
 	d, _ := (&proxy.Room{Pins: pins}).DecideAddr(p, to)
 	out := explained(p, d, to.Port())
-	c := g.dialer.Check(p.Matcher, d, to.Addr(), to.Port())
+	_, budgets := g.bounds(p)
+	c := budgets.Admit(g.dialer.Check(p.Matcher, d, to.Addr(), to.Port()))
 	if d.Allowed && !c.Allowed {
 		out = explained(p, c, to.Port())
 	}

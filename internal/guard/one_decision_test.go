@@ -159,6 +159,14 @@ func TestOneDecision(t *testing.T) {
 	for _, to := range []string{testnet.Allowed, "198.51.100.130"} { // uses the budgets up
 		w.to("spent", to+":80", func(c net.Conn) string { return w.request(c, "http://allowed.example.org/", false) })
 	}
+	for _, host := range []string{"allowed.example.org", "198.51.100.130"} { // explain says so too
+		for _, noLookUp := range []bool{false, true} {
+			var x control.Explanation
+			if err := w.host(control.Request{Op: control.OpExplain, Room: "spent", Host: host, Port: 80, NoLookUp: noLookUp}, &x); err != nil || x.Allowed || x.Reason != "upload-budget" || x.Line == "" {
+				t.Errorf("explain %s: %+v %v", host, x, err)
+			}
+		}
+	}
 	none := ""
 	type count struct{ room, kind, reason string }
 	want := map[count]int{{"spent", "http", "upload-budget"}: 2} // what used them up

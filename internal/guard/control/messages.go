@@ -56,6 +56,8 @@ type Request struct {
 	Room string `json:"room,omitempty"`
 	Host string `json:"host,omitempty"`
 	Port uint16 `json:"port,omitempty"`
+	// NoLookUp says that OpExplain looks no name up.
+	NoLookUp bool `json:"no_look_up,omitempty"`
 }
 
 // Answer is one line from the guard: an error, or the result of the operation.
@@ -127,8 +129,8 @@ type BudgetState struct {
 
 // Explanation is what the guard would do with a connection now.
 type Explanation struct {
-	// Allowed is what the policy says. An allowed name is dialled at those of its
-	// addresses that are allowed.
+	// Allowed is what the policy and the budgets say. An allowed name is dialled at
+	// those of its addresses that are allowed.
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason"`
 	// Rule is the deciding line: target, ports and where it is written.

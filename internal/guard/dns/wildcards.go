@@ -50,6 +50,15 @@ type wildcard struct {
 // name that is too much comes back denied. Lines with the very name have no
 // bounds, nor has mode open, which promises nothing about names.
 func (w *Wildcards) Admit(n firewall.Name, d firewall.Decision) firewall.Decision {
+	return bounded(n, d, w.take)
+}
+
+// Would returns what Admit would, and counts nothing.
+func (w *Wildcards) Would(n firewall.Name, d firewall.Decision) firewall.Decision {
+	return bounded(n, d, w.has)
+}
+
+func bounded(n firewall.Name, d firewall.Decision, ask func(firewall.HostPattern, firewall.Name) bool) firewall.Decision {
 	var pattern firewall.HostPattern // zero: learning
 	labels := n.String()
 	switch {
@@ -63,32 +72,50 @@ func (w *Wildcards) Admit(n firewall.Name, d firewall.Decision) firewall.Decisio
 	default:
 		return d
 	}
-	if len(n.String()) <= maxWildName && !longLabel(labels) && w.take(pattern, n) {
+	if len(n.String()) <= maxWildName && !longLabel(labels) && ask(pattern, n) {
 		return d
 	}
 	return firewall.Decision{Rule: d.Rule, Reason: events.ReasonWildcard, Suggest: exactly(n, d)}
 }
 
-// take tells whether a name is known, or there is a token for it.
+// has tells whether a name is known, or there is a token for it.
+func (w *Wildcards) has(pattern firewall.HostPattern, n firewall.Name) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.left(pattern, n, w.time())
+}
+
+// left is has with w.mu held.
+func (w *Wildcards) left(pattern firewall.HostPattern, n firewall.Name, now time.Time) bool {
+	x := w.rules[pattern]
+	if x == nil {
+		_, old := w.oldest(now)
+		return len(w.rules) < maxWildRules || old
+	}
+	return x.knows(n, now) || x.tokens > 0 || now.Sub(x.filled) >= wildEvery
+}
+
+// take is has, and takes the token.
 func (w *Wildcards) take(pattern firewall.HostPattern, n firewall.Name) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
-	if w.now != nil {
-		now = w.now()
+	now := w.time()
+	if !w.left(pattern, n, now) {
+		return false
 	}
 	x := w.rules[pattern]
 	if x == nil {
 		if w.rules == nil {
 			w.rules = map[firewall.HostPattern]*wildcard{}
 		}
-		if len(w.rules) >= maxWildRules && !w.drop(now) {
-			return false
+		if len(w.rules) >= maxWildRules {
+			p, _ := w.oldest(now)
+			delete(w.rules, p)
 		}
 		x = &wildcard{tokens: wildBurst, filled: now, known: map[firewall.Name]time.Time{}}
 		w.rules[pattern] = x
 	}
-	if last, ok := x.known[n]; ok && now.Sub(last) < wildForget {
+	if x.knows(n, now) {
 		x.known[n] = now
 		return true
 	}
@@ -96,12 +123,21 @@ func (w *Wildcards) take(pattern firewall.HostPattern, n firewall.Name) bool {
 		x.tokens = min(wildBurst, x.tokens+more)
 		x.filled = x.filled.Add(time.Duration(more) * wildEvery)
 	}
-	if x.tokens == 0 {
-		return false
-	}
 	x.tokens--
 	x.remember(n, now)
 	return true
+}
+
+func (w *Wildcards) time() time.Time {
+	if w.now != nil {
+		return w.now()
+	}
+	return time.Now()
+}
+
+func (x *wildcard) knows(n firewall.Name, now time.Time) bool {
+	last, ok := x.known[n]
+	return ok && now.Sub(last) < wildForget
 }
 
 // remember makes place for a name by forgetting the one that was asked for the
@@ -121,16 +157,15 @@ func (x *wildcard) remember(n firewall.Name, now time.Time) {
 	x.known[n] = now
 }
 
-// drop forgets a pattern that nobody has used for long, whose budget is full
+// oldest finds a pattern that nobody has used for long, whose budget is full
 // anyway. Only a change of the policy brings a new one.
-func (w *Wildcards) drop(now time.Time) bool {
+func (w *Wildcards) oldest(now time.Time) (firewall.HostPattern, bool) {
 	for p, x := range w.rules {
 		if now.Sub(x.filled) > wildForget {
-			delete(w.rules, p)
-			return true
+			return p, true
 		}
 	}
-	return false
+	return firewall.HostPattern{}, false
 }
 
 func longLabel(labels string) bool {

@@ -72,8 +72,11 @@ func (b *Budgets) get(k budgetKey) *budget {
 	return x
 }
 
-// admit refuses what a rule allows whose budget is used up.
-func (b *Budgets) admit(d firewall.Decision) firewall.Decision {
+// Admit refuses what a rule allows whose budget is used up. It takes nothing.
+func (b *Budgets) Admit(d firewall.Decision) firewall.Decision {
+	if !d.Allowed {
+		return d
+	}
 	if x := b.of(d.Rule); x != nil && x.wait() > 0 {
 		return firewall.Decision{Rule: d.Rule, Reason: events.ReasonUpload}
 	}

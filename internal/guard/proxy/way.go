@@ -44,7 +44,7 @@ type way struct {
 // open dials one of the addresses; d is what allowed them. The way is to be
 // ended. An address that is refused is reported.
 func (r *Room) open(ctx context.Context, a asked, p *policy.Room, d firewall.Decision, addrs []netip.Addr, port uint16) (*way, error) {
-	c, err := r.Dialer.Dial(ctx, egress.Want{Matcher: p.Matcher, Decision: d, Addrs: addrs, Port: port, Admit: r.Budgets.admit})
+	c, err := r.Dialer.Dial(ctx, egress.Want{Matcher: p.Matcher, Decision: d, Addrs: addrs, Port: port, Admit: r.Budgets.Admit})
 	if never := new(egress.NeverError); errors.As(err, &never) {
 		r.never(a.kind, never, a.name, port)
 		return nil, err
@@ -75,7 +75,7 @@ func (r *Room) open(ctx context.Context, a asked, p *policy.Room, d firewall.Dec
 func (r *Room) mayDial(p *policy.Room, x route) firewall.Decision {
 	d := r.Dialer.Check(p.Matcher, x.Decision, x.to.addr, x.to.port)
 	if d.Allowed {
-		d = r.Budgets.admit(d)
+		d = r.Budgets.Admit(d)
 	}
 	return d
 }

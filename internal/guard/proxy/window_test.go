@@ -245,15 +245,15 @@ func TestBudgetsOfRules(t *testing.T) {
 	if n := b.of(&one).take(2000); n != 1024 {
 		t.Errorf("%d taken", n)
 	}
-	if d := b.admit(firewall.Decision{Allowed: true, Rule: &moved}); d.Allowed || d.Reason != events.ReasonUpload || d.Suggest != "" || d.Rule != &moved {
+	if d := b.Admit(firewall.Decision{Allowed: true, Rule: &moved}); d.Allowed || d.Reason != events.ReasonUpload || d.Suggest != "" || d.Rule != &moved {
 		t.Errorf("the same line elsewhere: %+v", d)
 	}
 	for _, r := range []firewall.Rule{rule("198.51.100.0/25", "443", "1K/h"), rule("198.51.100.0/24", "80", "1K/h"), rule("198.51.100.0/24", "443", "2K/h"), rule("198.51.100.0/24", "443", "")} {
-		if d := b.admit(firewall.Decision{Allowed: true, Rule: &r}); !d.Allowed {
+		if d := b.Admit(firewall.Decision{Allowed: true, Rule: &r}); !d.Allowed {
 			t.Errorf("%+v: %+v", r, d)
 		}
 	}
-	if d := b.admit(firewall.Decision{Allowed: true}); !d.Allowed {
+	if d := b.Admit(firewall.Decision{Allowed: true}); !d.Allowed {
 		t.Error("no rule has no budget")
 	}
 	p := &policy.Room{RoomPolicy: firewall.RoomPolicy{Allow: []firewall.Rule{moved, rule("198.51.100.0/25", "443", "1K/h"), rule("::/0", "1", "")}}}
