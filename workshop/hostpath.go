@@ -128,7 +128,7 @@ func (d *decoder) relativeSource(p string, at diag.Range, use hostUse) {
 	end := d.follow(path.Join(d.dir, p))
 	switch {
 	case end.loop:
-		d.fail(at, "bad-path", fmt.Sprintf("the %s %s has more than %d symbolic links", use.what, clip(p), maxLinks), "remove the loop")
+		d.fail(at, "bad-path", fmt.Sprintf("the %s %s has more than %d symbolic links, or one that can't be read", use.what, clip(p), maxLinks), "remove the loop")
 		return
 	case end.abs != "":
 		shown := p
@@ -167,9 +167,9 @@ func (d *decoder) relativeSource(p string, at diag.Range, use hostUse) {
 type ending struct {
 	inside string // path of the fs.FS
 	abs    string // absolute path of the host, when it leaves the fs.FS
-	up     string // what follows the dots, when it leaves the fs.FS to an unknown place
+	up     string // from the fs.FS, when it leaves it to an unknown place
 	linked bool   // a symbolic link made it leave
-	loop   bool
+	loop   bool   // through too many links, or one that can't be read
 }
 
 // follow resolves the symbolic links of a path of the fs.FS. Answers are kept:
@@ -182,12 +182,14 @@ func (d *decoder) follow(p string) ending {
 	if d.followed == nil {
 		d.followed = map[string]ending{}
 	}
-	e := d.walk(p)
+	e := followLinks(d.fsys, d.root, p)
 	d.followed[p] = e
 	return e
 }
 
-func (d *decoder) walk(p string) ending {
+// followLinks is [decoder.follow] of a file system; root is its absolute path on
+// the host, or empty. A link that can't be read leads nowhere.
+func followLinks(fsys fs.FS, root, p string) ending {
 	links := 0
 	rest := strings.Split(p, "/")
 	cur := "."
@@ -202,26 +204,25 @@ func (d *decoder) walk(p string) ending {
 				cur = path.Dir(cur)
 				continue
 			}
-			return d.climbed(rest, links > 0)
+			if root != "" {
+				return ending{abs: path.Join(append([]string{path.Dir(root)}, rest...)...), linked: links > 0}
+			}
+			return ending{up: path.Join(append([]string{".."}, rest...)...), linked: links > 0}
 		}
 		next := path.Join(cur, name)
-		info, err := d.lstat(next)
+		info, err := lstat(fsys, next)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 			cur = next
 			continue
 		}
-		target, err := d.readLink(next)
-		if err != nil {
-			cur = next
-			continue
-		}
-		if links++; links > maxLinks {
+		target, err := fs.ReadLink(fsys, next)
+		if links++; err != nil || links > maxLinks {
 			return ending{loop: true}
 		}
 		if strings.HasPrefix(target, "/") {
 			abs := path.Join(append([]string{target}, rest...)...)
-			if d.root != "" && pathWithin(abs, d.root) {
-				rest = strings.Split(strings.TrimPrefix(strings.TrimPrefix(abs, d.root), "/"), "/")
+			if root != "" && pathWithin(abs, root) {
+				rest = strings.Split(strings.TrimPrefix(strings.TrimPrefix(abs, root), "/"), "/")
 				cur = "."
 				continue
 			}
@@ -232,25 +233,12 @@ func (d *decoder) walk(p string) ending {
 	return ending{inside: cur}
 }
 
-// climbed is the end of a path that climbed above the fs.FS.
-func (d *decoder) climbed(rest []string, linked bool) ending {
-	if d.root != "" {
-		return ending{abs: path.Join(append([]string{path.Dir(d.root)}, rest...)...), linked: linked}
-	}
-	for len(rest) > 0 && rest[0] == ".." {
-		rest = rest[1:]
-	}
-	return ending{up: path.Join(append([]string{".."}, rest...)...), linked: linked}
-}
-
-func (d *decoder) lstat(name string) (fs.FileInfo, error) {
-	if d.fsys == nil {
+func lstat(fsys fs.FS, name string) (fs.FileInfo, error) {
+	if fsys == nil {
 		return nil, fs.ErrNotExist
 	}
-	return fs.Lstat(d.fsys, name)
+	return fs.Lstat(fsys, name)
 }
-
-func (d *decoder) readLink(name string) (string, error) { return fs.ReadLink(d.fsys, name) }
 
 // exists tells whether a path relative to the file exists; known is false
 // where the fs.FS can't tell.
@@ -262,7 +250,7 @@ func (d *decoder) exists(p string) (exists, known bool) {
 	if end.inside == "" {
 		return false, false
 	}
-	_, err := d.lstat(end.inside)
+	_, err := lstat(d.fsys, end.inside)
 	return err == nil, true
 }
 

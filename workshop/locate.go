@@ -118,33 +118,14 @@ func (l *locator) reachable(e workerEntry, file string) bool {
 // follow resolves links by their text. out is true when one leads out of the
 // folder, with where it leads.
 func (l *locator) follow(file string) (to string, out bool) {
-	links, ok := l.fsys.(fs.ReadLinkFS)
-	if !ok {
-		return "", false
+	switch end := followLinks(l.fsys, "", file); {
+	case end.loop:
+		return "itself", true
+	case end.inside == "":
+		return end.abs + end.up, true
+	default:
+		return end.inside, !l.inside(end.inside)
 	}
-	rest := strings.Split(file, "/")
-	at := "."
-	for steps := 0; len(rest) > 0; steps++ {
-		if steps > 40*maxDepth {
-			return "itself", true
-		}
-		next := path.Join(at, rest[0])
-		rest = rest[1:]
-		if !fs.ValidPath(next) {
-			return path.Join(next, path.Join(rest...)), true
-		}
-		info, err := links.Lstat(next)
-		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			at = next
-			continue
-		}
-		target, err := links.ReadLink(next)
-		if err != nil || path.IsAbs(target) {
-			return target, true
-		}
-		rest = append(strings.Split(path.Clean(target), "/"), rest...)
-	}
-	return at, !l.inside(at)
 }
 
 func (l *locator) isFile(p string) bool {

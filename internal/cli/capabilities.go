@@ -167,7 +167,7 @@ func (a *app) printCapabilities(format string, i engine.Info) error {
 // configuration names runs at the next `git status` there (B8).
 func (a *app) bareRepositories() capability {
 	return capability{
-		Name: "git", Held: facts.GitRefusesBare(a.Home), Meaning: "git takes no directory for a repository but .git, or by --git-dir (safe.bareRepository)",
+		Name: "git", Held: facts.GitRefusesBare(a.Home, a.Lookup), Meaning: "git takes no directory for a repository but .git, or by --git-dir (safe.bareRepository)",
 		Do: "git config --global safe.bareRepository explicit",
 	}
 }

@@ -145,7 +145,7 @@ func TestPlantedBelow(t *testing.T) {
 	fine(at(dir, "", ""))
 	fine(at(filepath.Dir(write("other/workshop.yaml", valid("mine"))), "", ""))
 
-	s, err := r.Take(t.Context(), home)
+	s, err := r.Take(t.Context(), home, os.LookupEnv)
 	if err := errors.Join(err, r.Keep(s)); err != nil {
 		t.Fatal(err)
 	}

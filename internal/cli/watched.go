@@ -54,7 +54,7 @@ func (a *app) watch(ctx context.Context, ready *compiled, o upOptions) error {
 		}
 		r = before.With(r)
 	}
-	now, err := r.Take(ctx, a.Home)
+	now, err := r.Take(ctx, a.Home, a.Lookup)
 	if err != nil {
 		return fail(codeFailed, "watched files (B8): %w", err)
 	}
@@ -121,7 +121,7 @@ func (a *app) changes(ctx context.Context, project string, seen engine.Observed)
 	if err != nil {
 		return nil, err
 	}
-	now, err := r.Take(ctx, a.Home)
+	now, err := r.Take(ctx, a.Home, a.Lookup)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func TestBoundsOfASnapshot(t *testing.T) {
 	write(t, dir, "z/.envrc", "")
 	take := func(most int) Snapshot {
 		t.Helper()
-		w := watcher{ctx: context.Background(), roots: []string{dir}, home: t.TempDir(), most: most, keeps: maxWatched}
+		w := watcher{ctx: context.Background(), roots: []string{dir}, home: t.TempDir(), lookup: none, most: most, keeps: maxWatched}
 		s, err := w.take()
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestBoundsOfNames(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			tt.make(dir)
-			w := watcher{ctx: context.Background(), roots: []string{dir}, home: t.TempDir(), most: maxEntries, keeps: 20}
+			w := watcher{ctx: context.Background(), roots: []string{dir}, home: t.TempDir(), lookup: none, most: maxEntries, keeps: 20}
 			s, err := w.take()
 			if err != nil {
 				t.Fatal(err)
@@ -189,7 +189,7 @@ func TestBoundsOfLinks(t *testing.T) {
 		}
 	}
 	take := func(ctx context.Context, until time.Time) (Snapshot, error) {
-		w := watcher{ctx: ctx, roots: []string{dir}, home: t.TempDir(), most: maxEntries, keeps: maxWatched, until: until}
+		w := watcher{ctx: ctx, roots: []string{dir}, home: t.TempDir(), lookup: none, most: maxEntries, keeps: maxWatched, until: until}
 		return w.take()
 	}
 	s, err := take(t.Context(), time.Time{})
@@ -244,7 +244,7 @@ func TestClosedDirectoryIsNamed(t *testing.T) {
 			return
 		}
 		take := func() Snapshot {
-			w := watcher{ctx: context.Background(), roots: []string{dir}, home: "/nonexistent", most: maxEntries, keeps: maxWatched}
+			w := watcher{ctx: context.Background(), roots: []string{dir}, home: "/nonexistent", lookup: none, most: maxEntries, keeps: maxWatched}
 			s, err := w.take()
 			if err != nil {
 				t.Error(err)

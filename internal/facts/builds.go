@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/hostlink"
 	"github.com/llmdo/workshop/internal/hostpath"
 )
 
@@ -19,7 +20,7 @@ func (c *collector) builds() {
 		}
 		seen[b.Context.Source.Range] = true
 		dir := c.abs(b.Context.V)
-		real := resolved(dir)
+		real := hostlink.Follow(dir, nil)
 		if why := c.refused(dir, real); why != "" {
 			c.problem("build-context-refused", b.Context.Source.Range, fmt.Sprintf("the build context %s %s, which a worker never gets (B7)", b.Context.V, why),
 				"use a directory of the project")

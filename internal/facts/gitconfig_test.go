@@ -92,7 +92,7 @@ func TestGitRefusesBare(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(tt.text), 0o644)); err != nil {
 				t.Fatal(err)
 			}
-			if got := GitRefusesBare(home); got != tt.want {
+			if got := GitRefusesBare(home, os.LookupEnv); got != tt.want {
 				t.Errorf("GitRefusesBare = %v", got)
 			}
 		})
@@ -122,7 +122,7 @@ func TestGitConfigOfTheEnvironment(t *testing.T) {
 			for name, value := range tt.env {
 				t.Setenv(name, value)
 			}
-			if got := GitRefusesBare(home); got != tt.want {
+			if got := GitRefusesBare(home, os.LookupEnv); got != tt.want {
 				t.Errorf("GitRefusesBare = %v", got)
 			}
 		})

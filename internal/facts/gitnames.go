@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/hostlink"
 )
 
 // Bounds of what configuration files of git may name (B60).
@@ -44,7 +45,7 @@ func (w *watcher) names() error {
 		if late, err := w.late(); late {
 			return err
 		}
-		if to := leadsTo(l); !w.writable(to) {
+		if to := hostlink.Follow(l, nil); !w.writable(to) {
 			w.s[l] += leadsOut + ClipPath(to)
 		}
 	}
@@ -78,12 +79,12 @@ func (w *watcher) names() error {
 	all = slices.Compact(all)
 	// First, so that no other uses its bounds up: as git has it here, and where the
 	// environment is another.
-	for _, file := range append(userConfigs(w.home, os.LookupEnv), userConfigs(w.home, none)...) {
+	for _, file := range append(userConfigs(w.home, w.lookup), userConfigs(w.home, none)...) {
 		if err := w.config(file, "", all, 0); err != nil {
 			return err
 		}
 	}
-	if err := w.values(envConfig(os.LookupEnv), "/", "", all, 0); err != nil {
+	if err := w.values(envConfig(w.lookup), "/", "", all, 0); err != nil {
 		return err
 	}
 	for _, dir := range dirs {
@@ -281,15 +282,15 @@ func envConfig(lookup func(string) (string, bool)) string {
 
 // GitRefusesBare reports whether the user's configuration has git refuse bare
 // repositories that it finds by itself.
-func GitRefusesBare(home string) bool {
+func GitRefusesBare(home string, lookup func(string) (string, bool)) bool {
 	refuses := false
 	var texts []string
-	for _, file := range userConfigs(home, os.LookupEnv) {
+	for _, file := range userConfigs(home, lookup) {
 		if text, err := readConfig(file); err == nil {
 			texts = append(texts, text)
 		}
 	}
-	for _, text := range append(texts, envConfig(os.LookupEnv)) {
+	for _, text := range append(texts, envConfig(lookup)) {
 		for name, value := range gitConfig(text) {
 			if name == "barerepository" {
 				refuses = value == "explicit"

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/hostlink"
 	"github.com/llmdo/workshop/internal/hostpath"
 )
 
@@ -57,7 +58,8 @@ func (w *watcher) through(l link) error {
 	if w.writable(l.path) { // found there
 		return nil
 	}
-	end, writable := w.way(l.path)
+	writable := false
+	end := hostlink.Follow(l.path, func(part string) { writable = writable || w.writable(part) })
 	if writable {
 		w.put(l.path, "leads to "+end)
 	}
@@ -83,40 +85,4 @@ func (w *watcher) through(l link) error {
 		}
 	}
 	return nil
-}
-
-// way is where a path leads, and whether it goes through what workers may write.
-func (w *watcher) way(path string) (end string, writable bool) {
-	const most = 40 // links, as in Linux
-	start := func(p string) (string, []string) {
-		root := filepath.VolumeName(p) + string(filepath.Separator)
-		return root, strings.Split(filepath.ToSlash(strings.TrimPrefix(p, root)), "/")
-	}
-	at, rest := start(path)
-	for links := 0; len(rest) > 0; {
-		name := rest[0]
-		rest = rest[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			at = filepath.Dir(at)
-			continue
-		}
-		at = filepath.Join(at, name)
-		writable = writable || w.writable(at)
-		to, err := os.Readlink(at)
-		if err != nil {
-			continue
-		}
-		if links++; links > most {
-			return path, writable
-		}
-		more := strings.Split(filepath.ToSlash(to), "/")
-		if at = filepath.Dir(at); filepath.IsAbs(to) {
-			at, more = start(to)
-		}
-		rest = append(more, rest...)
-	}
-	return at, writable
 }

@@ -119,9 +119,9 @@ func (r *Record) With(later *Record) *Record {
 }
 
 // Take looks at the watched files as they are now. home is the user's, whose
-// configuration of git counts too.
-func (r *Record) Take(ctx context.Context, home string) (Snapshot, error) {
-	w := &watcher{ctx: ctx, project: r.Dir, own: map[string]bool{}, roots: r.Roots, home: home, most: maxEntries, keeps: maxWatched}
+// configuration of git counts too; lookup is their environment.
+func (r *Record) Take(ctx context.Context, home string, lookup func(string) (string, bool)) (Snapshot, error) {
+	w := &watcher{ctx: ctx, project: r.Dir, own: map[string]bool{}, roots: r.Roots, home: home, lookup: lookup, most: maxEntries, keeps: maxWatched}
 	for _, file := range r.Own {
 		w.own[file] = true
 	}

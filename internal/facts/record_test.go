@@ -18,7 +18,7 @@ func TestRecord(t *testing.T) {
 	r := &Record{Project: "p", Dir: dir, Named: true, RuntimeDir: at("\xff"), Roots: []string{at("a")}, Own: []string{at("workshop.yaml")}, at: filepath.Join(state, "p")}
 	take := func(r *Record) Snapshot {
 		t.Helper()
-		s, err := r.Take(t.Context(), dir)
+		s, err := r.Take(t.Context(), dir, os.LookupEnv)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,12 +119,12 @@ func TestProjectLinks(t *testing.T) {
 				tt.before(dir)
 			}
 			r := &Record{Project: "p", Dir: dir, Roots: []string{at("out")}, Own: []string{at("workshop.yaml"), at("workers/one.md")}}
-			before, err := r.Take(t.Context(), at("home"))
+			before, err := r.Take(t.Context(), at("home"), os.LookupEnv)
 			if err != nil {
 				t.Fatal(err)
 			}
 			tt.attack(dir)
-			after, err := r.Take(t.Context(), at("home"))
+			after, err := r.Take(t.Context(), at("home"), os.LookupEnv)
 			if err != nil {
 				t.Fatal(err)
 			}

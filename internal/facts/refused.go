@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/hostlink"
 	"github.com/llmdo/workshop/internal/hostpath"
 )
 
@@ -64,12 +65,12 @@ func realPaths(p string) (out []string) {
 	if !filepath.IsAbs(p) {
 		return nil
 	}
-	real := resolved(strings.TrimSuffix(p, "*"))
+	real := hostlink.Follow(strings.TrimSuffix(p, "*"), nil)
 	if strings.HasSuffix(p, "*") {
 		real += "*"
 		files, _ := filepath.Glob(p)
 		for _, f := range files {
-			if r := resolved(f); r != f {
+			if r := hostlink.Follow(f, nil); r != f {
 				out = append(out, r)
 			}
 		}
@@ -78,18 +79,6 @@ func realPaths(p string) (out []string) {
 		out = append(out, real)
 	}
 	return out
-}
-
-// resolved follows the symbolic links of a path as far as it exists.
-func resolved(p string) string {
-	for dir, rest := p, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if dir == filepath.Dir(dir) {
-			return p
-		}
-	}
 }
 
 // aliases tell refused paths by what the file system says they are: a bind mount
@@ -103,6 +92,7 @@ type fileID struct{ dev, ino uint64 }
 
 func aliasesOf(l hostpath.List) *aliases {
 	a := &aliases{map[fileID]hostpath.Refused{}, map[fileID]hostpath.Refused{}}
+	looked := map[string]bool{} // with all above
 	for _, r := range l {
 		if !filepath.IsAbs(r.Path) {
 			continue
@@ -112,7 +102,8 @@ func aliasesOf(l hostpath.List) *aliases {
 				a.refused[id] = r
 			}
 		}
-		for dir := filepath.Dir(r.Path); dir != "/"; dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(r.Path); dir != "/" && !looked[dir]; dir = filepath.Dir(dir) {
+			looked[dir] = true
 			if id, ok := identity(dir); ok {
 				if _, seen := a.above[id]; !seen {
 					a.above[id] = r

@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/hostlink"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -118,7 +119,7 @@ func (c *collector) openSecret(p string) (*os.File, error) {
 		p = filepath.Join(c.facts.ProjectDir, p)
 	}
 	p = filepath.Clean(p)
-	if why := c.refused(p, resolved(p)); why != "" {
+	if why := c.refused(p, hostlink.Follow(p, nil)); why != "" {
 		return nil, fmt.Errorf("%s %s, which a worker never gets (B7): put the value into a file of its own, or write env: VARIABLE", p, why)
 	}
 	within := [][2]string{{c.facts.ProjectDir, c.facts.ProjectDir}}

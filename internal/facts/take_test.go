@@ -2,6 +2,7 @@ package facts
 
 import (
 	"context"
+	"os"
 
 	"github.com/llmdo/workshop/compose"
 )
@@ -10,5 +11,5 @@ import (
 func TakeSnapshot(ctx context.Context, c *compose.Compiled, home string) (Snapshot, error) {
 	r := NewRecord("", c, true)
 	r.Roots = writableRoots(c)
-	return r.Take(ctx, home)
+	return r.Take(ctx, home, os.LookupEnv)
 }

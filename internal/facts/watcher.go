@@ -33,8 +33,9 @@ type watcher struct {
 	project string
 	roots   []string // writable from inside
 	home    string
-	most    int // entries, of all walks
-	keeps   int // names, at most
+	lookup  func(string) (string, bool) // environment
+	most    int                         // entries, of all walks
+	keeps   int                         // names, at most
 
 	s     Snapshot
 	left  int64           // bytes to hash
@@ -246,19 +247,6 @@ func (w *watcher) gitLink(dir *os.File, full string) {
 // leadsOut is in a snapshot's word for a link in a git directory by which git
 // would write where no worker can.
 const leadsOut = " leads out to "
-
-// leadsTo is where a link leads in the end, also to what doesn't exist: git would
-// make it.
-func leadsTo(path string) string {
-	for range 40 { // as the kernel does
-		to, err := os.Readlink(path)
-		if err != nil {
-			break
-		}
-		path = pathFrom(resolved(filepath.Dir(path)), to)
-	}
-	return resolved(path)
-}
 
 // late reports whether nothing more is followed: the time for it is over, or ctx,
 // whose error it returns.

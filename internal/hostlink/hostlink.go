@@ -1,4 +1,5 @@
-// Package hostlink looks for symbolic links on the way to a path of this machine.
+// Package hostlink looks for symbolic links on the way to a path of this machine,
+// and follows them.
 package hostlink
 
 import (
@@ -27,4 +28,49 @@ func Below(dir, rel string) (link string, err error) {
 		}
 	}
 	return "", nil
+}
+
+// most links are followed, as Linux does (MAXSYMLINKS, include/linux/namei.h).
+const most = 40
+
+// Follow returns where an absolute path leads, its symbolic links followed. What
+// doesn't exist, or can't be looked at, is taken as no link: who makes it makes it
+// there. Through more links than Linux follows nobody gets anywhere: the path itself.
+// each, unless nil, is called with every part of the way, before it is looked at.
+func Follow(path string, each func(part string)) (end string) {
+	at, rest := start(path)
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		at = filepath.Join(at, name)
+		if each != nil {
+			each(at)
+		}
+		to, err := os.Readlink(at)
+		if err != nil {
+			continue
+		}
+		if links++; links > most {
+			return path
+		}
+		more := strings.Split(filepath.ToSlash(to), "/")
+		if at = filepath.Dir(at); filepath.IsAbs(to) {
+			at, more = start(to)
+		}
+		rest = append(more, rest...)
+	}
+	return at
+}
+
+// start is the root of an absolute path, and the parts below it.
+func start(path string) (root string, parts []string) {
+	root = filepath.VolumeName(path) + string(filepath.Separator)
+	return root, strings.Split(filepath.ToSlash(strings.TrimPrefix(path, root)), "/")
 }
