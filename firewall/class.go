@@ -52,6 +52,12 @@ var classes = []struct {
 	{netip.MustParsePrefix("192.0.0.192/32"), Metadata},     // Oracle, classic
 	{netip.MustParsePrefix("fd00:ec2::/32"), Metadata},      // AWS: metadata, DNS, time
 	{netip.MustParsePrefix("fd20:ce::254/128"), Metadata},   // GCP
+	// Of these, cloud-init's documentation and sources have the addresses
+	// (datasources Scaleway, Akamai and Oracle; for Alibaba its tests).
+	{netip.MustParsePrefix("fd00:42::42/128"), Metadata},        // Scaleway
+	{netip.MustParsePrefix("fd00:a9fe:a9fe::1/128"), Metadata},  // Akamai (Linode)
+	{netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"), Metadata}, // Oracle
+	{netip.MustParsePrefix("fd00:100::100:200/128"), Metadata},  // Alibaba
 
 	{netip.MustParsePrefix("0.0.0.0/8"), Unspecified},
 	{netip.MustParsePrefix("10.0.0.0/8"), Private},

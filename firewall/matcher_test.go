@@ -216,6 +216,7 @@ func TestClassify(t *testing.T) {
 		"::ffff:10.0.0.1": Private, "100.64.0.1": Shared, "100.127.255.255": Shared, "198.18.0.1": Benchmark, "198.19.255.255": Benchmark,
 		"169.254.169.254": Metadata, "::ffff:169.254.169.254": Metadata, "169.254.170.2": Metadata, "100.100.100.200": Metadata,
 		"168.63.129.16": Metadata, "fd00:ec2::254": Metadata, "192.0.0.192": Metadata, "fd20:ce::254": Metadata,
+		"fd00:42::42": Metadata, "fd00:a9fe:a9fe::1": Metadata, "fd00:c1::a9fe:a9fe": Metadata, "fd00:100::100:200": Metadata, "fd00:42::43": Private,
 		"127.0.0.1": Loopback, "127.255.0.1": Loopback, "::1": Loopback, "::ffff:127.0.0.1": Loopback,
 		"169.254.0.1": LinkLocal, "fe80::1": LinkLocal, "fe80::1%eth0": LinkLocal, "2001:db8::1%eth0": LinkLocal, "fec0::1": LinkLocal,
 		"224.0.0.1": Multicast, "239.1.1.1": Multicast, "ff02::1": Multicast,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/testnet"
 	"github.com/llmdo/workshop/internal/testutil"
 )
@@ -81,7 +82,7 @@ func TestB28_AllowedButFailed(t *testing.T) {
 		})
 	}
 	_, status, body := get(w, w.mustDial("room", "tcp", "198.51.100.45:80"), "http://gone.example.org/")
-	if status != 502 || !strings.Contains(body, "can't be reached") {
+	if status != 502 || !strings.Contains(body, "can't be reached: the name has no address") {
 		t.Errorf("%d %s", status, body)
 	}
 	note("http", "gone.example.org", "unresolved", "workshop.yaml:11")
@@ -106,4 +107,38 @@ func TestB28_AllowedButFailed(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%d events say the other thing", n)
 	}
+}
+
+// TestUnreachableNamesNoAddress: what the guard answers about an allowed host that
+// can't be reached names no address: not that of the machine, a resolver or the
+// upstream proxy.
+func TestUnreachableNamesNoAddress(t *testing.T) {
+	try := func(p firewall.Policy, prepare func(*world), host, why string) {
+		t.Helper()
+		w := buildWorld(t, p)
+		prepare(w)
+		w.startRooms()
+		w.startGuard()
+		for _, c := range []struct{ what, request string }{
+			{"GET", "GET http://" + host + ":81/ HTTP/1.1\r\nHost: " + host + ":81\r\nConnection: close\r\n\r\n"},
+			{"CONNECT", "CONNECT " + host + ":81 HTTP/1.1\r\nHost: " + host + ":81\r\n\r\n"},
+		} {
+			nc := w.mustDial("room", "tcp", explicitAddr)
+			nc.SetDeadline(time.Now().Add(40 * time.Second))
+			io.WriteString(nc, c.request)
+			b, _ := io.ReadAll(nc)
+			nc.Close()
+			_, body, _ := strings.Cut(string(b), "\r\n\r\n")
+			if want := "workshop: " + host + " can't be reached: " + why + "\n"; !strings.HasPrefix(string(b), "HTTP/1.1 502 ") || body != want {
+				t.Errorf("%s: %q, want %q", c.what, b, want)
+			}
+		}
+	}
+	p := restricted(t, "off.example.org:81")
+	off := func(w *world) { w.in.Answer("off.example.org", testnet.A("198.51.100.44")) }
+	try(p, off, "off.example.org", "connection refused")
+	p.Resolvers = []string{"198.51.100.44"} // nobody answers there
+	try(p, off, "off.example.org", "its address can't be looked up")
+	p.Resolvers, p.Proxy = nil, "http://198.51.100.45:3128"
+	try(p, off, "off.example.org", "connection refused")
 }

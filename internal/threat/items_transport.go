@@ -48,7 +48,7 @@ var transportItems = []Item{
 	{
 		ID: "T8", Attack: "The cloud's metadata service",
 		Fell:   []string{"harden-runner (accepts 169.254.169.254 and 168.63.129.16)"},
-		Status: Closed, Answer: "Never opened, by no line and in no mode; the guard itself refuses to dial it",
+		Status: Closed, Answer: "Never opened, by no line and in no mode, the IPv6 addresses of AWS, GCP, Oracle, Scaleway, Akamai and Alibaba among them; the guard itself refuses to dial it",
 		Promises: []string{"B26", "B31"}, Tests: []string{"internal/guard TestNeverList", "firewall TestClassify", "e2e TestB26_MetadataNeverLeaves"},
 	},
 	{
@@ -87,8 +87,8 @@ var proxyItems = []Item{
 	{
 		ID: "P4", Attack: "An upstream proxy that resolves the name again, or that a worker chose",
 		Fell:   []string{"chains that pass the name on (OpenShell and gh-aw-firewall have answers)"},
-		Status: Closed, Answer: "`network.proxy` comes from the file alone and gets CONNECT to the address that was resolved and checked",
-		Promises: []string{"B31"}, Tests: []string{"internal/guard TestUpstreamProxy", "internal/guard TestB28_UpstreamProxy", "internal/guard/egress TestNewProxy", "internal/guard/egress TestProxyIsBounded"},
+		Status: Closed, Answer: "`network.proxy` comes from the file alone and gets CONNECT to the address that was resolved and checked. What the room hears of a failure names no address",
+		Promises: []string{"B31"}, Tests: []string{"internal/guard TestUpstreamProxy", "internal/guard TestB28_UpstreamProxy", "internal/guard TestUnreachableNamesNoAddress", "internal/guard/egress TestNewProxy", "internal/guard/egress TestProxyIsBounded"},
 	},
 	{
 		ID: "P5", Attack: "Tokens and paths in the guard's log",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -64,6 +65,11 @@ func (p *Proxy) Fix(a netip.Addr) error {
 // Fixed tells whether the proxy's address is known.
 func (p *Proxy) Fixed() bool { return p.addr.Load() != nil }
 
+// ProxyError is the upstream proxy's refusal of a CONNECT.
+type ProxyError struct{ Status int }
+
+func (e *ProxyError) Error() string { return fmt.Sprintf("it answered %d", e.Status) }
+
 // maxProxyHead bounds the proxy's answer to CONNECT.
 const maxProxyHead = 16 << 10
 
@@ -113,6 +119,11 @@ func (p *Proxy) handshake(ctx context.Context, c *net.TCPConn, to netip.AddrPort
 	}
 	status, _, _ := strings.Cut(head.String(), "\r\n")
 	if f := strings.Fields(status); len(f) < 2 || !strings.HasPrefix(f[0], "HTTP/1.") || f[1] != "200" {
+		if len(f) > 1 {
+			if code, err := strconv.ParseUint(f[1], 10, 16); err == nil && code >= 100 && code < 600 {
+				return &ProxyError{Status: int(code)}
+			}
+		}
 		return fmt.Errorf("it answered %q", status[:min(len(status), 80)])
 	}
 	return c.SetDeadline(time.Time{})

@@ -50,7 +50,7 @@ func TestProxyIsBounded(t *testing.T) {
 		"an endless line":  {"HTTP/1.1 200 " + strings.Repeat("a", 100_000), "too long"},
 		"a redirection":    {"HTTP/1.1 302 Found\r\nLocation: http://evil.example.net/\r\n\r\n", "302"},
 		"200 within":       {"HTTP/1.1 403 200\r\n\r\n", "403"},
-		"a long status":    {"HTTP/1.1 500 " + strings.Repeat("b", 10_000) + "\r\n\r\n", "500 b"},
+		"a long status":    {"HTTP/1.1 500 " + strings.Repeat("b", 10_000) + "\r\n\r\n", "500"},
 	} {
 		p := upstream(t, func(conn net.Conn, _ *http.Request) { io.WriteString(conn, c.answer) })
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -264,7 +264,31 @@ func (s *httpSession) unreachable(p *policy.Room, to authority, err error, keep 
 	if never := new(egress.NeverError); errors.As(err, &never) {
 		return s.room.denied(s.c, p, to, never.Decision, keep)
 	}
-	return answer(s.c, http.StatusBadGateway, nil, fmt.Sprintf("workshop: %s can't be reached: %v\n", to.host(), err), keep)
+	return answer(s.c, http.StatusBadGateway, nil, fmt.Sprintf("workshop: %s can't be reached: %s\n", to.host(), whyUnreachable(err)), keep)
+}
+
+// whyUnreachable says why in words of its own: an error's text names addresses of
+// the machine, its resolvers and its proxy, which no room learns.
+func whyUnreachable(err error) string {
+	var timeout net.Error
+	var refused *egress.ProxyError
+	switch {
+	case errors.As(err, &refused):
+		return fmt.Sprintf("the upstream proxy answered %d", refused.Status)
+	case errors.Is(err, errNoAddress):
+		return "the name has no address"
+	case errors.Is(err, errLookUp):
+		return "its address can't be looked up"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timed out"
+	case errors.Is(err, unix.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, unix.ECONNRESET):
+		return "connection reset"
+	case errors.Is(err, unix.ENETUNREACH), errors.Is(err, unix.EHOSTUNREACH):
+		return "no route to it"
+	}
+	return "the connection failed"
 }
 
 // dial connects to where the request goes, unless the last one went there too.

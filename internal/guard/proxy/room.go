@@ -7,8 +7,10 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -69,6 +71,9 @@ type asked struct {
 // errNoAddress says that an allowed name has no address that may be dialled.
 var errNoAddress = errors.New("the name has no address")
 
+// errLookUp says that no resolver told the addresses of an allowed name.
+var errLookUp = errors.New("look-up")
+
 // resolve returns the addresses of an allowed name, IPv6 only where the guard
 // has it.
 func (r *Room) resolve(ctx context.Context, n firewall.Name) ([]netip.Addr, error) {
@@ -99,10 +104,8 @@ func (r *Room) resolve(ctx context.Context, n firewall.Name) ([]netip.Addr, erro
 	switch {
 	case len(addrs) > 0:
 		return addrs, nil
-	case err != nil:
-		return nil, err
-	case h.err != nil:
-		return nil, h.err
+	case err != nil, h.err != nil:
+		return nil, fmt.Errorf("%w: %w", errLookUp, cmp.Or(err, h.err))
 	}
 	return nil, errNoAddress
 }
