@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/internal/shellword"
 	"github.com/llmdo/workshop/internal/tarball"
 )
@@ -27,8 +26,8 @@ func (a *app) cpCommand() *cobra.Command {
 		Long: `cp copies a file or directory. One side is WORKER:PATH, the other a path here,
 or - for a tar stream on standard input or output.
 
-The docker engine doesn't reach what a worker has in memory (/tmp, /scratch, its
-home directory): for that, pipe it through exec.
+The worker runs, and its user reads and writes there: what that user can't, cp
+can't.
 
 What comes out of a worker is not trusted: links and names that lead out of
 TARGET, devices and set-uid bits are left behind, and said so; more than 10 GiB,
@@ -37,7 +36,7 @@ lifts these), and a stream isn't written to a terminal.`,
 		Example: `  workshop cp reviewer:/output/report.md .
   workshop cp ./data builder:/output
   workshop cp reviewer:/output - | tar t
-  workshop exec builder -- cat /scratch/log >log`,
+  workshop cp builder:/scratch/log .`,
 		Args:              usageArgs(2, 2),
 		ValidArgsFunction: a.completeCopy,
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
@@ -103,11 +102,7 @@ func splitWorker(arg string) (worker, file string, ok bool) {
 func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, file, to string, limits tarball.Limits) error {
 	stream, err := e.CopyFrom(ctx, t.project, worker, path.Clean(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		f := fail(codeFailed, "cp: %s:%s is not there", worker, file)
-		if a.chosen.name == promise.Namespace {
-			return f
-		}
-		return f.hint("engines don't see what is in memory (/tmp, /scratch, the home directory); for that: `workshop exec %s -- cat %s`", worker, shellword.Quote(file))
+		return fail(codeFailed, "cp: %s:%s is not there", worker, file)
 	}
 	if err != nil {
 		return engineError(err)
@@ -166,11 +161,7 @@ func (a *app) copyIn(ctx context.Context, e engine.Engine, t target, from, worke
 // copyInError says what to do where the target can't be written to.
 func (a *app) copyInError(err error, worker string) error {
 	if err != nil && strings.Contains(err.Error(), "read-only") {
-		if a.chosen.name == promise.Namespace {
-			return fail(codeFailed, "cp: %w", err).hint("%s can write to its read-write mounts, /tmp, /scratch and its home directory", worker)
-		}
-		return fail(codeFailed, "cp: the target is not in a read-write mount of %s", worker).
-			hint("engines copy into read-write mounts only; for another place: `workshop exec -T %s -- sh -c 'cat >/scratch/NAME' <NAME`", worker)
+		return fail(codeFailed, "cp: %w", err).hint("%s can write to its read-write mounts, /tmp, /scratch and its home directory", worker)
 	}
 	return engineError(err)
 }

@@ -36,10 +36,12 @@ type psEntry struct {
 	// Closed says why the worker's room is closed, whatever the file says.
 	Closed string `json:"closed,omitempty"`
 	// LiveChanges of the policy, which the guard has beside the file.
-	LiveChanges int    `json:"live_changes,omitempty"`
-	MadeBy      string `json:"made_by"`
-	Engine      string `json:"engine"` // that runs it
-	id          string
+	LiveChanges int `json:"live_changes,omitempty"`
+	// Silent says that the engine doesn't answer for it.
+	Silent bool   `json:"silent,omitempty"`
+	MadeBy string `json:"made_by"`
+	Engine string `json:"engine"` // that runs it
+	id     string
 }
 
 func (a *app) psCommand() *cobra.Command {
@@ -130,7 +132,7 @@ func psEntries(seen engine.Observed, w *workshop.Workshop) []psEntry {
 	for _, c := range seen.Containers {
 		p := psEntry{
 			Name: c.Name, Service: c.Service, Role: c.Role, State: c.State, ExitCode: c.ExitCode,
-			Image: c.Image, Ports: c.Ports, MadeBy: "workshop", id: c.ID,
+			Image: c.Image, Ports: c.Ports, MadeBy: "workshop", Silent: c.Silent, id: c.ID,
 		}
 		if !c.Started.IsZero() {
 			started := c.Started.UTC()
@@ -218,6 +220,8 @@ func (a *app) psTable(entries []psEntry) error {
 // stateText is "up 5 minutes", "exited (1)".
 func stateText(p psEntry) string {
 	switch {
+	case p.Silent:
+		return p.State + ", no answer"
 	case p.State == "running" && p.Started != nil:
 		return "up " + strings.ToLower(units.HumanDuration(time.Since(*p.Started)))
 	case p.State == "exited":
@@ -235,6 +239,9 @@ func (a *app) psNotes(t target, entries []psEntry) {
 	for _, p := range entries {
 		if p.Engine == promise.Process { // of which every command warns
 			continue
+		}
+		if p.Silent {
+			a.warn("%s", &engine.SilentError{Container: p.Name})
 		}
 		if p.Role == "worker" && slices.Contains(p.NotHeld, "B5") {
 			unlimited = append(unlimited, p.Service)

@@ -154,6 +154,9 @@ type Container struct {
 	NotHeld []string
 	// OneOff is a container of `docker compose run`, or a helper.
 	OneOff bool
+	// Silent says that the engine lists it, and doesn't answer for it
+	// ([SilentError]).
+	Silent bool
 	// Helper is a never started container through which volumes are filled;
 	// one that is seen was left by an interrupted run.
 	Helper bool

@@ -170,3 +170,14 @@ func (e *RefusedError) Error() string {
 
 // ExitCode is 4: refused.
 func (e *RefusedError) ExitCode() int { return 4 }
+
+// SilentError says that the engine doesn't answer for a container.
+type SilentError struct{ Container string }
+
+// Error says why that may be, and what to do.
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("the engine doesn't answer for container %s: it may wait for a process that it started there (`docker exec`) and that was stopped; `workshop down` ends it", e.Container)
+}
+
+// ExitCode is 5: engine.
+func (e *SilentError) ExitCode() int { return 5 }

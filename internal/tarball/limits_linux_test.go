@@ -28,13 +28,19 @@ func TestExtractLimits(t *testing.T) {
 		beyond  bool
 		skipped int
 	}{
-		"entries":         {entries(301, flat, tar.TypeReg), true, 0},
-		"as many as may":  {entries(300, flat, tar.TypeReg), false, 0},
-		"depth":           {entries(17, deep, tar.TypeDir), true, 0},
-		"as deep as may":  {entries(16, deep, tar.TypeDir), false, 0},
-		"what is skipped": {entries(300, flat, tar.TypeSymlink), false, maxSkipped + 1},
+		"entries":                          {entries(301, flat, tar.TypeReg), true, 0},
+		"as many as may":                   {entries(300, flat, tar.TypeReg), false, 0},
+		"depth":                            {entries(17, deep, tar.TypeDir), true, 0},
+		"as deep as may":                   {entries(16, deep, tar.TypeDir), false, 0},
+		"what is skipped, with long names": {[]*tar.Header{{Name: strings.Repeat("d", 1<<13), Typeflag: tar.TypeFifo}}, false, 1},
+		"what is skipped":                  {entries(300, flat, tar.TypeSymlink), false, maxSkipped + 1},
 	} {
 		skipped, err := Extract(t.TempDir(), "", stream(t, c.in...), limits)
+		for _, s := range skipped {
+			if len(s) > maxSkippedText+len("…") {
+				t.Errorf("%s: %d bytes of %.50q", name, len(s), s)
+			}
+		}
 		if errors.Is(err, ErrLimit) != c.beyond || err != nil && !c.beyond || len(skipped) != c.skipped {
 			t.Errorf("%s: %d left behind, %v", name, len(skipped), err)
 		}

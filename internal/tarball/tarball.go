@@ -169,7 +169,7 @@ func Extract(dir, name string, r io.Reader, l Limits) (skipped []string, err err
 	}()
 	skip := func(what string) {
 		if left++; len(skipped) < maxSkipped {
-			skipped = append(skipped, what)
+			skipped = append(skipped, clip(what))
 		}
 	}
 	root, err := os.OpenRoot(dir)
@@ -209,6 +209,17 @@ func Extract(dir, name string, r io.Reader, l Limits) (skipped []string, err err
 			skip(entry + ": " + why)
 		}
 	}
+}
+
+// maxSkippedText is how much is said of one thing that was left behind, in bytes.
+const maxSkippedText = 500
+
+// clip keeps beginning and end, which says why.
+func clip(s string) string {
+	if len(s) <= maxSkippedText {
+		return s
+	}
+	return s[:maxSkippedText/2] + "…" + s[len(s)-maxSkippedText/2:]
 }
 
 // extractOne writes one entry; why says why it didn't.

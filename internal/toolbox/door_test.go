@@ -218,3 +218,41 @@ func TestWithoutDoor(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestDoorEndsTheWorker: B60: the host ends a worker at its door, whatever the
+// worker has left PID 1; what a host left that was killed ends nobody.
+func TestDoorEndsTheWorker(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := door.Finish(dir); err != nil {
+		t.Fatal(err)
+	}
+	r := openWith(t, setting{Grant: text(t, everything()), Door: dir})
+	c := r.session(RoleTools) // it looks at the door, and goes on
+	if got := c.shell("echo ok"); got.Stdout.Text != "ok\n" {
+		t.Errorf("got %+v", got)
+	}
+	if out, err := r.enter("prlimit", "--pid", "1", "--nofile=1:1").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	done, err := door.Finish(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { _, err := r.cmd.Process.Wait(); ended <- err }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("PID 1 goes on")
+	}
+	done()
+	if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
+		t.Errorf("left in the door: %v, %v", names, err)
+	}
+}

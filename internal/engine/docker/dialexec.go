@@ -16,8 +16,10 @@ import (
 // the error at the end ([saidError]); so is what the engine says in its place
 // where it can't start it, which mine tells by the first byte.
 func (e *Engine) dialExec(ctx context.Context, id string, command []string, mine func(first byte) bool) (*execConn, error) {
-	made, err := e.cli.ContainerExecCreate(ctx, id, container.ExecOptions{
-		AttachStdin: true, AttachStdout: true, AttachStderr: true, WorkingDir: rootDir, Cmd: command,
+	made, err := answer(ctx, id, func(ctx context.Context) (container.ExecCreateResponse, error) {
+		return e.cli.ContainerExecCreate(ctx, id, container.ExecOptions{
+			AttachStdin: true, AttachStdout: true, AttachStderr: true, WorkingDir: rootDir, Cmd: command,
+		})
 	})
 	if err != nil {
 		return nil, e.execError(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/execmark"
+	toolbox "github.com/llmdo/workshop/internal/toolbox/client"
 )
 
 // Exit codes of Exec, as Docker's own.
@@ -37,23 +38,59 @@ const (
 // `workshop-init signal MARK NAME`, that finds it in /proc. When ctx ends, the
 // command is killed so.
 func (e *Engine) Exec(ctx context.Context, project, service string, o engine.ExecOptions) (int, error) {
-	c, err := e.one(ctx, project, service)
+	w, err := e.running(ctx, project, service, o.Directory)
 	if err != nil {
 		return exitOurs, err
 	}
-	if o.Directory != "" && c.Directory != "" && c.Directory != o.Directory {
-		return exitOurs, engine.NewForeignError(project, "container/"+c.Name, o.Directory, c.Directory)
-	}
-	if c.State != "running" {
-		return exitOurs, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
-	}
-	if c.Role == "room" || c.Role == "guard" {
-		return exitOurs, fmt.Errorf("%s is the workshop's %s, and commands run in workers only", service, c.Role)
+	sameUID, same := sameUser(o.User, w.user)
+	switch here := e.doorOf(w) == doorHere; {
+	case here && same:
+		return e.execInside(ctx, w, o)
+	case here && sameUID:
+		return exitOurs, &engine.RefusedError{
+			Promise: "B60", Reason: fmt.Sprintf("the worker could stop a command of its own uid and another group (%s; it is %s) while the engine starts it, for ever", o.User, w.user),
+			Do: "leave --user out, or give another uid",
+		}
 	}
 	if o.Workdir != rootDir && len(o.Command) > 0 {
 		o.Command = append([]string{compose.InitPath, "enter", cmp.Or(o.Workdir, "."), "--"}, o.Command...)
 	}
-	return e.execIn(ctx, c.ID, compose.InitPath, o)
+	return e.execIn(ctx, w.container.ID, compose.InitPath, o)
+}
+
+// execInside runs a command in a session of its own.
+func (e *Engine) execInside(ctx context.Context, w worker, o engine.ExecOptions) (int, error) {
+	conn, err := e.enter(ctx, w)
+	switch {
+	case err != nil:
+		return exitOurs, err
+	case conn == nil:
+		return exitOurs, fmt.Errorf("the door of worker %s went meanwhile: run `workshop up`", w.container.Service)
+	}
+	code, err := toolbox.Exec(ctx, conn, toolbox.Command{
+		Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: o.Signals,
+		TTY: o.TTY, Size: o.Size, Resized: o.Resized,
+	})
+	if refused, ok := errors.AsType[*toolbox.ExecError](err); ok {
+		return refused.Code, err
+	}
+	if err != nil {
+		code = exitOurs
+	}
+	return code, err
+}
+
+// sameUser compares a user that is asked for, UID or UID:GID in numbers, with a
+// worker's, UID:GID. Empty is the worker's.
+func sameUser(asked, worker string) (uid, both bool) {
+	if asked == "" {
+		return true, true
+	}
+	number := func(s string) string { return strings.TrimLeft(s, "0") }
+	askedUID, askedGID, given := strings.Cut(asked, ":")
+	workerUID, workerGID, _ := strings.Cut(worker, ":")
+	uid = number(askedUID) == number(workerUID)
+	return uid, uid && (!given || number(askedGID) == number(workerGID))
 }
 
 // rootDir is where the engine starts everything: workshop-init goes on to the
@@ -71,7 +108,9 @@ func (e *Engine) execIn(ctx context.Context, id, program string, o engine.ExecOp
 		User: o.User, Tty: o.TTY, AttachStdin: o.Stdin != nil, AttachStdout: true, AttachStderr: true,
 		Env: append(o.Env[:len(o.Env):len(o.Env)], execmark.Env+"="+mark), WorkingDir: rootDir, Cmd: o.Command,
 	}
-	made, err := e.cli.ContainerExecCreate(ctx, id, opts)
+	made, err := answer(ctx, id, func(ctx context.Context) (container.ExecCreateResponse, error) {
+		return e.cli.ContainerExecCreate(ctx, id, opts)
+	})
 	if err != nil {
 		return exitOurs, e.execError(err)
 	}
@@ -110,8 +149,14 @@ func (s *execution) run(ctx context.Context) (int, error) {
 		}()
 	}
 	s.resize(ctx)
+	begun := time.NewTimer(2 * answerWithin)
+	defer begun.Stop()
 	for {
 		select {
+		case <-begun.C:
+			if !s.begun(ctx) {
+				return exitOurs, &engine.SilentError{Container: s.container}
+			}
 		case err := <-output:
 			if err != nil {
 				return exitOurs, fmt.Errorf("output of the command: %w", err)
@@ -145,6 +190,15 @@ func (s *execution) copyOutput() error {
 	}
 	_, err := stdcopy.StdCopy(s.out, errOut, bufio.NewReaderSize(s.conn.Reader, 64<<10))
 	return err
+}
+
+// begun tells whether the command was started: what was stopped on its way never
+// is.
+func (s *execution) begun(ctx context.Context) bool {
+	state, err := answer(ctx, s.container, func(ctx context.Context) (container.ExecInspect, error) {
+		return s.e.cli.ContainerExecInspect(ctx, s.exec)
+	})
+	return !isSilent(err) && (err != nil || !state.Running || state.Pid != 0)
 }
 
 func (s *execution) resize(ctx context.Context) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +18,7 @@ import (
 func TestExec(t *testing.T) {
 	f := newFixture(t, nil, "one")
 	f.up(t)
+	f.withoutDoors(t)
 	run := func(t *testing.T, o engine.ExecOptions) (int, string, string, error) {
 		t.Helper()
 		var out, errOut bytes.Buffer
@@ -140,32 +140,6 @@ func (w *waitFor) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func TestCopy(t *testing.T) {
-	f := newFixture(t, func(w *workshop.Workshop) {
-		c := &w.Workers[0].Container
-		c.Mounts = []workshop.Mount{{Source: value("output"), Target: value("/output"), ReadWrite: true}}
-	}, "one")
-	writable(t, f, "output")
-	f.up(t)
-	if err := f.e.CopyTo(t.Context(), f.name, "one", "/output", tarOf(t, "a.txt", "content")); err != nil {
-		t.Fatal(err)
-	}
-	r, err := f.e.CopyFrom(t.Context(), f.name, "one", "/output/a.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if b, _ := io.ReadAll(r); !bytes.Contains(b, []byte("content")) {
-		t.Error("not copied")
-	}
-	if err := f.e.CopyTo(t.Context(), f.name, "one", "/etc", tarOf(t, "a.txt", "x")); err == nil || !strings.Contains(err.Error(), "workshop exec one") {
-		t.Errorf("the root file system: %v", err)
-	}
-	if _, err := f.e.CopyFrom(t.Context(), f.name, "one", "/nothing"); err == nil {
-		t.Error("nothing was copied")
-	}
-}
-
 // B9: the worker sees the copy without what is excluded, and as it was when
 // the worker was made; down takes it away.
 func TestCopyMount(t *testing.T) {
@@ -185,7 +159,7 @@ func TestCopyMount(t *testing.T) {
 	read := func(name string) (string, int) {
 		t.Helper()
 		var out bytes.Buffer
-		code, err := f.e.Exec(t.Context(), f.name, "one", engine.ExecOptions{Command: []string{compose.InitPath, "read", "/data/" + name}, Stdout: &out})
+		code, err := f.e.execIn(t.Context(), f.container(t, "one").ID, compose.InitPath, engine.ExecOptions{Command: []string{compose.InitPath, "read", "/data/" + name}, Stdout: &out})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,10 @@ func (r *run) holdWriters(ctx context.Context, service string) (goOn func(), err
 		r.holding.Unlock()
 	}
 	for _, id := range ids {
-		err := r.e.cli.ContainerPause(ctx, id)
+		_, err := answer(ctx, id, func(ctx context.Context) (struct{}, error) { return struct{}{}, r.e.cli.ContainerPause(ctx, id) })
+		if isSilent(err) {
+			paused = append(paused, id) // it may be yet
+		}
 		switch {
 		case err == nil, strings.Contains(err.Error(), "already paused"): // by a killed run
 			paused = append(paused, id)

@@ -23,12 +23,14 @@ func (e *Engine) Logs(ctx context.Context, project string, services []string, o 
 }
 
 func (e *Engine) logsOf(ctx context.Context, c engine.Container, o engine.LogsOptions, stdout, stderr io.Writer) error {
-	info, err := e.cli.ContainerInspect(ctx, c.ID)
+	info, err := e.inspect(ctx, c.ID, c.Name)
 	if err != nil {
 		return e.explain(err)
 	}
-	r, err := e.cli.ContainerLogs(ctx, c.ID, container.LogsOptions{
-		ShowStdout: true, ShowStderr: true, Follow: o.Follow, Timestamps: o.Timestamps, Tail: o.Tail, Since: o.Since,
+	r, err := answer(ctx, c.Name, func(ctx context.Context) (io.ReadCloser, error) {
+		return e.cli.ContainerLogs(ctx, c.ID, container.LogsOptions{
+			ShowStdout: true, ShowStderr: true, Follow: o.Follow, Timestamps: o.Timestamps, Tail: o.Tail, Since: o.Since,
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("logs of %s: %w", c.Service, e.explain(err))

@@ -18,6 +18,7 @@ import (
 type worker struct {
 	container engine.Container
 	pid       int    // of its main process, as the engine sees it
+	user      string // of its processes
 	door      string // directory of this machine that it has as its door; "": none
 }
 
@@ -26,7 +27,11 @@ type worker struct {
 // Labels must agree; else the service is looked for by them.
 func (e *Engine) look(ctx context.Context, project, service string) (worker, error) {
 	name := project + "-" + service + "-1"
-	if i, err := e.inspectFast(ctx, name); err == nil {
+	i, err := answer(ctx, name, func(ctx context.Context) (*inspection, error) { return e.inspectFast(ctx, name) })
+	if isSilent(err) {
+		return worker{}, err
+	}
+	if err == nil {
 		l := i.Config.Labels
 		if l[engine.LabelProject] == project && l[engine.LabelService] == service &&
 			engine.OurContainer(l) && !engine.IsHelper(l) && !strings.EqualFold(l[engine.LabelOneOff], "true") {
@@ -37,11 +42,18 @@ func (e *Engine) look(ctx context.Context, project, service string) (worker, err
 	if err != nil {
 		return worker{}, err
 	}
-	i, err := e.cli.ContainerInspect(ctx, c.ID)
+	w, err := e.lookAt(ctx, c.ID, c.Name)
+	w.container = c
+	return w, err
+}
+
+// lookAt is what a session must know of a container beside what the list has of it.
+func (e *Engine) lookAt(ctx context.Context, id, name string) (worker, error) {
+	i, err := e.inspect(ctx, id, name)
 	if err != nil {
 		return worker{}, e.explain(err)
 	}
-	w := worker{container: c, pid: i.State.Pid}
+	w := worker{pid: i.State.Pid, user: i.Config.User}
 	for _, m := range i.Mounts {
 		w.mount(string(m.Type), m.Source, m.Destination, m.RW)
 	}
@@ -65,7 +77,10 @@ type inspection struct {
 		Status string
 		Pid    int
 	}
-	Config struct{ Labels map[string]string }
+	Config struct {
+		User   string
+		Labels map[string]string
+	}
 	Mounts []struct {
 		Type, Source, Destination string
 		RW                        bool
@@ -74,7 +89,7 @@ type inspection struct {
 
 func (i *inspection) worker() worker {
 	l := i.Config.Labels
-	w := worker{pid: i.State.Pid, container: engine.Container{
+	w := worker{pid: i.State.Pid, user: i.Config.User, container: engine.Container{
 		ID: i.ID, Name: strings.TrimPrefix(i.Name, "/"), Service: l[engine.LabelService], Role: l[compose.LabelRole],
 		State: i.State.Status, Directory: engine.ProjectDirectory(l),
 	}}

@@ -86,7 +86,7 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 		}
 		read <- e.policyDigest(ctx, slices.Clone(o.Containers), volumes)
 	}()
-	err := e.started(ctx, o.Containers)
+	err := e.started(ctx, o.Containers, len(images) > 0)
 	o.PolicyDigest = <-read
 	if err != nil {
 		return engine.Observed{}, e.explain(err)
@@ -100,17 +100,23 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 
 // started asks when running containers were started: the list knows only when
 // they were made, and a room that was restarted since has a new namespace.
-func (e *Engine) started(ctx context.Context, all []engine.Container) error {
+//
+// Nothing is planned on top of a container that the engine is silent about; what
+// is shown or removed needs no answer.
+func (e *Engine) started(ctx context.Context, all []engine.Container, plan bool) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for i := range all {
 		if c := &all[i]; c.State == "running" {
 			g.Go(func() error {
-				i, err := e.cli.ContainerInspect(ctx, c.ID)
-				if cerrdefs.IsNotFound(err) {
+				i, err := e.inspect(ctx, c.ID, c.Name)
+				switch {
+				case cerrdefs.IsNotFound(err):
 					return nil // gone meanwhile: what follows finds out
-				}
-				if err != nil {
+				case isSilent(err) && !plan:
+					c.Silent = true
+					return nil
+				case err != nil:
 					return err
 				}
 				c.Started, err = time.Parse(time.RFC3339Nano, i.State.StartedAt)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/toolbox/door"
 )
 
 // Lines that our programs print on stdout when they are, or can't become,
@@ -168,7 +169,7 @@ func (r *run) verdict(ctx context.Context, rd *readiness, id, service string) er
 	ctx, cancel := engine.Finish(ctx)
 	defer cancel()
 	reason := "it ended before it was ready"
-	c, err := r.e.cli.ContainerInspect(ctx, id)
+	c, err := r.e.inspect(ctx, id, service)
 	switch {
 	case err != nil:
 		return conflict(err)
@@ -215,14 +216,13 @@ func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compos
 	if e.saidReady(ctx, id) {
 		return nil
 	}
-	role, program := roleCommand(c, service)
 	for {
 		var out bytes.Buffer
-		code, err := e.execIn(ctx, id, program, engine.ExecOptions{Command: []string{program, "health", role}, Stdout: &out, Stderr: &out})
-		if err == nil && code == 0 {
-			return nil
+		err := e.health(ctx, id, service, c.Roles[service], &out)
+		if err == nil || isSilent(err) {
+			return err
 		}
-		state, inspect := e.cli.ContainerInspect(ctx, id)
+		state, inspect := e.inspect(ctx, id, service)
 		switch {
 		case cerrdefs.IsNotFound(inspect):
 			return conflict(inspect)
@@ -238,14 +238,33 @@ func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compos
 	}
 }
 
-func roleCommand(c *compose.Compiled, service string) (role, program string) {
-	switch c.Roles[service] {
+// health asks a container that runs whether it is ready; nil: it is. A worker is
+// asked at its door, which it opens just before READY.
+func (e *Engine) health(ctx context.Context, id, service string, role compose.Role, out io.Writer) error {
+	name, program := "gate", compose.InitPath
+	switch role {
 	case compose.RoleRoom:
-		return "room", compose.ImageInit
+		name, program = "room", compose.ImageInit
 	case compose.RoleGuard:
-		return "guard", compose.ImageInit
+		name, program = "guard", compose.ImageInit
+	case compose.RoleWorker:
+		w, err := e.lookAt(ctx, id, service)
+		if err != nil {
+			return err
+		}
+		if e.doorOf(w) == doorHere {
+			conn, err := door.Accept(ctx, w.door, w.pid)
+			if err != nil {
+				return err
+			}
+			return conn.Close()
+		}
 	}
-	return "gate", compose.InitPath
+	code, err := e.execIn(ctx, id, program, engine.ExecOptions{Command: []string{program, "health", name}, Stdout: out, Stderr: out})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("%s is not ready", service)
+	}
+	return err
 }
 
 // isGoing reports whether a container is being removed, which ends it first.
@@ -258,7 +277,7 @@ const neverFinished = "0001-01-01T00:00:00Z"
 // run: the line of this one may be older than the time that the engine notes
 // as its start.
 func (e *Engine) saidReady(ctx context.Context, id string) bool {
-	c, err := e.cli.ContainerInspect(ctx, id)
+	c, err := e.inspect(ctx, id, id)
 	if err != nil {
 		return false
 	}
@@ -266,7 +285,9 @@ func (e *Engine) saidReady(ctx context.Context, id string) bool {
 	if since == neverFinished {
 		since = ""
 	}
-	r, err := e.cli.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, Since: since})
+	r, err := answer(ctx, id, func(ctx context.Context) (io.ReadCloser, error) {
+		return e.cli.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, Since: since})
+	})
 	if err != nil {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,31 +23,14 @@ import (
 //
 // A shell's commands wait for this, so the engine is asked once.
 func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error) {
-	w, err := e.look(ctx, project, service)
+	w, err := e.running(ctx, project, service, dir)
 	if err != nil {
 		return nil, err
 	}
-	c := w.container
-	switch {
-	case dir != "" && c.Directory != "" && c.Directory != dir:
-		return nil, engine.NewForeignError(project, "container/"+c.Name, dir, c.Directory)
-	case c.State != "running":
-		return nil, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
-	case c.Role == "room" || c.Role == "guard":
-		return nil, fmt.Errorf("%s is the workshop's %s, and commands run in workers only", service, c.Role)
+	if conn, err := e.enter(ctx, w); conn != nil || err != nil {
+		return conn, err
 	}
-	if w.door != "" && e.endpoint.socket() != "" && !doorIsGone(w) {
-		conn, err := door.Accept(ctx, w.door, w.pid)
-		if err == nil {
-			return conn, nil
-		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		// The directory is gone, or the engine sees another machine or other
-		// process numbers: it can carry the session itself.
-	}
-	conn, err := e.dialExec(ctx, c.ID, []string{compose.InitPath, "tools"}, isFrame)
+	conn, err := e.dialExec(ctx, w.container.ID, []string{compose.InitPath, "tools"}, isFrame)
 	if err != nil {
 		return nil, err
 	}
@@ -54,23 +38,89 @@ func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.
 	return &sessionConn{execConn: conn, worker: service}, nil
 }
 
-// doorIsGone tells whether the worker has another directory than the one that
-// the name means now: the user's runtime directory goes with the last login, and
-// the next `up` makes it anew, while the worker runs on. Nobody would come to a
-// door there. What can't be read is no reason.
-func doorIsGone(w worker) bool {
+// running returns a worker that runs. dir as in [engine.ExecOptions].
+func (e *Engine) running(ctx context.Context, project, service, dir string) (worker, error) {
+	w, err := e.look(ctx, project, service)
+	if err != nil {
+		return w, err
+	}
+	c := w.container
+	switch {
+	case dir != "" && c.Directory != "" && c.Directory != dir:
+		return w, engine.NewForeignError(project, "container/"+c.Name, dir, c.Directory)
+	case c.State != "running":
+		return w, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
+	case c.Role == "room" || c.Role == "guard":
+		return w, fmt.Errorf("%s is the workshop's %s, and commands run in workers only", service, c.Role)
+	}
+	return w, nil
+}
+
+// knocks is how often a worker is waited for at its door ([door.Wait]).
+const knocks = 5
+
+// enter connects through a worker's door. It returns nil where there is none, or
+// nobody can tell: the engine can carry the session itself then.
+//
+// Where there is one, the engine isn't asked instead: the worker could stop what
+// the engine starts there, and some versions then never answer again for the
+// container.
+func (e *Engine) enter(ctx context.Context, w worker) (net.Conn, error) {
+	state := e.doorOf(w)
+	if state == doorGone {
+		return nil, nil
+	}
+	var err error
+	for range knocks {
+		var conn net.Conn
+		if conn, err = door.Accept(ctx, w.door, w.pid); err == nil {
+			return conn, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if state != doorHere { // the engine sees another machine, or other process numbers
+			return nil, nil
+		}
+	}
+	if errors.Is(err, os.ErrNotExist) { // else it is taken for a command that isn't found
+		err = errors.New("its directory is gone")
+	}
+	name := w.container.Service
+	return nil, fmt.Errorf("the door of worker %s: %w; a limit of the worker may be reached (resources.pids, resources.memory): `workshop restart %s` ends what runs there", name, err, name)
+}
+
+// doorState is what this machine knows of a worker's door.
+type doorState int
+
+const (
+	doorUnknown doorState = iota
+	doorHere
+	doorGone
+)
+
+// doorOf tells whether the worker has the directory that its door's name means
+// now: the user's runtime directory goes with the last login, and the next `up`
+// makes it anew, while the worker runs on. Nobody would come to a door there.
+func (e *Engine) doorOf(w worker) doorState {
+	if w.door == "" || e.endpoint.socket() == "" {
+		return doorGone
+	}
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(w.pid) + "/mountinfo")
 	if err != nil {
-		return false
+		return doorUnknown
 	}
 	for line := range strings.Lines(string(b)) {
 		// 36 35 98:0 /root /point … (proc_pid_mountinfo(5)); the root of one that
 		// was removed ends in //deleted.
 		if f := strings.Fields(line); len(f) > 4 && f[4] == compose.DoorDir {
-			return path.Base(f[3]) != filepath.Base(w.door)
+			if path.Base(f[3]) == filepath.Base(w.door) {
+				return doorHere
+			}
+			return doorGone
 		}
 	}
-	return false
+	return doorUnknown
 }
 
 // isFrame tells the toolbox's first byte, the kind of a frame (package wire),

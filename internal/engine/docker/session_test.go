@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -14,12 +15,13 @@ import (
 )
 
 // A session is a connection of its own to the toolbox, by the engine where
-// nobody opens the door, as the stand-in doesn't.
+// there is no door.
 func TestSession(t *testing.T) {
 	f := newFixture(t, func(w *workshop.Workshop) {
 		w.Workers[1].Container.Env["FAKE_OLD"] = value("1")
 	}, "one", "old")
 	f.up(t)
+	f.withoutDoors(t)
 
 	t.Run("talk", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -125,5 +127,21 @@ func TestLookReadsLabels(t *testing.T) {
 	project, service := f.name[:strings.LastIndexByte(f.name, '-')], f.name[strings.LastIndexByte(f.name, '-')+1:]+"-one"
 	if _, err := f.e.look(t.Context(), project, service); !isNotRunning(err) {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// Where there is a door and nobody comes, the engine isn't asked instead: what it
+// starts in a worker, the worker can stop.
+func TestSessionByTheDoorAlone(t *testing.T) {
+	f := newFixture(t, nil, "one")
+	f.up(t)
+	if _, err := f.e.Session(t.Context(), f.name, "one", f.dir); err == nil || !strings.Contains(err.Error(), "workshop restart one") {
+		t.Errorf("a session: %v", err)
+	}
+	for user, want := range map[string]string{"": "the door of worker one", "01000": "the door of worker one", "1000:1000": "the door of worker one", "1000:5": "B60"} {
+		var out bytes.Buffer
+		if code, err := f.e.Exec(t.Context(), f.name, "one", engine.ExecOptions{Command: []string{"/workshop-init", "say"}, User: user, Stdout: &out}); code != exitOurs || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a command of %q: %d, %v, %q", user, code, err, &out)
+		}
 	}
 }

@@ -205,6 +205,22 @@ func (f *fixture) container(t testing.TB, service string) engine.Container {
 	return c
 }
 
+// withoutDoors takes the doors of workers that run away: the stand-in comes to none.
+func (f *fixture) withoutDoors(t testing.TB) {
+	t.Helper()
+	for service, role := range f.c.Roles {
+		if role == compose.RoleWorker {
+			w, err := f.e.look(t.Context(), f.name, service)
+			if err != nil || w.door == "" {
+				t.Fatalf("%s: %+v, %v", service, w, err)
+			}
+			if err := os.RemoveAll(w.door); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 func (f *fixture) inspect(t testing.TB, service string) container.InspectResponse {
 	t.Helper()
 	c, err := f.e.cli.ContainerInspect(t.Context(), f.container(t, service).ID)

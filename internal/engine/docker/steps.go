@@ -51,6 +51,7 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 	case engine.OpStartContainer:
 		return r.start(ctx, s)
 	case engine.OpStopContainer:
+		defer r.e.endByDoor(ctx, s.ObjectID, stopAfter)()
 		return ignoreGone(r.e.cli.ContainerStop(ctx, s.ObjectID, container.StopOptions{}))
 	case engine.OpRemoveContainer:
 		return r.removeContainer(ctx, s)
@@ -165,7 +166,7 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 
 // taken says who has the name of a container that was to be made.
 func (r *run) taken(ctx context.Context, name string, taken error) error {
-	c, err := r.e.cli.ContainerInspect(ctx, name)
+	c, err := r.e.inspect(ctx, name, name)
 	if err != nil { // it is being created
 		return conflict(taken)
 	}
@@ -199,6 +200,9 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 }
 
 func (r *run) removeContainer(ctx context.Context, s engine.Step) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, removeWithin, &engine.SilentError{Container: s.ObjectID})
+	defer cancel()
+	defer r.e.endByDoor(ctx, s.ObjectID, removeAfter)()
 	err := r.e.cli.ContainerRemove(ctx, s.ObjectID, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	// "Removal already in progress": somebody else's call, wait for its end.
 	for cerrdefs.IsConflict(err) {
@@ -207,9 +211,12 @@ func (r *run) removeContainer(ctx context.Context, s engine.Step) error {
 			return errors.Join(err, context.Cause(ctx))
 		case <-time.After(50 * time.Millisecond):
 		}
-		if _, inspect := r.e.cli.ContainerInspect(ctx, s.ObjectID); cerrdefs.IsNotFound(inspect) {
+		if _, inspect := r.e.inspect(ctx, s.ObjectID, s.ObjectID); cerrdefs.IsNotFound(inspect) {
 			return nil
 		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return ignoreGone(err)
 }

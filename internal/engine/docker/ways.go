@@ -32,7 +32,7 @@ func (r *run) checkWays(ctx context.Context, id, service string) error {
 	mounts, known := r.mounts[id]
 	r.mu.Unlock()
 	if !known { // it was made by an earlier run
-		c, err := r.e.cli.ContainerInspect(ctx, id)
+		c, err := r.e.inspect(ctx, id, service)
 		if err != nil {
 			return conflict(err)
 		}

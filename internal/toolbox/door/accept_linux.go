@@ -16,9 +16,6 @@ import (
 	"github.com/llmdo/workshop/internal/peercred"
 )
 
-// unready is the suffix of a socket that isn't offered yet.
-const unready = ".new"
-
 // Accept offers a socket in the worker's directory, as the host sees it, and
 // waits for the worker's PID 1 to connect, whose number on this machine is pid.
 // It waits at most [Wait]. Any error means that sessions of this worker must

@@ -27,6 +27,14 @@ const Dir = tool.DoorDir
 // Suffix of a socket that waits for a connection.
 const Suffix = ".sock"
 
+// unready is the suffix of what isn't offered yet.
+const unready = ".new"
+
+// End is the name of a file by which the host ends the worker: PID 1 exits, and
+// the kernel kills the rest. It is for where the engine can't: one waits for a
+// process that it started in a worker, and a worker can stop that for ever.
+const End = "end"
+
 // MaxSessions of a worker at a time; one more waits for the end of another.
 const MaxSessions = 16
 

@@ -24,10 +24,15 @@ const strayWithin = 10 * time.Second
 // others of its uid. A session waits half of it; a look takes some microseconds.
 const pollEvery = 50 * time.Millisecond
 
+// exitEnded is PID 1's code after [End], that of SIGKILL.
+const exitEnded = 128 + 9
+
 // Door is PID 1's side.
 type Door struct {
 	dir    string
 	there  bool     // the directory
+	at     int      // it, open: a process of the worker can leave PID 1 no descriptor (prlimit(2))
+	left   fileID   // an [End] of before
 	events *os.File // the watch; nil: polled
 	reaper *reap.Reaper
 	null   *os.File
@@ -74,6 +79,10 @@ func (d *Door) Open() (err error) {
 	if d.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 		return err
 	}
+	if d.at, err = unix.Open(d.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("%s: %w", d.dir, err)
+	}
+	d.left = d.end()
 	d.there = true
 	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
 		d.events = os.NewFile(uintptr(fd), "inotify")
@@ -93,6 +102,7 @@ func (d *Door) Serve(ctx context.Context) {
 		return
 	}
 	defer d.null.Close()
+	defer unix.Close(d.at)
 	var poll <-chan time.Time
 	if d.events != nil {
 		defer d.events.Close()
@@ -119,6 +129,21 @@ func (d *Door) Serve(ctx context.Context) {
 	}
 }
 
+// fileID tells one file from the next of its name; zero: there is none.
+type fileID struct {
+	inode uint64
+	made  unix.Timespec
+}
+
+// end looks for [End], without a descriptor.
+func (d *Door) end() fileID {
+	var st unix.Stat_t
+	if unix.Fstatat(d.at, End, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return fileID{}
+	}
+	return fileID{st.Ino, st.Ctim}
+}
+
 // follow wakes the door at each event; which name it was, the directory tells.
 func (d *Door) follow() {
 	buf := make([]byte, 4096)
@@ -126,12 +151,21 @@ func (d *Door) follow() {
 		if _, err := d.events.Read(buf); err != nil {
 			return
 		}
+		d.exit() // here too: the start of a session may be held up
 		poke(d.wake)
+	}
+}
+
+// exit ends PID 1 where the host says so.
+func (d *Door) exit() {
+	if is := d.end(); is != d.left && is != (fileID{}) {
+		os.Exit(exitEnded)
 	}
 }
 
 // look takes up the sockets that are new.
 func (d *Door) look() {
+	d.exit()
 	dir, err := os.Open(d.dir)
 	if err != nil {
 		return

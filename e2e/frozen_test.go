@@ -1,0 +1,116 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+)
+
+func TestB60_StoppedExecFreezesNoCommand(t *testing.T) {
+	scenario.OnlyDocker(t, "elsewhere the engine starts nothing in a worker")
+	s, in, _ := escapes(t, "a worker stops what the engine starts in it, for which the engine waits for ever: our commands end, and down removes it")
+	s.Up()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	stopper := s.Command(ctx, "exec", "-T", "worker", "--", in, "probe", "stop-started")
+	if err := stopper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stopper.Process.Kill(); _ = stopper.Wait() }()
+	id, namespace := s.Inspect("worker").ID, s.NamespaceOf("worker", "pid") // later the engine may not answer
+	// Somebody's own exec, again and again until one is stopped on its way.
+	frozen := false
+	for range 20 {
+		one, cancel := context.WithTimeout(ctx, 3*time.Second)
+		err := s.Program(one, "docker", "exec", id, "/bin/true").Run()
+		cancel()
+		if frozen = err != nil && one.Err() == context.DeadlineExceeded && stoppedIn(namespace); frozen {
+			break
+		}
+	}
+	if !frozen {
+		t.Fatal("control: no exec was stopped: this shows nothing")
+	}
+	// Our own way in isn't the engine's.
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"ps"}, "worker"},
+		{[]string{"logs", "worker"}, ""},
+		{[]string{"exec", "-T", "worker", "--", "true"}, ""},
+		{[]string{"cp", "worker:/workspace/in/a.txt", "-"}, ""},
+		{[]string{"up"}, ""},
+	} {
+		d := s.Run(c.args...)
+		if d.Counted > 20*time.Second || !strings.Contains(d.Out, c.says) {
+			t.Errorf("%v: %v\n%s%s", c.args, d.Took, d.Out, d.Err)
+		}
+		if d.Code != 0 && !strings.Contains(d.Err, "workshop down") {
+			t.Errorf("%v: code %d, and not what to do:\n%s", c.args, d.Code, d.Err)
+		}
+	}
+	if d := s.Expect(0, "down"); d.Counted > 20*time.Second {
+		t.Errorf("down took %v", d.Took)
+	}
+	if left := s.Leftovers(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestB60_CopyOfWhatIsExchanged(t *testing.T) {
+	s, in, _ := escapes(t, "cp out of a worker ends where a file is exchanged for a FIFO meanwhile, and nothing of the worker hangs afterwards")
+	s.Up()
+	exchanger := s.Command(t.Context(), "exec", "-T", "worker", "--", in, "probe", "exchange-fifo /workspace/out/x")
+	if err := exchanger.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.Eventually("there is a FIFO", func() bool { return s.Run("exec", "worker", "--", "test", "-e", "/workspace/out/x.fifo").Code == 0 })
+	for range 30 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		cmd := s.Command(ctx, "cp", "worker:/workspace/out", "-")
+		_ = cmd.Run() // what it says of a file that was exchanged is no matter
+		ended := ctx.Err() == nil
+		cancel()
+		if !ended {
+			t.Fatal("cp hangs")
+		}
+	}
+	if err := exchanger.Wait(); err != nil {
+		t.Errorf("control: nothing was exchanged: %v", err)
+	}
+	if d := s.Expect(0, "cp", "worker:/workspace/in/a.txt", "-"); !strings.Contains(d.Out, "in\n") {
+		t.Errorf("a file: %q", d.Out)
+	}
+	// What is in memory alone is reached too, both ways.
+	s.Expect(0, "cp", s.Dir+"/in/a.txt", "worker:/scratch/b.txt")
+	if d := s.Expect(0, "exec", "--quiet", "worker", "--", "cat", "/scratch/b.txt"); d.Out != "in\n" {
+		t.Errorf("in memory: %q", d.Out)
+	}
+	s.Expect(0, "cp", "worker:/scratch/b.txt", s.Dir+"/back.txt")
+	if got := s.Read("back.txt"); got != "in\n" {
+		t.Errorf("back: %q", got)
+	}
+}
+
+// stoppedIn tells whether a process of a PID namespace is stopped.
+func stoppedIn(namespace string) bool {
+	links, _ := filepath.Glob("/proc/[0-9]*/ns/pid")
+	for _, link := range links {
+		if name, err := os.Readlink(link); err != nil || name != namespace {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(link)), "stat"))
+		if _, rest, ok := strings.Cut(string(stat), ") "); err == nil && ok && strings.HasPrefix(rest, "T") {
+			return true
+		}
+	}
+	return false
+}

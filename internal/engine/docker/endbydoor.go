@@ -1,0 +1,60 @@
+package docker
+
+import (
+	"context"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/toolbox/door"
+)
+
+// What is taken for an engine that waits for a worker: to remove a container
+// takes milliseconds, to stop one ten seconds, after which the engine kills.
+const (
+	removeAfter  = 2 * time.Second
+	stopAfter    = 15 * time.Second
+	removeWithin = time.Minute // where there is no door
+)
+
+// endByDoor ends a worker by its door, unless done is called before: an engine
+// that holds the container's lock until a process has started there, which the
+// worker stopped, can't be told to kill it, and is free when it has ended.
+func (e *Engine) endByDoor(ctx context.Context, id string, after time.Duration) (done func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(after):
+		}
+		if dir := e.doorByList(ctx, id); dir != "" {
+			if takeBack, err := door.Finish(dir); err == nil {
+				<-ctx.Done()
+				takeBack()
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// doorByList finds a worker's door in the list of containers, for which the engine
+// needs no lock; "": there is none on this machine.
+func (e *Engine) doorByList(ctx context.Context, id string) string {
+	if e.endpoint.socket() == "" {
+		return ""
+	}
+	list, err := e.cli.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("id", id))})
+	if err != nil || len(list) != 1 || !engine.OurContainer(list[0].Labels) {
+		return ""
+	}
+	var w worker
+	for _, m := range list[0].Mounts {
+		w.mount(string(m.Type), m.Source, m.Destination, m.RW)
+	}
+	return w.door
+}
