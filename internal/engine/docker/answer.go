@@ -36,6 +36,12 @@ func isSilent(err error) bool {
 	return ok
 }
 
+// pause stops a container's processes.
+func (e *Engine) pause(ctx context.Context, id string) error {
+	_, err := answer(ctx, id, func(ctx context.Context) (struct{}, error) { return struct{}{}, e.cli.ContainerPause(ctx, id) })
+	return err
+}
+
 // inspect asks for a container by its ID or name; the name is for messages.
 func (e *Engine) inspect(ctx context.Context, id, name string) (container.InspectResponse, error) {
 	return answer(ctx, name, func(ctx context.Context) (container.InspectResponse, error) { return e.cli.ContainerInspect(ctx, id) })

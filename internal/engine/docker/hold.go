@@ -45,7 +45,7 @@ func (r *run) holdWriters(ctx context.Context, service string) (goOn func(), err
 		r.holding.Unlock()
 	}
 	for _, id := range ids {
-		_, err := answer(ctx, id, func(ctx context.Context) (struct{}, error) { return struct{}{}, r.e.cli.ContainerPause(ctx, id) })
+		err := r.e.pause(ctx, id)
 		if isSilent(err) {
 			paused = append(paused, id) // it may be yet
 		}
