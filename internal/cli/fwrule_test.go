@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -206,6 +208,23 @@ func TestLearningOf(t *testing.T) {
 	addLive(entries, answer)
 	if entries[0].LearningUntil != nil || entries[0].NotHeld != nil || entries[1].LearningUntil == nil || len(entries[1].NotHeld) != 3 {
 		t.Errorf("%+v", entries)
+	}
+}
+
+// What goes through an upstream is in ps, of the guard and in words, a line each.
+func TestUpstreamsShown(t *testing.T) {
+	s := control.State{Upstreams: []control.Upstream{{Kind: "resolver", Address: "198.51.100.53:53"}, {Kind: "proxy", Address: "198.51.100.80:3128"}}}
+	entries := []psEntry{{Service: "a", Role: "worker"}, {Service: "guard", Role: "guard", State: "running"}}
+	answer := make(chan *control.State, 1)
+	answer <- &s
+	var err bytes.Buffer
+	a := &app{System: &System{Out: io.Discard, Err: &err}}
+	a.psLive(addLive(entries, answer))
+	if len(entries[1].Upstreams) != 2 || entries[0].Upstreams != nil {
+		t.Errorf("%+v", entries)
+	}
+	if want := "upstream resolver: names are looked up at 198.51.100.53:53\nupstream proxy: every connection goes through 198.51.100.80:3128\n"; err.String() != want {
+		t.Errorf("%q", err.String())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/workshop"
 )
 
 func (a *app) firewallShowCommand() *cobra.Command {
@@ -80,13 +81,21 @@ func changedText(file string) string {
 
 // fwDocument is the result of show.
 type fwDocument struct {
-	Workshop string     `json:"workshop"`
-	Project  string     `json:"project"`
-	File     string     `json:"file"`
-	Digest   string     `json:"digest,omitempty"` // of the file's policy
-	Rooms    []fwRoom   `json:"rooms"`
-	None     []string   `json:"no_network,omitempty"` // workers
-	Running  *fwRunning `json:"running,omitempty"`
+	Workshop string   `json:"workshop"`
+	Project  string   `json:"project"`
+	File     string   `json:"file"`
+	Digest   string   `json:"digest,omitempty"` // of the file's policy
+	Rooms    []fwRoom `json:"rooms"`
+	None     []string `json:"no_network,omitempty"` // workers
+	// Upstreams that the file names, or the user by a variable of it.
+	Upstreams []fwUpstream `json:"upstreams,omitempty"`
+	Running   *fwRunning   `json:"running,omitempty"`
+}
+
+// fwUpstream is a resolver or the proxy.
+type fwUpstream struct {
+	control.Upstream
+	NamedBy string `json:"named_by"` // file, user
 }
 
 type fwRoom struct {
@@ -122,6 +131,7 @@ func (v *fwView) document(worker string) fwDocument {
 	d := fwDocument{Workshop: v.c.w.Name.V, Project: v.c.project, File: v.c.file, Rooms: []fwRoom{}}
 	if p := v.c.compiled.Policy; p != nil {
 		d.Digest = firewall.Digest(p)
+		d.Upstreams = fwUpstreams(&v.c.w.Container.Network)
 	}
 	shown := map[string]bool{}
 	for _, r := range v.file {
@@ -153,6 +163,25 @@ func (v *fwView) document(worker string) fwDocument {
 		s.Learning = learning
 	}
 	return d
+}
+
+func fwUpstreams(n *workshop.Network) (out []fwUpstream) {
+	add := func(kind, at string, by workshop.Origin) {
+		u := fwUpstream{control.Upstream{Kind: kind, Address: at}, "file"}
+		if by == workshop.OfUser {
+			u.NamedBy = "user"
+		}
+		out = append(out, u)
+	}
+	for _, r := range n.DNS {
+		if a, err := firewall.ParseResolver(r.V); err == nil {
+			add("resolver", a.String(), r.NamedBy)
+		}
+	}
+	if x, err := firewall.ParseProxy(n.Proxy.V); err == nil {
+		add("proxy", x.String(), n.Proxy.NamedBy)
+	}
+	return out
 }
 
 func fwRules(rules []firewall.Rule) []fwRule {

@@ -37,6 +37,12 @@ func (a *app) showText(v *fwView, d fwDocument) error {
 		}
 		fmt.Fprintf(w, "%s: none, no network at all\n", workersText(d.None))
 	}
+	if len(d.Upstreams) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, u := range d.Upstreams {
+		fmt.Fprintf(w, "%s (named by the %s)\n", upstreamText(u.Upstream), u.NamedBy)
+	}
 	if d.Running != nil {
 		fmt.Fprintln(w)
 		showRunning(w, v, d.Running)

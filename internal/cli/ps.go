@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -37,6 +38,8 @@ type psEntry struct {
 	Closed string `json:"closed,omitempty"`
 	// LiveChanges of the policy, which the guard has beside the file.
 	LiveChanges int `json:"live_changes,omitempty"`
+	// Upstreams of the guard that the policy names.
+	Upstreams []control.Upstream `json:"upstreams,omitempty"`
 	// Silent says that the engine doesn't answer for it.
 	Silent bool   `json:"silent,omitempty"`
 	MadeBy string `json:"made_by"`

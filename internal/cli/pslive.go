@@ -24,7 +24,7 @@ func addLive(entries []psEntry, guard asked) live {
 	if s == nil {
 		return live{silent: true}
 	}
-	entries[at].LiveChanges = len(s.Live)
+	entries[at].LiveChanges, entries[at].Upstreams = len(s.Live), s.Upstreams
 	learning, closed := learningOf(*s), closedRooms(*s)
 	for i := range entries {
 		entries[i].Closed = closed[entries[i].Service]
@@ -49,6 +49,9 @@ func (a *app) psLive(l live) {
 	case l.state == nil:
 	default:
 		a.sayClosed(*l.state)
+		for _, u := range l.state.Upstreams {
+			a.say("%s", upstreamText(u))
+		}
 		if n := l.state.Panics; n > 0 {
 			a.warn("the guard recovered from %s: %s", count(int(n), "internal error"), a.commands("`workshop firewall log`"))
 		}
@@ -62,6 +65,14 @@ func (a *app) psLive(l live) {
 			a.say("the rooms are made by AnyIP, as this kernel lacks nf_tables: denials are counted without the uid")
 		}
 	}
+}
+
+// upstreamText says what goes through an upstream.
+func upstreamText(u control.Upstream) string {
+	if u.Kind == "proxy" {
+		return "upstream proxy: every connection goes through " + printable(u.Address)
+	}
+	return "upstream resolver: names are looked up at " + printable(u.Address)
 }
 
 // closedRooms says by workers why the guard doesn't serve their rooms.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -364,4 +365,15 @@ func TestExplainBudgets(t *testing.T) {
 	}
 	want("n999.wild.example.org", 443, "wildcard-budget", "workshop.yaml:11")
 	want("n1.wild.example.org", 443, "allowed", "workshop.yaml:11")
+}
+
+// TestStateUpstreams: the state names what the guard connects to, without
+// credentials.
+func TestStateUpstreams(t *testing.T) {
+	p := restricted(t, "allowed.example.org")
+	p.Resolvers, p.Proxy = []string{"198.51.100.53"}, "http://user:"+secret+"@198.51.100.80:3128"
+	got := newGuard(t, p).state().Upstreams
+	if want := []control.Upstream{{Kind: "resolver", Address: "198.51.100.53:53"}, {Kind: "proxy", Address: "198.51.100.80:3128"}}; !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
 }

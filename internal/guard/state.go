@@ -19,7 +19,7 @@ func (g *Guard) state() control.State {
 	g.mu.Unlock()
 	s := control.State{
 		Workshop: l.base.Workshop, Started: g.started.UTC(), Generation: g.store.Current().Generation, Digest: l.digest,
-		Live: l.changes, Learning: l.learning, Goroutines: runtime.NumGoroutine(),
+		Live: l.changes, Learning: l.learning, Upstreams: upstreams(l.base), Goroutines: runtime.NumGoroutine(),
 	}
 	for i := range s.Live {
 		s.Live[i].Until = g.wall(s.Live[i].Until)
@@ -47,6 +47,19 @@ func (g *Guard) state() control.State {
 	runtime.ReadMemStats(&m)
 	s.HeapBytes = m.HeapAlloc
 	return s
+}
+
+// upstreams are those that a policy names.
+func upstreams(p *firewall.Policy) (out []control.Upstream) {
+	for _, r := range p.Resolvers {
+		if a, err := firewall.ParseResolver(r); err == nil {
+			out = append(out, control.Upstream{Kind: "resolver", Address: a.String()})
+		}
+	}
+	if x, err := firewall.ParseProxy(p.Proxy); err == nil {
+		out = append(out, control.Upstream{Kind: "proxy", Address: x.String()})
+	}
+	return out
 }
 
 // wall is what an end is called by the wall clock, which may have been set since

@@ -87,6 +87,8 @@ type State struct {
 	// Learning says until when a room learns.
 	Learning map[string]time.Time `json:"learning,omitempty"`
 	Rooms    []RoomState          `json:"rooms"`
+	// Upstreams that the policy names; without a resolver it is the engine's.
+	Upstreams []Upstream `json:"upstreams,omitempty"`
 	// Dropped is how many events were counted but not written one by one.
 	Dropped uint64 `json:"dropped"`
 	// Panics is how many connections, queries and requests ended because serving
@@ -96,6 +98,13 @@ type State struct {
 	Goroutines  int    `json:"goroutines"`
 	Descriptors int    `json:"descriptors"`
 	HeapBytes   uint64 `json:"heap_bytes"`
+}
+
+// Upstream is what the guard itself connects to.
+type Upstream struct {
+	Kind string `json:"kind"` // resolver, proxy
+	// Address is HOST:PORT, without credentials.
+	Address string `json:"address"`
 }
 
 // RoomState is one room.
