@@ -50,7 +50,10 @@ var notInFile = []string{"env_file", "file", "project_name"}
 
 // notInEnvironment are those that give a promise up (B5, B6): who types it or
 // wrote it down does that, not an environment that a project or a CI system sets.
-var notInEnvironment = []string{"runtimes", "without_limits"}
+var notInEnvironment = map[string]string{
+	"runtimes":       "write `runtimes: [NAME]` in your settings file",
+	"without_limits": "write `--without-limits`, or `without_limits: true` in your settings file",
+}
 
 // defaultWaitTimeout is how long `up` waits for every gate.
 const defaultWaitTimeout = 60 * time.Second
@@ -66,8 +69,8 @@ func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 	for _, key := range settingKeys {
 		name := "WORKSHOP_" + strings.ToUpper(key)
 		if value, ok := a.Lookup(name); ok && value != "" {
-			if slices.Contains(notInEnvironment, key) {
-				return settings{}, fail(codeRefused, "%s can't give a promise up", name).hint("write `%s:` in your settings file", key)
+			if instead, ok := notInEnvironment[key]; ok {
+				return settings{}, fail(codeRefused, "%s can't give a promise up", name).hint("%s", instead)
 			}
 			environment[key] = value
 		}

@@ -224,11 +224,13 @@ const (
 
 func (w *worstWorld) usedAtMost(guard, room float64) {
 	w.Helper()
-	if used := w.used(w.memory); used > guard {
-		w.Errorf("the guard used %.0f MiB, want at most %.0f", used, guard)
-	}
-	if used := w.used(w.roomMemory); used > room {
-		w.Errorf("the room used %.0f MiB, want at most %.0f", used, room)
+	for _, u := range []struct {
+		who        string
+		used, most float64
+	}{{"guard", w.used(w.memory), guard}, {"room", w.used(w.roomMemory), room}} {
+		if w.Logf("the %s used %.0f MiB", u.who, u.used); u.used > u.most {
+			w.Errorf("that is more than %.0f", u.most)
+		}
 	}
 }
 
