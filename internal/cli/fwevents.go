@@ -164,6 +164,11 @@ func (x refusal) deniedBy() string {
 type refusals struct {
 	worker string
 	list   []refusal
+
+	// A worker can be refused any number of names: none is looked for in the list.
+	seen      map[[2]string]bool // target and reason
+	connected map[string]bool    // names that a connection was for
+	asked     map[string][]int   // names whose addresses alone were asked for: where in the list
 }
 
 // refusalOf reads an event; not ok where it refuses nothing to the worker.
@@ -181,16 +186,25 @@ func (r *refusals) add(l events.Line) {
 	if !ok {
 		return
 	}
-	for i := range r.list {
-		y := &r.list[i]
-		switch {
-		case y.target == x.target && y.reason == x.reason:
-			return
-		case x.name == "" || x.name != y.name || x.dns == y.dns:
-		case x.dns: // the connection says more
-			return
-		default:
-			*y = x
+	if r.seen == nil {
+		r.seen, r.connected, r.asked = map[[2]string]bool{}, map[string]bool{}, map[string][]int{}
+	}
+	what := [2]string{x.target, x.reason}
+	if r.seen[what] {
+		return
+	}
+	r.seen[what] = true
+	asked := r.asked[x.name]
+	switch {
+	case x.name == "":
+	case x.dns && r.connected[x.name]: // the connection says more
+		return
+	case x.dns:
+		r.asked[x.name] = append(asked, len(r.list))
+	default:
+		r.connected[x.name] = true
+		if len(asked) > 0 {
+			r.list[asked[0]], r.asked[x.name] = x, asked[1:]
 			return
 		}
 	}

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/llmdo/workshop/internal/guard/events"
 )
@@ -85,6 +87,21 @@ func TestRefusals(t *testing.T) {
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// B60: a worker that is refused very many names doesn't hold up who looks at them.
+func TestRefusalsOfManyNames(t *testing.T) {
+	r := refusals{worker: "w"}
+	began := time.Now()
+	const n = 60_000
+	for i := range n {
+		l := events.Line{Verdict: events.Deny, Reason: "not-allowed", Workers: []string{"w"}, Name: fmt.Sprintf("n%d.example.org", i), Protocol: "dns"}
+		r.add(l)
+		r.add(l)
+	}
+	if took := time.Since(began); took > 5*time.Second || len(r.list) != n {
+		t.Errorf("%d in %v", len(r.list), took)
 	}
 }
 
