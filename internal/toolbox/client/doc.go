@@ -10,15 +10,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
+// helloTime bounds the hello, as package session does: a worker can stop the
+// program that is to answer.
+const helloTime = 30 * time.Second
+
 // greet begins a session. With an error, conn is closed.
 func greet(ctx context.Context, conn io.ReadWriteCloser, name string) (*wire.Conn, error) {
 	client := wire.NewClient(conn)
 	hello := protocol.Hello{Version: wire.Version, Client: name, Role: protocol.RoleExec}
+	ctx, late := context.WithTimeoutCause(ctx, helloTime, fmt.Errorf("no answer in %v", helloTime))
+	defer late()
 	err := client.Call(ctx, "hello", hello, nil)
 	if err == nil {
 		return client, nil

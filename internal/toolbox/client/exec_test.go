@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
@@ -198,4 +199,18 @@ func TestExecIsEnded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// B60: who never answers the hello, as a program that the worker stopped, isn't
+// waited for.
+func TestHelloHasALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, worker := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, worker) }()
+		_, err := Exec(t.Context(), host, Command{Argv: []string{"true"}})
+		if err == nil || !strings.Contains(err.Error(), "no answer in 30s") {
+			t.Errorf("err = %v", err)
+		}
+		worker.Close()
+	})
 }
