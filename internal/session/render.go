@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/diag/write"
 	"github.com/llmdo/workshop/internal/tool"
 )
 
@@ -167,16 +168,18 @@ func editText(r *tool.EditFileResult) string {
 	return text + "."
 }
 
+// listText has a name on each line: what would end the line, or drive a terminal,
+// is an escape, so that no name looks like two.
 func listText(r *tool.ListFilesResult) string {
 	l := &lines{}
 	for _, e := range r.Entries {
 		switch e.Type {
 		case "directory":
-			l.add(e.Path + "/")
+			l.add(write.Printable(e.Path) + "/")
 		case "symlink":
-			l.add(e.Path + " -> " + e.Target)
+			l.add(write.Printable(e.Path) + " -> " + write.Printable(e.Target))
 		default:
-			l.add(e.Path)
+			l.add(write.Printable(e.Path))
 		}
 	}
 	if len(r.Entries) == 0 {
@@ -192,6 +195,7 @@ func listText(r *tool.ListFilesResult) string {
 func searchText(r *tool.SearchFilesResult) string {
 	l := &lines{}
 	for i, m := range r.Matches {
+		m.Path = write.Printable(m.Path)
 		if m.Line == 0 {
 			l.add(m.Path)
 			continue

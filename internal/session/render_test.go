@@ -95,3 +95,16 @@ func FuzzArguments(f *testing.F) {
 		}
 	})
 }
+
+// A name is one line, whatever it is: a worker makes it.
+func TestNamesAreOneLine(t *testing.T) {
+	name := "a\nb -> c\x1b[2J\u202e"
+	for what, got := range map[string]string{
+		"list":   listText(&tool.ListFilesResult{Entries: []tool.Entry{{Path: name}, {Path: name, Type: "directory"}, {Path: "l", Type: "symlink", Target: name}}}),
+		"search": searchText(&tool.SearchFilesResult{Matches: []tool.Match{{Path: name}, {Path: name, Line: 1, Text: "x"}, {Path: name, Line: 3, Text: "x", Before: []string{"y"}}}}),
+	} {
+		if strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "a\nb") || !strings.Contains(got, `a\x0ab -> c\x1b[2J\u202e`) {
+			t.Errorf("%s: %q", what, got)
+		}
+	}
+}
