@@ -11,7 +11,7 @@ import (
 )
 
 // counts are how many items each letter has.
-var counts = map[string]int{"D": 13, "N": 10, "T": 10, "P": 5, "L": 12, "S": 10, "K": 15, "W": 8, "F": 19, "H": 9}
+var counts = map[string]int{"D": 13, "N": 10, "T": 10, "P": 5, "L": 12, "S": 11, "K": 15, "W": 8, "F": 19, "H": 9}
 
 // TestEveryItemOnce: the catalogue has each number once and in order, and an
 // answer to it.
@@ -60,7 +60,7 @@ var noTry = map[string]string{
 	"W1": "it is no packet", "W2": "it is no packet", "W3": "it is no packet", "W4": "it is no packet", "W5": "it is no packet", "W6": "it is no packet", "W7": "it is no packet", "W8": "it is no packet",
 	"F6": "it is no packet", "F7": "it is no packet", "F8": "it is no packet", "F9": "it is no packet", "S8": "it is no packet", "S9": "it is no packet",
 	"F10": "it is no packet",
-	"S10": "it is no packet",
+	"S10": "it is no packet", "S11": "it is no packet",
 	"F11": "it is no packet", "F12": "it is no packet", "F13": "it is no packet",
 	"F14": "it is no packet", "F15": "it is no packet", "F16": "it is no packet", "F17": "it is what a file says", "F18": "it is no packet", "F19": "it is no packet",
 	"F1": "it is no packet", "F2": "it is no packet", "F3": "it is no packet", "F4": "it is what a file says", "F5": "it is no packet",
