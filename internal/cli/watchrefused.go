@@ -147,7 +147,7 @@ func (w *refusedWatch) show(now time.Time) {
 		w.told = append(w.told, toldRefusal{x, now})
 	}
 	w.told = w.told[max(0, len(w.told)-maxTold):]
-	w.waiting.list = nil
+	w.waiting = refusals{worker: w.worker}
 	if w.more > 0 && now.Sub(w.moreAt) >= sameAgain {
 		fmt.Fprintf(&text, "workshop: and %d more refused: workshop firewall log --denied\r\n", w.more)
 		w.more, w.moreAt = 0, now
