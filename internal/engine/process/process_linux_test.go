@@ -231,7 +231,7 @@ func TestFetch(t *testing.T) {
 	defer server.Close()
 	for worker, list := range map[string]map[string]string{
 		"one": {
-			"https://other.example.org/": "not-allowed", "http://api.example.org:8080/": "port", server.URL: "loopback", "http://localhost:9/": "loopback",
+			"https://other.example.org/": "not-allowed", "http://api.example.org:8080/": "port", server.URL: "loopback", "http://localhost:9/": "localhost",
 			"http://169.254.169.254/": "metadata", "http://[::1]:80/": "loopback", "http://[::ffff:127.0.0.1]/": "loopback", "http://10.0.0.1/": "not-allowed",
 		},
 		"two": {"http://api.example.org/": "no network"},

@@ -115,7 +115,7 @@ const workshopFile = `workshop:
   isolation: namespace
   container:
     image: host
-    network: {mode: restricted, allow: [api.example.org, {cidr: 198.51.100.0/24, port: 80}, {host: localhost, port: 9, private: true}]}
+    network: {mode: restricted, allow: [api.example.org, {cidr: 198.51.100.0/24, port: 80}]}
     workdir: /workspace
     mounts:
       - ./src:/workspace/src
