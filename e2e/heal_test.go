@@ -80,7 +80,7 @@ func TestKilledAnywhere(t *testing.T) {
 			c.prepare()
 			calls := s.KilledAfter(0, c.killed)
 			if scenario.TheEngine() == scenario.Docker { // each takes seconds there, and TestLateCalls has what it is about
-				c.some = (c.some + 1) / 2
+				c.some = (c.some + 2) / 3
 			}
 			points := killPoints(calls, c.some)
 			t.Logf("%d calls, killed after %v", calls, points)
