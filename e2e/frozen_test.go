@@ -6,7 +6,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,13 +27,19 @@ func TestB60_StoppedExecFreezesNoCommand(t *testing.T) {
 	}
 	defer func() { _ = stopper.Process.Kill(); _ = stopper.Wait() }()
 	id, namespace := s.Inspect("worker").ID, s.NamespaceOf("worker", "pid") // later the engine may not answer
+	// Whatever the product does, the engine is free when the test ends.
+	defer func() {
+		for pid := range stoppedIn(namespace) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}()
 	// Somebody's own exec, again and again until one is stopped on its way.
 	frozen := false
 	for range 20 {
 		one, cancel := context.WithTimeout(ctx, 3*time.Second)
 		err := s.Program(one, "docker", "exec", id, "/bin/true").Run()
 		cancel()
-		if frozen = err != nil && one.Err() == context.DeadlineExceeded && stoppedIn(namespace); frozen {
+		if frozen = err != nil && one.Err() == context.DeadlineExceeded && len(stoppedIn(namespace)) > 0; frozen {
 			break
 		}
 	}
@@ -73,6 +81,14 @@ func TestB60_CopyOfWhatIsExchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Eventually("there is a FIFO", func() bool { return s.Run("exec", "worker", "--", "test", "-e", "/workspace/out/x.fifo").Code == 0 })
+	// Whatever the product does, the engine is free when the test ends.
+	defer func() {
+		for _, name := range []string{"x", "x.fifo"} {
+			if f, err := os.OpenFile(filepath.Join(s.Dir, "out", name), os.O_RDWR|syscall.O_NONBLOCK, 0); err == nil {
+				defer f.Close()
+			}
+		}
+	}()
 	for range 30 {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		cmd := s.Command(ctx, "cp", "worker:/workspace/out", "-")
@@ -100,17 +116,20 @@ func TestB60_CopyOfWhatIsExchanged(t *testing.T) {
 	}
 }
 
-// stoppedIn tells whether a process of a PID namespace is stopped.
-func stoppedIn(namespace string) bool {
+// stoppedIn gives the processes of a PID namespace that are stopped.
+func stoppedIn(namespace string) map[int]bool {
+	stopped := map[int]bool{}
 	links, _ := filepath.Glob("/proc/[0-9]*/ns/pid")
 	for _, link := range links {
 		if name, err := os.Readlink(link); err != nil || name != namespace {
 			continue
 		}
-		stat, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(link)), "stat"))
+		dir := filepath.Dir(filepath.Dir(link))
+		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 		if _, rest, ok := strings.Cut(string(stat), ") "); err == nil && ok && strings.HasPrefix(rest, "T") {
-			return true
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			stopped[pid] = true
 		}
 	}
-	return false
+	return stopped
 }
