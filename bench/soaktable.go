@@ -69,7 +69,7 @@ func (s *sampler) sample() (x sample, err error) {
 			x.sockets++
 		}
 	}
-	c, err := net.DialTimeout("unix", s.control, time.Second)
+	c, err := net.DialTimeout("unix", s.control, 10*time.Second)
 	if err != nil {
 		return x, fmt.Errorf("the guard's control: %w", err)
 	}
