@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // TestWorkIsBounded: B60: a small file makes no large work, in time or memory.
@@ -54,6 +57,32 @@ func TestWorkIsBounded(t *testing.T) {
 				t.Errorf("got %.500v, want %s", list, c.want)
 			}
 		})
+	}
+}
+
+// TestLongWays: links that lead over many parts cost no more than those that don't.
+func TestLongWays(t *testing.T) {
+	dir := t.TempDir()
+	for i := range maxLinks {
+		to := fmt.Sprintf("l%d", i+1)
+		if err := os.Symlink(to+strings.Repeat("/x", (4000-len(to))/2), filepath.Join(dir, fmt.Sprintf("l%d", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("l%d", maxLinks)), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	began := testutil.Now()
+	if end := followLinks(root.FS(), dir, "l0"); !end.loop {
+		t.Errorf("it leads to %.80v…", end)
+	}
+	if took := testutil.Since(began); took > time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
 

@@ -128,7 +128,7 @@ func (d *decoder) relativeSource(p string, at diag.Range, use hostUse) {
 	end := d.follow(path.Join(d.dir, p))
 	switch {
 	case end.loop:
-		d.fail(at, "bad-path", fmt.Sprintf("the %s %s has more than %d symbolic links, or one that can't be read", use.what, clip(p), maxLinks), "remove the loop")
+		d.fail(at, "bad-path", fmt.Sprintf("the %s %s has more than %d symbolic links, or by them more than %d parts, or one that can't be read", use.what, clip(p), maxLinks, maxParts), "remove the loop, or name where the links lead")
 		return
 	case end.abs != "":
 		shown := p
@@ -169,7 +169,7 @@ type ending struct {
 	abs    string // absolute path of the host, when it leaves the fs.FS
 	up     string // from the fs.FS, when it leaves it to an unknown place
 	linked bool   // a symbolic link made it leave
-	loop   bool   // through too many links, or one that can't be read
+	loop   bool   // through too many links, too long by them, or one that can't be read
 }
 
 // follow resolves the symbolic links of a path of the fs.FS. Answers are kept:
@@ -193,7 +193,10 @@ func followLinks(fsys fs.FS, root, p string) ending {
 	links := 0
 	rest := strings.Split(p, "/")
 	cur := "."
-	for len(rest) > 0 {
+	for parts := 0; len(rest) > 0; parts++ {
+		if parts > maxParts || len(cur) > maxWay {
+			return ending{loop: true}
+		}
 		name := rest[0]
 		rest = rest[1:]
 		switch name {

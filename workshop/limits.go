@@ -39,4 +39,7 @@ const (
 	// maxLinks is how many symbolic links are followed for one mount source,
 	// as in the Linux kernel (MAXSYMLINKS, include/linux/namei.h).
 	maxLinks = 40
+	// maxParts and maxWay, in bytes, of a path whose links are followed.
+	maxParts = 256
+	maxWay   = 4096
 )

@@ -20,7 +20,12 @@ func (c *collector) builds() {
 		}
 		seen[b.Context.Source.Range] = true
 		dir := c.abs(b.Context.V)
-		real := hostlink.Follow(dir, nil)
+		real, err := hostlink.Follow(dir, nil)
+		if err != nil {
+			c.problem("build-context-refused", b.Context.Source.Range, fmt.Sprintf("the build context %s can't be followed: %v", b.Context.V, err),
+				"use a directory of the project")
+			continue
+		}
 		if why := c.refused(dir, real); why != "" {
 			c.problem("build-context-refused", b.Context.Source.Range, fmt.Sprintf("the build context %s %s, which a worker never gets (B7)", b.Context.V, why),
 				"use a directory of the project")

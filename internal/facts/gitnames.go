@@ -45,7 +45,10 @@ func (w *watcher) names() error {
 		if late, err := w.late(); late {
 			return err
 		}
-		if to := hostlink.Follow(l, nil); !w.writable(to) {
+		switch to, err := hostlink.Follow(l, nil); {
+		case err != nil:
+			w.s[l] += leadsOut + "a place where it isn't followed: " + err.Error()
+		case !w.writable(to):
 			w.s[l] += leadsOut + ClipPath(to)
 		}
 	}

@@ -59,7 +59,11 @@ func (w *watcher) through(l link) error {
 		return nil
 	}
 	writable := false
-	end := hostlink.Follow(l.path, func(part string) { writable = writable || w.writable(part) })
+	end, err := hostlink.Follow(l.path, func(part string) { writable = writable || w.writable(part) })
+	if err != nil {
+		w.put(l.path, "leads where it isn't followed: "+err.Error())
+		return nil
+	}
 	if writable {
 		w.put(l.path, "leads to "+end)
 	}

@@ -65,12 +65,12 @@ func realPaths(p string) (out []string) {
 	if !filepath.IsAbs(p) {
 		return nil
 	}
-	real := hostlink.Follow(strings.TrimSuffix(p, "*"), nil)
+	real, _ := hostlink.Follow(strings.TrimSuffix(p, "*"), nil) // too long: the path itself
 	if strings.HasSuffix(p, "*") {
 		real += "*"
 		files, _ := filepath.Glob(p)
 		for _, f := range files {
-			if r := hostlink.Follow(f, nil); r != f {
+			if r, _ := hostlink.Follow(f, nil); r != f {
 				out = append(out, r)
 			}
 		}

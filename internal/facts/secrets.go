@@ -119,7 +119,11 @@ func (c *collector) openSecret(p string) (*os.File, error) {
 		p = filepath.Join(c.facts.ProjectDir, p)
 	}
 	p = filepath.Clean(p)
-	if why := c.refused(p, hostlink.Follow(p, nil)); why != "" {
+	end, err := hostlink.Follow(p, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	if why := c.refused(p, end); why != "" {
 		return nil, fmt.Errorf("%s %s, which a worker never gets (B7): put the value into a file of its own, or write env: VARIABLE", p, why)
 	}
 	within := [][2]string{{c.facts.ProjectDir, c.facts.ProjectDir}}

@@ -3,6 +3,7 @@
 package hostlink
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,15 +32,29 @@ func Below(dir, rel string) (link string, err error) {
 }
 
 // most links are followed, as Linux does (MAXSYMLINKS, include/linux/namei.h).
-const most = 40
+// Its length is no bound, as the kernel keeps no text of a way; ours is what nobody
+// has who isn't after the time that it takes.
+const (
+	most      = 40
+	mostParts = 1024
+	mostBytes = 4096
+)
+
+// errTooLong is that of a way with more parts, or a longer text.
+var errTooLong = fmt.Errorf("by its symbolic links it has more than %d parts or %d bytes", mostParts, mostBytes)
 
 // Follow returns where an absolute path leads, its symbolic links followed. What
 // doesn't exist, or can't be looked at, is taken as no link: who makes it makes it
 // there. Through more links than Linux follows nobody gets anywhere: the path itself.
-// each, unless nil, is called with every part of the way, before it is looked at.
-func Follow(path string, each func(part string)) (end string) {
+// The error is that of a way that is too long to be followed here, which Linux might
+// follow. each, unless nil, is called with every part of the way, before it is
+// looked at.
+func Follow(path string, each func(part string)) (end string, err error) {
 	at, rest := start(path)
-	for links := 0; len(rest) > 0; {
+	for links, parts := 0, 0; len(rest) > 0; parts++ {
+		if parts > mostParts || len(at) > mostBytes {
+			return path, errTooLong
+		}
 		name := rest[0]
 		rest = rest[1:]
 		switch name {
@@ -58,7 +73,7 @@ func Follow(path string, each func(part string)) (end string) {
 			continue
 		}
 		if links++; links > most {
-			return path
+			return path, nil
 		}
 		more := strings.Split(filepath.ToSlash(to), "/")
 		if at = filepath.Dir(at); filepath.IsAbs(to) {
@@ -66,7 +81,7 @@ func Follow(path string, each func(part string)) (end string) {
 		}
 		rest = append(more, rest...)
 	}
-	return at
+	return at, nil
 }
 
 // start is the root of an absolute path, and the parts below it.

@@ -5,7 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 func TestFollow(t *testing.T) {
@@ -38,21 +42,46 @@ func TestFollow(t *testing.T) {
 		{"one more", "chain0", "chain0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Follow(at(tt.path), nil); got != at(tt.want) {
-				t.Errorf("got %s, want %s", got, at(tt.want))
+			if got, err := Follow(at(tt.path), nil); err != nil || got != at(tt.want) {
+				t.Errorf("got %s, %v, want %s", got, err, at(tt.want))
 			}
 		})
 	}
-	if got := Follow(at("top/none"), nil); got != "/none" {
-		t.Errorf("top/none: %s", got)
+	if got, err := Follow(at("top/none"), nil); err != nil || got != "/none" {
+		t.Errorf("top/none: %s, %v", got, err)
 	}
 	var parts []string
-	Follow(at("abs/x"), func(part string) {
+	_, _ = Follow(at("abs/x"), func(part string) {
 		if rel, err := filepath.Rel(dir, part); err == nil && filepath.IsLocal(rel) {
 			parts = append(parts, rel)
 		}
 	})
 	if want := []string{".", "abs", ".", "real", "real/x"}; !slices.Equal(parts, want) {
 		t.Errorf("parts %q, want %q", parts, want)
+	}
+}
+
+// B60: who puts links into a directory doesn't decide how long they are followed.
+func TestLongWays(t *testing.T) {
+	for name, part := range map[string]string{"parts": "/x", "nowhere": "/./x", "bytes": "/" + strings.Repeat("x", 250)} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for i := range most {
+				to := fmt.Sprintf("l%d", i+1)
+				if err := os.Symlink(to+strings.Repeat(part, (4000-len(to))/len(part)), filepath.Join(dir, fmt.Sprintf("l%d", i))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("l%d", most)), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			began := testutil.Now()
+			if end, err := Follow(filepath.Join(dir, "l0"), nil); err == nil {
+				t.Errorf("it leads to %.80s…", end)
+			}
+			if took := testutil.Since(began); took > time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
 	}
 }
