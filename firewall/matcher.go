@@ -255,7 +255,11 @@ func (m *Matcher) Resolvable(n Name) Decision {
 	if best == nil && (shadowed != nil && m.mode != Open || len(SubtractPorts([]PortRange{AllPorts}, denied)) == 0) {
 		return Decision{Rule: denier, Reason: ReasonDenied}
 	}
-	return m.named(n, d, suggest(n.s, 443))
+	d = m.named(n, d, suggest(n.s, 443))
+	if m.mode == Open && d.Allowed && d.Rule != nil && d.Rule.Host.IsWildcard() {
+		return Decision{Allowed: true, Reason: ReasonOpen} // no budget of names (B24)
+	}
+	return d
 }
 
 func (m *Matcher) allowed(r *Rule, otherPort bool, suggestion string) Decision {

@@ -67,3 +67,21 @@ func TestSpecialNames(t *testing.T) {
 		}
 	}
 }
+
+// B24: mode open promises nothing about names, so a wildcard that is there for its
+// uploads bounds no questions; a budget of uploads is the line's all the same.
+func TestOpenBoundsNoNames(t *testing.T) {
+	m := (&RoomPolicy{Mode: Open, Allow: rulesOf(t, "*.example.org", "one.example.org")}).Compile()
+	for name, byLine := range map[string]bool{"a.example.org": false, "one.example.org": true, "elsewhere.example": false} {
+		n, err := ParseName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := m.Resolvable(n); !d.Allowed || (d.Rule != nil) != byLine {
+			t.Errorf("%s: a question gives %+v", name, d)
+		}
+		if d := m.Name(n, 443); !d.Allowed || (d.Rule != nil) != (name != "elsewhere.example") {
+			t.Errorf("%s: a connection gives %+v", name, d)
+		}
+	}
+}

@@ -65,7 +65,7 @@ func TestLongWays(t *testing.T) {
 	dir := t.TempDir()
 	for i := range maxLinks {
 		to := fmt.Sprintf("l%d", i+1)
-		if err := os.Symlink(to+strings.Repeat("/x", (4000-len(to))/2), filepath.Join(dir, fmt.Sprintf("l%d", i))); err != nil {
+		if err := os.Symlink(to+strings.Repeat("/x", (500-len(to))/2), filepath.Join(dir, fmt.Sprintf("l%d", i))); err != nil {
 			t.Fatal(err)
 		}
 	}

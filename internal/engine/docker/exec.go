@@ -155,7 +155,7 @@ func (s *execution) run(ctx context.Context) (int, error) {
 		select {
 		case <-begun.C:
 			if !s.begun(ctx) {
-				return exitOurs, &engine.SilentError{Container: s.container}
+				return exitOurs, fmt.Errorf("%w; the command may begin yet, once it answers", &engine.SilentError{Container: s.container})
 			}
 		case err := <-output:
 			if err != nil {
