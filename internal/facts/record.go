@@ -177,12 +177,17 @@ func (r *Record) Rewrite(name string, write func() error) error {
 	return Rewrite([]string{r.at}, name, write)
 }
 
-// ForgetRecord removes the record of a project.
+// ForgetRecord removes the record of a project, and its baseline after it: a `down`
+// that is killed on its way leaves no record without a baseline.
 func ForgetRecord(state, project string) error {
 	if state == "" {
 		return nil
 	}
-	return os.RemoveAll(filepath.Join(state, project))
+	at := filepath.Join(state, project)
+	if err := os.Remove(filepath.Join(at, recordFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(at)
 }
 
 // MayWrite reports whether a path lies where the project's workers may write.
