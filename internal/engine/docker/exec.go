@@ -67,17 +67,10 @@ func (e *Engine) execInside(ctx context.Context, w worker, o engine.ExecOptions)
 	case conn == nil:
 		return exitOurs, fmt.Errorf("the door of worker %s went meanwhile: run `workshop up`", w.container.Service)
 	}
-	code, err := toolbox.Exec(ctx, conn, toolbox.Command{
+	return toolbox.Exec(ctx, conn, toolbox.Command{
 		Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: o.Signals,
 		TTY: o.TTY, Size: o.Size, Resized: o.Resized,
 	})
-	if refused, ok := errors.AsType[*toolbox.ExecError](err); ok {
-		return refused.Code, err
-	}
-	if err != nil {
-		code = exitOurs
-	}
-	return code, err
 }
 
 // sameUser compares a user that is asked for, UID or UID:GID in numbers, with a

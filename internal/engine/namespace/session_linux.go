@@ -155,17 +155,10 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	if err != nil {
 		return exitOurs, err
 	}
-	code, err := toolbox.Exec(ctx, conn, toolbox.Command{
+	return toolbox.Exec(ctx, conn, toolbox.Command{
 		Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: o.Signals,
 		TTY: o.TTY, Size: o.Size, Resized: o.Resized,
 	})
-	if refused, ok := errors.AsType[*toolbox.ExecError](err); ok {
-		return refused.Code, err
-	}
-	if err != nil {
-		code = exitOurs
-	}
-	return code, err
 }
 
 // CopyTo unpacks a tar stream in a directory of a worker, as its user.

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"errors"
-	"net"
 	"os"
 	"testing"
 	"time"
@@ -10,33 +9,13 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// pair is both ends of a connection.
-func pair(t *testing.T) (*net.TCPConn, *net.TCPConn) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close(); s.Close() })
-	return c.(*net.TCPConn), s.(*net.TCPConn)
-}
-
 // TestReap: B60. What a program that is gone waited for is forgotten long before
 // what one still waits for.
 func TestReap(t *testing.T) {
 	var f Flows
 	always := func(*policy.Room) bool { return true }
-	client, in := pair(t)
-	out, server := pair(t)
+	in, client := tcpPair(t)
+	out, server := tcpPair(t)
 	f.Add(in, out, always)
 	ended := func() bool {
 		t.Helper()
@@ -61,12 +40,12 @@ func TestReap(t *testing.T) {
 func TestB27_RevokeCountsOnce(t *testing.T) {
 	var f Flows
 	never := func(*policy.Room) bool { return false }
-	in, out := pair(t)
+	in, out := tcpPair(t)
 	f.Add(in, out, never)
 	if n := f.Revoke(nil); n != 1 {
 		t.Errorf("the first time: %d", n)
 	}
-	in2, out2 := pair(t)
+	in2, out2 := tcpPair(t)
 	f.Add(in2, out2, never)
 	if n := f.Revoke(nil); n != 1 {
 		t.Errorf("the second time: %d, only one is new", n)

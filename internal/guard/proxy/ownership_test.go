@@ -100,6 +100,7 @@ func tcpPair(t testing.TB) (near, far *net.TCPConn) {
 		_ = x.SetDeadline(time.Now().Add(20 * time.Second))
 	}
 	_ = a.SetDeadline(time.Time{})
+	t.Cleanup(func() { a.Close(); c.Close() })
 	return a, c
 }
 

@@ -31,6 +31,9 @@ type Command struct {
 	Resized <-chan struct{}
 }
 
+// exitOurs is the exit code where the fault isn't the command's.
+const exitOurs = 125
+
 // ExecError is a command that was not started.
 type ExecError struct {
 	// Code is what a shell and Docker say of it: 126 can't be executed, 127 not
@@ -45,9 +48,17 @@ func (e *ExecError) Unwrap() error { return e.Err }
 // Exec runs a command in the worker to which conn is a new session, and
 // returns its exit code, 128 and the number where a signal ended it. When ctx
 // ends, the command is killed, with what it started. A command that wasn't
-// started is an [*ExecError]; one whose end nobody saw, because the session was
-// lost, a [*wire.LostError]. conn is closed.
-func Exec(ctx context.Context, conn io.ReadWriteCloser, c Command) (int, error) {
+// started is an [*ExecError], with its code; one whose end nobody saw, because the
+// session was lost, a [*wire.LostError]. With any other error the code is 125, as
+// Docker's. conn is closed.
+func Exec(ctx context.Context, conn io.ReadWriteCloser, c Command) (code int, err error) {
+	defer func() {
+		if refused, ok := errors.AsType[*ExecError](err); ok {
+			code = refused.Code
+		} else if err != nil {
+			code = exitOurs
+		}
+	}()
 	client, err := greet(ctx, conn, "workshop exec")
 	if err != nil {
 		return 0, err
@@ -144,7 +155,7 @@ func startError(err error) error {
 	if !ok {
 		return err
 	}
-	code := 125
+	code := exitOurs
 	if strings.Contains(refused.Message, `unknown argument "tty"`) {
 		return &ExecError{Code: code, Err: errors.New("the worker was brought up by an older workshop, which gives commands no terminal: run `workshop up`, or use --no-tty")}
 	}
