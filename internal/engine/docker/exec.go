@@ -42,11 +42,19 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	if err != nil {
 		return exitOurs, err
 	}
-	sameUID, same := sameUser(o.User, w.user)
-	switch here := e.doorOf(w) == doorHere; {
-	case here && same:
-		return e.execInside(ctx, w, o)
-	case here && sameUID:
+	switch sameUID, same := sameUser(o.User, w.user); {
+	case same:
+		conn, err := e.enter(ctx, w)
+		if err != nil {
+			return exitOurs, err
+		}
+		if conn != nil {
+			return toolbox.Exec(ctx, conn, toolbox.Command{
+				Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: o.Signals,
+				TTY: o.TTY, Size: o.Size, Resized: o.Resized,
+			})
+		}
+	case sameUID && e.doorOf(w) == doorHere:
 		return exitOurs, &engine.RefusedError{
 			Promise: "B60", Reason: fmt.Sprintf("the worker could stop a command of its own uid and another group (%s; it is %s) while the engine starts it, for ever", o.User, w.user),
 			Do: "leave --user out, or give another uid",
@@ -56,21 +64,6 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 		o.Command = append([]string{compose.InitPath, "enter", cmp.Or(o.Workdir, "."), "--"}, o.Command...)
 	}
 	return e.execIn(ctx, w.container.ID, compose.InitPath, o)
-}
-
-// execInside runs a command in a session of its own.
-func (e *Engine) execInside(ctx context.Context, w worker, o engine.ExecOptions) (int, error) {
-	conn, err := e.enter(ctx, w)
-	switch {
-	case err != nil:
-		return exitOurs, err
-	case conn == nil:
-		return exitOurs, fmt.Errorf("the door of worker %s went meanwhile: run `workshop up`", w.container.Service)
-	}
-	return toolbox.Exec(ctx, conn, toolbox.Command{
-		Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: o.Signals,
-		TTY: o.TTY, Size: o.Size, Resized: o.Resized,
-	})
 }
 
 // sameUser compares a user that is asked for, UID or UID:GID in numbers, with a

@@ -252,12 +252,14 @@ func (e *Engine) health(ctx context.Context, id, service string, role compose.Ro
 		if err != nil {
 			return err
 		}
-		if e.doorOf(w) == doorHere {
+		if state := e.doorOf(w); state != doorGone {
 			conn, err := door.Accept(ctx, w.door, w.pid)
-			if err != nil {
+			if err == nil {
+				return conn.Close()
+			}
+			if state == doorHere {
 				return err
 			}
-			return conn.Close()
 		}
 	}
 	code, err := e.execIn(ctx, id, program, engine.ExecOptions{Command: []string{program, "health", name}, Stdout: out, Stderr: out})

@@ -79,7 +79,7 @@ func (e *Engine) enter(ctx context.Context, w worker) (net.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if state != doorHere { // the engine sees another machine, or other process numbers
+		if state != doorHere { // it may be another machine's
 			return nil, nil
 		}
 	}
@@ -108,6 +108,11 @@ func (e *Engine) doorOf(w worker) doorState {
 	}
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(w.pid) + "/mountinfo")
 	if err != nil {
+		// Where /proc shows everybody's processes, and not this one, the engine has
+		// other process numbers. With hidepid (proc(5)) a worker's is not shown.
+		if _, shown := os.Stat("/proc/1"); errors.Is(err, os.ErrNotExist) && shown == nil {
+			return doorGone
+		}
 		return doorUnknown
 	}
 	for line := range strings.Lines(string(b)) {
@@ -120,7 +125,7 @@ func (e *Engine) doorOf(w worker) doorState {
 			return doorGone
 		}
 	}
-	return doorUnknown
+	return doorGone // another process has the number here
 }
 
 // isFrame tells the toolbox's first byte, the kind of a frame (package wire),
