@@ -89,7 +89,10 @@ func TestB60_CopyOfWhatIsExchanged(t *testing.T) {
 			}
 		}
 	}()
-	for range 30 {
+	exchanged := make(chan error, 1)
+	go func() { exchanged <- exchanger.Wait() }()
+	copies := 0
+	for ; len(exchanged) == 0; copies++ {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		cmd := s.Command(ctx, "cp", "worker:/workspace/out", "-")
 		_ = cmd.Run() // what it says of a file that was exchanged is no matter
@@ -99,8 +102,8 @@ func TestB60_CopyOfWhatIsExchanged(t *testing.T) {
 			t.Fatal("cp hangs")
 		}
 	}
-	if err := exchanger.Wait(); err != nil {
-		t.Errorf("control: nothing was exchanged: %v", err)
+	if err := <-exchanged; err != nil || copies < 5 {
+		t.Errorf("control: %d copies while files were exchanged: %v", copies, err)
 	}
 	if d := s.Expect(0, "cp", "worker:/workspace/in/a.txt", "-"); !strings.Contains(d.Out, "in\n") {
 		t.Errorf("a file: %q", d.Out)

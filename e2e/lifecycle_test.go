@@ -107,7 +107,7 @@ func TestB29_GuardKilledUnderLoad(t *testing.T) {
 	container := s.Inspect("worker")
 	s.Internet.Reset()
 	var all sync.WaitGroup
-	for range 4 {
+	for range 2 {
 		for _, p := range []string{
 			"http https://allowed.example.org/ ca=/ca.pem for=6s limit=4s", "tcp ssh.example.org:22 for=6s limit=4s",
 			"tcp 198.51.100.66:443 for=6s limit=1s", "tcp 198.51.100.66:22 for=6s limit=1s", "connect 198.51.100.66:9000 for=6s",

@@ -120,12 +120,17 @@ func (m *namespaceMachine) list(project string) (out []Container, err error) {
 		}
 		out = append(out, c)
 	}
+	m.keepGroups(project)
+	return out, err
+}
+
+// keepGroups keeps how the project's control groups are named.
+func (m *namespaceMachine) keepGroups(project string) {
 	if f, err := m.file(project); err == nil && f.Cgroup != "" {
 		m.mu.Lock()
 		m.groups[project] = f.Cgroup
 		m.mu.Unlock()
 	}
-	return out, err
 }
 
 // file is what the project's supervisor has written, or the last one had.

@@ -83,6 +83,7 @@ func (m *namespaceMachine) groupsOf(project string) (out []string) {
 
 // clean ends the supervisor by its ID, and with it all that it started.
 func (m *namespaceMachine) clean(s *Scenario) {
+	m.keepGroups(s.Project)
 	for _, pid := range m.supervisors(s.Project) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 		s.gone(pid)

@@ -36,6 +36,9 @@ func stopStarted([]string, map[string]string) (string, string) {
 				stopped++
 			}
 		}
+		if stopped > 0 { // the engine waits: no hurry any more
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
 	return strconv.Itoa(stopped), ""
 }
@@ -49,7 +52,7 @@ func exchangeFIFO(words []string, _ map[string]string) (string, string) {
 	if err := unix.Mkfifo(fifo, 0o644); err != nil {
 		return probe.Seen(err)
 	}
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); {
 		if err := unix.Renameat2(unix.AT_FDCWD, file, unix.AT_FDCWD, fifo, unix.RENAME_EXCHANGE); err != nil {
 			return probe.Seen(err)
 		}
