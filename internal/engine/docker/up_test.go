@@ -221,7 +221,7 @@ func TestRestart(t *testing.T) {
 func TestInterruptedAnywhere(t *testing.T) {
 	f := newFixture(t, nil, "one")
 	steps := len(f.plan(t).Steps)
-	for n := 0; n < steps; n += 2 {
+	for n := 0; n < steps; n += 3 {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := 0
 		p := f.plan(t)
@@ -236,7 +236,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 		if n < steps-1 && err == nil {
 			t.Logf("after %d steps: was through already", n)
 		}
-		if n%4 == 0 {
+		if n%6 == 0 {
 			f.up(t)
 			if c := f.container(t, "one"); c.State != "running" {
 				t.Errorf("after %d steps: one is %s", n, c.State)
