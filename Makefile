@@ -35,7 +35,7 @@ HOST_FLAGS = -trimpath -tags=$(HOST_TAGS) $(HOST_COLD:%=-gcflags=%=-l)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-.PHONY: help build inits programs test test-short test-race test-vm test-breaks cross lint bench soak generate verify demo worker-image fuzz clean
+.PHONY: vet help build inits programs test test-short test-race test-vm test-breaks cross lint bench soak generate verify demo worker-image fuzz clean
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -80,8 +80,10 @@ cross: ## builds the host programs for macOS and Windows; the tests only check t
 	GOOS=darwin $(GO) build -o /dev/null ./cmd/workshop && GOOS=darwin $(GO) vet ./cmd/llmdo
 	GOOS=windows $(GO) build -o /dev/null ./cmd/workshop && GOOS=windows $(GO) vet ./cmd/llmdo
 
-lint: ## go vet, staticcheck, govulncheck
-	$(GO) vet ./...
+vet: ## go vet, which CI runs after the tests
+	CGO_ENABLED=0 $(GO) vet $(HOST_FLAGS) ./...
+
+lint: vet ## go vet, staticcheck, govulncheck
 	$(GO) run $(STATICCHECK) ./...
 	scripts/vulncheck $(GO) run $(GOVULNCHECK)
 

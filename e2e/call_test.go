@@ -384,6 +384,7 @@ func TestToolsAfterAChange(t *testing.T) {
 
 // The program of docs/go.md does what the document says.
 func TestClientExample(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := scenario.Example(t, "hello", "a Go program uses a workshop by package client")
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	program := filepath.Join(s.TempDir(), "client")

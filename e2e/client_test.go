@@ -17,7 +17,7 @@ import (
 // Package client, in the process of its program: what it asks, and how it says
 // what went wrong.
 func TestClient(t *testing.T) {
-	scenario.NotRootless(t, "the client is this process, which is root; TestClientExample has a program of the user's")
+	scenario.NotRootless(t, "the client is this process, which is root")
 	s := scenario.At(t, "a Go program is asked about calls, and each thing that goes wrong has a type", callFiles())
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	for _, e := range append(s.Program(t.Context(), "").Env, "WORKSHOP_FILE=", "WORKSHOP_PROJECT_NAME=") {
