@@ -31,6 +31,7 @@ func alone(s *scenario.Scenario, env []string, args ...string) scenario.Done {
 // Whether a call ran is told by the file that it makes on a mount, or by what
 // the test internet saw, never by our programs.
 func TestB42_OnlyAfterAYes(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	const secret = "s3cret-of-the-audit"
 	s := quiet(scenario.At(t, "a call that needs a yes runs only after one: a shared file's auto counts up to the user's setting, an operator of a shell needs a yes, what is denied stays denied; each decision is in the audit, and no secret", map[string]string{
 		"workshop.yaml": `workshop:

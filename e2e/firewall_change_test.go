@@ -112,6 +112,7 @@ func TestLiveChangeOfARoom(t *testing.T) {
 }
 
 func TestB27_Save(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := by(scenario.New(t, "restricted", "--save writes the line, keeps what stands there, and what runs goes by it; reload cuts what is gone"))
 	s.Up()
 	before := lives(s)

@@ -163,6 +163,7 @@ func TestFirewallShowsWhatDiffers(t *testing.T) {
 }
 
 func TestB28_Log(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := shown(t, "the log is the guard's own lines in a pipe, and readable on a terminal")
 	s.Up()
 	if d := s.Expect(0, "firewall", "log"); d.Out != "" || !strings.Contains(d.Err, "has reported nothing") {
@@ -263,6 +264,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) (written func() string, keys *os.Fi
 // Who hits a denial sees within a second what was denied, why, and the command
 // that allows it; also where the same was denied a moment ago.
 func TestB28_Hints(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := shown(t, "after a command that failed, what was refused meanwhile and the command that allows it")
 	s.Up()
 	plain := s.Run(append([]string{"exec", "--quiet"}, probeIn("one", "lookup ssh.example.org -> 127.0.0.1")[1:]...)...).Counted

@@ -80,6 +80,7 @@ func TestB60_StoppedExecFreezesNoCommand(t *testing.T) {
 }
 
 func TestB60_CopyOfWhatIsExchanged(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s, in, _ := escapes(t, "cp out of a worker ends where a file is exchanged for a FIFO meanwhile, and nothing of the worker hangs afterwards")
 	s.Up()
 	exchanger := s.Command(t.Context(), "exec", "-T", "worker", "--", in, "probe", "exchange-fifo /workspace/out/x")
