@@ -35,7 +35,7 @@ HOST_FLAGS = -trimpath -tags=$(HOST_TAGS) $(HOST_COLD:%=-gcflags=%=-l)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-.PHONY: vet help build inits programs test test-short test-race test-vm test-breaks cross lint bench soak generate verify demo worker-image fuzz clean
+.PHONY: help build inits programs test test-short test-race test-vm test-breaks cross vet lint bench soak generate verify demo worker-image fuzz clean
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"

@@ -62,7 +62,7 @@ func TestUpKilledAtAnyStep(t *testing.T) {
 					}
 				}
 			}
-			if i%3 == 2 {
+			if i == 2 {
 				s.Expect(0, "down")
 				if l := left(s); l != nil {
 					t.Errorf("down left %v", l)

@@ -24,7 +24,7 @@ import (
 
 // Exit codes of Exec, as Docker's own.
 const (
-	exitOurs       = 125 // the engine or we failed
+	exitOurs       = toolbox.ExitOurs
 	exitCannotRun  = 126 // found, but can't be executed
 	exitNoSuchFile = 127 // not found
 )

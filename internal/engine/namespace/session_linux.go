@@ -129,15 +129,12 @@ func (b *bound) Close() error {
 	return b.Conn.Close()
 }
 
-// exitOurs is the exit code where the command could not be run, as Docker's.
-const exitOurs = 125
-
 // Exec runs a command in a session of its own. There is one user in a worker:
 // nothing below its supervisor becomes another.
 func (e *Engine) Exec(ctx context.Context, project, service string, o engine.ExecOptions) (int, error) {
 	s, err := e.worker(ctx, project, service, o.Directory)
 	if err != nil {
-		return exitOurs, err
+		return toolbox.ExitOurs, err
 	}
 	if p := s.Container.Process; o.User != "" {
 		uid, gid, ok := numeric(o.User)
@@ -145,7 +142,7 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 			uid, gid, ok = n, p.GID, true
 		}
 		if !ok || uid != p.UID || gid != p.GID {
-			return exitOurs, &engine.RefusedError{
+			return toolbox.ExitOurs, &engine.RefusedError{
 				Promise: "B4", Reason: fmt.Sprintf("a command can't run as %s in %s: on the namespace engine a worker has one user, %d:%d", o.User, service, p.UID, p.GID),
 				Do: "leave --user out",
 			}
@@ -153,7 +150,7 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	}
 	conn, err := e.enter(ctx, project, &s)
 	if err != nil {
-		return exitOurs, err
+		return toolbox.ExitOurs, err
 	}
 	return toolbox.Exec(ctx, conn, toolbox.Command{
 		Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: o.Signals,

@@ -31,8 +31,8 @@ type Command struct {
 	Resized <-chan struct{}
 }
 
-// exitOurs is the exit code where the fault isn't the command's.
-const exitOurs = 125
+// ExitOurs is the exit code where the fault isn't the command's, as Docker's.
+const ExitOurs = 125
 
 // ExecError is a command that was not started.
 type ExecError struct {
@@ -56,7 +56,7 @@ func Exec(ctx context.Context, conn io.ReadWriteCloser, c Command) (code int, er
 		if refused, ok := errors.AsType[*ExecError](err); ok {
 			code = refused.Code
 		} else if err != nil {
-			code = exitOurs
+			code = ExitOurs
 		}
 	}()
 	client, err := greet(ctx, conn, "workshop exec")
@@ -155,7 +155,7 @@ func startError(err error) error {
 	if !ok {
 		return err
 	}
-	code := exitOurs
+	code := ExitOurs
 	if strings.Contains(refused.Message, `unknown argument "tty"`) {
 		return &ExecError{Code: code, Err: errors.New("the worker was brought up by an older workshop, which gives commands no terminal: run `workshop up`, or use --no-tty")}
 	}
