@@ -20,8 +20,7 @@ import (
 const zero = "0000000000000000"
 
 func TestB01_NoCapabilities(t *testing.T) {
-	s := scenario.New(t, "restricted", "a worker has no capability in any set, and the file can't add one")
-	s.Up()
+	s := scenario.Standing(t, "restricted", "a worker has no capability in any set, and the file can't add one", nil)
 	for _, r := range s.Control("status CapEff -> 0", "socket AF_INET SOCK_RAW IPPROTO_ICMP -> ok") {
 		if r.Probe == "status" && r.Seen == zero {
 			t.Error("control: the ordinary container has no capability either")
@@ -44,14 +43,14 @@ func TestB01_NoCapabilities(t *testing.T) {
 	if got := s.ProcStatus("room", "CapEff"); got != fmt.Sprintf("%016x", 1<<10|1<<12) {
 		t.Errorf("the room's capabilities: %s", got)
 	}
+	s = scenario.New(t, "restricted", "nor does up take such a file")
 	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "image: host", "image: host\n    cap_add: [NET_ADMIN]", 1))
 	s.Expect(3, "validate")
 	s.Expect(3, "up")
 }
 
 func TestB02_NoNewPrivilegesAndSeccomp(t *testing.T) {
-	s := scenario.New(t, "restricted", "no process of a worker gains privileges, and system calls that lead out are refused")
-	s.Up()
+	s := scenario.Standing(t, "restricted", "no process of a worker gains privileges, and system calls that lead out are refused", nil)
 	for _, r := range s.Control("status NoNewPrivs -> 0", "socket AF_VSOCK SOCK_STREAM -> ok|EAFNOSUPPORT|ENODEV") {
 		if !r.OK {
 			t.Errorf("control: %s %v: %s", r.Probe, r.Args, r.Seen)
@@ -78,8 +77,7 @@ func TestB02_NoNewPrivilegesAndSeccomp(t *testing.T) {
 }
 
 func TestB03_ReadOnlyButWhatIsDeclared(t *testing.T) {
-	s := scenario.New(t, "mounts", "a worker writes to declared mounts and limited tmpfs and to nothing else")
-	s.Up()
+	s := scenario.Standing(t, "mounts", "a worker writes to declared mounts and limited tmpfs and to nothing else", nil)
 	got := s.Probe("worker", "writable")[0].Seen
 	// /dev/mqueue is the IPC namespace's own and holds no files
 	want := []string{"/dev/shm", "/home/worker", "/scratch", "/tmp", "/workspace/out"}
@@ -103,8 +101,7 @@ func TestB03_ReadOnlyButWhatIsDeclared(t *testing.T) {
 }
 
 func TestB04_NeverRoot(t *testing.T) {
-	s := scenario.New(t, "mounts", "a worker is never root, and files in rw mounts belong to its uid on the host")
-	s.Up()
+	s := scenario.Standing(t, "mounts", "a worker is never root, and files in rw mounts belong to its uid on the host", nil)
 	s.Sees("worker", fmt.Sprintf("uid -> %d:%d", scenario.UID, scenario.UID), fmt.Sprintf("status Uid 1 -> %s", strings.TrimSpace(strings.Repeat(fmt.Sprint(scenario.UID)+" ", 4))),
 		`write /workspace/out/mine text="from inside" -> ok`)
 	info, err := os.Stat(filepath.Join(s.Dir, "out/mine"))
@@ -117,6 +114,7 @@ func TestB04_NeverRoot(t *testing.T) {
 	if d := s.Run("exec", "--user", "0", "worker", "--", "/opt/workshop/workshop-init", "probe", "uid"); d.Code == 0 {
 		t.Errorf("exec as root was run: %s", d.Out)
 	}
+	s = scenario.New(t, "mounts", "nor does up make it one")
 	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "image: host", "image: host\n    user: \"0:0\"", 1))
 	if d := s.Run("up"); d.Code != 3 && d.Code != 4 {
 		t.Errorf("user 0: exit code %d", d.Code)
@@ -140,8 +138,7 @@ func TestB05_Limits(t *testing.T) {
 }
 
 func TestB06_NothingOfTheHost(t *testing.T) {
-	s := scenario.New(t, "restricted", "no namespace of the host, no device and no engine socket is in a container")
-	s.Up()
+	s := scenario.Standing(t, "restricted", "no namespace of the host, no device and no engine socket is in a container", nil)
 	for _, service := range []string{"worker", "room", "guard"} {
 		if l := devices(t, s.Pid(service)); !slices.Equal(l, []string{"full", "null", "random", "tty", "urandom", "zero"}) {
 			t.Errorf("%s has the devices %v", service, l)
@@ -192,8 +189,7 @@ func devices(t *testing.T, pid int) (names []string) {
 }
 
 func TestB12_OursIsTheMainProcess(t *testing.T) {
-	s := scenario.New(t, "restricted", "a worker's main process is the gate; it reaps, it can't be killed or forged from inside")
-	s.Up()
+	s := scenario.Standing(t, "restricted", "a worker's main process is the gate; it reaps, it can't be killed or forged from inside", nil)
 	s.Sees("worker", "status Name 1 -> workshop-init", "status PPid 1 -> 0",
 		"signal SIGKILL 1 -> ok|EPERM", "status Name 1 -> workshop-init") // the kernel keeps SIGKILL from an init, pid_namespaces(7)
 	if a := s.Args("worker"); len(a) < 2 || !strings.HasSuffix(a[0], "workshop-init") || a[1] != "gate" {

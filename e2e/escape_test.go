@@ -27,11 +27,24 @@ func escapes(t *testing.T, intent string) (s *scenario.Scenario, inside, outside
 func escapesOf(t *testing.T, dir, intent string) (s *scenario.Scenario, inside, outside string) {
 	t.Helper()
 	s = scenario.New(t, dir, intent)
-	inside, outside = intruder(s)
+	withIntruder(s)
+	return s, intruderInside, filepath.Join(s.Dir, "intruder")
+}
+
+// looking is escapes for tests that change nothing, up already.
+func looking(t *testing.T, intent string) (s *scenario.Scenario, inside, outside string) {
+	t.Helper()
+	s = scenario.Standing(t, "restricted", intent, withIntruder)
+	return s, intruderInside, filepath.Join(s.Dir, "intruder")
+}
+
+// withIntruder mounts the program, and directories to try it with.
+func withIntruder(s *scenario.Scenario) {
+	s.Helper()
+	inside, _ := intruder(s)
 	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "- ./ca.pem:/ca.pem", "- ./ca.pem:/ca.pem\n      - ./intruder:"+inside+"\n      - ./in:/workspace/in\n      - ./out:/workspace/out:rw", 1))
 	s.Write("in/a.txt", "in\n")
 	s.Write("out/a.txt", "out\n")
-	return s, inside, outside
 }
 
 // refusedHere runs tries as the worker, which must see what they say, and each
@@ -54,8 +67,7 @@ func refusedHere(s *scenario.Scenario, inside, outside string, controls []string
 }
 
 func TestB02_CallsThatLedOut(t *testing.T) {
-	s, in, out := escapes(t, "system calls and sockets that have led out of containers are refused, whatever their arguments")
-	s.Up()
+	s, in, out := looking(t, "system calls and sockets that have led out of containers are refused, whatever their arguments")
 	const no = "EPERM|ENOSYS|EACCES"
 	refusedHere(s, in, out,
 		[]string{"kernel getpid", "kernel add_key", "kernel keyctl", "kernel io_uring_setup", "kernel userfaultfd", "kernel bpf", "kernel chroot", "kernel clone3", "kernel syslog",
@@ -68,8 +80,7 @@ func TestB02_CallsThatLedOut(t *testing.T) {
 }
 
 func TestB06_OtherProcesses(t *testing.T) {
-	s, in, out := escapes(t, "a worker takes hold of no other process: not of its own PID 1, not of the room, the guard or who started them, and of no namespace of theirs")
-	s.Up()
+	s, in, out := looking(t, "a worker takes hold of no other process: not of its own PID 1, not of the room, the guard or who started them, and of no namespace of theirs")
 	tries := []string{
 		"trace seize 1 -> EPERM", "trace memory 1 -> EPERM", "trace descriptor 1 -> EPERM",
 		"list /proc/1/root -> EACCES|EPERM", "read /proc/1/root/etc/shadow -> EACCES|EPERM", "list /proc/1/cwd/.. -> EACCES|EPERM", "read /proc/1/mem -> EACCES|EPERM", "list /proc/1/map_files -> EACCES|EPERM",
@@ -99,8 +110,7 @@ func TestB06_OtherProcesses(t *testing.T) {
 }
 
 func TestB03_TheKernelsFiles(t *testing.T) {
-	s, in, _ := escapes(t, "nothing in /proc and /sys can be written that speaks to the machine's kernel, and what tells of the machine is hidden")
-	s.Up()
+	s, in, _ := looking(t, "nothing in /proc and /sys can be written that speaks to the machine's kernel, and what tells of the machine is hidden")
 	const no = "EROFS|EACCES|EPERM|ENOENT"
 	var tries []string
 	for _, name := range []string{
@@ -157,8 +167,7 @@ func mountsOf(s *scenario.Scenario, service string) map[string][]string {
 }
 
 func TestB03_NoMountOfItsOwn(t *testing.T) {
-	s, in, out := escapes(t, "a worker mounts nothing, by the old calls or the new ones, and no mount of its can be made writable")
-	s.Up()
+	s, in, out := looking(t, "a worker mounts nothing, by the old calls or the new ones, and no mount of its can be made writable")
 	const no = "EPERM|ENOSYS|EACCES"
 	tries := []string{}
 	for _, kind := range []string{"bind", "tmpfs", "proc", "sysfs", "cgroup", "cgroup2", "overlay", "devpts", "mqueue"} {
@@ -175,8 +184,7 @@ func TestB03_NoMountOfItsOwn(t *testing.T) {
 }
 
 func TestB06_Devices(t *testing.T) {
-	s, in, out := escapes(t, "a worker has the devices that programs need, can open no other, and can make none")
-	s.Up()
+	s, in, out := looking(t, "a worker has the devices that programs need, can open no other, and can make none")
 	// fd, stdin and the like are links; pts, shm and mqueue its own mounts.
 	harmless := []string{"console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"}
 	for _, name := range strings.Split(s.Probe("worker", "list /dev")[0].Seen, ",") {

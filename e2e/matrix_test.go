@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
@@ -16,19 +17,39 @@ import (
 	"github.com/llmdo/workshop/internal/threat/matrix"
 )
 
-// intruder builds the program of package intrude, which nothing that is shipped
-// brings along, and returns its path inside the scenario's containers and here.
+// built is the program of package intrude, which nothing that is shipped brings
+// along: a link takes a second.
+var built = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "workshop-e2e-intruder-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command("go", "build", "-tags", "nethttpomithttp2", "-o", filepath.Join(dir, "intruder"), "../internal/threat/intruder")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build intruder: %w\n%s", err, out)
+	}
+	return os.ReadFile(filepath.Join(dir, "intruder"))
+})
+
+// intruder gives a scenario that program, and returns its path inside the
+// scenario's containers and here.
 func intruder(s *scenario.Scenario) (inside, outside string) {
 	s.Helper()
+	program, err := built()
 	path := filepath.Join(s.Dir, "intruder")
-	cmd := exec.Command("go", "build", "-tags", "nethttpomithttp2", "-o", path, "./internal/threat/intruder")
-	cmd.Dir, cmd.Env = s.Root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		s.Fatalf("go build intruder: %v\n%s", err, out)
+	if err == nil {
+		err = os.WriteFile(path, program, 0o755)
+	}
+	if err != nil {
+		s.Fatal(err)
 	}
 	s.Chown()
-	return "/intruder", path
+	return intruderInside, path
 }
+
+const intruderInside = "/intruder"
 
 // TestMatrix tries the whole matrix of package threat in a compiled room: as
 // its worker, and, in containers that the product can't make, as uid 0 and with

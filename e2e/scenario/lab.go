@@ -31,6 +31,8 @@ type Lab struct {
 	machine machine
 	caller  caller // who runs our programs
 	caFile  string // the test internet's CA, for controls
+
+	standing map[standingKey]*Scenario
 }
 
 var (
@@ -86,7 +88,7 @@ func newLab() (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Root: root, Bin: filepath.Join(root, "bin")}
+	l := &Lab{Root: root, Bin: filepath.Join(root, "bin"), standing: map[standingKey]*Scenario{}}
 	if TheEngine() == Docker {
 		d, err := newDockerMachine()
 		if err != nil {
@@ -136,6 +138,9 @@ func (l *Lab) writeCA() (string, error) {
 
 // close removes what belongs to the lab.
 func (l *Lab) close() {
+	for key := range l.standing {
+		l.lower(afterwards{}, key)
+	}
 	if l.machine != nil {
 		l.machine.close()
 	}

@@ -66,27 +66,33 @@ func At(t testing.TB, intent string, files map[string]string) *Scenario {
 
 func (l *Lab) open(t testing.TB, intent, source string) *Scenario {
 	t.Helper()
+	s := l.begin(t, intent, filepath.Join(t.TempDir(), "project"))
+	s.fill(source)
+	t.Cleanup(s.remove)
+	return s
+}
+
+// begin is a scenario of a project that nobody has, in a directory that isn't
+// there yet.
+func (l *Lab) begin(t testing.TB, intent, dir string) *Scenario {
+	t.Helper()
 	t.Log("intent: " + intent)
 	var id [3]byte
 	_, _ = rand.Read(id[:])
-	s := &Scenario{TB: t, Lab: l, Project: "wse2e" + hex.EncodeToString(id[:]), ctx: t.Context()}
-	s.Dir = filepath.Join(t.TempDir(), "project")
-	if err := os.Mkdir(s.Dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	l.Internet.Reset()
+	return &Scenario{TB: t, Lab: l, Dir: dir, Project: "wse2e" + hex.EncodeToString(id[:]), ctx: t.Context()}
+}
+
+// fill makes the directory, with the files of another one: "" for none.
+func (s *Scenario) fill(source string) {
+	s.Helper()
+	s.must(os.Mkdir(s.Dir, 0o755))
 	if source != "" {
-		if err := os.CopyFS(s.Dir, os.DirFS(source)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if l.Internet != nil {
-		l.Internet.Reset()
+		s.must(os.CopyFS(s.Dir, os.DirFS(source)))
 	}
 	traversable(s.Dir)
 	s.own()
-	s.Write("ca.pem", string(l.Internet.CA))
-	t.Cleanup(s.remove)
-	return s
+	s.Write("ca.pem", string(s.Internet.CA))
 }
 
 // own gives the whole directory to [UID].
