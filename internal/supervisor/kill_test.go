@@ -172,6 +172,36 @@ func TestTwo(t *testing.T) {
 	})
 }
 
+// TestDirectoryRemoved: where somebody removed its state directory, no client finds
+// a supervisor any more: it ends with all that it started, and leaves to another one
+// what that has there.
+func TestDirectoryRemoved(t *testing.T) {
+	eachMode(t, func(t *testing.T, w *world) {
+		w.up(w.shell("one", sleeper))
+		old := w.pidfd
+		if os.RemoveAll(w.dir) != nil { // it was just writing there
+			w.must(os.RemoveAll(w.dir))
+		}
+		w.must(os.Mkdir(w.dir, 0o700))
+		w.start()
+		w.up(w.shell("two", sleeper))
+		if !over(old, 10*time.Second) {
+			t.Fatal("it lives")
+		}
+		old.Close()
+		_, err := client.Dial(t.Context(), w.dir)
+		w.must(err)
+		if s := w.seen("two"); s.State != api.Running {
+			t.Errorf("%+v", s)
+		}
+		w.kill()
+		w.start() // from the file, which is the other one's
+		if s := w.seen("two"); s.State != api.Exited {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
 // TestUnreadableState: nothing is guessed.
 func TestUnreadableState(t *testing.T) {
 	eachMode(t, func(t *testing.T, w *world) {

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -89,7 +88,7 @@ func (s *Supervisor) prepare() (*net.UnixListener, error) {
 	if err := confine(); err != nil {
 		return nil, err
 	}
-	dir, err := lock(s.dir)
+	dir, err := s.takeLock()
 	if err != nil {
 		return nil, err
 	}
@@ -116,75 +115,37 @@ func (s *Supervisor) prepare() (*net.UnixListener, error) {
 
 // loop collects what ends, until the supervisor is to end itself.
 func (s *Supervisor) loop(signals <-chan os.Signal, l *net.UnixListener) int {
+	end := func() {
+		if err := s.shutdown(); err != nil {
+			s.say("%v", err)
+		}
+	}
+	looks := time.NewTicker(lockLook)
 	for {
 		select {
+		case <-looks.C:
+			if s.lockRemoved() {
+				looks.Stop()
+				s.say("%s was removed: it ends, and all that it started", s.dir)
+				go end()
+			}
 		case sig := <-signals:
 			if sig == unix.SIGCHLD {
 				s.reaper.Reap()
 				continue
 			}
-			go func() {
-				if err := s.shutdown(); err != nil {
-					s.say("%v", err)
-				}
-			}()
+			go end()
 		case <-s.ended:
 			l.Close()
-			_ = os.Remove(s.dir + "/" + api.SocketName)
+			if !s.lockRemoved() { // else it's another one's
+				_ = os.Remove(s.dir + "/" + api.SocketName)
+			}
 			for end := time.Now().Add(time.Second); s.busy.Load() > 0 && time.Now().Before(end); {
 				time.Sleep(time.Millisecond)
 			}
 			return 0
 		}
 	}
-}
-
-// How long the lock is tried for: while another supervisor has it, which may be
-// about to end, and while only clients have it, who look by sharing it for a moment.
-const (
-	lockTime   = 200 * time.Millisecond
-	sharedTime = 5 * time.Second
-)
-
-// lock opens the state directory and makes sure that it has no other
-// supervisor. The lock is held as long as this process lives.
-func lock(path string) (*os.File, error) {
-	dir, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
-		return nil, err
-	}
-	if st.Mode&0o077 != 0 || int(st.Uid) != os.Geteuid() {
-		return nil, fmt.Errorf("%s must be yours, with the mode 0700: who writes there says what runs", path)
-	}
-	fd, err := unix.Openat(int(dir.Fd()), api.LockName, unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", api.LockName, err)
-	}
-	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			break
-		}
-		limit := lockTime
-		if unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) == nil {
-			limit = sharedTime
-			_ = unix.Flock(fd, unix.LOCK_UN)
-		}
-		if time.Since(began) > limit {
-			break
-		}
-	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, fmt.Errorf("another supervisor lives in %s", path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", api.LockName, err)
-	}
-	return dir, errors.Join(os.MkdirAll(path+"/"+api.LogDir, 0o700), newResolv(path))
 }
 
 // groupPrefix begins the names of a project's control groups: another project

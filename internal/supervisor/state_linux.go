@@ -43,6 +43,9 @@ func (s *Supervisor) save() error {
 	if err != nil {
 		return err
 	}
+	if s.lockRemoved() {
+		return fmt.Errorf("%s was removed", s.dir)
+	}
 	if err := atomicfile.Write(s.dir+"/"+api.StateName, b, 0o600); err != nil {
 		return fmt.Errorf("what runs can't be written down: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type Supervisor struct {
 	reaper *reap.Reaper
 	begin  starter
 	errors io.Writer // supervisor.log
+	lock   *os.File  // held as long as this process lives; nil in tests without one
 	hash   func() string
 
 	groups   *cgroup.Parent // nil: no limit can be enforced, see noGroups
