@@ -3,6 +3,7 @@
 package supervisor
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -189,7 +190,9 @@ func TestDirectoryRemoved(t *testing.T) {
 			t.Fatal("it lives")
 		}
 		old.Close()
-		_, err := client.Dial(t.Context(), w.dir)
+		within, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := client.Dial(within, w.dir)
 		w.must(err)
 		if s := w.seen("two"); s.State != api.Running {
 			t.Errorf("%+v", s)
