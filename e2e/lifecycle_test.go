@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -227,29 +228,7 @@ func TestB60_UnreadableIsClosed(t *testing.T) {
 	s.Up()
 	before := lives(s)
 	s.Expect(0, "firewall", "deny", "ssh.example.org")
-	room := fmt.Sprintf("/proc/%d/fd/", s.Pid("room"))
-	files, err := os.ReadDir(room)
-	if err != nil {
-		t.Fatal(err)
-	}
-	damaged := 0
-	for _, f := range files {
-		if to, _ := os.Readlink(room + f.Name()); strings.HasPrefix(to, "/memfd:workshop-kept") {
-			// Nothing but a program that has the descriptor can write there.
-			kept, err := os.OpenFile(room+f.Name(), os.O_WRONLY, 0)
-			if err == nil {
-				_, err = kept.Write(make([]byte, handover.KeptSize))
-				kept.Close()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			damaged++
-		}
-	}
-	if damaged != 1 {
-		t.Fatalf("the room keeps %d files, want 1", damaged)
-	}
+	damageKept(s)
 	s.Crash("guard")
 	s.Eventually("the guard is back", func() bool { return strings.Contains(s.Expect(0, "ps").Err, "firewall reload") })
 	d := s.Expect(0, "ps")
@@ -269,6 +248,65 @@ func TestB60_UnreadableIsClosed(t *testing.T) {
 		t.Errorf("ps after the reload:\n%s", d.Err)
 	}
 	goOn(s, before, "worker", "room")
+}
+
+// damageKept overwrites what the room keeps for the guard, as nothing can that
+// doesn't have the descriptor.
+func damageKept(s *scenario.Scenario) {
+	s.Helper()
+	room := fmt.Sprintf("/proc/%d/fd/", s.Pid("room"))
+	files, err := os.ReadDir(room)
+	if err != nil {
+		s.Fatal(err)
+	}
+	damaged := 0
+	for _, f := range files {
+		if to, _ := os.Readlink(room + f.Name()); strings.HasPrefix(to, "/memfd:workshop-kept") {
+			kept, err := os.OpenFile(room+f.Name(), os.O_WRONLY, 0)
+			if err == nil {
+				_, err = kept.Write(make([]byte, handover.KeptSize))
+				kept.Close()
+			}
+			if err != nil {
+				s.Fatal(err)
+			}
+			damaged++
+		}
+	}
+	if damaged != 1 {
+		s.Fatalf("the room keeps %d files, want 1", damaged)
+	}
+}
+
+// TestB60_ClosedIsOpenedAfterUp: where more than lines differs, reload says that it
+// needs `up`, which opens nothing.
+func TestB60_ClosedIsOpenedAfterUp(t *testing.T) {
+	scenario.OnlyNamespace(t, "it gives the machine an address, which others on Docker's would see")
+	s := scenario.New(t, "restricted", "a room that is closed, on a machine that has another address since: reload asks for up, up leaves the room closed, and then reload opens it")
+	s.Up()
+	s.Expect(0, "firewall", "deny", "ssh.example.org")
+	damageKept(s)
+	s.Crash("guard")
+	closed := func() bool { return strings.Contains(s.Expect(0, "ps").Err, "firewall reload") }
+	s.Eventually("the guard is back", closed)
+	if out, err := exec.Command("ip", "address", "add", "198.51.100.77/32", "dev", "lo").CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	defer func() { _ = exec.Command("ip", "address", "del", "198.51.100.77/32", "dev", "lo").Run() }()
+	for _, reset := range []string{"--reset=false", "--reset"} {
+		says(s, s.Expect(1, "firewall", "reload", reset), "this needs `workshop up`")
+	}
+	s.Up()
+	if !closed() {
+		t.Error("up opened the room")
+	}
+	if seen := s.Probe("worker", "tcp 198.51.100.22:22 send=x limit=300ms")[0].Seen; seen == "data" {
+		t.Error("the room is open")
+	}
+	says(s, s.Expect(0, "firewall", "reload", "--reset"), "worker: opened")
+	s.Eventually("the room is served", func() bool {
+		return s.Probe("worker", "tcp ssh.example.org:22 send=x limit=2s")[0].Seen == "data"
+	})
 }
 
 func TestB05_LogsAreBounded(t *testing.T) {
