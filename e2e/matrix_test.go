@@ -25,7 +25,7 @@ var built = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	cmd := exec.Command("go", "build", "-tags", "nethttpomithttp2", "-o", filepath.Join(dir, "intruder"), "../internal/threat/intruder")
+	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "intruder"), "../internal/threat/intruder")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("go build intruder: %w\n%s", err, out)

@@ -17,8 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/contain/spec"
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // A static program that does nothing: exit(0) for amd64, 132 bytes, so that
@@ -53,7 +55,9 @@ func BenchmarkStart(b *testing.B) {
 			b.Fatal(err)
 		}
 	} else {
-		buildInit(b, program)
+		if err := testutil.Init(program); err != nil {
+			b.Fatal(err)
+		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "true"), nothing, 0o755); err != nil {
 		b.Fatal(err)
@@ -81,14 +85,6 @@ func BenchmarkStart(b *testing.B) {
 			}
 			b.ReportMetric(0, "ns/op")
 		})
-	}
-}
-
-func buildInit(b *testing.B, to string) {
-	build := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", to, "../../cmd/workshop-init")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
 	}
 }
 

@@ -144,6 +144,7 @@ type world struct {
 	dir   string
 	etc   string   // of the machine; empty: this one's
 	pid   int      // of the supervisor, here
+	pipe  string   // what its caller left open, as /proc names it
 	pidfd *os.File // of it
 }
 
@@ -225,6 +226,7 @@ func (w *world) begin() (line string, pid int, pidfd *os.File) {
 	defer errs.Close()
 	out, in, _ := os.Pipe()
 	number, numberIn, _ := os.Pipe()
+	w.pipe, _ = os.Readlink("/proc/self/fd/" + itoa(int(numberIn.Fd())))
 	cmd := exec.Command(launcher, "launch", program, w.dir)
 	if w.etc != "" {
 		cmd = exec.Command(launcher, "launch with", w.etc, program, w.dir)

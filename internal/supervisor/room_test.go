@@ -5,7 +5,6 @@ package supervisor
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // real is workshop-init with all its parts, beside the one that the tests
@@ -26,10 +26,8 @@ func real(t testing.TB) string {
 		return path
 	}
 	buildReal.Do(func() {
-		build := exec.Command("go", "build", "-o", path, "github.com/llmdo/workshop/cmd/workshop-init")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+		if err := testutil.Init(path); err != nil {
+			t.Fatal(err)
 		}
 	})
 	return path

@@ -201,7 +201,8 @@ func test(overlay, program, pkg, pattern string, results map[string]string) erro
 	}
 	cmd := exec.Command("unshare", "-n", "sh", "-c", `ip link set lo up && exec "$0" "$@"`, program, "-test.v", "-test.timeout=3m", "-test.run", pattern)
 	cmd.Dir = pkg
-	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay) // of programs that the tests build
+	// Also of programs that the tests build, and for that they take none that is built.
+	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay, "WORKSHOP_BIN=")
 	out, err := cmd.CombinedOutput()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		return err

@@ -44,7 +44,7 @@ var programs = sync.OnceValues(func() (*initbin.Set, error) {
 		}
 		defer os.RemoveAll(dir)
 		path = filepath.Join(dir, "workshop-init")
-		if err := buildInit(path); err != nil {
+		if err := testutil.Init(path); err != nil {
 			return nil, err
 		}
 	}
@@ -59,15 +59,6 @@ var programs = sync.OnceValues(func() (*initbin.Set, error) {
 	defer w.Close()
 	return initbin.NewSet(fstest.MapFS{initbin.FileName(runtime.GOARCH): {Data: w.EncodeAll(data, nil)}}), nil
 })
-
-func buildInit(path string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", path, "../../../cmd/workshop-init")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if b, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, b)
-	}
-	return nil
-}
 
 // TestAsOrdinaryUser runs the real tests of this package again without root.
 func TestAsOrdinaryUser(t *testing.T) {
@@ -85,7 +76,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	program, tmp, test := filepath.Join(dir, "workshop-init"), filepath.Join(dir, "tmp"), filepath.Join(dir, "namespace.test")
-	if err := buildInit(program); err != nil {
+	if err := testutil.Init(program); err != nil {
 		t.Fatal(err)
 	}
 	for _, err := range []error{
