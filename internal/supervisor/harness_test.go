@@ -169,7 +169,7 @@ func eachMode(t *testing.T, f func(t *testing.T, w *world)) {
 // asUser runs a test in a process of an ordinary user.
 func asUser(t *testing.T) {
 	program, launcher := binaries()
-	cmd := exec.Command(launcher, "-test.v", "-test.run", "^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
+	cmd := exec.Command(launcher, "-test.v", "-test.timeout", "2m", "-test.run", "^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "TMPDIR=" + filepath.Dir(program) + "/tmp", programVariable + "=" + program}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: userID, Gid: userID}}
