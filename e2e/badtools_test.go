@@ -40,6 +40,7 @@ func smallFiles(pids string) map[string]string {
 
 // A tool's commands and outputs, by a client that is well behaved.
 func TestB60_CommandsOfTools(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := quiet(scenario.At(t, "endless and binary output, a command that ignores SIGTERM, daemons, closed streams, a full tmpfs, no process and no memory left: bounded, answered, the worker stays up and the next call works", smallFiles("64")))
 	s.Up()
 	before := s.Inspect("worker")

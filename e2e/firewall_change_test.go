@@ -30,6 +30,7 @@ func by(s *scenario.Scenario) *scenario.Scenario {
 }
 
 func TestB27_LiveChange(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := by(scenario.New(t, "restricted", "allow opens at once, and when its time is over the connection is cut; deny cuts at once; no container is touched"))
 	s.Up()
 	before := lives(s)

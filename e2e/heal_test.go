@@ -136,6 +136,7 @@ func TestLateCalls(t *testing.T) {
 
 // TestFailedUp: what an up that fails has made is removed, and what was there stays.
 func TestFailedUp(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := scenario.New(t, "restricted", "an up that fails leaves what was there before: nothing, or what ran")
 	port := freePort(t)
 	file := strings.NewReplacer("- ./ca.pem:/ca.pem", "- ./ca.pem:/ca.pem\n      - ./locked:/locked:rw",

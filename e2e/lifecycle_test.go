@@ -102,6 +102,7 @@ func TestB21_GuardFrozenBeforeAReload(t *testing.T) {
 }
 
 func TestB29_GuardKilledUnderLoad(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := scenario.New(t, "restricted", "a guard that is killed again and again under load lets nothing else out, and serves again by itself")
 	s.Up()
 	worker := lives(s)["worker"]
@@ -176,6 +177,7 @@ func TestB21_AsleepAndAwake(t *testing.T) {
 }
 
 func TestB21_LiveChangeEndsWithTheGuard(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := scenario.New(t, "restricted", "what a live change opened is gone when the guard was stopped, crashed or killed; live denies and spent budgets are not")
 	s.Internet.Answer("budget.example.org", testnet.A(testnet.Allowed))
 	s.Internet.Answer("closed.example.org", testnet.A(testnet.Allowed))

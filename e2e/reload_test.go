@@ -57,6 +57,7 @@ func edit(s *scenario.Scenario, old, new string) {
 }
 
 func TestB27_RemovedLine(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := scenario.New(t, "restricted", "up after an edit of allow and deny ends the connections that nothing allows any more, and nothing else: no container is touched")
 	edit(s, "- ssh.example.org:22\n", "- ssh.example.org:22\n        - allowed.example.org:8000\n")
 	s.Up()
@@ -91,6 +92,7 @@ func TestB27_RemovedLine(t *testing.T) {
 }
 
 func TestB27_DenyLine(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := scenario.New(t, "restricted", "a deny line that comes in at up closes what is open, at once")
 	s.Up()
 	before := lives(s)
@@ -123,6 +125,7 @@ func TestUpMakesAGuardAnewForItsFixedPart(t *testing.T) {
 }
 
 func TestB21_ReloadBesideKills(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := scenario.New(t, "restricted", "a guard that is killed while it gets a new policy comes up with the old one or the new one, whole, and the next up gets there")
 	s.Up()
 	s.Internet.Reset()
