@@ -20,7 +20,7 @@ import (
 const zero = "0000000000000000"
 
 func TestB01_NoCapabilities(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "a worker has no capability in any set, and the file can't add one", nil)
+	s := restrictedStands.Look(t, "a worker has no capability in any set, and the file can't add one")
 	for _, r := range s.Control("status CapEff -> 0", "socket AF_INET SOCK_RAW IPPROTO_ICMP -> ok") {
 		if r.Probe == "status" && r.Seen == zero {
 			t.Error("control: the ordinary container has no capability either")
@@ -50,7 +50,7 @@ func TestB01_NoCapabilities(t *testing.T) {
 }
 
 func TestB02_NoNewPrivilegesAndSeccomp(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "no process of a worker gains privileges, and system calls that lead out are refused", nil)
+	s := restrictedStands.Look(t, "no process of a worker gains privileges, and system calls that lead out are refused")
 	for _, r := range s.Control("status NoNewPrivs -> 0", "socket AF_VSOCK SOCK_STREAM -> ok|EAFNOSUPPORT|ENODEV") {
 		if !r.OK {
 			t.Errorf("control: %s %v: %s", r.Probe, r.Args, r.Seen)
@@ -77,7 +77,7 @@ func TestB02_NoNewPrivilegesAndSeccomp(t *testing.T) {
 }
 
 func TestB03_ReadOnlyButWhatIsDeclared(t *testing.T) {
-	s := scenario.Standing(t, "mounts", "a worker writes to declared mounts and limited tmpfs and to nothing else", nil)
+	s := mountsStands.Look(t, "a worker writes to declared mounts and limited tmpfs and to nothing else")
 	got := s.Probe("worker", "writable")[0].Seen
 	// /dev/mqueue is the IPC namespace's own and holds no files
 	want := []string{"/dev/shm", "/home/worker", "/scratch", "/tmp", "/workspace/out"}
@@ -101,7 +101,7 @@ func TestB03_ReadOnlyButWhatIsDeclared(t *testing.T) {
 }
 
 func TestB04_NeverRoot(t *testing.T) {
-	s := scenario.Standing(t, "mounts", "a worker is never root, and files in rw mounts belong to its uid on the host", nil)
+	s := mountsStands.Look(t, "a worker is never root, and files in rw mounts belong to its uid on the host")
 	s.Sees("worker", fmt.Sprintf("uid -> %d:%d", scenario.UID, scenario.UID), fmt.Sprintf("status Uid 1 -> %s", strings.TrimSpace(strings.Repeat(fmt.Sprint(scenario.UID)+" ", 4))),
 		`write /workspace/out/mine text="from inside" -> ok`)
 	info, err := os.Stat(filepath.Join(s.Dir, "out/mine"))
@@ -138,7 +138,7 @@ func TestB05_Limits(t *testing.T) {
 }
 
 func TestB06_NothingOfTheHost(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "no namespace of the host, no device and no engine socket is in a container", nil)
+	s := restrictedStands.Look(t, "no namespace of the host, no device and no engine socket is in a container")
 	for _, service := range []string{"worker", "room", "guard"} {
 		if l := devices(t, s.Pid(service)); !slices.Equal(l, []string{"full", "null", "random", "tty", "urandom", "zero"}) {
 			t.Errorf("%s has the devices %v", service, l)
@@ -189,7 +189,7 @@ func devices(t *testing.T, pid int) (names []string) {
 }
 
 func TestB12_OursIsTheMainProcess(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "a worker's main process is the gate; it reaps, it can't be killed or forged from inside", nil)
+	s := restrictedStands.Look(t, "a worker's main process is the gate; it reaps, it can't be killed or forged from inside")
 	s.Sees("worker", "status Name 1 -> workshop-init", "status PPid 1 -> 0",
 		"signal SIGKILL 1 -> ok|EPERM", "status Name 1 -> workshop-init") // the kernel keeps SIGKILL from an init, pid_namespaces(7)
 	if a := s.Args("worker"); len(a) < 2 || !strings.HasSuffix(a[0], "workshop-init") || a[1] != "gate" {

@@ -12,7 +12,7 @@ import (
 // TestB22_ControlIsOutOfReach: the guard's control socket is a file of the
 // guard's own, or no file at all; no worker has it, nor has whoever is root in a room.
 func TestB22_ControlIsOutOfReach(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "no worker reaches the guard's control", nil)
+	s := restrictedStands.Look(t, "no worker reaches the guard's control")
 	if err := s.GuardsControl(); err != nil {
 		t.Errorf("control: %v", err)
 	}

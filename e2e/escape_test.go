@@ -28,19 +28,22 @@ func escapesOf(t *testing.T, dir, intent string) (s *scenario.Scenario, inside, 
 	t.Helper()
 	s = scenario.New(t, dir, intent)
 	withIntruder(s)
-	return s, intruderInside, filepath.Join(s.Dir, "intruder")
+	inside, outside = intruder(s)
+	return s, inside, outside
 }
 
 // looking is escapes for tests that change nothing, up already.
 func looking(t *testing.T, intent string) (s *scenario.Scenario, inside, outside string) {
 	t.Helper()
-	s = scenario.Standing(t, "restricted", intent, withIntruder)
-	return s, intruderInside, filepath.Join(s.Dir, "intruder")
+	s = intruderStands.Look(t, intent)
+	inside, outside = intruder(s)
+	return s, inside, outside
 }
 
 // withIntruder mounts the program, and directories to try it with.
 func withIntruder(s *scenario.Scenario) {
 	s.Helper()
+	addIntruder(s)
 	inside, _ := intruder(s)
 	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "- ./ca.pem:/ca.pem", "- ./ca.pem:/ca.pem\n      - ./intruder:"+inside+"\n      - ./in:/workspace/in\n      - ./out:/workspace/out:rw", 1))
 	s.Write("in/a.txt", "in\n")

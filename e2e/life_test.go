@@ -166,7 +166,7 @@ func holdLock(t *testing.T, path string) (unlock func()) {
 }
 
 func TestExecPassesEverything(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "exec passes stdin, both outputs and the exit code, and says 126 and 127 as Docker does", nil)
+	s := restrictedStands.Look(t, "exec passes stdin, both outputs and the exit code, and says 126 and 127 as Docker does")
 	cmd := s.Command(context.Background(), "exec", "worker", "--", "sh", "-c", "cat; echo err >&2; exit 7")
 	cmd.Stdin = strings.NewReader("from stdin")
 	var errs strings.Builder

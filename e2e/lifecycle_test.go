@@ -232,7 +232,7 @@ func TestB60_UnreadableIsClosed(t *testing.T) {
 	s.Expect(0, "firewall", "deny", "ssh.example.org")
 	damageKept(s)
 	s.Crash("guard")
-	s.Eventually("the guard is back", func() bool { return strings.Contains(s.Expect(0, "ps").Err, "firewall reload") })
+	s.Eventually("the guard is back", func() bool { return saidClosed(s) })
 	d := s.Expect(0, "ps")
 	says(s, d, "worker: closed, no network: live denies and spent upload budgets can't be read", "`workshop firewall reload`", "restricted, closed")
 	says(s, s.Expect(0, "firewall", "show"), "worker: closed, no network", "no slot has a valid checksum")
@@ -243,13 +243,23 @@ func TestB60_UnreadableIsClosed(t *testing.T) {
 		}
 	}
 	says(s, s.Expect(0, "firewall", "reload"), "worker: opened, without the live denies and spent upload budgets that couldn't be read")
-	s.Eventually("the room is served", func() bool {
-		return s.Probe("worker", "tcp ssh.example.org:22 send=x limit=2s")[0].Seen == "data"
-	})
+	s.Eventually("the room is served", func() bool { return served(s) })
 	if d := s.Expect(0, "ps"); strings.Contains(d.Err, "closed") {
 		t.Errorf("ps after the reload:\n%s", d.Err)
 	}
 	goOn(s, before, "worker", "room")
+}
+
+// saidClosed tells whether ps says how a closed room is opened.
+func saidClosed(s *scenario.Scenario) bool {
+	s.Helper()
+	return strings.Contains(s.Expect(0, "ps").Err, "firewall reload")
+}
+
+// served tells whether the worker reaches what its file allows.
+func served(s *scenario.Scenario) bool {
+	s.Helper()
+	return s.Probe("worker", "tcp ssh.example.org:22 send=x limit=2s")[0].Seen == "data"
 }
 
 // damageKept overwrites what the room keeps for the guard, as nothing can that
@@ -289,8 +299,7 @@ func TestB60_ClosedIsOpenedAfterUp(t *testing.T) {
 	s.Expect(0, "firewall", "deny", "ssh.example.org")
 	damageKept(s)
 	s.Crash("guard")
-	closed := func() bool { return strings.Contains(s.Expect(0, "ps").Err, "firewall reload") }
-	s.Eventually("the guard is back", closed)
+	s.Eventually("the guard is back", func() bool { return saidClosed(s) })
 	if out, err := exec.Command("ip", "address", "add", "198.51.100.77/32", "dev", "lo").CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
@@ -299,16 +308,14 @@ func TestB60_ClosedIsOpenedAfterUp(t *testing.T) {
 		says(s, s.Expect(1, "firewall", "reload", reset), "this needs `workshop up`")
 	}
 	s.Up()
-	if !closed() {
+	if !saidClosed(s) {
 		t.Error("up opened the room")
 	}
 	if seen := s.Probe("worker", "tcp 198.51.100.22:22 send=x limit=300ms")[0].Seen; seen == "data" {
 		t.Error("the room is open")
 	}
 	says(s, s.Expect(0, "firewall", "reload", "--reset"), "worker: opened")
-	s.Eventually("the room is served", func() bool {
-		return s.Probe("worker", "tcp ssh.example.org:22 send=x limit=2s")[0].Seen == "data"
-	})
+	s.Eventually("the room is served", func() bool { return served(s) })
 }
 
 func TestB05_LogsAreBounded(t *testing.T) {

@@ -81,7 +81,7 @@ func TestEveryTestdataDirectoryIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range dirs {
-		if d.IsDir() && !regexp.MustCompile(`scenario\.(New|Standing)\(t, "`+d.Name()+`"`).MatchString(all.String()) {
+		if d.IsDir() && !regexp.MustCompile(`scenario\.(New\(t, |Standing\{Dir: )"`+d.Name()+`"`).MatchString(all.String()) {
 			t.Errorf("testdata/%s belongs to no test", d.Name())
 		}
 	}

@@ -33,29 +33,31 @@ var built = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(dir, "intruder"))
 })
 
-// intruder gives a scenario that program, and returns its path inside the
-// scenario's containers and here.
-func intruder(s *scenario.Scenario) (inside, outside string) {
+// addIntruder gives a scenario that program, before it is up.
+func addIntruder(s *scenario.Scenario) {
 	s.Helper()
 	program, err := built()
-	path := filepath.Join(s.Dir, "intruder")
 	if err == nil {
-		err = os.WriteFile(path, program, 0o755)
+		_, outside := intruder(s)
+		err = os.WriteFile(outside, program, 0o755)
 	}
 	if err != nil {
 		s.Fatal(err)
 	}
 	s.Chown()
-	return intruderInside, path
 }
 
-const intruderInside = "/intruder"
+// intruder is that program's path inside the scenario's containers and here.
+func intruder(s *scenario.Scenario) (inside, outside string) {
+	return "/intruder", filepath.Join(s.Dir, "intruder")
+}
 
 // TestMatrix tries the whole matrix of package threat in a compiled room: as
 // its worker, and, in containers that the product can't make, as uid 0 and with
 // the engine's default capabilities.
 func TestMatrix(t *testing.T) {
 	s := scenario.New(t, "restricted", "whatever is tried from a room, by whomever in it, no packet arrives, every denial comes at once and is counted")
+	addIntruder(s)
 	program, outside := intruder(s)
 	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "- ./ca.pem:/ca.pem", "- ./ca.pem:/ca.pem\n      - ./intruder:"+program, 1))
 	s.Up()

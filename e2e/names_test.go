@@ -11,7 +11,7 @@ import (
 )
 
 func TestB23_Names(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "a denied name causes no packet to any resolver, whichever server is asked; allowed ones are asked by the guard", nil)
+	s := restrictedStands.Look(t, "a denied name causes no packet to any resolver, whichever server is asked; allowed ones are asked by the guard")
 	s.Denied("worker",
 		scenario.Denial{Probe: "dns 198.51.100.53 denied.example.org A -> NXDOMAIN", Control: testnet.Denied},
 		scenario.Denial{Probe: "dns 198.51.100.54 denied.example.org A -> NXDOMAIN", Control: testnet.Denied},
@@ -42,7 +42,7 @@ func TestB23_Names(t *testing.T) {
 }
 
 func TestB24_ByName(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "80 and 443 go by name: the guard dials its own answer, a lie reaches nobody", nil)
+	s := restrictedStands.Look(t, "80 and 443 go by name: the guard dials its own answer, a lie reaches nobody")
 	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200", "http http://allowed.example.org/ -> 200")
 	s.Denied("worker",
 		scenario.Denial{Probe: "http https://denied.example.org/ ca=/ca.pem connect=198.51.100.11:443 -> " + cutOff, Control: "200"},
@@ -69,7 +69,7 @@ func TestB24_ByName(t *testing.T) {
 }
 
 func TestB24_ExplicitProxy(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "the explicit proxy decides as the transparent ports do, with better words", nil)
+	s := restrictedStands.Look(t, "the explicit proxy decides as the transparent ports do, with better words")
 	s.Sees("worker",
 		"http https://allowed.example.org/ ca=/ca.pem proxy=env -> 200", "http http://allowed.example.org/ proxy=env -> 200",
 		"tunnel 127.0.0.1:536 allowed.example.org:443 -> 200", "tunnel 127.0.0.1:536 denied.example.org:443 -> 403",
@@ -80,7 +80,7 @@ func TestB24_ExplicitProxy(t *testing.T) {
 }
 
 func TestB25_OtherPorts(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "another port needs a rule, and leads to the addresses of its name only", nil)
+	s := restrictedStands.Look(t, "another port needs a rule, and leads to the addresses of its name only")
 	s.Sees("worker", "tcp ssh.example.org:22 -> data")
 	s.Denied("worker",
 		scenario.Denial{Probe: "tcp 198.51.100.66:22 -> " + cutOff, Control: "data"},

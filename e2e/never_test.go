@@ -45,7 +45,7 @@ func fence(t *testing.T) (count func() string) {
 }
 
 func TestB26_HostAndPrivateRanges(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "the host, other containers, private and special ranges are closed", nil)
+	s := restrictedStands.Look(t, "the host, other containers, private and special ranges are closed")
 	gw := s.HostAddress()
 	host, came := scenario.Listen(t, gw)
 	s.Denied("worker",
@@ -101,7 +101,7 @@ func TestB31_ARebindingNameIsNotDialled(t *testing.T) {
 }
 
 func TestB26_MetadataNeverLeaves(t *testing.T) {
-	s := scenario.Standing(t, "open", "the metadata address is closed even with an open network", nil)
+	s := openStands.Look(t, "the metadata address is closed even with an open network")
 	count := fence(t)
 	if r := s.Control("connect 169.254.169.254:80 limit=300ms -> TIMEOUT")[0]; !r.OK || count() == "0" {
 		t.Errorf("control: the fence counted %s (%s)", count(), r.Seen)
@@ -115,7 +115,7 @@ func TestB26_MetadataNeverLeaves(t *testing.T) {
 }
 
 func TestB31_EveryDialChecksTheAddress(t *testing.T) {
-	s := scenario.Standing(t, "open", "whatever leads the guard to a dial, the address itself is checked before it", nil)
+	s := openStands.Look(t, "whatever leads the guard to a dial, the address itself is checked before it")
 	gw := s.HostAddress()
 	host, came := scenario.Listen(t, gw)
 	s.Sees("worker", "http http://198.51.100.66/ -> 200", "tcp 198.51.100.66:22 -> data", "http https://evil.example.net/ ca=/ca.pem -> 200")
@@ -137,7 +137,7 @@ func TestB31_EveryDialChecksTheAddress(t *testing.T) {
 }
 
 func TestB26_IPv6(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "IPv6 is closed too, at once; the worker's own ::1 works", nil)
+	s := restrictedStands.Look(t, "IPv6 is closed too, at once; the worker's own ::1 works")
 	s.Sees("worker", "connect [2001:db8:1::66]:9000 -> "+refused6, "udp [2001:db8:1::66]:5000 -> EPERM|"+refused6,
 		"icmp 2001:db8:1::66 -> EPERM|EACCES|"+refused6, "http https://evil.example.net/ ca=/ca.pem connect=[2001:db8:1::66]:443 -> "+refused6+"|"+cutOff,
 		"tcp [2001:db8:1::66]:22 -> "+refused6+"|"+cutOff, "loop [::1]:8080 -> ok")

@@ -85,7 +85,7 @@ func TestB20_NoneHasNothing(t *testing.T) {
 }
 
 func TestB22_TheRoomCantBeChanged(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "a worker changes no rule, route, address or link, and takes no port of the guard", nil)
+	s := restrictedStands.Look(t, "a worker changes no rule, route, address or link, and takes no port of the guard")
 	before := s.InRoom("room", "iptables-save") + s.InRoom("room", "ip6tables-save") + s.InRoom("room", "ip", "route", "show", "table", "all")
 	s.Sees("worker",
 		"route add 198.51.100.0/24 -> EPERM", "route del default -> EPERM", "address add 198.51.100.66/32 -> EPERM", "link down lo -> EPERM", "link add x0 -> EPERM|EOPNOTSUPP",
@@ -120,7 +120,7 @@ func strip(saved string) string {
 }
 
 func TestB22_RootWithDefaultCapabilities(t *testing.T) {
-	s := scenario.Standing(t, "restricted", "even uid 0 with the engine's default capabilities, in the room, changes nothing and gets nowhere", nil)
+	s := restrictedStands.Look(t, "even uid 0 with the engine's default capabilities, in the room, changes nothing and gets nowhere")
 	for _, r := range s.Intrude(&scenario.Intruder{Service: "room"},
 		"route add 198.51.100.0/24 -> EPERM", "rules flush -> EPERM", "link down lo -> EPERM", "sockopt transparent -> EPERM|ok",
 		"bind tcp 0.0.0.0:534 -> EADDRINUSE", "bind tcp [::]:533 -> EADDRINUSE", "bind udp 0.0.0.0:531 -> EADDRINUSE",
@@ -136,7 +136,7 @@ func TestB22_RootWithDefaultCapabilities(t *testing.T) {
 // TestRulesAreTheOnesShown: what the generated project shows is what
 // iptables-save prints inside.
 func TestRulesAreTheOnesShown(t *testing.T) {
-	s := scenario.Standing(t, "rooms", "rules.v4 and rules.v6 are the rules of the room", nil)
+	s := roomsStands.Look(t, "rules.v4 and rules.v6 are the rules of the room")
 	s.Expect(0, "compile")
 	for service := range s.Containers() {
 		if !strings.HasPrefix(service, "room") {
@@ -163,7 +163,7 @@ func ruleFile(s *scenario.Scenario, room, file string) string {
 }
 
 func TestB20_RoomsAreApart(t *testing.T) {
-	s := scenario.Standing(t, "rooms", "workers of one policy share loopback, others don't", nil)
+	s := roomsStands.Look(t, "workers of one policy share loopback, others don't")
 	if a, b := s.NamespaceOf("first", "net"), s.NamespaceOf("second", "net"); a != b {
 		t.Errorf("first and second: %s, %s", a, b)
 	}

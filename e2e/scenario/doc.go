@@ -8,7 +8,7 @@
 //	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200")
 //	s.Denied("worker", scenario.Denial{Probe: "connect 198.51.100.66:9000 -> ECONNREFUSED", Control: "open"})
 //
-// A scenario that only looks takes a workshop that stands already, [Standing].
+// A scenario that only looks takes a workshop that stands already: [Standing.Look].
 //
 // Rules:
 //   - State is read from the engine and from inside the containers, by the

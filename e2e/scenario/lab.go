@@ -32,7 +32,7 @@ type Lab struct {
 	caller  caller // who runs our programs
 	caFile  string // the test internet's CA, for controls
 
-	standing map[standingKey]*Scenario
+	standing map[*Standing]*Scenario
 }
 
 var (
@@ -88,7 +88,7 @@ func newLab() (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Root: root, Bin: filepath.Join(root, "bin"), standing: map[standingKey]*Scenario{}}
+	l := &Lab{Root: root, Bin: filepath.Join(root, "bin"), standing: map[*Standing]*Scenario{}}
 	if TheEngine() == Docker {
 		d, err := newDockerMachine()
 		if err != nil {
@@ -138,8 +138,8 @@ func (l *Lab) writeCA() (string, error) {
 
 // close removes what belongs to the lab.
 func (l *Lab) close() {
-	for key := range l.standing {
-		l.lower(afterwards{}, key)
+	for w := range l.standing {
+		l.lower(afterwards{}, w)
 	}
 	if l.machine != nil {
 		l.machine.close()

@@ -66,20 +66,25 @@ func At(t testing.TB, intent string, files map[string]string) *Scenario {
 
 func (l *Lab) open(t testing.TB, intent, source string) *Scenario {
 	t.Helper()
-	s := l.begin(t, intent, filepath.Join(t.TempDir(), "project"))
+	l.tell(t, intent)
+	s := l.begin(t, filepath.Join(t.TempDir(), "project"))
 	s.fill(source)
 	t.Cleanup(s.remove)
 	return s
 }
 
-// begin is a scenario of a project that nobody has, in a directory that isn't
-// there yet.
-func (l *Lab) begin(t testing.TB, intent, dir string) *Scenario {
+// tell begins a test: with its intent, and an internet that saw nothing.
+func (l *Lab) tell(t testing.TB, intent string) {
 	t.Helper()
 	t.Log("intent: " + intent)
+	l.Internet.Reset()
+}
+
+// begin is a scenario of a project that nobody has, in a directory that isn't
+// there yet.
+func (l *Lab) begin(t testing.TB, dir string) *Scenario {
 	var id [3]byte
 	_, _ = rand.Read(id[:])
-	l.Internet.Reset()
 	return &Scenario{TB: t, Lab: l, Dir: dir, Project: "wse2e" + hex.EncodeToString(id[:]), ctx: t.Context()}
 }
 

@@ -6,43 +6,33 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"testing"
 )
 
-// standingKey names a workshop that stands: its directory of testdata, and what
-// prepared it.
-type standingKey struct {
-	dir     string
-	prepare uintptr
+// Standing is a workshop of testdata that tests share which only look: the first
+// brings it up. A test that leaves other containers than it found fails; what a
+// worker writes stays, and so do the lines of the guard's log. Where a test fails,
+// the next one has a new one.
+type Standing struct {
+	Dir string
+	// Prepare, if there is one, is called before the start.
+	Prepare func(*Scenario)
 }
 
-// Standing is [New] and [Scenario.Up] for a test that only looks: the workshop is
-// brought up by the first that asks for it and stands for all of them. A test that
-// leaves other containers than it found fails; what a worker writes stays, and so
-// do the lines of the guard's log. Where a test fails, the next one has a new one.
-//
-// What prepare does comes before the start; nil: nothing. Tests share what one
-// function prepares.
-func Standing(t testing.TB, dir, intent string, prepare func(*Scenario)) *Scenario {
+// Look is [New] and [Scenario.Up], where that wasn't done yet.
+func (w *Standing) Look(t testing.TB, intent string) *Scenario {
 	t.Helper()
 	l := TheLab(t)
-	key := standingKey{dir: dir}
-	if prepare != nil {
-		key.prepare = reflect.ValueOf(prepare).Pointer()
-	}
+	l.tell(t, intent)
 	t.Cleanup(func() {
 		if t.Failed() {
-			l.lower(t, key)
+			l.lower(t, w)
 		}
 	})
-	if l.standing[key] == nil {
-		l.raise(t, key, intent, prepare)
-	} else {
-		t.Log("intent: " + intent)
-		l.Internet.Reset()
+	if l.standing[w] == nil {
+		l.raise(t, w)
 	}
-	s := *l.standing[key]
+	s := *l.standing[w]
 	s.TB, s.ctx = t, t.Context()
 	before := s.started()
 	t.Cleanup(func() {
@@ -54,28 +44,28 @@ func Standing(t testing.TB, dir, intent string, prepare func(*Scenario)) *Scenar
 }
 
 // raise brings the workshop up.
-func (l *Lab) raise(t testing.TB, key standingKey, intent string, prepare func(*Scenario)) {
+func (l *Lab) raise(t testing.TB, w *Standing) {
 	t.Helper()
 	base, err := os.MkdirTemp("", "workshop-e2e-standing-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := l.begin(t, intent, filepath.Join(base, "project"))
-	l.standing[key] = s
-	s.fill(filepath.Join("testdata", key.dir))
-	if prepare != nil {
-		prepare(s)
+	s := l.begin(t, filepath.Join(base, "project"))
+	l.standing[w] = s
+	s.fill(filepath.Join("testdata", w.Dir))
+	if w.Prepare != nil {
+		w.Prepare(s)
 	}
 	s.Up()
 }
 
 // lower removes it.
-func (l *Lab) lower(t testing.TB, key standingKey) {
-	if s := l.standing[key]; s != nil {
+func (l *Lab) lower(t testing.TB, w *Standing) {
+	if s := l.standing[w]; s != nil {
 		s.TB = t
 		s.remove()
 		_ = os.RemoveAll(filepath.Dir(s.Dir))
-		delete(l.standing, key)
+		delete(l.standing, w)
 	}
 }
 

@@ -226,7 +226,9 @@ func (w *world) begin() (line string, pid int, pidfd *os.File) {
 	defer errs.Close()
 	out, in, _ := os.Pipe()
 	number, numberIn, _ := os.Pipe()
-	w.pipe, _ = os.Readlink("/proc/self/fd/" + itoa(int(numberIn.Fd())))
+	if w.pipe, err = os.Readlink("/proc/self/fd/" + itoa(int(numberIn.Fd()))); err != nil {
+		w.Fatal(err)
+	}
 	cmd := exec.Command(launcher, "launch", program, w.dir)
 	if w.etc != "" {
 		cmd = exec.Command(launcher, "launch with", w.etc, program, w.dir)

@@ -31,8 +31,7 @@ func (s *Supervisor) lockRemoved() bool {
 // takeLock opens the state directory and makes sure that it has no other
 // supervisor. The lock is held as long as this process lives.
 func (s *Supervisor) takeLock() (*os.File, error) {
-	path := s.dir
-	dir, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	dir, err := os.OpenFile(s.dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +40,7 @@ func (s *Supervisor) takeLock() (*os.File, error) {
 		return nil, err
 	}
 	if st.Mode&0o077 != 0 || int(st.Uid) != os.Geteuid() {
-		return nil, fmt.Errorf("%s must be yours, with the mode 0700: who writes there says what runs", path)
+		return nil, fmt.Errorf("%s must be yours, with the mode 0700: who writes there says what runs", s.dir)
 	}
 	fd, err := unix.Openat(int(dir.Fd()), api.LockName, unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -62,11 +61,11 @@ func (s *Supervisor) takeLock() (*os.File, error) {
 		}
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, fmt.Errorf("another supervisor lives in %s", path)
+		return nil, fmt.Errorf("another supervisor lives in %s", s.dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", api.LockName, err)
 	}
 	s.lock = os.NewFile(uintptr(fd), api.LockName)
-	return dir, errors.Join(os.MkdirAll(path+"/"+api.LogDir, 0o700), newResolv(path))
+	return dir, errors.Join(os.MkdirAll(s.dir+"/"+api.LogDir, 0o700), newResolv(s.dir))
 }

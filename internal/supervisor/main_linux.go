@@ -115,7 +115,7 @@ func (s *Supervisor) prepare() (*net.UnixListener, error) {
 
 // loop collects what ends, until the supervisor is to end itself.
 func (s *Supervisor) loop(signals <-chan os.Signal, l *net.UnixListener) int {
-	end := func() {
+	stop := func() {
 		if err := s.shutdown(); err != nil {
 			s.say("%v", err)
 		}
@@ -127,14 +127,14 @@ func (s *Supervisor) loop(signals <-chan os.Signal, l *net.UnixListener) int {
 			if s.lockRemoved() {
 				looks.Stop()
 				s.say("%s was removed: it ends, and all that it started", s.dir)
-				go end()
+				go stop()
 			}
 		case sig := <-signals:
 			if sig == unix.SIGCHLD {
 				s.reaper.Reap()
 				continue
 			}
-			go end()
+			go stop()
 		case <-s.ended:
 			l.Close()
 			if !s.lockRemoved() { // else it's another one's
