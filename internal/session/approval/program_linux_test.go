@@ -113,9 +113,17 @@ func TestCommandFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(data)))
-	if stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
-		t.Errorf("what the program started still runs: %s", stat)
-		syscall.Kill(pid, syscall.SIGKILL)
+	// It was killed, which isn't over when the signal was sent.
+	stat := func() string {
+		s, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		return string(s)
+	}
+	for began := testutil.Now(); stat() != "" && !strings.Contains(stat(), ") Z "); time.Sleep(5 * time.Millisecond) {
+		if testutil.Since(began) > 10*time.Second {
+			t.Errorf("what the program started still runs: %s", stat())
+			syscall.Kill(pid, syscall.SIGKILL)
+			break
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
