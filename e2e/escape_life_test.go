@@ -210,7 +210,7 @@ func TestB07_SourcesThatAreSwapped(t *testing.T) {
 		}
 	}()
 	started, refused := 0, 0
-	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
 		if _, ok := s.Containers()["victim"]; ok {
 			s.Remove("victim")
 		}

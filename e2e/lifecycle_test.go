@@ -111,8 +111,8 @@ func TestB29_GuardKilledUnderLoad(t *testing.T) {
 	var all sync.WaitGroup
 	for range 2 {
 		for _, p := range []string{
-			"http https://allowed.example.org/ ca=/ca.pem for=6s limit=4s", "tcp ssh.example.org:22 for=6s limit=4s",
-			"tcp 198.51.100.66:443 for=6s limit=1s", "tcp 198.51.100.66:22 for=6s limit=1s", "connect 198.51.100.66:9000 for=6s",
+			"http https://allowed.example.org/ ca=/ca.pem for=4s limit=4s", "tcp ssh.example.org:22 for=4s limit=4s",
+			"tcp 198.51.100.66:443 for=4s limit=1s", "tcp 198.51.100.66:22 for=4s limit=1s", "connect 198.51.100.66:9000 for=4s",
 		} {
 			all.Go(func() {
 				for _, r := range s.ProbeLoop(container, p) {
@@ -124,7 +124,7 @@ func TestB29_GuardKilledUnderLoad(t *testing.T) {
 		}
 	}
 	for range 3 {
-		time.Sleep(1200 * time.Millisecond)
+		time.Sleep(800 * time.Millisecond)
 		s.Crash("guard")
 		s.Eventually("the guard is back", func() bool { return runs(s, "guard") })
 	}

@@ -199,10 +199,10 @@ func TestSame(t *testing.T) {
 	})
 }
 
-// TestLeaks: a thousand starts leave no descriptor, process or group.
+// TestLeaks: a hundred starts leave no descriptor, process or group.
 func TestLeaks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a thousand starts")
+		t.Skip("a hundred starts")
 	}
 	eachMode(t, func(t *testing.T, w *world) {
 		g := w.guard(spec.Port{Address: free(t, "127.0.0.1"), Target: 80})
@@ -241,7 +241,7 @@ func TestLeaks(t *testing.T) {
 		}
 		before := descriptors(w.pid)
 		memory := rss(w.pid)
-		for i := range 800 {
+		for i := range 80 {
 			if once(); i%4 == 0 {
 				twice()
 			}

@@ -118,35 +118,34 @@ func TestStoppedGuardStartsWithTheNewPolicy(t *testing.T) {
 // What goes wrong is said with what to do, and leaves in the volume the policy
 // that the guard has.
 func TestReloadThatFails(t *testing.T) {
-	for name, says := range map[string]string{
-		"refused.example.org": "this one I don't take; run `workshop up` again",
-		"silence.example.org": "the guard doesn't answer after 2s",
-		"half.example.org":    "the change holds, but not everywhere; run `workshop up` again",
-		"never.example.org":   "has another one",
+	f := newFixture(t, nil, "one")
+	f.up(t)
+	for _, c := range []struct{ name, says string }{
+		{"refused.example.org", "this one I don't take; run `workshop up` again"},
+		{"never.example.org", "has another one"},
+		{"half.example.org", "the change holds, but not everywhere; run `workshop up` again"},
+		{"silence.example.org", "the guard doesn't answer after 2s"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, nil, "one")
-			f.up(t)
-			before := f.observe(t).PolicyDigest
-			f.allow(t, name)
+		t.Run(c.name, func(t *testing.T) {
+			want := f.observe(t).PolicyDigest
+			f.allow(t, c.name)
 			p := f.plan(t)
 			p.ReloadTimeout = 2 * time.Second
-			if name == "never.example.org" {
+			switch c.name {
+			case "never.example.org":
 				p.ReloadTimeout = 0
+			case "half.example.org":
+				want = firewall.Digest(f.c.Policy)
 			}
 			err := f.e.Apply(t.Context(), p, nil)
-			if err == nil || !strings.Contains(err.Error(), says) {
+			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("err = %v", err)
 			}
 			var silent *engine.SilentGuardError
-			if errors.As(err, &silent) != (name == "silence.example.org") {
+			if errors.As(err, &silent) != (c.name == "silence.example.org") {
 				t.Errorf("silent: %v", err)
 			}
-			want := before
-			if name == "half.example.org" {
-				want = firewall.Digest(f.c.Policy)
-			}
-			if now := f.observe(t).PolicyDigest; name != "never.example.org" && now != want {
+			if c.name != "never.example.org" && f.observe(t).PolicyDigest != want {
 				t.Error("the volume has a policy that the guard hasn't")
 			}
 		})

@@ -44,7 +44,7 @@ func escapes() {
 	probe.Add("type", "TEXT", "ok when it was put into the own terminal's input (TIOCSTI)", 1, typed)
 	probe.Add("descriptors", "", "what is open beyond the three streams, or none", 0, descriptors)
 	probe.Add("stop-started", "", "how many processes were stopped that were started from outside (parent 0), in a minute", 0, stopStarted)
-	probe.Add("exchange-fifo", "FILE", "ok: a file and a FIFO were exchanged for each other for four seconds, again and again", 1, exchangeFIFO)
+	probe.Add("exchange-fifo", "FILE", "ok: a file and a FIFO were exchanged for each other for two seconds, again and again", 1, exchangeFIFO)
 	probe.Add("kernel", "CALL", "ok, or why not", 1, kernel)
 }
 

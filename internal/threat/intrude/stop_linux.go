@@ -52,7 +52,7 @@ func exchangeFIFO(words []string, _ map[string]string) (string, string) {
 	if err := unix.Mkfifo(fifo, 0o644); err != nil {
 		return probe.Seen(err)
 	}
-	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
 		if err := unix.Renameat2(unix.AT_FDCWD, file, unix.AT_FDCWD, fifo, unix.RENAME_EXCHANGE); err != nil {
 			return probe.Seen(err)
 		}
