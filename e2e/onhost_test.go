@@ -215,12 +215,12 @@ func TestB43_NothingCommandsTheTerminal(t *testing.T) {
 		cmd := s.Command(t.Context(), append([]string{"call"}, args...)...)
 		screen, _ := onTerminal(t, cmd)
 		_ = cmd.Wait()
-		time.Sleep(50 * time.Millisecond)
-		text := screen()
 		if shows == "Get" {
 			shows = "get"
 		}
-		if !strings.Contains(text, shows) || strings.ContainsAny(text, "\x1b\x07\u009b\u202e") {
+		s.Eventually("all of it is on the screen", func() bool { return strings.Contains(screen(), shows) })
+		time.Sleep(50 * time.Millisecond) // what comes behind it
+		if text := screen(); strings.ContainsAny(text, "\x1b\x07\u009b\u202e") {
 			t.Errorf("%q shows %q", args, text)
 		}
 	}
