@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -14,7 +15,7 @@ var errWaitTimeout = errors.New("wait timeout")
 // apply carries a plan out and shows how it goes. The wait timeout counts from
 // the first wait on: pulling and building take the time that they take. 0
 // means none. It bounds what a guard that runs takes for its new policy too.
-func (a *app) apply(ctx context.Context, e engine.Engine, plan *engine.Plan, wait time.Duration) error {
+func (a *program) apply(ctx context.Context, e engine.Engine, plan *engine.Plan, wait time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := &waitWatch{timeout: wait, cancel: cancel, waiting: map[string]string{}}
@@ -34,16 +35,16 @@ func (a *app) apply(ctx context.Context, e engine.Engine, plan *engine.Plan, wai
 	switch cause := context.Cause(ctx); {
 	case errors.As(err, &silent):
 		if a.stopGuard(ctx, e, plan) {
-			return fail(codeFailed, "%w, and was stopped", silent).hint(startsNew)
+			return app.Fail(app.CodeFailed, "%w, and was stopped", silent).Hint(startsNew)
 		}
 	case errors.Is(cause, errWaitTimeout):
 		f := watch.failure(plan.Project)
 		if a.stopSilentGuard(ctx, e, plan, watch.lateServices()) {
-			f = fail(f.code, "%w: the guard doesn't answer, and was stopped", f).hint(startsNew)
+			f = app.Fail(f.Code, "%w: the guard doesn't answer, and was stopped", f).Hint(startsNew)
 		}
 		return f
 	case errors.Is(cause, errInterrupted):
-		return fail(codeInterrupted, "interrupted").
+		return app.Fail(app.CodeInterrupted, "interrupted").
 			hintRemaining("nothing that is half done is open: go on with `workshop up`, or remove it with `workshop down`")
 	}
 	return engineError(err)

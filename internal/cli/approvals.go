@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/internal/session/shellline"
 	"github.com/llmdo/workshop/workshop"
@@ -17,7 +18,7 @@ type approvalFlags struct{ approveAll, strict bool }
 // approvalGate decides on the calls of one session: by the workshop, capped by
 // the user's settings. file is the workshop.yaml. Who is asked is what the
 // settings name, else asker, which may be nil: then nobody is.
-func (a *app) approvalGate(w *workshop.Workshop, file string, o approvalFlags, asker approval.Asker) (*approval.Gate, error) {
+func (a *program) approvalGate(w *workshop.Workshop, file string, o approvalFlags, asker approval.Asker) (*approval.Gate, error) {
 	set, err := a.approvalSettings()
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func (a *app) approvalGate(w *workshop.Workshop, file string, o approvalFlags, a
 	}
 	keep := &keptRules{a: a, file: file, accepted: approval.Accepted{Path: filepath.Join(dir, "approved.json")}}
 	if g.Policy.Accepted, err = keep.accepted.Rules(realPath(file)); err != nil {
-		return nil, fail(codeUsage, "approvals: %w", err)
+		return nil, app.Fail(app.CodeUsage, "approvals: %w", err)
 	}
 	g.Remember = keep
 	return g, nil
@@ -54,29 +55,29 @@ type approvalSettings struct {
 	asker approval.Asker
 }
 
-func (a *app) approvalSettings() (approvalSettings, error) {
+func (a *program) approvalSettings() (approvalSettings, error) {
 	s := approvalSettings{max: workshop.Approval(a.set.approvalsMax)}
 	command, socket := a.set.approvalsCommand, a.set.approvalsSocket
 	switch {
 	case command != "" && socket != "":
-		return s, fail(codeUsage, "settings: approvals_command and approvals_socket are both set").hint("one of them is asked; remove the other")
+		return s, app.Fail(app.CodeUsage, "settings: approvals_command and approvals_socket are both set").Hint("one of them is asked; remove the other")
 	case command != "":
 		argv, ok := shellline.ParseLine(command)
 		if runtime.GOOS == "windows" && !ok {
 			argv, ok = []string{command}, true
 		}
 		if !ok {
-			return s, fail(codeUsage, "setting approvals_command: %q is not a program with its arguments", printable(command)).
+			return s, app.Fail(app.CodeUsage, "setting approvals_command: %q is not a program with its arguments", printable(command)).
 				hint("it runs without a shell; put what a shell is needed for into a script")
 		}
 		if strings.ContainsAny(argv[0], `/\\`) && !filepath.IsAbs(argv[0]) {
-			return s, fail(codeUsage, "setting approvals_command: %q is not an absolute path", printable(argv[0])).
+			return s, app.Fail(app.CodeUsage, "setting approvals_command: %q is not an absolute path", printable(argv[0])).
 				hint("relative to the directory of a workshop, it would be a program that others write; a name alone is looked for in PATH")
 		}
 		s.asker = &approval.Command{Argv: argv, Dir: a.Dir}
 	case socket != "":
 		if !filepath.IsAbs(socket) {
-			return s, fail(codeUsage, "setting approvals_socket: %q is not an absolute path", printable(socket))
+			return s, app.Fail(app.CodeUsage, "setting approvals_socket: %q is not an absolute path", printable(socket))
 		}
 		s.asker = &approval.Socket{Path: socket}
 	}

@@ -27,7 +27,7 @@ func (s *says) Ask(_ context.Context, q approval.Question) (approval.Answer, err
 }
 
 // approvalsApp is a user with a workshop of this text below `workshop:`.
-func approvalsApp(t *testing.T, approvals string) (a *app, file string) {
+func approvalsApp(t *testing.T, approvals string) (a *program, file string) {
 	t.Helper()
 	dir, home := t.TempDir(), t.TempDir()
 	file = filepath.Join(dir, "workshop.yaml")
@@ -43,12 +43,12 @@ func approvalsApp(t *testing.T, approvals string) (a *app, file string) {
 	write(file, "workshop:\n  name: x\n  container: {image: \"a:b\"} # kept\n  workers: [reviewer]\n"+approvals)
 	write(filepath.Join(dir, "workers", "reviewer.md"), "---\nallowed-tools: Bash, Read\n---\nx\n")
 	lookup := func(string) (string, bool) { return "", false }
-	a = &app{System: &System{Out: io.Discard, Err: io.Discard, Lookup: lookup, Dir: dir, Home: home}}
+	a = &program{System: &System{Out: io.Discard, Err: io.Discard, Lookup: lookup, Dir: dir, Home: home}}
 	a.set.approvalsMax = "ask"
 	return a, file
 }
 
-func (a *app) testGate(t *testing.T, file string, o approvalFlags, asker approval.Asker) *approval.Gate {
+func (a *program) testGate(t *testing.T, file string, o approvalFlags, asker approval.Asker) *approval.Gate {
 	t.Helper()
 	s, err := a.readSource(t.Context(), file)
 	if err != nil || s.w == nil {

@@ -18,7 +18,7 @@ import (
 // keptRules writes down what a person said always to: in the workshop.yaml, for
 // all who use it, and in the user's list of what was accepted for that file.
 type keptRules struct {
-	a        *app
+	a        *program
 	file     string // the workshop.yaml, absolute
 	accepted approval.Accepted
 }

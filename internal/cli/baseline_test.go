@@ -12,6 +12,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 )
@@ -19,7 +20,7 @@ import (
 // baselineCase is a project that is up, and that its workers write to.
 type baselineCase struct {
 	*testing.T
-	a     *app
+	a     *program
 	err   bytes.Buffer
 	dir   string
 	ready *compiled
@@ -29,7 +30,7 @@ type baselineCase struct {
 func newBaseline(t *testing.T, project string) *baselineCase {
 	b := &baselineCase{T: t, dir: realPath(t.TempDir()), seen: engine.Observed{Containers: []engine.Container{{Service: "one"}}}}
 	home := realPath(t.TempDir())
-	b.a = &app{System: &System{Dir: b.dir, Home: home, Err: &b.err, Lookup: func(string) (string, bool) { return "", false }}}
+	b.a = &program{System: &System{Dir: b.dir, Home: home, Err: &b.err, Lookup: func(string) (string, bool) { return "", false }}}
 	b.a.set.project = project
 	var service types.ServiceConfig
 	service.Volumes = []types.ServiceVolumeConfig{{Type: types.VolumeTypeBind, Source: b.dir}}
@@ -42,7 +43,7 @@ func newBaseline(t *testing.T, project string) *baselineCase {
 	if err := os.MkdirAll(b.ready.compiled.Facts.RuntimeDir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b.up(upOptions{}, codeOK)
+	b.up(upOptions{}, app.CodeOK)
 	return b
 }
 
@@ -63,7 +64,7 @@ func (b *baselineCase) up(o upOptions, code int) {
 }
 
 // in is a command in a directory, with -p.
-func (b *baselineCase) in(dir, project string) *app {
+func (b *baselineCase) in(dir, project string) *program {
 	a, system := *b.a, *b.a.System
 	system.Dir = dir
 	a.System, a.set.project = &system, project
@@ -100,16 +101,16 @@ func TestBaselineStays(t *testing.T) {
 	b := newBaseline(t, "")
 	b.looks(b.dir, false)
 	b.write(".envrc", "a worker's")
-	b.up(upOptions{implicit: true}, codeRefused)
-	b.up(upOptions{strict: true}, codeRefused)
-	b.up(upOptions{}, codeOK)
+	b.up(upOptions{implicit: true}, app.CodeRefused)
+	b.up(upOptions{strict: true}, app.CodeRefused)
+	b.up(upOptions{}, app.CodeOK)
 	b.says("changed since `up`", ".envrc", "--accept-watched")
 	b.looks(b.dir, true)
 
 	// Nor does a mount that is no more end it.
 	mounts := b.ready.compiled.Project.Services["one"]
 	b.ready.compiled.Project.Services["one"] = types.ServiceConfig{}
-	b.up(upOptions{}, codeOK)
+	b.up(upOptions{}, app.CodeOK)
 	b.looks(b.dir, true)
 	b.ready.compiled.Project.Services["one"] = mounts
 
@@ -120,7 +121,7 @@ func TestBaselineStays(t *testing.T) {
 	}
 	b.looks(b.dir, true)
 
-	b.up(upOptions{strict: true, acceptWatched: true}, codeOK)
+	b.up(upOptions{strict: true, acceptWatched: true}, app.CodeOK)
 	b.says("changed since `up`")
 	b.looks(b.dir, false)
 }
@@ -130,10 +131,10 @@ func TestEnvFilesAreWatched(t *testing.T) {
 	b := newBaseline(t, "")
 	b.write("vars/dev", "A=1\n")
 	b.a.set.envFiles = []string{"vars/dev"}
-	b.up(upOptions{acceptWatched: true}, codeOK)
+	b.up(upOptions{acceptWatched: true}, app.CodeOK)
 	b.looks(b.dir, false)
 	b.write("vars/dev", "A=2\n")
-	b.up(upOptions{strict: true}, codeRefused)
+	b.up(upOptions{strict: true}, app.CodeRefused)
 	b.says("changed since `up`", "vars/dev")
 }
 
@@ -164,8 +165,8 @@ func TestBaselineIsFound(t *testing.T) {
 		for _, spoil := range []func(){func() {}, func() { b.write("workshop.yaml", "{{") }, func() { _ = os.Remove(file); _ = os.Mkdir(file, 0o700) }} {
 			spoil()
 			_, err := a.target(t.Context())
-			var f *failure
-			if !errors.As(err, &f) || !strings.Contains(strings.Join(f.allHints(), "\n"), "`workshop -p web down`") {
+			var f *app.Failure
+			if !errors.As(err, &f) || !strings.Contains(strings.Join(f.AllHints(), "\n"), "`workshop -p web down`") {
 				t.Errorf("%v: no hint of what is up", err)
 			}
 		}
@@ -179,7 +180,7 @@ func TestBaselineIsFound(t *testing.T) {
 		if err := os.WriteFile(above, []byte("workshop:\n  name: other\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.target(t.Context()); codeOfError(err) != codeRefused {
+		if _, err := a.target(t.Context()); codeOfError(err) != app.CodeRefused {
 			t.Errorf("with a file above: %v, want a refusal", err)
 		}
 		b.looks(a.Dir, true)
@@ -229,7 +230,7 @@ func TestDownByName(t *testing.T) {
 	if exists(runtime) || exists(filepath.Join(b.a.recordsDir(), "web")) {
 		t.Error("secrets or record are left")
 	}
-	if err := b.a.forget(target{project: "web"}, b.seen); codeOfError(err) == codeOK {
+	if err := b.a.forget(target{project: "web"}, b.seen); codeOfError(err) == app.CodeOK {
 		t.Error("nobody knows the directory, and it is no failure")
 	}
 	b.seen.Containers[0].Directory = b.dir // as it names it
@@ -244,7 +245,7 @@ func TestAnotherDirectory(t *testing.T) {
 	if err := b.a.checkDirectory(target{project: "web", dir: b.dir}); err != nil {
 		t.Error(err)
 	}
-	if err := b.a.checkDirectory(target{project: "web", dir: t.TempDir()}); codeOfError(err) != codeRefused {
+	if err := b.a.checkDirectory(target{project: "web", dir: t.TempDir()}); codeOfError(err) != app.CodeRefused {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	// What is gone can't be compared.
@@ -254,7 +255,7 @@ func TestAnotherDirectory(t *testing.T) {
 	if err := os.RemoveAll(b.dir); err != nil {
 		t.Fatal(err)
 	}
-	b.up(upOptions{strict: true}, codeRefused)
+	b.up(upOptions{strict: true}, app.CodeRefused)
 	b.says("which is gone")
-	b.up(upOptions{}, codeOK)
+	b.up(upOptions{}, app.CodeOK)
 }

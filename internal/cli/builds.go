@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/docker/go-units"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // BuildRequest is an image that an engine is about to build from files of the
@@ -32,7 +34,7 @@ type BuildRequest struct {
 }
 
 // approver asks about builds, once per content; yes is --yes.
-func (a *app) approver(again string, yes bool) func(context.Context, BuildRequest) error {
+func (a *program) approver(again string, yes bool) func(context.Context, BuildRequest) error {
 	return func(ctx context.Context, b BuildRequest) error {
 		path, err := a.approvalPath(b.Digest)
 		if err != nil {
@@ -48,7 +50,7 @@ func (a *app) approver(again string, yes bool) func(context.Context, BuildReques
 			return nil
 		}
 		if !a.interactive() {
-			return fail(codeRefused, "the image of %s must be built from %s, and nobody is there to agree", b.For, a.shown(b.Context)).
+			return app.Fail(app.CodeRefused, "the image of %s must be built from %s, and nobody is there to agree", b.For, a.shown(b.Context)).
 				hint("look at %s, then run `%s --yes`", a.shown(filepath.Join(b.Context, b.Dockerfile)), again)
 		}
 		a.showBuild(b)
@@ -57,7 +59,7 @@ func (a *app) approver(again string, yes bool) func(context.Context, BuildReques
 			return err
 		}
 		if !agreed {
-			return fail(codeRefused, "the build for %s was declined", b.For)
+			return app.Fail(app.CodeRefused, "the build for %s was declined", b.For)
 		}
 		note := fmt.Sprintf("%s %s %s\n", time.Now().UTC().Format(time.RFC3339), b.For, b.Context)
 		return writeState(path, []byte(note))
@@ -65,16 +67,16 @@ func (a *app) approver(again string, yes bool) func(context.Context, BuildReques
 }
 
 // approvalPath is the file whose existence says that a content was agreed to.
-func (a *app) approvalPath(digest string) (string, error) {
+func (a *program) approvalPath(digest string) (string, error) {
 	dir := a.stateDir()
 	if dir == "" {
-		return "", fail(codeFailed, "no directory for approvals: neither HOME nor XDG_STATE_HOME is set")
+		return "", app.Fail(app.CodeFailed, "no directory for approvals: neither HOME nor XDG_STATE_HOME is set")
 	}
 	return filepath.Join(dir, "builds", strings.ReplaceAll(digest, ":", "-")), nil
 }
 
 // showBuild shows what would be built.
-func (a *app) showBuild(b BuildRequest) {
+func (a *program) showBuild(b BuildRequest) {
 	fmt.Fprintf(a.Err, "the image of %s is to be built on the engine:\n", b.For)
 	fmt.Fprintf(a.Err, "  context     %s (%s, %s)\n  dockerfile  %s\n",
 		printable(b.Context), count(b.Files, "file"), units.BytesSize(float64(b.Bytes)), printable(b.Dockerfile))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/internal/tool"
@@ -24,7 +25,7 @@ type callOptions struct {
 	describe bool
 }
 
-func (a *app) callCommand() *cobra.Command {
+func (a *program) callCommand() *cobra.Command {
 	var o callOptions
 	cmd := &cobra.Command{
 		Use:   "call [FLAGS] WORKER [TOOL [JSON | KEY=VALUE…]]",
@@ -59,7 +60,7 @@ tool shell passes on its command's output and code.`,
 	return cmd
 }
 
-func (a *app) call(ctx context.Context, cmd *cobra.Command, args []string, o callOptions) error {
+func (a *program) call(ctx context.Context, cmd *cobra.Command, args []string, o callOptions) error {
 	format, err := a.formatOf(cmd)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (a *app) call(ctx context.Context, cmd *cobra.Command, args []string, o cal
 		return callError(err)
 	}
 	if to, ok := strings.CutPrefix(words[0], "delegate_"); ok && !result.Failed {
-		defer a.printFailure((&failure{}).hint("a delegation lasts as long as its client, so this one has ended; `workshop call %s` lists what %s can be called for", to, to))
+		defer a.printFailure((&app.Failure{}).Hint("a delegation lasts as long as its client, so this one has ended; `workshop call %s` lists what %s can be called for", to, to))
 	}
 	return a.printResult(words[0], result, format)
 }
@@ -114,7 +115,7 @@ func (a *app) call(ctx context.Context, cmd *cobra.Command, args []string, o cal
 // callInput are the arguments of a call. What the tool's schema doesn't know is
 // a mistake of the command line; a tool that isn't offered is the Host's to
 // refuse, whatever its arguments.
-func (a *app) callInput(cmd *cobra.Command, t *session.Tool, words []string) (json.RawMessage, error) {
+func (a *program) callInput(cmd *cobra.Command, t *session.Tool, words []string) (json.RawMessage, error) {
 	s := &toolSchema{}
 	if t != nil {
 		s = parseSchema(t.InputSchema)
@@ -124,11 +125,11 @@ func (a *app) callInput(cmd *cobra.Command, t *session.Tool, words []string) (js
 		return nil, usageError(cmd, "%s: %w", words[0], err)
 	}
 	if problem, hint := checkArgs(input, s); problem != "" {
-		f := fail(codeUsage, "%s: %s", words[0], problem)
+		f := app.Fail(app.CodeUsage, "%s: %s", words[0], problem)
 		if hint != "" {
-			f.hint("%s", hint)
+			f.Hint("%s", hint)
 		}
-		return nil, f.hint("`workshop call %s %s --describe` prints what it takes", cmd.Flags().Arg(0), words[0])
+		return nil, f.Hint("`workshop call %s %s --describe` prints what it takes", cmd.Flags().Arg(0), words[0])
 	}
 	return input, nil
 }
@@ -161,39 +162,39 @@ func notOffered(worker, name string, tools []session.Tool) error {
 	for i := range tools {
 		names[i] = tools[i].Name
 	}
-	f := fail(codeRefused, "%s is not offered to %s (B41)", name, worker)
+	f := app.Fail(app.CodeRefused, "%s is not offered to %s (B41)", name, worker)
 	if near := nearest(name, names); near != "" {
-		f.hint("did you mean %q?", near)
+		f.Hint("did you mean %q?", near)
 	}
 	if len(names) == 0 {
-		return f.hint("%s has no tools: its file lists none", worker)
+		return f.Hint("%s has no tools: its file lists none", worker)
 	}
-	return f.hint("it has %s", strings.Join(names, ", "))
+	return f.Hint("it has %s", strings.Join(names, ", "))
 }
 
 // callError gives an error of a Host its exit code and hints.
 func callError(err error) error {
-	if f, ok := errors.AsType[*failure](err); ok {
+	if f, ok := errors.AsType[*app.Failure](err); ok {
 		return f
 	}
 	if e, ok := errors.AsType[*tool.NotOfferedError](err); ok {
-		f := fail(codeRefused, "%w", e)
+		f := app.Fail(app.CodeRefused, "%w", e)
 		if e.Why == "" && len(e.Offered) > 0 {
-			f.hint("it has %s", strings.Join(e.Offered, ", "))
+			f.Hint("it has %s", strings.Join(e.Offered, ", "))
 		}
 		return f
 	}
 	if e, ok := errors.AsType[*approval.RefusedError](err); ok {
 		if e.Hint == "" {
-			return fail(codeRefused, "%w", e)
+			return app.Fail(app.CodeRefused, "%w", e)
 		}
-		return fail(codeRefused, "%s", strings.TrimSuffix(e.Error(), "; "+e.Hint)).hint("%s", e.Hint)
+		return app.Fail(app.CodeRefused, "%s", strings.TrimSuffix(e.Error(), "; "+e.Hint)).Hint("%s", e.Hint)
 	}
 	if e, ok := errors.AsType[*session.ArgumentsError](err); ok {
-		return fail(codeUsage, "%w", e)
+		return app.Fail(app.CodeUsage, "%w", e)
 	}
 	if e, ok := errors.AsType[*session.LostError](err); ok {
-		return fail(codeEngine, "%w", e)
+		return app.Fail(app.CodeEngine, "%w", e)
 	}
 	if _, ok := errors.AsType[interface {
 		error
@@ -201,11 +202,11 @@ func callError(err error) error {
 	}](err); ok {
 		return engineError(err)
 	}
-	return fail(codeFailed, "%w", err)
+	return app.Fail(app.CodeFailed, "%w", err)
 }
 
 // completeCall completes workers, then tools, then the keys of arguments.
-func (a *app) completeCall(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a *program) completeCall(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return beginning(prefix, nil, a.workerNames(cmd)), cobra.ShellCompDirectiveNoFileComp
 	}

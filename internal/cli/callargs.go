@@ -92,7 +92,7 @@ func parseSchema(raw json.RawMessage) *toolSchema {
 
 // callArgs makes one JSON object of what stands behind TOOL: an object, `-`, or
 // `@FILE`, else KEY=VALUE with types by the schema.
-func (a *app) callArgs(words []string, s *toolSchema) (json.RawMessage, error) {
+func (a *program) callArgs(words []string, s *toolSchema) (json.RawMessage, error) {
 	if len(words) == 1 {
 		word := words[0]
 		switch {

@@ -76,7 +76,7 @@ func TestCallArgs(t *testing.T) {
 		{words: "path", wantErr: "neither KEY=VALUE nor"},
 		{words: "=x", wantErr: "neither KEY=VALUE nor"},
 	} {
-		a := &app{System: &System{In: strings.NewReader(c.stdin), Dir: t.TempDir()}}
+		a := &program{System: &System{In: strings.NewReader(c.stdin), Dir: t.TempDir()}}
 		var words []string
 		if c.words != "" {
 			words = strings.Split(c.words, "|")
@@ -98,7 +98,7 @@ func TestCallArgs(t *testing.T) {
 // Large numbers stay what they are.
 func TestCallArgsNumbers(t *testing.T) {
 	s := parseSchema(json.RawMessage(`{"properties": {"offset": {"type": "integer"}}}`))
-	got, err := (&app{}).callArgs([]string{"offset=9007199254740993"}, s)
+	got, err := (&program{}).callArgs([]string{"offset=9007199254740993"}, s)
 	if err != nil || string(got) != `{"offset":9007199254740993}` {
 		t.Errorf("%s %v", got, err)
 	}
@@ -133,11 +133,11 @@ func FuzzCallArgs(f *testing.F) {
 	f.Add("a=1", `{"properties": {"a": null, "b": {"type": "array"}}}`)
 	f.Fuzz(func(t *testing.T, word, schema string) {
 		s := parseSchema(json.RawMessage(schema))
-		out := &app{System: &System{Out: io.Discard, Err: io.Discard}}
+		out := &program{System: &System{Out: io.Discard, Err: io.Discard}}
 		if err := out.describeTool(&session.Tool{Name: "tool", InputSchema: json.RawMessage(schema)}, "text"); err != nil {
 			t.Error(err)
 		}
-		a := &app{System: &System{In: strings.NewReader(""), Dir: t.TempDir()}}
+		a := &program{System: &System{In: strings.NewReader(""), Dir: t.TempDir()}}
 		if strings.HasPrefix(word, "@") {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/tool"
 )
@@ -55,7 +56,7 @@ func ResultText(r *session.Result) string {
 }
 
 // printResult prints what a tool answered, and gives the exit code for it.
-func (a *app) printResult(name string, r *session.Result, format string) error {
+func (a *program) printResult(name string, r *session.Result, format string) error {
 	var ran *tool.ShellResult
 	if name == tool.Shell && len(r.Structured) > 0 {
 		var s tool.ShellResult
@@ -78,13 +79,13 @@ func (a *app) printResult(name string, r *session.Result, format string) error {
 	case ran != nil:
 		return a.shellEnd(ran)
 	case r.Failed:
-		return fail(codeFailed, "%s: %s", name, a.shownText(a.Err, ResultText(r)))
+		return app.Fail(app.CodeFailed, "%s: %s", name, a.shownText(a.Err, ResultText(r)))
 	}
 	return nil
 }
 
 // shellEnd says what the code alone doesn't, and passes it on.
-func (a *app) shellEnd(ran *tool.ShellResult) error {
+func (a *program) shellEnd(ran *tool.ShellResult) error {
 	switch {
 	case ran.TimedOut:
 		a.warn("the command was ended because its time was over")
@@ -100,14 +101,14 @@ func (a *app) shellEnd(ran *tool.ShellResult) error {
 		a.say("%s", printable(ran.Note))
 	}
 	if ran.ExitCode != 0 {
-		return exit(ran.ExitCode)
+		return app.Exit(ran.ExitCode)
 	}
 	return nil
 }
 
 // printStructured prints the result as JSON; of a tool that gives none, and of
 // one that failed without, the content.
-func (a *app) printStructured(r *session.Result) error {
+func (a *program) printStructured(r *session.Result) error {
 	if len(r.Structured) > 0 {
 		return a.writeJSON(r.Structured)
 	}
@@ -126,14 +127,14 @@ func ended(s string) string {
 }
 
 // writeText writes text of a worker.
-func (a *app) writeText(w io.Writer, s string) {
+func (a *program) writeText(w io.Writer, s string) {
 	// What can't be written nobody reads: a pipe that was closed.
 	_, _ = io.WriteString(w, a.shownText(w, s))
 }
 
 // shownText is text of a worker as it may stand on that stream: on a terminal,
 // nothing in it drives the terminal.
-func (a *app) shownText(w io.Writer, s string) string {
+func (a *program) shownText(w io.Writer, s string) string {
 	if !isTerminal(w) {
 		return s
 	}
@@ -157,7 +158,7 @@ type callProgress struct {
 	shown bool
 }
 
-func (a *app) callProgress() *callProgress {
+func (a *program) callProgress() *callProgress {
 	p := &callProgress{}
 	if !a.set.quiet && isTerminal(a.Err) && a.getenv("TERM") != "dumb" {
 		p.w, p.width = a.Err, max(width(a.Err), 20)

@@ -11,7 +11,7 @@ import (
 )
 
 // listTools prints what a worker is offered, a line each.
-func (a *app) listTools(worker string, tools []session.Tool, format string) error {
+func (a *program) listTools(worker string, tools []session.Tool, format string) error {
 	if format == "json" {
 		return a.writeJSON(toolsJSON(tools))
 	}
@@ -62,7 +62,7 @@ func firstSentence(s string) string {
 }
 
 // describeTool prints what a tool does and takes.
-func (a *app) describeTool(t *session.Tool, format string) error {
+func (a *program) describeTool(t *session.Tool, format string) error {
 	if format == "json" {
 		return a.writeJSON(toolsJSON([]session.Tool{*t})[0])
 	}

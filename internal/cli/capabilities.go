@@ -85,7 +85,7 @@ func promisedList(i engine.Info) []promised {
 	return out
 }
 
-func (a *app) capabilitiesCommand() *cobra.Command {
+func (a *program) capabilitiesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "capabilities",
 		Short: "Show which promises the engine keeps on this machine",
@@ -121,7 +121,7 @@ workshop is refused, before anything starts, where one isn't kept. Without
 	}
 }
 
-func (a *app) printCapabilities(format string, i engine.Info) error {
+func (a *program) printCapabilities(format string, i engine.Info) error {
 	list, promises := append(capabilityList(i), a.bareRepositories()), promisedList(i)
 	if format == "json" {
 		return a.writeJSON(struct {
@@ -165,7 +165,7 @@ func (a *app) printCapabilities(format string, i engine.Info) error {
 // bareRepositories reports whether git on this machine leaves bare repositories
 // alone that it finds: a worker can make one wherever it may write, and what its
 // configuration names runs at the next `git status` there (B8).
-func (a *app) bareRepositories() capability {
+func (a *program) bareRepositories() capability {
 	return capability{
 		Name: "git", Held: facts.GitRefusesBare(a.Home, a.Lookup), Meaning: "git takes no directory for a repository but .git, or by --git-dir (safe.bareRepository)",
 		Do: "git config --global safe.bareRepository explicit",

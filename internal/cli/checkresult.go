@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/worker"
 )
 
-func (a *app) checkResultCommand() *cobra.Command {
+func (a *program) checkResultCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check-result WORKER FILE",
 		Short: "Check a worker's answer against its result_type",
@@ -41,7 +42,7 @@ The exit code is 0 for an answer that is as it should be, 1 for one that isn't.`
 	}
 }
 
-func (a *app) checkResult(ctx context.Context, cmd *cobra.Command, name, file, format string) error {
+func (a *program) checkResult(ctx context.Context, cmd *cobra.Command, name, file, format string) error {
 	s, err := a.load(ctx)
 	if err != nil {
 		return err
@@ -52,16 +53,16 @@ func (a *app) checkResult(ctx context.Context, cmd *cobra.Command, name, file, f
 		for _, w := range s.w.Workers {
 			all = append(all, w.Name)
 		}
-		return usageError(cmd, "%s has no worker %q", s.file, name).hint("%s", suggestion(name, all))
+		return usageError(cmd, "%s has no worker %q", s.file, name).Hint("%s", suggestion(name, all))
 	}
 	schema := s.w.Workers[i].Definition.ResultType
 	if schema == nil {
-		return fail(codeFailed, "%s names no result_type, so nothing is known of its answers", s.w.Workers[i].File).
+		return app.Fail(app.CodeFailed, "%s names no result_type, so nothing is known of its answers", s.w.Workers[i].File).
 			hint("add `result_type:` with a JSON Schema to the worker's file")
 	}
 	data, shown, err := a.readResult(file, filepath.Dir(a.abs(s.file)))
 	if err != nil {
-		return fail(codeFailed, "check-result: %w", err)
+		return app.Fail(app.CodeFailed, "check-result: %w", err)
 	}
 	list, err := checkInTime(ctx, maxCheckTime, schema, shown, data)
 	if err != nil {
@@ -71,7 +72,7 @@ func (a *app) checkResult(ctx context.Context, cmd *cobra.Command, name, file, f
 		return err
 	}
 	if list.HasErrors() {
-		return exit(codeFailed)
+		return app.Exit(app.CodeFailed)
 	}
 	if format == "text" && !a.set.quiet {
 		fmt.Fprintf(a.Out, "%s is what %s promises\n", shown, name)
@@ -110,10 +111,10 @@ func checkInTime(ctx context.Context, limit time.Duration, schema []byte, name s
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-end:
-			return nil, fail(codeFailed, "check-result: %s: the comparison of %d bytes with result_type took more than %s", name, len(data), limit).hint(hint)
+			return nil, app.Fail(app.CodeFailed, "check-result: %s: the comparison of %d bytes with result_type took more than %s", name, len(data), limit).Hint(hint)
 		case <-look.C:
 			if heapBytes() > most {
-				return nil, fail(codeFailed, "check-result: %s: the comparison of %d bytes with result_type took more than %d MiB of memory", name, len(data), maxCheckMemory>>20).hint(hint)
+				return nil, app.Fail(app.CodeFailed, "check-result: %s: the comparison of %d bytes with result_type took more than %d MiB of memory", name, len(data), maxCheckMemory>>20).Hint(hint)
 			}
 		}
 	}
@@ -122,7 +123,7 @@ func checkInTime(ctx context.Context, limit time.Duration, schema []byte, name s
 // readResult reads no more than is checked. In the project it follows no symbolic
 // link out of that: a worker may have written the file, and what is wrong with a
 // text is told by showing it.
-func (a *app) readResult(file, project string) (data []byte, shown string, err error) {
+func (a *program) readResult(file, project string) (data []byte, shown string, err error) {
 	if file == "-" {
 		data, err = io.ReadAll(io.LimitReader(a.In, worker.MaxResult+1))
 		return data, "stdin", err

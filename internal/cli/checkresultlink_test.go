@@ -20,7 +20,7 @@ func TestB45_ResultThatIsALink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := &app{System: &System{Dir: project}}
+	a := &program{System: &System{Dir: project}}
 	for file, ok := range map[string]bool{
 		"answer": true, "in": true, filepath.Join(other, "secret"): true,
 		"out": false, "dir/secret": false, filepath.Join(project, "out"): false,

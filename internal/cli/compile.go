@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/shellword"
 )
 
@@ -19,7 +20,7 @@ type compileOptions struct {
 	yes         bool
 }
 
-func (a *app) compileCommand() *cobra.Command {
+func (a *program) compileCommand() *cobra.Command {
 	var o compileOptions
 	cmd := &cobra.Command{
 		Use:   "compile",
@@ -49,7 +50,7 @@ workdir is in a mount, docker compose exec starts in /: name the directory (-w).
 	return cmd
 }
 
-func (a *app) compileVerb(ctx context.Context, cmd *cobra.Command, o compileOptions) error {
+func (a *program) compileVerb(ctx context.Context, cmd *cobra.Command, o compileOptions) error {
 	c, err := a.compile(ctx)
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func (a *app) compileVerb(ctx context.Context, cmd *cobra.Command, o compileOpti
 }
 
 // writeGenerated writes and prints what changed.
-func (a *app) writeGenerated(g generated) error {
+func (a *program) writeGenerated(g generated) error {
 	done, err := g.write()
 	if err != nil {
 		return fmt.Errorf("compile: %w", err)
@@ -102,7 +103,7 @@ func (a *app) writeGenerated(g generated) error {
 const maxDiffLines = 40
 
 // checkGenerated fails if a file is not as it would be written.
-func (a *app) checkGenerated(cmd *cobra.Command, g generated) error {
+func (a *program) checkGenerated(cmd *cobra.Command, g generated) error {
 	differences, err := g.check()
 	if err != nil {
 		return fmt.Errorf("compile --check: %w", err)
@@ -124,6 +125,6 @@ func (a *app) checkGenerated(cmd *cobra.Command, g generated) error {
 			fmt.Fprintln(a.Out, printable(string(line))) // it may drive a terminal, or a log that obeys commands
 		}
 	}
-	return fail(codeFailed, "the generated files are not up to date").
+	return app.Fail(app.CodeFailed, "the generated files are not up to date").
 		hint("run `%s` and commit the result", commandLine(cmd, "compile"))
 }

@@ -12,7 +12,7 @@ import (
 
 // completeWorkers completes the names of workers; max is how many a command
 // takes, 0 any number. It is silent about a file that can't be read.
-func (a *app) completeWorkers(max int) cobra.CompletionFunc {
+func (a *program) completeWorkers(max int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if max > 0 && len(args) >= max {
 			return nil, cobra.ShellCompDirectiveDefault
@@ -22,7 +22,7 @@ func (a *app) completeWorkers(max int) cobra.CompletionFunc {
 }
 
 // completeServices completes workers, rooms and the guard.
-func (a *app) completeServices(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a *program) completeServices(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	names := a.workerNames(cmd)
 	if s := a.completionSource(cmd); s != nil {
 		if c, err := compose.Compile(s.w); err == nil {
@@ -34,7 +34,7 @@ func (a *app) completeServices(cmd *cobra.Command, args []string, prefix string)
 
 // completeCopy completes the side of cp that is in a worker up to its colon;
 // the other one is a file here.
-func (a *app) completeCopy(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a *program) completeCopy(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -58,7 +58,7 @@ func completeFlags(c *cobra.Command) {
 	}
 }
 
-func (a *app) workerNames(cmd *cobra.Command) []string {
+func (a *program) workerNames(cmd *cobra.Command) []string {
 	s := a.completionSource(cmd)
 	if s == nil {
 		return nil
@@ -72,7 +72,7 @@ func (a *app) workerNames(cmd *cobra.Command) []string {
 
 // completionSource is the workshop; nil, without a word, where there is none
 // that can be read.
-func (a *app) completionSource(cmd *cobra.Command) *source {
+func (a *program) completionSource(cmd *cobra.Command) *source {
 	var err error
 	if a.set, err = a.readSettings(cmd); err != nil {
 		return nil

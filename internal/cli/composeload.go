@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/internal/shellword"
@@ -18,14 +19,14 @@ import (
 
 // loadForCompose prepares what plain Compose needs of this machine and prints
 // the command that starts the project.
-func (a *app) loadForCompose(ctx context.Context, cmd *cobra.Command, c *compiled, g generated, o compileOptions) error {
+func (a *program) loadForCompose(ctx context.Context, cmd *cobra.Command, c *compiled, g generated, o compileOptions) error {
 	e, err := a.connect(ctx, a.approver(commandLine(cmd, "compile --load"), o.yes))
 	if err != nil {
 		return err
 	}
 	defer e.Close()
 	if a.chosen.name == promise.Namespace || a.chosen.name == promise.Process {
-		return fail(codeEngine, "compile --load prepares what plain Compose needs, on the docker engine; here it is %s", a.chosen.name).
+		return app.Fail(app.CodeEngine, "compile --load prepares what plain Compose needs, on the docker engine; here it is %s", a.chosen.name).
 			hint("use --engine docker where Docker runs; the generated files are the same on every machine")
 	}
 	if _, err := a.prepare(ctx, e, c, false); err != nil {
@@ -96,7 +97,7 @@ func onlyLoading(p *engine.Plan) (*engine.Plan, error) {
 			}
 			if user := engine.CopyUser(p.Compiled, p.Observed, s.Key); user != "" {
 				if engine.CopyChanged(p.Compiled, p.Observed, s.Key) {
-					return nil, fail(codeFailed, "compile --load: %s is not what it was when the copy that %s has was made", cp.Source, user).
+					return nil, app.Fail(app.CodeFailed, "compile --load: %s is not what it was when the copy that %s has was made", cp.Source, user).
 						hint("remove the containers first: `workshop down`")
 				}
 				continue
@@ -119,7 +120,7 @@ func onlyLoading(p *engine.Plan) (*engine.Plan, error) {
 // composeCommand is the command line to paste: from the directory that every
 // Compose version takes paths from. docker-compose 1.29 takes one --env-file:
 // where the workshop's variables come from a file, facts are the environment's.
-func (a *app) composeCommand(c *compiled, g generated, facts []byte) string {
+func (a *program) composeCommand(c *compiled, g generated, facts []byte) string {
 	dir := g.path("")
 	words, variables := append(a.composeProgram(), "-p", c.project), a.variableFiles(c)
 	if len(variables) > 1 && words[0] == "docker-compose" {
@@ -158,7 +159,7 @@ var pluginDirs = []string{
 
 // composeProgram is the Compose that is here: `docker-compose` where that is
 // the only one, else `docker compose`.
-func (a *app) composeProgram() []string {
+func (a *program) composeProgram() []string {
 	config, _ := a.Lookup("DOCKER_CONFIG")
 	if config == "" {
 		config = filepath.Join(a.Home, ".docker")
@@ -179,7 +180,7 @@ func (a *app) composeProgram() []string {
 
 // variableFiles are the files that the workshop's variables come from; none
 // where it has no variable.
-func (a *app) variableFiles(c *compiled) []string {
+func (a *program) variableFiles(c *compiled) []string {
 	if len(c.w.Variables) == 0 {
 		return nil
 	}

@@ -39,7 +39,7 @@ func TestComposeProgram(t *testing.T) {
 		{alone, config, empty, "docker compose"},
 		{alone, "", home, "docker compose"},
 	} {
-		a := &app{System: &System{Home: c.home, Lookup: func(name string) (string, bool) {
+		a := &program{System: &System{Home: c.home, Lookup: func(name string) (string, bool) {
 			v := map[string]string{"PATH": c.path, "DOCKER_CONFIG": c.config}[name]
 			return v, v != ""
 		}}}
@@ -82,7 +82,7 @@ func TestComposeCommand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var said bytes.Buffer
-			a := &app{System: &System{Dir: dir, Home: dir, Lookup: os.LookupEnv, Err: &said}, set: settings{envFiles: tt.files}}
+			a := &program{System: &System{Dir: dir, Home: dir, Lookup: os.LookupEnv, Err: &said}, set: settings{envFiles: tt.files}}
 			line := a.composeCommand(&compiled{source: &source{w: &workshop.Workshop{Variables: tt.variables}, dir: dir}, project: "x"}, g, facts)
 			if got := strings.Contains(said.String(), "takes one --env-file"); got != (tt.warned && strings.Contains(line, "docker-compose ")) {
 				t.Errorf("said %q", said.String())

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) configCommand() *cobra.Command {
+func (a *program) configCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "config",
 		Short: "Print the resolved workshop",
@@ -43,7 +43,7 @@ Values of variables stand in it: don't commit it where they are private.`,
 
 // sayLinks says which sources of the workshop are symbolic links, and where they lead
 // on this machine. A source that isn't there leads nowhere.
-func (a *app) sayLinks(s *source) {
+func (a *program) sayLinks(s *source) {
 	dir, err := filepath.EvalSymlinks(s.dir)
 	if err != nil {
 		return

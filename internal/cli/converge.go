@@ -24,7 +24,7 @@ const (
 
 // converge plans and carries out, again where that met a conflict. plan returns
 // what is to be done now.
-func (a *app) converge(ctx context.Context, e engine.Engine, wait time.Duration, plan func() (*engine.Plan, error)) error {
+func (a *program) converge(ctx context.Context, e engine.Engine, wait time.Duration, plan func() (*engine.Plan, error)) error {
 	end := time.Now().Add(convergeTime)
 	for pause := convergePause; ; pause = min(2*pause, convergeTime/10) {
 		p, err := plan()
@@ -55,7 +55,7 @@ func leavesSome(p *engine.Plan) bool {
 
 // lookAgain is a conflict where a killed command's last call has undone
 // something.
-func (a *app) lookAgain(ctx context.Context, plan func() (*engine.Plan, error)) error {
+func (a *program) lookAgain(ctx context.Context, plan func() (*engine.Plan, error)) error {
 	if err := sleep(ctx, settleTime); err != nil {
 		return err
 	}

@@ -13,12 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/shellword"
 	"github.com/llmdo/workshop/internal/tarball"
 )
 
-func (a *app) cpCommand() *cobra.Command {
+func (a *program) cpCommand() *cobra.Command {
 	unlimited := false
 	cmd := &cobra.Command{
 		Use:   "cp SOURCE TARGET",
@@ -50,7 +51,7 @@ lifts these), and a stream isn't written to a terminal.`,
 // cpLimits bound what a worker can make of a copy here (B60).
 var cpLimits = tarball.Limits{Bytes: 10 << 30, Entries: 100_000, Depth: 128}
 
-func (a *app) cp(ctx context.Context, cmd *cobra.Command, from, to string, unlimited bool) error {
+func (a *program) cp(ctx context.Context, cmd *cobra.Command, from, to string, unlimited bool) error {
 	fromWorker, fromPath, out := splitWorker(from)
 	toWorker, toPath, in := splitWorker(to)
 	if out == in {
@@ -77,7 +78,7 @@ func (a *app) cp(ctx context.Context, cmd *cobra.Command, from, to string, unlim
 	}
 	for _, c := range seen.Containers {
 		if c.Service == worker && (c.Role == "room" || c.Role == "guard") {
-			return fail(codeRefused, "cp: %s is the workshop's %s, and files are copied from and to workers only", worker, c.Role)
+			return app.Fail(app.CodeRefused, "cp: %s is the workshop's %s, and files are copied from and to workers only", worker, c.Role)
 		}
 	}
 	if out {
@@ -99,10 +100,10 @@ func splitWorker(arg string) (worker, file string, ok bool) {
 	return worker, file, true
 }
 
-func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, file, to string, limits tarball.Limits) error {
+func (a *program) copyOut(ctx context.Context, e engine.Engine, t target, worker, file, to string, limits tarball.Limits) error {
 	stream, err := e.CopyFrom(ctx, t.project, worker, path.Clean(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fail(codeFailed, "cp: %s:%s is not there", worker, file)
+		return app.Fail(app.CodeFailed, "cp: %s:%s is not there", worker, file)
 	}
 	if err != nil {
 		return engineError(err)
@@ -115,7 +116,7 @@ func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, fi
 	dir, name := a.abs(to), ""
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		if strings.HasSuffix(to, "/") {
-			return fail(codeFailed, "cp: %s is no directory", to)
+			return app.Fail(app.CodeFailed, "cp: %s is no directory", to)
 		}
 		dir, name = filepath.Dir(dir), filepath.Base(dir)
 	}
@@ -124,32 +125,32 @@ func (a *app) copyOut(ctx context.Context, e engine.Engine, t target, worker, fi
 		a.warn("cp: left behind: %s", printable(s))
 	}
 	if errors.Is(err, tarball.ErrLimit) {
-		return fail(codeFailed, "cp: %w", err).hint("look at what it is (`workshop exec %s -- du -a %s`); `--unlimited` copies it all", worker, shellword.Quote(file))
+		return app.Fail(app.CodeFailed, "cp: %w", err).Hint("look at what it is (`workshop exec %s -- du -a %s`); `--unlimited` copies it all", worker, shellword.Quote(file))
 	}
 	if err != nil {
-		return fail(codeFailed, "cp: %w", err)
+		return app.Fail(app.CodeFailed, "cp: %w", err)
 	}
 	return nil
 }
 
-func (a *app) copyIn(ctx context.Context, e engine.Engine, t target, from, worker, file string) error {
+func (a *program) copyIn(ctx context.Context, e engine.Engine, t target, from, worker, file string) error {
 	if from == "-" {
 		return a.copyInError(e.CopyTo(ctx, t.project, worker, path.Clean(file), a.In), worker)
 	}
 	source := a.abs(from)
 	if _, err := os.Lstat(source); err != nil {
-		return fail(codeFailed, "cp: %s: %w", from, plainPathError(err))
+		return app.Fail(app.CodeFailed, "cp: %s: %w", from, plainPathError(err))
 	}
 	dir, name := path.Clean(file), filepath.Base(source)
 	place, ok := a.lookIn(ctx, e, t, worker, dir)
 	if !ok || place.Typeflag != tar.TypeDir {
 		if strings.HasSuffix(file, "/") {
-			return fail(codeFailed, "cp: %s:%s is no directory", worker, file)
+			return app.Fail(app.CodeFailed, "cp: %s:%s is no directory", worker, file)
 		}
 		dir, name = path.Split(dir)
 		dir = path.Clean(dir)
 		if place, ok = a.lookIn(ctx, e, t, worker, dir); !ok {
-			return fail(codeFailed, "cp: %s:%s is not there", worker, dir)
+			return app.Fail(app.CodeFailed, "cp: %s:%s is not there", worker, dir)
 		}
 	}
 	r, w := io.Pipe()
@@ -159,16 +160,16 @@ func (a *app) copyIn(ctx context.Context, e engine.Engine, t target, from, worke
 }
 
 // copyInError says what to do where the target can't be written to.
-func (a *app) copyInError(err error, worker string) error {
+func (a *program) copyInError(err error, worker string) error {
 	if err != nil && strings.Contains(err.Error(), "read-only") {
-		return fail(codeFailed, "cp: %w", err).hint("%s can write to its read-write mounts, /tmp, /scratch and its home directory", worker)
+		return app.Fail(app.CodeFailed, "cp: %w", err).Hint("%s can write to its read-write mounts, /tmp, /scratch and its home directory", worker)
 	}
 	return engineError(err)
 }
 
 // lookIn reads what a path in a worker is from the first entry of its tar
 // stream: engines have no other way in common.
-func (a *app) lookIn(ctx context.Context, e engine.Engine, t target, worker, file string) (*tar.Header, bool) {
+func (a *program) lookIn(ctx context.Context, e engine.Engine, t target, worker, file string) (*tar.Header, bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := e.CopyFrom(ctx, t.project, worker, file)

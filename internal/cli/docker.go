@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/shellword"
@@ -33,7 +34,7 @@ func dockerApproval(ask func(context.Context, BuildRequest) error) func(context.
 func buildHashes(ctx context.Context, c *compose.Compiled) (map[string]string, error) {
 	builds, err := docker.Builds(ctx, c)
 	if err != nil {
-		return nil, fail(codeFailed, "%w", err)
+		return nil, app.Fail(app.CodeFailed, "%w", err)
 	}
 	return docker.Hashes(builds), nil
 }
@@ -48,39 +49,39 @@ func (e stoppedError) Error() string { return e.text }
 func (e stoppedError) Unwrap() error { return e.cause }
 
 // engineHints moves what the engine's errors say to do to lines of their own.
-func engineHints(f *failure) *failure {
-	if e, ok := errors.AsType[*docker.UnreachableError](f.err); ok && e.Hint != "" {
+func engineHints(f *app.Failure) *app.Failure {
+	if e, ok := errors.AsType[*docker.UnreachableError](f.Err); ok && e.Hint != "" {
 		plain := *e
 		plain.Hint = ""
-		return (&failure{code: f.code, err: &plain}).hint("%s", e.Hint)
+		return (&app.Failure{Code: f.Code, Err: &plain}).Hint("%s", e.Hint)
 	}
-	if e, ok := errors.AsType[*engine.RefusedError](f.err); ok && e.Do != "" {
+	if e, ok := errors.AsType[*engine.RefusedError](f.Err); ok && e.Do != "" {
 		plain := *e
 		plain.Do = ""
-		return (&failure{code: f.code, err: &plain}).hint("%s", e.Do)
+		return (&app.Failure{Code: f.Code, Err: &plain}).Hint("%s", e.Do)
 	}
-	if e, ok := errors.AsType[*engine.ForeignError](f.err); ok {
-		out := fail(f.code, "%s", e.What()).hint("to have one of its own here, add `-p %s`", e.Suggest)
+	if e, ok := errors.AsType[*engine.ForeignError](f.Err); ok {
+		out := app.Fail(f.Code, "%s", e.What()).Hint("to have one of its own here, add `-p %s`", e.Suggest)
 		if !e.Workshop {
 			kind, name, _ := strings.Cut(e.Object, "/")
-			return out.hint("to see what it is: `docker %s inspect %s`", kind, shellword.Quote(name))
+			return out.Hint("to see what it is: `docker %s inspect %s`", kind, shellword.Quote(name))
 		}
-		return out.hint("to remove that one: `cd %s && workshop -p %s down`", shellword.Quote(e.Other), e.Project)
+		return out.Hint("to remove that one: `cd %s && workshop -p %s down`", shellword.Quote(e.Other), e.Project)
 	}
-	if e, ok := errors.AsType[*engine.PortTakenError](f.err); ok {
-		return fail(f.code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker).
+	if e, ok := errors.AsType[*engine.PortTakenError](f.Err); ok {
+		return app.Fail(f.Code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker).
 			hint("`ss -ltnp 'sport = :%s'` or, for Docker's, `docker ps --filter publish=%s` tells by which; stop it, or publish another port under `ports` of %s", e.Port, e.Port, e.Worker)
 	}
-	if e, ok := errors.AsType[*engine.NotRunningError](f.err); ok {
+	if e, ok := errors.AsType[*engine.NotRunningError](f.Err); ok {
 		state := e.State
 		if state == "" {
 			state = "not up"
 		}
 		text := fmt.Sprintf("%s of project %s: %s", strings.Join(e.Services, ", "), e.Project, state)
-		return (&failure{code: f.code, err: stoppedError{text, e}}).hint("start it with `workshop up`")
+		return (&app.Failure{Code: f.Code, Err: stoppedError{text, e}}).Hint("start it with `workshop up`")
 	}
-	if e, ok := errors.AsType[*engine.NotReadyError](f.err); ok {
-		return f.hintRemaining("see `workshop logs %s`; `workshop up` tries again, `workshop down` removes what is there", e.Service)
+	if e, ok := errors.AsType[*engine.NotReadyError](f.Err); ok {
+		return f.HintRemaining("see `workshop logs %s`; `workshop up` tries again, `workshop down` removes what is there", e.Service)
 	}
 	return f
 }

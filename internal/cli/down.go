@@ -5,10 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-func (a *app) downCommand() *cobra.Command {
+func (a *program) downCommand() *cobra.Command {
 	strict := false
 	cmd := &cobra.Command{
 		Use:   "down",
@@ -30,7 +31,7 @@ with what they were at ` + "`up`" + `, and names those that a worker changed or 
 	return cmd
 }
 
-func (a *app) down(ctx context.Context, strict bool) error {
+func (a *program) down(ctx context.Context, strict bool) error {
 	t, err := a.target(ctx)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (a *app) down(ctx context.Context, strict bool) error {
 		return err
 	}
 	if strict && changed {
-		return exit(codeRefused)
+		return app.Exit(app.CodeRefused)
 	}
 	return nil
 }
@@ -95,7 +96,7 @@ type tidier interface {
 	Tidy(ctx context.Context, project, directory string) error
 }
 
-func (a *app) tidy(ctx context.Context, e engine.Engine, t target) error {
+func (a *program) tidy(ctx context.Context, e engine.Engine, t target) error {
 	k, ok := e.(tidier)
 	if !ok {
 		return nil

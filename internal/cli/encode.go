@@ -62,7 +62,7 @@ func escaped(text string, escape func(rune) string) string {
 }
 
 // writeJSON writes a result as indented JSON.
-func (a *app) writeJSON(v any) error {
+func (a *program) writeJSON(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetIndent("", "  ")

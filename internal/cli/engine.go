@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/promise"
 )
@@ -29,9 +30,9 @@ type EngineOptions struct {
 	WithoutLimits bool
 }
 
-// connect gives the engine that the command uses, see [app.choose]. The caller
+// connect gives the engine that the command uses, see [program.choose]. The caller
 // closes it.
-func (a *app) connect(ctx context.Context, approve func(context.Context, BuildRequest) error) (engine.Engine, error) {
+func (a *program) connect(ctx context.Context, approve func(context.Context, BuildRequest) error) (engine.Engine, error) {
 	o := EngineOptions{
 		Lookup: a.Lookup, ApproveBuild: approve, StateDir: a.stateDir(), CacheDir: a.cacheDir(),
 		Version: linkedVersion, Project: a.on.project, WithoutLimits: a.set.withoutLimits,
@@ -58,13 +59,13 @@ func engineError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if f, ok := errors.AsType[*failure](err); ok {
+	if f, ok := errors.AsType[*app.Failure](err); ok {
 		return f
 	}
-	f := &failure{code: codeEngine, err: err}
+	f := &app.Failure{Code: app.CodeEngine, Err: err}
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {
-		f.code = coded.ExitCode()
+		f.Code = coded.ExitCode()
 	}
 	return engineHints(f)
 }

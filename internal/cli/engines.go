@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/engine/namespace"
@@ -36,5 +37,5 @@ func engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, 
 		own.Version = o.Version
 		return process.New(ctx, own)
 	}
-	return nil, fail(codeUsage, "no engine %q in this version", name).hint("there are %s", strings.Join(promise.Engines(), ", "))
+	return nil, app.Fail(app.CodeUsage, "no engine %q in this version", name).Hint("there are %s", strings.Join(promise.Engines(), ", "))
 }

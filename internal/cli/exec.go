@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -24,7 +25,7 @@ type execOptions struct {
 	refused bool // at the end: what was refused meanwhile
 }
 
-func (a *app) execCommand() *cobra.Command {
+func (a *program) execCommand() *cobra.Command {
 	var o execOptions
 	cmd := &cobra.Command{
 		Use:   "exec [FLAGS] WORKER -- COMMAND [ARG…]",
@@ -76,15 +77,15 @@ func (o *execOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.user, "user", "u", "", "uid or uid:gid, never root (default: the worker's)")
 }
 
-func (a *app) exec(ctx context.Context, worker string, command []string, o execOptions) error {
+func (a *program) exec(ctx context.Context, worker string, command []string, o execOptions) error {
 	if isRoot(o.user) {
-		return fail(codeRefused, "exec: --user %s: nothing runs as root in a worker (B4)", o.user)
+		return app.Fail(app.CodeRefused, "exec: --user %s: nothing runs as root in a worker (B4)", o.user)
 	}
 	if isReserved(o.user) {
-		return fail(codeRefused, "exec: --user %s: the guard or the outlet has that id, and nothing in a worker may (B60)", o.user)
+		return app.Fail(app.CodeRefused, "exec: --user %s: the guard or the outlet has that id, and nothing in a worker may (B60)", o.user)
 	}
 	if !numericUser(o.user) {
-		return fail(codeExecFailed, "exec: --user %q is not uid or uid:gid in numbers", o.user)
+		return app.Fail(app.CodeExecFailed, "exec: --user %q is not uid or uid:gid in numbers", o.user)
 	}
 	t, err := a.target(ctx)
 	if err != nil {
@@ -129,7 +130,7 @@ func (a *app) exec(ctx context.Context, worker string, command []string, o execO
 		if o.hint {
 			a.whyFailed(ctx, e, t, worker, code, started, live)
 		}
-		return exit(code)
+		return app.Exit(code)
 	}
 	return nil
 }
@@ -161,7 +162,7 @@ func numericUser(user string) bool {
 }
 
 // execError is a command that was not started.
-func (a *app) execError(ctx context.Context, err error, t target, worker, program, workdir string) error {
+func (a *program) execError(ctx context.Context, err error, t target, worker, program, workdir string) error {
 	if _, ok := errors.AsType[*engine.ForeignError](err); ok {
 		return engineError(err)
 	}
@@ -182,7 +183,7 @@ func (a *app) execError(ctx context.Context, err error, t target, worker, progra
 		}
 		for _, c := range seen.Containers {
 			if c.Service == worker && c.State != "running" {
-				return fail(codeExecFailed, "worker %s is %s", worker, c.State).hint("start it with `workshop up`")
+				return app.Fail(app.CodeExecFailed, "worker %s is %s", worker, c.State).Hint("start it with `workshop up`")
 			}
 		}
 	}
@@ -190,18 +191,18 @@ func (a *app) execError(ctx context.Context, err error, t target, worker, progra
 }
 
 // startFailure knows what OCI runtimes say of a program that can't be started.
-func startFailure(err error, program, workdir string) *failure {
+func startFailure(err error, program, workdir string) *app.Failure {
 	text := err.Error()
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
 	}
 	switch {
 	case has("chdir to cwd"):
-		return fail(codeExecFailed, "--workdir %s: there is no such directory in the worker, or its user may not enter it", workdir)
+		return app.Fail(app.CodeExecFailed, "--workdir %s: there is no such directory in the worker, or its user may not enter it", workdir)
 	case has("executable file not found", "no such file or directory", "stat "+program):
-		return fail(127, "%s: not found in the worker", program)
+		return app.Fail(127, "%s: not found in the worker", program)
 	case has("permission denied", "exec format error", "is a directory"):
-		return fail(126, "%s: can't be executed in the worker", program)
+		return app.Fail(126, "%s: can't be executed in the worker", program)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/toolbox/client"
 	"github.com/llmdo/workshop/internal/wire"
@@ -13,7 +14,7 @@ import (
 // runIn runs a command in a worker: in a session with its toolbox, which takes
 // a fraction of the time that an engine needs, or, for another user, by the
 // engine.
-func (a *app) runIn(ctx context.Context, e engine.Engine, t target, worker string, run engine.ExecOptions) (int, error) {
+func (a *program) runIn(ctx context.Context, e engine.Engine, t target, worker string, run engine.ExecOptions) (int, error) {
 	if run.User != "" {
 		return e.Exec(ctx, t.project, worker, run)
 	}
@@ -29,12 +30,12 @@ func (a *app) runIn(ctx context.Context, e engine.Engine, t target, worker strin
 }
 
 // sessionFailure knows why a session runs no command, or lost it.
-func sessionFailure(err error, worker, program, workdir string) *failure {
+func sessionFailure(err error, worker, program, workdir string) *app.Failure {
 	if e, ok := errors.AsType[*engine.NoToolboxError](err); ok {
-		return fail(codeExecFailed, "%w", e)
+		return app.Fail(app.CodeExecFailed, "%w", e)
 	}
 	if lost, ok := errors.AsType[*wire.LostError](err); ok {
-		return fail(codeExecFailed, "the connection to %s was lost while %s ran: %w", worker, program, lost.Cause).
+		return app.Fail(app.CodeExecFailed, "the connection to %s was lost while %s ran: %w", worker, program, lost.Cause).
 			hint("`workshop ps` tells whether the worker runs; what the command did until then is done")
 	}
 	e, ok := errors.AsType[*client.ExecError](err)
@@ -42,17 +43,17 @@ func sessionFailure(err error, worker, program, workdir string) *failure {
 	case !ok:
 		return nil
 	case e.Code == 127:
-		return fail(127, "%s: not found in the worker", program)
+		return app.Fail(127, "%s: not found in the worker", program)
 	case e.Code == 126:
-		return fail(126, "%s: can't be executed in the worker", program)
+		return app.Fail(126, "%s: can't be executed in the worker", program)
 	}
 	if refused, ok := errors.AsType[*wire.Error](err); ok {
 		if reason, ok := strings.CutPrefix(refused.Message, "cwd "); ok && workdir != "" {
-			return fail(codeExecFailed, "--workdir %s", reason)
+			return app.Fail(app.CodeExecFailed, "--workdir %s", reason)
 		}
 		if strings.HasPrefix(refused.Message, "workdir ") {
-			return fail(codeExecFailed, "%s: %w", program, e).hint("look from another directory: `workshop exec -w / %s -- ls -la`", worker)
+			return app.Fail(app.CodeExecFailed, "%s: %w", program, e).Hint("look from another directory: `workshop exec -w / %s -- ls -la`", worker)
 		}
 	}
-	return fail(codeExecFailed, "%s: %w", program, e)
+	return app.Fail(app.CodeExecFailed, "%s: %w", program, e)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/toolbox/client"
 	"github.com/llmdo/workshop/internal/wire"
@@ -24,15 +25,15 @@ func TestSessionFailure(t *testing.T) {
 	}{
 		{refused(wire.CodeNotFound, 127), 127, "prog: not found in the worker"},
 		{refused(wire.CodeNotExecutable, 126), 126, "prog: can't be executed in the worker"},
-		{refused(wire.CodeInvalidParams, 125), codeExecFailed, "prog: why"},
-		{&client.ExecError{Code: 125, Err: &wire.Error{Code: wire.CodeInvalidParams, Message: "cwd /d: why"}}, codeExecFailed, "--workdir /d: why"},
-		{&client.ExecError{Code: 125, Err: &wire.Error{Code: wire.CodeToolFailed, Message: "workdir /a: why"}}, codeExecFailed, "prog: workdir /a: why"},
-		{refused(wire.CodeBusy, 125), codeExecFailed, "prog: why"},
-		{fmt.Errorf("no session: %w", &engine.NoToolboxError{Worker: "w"}), codeExecFailed, "workshop up"},
-		{&wire.LostError{Cause: io.ErrUnexpectedEOF, Sent: true}, codeExecFailed, "lost while prog ran"},
+		{refused(wire.CodeInvalidParams, 125), app.CodeExecFailed, "prog: why"},
+		{&client.ExecError{Code: 125, Err: &wire.Error{Code: wire.CodeInvalidParams, Message: "cwd /d: why"}}, app.CodeExecFailed, "--workdir /d: why"},
+		{&client.ExecError{Code: 125, Err: &wire.Error{Code: wire.CodeToolFailed, Message: "workdir /a: why"}}, app.CodeExecFailed, "prog: workdir /a: why"},
+		{refused(wire.CodeBusy, 125), app.CodeExecFailed, "prog: why"},
+		{fmt.Errorf("no session: %w", &engine.NoToolboxError{Worker: "w"}), app.CodeExecFailed, "workshop up"},
+		{&wire.LostError{Cause: io.ErrUnexpectedEOF, Sent: true}, app.CodeExecFailed, "lost while prog ran"},
 	} {
 		f := sessionFailure(tt.err, "w", "prog", "/d")
-		if f == nil || f.code != tt.code || !strings.Contains(f.Error(), tt.says) {
+		if f == nil || f.Code != tt.code || !strings.Contains(f.Error(), tt.says) {
 			t.Errorf("%v: %v", tt.err, f)
 		}
 	}

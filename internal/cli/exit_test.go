@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // An error may hold what an image or a worker wrote: it must not drive the
@@ -12,7 +14,7 @@ import (
 func TestErrorsArePrintable(t *testing.T) {
 	var b bytes.Buffer
 	s := &System{Err: &b}
-	s.printFailure(fail(codeFailed, "%w", errors.New("PATH=\x1b]52;c;Zm9v\x07\x1b[2J\r\x9b1A\nnext\tline\n")).hint("it\x1b[A"))
+	s.printFailure(app.Fail(app.CodeFailed, "%w", errors.New("PATH=\x1b]52;c;Zm9v\x07\x1b[2J\r\x9b1A\nnext\tline\n")).Hint("it\x1b[A"))
 	if got := b.String(); strings.ContainsAny(got, "\x1b\x07\r") || strings.Contains(got, "\x9b") || !strings.Contains(got, `\x1b]52`) || !strings.Contains(got, "\n  next\tline\n") {
 		t.Errorf("%q", got)
 	}

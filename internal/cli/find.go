@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/facts"
 )
@@ -14,18 +15,18 @@ var fileNames = []string{"workshop.yaml", "workshop.yml"}
 
 // findFile gives the absolute path of the workshop file: --file, else the
 // first of [fileNames] here or in a parent directory.
-func (a *app) findFile() (string, error) {
+func (a *program) findFile() (string, error) {
 	if a.set.file != "" {
 		path := a.abs(a.set.file)
 		info, err := os.Stat(path)
 		if err != nil {
-			return "", fail(codeInvalid, "workshop file %s: %w", a.set.file, plainPathError(err))
+			return "", app.Fail(app.CodeInvalid, "workshop file %s: %w", a.set.file, plainPathError(err))
 		}
 		if info.Mode().IsRegular() {
 			return path, nil
 		}
 		if !info.IsDir() {
-			return "", fail(codeInvalid, "workshop file %s: %w", a.set.file, boundedfile.KindError(info.Mode().Type()))
+			return "", app.Fail(app.CodeInvalid, "workshop file %s: %w", a.set.file, boundedfile.KindError(info.Mode().Type()))
 		}
 		if file, ok := fileIn(path); ok {
 			return file, nil
@@ -48,7 +49,7 @@ func (a *app) findFile() (string, error) {
 // checkOwner refuses a file of a parent directory that is another user's: in /tmp,
 // say, anybody could write one for what is below. Root's, and those of the working
 // directory's owner, are taken; who calls sudo is the caller.
-func (a *app) checkOwner(path string) error {
+func (a *program) checkOwner(path string) error {
 	owner, known := facts.OwnerOf(path)
 	trusted := []int{0, os.Getuid()}
 	if here, ok := facts.OwnerOf(a.Dir); ok {
@@ -60,7 +61,7 @@ func (a *app) checkOwner(path string) error {
 	if !known || slices.Contains(trusted, owner) {
 		return nil
 	}
-	return fail(codeRefused, "%s belongs to another user (uid %d)", printable(a.shown(path)), owner).
+	return app.Fail(app.CodeRefused, "%s belongs to another user (uid %d)", printable(a.shown(path)), owner).
 		hint("it lies in a parent directory; if it is meant, name it with `-f %s`", printable(a.shown(path)))
 }
 
@@ -76,12 +77,12 @@ func fileIn(dir string) (string, bool) {
 	return "", false
 }
 
-func noFile(message, dir string) *failure {
-	f := fail(codeInvalid, "%s", message)
+func noFile(message, dir string) *app.Failure {
+	f := app.Fail(app.CodeInvalid, "%s", message)
 	if _, err := os.Stat(filepath.Join(dir, "compose.yaml")); err == nil {
-		f.hint("a compose.yaml is not read; a workshop has a file of its own")
+		f.Hint("a compose.yaml is not read; a workshop has a file of its own")
 	}
-	return f.hint("run `workshop init` to write one, or name it with `-f PATH`")
+	return f.Hint("run `workshop init` to write one, or name it with `-f PATH`")
 }
 
 // plainPathError leaves out the operation and the path, which the message

@@ -5,7 +5,7 @@ import (
 )
 
 // firewallCommand is the group of commands about the network policy.
-func (a *app) firewallCommand() *cobra.Command {
+func (a *program) firewallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "firewall",
 		Short: "Look at and change what workers may reach",
@@ -19,7 +19,7 @@ or refused, and changes it while the workers run.`,
 }
 
 // firewallVerbs are the commands of the group.
-func (a *app) firewallVerbs() []*cobra.Command {
+func (a *program) firewallVerbs() []*cobra.Command {
 	return []*cobra.Command{
 		a.firewallAllowCommand(),
 		a.firewallDenyCommand(),

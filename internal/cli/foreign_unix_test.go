@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // TestForeignParentFile: a workshop.yaml that another user put into a directory
@@ -28,9 +29,9 @@ func TestForeignParentFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	sudo := ""
-	a := &app{System: &System{Dir: below, Lookup: func(name string) (string, bool) { return sudo, sudo != "" }}}
-	var f *failure
-	if _, err := a.findFile(); !errors.As(err, &f) || f.code != codeRefused || !strings.Contains(err.Error(), "54321") {
+	a := &program{System: &System{Dir: below, Lookup: func(name string) (string, bool) { return sudo, sudo != "" }}}
+	var f *app.Failure
+	if _, err := a.findFile(); !errors.As(err, &f) || f.Code != app.CodeRefused || !strings.Contains(err.Error(), "54321") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	taken := func(why string) {
@@ -62,7 +63,7 @@ func TestCheckOfStrangeFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	a := &app{System: &System{Dir: dir, Out: &out, Err: &out}}
+	a := &program{System: &System{Dir: dir, Out: &out, Err: &out}}
 	cmd := &cobra.Command{Use: "compile"}
 	if err := a.checkGenerated(cmd, g); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/shellword"
@@ -42,7 +43,7 @@ func (o changeOptions) verb() string {
 	return "allow"
 }
 
-func (a *app) firewallAllowCommand() *cobra.Command {
+func (a *program) firewallAllowCommand() *cobra.Command {
 	var o changeOptions
 	cmd := a.changeCommand(&o, `Let workers reach a name or address, at once`,
 		`allow opens names, wildcards, addresses or ranges for all workers with a
@@ -61,7 +62,7 @@ writes the line into workshop.yaml instead, comments and order kept, and reloads
 	return cmd
 }
 
-func (a *app) firewallDenyCommand() *cobra.Command {
+func (a *program) firewallDenyCommand() *cobra.Command {
 	o := changeOptions{deny: true}
 	return a.changeCommand(&o, `Close a name or address, at once`,
 		`deny closes names, wildcards, addresses or ranges for all workers, or for the
@@ -76,7 +77,7 @@ instead, comments and order kept, and reloads.`,
   workshop firewall deny 10.20.0.0/16 --save`)
 }
 
-func (a *app) changeCommand(o *changeOptions, short, long, example string) *cobra.Command {
+func (a *program) changeCommand(o *changeOptions, short, long, example string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   o.verb() + " HOST[:PORT]…",
 		Short: short, Long: long, Example: example,
@@ -112,16 +113,16 @@ func (a *app) changeCommand(o *changeOptions, short, long, example string) *cobr
 func parseRules(args []string, o changeOptions) ([]firewall.Rule, error) {
 	var rules []firewall.Rule
 	var texts []string
-	problems := &failure{}
+	problems := &app.Failure{}
 	for _, arg := range args {
 		r, f := parseRule(arg, o.deny)
 		if f == nil && r.CIDR.IsValid() && (o.private || o.ech) {
-			f = fail(codeUsage, "%s: --private and --ech are for names; a range names its addresses itself", quoted(arg))
+			f = app.Fail(app.CodeUsage, "%s: --private and --ech are for names; a range names its addresses itself", quoted(arg))
 		}
 		if f != nil {
-			problems.code = max(problems.code, f.code)
+			problems.Code = max(problems.Code, f.Code)
 			texts = append(texts, f.Error())
-			problems.hints = append(problems.hints, f.hints...)
+			problems.Hints = append(problems.Hints, f.Hints...)
 			continue
 		}
 		r.Private, r.ECH = o.private, o.ech
@@ -130,14 +131,14 @@ func parseRules(args []string, o changeOptions) ([]firewall.Rule, error) {
 		}
 	}
 	if len(texts) > 0 {
-		problems.err = errors.New(strings.Join(texts, "\n"))
+		problems.Err = errors.New(strings.Join(texts, "\n"))
 		return nil, problems
 	}
 	return rules, nil
 }
 
 // changeLive changes what the running guard goes by.
-func (a *app) changeLive(ctx context.Context, rules []firewall.Rule, o changeOptions) error {
+func (a *program) changeLive(ctx context.Context, rules []firewall.Rule, o changeOptions) error {
 	t, err := a.target(ctx)
 	if err != nil {
 		return err
@@ -185,7 +186,7 @@ func (a *app) changeLive(ctx context.Context, rules []firewall.Rule, o changeOpt
 }
 
 // noRoom says why a worker has no lines to change.
-func (a *app) noRoom(ctx context.Context, e engine.Engine, t target, worker string) error {
+func (a *program) noRoom(ctx context.Context, e engine.Engine, t target, worker string) error {
 	seen, err := e.Observe(ctx, t.project)
 	if err != nil {
 		return engineError(err)
@@ -196,13 +197,13 @@ func (a *app) noRoom(ctx context.Context, e engine.Engine, t target, worker stri
 	return noNetwork(worker)
 }
 
-func noNetwork(worker string) *failure {
-	return fail(codeRefused, "%s has no network (mode none)", worker).hint("%s", networkHint)
+func noNetwork(worker string) *app.Failure {
+	return app.Fail(app.CodeRefused, "%s has no network (mode none)", worker).Hint("%s", networkHint)
 }
 
 // stillNeeded leaves out what is so already, and refuses what would have no
 // effect.
-func (a *app) stillNeeded(rooms []roomLines, rules []firewall.Rule, o changeOptions, until time.Time) ([]firewall.Rule, error) {
+func (a *program) stillNeeded(rooms []roomLines, rules []firewall.Rule, o changeOptions, until time.Time) ([]firewall.Rule, error) {
 	var left []firewall.Rule
 	var problems []string
 	for _, rule := range rules {
@@ -228,17 +229,17 @@ func (a *app) stillNeeded(rooms []roomLines, rules []firewall.Rule, o changeOpti
 		}
 	}
 	if len(problems) > 0 {
-		f := fail(codeRefused, "%s", strings.Join(problems, "\n"))
+		f := app.Fail(app.CodeRefused, "%s", strings.Join(problems, "\n"))
 		if strings.Contains(f.Error(), "`workshop firewall deny") {
-			return nil, f.hint("`workshop firewall reload --reset` takes all live changes back; nothing changed")
+			return nil, f.Hint("`workshop firewall reload --reset` takes all live changes back; nothing changed")
 		}
-		return nil, f.hint("take that line out of the file and run `workshop firewall reload`; nothing changed")
+		return nil, f.Hint("take that line out of the file and run `workshop firewall reload`; nothing changed")
 	}
 	return left, nil
 }
 
 // sayChanged says what was done, until when, and how to keep it or take it back.
-func (a *app) sayChanged(rooms []roomLines, rules []firewall.Rule, o changeOptions, until time.Time, done control.Applied) {
+func (a *program) sayChanged(rooms []roomLines, rules []firewall.Rule, o changeOptions, until time.Time, done control.Applied) {
 	var workers []string
 	for _, r := range rooms {
 		workers = append(workers, r.Workers...)
@@ -270,7 +271,7 @@ func (a *app) sayChanged(rooms []roomLines, rules []firewall.Rule, o changeOptio
 	if o.worker != "" {
 		where = " --worker " + o.worker
 	}
-	f := &failure{}
+	f := &app.Failure{}
 	if o.lasts == 0 {
 		flags := where
 		if o.private {
@@ -279,13 +280,13 @@ func (a *app) sayChanged(rooms []roomLines, rules []firewall.Rule, o changeOptio
 		if o.ech {
 			flags += " --ech"
 		}
-		f.hint("to keep it: `workshop firewall %s %s%s --save`, or add to network.%s in workshop.yaml:\n- %s",
+		f.Hint("to keep it: `workshop firewall %s %s%s --save`, or add to network.%s in workshop.yaml:\n- %s",
 			o.verb(), words, flags, o.verb(), strings.Join(lines, "\n- "))
 	}
 	if o.deny {
-		f.hint("to take it back: `workshop firewall reload --reset`, which drops every live change")
+		f.Hint("to take it back: `workshop firewall reload --reset`, which drops every live change")
 	} else {
-		f.hint("to take it back: `workshop firewall deny %s%s`", words, where)
+		f.Hint("to take it back: `workshop firewall deny %s%s`", words, where)
 	}
 	a.printFailure(f)
 }

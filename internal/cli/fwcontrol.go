@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
@@ -18,7 +19,7 @@ const controlTime = 10 * time.Second
 
 // withGuard speaks with the guard of the project. One that isn't there, doesn't
 // answer or refuses is a failure that says what to do.
-func (a *app) withGuard(ctx context.Context, e engine.Engine, t target, talk func(*control.Client) error) error {
+func (a *program) withGuard(ctx context.Context, e engine.Engine, t target, talk func(*control.Client) error) error {
 	within, cancel := context.WithTimeout(ctx, controlTime)
 	defer cancel()
 	conn, err := e.Control(within, t.project, t.dir)
@@ -33,11 +34,11 @@ func (a *app) withGuard(ctx context.Context, e engine.Engine, t target, talk fun
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case within.Err() != nil:
-		return fail(codeFailed, "the guard of project %s doesn't answer within %v", t.project, controlTime).
+		return app.Fail(app.CodeFailed, "the guard of project %s doesn't answer within %v", t.project, controlTime).
 			hint("`workshop up` finds out whether it hangs, and stops it then; the next one starts another")
 	}
 	if refused, ok := errors.AsType[*control.RefusedError](err); ok {
-		return fail(codeRefused, "%w", refused)
+		return app.Fail(app.CodeRefused, "%w", refused)
 	}
 	if missing, ok := errors.AsType[*engine.NotRunningError](err); ok {
 		return a.noGuard(ctx, e, t, missing)
@@ -46,7 +47,7 @@ func (a *app) withGuard(ctx context.Context, e engine.Engine, t target, talk fun
 }
 
 // noGuard says why there is no guard to speak with.
-func (a *app) noGuard(ctx context.Context, e engine.Engine, t target, missing *engine.NotRunningError) error {
+func (a *program) noGuard(ctx context.Context, e engine.Engine, t target, missing *engine.NotRunningError) error {
 	seen, err := e.Observe(ctx, t.project)
 	if err != nil {
 		return engineError(err)
@@ -59,13 +60,13 @@ func (a *app) noGuard(ctx context.Context, e engine.Engine, t target, missing *e
 	case len(seen.Containers) == 0:
 		return notUp(t)
 	case missing.State == "" && !needed:
-		return fail(codeRefused, "no worker of project %s has a network", t.project).hint("%s", networkHint)
+		return app.Fail(app.CodeRefused, "no worker of project %s has a network", t.project).Hint("%s", networkHint)
 	}
 	state := "isn't there"
 	if missing.State != "" {
 		state = "doesn't run (" + missing.State + ")"
 	}
-	return fail(codeFailed, "the guard of project %s %s; its workers reach nothing", t.project, state).
+	return app.Fail(app.CodeFailed, "the guard of project %s %s; its workers reach nothing", t.project, state).
 		hint("`workshop up` repairs it")
 }
 
@@ -89,7 +90,7 @@ type roomLines struct {
 }
 
 // roomsOf gives the rooms that a change is about: the worker's, or all.
-func (a *app) roomsOf(ctx context.Context, t target, s control.State, worker string) []roomLines {
+func (a *program) roomsOf(ctx context.Context, t target, s control.State, worker string) []roomLines {
 	var rooms []roomLines
 	policy := a.filePolicy(ctx, t, s.Digest)
 	for _, r := range s.Rooms {
@@ -121,7 +122,7 @@ func (r *roomLines) addLines(p *firewall.Policy) {
 
 // filePolicy is the policy of the workshop file, if it is the one with that
 // digest; else nil.
-func (a *app) filePolicy(ctx context.Context, t target, digest string) *firewall.Policy {
+func (a *program) filePolicy(ctx context.Context, t target, digest string) *firewall.Policy {
 	w := a.quietWorkshop(ctx, t)
 	if w == nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/workshop"
@@ -110,9 +111,9 @@ func (v *fwView) explain(x endpoint, port uint16, worker string) (*fwExplanation
 		mine = len(groups) - 1 // one with a room, if there is one
 		for _, g := range groups {
 			if !sameDecision(g.d, groups[mine].d) {
-				f := fail(codeUsage, "workers differ about %s: name one with --worker", net.JoinHostPort(x.host(), strconv.Itoa(int(port))))
+				f := app.Fail(app.CodeUsage, "workers differ about %s: name one with --worker", net.JoinHostPort(x.host(), strconv.Itoa(int(port))))
 				for _, g := range groups {
-					f.hint("%s: %s", workersText(g.workers), decisionText(g.d))
+					f.Hint("%s: %s", workersText(g.workers), decisionText(g.d))
 				}
 				return nil, f
 			}

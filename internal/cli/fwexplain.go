@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // explainOptions are the flags of firewall explain.
@@ -19,7 +20,7 @@ type explainOptions struct {
 	noProbe, check bool
 }
 
-func (a *app) firewallExplainCommand() *cobra.Command {
+func (a *program) firewallExplainCommand() *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
 		Use:   "explain HOST[:PORT]",
@@ -66,7 +67,7 @@ func (x endpoint) host() string {
 }
 
 // parseEndpoint reads HOST[:PORT].
-func parseEndpoint(text string) (x endpoint, f *failure) {
+func parseEndpoint(text string) (x endpoint, f *app.Failure) {
 	host, ports, hasPort := splitPort(text)
 	if hasPort {
 		list, err := firewall.ParsePorts(ports)
@@ -74,13 +75,13 @@ func parseEndpoint(text string) (x endpoint, f *failure) {
 			err = errors.New("explain is about one port")
 		}
 		if err != nil {
-			return x, fail(codeUsage, "%s: %w", quoted(text), err)
+			return x, app.Fail(app.CodeUsage, "%s: %w", quoted(text), err)
 		}
 		x.port = list[0].First
 	}
 	if p, ok := addressRange(host); ok {
 		if strings.Contains(host, "/") {
-			return x, fail(codeUsage, "%s: explain is about one address, not about a range", quoted(text))
+			return x, app.Fail(app.CodeUsage, "%s: explain is about one address, not about a range", quoted(text))
 		}
 		x.addr = p.Addr().Unmap()
 		return x, nil
@@ -89,13 +90,13 @@ func parseEndpoint(text string) (x endpoint, f *failure) {
 	name, exact := p.Name()
 	switch {
 	case err != nil && p.IsZero():
-		f = fail(codeUsage, "%w", err)
+		f = app.Fail(app.CodeUsage, "%w", err)
 		if he, ok := errors.AsType[*firewall.HostError](err); ok && he.Hint != "" {
-			f.hint("%s", he.Hint)
+			f.Hint("%s", he.Hint)
 		}
 		return x, f
 	case !exact:
-		return x, fail(codeUsage, "%s: explain is about one name, not about a wildcard", quoted(text))
+		return x, app.Fail(app.CodeUsage, "%s: explain is about one name, not about a wildcard", quoted(text))
 	}
 	x.name = name
 	return x, nil
@@ -113,7 +114,7 @@ func (x endpoint) decide(r *firewall.RoomPolicy, port uint16) firewall.Decision 
 	return m.Name(x.name, port)
 }
 
-func (a *app) firewallExplain(ctx context.Context, cmd *cobra.Command, text string, o explainOptions) error {
+func (a *program) firewallExplain(ctx context.Context, cmd *cobra.Command, text string, o explainOptions) error {
 	format, err := a.formatOf(cmd)
 	if err != nil {
 		return err
@@ -162,11 +163,11 @@ func (a *app) firewallExplain(ctx context.Context, cmd *cobra.Command, text stri
 }
 
 // explainEnd says what doesn't fit, and gives the exit code.
-func (a *app) explainEnd(v *fwView, all []*fwExplanation, o explainOptions) error {
+func (a *program) explainEnd(v *fwView, all []*fwExplanation, o explainOptions) error {
 	if v.missing != nil {
 		a.say("only what %s says: %v", a.shown(v.c.target().file), v.missing)
 	}
-	f := &failure{code: codeFailed}
+	f := &app.Failure{Code: app.CodeFailed}
 	var problems []string
 	for _, e := range all {
 		for _, d := range e.Differences {
@@ -174,15 +175,15 @@ func (a *app) explainEnd(v *fwView, all []*fwExplanation, o explainOptions) erro
 		}
 	}
 	if v.changed() {
-		f.hint("%s", changedText(a.shown(v.c.target().file)))
+		f.Hint("%s", changedText(a.shown(v.c.target().file)))
 	}
 	if len(problems) > 0 {
-		f.err = fmt.Errorf("what is seen is not what is expected:\n%s", strings.Join(problems, "\n"))
+		f.Err = fmt.Errorf("what is seen is not what is expected:\n%s", strings.Join(problems, "\n"))
 		return f
 	}
 	a.printFailure(f)
 	if o.check && slices.ContainsFunc(all, func(e *fwExplanation) bool { return !e.Allowed }) {
-		return exit(codeRefused)
+		return app.Exit(app.CodeRefused)
 	}
 	return nil
 }

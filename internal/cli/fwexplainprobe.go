@@ -47,7 +47,7 @@ const (
 )
 
 // tryOut asks the guard, and tries the connection in the worker.
-func (a *app) tryOut(ctx context.Context, v *fwView, x endpoint, e *fwExplanation, o explainOptions) {
+func (a *program) tryOut(ctx context.Context, v *fwView, x endpoint, e *fwExplanation, o explainOptions) {
 	if v.state == nil || e.room == nil {
 		return
 	}
@@ -132,7 +132,7 @@ func (e *fwExplanation) compareGuard(x endpoint, g control.Explanation) {
 // probeWorker tries the connection from inside the worker. On 443 it is a TLS
 // handshake, which any server finishes whoever its certificate is for; on 80
 // only a whole request tells, and HEAD is the smallest.
-func (a *app) probeWorker(ctx context.Context, v *fwView, x endpoint, e *fwExplanation) error {
+func (a *program) probeWorker(ctx context.Context, v *fwView, x endpoint, e *fwExplanation) error {
 	at := net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 	var probes []string
 	if !x.addr.IsValid() {

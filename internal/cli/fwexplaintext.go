@@ -9,7 +9,7 @@ import (
 )
 
 // explainText prints explanations for a person.
-func (a *app) explainText(all []*fwExplanation) error {
+func (a *program) explainText(all []*fwExplanation) error {
 	red, green, faint := paint(a.colorOut(), color.FgRed, color.Bold), paint(a.colorOut(), color.FgGreen, color.Bold), paint(a.colorOut(), color.Faint)
 	for i, e := range all {
 		if i > 0 {

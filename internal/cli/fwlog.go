@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
@@ -20,7 +21,7 @@ type fwLogOptions struct {
 	tail           int
 }
 
-func (a *app) firewallLogCommand() *cobra.Command {
+func (a *program) firewallLogCommand() *cobra.Command {
 	var o fwLogOptions
 	cmd := &cobra.Command{
 		Use:   "log",
@@ -52,12 +53,12 @@ command.`,
 }
 
 // completeWorkerFlag completes --worker.
-func (a *app) completeWorkerFlag(cmd *cobra.Command) {
+func (a *program) completeWorkerFlag(cmd *cobra.Command) {
 	// The only error is a flag that isn't there.
 	_ = cmd.RegisterFlagCompletionFunc("worker", a.completeWorkers(0))
 }
 
-func (a *app) firewallLog(ctx context.Context, cmd *cobra.Command, o fwLogOptions) error {
+func (a *program) firewallLog(ctx context.Context, cmd *cobra.Command, o fwLogOptions) error {
 	format, err := a.formatOf(cmd)
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func (a *app) firewallLog(ctx context.Context, cmd *cobra.Command, o fwLogOption
 		err = l.read(ctx, e, t.project, engine.LogsOptions{Since: o.since}, false)
 	}
 	if o.follow && ctx.Err() != nil {
-		return exit(codeInterrupted)
+		return app.Exit(app.CodeInterrupted)
 	}
 	if err == nil && l.printed == 0 {
 		a.say("the guard of %s has reported nothing%s", t.project, l.selection())
@@ -97,7 +98,7 @@ func (a *app) firewallLog(ctx context.Context, cmd *cobra.Command, o fwLogOption
 
 // observeGuard looks at a project that must have a guard, and the worker, if one
 // is named. The caller closes the engine.
-func (a *app) observeGuard(ctx context.Context, t target, worker string) (engine.Engine, engine.Observed, error) {
+func (a *program) observeGuard(ctx context.Context, t target, worker string) (engine.Engine, engine.Observed, error) {
 	e, seen, err := a.observeOwn(ctx, t, a.globals.project != "")
 	if err != nil {
 		return nil, seen, err
@@ -108,7 +109,7 @@ func (a *app) observeGuard(ctx context.Context, t target, worker string) (engine
 	}
 	err = services(t, seen, names)
 	if err == nil && !slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.Service == compose.GuardService }) {
-		err = fail(codeFailed, "project %s has no guard: none of its workers has a network", t.project).
+		err = app.Fail(app.CodeFailed, "project %s has no guard: none of its workers has a network", t.project).
 			hint("`network: {mode: restricted, allow: [HOST]}` in workshop.yaml gives them one")
 	}
 	if err != nil {
@@ -228,7 +229,7 @@ func (g *eventLog) follow(ctx context.Context, e engine.Engine, project string) 
 }
 
 // rawEvent prints the guard's own line.
-func (a *app) rawEvent(raw []byte, _ events.Line) error {
+func (a *program) rawEvent(raw []byte, _ events.Line) error {
 	_, err := a.Out.Write(raw)
 	return err
 }

@@ -28,7 +28,7 @@ type eventText struct {
 // maxWorkersWidth of the column with the workers' names.
 const maxWorkersWidth = 24
 
-func (a *app) eventText(seen engine.Observed) *eventText {
+func (a *program) eventText(seen engine.Observed) *eventText {
 	on := a.colorOut()
 	t := &eventText{
 		w: a.Out, workers: len("guard"), local: time.Local, told: map[string]bool{}, day: time.Now().Format(time.DateOnly),

@@ -9,11 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
 
-func (a *app) firewallReloadCommand() *cobra.Command {
+func (a *program) firewallReloadCommand() *cobra.Command {
 	reset := false
 	cmd := &cobra.Command{
 		Use:   "reload",
@@ -37,7 +38,7 @@ spent budgets of a guard that crashed can't be read is opened without them.`,
 	return cmd
 }
 
-func (a *app) reload(ctx context.Context, cmd *cobra.Command, reset bool) error {
+func (a *program) reload(ctx context.Context, cmd *cobra.Command, reset bool) error {
 	c, err := a.compile(ctx)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (a *app) reload(ctx context.Context, cmd *cobra.Command, reset bool) error 
 // repository has a new .git to be held (B8), and its line can't wait for that.
 // All else is refused, and so is a worker in another room than its own, which
 // would get the lines of others (B40).
-func (a *app) planReload(ctx context.Context, e engine.Engine, c, ready *compiled) (plan *engine.Plan, left []string, err error) {
+func (a *program) planReload(ctx context.Context, e engine.Engine, c, ready *compiled) (plan *engine.Plan, left []string, err error) {
 	// Whether an image is newer elsewhere is a question for `up`.
 	d := engine.Desired{Compiled: ready.compiled, Pulled: true}
 	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
@@ -126,7 +127,7 @@ func (a *app) planReload(ctx context.Context, e engine.Engine, c, ready *compile
 	case len(seen.Containers) == 0:
 		return nil, nil, notUp(c.target())
 	case c.compiled.Policy == nil:
-		return nil, nil, fail(codeRefused, "no worker of project %s has a network", c.project).hint("%s", networkHint)
+		return nil, nil, app.Fail(app.CodeRefused, "no worker of project %s has a network", c.project).Hint("%s", networkHint)
 	}
 	only, all := engine.OnlyReload(plan)
 	if !only {
@@ -138,7 +139,7 @@ func (a *app) planReload(ctx context.Context, e engine.Engine, c, ready *compile
 	}
 	if only, more := engine.OnlyReload(plan); !only {
 		printables(more)
-		return nil, nil, fail(codeFailed, "this needs `workshop up`, because more than the lines of allow and deny differs from what runs:\n%s", strings.Join(more, "\n")).
+		return nil, nil, app.Fail(app.CodeFailed, "this needs `workshop up`, because more than the lines of allow and deny differs from what runs:\n%s", strings.Join(more, "\n")).
 			hint("nothing was changed; `workshop up` does all of it, `workshop up --dry-run` shows it")
 	}
 	printables(left)
@@ -167,7 +168,7 @@ func spent(s control.State) bool {
 }
 
 // sayReloaded prints what is in force now.
-func (a *app) sayReloaded(cmd *cobra.Command, before, after control.State, reloaded bool, detail string) {
+func (a *program) sayReloaded(cmd *cobra.Command, before, after control.State, reloaded bool, detail string) {
 	dropped := len(before.Live) - len(after.Live)
 	stopped := len(before.Learning) > 0 && len(after.Learning) == 0
 	forgot := spent(before) && !spent(after)

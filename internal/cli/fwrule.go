@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // parseRule reads HOST[:PORT] as a line of allow or deny: a name or wildcard,
 // an address or a range, as workshop.yaml has them. IPv6 stands in brackets
 // where a port follows: [2001:db8::1]:443, [2001:db8::]/48:443.
-func parseRule(text string, deny bool) (firewall.Rule, *failure) {
+func parseRule(text string, deny bool) (firewall.Rule, *app.Failure) {
 	r := firewall.Rule{Ports: firewall.DefaultAllowPorts(), Line: firewall.LiveLine}
 	if deny {
 		r.Ports = []firewall.PortRange{firewall.AllPorts}
@@ -23,11 +24,11 @@ func parseRule(text string, deny bool) (firewall.Rule, *failure) {
 	if hasPort {
 		var err error
 		if r.Ports, err = firewall.ParsePorts(ports); err != nil {
-			return r, fail(codeUsage, "%s: %w", quoted(text), err)
+			return r, app.Fail(app.CodeUsage, "%s: %w", quoted(text), err)
 		}
 	}
 	if firewall.HasPort(r.Ports, 53) && (!deny || hasPort) {
-		return r, fail(codeRefused, "%s: a line can't name port 53: it is always the guard's DNS, which answers for every allowed name", quoted(text)).
+		return r, app.Fail(app.CodeRefused, "%s: a line can't name port 53: it is always the guard's DNS, which answers for every allowed name", quoted(text)).
 			hint("leave port 53 out")
 	}
 	if p, ok := addressRange(host); ok {
@@ -35,18 +36,18 @@ func parseRule(text string, deny bool) (firewall.Rule, *failure) {
 		return r, rangeProblem(text, p)
 	}
 	if strings.HasPrefix(host, "[") {
-		return r, fail(codeUsage, "%s: what stands in brackets is an IPv6 address, such as [2001:db8::1]:443", quoted(text))
+		return r, app.Fail(app.CodeUsage, "%s: what stands in brackets is an IPv6 address, such as [2001:db8::1]:443", quoted(text))
 	}
 	p, err := firewall.ParseHostPattern(host)
 	if he, ok := errors.AsType[*firewall.HostError](err); ok && (he.Problem != firewall.HostAnyTenant || !deny) {
-		f := fail(codeUsage, "%w", err)
+		f := app.Fail(app.CodeUsage, "%w", err)
 		if he.Hint != "" {
-			f.hint("%s", he.Hint)
+			f.Hint("%s", he.Hint)
 		}
 		return r, f
 	}
 	if !deny && p.Unopenable() {
-		return r, fail(codeRefused, "%s opens nothing: %s", quoted(text), firewall.WhyUnopenable)
+		return r, app.Fail(app.CodeRefused, "%s opens nothing: %s", quoted(text), firewall.WhyUnopenable)
 	}
 	r.Host = p
 	return r, nil
@@ -86,15 +87,15 @@ func addressRange(text string) (netip.Prefix, bool) {
 }
 
 // rangeProblem says what workshop.yaml would say of a cidr; nil if nothing.
-func rangeProblem(text string, p netip.Prefix) *failure {
+func rangeProblem(text string, p netip.Prefix) *app.Failure {
 	switch {
 	case p.Addr().Is4In6():
-		return fail(codeUsage, "%s is an IPv4 range in IPv6 form", quoted(text)).hint("write the IPv4 range")
+		return app.Fail(app.CodeUsage, "%s is an IPv4 range in IPv6 form", quoted(text)).Hint("write the IPv4 range")
 	case p != p.Masked():
-		return fail(codeUsage, "the range %s has bits behind its mask", p).hint("write %s", p.Masked())
+		return app.Fail(app.CodeUsage, "the range %s has bits behind its mask", p).Hint("write %s", p.Masked())
 	}
 	if c, ok := firewall.ClassifyRange(p); ok && !c.Openable() {
-		return fail(codeRefused, "%s: %s addresses stay closed whatever a line says (B26)", quoted(text), c)
+		return app.Fail(app.CodeRefused, "%s: %s addresses stay closed whatever a line says (B26)", quoted(text), c)
 	}
 	return nil
 }

@@ -93,11 +93,11 @@ func TestParseRuleRefuses(t *testing.T) {
 	} {
 		_, f := parseRule(arg, false)
 		code, text, _ := strings.Cut(want, " ")
-		if f == nil || code != string(rune('0'+f.code)) || !strings.Contains(f.Error(), text) {
+		if f == nil || code != string(rune('0'+f.Code)) || !strings.Contains(f.Error(), text) {
 			t.Errorf("%q: %v, want %s", arg, f, want)
 		}
 	}
-	if _, f := parseRule("*.github.io", false); f == nil || !strings.Contains(strings.Join(f.hints, ""), "any_tenant") {
+	if _, f := parseRule("*.github.io", false); f == nil || !strings.Contains(strings.Join(f.Hints, ""), "any_tenant") {
 		t.Errorf("*.github.io: %v", f)
 	}
 	if _, f := parseRule("*.github.io", true); f != nil {
@@ -218,7 +218,7 @@ func TestUpstreamsShown(t *testing.T) {
 	answer := make(chan *control.State, 1)
 	answer <- &s
 	var err bytes.Buffer
-	a := &app{System: &System{Out: io.Discard, Err: &err}}
+	a := &program{System: &System{Out: io.Discard, Err: &err}}
 	a.psLive(addLive(entries, answer))
 	if len(entries[1].Upstreams) != 2 || entries[0].Upstreams != nil {
 		t.Errorf("%+v", entries)

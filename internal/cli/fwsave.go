@@ -13,13 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/edit"
 )
 
 // saveRules writes lines into the workshop file, and gives them to the guard.
-func (a *app) saveRules(ctx context.Context, cmd *cobra.Command, rules []firewall.Rule, o changeOptions) error {
+func (a *program) saveRules(ctx context.Context, cmd *cobra.Command, rules []firewall.Rule, o changeOptions) error {
 	s, err := a.load(ctx)
 	if err != nil {
 		return err
@@ -34,7 +35,7 @@ func (a *app) saveRules(ctx context.Context, cmd *cobra.Command, rules []firewal
 	}
 	if network.Mode.V == firewall.None {
 		if o.worker == "" {
-			return fail(codeRefused, "the workshop has no network (mode none)").hint("%s", networkHint)
+			return app.Fail(app.CodeRefused, "the workshop has no network (mode none)").Hint("%s", networkHint)
 		}
 		return noNetwork(o.worker)
 	}
@@ -65,7 +66,7 @@ func (a *app) saveRules(ctx context.Context, cmd *cobra.Command, rules []firewal
 
 // withLines puts the lines into the text of the file. A worker with lists of
 // its own gets the line there, and its workshop has to cover it (B40).
-func (a *app) withLines(s *source, text []byte, rules []firewall.Rule, o changeOptions) ([]byte, error) {
+func (a *program) withLines(s *source, text []byte, rules []firewall.Rule, o changeOptions) ([]byte, error) {
 	base := &s.w.Container.Network
 	for _, r := range rules {
 		line := edit.Line{Worker: o.worker, Deny: o.deny, Text: ruleLine(r, o.deny), Comment: o.comment}
@@ -93,24 +94,24 @@ func (a *app) withLines(s *source, text []byte, rules []firewall.Rule, o changeO
 }
 
 // cantEdit says where the file can't be edited, and what to write by hand.
-func (a *app) cantEdit(s *source, err error) *failure {
+func (a *program) cantEdit(s *source, err error) *app.Failure {
 	file := a.shown(filepath.Join(s.dir, s.file))
 	by, ok := errors.AsType[*edit.Error](err)
 	if !ok {
-		return fail(codeFailed, "%s: %w; nothing was written", file, err)
+		return app.Fail(app.CodeFailed, "%s: %w; nothing was written", file, err)
 	}
 	if by.Line > 0 {
 		file = fmt.Sprintf("%s:%d", file, by.Line)
 	}
-	f := fail(codeFailed, "%s: %s; nothing was written", file, by.Summary)
+	f := app.Fail(app.CodeFailed, "%s: %s; nothing was written", file, by.Summary)
 	if by.Hint != "" {
-		f.hint("%s", by.Hint)
+		f.Hint("%s", by.Hint)
 	}
 	return f
 }
 
 // sayWho names the workers that a line of the workshop doesn't reach.
-func (a *app) sayWho(w *workshop.Workshop, o changeOptions) {
+func (a *program) sayWho(w *workshop.Workshop, o changeOptions) {
 	if o.worker != "" || o.deny {
 		return
 	}
@@ -130,7 +131,7 @@ func sameRules(x, y []firewall.Rule) bool {
 }
 
 // rewrite replaces the workshop file, and prints the lines that changed.
-func (a *app) rewrite(ctx context.Context, s *source, before, after []byte) error {
+func (a *program) rewrite(ctx context.Context, s *source, before, after []byte) error {
 	if err := a.replaceFile(ctx, s, before, after); err != nil {
 		return err
 	}
@@ -143,14 +144,14 @@ func (a *app) rewrite(ctx context.Context, s *source, before, after []byte) erro
 
 // replaceFile replaces the workshop file, once what is new in it is known to be
 // valid.
-func (a *app) replaceFile(ctx context.Context, s *source, before, after []byte) error {
+func (a *program) replaceFile(ctx context.Context, s *source, before, after []byte) error {
 	file := filepath.Join(s.dir, s.file)
 	info, err := os.Lstat(file)
 	switch {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return fail(codeFailed, "%s is a link or no ordinary file, and is not written", a.shown(file)).hint("add the line by hand")
+		return app.Fail(app.CodeFailed, "%s is a link or no ordinary file, and is not written", a.shown(file)).Hint("add the line by hand")
 	}
 	// Beside the file that the project has, so that paths mean the same.
 	f, err := os.CreateTemp(s.dir, ".new-*.yaml")
@@ -168,13 +169,13 @@ func (a *app) replaceFile(ctx context.Context, s *source, before, after []byte) 
 	}
 	// Somebody may have saved it in an editor meanwhile.
 	if now, err := boundedfile.Read(file, workshop.MaxFileSize); err != nil || !bytes.Equal(now, before) {
-		return fail(codeFailed, "%s was changed meanwhile; nothing was written", a.shown(file)).hint("run it again")
+		return app.Fail(app.CodeFailed, "%s was changed meanwhile; nothing was written", a.shown(file)).Hint("run it again")
 	}
 	return a.replaceWatched(s, f.Name(), file)
 }
 
 // replaceWatched renames; the file may be a watched one (B8).
-func (a *app) replaceWatched(s *source, from, file string) error {
+func (a *program) replaceWatched(s *source, from, file string) error {
 	rename := func() error { return os.Rename(from, file) }
 	project, err := a.projectName(s.w.Name.V, realPath(s.dir))
 	if err != nil {
@@ -188,7 +189,7 @@ func (a *app) replaceWatched(s *source, from, file string) error {
 }
 
 // checkRewritten loads and compiles the text as the file that it becomes.
-func (a *app) checkRewritten(ctx context.Context, s *source, name string) error {
+func (a *program) checkRewritten(ctx context.Context, s *source, name string) error {
 	fresh, err := a.readSource(ctx, name)
 	if err != nil {
 		return err
@@ -205,24 +206,24 @@ func (a *app) checkRewritten(ctx context.Context, s *source, name string) error 
 		if err := a.printDiagnostics(list, texts); err != nil {
 			return err
 		}
-		return fail(codeInvalid, "with this line, %s would be invalid; nothing was written", a.shown(filepath.Join(s.dir, s.file)))
+		return app.Fail(app.CodeInvalid, "with this line, %s would be invalid; nothing was written", a.shown(filepath.Join(s.dir, s.file)))
 	}
 	_, err = compileWorkshop(fresh.w)
 	return err
 }
 
 // reloadSaved gives what was saved to the guard, if the workshop is up.
-func (a *app) reloadSaved(ctx context.Context, cmd *cobra.Command, file string) error {
+func (a *program) reloadSaved(ctx context.Context, cmd *cobra.Command, file string) error {
 	err := a.reload(ctx, cmd, false)
-	f, ok := errors.AsType[*failure](err)
+	f, ok := errors.AsType[*app.Failure](err)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, errNotUp):
 		a.say("the workshop is not up: the next `workshop up` goes by it")
 		return nil
-	case ok && f.err != nil:
-		return f.hint("%s has the line, and what runs doesn't go by it yet", a.shown(file))
+	case ok && f.Err != nil:
+		return f.Hint("%s has the line, and what runs doesn't go by it yet", a.shown(file))
 	}
 	return err
 }

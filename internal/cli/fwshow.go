@@ -14,7 +14,7 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-func (a *app) firewallShowCommand() *cobra.Command {
+func (a *program) firewallShowCommand() *cobra.Command {
 	worker := ""
 	cmd := &cobra.Command{
 		Use:   "show",
@@ -38,7 +38,7 @@ guard and depend on ports alone; names are the guard's.`,
 	return cmd
 }
 
-func (a *app) firewallShow(ctx context.Context, cmd *cobra.Command, worker string) error {
+func (a *program) firewallShow(ctx context.Context, cmd *cobra.Command, worker string) error {
 	format, err := a.formatOf(cmd)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (r fwRule) options() string {
 }
 
 // showRules prints the rules of the rooms, as they are with what is live.
-func (a *app) showRules(v *fwView, worker string) {
+func (a *program) showRules(v *fwView, worker string) {
 	for _, r := range v.effective {
 		if worker != "" && !slices.Contains(r.Workers, worker) {
 			continue

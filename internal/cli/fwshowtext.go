@@ -16,7 +16,7 @@ import (
 
 // showText prints the policy for a person: the rooms with their lines, then
 // what the guard does.
-func (a *app) showText(v *fwView, d fwDocument) error {
+func (a *program) showText(v *fwView, d fwDocument) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
 	for i, r := range d.Rooms {
 		if i > 0 {

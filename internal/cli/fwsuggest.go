@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/workshop"
@@ -25,7 +26,7 @@ type suggestOptions struct {
 	denied, write bool
 }
 
-func (a *app) firewallSuggestCommand() *cobra.Command {
+func (a *program) firewallSuggestCommand() *cobra.Command {
 	var o suggestOptions
 	cmd := &cobra.Command{
 		Use:   "suggest",
@@ -52,7 +53,7 @@ don't know may be one to which data leaves.`,
 	return cmd
 }
 
-func (a *app) firewallSuggest(ctx context.Context, cmd *cobra.Command, o suggestOptions) error {
+func (a *program) firewallSuggest(ctx context.Context, cmd *cobra.Command, o suggestOptions) error {
 	format, err := a.formatOf(cmd)
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (a *app) firewallSuggest(ctx context.Context, cmd *cobra.Command, o suggest
 }
 
 // suggestText prints the list as YAML to paste.
-func (a *app) suggestText(s suggested) error {
+func (a *program) suggestText(s suggested) error {
 	if len(s.Allow) == 0 {
 		return nil
 	}
@@ -111,7 +112,7 @@ func (a *app) suggestText(s suggested) error {
 }
 
 // suggestNotes says what the list can't.
-func (a *app) suggestNotes(t target, s suggested, o suggestOptions) {
+func (a *program) suggestNotes(t target, s suggested, o suggestOptions) {
 	if s.Since.IsZero() {
 		a.say("the guard's log is empty")
 	} else {
@@ -144,9 +145,9 @@ const maxWritten = 100
 
 // writeSuggested puts the lines into the file: into a worker's own list where it
 // has one, else into the workshop's.
-func (a *app) writeSuggested(ctx context.Context, s *source, found suggested, o suggestOptions) error {
+func (a *program) writeSuggested(ctx context.Context, s *source, found suggested, o suggestOptions) error {
 	if len(found.Allow) > maxWritten {
-		return fail(codeRefused, "these are %d lines, more than the %d that are written at once; nothing was written", len(found.Allow), maxWritten).
+		return app.Fail(app.CodeRefused, "these are %d lines, more than the %d that are written at once; nothing was written", len(found.Allow), maxWritten).
 			hint("paste those that you know, or see which worker asks for so many names: `workshop firewall log`")
 	}
 	before, err := boundedfile.Read(filepath.Join(s.dir, s.file), workshop.MaxFileSize)
@@ -168,7 +169,7 @@ func (a *app) writeSuggested(ctx context.Context, s *source, found suggested, o 
 	if err := a.rewrite(ctx, s, before, after); err != nil {
 		return err
 	}
-	a.printFailure((&failure{}).hint("`workshop firewall reload` gives the file to the guard"))
+	a.printFailure((&app.Failure{}).Hint("`workshop firewall reload` gives the file to the guard"))
 	return nil
 }
 

@@ -47,7 +47,7 @@ const learnedFile = `workshop:
     - {name: own, container: {network: {allow: [has.example.org]}}}
 `
 
-func learnedSource(t *testing.T) (*app, *source) {
+func learnedSource(t *testing.T) (*program, *source) {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -62,7 +62,7 @@ func learnedSource(t *testing.T) (*app, *source) {
 	for _, name := range []string{"one", "two", "own"} {
 		write("workers/"+name+".md", "---\nname: "+name+"\ndescription: does nothing\ntools: [read_file]\n---\nNothing.\n")
 	}
-	a := &app{System: &System{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Dir: dir, Home: dir, Lookup: func(string) (string, bool) { return "", false }}}
+	a := &program{System: &System{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Dir: dir, Home: dir, Lookup: func(string) (string, bool) { return "", false }}}
 	s, err := a.readSource(t.Context(), filepath.Join(dir, "workshop.yaml"))
 	if err != nil || s.w == nil {
 		t.Fatal(err, s.diags)

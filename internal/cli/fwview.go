@@ -26,7 +26,7 @@ type fwView struct {
 
 // firewallView reads the file, which must be valid, and asks the guard, which
 // need not be there. The caller closes the view.
-func (a *app) firewallView(ctx context.Context) (*fwView, error) {
+func (a *program) firewallView(ctx context.Context) (*fwView, error) {
 	c, err := a.compile(ctx)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (v *fwView) close() {
 }
 
 // ask asks the guard what it does.
-func (v *fwView) ask(ctx context.Context, a *app) {
+func (v *fwView) ask(ctx context.Context, a *program) {
 	var e engine.Engine
 	if e, v.missing = a.connect(ctx, nil); v.missing != nil {
 		return

@@ -46,9 +46,9 @@ func (g *globals) add(f *pflag.FlagSet, fileShorthand bool) {
 // globalFlags are the names that [globals.add] defines.
 var globalFlags = []string{"file", "project-name", "engine", "isolation", "force-process", "format", "quiet", "no-color", "verbose", "env-file"}
 
-// app is what the verbs share: the system, the flags and, once a command
+// program is what the verbs share: the system, the flags and, once a command
 // runs, its settings.
-type app struct {
+type program struct {
 	*System
 	globals globals
 	set     settings
@@ -63,7 +63,7 @@ type app struct {
 type runFunc func(ctx context.Context, cmd *cobra.Command, args []string) error
 
 // run makes cobra's form of a verb: settings first, then the work.
-func (a *app) run(do runFunc) func(*cobra.Command, []string) error {
+func (a *program) run(do runFunc) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if a.begin != nil {
 			a.begin()
@@ -101,7 +101,7 @@ func verbName(cmd *cobra.Command) string {
 
 // formatOf gives the output form: --format if it was given (an unknown one is
 // an error), else the user's default if the command has it, else the first.
-func (a *app) formatOf(cmd *cobra.Command) (string, error) {
+func (a *program) formatOf(cmd *cobra.Command) (string, error) {
 	offered := formats[verbName(cmd)]
 	if slices.Contains(offered, a.set.format) {
 		return a.set.format, nil

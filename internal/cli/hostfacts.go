@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
@@ -27,7 +28,7 @@ type checker interface {
 // make it also makes what a run needs here: missing directories, the runtime
 // directory, secrets. What can't be carried out on this machine and engine
 // ends the command with code 4, before anything was started.
-func (a *app) prepare(ctx context.Context, e engine.Engine, c *compiled, make bool) (*compiled, error) {
+func (a *program) prepare(ctx context.Context, e engine.Engine, c *compiled, make bool) (*compiled, error) {
 	info, err := e.Info(ctx)
 	if err != nil {
 		return nil, engineError(err)
@@ -70,7 +71,7 @@ func withFacts(ctx context.Context, c *compiled, o facts.Options) (*compiled, di
 	return &ready, append(list, more...).Sorted()
 }
 
-func (a *app) factsOptions(c *compiled, info engine.Info) facts.Options {
+func (a *program) factsOptions(c *compiled, info engine.Info) facts.Options {
 	o := facts.Options{
 		Workshop: c.w, Compiled: c.compiled, Project: c.project, ProjectDir: c.dir,
 		Lookup: a.Lookup, Home: a.Home, UID: os.Getuid(), GID: os.Getgid(),
@@ -85,7 +86,7 @@ func (a *app) factsOptions(c *compiled, info engine.Info) facts.Options {
 }
 
 // printPreflight shows what stands against a start here.
-func (a *app) printPreflight(c *compiled, list diag.List) error {
+func (a *program) printPreflight(c *compiled, list diag.List) error {
 	seen := *c.source
 	seen.diags = list
 	shown, texts := seen.shown()
@@ -96,7 +97,7 @@ func (a *app) printPreflight(c *compiled, list diag.List) error {
 		return err
 	}
 	if n := shown.Count(diag.Error); n > 0 {
-		return fail(codeRefused, "%s can't come up on this machine: %s; nothing was started",
+		return app.Fail(app.CodeRefused, "%s can't come up on this machine: %s; nothing was started",
 			a.shown(filepath.Join(c.dir, c.file)), count(n, "error"))
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/testutil"
 )
 
@@ -179,8 +180,8 @@ func TestSecondSignal(t *testing.T) {
 				cmd.Process.Signal(s)
 				select {
 				case err := <-ended:
-					if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != codeInterrupted {
-						t.Errorf("got %v, want exit code %d", err, codeInterrupted)
+					if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != app.CodeInterrupted {
+						t.Errorf("got %v, want exit code %d", err, app.CodeInterrupted)
 					}
 					return
 				case <-again.C:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/shellword"
 )
 
@@ -24,7 +25,7 @@ var initWorker string
 // initData fills the two templates.
 type initData struct{ Name, Worker string }
 
-func (a *app) initCommand() *cobra.Command {
+func (a *program) initCommand() *cobra.Command {
 	var d initData
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
@@ -48,7 +49,7 @@ never overwritten.`,
 	return cmd
 }
 
-func (a *app) init(cmd *cobra.Command, dir string, d initData) error {
+func (a *program) init(cmd *cobra.Command, dir string, d initData) error {
 	if d.Name == "" {
 		d.Name = projectSafe(filepath.Base(dir), "my-workshop")
 	}
@@ -62,7 +63,7 @@ func (a *app) init(cmd *cobra.Command, dir string, d initData) error {
 		{filepath.Join("workers", d.Worker+".md"), initWorker},
 	}
 	if realPath(dir) == realPath(a.Home) {
-		return fail(codeFailed, "%s is your home directory, and no worker gets that (B7)", a.shown(dir)).
+		return app.Fail(app.CodeFailed, "%s is your home directory, and no worker gets that (B7)", a.shown(dir)).
 			hint("give a directory of the project: `%s`", commandLine(cmd, "init my-workshop"))
 	}
 	if existing, ok := fileIn(dir); ok {
@@ -92,8 +93,8 @@ func (a *app) init(cmd *cobra.Command, dir string, d initData) error {
 	return nil
 }
 
-func notOverwritten(path string) *failure {
-	return fail(codeFailed, "%s exists and is not overwritten", path).
+func notOverwritten(path string) *app.Failure {
+	return app.Fail(app.CodeFailed, "%s exists and is not overwritten", path).
 		hint("move it away, or give another directory: `workshop init DIR`")
 }
 

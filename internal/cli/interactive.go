@@ -8,10 +8,10 @@ import (
 )
 
 // interactive tells whether a person can be asked.
-func (a *app) interactive() bool { return isTerminal(a.In) && isTerminal(a.Err) }
+func (a *program) interactive() bool { return isTerminal(a.In) && isTerminal(a.Err) }
 
 // ask puts a yes-or-no question on the terminal; anything but a yes is a no.
-func (a *app) ask(ctx context.Context, question string) (bool, error) {
+func (a *program) ask(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(a.Err, "%s [y/N] ", question)
 	answer := make(chan string, 1)
 	go func() {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/imageref"
 	"github.com/llmdo/workshop/internal/promise"
@@ -36,7 +37,7 @@ var ownState = []string{promise.Namespace, promise.Process}
 // engineSetting checks what --engine, --isolation, WORKSHOP_ENGINE or the user's
 // file say. Process mode gives up promises, so a variable, which a repository's
 // tools may set, can't ask for it.
-func (a *app) engineSetting(name string, variable bool) (string, error) {
+func (a *program) engineSetting(name string, variable bool) (string, error) {
 	all := append([]string{string(workshop.IsolationAuto)}, promise.Engines()...)
 	switch {
 	case name != "" && !slices.Contains(all, name):
@@ -46,9 +47,9 @@ func (a *app) engineSetting(name string, variable bool) (string, error) {
 		} else if a.globals.engine == "" {
 			from = "setting engine: "
 		}
-		return "", fail(codeUsage, "%sno engine %q", from, name).hint("there are %s", strings.Join(all, ", "))
+		return "", app.Fail(app.CodeUsage, "%sno engine %q", from, name).Hint("there are %s", strings.Join(all, ", "))
 	case name == promise.Process && variable && a.globals.engine != promise.Process:
-		return "", fail(codeRefused, "WORKSHOP_ENGINE can't ask for process mode").
+		return "", app.Fail(app.CodeRefused, "WORKSHOP_ENGINE can't ask for process mode").
 			hint("write `--isolation process`, or `engine: process` in your settings file")
 	}
 	return name, nil
@@ -60,7 +61,7 @@ func (a *app) engineSetting(name string, variable bool) (string, error) {
 // doesn't. Process mode is never chosen, only asked for.
 //
 // The engine is not empty where it was connected to on the way.
-func (a *app) choose(ctx context.Context, o EngineOptions) (choice, engine.Engine, error) {
+func (a *program) choose(ctx context.Context, o EngineOptions) (choice, engine.Engine, error) {
 	asked := a.set.engine
 	is := a.engineOf(a.on.project)
 	if asked == "" || asked == string(workshop.IsolationAuto) {
@@ -86,7 +87,7 @@ func (a *app) choose(ctx context.Context, o EngineOptions) (choice, engine.Engin
 }
 
 // automatic is Docker if it answers, else namespaces.
-func (a *app) automatic(ctx context.Context, o EngineOptions) (choice, engine.Engine, error) {
+func (a *program) automatic(ctx context.Context, o EngineOptions) (choice, engine.Engine, error) {
 	docker := choice{name: promise.Docker, why: "a Docker engine answers"}
 	if runtime.GOOS != "linux" {
 		return choice{name: promise.Docker, why: "this is no Linux machine"}, nil, nil
@@ -110,8 +111,8 @@ func (a *app) automatic(ctx context.Context, o EngineOptions) (choice, engine.En
 
 // firstLine is an error without its hint, as a reason.
 func firstLine(err error) string {
-	if f, ok := errors.AsType[*failure](engineError(err)); ok && f.err != nil {
-		err = f.err
+	if f, ok := errors.AsType[*app.Failure](engineError(err)); ok && f.Err != nil {
+		err = f.Err
 	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
@@ -119,7 +120,7 @@ func firstLine(err error) string {
 
 // engineOf tells which of the engines that keep their state with the user has a
 // project; "" for none.
-func (a *app) engineOf(project string) string {
+func (a *program) engineOf(project string) string {
 	dir := a.stateDir()
 	if dir == "" || project == "" {
 		return ""
@@ -134,7 +135,7 @@ func (a *app) engineOf(project string) string {
 
 // elsewhere refuses to bring a project up on one engine while it is on another, or
 // from one directory while it is from another.
-func (a *app) elsewhere(c *compiled) error {
+func (a *program) elsewhere(c *compiled) error {
 	project := c.project
 	if err := a.checkDirectory(c.target()); err != nil {
 		return err
@@ -143,29 +144,29 @@ func (a *app) elsewhere(c *compiled) error {
 	if is == "" || is == a.chosen.name {
 		return nil
 	}
-	return fail(codeRefused, "project %s is up on the %s engine, not on %s", project, is, a.chosen.name).
+	return app.Fail(app.CodeRefused, "project %s is up on the %s engine, not on %s", project, is, a.chosen.name).
 		hint("to move it: `workshop --engine %s -p %s down`, then again", is, project)
 }
 
 // allowProcess refuses process mode where nobody sees its warning.
-func (a *app) allowProcess() error {
+func (a *program) allowProcess() error {
 	ci := a.inCI()
 	if ci == "" || a.globals.forceProcess {
 		return nil
 	}
-	return fail(codeRefused, "process mode is refused in continuous integration (%s=%s): tools would run on this machine, as you", ci, a.getenv(ci)).
+	return app.Fail(app.CodeRefused, "process mode is refused in continuous integration (%s=%s): tools would run on this machine, as you", ci, a.getenv(ci)).
 		hint("`--isolation namespace` needs no Docker; to do it all the same, add --force-process")
 }
 
 // sayChosen says which engine was chosen by itself, and why.
-func (a *app) sayChosen() {
+func (a *program) sayChosen() {
 	if a.chosen.why != "" {
 		a.say("isolation: %s (%s)", a.chosen.name, a.chosen.why)
 	}
 }
 
 // sayProcess warns of process mode, in every command that works in it.
-func (a *app) sayProcess() {
+func (a *program) sayProcess() {
 	a.warn("process mode: tools run on this machine as you, under checks of paths and lists; %s don't hold", promise.Ranges(promise.Waived(promise.Process)))
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/workshop"
@@ -94,17 +95,17 @@ func learners(w *workshop.Workshop, names []string) (rooms, workers []string) {
 type learner interface{ CanLearn() error }
 
 // refuseLearning says why nothing may learn, before anything is started.
-func (a *app) refuseLearning(c *compiled, names []string, o learnOptions) error {
+func (a *program) refuseLearning(c *compiled, names []string, o learnOptions) error {
 	rooms, workers := learners(c.w, names)
 	var reasons []string
-	f := &failure{code: codeRefused}
+	f := &app.Failure{Code: app.CodeRefused}
 	if name := a.inCI(); name != "" {
 		reasons = append(reasons, fmt.Sprintf("%s=%s: this is continuous integration, where nobody watches what is let through", name, printable(a.getenv(name))))
-		f.hint("learn on a machine of yours, and commit what `workshop firewall suggest` gives")
+		f.Hint("learn on a machine of yours, and commit what `workshop firewall suggest` gives")
 	}
 	if len(rooms) == 0 {
 		reasons = append(reasons, "there is nothing to learn: no worker has a network with mode restricted")
-		f.hint("write `network: {mode: restricted}`; learning then shows what to allow")
+		f.Hint("write `network: {mode: restricted}`; learning then shows what to allow")
 	}
 	var secret []string
 	for _, name := range workers {
@@ -114,17 +115,17 @@ func (a *app) refuseLearning(c *compiled, names []string, o learnOptions) error 
 	}
 	if len(secret) > 0 && !o.withSecrets {
 		reasons = append(reasons, "workers that would learn have secrets, and could send them to any name: "+strings.Join(secret, ", "))
-		f.hint("learn without them, or with ones that are worth nothing; --with-secrets does it all the same")
+		f.Hint("learn without them, or with ones that are worth nothing; --with-secrets does it all the same")
 	}
 	if len(reasons) == 0 {
 		return nil
 	}
-	f.err = fmt.Errorf("--learn is refused: %s", strings.Join(reasons, "\n"))
-	return f.hint("nothing was started")
+	f.Err = fmt.Errorf("--learn is refused: %s", strings.Join(reasons, "\n"))
+	return f.Hint("nothing was started")
 }
 
 // learn lets the rooms learn, and says loudly what that means.
-func (a *app) learn(ctx context.Context, e engine.Engine, c *compiled, names []string, o learnOptions) error {
+func (a *program) learn(ctx context.Context, e engine.Engine, c *compiled, names []string, o learnOptions) error {
 	rooms, workers := learners(c.w, names)
 	var until time.Time
 	err := a.withGuard(ctx, e, c.target(), func(g *control.Client) error {
@@ -144,14 +145,14 @@ func (a *app) learn(ctx context.Context, e engine.Engine, c *compiled, names []s
 }
 
 // warnLearning says which promises don't hold, and which do.
-func (a *app) warnLearning(workers []string, until time.Time) {
+func (a *program) warnLearning(workers []string, until time.Time) {
 	a.warn(`learning until %s (%s): what no line allows is let through, and recorded. For %s these promises don't hold meanwhile:
 B23: names that aren't allowed are resolved: a question can carry data to a name server
 B24: on ports 80 and 443, every name passes
 B25: so it does on other TCP ports
 What holds: deny lines; private addresses, this machine, other containers, metadata, loopback and link-local stay closed (B26, B31); resolvers over HTTPS.`,
 		whenText(until), lengthText(time.Until(until)), workersText(workers))
-	a.printFailure((&failure{}).
+	a.printFailure((&app.Failure{}).
 		hint("%s", endLearning).
 		hint("afterwards: `workshop firewall suggest` makes lines of what was let through"))
 }

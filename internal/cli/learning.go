@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
@@ -41,7 +42,7 @@ func ask(ctx context.Context, e engine.Engine, project, dir string) asked {
 // learningFile says until when a project learns, by the last `up --learn` of
 // this user. It only spares every exec the question to the guard: what counts
 // is what the guard says. "" without a home directory.
-func (a *app) learningFile(project string) string {
+func (a *program) learningFile(project string) string {
 	dir := a.stateDir()
 	if dir == "" {
 		return ""
@@ -49,7 +50,7 @@ func (a *app) learningFile(project string) string {
 	return filepath.Join(dir, project+".learning")
 }
 
-func (a *app) rememberLearning(project string, until time.Time) {
+func (a *program) rememberLearning(project string, until time.Time) {
 	if file := a.learningFile(project); file != "" {
 		if err := writeState(file, []byte(until.Format(time.RFC3339Nano))); err != nil {
 			a.warn("exec and shell won't say that the workshop learns: %v", err)
@@ -57,14 +58,14 @@ func (a *app) rememberLearning(project string, until time.Time) {
 	}
 }
 
-func (a *app) forgetLearning(project string) {
+func (a *program) forgetLearning(project string) {
 	if file := a.learningFile(project); file != "" {
 		_ = os.Remove(file) // there is none, most often
 	}
 }
 
 // mayLearn tells whether the guard is worth a question.
-func (a *app) mayLearn(project string) bool {
+func (a *program) mayLearn(project string) bool {
 	file := a.learningFile(project)
 	if file == "" {
 		return true
@@ -82,19 +83,19 @@ func (a *app) mayLearn(project string) bool {
 }
 
 // stillLearning says after an `up` that the guard, which went on, still learns.
-func (a *app) stillLearning(s *control.State) {
+func (a *program) stillLearning(s *control.State) {
 	if s == nil || len(s.Learning) == 0 {
 		return
 	}
 	a.warn("%s", learningText(*s))
-	a.printFailure((&failure{}).hint("%s", endLearning))
+	a.printFailure((&app.Failure{}).Hint("%s", endLearning))
 }
 
 // endLearning is the one way to end it early.
 const endLearning = "to end it early: `workshop firewall reload --reset`, which also drops live changes; a guard that ends learns no more"
 
 // sayLearning says before a command starts in a worker that it learns.
-func (a *app) sayLearning(ctx context.Context, e engine.Engine, t target, worker string) {
+func (a *program) sayLearning(ctx context.Context, e engine.Engine, t target, worker string) {
 	if a.set.quiet || !a.mayLearn(t.project) {
 		return
 	}

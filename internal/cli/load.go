@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/diag/write"
 	"github.com/llmdo/workshop/workshop"
@@ -14,7 +15,7 @@ import (
 
 // load finds and reads the workshop of a command. Problems go to the standard
 // error; with errors among them the command ends with code 3.
-func (a *app) load(ctx context.Context) (*source, error) {
+func (a *program) load(ctx context.Context) (*source, error) {
 	file, err := a.findFile()
 	if err != nil {
 		return nil, err
@@ -31,13 +32,13 @@ func (a *app) load(ctx context.Context) (*source, error) {
 		return nil, err
 	}
 	if n := list.Count(diag.Error); n > 0 {
-		return nil, fail(codeOf(list), "%s is invalid: %s", a.shown(file), count(n, "error"))
+		return nil, app.Fail(codeOf(list), "%s is invalid: %s", a.shown(file), count(n, "error"))
 	}
 	return s, nil
 }
 
 // printDiagnostics writes a list to the standard error as text.
-func (a *app) printDiagnostics(list diag.List, texts map[string][]byte) error {
+func (a *program) printDiagnostics(list diag.List, texts map[string][]byte) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -57,7 +58,7 @@ type compiled struct {
 
 // compile loads and compiles the workshop, and checks that the promises hold
 // in the result before anything else sees it.
-func (a *app) compile(ctx context.Context) (*compiled, error) {
+func (a *program) compile(ctx context.Context) (*compiled, error) {
 	s, err := a.load(ctx)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (a *app) compile(ctx context.Context) (*compiled, error) {
 	return a.compileSource(s)
 }
 
-func (a *app) compileSource(s *source) (*compiled, error) {
+func (a *program) compileSource(s *source) (*compiled, error) {
 	c, err := compileWorkshop(s.w)
 	if err != nil {
 		return nil, err
@@ -82,14 +83,14 @@ func (a *app) compileSource(s *source) (*compiled, error) {
 // codeOf is the exit code that problems of a file stand for: 3, or 4 where a
 // file asks for what only the caller may decide.
 func codeOf(list diag.List) int {
-	code := codeOK
+	code := app.CodeOK
 	for _, d := range list {
 		switch {
 		case d.Severity != diag.Error:
 		case d.Code == "process-isolation":
-			code = codeRefused
+			code = app.CodeRefused
 		default:
-			code = max(code, codeInvalid)
+			code = max(code, app.CodeInvalid)
 		}
 	}
 	return code
@@ -99,7 +100,7 @@ func codeOf(list diag.List) int {
 func compileWorkshop(w *workshop.Workshop) (*compose.Compiled, error) {
 	c, err := compose.Compile(w)
 	if err != nil {
-		return nil, fail(codeFailed, "compile: %w", err)
+		return nil, app.Fail(app.CodeFailed, "compile: %w", err)
 	}
 	if err := checkPromises(c); err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func checkPromises(c *compose.Compiled) error {
 	for _, v := range violations {
 		text += fmt.Sprintf("\n%v", v)
 	}
-	return fail(codeRefused, "the compiled project breaks %s of the boundary:%s", count(len(violations), "promise"), text).
+	return app.Fail(app.CodeRefused, "the compiled project breaks %s of the boundary:%s", count(len(violations), "promise"), text).
 		hint("this is a fault of the program; nothing was started")
 }
 
@@ -129,7 +130,7 @@ func (s *source) workers(cmd *cobra.Command, names []string) error {
 			for i, w := range s.w.Workers {
 				all[i] = w.Name
 			}
-			return fail(codeUsage, "no worker %q in %s", name, s.file).hint("%s", suggestion(name, all))
+			return app.Fail(app.CodeUsage, "no worker %q in %s", name, s.file).Hint("%s", suggestion(name, all))
 		}
 	}
 	return nil

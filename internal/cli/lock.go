@@ -24,7 +24,7 @@ const lockPoll = 100 * time.Millisecond
 // The lock is a file NAME.lock in the user's state directory with the holder's
 // process ID in it; it goes with the lock. Where there is no such directory,
 // nothing is locked, with a warning: `down` must work there too.
-func (a *app) lock(ctx context.Context, project string) (unlock func(), err error) {
+func (a *program) lock(ctx context.Context, project string) (unlock func(), err error) {
 	dir := a.stateDir()
 	if dir == "" {
 		a.warn("without a home directory, nothing keeps two commands on project %s apart", project)

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-func lockApp(home string) (*app, *bytes.Buffer) {
+func lockApp(home string) (*program, *bytes.Buffer) {
 	var said bytes.Buffer
-	return &app{System: &System{Err: &said, Home: home, Lookup: func(string) (string, bool) { return "", false }}}, &said
+	return &program{System: &System{Err: &said, Home: home, Lookup: func(string) (string, bool) { return "", false }}}, &said
 }
 
 // TestLock: one holder at a time, although each removes the file when it is

@@ -5,10 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-func (a *app) logsCommand() *cobra.Command {
+func (a *program) logsCommand() *cobra.Command {
 	var o engine.LogsOptions
 	noPrefix := false
 	cmd := &cobra.Command{
@@ -37,7 +38,7 @@ the command.`,
 	return cmd
 }
 
-func (a *app) logs(ctx context.Context, names []string, o engine.LogsOptions) error {
+func (a *program) logs(ctx context.Context, names []string, o engine.LogsOptions) error {
 	t, err := a.target(ctx)
 	if err != nil {
 		return err
@@ -53,7 +54,7 @@ func (a *app) logs(ctx context.Context, names []string, o engine.LogsOptions) er
 	o.Stdout, o.Stderr = a.Out, a.Err
 	err = e.Logs(ctx, t.project, names, o)
 	if o.Follow && ctx.Err() != nil {
-		return exit(codeInterrupted)
+		return app.Exit(app.CodeInterrupted)
 	}
 	return engineError(err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/session"
@@ -63,7 +64,7 @@ func Open(ctx context.Context, o OpenOptions) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &app{System: &System{
+	a := &program{System: &System{
 		Out: o.Log, Err: o.Log, Lookup: os.LookupEnv, Home: homeDir(os.LookupEnv), Engine: engines, Dir: dir,
 	}}
 	if o.Dir != "" {
@@ -98,7 +99,7 @@ func Open(ctx context.Context, o OpenOptions) (*Opened, error) {
 }
 
 // quietCompile is compile whose problems are in the error.
-func (a *app) quietCompile(ctx context.Context) (*compiled, error) {
+func (a *program) quietCompile(ctx context.Context) (*compiled, error) {
 	file, err := a.findFile()
 	if err != nil {
 		return nil, err
@@ -162,8 +163,8 @@ func IsNotUp(err error) bool {
 
 // Hints are what an error says to do.
 func Hints(err error) []string {
-	if f, ok := errors.AsType[*failure](err); ok {
-		return f.allHints()
+	if f, ok := errors.AsType[*app.Failure](err); ok {
+		return f.AllHints()
 	}
 	return nil
 }

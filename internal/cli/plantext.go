@@ -15,7 +15,7 @@ import (
 
 // printPlan is the result of a dry run: what was found on this machine, and
 // the steps.
-func (a *app) printPlan(w *workshop.Workshop, f *compose.Facts, p *engine.Plan) error {
+func (a *program) printPlan(w *workshop.Workshop, f *compose.Facts, p *engine.Plan) error {
 	if f != nil {
 		fmt.Fprintln(a.Out, "facts:")
 		table := tabwriter.NewWriter(a.Out, 2, 0, 2, ' ', 0)
@@ -64,7 +64,7 @@ func factLines(w *workshop.Workshop, f *compose.Facts) [][2]string {
 
 // sayFacts says what `up` did to the project directory, and what it keeps
 // workers from writing to (B8).
-func (a *app) sayFacts(w *workshop.Workshop, f *compose.Facts, created []string) {
+func (a *program) sayFacts(w *workshop.Workshop, f *compose.Facts, created []string) {
 	for _, source := range created {
 		a.say("created %s for %d:%d (%s)", printable(source), f.UID, f.GID, f.UserReason)
 	}
@@ -79,7 +79,7 @@ func (a *app) sayFacts(w *workshop.Workshop, f *compose.Facts, created []string)
 }
 
 // sayLeads says where links lead from a source: the workshop file doesn't show it.
-func (a *app) sayLeads(dir, source, real string) {
+func (a *program) sayLeads(dir, source, real string) {
 	written := filepath.Clean(source)
 	if !filepath.IsAbs(written) {
 		written = filepath.Join(dir, written)

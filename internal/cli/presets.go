@@ -10,9 +10,10 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/internal/app"
 )
 
-func (a *app) presetsCommand() *cobra.Command {
+func (a *program) presetsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "presets [NAME]",
 		Short: "List the network presets, or the names that one opens",
@@ -35,7 +36,7 @@ func (a *app) presetsCommand() *cobra.Command {
 	}
 }
 
-func (a *app) listPresets(format string) error {
+func (a *program) listPresets(format string) error {
 	var all []presets.Preset
 	for _, name := range presets.Names() {
 		if p, ok := presets.Get(name); ok {
@@ -53,10 +54,10 @@ func (a *app) listPresets(format string) error {
 	return w.Flush()
 }
 
-func (a *app) showPreset(format, name string) error {
+func (a *program) showPreset(format, name string) error {
 	p, ok := presets.Get(name)
 	if !ok {
-		return fail(codeUsage, "no preset %q", name).hint("%s", suggestion(name, presets.Names()))
+		return app.Fail(app.CodeUsage, "no preset %q", name).Hint("%s", suggestion(name, presets.Names()))
 	}
 	if format == "json" {
 		return a.writeJSON(p)

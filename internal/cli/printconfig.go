@@ -28,7 +28,7 @@ type mcpEntry struct {
 
 // printConfig prints what to paste into a client so that it starts `tools`. It
 // asks no engine.
-func (a *app) printConfig(client string, s *source, worker string, o toolsOptions) error {
+func (a *program) printConfig(client string, s *source, worker string, o toolsOptions) error {
 	name := serverName(s.w.Name.V, worker)
 	entry := a.mcpEntry(s, worker, o)
 	a.sayWhere(client, name, entry)
@@ -39,7 +39,7 @@ func (a *app) printConfig(client string, s *source, worker string, o toolsOption
 }
 
 // mcpEntry is the command line that a client starts, from whatever directory.
-func (a *app) mcpEntry(s *source, worker string, o toolsOptions) mcpEntry {
+func (a *program) mcpEntry(s *source, worker string, o toolsOptions) mcpEntry {
 	e := mcpEntry{Type: "stdio", Command: a.program(), Env: map[string]string{}}
 	if a.under != "" {
 		e.Args = append(e.Args, "workshop")
@@ -95,7 +95,7 @@ func serverName(workshop, worker string) string {
 }
 
 // sayWhere says on the standard error where the text belongs.
-func (a *app) sayWhere(client, name string, entry mcpEntry) {
+func (a *program) sayWhere(client, name string, entry mcpEntry) {
 	if a.set.quiet {
 		return
 	}

@@ -21,7 +21,7 @@ type progress interface {
 
 // newProgress chooses by the stream: moving lines on a terminal, one line per
 // finished step elsewhere, nothing with --quiet.
-func (a *app) newProgress() progress {
+func (a *program) newProgress() progress {
 	switch {
 	case a.set.quiet:
 		return quiet{}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/boundedfile"
 )
 
@@ -30,10 +31,10 @@ func validName(s string) bool {
 // projectName is -p, else the workshop's name, in a linked git worktree with
 // the worktree's name behind it, so that two checkouts of one repository can
 // be up at the same time.
-func (a *app) projectName(name, dir string) (string, error) {
+func (a *program) projectName(name, dir string) (string, error) {
 	if p := a.set.project; p != "" {
 		if !validName(p) {
-			return "", fail(codeUsage, "project name %q: only lower-case letters, digits, _ and -, at most %d", p, maxProjectName).
+			return "", app.Fail(app.CodeUsage, "project name %q: only lower-case letters, digits, _ and -, at most %d", p, maxProjectName).
 				hint("for example `-p %s`", projectSafe(p, name))
 		}
 		return p, nil

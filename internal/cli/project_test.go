@@ -52,7 +52,7 @@ func TestLinkedWorktree(t *testing.T) {
 			t.Errorf("linkedWorktree(%s) = %q, want %q", dir, got, want)
 		}
 	}
-	a := &app{System: &System{}}
+	a := &program{System: &System{}}
 	if got, err := a.projectName("review", below); err != nil || got != "review-feature-x" {
 		t.Errorf("projectName = %q, %v", got, err)
 	}
@@ -75,7 +75,7 @@ func TestProjectName(t *testing.T) {
 	if len(long) > maxProjectName || !validName(long) || long == other {
 		t.Errorf("long names: %q, %q", long, other)
 	}
-	a := &app{System: &System{}, set: settings{project: "Not/OK"}}
+	a := &program{System: &System{}, set: settings{project: "Not/OK"}}
 	if _, err := a.projectName("x", t.TempDir()); err == nil {
 		t.Error("-p Not/OK was taken")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/promise"
@@ -47,7 +48,7 @@ type psEntry struct {
 	id     string
 }
 
-func (a *app) psCommand() *cobra.Command {
+func (a *program) psCommand() *cobra.Command {
 	strict := false
 	cmd := &cobra.Command{
 		Use:   "ps",
@@ -63,7 +64,7 @@ prints the container IDs alone.`,
 	return cmd
 }
 
-func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
+func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 	format, err := a.formatOf(cmd)
 	if err != nil {
 		return err
@@ -112,14 +113,14 @@ func (a *app) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		return err
 	}
 	if a.compareWatched(ctx, t.project, seen) && strict {
-		return exit(codeRefused)
+		return app.Exit(app.CodeRefused)
 	}
 	return nil
 }
 
 // quietWorkshop reads the workshop for what the engine doesn't know; nil where
 // it can't be read: ps is about what runs.
-func (a *app) quietWorkshop(ctx context.Context, t target) *workshop.Workshop {
+func (a *program) quietWorkshop(ctx context.Context, t target) *workshop.Workshop {
 	if t.file == "" {
 		return nil
 	}
@@ -201,7 +202,7 @@ func notHeld(mode firewall.Mode) []string {
 	return nil
 }
 
-func (a *app) psTable(entries []psEntry) error {
+func (a *program) psTable(entries []psEntry) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
 	// What was given up by a flag doesn't stand in the file, so it has a column.
 	unlimited := slices.ContainsFunc(entries, func(p psEntry) bool { return slices.Contains(p.NotHeld, "B5") })
@@ -234,7 +235,7 @@ func stateText(p psEntry) string {
 }
 
 // psNotes says what the table has no column for.
-func (a *app) psNotes(t target, entries []psEntry) {
+func (a *program) psNotes(t target, entries []psEntry) {
 	if len(entries) == 0 {
 		a.say("project %s is not up", t.project)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
 
@@ -42,7 +43,7 @@ func addLive(entries []psEntry, guard asked) live {
 }
 
 // psLive says what the guard has beside the file.
-func (a *app) psLive(l live) {
+func (a *program) psLive(l live) {
 	switch {
 	case l.silent:
 		a.say("the guard doesn't answer within %v: live changes and learning aren't known; `workshop up` stops a guard that hangs", askTime)
@@ -89,7 +90,7 @@ func closedRooms(s control.State) map[string]string {
 }
 
 // sayClosed says which rooms are closed, and what to do.
-func (a *app) sayClosed(s control.State) {
+func (a *program) sayClosed(s control.State) {
 	found := false
 	for _, r := range s.Rooms {
 		if r.Closed != "" {
@@ -98,7 +99,7 @@ func (a *app) sayClosed(s control.State) {
 		}
 	}
 	if found {
-		a.printFailure((&failure{}).hint("open it without them: `workshop firewall reload`"))
+		a.printFailure((&app.Failure{}).Hint("open it without them: `workshop firewall reload`"))
 	}
 }
 

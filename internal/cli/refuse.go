@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -29,11 +30,11 @@ func refuse(c *compiled, info engine.Info) error {
 		}
 	}
 	if len(broken) > 0 {
-		f := fail(codeRefused, "the %s can't keep what the workshop promises:\n%s", engineAt(info), strings.Join(broken, "\n"))
+		f := app.Fail(app.CodeRefused, "the %s can't keep what the workshop promises:\n%s", engineAt(info), strings.Join(broken, "\n"))
 		for _, d := range do {
-			f.hint("%s", d)
+			f.Hint("%s", d)
 		}
-		return f.hint("nothing was started; `workshop capabilities` shows what holds on this machine")
+		return f.Hint("nothing was started; `workshop capabilities` shows what holds on this machine")
 	}
 	return nil
 }

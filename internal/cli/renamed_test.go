@@ -10,6 +10,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/facts"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestRenamedWhileUp(t *testing.T) {
 	dir := realPath(t.TempDir())
 	home := filepath.Join(dir, "home")
-	a := &app{System: &System{Dir: dir, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
+	a := &program{System: &System{Dir: dir, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
 	write := func(name, text string) {
 		t.Helper()
 		file := filepath.Join(dir, name)
@@ -42,9 +43,9 @@ func TestRenamedWhileUp(t *testing.T) {
 	}
 	refused := func(names ...string) {
 		t.Helper()
-		var f *failure
+		var f *app.Failure
 		_, err := a.target(t.Context())
-		if !errors.As(err, &f) || f.code != codeRefused {
+		if !errors.As(err, &f) || f.Code != app.CodeRefused {
 			t.Fatalf("got %v, want a refusal", err)
 		}
 		for _, name := range names {
@@ -86,7 +87,7 @@ func TestPlantedBelow(t *testing.T) {
 	src := filepath.Join(dir, "src")
 	var records string
 	at := func(cwd, project, file string) error {
-		a := &app{System: &System{Dir: cwd, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
+		a := &program{System: &System{Dir: cwd, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
 		a.set.project, a.set.file = project, file
 		records = a.recordsDir()
 		_, err := a.target(t.Context())
@@ -112,8 +113,8 @@ func TestPlantedBelow(t *testing.T) {
 	}
 	refused := func(err error) {
 		t.Helper()
-		var f *failure
-		if !errors.As(err, &f) || f.code != codeRefused || !strings.Contains(err.Error(), "src/workshop.yaml") && !strings.Contains(err.Error(), "workshop.yaml is new") {
+		var f *app.Failure
+		if !errors.As(err, &f) || f.Code != app.CodeRefused || !strings.Contains(err.Error(), "src/workshop.yaml") && !strings.Contains(err.Error(), "workshop.yaml is new") {
 			t.Errorf("got %v, want a refusal that names the file", err)
 		}
 	}
@@ -158,11 +159,11 @@ func TestPlantedBelow(t *testing.T) {
 	fine(at(filepath.Dir(planted), "", ""))
 }
 
-// codeOfError is a failure's exit code, and codeOK for what is wrong with a file.
+// codeOfError is a failure's exit code, and app.CodeOK for what is wrong with a file.
 func codeOfError(err error) int {
-	f, ok := errors.AsType[*failure](err)
+	f, ok := errors.AsType[*app.Failure](err)
 	if !ok {
-		return codeOK
+		return app.CodeOK
 	}
-	return f.code
+	return f.Code
 }

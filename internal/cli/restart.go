@@ -9,7 +9,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-func (a *app) restartCommand() *cobra.Command {
+func (a *program) restartCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restart [WORKER…]",
 		Short: "Stop and start workers without changing them",
@@ -25,7 +25,7 @@ workshop file since it came up is not applied; ` + "`up`" + ` does that.`,
 	return cmd
 }
 
-func (a *app) restart(ctx context.Context, cmd *cobra.Command, names []string) error {
+func (a *program) restart(ctx context.Context, cmd *cobra.Command, names []string) error {
 	c, err := a.compile(ctx)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -22,12 +23,12 @@ const lastLines = "20"
 // rollBack takes back what an up that failed has made (see
 // [engine.PlanRollBack]), and says what is there. The error is the failure, with
 // the hints that hold now.
-func (a *app) rollBack(ctx context.Context, e engine.Engine, c *compose.Compiled, before engine.Observed, failed error) error {
+func (a *program) rollBack(ctx context.Context, e engine.Engine, c *compose.Compiled, before engine.Observed, failed error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollBackTime)
 	defer cancel()
-	f, ok := errors.AsType[*failure](failed)
+	f, ok := errors.AsType[*app.Failure](failed)
 	if !ok {
-		f = &failure{code: codeFailed, err: failed}
+		f = &app.Failure{Code: app.CodeFailed, Err: failed}
 	}
 	now, err := e.Observe(ctx, before.Project)
 	if err != nil {
@@ -49,7 +50,7 @@ func (a *app) rollBack(ctx context.Context, e engine.Engine, c *compose.Compiled
 		}
 	}
 	if !stays {
-		f.remaining = nil
+		f.Remaining = nil
 	}
 	if err := a.apply(ctx, e, plan, 0); err != nil {
 		a.warn("what this `up` had made is not all removed: %v", err)
@@ -59,14 +60,14 @@ func (a *app) rollBack(ctx context.Context, e engine.Engine, c *compose.Compiled
 		return k.State != "running" || slices.ContainsFunc(plan.Steps, func(s engine.Step) bool { return s.ObjectID == k.ID })
 	})
 	if len(kept) == 0 {
-		return f.hint("project %s is as it was before `up`: what this one made was removed", before.Project)
+		return f.Hint("project %s is as it was before `up`: what this one made was removed", before.Project)
 	}
 	var names []string
 	for _, k := range kept {
 		names = append(names, k.Service)
 	}
 	slices.Sort(names)
-	return f.hint("what this `up` made for the first time was removed; still there: %s", strings.Join(names, ", "))
+	return f.Hint("what this `up` made for the first time was removed; still there: %s", strings.Join(names, ", "))
 }
 
 // notReady are the services whose containers an up has waited for in vain.
@@ -82,7 +83,7 @@ func notReady(failed error) (services []string) {
 
 // lastWords shows the end of the log of a container that wasn't ready and is
 // removed now.
-func (a *app) lastWords(ctx context.Context, e engine.Engine, project, service string) {
+func (a *program) lastWords(ctx context.Context, e engine.Engine, project, service string) {
 	var text bytes.Buffer
 	if err := e.Logs(ctx, project, []string{service}, engine.LogsOptions{Tail: lastLines, Stdout: &text, Stderr: &text}); err != nil {
 		a.warn("log of %s: %v", service, err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // NewWorkshop makes the root of the program workshop.
@@ -31,7 +33,7 @@ func NewLLMDo(sys *System) *cobra.Command {
 
 // workshopCommand is the tree that both programs share.
 func workshopCommand(sys *System) *cobra.Command {
-	a := &app{System: sys}
+	a := &program{System: sys}
 	cmd := &cobra.Command{
 		Use:   "workshop",
 		Short: "Compose-style rooms for the tools of LLM workers",
@@ -63,7 +65,7 @@ and nothing else.`,
 }
 
 // prepareVerb gives a command, and those below it, what all have.
-func (a *app) prepareVerb(c *cobra.Command) {
+func (a *program) prepareVerb(c *cobra.Command) {
 	a.globals.add(c.Flags(), c.Flags().ShorthandLookup("f") == nil)
 	completeFlags(c)
 	c.Flags().SortFlags = false
@@ -85,7 +87,7 @@ var groups = []cobra.Group{
 	{ID: "more", Title: "More:"},
 }
 
-func (a *app) verbs() []*cobra.Command {
+func (a *program) verbs() []*cobra.Command {
 	in := func(group string, cmds ...*cobra.Command) []*cobra.Command {
 		for _, c := range cmds {
 			c.GroupID = group
@@ -131,22 +133,22 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	f := fail(codeUsage, "unknown command %q", args[0])
+	f := app.Fail(app.CodeUsage, "unknown command %q", args[0])
 	var names []string
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
 	if do := ofCompose[args[0]]; do != "" && cmd.Name() == "workshop" {
-		f.hint("%s", do)
+		f.Hint("%s", do)
 	} else if near := nearest(args[0], names); near != "" {
-		f.hint("did you mean `%s %s`?", cmd.CommandPath(), near)
+		f.Hint("did you mean `%s %s`?", cmd.CommandPath(), near)
 	}
-	return f.hint("run `%s --help` for the list of commands", cmd.CommandPath())
+	return f.Hint("run `%s --help` for the list of commands", cmd.CommandPath())
 }
 
 // usageError is a wrong command line.
-func usageError(cmd *cobra.Command, format string, args ...any) *failure {
-	return fail(codeUsage, format, args...).hint("run `%s --help`", cmd.CommandPath())
+func usageError(cmd *cobra.Command, format string, args ...any) *app.Failure {
+	return app.Fail(app.CodeUsage, format, args...).Hint("run `%s --help`", cmd.CommandPath())
 }
 
 // usageArgs checks the number of arguments; max < 0 means any number.

@@ -24,7 +24,7 @@ func TestRuntimesOfTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := map[string]string{"XDG_CONFIG_HOME": dir}
-	a := &app{System: &System{Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}}
+	a := &program{System: &System{Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}}
 	var err error
 	if a.set, err = a.readSettings(&cobra.Command{}); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/boundedfile"
 )
 
@@ -58,7 +59,7 @@ var notInEnvironment = map[string]string{
 // defaultWaitTimeout is how long `up` waits for every gate.
 const defaultWaitTimeout = 60 * time.Second
 
-func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
+func (a *program) readSettings(cmd *cobra.Command) (settings, error) {
 	v := viper.New()
 	v.SetDefault("wait_timeout", defaultWaitTimeout)
 	v.SetDefault("approvals_max", "ask")
@@ -70,13 +71,13 @@ func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 		name := "WORKSHOP_" + strings.ToUpper(key)
 		if value, ok := a.Lookup(name); ok && value != "" {
 			if instead, ok := notInEnvironment[key]; ok {
-				return settings{}, fail(codeRefused, "%s can't give a promise up", name).hint("%s", instead)
+				return settings{}, app.Fail(app.CodeRefused, "%s can't give a promise up", name).Hint("%s", instead)
 			}
 			environment[key] = value
 		}
 	}
 	if err := v.MergeConfigMap(environment); err != nil {
-		return settings{}, fail(codeUsage, "the WORKSHOP_ variables: %w", err)
+		return settings{}, app.Fail(app.CodeUsage, "the WORKSHOP_ variables: %w", err)
 	}
 	s := settings{}
 	var err error
@@ -95,17 +96,17 @@ func (a *app) readSettings(cmd *cobra.Command) (settings, error) {
 	}
 	for _, key := range []string{"quiet", "no_color", "verbose", "secrets_on_disk", "without_limits"} {
 		if value := strings.ToLower(v.GetString(key)); value != "" && !slices.Contains([]string{"true", "false", "0", "1"}, value) {
-			return settings{}, fail(codeUsage, "setting %s: %q is neither true nor false", key, value)
+			return settings{}, app.Fail(app.CodeUsage, "setting %s: %q is neither true nor false", key, value)
 		}
 	}
 	s.waitTimeout = v.GetDuration("wait_timeout")
 	if s.waitTimeout <= 0 {
-		return settings{}, fail(codeUsage, "wait timeout %q is no duration above zero", v.GetString("wait_timeout")).
+		return settings{}, app.Fail(app.CodeUsage, "wait timeout %q is no duration above zero", v.GetString("wait_timeout")).
 			hint("write it like 90s or 2m")
 	}
 	s.approvalsMax = v.GetString("approvals_max")
 	if err = checkApprovalsMax(s.approvalsMax); err != nil {
-		return settings{}, fail(codeUsage, "setting approvals_max: %q: %w", s.approvalsMax, err)
+		return settings{}, app.Fail(app.CodeUsage, "setting approvals_max: %q: %w", s.approvalsMax, err)
 	}
 	s.approvalsCommand, s.approvalsSocket = v.GetString("approvals_command"), v.GetString("approvals_socket")
 	s.file = v.GetString("file")
@@ -132,7 +133,7 @@ const maxSettings = 1 << 20
 
 // readConfigFile reads the user's config.yaml if there is one. A key that we
 // don't know is an error: a setting must not be without effect in silence.
-func (a *app) readConfigFile(v *viper.Viper) error {
+func (a *program) readConfigFile(v *viper.Viper) error {
 	dir := a.configDir()
 	if dir == "" {
 		return nil
@@ -143,16 +144,16 @@ func (a *app) readConfigFile(v *viper.Viper) error {
 		return nil
 	}
 	if err != nil {
-		return fail(codeUsage, "settings: %w", err)
+		return app.Fail(app.CodeUsage, "settings: %w", err)
 	}
 	v.SetConfigType("yaml")
 	if err := v.ReadConfig(bytes.NewReader(data)); err != nil {
-		return fail(codeUsage, "settings: %s: %w", path, err)
+		return app.Fail(app.CodeUsage, "settings: %s: %w", path, err)
 	}
 	allowed := slices.DeleteFunc(slices.Clone(settingKeys), func(k string) bool { return slices.Contains(notInFile, k) })
 	for _, key := range v.AllKeys() {
 		if !slices.Contains(allowed, key) {
-			return fail(codeUsage, "settings: %s: unknown key %q", path, key).
+			return app.Fail(app.CodeUsage, "settings: %s: unknown key %q", path, key).
 				hint("the keys are %s", strings.Join(allowed, ", "))
 		}
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // shellLine starts the best shell of the image.
 const shellLine = `command -v bash >/dev/null 2>&1 && exec bash; exec sh`
 
-func (a *app) shellCommand() *cobra.Command {
+func (a *program) shellCommand() *cobra.Command {
 	o := execOptions{refused: true}
 	cmd := &cobra.Command{
 		Use:   "shell WORKER",
@@ -27,8 +29,8 @@ ends, it says what was refused meanwhile and not shown yet. --quiet spares both.
 		Annotations:       map[string]string{annotationCode: "yes"},
 		RunE: a.run(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			err := a.exec(ctx, args[0], []string{"sh", "-c", shellLine}, o)
-			if f, ok := err.(*failure); ok && f.code == 127 && f.err != nil {
-				f.hint("its image has no shell; run one of its programs with `workshop exec %s -- PROGRAM`", args[0])
+			if f, ok := err.(*app.Failure); ok && f.Code == 127 && f.Err != nil {
+				f.Hint("its image has no shell; run one of its programs with `workshop exec %s -- PROGRAM`", args[0])
 			}
 			return err
 		}),

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // errInterrupted is the cause of a context that a signal cancelled.
@@ -37,7 +39,7 @@ func newInterrupts(ctx context.Context, exit func(int)) (context.Context, *Inter
 					continue
 				}
 				if ctx.Err() != nil || in.hangs() {
-					exit(codeInterrupted)
+					app.Exit(app.CodeInterrupted)
 				}
 				cancel(errInterrupted)
 			}

@@ -20,7 +20,7 @@ const silentGuardTime = 15 * time.Second
 // healthy to the engine, so that no later plan would touch it: it is stopped,
 // which leaves the rooms closed, and the next `up` starts it. It tells whether
 // that was so.
-func (a *app) stopSilentGuard(ctx context.Context, e engine.Engine, plan *engine.Plan, late []string) bool {
+func (a *program) stopSilentGuard(ctx context.Context, e engine.Engine, plan *engine.Plan, late []string) bool {
 	if plan.Compiled == nil {
 		return false
 	}
@@ -37,7 +37,7 @@ func (a *app) stopSilentGuard(ctx context.Context, e engine.Engine, plan *engine
 }
 
 // stopGuard stops a guard that doesn't answer; it tells whether it did.
-func (a *app) stopGuard(ctx context.Context, e engine.Engine, plan *engine.Plan) bool {
+func (a *program) stopGuard(ctx context.Context, e engine.Engine, plan *engine.Plan) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), silentGuardTime)
 	defer cancel()
 	seen, err := e.Observe(ctx, plan.Project)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -137,8 +138,8 @@ func TestWaitWatch(t *testing.T) {
 		t.Fatal(context.Cause(ctx))
 	}
 	f := w.failure("p")
-	if f.code != codeFailed || !strings.HasSuffix(f.Error(), ": container/b") {
-		t.Errorf("%d: %v", f.code, f)
+	if f.Code != app.CodeFailed || !strings.HasSuffix(f.Error(), ": container/b") {
+		t.Errorf("%d: %v", f.Code, f)
 	}
 }
 
@@ -165,7 +166,7 @@ func TestInterrupts(t *testing.T) {
 		t.Error(context.Cause(ctx))
 	}
 	self.Signal(os.Interrupt)
-	if code := <-codes; code != codeInterrupted {
+	if code := <-codes; code != app.CodeInterrupted {
 		t.Errorf("exit %d", code)
 	}
 }
@@ -190,7 +191,7 @@ func TestSignalsThatNobodyTakes(t *testing.T) {
 	self.Signal(syscall.SIGTERM)
 	select {
 	case code := <-codes:
-		if code != codeInterrupted {
+		if code != app.CodeInterrupted {
 			t.Errorf("exit %d", code)
 		}
 	case <-time.After(10 * time.Second):
@@ -202,11 +203,11 @@ func TestSignalsThatNobodyTakes(t *testing.T) {
 // more once the content was agreed to.
 func TestBuildApproval(t *testing.T) {
 	home := t.TempDir()
-	a := &app{System: &System{In: strings.NewReader(""), Err: io.Discard, Dir: home, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
+	a := &program{System: &System{In: strings.NewReader(""), Err: io.Discard, Dir: home, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
 	b := BuildRequest{For: "one", Context: home, Dockerfile: "Dockerfile", Digest: "abc"}
 	err := a.approver("workshop up", false)(t.Context(), b)
-	f, ok := errors.AsType[*failure](err)
-	if !ok || f.code != codeRefused || !strings.Contains(strings.Join(f.hints, "\n"), "`workshop up --yes`") {
+	f, ok := errors.AsType[*app.Failure](err)
+	if !ok || f.Code != app.CodeRefused || !strings.Contains(strings.Join(f.Hints, "\n"), "`workshop up --yes`") {
 		t.Fatalf("%v", err)
 	}
 	if err := a.approver("workshop up", true)(t.Context(), b); err != nil {

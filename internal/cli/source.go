@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/facts"
@@ -28,7 +29,7 @@ type source struct {
 
 // readSource loads one file. Problems of the file are in the result, an error
 // is a file that can't be read at all.
-func (a *app) readSource(ctx context.Context, file string) (*source, error) {
+func (a *program) readSource(ctx context.Context, file string) (*source, error) {
 	s := &source{dir: filepath.Dir(file), file: filepath.Base(file)}
 	s.shownDir = a.shown(s.dir)
 	fsys := projectFS{dir: s.dir, named: map[string]string{}}
@@ -40,7 +41,7 @@ func (a *app) readSource(ctx context.Context, file string) (*source, error) {
 	for _, f := range a.set.envFiles {
 		name, err := fsys.add(s.dir, a.abs(f))
 		if err != nil {
-			return nil, fail(codeUsage, "--env-file %s: %w", f, plainPathError(err))
+			return nil, app.Fail(app.CodeUsage, "--env-file %s: %w", f, plainPathError(err))
 		}
 		envFiles = append(envFiles, name)
 	}
@@ -173,7 +174,7 @@ func (f projectFS) Lstat(name string) (info fs.FileInfo, err error) {
 // expandPaths turns the arguments of validate into files: a directory stands
 // for the workshop file in it, no argument for the one that is found. What
 // isn't there is a problem like any other, so that the report is complete.
-func (a *app) expandPaths(args []string) ([]string, diag.List, error) {
+func (a *program) expandPaths(args []string) ([]string, diag.List, error) {
 	if len(args) == 0 {
 		file, err := a.findFile()
 		return []string{file}, nil, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
@@ -26,7 +27,7 @@ type target struct {
 	file string
 }
 
-func (a *app) target(ctx context.Context) (target, error) {
+func (a *program) target(ctx context.Context) (target, error) {
 	named := a.set.project != "" && a.set.file == "" // by -p alone
 	file, err := a.findFile()
 	if err != nil && !named {
@@ -72,7 +73,7 @@ func within(path, dir string) bool {
 
 // recordedHere are the projects that were brought up from the working directory or
 // one above it, nearest first.
-func (a *app) recordedHere(all []*facts.Record) []*facts.Record {
+func (a *program) recordedHere(all []*facts.Record) []*facts.Record {
 	here := realPath(a.Dir)
 	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool { return !within(here, r.Dir) })
 	slices.SortFunc(all, func(x, y *facts.Record) int { return len(y.Dir) - len(x.Dir) })
@@ -81,12 +82,12 @@ func (a *app) recordedHere(all []*facts.Record) []*facts.Record {
 
 // hintRecorded adds to a failure with the workshop's file how to go on without it:
 // a worker may have removed or spoiled it (B60).
-func (a *app) hintRecorded(err error) error {
+func (a *program) hintRecorded(err error) error {
 	all, _ := facts.Records(a.recordsDir())
-	f, ok := errors.AsType[*failure](err)
+	f, ok := errors.AsType[*app.Failure](err)
 	if up := a.recordedHere(all); ok && len(up) > 0 {
 		p := up[0].Project
-		return f.hint("project %s was brought up from %s: `workshop -p %s ps --strict` and `workshop -p %s down` work without the file", p, printable(up[0].Dir), p, p)
+		return f.Hint("project %s was brought up from %s: `workshop -p %s ps --strict` and `workshop -p %s down` work without the file", p, printable(up[0].Dir), p, p)
 	}
 	return err
 }
@@ -95,14 +96,14 @@ func (a *app) hintRecorded(err error) error {
 // wrote, from who asks for it without a name (B8, B60): a nearer workshop.yaml than
 // the project's, none at all below another one, a `.git` file that names a worktree,
 // another `name:`.
-func (a *app) checkHidden(t target) error {
+func (a *program) checkHidden(t target) error {
 	all, err := facts.Records(a.recordsDir())
 	if err != nil && a.set.project == "" {
-		return fail(codeFailed, "%w", err).hint("`workshop -p NAME down` removes the record of a project")
+		return app.Fail(app.CodeFailed, "%w", err).Hint("`workshop -p NAME down` removes the record of a project")
 	}
 	if a.set.file == "" {
 		if by := facts.WrittenBy(t.file, all); by != nil {
-			return fail(codeRefused, "%s is new or changed since project %s was brought up from %s, whose workers may write it (B8)", printable(a.shown(t.file)), by.Project, printable(by.Dir)).
+			return app.Fail(app.CodeRefused, "%s is new or changed since project %s was brought up from %s, whose workers may write it (B8)", printable(a.shown(t.file)), by.Project, printable(by.Dir)).
 				hint("look at it: `workshop -f %s …` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", printable(a.shown(t.file)), printable(a.shown(by.Dir)))
 		}
 	}
@@ -111,7 +112,7 @@ func (a *app) checkHidden(t target) error {
 	}
 	if here := a.recordedHere(all); a.set.file == "" && len(here) > 0 && len(here[0].Dir) > len(t.dir) {
 		p := here[0].Project
-		return fail(codeRefused, "project %s was brought up from %s, which has no workshop.yaml any more; %s is another's", p, printable(here[0].Dir), printable(a.shown(t.file))).
+		return app.Fail(app.CodeRefused, "project %s was brought up from %s, which has no workshop.yaml any more; %s is another's", p, printable(here[0].Dir), printable(a.shown(t.file))).
 			hint("look at what changed: a worker may have done it; `workshop -p %s ps --strict` and `workshop -p %s down` work on what was brought up", p, p)
 	}
 	var up []string
@@ -123,14 +124,14 @@ func (a *app) checkHidden(t target) error {
 	if len(up) == 0 || slices.Contains(up, t.project) {
 		return nil
 	}
-	return fail(codeRefused, "this directory was brought up as project %s, and would be project %s now: `name:`, or the worktree that .git names, has changed since", strings.Join(up, ", "), t.project).
+	return app.Fail(app.CodeRefused, "this directory was brought up as project %s, and would be project %s now: `name:`, or the worktree that .git names, has changed since", strings.Join(up, ", "), t.project).
 		hint("look at what changed: a worker may have done it; `workshop -p %s ps --strict` and `workshop -p %s down` work on what was brought up", up[0], up[0])
 }
 
 // checkDirectory refuses a directory where the record of the project is of another
 // one, which is there: that one's secrets and baseline aren't this one's to replace
 // or remove, whatever an engine shows of it.
-func (a *app) checkDirectory(t target) error {
+func (a *program) checkDirectory(t target) error {
 	r, err := a.record(t.project)
 	if err != nil || r == nil || r.Dir == t.dir || !exists(r.Dir) {
 		return nil // what is wrong with a record is said where it is compared
@@ -159,7 +160,7 @@ func quickLook(file string) (name string, isolation workshop.Isolation) {
 }
 
 // observe connects and looks at the project. The caller closes the engine.
-func (a *app) observe(ctx context.Context, t target) (engine.Engine, engine.Observed, error) {
+func (a *program) observe(ctx context.Context, t target) (engine.Engine, engine.Observed, error) {
 	e, err := a.connect(ctx, nil)
 	if err != nil {
 		return nil, engine.Observed{}, err
@@ -175,7 +176,7 @@ func (a *app) observe(ctx context.Context, t target) (engine.Engine, engine.Obse
 // observeOwn is observe for commands that must not work on the project of
 // another directory that has the same name. Commands that only show something
 // may: asked says that -p named it.
-func (a *app) observeOwn(ctx context.Context, t target, asked bool) (engine.Engine, engine.Observed, error) {
+func (a *program) observeOwn(ctx context.Context, t target, asked bool) (engine.Engine, engine.Observed, error) {
 	e, seen, err := a.observe(ctx, t)
 	if err != nil || asked {
 		return e, seen, err
@@ -187,8 +188,8 @@ func (a *app) observeOwn(ctx context.Context, t target, asked bool) (engine.Engi
 	return e, seen, nil
 }
 
-// look is [app.observeOwn] over a connection that is there.
-func (a *app) look(ctx context.Context, e engine.Engine, t target, asked bool) (engine.Observed, error) {
+// look is [program.observeOwn] over a connection that is there.
+func (a *program) look(ctx context.Context, e engine.Engine, t target, asked bool) (engine.Observed, error) {
 	seen, err := e.Observe(ctx, t.project)
 	if err == nil && !asked {
 		err = engine.CheckDirectory(seen, t.dir)
@@ -209,7 +210,7 @@ func services(t target, seen engine.Observed, names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return fail(codeFailed, "project %s has no worker %q", t.project, name).hint("%s", suggestion(name, all))
+			return app.Fail(app.CodeFailed, "project %s has no worker %q", t.project, name).Hint("%s", suggestion(name, all))
 		}
 	}
 	return nil
@@ -231,6 +232,6 @@ func realPath(path string) string {
 // errNotUp is what [notUp] wraps.
 var errNotUp = errors.New("is not up")
 
-func notUp(t target) *failure {
-	return fail(codeFailed, "project %s %w", t.project, errNotUp).hint("start it with `workshop up`")
+func notUp(t target) *app.Failure {
+	return app.Fail(app.CodeFailed, "project %s %w", t.project, errNotUp).Hint("start it with `workshop up`")
 }

@@ -3,13 +3,14 @@ package cli
 import (
 	"golang.org/x/term"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
 // attachTerminal prepares an exec: with a terminal on both sides it becomes
 // one, raw, with its size followed; else the signals of the process are passed
 // on. restore undoes it and may be called once.
-func (a *app) attachTerminal(run *engine.ExecOptions, noTTY bool) (restore func(), err error) {
+func (a *program) attachTerminal(run *engine.ExecOptions, noTTY bool) (restore func(), err error) {
 	if noTTY || !isTerminal(a.In) || !isTerminal(a.Out) {
 		names, done := a.Interrupts.Forward()
 		run.Signals = names
@@ -18,7 +19,7 @@ func (a *app) attachTerminal(run *engine.ExecOptions, noTTY bool) (restore func(
 	in, out := int(a.In.(fileDescriptor).Fd()), int(a.Out.(fileDescriptor).Fd())
 	state, err := term.MakeRaw(in)
 	if err != nil {
-		return nil, fail(codeExecFailed, "terminal: %w", err)
+		return nil, app.Fail(app.CodeExecFailed, "terminal: %w", err)
 	}
 	run.TTY = true
 	run.Size = func() (rows, cols uint, ok bool) {

@@ -40,8 +40,8 @@ func nearest(word string, valid []string) string {
 
 // colorErr tells whether the standard error takes colour, colorOut the
 // standard output.
-func (a *app) colorErr() bool { return !a.set.noColor && isTerminal(a.Err) }
-func (a *app) colorOut() bool { return !a.set.noColor && isTerminal(a.Out) }
+func (a *program) colorErr() bool { return !a.set.noColor && isTerminal(a.Err) }
+func (a *program) colorOut() bool { return !a.set.noColor && isTerminal(a.Out) }
 
 // paint gives a function that colours text, or leaves it as it is.
 func paint(on bool, attributes ...color.Attribute) func(string) string {
@@ -55,19 +55,19 @@ func paint(on bool, attributes ...color.Attribute) func(string) string {
 }
 
 // say writes one line for the person to the standard error, unless --quiet.
-func (a *app) say(format string, args ...any) {
+func (a *program) say(format string, args ...any) {
 	if !a.set.quiet {
 		fmt.Fprintf(a.Err, format+"\n", args...)
 	}
 }
 
 // warn writes one line that a person must not miss, --quiet or not.
-func (a *app) warn(format string, args ...any) {
+func (a *program) warn(format string, args ...any) {
 	fmt.Fprintf(a.Err, "workshop: warning: %s\n", indent(fmt.Sprintf(format, args...)))
 }
 
 // detail writes one line with -v only.
-func (a *app) detail(format string, args ...any) {
+func (a *program) detail(format string, args ...any) {
 	if a.set.verbose && !a.set.quiet {
 		fmt.Fprintf(a.Err, "workshop: "+format+"\n", args...)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/llmdo/workshop/internal/session/mcpserver"
 )
 
-func (a *app) toolsCommand() *cobra.Command {
+func (a *program) toolsCommand() *cobra.Command {
 	var o toolsOptions
 	client := ""
 	cmd := &cobra.Command{
@@ -58,7 +58,7 @@ on it, is a line in workshop/audit/PROJECT.jsonl below $XDG_STATE_HOME
 }
 
 // toolsConfig is tools --print-config.
-func (a *app) toolsConfig(ctx context.Context, cmd *cobra.Command, client, worker string, o toolsOptions) error {
+func (a *program) toolsConfig(ctx context.Context, cmd *cobra.Command, client, worker string, o toolsOptions) error {
 	if !slices.Contains(mcpClients, client) {
 		return usageError(cmd, "--print-config %q: there are %s", client, strings.Join(mcpClients, ", "))
 	}
@@ -74,7 +74,7 @@ func (a *app) toolsConfig(ctx context.Context, cmd *cobra.Command, client, worke
 	return a.printConfig(client, s, worker, o)
 }
 
-func (a *app) tools(ctx context.Context, cmd *cobra.Command, worker string, o toolsOptions) error {
+func (a *program) tools(ctx context.Context, cmd *cobra.Command, worker string, o toolsOptions) error {
 	if isTerminal(a.In) {
 		a.say("workshop: this speaks MCP on the standard input; `workshop tools --print-config json` prints how a client starts it")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/session"
@@ -44,7 +45,7 @@ func (o *toolsOptions) check(cmd *cobra.Command) error {
 // toolsHost is a workshop whose tools are used: what tools, call and package
 // client have in common. The engine is asked when the first tool needs it.
 type toolsHost struct {
-	a     *app
+	a     *program
 	c     *compiled
 	names []string // the workers that may be needed: the one and its delegates; all where empty
 	o     toolsOptions
@@ -65,7 +66,7 @@ type toolsHost struct {
 
 // openTools reads the workshop and opens the audit log. It touches no engine
 // yet: see [toolsHost.look] and [toolsHost.begin].
-func (a *app) openTools(ctx context.Context, cmd *cobra.Command, worker string, o toolsOptions) (*toolsHost, error) {
+func (a *program) openTools(ctx context.Context, cmd *cobra.Command, worker string, o toolsOptions) (*toolsHost, error) {
 	c, err := a.compile(ctx)
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (a *app) openTools(ctx context.Context, cmd *cobra.Command, worker string, 
 	return a.openCompiled(ctx, c, names, o, commandLine(cmd, "up"))
 }
 
-func (a *app) openCompiled(ctx context.Context, c *compiled, names []string, o toolsOptions, again string) (*toolsHost, error) {
+func (a *program) openCompiled(ctx context.Context, c *compiled, names []string, o toolsOptions, again string) (*toolsHost, error) {
 	log, err := a.auditLog(c)
 	if err != nil {
 		return nil, err
@@ -139,23 +140,23 @@ func (h *toolsHost) dial(ctx context.Context, worker string) (io.ReadWriteCloser
 }
 
 // toldError is a failure for a client that sees its text alone.
-type toldError struct{ *failure }
+type toldError struct{ *app.Failure }
 
 func told(err error) error {
-	if f, ok := errors.AsType[*failure](err); ok && f.err != nil {
+	if f, ok := errors.AsType[*app.Failure](err); ok && f.Err != nil {
 		return toldError{f}
 	}
 	return err
 }
 
 func (e toldError) Error() string {
-	if len(e.allHints()) == 0 {
-		return e.failure.Error()
+	if len(e.AllHints()) == 0 {
+		return e.Failure.Error()
 	}
-	return e.failure.Error() + " (" + strings.Join(e.allHints(), "; ") + ")"
+	return e.Failure.Error() + " (" + strings.Join(e.AllHints(), "; ") + ")"
 }
 
-func (e toldError) Unwrap() error { return e.failure }
+func (e toldError) Unwrap() error { return e.Failure }
 
 // begin starts what isn't up, once, beside whatever else goes on. It goes on
 // when the call that needed it is cancelled: the next one needs it too.
@@ -213,7 +214,7 @@ func (h *toolsHost) look(ctx context.Context) error {
 	case h.o.noUp && len(seen.Containers) == 0:
 		return notUp(t)
 	case h.o.noUp:
-		return fail(codeFailed, "project %s %w as a whole: %s not usable", t.project, errNotUp, verb(missing)).hint("start it with `workshop up`")
+		return app.Fail(app.CodeFailed, "project %s %w as a whole: %s not usable", t.project, errNotUp, verb(missing)).Hint("start it with `workshop up`")
 	}
 	if err := a.elsewhere(h.c); err != nil {
 		return err
@@ -271,7 +272,7 @@ func (h *toolsHost) warnChanged(ctx context.Context) {
 		a.warn("can't tell whether %s is what runs: %v", a.shown(h.c.target().file), err)
 	case !plan.Empty():
 		a.warn("%s, this program, or the directories that are read-only in a mount (B8) have changed since `up`: what runs is as it was then", a.shown(h.c.target().file))
-		a.printFailure((&failure{}).hint("`workshop up` applies it, `workshop up --dry-run` shows it"))
+		a.printFailure((&app.Failure{}).Hint("`workshop up` applies it, `workshop up --dry-run` shows it"))
 	}
 }
 
@@ -344,20 +345,20 @@ const compareWait = 500 * time.Millisecond
 const closeWait = 5 * time.Second
 
 // auditLog opens the log of calls and decisions of a project.
-func (a *app) auditLog(c *compiled) (*audit.Log, error) {
+func (a *program) auditLog(c *compiled) (*audit.Log, error) {
 	path := a.auditPath(c.project)
 	if path == "" {
-		return nil, fail(codeFailed, "no directory for the audit log of calls: neither HOME nor XDG_STATE_HOME is set")
+		return nil, app.Fail(app.CodeFailed, "no directory for the audit log of calls: neither HOME nor XDG_STATE_HOME is set")
 	}
 	log, err := audit.Open(path, c.project, facts.SecretValues(c.w, c.dir, a.Lookup))
 	if err != nil {
-		return nil, fail(codeFailed, "audit log: %w", err).hint("each call is written down before it runs")
+		return nil, app.Fail(app.CodeFailed, "audit log: %w", err).Hint("each call is written down before it runs")
 	}
 	return log, nil
 }
 
 // auditPath is where the calls of a project are written down.
-func (a *app) auditPath(project string) string {
+func (a *program) auditPath(project string) string {
 	dir := a.stateDir()
 	if dir == "" {
 		return ""
@@ -367,7 +368,7 @@ func (a *app) auditPath(project string) string {
 
 // terminalAsker asks the person at the terminal that controls this process, also
 // where the input is piped; nil where there is none.
-func (a *app) terminalAsker() approval.Asker {
+func (a *program) terminalAsker() approval.Asker {
 	if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
 		return &approval.Terminal{In: tty, Out: tty} // open until the process ends
 	}

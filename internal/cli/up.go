@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/promise"
@@ -23,7 +24,7 @@ type upOptions struct {
 	learn                              learnOptions
 }
 
-func (a *app) upCommand() *cobra.Command {
+func (a *program) upCommand() *cobra.Command {
 	var o upOptions
 	detach := false
 	cmd := &cobra.Command{
@@ -73,7 +74,7 @@ in continuous integration, and for workers with secrets unless --with-secrets.`,
 	return cmd
 }
 
-func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOptions) error {
+func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o upOptions) error {
 	c, err := a.compile(ctx)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 		return err
 	}
 	if o.strict && ready.notChecked {
-		return fail(codeRefused, "a mount is not fully checked (B7, B8); nothing was started")
+		return app.Fail(app.CodeRefused, "a mount is not fully checked (B7, B8); nothing was started")
 	}
 	if l, ok := e.(learner); ok && o.learn.on {
 		if err := l.CanLearn(); err != nil {
@@ -140,7 +141,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, names []string, o upOp
 }
 
 // start makes what a run needs on this machine, plans, and carries it out.
-func (a *app) start(ctx context.Context, e engine.Engine, c *compiled, created, names []string, o upOptions) (err error) {
+func (a *program) start(ctx context.Context, e engine.Engine, c *compiled, created, names []string, o upOptions) (err error) {
 	noted, _ := a.record(c.project)
 	defer func() {
 		if err != nil {
@@ -169,7 +170,7 @@ func (a *app) start(ctx context.Context, e engine.Engine, c *compiled, created, 
 
 // forgetIfNothingIs removes secrets again where a start failed before there
 // was a container that uses them, and the record, unless it was noted before.
-func (a *app) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *compiled, noted *facts.Record) {
+func (a *program) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *compiled, noted *facts.Record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	t := c.target()
@@ -189,7 +190,7 @@ func (a *app) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *compile
 // plan observes and plans. Images that are always pulled are pulled before,
 // because only then it shows whether they changed; a dry run plans with what
 // is there.
-func (a *app) plan(ctx context.Context, e engine.Engine, c, ready *compiled, names []string, o upOptions) (*engine.Plan, error) {
+func (a *program) plan(ctx context.Context, e engine.Engine, c, ready *compiled, names []string, o upOptions) (*engine.Plan, error) {
 	d := engine.Desired{Compiled: ready.compiled, Only: names}
 	var err error
 	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
@@ -220,7 +221,7 @@ func (a *app) plan(ctx context.Context, e engine.Engine, c, ready *compiled, nam
 }
 
 // summary prints a line per worker: what it got.
-func (a *app) summary(c *compiled, names []string, unlimited bool) {
+func (a *program) summary(c *compiled, names []string, unlimited bool) {
 	var closed []string
 	for i := range c.w.Workers {
 		w := &c.w.Workers[i]
@@ -237,7 +238,7 @@ func (a *app) summary(c *compiled, names []string, unlimited bool) {
 		}
 	}
 	if len(closed) > 0 && !a.set.quiet {
-		a.printFailure((&failure{}).hint("%s without network; to open names, write in %s: `network: {mode: restricted, allow: [HOST]}`",
+		a.printFailure((&app.Failure{}).Hint("%s without network; to open names, write in %s: `network: {mode: restricted, allow: [HOST]}`",
 			verb(closed), a.shown(c.dir+"/"+c.file)))
 	}
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/diag/write"
 	"github.com/llmdo/workshop/internal/promise"
 )
 
-func (a *app) validateCommand() *cobra.Command {
+func (a *program) validateCommand() *cobra.Command {
 	strict := false
 	cmd := &cobra.Command{
 		Use:   "validate [PATH…]",
@@ -37,7 +38,7 @@ Nothing is started and no engine is asked.`,
 }
 
 // validate makes one report of all files.
-func (a *app) validate(ctx context.Context, cmd *cobra.Command, args []string, strict bool) error {
+func (a *program) validate(ctx context.Context, cmd *cobra.Command, args []string, strict bool) error {
 	format, err := a.formatOf(cmd)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (a *app) validate(ctx context.Context, cmd *cobra.Command, args []string, s
 		return err
 	}
 	texts := map[string][]byte{}
-	workers, code := 0, codeOK
+	workers, code := 0, app.CodeOK
 	for _, file := range files {
 		s, err := a.readSource(ctx, file)
 		if err != nil {
@@ -72,17 +73,17 @@ func (a *app) validate(ctx context.Context, cmd *cobra.Command, args []string, s
 	a.validateSummary(format, len(files), workers, errs, warnings)
 	code = max(code, codeOf(all))
 	if strict && warnings > 0 {
-		code = max(code, codeInvalid)
+		code = max(code, app.CodeInvalid)
 	}
-	if code != codeOK {
-		return exit(code)
+	if code != app.CodeOK {
+		return app.Exit(code)
 	}
 	return nil
 }
 
 // waived names the promises that don't hold for a workshop on the engine that
 // was asked for.
-func (a *app) waived(s *source) diag.List {
+func (a *program) waived(s *source) diag.List {
 	if a.set.engine != promise.Process {
 		return nil
 	}
@@ -96,19 +97,19 @@ func (a *app) waived(s *source) diag.List {
 
 // refused compiles a valid workshop and gives the code where the result must
 // not run; the report of the others goes on.
-func (a *app) refused(s *source) int {
+func (a *program) refused(s *source) int {
 	_, err := compileWorkshop(s.w)
-	if f, ok := errors.AsType[*failure](err); ok {
-		f.err = fmt.Errorf("%s: %w", s.shownFile(s.file), f.err)
+	if f, ok := errors.AsType[*app.Failure](err); ok {
+		f.Err = fmt.Errorf("%s: %w", s.shownFile(s.file), f.Err)
 		a.printFailure(f)
-		return f.code
+		return f.Code
 	}
-	return codeOK
+	return app.CodeOK
 }
 
 // writeReport writes the report: it is the result, so the standard output has
 // it in every format.
-func (a *app) writeReport(format string, list diag.List, texts map[string][]byte) error {
+func (a *program) writeReport(format string, list diag.List, texts map[string][]byte) error {
 	var form func(io.Writer, diag.List) error
 	switch format {
 	case "json":
@@ -124,7 +125,7 @@ func (a *app) writeReport(format string, list diag.List, texts map[string][]byte
 }
 
 // validateSummary closes the text report; the other formats carry counts.
-func (a *app) validateSummary(format string, files, workers, errs, warnings int) {
+func (a *program) validateSummary(format string, files, workers, errs, warnings int) {
 	if format != "text" || a.set.quiet {
 		return
 	}

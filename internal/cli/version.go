@@ -57,7 +57,7 @@ type versionInfo struct {
 	Platform string `json:"platform"`
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func (a *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -67,11 +68,11 @@ func (w *waitWatch) stop() {
 }
 
 // failure names who was late.
-func (w *waitWatch) failure(project string) *failure {
+func (w *waitWatch) failure(project string) *app.Failure {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f := &failure{code: codeFailed, err: &lateError{after: w.timeout, late: w.late, services: w.names}}
-	return f.hint("wait longer with `--wait-timeout 5m`").hintRemaining("see `workshop -p %s logs`", project)
+	f := &app.Failure{Code: app.CodeFailed, Err: &lateError{after: w.timeout, late: w.late, services: w.names}}
+	return f.Hint("wait longer with `--wait-timeout 5m`").HintRemaining("see `workshop -p %s logs`", project)
 }
 
 func (w *waitWatch) lateServices() []string {

@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 )
 
 // recordsDir is where records of what is up lie; "" without a home directory.
-func (a *app) recordsDir() string {
+func (a *program) recordsDir() string {
 	if dir := a.stateDir(); dir != "" {
 		return filepath.Join(dir, "projects")
 	}
@@ -21,7 +22,7 @@ func (a *app) recordsDir() string {
 }
 
 // record is what was noted of a project when it was brought up; nil for nothing.
-func (a *app) record(project string) (*facts.Record, error) {
+func (a *program) record(project string) (*facts.Record, error) {
 	return facts.LoadRecord(a.recordsDir(), project)
 }
 
@@ -30,9 +31,9 @@ func (a *app) record(project string) (*facts.Record, error) {
 // changed since: a worker may have changed it, and stopped the workshop then. That
 // is said first, and what can't be checked. strict refuses both; an `up` that
 // nobody asked for refuses what changed.
-func (a *app) watch(ctx context.Context, ready *compiled, o upOptions) error {
+func (a *program) watch(ctx context.Context, ready *compiled, o upOptions) error {
 	if a.recordsDir() == "" {
-		return fail(codeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
+		return app.Fail(app.CodeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
 	}
 	r := facts.NewRecord(a.recordsDir(), ready.compiled, a.set.project == "")
 	for _, f := range a.set.envFiles {
@@ -41,22 +42,22 @@ func (a *app) watch(ctx context.Context, ready *compiled, o upOptions) error {
 	}
 	before, err := a.record(ready.project)
 	if err != nil {
-		return fail(codeFailed, "%w", err).hint("`workshop -p %s down` compares what it can, and removes it", ready.project)
+		return app.Fail(app.CodeFailed, "%w", err).Hint("`workshop -p %s down` compares what it can, and removes it", ready.project)
 	}
 	var baseline facts.Snapshot
-	lost := before != nil && before.Dir != r.Dir // that is gone: see [app.elsewhere]
+	lost := before != nil && before.Dir != r.Dir // that is gone: see [program.elsewhere]
 	switch {
 	case lost:
 		a.warn("project %s was brought up from %s, which is gone: what its workers wrote can't be compared (B8)", ready.project, printable(before.Dir))
 	case before != nil:
 		if baseline, err = before.Baseline(); err != nil {
-			return fail(codeFailed, "watched files (B8): %w", err).hint("`workshop -p %s down` ends it, and forgets the rest", ready.project)
+			return app.Fail(app.CodeFailed, "watched files (B8): %w", err).Hint("`workshop -p %s down` ends it, and forgets the rest", ready.project)
 		}
 		r = before.With(r)
 	}
 	now, err := r.Take(ctx, a.Home, a.Lookup)
 	if err != nil {
-		return fail(codeFailed, "watched files (B8): %w", err)
+		return app.Fail(app.CodeFailed, "watched files (B8): %w", err)
 	}
 	if baseline == nil {
 		baseline = now
@@ -82,12 +83,12 @@ func (a *app) watch(ctx context.Context, ready *compiled, o upOptions) error {
 	}
 	switch {
 	case findings > 0 && o.strict:
-		return fail(codeRefused, "watched files (B8): %s; nothing was started", count(findings, "finding"))
+		return app.Fail(app.CodeRefused, "watched files (B8): %s; nothing was started", count(findings, "finding"))
 	case findings > 0 && o.implicit:
-		return fail(codeRefused, "watched files (B8): %s since `up`; nothing was started", count(findings, "change")).
+		return app.Fail(app.CodeRefused, "watched files (B8): %s since `up`; nothing was started", count(findings, "change")).
 			hint("`workshop ps` names them; `workshop up` starts the workers all the same, `workshop up --accept-watched` also takes the files as they are")
 	case stays:
-		a.printFailure((&failure{}).hint("they go on to be named; once you have looked, `workshop up --accept-watched` takes them as they are"))
+		a.printFailure((&app.Failure{}).Hint("they go on to be named; once you have looked, `workshop up --accept-watched` takes them as they are"))
 	}
 	return r.Keep(baseline)
 }
@@ -95,18 +96,18 @@ func (a *app) watch(ctx context.Context, ready *compiled, o upOptions) error {
 // compareWatched names what changed since `up`, loudly, and reports whether
 // anything did. What can't be compared counts as changed. It goes by what `up`
 // noted, not by the files of the project, which a worker may have changed.
-func (a *app) compareWatched(ctx context.Context, project string, seen engine.Observed) bool {
+func (a *program) compareWatched(ctx context.Context, project string, seen engine.Observed) bool {
 	changes, err := a.changes(ctx, project, seen)
 	if err != nil {
 		a.warn("watched files (B8) can't be compared: %v", err)
-		a.printFailure((&failure{}).hint("look at what workers could write before a program here runs or obeys it: git's configuration and hooks, .envrc, editor settings"))
+		a.printFailure((&app.Failure{}).Hint("look at what workers could write before a program here runs or obeys it: git's configuration and hooks, .envrc, editor settings"))
 		return true
 	}
 	a.printChanges(changes)
 	return len(changes) > 0
 }
 
-func (a *app) changes(ctx context.Context, project string, seen engine.Observed) ([]facts.Change, error) {
+func (a *program) changes(ctx context.Context, project string, seen engine.Observed) ([]facts.Change, error) {
 	r, err := a.record(project)
 	if err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func (a *app) changes(ctx context.Context, project string, seen engine.Observed)
 // maxChanges are named one by one: a worker can make any number of them.
 const maxChanges = 100
 
-func (a *app) printChanges(changes []facts.Change) {
+func (a *program) printChanges(changes []facts.Change) {
 	var written, missed bool
 	shown := changes
 	if !a.set.verbose && len(changes) > maxChanges {
@@ -151,10 +152,10 @@ func (a *app) printChanges(changes []facts.Change) {
 		a.warn("and %d more; --verbose names them all (B8)", n)
 	}
 	if written {
-		a.printFailure((&failure{}).hint("a worker may have written this; look at it before a program here runs or obeys it"))
+		a.printFailure((&app.Failure{}).Hint("a worker may have written this; look at it before a program here runs or obeys it"))
 	}
 	if missed {
-		a.printFailure((&failure{}).hint("look at what lies there, or remove it: what git, a shell or an editor would run there is not known"))
+		a.printFailure((&app.Failure{}).Hint("look at what lies there, or remove it: what git, a shell or an editor would run there is not known"))
 	}
 }
 
@@ -179,13 +180,13 @@ func firstOfEach(changes []facts.Change) []facts.Change {
 	return out
 }
 
-func (a *app) shownClipped(path string) string {
+func (a *program) shownClipped(path string) string {
 	return printable(facts.ClipPath(a.shown(filepath.FromSlash(path))))
 }
 
 // forgetSecrets removes what `up` left in runtime directories: secrets and names.
 // seen is what was up.
-func (a *app) forgetSecrets(t target, r *facts.Record, seen engine.Observed) error {
+func (a *program) forgetSecrets(t target, r *facts.Record, seen engine.Observed) error {
 	dirs := []string{t.dir}
 	for _, c := range seen.Containers {
 		dirs = append(dirs, c.Directory)
@@ -197,7 +198,7 @@ func (a *app) forgetSecrets(t target, r *facts.Record, seen engine.Observed) err
 	slices.Sort(dirs)
 	dirs = slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return dir == "" })
 	if len(dirs) == 0 && len(seen.Containers) > 0 {
-		return fail(codeFailed, "secrets of project %s may be left: nothing tells the directory that it was brought up from (B11)", t.project).
+		return app.Fail(app.CodeFailed, "secrets of project %s may be left: nothing tells the directory that it was brought up from (B11)", t.project).
 			hint("look for directories %s-* in $XDG_RUNTIME_DIR/workshop, /dev/shm/workshop-%d and ~/.cache/workshop/run, and remove them", t.project, os.Getuid())
 	}
 	for _, dir := range dirs {
@@ -207,7 +208,7 @@ func (a *app) forgetSecrets(t target, r *facts.Record, seen engine.Observed) err
 }
 
 // forget is forgetSecrets with the record.
-func (a *app) forget(t target, seen engine.Observed) error {
+func (a *program) forget(t target, seen engine.Observed) error {
 	r, _ := a.record(t.project) // compareWatched has said what is wrong with it
 	return errors.Join(a.forgetSecrets(t, r, seen), facts.ForgetRecord(a.recordsDir(), t.project))
 }

@@ -22,7 +22,7 @@ func TestB08_DecoysHideNothing(t *testing.T) {
 	changes = append(changes, facts.Change{Path: "/p/z/.git/config", Kind: facts.Changed}, facts.Change{Path: "/p/z/.mcp.json", Kind: facts.New})
 	for _, verbose := range []bool{false, true} {
 		var out bytes.Buffer
-		a := &app{System: &System{Out: &out, Err: &out, Lookup: func(string) (string, bool) { return "", false }}}
+		a := &program{System: &System{Out: &out, Err: &out, Lookup: func(string) (string, bool) { return "", false }}}
 		a.set.verbose = verbose
 		a.printChanges(changes)
 		text := out.String()

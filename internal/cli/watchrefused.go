@@ -53,7 +53,7 @@ type toldRefusal struct {
 
 // watchRefused begins to show what is refused from a time on, where the command
 // has a terminal and a person reads our words there too.
-func (a *app) watchRefused(ctx context.Context, e engine.Engine, t target, worker string, run *engine.ExecOptions, since time.Time) *refusedWatch {
+func (a *program) watchRefused(ctx context.Context, e engine.Engine, t target, worker string, run *engine.ExecOptions, since time.Time) *refusedWatch {
 	if !run.TTY || a.set.quiet || t.file == "" || !isTerminal(a.Err) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
@@ -24,14 +25,14 @@ const maxDenials = 5
 
 // refusedMeanwhile says at the end of a shell what was refused since its start,
 // but for what was shown while it ran.
-func (a *app) refusedMeanwhile(ctx context.Context, e engine.Engine, t target, worker string, since time.Time, live *refusedWatch) {
+func (a *program) refusedMeanwhile(ctx context.Context, e engine.Engine, t target, worker string, since time.Time, live *refusedWatch) {
 	if a.set.quiet || t.file == "" {
 		return
 	}
 	if s, err := a.readSource(ctx, t.file); err != nil || s.w == nil || s.worker(worker) == nil || s.worker(worker).Container.Network.Mode.V == firewall.None {
 		return
 	}
-	hints := &failure{}
+	hints := &app.Failure{}
 	a.denialHints(ctx, e, t, worker, since, live, hints)
 	a.printFailure(hints)
 }
@@ -39,7 +40,7 @@ func (a *app) refusedMeanwhile(ctx context.Context, e engine.Engine, t target, w
 // whyFailed says what of a worker's boundary may be why a command failed in it.
 // It is silent where the file can't be read: the command's own failure is what
 // matters.
-func (a *app) whyFailed(ctx context.Context, e engine.Engine, t target, worker string, code int, since time.Time, live *refusedWatch) {
+func (a *program) whyFailed(ctx context.Context, e engine.Engine, t target, worker string, code int, since time.Time, live *refusedWatch) {
 	if a.set.quiet || t.file == "" {
 		return
 	}
@@ -51,15 +52,15 @@ func (a *app) whyFailed(ctx context.Context, e engine.Engine, t target, worker s
 	if w == nil {
 		return
 	}
-	hints := &failure{}
+	hints := &app.Failure{}
 	switch {
 	case code == codeKilled:
-		hints.hint("%d is SIGKILL: most often a program needed more than the memory limit of %s (resources.memory of %s)",
+		hints.Hint("%d is SIGKILL: most often a program needed more than the memory limit of %s (resources.memory of %s)",
 			code, w.Container.Resources.Memory.V, worker)
 	case code > codeSignal:
 		// It was ended, as by Ctrl-C, and has not failed.
 	case w.Container.Network.Mode.V == firewall.None:
-		hints.hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
+		hints.Hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
 			worker, a.shown(t.file))
 	case a.networkDown(ctx, e, t, worker, hints):
 	default:
@@ -69,15 +70,15 @@ func (a *app) whyFailed(ctx context.Context, e engine.Engine, t target, worker s
 }
 
 // networkDown tells whether a worker's room or guard isn't running, and says so.
-func (a *app) networkDown(ctx context.Context, e engine.Engine, t target, worker string, f *failure) bool {
+func (a *program) networkDown(ctx context.Context, e engine.Engine, t target, worker string, f *app.Failure) bool {
 	seen, err := e.Observe(ctx, t.project)
 	if err != nil {
 		return false
 	}
 	for _, down := range stopped(seen, worker) {
-		f.hint("the %s doesn't run, so %s has no network: `workshop up` repairs it", down, worker)
+		f.Hint("the %s doesn't run, so %s has no network: `workshop up` repairs it", down, worker)
 	}
-	return len(f.hints) > 0
+	return len(f.Hints) > 0
 }
 
 // stopped names what a worker's network needs and doesn't run: its room, the
@@ -107,7 +108,7 @@ func stopped(seen engine.Observed, worker string) []string {
 // denialHints names what the guard refused to a worker since a time, and what
 // would allow it: the line for the file, and the command for what runs. What was
 // shown live isn't named again.
-func (a *app) denialHints(ctx context.Context, e engine.Engine, t target, worker string, since time.Time, live *refusedWatch, f *failure) {
+func (a *program) denialHints(ctx context.Context, e engine.Engine, t target, worker string, since time.Time, live *refusedWatch, f *app.Failure) {
 	seen := slices.DeleteFunc(a.refusedSince(ctx, e, t, worker, since), live.hasTold)
 	if len(seen) == 0 {
 		return
@@ -138,17 +139,17 @@ func (a *app) denialHints(ctx context.Context, e engine.Engine, t target, worker
 	if len(lines) > 0 {
 		text += "; to allow it, add to network.allow in " + a.shown(t.file) + ":\n- " + strings.Join(lines, "\n- ")
 	}
-	f.hint("%s", text)
+	f.Hint("%s", text)
 	if len(commands) > 0 {
-		f.hint("or allow it at once, in what runs now:\n`%s`", strings.Join(commands, "`\n`"))
+		f.Hint("or allow it at once, in what runs now:\n`%s`", strings.Join(commands, "`\n`"))
 	}
 	if slices.ContainsFunc(seen, func(x refusal) bool {
 		return x.reason == firewall.ReasonDenied && strings.HasPrefix(x.rule, firewall.LiveLine)
 	}) {
-		f.hint("`workshop firewall show` lists live changes, `workshop firewall reload --reset` drops them")
+		f.Hint("`workshop firewall show` lists live changes, `workshop firewall reload --reset` drops them")
 	}
 	for _, reason := range why {
-		f.hint("%s: %s", reason, firewall.Why(reason))
+		f.Hint("%s: %s", reason, firewall.Why(reason))
 	}
 }
 
@@ -164,7 +165,7 @@ func appendNew(list []string, s string) []string {
 // what is new at once, and joins what repeats a line of the last second: only
 // where there is such a line, it is asked for its state, before which it writes
 // all that it has.
-func (a *app) refusedSince(ctx context.Context, e engine.Engine, t target, worker string, since time.Time) []refusal {
+func (a *program) refusedSince(ctx context.Context, e engine.Engine, t target, worker string, since time.Time) []refusal {
 	for look := 1; ; look++ {
 		found, repeats := refusals{worker: worker}, false
 		r := &eventReader{each: func(_ []byte, l events.Line) error {

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The exit codes, by family. exec and shell pass on the command's own code,
+// with Docker's 125 (we failed), 126 (not executable) and 127 (not found).
+const (
+	CodeOK          = 0
+	CodeFailed      = 1
+	CodeUsage       = 2
+	CodeInvalid     = 3   // the workshop is invalid
+	CodeRefused     = 4   // by policy, or the engine can't keep a promise
+	CodeEngine      = 5   // the engine failed or doesn't answer
+	CodeExecFailed  = 125 // exec: the command was not started, by our fault
+	CodeInterrupted = 130
+)
+
+// Failure is an error that knows its exit code and what to do about it.
+type Failure struct {
+	Code  int
+	Err   error // nil: everything has been said already
+	Hints []string
+	// Remaining are hints that hold as long as what failed is still there.
+	Remaining []string
+}
+
+// Error is that of Err.
+func (f *Failure) Error() string {
+	if f.Err == nil {
+		return fmt.Sprintf("exit code %d", f.Code)
+	}
+	return f.Err.Error()
+}
+
+// Unwrap gives Err.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Fail makes a failure with a formatted message (%w wraps).
+func Fail(code int, format string, args ...any) *Failure {
+	return &Failure{Code: code, Err: fmt.Errorf(format, args...)}
+}
+
+// Exit makes a failure about which everything has been said.
+func Exit(code int) *Failure { return &Failure{Code: code} }
+
+// Hint adds a line that says what to do.
+func (f *Failure) Hint(format string, args ...any) *Failure {
+	f.Hints = append(f.Hints, fmt.Sprintf(format, args...))
+	return f
+}
+
+// HintRemaining is Hint for one that holds as long as what failed is there.
+func (f *Failure) HintRemaining(format string, args ...any) *Failure {
+	f.Remaining = append(f.Remaining, fmt.Sprintf(format, args...))
+	return f
+}
+
+// AllHints are the hints in the order in which they are shown.
+func (f *Failure) AllHints() []string { return slices.Concat(f.Hints, f.Remaining) }
