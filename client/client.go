@@ -1,12 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 
-	"github.com/llmdo/workshop/internal/cli"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
 )
@@ -70,14 +72,14 @@ const (
 )
 
 // Workshop is an open one. It is safe for use by several goroutines.
-type Workshop struct{ o *cli.Opened }
+type Workshop struct{ o *app.Opened }
 
 // Open reads the workshop file and connects to its engine. The context is for
 // opening alone. The errors are [InvalidError], [NotUpError], or of the engine.
 func Open(ctx context.Context, o Options) (*Workshop, error) {
-	log := o.Log
-	if log == nil {
-		log = io.Discard
+	env, err := environment(o)
+	if err != nil {
+		return nil, typed(err)
 	}
 	name := o.Name
 	if name == "" {
@@ -87,14 +89,36 @@ func Open(ctx context.Context, o Options) (*Workshop, error) {
 	if o.Approve != nil {
 		asker = function{o.Approve}
 	}
-	opened, err := cli.Open(ctx, cli.OpenOptions{
-		Dir: o.Dir, File: o.File, Project: o.Project, Engine: o.Engine,
-		Up: o.Up, Build: o.Build, Asker: asker, Client: name, Log: log,
-	})
+	opened, err := env.Open(ctx, app.OpenOptions{Up: o.Up, Build: o.Build, Asker: asker, Client: name})
 	if err != nil {
 		return nil, typed(err)
 	}
 	return &Workshop{opened}, nil
+}
+
+// environment is that of this process, with the user's settings; what the program
+// says wins.
+func environment(o Options) (*app.Env, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	env := &app.Env{Lookup: os.LookupEnv, Home: app.HomeDir(os.LookupEnv), Dir: dir, Engine: app.Engines}
+	if o.Log != nil {
+		env.Events = func(e app.Event) { _, _ = io.WriteString(o.Log, e.Plain()) }
+	}
+	if o.Dir != "" {
+		env.Dir = env.Abs(o.Dir)
+	}
+	if err := env.ReadSettings(); err != nil {
+		return nil, err
+	}
+	if o.Dir != "" || o.File != "" { // and not WORKSHOP_FILE
+		env.Settings.File = o.File
+	}
+	env.Settings.Project = cmp.Or(o.Project, env.Settings.Project)
+	env.Settings.Engine = cmp.Or(o.Engine, env.Settings.Engine)
+	return env, nil
 }
 
 // function is a function as an Asker.
@@ -238,7 +262,7 @@ func (w *Workshop) Call(ctx context.Context, worker, tool string, args any) (*Re
 	if err != nil {
 		return nil, typed(err)
 	}
-	return &Result{Text: cli.ResultText(r), Structured: r.Structured, Content: r.Content, Failed: r.Failed}, nil
+	return &Result{Text: r.Text(), Structured: r.Structured, Content: r.Content, Failed: r.Failed}, nil
 }
 
 // Close ends all sessions: what their tools started ends too. The workshop

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/cli"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
@@ -101,7 +101,7 @@ func (e *LostError) Unwrap() error { return e.err }
 
 // typed makes an error of ours one of this package.
 func typed(err error) error {
-	if e, ok := errors.AsType[*cli.InvalidError](err); ok {
+	if e, ok := errors.AsType[*app.InvalidError](err); ok {
 		return invalid(e)
 	}
 	if e, ok := errors.AsType[*tool.NotOfferedError](err); ok {
@@ -116,7 +116,7 @@ func typed(err error) error {
 	if e, ok := errors.AsType[*session.LostError](err); ok {
 		return &LostError{Worker: e.Worker, Tool: e.Tool, err: e}
 	}
-	if cli.IsNotUp(err) {
+	if app.IsNotUp(err) {
 		return &NotUpError{err}
 	}
 	if more := hints(err); more != "" {
@@ -125,7 +125,7 @@ func typed(err error) error {
 	return err
 }
 
-func invalid(e *cli.InvalidError) error {
+func invalid(e *app.InvalidError) error {
 	v := &InvalidError{File: e.File}
 	for _, d := range e.Diagnostics {
 		v.Diagnostics = append(v.Diagnostics, Diagnostic{
@@ -140,7 +140,7 @@ func withHints(err error) string { return err.Error() + hints(err) }
 
 func hints(err error) string {
 	var all []string
-	for _, h := range cli.Hints(err) {
+	for _, h := range app.Hints(err) {
 		if !strings.Contains(err.Error(), h) {
 			all = append(all, h)
 		}

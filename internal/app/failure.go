@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -17,6 +18,9 @@ const (
 	CodeExecFailed  = 125 // exec: the command was not started, by our fault
 	CodeInterrupted = 130
 )
+
+// ErrInterrupted is the cause of a context that a person's signal cancelled.
+var ErrInterrupted = errors.New("interrupted")
 
 // Failure is an error that knows its exit code and what to do about it.
 type Failure struct {

@@ -12,7 +12,7 @@ import (
 
 // readsFiles are the packages that read files of a project, or of a directory that
 // a worker writes to.
-var readsFiles = []string{"/workshop/...", "/compose/...", "/internal/cli/...", "/internal/facts/...", "/internal/session/...", "/internal/engine/docker/...", "/internal/engine/copytree/..."}
+var readsFiles = []string{"/workshop/...", "/compose/...", "/internal/cli/...", "/internal/app/...", "/internal/facts/...", "/internal/session/...", "/internal/engine/docker/...", "/internal/engine/copytree/..."}
 
 // TestFilesAreBounded: in those packages files are opened by internal/boundedfile
 // alone, which neither waits nor reads without end (B60).

@@ -108,8 +108,20 @@ var rules = []rule{
 		{"github.com/docker/docker/...", "what the engine is comes in as engine.Info"},
 	}},
 	{from: module + "/client", bans: []ban{
-		{module + "/internal/engine/...", "what opens a workshop is internal/cli's, once"},
+		{module + "/internal/engine/...", "what opens a workshop is internal/app's, once"},
 		{"github.com/spf13/...", "only internal/cli knows cobra and viper"},
+	}, deeps: []ban{
+		{module + "/internal/cli/...", "a program of one's own has no command line of ours"},
+		{"github.com/spf13/cobra", "a program of one's own has no command line of ours"},
+		{"github.com/spf13/viper", "a program of one's own has no command line of ours"},
+	}},
+	{from: module + "/internal/app", bans: []ban{
+		{module + "/internal/cli/...", "never upward"},
+		{"golang.org/x/term", "who uses it may have no terminal"},
+		{"github.com/fatih/color", "who uses it may have no terminal"},
+		{"github.com/vbauerster/mpb/...", "who uses it may have no terminal"},
+		{"github.com/spf13/pflag", "what the caller says comes in as Settings"},
+		{module + "/client", "it is made of this"},
 	}},
 	{from: module + "/cmd/workshop", deeps: []ban{
 		{"github.com/santhosh-tekuri/...", "compiles all meta-schemas before main: 4 ms of every start"},
@@ -224,6 +236,7 @@ var exclusive = []struct {
 	{"github.com/google/go-containerregistry/...", []string{"internal/ociimage", "e2e"}, "images are pulled and checked in one place"},
 	{"github.com/spf13/cobra", []string{"internal/cli", "bench/empty"}, "only internal/cli knows cobra"},
 	{"github.com/spf13/viper", []string{"internal/cli", "bench/empty"}, "only internal/cli knows viper"},
+	{"golang.org/x/term", []string{"internal/cli", "e2e", "internal/session/approval"}, "only internal/cli has a terminal, and the question for an approval"},
 	{"github.com/compose-spec/compose-go/v2/loader", []string{"e2e", "bench", "internal/cli"}, "reloading our own YAML costs 40 ms a run: the loader is for tests, import and --check"},
 	{"github.com/modelcontextprotocol/...", []string{"internal/session/mcpserver", "internal/session/inside", "examples", "e2e", "bench"}, "the protocol's own types stay where MCP is spoken (e2e and bench look from outside); all else knows session.Host"},
 	{module + "/client", []string{"examples", "e2e"}, "the public API is for programs of others: ours use what it is made of"},

@@ -70,8 +70,8 @@ func (a *program) call(ctx context.Context, cmd *cobra.Command, args []string, o
 	if err != nil {
 		return err
 	}
-	defer h.close()
-	host, err := h.host(worker, callClient, a.terminalAsker(), nil)
+	defer h.Close()
+	host, err := h.Host(worker, callClient, a.terminalAsker(), nil)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (a *program) call(ctx context.Context, cmd *cobra.Command, args []string, o
 		return callError(err)
 	}
 	if to, ok := strings.CutPrefix(words[0], "delegate_"); ok && !result.Failed {
-		defer a.printFailure((&app.Failure{}).Hint("a delegation lasts as long as its client, so this one has ended; `workshop call %s` lists what %s can be called for", to, to))
+		defer a.hint("a delegation lasts as long as its client, so this one has ended; `workshop call %s` lists what %s can be called for", to, to)
 	}
 	return a.printResult(words[0], result, format)
 }
@@ -163,7 +163,7 @@ func notOffered(worker, name string, tools []session.Tool) error {
 		names[i] = tools[i].Name
 	}
 	f := app.Fail(app.CodeRefused, "%s is not offered to %s (B41)", name, worker)
-	if near := nearest(name, names); near != "" {
+	if near := app.Nearest(name, names); near != "" {
 		f.Hint("did you mean %q?", near)
 	}
 	if len(names) == 0 {
@@ -200,7 +200,7 @@ func callError(err error) error {
 		error
 		ExitCode() int
 	}](err); ok {
-		return engineError(err)
+		return app.EngineError(err)
 	}
 	return app.Fail(app.CodeFailed, "%w", err)
 }
@@ -214,7 +214,7 @@ func (a *program) completeCall(cmd *cobra.Command, args []string, prefix string)
 	if s == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	w := s.worker(args[0])
+	w := s.Worker(args[0])
 	if w == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

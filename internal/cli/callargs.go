@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/shellword"
 )
@@ -106,9 +107,9 @@ func (a *program) callArgs(words []string, s *toolSchema) (json.RawMessage, erro
 			}
 			return jsonObject("the standard input", data)
 		case strings.HasPrefix(word, "@"):
-			data, err := boundedfile.Read(a.abs(word[1:]), maxCallArgs)
+			data, err := boundedfile.Read(a.Abs(word[1:]), maxCallArgs)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", word[1:], plainPathError(err))
+				return nil, fmt.Errorf("%s: %w", word[1:], app.PlainPathError(err))
 			}
 			return jsonObject(word[1:], data)
 		case strings.HasPrefix(strings.TrimSpace(word), "{"):
@@ -264,7 +265,7 @@ func checkArgs(args json.RawMessage, s *toolSchema) (problem, hint string) {
 			if len(known) == 0 {
 				return fmt.Sprintf("no argument %q: it takes none", key), ""
 			}
-			return fmt.Sprintf("no argument %q", key), suggestion(key, known)
+			return fmt.Sprintf("no argument %q", key), app.Suggestion(key, known)
 		}
 	}
 	for _, key := range s.Required {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session"
 )
 
@@ -76,7 +77,7 @@ func TestCallArgs(t *testing.T) {
 		{words: "path", wantErr: "neither KEY=VALUE nor"},
 		{words: "=x", wantErr: "neither KEY=VALUE nor"},
 	} {
-		a := &program{System: &System{In: strings.NewReader(c.stdin), Dir: t.TempDir()}}
+		a := newProgram(&System{Env: &app.Env{Dir: t.TempDir()}, In: strings.NewReader(c.stdin)})
 		var words []string
 		if c.words != "" {
 			words = strings.Split(c.words, "|")
@@ -133,11 +134,11 @@ func FuzzCallArgs(f *testing.F) {
 	f.Add("a=1", `{"properties": {"a": null, "b": {"type": "array"}}}`)
 	f.Fuzz(func(t *testing.T, word, schema string) {
 		s := parseSchema(json.RawMessage(schema))
-		out := &program{System: &System{Out: io.Discard, Err: io.Discard}}
+		out := newProgram(&System{Env: &app.Env{}, Out: io.Discard, Err: io.Discard})
 		if err := out.describeTool(&session.Tool{Name: "tool", InputSchema: json.RawMessage(schema)}, "text"); err != nil {
 			t.Error(err)
 		}
-		a := &program{System: &System{In: strings.NewReader(""), Dir: t.TempDir()}}
+		a := newProgram(&System{Env: &app.Env{Dir: t.TempDir()}, In: strings.NewReader("")})
 		if strings.HasPrefix(word, "@") {
 			return
 		}

@@ -12,49 +12,6 @@ import (
 	"github.com/llmdo/workshop/internal/tool"
 )
 
-// contentBlock is what of a content block of MCP is printed
-// (schema 2025-06-18, ContentBlock).
-type contentBlock struct {
-	Type     string `json:"type"`
-	Text     string `json:"text"`
-	MIMEType string `json:"mimeType"`
-	Data     string `json:"data"`
-	URI      string `json:"uri"`
-	Resource *struct {
-		URI      string `json:"uri"`
-		MIMEType string `json:"mimeType"`
-		Text     string `json:"text"`
-		Blob     string `json:"blob"`
-	} `json:"resource"`
-}
-
-// text is the block for a person.
-func (b *contentBlock) text() string {
-	switch {
-	case b.Type == "text":
-		return b.Text
-	case b.Resource != nil && b.Resource.Blob == "":
-		return b.Resource.Text
-	case b.Resource != nil:
-		return fmt.Sprintf("[%s %s, %d bytes as base64]", b.Resource.URI, b.Resource.MIMEType, len(b.Resource.Blob))
-	case b.URI != "":
-		return fmt.Sprintf("[%s]", b.URI)
-	}
-	return fmt.Sprintf("[%s %s, %d bytes as base64]", b.Type, b.MIMEType, len(b.Data))
-}
-
-// ResultText is what a tool answered, for a person.
-func ResultText(r *session.Result) string {
-	var parts []string
-	for _, raw := range r.Content {
-		var b contentBlock
-		if json.Unmarshal(raw, &b) == nil {
-			parts = append(parts, b.text())
-		}
-	}
-	return strings.Join(parts, "\n")
-}
-
 // printResult prints what a tool answered, and gives the exit code for it.
 func (a *program) printResult(name string, r *session.Result, format string) error {
 	var ran *tool.ShellResult
@@ -73,13 +30,13 @@ func (a *program) printResult(name string, r *session.Result, format string) err
 		a.writeText(a.Out, ran.Stdout.Text)
 		a.writeText(a.Err, ran.Stderr.Text)
 	case !r.Failed:
-		a.writeText(a.Out, ended(ResultText(r)))
+		a.writeText(a.Out, ended(r.Text()))
 	}
 	switch {
 	case ran != nil:
 		return a.shellEnd(ran)
 	case r.Failed:
-		return app.Fail(app.CodeFailed, "%s: %s", name, a.shownText(a.Err, ResultText(r)))
+		return app.Fail(app.CodeFailed, "%s: %s", name, a.shownText(a.Err, r.Text()))
 	}
 	return nil
 }
@@ -90,7 +47,7 @@ func (a *program) shellEnd(ran *tool.ShellResult) error {
 	case ran.TimedOut:
 		a.warn("the command was ended because its time was over")
 	case ran.Signal != "":
-		a.warn("the command was ended by %s", printable(ran.Signal))
+		a.warn("the command was ended by %s", app.Printable(ran.Signal))
 	}
 	for name, out := range map[string]tool.Output{"standard output": ran.Stdout, "standard error": ran.Stderr} {
 		if out.Omitted > 0 {
@@ -98,7 +55,7 @@ func (a *program) shellEnd(ran *tool.ShellResult) error {
 		}
 	}
 	if ran.Note != "" {
-		a.say("%s", printable(ran.Note))
+		a.say("%s", app.Printable(ran.Note))
 	}
 	if ran.ExitCode != 0 {
 		return app.Exit(ran.ExitCode)
@@ -142,7 +99,7 @@ func (a *program) shownText(w io.Writer, s string) string {
 	for i, line := range lines {
 		cells := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
 		for j := range cells {
-			cells[j] = printable(cells[j])
+			cells[j] = app.Printable(cells[j])
 		}
 		lines[i] = strings.Join(cells, "\t")
 	}
@@ -160,7 +117,7 @@ type callProgress struct {
 
 func (a *program) callProgress() *callProgress {
 	p := &callProgress{}
-	if !a.set.quiet && isTerminal(a.Err) && a.getenv("TERM") != "dumb" {
+	if !a.Quiet && isTerminal(a.Err) && a.Getenv("TERM") != "dumb" {
 		p.w, p.width = a.Err, max(width(a.Err), 20)
 	}
 	return p
@@ -172,7 +129,7 @@ func (p *callProgress) update(s session.Progress) {
 	if p.w == nil {
 		return
 	}
-	text := printable(strings.ReplaceAll(s.Message, "\n", " "))
+	text := app.Printable(strings.ReplaceAll(s.Message, "\n", " "))
 	if s.Total > 0 {
 		text = fmt.Sprintf("%.0f%% %s", 100*s.Done/s.Total, text)
 	}

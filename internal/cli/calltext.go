@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session"
 )
 
@@ -21,7 +22,7 @@ func (a *program) listTools(worker string, tools []session.Tool, format string) 
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
 	for _, t := range tools {
-		fmt.Fprintf(w, "%s\t%s\n", printable(t.Name), printable(firstSentence(t.Description)))
+		fmt.Fprintf(w, "%s\t%s\n", app.Printable(t.Name), app.Printable(firstSentence(t.Description)))
 	}
 	return w.Flush()
 }
@@ -67,9 +68,9 @@ func (a *program) describeTool(t *session.Tool, format string) error {
 		return a.writeJSON(toolsJSON([]session.Tool{*t})[0])
 	}
 	s := parseSchema(t.InputSchema)
-	fmt.Fprintf(a.Out, "%s\n\n", printable(usageLine(t.Name, s)))
+	fmt.Fprintf(a.Out, "%s\n\n", app.Printable(usageLine(t.Name, s)))
 	for line := range strings.Lines(strings.TrimSpace(t.Description)) {
-		fmt.Fprintln(a.Out, printable(line))
+		fmt.Fprintln(a.Out, app.Printable(line))
 	}
 	if len(s.order) == 0 {
 		return nil
@@ -85,7 +86,7 @@ func (a *program) describeTool(t *session.Tool, format string) error {
 		if slices.Contains(s.Required, key) {
 			text = strings.TrimSuffix("needed; "+text, "; ")
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", printable(key), typeText(p), printable(text))
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", app.Printable(key), typeText(p), app.Printable(text))
 	}
 	return w.Flush()
 }

@@ -43,24 +43,24 @@ The exit code is 0 for an answer that is as it should be, 1 for one that isn't.`
 }
 
 func (a *program) checkResult(ctx context.Context, cmd *cobra.Command, name, file, format string) error {
-	s, err := a.load(ctx)
+	s, err := a.Load(ctx)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(s.w.Workers, func(w workshop.Worker) bool { return w.Name == name })
+	i := slices.IndexFunc(s.Workshop.Workers, func(w workshop.Worker) bool { return w.Name == name })
 	if i < 0 {
 		var all []string
-		for _, w := range s.w.Workers {
+		for _, w := range s.Workshop.Workers {
 			all = append(all, w.Name)
 		}
-		return usageError(cmd, "%s has no worker %q", s.file, name).Hint("%s", suggestion(name, all))
+		return usageError(cmd, "%s has no worker %q", s.File, name).Hint("%s", app.Suggestion(name, all))
 	}
-	schema := s.w.Workers[i].Definition.ResultType
+	schema := s.Workshop.Workers[i].Definition.ResultType
 	if schema == nil {
-		return app.Fail(app.CodeFailed, "%s names no result_type, so nothing is known of its answers", s.w.Workers[i].File).
-			hint("add `result_type:` with a JSON Schema to the worker's file")
+		return app.Fail(app.CodeFailed, "%s names no result_type, so nothing is known of its answers", s.Workshop.Workers[i].File).
+			Hint("add `result_type:` with a JSON Schema to the worker's file")
 	}
-	data, shown, err := a.readResult(file, filepath.Dir(a.abs(s.file)))
+	data, shown, err := a.readResult(file, filepath.Dir(a.Abs(s.File)))
 	if err != nil {
 		return app.Fail(app.CodeFailed, "check-result: %w", err)
 	}
@@ -74,7 +74,7 @@ func (a *program) checkResult(ctx context.Context, cmd *cobra.Command, name, fil
 	if list.HasErrors() {
 		return app.Exit(app.CodeFailed)
 	}
-	if format == "text" && !a.set.quiet {
+	if format == "text" && !a.Quiet {
 		fmt.Fprintf(a.Out, "%s is what %s promises\n", shown, name)
 	}
 	return nil
@@ -128,14 +128,14 @@ func (a *program) readResult(file, project string) (data []byte, shown string, e
 		data, err = io.ReadAll(io.LimitReader(a.In, worker.MaxResult+1))
 		return data, "stdin", err
 	}
-	name := a.abs(file)
+	name := a.Abs(file)
 	if below, relErr := filepath.Rel(project, name); relErr == nil && filepath.IsLocal(below) {
-		data, err = boundedfile.ReadFS(projectFS{dir: project}, filepath.ToSlash(below), worker.MaxResult)
+		data, err = boundedfile.ReadFS(app.ProjectDir(project), filepath.ToSlash(below), worker.MaxResult)
 	} else {
 		data, err = boundedfile.Read(name, worker.MaxResult)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", file, plainPathError(err))
+		return nil, "", fmt.Errorf("%s: %w", file, app.PlainPathError(err))
 	}
 	return data, file, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/workshop/worker"
 )
 
@@ -25,9 +26,9 @@ func TestResultThatTakesLong(t *testing.T) {
 	})
 	t.Run("interrupted", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(errInterrupted)
-		if _, err := checkInTime(ctx, time.Minute, schema, "result.json", result); !errors.Is(err, errInterrupted) {
-			t.Errorf("got %v, want %v", err, errInterrupted)
+		cancel(app.ErrInterrupted)
+		if _, err := checkInTime(ctx, time.Minute, schema, "result.json", result); !errors.Is(err, app.ErrInterrupted) {
+			t.Errorf("got %v, want %v", err, app.ErrInterrupted)
 		}
 	})
 	t.Run("in time", func(t *testing.T) {

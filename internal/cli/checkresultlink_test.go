@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // TestB45_ResultThatIsALink: a worker writes its answer into the project; a link
@@ -20,7 +22,7 @@ func TestB45_ResultThatIsALink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := &program{System: &System{Dir: project}}
+	a := newProgram(&System{Env: &app.Env{Dir: project}})
 	for file, ok := range map[string]bool{
 		"answer": true, "in": true, filepath.Join(other, "secret"): true,
 		"out": false, "dir/secret": false, filepath.Join(project, "out"): false,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/initbin"
 	"github.com/llmdo/workshop/internal/promise"
@@ -92,7 +93,7 @@ func TestScripts(t *testing.T) {
 func TestEngineScripts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	e, err := engines(ctx, "", EngineOptions{Lookup: os.LookupEnv})
+	e, err := app.Engines(ctx, "", app.EngineOptions{Lookup: os.LookupEnv})
 	if err == nil {
 		var info engine.Info
 		info, err = e.Info(ctx)
@@ -102,14 +103,12 @@ func TestEngineScripts(t *testing.T) {
 	}
 	testutil.Require(t, err == nil, "the workshop-init of the engine's architecture is not built: make build")
 	testscript.Run(t, params("testdata/engine", func(e *testscript.Env) error {
-		project := projectSafe("clitest-"+strconv.Itoa(os.Getpid())+"-"+filepath.Base(e.WorkDir), "clitest")
+		project := app.ProjectSafe("clitest-"+strconv.Itoa(os.Getpid())+"-"+filepath.Base(e.WorkDir), "clitest")
 		e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 		e.Setenv("WORKSHOP_ENGINE", promise.Docker)
 		e.Setenv("WORKSHOP_PROJECT_NAME", project)
 		e.Defer(func() {
-			Run(context.Background(), NewWorkshop, []string{"--quiet", "-p", project, "down"}, &System{
-				Out: io.Discard, Err: io.Discard, Dir: "/", Lookup: os.LookupEnv, Engine: engines,
-			})
+			Run(context.Background(), NewWorkshop, []string{"--quiet", "-p", project, "down"}, &System{Env: &app.Env{Dir: "/", Lookup: os.LookupEnv, Engine: app.Engines}, Out: io.Discard, Err: io.Discard})
 			left, _ := filepath.Glob("/dev/shm/workshop-*/" + project + "-*")
 			for _, dir := range left {
 				if !t.Failed() {

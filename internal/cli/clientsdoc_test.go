@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // The configurations in docs/clients.md are what --print-config prints.
@@ -23,7 +25,7 @@ func TestClientsDoc(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)<!-- workshop (tools [^>]*) -->\n```json\n(.*?)```\n").FindAllStringSubmatch(string(doc), -1)
 	for _, b := range blocks {
 		var out, errs bytes.Buffer
-		s := &System{Out: &out, Err: &errs, Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }, Program: "/usr/local/bin/workshop"}
+		s := &System{Env: &app.Env{Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}, Out: &out, Err: &errs, Program: "/usr/local/bin/workshop"}
 		if code := Run(context.Background(), NewWorkshop, strings.Fields(b[1]), s); code != 0 {
 			t.Fatalf("%s: exit code %d\n%s", b[1], code, errs.String())
 		}

@@ -51,17 +51,17 @@ workdir is in a mount, docker compose exec starts in /: name the directory (-w).
 }
 
 func (a *program) compileVerb(ctx context.Context, cmd *cobra.Command, o compileOptions) error {
-	c, err := a.compile(ctx)
+	c, err := a.Compile(ctx)
 	if err != nil {
 		return err
 	}
-	files, err := compose.Render(c.compiled)
+	files, err := compose.Render(c.Compiled)
 	if err != nil {
 		return fmt.Errorf("compile: %w", err)
 	}
-	g := newGenerated(c.dir, filepath.Join(".workshop", c.w.Name.V), files)
+	g := newGenerated(c.Dir, filepath.Join(".workshop", c.Workshop.Name.V), files)
 	if o.out != "" {
-		g = newGenerated(a.abs(o.out), ".", files)
+		g = newGenerated(a.Abs(o.out), ".", files)
 	}
 	if o.check {
 		return a.checkGenerated(cmd, g)
@@ -82,19 +82,19 @@ func (a *program) writeGenerated(g generated) error {
 		return fmt.Errorf("compile: %w", err)
 	}
 	for _, name := range done.wrote {
-		fmt.Fprintln(a.Out, a.shown(g.path(name)))
+		fmt.Fprintln(a.Out, a.Shown(g.path(name)))
 	}
 	for _, name := range done.removed {
-		a.say("removed %s: no longer generated", a.shown(g.path(name)))
+		a.say("removed %s: no longer generated", a.Shown(g.path(name)))
 	}
 	for _, name := range done.kept {
-		a.warn("%s was changed by hand and is kept", a.shown(g.path(name)))
+		a.warn("%s was changed by hand and is kept", a.Shown(g.path(name)))
 	}
 	for _, name := range g.strange() {
-		a.warn("%s is not generated, and Compose reads it by itself; remove it: `rm %s`", a.shown(g.path(name)), shellword.Quote(a.shown(g.path(name))))
+		a.warn("%s is not generated, and Compose reads it by itself; remove it: `rm %s`", a.Shown(g.path(name)), shellword.Quote(a.Shown(g.path(name))))
 	}
 	if len(done.wrote)+len(done.removed) == 0 {
-		a.say("%s is up to date", a.shown(g.path("")))
+		a.say("%s is up to date", a.Shown(g.path("")))
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (a *program) checkGenerated(cmd *cobra.Command, g generated) error {
 		return nil
 	}
 	for _, d := range differences {
-		fmt.Fprintf(a.Out, "%s %s\n", a.shown(g.path(d.path)), d.what)
+		fmt.Fprintf(a.Out, "%s %s\n", a.Shown(g.path(d.path)), d.what)
 		if d.path == manifestName {
 			continue
 		}
@@ -122,9 +122,9 @@ func (a *program) checkGenerated(cmd *cobra.Command, g generated) error {
 				fmt.Fprintf(a.Out, "… %d lines more\n", len(lines)-i)
 				break
 			}
-			fmt.Fprintln(a.Out, printable(string(line))) // it may drive a terminal, or a log that obeys commands
+			fmt.Fprintln(a.Out, app.Printable(string(line))) // it may drive a terminal, or a log that obeys commands
 		}
 	}
 	return app.Fail(app.CodeFailed, "the generated files are not up to date").
-		hint("run `%s` and commit the result", commandLine(cmd, "compile"))
+		Hint("run `%s` and commit the result", commandLine(cmd, "compile"))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // completeWorkers completes the names of workers; max is how many a command
@@ -25,7 +26,7 @@ func (a *program) completeWorkers(max int) cobra.CompletionFunc {
 func (a *program) completeServices(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	names := a.workerNames(cmd)
 	if s := a.completionSource(cmd); s != nil {
-		if c, err := compose.Compile(s.w); err == nil {
+		if c, err := compose.Compile(s.Workshop); err == nil {
 			names = slices.Sorted(maps.Keys(c.Roles))
 		}
 	}
@@ -64,7 +65,7 @@ func (a *program) workerNames(cmd *cobra.Command) []string {
 		return nil
 	}
 	var names []string
-	for _, w := range s.w.Workers {
+	for _, w := range s.Workshop.Workers {
 		names = append(names, w.Name)
 	}
 	return names
@@ -72,17 +73,17 @@ func (a *program) workerNames(cmd *cobra.Command) []string {
 
 // completionSource is the workshop; nil, without a word, where there is none
 // that can be read.
-func (a *program) completionSource(cmd *cobra.Command) *source {
+func (a *program) completionSource(cmd *cobra.Command) *app.Source {
 	var err error
-	if a.set, err = a.readSettings(cmd); err != nil {
+	if err = a.readSettings(cmd); err != nil {
 		return nil
 	}
-	file, err := a.findFile()
+	file, err := a.FindFile()
 	if err != nil {
 		return nil
 	}
-	s, err := a.readSource(cmd.Context(), file)
-	if err != nil || s.w == nil {
+	s, err := a.Read(cmd.Context(), file)
+	if err != nil || s.Workshop == nil {
 		return nil
 	}
 	return s

@@ -19,36 +19,36 @@ import (
 
 // loadForCompose prepares what plain Compose needs of this machine and prints
 // the command that starts the project.
-func (a *program) loadForCompose(ctx context.Context, cmd *cobra.Command, c *compiled, g generated, o compileOptions) error {
-	e, err := a.connect(ctx, a.approver(commandLine(cmd, "compile --load"), o.yes))
+func (a *program) loadForCompose(ctx context.Context, cmd *cobra.Command, c *app.Project, g generated, o compileOptions) error {
+	e, err := a.Connect(ctx, c.Target(), a.Approver(commandLine(cmd, "compile --load"), o.yes))
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	if a.chosen.name == promise.Namespace || a.chosen.name == promise.Process {
-		return app.Fail(app.CodeEngine, "compile --load prepares what plain Compose needs, on the docker engine; here it is %s", a.chosen.name).
-			hint("use --engine docker where Docker runs; the generated files are the same on every machine")
+	if e.Chosen.Name == promise.Namespace || e.Chosen.Name == promise.Process {
+		return app.Fail(app.CodeEngine, "compile --load prepares what plain Compose needs, on the docker engine; here it is %s", e.Chosen.Name).
+			Hint("use --engine docker where Docker runs; the generated files are the same on every machine")
 	}
-	if _, err := a.prepare(ctx, e, c, false); err != nil {
+	if _, err := a.Prepare(ctx, e, c, false); err != nil {
 		return err
 	}
-	unlock, err := a.lock(ctx, c.project)
+	ch, err := a.Change(ctx, c.Name)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	ready, err := a.prepare(ctx, e, c, true)
+	defer ch.Unlock()
+	ready, err := a.Prepare(ctx, e, c, true)
 	if err != nil {
 		return err
 	}
-	files, err := compose.RenderFacts(ready.compiled)
+	files, err := compose.RenderFacts(ready.Compiled)
 	if err != nil {
 		return fmt.Errorf("compile --load: %w", err)
 	}
 	if err := g.writeRun(files); err != nil {
 		return fmt.Errorf("compile --load: %w", err)
 	}
-	plan, err := a.plan(ctx, e, c, ready, nil, upOptions{dryRun: true})
+	plan, err := a.Plan(ctx, e, c, ready, nil, app.UpOptions{DryRun: true})
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (a *program) loadForCompose(ctx context.Context, cmd *cobra.Command, c *com
 	if err != nil {
 		return err
 	}
-	if err := a.apply(ctx, e, loading, 0); err != nil {
+	if err := a.Apply(ctx, e, loading, 0); err != nil {
 		return err
 	}
 	env := files[slices.IndexFunc(files, func(f compose.File) bool { return f.Path == compose.FactsEnv })]
@@ -98,7 +98,7 @@ func onlyLoading(p *engine.Plan) (*engine.Plan, error) {
 			if user := engine.CopyUser(p.Compiled, p.Observed, s.Key); user != "" {
 				if engine.CopyChanged(p.Compiled, p.Observed, s.Key) {
 					return nil, app.Fail(app.CodeFailed, "compile --load: %s is not what it was when the copy that %s has was made", cp.Source, user).
-						hint("remove the containers first: `workshop down`")
+						Hint("remove the containers first: `workshop down`")
 				}
 				continue
 			}
@@ -120,9 +120,9 @@ func onlyLoading(p *engine.Plan) (*engine.Plan, error) {
 // composeCommand is the command line to paste: from the directory that every
 // Compose version takes paths from. docker-compose 1.29 takes one --env-file:
 // where the workshop's variables come from a file, facts are the environment's.
-func (a *program) composeCommand(c *compiled, g generated, facts []byte) string {
+func (a *program) composeCommand(c *app.Project, g generated, facts []byte) string {
 	dir := g.path("")
-	words, variables := append(a.composeProgram(), "-p", c.project), a.variableFiles(c)
+	words, variables := append(a.composeProgram(), "-p", c.Name), a.variableFiles(c)
 	if len(variables) > 1 && words[0] == "docker-compose" {
 		a.warn("docker-compose 1.29 takes one --env-file, not %d: put the variables into one of them, or into the environment", len(variables))
 	}
@@ -138,7 +138,7 @@ func (a *program) composeCommand(c *compiled, g generated, facts []byte) string 
 		words = append(assignments(facts), words...)
 	}
 	words = append(words, "-f", compose.ComposeFile, "-f", compose.FactsFile, "up")
-	return "cd " + shellword.Quote(a.shown(dir)) + " && " + strings.Join(words, " ")
+	return "cd " + shellword.Quote(a.Shown(dir)) + " && " + strings.Join(words, " ")
 }
 
 // assignments are the lines of a file of variables as words of a shell.
@@ -165,13 +165,13 @@ func (a *program) composeProgram() []string {
 		config = filepath.Join(a.Home, ".docker")
 	}
 	for _, dir := range append([]string{filepath.Join(config, "cli-plugins")}, pluginDirs...) {
-		if exists(filepath.Join(dir, "docker-compose")) {
+		if app.Exists(filepath.Join(dir, "docker-compose")) {
 			return []string{"docker", "compose"}
 		}
 	}
 	path, _ := a.Lookup("PATH")
 	for _, dir := range filepath.SplitList(path) {
-		if dir != "" && exists(filepath.Join(dir, "docker-compose")) {
+		if dir != "" && app.Exists(filepath.Join(dir, "docker-compose")) {
 			return []string{"docker-compose"}
 		}
 	}
@@ -180,16 +180,16 @@ func (a *program) composeProgram() []string {
 
 // variableFiles are the files that the workshop's variables come from; none
 // where it has no variable.
-func (a *program) variableFiles(c *compiled) []string {
-	if len(c.w.Variables) == 0 {
+func (a *program) variableFiles(c *app.Project) []string {
+	if len(c.Workshop.Variables) == 0 {
 		return nil
 	}
 	var files []string
-	if env := filepath.Join(c.dir, ".env"); exists(env) {
+	if env := filepath.Join(c.Dir, ".env"); app.Exists(env) {
 		files = append(files, env)
 	}
-	for _, f := range a.set.envFiles {
-		files = append(files, a.abs(f))
+	for _, f := range a.Settings.EnvFiles {
+		files = append(files, a.Abs(f))
 	}
 	return files
 }

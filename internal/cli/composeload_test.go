@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -39,10 +40,10 @@ func TestComposeProgram(t *testing.T) {
 		{alone, config, empty, "docker compose"},
 		{alone, "", home, "docker compose"},
 	} {
-		a := &program{System: &System{Home: c.home, Lookup: func(name string) (string, bool) {
+		a := newProgram(&System{Env: &app.Env{Home: c.home, Lookup: func(name string) (string, bool) {
 			v := map[string]string{"PATH": c.path, "DOCKER_CONFIG": c.config}[name]
 			return v, v != ""
-		}}}
+		}}})
 		if got := strings.Join(a.composeProgram(), " "); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
@@ -82,8 +83,8 @@ func TestComposeCommand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var said bytes.Buffer
-			a := &program{System: &System{Dir: dir, Home: dir, Lookup: os.LookupEnv, Err: &said}, set: settings{envFiles: tt.files}}
-			line := a.composeCommand(&compiled{source: &source{w: &workshop.Workshop{Variables: tt.variables}, dir: dir}, project: "x"}, g, facts)
+			a := newProgram(&System{Env: &app.Env{Dir: dir, Home: dir, Lookup: os.LookupEnv, Settings: app.Settings{EnvFiles: tt.files}}, Err: &said})
+			line := a.composeCommand(&app.Project{Source: &app.Source{Workshop: &workshop.Workshop{Variables: tt.variables}, Dir: dir}, Name: "x"}, g, facts)
 			if got := strings.Contains(said.String(), "takes one --env-file"); got != (tt.warned && strings.Contains(line, "docker-compose ")) {
 				t.Errorf("said %q", said.String())
 			}

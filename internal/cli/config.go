@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 func (a *program) configCommand() *cobra.Command {
@@ -24,12 +26,12 @@ Values of variables stand in it: don't commit it where they are private.`,
 			if err != nil {
 				return err
 			}
-			s, err := a.load(ctx)
+			s, err := a.Load(ctx)
 			if err != nil {
 				return err
 			}
 			a.sayLinks(s)
-			resolved := resolve(s.w)
+			resolved := resolve(s.Workshop)
 			if format == "json" {
 				return a.writeJSON(resolved)
 			}
@@ -43,21 +45,21 @@ Values of variables stand in it: don't commit it where they are private.`,
 
 // sayLinks says which sources of the workshop are symbolic links, and where they lead
 // on this machine. A source that isn't there leads nowhere.
-func (a *program) sayLinks(s *source) {
-	dir, err := filepath.EvalSymlinks(s.dir)
+func (a *program) sayLinks(s *app.Source) {
+	dir, err := filepath.EvalSymlinks(s.Dir)
 	if err != nil {
 		return
 	}
 	said := map[string]bool{}
-	for i := range s.w.Workers {
-		for _, m := range s.w.Workers[i].Container.Mounts {
+	for i := range s.Workshop.Workers {
+		for _, m := range s.Workshop.Workers[i].Container.Mounts {
 			path := m.Source.V
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(dir, path)
 			}
 			if real, err := filepath.EvalSymlinks(path); err == nil && !said[m.Source.V] {
 				said[m.Source.V] = true
-				a.sayLeads(dir, m.Source.V, real)
+				a.SayLeads(dir, m.Source.V, real)
 			}
 		}
 	}

@@ -63,17 +63,17 @@ func (a *program) cp(ctx context.Context, cmd *cobra.Command, from, to string, u
 	if out && to == "-" && isTerminal(a.Out) {
 		return usageError(cmd, "cp: what a worker made isn't written to a terminal: send it on, as in `| tar t`")
 	}
-	t, err := a.target(ctx)
+	t, err := a.Target(ctx)
 	if err != nil {
 		return err
 	}
-	e, seen, err := a.observeOwn(ctx, t, false)
+	e, seen, err := a.Observe(ctx, t, false)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
 	worker := fromWorker + toWorker
-	if err := services(t, seen, []string{worker}); err != nil {
+	if err := app.Services(t, seen, []string{worker}); err != nil {
 		return err
 	}
 	for _, c := range seen.Containers {
@@ -94,26 +94,26 @@ func (a *program) cp(ctx context.Context, cmd *cobra.Command, from, to string, u
 // splitWorker tells WORKER:PATH from a path; C:\x and ./a:b are paths.
 func splitWorker(arg string) (worker, file string, ok bool) {
 	worker, file, found := strings.Cut(arg, ":")
-	if !found || !validName(worker) || len(worker) == 1 && filepath.VolumeName(arg) != "" {
+	if !found || !app.ValidName(worker) || len(worker) == 1 && filepath.VolumeName(arg) != "" {
 		return "", arg, false
 	}
 	return worker, file, true
 }
 
-func (a *program) copyOut(ctx context.Context, e engine.Engine, t target, worker, file, to string, limits tarball.Limits) error {
-	stream, err := e.CopyFrom(ctx, t.project, worker, path.Clean(file))
+func (a *program) copyOut(ctx context.Context, e engine.Engine, t app.Target, worker, file, to string, limits tarball.Limits) error {
+	stream, err := e.CopyFrom(ctx, t.Project, worker, path.Clean(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return app.Fail(app.CodeFailed, "cp: %s:%s is not there", worker, file)
 	}
 	if err != nil {
-		return engineError(err)
+		return app.EngineError(err)
 	}
 	defer stream.Close()
 	if to == "-" {
 		_, err := io.Copy(a.Out, stream)
 		return err
 	}
-	dir, name := a.abs(to), ""
+	dir, name := a.Abs(to), ""
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		if strings.HasSuffix(to, "/") {
 			return app.Fail(app.CodeFailed, "cp: %s is no directory", to)
@@ -122,7 +122,7 @@ func (a *program) copyOut(ctx context.Context, e engine.Engine, t target, worker
 	}
 	skipped, err := tarball.Extract(dir, name, stream, limits)
 	for _, s := range skipped {
-		a.warn("cp: left behind: %s", printable(s))
+		a.warn("cp: left behind: %s", app.Printable(s))
 	}
 	if errors.Is(err, tarball.ErrLimit) {
 		return app.Fail(app.CodeFailed, "cp: %w", err).Hint("look at what it is (`workshop exec %s -- du -a %s`); `--unlimited` copies it all", worker, shellword.Quote(file))
@@ -133,13 +133,13 @@ func (a *program) copyOut(ctx context.Context, e engine.Engine, t target, worker
 	return nil
 }
 
-func (a *program) copyIn(ctx context.Context, e engine.Engine, t target, from, worker, file string) error {
+func (a *program) copyIn(ctx context.Context, e engine.Engine, t app.Target, from, worker, file string) error {
 	if from == "-" {
-		return a.copyInError(e.CopyTo(ctx, t.project, worker, path.Clean(file), a.In), worker)
+		return a.copyInError(e.CopyTo(ctx, t.Project, worker, path.Clean(file), a.In), worker)
 	}
-	source := a.abs(from)
+	source := a.Abs(from)
 	if _, err := os.Lstat(source); err != nil {
-		return app.Fail(app.CodeFailed, "cp: %s: %w", from, plainPathError(err))
+		return app.Fail(app.CodeFailed, "cp: %s: %w", from, app.PlainPathError(err))
 	}
 	dir, name := path.Clean(file), filepath.Base(source)
 	place, ok := a.lookIn(ctx, e, t, worker, dir)
@@ -156,7 +156,7 @@ func (a *program) copyIn(ctx context.Context, e engine.Engine, t target, from, w
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(tarball.Pack(w, source, name, place.Uid, place.Gid)) }()
 	defer r.Close()
-	return a.copyInError(e.CopyTo(ctx, t.project, worker, dir, r), worker)
+	return a.copyInError(e.CopyTo(ctx, t.Project, worker, dir, r), worker)
 }
 
 // copyInError says what to do where the target can't be written to.
@@ -164,15 +164,15 @@ func (a *program) copyInError(err error, worker string) error {
 	if err != nil && strings.Contains(err.Error(), "read-only") {
 		return app.Fail(app.CodeFailed, "cp: %w", err).Hint("%s can write to its read-write mounts, /tmp, /scratch and its home directory", worker)
 	}
-	return engineError(err)
+	return app.EngineError(err)
 }
 
 // lookIn reads what a path in a worker is from the first entry of its tar
 // stream: engines have no other way in common.
-func (a *program) lookIn(ctx context.Context, e engine.Engine, t target, worker, file string) (*tar.Header, bool) {
+func (a *program) lookIn(ctx context.Context, e engine.Engine, t app.Target, worker, file string) (*tar.Header, bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := e.CopyFrom(ctx, t.project, worker, file)
+	stream, err := e.CopyFrom(ctx, t.Project, worker, file)
 	if err != nil {
 		return nil, false
 	}

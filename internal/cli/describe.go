@@ -124,11 +124,3 @@ func limitsText(r *workshop.Resources) string {
 
 // reaches tells whether a worker has a network.
 func reaches(w *workshop.Worker) bool { return w.Container.Network.Mode.V != firewall.None }
-
-// verb is "a is" or "a and b are".
-func verb(names []string) string {
-	if len(names) == 1 {
-		return names[0] + " is"
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " are"
-}

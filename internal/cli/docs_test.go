@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 const docsFile = "../../docs/cli.md"
 
 // TestDocs keeps docs/cli.md what --help says.
 func TestDocs(t *testing.T) {
-	want := reference(NewWorkshop(&System{}))
+	want := reference(NewWorkshop(&System{Env: &app.Env{}}))
 	if *update {
 		if err := os.MkdirAll("../../docs", 0o755); err != nil {
 			t.Fatal(err)
@@ -29,8 +31,8 @@ func TestDocs(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Error("docs/cli.md is not what --help says: run `go test ./internal/cli -update`")
 	}
-	for _, key := range settingKeys {
-		if _, ok := notInEnvironment[key]; ok {
+	for _, key := range app.SettingKeys {
+		if _, ok := app.NotInEnvironment[key]; ok {
 			if !strings.Contains(docsHead, "| "+key+" | | ") {
 				t.Errorf("the table of settings lacks %s, or gives it a variable", key)
 			}

@@ -32,74 +32,59 @@ with what they were at ` + "`up`" + `, and names those that a worker changed or 
 }
 
 func (a *program) down(ctx context.Context, strict bool) error {
-	t, err := a.target(ctx)
+	t, err := a.Target(ctx)
 	if err != nil {
 		return err
 	}
-	if err := a.checkDirectory(t); err != nil {
+	if err := a.CheckDirectory(t); err != nil {
 		return err
 	}
-	unlock, err := a.lock(ctx, t.project)
+	ch, err := a.Change(ctx, t.Project)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	e, err := a.connect(ctx, nil)
+	defer ch.Unlock()
+	e, err := a.Connect(ctx, t, nil)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
 	said := false
 	var were engine.Observed
-	err = a.converge(ctx, e, 0, func() (*engine.Plan, error) {
-		seen, err := e.Observe(ctx, t.project)
+	err = ch.Converge(ctx, e, 0, func() (*engine.Plan, error) {
+		seen, err := e.Observe(ctx, t.Project)
 		if err != nil {
-			return nil, engineError(err)
+			return nil, app.EngineError(err)
 		}
-		plan, err := engine.PlanDown(seen, t.dir)
+		plan, err := engine.PlanDown(seen, t.Dir)
 		if err == nil && len(plan.Steps) == 0 && !said {
-			a.say("project %s: nothing to remove", t.project)
+			a.say("project %s: nothing to remove", t.Project)
 		}
 		for _, other := range seen.Others {
 			if err == nil && !said {
-				a.say("%s stays: it carries the name of project %s, and is no workshop's", other.Object, t.project)
+				a.say("%s stays: it carries the name of project %s, and is no workshop's", other.Object, t.Project)
 			}
 		}
 		if !said {
 			were = seen
 		}
 		said = true
-		return plan, engineError(err)
+		return plan, app.EngineError(err)
 	})
 	if err != nil {
 		return err
 	}
-	if err := a.tidy(ctx, e, t); err != nil {
+	if err := app.EngineError(e.Tidy(ctx, t.Project, t.Dir)); err != nil {
 		return err
 	}
 	// Now that no worker can write any more.
-	changed := a.compareWatched(ctx, t.project, were)
-	a.forgetLearning(t.project)
-	if err := a.forget(t, were); err != nil {
+	changed := a.CompareWatched(ctx, t.Project, were)
+	a.ForgetLearning(t.Project)
+	if err := a.Forget(t, were); err != nil {
 		return err
 	}
 	if strict && changed {
 		return app.Exit(app.CodeRefused)
 	}
 	return nil
-}
-
-// tidier is an engine that keeps something for a project beside its containers.
-type tidier interface {
-	// Tidy removes it where nothing of the project is left. Another directory's
-	// is not touched; the empty directory means any.
-	Tidy(ctx context.Context, project, directory string) error
-}
-
-func (a *program) tidy(ctx context.Context, e engine.Engine, t target) error {
-	k, ok := e.(tidier)
-	if !ok {
-		return nil
-	}
-	return engineError(k.Tidy(ctx, t.project, t.dir))
 }

@@ -87,17 +87,17 @@ func (a *program) exec(ctx context.Context, worker string, command []string, o e
 	if !numericUser(o.user) {
 		return app.Fail(app.CodeExecFailed, "exec: --user %q is not uid or uid:gid in numbers", o.user)
 	}
-	t, err := a.target(ctx)
+	t, err := a.Target(ctx)
 	if err != nil {
 		return err
 	}
-	e, err := a.connect(ctx, nil)
+	e, err := a.Connect(ctx, t, nil)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
 	run := engine.ExecOptions{
-		Command: command, Workdir: o.workdir, User: o.user, Directory: t.dir,
+		Command: command, Workdir: o.workdir, User: o.user, Directory: t.Dir,
 		Stdin: a.In, Stdout: a.Out, Stderr: a.Err,
 	}
 	for _, variable := range o.env {
@@ -110,7 +110,7 @@ func (a *program) exec(ctx context.Context, worker string, command []string, o e
 		}
 		run.Env = append(run.Env, variable)
 	}
-	a.sayLearning(ctx, e, t, worker)
+	a.SayLearning(ctx, e, t, worker)
 	restore, err := a.attachTerminal(&run, o.noTTY)
 	if err != nil {
 		return err
@@ -162,9 +162,9 @@ func numericUser(user string) bool {
 }
 
 // execError is a command that was not started.
-func (a *program) execError(ctx context.Context, err error, t target, worker, program, workdir string) error {
+func (a *program) execError(ctx context.Context, err error, t app.Target, worker, program, workdir string) error {
 	if _, ok := errors.AsType[*engine.ForeignError](err); ok {
-		return engineError(err)
+		return app.EngineError(err)
 	}
 	if f := sessionFailure(err, worker, program, workdir); f != nil {
 		return f
@@ -172,13 +172,13 @@ func (a *program) execError(ctx context.Context, err error, t target, worker, pr
 	if f := startFailure(err, program, workdir); f != nil {
 		return f
 	}
-	e, seen, observeErr := a.observe(ctx, t)
+	e, seen, observeErr := a.Observe(ctx, t, true)
 	if observeErr == nil {
 		defer e.Close()
-		if err := engine.CheckDirectory(seen, t.dir); err != nil {
-			return engineError(err)
+		if err := engine.CheckDirectory(seen, t.Dir); err != nil {
+			return app.EngineError(err)
 		}
-		if err := services(t, seen, []string{worker}); err != nil {
+		if err := app.Services(t, seen, []string{worker}); err != nil {
 			return err
 		}
 		for _, c := range seen.Containers {
@@ -187,7 +187,7 @@ func (a *program) execError(ctx context.Context, err error, t target, worker, pr
 			}
 		}
 	}
-	return engineError(err)
+	return app.EngineError(err)
 }
 
 // startFailure knows what OCI runtimes say of a program that can't be started.

@@ -14,11 +14,11 @@ import (
 // runIn runs a command in a worker: in a session with its toolbox, which takes
 // a fraction of the time that an engine needs, or, for another user, by the
 // engine.
-func (a *program) runIn(ctx context.Context, e engine.Engine, t target, worker string, run engine.ExecOptions) (int, error) {
+func (a *program) runIn(ctx context.Context, e engine.Engine, t app.Target, worker string, run engine.ExecOptions) (int, error) {
 	if run.User != "" {
-		return e.Exec(ctx, t.project, worker, run)
+		return e.Exec(ctx, t.Project, worker, run)
 	}
-	conn, err := e.Session(ctx, t.project, worker, run.Directory)
+	conn, err := e.Session(ctx, t.Project, worker, run.Directory)
 	if err != nil {
 		return 0, err
 	}
@@ -36,7 +36,7 @@ func sessionFailure(err error, worker, program, workdir string) *app.Failure {
 	}
 	if lost, ok := errors.AsType[*wire.LostError](err); ok {
 		return app.Fail(app.CodeExecFailed, "the connection to %s was lost while %s ran: %w", worker, program, lost.Cause).
-			hint("`workshop ps` tells whether the worker runs; what the command did until then is done")
+			Hint("`workshop ps` tells whether the worker runs; what the command did until then is done")
 	}
 	e, ok := errors.AsType[*client.ExecError](err)
 	switch {

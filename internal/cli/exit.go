@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +21,7 @@ func report(ctx context.Context, sys *System, cmd *cobra.Command, err error) int
 	}
 	switch {
 	case f.Err == nil: // a code that was passed on or has been explained
-	case f.Code != app.CodeUsage && errors.Is(context.Cause(ctx), errInterrupted):
+	case f.Code != app.CodeUsage && errors.Is(context.Cause(ctx), app.ErrInterrupted):
 		f = interrupted(f)
 	case cmdPassesCodes(cmd) && f.Code < app.CodeExecFailed:
 		f.Code = app.CodeExecFailed
@@ -34,7 +32,7 @@ func report(ctx context.Context, sys *System, cmd *cobra.Command, err error) int
 
 // interrupted keeps the hints of what was interrupted, and nothing else of it.
 func interrupted(f *app.Failure) *app.Failure {
-	return &app.Failure{Code: app.CodeInterrupted, Err: errInterrupted, Hints: f.AllHints()}
+	return &app.Failure{Code: app.CodeInterrupted, Err: app.ErrInterrupted, Hints: f.AllHints()}
 }
 
 // cmdPassesCodes tells of exec and shell, whose code is the command's own.
@@ -48,19 +46,9 @@ const annotationCode = "passes-exit-code"
 // printFailure writes the error, if there is one, and the hints.
 func (s *System) printFailure(f *app.Failure) {
 	if f.Err != nil {
-		fmt.Fprintf(s.Err, "workshop: error: %s\n", indent(s.commands(f.Err.Error())))
+		fmt.Fprintf(s.Err, "workshop: error: %s\n", app.Indent(s.commands(f.Err.Error())))
 	}
 	for _, h := range f.AllHints() {
-		fmt.Fprintf(s.Err, "workshop: hint: %s\n", indent(s.commands(h)))
+		fmt.Fprintf(s.Err, "workshop: hint: %s\n", app.Indent(s.commands(h)))
 	}
-}
-
-// indent keeps the lines of one message together. What a worker, an image or an
-// engine said may stand in them, so each is printable.
-func indent(s string) string {
-	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
-	for i, l := range lines {
-		lines[i] = printable(l)
-	}
-	return strings.Join(lines, "\n  ")
 }

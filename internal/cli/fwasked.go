@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
@@ -36,7 +37,7 @@ func (x *asking) add(l events.Line) *asking {
 		x = &asking{first: l.Time}
 	}
 	for _, w := range l.Workers {
-		if validName(w) && !slices.Contains(x.workers, w) {
+		if app.ValidName(w) && !slices.Contains(x.workers, w) {
 			x.workers = append(x.workers, w)
 		}
 	}
@@ -93,7 +94,7 @@ func (a *askedFor) leave(n *int, l events.Line) {
 // suggest makes the lines: 80 and 443 of a name are its bare name, another port
 // is a line of its own. A name of which only the addresses were asked for, in
 // vain, would have been connected to on some port: most likely these two.
-func (a *askedFor) suggest(s *source) suggested {
+func (a *askedFor) suggest(s *app.Source) suggested {
 	out := suggested{Allow: []suggestedLine{}}
 	for name, n := range a.names {
 		var web *asking
@@ -140,7 +141,7 @@ func (x *asking) join(y *asking) *asking {
 
 // line adds the line for ports of a name, unless the file decides about them
 // for all workers that asked.
-func (a *askedFor) line(out *suggested, s *source, name firewall.Name, ports []firewall.PortRange, x *asking, bare bool) {
+func (a *askedFor) line(out *suggested, s *app.Source, name firewall.Name, ports []firewall.PortRange, x *asking, bare bool) {
 	host, err := firewall.ParseHostPattern(name.String())
 	if err != nil {
 		a.out.Nameless++
@@ -149,7 +150,7 @@ func (a *askedFor) line(out *suggested, s *source, name firewall.Name, ports []f
 	rule := firewall.Rule{Host: host, Ports: ports}
 	known, covered, denied := 0, 0, 0
 	for _, worker := range x.workers {
-		w := s.worker(worker)
+		w := s.Worker(worker)
 		if w == nil {
 			continue
 		}

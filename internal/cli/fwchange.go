@@ -139,17 +139,17 @@ func parseRules(args []string, o changeOptions) ([]firewall.Rule, error) {
 
 // changeLive changes what the running guard goes by.
 func (a *program) changeLive(ctx context.Context, rules []firewall.Rule, o changeOptions) error {
-	t, err := a.target(ctx)
+	t, err := a.Target(ctx)
 	if err != nil {
 		return err
 	}
-	e, err := a.connect(ctx, nil)
+	e, err := a.Connect(ctx, t, nil)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	return a.withGuard(ctx, e, t, func(c *control.Client) error {
-		state, err := guardState(c)
+	return a.WithGuard(ctx, e, t, func(c *control.Client) error {
+		state, err := app.GuardState(c)
 		if err != nil {
 			return err
 		}
@@ -178,27 +178,27 @@ func (a *program) changeLive(ctx context.Context, rules []firewall.Rule, o chang
 			return err
 		}
 		a.sayChanged(rooms, rules, o, until, done)
-		if !rooms[0].known && t.file != "" {
-			a.say("%s isn't what the guard has any more: `workshop firewall reload` gives it to the guard", a.shown(t.file))
+		if !rooms[0].known && t.File != "" {
+			a.say("%s isn't what the guard has any more: `workshop firewall reload` gives it to the guard", a.Shown(t.File))
 		}
 		return nil
 	})
 }
 
 // noRoom says why a worker has no lines to change.
-func (a *program) noRoom(ctx context.Context, e engine.Engine, t target, worker string) error {
-	seen, err := e.Observe(ctx, t.project)
+func (a *program) noRoom(ctx context.Context, e engine.Engine, t app.Target, worker string) error {
+	seen, err := e.Observe(ctx, t.Project)
 	if err != nil {
-		return engineError(err)
+		return app.EngineError(err)
 	}
-	if err := services(t, seen, []string{worker}); err != nil {
+	if err := app.Services(t, seen, []string{worker}); err != nil {
 		return err
 	}
 	return noNetwork(worker)
 }
 
 func noNetwork(worker string) *app.Failure {
-	return app.Fail(app.CodeRefused, "%s has no network (mode none)", worker).Hint("%s", networkHint)
+	return app.Fail(app.CodeRefused, "%s has no network (mode none)", worker).Hint("%s", app.NetworkHint)
 }
 
 // stillNeeded leaves out what is so already, and refuses what would have no
@@ -250,21 +250,21 @@ func (a *program) sayChanged(rooms []roomLines, rules []firewall.Rule, o changeO
 		did = "denied"
 	}
 	if o.lasts > 0 {
-		end = "until " + whenText(until) + " (" + lengthText(o.lasts) + ")"
+		end = "until " + app.WhenText(until) + " (" + lengthText(o.lasts) + ")"
 	}
 	if done.Cut > 0 {
-		end += ", " + count(done.Cut, "connection") + " ended"
+		end += ", " + app.Count(done.Cut, "connection") + " ended"
 	}
 	args, lines := make([]string, len(rules)), make([]string, len(rules))
 	for i, r := range rules {
 		args[i], lines[i] = ruleArg(r, o.deny), ruleLine(r, o.deny)
-		fmt.Fprintf(a.Out, "%s %s for %s %s\n", did, args[i], workersText(workers), end)
+		fmt.Fprintf(a.Out, "%s %s for %s %s\n", did, args[i], app.WorkersText(workers), end)
 	}
-	if a.set.quiet {
+	if a.Quiet {
 		return
 	}
 	if o.worker != "" && len(workers) > 1 {
-		a.say("%s share a room, and with it what they may reach", workersText(workers))
+		a.say("%s share a room, and with it what they may reach", app.WorkersText(workers))
 	}
 	words := shellWords(args)
 	where := ""

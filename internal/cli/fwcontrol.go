@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -10,74 +9,8 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
-
-// controlTime bounds a talk with a guard that is to change something.
-const controlTime = 10 * time.Second
-
-// withGuard speaks with the guard of the project. One that isn't there, doesn't
-// answer or refuses is a failure that says what to do.
-func (a *program) withGuard(ctx context.Context, e engine.Engine, t target, talk func(*control.Client) error) error {
-	within, cancel := context.WithTimeout(ctx, controlTime)
-	defer cancel()
-	conn, err := e.Control(within, t.project, t.dir)
-	if err == nil {
-		c := control.NewClient(conn)
-		err = talk(c)
-		c.Close() // all has been said
-	}
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case within.Err() != nil:
-		return app.Fail(app.CodeFailed, "the guard of project %s doesn't answer within %v", t.project, controlTime).
-			hint("`workshop up` finds out whether it hangs, and stops it then; the next one starts another")
-	}
-	if refused, ok := errors.AsType[*control.RefusedError](err); ok {
-		return app.Fail(app.CodeRefused, "%w", refused)
-	}
-	if missing, ok := errors.AsType[*engine.NotRunningError](err); ok {
-		return a.noGuard(ctx, e, t, missing)
-	}
-	return engineError(err)
-}
-
-// noGuard says why there is no guard to speak with.
-func (a *program) noGuard(ctx context.Context, e engine.Engine, t target, missing *engine.NotRunningError) error {
-	seen, err := e.Observe(ctx, t.project)
-	if err != nil {
-		return engineError(err)
-	}
-	if err := engine.CheckDirectory(seen, t.dir); err != nil {
-		return engineError(err)
-	}
-	needed := slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.NetworkOf != "" })
-	switch {
-	case len(seen.Containers) == 0:
-		return notUp(t)
-	case missing.State == "" && !needed:
-		return app.Fail(app.CodeRefused, "no worker of project %s has a network", t.project).Hint("%s", networkHint)
-	}
-	state := "isn't there"
-	if missing.State != "" {
-		state = "doesn't run (" + missing.State + ")"
-	}
-	return app.Fail(app.CodeFailed, "the guard of project %s %s; its workers reach nothing", t.project, state).
-		hint("`workshop up` repairs it")
-}
-
-const networkHint = "to give workers one, write in workshop.yaml `network: {mode: restricted, allow: [HOST]}`, and run `workshop up`"
-
-// guardState asks the guard what it does now.
-func guardState(c *control.Client) (control.State, error) {
-	var s control.State
-	err := c.Do(control.Request{Op: control.OpState}, &s)
-	return s, err
-}
 
 // roomLines are the lines that a room goes by.
 type roomLines struct {
@@ -90,7 +23,7 @@ type roomLines struct {
 }
 
 // roomsOf gives the rooms that a change is about: the worker's, or all.
-func (a *program) roomsOf(ctx context.Context, t target, s control.State, worker string) []roomLines {
+func (a *program) roomsOf(ctx context.Context, t app.Target, s control.State, worker string) []roomLines {
 	var rooms []roomLines
 	policy := a.filePolicy(ctx, t, s.Digest)
 	for _, r := range s.Rooms {
@@ -122,7 +55,7 @@ func (r *roomLines) addLines(p *firewall.Policy) {
 
 // filePolicy is the policy of the workshop file, if it is the one with that
 // digest; else nil.
-func (a *program) filePolicy(ctx context.Context, t target, digest string) *firewall.Policy {
+func (a *program) filePolicy(ctx context.Context, t app.Target, digest string) *firewall.Policy {
 	w := a.quietWorkshop(ctx, t)
 	if w == nil {
 		return nil
@@ -151,24 +84,6 @@ func filled(rules []firewall.Rule) []firewall.Rule {
 		r.Host, _ = firewall.ParseHostPattern(r.Value)
 	}
 	return out
-}
-
-// workersText is "one", "one and two", "one, two and three".
-func workersText(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-}
-
-// whenText is a time of day here, with its zone, and the day where that isn't
-// today.
-func whenText(t time.Time) string {
-	t = t.Local()
-	if now := time.Now(); t.YearDay() != now.YearDay() || t.Year() != now.Year() {
-		return t.Format("2006-01-02 15:04 MST")
-	}
-	return t.Format("15:04:05 MST")
 }
 
 // lengthText is a duration as a person writes it: "30m", "1h30m".

@@ -113,7 +113,7 @@ func (v *fwView) explain(x endpoint, port uint16, worker string) (*fwExplanation
 			if !sameDecision(g.d, groups[mine].d) {
 				f := app.Fail(app.CodeUsage, "workers differ about %s: name one with --worker", net.JoinHostPort(x.host(), strconv.Itoa(int(port))))
 				for _, g := range groups {
-					f.Hint("%s: %s", workersText(g.workers), decisionText(g.d))
+					f.Hint("%s: %s", app.WorkersText(g.workers), decisionText(g.d))
 				}
 				return nil, f
 			}
@@ -192,7 +192,7 @@ func (v *fwView) line(r firewall.Rule, deny bool, x endpoint) *fwLine {
 
 // modeLine is where a worker's mode is written.
 func (v *fwView) modeLine(worker string) *fwLine {
-	w := v.c.worker(worker)
+	w := v.c.Worker(worker)
 	if w == nil {
 		return nil
 	}
@@ -220,14 +220,14 @@ func (v *fwView) near(r *firewall.RoomPolicy, x endpoint) []fwLine {
 
 // textAt is a line of a file of the workshop, as it is written.
 func (v *fwView) textAt(at diag.Range) string {
-	data, err := boundedfile.ReadFS(projectFS{dir: v.c.dir}, at.Filename, workshop.MaxFileSize)
+	data, err := boundedfile.ReadFS(app.ProjectDir(v.c.Dir), at.Filename, workshop.MaxFileSize)
 	if err != nil {
 		return ""
 	}
 	n := 0
 	for line := range bytes.Lines(data) {
 		if n++; n == at.Start.Line {
-			return cutEnd(printable(strings.Join(strings.Fields(string(line)), " ")), 200)
+			return cutEnd(app.Printable(strings.Join(strings.Fields(string(line)), " ")), 200)
 		}
 	}
 	return ""

@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
@@ -107,7 +108,7 @@ func eventTarget(l events.Line) string {
 	if l.Protocol != "" && l.Protocol != "dns" && l.Protocol != "tcp" {
 		what += "/" + l.Protocol
 	}
-	return printable(what)
+	return app.Printable(what)
 }
 
 // opening is what opens one refused thing: the line for network.allow, and the
@@ -119,9 +120,9 @@ func openingOf(l events.Line, worker string) (o opening, ok bool) {
 	if l.Suggest == "" || l.Verdict != events.Deny {
 		return o, false
 	}
-	o.line = printable(l.Suggest)
+	o.line = app.Printable(l.Suggest)
 	if worker == "" && len(l.Workers) > 0 {
-		worker = printable(l.Workers[0])
+		worker = app.Printable(l.Workers[0])
 	}
 	host, port := "", l.Port
 	if name, err := firewall.ParseName(l.Name); err == nil {
@@ -133,7 +134,7 @@ func openingOf(l events.Line, worker string) (o opening, ok bool) {
 	if l.Protocol == "dns" {
 		port = 0
 	}
-	if host == "" || worker == "" || printable(host) != host {
+	if host == "" || worker == "" || app.Printable(host) != host {
 		return o, true // the line alone
 	}
 	o.command = allowCommand(host, port, l.Suggest, worker)
@@ -176,7 +177,7 @@ func refusalOf(l events.Line, worker string) (x refusal, ok bool) {
 	if l.Verdict != events.Deny || !slices.Contains(l.Workers, worker) {
 		return x, false
 	}
-	x = refusal{target: eventTarget(l), name: l.Name, dns: l.Protocol == "dns", reason: l.Reason, rule: printable(l.Rule)}
+	x = refusal{target: eventTarget(l), name: l.Name, dns: l.Protocol == "dns", reason: l.Reason, rule: app.Printable(l.Rule)}
 	x.opening, _ = openingOf(l, worker)
 	return x, true
 }

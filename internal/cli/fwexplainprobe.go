@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/events"
@@ -52,7 +53,7 @@ func (a *program) tryOut(ctx context.Context, v *fwView, x endpoint, e *fwExplan
 		return
 	}
 	var g control.Explanation
-	err := a.withGuard(ctx, v.engine, v.c.target(), func(c *control.Client) error {
+	err := a.WithGuard(ctx, v.engine, v.c.Target(), func(c *control.Client) error {
 		return c.Do(control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port, NoLookUp: o.noProbe}, &g)
 	})
 	if o.noProbe {
@@ -63,13 +64,13 @@ func (a *program) tryOut(ctx context.Context, v *fwView, x endpoint, e *fwExplan
 	}
 	e.Now = &fwNow{}
 	if err != nil {
-		e.differs("the guard can't say: %s", printable(err.Error()))
+		e.differs("the guard can't say: %s", app.Printable(err.Error()))
 	} else {
 		e.Now.Guard = &g
 		e.compareGuard(x, g)
 	}
 	if err := a.probeWorker(ctx, v, x, e); err != nil {
-		e.Now.Problem = printable(err.Error())
+		e.Now.Problem = app.Printable(err.Error())
 		return
 	}
 	e.compareWorker(x)
@@ -89,7 +90,7 @@ func usedUp(g control.Explanation) bool {
 // which no address may be dialled is refused, and so is one whose budget is used up.
 func (e *fwExplanation) compareGuard(x endpoint, g control.Explanation) {
 	if e.Allowed && usedUp(g) {
-		e.Allowed, e.Reason, e.Why, e.Suggest, e.Command = false, g.Reason, reasonText(g.Reason), printable(g.Suggest), ""
+		e.Allowed, e.Reason, e.Why, e.Suggest, e.Command = false, g.Reason, reasonText(g.Reason), app.Printable(g.Suggest), ""
 		if g.Suggest != "" {
 			e.Command = allowCommand(x.host(), e.Port, g.Suggest, e.Worker)
 		}
@@ -100,7 +101,7 @@ func (e *fwExplanation) compareGuard(x endpoint, g control.Explanation) {
 		if g.Allowed {
 			word = "allows"
 		}
-		by := printable(g.Line)
+		by := app.Printable(g.Line)
 		if by != "" {
 			by = " by " + by
 		}
@@ -111,7 +112,7 @@ func (e *fwExplanation) compareGuard(x endpoint, g control.Explanation) {
 		return
 	}
 	if g.ResolveError != "" {
-		e.differs("it is allowed, but the guard finds no address of it: %s", printable(g.ResolveError))
+		e.differs("it is allowed, but the guard finds no address of it: %s", app.Printable(g.ResolveError))
 		return
 	}
 	if len(g.Addresses) == 0 || slices.ContainsFunc(g.Addresses, func(a control.ExplainedAddress) bool { return a.Allowed }) {
@@ -155,9 +156,9 @@ func (a *program) probeWorker(ctx context.Context, v *fwView, x endpoint, e *fwE
 		return nil
 	}
 	var out, problem bytes.Buffer
-	t := v.c.target()
-	code, err := v.engine.Exec(ctx, t.project, e.Worker, engine.ExecOptions{
-		Command: append([]string{compose.InitPath, "probe"}, probes...), Workdir: "/", Directory: t.dir, Stdout: &out, Stderr: &problem,
+	t := v.c.Target()
+	code, err := v.engine.Exec(ctx, t.Project, e.Worker, engine.ExecOptions{
+		Command: append([]string{compose.InitPath, "probe"}, probes...), Workdir: "/", Directory: t.Dir, Stdout: &out, Stderr: &problem,
 	})
 	if err != nil {
 		return err
@@ -166,7 +167,7 @@ func (a *program) probeWorker(ctx context.Context, v *fwView, x endpoint, e *fwE
 	for line := range bytes.Lines(out.Bytes()) {
 		var s fwSeen
 		if json.Unmarshal(line, &s) == nil && len(seen) < len(probes) {
-			s.Probe, s.Seen, s.Detail = probes[len(seen)], printable(s.Seen), printable(s.Detail)
+			s.Probe, s.Seen, s.Detail = probes[len(seen)], app.Printable(s.Seen), app.Printable(s.Detail)
 			seen = append(seen, s)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/fatih/color"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // explainText prints explanations for a person.
@@ -61,7 +63,7 @@ func (e *fwExplanation) forWhom() string {
 	if len(others) == 0 || e.room == nil {
 		return e.Worker
 	}
-	return fmt.Sprintf("%s, which shares a room with %s", e.Worker, workersText(others))
+	return fmt.Sprintf("%s, which shares a room with %s", e.Worker, app.WorkersText(others))
 }
 
 // text is the line with its place.
@@ -87,7 +89,7 @@ func (o fwOther) text(e *fwExplanation) string {
 	if o.Allowed {
 		word = "allowed"
 	}
-	s := workersText(o.Workers) + ": " + word
+	s := app.WorkersText(o.Workers) + ": " + word
 	if o.Reason != e.Reason {
 		s += ", " + reasonText(o.Reason)
 	}
@@ -105,10 +107,10 @@ func showNow(n *fwNow, put func(key, format string, args ...any)) {
 			word = "would let it through"
 		}
 		if g.Line != "" {
-			word += ", by " + printable(g.Line)
+			word += ", by " + app.Printable(g.Line)
 		}
 		for _, x := range g.Addresses {
-			word += "\n" + printable(x.Address) + ": "
+			word += "\n" + app.Printable(x.Address) + ": "
 			if x.Allowed {
 				word += "would be dialled"
 			} else {
@@ -116,7 +118,7 @@ func showNow(n *fwNow, put func(key, format string, args ...any)) {
 			}
 		}
 		if g.ResolveError != "" {
-			word += "\nno address: " + printable(g.ResolveError)
+			word += "\nno address: " + app.Printable(g.ResolveError)
 		}
 		put("now", "the guard %s", word)
 	}

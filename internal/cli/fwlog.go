@@ -69,7 +69,7 @@ func (a *program) firewallLog(ctx context.Context, cmd *cobra.Command, o fwLogOp
 	if err := checkSince(cmd, o.since); err != nil {
 		return err
 	}
-	t, err := a.target(ctx)
+	t, err := a.Target(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,26 +80,26 @@ func (a *program) firewallLog(ctx context.Context, cmd *cobra.Command, o fwLogOp
 	defer e.Close()
 	l := &eventLog{options: o, ends: true, print: a.rawEvent}
 	if format != "json" {
-		l.ends, l.print = a.set.verbose, a.eventText(seen).print
+		l.ends, l.print = a.Verbose, a.eventText(seen).print
 	}
 	if o.follow {
-		err = l.follow(ctx, e, t.project)
+		err = l.follow(ctx, e, t.Project)
 	} else {
-		err = l.read(ctx, e, t.project, engine.LogsOptions{Since: o.since}, false)
+		err = l.read(ctx, e, t.Project, engine.LogsOptions{Since: o.since}, false)
 	}
 	if o.follow && ctx.Err() != nil {
 		return app.Exit(app.CodeInterrupted)
 	}
 	if err == nil && l.printed == 0 {
-		a.say("the guard of %s has reported nothing%s", t.project, l.selection())
+		a.say("the guard of %s has reported nothing%s", t.Project, l.selection())
 	}
-	return engineError(err)
+	return app.EngineError(err)
 }
 
 // observeGuard looks at a project that must have a guard, and the worker, if one
 // is named. The caller closes the engine.
-func (a *program) observeGuard(ctx context.Context, t target, worker string) (engine.Engine, engine.Observed, error) {
-	e, seen, err := a.observeOwn(ctx, t, a.globals.project != "")
+func (a *program) observeGuard(ctx context.Context, t app.Target, worker string) (engine.Engine, engine.Observed, error) {
+	e, seen, err := a.Observe(ctx, t, a.globals.project != "")
 	if err != nil {
 		return nil, seen, err
 	}
@@ -107,10 +107,10 @@ func (a *program) observeGuard(ctx context.Context, t target, worker string) (en
 	if worker != "" {
 		names = []string{worker}
 	}
-	err = services(t, seen, names)
+	err = app.Services(t, seen, names)
 	if err == nil && !slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.Service == compose.GuardService }) {
-		err = app.Fail(app.CodeFailed, "project %s has no guard: none of its workers has a network", t.project).
-			hint("`network: {mode: restricted, allow: [HOST]}` in workshop.yaml gives them one")
+		err = app.Fail(app.CodeFailed, "project %s has no guard: none of its workers has a network", t.Project).
+			Hint("`network: {mode: restricted, allow: [HOST]}` in workshop.yaml gives them one")
 	}
 	if err != nil {
 		e.Close()

@@ -10,6 +10,7 @@ import (
 	"github.com/fatih/color"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
@@ -65,12 +66,12 @@ func (t *eventText) print(_ []byte, l events.Line) error {
 	}
 	workers := "guard"
 	if len(l.Workers) > 0 {
-		workers = cut(printable(strings.Join(l.Workers, ",")), maxWorkersWidth)
+		workers = cut(app.Printable(strings.Join(l.Workers, ",")), maxWorkersWidth)
 	}
 	parts := []string{}
 	if what := eventTarget(l); what != "" {
 		if l.Name != "" && l.Address != "" {
-			what += " (" + printable(l.Address) + ")"
+			what += " (" + app.Printable(l.Address) + ")"
 		}
 		if l.Kind == events.DNS {
 			what += " (look-up)"
@@ -106,7 +107,7 @@ func (t *eventText) suggest(l events.Line) error {
 
 // eventReason says why, in words.
 func eventReason(l events.Line) string {
-	rule := printable(l.Rule)
+	rule := app.Printable(l.Rule)
 	switch {
 	case l.Verdict == events.End:
 		return fmt.Sprintf("sent %s, received %s", units.HumanSize(float64(l.BytesUp)), units.HumanSize(float64(l.BytesDown)))
@@ -117,7 +118,7 @@ func eventReason(l events.Line) string {
 	}
 	words := reasonText(l.Reason)
 	if l.Verdict == events.Deny && firewall.Why(l.Reason) == "" && l.Why != "" {
-		words = printable(l.Why)
+		words = app.Printable(l.Why)
 	}
 	if rule != "" {
 		words += " (" + rule + ")"
@@ -154,5 +155,5 @@ func reasonText(reason string) string {
 	if why := firewall.Why(reason); why != "" {
 		return why
 	}
-	return printable(reason)
+	return app.Printable(reason)
 }

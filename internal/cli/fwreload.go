@@ -39,25 +39,25 @@ spent budgets of a guard that crashed can't be read is opened without them.`,
 }
 
 func (a *program) reload(ctx context.Context, cmd *cobra.Command, reset bool) error {
-	c, err := a.compile(ctx)
+	c, err := a.Compile(ctx)
 	if err != nil {
 		return err
 	}
-	a.set.withoutLimits = true // nothing is started, so there is nothing to limit
-	e, err := a.connect(ctx, nil)
+	a.Settings.WithoutLimits = true // nothing is started, so there is nothing to limit
+	e, err := a.Connect(ctx, c.Target(), nil)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	ready, err := a.prepare(ctx, e, c, false)
+	ready, err := a.Prepare(ctx, e, c, false)
 	if err != nil {
 		return err
 	}
-	unlock, err := a.lock(ctx, c.project)
+	ch, err := a.Change(ctx, c.Name)
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer ch.Unlock()
 	plan, left, err := a.planReload(ctx, e, c, ready)
 	if err != nil {
 		return err
@@ -65,24 +65,24 @@ func (a *program) reload(ctx context.Context, cmd *cobra.Command, reset bool) er
 	heard := &reloadEngine{Engine: e}
 	if len(plan.Steps) > 0 {
 		// As at `up`: a worker may have written the file that is about to count.
-		a.compareWatched(ctx, c.project, engine.Observed{})
-		if err := a.apply(ctx, heard, plan, a.set.waitTimeout); err != nil {
+		a.CompareWatched(ctx, c.Name, engine.Observed{})
+		if err := a.Apply(ctx, heard, plan, a.Settings.WaitTimeout); err != nil {
 			return err
 		}
 	}
-	return a.withGuard(ctx, e, c.target(), func(g *control.Client) error {
-		before, err := guardState(g)
+	return a.WithGuard(ctx, e, c.Target(), func(g *control.Client) error {
+		before, err := app.GuardState(g)
 		if err != nil {
 			return err
 		}
 		after := before
-		if len(closedRooms(before)) > 0 {
+		if len(app.ClosedRooms(before)) > 0 {
 			var done control.Applied
 			if err := g.Do(control.Request{Op: control.OpReopen}, &done); err != nil {
 				return err
 			}
 			heard.ended(done.Cut)
-			if after, err = guardState(g); err != nil {
+			if after, err = app.GuardState(g); err != nil {
 				return err
 			}
 		}
@@ -92,10 +92,10 @@ func (a *program) reload(ctx context.Context, cmd *cobra.Command, reset bool) er
 				return err
 			}
 			heard.ended(done.Cut)
-			if after, err = guardState(g); err != nil {
+			if after, err = app.GuardState(g); err != nil {
 				return err
 			}
-			a.forgetLearning(c.project)
+			a.ForgetLearning(c.Name)
 		}
 		a.sayReloaded(cmd, before, after, len(plan.Steps) > 0, heard.detail)
 		if len(left) > 0 {
@@ -110,37 +110,37 @@ func (a *program) reload(ctx context.Context, cmd *cobra.Command, reset bool) er
 // repository has a new .git to be held (B8), and its line can't wait for that.
 // All else is refused, and so is a worker in another room than its own, which
 // would get the lines of others (B40).
-func (a *program) planReload(ctx context.Context, e engine.Engine, c, ready *compiled) (plan *engine.Plan, left []string, err error) {
+func (a *program) planReload(ctx context.Context, e engine.Engine, c, ready *app.Project) (plan *engine.Plan, left []string, err error) {
 	// Whether an image is newer elsewhere is a question for `up`.
-	d := engine.Desired{Compiled: ready.compiled, Pulled: true}
-	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
+	d := engine.Desired{Compiled: ready.Compiled, Pulled: true}
+	if d.Builds, err = app.BuildHashes(ctx, d.Compiled); err != nil {
 		return nil, nil, err
 	}
-	seen, err := e.Observe(ctx, c.project, engine.DesiredImages(d)...)
+	seen, err := e.Observe(ctx, c.Name, engine.DesiredImages(d)...)
 	if err != nil {
-		return nil, nil, engineError(err)
+		return nil, nil, app.EngineError(err)
 	}
 	plan, err = engine.PlanUp(d, seen)
 	switch {
 	case err != nil:
-		return nil, nil, engineError(err)
+		return nil, nil, app.EngineError(err)
 	case len(seen.Containers) == 0:
-		return nil, nil, notUp(c.target())
-	case c.compiled.Policy == nil:
-		return nil, nil, app.Fail(app.CodeRefused, "no worker of project %s has a network", c.project).Hint("%s", networkHint)
+		return nil, nil, app.NotUp(c.Target())
+	case c.Compiled.Policy == nil:
+		return nil, nil, app.Fail(app.CodeRefused, "no worker of project %s has a network", c.Name).Hint("%s", app.NetworkHint)
 	}
 	only, all := engine.OnlyReload(plan)
 	if !only {
 		d.NoWorkers = true
 		if plan, err = engine.PlanUp(d, seen); err != nil {
-			return nil, nil, engineError(err)
+			return nil, nil, app.EngineError(err)
 		}
 		left = all
 	}
 	if only, more := engine.OnlyReload(plan); !only {
 		printables(more)
 		return nil, nil, app.Fail(app.CodeFailed, "this needs `workshop up`, because more than the lines of allow and deny differs from what runs:\n%s", strings.Join(more, "\n")).
-			hint("nothing was changed; `workshop up` does all of it, `workshop up --dry-run` shows it")
+			Hint("nothing was changed; `workshop up` does all of it, `workshop up --dry-run` shows it")
 	}
 	printables(left)
 	reload := *plan
@@ -156,7 +156,7 @@ func (a *program) planReload(ctx context.Context, e engine.Engine, c, ready *com
 
 func printables(texts []string) {
 	for i := range texts {
-		texts[i] = printable(texts[i])
+		texts[i] = app.Printable(texts[i])
 	}
 }
 
@@ -172,7 +172,7 @@ func (a *program) sayReloaded(cmd *cobra.Command, before, after control.State, r
 	dropped := len(before.Live) - len(after.Live)
 	stopped := len(before.Learning) > 0 && len(after.Learning) == 0
 	forgot := spent(before) && !spent(after)
-	opened := len(closedRooms(before)) - len(closedRooms(after))
+	opened := len(app.ClosedRooms(before)) - len(app.ClosedRooms(after))
 	switch {
 	case reloaded:
 		fmt.Fprintf(a.Out, "reloaded: generation %d, %s\n", after.Generation, detail)
@@ -182,10 +182,10 @@ func (a *program) sayReloaded(cmd *cobra.Command, before, after control.State, r
 		fmt.Fprintf(a.Out, "nothing changed: the guard has these lines already (generation %d)\n", after.Generation)
 	}
 	if dropped > 0 {
-		a.say("%s dropped", count(dropped, "live change"))
+		a.say("%s dropped", app.Count(dropped, "live change"))
 	}
 	if opened > 0 {
-		a.say("%s: opened, without the live denies and spent upload budgets that couldn't be read", printable(workersText(slices.Sorted(maps.Keys(closedRooms(before))))))
+		a.say("%s: opened, without the live denies and spent upload budgets that couldn't be read", app.Printable(app.WorkersText(slices.Sorted(maps.Keys(app.ClosedRooms(before))))))
 	}
 	if forgot {
 		a.say("upload budgets: what was spent is forgotten")
@@ -198,16 +198,16 @@ func (a *program) sayReloaded(cmd *cobra.Command, before, after control.State, r
 			commandLine(cmd, "show"), commandLine(cmd, "reload --reset"))
 	}
 	if len(after.Learning) > 0 {
-		a.say("%s", learningText(after))
+		a.say("%s", app.LearningText(after))
 	}
 }
 
 // isOrAre is "1 live change is", "2 live changes are".
 func isOrAre(n int, noun string) string {
 	if n == 1 {
-		return count(n, noun) + " is"
+		return app.Count(n, noun) + " is"
 	}
-	return count(n, noun) + " are"
+	return app.Count(n, noun) + " are"
 }
 
 // reloadEngine listens to what a reload did: how many connections ended.
@@ -220,7 +220,7 @@ type reloadEngine struct {
 func (r *reloadEngine) Apply(ctx context.Context, p *engine.Plan, events func(engine.Event)) error {
 	return r.Engine.Apply(ctx, p, func(ev engine.Event) {
 		if ev.Step.Op == engine.OpReloadPolicy && ev.Status == engine.StepProgress {
-			r.detail = printable(ev.Detail)
+			r.detail = app.Printable(ev.Detail)
 		}
 		events(ev)
 	})
@@ -230,7 +230,7 @@ func (r *reloadEngine) Apply(ctx context.Context, p *engine.Plan, events func(en
 func (r *reloadEngine) ended(n int) {
 	switch {
 	case n > 0:
-		r.detail = strings.TrimPrefix(r.detail+", ", ", ") + count(n, "connection") + " ended by the reset"
+		r.detail = strings.TrimPrefix(r.detail+", ", ", ") + app.Count(n, "connection") + " ended by the reset"
 	case r.detail == "":
 		r.detail = "no connection ended"
 	}

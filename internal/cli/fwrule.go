@@ -29,7 +29,7 @@ func parseRule(text string, deny bool) (firewall.Rule, *app.Failure) {
 	}
 	if firewall.HasPort(r.Ports, 53) && (!deny || hasPort) {
 		return r, app.Fail(app.CodeRefused, "%s: a line can't name port 53: it is always the guard's DNS, which answers for every allowed name", quoted(text)).
-			hint("leave port 53 out")
+			Hint("leave port 53 out")
 	}
 	if p, ok := addressRange(host); ok {
 		r.CIDR = p

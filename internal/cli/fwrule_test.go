@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
 
@@ -195,11 +196,11 @@ func TestLearningOf(t *testing.T) {
 		Learning: map[string]time.Time{"room-b": until},
 		Rooms:    []control.RoomState{{Room: "room-a", Workers: []string{"a"}}, {Room: "room-b", Workers: []string{"c", "b"}}},
 	}
-	by := learningOf(s)
+	by := app.LearningOf(s)
 	if len(by) != 2 || !by["b"].Equal(until) || !by["c"].Equal(until) {
 		t.Errorf("%v", by)
 	}
-	if text := learningText(s); !strings.HasSuffix(text, ": B23, B24 and B25 don't hold for b and c") {
+	if text := app.LearningText(s); !strings.HasSuffix(text, ": B23, B24 and B25 don't hold for b and c") {
 		t.Error(text)
 	}
 	entries := []psEntry{{Service: "a", Role: "worker"}, {Service: "b", Role: "worker"}, {Service: "guard", Role: "guard", State: "running"}}
@@ -218,7 +219,7 @@ func TestUpstreamsShown(t *testing.T) {
 	answer := make(chan *control.State, 1)
 	answer <- &s
 	var err bytes.Buffer
-	a := &program{System: &System{Out: io.Discard, Err: &err}}
+	a := newProgram(&System{Env: &app.Env{}, Out: io.Discard, Err: &err})
 	a.psLive(addLive(entries, answer))
 	if len(entries[1].Upstreams) != 2 || entries[0].Upstreams != nil {
 		t.Errorf("%+v", entries)
@@ -254,13 +255,13 @@ func TestInCI(t *testing.T) {
 		"TF_BUILD=True": true, "GITLAB_CI=no": false, "JENKINS_URL=http://ci.example.org": true, "HOME=true": false,
 	} {
 		name, v, _ := strings.Cut(value, "=")
-		s := &System{Lookup: func(x string) (string, bool) {
+		s := &System{Env: &app.Env{Lookup: func(x string) (string, bool) {
 			if x != name {
 				return "", false
 			}
 			return v, true
-		}}
-		if got := s.inCI(); (got == name) != want {
+		}}}
+		if got := s.InCI(); (got == name) != want {
 			t.Errorf("%s: %q", value, got)
 		}
 	}
@@ -275,7 +276,7 @@ func TestChangedLines(t *testing.T) {
 		"":                                 {"a\n", "a\n"},
 		"-   2 | b\t#|+   2 | b|+   3 | d": {"a\nb\t#\nc", "a\nb\nd\nc"},
 	} {
-		if got := strings.Join(changedLines([]byte(texts[0]), []byte(texts[1])), "|"); got != want {
+		if got := strings.Join(app.ChangedLines([]byte(texts[0]), []byte(texts[1])), "|"); got != want {
 			t.Errorf("%q: %q, want %q", texts, got, want)
 		}
 	}

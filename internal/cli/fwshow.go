@@ -49,7 +49,7 @@ func (a *program) firewallShow(ctx context.Context, cmd *cobra.Command, worker s
 	}
 	defer v.close()
 	if worker != "" {
-		if err := v.c.workers(cmd, []string{worker}); err != nil {
+		if err := v.c.CheckWorkers([]string{worker}); err != nil {
 			return err
 		}
 	}
@@ -63,13 +63,13 @@ func (a *program) firewallShow(ctx context.Context, cmd *cobra.Command, worker s
 		err = a.showText(v, doc)
 	}
 	if v.state != nil {
-		a.sayClosed(*v.state)
+		a.SayClosed(*v.state)
 	}
 	if v.missing != nil {
-		a.say("only what %s says: %v", a.shown(v.c.target().file), v.missing)
+		a.say("only what %s says: %v", a.Shown(v.c.Target().File), v.missing)
 	}
 	if v.changed() {
-		a.warn("%s", changedText(a.shown(v.c.target().file)))
+		a.warn("%s", changedText(a.Shown(v.c.Target().File)))
 	}
 	return err
 }
@@ -128,10 +128,10 @@ type fwRunning struct {
 
 // document gathers what is shown of a worker's room, or of all.
 func (v *fwView) document(worker string) fwDocument {
-	d := fwDocument{Workshop: v.c.w.Name.V, Project: v.c.project, File: v.c.file, Rooms: []fwRoom{}}
-	if p := v.c.compiled.Policy; p != nil {
+	d := fwDocument{Workshop: v.c.Workshop.Name.V, Project: v.c.Name, File: v.c.File, Rooms: []fwRoom{}}
+	if p := v.c.Compiled.Policy; p != nil {
 		d.Digest = firewall.Digest(p)
-		d.Upstreams = fwUpstreams(&v.c.w.Container.Network)
+		d.Upstreams = fwUpstreams(&v.c.Workshop.Container.Network)
 	}
 	shown := map[string]bool{}
 	for _, r := range v.file {

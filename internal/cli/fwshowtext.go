@@ -12,6 +12,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // showText prints the policy for a person: the rooms with their lines, then
@@ -22,7 +23,7 @@ func (a *program) showText(v *fwView, d fwDocument) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s, in %s\n", workersText(r.Workers), modeText(r), r.Room)
+		fmt.Fprintf(w, "%s: %s, in %s\n", app.WorkersText(r.Workers), modeText(r), r.Room)
 		for _, line := range r.Allow {
 			showRule(w, "allow", line)
 		}
@@ -35,7 +36,7 @@ func (a *program) showText(v *fwView, d fwDocument) error {
 		if len(d.Rooms) > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: none, no network at all\n", workersText(d.None))
+		fmt.Fprintf(w, "%s: none, no network at all\n", app.WorkersText(d.None))
 	}
 	if len(d.Upstreams) > 0 {
 		fmt.Fprintln(w)
@@ -74,35 +75,35 @@ func showRunning(w io.Writer, v *fwView, s *fwRunning) {
 	if !s.Current {
 		policy = "not the policy of the file"
 	}
-	fmt.Fprintf(w, "guard: since %s, generation %d, %s\n", whenText(s.Started), s.Generation, policy)
+	fmt.Fprintf(w, "guard: since %s, generation %d, %s\n", app.WhenText(s.Started), s.Generation, policy)
 	for _, l := range s.Live {
 		verb := "allow"
 		if l.Deny {
 			verb = "deny"
 		}
 		rule := fwRules([]firewall.Rule{l.Rule})[0]
-		fmt.Fprintf(w, "  live\t%s %s\t%s\t%s\t%s\n", verb, printable(rule.Target), rule.Ports, endText(l.Until, l.Deny), strings.TrimSuffix(v.workersOf(l.Room)+", "+rule.options(), ", "))
+		fmt.Fprintf(w, "  live\t%s %s\t%s\t%s\t%s\n", verb, app.Printable(rule.Target), rule.Ports, endText(l.Until, l.Deny), strings.TrimSuffix(v.workersOf(l.Room)+", "+rule.options(), ", "))
 	}
 	for _, room := range slices.Sorted(maps.Keys(s.Learning)) {
 		fmt.Fprintf(w, "  learning\tevery name but those of never-list and deny\t\t%s\t%s\n", endText(s.Learning[room], false), v.workersOf(room))
 	}
 	for _, r := range s.Rooms {
 		for _, b := range r.Budgets {
-			fmt.Fprintf(w, "  budget\t%s\t%s\t%s of it used\t%s\t\n", printable(b.Target), b.Upload, units.BytesSize(float64(b.Used)), printable(b.Line))
+			fmt.Fprintf(w, "  budget\t%s\t%s\t%s of it used\t%s\t\n", app.Printable(b.Target), b.Upload, units.BytesSize(float64(b.Used)), app.Printable(b.Line))
 		}
 	}
 	for _, r := range s.Rooms {
-		state := fmt.Sprintf("%s, %d packets refused by the rules", count(r.Connections, "connection"), r.Refused)
+		state := fmt.Sprintf("%s, %d packets refused by the rules", app.Count(r.Connections, "connection"), r.Refused)
 		if r.Kind == "anyip" {
-			state = fmt.Sprintf("%s, %d packets refused by the kernel (AnyIP, without nf_tables)", count(r.Connections, "connection"), r.Refused)
+			state = fmt.Sprintf("%s, %d packets refused by the kernel (AnyIP, without nf_tables)", app.Count(r.Connections, "connection"), r.Refused)
 		}
 		switch {
 		case r.Closed != "":
-			state = "closed: " + printable(r.Closed)
+			state = "closed: " + app.Printable(r.Closed)
 		case !r.Served:
 			state = "the guard doesn't have its sockets: closed"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t\t\t\n", printable(r.Room), state)
+		fmt.Fprintf(w, "  %s\t%s\t\t\t\n", app.Printable(r.Room), state)
 	}
 	if s.Panics > 0 {
 		fmt.Fprintf(w, "  %d connections or requests ended by an internal error: see the guard's log\n", s.Panics)
@@ -119,10 +120,10 @@ func (v *fwView) workersOf(room string) string {
 	}
 	for _, r := range v.state.Rooms {
 		if r.Room == room {
-			return printable(workersText(r.Workers))
+			return app.Printable(app.WorkersText(r.Workers))
 		}
 	}
-	return printable(room)
+	return app.Printable(room)
 }
 
 // endText says when something live ends.
@@ -130,5 +131,5 @@ func endText(until time.Time, deny bool) string {
 	if until.IsZero() {
 		return changeOptions{deny: deny}.end()
 	}
-	return fmt.Sprintf("until %s (%s)", whenText(until), lengthText(max(0, time.Until(until))))
+	return fmt.Sprintf("until %s (%s)", app.WhenText(until), lengthText(max(0, time.Until(until))))
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // standing is how a change stands to what a room goes by already.
@@ -76,7 +77,7 @@ func liveText(l firewall.Live) string {
 	}
 	text := "`workshop firewall " + verb + " " + ruleArg(l.Rule, l.Deny) + "`"
 	if !l.Until.IsZero() {
-		text += ", until " + whenText(l.Until)
+		text += ", until " + app.WhenText(l.Until)
 	}
 	return text
 }

@@ -58,16 +58,16 @@ func (a *program) firewallSuggest(ctx context.Context, cmd *cobra.Command, o sug
 	if err != nil {
 		return err
 	}
-	s, err := a.load(ctx)
+	s, err := a.Load(ctx)
 	if err != nil {
 		return err
 	}
 	if o.worker != "" {
-		if err := s.workers(cmd, []string{o.worker}); err != nil {
+		if err := s.CheckWorkers([]string{o.worker}); err != nil {
 			return err
 		}
 	}
-	t, err := a.target(ctx)
+	t, err := a.Target(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ func (a *program) firewallSuggest(ctx context.Context, cmd *cobra.Command, o sug
 	defer e.Close()
 	asked := askedFor{options: o, names: map[firewall.Name]*askedName{}}
 	r := &eventReader{stamped: true, each: asked.add}
-	if err := readEvents(ctx, e, t.project, engine.LogsOptions{}, r); err != nil {
-		return engineError(err)
+	if err := readEvents(ctx, e, t.Project, engine.LogsOptions{}, r); err != nil {
+		return app.EngineError(err)
 	}
 	result := asked.suggest(s)
 	result.Since = r.first
@@ -112,11 +112,11 @@ func (a *program) suggestText(s suggested) error {
 }
 
 // suggestNotes says what the list can't.
-func (a *program) suggestNotes(t target, s suggested, o suggestOptions) {
+func (a *program) suggestNotes(t app.Target, s suggested, o suggestOptions) {
 	if s.Since.IsZero() {
 		a.say("the guard's log is empty")
 	} else {
-		a.say("from the guard's log since %s; older lines were thrown away, or are an older guard's", whenText(s.Since))
+		a.say("from the guard's log since %s; older lines were thrown away, or are an older guard's", app.WhenText(s.Since))
 	}
 	if len(s.Allow) == 0 {
 		hint := ""
@@ -129,7 +129,7 @@ func (a *program) suggestNotes(t target, s suggested, o suggestOptions) {
 		n    int
 		what string
 	}{
-		{s.LeftOut.Covered, "in " + a.shown(t.file) + " already"},
+		{s.LeftOut.Covered, "in " + a.Shown(t.File) + " already"},
 		{s.LeftOut.Denied, "refused by a deny line, which wins over every other"},
 		{s.LeftOut.Nameless, "by address, without a name (`workshop firewall log` shows them; a line with a cidr allows an address)"},
 		{s.LeftOut.Other, "refused for a reason that no line with a name changes (`workshop firewall log --denied`)"},
@@ -145,12 +145,12 @@ const maxWritten = 100
 
 // writeSuggested puts the lines into the file: into a worker's own list where it
 // has one, else into the workshop's.
-func (a *program) writeSuggested(ctx context.Context, s *source, found suggested, o suggestOptions) error {
+func (a *program) writeSuggested(ctx context.Context, s *app.Source, found suggested, o suggestOptions) error {
 	if len(found.Allow) > maxWritten {
 		return app.Fail(app.CodeRefused, "these are %d lines, more than the %d that are written at once; nothing was written", len(found.Allow), maxWritten).
-			hint("paste those that you know, or see which worker asks for so many names: `workshop firewall log`")
+			Hint("paste those that you know, or see which worker asks for so many names: `workshop firewall log`")
 	}
-	before, err := boundedfile.Read(filepath.Join(s.dir, s.file), workshop.MaxFileSize)
+	before, err := boundedfile.Read(filepath.Join(s.Dir, s.File), workshop.MaxFileSize)
 	if err != nil {
 		return err
 	}
@@ -169,20 +169,20 @@ func (a *program) writeSuggested(ctx context.Context, s *source, found suggested
 	if err := a.rewrite(ctx, s, before, after); err != nil {
 		return err
 	}
-	a.printFailure((&app.Failure{}).Hint("`workshop firewall reload` gives the file to the guard"))
+	a.hint("`workshop firewall reload` gives the file to the guard")
 	return nil
 }
 
 // listsOf are the lists that get a line: "" is the workshop's, a name the
 // worker's own.
-func (l *suggestedLine) listsOf(s *source, worker string) []string {
+func (l *suggestedLine) listsOf(s *app.Source, worker string) []string {
 	lists := map[string]bool{}
 	for _, name := range l.Workers {
-		w := s.worker(name)
+		w := s.Worker(name)
 		if w == nil || w.Container.Network.Mode.V == firewall.None || worker != "" && name != worker || firewall.CoveredBy(l.rule, filled(w.Container.Network.Allow)) {
 			continue
 		}
-		if sameRules(w.Container.Network.Allow, s.w.Container.Network.Allow) {
+		if sameRules(w.Container.Network.Allow, s.Workshop.Container.Network.Allow) {
 			name = ""
 		}
 		lists[name] = true
@@ -230,7 +230,7 @@ func (l *suggestedLine) comment() string {
 	if l.Refused && !l.Learned {
 		did = "refused "
 	}
-	return fmt.Sprintf("%s: %s%s, first %s", workersText(l.Workers), did, often, l.First.Local().Format("2006-01-02 15:04"))
+	return fmt.Sprintf("%s: %s%s, first %s", app.WorkersText(l.Workers), did, often, l.First.Local().Format("2006-01-02 15:04"))
 }
 
 func sortLines(lines []suggestedLine) {

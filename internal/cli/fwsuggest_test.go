@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
@@ -47,7 +48,7 @@ const learnedFile = `workshop:
     - {name: own, container: {network: {allow: [has.example.org]}}}
 `
 
-func learnedSource(t *testing.T) (*program, *source) {
+func learnedSource(t *testing.T) (*program, *app.Source) {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -62,15 +63,15 @@ func learnedSource(t *testing.T) (*program, *source) {
 	for _, name := range []string{"one", "two", "own"} {
 		write("workers/"+name+".md", "---\nname: "+name+"\ndescription: does nothing\ntools: [read_file]\n---\nNothing.\n")
 	}
-	a := &program{System: &System{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Dir: dir, Home: dir, Lookup: func(string) (string, bool) { return "", false }}}
-	s, err := a.readSource(t.Context(), filepath.Join(dir, "workshop.yaml"))
-	if err != nil || s.w == nil {
-		t.Fatal(err, s.diags)
+	a := newProgram(&System{Env: &app.Env{Dir: dir, Home: dir, Lookup: func(string) (string, bool) { return "", false }}, In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+	s, err := a.Read(t.Context(), filepath.Join(dir, "workshop.yaml"))
+	if err != nil || s.Workshop == nil {
+		t.Fatal(err, s.Diagnostics)
 	}
 	return a, s
 }
 
-func suggestFrom(t *testing.T, s *source, log string, o suggestOptions) suggested {
+func suggestFrom(t *testing.T, s *app.Source, log string, o suggestOptions) suggested {
 	t.Helper()
 	asked := askedFor{options: o, names: map[firewall.Name]*askedName{}}
 	readLog(t, log, 1000, func(raw []byte, l events.Line) error { return asked.add(raw, l) })
@@ -124,7 +125,7 @@ func TestSuggestWrite(t *testing.T) {
 	if err := a.writeSuggested(t.Context(), s, found, suggestOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(s.dir, s.file))
+	text, err := os.ReadFile(filepath.Join(s.Dir, s.File))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,9 +137,9 @@ func TestSuggestWrite(t *testing.T) {
 	if n := strings.Count(string(text), "sub.wild.example.org"); n != 1 {
 		t.Errorf("what the workshop covers is written %d times:\n%s", n, text)
 	}
-	fresh, err := a.readSource(t.Context(), filepath.Join(s.dir, s.file))
-	if err != nil || fresh.w == nil {
-		t.Fatal(err, fresh.diags)
+	fresh, err := a.Read(t.Context(), filepath.Join(s.Dir, s.File))
+	if err != nil || fresh.Workshop == nil {
+		t.Fatal(err, fresh.Diagnostics)
 	}
 	if left := suggestFrom(t, fresh, learnedLog, suggestOptions{}); len(left.Allow) != 0 {
 		t.Errorf("still suggested: %+v", left.Allow)
@@ -155,11 +156,11 @@ func TestSuggestWritesNoFlood(t *testing.T) {
 	for i := range maxWritten + 1 {
 		log += strings.Replace(strings.SplitAfter(learnedLog, "\n")[2], "ssh.example.org", "x"+strings.Repeat("y", i%60)+strings.Repeat("z", i/60)+".example.org", 1)
 	}
-	before, _ := os.ReadFile(filepath.Join(s.dir, s.file))
+	before, _ := os.ReadFile(filepath.Join(s.Dir, s.File))
 	if err := a.writeSuggested(t.Context(), s, suggestFrom(t, s, log, suggestOptions{}), suggestOptions{}); err == nil {
 		t.Error("written")
 	}
-	if after, _ := os.ReadFile(filepath.Join(s.dir, s.file)); !bytes.Equal(before, after) {
+	if after, _ := os.ReadFile(filepath.Join(s.Dir, s.File)); !bytes.Equal(before, after) {
 		t.Error("the file changed")
 	}
 }

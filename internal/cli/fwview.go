@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
@@ -12,7 +13,7 @@ import (
 // fwView is the network policy of a workshop: what the file says, and what the
 // guard does, where one runs.
 type fwView struct {
-	c *compiled
+	c *app.Project
 	// file are the rooms as the file has them, with the values of variables, in
 	// order of their names; effective the same with what is live in the guard.
 	file, effective []firewall.RoomPolicy
@@ -27,18 +28,18 @@ type fwView struct {
 // firewallView reads the file, which must be valid, and asks the guard, which
 // need not be there. The caller closes the view.
 func (a *program) firewallView(ctx context.Context) (*fwView, error) {
-	c, err := a.compile(ctx)
+	c, err := a.Compile(ctx)
 	if err != nil {
 		return nil, err
 	}
 	v := &fwView{c: c}
-	for i := range c.w.Workers {
-		if name := c.w.Workers[i].Name; c.compiled.RoomOf[name] == "" {
+	for i := range c.Workshop.Workers {
+		if name := c.Workshop.Workers[i].Name; c.Compiled.RoomOf[name] == "" {
 			v.none = append(v.none, name)
 		}
 	}
-	if c.compiled.Policy != nil {
-		for _, r := range c.compiled.Policy.Rooms {
+	if c.Compiled.Policy != nil {
+		for _, r := range c.Compiled.Policy.Rooms {
 			r.Allow, r.Deny = filled(r.Allow), filled(r.Deny)
 			v.file = append(v.file, r)
 		}
@@ -56,13 +57,13 @@ func (v *fwView) close() {
 
 // ask asks the guard what it does.
 func (v *fwView) ask(ctx context.Context, a *program) {
-	var e engine.Engine
-	if e, v.missing = a.connect(ctx, nil); v.missing != nil {
+	var e *app.Running
+	if e, v.missing = a.Connect(ctx, v.c.Target(), nil); v.missing != nil {
 		return
 	}
 	v.engine = e
-	v.missing = a.withGuard(ctx, e, v.c.target(), func(c *control.Client) error {
-		s, err := guardState(c)
+	v.missing = a.WithGuard(ctx, e, v.c.Target(), func(c *control.Client) error {
+		s, err := app.GuardState(c)
 		if err == nil {
 			v.state = &s
 		}
@@ -101,7 +102,7 @@ func (v *fwView) live(room string) []firewall.Live {
 
 // changed tells that the guard has another policy than the file.
 func (v *fwView) changed() bool {
-	return v.state != nil && (v.c.compiled.Policy == nil || v.state.Digest != firewall.Digest(v.c.compiled.Policy))
+	return v.state != nil && (v.c.Compiled.Policy == nil || v.state.Digest != firewall.Digest(v.c.Compiled.Policy))
 }
 
 // rulesetOf is the ruleset that a room has with a policy.

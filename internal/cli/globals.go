@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // globals are the flags that every command has. Their values are read through
@@ -52,11 +54,20 @@ type program struct {
 	*System
 	globals globals
 	set     settings
-	on      whereabouts // known once the file was read
-	chosen  choice      // known once an engine was connected to
-	// unfinished says that the last command on the project was killed; known once
-	// it is locked.
-	unfinished bool
+	steps   progress // of the plan that is carried out
+}
+
+// newProgram takes what use cases say and ask to the terminal.
+func newProgram(sys *System) *program {
+	a := &program{System: sys}
+	if a.Env == nil {
+		a.Env = &app.Env{} // only help is asked for
+	}
+	a.Events = a.show
+	if a.interactive() {
+		a.AgreeBuild = a.agreeBuild
+	}
+	return a
 }
 
 // runFunc is a verb's work.
@@ -68,8 +79,7 @@ func (a *program) run(do runFunc) func(*cobra.Command, []string) error {
 		if a.begin != nil {
 			a.begin()
 		}
-		var err error
-		if a.set, err = a.readSettings(cmd); err != nil {
+		if err := a.readSettings(cmd); err != nil {
 			return err
 		}
 		return do(cmd.Context(), cmd, args)

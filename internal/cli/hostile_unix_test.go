@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 func TestOwnerMay(t *testing.T) {
@@ -32,7 +30,7 @@ func TestOwnerMay(t *testing.T) {
 
 func TestRelativeHome(t *testing.T) {
 	for home, want := range map[string]string{"/home/u": "/home/u", ".": "", "here": "", "": ""} {
-		if got := homeDir(func(name string) (string, bool) { return home, name == "HOME" }); got != want {
+		if got := app.HomeDir(func(name string) (string, bool) { return home, name == "HOME" }); got != want {
 			t.Errorf("HOME=%s: %q", home, got)
 		}
 	}
@@ -86,26 +84,6 @@ func TestHostileFiles(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestManyKeys: B60: a look at the name takes time in proportion to the file.
-func TestManyKeys(t *testing.T) {
-	var text strings.Builder
-	text.WriteString("workshop:\n  name: hostile\n")
-	for i := range 70_000 {
-		fmt.Fprintf(&text, "  k%d: x\n", i)
-	}
-	file := filepath.Join(t.TempDir(), "workshop.yaml")
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	begin := testutil.Now()
-	if name, _ := quickLook(file); name != "hostile" {
-		t.Errorf("got the name %q", name)
-	}
-	if d := testutil.Since(begin); d > 2*time.Second {
-		t.Errorf("took %v", d)
 	}
 }
 

@@ -39,7 +39,7 @@ never overwritten.`,
 		RunE: a.run(func(_ context.Context, cmd *cobra.Command, args []string) error {
 			dir := a.Dir
 			if len(args) == 1 {
-				dir = a.abs(args[0])
+				dir = a.Abs(args[0])
 			}
 			return a.init(cmd, dir, d)
 		}),
@@ -51,32 +51,32 @@ never overwritten.`,
 
 func (a *program) init(cmd *cobra.Command, dir string, d initData) error {
 	if d.Name == "" {
-		d.Name = projectSafe(filepath.Base(dir), "my-workshop")
+		d.Name = app.ProjectSafe(filepath.Base(dir), "my-workshop")
 	}
 	for flag, name := range map[string]string{"name": d.Name, "worker": d.Worker} {
-		if !validName(name) {
-			return usageError(cmd, "--%s %q: only lower-case letters, digits, _ and -, at most %d", flag, name, maxProjectName)
+		if !app.ValidName(name) {
+			return usageError(cmd, "--%s %q: only lower-case letters, digits, _ and -, at most %d", flag, name, app.MaxProjectName)
 		}
 	}
 	files := []struct{ path, template string }{
 		{"workshop.yaml", initWorkshop},
 		{filepath.Join("workers", d.Worker+".md"), initWorker},
 	}
-	if realPath(dir) == realPath(a.Home) {
-		return app.Fail(app.CodeFailed, "%s is your home directory, and no worker gets that (B7)", a.shown(dir)).
-			hint("give a directory of the project: `%s`", commandLine(cmd, "init my-workshop"))
+	if app.RealPath(dir) == app.RealPath(a.Home) {
+		return app.Fail(app.CodeFailed, "%s is your home directory, and no worker gets that (B7)", a.Shown(dir)).
+			Hint("give a directory of the project: `%s`", commandLine(cmd, "init my-workshop"))
 	}
-	if existing, ok := fileIn(dir); ok {
-		return notOverwritten(a.shown(existing))
+	if existing, ok := app.FileIn(dir); ok {
+		return notOverwritten(a.Shown(existing))
 	}
 	for _, f := range files {
 		if _, err := os.Lstat(filepath.Join(dir, f.path)); err == nil {
-			return notOverwritten(a.shown(filepath.Join(dir, f.path)))
+			return notOverwritten(a.Shown(filepath.Join(dir, f.path)))
 		}
 	}
 	fill := strings.NewReplacer("{{.Name}}", d.Name, "{{.Worker}}", d.Worker)
 	for _, f := range files {
-		shown := a.shown(filepath.Join(dir, f.path))
+		shown := a.Shown(filepath.Join(dir, f.path))
 		if err := writeNew(dir, f.path, []byte(fill.Replace(f.template))); errors.Is(err, fs.ErrExist) {
 			return notOverwritten(shown)
 		} else if err != nil {
@@ -86,7 +86,7 @@ func (a *program) init(cmd *cobra.Command, dir string, d initData) error {
 	}
 	enter := ""
 	if dir != a.Dir {
-		enter = fmt.Sprintf("`cd %s`, ", shellword.Quote(a.shown(dir)))
+		enter = fmt.Sprintf("`cd %s`, ", shellword.Quote(a.Shown(dir)))
 	}
 	a.say("next: %s`%s`, then `%s`", enter,
 		commandLine(cmd, "up"), commandLine(cmd, "exec %s -- ls -l /workspace", d.Worker))
@@ -95,7 +95,7 @@ func (a *program) init(cmd *cobra.Command, dir string, d initData) error {
 
 func notOverwritten(path string) *app.Failure {
 	return app.Fail(app.CodeFailed, "%s exists and is not overwritten", path).
-		hint("move it away, or give another directory: `workshop init DIR`")
+		Hint("move it away, or give another directory: `workshop init DIR`")
 }
 
 // writeNew makes a file in a directory that must not exist. Symbolic links of a

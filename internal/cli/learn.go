@@ -52,28 +52,6 @@ func (o *learnOptions) check(cmd *cobra.Command) error {
 // learnNotHeld are the promises that a learning room gives up.
 var learnNotHeld = []string{"B23", "B24", "B25"}
 
-// ciVariables are set by continuous integration, most of them to "true".
-// Sources: the documentation of GitHub Actions, GitLab CI, Azure Pipelines,
-// Buildkite, CircleCI, Travis, AppVeyor, Drone, Cirrus, Semaphore, Woodpecker;
-// Jenkins, TeamCity and CodeBuild have no such word and are known by a name.
-var ciVariables = []string{
-	"CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "BUILDKITE", "CIRCLECI", "TRAVIS",
-	"APPVEYOR", "DRONE", "CIRRUS_CI", "SEMAPHORE", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID",
-}
-
-// inCI names the variable by which this runs in continuous integration; "" if
-// it doesn't.
-func (s *System) inCI() string {
-	for _, name := range ciVariables {
-		value := strings.ToLower(s.getenv(name))
-		named := strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_VERSION") || strings.HasSuffix(name, "_ID")
-		if value == "true" || value == "1" || value != "" && (named || name == "CI") && value != "false" && value != "0" {
-			return name
-		}
-	}
-	return ""
-}
-
 // learners are the rooms that learn, of the named workers or of all, and the
 // workers in them.
 func learners(w *workshop.Workshop, names []string) (rooms, workers []string) {
@@ -91,16 +69,13 @@ func learners(w *workshop.Workshop, names []string) (rooms, workers []string) {
 	return rooms, workers
 }
 
-// learner is an engine that knows whether rooms can learn on this machine.
-type learner interface{ CanLearn() error }
-
 // refuseLearning says why nothing may learn, before anything is started.
-func (a *program) refuseLearning(c *compiled, names []string, o learnOptions) error {
-	rooms, workers := learners(c.w, names)
+func (a *program) refuseLearning(c *app.Project, names []string, o learnOptions) error {
+	rooms, workers := learners(c.Workshop, names)
 	var reasons []string
 	f := &app.Failure{Code: app.CodeRefused}
-	if name := a.inCI(); name != "" {
-		reasons = append(reasons, fmt.Sprintf("%s=%s: this is continuous integration, where nobody watches what is let through", name, printable(a.getenv(name))))
+	if name := a.InCI(); name != "" {
+		reasons = append(reasons, fmt.Sprintf("%s=%s: this is continuous integration, where nobody watches what is let through", name, app.Printable(a.Getenv(name))))
 		f.Hint("learn on a machine of yours, and commit what `workshop firewall suggest` gives")
 	}
 	if len(rooms) == 0 {
@@ -109,7 +84,7 @@ func (a *program) refuseLearning(c *compiled, names []string, o learnOptions) er
 	}
 	var secret []string
 	for _, name := range workers {
-		if w := c.worker(name); len(w.Container.Secrets) > 0 {
+		if w := c.Worker(name); len(w.Container.Secrets) > 0 {
 			secret = append(secret, name+" ("+secretsText(w.Container.Secrets)+")")
 		}
 	}
@@ -125,10 +100,10 @@ func (a *program) refuseLearning(c *compiled, names []string, o learnOptions) er
 }
 
 // learn lets the rooms learn, and says loudly what that means.
-func (a *program) learn(ctx context.Context, e engine.Engine, c *compiled, names []string, o learnOptions) error {
-	rooms, workers := learners(c.w, names)
+func (a *program) learn(ctx context.Context, e engine.Engine, c *app.Project, names []string, o learnOptions) error {
+	rooms, workers := learners(c.Workshop, names)
 	var until time.Time
-	err := a.withGuard(ctx, e, c.target(), func(g *control.Client) error {
+	err := a.WithGuard(ctx, e, c.Target(), func(g *control.Client) error {
 		var done control.Applied
 		if err := g.Do(control.Request{Op: control.OpLearn, Rooms: rooms, For: control.Duration(o.lasts)}, &done); err != nil {
 			return err
@@ -139,7 +114,7 @@ func (a *program) learn(ctx context.Context, e engine.Engine, c *compiled, names
 	if err != nil {
 		return err
 	}
-	a.rememberLearning(c.project, until)
+	a.RememberLearning(c.Name, until)
 	a.warnLearning(workers, until)
 	return nil
 }
@@ -151,36 +126,8 @@ B23: names that aren't allowed are resolved: a question can carry data to a name
 B24: on ports 80 and 443, every name passes
 B25: so it does on other TCP ports
 What holds: deny lines; private addresses, this machine, other containers, metadata, loopback and link-local stay closed (B26, B31); resolvers over HTTPS.`,
-		whenText(until), lengthText(time.Until(until)), workersText(workers))
+		app.WhenText(until), lengthText(time.Until(until)), app.WorkersText(workers))
 	a.printFailure((&app.Failure{}).
-		hint("%s", endLearning).
-		hint("afterwards: `workshop firewall suggest` makes lines of what was let through"))
-}
-
-// learningOf gives for each worker of a learning room until when it learns.
-func learningOf(s control.State) map[string]time.Time {
-	out := map[string]time.Time{}
-	for _, r := range s.Rooms {
-		if until, ok := s.Learning[r.Room]; ok {
-			for _, w := range r.Workers {
-				out[w] = until
-			}
-		}
-	}
-	return out
-}
-
-// learningText says in one line who learns, and until when.
-func learningText(s control.State) string {
-	by := learningOf(s)
-	var workers []string
-	var until time.Time
-	for w, t := range by {
-		workers = append(workers, w)
-		if t.After(until) {
-			until = t
-		}
-	}
-	slices.Sort(workers)
-	return fmt.Sprintf("learning until %s: B23, B24 and B25 don't hold for %s", whenText(until), workersText(workers))
+		Hint("%s", app.EndLearning).
+		Hint("afterwards: `workshop firewall suggest` makes lines of what was let through"))
 }

@@ -39,22 +39,22 @@ the command.`,
 }
 
 func (a *program) logs(ctx context.Context, names []string, o engine.LogsOptions) error {
-	t, err := a.target(ctx)
+	t, err := a.Target(ctx)
 	if err != nil {
 		return err
 	}
-	e, seen, err := a.observeOwn(ctx, t, a.globals.project != "")
+	e, seen, err := a.Observe(ctx, t, a.globals.project != "")
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	if err := services(t, seen, names); err != nil {
+	if err := app.Services(t, seen, names); err != nil {
 		return err
 	}
 	o.Stdout, o.Stderr = a.Out, a.Err
-	err = e.Logs(ctx, t.project, names, o)
+	err = e.Logs(ctx, t.Project, names, o)
 	if o.Follow && ctx.Err() != nil {
 		return app.Exit(app.CodeInterrupted)
 	}
-	return engineError(err)
+	return app.EngineError(err)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // Main runs the root command that newRoot makes with the arguments, streams
@@ -20,10 +22,9 @@ func Main(newRoot func(*System) *cobra.Command) int {
 	defer interrupts.stop()
 	return Run(ctx, newRoot, os.Args[1:], &System{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Lookup:     os.LookupEnv,
-		Dir:        dir,
-		Home:       homeDir(os.LookupEnv),
-		Engine:     engines,
+		Env: &app.Env{
+			Lookup: os.LookupEnv, Dir: dir, Home: app.HomeDir(os.LookupEnv), Engine: app.Engines, Version: linkedVersion,
+		},
 		Interrupts: interrupts,
 		Program:    programPath(os.Args, dir),
 		begin:      func() { collectLater(); interrupts.watch() },

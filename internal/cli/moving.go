@@ -13,6 +13,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -58,23 +59,23 @@ func (m *moving) event(e engine.Event) {
 	l := m.line(e.Step.Target)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	running, finished := words(e.Step.Op)
+	running, finished := app.StepWords(e.Step.Op)
 	switch e.Status {
 	case engine.StepStarted:
 		l.status, l.text, l.began, l.current = e.Status, running, time.Now(), ""
 	case engine.StepProgress:
 		if e.Step.Op == engine.OpReloadPolicy {
-			l.note = printable(e.Detail)
+			l.note = app.Printable(e.Detail)
 			return
 		}
-		l.current = printable(lastLine(e.Detail))
+		l.current = app.Printable(lastLine(e.Detail))
 		if e.Total > 0 {
 			l.current = fmt.Sprintf("%s/%s %s", units.HumanSize(float64(e.Current)), units.HumanSize(float64(e.Total)), l.current)
 		}
 	case engine.StepDone, engine.StepFailed:
 		l.status, l.text, l.current = e.Status, finished, ""
 		if e.Status == engine.StepFailed {
-			l.text = failedWord(e.Err)
+			l.text = app.FailedWord(e.Err)
 		}
 		l.took += time.Since(l.began)
 	}

@@ -3,12 +3,12 @@ package cli
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -55,62 +55,11 @@ func factLines(w *workshop.Workshop, f *compose.Facts) [][2]string {
 		lines = append(lines, [2]string{"source " + source, "is created"})
 	}
 	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
-		if dirs := protectedText(w, source, f.Protected[source]); dirs != "" {
+		if dirs := app.ProtectedText(w, source, f.Protected[source]); dirs != "" {
 			lines = append(lines, [2]string{"read-only in " + source, dirs})
 		}
 	}
 	return lines
-}
-
-// sayFacts says what `up` did to the project directory, and what it keeps
-// workers from writing to (B8).
-func (a *program) sayFacts(w *workshop.Workshop, f *compose.Facts, created []string) {
-	for _, source := range created {
-		a.say("created %s for %d:%d (%s)", printable(source), f.UID, f.GID, f.UserReason)
-	}
-	for _, source := range slices.Sorted(maps.Keys(f.Sources)) {
-		a.sayLeads(f.ProjectDir, source, f.Sources[source].Real)
-	}
-	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
-		if dirs := protectedText(w, source, f.Protected[source]); dirs != "" {
-			a.say("read-only in %s: %s (B8)", printable(source), printable(dirs))
-		}
-	}
-}
-
-// sayLeads says where links lead from a source: the workshop file doesn't show it.
-func (a *program) sayLeads(dir, source, real string) {
-	written := filepath.Clean(source)
-	if !filepath.IsAbs(written) {
-		written = filepath.Join(dir, written)
-	}
-	if real != "" && real != written {
-		a.warn("the source %s is a symbolic link, or behind one: what is mounted is %s", printable(source), printable(real))
-	}
-}
-
-// protectedText names the directories that are read-only below a source. Under
-// `git: rw` those are the hooks of git directories, not the rest of them.
-func protectedText(w *workshop.Workshop, source string, dirs []compose.Protected) string {
-	var git, plain bool
-	for i := range w.Workers {
-		for _, m := range w.Workers[i].Container.Mounts {
-			here := m.ReadWrite && m.Source.V == source
-			git, plain = git || here && m.GitWritable, plain || here && !m.GitWritable
-		}
-	}
-	var shown []string
-	for _, dir := range dirs {
-		text := dir.Path
-		switch {
-		case dir.Kind == compose.GitDir && git && plain:
-			text += " (writable where `git: rw`)"
-		case dir.Kind == compose.GitDir && git, dir.Kind == compose.GitHooks && !git:
-			continue
-		}
-		shown = append(shown, text)
-	}
-	return strings.Join(shown, ", ")
 }
 
 func yesNo(b bool, yes, no string) string {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -30,7 +31,7 @@ func TestProtectedText(t *testing.T) {
 		{"both", []workshop.Worker{mount(true), mount(false)},
 			".git (writable where `git: rw`), .git/hooks, .github, sub/x.git (writable where `git: rw`), sub/x.git/hooks"},
 	} {
-		if got := protectedText(&workshop.Workshop{Workers: tt.workers}, "./repo", dirs); got != tt.want {
+		if got := app.ProtectedText(&workshop.Workshop{Workers: tt.workers}, "./repo", dirs); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}

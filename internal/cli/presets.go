@@ -57,7 +57,7 @@ func (a *program) listPresets(format string) error {
 func (a *program) showPreset(format, name string) error {
 	p, ok := presets.Get(name)
 	if !ok {
-		return app.Fail(app.CodeUsage, "no preset %q", name).Hint("%s", suggestion(name, presets.Names()))
+		return app.Fail(app.CodeUsage, "no preset %q", name).Hint("%s", app.Suggestion(name, presets.Names()))
 	}
 	if format == "json" {
 		return a.writeJSON(p)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/shellword"
 )
 
@@ -28,8 +29,8 @@ type mcpEntry struct {
 
 // printConfig prints what to paste into a client so that it starts `tools`. It
 // asks no engine.
-func (a *program) printConfig(client string, s *source, worker string, o toolsOptions) error {
-	name := serverName(s.w.Name.V, worker)
+func (a *program) printConfig(client string, s *app.Source, worker string, o toolsOptions) error {
+	name := serverName(s.Workshop.Name.V, worker)
 	entry := a.mcpEntry(s, worker, o)
 	a.sayWhere(client, name, entry)
 	if client == "json" {
@@ -39,20 +40,20 @@ func (a *program) printConfig(client string, s *source, worker string, o toolsOp
 }
 
 // mcpEntry is the command line that a client starts, from whatever directory.
-func (a *program) mcpEntry(s *source, worker string, o toolsOptions) mcpEntry {
+func (a *program) mcpEntry(s *app.Source, worker string, o toolsOptions) mcpEntry {
 	e := mcpEntry{Type: "stdio", Command: a.program(), Env: map[string]string{}}
 	if a.under != "" {
 		e.Args = append(e.Args, "workshop")
 	}
-	e.Args = append(e.Args, "-f", filepath.Join(s.dir, s.file))
-	if a.set.project != "" {
-		e.Args = append(e.Args, "-p", a.set.project)
+	e.Args = append(e.Args, "-f", filepath.Join(s.Dir, s.File))
+	if a.Settings.Project != "" {
+		e.Args = append(e.Args, "-p", a.Settings.Project)
 	}
-	if a.set.engine != "" {
-		e.Args = append(e.Args, "--engine", a.set.engine)
+	if a.Settings.Engine != "" {
+		e.Args = append(e.Args, "--engine", a.Settings.Engine)
 	}
-	for _, file := range a.set.envFiles {
-		e.Args = append(e.Args, "--env-file", a.abs(file))
+	for _, file := range a.Settings.EnvFiles {
+		e.Args = append(e.Args, "--env-file", a.Abs(file))
 	}
 	e.Args = append(e.Args, "tools")
 	e.Args = append(e.Args, o.words()...)
@@ -61,7 +62,7 @@ func (a *program) mcpEntry(s *source, worker string, o toolsOptions) mcpEntry {
 	}
 	// A client that a desktop started hasn't the variables of this shell.
 	for _, variable := range []string{"DOCKER_HOST", "DOCKER_CONTEXT"} {
-		if value := a.getenv(variable); value != "" {
+		if value := a.Getenv(variable); value != "" {
 			e.Env[variable] = value
 		}
 	}
@@ -73,7 +74,7 @@ func (o *toolsOptions) words() (words []string) {
 	for _, f := range []struct {
 		on   bool
 		word string
-	}{{o.approveAll, "--approve-all"}, {o.strict, "--strict"}, {o.noUp, "--no-up"}, {o.yes, "--yes"}} {
+	}{{o.ApproveAll, "--approve-all"}, {o.Strict, "--strict"}, {o.NoUp, "--no-up"}, {o.Yes, "--yes"}} {
 		if f.on {
 			words = append(words, f.word)
 		}
@@ -96,7 +97,7 @@ func serverName(workshop, worker string) string {
 
 // sayWhere says on the standard error where the text belongs.
 func (a *program) sayWhere(client, name string, entry mcpEntry) {
-	if a.set.quiet {
+	if a.Quiet {
 		return
 	}
 	var hints []string

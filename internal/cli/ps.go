@@ -69,27 +69,27 @@ func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error
 	if err != nil {
 		return err
 	}
-	t, err := a.target(ctx)
+	t, err := a.Target(ctx)
 	if err != nil {
 		return err
 	}
-	e, err := a.connect(ctx, nil)
+	e, err := a.Connect(ctx, t, nil)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	guard := asked(nil)
-	if !a.set.quiet {
-		guard = ask(ctx, e, t.project, t.dir) // beside the rest: 40 ms
+	guard := app.Asked(nil)
+	if !a.Quiet {
+		guard = app.AskGuard(ctx, e, t.Project, t.Dir) // beside the rest: 40 ms
 	}
-	seen, err := a.look(ctx, e, t, a.globals.project != "")
+	seen, err := e.Look(ctx, a.globals.project != "")
 	if err != nil {
 		return err
 	}
 	entries := psEntries(seen, a.quietWorkshop(ctx, t))
 	for i := range entries {
-		entries[i].Engine = a.chosen.name
-		if a.chosen.name == promise.Process && entries[i].Role == "worker" {
+		entries[i].Engine = e.Chosen.Name
+		if e.Chosen.Name == promise.Process && entries[i].Role == "worker" {
 			entries[i].Network, entries[i].NotHeld = "this machine's", promise.Waived(promise.Process)
 		}
 	}
@@ -97,7 +97,7 @@ func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error
 	switch {
 	case format == "json":
 		err = a.writeJSON(entries)
-	case a.set.quiet:
+	case a.Quiet:
 		for _, p := range entries {
 			fmt.Fprintln(a.Out, p.id)
 		}
@@ -105,14 +105,14 @@ func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error
 		err = a.psTable(entries)
 		a.psNotes(t, entries)
 		a.psLive(said)
-		for _, down := range stopped(seen, "") {
+		for _, down := range app.Stopped(seen, "") {
 			a.say("the %s doesn't run: its workers have no network until `workshop up`", down)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if a.compareWatched(ctx, t.project, seen) && strict {
+	if a.CompareWatched(ctx, t.Project, seen) && strict {
 		return app.Exit(app.CodeRefused)
 	}
 	return nil
@@ -120,15 +120,15 @@ func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error
 
 // quietWorkshop reads the workshop for what the engine doesn't know; nil where
 // it can't be read: ps is about what runs.
-func (a *program) quietWorkshop(ctx context.Context, t target) *workshop.Workshop {
-	if t.file == "" {
+func (a *program) quietWorkshop(ctx context.Context, t app.Target) *workshop.Workshop {
+	if t.File == "" {
 		return nil
 	}
-	s, err := a.readSource(ctx, t.file)
+	s, err := a.Read(ctx, t.File)
 	if err != nil {
 		return nil
 	}
-	return s.w
+	return s.Workshop
 }
 
 func psEntries(seen engine.Observed, w *workshop.Workshop) []psEntry {
@@ -235,9 +235,9 @@ func stateText(p psEntry) string {
 }
 
 // psNotes says what the table has no column for.
-func (a *program) psNotes(t target, entries []psEntry) {
+func (a *program) psNotes(t app.Target, entries []psEntry) {
 	if len(entries) == 0 {
-		a.say("project %s is not up", t.project)
+		a.say("project %s is not up", t.Project)
 	}
 	var open, composed, unlimited []string
 	for _, p := range entries {

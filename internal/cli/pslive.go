@@ -16,7 +16,7 @@ type live struct {
 
 // addLive puts into the entries what the guard says: live changes, learning. A
 // guard that doesn't run isn't waited for.
-func addLive(entries []psEntry, guard asked) live {
+func addLive(entries []psEntry, guard app.Asked) live {
 	at := slices.IndexFunc(entries, func(p psEntry) bool { return p.Role == "guard" && p.State == "running" })
 	if guard == nil || at < 0 {
 		return live{}
@@ -26,7 +26,7 @@ func addLive(entries []psEntry, guard asked) live {
 		return live{silent: true}
 	}
 	entries[at].LiveChanges, entries[at].Upstreams = len(s.Live), s.Upstreams
-	learning, closed := learningOf(*s), closedRooms(*s)
+	learning, closed := app.LearningOf(*s), app.ClosedRooms(*s)
 	for i := range entries {
 		entries[i].Closed = closed[entries[i].Service]
 		if until, ok := learning[entries[i].Service]; ok {
@@ -46,21 +46,21 @@ func addLive(entries []psEntry, guard asked) live {
 func (a *program) psLive(l live) {
 	switch {
 	case l.silent:
-		a.say("the guard doesn't answer within %v: live changes and learning aren't known; `workshop up` stops a guard that hangs", askTime)
+		a.say("the guard doesn't answer within %v: live changes and learning aren't known; `workshop up` stops a guard that hangs", app.AskTime)
 	case l.state == nil:
 	default:
-		a.sayClosed(*l.state)
+		a.SayClosed(*l.state)
 		for _, u := range l.state.Upstreams {
 			a.say("%s", upstreamText(u))
 		}
 		if n := l.state.Panics; n > 0 {
-			a.warn("the guard recovered from %s: %s", count(int(n), "internal error"), a.commands("`workshop firewall log`"))
+			a.warn("the guard recovered from %s: %s", app.Count(int(n), "internal error"), a.commands("`workshop firewall log`"))
 		}
 		if len(l.state.Learning) > 0 {
-			a.say("%s", learningText(*l.state))
+			a.say("%s", app.LearningText(*l.state))
 		}
 		if n := len(l.state.Live); n > 0 {
-			a.say("%s: %s", count(n, "live change"), a.commands("`workshop firewall show`"))
+			a.say("%s: %s", app.Count(n, "live change"), a.commands("`workshop firewall show`"))
 		}
 		if slices.ContainsFunc(l.state.Rooms, func(r control.RoomState) bool { return r.Kind == "anyip" }) {
 			a.say("the rooms are made by AnyIP, as this kernel lacks nf_tables: denials are counted without the uid")
@@ -71,36 +71,9 @@ func (a *program) psLive(l live) {
 // upstreamText says what goes through an upstream.
 func upstreamText(u control.Upstream) string {
 	if u.Kind == "proxy" {
-		return "upstream proxy: every connection goes through " + printable(u.Address)
+		return "upstream proxy: every connection goes through " + app.Printable(u.Address)
 	}
-	return "upstream resolver: names are looked up at " + printable(u.Address)
-}
-
-// closedRooms says by workers why the guard doesn't serve their rooms.
-func closedRooms(s control.State) map[string]string {
-	by := map[string]string{}
-	for _, r := range s.Rooms {
-		for _, w := range r.Workers {
-			if r.Closed != "" {
-				by[w] = r.Closed
-			}
-		}
-	}
-	return by
-}
-
-// sayClosed says which rooms are closed, and what to do.
-func (a *program) sayClosed(s control.State) {
-	found := false
-	for _, r := range s.Rooms {
-		if r.Closed != "" {
-			found = true
-			a.warn("%s: closed, no network: live denies and spent upload budgets can't be read (%s)", printable(workersText(r.Workers)), printable(r.Closed))
-		}
-	}
-	if found {
-		a.printFailure((&app.Failure{}).Hint("open it without them: `workshop firewall reload`"))
-	}
+	return "upstream resolver: names are looked up at " + app.Printable(u.Address)
 }
 
 // networkColumn is the mode, and that the worker learns or its room is closed.
@@ -109,7 +82,7 @@ func networkColumn(p psEntry) string {
 		return p.Network + ", closed"
 	}
 	if p.LearningUntil != nil {
-		return fmt.Sprintf("%s, learning until %s", p.Network, whenText(*p.LearningUntil))
+		return fmt.Sprintf("%s, learning until %s", p.Network, app.WhenText(*p.LearningUntil))
 	}
 	return p.Network
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -21,48 +21,38 @@ workshop file since it came up is not applied; ` + "`up`" + ` does that.`,
 			return a.restart(ctx, cmd, args)
 		}),
 	}
-	cmd.Flags().Duration("wait-timeout", defaultWaitTimeout, "how long to wait until every worker is ready")
+	cmd.Flags().Duration("wait-timeout", app.DefaultWaitTimeout, "how long to wait until every worker is ready")
 	return cmd
 }
 
 func (a *program) restart(ctx context.Context, cmd *cobra.Command, names []string) error {
-	c, err := a.compile(ctx)
+	c, err := a.Compile(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.workers(cmd, names); err != nil {
+	if err := c.CheckWorkers(names); err != nil {
 		return err
 	}
-	unlock, err := a.lock(ctx, c.project)
+	ch, err := a.Change(ctx, c.Name)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	t := c.target()
-	e, err := a.connect(ctx, nil)
+	defer ch.Unlock()
+	t := c.Target()
+	e, err := a.Connect(ctx, t, nil)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	return a.converge(ctx, e, a.set.waitTimeout, func() (*engine.Plan, error) {
-		seen, err := a.look(ctx, e, t, false)
+	return ch.Converge(ctx, e, a.Settings.WaitTimeout, func() (*engine.Plan, error) {
+		seen, err := e.Look(ctx, false)
 		if err != nil {
 			return nil, err
 		}
 		if len(seen.Containers) == 0 {
-			return nil, notUp(t)
+			return nil, app.NotUp(t)
 		}
-		plan, err := engine.PlanRestart(engine.Desired{Compiled: c.asRunning(), Only: names}, seen)
-		return plan, engineError(err)
+		plan, err := engine.PlanRestart(engine.Desired{Compiled: c.AsRunning(), Only: names}, seen)
+		return plan, app.EngineError(err)
 	})
-}
-
-// asRunning is the project under its name on the engine and with its
-// directory: all that is needed of the machine to restart what is there.
-func (c *compiled) asRunning() *compose.Compiled {
-	running, project := *c.compiled, *c.compiled.Project
-	project.Name = c.project
-	running.Project = &project
-	running.Facts = &compose.Facts{Project: c.project, ProjectDir: c.target().dir}
-	return &running
 }

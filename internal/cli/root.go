@@ -33,7 +33,7 @@ func NewLLMDo(sys *System) *cobra.Command {
 
 // workshopCommand is the tree that both programs share.
 func workshopCommand(sys *System) *cobra.Command {
-	a := &program{System: sys}
+	a := newProgram(sys)
 	cmd := &cobra.Command{
 		Use:   "workshop",
 		Short: "Compose-style rooms for the tools of LLM workers",
@@ -140,7 +140,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	}
 	if do := ofCompose[args[0]]; do != "" && cmd.Name() == "workshop" {
 		f.Hint("%s", do)
-	} else if near := nearest(args[0], names); near != "" {
+	} else if near := app.Nearest(args[0], names); near != "" {
 		f.Hint("did you mean `%s %s`?", cmd.CommandPath(), near)
 	}
 	return f.Hint("run `%s --help` for the list of commands", cmd.CommandPath())

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"sync"
@@ -10,9 +9,6 @@ import (
 
 	"github.com/llmdo/workshop/internal/app"
 )
-
-// errInterrupted is the cause of a context that a signal cancelled.
-var errInterrupted = errors.New("interrupted")
 
 // Interrupts are the signals of the process. The first SIGINT or SIGTERM
 // cancels the command's context, the second ends the process at once, wherever it
@@ -39,9 +35,9 @@ func newInterrupts(ctx context.Context, exit func(int)) (context.Context, *Inter
 					continue
 				}
 				if ctx.Err() != nil || in.hangs() {
-					app.Exit(app.CodeInterrupted)
+					exit(app.CodeInterrupted)
 				}
-				cancel(errInterrupted)
+				cancel(app.ErrInterrupted)
 			}
 		}()
 	}

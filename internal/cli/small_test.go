@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -77,13 +76,13 @@ func TestStopped(t *testing.T) {
 		"room guard": {w},
 	} {
 		seen := engine.Observed{Containers: list}
-		if got := strings.Join(stopped(seen, "w"), " "); got != want {
+		if got := strings.Join(app.Stopped(seen, "w"), " "); got != want {
 			t.Errorf("%v: %q, want %q", list, got, want)
 		}
-		if got := strings.Join(stopped(seen, ""), " "); got != want {
+		if got := strings.Join(app.Stopped(seen, ""), " "); got != want {
 			t.Errorf("all of %v: %q, want %q", list, got, want)
 		}
-		if got := stopped(seen, "c"); got != nil {
+		if got := app.Stopped(seen, "c"); got != nil {
 			t.Errorf("a worker without network: %q", got)
 		}
 	}
@@ -111,38 +110,6 @@ func TestIsReserved(t *testing.T) {
 	}
 }
 
-// TestWaitWatch: the time counts from the first wait on, and the late one is
-// named.
-func TestWaitWatch(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	w := &waitWatch{timeout: 20 * time.Millisecond, cancel: cancel, waiting: map[string]string{}}
-	defer w.stop()
-	w.event(engine.Event{Step: engine.Step{Op: engine.OpPullImage, Target: "image/x"}, Status: engine.StepStarted})
-	time.Sleep(50 * time.Millisecond)
-	if ctx.Err() != nil {
-		t.Fatal("a pull counted")
-	}
-	for _, status := range []engine.Status{engine.StepStarted, engine.StepDone} {
-		w.event(engine.Event{Step: engine.Step{Op: engine.OpWaitReady, Target: "container/room"}, Status: status})
-	}
-	time.Sleep(50 * time.Millisecond)
-	if ctx.Err() != nil {
-		t.Fatal("it counted on when nothing was waited for any more")
-	}
-	for _, target := range []string{"container/a", "container/b"} {
-		w.event(engine.Event{Step: engine.Step{Op: engine.OpWaitReady, Target: target}, Status: engine.StepStarted})
-	}
-	w.event(engine.Event{Step: engine.Step{Op: engine.OpWaitReady, Target: "container/a"}, Status: engine.StepDone})
-	<-ctx.Done()
-	if !errors.Is(context.Cause(ctx), errWaitTimeout) {
-		t.Fatal(context.Cause(ctx))
-	}
-	f := w.failure("p")
-	if f.Code != app.CodeFailed || !strings.HasSuffix(f.Error(), ": container/b") {
-		t.Errorf("%d: %v", f.Code, f)
-	}
-}
-
 // TestInterrupts: the first signal cancels, the second ends the process, and
 // a command that asked for them gets them instead.
 func TestInterrupts(t *testing.T) {
@@ -162,7 +129,7 @@ func TestInterrupts(t *testing.T) {
 	done()
 	self.Signal(os.Interrupt)
 	<-ctx.Done()
-	if !errors.Is(context.Cause(ctx), errInterrupted) {
+	if !errors.Is(context.Cause(ctx), app.ErrInterrupted) {
 		t.Error(context.Cause(ctx))
 	}
 	self.Signal(os.Interrupt)
@@ -196,52 +163,5 @@ func TestSignalsThatNobodyTakes(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("it goes on")
-	}
-}
-
-// TestBuildApproval: refused without a person, agreed by --yes, and asked no
-// more once the content was agreed to.
-func TestBuildApproval(t *testing.T) {
-	home := t.TempDir()
-	a := &program{System: &System{In: strings.NewReader(""), Err: io.Discard, Dir: home, Home: home, Lookup: func(string) (string, bool) { return "", false }}}
-	b := BuildRequest{For: "one", Context: home, Dockerfile: "Dockerfile", Digest: "abc"}
-	err := a.approver("workshop up", false)(t.Context(), b)
-	f, ok := errors.AsType[*app.Failure](err)
-	if !ok || f.Code != app.CodeRefused || !strings.Contains(strings.Join(f.Hints, "\n"), "`workshop up --yes`") {
-		t.Fatalf("%v", err)
-	}
-	if err := a.approver("workshop up", true)(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.approver("workshop up", false)(t.Context(), b); err == nil {
-		t.Error("--yes of one run was remembered")
-	}
-	path, _ := a.approvalPath(b.Digest)
-	if err := writeState(path, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.approver("workshop up", false)(t.Context(), b); err != nil {
-		t.Errorf("agreed to, and asked again: %v", err)
-	}
-	b.Digest = "abd"
-	if err := a.approver("workshop up", false)(t.Context(), b); err == nil {
-		t.Error("another content was not asked about")
-	}
-}
-
-// TestRefuseSaysAReasonOnce: limits that lack for one reason are one line.
-func TestRefuseSaysAReasonOnce(t *testing.T) {
-	var i engine.Info
-	i.Limits.Seccomp = true
-	for _, name := range []string{"memory", "swap", "cpu", "pids"} {
-		why := "no group"
-		if name == "pids" {
-			why = "no controller"
-		}
-		i.Findings = append(i.Findings, engine.Finding{Promise: "B5", Name: name, Meaning: why, Do: "make one"})
-	}
-	err := refuse(&compiled{source: &source{w: &workshop.Workshop{}}}, i)
-	if want := "B5: memory, swap, cpu: can't be enforced there: no group\nB5: pids: can't be enforced there: no controller"; err == nil || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("%v", err)
 	}
 }

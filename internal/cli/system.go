@@ -2,26 +2,22 @@ package cli
 
 import (
 	"io"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/llmdo/workshop/internal/app"
 )
 
 // System is what a command may use of the process and the machine.
 type System struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Lookup reads one variable of the environment.
-	Lookup func(string) (string, bool)
-	// Dir is the working directory, Home the user's; Home may be empty.
-	Dir, Home string
-	// Engine connects to an engine. It is called at most once per command.
-	Engine EngineFactory
+	// Env is what commands have without a terminal.
+	*app.Env
 	// Interrupts may be nil: then nothing is forwarded.
 	Interrupts *Interrupts
 	// Program is the absolute path of this program, for configurations that start
@@ -59,56 +55,6 @@ func (s *System) commands(text string) string {
 var commandStart = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("(`|(?m:^  )|&& |\\| )workshop ")
 })
-
-// getenv is Lookup without the difference between empty and absent.
-func (s *System) getenv(name string) string {
-	v, _ := s.Lookup(name)
-	return v
-}
-
-// abs makes a path of the command line absolute.
-func (s *System) abs(path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(s.Dir, path)
-}
-
-// shown is a path as the user would write it: relative where that is shorter.
-func (s *System) shown(path string) string {
-	rel, err := filepath.Rel(s.Dir, path)
-	if err != nil || strings.HasPrefix(rel, "../../../") || len(rel) >= len(path) {
-		return path
-	}
-	return rel
-}
-
-// configDir, stateDir and cacheDir follow the XDG base directories on every
-// system, so that one line of documentation is true everywhere.
-func (s *System) configDir() string { return s.xdg("XDG_CONFIG_HOME", ".config") }
-func (s *System) stateDir() string  { return s.xdg("XDG_STATE_HOME", ".local/state") }
-func (s *System) cacheDir() string  { return s.xdg("XDG_CACHE_HOME", ".cache") }
-
-func (s *System) xdg(variable, fallback string) string {
-	if dir := s.getenv(variable); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "workshop")
-	}
-	if s.Home == "" {
-		return ""
-	}
-	return filepath.Join(s.Home, filepath.FromSlash(fallback), "workshop")
-}
-
-// homeDir is the user's home directory by the environment. A relative one is
-// none: settings would be read from the directory of a workshop.
-func homeDir(lookup func(string) (string, bool)) string {
-	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if v, ok := lookup(name); ok && filepath.IsAbs(v) {
-			return v
-		}
-	}
-	return ""
-}
 
 // fileDescriptor is what *os.File has and a buffer has not.
 type fileDescriptor interface{ Fd() uintptr }

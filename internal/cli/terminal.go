@@ -28,7 +28,7 @@ func (a *program) attachTerminal(run *engine.ExecOptions, noTTY bool) (restore f
 	}
 	resized, stop := watchResize(run.Size)
 	run.Resized = resized
-	if value := a.getenv("TERM"); value != "" {
+	if value := a.Getenv("TERM"); value != "" {
 		run.Env = append([]string{"TERM=" + value}, run.Env...)
 	}
 	return func() {

@@ -2,41 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
-	"github.com/agext/levenshtein"
 	"github.com/fatih/color"
 
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/diag/write"
 )
-
-// count is "1 error", "2 errors".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
-// suggestion names the nearest of the valid words, or all of them.
-func suggestion(word string, valid []string) string {
-	if near := nearest(word, valid); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return "known: " + strings.Join(valid, ", ")
-}
-
-// nearest finds the valid word that was probably meant; empty for none.
-func nearest(word string, valid []string) string {
-	best, distance := "", 3
-	for _, v := range valid {
-		if d := levenshtein.Distance(word, v, nil); d < distance && d < len(v) {
-			best, distance = v, d
-		}
-	}
-	return best
-}
 
 // colorErr tells whether the standard error takes colour, colorOut the
 // standard output.
@@ -54,28 +26,64 @@ func paint(on bool, attributes ...color.Attribute) func(string) string {
 	return func(s string) string { return c.Sprint(s) }
 }
 
+// show prints what happens in a use case, on the standard error.
+func (a *program) show(e app.Event) {
+	switch e.Kind {
+	case app.Notice:
+		a.say("%s", e.Text)
+	case app.Detail:
+		a.detail("%s", e.Text)
+	case app.Warning:
+		a.warn("%s", e.Text)
+	case app.Hint:
+		a.hint("%s", e.Text)
+	case app.Problems:
+		if !a.Quiet || e.Diagnostics.HasErrors() {
+			// What can't be written there can't be said either.
+			_ = a.printDiagnostics(e.Diagnostics, e.Sources)
+		}
+	case app.StepsBegin:
+		a.steps = a.newProgress()
+	case app.Step:
+		a.steps.event(e.Step)
+	case app.StepsEnd:
+		a.steps.done()
+	}
+}
+
 // say writes one line for the person to the standard error, unless --quiet.
 func (a *program) say(format string, args ...any) {
-	if !a.set.quiet {
+	if !a.Quiet {
 		fmt.Fprintf(a.Err, format+"\n", args...)
 	}
 }
 
 // warn writes one line that a person must not miss, --quiet or not.
 func (a *program) warn(format string, args ...any) {
-	fmt.Fprintf(a.Err, "workshop: warning: %s\n", indent(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(a.Err, "workshop: warning: %s\n", app.Indent(fmt.Sprintf(format, args...)))
 }
 
 // detail writes one line with -v only.
 func (a *program) detail(format string, args ...any) {
-	if a.set.verbose && !a.set.quiet {
+	if a.Verbose && !a.Quiet {
 		fmt.Fprintf(a.Err, "workshop: "+format+"\n", args...)
 	}
 }
 
-// printable shows text of images, builds and containers: control characters
-// as escapes, so that it can't drive the terminal.
-func printable(s string) string { return write.Printable(strings.TrimRight(s, "\r\n")) }
+// hint writes one line that says what to do.
+func (a *program) hint(format string, args ...any) {
+	a.printFailure((&app.Failure{}).Hint(format, args...))
+}
+
+// printDiagnostics writes a list to the standard error as text.
+func (a *program) printDiagnostics(list diag.List, texts map[string][]byte) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return write.Text(a.Err, list, write.TextOptions{
+		Sources: texts, Color: a.colorErr(), Width: width(a.Err),
+	})
+}
 
 // cut shortens to n characters, keeping the end of a name, which tells more.
 func cut(s string, n int) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/internal/session/mcpserver"
@@ -62,12 +63,12 @@ func (a *program) toolsConfig(ctx context.Context, cmd *cobra.Command, client, w
 	if !slices.Contains(mcpClients, client) {
 		return usageError(cmd, "--print-config %q: there are %s", client, strings.Join(mcpClients, ", "))
 	}
-	s, err := a.load(ctx)
+	s, err := a.Load(ctx)
 	if err != nil {
 		return err
 	}
 	if worker != "" {
-		if err := s.workers(cmd, []string{worker}); err != nil {
+		if err := s.CheckWorkers([]string{worker}); err != nil {
 			return err
 		}
 	}
@@ -82,36 +83,35 @@ func (a *program) tools(ctx context.Context, cmd *cobra.Command, worker string, 
 	if err != nil {
 		return err
 	}
-	defer h.close()
+	defer h.Close()
 	// What can be said at once ends the command; what takes long goes on beside
 	// the client, which waits for no more than the first call.
-	if err := h.look(ctx); err != nil {
+	if err := h.Look(ctx); err != nil {
 		return err
 	}
-	instructions, err := h.instructions(worker)
+	instructions, err := instructions(h, worker)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	h.begin()
+	h.Begin()
 	go func() {
-		<-h.ready
-		if h.err != nil {
-			cancel(h.err)
+		if err := h.Wait(); err != nil {
+			cancel(err)
 		}
 	}()
 	err = mcpserver.Run(ctx, mcpserver.Options{
 		In: readCloser(a.In), Out: writeCloser(a.Out), Version: version(), Instructions: instructions,
 		Open: func(_ context.Context, asker approval.Asker, client string, changed func()) (*session.Host, error) {
-			return h.host(worker, client, asker, changed)
+			return h.Host(worker, client, asker, changed)
 		},
-		Warn: func(text string) { a.warn("%s", printable(text)) },
+		Warn: func(text string) { a.warn("%s", app.Printable(text)) },
 	})
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		return err
-	case errors.Is(cause, errInterrupted), errors.Is(cause, context.Canceled):
+	case errors.Is(cause, app.ErrInterrupted), errors.Is(cause, context.Canceled):
 		return nil // a client's way to end its server
 	default:
 		return cause
@@ -119,8 +119,8 @@ func (a *program) tools(ctx context.Context, cmd *cobra.Command, worker string, 
 }
 
 // instructions are those of a Host that is never used.
-func (h *toolsHost) instructions(worker string) (string, error) {
-	host, err := h.host(worker, "", nil, nil)
+func instructions(h *app.Tools, worker string) (string, error) {
+	host, err := h.Host(worker, "", nil, nil)
 	if err != nil {
 		return "", err
 	}

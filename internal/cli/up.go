@@ -2,17 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -20,7 +16,6 @@ import (
 // upOptions are the flags of up.
 type upOptions struct {
 	dryRun, yes, strict, acceptWatched bool
-	implicit                           bool // nobody asked for it: a call needs it
 	learn                              learnOptions
 }
 
@@ -67,7 +62,7 @@ in continuous integration, and for workers with secrets unless --with-secrets.`,
 	f.BoolVar(&o.acceptWatched, "accept-watched", false, "take watched files as they are now: what changed since the first up is named once more")
 	f.BoolVar(&o.strict, "strict", false, "exit with 4 if a watched file changed, or a mount can't be fully checked")
 	o.learn.flags(cmd)
-	f.Duration("wait-timeout", defaultWaitTimeout, "how long to wait until every worker is ready")
+	f.Duration("wait-timeout", app.DefaultWaitTimeout, "how long to wait until every worker is ready")
 	f.Bool("secrets-on-disk", false, "keep secrets on disk until down, where there is no memory file system")
 	f.Bool("without-limits", false, "go on where this machine enforces no limits of memory, cpu and processes (B5)")
 	f.BoolVarP(&detach, "detach", "d", false, "accepted as in Compose, and what up always does")
@@ -75,11 +70,11 @@ in continuous integration, and for workers with secrets unless --with-secrets.`,
 }
 
 func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o upOptions) error {
-	c, err := a.compile(ctx)
+	c, err := a.Compile(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.workers(cmd, names); err != nil {
+	if err := c.CheckWorkers(names); err != nil {
 		return err
 	}
 	if o.learn.on {
@@ -87,159 +82,79 @@ func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o 
 			return err
 		}
 	}
-	e, err := a.connect(ctx, a.approver(commandLine(cmd, "up"), o.yes))
+	e, err := a.Connect(ctx, c.Target(), a.Approver(commandLine(cmd, "up"), o.yes))
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	if err := a.elsewhere(c); err != nil {
+	if err := a.Elsewhere(e); err != nil {
 		return err
 	}
-	a.sayChosen()
+	a.SayChosen(e.Chosen)
 	// First a look that changes nothing, so that a refusal leaves nothing.
-	ready, err := a.prepare(ctx, e, c, false)
+	ready, err := a.Prepare(ctx, e, c, false)
 	if err != nil {
 		return err
 	}
-	if o.strict && ready.notChecked {
+	if o.strict && ready.NotChecked {
 		return app.Fail(app.CodeRefused, "a mount is not fully checked (B7, B8); nothing was started")
 	}
-	if l, ok := e.(learner); ok && o.learn.on {
-		if err := l.CanLearn(); err != nil {
-			return engineError(err)
+	if o.learn.on {
+		if err := e.CanLearn(); err != nil {
+			return app.EngineError(err)
 		}
 	}
 	if o.dryRun {
-		plan, err := a.plan(ctx, e, c, ready, names, o)
+		plan, err := a.Plan(ctx, e, c, ready, names, app.UpOptions{DryRun: true})
 		if err != nil {
 			return err
 		}
-		return a.printPlan(ready.w, ready.compiled.Facts, plan)
+		return a.printPlan(ready.Workshop, ready.Compiled.Facts, plan)
 	}
-	unlock, err := a.lock(ctx, c.project)
+	ch, err := a.Change(ctx, c.Name)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	learning := ask(ctx, e, c.project, c.target().dir) // of the guard before, if there is one
-	if err := a.start(ctx, e, c, ready.compiled.Facts.ToCreate, names, o); err != nil {
+	defer ch.Unlock()
+	learning := app.AskGuard(ctx, e, c.Name, c.Target().Dir) // of the guard before, if there is one
+	if err := ch.Up(ctx, e, c, ready.Compiled.Facts.ToCreate, names, app.UpOptions{Strict: o.strict, AcceptWatched: o.acceptWatched}); err != nil {
 		return err
 	}
 	unlimited := false
-	if a.set.withoutLimits { // where there are limits, they hold all the same
+	if a.Settings.WithoutLimits { // where there are limits, they hold all the same
 		info, err := e.Info(ctx)
 		unlimited = err == nil && info.Unlimited
 	}
-	a.summary(c, names, unlimited)
+	a.summary(c, e.Chosen.Name, names, unlimited)
 	if o.learn.on {
 		return a.learn(ctx, e, c, names, o.learn)
 	}
 	if s := <-learning; s != nil && len(s.Learning) > 0 {
-		a.stillLearning(<-ask(ctx, e, c.project, c.target().dir))
+		a.StillLearning(<-app.AskGuard(ctx, e, c.Name, c.Target().Dir))
 	}
 	return nil
 }
 
-// start makes what a run needs on this machine, plans, and carries it out.
-func (a *program) start(ctx context.Context, e engine.Engine, c *compiled, created, names []string, o upOptions) (err error) {
-	noted, _ := a.record(c.project)
-	defer func() {
-		if err != nil {
-			a.forgetIfNothingIs(ctx, e, c, noted)
-		}
-	}()
-	ready, err := a.prepare(ctx, e, c, true)
-	if err != nil {
-		return err
-	}
-	var first *engine.Plan
-	err = a.converge(ctx, e, a.set.waitTimeout, func() (*engine.Plan, error) {
-		plan, err := a.plan(ctx, e, c, ready, names, o)
-		if err != nil || first != nil {
-			return plan, err
-		}
-		first = plan
-		a.sayFacts(ready.w, ready.compiled.Facts, created)
-		return plan, a.watch(ctx, ready, o)
-	})
-	if err != nil && first != nil {
-		return a.rollBack(ctx, e, first.Compiled, first.Observed, err)
-	}
-	return err
-}
-
-// forgetIfNothingIs removes secrets again where a start failed before there
-// was a container that uses them, and the record, unless it was noted before.
-func (a *program) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *compiled, noted *facts.Record) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	t := c.target()
-	seen, err := e.Observe(ctx, c.project)
-	ours := func(k engine.Container) bool { return k.Directory == t.dir }
-	if err == nil && !slices.ContainsFunc(seen.Containers, ours) {
-		forget := a.forget
-		if noted != nil {
-			forget = func(t target, seen engine.Observed) error { return a.forgetSecrets(t, noted, seen) }
-		}
-		if err := errors.Join(forget(t, engine.Observed{}), a.tidy(ctx, e, t)); err != nil {
-			a.warn("%v", err)
-		}
-	}
-}
-
-// plan observes and plans. Images that are always pulled are pulled before,
-// because only then it shows whether they changed; a dry run plans with what
-// is there.
-func (a *program) plan(ctx context.Context, e engine.Engine, c, ready *compiled, names []string, o upOptions) (*engine.Plan, error) {
-	d := engine.Desired{Compiled: ready.compiled, Only: names}
-	var err error
-	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
-		return nil, err
-	}
-	pull, err := engine.PlanPull(d)
-	if err != nil {
-		return nil, engineError(err)
-	}
-	if len(pull.Steps) > 0 && !o.dryRun {
-		if err := a.apply(ctx, e, pull, 0); err != nil {
-			return nil, err
-		}
-		d.Pulled = true
-	}
-	seen, err := e.Observe(ctx, c.project, engine.DesiredImages(d)...)
-	if err != nil {
-		return nil, engineError(err)
-	}
-	plan, err := engine.PlanUp(d, seen)
-	if err != nil {
-		return nil, engineError(err)
-	}
-	if o.dryRun {
-		plan.Steps = append(slices.Clone(pull.Steps), plan.Steps...)
-	}
-	return plan, nil
-}
-
 // summary prints a line per worker: what it got.
-func (a *program) summary(c *compiled, names []string, unlimited bool) {
+func (a *program) summary(c *app.Project, on string, names []string, unlimited bool) {
 	var closed []string
-	for i := range c.w.Workers {
-		w := &c.w.Workers[i]
+	for i := range c.Workshop.Workers {
+		w := &c.Workshop.Workers[i]
 		if len(names) > 0 && !slices.Contains(names, w.Name) {
 			continue
 		}
-		if a.chosen.name == promise.Process {
+		if on == promise.Process {
 			fmt.Fprintln(a.Out, w.Name+": "+mountsText(w.Container.Mounts)+"; its tools run on this machine, without limits")
 			continue
 		}
 		fmt.Fprintln(a.Out, workerLine(w, unlimited))
-		if !reaches(w) {
+		if !app.HasNetwork(w) {
 			closed = append(closed, w.Name)
 		}
 	}
-	if len(closed) > 0 && !a.set.quiet {
+	if len(closed) > 0 && !a.Quiet {
 		a.printFailure((&app.Failure{}).Hint("%s without network; to open names, write in %s: `network: {mode: restricted, allow: [HOST]}`",
-			verb(closed), a.shown(c.dir+"/"+c.file)))
+			app.AreText(closed), a.Shown(c.Dir+"/"+c.File)))
 	}
 }
 

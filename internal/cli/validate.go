@@ -43,26 +43,26 @@ func (a *program) validate(ctx context.Context, cmd *cobra.Command, args []strin
 	if err != nil {
 		return err
 	}
-	files, all, err := a.expandPaths(args)
+	files, all, err := a.ExpandPaths(args)
 	if err != nil {
 		return err
 	}
 	texts := map[string][]byte{}
 	workers, code := 0, app.CodeOK
 	for _, file := range files {
-		s, err := a.readSource(ctx, file)
+		s, err := a.Read(ctx, file)
 		if err != nil {
 			return err
 		}
-		list, sources := s.shown()
+		list, sources := s.Shown()
 		all = append(all, list...)
 		for name, data := range sources {
 			texts[name] = data
 		}
-		if s.w == nil {
+		if s.Workshop == nil {
 			continue
 		}
-		workers += len(s.w.Workers)
+		workers += len(s.Workshop.Workers)
 		all = append(all, a.waived(s)...)
 		code = max(code, a.refused(s))
 	}
@@ -71,7 +71,7 @@ func (a *program) validate(ctx context.Context, cmd *cobra.Command, args []strin
 	}
 	errs, warnings := all.Count(diag.Error), all.Count(diag.Warning)
 	a.validateSummary(format, len(files), workers, errs, warnings)
-	code = max(code, codeOf(all))
+	code = max(code, app.CodeOf(all))
 	if strict && warnings > 0 {
 		code = max(code, app.CodeInvalid)
 	}
@@ -83,24 +83,24 @@ func (a *program) validate(ctx context.Context, cmd *cobra.Command, args []strin
 
 // waived names the promises that don't hold for a workshop on the engine that
 // was asked for.
-func (a *program) waived(s *source) diag.List {
-	if a.set.engine != promise.Process {
+func (a *program) waived(s *app.Source) diag.List {
+	if a.Settings.Engine != promise.Process {
 		return nil
 	}
 	not := promise.Waived(promise.Process)
 	return diag.List{{
 		Severity: diag.Warning, Code: "process-mode", Summary: "process mode doesn't keep " + promise.Ranges(not),
-		Detail: "Tools would run on this machine, as you.", Range: diag.Range{Filename: s.shownFile(s.file)},
+		Detail: "Tools would run on this machine, as you.", Range: diag.Range{Filename: s.ShownFile(s.File)},
 		Hint: "`workshop capabilities --engine process` says what each of them is",
 	}}
 }
 
 // refused compiles a valid workshop and gives the code where the result must
 // not run; the report of the others goes on.
-func (a *program) refused(s *source) int {
-	_, err := compileWorkshop(s.w)
+func (a *program) refused(s *app.Source) int {
+	_, err := app.CompileWorkshop(s.Workshop)
 	if f, ok := errors.AsType[*app.Failure](err); ok {
-		f.Err = fmt.Errorf("%s: %w", s.shownFile(s.file), f.Err)
+		f.Err = fmt.Errorf("%s: %w", s.ShownFile(s.File), f.Err)
 		a.printFailure(f)
 		return f.Code
 	}
@@ -126,7 +126,7 @@ func (a *program) writeReport(format string, list diag.List, texts map[string][]
 
 // validateSummary closes the text report; the other formats carry counts.
 func (a *program) validateSummary(format string, files, workers, errs, warnings int) {
-	if format != "text" || a.set.quiet {
+	if format != "text" || a.Quiet {
 		return
 	}
 	if errs+warnings > 0 {
@@ -134,8 +134,8 @@ func (a *program) validateSummary(format string, files, workers, errs, warnings 
 	}
 	switch {
 	case errs+warnings == 0:
-		fmt.Fprintf(a.Out, "%s, %s: no problems\n", count(files, "file"), count(workers, "worker"))
+		fmt.Fprintf(a.Out, "%s, %s: no problems\n", app.Count(files, "file"), app.Count(workers, "worker"))
 	default:
-		fmt.Fprintf(a.Out, "%s: %s, %s\n", count(files, "file"), count(errs, "error"), count(warnings, "warning"))
+		fmt.Fprintf(a.Out, "%s: %s, %s\n", app.Count(files, "file"), app.Count(errs, "error"), app.Count(warnings, "warning"))
 	}
 }

@@ -25,11 +25,11 @@ const maxDenials = 5
 
 // refusedMeanwhile says at the end of a shell what was refused since its start,
 // but for what was shown while it ran.
-func (a *program) refusedMeanwhile(ctx context.Context, e engine.Engine, t target, worker string, since time.Time, live *refusedWatch) {
-	if a.set.quiet || t.file == "" {
+func (a *program) refusedMeanwhile(ctx context.Context, e engine.Engine, t app.Target, worker string, since time.Time, live *refusedWatch) {
+	if a.Quiet || t.File == "" {
 		return
 	}
-	if s, err := a.readSource(ctx, t.file); err != nil || s.w == nil || s.worker(worker) == nil || s.worker(worker).Container.Network.Mode.V == firewall.None {
+	if s, err := a.Read(ctx, t.File); err != nil || s.Workshop == nil || s.Worker(worker) == nil || s.Worker(worker).Container.Network.Mode.V == firewall.None {
 		return
 	}
 	hints := &app.Failure{}
@@ -40,15 +40,15 @@ func (a *program) refusedMeanwhile(ctx context.Context, e engine.Engine, t targe
 // whyFailed says what of a worker's boundary may be why a command failed in it.
 // It is silent where the file can't be read: the command's own failure is what
 // matters.
-func (a *program) whyFailed(ctx context.Context, e engine.Engine, t target, worker string, code int, since time.Time, live *refusedWatch) {
-	if a.set.quiet || t.file == "" {
+func (a *program) whyFailed(ctx context.Context, e engine.Engine, t app.Target, worker string, code int, since time.Time, live *refusedWatch) {
+	if a.Quiet || t.File == "" {
 		return
 	}
-	s, err := a.readSource(ctx, t.file)
-	if err != nil || s.w == nil {
+	s, err := a.Read(ctx, t.File)
+	if err != nil || s.Workshop == nil {
 		return
 	}
-	w := s.worker(worker)
+	w := s.Worker(worker)
 	if w == nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (a *program) whyFailed(ctx context.Context, e engine.Engine, t target, work
 		// It was ended, as by Ctrl-C, and has not failed.
 	case w.Container.Network.Mode.V == firewall.None:
 		hints.Hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
-			worker, a.shown(t.file))
+			worker, a.Shown(t.File))
 	case a.networkDown(ctx, e, t, worker, hints):
 	default:
 		a.denialHints(ctx, e, t, worker, since, live, hints)
@@ -70,45 +70,21 @@ func (a *program) whyFailed(ctx context.Context, e engine.Engine, t target, work
 }
 
 // networkDown tells whether a worker's room or guard isn't running, and says so.
-func (a *program) networkDown(ctx context.Context, e engine.Engine, t target, worker string, f *app.Failure) bool {
-	seen, err := e.Observe(ctx, t.project)
+func (a *program) networkDown(ctx context.Context, e engine.Engine, t app.Target, worker string, f *app.Failure) bool {
+	seen, err := e.Observe(ctx, t.Project)
 	if err != nil {
 		return false
 	}
-	for _, down := range stopped(seen, worker) {
+	for _, down := range app.Stopped(seen, worker) {
 		f.Hint("the %s doesn't run, so %s has no network: `workshop up` repairs it", down, worker)
 	}
 	return len(f.Hints) > 0
 }
 
-// stopped names what a worker's network needs and doesn't run: its room, the
-// guard. Without a name it is about all workers.
-func stopped(seen engine.Observed, worker string) []string {
-	rooms, guard, needed := map[string]bool{}, false, false
-	for _, c := range seen.Containers {
-		rooms[c.ID] = c.State == "running"
-		guard = guard || c.Role == "guard" && c.State == "running"
-	}
-	var out []string
-	for _, c := range seen.Containers {
-		if c.NetworkOf == "" || worker != "" && c.Service != worker {
-			continue
-		}
-		needed = true
-		if !rooms[c.NetworkOf] && !slices.Contains(out, "room") {
-			out = append(out, "room")
-		}
-	}
-	if needed && !guard {
-		out = append(out, "guard")
-	}
-	return out
-}
-
 // denialHints names what the guard refused to a worker since a time, and what
 // would allow it: the line for the file, and the command for what runs. What was
 // shown live isn't named again.
-func (a *program) denialHints(ctx context.Context, e engine.Engine, t target, worker string, since time.Time, live *refusedWatch, f *app.Failure) {
+func (a *program) denialHints(ctx context.Context, e engine.Engine, t app.Target, worker string, since time.Time, live *refusedWatch, f *app.Failure) {
 	seen := slices.DeleteFunc(a.refusedSince(ctx, e, t, worker, since), live.hasTold)
 	if len(seen) == 0 {
 		return
@@ -117,7 +93,7 @@ func (a *program) denialHints(ctx context.Context, e engine.Engine, t target, wo
 	for i, x := range seen {
 		what := x.target
 		if x.reason != firewall.ReasonName && x.reason != firewall.ReasonPort {
-			what += " (" + printable(x.reason)
+			what += " (" + app.Printable(x.reason)
 			if x.reason == firewall.ReasonDenied && x.rule != "" {
 				what += " by " + x.deniedBy()
 			}
@@ -137,7 +113,7 @@ func (a *program) denialHints(ctx context.Context, e engine.Engine, t target, wo
 		text += fmt.Sprintf(" and %d more (`workshop firewall log --denied`)", more)
 	}
 	if len(lines) > 0 {
-		text += "; to allow it, add to network.allow in " + a.shown(t.file) + ":\n- " + strings.Join(lines, "\n- ")
+		text += "; to allow it, add to network.allow in " + a.Shown(t.File) + ":\n- " + strings.Join(lines, "\n- ")
 	}
 	f.Hint("%s", text)
 	if len(commands) > 0 {
@@ -165,7 +141,7 @@ func appendNew(list []string, s string) []string {
 // what is new at once, and joins what repeats a line of the last second: only
 // where there is such a line, it is asked for its state, before which it writes
 // all that it has.
-func (a *program) refusedSince(ctx context.Context, e engine.Engine, t target, worker string, since time.Time) []refusal {
+func (a *program) refusedSince(ctx context.Context, e engine.Engine, t app.Target, worker string, since time.Time) []refusal {
 	for look := 1; ; look++ {
 		found, repeats := refusals{worker: worker}, false
 		r := &eventReader{each: func(_ []byte, l events.Line) error {
@@ -178,12 +154,12 @@ func (a *program) refusedSince(ctx context.Context, e engine.Engine, t target, w
 		}}
 		began := time.Now()
 		o := engine.LogsOptions{Since: since.Add(-joinTime).Format(time.RFC3339Nano)}
-		err := readEvents(ctx, e, t.project, o, r)
+		err := readEvents(ctx, e, t.Project, o, r)
 		switch {
 		case err != nil || ctx.Err() != nil || look == looks || look > 1 && len(found.list) > 0 || !repeats && len(found.list) > 0:
 			return found.list // the log is no reason to fail
 		case repeats && look == 1:
-			<-ask(ctx, e, t.project, t.dir)
+			<-app.AskGuard(ctx, e, t.Project, t.Dir)
 			fallthrough
 		default:
 			// A busy engine takes longer to show a line, as it does to answer.

@@ -17,8 +17,18 @@ import (
 // Engine carries out compiled projects. Implementations are safe for use by
 // several goroutines.
 type Engine interface {
+	// Ping returns nil when the engine answers. It costs no more than that.
+	Ping(ctx context.Context) error
 	// Info asks the engine what it is and what it can enforce.
 	Info(ctx context.Context) (Info, error)
+	// InitNames gives the image and the volume by which containers get
+	// workshop-init; empty where there are none.
+	InitNames(ctx context.Context) (image, volume string, err error)
+	// Check refuses a project with facts that this engine can't carry out on this
+	// machine, before anything is pulled or started.
+	Check(ctx context.Context, c *compose.Compiled) error
+	// CanLearn returns why no room can learn on this machine; nil: rooms can.
+	CanLearn() error
 	// Observe returns what exists of the project, and which of the given image
 	// references exist ([DesiredImages]). With images it is for a plan, and also
 	// reads which policy the guard has ([Observed.PolicyDigest]).
@@ -44,6 +54,10 @@ type Engine interface {
 	// knows no sessions, at the first read at the latest, a [NoToolboxError]. dir
 	// as in [ExecOptions].
 	Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error)
+	// Tidy removes what the engine keeps for a project beside its containers, where
+	// nothing of the project is left. Another directory's is not touched; the empty
+	// directory means any.
+	Tidy(ctx context.Context, project, directory string) error
 	Close() error
 }
 
@@ -82,12 +96,6 @@ type Finding struct {
 	Do      string // where it isn't held: what to do; may be empty
 	// Rooms says that it matters to workers with a room alone.
 	Rooms bool
-}
-
-// Pinger is an engine that can tell cheaply whether it answers.
-type Pinger interface {
-	// Ping returns nil when the engine answers.
-	Ping(ctx context.Context) error
 }
 
 // Limits tells which resource limits the engine can enforce (B5).

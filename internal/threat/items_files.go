@@ -36,17 +36,17 @@ var fileItems = []Item{
 	{
 		ID: "F7", Attack: "Text that multiplies: variables of `.env` in each other, alternatives of `exclude` and of approvals' rules, aliases, 100,000 keys, nested defaults, schemas that only nest, 900 workers that each have 900 mounts",
 		Status: Closed, Answer: "A value is at most 64 KiB once its variables are put in, those of `.env` together 1 MiB, and the variables in its lines are bounded by their work; a glob has 1,024 bytes and 256 alternatives, `exclude` of a mount 1,024 patterns with their alternatives, `.dockerignore` 1,000 and 30 s of comparing them, which an interrupt ends; YAML is 64 deep and has 100,000 values, aliases counted; a schema is 64 deep, and those of all workers together, each counted once, have 1 MiB, 20,000 values and 100,000 steps of patterns with their repetitions written out; the workers' files together 16 MiB; all workers together have 100,000 mounts, variables, rules, secrets and ports. `check-result` takes answers of up to 4 MiB, 10 s and 512 MiB. 100 problems of a file are shown, errors first, and the rest is counted",
-		Promises: []string{"B60"}, Tests: []string{"workshop TestWorkIsBounded", "workshop FuzzEnvFile", "workshop FuzzLoad", "internal/engine/docker TestIgnoringEnds", "workshop TestWordsAreCounted", "workshop TestWorkerFilesAreBounded", "workshop/worker TestDepthOfSchemas", "workshop/worker TestWorkOfSchemas", "workshop TestErrorsAreNotHiddenByWarnings", "internal/pathglob TestCheck", "internal/pathglob FuzzCheck", "internal/cli TestManyKeys", "internal/cli TestResultThatTakesLong", "internal/cli TestResultThatTakesMemory"},
+		Promises: []string{"B60"}, Tests: []string{"workshop TestWorkIsBounded", "workshop FuzzEnvFile", "workshop FuzzLoad", "internal/engine/docker TestIgnoringEnds", "workshop TestWordsAreCounted", "workshop TestWorkerFilesAreBounded", "workshop/worker TestDepthOfSchemas", "workshop/worker TestWorkOfSchemas", "workshop TestErrorsAreNotHiddenByWarnings", "internal/pathglob TestCheck", "internal/pathglob FuzzCheck", "internal/app TestManyKeys", "internal/cli TestResultThatTakesLong", "internal/cli TestResultThatTakesMemory"},
 	},
 	{
 		ID: "F8", Attack: "A worker that may write to the project's directory hides what is up: another name of the project (a `.git` file that names a worktree, `name:`), a nearer workshop.yaml, none any more, one that nothing reads",
 		Status: Closed, Answer: "What was brought up is recorded with the user's state, where no worker gets, by its name. Commands refuse another name, and a file that a worker may have written, until it is taken down; without a file they print the `-p` to use, by which `ps` and `down` need none, and remove the secrets too",
-		Promises: []string{"B8", "B11", "B60"}, Tests: []string{"internal/cli TestRenamedWhileUp", "internal/cli TestPlantedBelow", "internal/cli TestBaselineIsFound", "internal/cli TestDownByName", "e2e TestB08_BaselineStays"},
+		Promises: []string{"B8", "B11", "B60"}, Tests: []string{"internal/app TestRenamedWhileUp", "internal/app TestPlantedBelow", "internal/app TestBaselineIsFound", "internal/app TestDownByName", "e2e TestB08_BaselineStays"},
 	},
 	{
 		ID: "F9", Attack: "Another user's workshop.yaml in a directory above the caller's, such as /tmp",
 		Status: Closed, Answer: "One that was found above the working directory must be the caller's, root's or the working directory's owner's. `-f` names any",
-		Promises: []string{"B43", "B45"}, Tests: []string{"internal/cli TestForeignParentFile"},
+		Promises: []string{"B43", "B45"}, Tests: []string{"internal/app TestForeignParentFile"},
 	},
 	{
 		ID: "F10", Attack: "A tool or a key that a reader takes for a comment: `# only reads<U+2028>allowed-tools: Bash`, marks that turn text, characters that nobody sees, in workshop.yaml, a worker's file or a schema",

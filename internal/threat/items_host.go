@@ -42,7 +42,7 @@ var hostItems = []Item{
 	{
 		ID: "H7", Attack: "What a worker planted becomes the baseline, or is compared with nothing: it stops the workshop so that the next `call` starts it, takes the mount or itself out of workshop.yaml, removes that file",
 		Status: Closed, Answer: "The first `up` notes what was there, where workers may write, and the workshop's own files. Later ones add to it and replace nothing; it ends with `down`, or is taken anew by `up --accept-watched`. A start that nobody asked for is refused where something changed. What can't be compared is said, and `--strict` exits with 4",
-		Promises: []string{"B8"}, Tests: []string{"internal/cli TestBaselineStays", "internal/cli TestBaselineIsFound", "internal/cli TestNoBaseline", "internal/cli TestAnotherDirectory", "internal/facts TestRecord", "e2e TestB08_BaselineStays"},
+		Promises: []string{"B8"}, Tests: []string{"internal/app TestBaselineStays", "internal/app TestBaselineIsFound", "internal/app TestNoBaseline", "internal/app TestAnotherDirectory", "internal/facts TestRecord", "e2e TestB08_BaselineStays"},
 	},
 	{
 		ID: "H8", Attack: "Links of the repository, beside an `rw` mount, that lead into it: `.vscode -> out/v`, `.envrc -> out/e`, `workshop.yaml -> out/conf`, also before there is such a file",
@@ -54,6 +54,6 @@ var hostItems = []Item{
 		ID: "H9", Attack: "The workshop's own files in an `rw` mount: a worker writes `network: open` and other tools into workshop.yaml, a worker's file, the schema of a result, `.env` or a file of `--env-file`",
 		Status: Open, Answer: "No mount can hold a file: a save by rename on the host takes the mount away. They are compared with what the first `up` found, by whatever name they have; `ps` and `down` name them, `up --strict` refuses, and so does a start that nobody asked for, by `call` or a client. A workshop.yaml that is found, not named by `-f`, and that such a worker changed, is refused until it is taken down",
 		Remedy:   "`up` without `--strict`, and with `-f`, does what the files say, once it has named them. Mount no directory `rw` that has them in it: `./src`, not `.`",
-		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/cli TestEnvFilesAreWatched", "internal/cli TestBaselineStays", "internal/cli TestPlantedBelow", "e2e TestB08_BaselineStays"},
+		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/app TestEnvFilesAreWatched", "internal/app TestBaselineStays", "internal/app TestPlantedBelow", "e2e TestB08_BaselineStays"},
 	},
 }

@@ -1,6 +1,10 @@
 package docker
 
-import "context"
+import (
+	"context"
+
+	"github.com/llmdo/workshop/compose"
+)
 
 // Ping asks the engine for its version, once. The client's first calls must not
 // run at once: some read the version without a lock while another negotiates it.
@@ -13,3 +17,12 @@ func (e *Engine) Ping(ctx context.Context) error {
 	})
 	return e.explain(e.pinged)
 }
+
+// Check is nil: what this engine can't carry out, translating refuses.
+func (e *Engine) Check(context.Context, *compose.Compiled) error { return nil }
+
+// CanLearn is nil: the rules of a room that learns are those of every kernel.
+func (e *Engine) CanLearn() error { return nil }
+
+// Tidy does nothing: all that a project has are containers, networks and volumes.
+func (e *Engine) Tidy(context.Context, string, string) error { return nil }

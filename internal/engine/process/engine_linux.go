@@ -74,6 +74,15 @@ func (e *Engine) Info(context.Context) (engine.Info, error) {
 	return i, nil
 }
 
+// Ping is nil: it is this program.
+func (e *Engine) Ping(context.Context) error { return nil }
+
+// CanLearn is nil: there are no rooms.
+func (e *Engine) CanLearn() error { return nil }
+
+// Tidy does nothing: nothing is kept beside the state of the workers.
+func (e *Engine) Tidy(context.Context, string, string) error { return nil }
+
 // InitNames gives the names that Facts carry; nothing has them here.
 func (e *Engine) InitNames(context.Context) (image, volume string, err error) {
 	n, err := e.init.Names(runtime.GOARCH)

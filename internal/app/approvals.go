@@ -1,0 +1,94 @@
+package app
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/session/approval"
+	"github.com/llmdo/workshop/internal/session/shellline"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// ApprovalOptions run what the workshop asks about without asking, or refuse it.
+type ApprovalOptions struct{ ApproveAll, Strict bool }
+
+// ApprovalGate decides on the calls of one session: by the workshop, capped by
+// the user's settings. file is the workshop.yaml. Who is asked is what the
+// settings name, else asker, which may be nil: then nobody is.
+func (env *Env) ApprovalGate(w *workshop.Workshop, file string, o ApprovalOptions, asker approval.Asker) (*approval.Gate, error) {
+	set, err := env.approvalSettings()
+	if err != nil {
+		return nil, err
+	}
+	if set.asker != nil {
+		asker = set.asker
+	}
+	g := &approval.Gate{
+		Policy: approval.Policy{
+			Rules: w.Approvals.Rules, Default: w.Approvals.Default.V, Given: w.Approvals.Default.Source.Range.Filename != "",
+			Max: set.max, ApproveAll: o.ApproveAll, Strict: o.Strict,
+			Workdirs: map[string]string{},
+		},
+		Asker: asker,
+	}
+	for i := range w.Workers {
+		g.Policy.Workdirs[w.Workers[i].Name] = w.Workers[i].Container.Workdir.V
+	}
+	dir := env.ConfigDir()
+	if dir == "" {
+		return g, nil // nowhere to keep what is agreed to
+	}
+	keep := &keptRules{env: env, file: file, accepted: approval.Accepted{Path: filepath.Join(dir, "approved.json")}}
+	if g.Policy.Accepted, err = keep.accepted.Rules(RealPath(file)); err != nil {
+		return nil, Fail(CodeUsage, "approvals: %w", err)
+	}
+	g.Remember = keep
+	return g, nil
+}
+
+// approvalSettings are the user's settings for approvals.
+type approvalSettings struct {
+	max   workshop.Approval
+	asker approval.Asker
+}
+
+func (env *Env) approvalSettings() (approvalSettings, error) {
+	s := approvalSettings{max: workshop.Approval(env.Settings.ApprovalsMax)}
+	command, socket := env.Settings.ApprovalsCommand, env.Settings.ApprovalsSocket
+	switch {
+	case command != "" && socket != "":
+		return s, Fail(CodeUsage, "settings: approvals_command and approvals_socket are both set").Hint("one of them is asked; remove the other")
+	case command != "":
+		argv, ok := shellline.ParseLine(command)
+		if runtime.GOOS == "windows" && !ok {
+			argv, ok = []string{command}, true
+		}
+		if !ok {
+			return s, Fail(CodeUsage, "setting approvals_command: %q is not a program with its arguments", Printable(command)).
+				Hint("it runs without a shell; put what a shell is needed for into a script")
+		}
+		if strings.ContainsAny(argv[0], `/\\`) && !filepath.IsAbs(argv[0]) {
+			return s, Fail(CodeUsage, "setting approvals_command: %q is not an absolute path", Printable(argv[0])).
+				Hint("relative to the directory of a workshop, it would be a program that others write; a name alone is looked for in PATH")
+		}
+		s.asker = &approval.Command{Argv: argv, Dir: env.Dir}
+	case socket != "":
+		if !filepath.IsAbs(socket) {
+			return s, Fail(CodeUsage, "setting approvals_socket: %q is not an absolute path", Printable(socket))
+		}
+		s.asker = &approval.Socket{Path: socket}
+	}
+	return s, nil
+}
+
+// checkApprovalsMax wants one of the words, written out: another one would be
+// less than was meant, or more.
+func checkApprovalsMax(s string) error {
+	switch workshop.Approval(s) {
+	case workshop.ApprovalAuto, workshop.ApprovalAsk, workshop.ApprovalDeny:
+		return nil
+	}
+	return errors.New("it is auto, ask or deny")
+}

@@ -1,0 +1,259 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
+)
+
+// baselineCase is a project that is up, and that its workers write to.
+type baselineCase struct {
+	*testing.T
+	a     *Env
+	err   bytes.Buffer
+	dir   string
+	ready *Project
+	seen  engine.Observed
+}
+
+func newBaseline(t *testing.T, project string) *baselineCase {
+	b := &baselineCase{T: t, dir: RealPath(t.TempDir()), seen: engine.Observed{Containers: []engine.Container{{Service: "one"}}}}
+	home := RealPath(t.TempDir())
+	b.a = testEnv(&Env{Dir: b.dir, Home: home, Lookup: func(string) (string, bool) { return "", false }}, &b.err)
+	b.a.Settings.Project = project
+	var service types.ServiceConfig
+	service.Volumes = []types.ServiceVolumeConfig{{Type: types.VolumeTypeBind, Source: b.dir}}
+	b.ready = &Project{Name: "web", Compiled: &compose.Compiled{
+		Project: &types.Project{Services: types.Services{"one": service}}, Roles: map[string]compose.Role{"one": compose.RoleWorker},
+		Facts: &compose.Facts{Project: "web", ProjectDir: b.dir, RuntimeDir: filepath.Join(home, ".cache/workshop/run", facts.RuntimeID("web", b.dir))},
+	}}
+	b.write("workshop.yaml", "workshop:\n  name: web\n  container: {image: host}\n  workers: [one]\n")
+	b.write(".envrc", "mine")
+	if err := os.MkdirAll(b.ready.Compiled.Facts.RuntimeDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.up(UpOptions{}, CodeOK)
+	return b
+}
+
+func (b *baselineCase) write(name, text string) {
+	b.Helper()
+	file := filepath.Join(b.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *baselineCase) up(o UpOptions, code int) {
+	b.Helper()
+	b.err.Reset()
+	if err := b.a.watch(context.Background(), b.ready, o); codeOfError(err) != code {
+		b.Errorf("up %+v: %v, want exit code %d", o, err, code)
+	}
+}
+
+// in is a command in a directory, with -p.
+func (b *baselineCase) in(dir, project string) *Env {
+	a := *b.a
+	a.Dir, a.Settings.Project = dir, project
+	return &a
+}
+
+// looks is `ps -p NAME` from a directory; it returns what it names.
+func (b *baselineCase) looks(dir string, changed bool) Target {
+	b.Helper()
+	b.err.Reset()
+	a := b.in(dir, "web")
+	t, err := a.Target(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if got := a.CompareWatched(context.Background(), t.Project, b.seen); got != changed {
+		b.Errorf("from %s: changed %v, want %v\n%s", dir, got, changed, b.err.String())
+	}
+	return t
+}
+
+func (b *baselineCase) says(wants ...string) {
+	b.Helper()
+	for _, want := range wants {
+		if !strings.Contains(b.err.String(), want) {
+			b.Errorf("it doesn't say %q:\n%s", want, b.err.String())
+		}
+	}
+}
+
+// TestBaselineStays: B8: what a worker planted before it stopped the workshop is
+// named until somebody takes it, by whatever means it is started again.
+func TestBaselineStays(t *testing.T) {
+	b := newBaseline(t, "")
+	b.looks(b.dir, false)
+	b.write(".envrc", "a worker's")
+	b.up(UpOptions{Implicit: true}, CodeRefused)
+	b.up(UpOptions{Strict: true}, CodeRefused)
+	b.up(UpOptions{}, CodeOK)
+	b.says("changed since `up`", ".envrc", "--accept-watched")
+	b.looks(b.dir, true)
+
+	// Nor does a mount that is no more end it.
+	mounts := b.ready.Compiled.Project.Services["one"]
+	b.ready.Compiled.Project.Services["one"] = types.ServiceConfig{}
+	b.up(UpOptions{}, CodeOK)
+	b.looks(b.dir, true)
+	b.ready.Compiled.Project.Services["one"] = mounts
+
+	// A start that fails ends nothing that was noted before.
+	noted, err := b.a.Record("web")
+	if err := errors.Join(err, b.a.forgetSecrets(Target{Project: "web", Dir: b.dir}, noted, engine.Observed{})); err != nil {
+		t.Fatal(err)
+	}
+	b.looks(b.dir, true)
+
+	b.up(UpOptions{Strict: true, AcceptWatched: true}, CodeOK)
+	b.says("changed since `up`")
+	b.looks(b.dir, false)
+}
+
+// TestEnvFilesAreWatched: B8, B45: so is a file of --env-file that a worker may write.
+func TestEnvFilesAreWatched(t *testing.T) {
+	b := newBaseline(t, "")
+	b.write("vars/dev", "A=1\n")
+	b.a.Settings.EnvFiles = []string{"vars/dev"}
+	b.up(UpOptions{AcceptWatched: true}, CodeOK)
+	b.looks(b.dir, false)
+	b.write("vars/dev", "A=2\n")
+	b.up(UpOptions{Strict: true}, CodeRefused)
+	b.says("changed since `up`", "vars/dev")
+}
+
+// TestBaselineIsFound: B8, B60: whatever becomes of the workshop's file, of runtime
+// directories and of the directory that somebody is in.
+func TestBaselineIsFound(t *testing.T) {
+	for _, project := range []string{"", "web"} {
+		b := newBaseline(t, project)
+		elsewhere := t.TempDir()
+		b.looks(elsewhere, false)
+		if err := os.RemoveAll(b.ready.Compiled.Facts.RuntimeDir); err != nil {
+			t.Fatal(err)
+		}
+		b.looks(b.dir, false)
+		file := filepath.Join(b.dir, "workshop.yaml")
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		b.write(".mcp.json", "a worker's")
+		for _, dir := range []string{b.dir, elsewhere} {
+			if got := b.looks(dir, true); got.Dir != b.dir {
+				t.Errorf("from %s: in %q, want %s", dir, got.Dir, b.dir)
+			}
+			b.says("removed since `up`", "workshop.yaml", "new since `up`", ".mcp.json")
+		}
+		// Without a name, the failure says it.
+		a := b.in(b.dir, "")
+		for _, spoil := range []func(){func() {}, func() { b.write("workshop.yaml", "{{") }, func() { _ = os.Remove(file); _ = os.Mkdir(file, 0o700) }} {
+			spoil()
+			_, err := a.Target(t.Context())
+			var f *Failure
+			if !errors.As(err, &f) || !strings.Contains(strings.Join(f.AllHints(), "\n"), "`workshop -p web down`") {
+				t.Errorf("%v: no hint of what is up", err)
+			}
+		}
+		// Another one above isn't taken for it.
+		_ = os.Remove(file)
+		a.Dir = filepath.Join(b.dir, "below")
+		if err := os.Mkdir(a.Dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		above := filepath.Join(filepath.Dir(b.dir), "workshop.yaml")
+		if err := os.WriteFile(above, []byte("workshop:\n  name: other\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Target(t.Context()); codeOfError(err) != CodeRefused {
+			t.Errorf("with a file above: %v, want a refusal", err)
+		}
+		b.looks(a.Dir, true)
+		_ = os.Remove(above)
+	}
+}
+
+// TestNoBaseline: B8: what can't be compared counts as changed.
+func TestNoBaseline(t *testing.T) {
+	b := newBaseline(t, "")
+	record := filepath.Join(b.a.recordsDir(), "web")
+	for _, spoil := range []func() error{
+		func() error { return os.Remove(filepath.Join(record, "protected.json")) },
+		func() error { return os.WriteFile(filepath.Join(record, "project.json"), nil, 0o600) },
+		func() error { return os.RemoveAll(record) },
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		b.err.Reset()
+		if !b.a.CompareWatched(t.Context(), "web", b.seen) {
+			t.Error("nothing changed")
+		}
+		b.says("can't be compared")
+	}
+	if b.a.CompareWatched(t.Context(), "web", engine.Observed{}) {
+		t.Error("nothing is up, and something changed")
+	}
+}
+
+// TestDownByName: B8, B11: `down -p` ends what was noted, and secrets, whatever the
+// project's directory has and XDG_RUNTIME_DIR says; where it can't, it says so.
+func TestDownByName(t *testing.T) {
+	b := newBaseline(t, "")
+	runtime := b.ready.Compiled.Facts.RuntimeDir
+	if err := os.Remove(filepath.Join(b.dir, "workshop.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	got := b.looks(b.dir, true)
+	b.a.Home = filepath.Dir(b.a.Home) // another place for secrets
+	b.a.Lookup = func(name string) (string, bool) {
+		return filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(runtime)))), ".local/state"), name == "XDG_STATE_HOME"
+	}
+	if err := b.a.Forget(got, b.seen); err != nil {
+		t.Fatal(err)
+	}
+	if Exists(runtime) || Exists(filepath.Join(b.a.recordsDir(), "web")) {
+		t.Error("secrets or record are left")
+	}
+	if err := b.a.Forget(Target{Project: "web"}, b.seen); codeOfError(err) == CodeOK {
+		t.Error("nobody knows the directory, and it is no failure")
+	}
+	b.seen.Containers[0].Directory = b.dir // as it names it
+	if err := b.a.Forget(Target{Project: "web"}, b.seen); err != nil {
+		t.Errorf("the engine knows it: %v", err)
+	}
+}
+
+// TestAnotherDirectory: a project that was brought up elsewhere isn't replaced.
+func TestAnotherDirectory(t *testing.T) {
+	b := newBaseline(t, "")
+	if err := b.a.CheckDirectory(Target{Project: "web", Dir: b.dir}); err != nil {
+		t.Error(err)
+	}
+	if err := b.a.CheckDirectory(Target{Project: "web", Dir: t.TempDir()}); codeOfError(err) != CodeRefused {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	// What is gone can't be compared.
+	other := *b.ready.Compiled.Facts
+	other.ProjectDir = RealPath(t.TempDir())
+	b.ready.Compiled.Facts = &other
+	if err := os.RemoveAll(b.dir); err != nil {
+		t.Fatal(err)
+	}
+	b.up(UpOptions{Strict: true}, CodeRefused)
+	b.says("which is gone")
+	b.up(UpOptions{}, CodeOK)
+}

@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// BuildRequest is an image that an engine is about to build from files of the
+// repository: its instructions run on the engine, with a network.
+type BuildRequest struct {
+	For        string // the workers that run it
+	Context    string // directory
+	Dockerfile string // path below Context
+	Target     string
+	Args       map[string]string
+	// Digest is that of all that goes into the build.
+	Digest string
+	// Text is the Dockerfile.
+	Text  []byte
+	Files int   // that are sent
+	Bytes int64 // of them
+}
+
+// Approver asks about builds, once per content; yes agrees to all. again is the
+// command line that a hint offers.
+func (env *Env) Approver(again string, yes bool) func(context.Context, BuildRequest) error {
+	return func(ctx context.Context, b BuildRequest) error {
+		path, err := env.approvalPath(b.Digest)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(path); err == nil {
+			return nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if yes {
+			env.detail("building the image of %s from %s: agreed by --yes", b.For, b.Context)
+			return nil
+		}
+		if env.AgreeBuild == nil {
+			return Fail(CodeRefused, "the image of %s must be built from %s, and nobody is there to agree", b.For, env.Shown(b.Context)).
+				Hint("look at %s, then run `%s --yes`", env.Shown(filepath.Join(b.Context, b.Dockerfile)), again)
+		}
+		agreed, err := env.AgreeBuild(ctx, b)
+		if err != nil {
+			return err
+		}
+		if !agreed {
+			return Fail(CodeRefused, "the build for %s was declined", b.For)
+		}
+		note := fmt.Sprintf("%s %s %s\n", time.Now().UTC().Format(time.RFC3339), b.For, b.Context)
+		return writeState(path, []byte(note))
+	}
+}
+
+// approvalPath is the file whose existence says that a content was agreed to.
+func (env *Env) approvalPath(digest string) (string, error) {
+	dir := env.StateDir()
+	if dir == "" {
+		return "", Fail(CodeFailed, "no directory for approvals: neither HOME nor XDG_STATE_HOME is set")
+	}
+	return filepath.Join(dir, "builds", strings.ReplaceAll(digest, ":", "-")), nil
+}

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/promise"
+)
+
+// Capability is one thing that an engine can or can't enforce on this machine.
+type Capability struct {
+	Name    string `json:"name"`
+	Promise string `json:"promise"` // of the boundary, see docs/engines.md
+	Held    bool   `json:"held"`
+	Meaning string `json:"meaning"`
+	Do      string `json:"do,omitempty"`
+	rooms   bool   // it matters to workers with a room alone
+}
+
+// Promise is one promise as it stands with an engine on this machine.
+type Promise struct {
+	Promise string   `json:"promise"`
+	Title   string   `json:"title"`
+	Held    bool     `json:"held"`
+	How     string   `json:"how"` // or why not
+	Do      []string `json:"do,omitempty"`
+}
+
+// Capabilities is what was found on this machine: the table that the command
+// and the preflight share.
+func Capabilities(i engine.Info) []Capability {
+	list := []Capability{
+		{Name: "memory", Promise: "B5", Held: i.Limits.Memory, Meaning: "a worker's memory is limited"},
+		{Name: "swap", Promise: "B5", Held: i.Limits.Swap, Meaning: "no swap beyond the memory limit"},
+		{Name: "cpu", Promise: "B5", Held: i.Limits.CPU, Meaning: "a worker's cpu time is limited"},
+		{Name: "pids", Promise: "B5", Held: i.Limits.PIDs, Meaning: "the number of a worker's processes is limited"},
+		{Name: "seccomp", Promise: "B2", Held: i.Limits.Seccomp, Meaning: "system calls are filtered"},
+	}
+	if i.Kind == promise.Process {
+		list = nil // it promises none of them
+	}
+	for _, f := range i.Findings {
+		// What an engine says of a limit is more than that it isn't there.
+		if at := slices.IndexFunc(list, func(c Capability) bool { return c.Name == f.Name }); at >= 0 {
+			list[at].Held, list[at].Do = list[at].Held && f.Held, f.Do
+			if !f.Held {
+				list[at].Meaning = f.Meaning
+			}
+			continue
+		}
+		list = append(list, Capability{f.Name, f.Promise, f.Held, f.Meaning, f.Do, f.Rooms})
+	}
+	return append(list,
+		Capability{Name: "live-files", Held: i.Local, Meaning: "the engine sees this machine's files: mounts, secrets and image: host work"},
+		Capability{Name: "ipv6", Held: i.IPv6, Meaning: "the engine's kernel has IPv6"})
+}
+
+// Promises says of each promise whether it holds here, and by what.
+func Promises(i engine.Info) []Promise {
+	var out []Promise
+	for _, p := range promise.All() {
+		kept := promise.Of(i.Kind, p.ID)
+		x := Promise{Promise: p.ID, Title: p.Title, Held: kept.Held, How: kept.How}
+		var lacking []string
+		for _, c := range Capabilities(i) {
+			if c.Promise == p.ID && !c.Held && kept.Held {
+				lacking = append(lacking, c.Name+": "+c.Meaning)
+				if c.Do != "" && !slices.Contains(x.Do, c.Do) {
+					x.Do = append(x.Do, c.Do)
+				}
+			}
+		}
+		if len(lacking) > 0 {
+			x.Held, x.How = false, "not on this machine: "+strings.Join(lacking, "; ")
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// GitCapability reports whether git on this machine leaves bare repositories
+// alone that it finds: a worker can make one wherever it may write, and what its
+// configuration names runs at the next `git status` there (B8).
+func (env *Env) GitCapability() Capability {
+	return Capability{
+		Name: "git", Held: facts.GitRefusesBare(env.Home, env.Lookup), Meaning: "git takes no directory for a repository but .git, or by --git-dir (safe.bareRepository)",
+		Do: "git config --global safe.bareRepository explicit",
+	}
+}

@@ -1,0 +1,86 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/docker"
+	"github.com/llmdo/workshop/internal/shellword"
+)
+
+// dockerBuild asks about what the Docker engine would build.
+func dockerBuild(ask func(context.Context, BuildRequest) error) func(context.Context, docker.Build) error {
+	if ask == nil {
+		return nil
+	}
+	return func(ctx context.Context, b docker.Build) error {
+		text, err := docker.ReadDockerfile(b)
+		if err != nil {
+			return err
+		}
+		return ask(ctx, BuildRequest{
+			For: strings.Join(b.Services, ", "), Context: b.Context, Dockerfile: b.Dockerfile,
+			Target: b.Target, Args: b.Args, Digest: b.Hash, Text: text, Files: b.Files, Bytes: b.Bytes,
+		})
+	}
+}
+
+// BuildHashes names the images that a project builds by their content.
+func BuildHashes(ctx context.Context, c *compose.Compiled) (map[string]string, error) {
+	builds, err := docker.Builds(ctx, c)
+	if err != nil {
+		return nil, Fail(CodeFailed, "%w", err)
+	}
+	return docker.Hashes(builds), nil
+}
+
+// stoppedError is a worker that doesn't run, without what to do.
+type stoppedError struct {
+	text  string
+	cause *engine.NotRunningError
+}
+
+func (e stoppedError) Error() string { return e.text }
+func (e stoppedError) Unwrap() error { return e.cause }
+
+// engineHints moves what the engine's errors say to do to lines of their own.
+func engineHints(f *Failure) *Failure {
+	if e, ok := errors.AsType[*docker.UnreachableError](f.Err); ok && e.Hint != "" {
+		plain := *e
+		plain.Hint = ""
+		return (&Failure{Code: f.Code, Err: &plain}).Hint("%s", e.Hint)
+	}
+	if e, ok := errors.AsType[*engine.RefusedError](f.Err); ok && e.Do != "" {
+		plain := *e
+		plain.Do = ""
+		return (&Failure{Code: f.Code, Err: &plain}).Hint("%s", e.Do)
+	}
+	if e, ok := errors.AsType[*engine.ForeignError](f.Err); ok {
+		out := Fail(f.Code, "%s", e.What()).Hint("to have one of its own here, add `-p %s`", e.Suggest)
+		if !e.Workshop {
+			kind, name, _ := strings.Cut(e.Object, "/")
+			return out.Hint("to see what it is: `docker %s inspect %s`", kind, shellword.Quote(name))
+		}
+		return out.Hint("to remove that one: `cd %s && workshop -p %s down`", shellword.Quote(e.Other), e.Project)
+	}
+	if e, ok := errors.AsType[*engine.PortTakenError](f.Err); ok {
+		return Fail(f.Code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker).
+			Hint("`ss -ltnp 'sport = :%s'` or, for Docker's, `docker ps --filter publish=%s` tells by which; stop it, or publish another port under `ports` of %s", e.Port, e.Port, e.Worker)
+	}
+	if e, ok := errors.AsType[*engine.NotRunningError](f.Err); ok {
+		state := e.State
+		if state == "" {
+			state = "not up"
+		}
+		text := fmt.Sprintf("%s of project %s: %s", strings.Join(e.Services, ", "), e.Project, state)
+		return (&Failure{Code: f.Code, Err: stoppedError{text, e}}).Hint("start it with `workshop up`")
+	}
+	if e, ok := errors.AsType[*engine.NotReadyError](f.Err); ok {
+		return f.HintRemaining("see `workshop logs %s`; `workshop up` tries again, `workshop down` removes what is there", e.Service)
+	}
+	return f
+}

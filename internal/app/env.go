@@ -1,0 +1,117 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/atomicfile"
+)
+
+// Env is what a use case has of its caller: environment, directories, settings and
+// engines, and where to what it says and asks goes.
+type Env struct {
+	// Lookup reads one variable of the environment.
+	Lookup func(string) (string, bool)
+	// Dir is the working directory, Home the user's; Home may be empty.
+	Dir, Home string
+	Settings  Settings
+	// Engine connects to an engine.
+	Engine EngineFactory
+	// Version is this program's.
+	Version string
+	// Events gets what a person is to see; nil: nobody does.
+	Events func(Event)
+	// Quiet says that nobody reads what isn't a warning: it needs no question.
+	// Verbose names all of what is cut else.
+	Quiet, Verbose bool
+	// AgreeBuild asks a person whether an image may be built; nil: nobody is there.
+	AgreeBuild func(context.Context, BuildRequest) (bool, error)
+}
+
+// Getenv is Lookup without the difference between empty and absent.
+func (env *Env) Getenv(name string) string {
+	v, _ := env.Lookup(name)
+	return v
+}
+
+// Abs makes a path of the caller absolute.
+func (env *Env) Abs(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(env.Dir, path)
+}
+
+// Shown is a path as the user would write it: relative where that is shorter.
+func (env *Env) Shown(path string) string {
+	rel, err := filepath.Rel(env.Dir, path)
+	if err != nil || strings.HasPrefix(rel, "../../../") || len(rel) >= len(path) {
+		return path
+	}
+	return rel
+}
+
+// ConfigDir, StateDir and CacheDir follow the XDG base directories on every
+// system, so that one line of documentation is true everywhere. They are empty
+// where there is no home directory.
+func (env *Env) ConfigDir() string { return env.xdg("XDG_CONFIG_HOME", ".config") }
+
+// StateDir is described at ConfigDir.
+func (env *Env) StateDir() string { return env.xdg("XDG_STATE_HOME", ".local/state") }
+
+// CacheDir is described at ConfigDir.
+func (env *Env) CacheDir() string { return env.xdg("XDG_CACHE_HOME", ".cache") }
+
+func (env *Env) xdg(variable, fallback string) string {
+	if dir := env.Getenv(variable); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "workshop")
+	}
+	if env.Home == "" {
+		return ""
+	}
+	return filepath.Join(env.Home, filepath.FromSlash(fallback), "workshop")
+}
+
+// HomeDir is the user's home directory by the environment. A relative one is
+// none: settings would be read from the directory of a workshop.
+func HomeDir(lookup func(string) (string, bool)) string {
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if v, ok := lookup(name); ok && filepath.IsAbs(v) {
+			return v
+		}
+	}
+	return ""
+}
+
+// ciVariables are set by continuous integration, most of them to "true".
+// Sources: the documentation of GitHub Actions, GitLab CI, Azure Pipelines,
+// Buildkite, CircleCI, Travis, AppVeyor, Drone, Cirrus, Semaphore, Woodpecker;
+// Jenkins, TeamCity and CodeBuild have no such word and are known by a name.
+var ciVariables = []string{
+	"CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "BUILDKITE", "CIRCLECI", "TRAVIS",
+	"APPVEYOR", "DRONE", "CIRRUS_CI", "SEMAPHORE", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID",
+}
+
+// InCI names the variable by which this runs in continuous integration; "" if
+// it doesn't.
+func (env *Env) InCI() string {
+	for _, name := range ciVariables {
+		value := strings.ToLower(env.Getenv(name))
+		named := strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_VERSION") || strings.HasSuffix(name, "_ID")
+		if value == "true" || value == "1" || value != "" && (named || name == "CI") && value != "false" && value != "0" {
+			return name
+		}
+	}
+	return ""
+}
+
+// writeState writes one file of the user's state directory, for this user
+// alone.
+func writeState(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, data, 0o600)
+}

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// sayFacts says what `up` did to the project directory, and what it keeps
+// workers from writing to (B8).
+func (env *Env) sayFacts(w *workshop.Workshop, f *compose.Facts, created []string) {
+	for _, source := range created {
+		env.say("created %s for %d:%d (%s)", Printable(source), f.UID, f.GID, f.UserReason)
+	}
+	for _, source := range slices.Sorted(maps.Keys(f.Sources)) {
+		env.SayLeads(f.ProjectDir, source, f.Sources[source].Real)
+	}
+	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
+		if dirs := ProtectedText(w, source, f.Protected[source]); dirs != "" {
+			env.say("read-only in %s: %s (B8)", Printable(source), Printable(dirs))
+		}
+	}
+}
+
+// SayLeads says where links lead from a source: the workshop file doesn't show it.
+func (env *Env) SayLeads(dir, source, real string) {
+	written := filepath.Clean(source)
+	if !filepath.IsAbs(written) {
+		written = filepath.Join(dir, written)
+	}
+	if real != "" && real != written {
+		env.warn("the source %s is a symbolic link, or behind one: what is mounted is %s", Printable(source), Printable(real))
+	}
+}
+
+// ProtectedText names the directories that are read-only below a source. Under
+// `git: rw` those are the hooks of git directories, not the rest of them.
+func ProtectedText(w *workshop.Workshop, source string, dirs []compose.Protected) string {
+	var git, plain bool
+	for i := range w.Workers {
+		for _, m := range w.Workers[i].Container.Mounts {
+			here := m.ReadWrite && m.Source.V == source
+			git, plain = git || here && m.GitWritable, plain || here && !m.GitWritable
+		}
+	}
+	var shown []string
+	for _, dir := range dirs {
+		text := dir.Path
+		switch {
+		case dir.Kind == compose.GitDir && git && plain:
+			text += " (writable where `git: rw`)"
+		case dir.Kind == compose.GitDir && git, dir.Kind == compose.GitHooks && !git:
+			continue
+		}
+		shown = append(shown, text)
+	}
+	return strings.Join(shown, ", ")
+}

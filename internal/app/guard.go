@@ -1,0 +1,104 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+// controlTime bounds a talk with a guard that is to change something.
+const controlTime = 10 * time.Second
+
+// WithGuard speaks with the guard of the project. One that isn't there, doesn't
+// answer or refuses is a failure that says what to do.
+func (env *Env) WithGuard(ctx context.Context, e engine.Engine, t Target, talk func(*control.Client) error) error {
+	within, cancel := context.WithTimeout(ctx, controlTime)
+	defer cancel()
+	conn, err := e.Control(within, t.Project, t.Dir)
+	if err == nil {
+		c := control.NewClient(conn)
+		err = talk(c)
+		c.Close() // all has been said
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case within.Err() != nil:
+		return Fail(CodeFailed, "the guard of project %s doesn't answer within %v", t.Project, controlTime).
+			Hint("`workshop up` finds out whether it hangs, and stops it then; the next one starts another")
+	}
+	if refused, ok := errors.AsType[*control.RefusedError](err); ok {
+		return Fail(CodeRefused, "%w", refused)
+	}
+	if missing, ok := errors.AsType[*engine.NotRunningError](err); ok {
+		return env.noGuard(ctx, e, t, missing)
+	}
+	return EngineError(err)
+}
+
+// noGuard says why there is no guard to speak with.
+func (env *Env) noGuard(ctx context.Context, e engine.Engine, t Target, missing *engine.NotRunningError) error {
+	seen, err := e.Observe(ctx, t.Project)
+	if err != nil {
+		return EngineError(err)
+	}
+	if err := engine.CheckDirectory(seen, t.Dir); err != nil {
+		return EngineError(err)
+	}
+	needed := slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.NetworkOf != "" })
+	switch {
+	case len(seen.Containers) == 0:
+		return NotUp(t)
+	case missing.State == "" && !needed:
+		return Fail(CodeRefused, "no worker of project %s has a network", t.Project).Hint("%s", NetworkHint)
+	}
+	state := "isn't there"
+	if missing.State != "" {
+		state = "doesn't run (" + missing.State + ")"
+	}
+	return Fail(CodeFailed, "the guard of project %s %s; its workers reach nothing", t.Project, state).
+		Hint("`workshop up` repairs it")
+}
+
+// NetworkHint says how to give workers a network.
+const NetworkHint = "to give workers one, write in workshop.yaml `network: {mode: restricted, allow: [HOST]}`, and run `workshop up`"
+
+// GuardState asks the guard what it does now.
+func GuardState(c *control.Client) (control.State, error) {
+	var s control.State
+	err := c.Do(control.Request{Op: control.OpState}, &s)
+	return s, err
+}
+
+// ClosedRooms says by workers why the guard doesn't serve their rooms.
+func ClosedRooms(s control.State) map[string]string {
+	by := map[string]string{}
+	for _, r := range s.Rooms {
+		for _, w := range r.Workers {
+			if r.Closed != "" {
+				by[w] = r.Closed
+			}
+		}
+	}
+	return by
+}
+
+// SayClosed says which rooms are closed, and what to do.
+func (env *Env) SayClosed(s control.State) {
+	found := false
+	for _, r := range s.Rooms {
+		if r.Closed != "" {
+			found = true
+			env.warn("%s: closed, no network: live denies and spent upload budgets can't be read (%s)", Printable(WorkersText(r.Workers)), Printable(r.Closed))
+		}
+	}
+	if found {
+		env.hint("open it without them: `workshop firewall reload`")
+	}
+}

@@ -1,0 +1,155 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Load finds and reads the workshop of a command. Problems are an
+// event; with errors among them it fails with code 3, or 4.
+func (env *Env) Load(ctx context.Context) (*Source, error) {
+	file, err := env.FindFile()
+	if err != nil {
+		return nil, err
+	}
+	s, err := env.Read(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	env.problems(s)
+	if n := s.Diagnostics.Count(diag.Error); n > 0 {
+		return nil, Fail(CodeOf(s.Diagnostics), "%s is invalid: %s", env.Shown(file), Count(n, "error"))
+	}
+	return s, nil
+}
+
+// problems says what was found in a file.
+func (env *Env) problems(s *Source) {
+	if len(s.Diagnostics) == 0 || env.Events == nil {
+		return
+	}
+	list, texts := s.Shown()
+	env.event(Event{Kind: Problems, Diagnostics: list, Sources: texts})
+}
+
+// Project is a workshop on its way to an engine.
+type Project struct {
+	*Source
+	Name     string // on the engine
+	Compiled *compose.Compiled
+	// NotChecked: a source was not searched to its end.
+	NotChecked bool
+}
+
+// Target is the project of a compiled workshop.
+func (c *Project) Target() Target {
+	return Target{
+		Project: c.Name, Dir: RealPath(c.Dir), File: filepath.Join(c.Dir, c.File),
+		isolation: c.Workshop.Isolation.V, image: imageInFiles(c.Workshop),
+	}
+}
+
+// Compile loads and compiles the workshop, and checks that the promises hold
+// in the result before anything else sees it.
+func (env *Env) Compile(ctx context.Context) (*Project, error) {
+	s, err := env.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return env.CompileSource(s)
+}
+
+// CompileSource is Compile for a source that was read, without errors.
+func (env *Env) CompileSource(s *Source) (*Project, error) {
+	c, err := CompileWorkshop(s.Workshop)
+	if err != nil {
+		return nil, err
+	}
+	project, err := env.projectName(s.Workshop.Name.V, s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	whole := &Project{Source: s, Name: project, Compiled: c}
+	return whole, env.checkHidden(whole.Target())
+}
+
+// CodeOf is the exit code that problems of a file stand for: 3, or 4 where a
+// file asks for what only the caller may decide.
+func CodeOf(list diag.List) int {
+	code := CodeOK
+	for _, d := range list {
+		switch {
+		case d.Severity != diag.Error:
+		case d.Code == "process-isolation":
+			code = CodeRefused
+		default:
+			code = max(code, CodeInvalid)
+		}
+	}
+	return code
+}
+
+// CompileWorkshop compiles and checks the result.
+func CompileWorkshop(w *workshop.Workshop) (*compose.Compiled, error) {
+	c, err := compose.Compile(w)
+	if err != nil {
+		return nil, Fail(CodeFailed, "compile: %w", err)
+	}
+	if err := CheckPromises(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// CheckPromises runs the check of B1–B12 on what is about to be used.
+func CheckPromises(c *compose.Compiled) error {
+	violations := compose.Check(c)
+	if len(violations) == 0 {
+		return nil
+	}
+	text := ""
+	for _, v := range violations {
+		text += fmt.Sprintf("\n%v", v)
+	}
+	return Fail(CodeRefused, "the compiled project breaks %s of the boundary:%s", Count(len(violations), "promise"), text).
+		Hint("this is a fault of the program; nothing was started")
+}
+
+// CheckWorkers checks names of the caller against the workshop.
+func (s *Source) CheckWorkers(names []string) error {
+	for _, name := range names {
+		if s.Worker(name) == nil {
+			all := make([]string, len(s.Workshop.Workers))
+			for i, w := range s.Workshop.Workers {
+				all[i] = w.Name
+			}
+			return Fail(CodeUsage, "no worker %q in %s", name, s.File).Hint("%s", Suggestion(name, all))
+		}
+	}
+	return nil
+}
+
+// Worker finds one by name; nil if there is none.
+func (s *Source) Worker(name string) *workshop.Worker {
+	for i := range s.Workshop.Workers {
+		if s.Workshop.Workers[i].Name == name {
+			return &s.Workshop.Workers[i]
+		}
+	}
+	return nil
+}
+
+// AsRunning is the project under its name on the engine and with its
+// directory: all that is needed of the machine to restart what is there.
+func (c *Project) AsRunning() *compose.Compiled {
+	running, project := *c.Compiled, *c.Compiled.Project
+	project.Name = c.Name
+	running.Project = &project
+	running.Facts = &compose.Facts{Project: c.Name, ProjectDir: c.Target().Dir}
+	return &running
+}

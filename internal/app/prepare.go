@@ -1,0 +1,81 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
+)
+
+// Prepare finds out what the machine is and puts it into the project. With
+// make it also makes what a run needs here: missing directories, the runtime
+// directory, secrets. What can't be carried out on this machine and engine
+// is a failure with code 4, before anything was started.
+func (env *Env) Prepare(ctx context.Context, e engine.Engine, c *Project, make bool) (*Project, error) {
+	info, err := e.Info(ctx)
+	if err != nil {
+		return nil, EngineError(err)
+	}
+	if err := refuse(c, info); err != nil {
+		return nil, err
+	}
+	o := env.factsOptions(c, info)
+	o.Create = make
+	if o.InitImage, o.InitVolume, err = e.InitNames(ctx); err != nil {
+		return nil, EngineError(err)
+	}
+	ready, list := withFacts(ctx, c, o)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if make && !list.HasErrors() {
+		list = nil // said before, when nothing had been made yet
+	}
+	if err := env.preflight(c, list); err != nil {
+		return nil, err
+	}
+	if err := CheckPromises(ready.Compiled); err != nil {
+		return nil, err
+	}
+	return ready, EngineError(e.Check(ctx, ready.Compiled))
+}
+
+func withFacts(ctx context.Context, c *Project, o facts.Options) (*Project, diag.List) {
+	f, list := facts.Collect(ctx, o)
+	ready := *c
+	var more diag.List
+	ready.Compiled, more = compose.WithFacts(c.Compiled, f)
+	ready.NotChecked = slices.ContainsFunc(list, func(d diag.Diagnostic) bool { return d.Code == facts.CodeNotChecked })
+	return &ready, append(list, more...).Sorted()
+}
+
+func (env *Env) factsOptions(c *Project, info engine.Info) facts.Options {
+	o := facts.Options{
+		Workshop: c.Workshop, Compiled: c.Compiled, Project: c.Name, ProjectDir: c.Dir,
+		Lookup: env.Lookup, Home: env.Home, UID: os.Getuid(), GID: os.Getgid(),
+		Arch: info.Arch, IPv6: info.IPv6, Local: info.Local, Runtimes: info.Runtimes, DataRoot: info.DataRoot,
+		DefaultRuntime: info.DefaultRuntime, UserRuntimes: env.Settings.Runtimes,
+		SecretsOnDisk: env.Settings.SecretsOnDisk, EngineDirs: info.Own,
+	}
+	if info.Socket != "" {
+		o.Sockets = []string{info.Socket}
+	}
+	return o
+}
+
+// preflight says what stands against a start here.
+func (env *Env) preflight(c *Project, list diag.List) error {
+	seen := *c.Source
+	seen.Diagnostics = list
+	env.problems(&seen)
+	if n := list.Count(diag.Error); n > 0 {
+		return Fail(CodeRefused, "%s can't come up on this machine: %s; nothing was started",
+			env.Shown(filepath.Join(c.Dir, c.File)), Count(n, "error"))
+	}
+	return nil
+}

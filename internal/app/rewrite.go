@@ -1,0 +1,105 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// ReplaceFile replaces the workshop file, once what is new in it is known to be
+// valid.
+func (env *Env) ReplaceFile(ctx context.Context, s *Source, before, after []byte) error {
+	file := filepath.Join(s.Dir, s.File)
+	info, err := os.Lstat(file)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return Fail(CodeFailed, "%s is a link or no ordinary file, and is not written", env.Shown(file)).Hint("add the line by hand")
+	}
+	// Beside the file that the project has, so that paths mean the same.
+	f, err := os.CreateTemp(s.Dir, ".new-*.yaml")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // does nothing once it is renamed
+	_, err = f.Write(after)
+	err = errors.Join(err, f.Chmod(info.Mode().Perm()), keepOwner(f, info), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	if err := env.checkRewritten(ctx, s, f.Name()); err != nil {
+		return err
+	}
+	// Somebody may have saved it in an editor meanwhile.
+	if now, err := boundedfile.Read(file, workshop.MaxFileSize); err != nil || !bytes.Equal(now, before) {
+		return Fail(CodeFailed, "%s was changed meanwhile; nothing was written", env.Shown(file)).Hint("run it again")
+	}
+	return env.replaceWatched(s, f.Name(), file)
+}
+
+// replaceWatched renames; the file may be a watched one (B8).
+func (env *Env) replaceWatched(s *Source, from, file string) error {
+	rename := func() error { return os.Rename(from, file) }
+	project, err := env.projectName(s.Workshop.Name.V, RealPath(s.Dir))
+	if err != nil {
+		return err
+	}
+	r, err := env.Record(project)
+	if err != nil {
+		return err
+	}
+	return r.Rewrite(filepath.Join(RealPath(s.Dir), s.File), rename)
+}
+
+// checkRewritten loads and compiles the text as the file that it becomes.
+func (env *Env) checkRewritten(ctx context.Context, s *Source, name string) error {
+	fresh, err := env.Read(ctx, name)
+	if err != nil {
+		return err
+	}
+	if fresh.Workshop == nil {
+		list, texts := fresh.Shown()
+		shown, wrote := s.ShownFile(s.File), fresh.ShownFile(fresh.File)
+		for i := range list {
+			if list[i].Range.Filename == wrote {
+				list[i].Range.Filename = shown
+			}
+		}
+		texts[shown] = texts[wrote]
+		env.event(Event{Kind: Problems, Diagnostics: list, Sources: texts})
+		return Fail(CodeInvalid, "with this line, %s would be invalid; nothing was written", env.Shown(filepath.Join(s.Dir, s.File)))
+	}
+	_, err = CompileWorkshop(fresh.Workshop)
+	return err
+}
+
+// ChangedLines are the lines that differ, with + and -, and their numbers.
+func ChangedLines(before, after []byte) []string {
+	x, y := bytes.Split(before, []byte("\n")), bytes.Split(after, []byte("\n"))
+	var out []string
+	show := func(sign string, n int, line []byte) {
+		out = append(out, fmt.Sprintf("%s%4d | %s", sign, n+1, bytes.TrimRight(line, "\r")))
+	}
+	i, j := 0, 0
+	for i < len(x) || j < len(y) {
+		switch {
+		case i < len(x) && j < len(y) && bytes.Equal(x[i], y[j]):
+			i, j = i+1, j+1
+		case i < len(x) && !slices.ContainsFunc(y[j:], func(l []byte) bool { return bytes.Equal(l, x[i]) }):
+			show("-", i, x[i])
+			i++
+		default:
+			show("+", j, y[j])
+			j++
+		}
+	}
+	return out
+}

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"slices"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
+)
+
+// Running is a project with the engine that it is on, or is to be.
+type Running struct {
+	engine.Engine
+	Target
+	Chosen Choice
+}
+
+// Connect gives the engine that is used for a project, see [Env.choose]. The
+// caller closes it. again is the command line that a hint about builds offers;
+// empty: no image may be built.
+func (env *Env) Connect(ctx context.Context, t Target, approve func(context.Context, BuildRequest) error) (*Running, error) {
+	o := EngineOptions{
+		Lookup: env.Lookup, ApproveBuild: approve, StateDir: env.StateDir(), CacheDir: env.CacheDir(),
+		Version: env.Version, Project: t.Project, WithoutLimits: env.Settings.WithoutLimits,
+	}
+	chosen, e, err := env.choose(ctx, t, o)
+	if err != nil {
+		return nil, EngineError(err)
+	}
+	if chosen.Name == promise.Process {
+		env.sayProcess()
+	}
+	if e == nil {
+		if e, err = env.Engine(ctx, chosen.Name, o); err != nil {
+			return nil, EngineError(err)
+		}
+	}
+	return &Running{Engine: e, Target: t, Chosen: chosen}, nil
+}
+
+// Look observes the project. One of another directory that has the same name is
+// refused, unless the caller named it and only something is shown: asked.
+func (r *Running) Look(ctx context.Context, asked bool) (engine.Observed, error) {
+	seen, err := r.Observe(ctx, r.Project)
+	if err == nil && !asked {
+		err = engine.CheckDirectory(seen, r.Dir)
+	}
+	return seen, EngineError(err)
+}
+
+// Observe connects and looks at the project; asked as in [Running.Look]. The
+// caller closes it.
+func (env *Env) Observe(ctx context.Context, t Target, asked bool) (*Running, engine.Observed, error) {
+	r, err := env.Connect(ctx, t, nil)
+	if err != nil {
+		return nil, engine.Observed{}, err
+	}
+	seen, err := r.Look(ctx, asked)
+	if err != nil {
+		r.Close()
+		return nil, seen, err
+	}
+	return r, seen, nil
+}
+
+// Stopped names what a worker's network needs and doesn't run: its room, the
+// guard. Without a name it is about all workers.
+func Stopped(seen engine.Observed, worker string) []string {
+	rooms, guard, needed := map[string]bool{}, false, false
+	for _, c := range seen.Containers {
+		rooms[c.ID] = c.State == "running"
+		guard = guard || c.Role == "guard" && c.State == "running"
+	}
+	var out []string
+	for _, c := range seen.Containers {
+		if c.NetworkOf == "" || worker != "" && c.Service != worker {
+			continue
+		}
+		needed = true
+		if !rooms[c.NetworkOf] && !slices.Contains(out, "room") {
+			out = append(out, "room")
+		}
+	}
+	if needed && !guard {
+		out = append(out, "guard")
+	}
+	return out
+}

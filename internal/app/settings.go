@@ -1,0 +1,198 @@
+package app
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cast"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/promise"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Settings are what the caller, the environment (WORKSHOP_*) and the user's
+// config.yaml say, the first of them that says something, of how workshops are
+// used.
+type Settings struct {
+	File, Project, Engine string
+	EnvFiles              []string
+	// ForceProcess allows process mode where nobody is there to see its warning.
+	ForceProcess  bool
+	SecretsOnDisk bool
+	WithoutLimits bool
+	Runtimes      []string // OCI runtimes that workers without a network may have
+	WaitTimeout   time.Duration
+	// ApprovalsMax is auto, ask or deny; of the others at most one is set.
+	ApprovalsMax, ApprovalsCommand, ApprovalsSocket string
+}
+
+// SettingKeys are the keys of config.yaml; WORKSHOP_ and the key in capitals
+// is the variable, except where a variable can't say it, with - for _ the flag.
+var SettingKeys = []string{
+	"approvals_command", "approvals_max", "approvals_socket",
+	"engine", "env_file", "file", "format", "no_color", "project_name",
+	"quiet", "runtimes", "secrets_on_disk", "verbose", "wait_timeout", "without_limits",
+}
+
+// notInFile are those that only make sense for one command line or directory
+// and are not taken from config.yaml.
+var notInFile = []string{"env_file", "file", "project_name"}
+
+// NotInEnvironment are those that give a promise up (B5, B6): who types it or
+// wrote it down does that, not an environment that a project or a CI system sets.
+var NotInEnvironment = map[string]string{
+	"runtimes":       "write `runtimes: [NAME]` in your settings file",
+	"without_limits": "write `--without-limits`, or `without_limits: true` in your settings file",
+}
+
+// DefaultWaitTimeout is how long `up` waits for every gate.
+const DefaultWaitTimeout = 60 * time.Second
+
+// UserValues are what the user's config.yaml and the variables say, by the keys
+// of [SettingKeys]. What a variable says wins.
+func (env *Env) UserValues() (file, variables map[string]any, err error) {
+	if file, err = env.configFile(); err != nil {
+		return nil, nil, err
+	}
+	variables = map[string]any{}
+	for _, key := range SettingKeys {
+		name := "WORKSHOP_" + strings.ToUpper(key)
+		if value, ok := env.Lookup(name); ok && value != "" {
+			if instead, ok := NotInEnvironment[key]; ok {
+				return nil, nil, Fail(CodeRefused, "%s can't give a promise up", name).Hint("%s", instead)
+			}
+			variables[key] = value
+		}
+	}
+	return file, variables, nil
+}
+
+// ReadSettings is for a caller without a command line: what the variables and the
+// user's config.yaml say.
+func (env *Env) ReadSettings() error {
+	values, variables, err := env.UserValues()
+	if err != nil {
+		return err
+	}
+	from := FromFile
+	if variables["engine"] != nil {
+		from = FromVariable
+	}
+	maps.Copy(values, variables)
+	for _, key := range []string{"quiet", "verbose"} {
+		if err := CheckBool(key, cast.ToString(values[key])); err != nil {
+			return err
+		}
+	}
+	env.Quiet, env.Verbose = cast.ToBool(values["quiet"]), cast.ToBool(values["verbose"])
+	env.Settings, err = NewSettings(values, from)
+	return err
+}
+
+// maxSettings bounds config.yaml, in bytes.
+const maxSettings = 1 << 20
+
+// configFile reads the user's config.yaml if there is one. A key that we
+// don't know is an error: a setting must not be without effect in silence.
+func (env *Env) configFile() (map[string]any, error) {
+	dir := env.ConfigDir()
+	if dir == "" {
+		return map[string]any{}, nil
+	}
+	path := filepath.Join(dir, "config.yaml")
+	data, err := boundedfile.Read(path, maxSettings)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]any{}, nil
+	}
+	if err != nil {
+		return nil, Fail(CodeUsage, "settings: %w", err)
+	}
+	var doc map[string]any
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, Fail(CodeUsage, "settings: %s: %w", path, err)
+	}
+	values := map[string]any{}
+	allowed := slices.DeleteFunc(slices.Clone(SettingKeys), func(k string) bool { return slices.Contains(notInFile, k) })
+	for key, value := range doc {
+		key = strings.ToLower(key)
+		if _, nested := value.(map[string]any); nested || !slices.Contains(allowed, key) {
+			return nil, Fail(CodeUsage, "settings: %s: unknown key %q", path, key).
+				Hint("the keys are %s", strings.Join(allowed, ", "))
+		}
+		values[key] = value
+	}
+	return values, nil
+}
+
+// EngineFrom says who named the engine.
+type EngineFrom int
+
+// Who may name it.
+const (
+	FromCaller EngineFrom = iota
+	FromVariable
+	FromFile
+)
+
+// NewSettings reads and checks values by the keys of [SettingKeys].
+func NewSettings(values map[string]any, from EngineFrom) (Settings, error) {
+	text := func(key string) string { return cast.ToString(values[key]) }
+	for _, key := range []string{"secrets_on_disk", "without_limits"} {
+		if err := CheckBool(key, text(key)); err != nil {
+			return Settings{}, err
+		}
+	}
+	s := Settings{
+		File: text("file"), Project: text("project_name"), Engine: text("engine"),
+		SecretsOnDisk: cast.ToBool(values["secrets_on_disk"]), WithoutLimits: cast.ToBool(values["without_limits"]),
+		Runtimes: cast.ToStringSlice(values["runtimes"]), WaitTimeout: DefaultWaitTimeout,
+		ApprovalsMax: "ask", ApprovalsCommand: text("approvals_command"), ApprovalsSocket: text("approvals_socket"),
+	}
+	if values["wait_timeout"] != nil {
+		if s.WaitTimeout = cast.ToDuration(values["wait_timeout"]); s.WaitTimeout <= 0 {
+			return Settings{}, Fail(CodeUsage, "wait timeout %q is no duration above zero", text("wait_timeout")).
+				Hint("write it like 90s or 2m")
+		}
+	}
+	if values["approvals_max"] != nil {
+		s.ApprovalsMax = text("approvals_max")
+	}
+	if err := checkApprovalsMax(s.ApprovalsMax); err != nil {
+		return Settings{}, Fail(CodeUsage, "setting approvals_max: %q: %w", s.ApprovalsMax, err)
+	}
+	if file := text("env_file"); file != "" {
+		s.EnvFiles = []string{file}
+	}
+	return s, checkEngine(s.Engine, from)
+}
+
+// CheckBool wants a word for yes or no, or none.
+func CheckBool(key, value string) error {
+	if value != "" && !slices.Contains([]string{"true", "false", "0", "1"}, strings.ToLower(value)) {
+		return Fail(CodeUsage, "setting %s: %q is neither true nor false", key, value)
+	}
+	return nil
+}
+
+// checkEngine checks what --engine, --isolation, WORKSHOP_ENGINE or the user's
+// file say. Process mode gives up promises, so a variable, which a repository's
+// tools may set, can't ask for it.
+func checkEngine(name string, from EngineFrom) error {
+	all := append([]string{string(workshop.IsolationAuto)}, promise.Engines()...)
+	switch {
+	case name != "" && !slices.Contains(all, name):
+		by := map[EngineFrom]string{FromVariable: "WORKSHOP_ENGINE: ", FromFile: "setting engine: "}[from]
+		return Fail(CodeUsage, "%sno engine %q", by, name).Hint("there are %s", strings.Join(all, ", "))
+	case name == promise.Process && from == FromVariable:
+		return Fail(CodeRefused, "WORKSHOP_ENGINE can't ask for process mode").
+			Hint("write `--isolation process`, or `engine: process` in your settings file")
+	}
+	return nil
+}

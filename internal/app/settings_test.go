@@ -1,0 +1,37 @@
+package app
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// TestRuntimesOfTheUser: the user's settings alone allow a runtime (B6).
+func TestRuntimesOfTheUser(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "workshop"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "workshop/config.yaml"), []byte("runtimes: [runsc, kata]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"XDG_CONFIG_HOME": dir}
+	a := testEnv(&Env{Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}, io.Discard)
+	if err := a.ReadSettings(); err != nil {
+		t.Fatal(err)
+	}
+	o := a.factsOptions(&Project{Source: &Source{Workshop: &workshop.Workshop{}}, Compiled: &compose.Compiled{}}, engine.Info{DefaultRuntime: "nvidia"})
+	if want := []string{"runsc", "kata"}; !slices.Equal(o.UserRuntimes, want) || o.DefaultRuntime != "nvidia" {
+		t.Errorf("got %v and %q, want %v and nvidia", o.UserRuntimes, o.DefaultRuntime, want)
+	}
+	env["WORKSHOP_RUNTIMES"] = "nvidia"
+	if err := a.ReadSettings(); err == nil {
+		t.Error("WORKSHOP_RUNTIMES was taken")
+	}
+}

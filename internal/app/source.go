@@ -1,0 +1,215 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Source is one workshop file on disk and what was found in it.
+type Source struct {
+	// Dir is the absolute project directory, File the file's name in it.
+	Dir, File string
+	// shownDir is Dir as the user would write it; diagnostics name files by it.
+	shownDir string
+	// Workshop is nil exactly when Diagnostics has errors.
+	Workshop    *workshop.Workshop
+	Diagnostics diag.List
+}
+
+// Read loads one file. Problems of the file are in the result, an error
+// is a file that can't be read at all.
+func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
+	s := &Source{Dir: filepath.Dir(file), File: filepath.Base(file)}
+	s.shownDir = env.Shown(s.Dir)
+	fsys := projectFS{dir: s.Dir, named: map[string]string{}}
+	follow := env.Settings.File != "" && env.Abs(env.Settings.File) == file
+	if follow {
+		fsys.named[s.File] = file
+	}
+	var envFiles []string
+	for _, f := range env.Settings.EnvFiles {
+		name, err := fsys.add(s.Dir, env.Abs(f))
+		if err != nil {
+			return nil, Fail(CodeUsage, "--env-file %s: %w", f, PlainPathError(err))
+		}
+		envFiles = append(envFiles, name)
+	}
+	s.Workshop, s.Diagnostics = workshop.Load(ctx, fsys, s.File, workshop.Options{
+		Lookup:   env.Lookup,
+		EnvFiles: envFiles,
+		Home:     env.Home,
+		Homes:    facts.Homes(os.Getuid(), env.Lookup),
+		Root:     filepath.ToSlash(s.Dir),
+
+		FollowFile: follow,
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if s.Diagnostics.HasErrors() {
+		s.Workshop = nil
+	}
+	return s, nil
+}
+
+// sources gives the texts that the diagnostics quote, by the names they have
+// in the project's directory: nothing from outside of it is quoted.
+func (s *Source) sources() map[string][]byte {
+	return workshop.Sources(projectFS{dir: s.Dir}, s.Diagnostics)
+}
+
+// Shown are the diagnostics and texts with the names that the user would
+// write: relative to the working directory.
+func (s *Source) Shown() (diag.List, map[string][]byte) {
+	list := slices.Clone(s.Diagnostics)
+	for i, d := range list {
+		list[i].Range.Filename = s.ShownFile(d.Range.Filename)
+		list[i].Related = slices.Clone(d.Related)
+		for j, r := range d.Related {
+			list[i].Related[j].Range.Filename = s.ShownFile(r.Range.Filename)
+		}
+	}
+	texts := map[string][]byte{}
+	for name, data := range s.sources() {
+		texts[s.ShownFile(name)] = data
+	}
+	return list, texts
+}
+
+// ShownFile is a file of the project as the user would write it.
+func (s *Source) ShownFile(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return path.Join(filepath.ToSlash(s.shownDir), name)
+}
+
+// projectFS is the project directory, out of which no symbolic link leads,
+// together with single files that the command line named.
+type projectFS struct {
+	dir   string            // of the project
+	named map[string]string // name in the file system → absolute path
+}
+
+// ProjectDir is a project directory, out of which no symbolic link leads.
+func ProjectDir(dir string) fs.FS { return projectFS{dir: dir} }
+
+// add makes one file of the command line readable and gives its name.
+func (f projectFS) add(dir, file string) (string, error) {
+	if info, err := os.Stat(file); err != nil {
+		return "", err
+	} else if info.IsDir() {
+		return "", errors.New("is a directory")
+	}
+	rel, err := filepath.Rel(dir, file)
+	if err != nil { // another volume on Windows
+		rel = file
+	}
+	name := filepath.ToSlash(rel)
+	f.named[name] = file
+	return name, nil
+}
+
+// Open implements [fs.FS]. It never waits: a worker may have put a named pipe
+// in the place of a file (B60).
+func (f projectFS) Open(name string) (fs.File, error) {
+	if file, ok := f.named[name]; ok {
+		return boundedfile.Open(file)
+	}
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	var file *os.File
+	err := f.inRoot(func(r *os.Root) (err error) {
+		file, err = boundedfile.OpenIn(r, filepath.FromSlash(name))
+		return err
+	})
+	if err != nil {
+		return nil, err // and no file: a nil *os.File is not a nil fs.File
+	}
+	return file, nil
+}
+
+// Stat implements [fs.StatFS]: a device isn't opened to see what it is.
+func (f projectFS) Stat(name string) (info fs.FileInfo, err error) {
+	if file, ok := f.named[name]; ok {
+		return os.Stat(file)
+	}
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
+	}
+	err = f.inRoot(func(r *os.Root) error { info, err = r.Stat(filepath.FromSlash(name)); return err })
+	return info, err
+}
+
+func (f projectFS) inRoot(do func(*os.Root) error) error {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return do(root)
+}
+
+// ReadLink and Lstat implement [fs.ReadLinkFS]: the loader looks through
+// symbolic links of mount sources (B7).
+func (f projectFS) ReadLink(name string) (to string, err error) {
+	err = f.inRoot(func(r *os.Root) error { to, err = r.Readlink(filepath.FromSlash(name)); return err })
+	return filepath.ToSlash(to), err
+}
+
+// Lstat is described at ReadLink.
+func (f projectFS) Lstat(name string) (info fs.FileInfo, err error) {
+	err = f.inRoot(func(r *os.Root) error { info, err = r.Lstat(filepath.FromSlash(name)); return err })
+	return info, err
+}
+
+// ExpandPaths turns the arguments of validate into files: a directory stands
+// for the workshop file in it, no argument for the one that is found. What
+// isn't there is a problem like any other, so that the report is complete.
+func (env *Env) ExpandPaths(args []string) ([]string, diag.List, error) {
+	if len(args) == 0 {
+		file, err := env.FindFile()
+		return []string{file}, nil, err
+	}
+	var files []string
+	var missing diag.List
+	for _, arg := range args {
+		file := env.Abs(arg)
+		info, err := os.Stat(file)
+		if err == nil && info.IsDir() {
+			found, ok := FileIn(file)
+			if !ok {
+				missing = append(missing, notThere(arg, "no workshop.yaml in this directory"))
+				continue
+			}
+			file = found
+		}
+		if err != nil {
+			missing = append(missing, notThere(arg, PlainPathError(err).Error()))
+			continue
+		}
+		if !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	return files, missing, nil
+}
+
+func notThere(name, why string) diag.Diagnostic {
+	return diag.Diagnostic{
+		Severity: diag.Error, Code: "no-file", Summary: why,
+		Hint:  "name a workshop file or a directory that has one; `workshop init` writes one",
+		Range: diag.Range{Filename: filepath.ToSlash(name)},
+	}
+}

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// StepWords are what a step is called while it runs and when it is done.
+func StepWords(op engine.Op) (running, finished string) {
+	switch op {
+	case engine.OpLoadInit:
+		return "loading", "loaded"
+	case engine.OpCheckPort:
+		return "checking", "free"
+	case engine.OpFillTools:
+		return "verifying", "verified"
+	case engine.OpPullImage:
+		return "pulling", "pulled"
+	case engine.OpBuildImage:
+		return "building", "built"
+	case engine.OpFillVolume:
+		return "filling", "filled"
+	case engine.OpStartContainer:
+		return "starting", "started"
+	case engine.OpWaitReady:
+		return "waiting", "ready"
+	case engine.OpReloadPolicy:
+		return "reloading", "reloaded"
+	case engine.OpStopContainer:
+		return "stopping", "stopped"
+	case engine.OpRemoveContainer, engine.OpRemoveNetwork, engine.OpRemoveVolume:
+		return "removing", "removed"
+	}
+	return "creating", "created"
+}
+
+// FailedWord tells a step that failed from one that was called off because
+// another did.
+func FailedWord(err error) string {
+	if errors.Is(err, context.Canceled) || errors.Is(err, ErrInterrupted) || errors.Is(err, ErrWaitTimeout) {
+		return "left"
+	}
+	if engine.IsConflict(err) {
+		return "changed"
+	}
+	return "failed"
+}
+
+// StepText is what happens to a step as a line of plain text, for logs and CI;
+// empty: nothing.
+func StepText(e engine.Event) string {
+	running, finished := StepWords(e.Step.Op)
+	switch e.Status {
+	case engine.StepStarted:
+		// Only what takes long says that it began.
+		if e.Step.Op == engine.OpPullImage || e.Step.Op == engine.OpBuildImage {
+			return fmt.Sprintf("%s %s\n", e.Step.Target, running)
+		}
+	case engine.StepProgress:
+		if (e.Step.Op == engine.OpBuildImage || e.Step.Op == engine.OpReloadPolicy) && strings.TrimSpace(e.Detail) != "" {
+			return fmt.Sprintf("%s | %s\n", e.Step.Target, Printable(e.Detail))
+		}
+	case engine.StepDone:
+		return fmt.Sprintf("%s %s\n", e.Step.Target, finished)
+	case engine.StepFailed:
+		return fmt.Sprintf("%s %s\n", e.Step.Target, FailedWord(e.Err))
+	}
+	return ""
+}

@@ -1,0 +1,199 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Target is a project on an engine that a command works on. It needs the
+// workshop's name only, so that a file with a mistake in it doesn't keep
+// anybody from stopping what runs.
+type Target struct {
+	Project string
+	// Dir is the absolute project directory with symlinks resolved, as the
+	// engine's objects name it; empty with -p and no file.
+	Dir string
+	// File is the workshop file; empty with -p and no file.
+	File string
+	// isolation is what the file says; empty: nothing.
+	isolation workshop.Isolation
+	// image is one that lies in this machine's files, which only the namespace
+	// engine reads; empty: none.
+	image string
+}
+
+// Target finds the project that the caller works on.
+func (env *Env) Target(ctx context.Context) (Target, error) {
+	named := env.Settings.Project != "" && env.Settings.File == "" // by -p alone
+	file, err := env.FindFile()
+	if err != nil && !named {
+		return Target{}, env.hintRecorded(err)
+	}
+	t := Target{File: file}
+	name := ""
+	if file != "" {
+		t.Dir = RealPath(filepath.Dir(file))
+		name, t.isolation = quickLook(file)
+	}
+	if name == "" && env.Settings.Project == "" {
+		s, err := env.Load(ctx)
+		if err != nil {
+			return t, env.hintRecorded(err)
+		}
+		name, t.isolation = s.Workshop.Name.V, s.Workshop.Isolation.V
+	}
+	if t.Project, err = env.projectName(name, t.Dir); err != nil {
+		return t, err
+	}
+	if file != "" {
+		if err := env.checkHidden(t); err != nil {
+			return t, err
+		}
+	}
+	if named {
+		// Its file may be gone, and be found further up then.
+		r, err := env.Record(t.Project)
+		if err == nil && r != nil && r.Dir != t.Dir && (file == "" || within(RealPath(env.Dir), r.Dir)) {
+			t.Dir, t.File = r.Dir, ""
+		}
+	}
+	return t, nil
+}
+
+// within tells whether a path is a directory or lies below it.
+func within(path, dir string) bool {
+	_, ok := hostpath.Below(path, dir)
+	return ok
+}
+
+// recordedHere are the projects that were brought up from the working directory or
+// one above it, nearest first.
+func (env *Env) recordedHere(all []*facts.Record) []*facts.Record {
+	here := RealPath(env.Dir)
+	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool { return !within(here, r.Dir) })
+	slices.SortFunc(all, func(x, y *facts.Record) int { return len(y.Dir) - len(x.Dir) })
+	return all
+}
+
+// hintRecorded adds to a failure with the workshop's file how to go on without it:
+// a worker may have removed or spoiled it (B60).
+func (env *Env) hintRecorded(err error) error {
+	all, _ := facts.Records(env.recordsDir())
+	f, ok := errors.AsType[*Failure](err)
+	if up := env.recordedHere(all); ok && len(up) > 0 {
+		p := up[0].Project
+		return f.Hint("project %s was brought up from %s: `workshop -p %s ps --strict` and `workshop -p %s down` work without the file", p, Printable(up[0].Dir), p, p)
+	}
+	return err
+}
+
+// checkHidden refuses a file by which a worker would hide what runs, and what it
+// wrote, from who asks for it without a name (B8, B60): a nearer workshop.yaml than
+// the project's, none at all below another one, a `.git` file that names a worktree,
+// another `name:`.
+func (env *Env) checkHidden(t Target) error {
+	all, err := facts.Records(env.recordsDir())
+	if err != nil && env.Settings.Project == "" {
+		return Fail(CodeFailed, "%w", err).Hint("`workshop -p NAME down` removes the record of a project")
+	}
+	if env.Settings.File == "" {
+		if by := facts.WrittenBy(t.File, all); by != nil {
+			return Fail(CodeRefused, "%s is new or changed since project %s was brought up from %s, whose workers may write it (B8)", Printable(env.Shown(t.File)), by.Project, Printable(by.Dir)).
+				Hint("look at it: `workshop -f %s …` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", Printable(env.Shown(t.File)), Printable(env.Shown(by.Dir)))
+		}
+	}
+	if env.Settings.Project != "" {
+		return nil
+	}
+	if here := env.recordedHere(all); env.Settings.File == "" && len(here) > 0 && len(here[0].Dir) > len(t.Dir) {
+		p := here[0].Project
+		return Fail(CodeRefused, "project %s was brought up from %s, which has no workshop.yaml any more; %s is another's", p, Printable(here[0].Dir), Printable(env.Shown(t.File))).
+			Hint("look at what changed: a worker may have done it; `workshop -p %s ps --strict` and `workshop -p %s down` work on what was brought up", p, p)
+	}
+	var up []string
+	for _, r := range all {
+		if r.Named && r.Dir == t.Dir {
+			up = append(up, r.Project)
+		}
+	}
+	if len(up) == 0 || slices.Contains(up, t.Project) {
+		return nil
+	}
+	return Fail(CodeRefused, "this directory was brought up as project %s, and would be project %s now: `name:`, or the worktree that .git names, has changed since", strings.Join(up, ", "), t.Project).
+		Hint("look at what changed: a worker may have done it; `workshop -p %s ps --strict` and `workshop -p %s down` work on what was brought up", up[0], up[0])
+}
+
+// CheckDirectory refuses a directory where the record of the project is of another
+// one, which is there: that one's secrets and baseline aren't this one's to replace
+// or remove, whatever an engine shows of it.
+func (env *Env) CheckDirectory(t Target) error {
+	r, err := env.Record(t.Project)
+	if err != nil || r == nil || r.Dir == t.Dir || !Exists(r.Dir) {
+		return nil // what is wrong with a record is said where it is compared
+	}
+	return EngineError(engine.NewForeignError(t.Project, "the record of its `up`", t.Dir, r.Dir))
+}
+
+// quickLook reads the name and the isolation alone; an empty name where that
+// needs the whole loader. An isolation that a file can't ask for is none.
+func quickLook(file string) (name string, isolation workshop.Isolation) {
+	// A link out of the project is the loader's to judge.
+	data, err := boundedfile.ReadFS(projectFS{dir: filepath.Dir(file)}, filepath.Base(file), workshop.MaxFileSize)
+	if err != nil {
+		return "", ""
+	}
+	name, isolation = workshop.Identity(data)
+	switch isolation {
+	case workshop.IsolationDocker, workshop.IsolationNamespace:
+	default:
+		isolation = ""
+	}
+	if !ValidName(name) {
+		name = ""
+	}
+	return name, isolation
+}
+
+// Services checks names of the command line against what exists.
+func Services(t Target, seen engine.Observed, names []string) error {
+	var all []string
+	for _, c := range seen.Containers {
+		all = append(all, c.Service)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) == 0 {
+		return NotUp(t)
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return Fail(CodeFailed, "project %s has no worker %q", t.Project, name).Hint("%s", Suggestion(name, all))
+		}
+	}
+	return nil
+}
+
+// RealPath resolves symlinks; a path that can't be resolved stays as it is.
+func RealPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// ErrNotUp is what [notUp] wraps.
+var ErrNotUp = errors.New("is not up")
+
+// NotUp is a project of which nothing is there.
+func NotUp(t Target) *Failure {
+	return Fail(CodeFailed, "project %s %w", t.Project, ErrNotUp).Hint("start it with `workshop up`")
+}

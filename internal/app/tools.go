@@ -1,0 +1,340 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/session/approval"
+	"github.com/llmdo/workshop/internal/session/audit"
+)
+
+// ToolsOptions say how the tools of a workshop are used.
+type ToolsOptions struct {
+	ApprovalOptions
+	// NoUp starts nothing; Yes agrees to builds; Again is the command line that a
+	// hint about builds offers.
+	NoUp, Yes bool
+	Again     string
+}
+
+// Tools is a workshop whose tools are used: what tools, call and package
+// client have in common. The engine is asked when the first tool needs it.
+type Tools struct {
+	env   *Env
+	c     *Project
+	names []string // the workers that may be needed: the one and its delegates; all where empty
+	o     ToolsOptions
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	once   sync.Once
+	ready  chan struct{} // closed when the workers are up, or err says why not
+	engine *Running
+	down   *Project // what must be started, with facts; nil: nothing
+	err    error
+	// compared is closed when what runs was compared with the files; nil: it is as
+	// they say, or isn't there.
+	compared chan struct{}
+	audit    *audit.Log
+}
+
+// OpenTools opens the audit log of a project. It touches no engine yet: see
+// [Tools.Look] and [Tools.Begin]. names are the workers that may be needed, all
+// where it is empty.
+func (env *Env) OpenTools(ctx context.Context, c *Project, names []string, o ToolsOptions) (*Tools, error) {
+	log, err := env.auditLog(c)
+	if err != nil {
+		return nil, err
+	}
+	h := &Tools{
+		env: env, c: c, names: names, o: o, audit: log,
+		ready: make(chan struct{}),
+	}
+	h.ctx, h.cancel = context.WithCancel(ctx)
+	return h, nil
+}
+
+// WithDelegates is a worker with all that it may delegate to, also by others.
+func (s *Source) WithDelegates(name string) []string {
+	names := []string{name}
+	for i := 0; i < len(names); i++ {
+		w := s.Worker(names[i])
+		if w == nil {
+			continue
+		}
+		for _, to := range w.Definition.DelegatesTo {
+			if !slices.Contains(names, to.Name) {
+				names = append(names, to.Name)
+			}
+		}
+	}
+	return names
+}
+
+// Host makes a Host for one worker, or with "" for all.
+func (h *Tools) Host(worker, client string, asker approval.Asker, changed func()) (*session.Host, error) {
+	gate, err := h.env.ApprovalGate(h.c.Workshop, filepath.Join(h.c.Dir, h.c.File), h.o.ApprovalOptions, asker)
+	if err != nil {
+		return nil, err
+	}
+	return session.Open(session.Config{
+		Workshop: h.c.Workshop, Dial: h.dial, Client: client, Gate: gate, Audit: h.audit, Changed: changed,
+		Warn: func(text string) { h.env.warn("%s", Printable(text)) },
+	}, worker)
+}
+
+// dial is the Host's [session.Dialer]. What isn't up yet is waited for.
+func (h *Tools) dial(ctx context.Context, worker string) (io.ReadWriteCloser, error) {
+	h.Begin()
+	select {
+	case <-h.ready:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if h.err != nil {
+		return nil, told(h.err)
+	}
+	t := h.c.Target()
+	conn, err := h.engine.Session(ctx, t.Project, worker, t.Dir)
+	return conn, told(EngineError(err))
+}
+
+// toldError is a failure for a client that sees its text alone.
+type toldError struct{ *Failure }
+
+func told(err error) error {
+	if f, ok := errors.AsType[*Failure](err); ok && f.Err != nil {
+		return toldError{f}
+	}
+	return err
+}
+
+func (e toldError) Error() string {
+	if len(e.AllHints()) == 0 {
+		return e.Failure.Error()
+	}
+	return e.Failure.Error() + " (" + strings.Join(e.AllHints(), "; ") + ")"
+}
+
+func (e toldError) Unwrap() error { return e.Failure }
+
+// Begin starts what isn't up, once, beside whatever else goes on. It goes on
+// when the call that needed it is cancelled: the next one needs it too.
+func (h *Tools) Begin() {
+	h.once.Do(func() {
+		go func() {
+			defer close(h.ready)
+			h.err = h.start(h.ctx)
+		}()
+	})
+}
+
+// Wait waits until the workers are up, and returns why they aren't.
+func (h *Tools) Wait() error {
+	<-h.ready
+	return h.err
+}
+
+// start brings the workers up that aren't.
+func (h *Tools) start(ctx context.Context) error {
+	env, t := h.env, h.c.Target()
+	if h.engine == nil {
+		if err := h.Look(ctx); err != nil {
+			return err
+		}
+	}
+	if h.down != nil {
+		if err := h.up(ctx, h.down); err != nil {
+			return err
+		}
+	} else {
+		h.compared = make(chan struct{})
+		go func() {
+			defer close(h.compared)
+			h.warnChanged(ctx)
+		}()
+	}
+	for _, name := range h.wanted() {
+		env.SayLearning(ctx, h.engine, t, name)
+	}
+	return nil
+}
+
+// Look connects to the engine and finds out whether something must be started,
+// and whether it can be. It changes nothing.
+func (h *Tools) Look(ctx context.Context) error {
+	env, t := h.env, h.c.Target()
+	r, err := env.Connect(ctx, t, env.Approver(h.o.Again, h.o.Yes))
+	if err != nil {
+		return err
+	}
+	h.engine = r
+	seen, err := r.Look(ctx, false)
+	if err != nil {
+		return err
+	}
+	missing := h.missing(seen)
+	switch {
+	case len(missing) == 0:
+		return nil
+	case h.o.NoUp && len(seen.Containers) == 0:
+		return NotUp(t)
+	case h.o.NoUp:
+		return Fail(CodeFailed, "project %s %w as a whole: %s not usable", t.Project, ErrNotUp, AreText(missing)).Hint("start it with `workshop up`")
+	}
+	if err := env.Elsewhere(r); err != nil {
+		return err
+	}
+	h.down, err = env.Prepare(ctx, r, h.c, false)
+	return err
+}
+
+// up is the command of that name without its summary.
+func (h *Tools) up(ctx context.Context, ready *Project) error {
+	env := h.env
+	env.say("workshop: starting %s", h.c.Name)
+	env.SayChosen(h.engine.Chosen)
+	ch, err := env.Change(ctx, h.c.Name)
+	if err != nil {
+		return err
+	}
+	defer ch.Unlock()
+	return ch.Up(ctx, h.engine, h.c, ready.Compiled.Facts.ToCreate, h.names, UpOptions{Implicit: true})
+}
+
+// wanted are the names of the workers that may be needed.
+func (h *Tools) wanted() []string {
+	if len(h.names) > 0 {
+		return h.names
+	}
+	all := make([]string, len(h.c.Workshop.Workers))
+	for i := range h.c.Workshop.Workers {
+		all[i] = h.c.Workshop.Workers[i].Name
+	}
+	return all
+}
+
+// missing are the wanted workers that don't run, or have no room or guard.
+func (h *Tools) missing(seen engine.Observed) (names []string) {
+	for _, name := range h.wanted() {
+		runs := slices.ContainsFunc(seen.Containers, func(c engine.Container) bool {
+			return c.Service == name && c.State == "running"
+		})
+		if !runs || len(Stopped(seen, name)) > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// warnChanged compares what runs with the files. The session goes on either
+// way: what is offered is checked by both, and each can only narrow the other.
+func (h *Tools) warnChanged(ctx context.Context) {
+	env := h.env
+	plan, err := h.differs(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		env.warn("can't tell whether %s is what runs: %v", env.Shown(h.c.Target().File), err)
+	case !plan.Empty():
+		env.warn("%s, this program, or the directories that are read-only in a mount (B8) have changed since `up`: what runs is as it was then", env.Shown(h.c.Target().File))
+		env.hint("`workshop up` applies it, `workshop up --dry-run` shows it")
+	}
+}
+
+// differs is what `up` would do with the wanted workers.
+func (h *Tools) differs(ctx context.Context) (*engine.Plan, error) {
+	env := h.env
+	info, err := h.engine.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := env.factsOptions(h.c, info)
+	if o.InitImage, o.InitVolume, err = h.engine.InitNames(ctx); err != nil {
+		return nil, err
+	}
+	// What stands against a start does not matter here.
+	ready, _ := withFacts(ctx, h.c, o)
+	d := engine.Desired{Compiled: ready.Compiled, Only: h.names, Pulled: true}
+	if d.Builds, err = BuildHashes(ctx, d.Compiled); err != nil {
+		return nil, err
+	}
+	seen, err := h.engine.Observe(ctx, h.c.Name, engine.DesiredImages(d)...)
+	if err != nil {
+		return nil, err
+	}
+	return engine.PlanUp(d, seen)
+}
+
+// Close ends what is left; the workshop stays up.
+func (h *Tools) Close() {
+	h.once.Do(func() { close(h.ready) })
+	h.waitCompared()
+	h.cancel()
+	select {
+	case <-h.ready:
+	case <-time.After(closeWait):
+		return // the engine doesn't answer; the process ends
+	}
+	if h.engine != nil {
+		h.engine.Close()
+	}
+	if h.audit != nil {
+		if err := h.audit.Close(); err != nil {
+			h.env.warn("audit log: %v", err)
+		}
+	}
+}
+
+// waitCompared lets the warning of a call that was fast be said. As a rule the
+// comparison takes less time than the call.
+func (h *Tools) waitCompared() {
+	select {
+	case <-h.ready:
+		if h.compared != nil && h.ctx.Err() == nil {
+			select {
+			case <-h.compared:
+			case <-h.ctx.Done():
+			case <-time.After(compareWait):
+			}
+		}
+	default: // an interrupted start
+	}
+}
+
+// compareWait is how much later a call may end to say that files changed.
+const compareWait = 500 * time.Millisecond
+
+// closeWait is how long an interrupted start may take to stop.
+const closeWait = 5 * time.Second
+
+// auditLog opens the log of calls and decisions of a project.
+func (env *Env) auditLog(c *Project) (*audit.Log, error) {
+	path := env.AuditPath(c.Name)
+	if path == "" {
+		return nil, Fail(CodeFailed, "no directory for the audit log of calls: neither HOME nor XDG_STATE_HOME is set")
+	}
+	log, err := audit.Open(path, c.Name, facts.SecretValues(c.Workshop, c.Dir, env.Lookup))
+	if err != nil {
+		return nil, Fail(CodeFailed, "audit log: %w", err).Hint("each call is written down before it runs")
+	}
+	return log, nil
+}
+
+// AuditPath is where the calls of a project are written down.
+func (env *Env) AuditPath(project string) string {
+	dir := env.StateDir()
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "audit", project+".jsonl")
+}

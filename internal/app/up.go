@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
+)
+
+// UpOptions say how a workshop is brought up. Implicit is a start that nobody
+// asked for: a call needs it.
+type UpOptions struct{ DryRun, Strict, AcceptWatched, Implicit bool }
+
+// Up makes what a run needs on this machine, plans, and carries it out. created
+// is what the machine lacks, as [Env.Prepare] said before.
+func (ch *Change) Up(ctx context.Context, e engine.Engine, c *Project, created, names []string, o UpOptions) (err error) {
+	env := ch.env
+	noted, _ := env.Record(c.Name)
+	defer func() {
+		if err != nil {
+			env.forgetIfNothingIs(ctx, e, c, noted)
+		}
+	}()
+	ready, err := env.Prepare(ctx, e, c, true)
+	if err != nil {
+		return err
+	}
+	var first *engine.Plan
+	err = ch.Converge(ctx, e, env.Settings.WaitTimeout, func() (*engine.Plan, error) {
+		plan, err := env.Plan(ctx, e, c, ready, names, o)
+		if err != nil || first != nil {
+			return plan, err
+		}
+		first = plan
+		env.sayFacts(ready.Workshop, ready.Compiled.Facts, created)
+		return plan, env.watch(ctx, ready, o)
+	})
+	if err != nil && first != nil {
+		return env.rollBack(ctx, e, first.Compiled, first.Observed, err)
+	}
+	return err
+}
+
+// forgetIfNothingIs removes secrets again where a start failed before there
+// was a container that uses them, and the record, unless it was noted before.
+func (env *Env) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *Project, noted *facts.Record) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	t := c.Target()
+	seen, err := e.Observe(ctx, c.Name)
+	ours := func(k engine.Container) bool { return k.Directory == t.Dir }
+	if err == nil && !slices.ContainsFunc(seen.Containers, ours) {
+		forget := env.Forget
+		if noted != nil {
+			forget = func(t Target, seen engine.Observed) error { return env.forgetSecrets(t, noted, seen) }
+		}
+		if err := errors.Join(forget(t, engine.Observed{}), EngineError(e.Tidy(ctx, t.Project, t.Dir))); err != nil {
+			env.warn("%v", err)
+		}
+	}
+}
+
+// Plan observes and plans. Images that are always pulled are pulled before,
+// because only then it shows whether they changed; a dry run plans with what
+// is there.
+func (env *Env) Plan(ctx context.Context, e engine.Engine, c, ready *Project, names []string, o UpOptions) (*engine.Plan, error) {
+	d := engine.Desired{Compiled: ready.Compiled, Only: names}
+	var err error
+	if d.Builds, err = BuildHashes(ctx, d.Compiled); err != nil {
+		return nil, err
+	}
+	pull, err := engine.PlanPull(d)
+	if err != nil {
+		return nil, EngineError(err)
+	}
+	if len(pull.Steps) > 0 && !o.DryRun {
+		if err := env.Apply(ctx, e, pull, 0); err != nil {
+			return nil, err
+		}
+		d.Pulled = true
+	}
+	seen, err := e.Observe(ctx, c.Name, engine.DesiredImages(d)...)
+	if err != nil {
+		return nil, EngineError(err)
+	}
+	plan, err := engine.PlanUp(d, seen)
+	if err != nil {
+		return nil, EngineError(err)
+	}
+	if o.DryRun {
+		plan.Steps = append(slices.Clone(pull.Steps), plan.Steps...)
+	}
+	return plan, nil
+}

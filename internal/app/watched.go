@@ -1,0 +1,213 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
+)
+
+// recordsDir is where records of what is up lie; "" without a home directory.
+func (env *Env) recordsDir() string {
+	if dir := env.StateDir(); dir != "" {
+		return filepath.Join(dir, "projects")
+	}
+	return ""
+}
+
+// Record is what was noted of a project when it was brought up; nil for nothing.
+func (env *Env) Record(project string) (*facts.Record, error) {
+	return facts.LoadRecord(env.recordsDir(), project)
+}
+
+// watch notes what the watched files (B8) are before anything starts. What was
+// noted by an `up` before stays until `down`, or until the caller takes what
+// changed since: a worker may have changed it, and stopped the workshop then. That
+// is said first, and what can't be checked. strict refuses both; an `up` that
+// nobody asked for refuses what changed.
+func (env *Env) watch(ctx context.Context, ready *Project, o UpOptions) error {
+	if env.recordsDir() == "" {
+		return Fail(CodeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
+	}
+	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "")
+	for _, f := range env.Settings.EnvFiles {
+		f = env.Abs(f)
+		r.Own = append(r.Own, filepath.Join(RealPath(filepath.Dir(f)), filepath.Base(f)))
+	}
+	before, err := env.Record(ready.Name)
+	if err != nil {
+		return Fail(CodeFailed, "%w", err).Hint("`workshop -p %s down` compares what it can, and removes it", ready.Name)
+	}
+	var baseline facts.Snapshot
+	lost := before != nil && before.Dir != r.Dir // that is gone: see [Env.Elsewhere]
+	switch {
+	case lost:
+		env.warn("project %s was brought up from %s, which is gone: what its workers wrote can't be compared (B8)", ready.Name, Printable(before.Dir))
+	case before != nil:
+		if baseline, err = before.Baseline(); err != nil {
+			return Fail(CodeFailed, "watched files (B8): %w", err).Hint("`workshop -p %s down` ends it, and forgets the rest", ready.Name)
+		}
+		r = before.With(r)
+	}
+	now, err := r.Take(ctx, env.Home, env.Lookup)
+	if err != nil {
+		return Fail(CodeFailed, "watched files (B8): %w", err)
+	}
+	if baseline == nil {
+		baseline = now
+	} else {
+		baseline = before.Extend(baseline, now)
+	}
+	changes := baseline.Compare(now)
+	if ready.NotChecked { // was said of the source
+		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind == facts.NotChecked })
+	}
+	env.sayChanges(changes)
+	written := slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return c.Kind == facts.NotChecked })
+	findings := len(written)
+	if o.AcceptWatched {
+		baseline, findings = now, 0
+	}
+	stays := findings > 0
+	if lost {
+		findings++
+	}
+	if o.Strict {
+		findings += len(changes) - len(written)
+	}
+	switch {
+	case findings > 0 && o.Strict:
+		return Fail(CodeRefused, "watched files (B8): %s; nothing was started", Count(findings, "finding"))
+	case findings > 0 && o.Implicit:
+		return Fail(CodeRefused, "watched files (B8): %s since `up`; nothing was started", Count(findings, "change")).
+			Hint("`workshop ps` names them; `workshop up` starts the workers all the same, `workshop up --accept-watched` also takes the files as they are")
+	case stays:
+		env.hint("they go on to be named; once you have looked, `workshop up --accept-watched` takes them as they are")
+	}
+	return r.Keep(baseline)
+}
+
+// CompareWatched names what changed since `up`, loudly, and reports whether
+// anything did. What can't be compared counts as changed. It goes by what `up`
+// noted, not by the files of the project, which a worker may have changed.
+func (env *Env) CompareWatched(ctx context.Context, project string, seen engine.Observed) bool {
+	changes, err := env.changes(ctx, project, seen)
+	if err != nil {
+		env.warn("watched files (B8) can't be compared: %v", err)
+		env.hint("look at what workers could write before a program here runs or obeys it: git's configuration and hooks, .envrc, editor settings")
+		return true
+	}
+	env.sayChanges(changes)
+	return len(changes) > 0
+}
+
+func (env *Env) changes(ctx context.Context, project string, seen engine.Observed) ([]facts.Change, error) {
+	r, err := env.Record(project)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		if len(seen.Containers) > 0 {
+			err = fmt.Errorf("project %s is up, and nothing was noted of its `up` in %s", project, env.recordsDir())
+		}
+		return nil, err
+	}
+	before, err := r.Baseline()
+	if err != nil {
+		return nil, err
+	}
+	now, err := r.Take(ctx, env.Home, env.Lookup)
+	if err != nil {
+		return nil, err
+	}
+	return before.Compare(now), nil
+}
+
+// maxChanges are named one by one: a worker can make any number of them.
+const maxChanges = 100
+
+func (env *Env) sayChanges(changes []facts.Change) {
+	var written, missed bool
+	shown := changes
+	if !env.Verbose && len(changes) > maxChanges {
+		shown = firstOfEach(changes)[:maxChanges]
+	}
+	for _, c := range changes {
+		written, missed = written || c.Kind != facts.NotChecked, missed || c.Kind == facts.NotChecked
+	}
+	for _, c := range shown {
+		if c.Kind == facts.NotChecked {
+			env.warn("not fully checked: %s: %s (B8)", env.shownClipped(c.Path), Printable(c.Why))
+		} else {
+			env.warn("%s since `up`: %s (B8)", c.Kind, env.shownClipped(c.Path))
+		}
+	}
+	if n := len(changes) - len(shown); n > 0 {
+		env.warn("and %d more; --verbose names them all (B8)", n)
+	}
+	if written {
+		env.hint("a worker may have written this; look at it before a program here runs or obeys it")
+	}
+	if missed {
+		env.hint("look at what lies there, or remove it: what git, a shell or an editor would run there is not known")
+	}
+}
+
+// firstOfEach puts the changes first that thousands of others are made to hide: the
+// first of each kind and name of a file or reason, and of all others what was there at `up`
+// before what is new.
+func firstOfEach(changes []facts.Change) []facts.Change {
+	rank := map[facts.ChangeKind]int{facts.Changed: 1, facts.Removed: 2, facts.NotChecked: 3, facts.New: 4}
+	at, seen := map[string]int{}, map[string]bool{}
+	for _, c := range changes {
+		at[c.Path] = rank[c.Kind]
+		like := string(c.Kind) + " " + filepath.Base(c.Path)
+		if c.Kind == facts.NotChecked {
+			like = c.Why // the name may be any
+		}
+		if !seen[like] {
+			seen[like], at[c.Path] = true, at[c.Path]-len(rank)
+		}
+	}
+	out := slices.Clone(changes)
+	slices.SortStableFunc(out, func(x, y facts.Change) int { return at[x.Path] - at[y.Path] })
+	return out
+}
+
+func (env *Env) shownClipped(path string) string {
+	return Printable(facts.ClipPath(env.Shown(filepath.FromSlash(path))))
+}
+
+// forgetSecrets removes what `up` left in runtime directories: secrets and names.
+// seen is what was up.
+func (env *Env) forgetSecrets(t Target, r *facts.Record, seen engine.Observed) error {
+	dirs := []string{t.Dir}
+	for _, c := range seen.Containers {
+		dirs = append(dirs, c.Directory)
+	}
+	var kept []string
+	if r != nil {
+		dirs, kept = append(dirs, r.Dir), append(kept, r.RuntimeDir)
+	}
+	slices.Sort(dirs)
+	dirs = slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return dir == "" })
+	if len(dirs) == 0 && len(seen.Containers) > 0 {
+		return Fail(CodeFailed, "secrets of project %s may be left: nothing tells the directory that it was brought up from (B11)", t.Project).
+			Hint("look for directories %s-* in $XDG_RUNTIME_DIR/workshop, /dev/shm/workshop-%d and ~/.cache/workshop/run, and remove them", t.Project, os.Getuid())
+	}
+	for _, dir := range dirs {
+		kept = append(kept, facts.RuntimeDirs(t.Project, dir, os.Getuid(), env.Lookup, env.Home)...)
+	}
+	return facts.Forget(kept, os.Getuid())
+}
+
+// Forget is forgetSecrets with the record.
+func (env *Env) Forget(t Target, seen engine.Observed) error {
+	r, _ := env.Record(t.Project) // CompareWatched has said what is wrong with it
+	return errors.Join(env.forgetSecrets(t, r, seen), facts.ForgetRecord(env.recordsDir(), t.Project))
+}
