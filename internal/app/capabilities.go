@@ -38,8 +38,9 @@ func Capabilities(i engine.Info) []Capability {
 		{Name: "pids", Promise: "B5", Held: i.Limits.PIDs, Meaning: "the number of a worker's processes is limited"},
 		{Name: "seccomp", Promise: "B2", Held: i.Limits.Seccomp, Meaning: "system calls are filtered"},
 	}
-	if i.Kind == promise.Process {
-		list = nil // it promises none of them
+	// What an engine promises nowhere isn't looked for.
+	if slices.Contains(promise.Engines(), i.Kind) {
+		list = slices.DeleteFunc(list, func(c Capability) bool { return !promise.Of(i.Kind, c.Promise).Held })
 	}
 	for _, f := range i.Findings {
 		// What an engine says of a limit is more than that it isn't there.

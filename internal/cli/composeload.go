@@ -13,7 +13,6 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/internal/shellword"
 )
 
@@ -25,7 +24,7 @@ func (a *program) loadForCompose(ctx context.Context, cmd *cobra.Command, c *app
 		return err
 	}
 	defer e.Close()
-	if e.Chosen.Name == promise.Namespace || e.Chosen.Name == promise.Process {
+	if !e.Capabilities().Compose {
 		return app.Fail(app.CodeEngine, "compile --load prepares what plain Compose needs, on the docker engine; here it is %s", e.Chosen.Name).
 			Hint("use --engine docker where Docker runs; the generated files are the same on every machine")
 	}

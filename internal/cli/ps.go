@@ -89,8 +89,8 @@ func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error
 	entries := psEntries(seen, a.quietWorkshop(ctx, t))
 	for i := range entries {
 		entries[i].Engine = e.Chosen.Name
-		if e.Chosen.Name == promise.Process && entries[i].Role == "worker" {
-			entries[i].Network, entries[i].NotHeld = "this machine's", promise.Waived(promise.Process)
+		if !e.Capabilities().Contained && entries[i].Role == "worker" {
+			entries[i].Network, entries[i].NotHeld = "this machine's", promise.Waived(e.Chosen.Name)
 		}
 	}
 	said := addLive(entries, guard)
@@ -103,7 +103,7 @@ func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error
 		}
 	default:
 		err = a.psTable(entries)
-		a.psNotes(t, entries)
+		a.psNotes(t, entries, e.Capabilities())
 		a.psLive(said)
 		for _, down := range app.Stopped(seen, "") {
 			a.say("the %s doesn't run: its workers have no network until `workshop up`", down)
@@ -235,13 +235,13 @@ func stateText(p psEntry) string {
 }
 
 // psNotes says what the table has no column for.
-func (a *program) psNotes(t app.Target, entries []psEntry) {
+func (a *program) psNotes(t app.Target, entries []psEntry, can engine.Capabilities) {
 	if len(entries) == 0 {
 		a.say("project %s is not up", t.Project)
 	}
 	var open, composed, unlimited []string
 	for _, p := range entries {
-		if p.Engine == promise.Process { // of which every command warns
+		if !can.Contained { // of which every command warns
 			continue
 		}
 		if p.Silent {

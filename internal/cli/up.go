@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/promise"
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -125,7 +125,7 @@ func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o 
 		info, err := e.Info(ctx)
 		unlimited = err == nil && info.Unlimited
 	}
-	a.summary(c, e.Chosen.Name, names, unlimited)
+	a.summary(c, e.Capabilities(), names, unlimited)
 	if o.learn.on {
 		return a.learn(ctx, e, c, names, o.learn)
 	}
@@ -136,14 +136,14 @@ func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o 
 }
 
 // summary prints a line per worker: what it got.
-func (a *program) summary(c *app.Project, on string, names []string, unlimited bool) {
+func (a *program) summary(c *app.Project, can engine.Capabilities, names []string, unlimited bool) {
 	var closed []string
 	for i := range c.Workshop.Workers {
 		w := &c.Workshop.Workers[i]
 		if len(names) > 0 && !slices.Contains(names, w.Name) {
 			continue
 		}
-		if on == promise.Process {
+		if !can.Contained {
 			fmt.Fprintln(a.Out, w.Name+": "+mountsText(w.Container.Mounts)+"; its tools run on this machine, without limits")
 			continue
 		}

@@ -84,10 +84,10 @@ func (a *program) validate(ctx context.Context, cmd *cobra.Command, args []strin
 // waived names the promises that don't hold for a workshop on the engine that
 // was asked for.
 func (a *program) waived(s *app.Source) diag.List {
-	if a.Settings.Engine != promise.Process {
+	not := a.Waived()
+	if len(not) == 0 {
 		return nil
 	}
-	not := promise.Waived(promise.Process)
 	return diag.List{{
 		Severity: diag.Warning, Code: "process-mode", Summary: "process mode doesn't keep " + promise.Ranges(not),
 		Detail: "Tools would run on this machine, as you.", Range: diag.Range{Filename: s.ShownFile(s.File)},

@@ -17,6 +17,8 @@ import (
 // Engine carries out compiled projects. Implementations are safe for use by
 // several goroutines.
 type Engine interface {
+	// Capabilities are the same on every machine, and cost nothing.
+	Capabilities() Capabilities
 	// Ping returns nil when the engine answers. It costs no more than that.
 	Ping(ctx context.Context) error
 	// Info asks the engine what it is and what it can enforce.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
 )
 
 // Ping asks the engine for its version, once. The client's first calls must not
@@ -16,6 +17,11 @@ func (e *Engine) Ping(ctx context.Context) error {
 		}
 	})
 	return e.explain(e.pinged)
+}
+
+// Capabilities are those of an engine of containers, which Compose knows.
+func (e *Engine) Capabilities() engine.Capabilities {
+	return engine.Capabilities{Contained: true, Compose: true}
 }
 
 // Check is nil: what this engine can't carry out, translating refuses.

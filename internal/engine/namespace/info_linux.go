@@ -50,5 +50,8 @@ func (e *Engine) InitNames(context.Context) (image, volume string, err error) {
 	return n.ImageID, n.Volume(), nil
 }
 
+// Capabilities are those of an engine of containers.
+func (e *Engine) Capabilities() engine.Capabilities { return engine.Capabilities{Contained: true} }
+
 // Ping is nil: it is this program.
 func (e *Engine) Ping(context.Context) error { return nil }

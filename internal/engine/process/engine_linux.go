@@ -74,6 +74,9 @@ func (e *Engine) Info(context.Context) (engine.Info, error) {
 	return i, nil
 }
 
+// Capabilities are none: nothing contains a worker.
+func (e *Engine) Capabilities() engine.Capabilities { return engine.Capabilities{} }
+
 // Ping is nil: it is this program.
 func (e *Engine) Ping(context.Context) error { return nil }
 
