@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine/docker"
 )
 
 // BuildRequest is an image that an engine is about to build from files of the
@@ -67,4 +70,30 @@ func (env *Env) approvalPath(digest string) (string, error) {
 		return "", Fail(CodeFailed, "no directory for approvals: neither HOME nor XDG_STATE_HOME is set")
 	}
 	return filepath.Join(dir, "builds", strings.ReplaceAll(digest, ":", "-")), nil
+}
+
+// dockerBuild asks about what the Docker engine would build.
+func dockerBuild(ask func(context.Context, BuildRequest) error) func(context.Context, docker.Build) error {
+	if ask == nil {
+		return nil
+	}
+	return func(ctx context.Context, b docker.Build) error {
+		text, err := docker.ReadDockerfile(b)
+		if err != nil {
+			return err
+		}
+		return ask(ctx, BuildRequest{
+			For: strings.Join(b.Services, ", "), Context: b.Context, Dockerfile: b.Dockerfile,
+			Target: b.Target, Args: b.Args, Digest: b.Hash, Text: text, Files: b.Files, Bytes: b.Bytes,
+		})
+	}
+}
+
+// BuildHashes names the images that a project builds by their content.
+func BuildHashes(ctx context.Context, c *compose.Compiled) (map[string]string, error) {
+	builds, err := docker.Builds(ctx, c)
+	if err != nil {
+		return nil, Fail(CodeFailed, "%w", err)
+	}
+	return docker.Hashes(builds), nil
 }

@@ -1,32 +1,14 @@
 package app
 
 import (
-	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/docker"
+	"github.com/llmdo/workshop/internal/shellword"
 )
-
-// EngineFactory connects to the engine of that name; the empty name means the
-// default.
-type EngineFactory func(ctx context.Context, name string, o EngineOptions) (engine.Engine, error)
-
-// EngineOptions is what an engine needs of the command line.
-type EngineOptions struct {
-	// Lookup reads the environment (DOCKER_HOST and friends).
-	Lookup func(string) (string, bool)
-	// ApproveBuild is asked before an image is built; nil refuses every build.
-	ApproveBuild func(context.Context, BuildRequest) error
-	// StateDir and CacheDir are the user's for this program; empty where there is
-	// no home directory.
-	StateDir, CacheDir string
-	// Version is this program's.
-	Version string
-	// Project is the one that the command is about; empty: none.
-	Project string
-	// WithoutLimits goes on where no limits can be enforced (B5).
-	WithoutLimits bool
-}
 
 // EngineError gives an engine's error its exit code and hints: its own where
 // it has one (ExitCode), else 5.
@@ -43,4 +25,51 @@ func EngineError(err error) error {
 		f.Code = coded.ExitCode()
 	}
 	return engineHints(f)
+}
+
+// stoppedError is a worker that doesn't run, without what to do.
+type stoppedError struct {
+	text  string
+	cause *engine.NotRunningError
+}
+
+func (e stoppedError) Error() string { return e.text }
+func (e stoppedError) Unwrap() error { return e.cause }
+
+// engineHints moves what the engine's errors say to do to lines of their own.
+func engineHints(f *Failure) *Failure {
+	if e, ok := errors.AsType[*docker.UnreachableError](f.Err); ok && e.Hint != "" {
+		plain := *e
+		plain.Hint = ""
+		return (&Failure{Code: f.Code, Err: &plain}).Hint("%s", e.Hint)
+	}
+	if e, ok := errors.AsType[*engine.RefusedError](f.Err); ok && e.Do != "" {
+		plain := *e
+		plain.Do = ""
+		return (&Failure{Code: f.Code, Err: &plain}).Hint("%s", e.Do)
+	}
+	if e, ok := errors.AsType[*engine.ForeignError](f.Err); ok {
+		out := Fail(f.Code, "%s", e.What()).Hint("to have one of its own here, add `-p %s`", e.Suggest)
+		if !e.Workshop {
+			kind, name, _ := strings.Cut(e.Object, "/")
+			return out.Hint("to see what it is: `docker %s inspect %s`", kind, shellword.Quote(name))
+		}
+		return out.Hint("to remove that one: `cd %s && workshop -p %s down`", shellword.Quote(e.Other), e.Project)
+	}
+	if e, ok := errors.AsType[*engine.PortTakenError](f.Err); ok {
+		return Fail(f.Code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker).
+			Hint("`ss -ltnp 'sport = :%s'` or, for Docker's, `docker ps --filter publish=%s` tells by which; stop it, or publish another port under `ports` of %s", e.Port, e.Port, e.Worker)
+	}
+	if e, ok := errors.AsType[*engine.NotRunningError](f.Err); ok {
+		state := e.State
+		if state == "" {
+			state = "not up"
+		}
+		text := fmt.Sprintf("%s of project %s: %s", strings.Join(e.Services, ", "), e.Project, state)
+		return (&Failure{Code: f.Code, Err: stoppedError{text, e}}).Hint("start it with `workshop up`")
+	}
+	if e, ok := errors.AsType[*engine.NotReadyError](f.Err); ok {
+		return f.HintRemaining("see `workshop logs %s`; `workshop up` tries again, `workshop down` removes what is there", e.Service)
+	}
+	return f
 }

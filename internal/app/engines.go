@@ -12,6 +12,27 @@ import (
 	"github.com/llmdo/workshop/internal/promise"
 )
 
+// EngineFactory connects to the engine of that name; the empty name means the
+// default.
+type EngineFactory func(ctx context.Context, name string, o EngineOptions) (engine.Engine, error)
+
+// EngineOptions is what an engine needs of its caller.
+type EngineOptions struct {
+	// Lookup reads the environment (DOCKER_HOST and friends).
+	Lookup func(string) (string, bool)
+	// ApproveBuild is asked before an image is built; nil refuses every build.
+	ApproveBuild func(context.Context, BuildRequest) error
+	// StateDir and CacheDir are the user's for this program; empty where there is
+	// no home directory.
+	StateDir, CacheDir string
+	// Version is this program's.
+	Version string
+	// Project is the one that it is about; empty: none.
+	Project string
+	// WithoutLimits goes on where no limits can be enforced (B5).
+	WithoutLimits bool
+}
+
 // Engines connects to the engines that there are.
 func Engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, error) {
 	switch name {

@@ -16,8 +16,8 @@ type Running struct {
 }
 
 // Connect gives the engine that is used for a project, see [Env.choose]. The
-// caller closes it. again is the command line that a hint about builds offers;
-// empty: no image may be built.
+// caller closes it. approve is asked before an image is built; nil refuses every
+// build.
 func (env *Env) Connect(ctx context.Context, t Target, approve func(context.Context, BuildRequest) error) (*Running, error) {
 	o := EngineOptions{
 		Lookup: env.Lookup, ApproveBuild: approve, StateDir: env.StateDir(), CacheDir: env.CacheDir(),

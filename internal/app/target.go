@@ -163,7 +163,7 @@ func quickLook(file string) (name string, isolation workshop.Isolation) {
 	return name, isolation
 }
 
-// Services checks names of the command line against what exists.
+// Services checks names of the caller against what exists.
 func Services(t Target, seen engine.Observed, names []string) error {
 	var all []string
 	for _, c := range seen.Containers {
