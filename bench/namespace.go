@@ -179,7 +179,7 @@ func (b *bench) starts(uid int) error {
 	if err != nil {
 		return err
 	}
-	b.add(row{what: "start to the end of /bin/true, " + who, against: "bwrap --unshare-all", ours: t[0].median(), other: t[1].median(), unit: "ms", limit: 1.0,
+	b.add(row{what: "start to the end of /bin/true, " + who, against: "bwrap --unshare-all", ours: t[0].median(), other: t[1].median(), unit: "ms", limit: 1.5,
 		note: fmt.Sprintf("from the request to the supervisor to its answer that it ended; p95 %.1f ms, bwrap's %.1f ms. bwrap: the whole process, without seccomp, limits, masks or a /dev", t[0].p(95), t[1].p(95))})
 	b.add(row{what: "start to the end of /bin/true, " + who, against: "docker run --network none", ours: t[0].median(), other: t[3].median(), unit: "ms", limit: 0.05})
 	b.add(row{what: "workshop exec -- true, " + who, against: "docker run --network none", ours: t[2].median(), other: t[3].median(), unit: "ms"})
@@ -238,7 +238,7 @@ func (b *bench) besideDocker(n int) error {
 		_, _ = b.timed(dir, nil, b.workshop(), append(docker, "down")...)
 		return err
 	}
-	b.add(row{what: fmt.Sprintf("up, %d workers, namespace", n), against: "the same on docker", ours: t[0].median(), other: t[2].median(), unit: "ms"})
+	b.add(row{what: fmt.Sprintf("up, %d workers, namespace", n), against: "the same on docker", ours: t[0].median(), other: t[2].median(), unit: "ms", limit: 0.16})
 	b.add(row{what: fmt.Sprintf("down, %d workers, namespace", n), against: "the same on docker", ours: t[1].median(), other: t[3].median(), unit: "ms"})
 	return nil
 }

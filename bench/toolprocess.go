@@ -43,7 +43,7 @@ func (r *room) commands() error {
 		return err
 	}
 	cli, api, floor := t[2].median(), t[7].median(), t[9].median()
-	r.b.add(row{what: "workshop exec -- true", against: "docker exec", ours: t[0].median(), other: cli, unit: "ms", limit: 0.25,
+	r.b.add(row{what: "workshop exec -- true", against: "docker exec", ours: t[0].median(), other: cli, unit: "ms", limit: 0.2,
 		note: fmt.Sprintf("whole processes; workshop --version takes %.1f ms of it", t[10].median())})
 	r.b.add(row{what: "workshop call shell, /bin/true", against: "docker exec", ours: t[1].median(), other: cli, unit: "ms"})
 	for i, what := range []string{"session open, door", "session open and first answer, door", "session open, exec -i", "session open and first answer, exec -i"} {
