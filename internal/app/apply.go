@@ -8,8 +8,8 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// ErrWaitTimeout is the cause of a context that --wait-timeout cancelled.
-var ErrWaitTimeout = errors.New("wait timeout")
+// errWaitTimeout is the cause of a context that --wait-timeout cancelled.
+var errWaitTimeout = errors.New("wait timeout")
 
 // Apply carries a plan out and shows how it goes. The wait timeout counts from
 // the first wait on: pulling and building take the time that they take. 0
@@ -36,7 +36,7 @@ func (env *Env) Apply(ctx context.Context, e engine.Engine, plan *engine.Plan, w
 		if env.stopGuard(ctx, e, plan) {
 			return Fail(CodeFailed, "%w, and was stopped", silent).Hint(startsNew)
 		}
-	case errors.Is(cause, ErrWaitTimeout):
+	case errors.Is(cause, errWaitTimeout):
 		f := watch.failure(plan.Project)
 		if env.stopSilentGuard(ctx, e, plan, watch.lateServices()) {
 			f = Fail(f.Code, "%w: the guard doesn't answer, and was stopped", f).Hint(startsNew)

@@ -14,10 +14,10 @@ import (
 // ApprovalOptions run what the workshop asks about without asking, or refuse it.
 type ApprovalOptions struct{ ApproveAll, Strict bool }
 
-// ApprovalGate decides on the calls of one session: by the workshop, capped by
+// approvalGate decides on the calls of one session: by the workshop, capped by
 // the user's settings. file is the workshop.yaml. Who is asked is what the
 // settings name, else asker, which may be nil: then nobody is.
-func (env *Env) ApprovalGate(w *workshop.Workshop, file string, o ApprovalOptions, asker approval.Asker) (*approval.Gate, error) {
+func (env *Env) approvalGate(w *workshop.Workshop, file string, o ApprovalOptions, asker approval.Asker) (*approval.Gate, error) {
 	set, err := env.approvalSettings()
 	if err != nil {
 		return nil, err

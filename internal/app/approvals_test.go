@@ -54,7 +54,7 @@ func (a *Env) testGate(t *testing.T, file string, o ApprovalOptions, asker appro
 	if err != nil || s.Workshop == nil {
 		t.Fatal(err, s.Diagnostics)
 	}
-	g, err := a.ApprovalGate(s.Workshop, file, o, asker)
+	g, err := a.approvalGate(s.Workshop, file, o, asker)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestAlwaysFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.ApprovalGate(s.Workshop, file, ApprovalOptions{}, nil); err == nil {
+	if _, err := a.approvalGate(s.Workshop, file, ApprovalOptions{}, nil); err == nil {
 		t.Error("opened")
 	}
 }
@@ -217,7 +217,7 @@ func TestApprovalSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := a.ApprovalGate(s.Workshop, file, ApprovalOptions{}, nil)
+		g, err := a.approvalGate(s.Workshop, file, ApprovalOptions{}, nil)
 		if (err == nil) != c.ok || c.ok && (g.Asker == nil) != (c.command+c.socket == "") {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -222,17 +222,17 @@ func TestDownByName(t *testing.T) {
 	b.a.Lookup = func(name string) (string, bool) {
 		return filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(runtime)))), ".local/state"), name == "XDG_STATE_HOME"
 	}
-	if err := b.a.Forget(got, b.seen); err != nil {
+	if err := b.a.forget(got, b.seen); err != nil {
 		t.Fatal(err)
 	}
 	if Exists(runtime) || Exists(filepath.Join(b.a.recordsDir(), "web")) {
 		t.Error("secrets or record are left")
 	}
-	if err := b.a.Forget(Target{Project: "web"}, b.seen); codeOfError(err) == CodeOK {
+	if err := b.a.forget(Target{Project: "web"}, b.seen); codeOfError(err) == CodeOK {
 		t.Error("nobody knows the directory, and it is no failure")
 	}
 	b.seen.Containers[0].Directory = b.dir // as it names it
-	if err := b.a.Forget(Target{Project: "web"}, b.seen); err != nil {
+	if err := b.a.forget(Target{Project: "web"}, b.seen); err != nil {
 		t.Errorf("the engine knows it: %v", err)
 	}
 }

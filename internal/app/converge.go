@@ -22,9 +22,9 @@ const (
 	settleTime = 500 * time.Millisecond
 )
 
-// Converge plans and carries out, again where that met a conflict. plan returns
+// converge plans and carries out, again where that met a conflict. plan returns
 // what is to be done now.
-func (ch *Change) Converge(ctx context.Context, e engine.Engine, wait time.Duration, plan func() (*engine.Plan, error)) error {
+func (ch *Change) converge(ctx context.Context, e engine.Engine, wait time.Duration, plan func() (*engine.Plan, error)) error {
 	end := time.Now().Add(convergeTime)
 	for pause := convergePause; ; pause = min(2*pause, convergeTime/10) {
 		p, err := plan()

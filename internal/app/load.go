@@ -61,11 +61,11 @@ func (env *Env) Compile(ctx context.Context) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	return env.CompileSource(s)
+	return env.compileSource(s)
 }
 
-// CompileSource is Compile for a source that was read, without errors.
-func (env *Env) CompileSource(s *Source) (*Project, error) {
+// compileSource is Compile for a source that was read, without errors.
+func (env *Env) compileSource(s *Source) (*Project, error) {
 	c, err := CompileWorkshop(s.Workshop)
 	if err != nil {
 		return nil, err
@@ -100,14 +100,14 @@ func CompileWorkshop(w *workshop.Workshop) (*compose.Compiled, error) {
 	if err != nil {
 		return nil, Fail(CodeFailed, "compile: %w", err)
 	}
-	if err := CheckPromises(c); err != nil {
+	if err := checkPromises(c); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// CheckPromises runs the check of B1–B12 on what is about to be used.
-func CheckPromises(c *compose.Compiled) error {
+// checkPromises runs the check of B1–B12 on what is about to be used.
+func checkPromises(c *compose.Compiled) error {
 	violations := compose.Check(c)
 	if len(violations) == 0 {
 		return nil
@@ -144,9 +144,9 @@ func (s *Source) Worker(name string) *workshop.Worker {
 	return nil
 }
 
-// AsRunning is the project under its name on the engine and with its
+// asRunning is the project under its name on the engine and with its
 // directory: all that is needed of the machine to restart what is there.
-func (c *Project) AsRunning() *compose.Compiled {
+func (c *Project) asRunning() *compose.Compiled {
 	running, project := *c.Compiled, *c.Compiled.Project
 	project.Name = c.Name
 	running.Project = &project

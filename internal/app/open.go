@@ -84,7 +84,7 @@ func (env *Env) quietCompile(ctx context.Context) (*Project, error) {
 		list, _ := s.Shown()
 		return nil, &InvalidError{File: env.Shown(filepath.Join(s.Dir, s.File)), Diagnostics: list}
 	}
-	return env.CompileSource(s)
+	return env.compileSource(s)
 }
 
 // Workshop is the file as it was when it was opened.

@@ -39,7 +39,7 @@ func (env *Env) Prepare(ctx context.Context, e engine.Engine, c *Project, make b
 	if err := env.preflight(c, list); err != nil {
 		return nil, err
 	}
-	if err := CheckPromises(ready.Compiled); err != nil {
+	if err := checkPromises(ready.Compiled); err != nil {
 		return nil, err
 	}
 	return ready, EngineError(e.Check(ctx, ready.Compiled))

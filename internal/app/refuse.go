@@ -30,7 +30,7 @@ func refuse(c *Project, info engine.Info) error {
 		}
 	}
 	if len(broken) > 0 {
-		f := Fail(CodeRefused, "the %s can't keep what the workshop promises:\n%s", EngineAt(info), strings.Join(broken, "\n"))
+		f := Fail(CodeRefused, "the %s can't keep what the workshop promises:\n%s", engineAt(info), strings.Join(broken, "\n"))
 		for _, d := range do {
 			f.Hint("%s", d)
 		}
@@ -39,8 +39,8 @@ func refuse(c *Project, info engine.Info) error {
 	return nil
 }
 
-// EngineAt is "engine at unix:///var/run/docker.sock", "namespace engine".
-func EngineAt(i engine.Info) string {
+// engineAt is "engine at unix:///var/run/docker.sock", "namespace engine".
+func engineAt(i engine.Info) string {
 	if i.Endpoint != "" {
 		return "engine at " + i.Endpoint
 	}

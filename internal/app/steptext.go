@@ -41,7 +41,7 @@ func StepWords(op engine.Op) (running, finished string) {
 // FailedWord tells a step that failed from one that was called off because
 // another did.
 func FailedWord(err error) string {
-	if errors.Is(err, context.Canceled) || errors.Is(err, ErrInterrupted) || errors.Is(err, ErrWaitTimeout) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, ErrInterrupted) || errors.Is(err, errWaitTimeout) {
 		return "left"
 	}
 	if engine.IsConflict(err) {

@@ -82,7 +82,7 @@ func (s *Source) WithDelegates(name string) []string {
 
 // Host makes a Host for one worker, or with "" for all.
 func (h *Tools) Host(worker, client string, asker approval.Asker, changed func()) (*session.Host, error) {
-	gate, err := h.env.ApprovalGate(h.c.Workshop, filepath.Join(h.c.Dir, h.c.File), h.o.ApprovalOptions, asker)
+	gate, err := h.env.approvalGate(h.c.Workshop, filepath.Join(h.c.Dir, h.c.File), h.o.ApprovalOptions, asker)
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +319,7 @@ const closeWait = 5 * time.Second
 
 // auditLog opens the log of calls and decisions of a project.
 func (env *Env) auditLog(c *Project) (*audit.Log, error) {
-	path := env.AuditPath(c.Name)
+	path := env.auditPath(c.Name)
 	if path == "" {
 		return nil, Fail(CodeFailed, "no directory for the audit log of calls: neither HOME nor XDG_STATE_HOME is set")
 	}
@@ -330,8 +330,8 @@ func (env *Env) auditLog(c *Project) (*audit.Log, error) {
 	return log, nil
 }
 
-// AuditPath is where the calls of a project are written down.
-func (env *Env) AuditPath(project string) string {
+// auditPath is where the calls of a project are written down.
+func (env *Env) auditPath(project string) string {
 	dir := env.StateDir()
 	if dir == "" {
 		return ""

@@ -29,7 +29,7 @@ func (ch *Change) Up(ctx context.Context, e engine.Engine, c *Project, created, 
 		return err
 	}
 	var first *engine.Plan
-	err = ch.Converge(ctx, e, env.Settings.WaitTimeout, func() (*engine.Plan, error) {
+	err = ch.converge(ctx, e, env.Settings.WaitTimeout, func() (*engine.Plan, error) {
 		plan, err := env.Plan(ctx, e, c, ready, names, o)
 		if err != nil || first != nil {
 			return plan, err
@@ -53,7 +53,7 @@ func (env *Env) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *Proje
 	seen, err := e.Observe(ctx, c.Name)
 	ours := func(k engine.Container) bool { return k.Directory == t.Dir }
 	if err == nil && !slices.ContainsFunc(seen.Containers, ours) {
-		forget := env.Forget
+		forget := env.forget
 		if noted != nil {
 			forget = func(t Target, seen engine.Observed) error { return env.forgetSecrets(t, noted, seen) }
 		}

@@ -55,7 +55,7 @@ func (w *waitWatch) expire() {
 	w.late = slices.Sorted(maps.Keys(w.waiting))
 	w.names = slices.Sorted(maps.Values(w.waiting))
 	w.mu.Unlock()
-	w.cancel(ErrWaitTimeout)
+	w.cancel(errWaitTimeout)
 }
 
 func (w *waitWatch) stop() {

@@ -33,7 +33,7 @@ func TestWaitWatch(t *testing.T) {
 	}
 	w.event(engine.Event{Step: engine.Step{Op: engine.OpWaitReady, Target: "container/a"}, Status: engine.StepDone})
 	<-ctx.Done()
-	if !errors.Is(context.Cause(ctx), ErrWaitTimeout) {
+	if !errors.Is(context.Cause(ctx), errWaitTimeout) {
 		t.Fatal(context.Cause(ctx))
 	}
 	f := w.failure("p")

@@ -206,8 +206,8 @@ func (env *Env) forgetSecrets(t Target, r *facts.Record, seen engine.Observed) e
 	return facts.Forget(kept, os.Getuid())
 }
 
-// Forget is forgetSecrets with the record.
-func (env *Env) Forget(t Target, seen engine.Observed) error {
+// forget is forgetSecrets with the record.
+func (env *Env) forget(t Target, seen engine.Observed) error {
 	r, _ := env.Record(t.Project) // CompareWatched has said what is wrong with it
 	return errors.Join(env.forgetSecrets(t, r, seen), facts.ForgetRecord(env.recordsDir(), t.Project))
 }

@@ -1,0 +1,64 @@
+package app
+
+import (
+	"context"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// Down removes what is up of the project that the caller works on, with the secrets
+// of the run, and reports whether a watched file changed since `up` (B8).
+func (env *Env) Down(ctx context.Context) (changed bool, err error) {
+	t, err := env.Target(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := env.CheckDirectory(t); err != nil {
+		return false, err
+	}
+	ch, err := env.Change(ctx, t.Project)
+	if err != nil {
+		return false, err
+	}
+	defer ch.Unlock()
+	e, err := env.Connect(ctx, t, nil)
+	if err != nil {
+		return false, err
+	}
+	defer e.Close()
+	said := false
+	var were engine.Observed
+	err = ch.converge(ctx, e, 0, func() (*engine.Plan, error) {
+		seen, err := e.Observe(ctx, t.Project)
+		if err != nil {
+			return nil, EngineError(err)
+		}
+		plan, err := engine.PlanDown(seen, t.Dir)
+		if err == nil && len(plan.Steps) == 0 && !said {
+			env.say("project %s: nothing to remove", t.Project)
+		}
+		for _, other := range seen.Others {
+			if err == nil && !said {
+				env.say("%s stays: it carries the name of project %s, and is no workshop's", other.Object, t.Project)
+			}
+		}
+		if !said {
+			were = seen
+		}
+		said = true
+		return plan, EngineError(err)
+	})
+	if err != nil {
+		return false, err
+	}
+	if err := EngineError(e.Tidy(ctx, t.Project, t.Dir)); err != nil {
+		return false, err
+	}
+	// Now that no worker can write any more.
+	changed = env.CompareWatched(ctx, t.Project, were)
+	env.ForgetLearning(t.Project)
+	if err := env.forget(t, were); err != nil {
+		return false, err
+	}
+	return changed, nil
+}
