@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session"
@@ -105,12 +106,21 @@ func environment(o Options) (*app.Env, error) {
 	}
 	env := &app.Env{Lookup: os.LookupEnv, Home: app.HomeDir(os.LookupEnv), Dir: dir, Engine: app.Engines}
 	if o.Log != nil {
-		env.Events = func(e app.Event) { _, _ = io.WriteString(o.Log, e.Plain()) }
+		var one sync.Mutex // steps are carried out side by side
+		env.Events = func(e app.Event) {
+			one.Lock()
+			defer one.Unlock()
+			_, _ = io.WriteString(o.Log, e.Plain())
+		}
 	}
 	if o.Dir != "" {
 		env.Dir = env.Abs(o.Dir)
 	}
-	if err := env.ReadSettings(); err != nil {
+	values, from, err := env.UserValues()
+	if err != nil {
+		return nil, err
+	}
+	if err := env.Set(values, from); err != nil {
 		return nil, err
 	}
 	if o.Dir != "" || o.File != "" { // and not WORKSHOP_FILE

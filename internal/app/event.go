@@ -43,8 +43,8 @@ type Event struct {
 }
 
 func (env *Env) event(e Event) {
-	notice := e.Kind == Notice || e.Kind == Detail || e.Kind == Step || e.Kind == Problems && !e.Diagnostics.HasErrors()
-	if env.Events == nil || env.Quiet && notice || !env.Verbose && e.Kind == Detail {
+	must := e.Kind == Warning || e.Kind == Hint || e.Kind == Problems && e.Diagnostics.HasErrors()
+	if env.Events == nil || env.Quiet && !must || !env.Verbose && e.Kind == Detail {
 		return
 	}
 	env.Events(e)

@@ -13,19 +13,24 @@ import (
 // Load finds and reads the workshop of a command. Problems are an
 // event; with errors among them it fails with code 3, or 4.
 func (env *Env) Load(ctx context.Context) (*Source, error) {
-	file, err := env.FindFile()
-	if err != nil {
-		return nil, err
-	}
-	s, err := env.Read(ctx, file)
+	s, err := env.readFound(ctx)
 	if err != nil {
 		return nil, err
 	}
 	env.problems(s)
 	if n := s.Diagnostics.Count(diag.Error); n > 0 {
-		return nil, Fail(CodeOf(s.Diagnostics), "%s is invalid: %s", env.Shown(file), Count(n, "error"))
+		return nil, Fail(CodeOf(s.Diagnostics), "%s is invalid: %s", env.Shown(filepath.Join(s.Dir, s.File)), Count(n, "error"))
 	}
 	return s, nil
+}
+
+// readFound finds and reads the workshop, problems and all.
+func (env *Env) readFound(ctx context.Context) (*Source, error) {
+	file, err := env.FindFile()
+	if err != nil {
+		return nil, err
+	}
+	return env.Read(ctx, file)
 }
 
 // problems says what was found in a file.

@@ -72,11 +72,7 @@ func (env *Env) Open(ctx context.Context, o OpenOptions) (*Opened, error) {
 
 // quietCompile is compile whose problems are in the error.
 func (env *Env) quietCompile(ctx context.Context) (*Project, error) {
-	file, err := env.FindFile()
-	if err != nil {
-		return nil, err
-	}
-	s, err := env.Read(ctx, file)
+	s, err := env.readFound(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,8 @@ package app
 import (
 	"errors"
 	"io/fs"
-	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -55,45 +55,27 @@ var NotInEnvironment = map[string]string{
 // DefaultWaitTimeout is how long `up` waits for every gate.
 const DefaultWaitTimeout = 60 * time.Second
 
-// UserValues are what the user's config.yaml and the variables say, by the keys
-// of [SettingKeys]. What a variable says wins.
-func (env *Env) UserValues() (file, variables map[string]any, err error) {
-	if file, err = env.configFile(); err != nil {
-		return nil, nil, err
+// UserValues are what the user's config.yaml and the variables, which win, say by
+// the keys of [SettingKeys], and which of them names the engine.
+func (env *Env) UserValues() (values map[string]any, from EngineFrom, err error) {
+	if values, err = env.configFile(); err != nil {
+		return nil, 0, err
 	}
-	variables = map[string]any{}
+	from = FromFile
 	for _, key := range SettingKeys {
 		name := "WORKSHOP_" + strings.ToUpper(key)
-		if value, ok := env.Lookup(name); ok && value != "" {
-			if instead, ok := NotInEnvironment[key]; ok {
-				return nil, nil, Fail(CodeRefused, "%s can't give a promise up", name).Hint("%s", instead)
-			}
-			variables[key] = value
+		value, ok := env.Lookup(name)
+		if !ok || value == "" {
+			continue
+		}
+		if instead, ok := NotInEnvironment[key]; ok {
+			return nil, 0, Fail(CodeRefused, "%s can't give a promise up", name).Hint("%s", instead)
+		}
+		if values[key] = value; key == "engine" {
+			from = FromVariable
 		}
 	}
-	return file, variables, nil
-}
-
-// ReadSettings is for a caller without a command line: what the variables and the
-// user's config.yaml say.
-func (env *Env) ReadSettings() error {
-	values, variables, err := env.UserValues()
-	if err != nil {
-		return err
-	}
-	from := FromFile
-	if variables["engine"] != nil {
-		from = FromVariable
-	}
-	maps.Copy(values, variables)
-	for _, key := range []string{"quiet", "verbose"} {
-		if err := CheckBool(key, cast.ToString(values[key])); err != nil {
-			return err
-		}
-	}
-	env.Quiet, env.Verbose = cast.ToBool(values["quiet"]), cast.ToBool(values["verbose"])
-	env.Settings, err = NewSettings(values, from)
-	return err
+	return values, from, nil
 }
 
 // maxSettings bounds config.yaml, in bytes.
@@ -122,7 +104,8 @@ func (env *Env) configFile() (map[string]any, error) {
 	allowed := slices.DeleteFunc(slices.Clone(SettingKeys), func(k string) bool { return slices.Contains(notInFile, k) })
 	for key, value := range doc {
 		key = strings.ToLower(key)
-		if _, nested := value.(map[string]any); nested || !slices.Contains(allowed, key) {
+		nested := reflect.ValueOf(value).Kind() == reflect.Map // of any keys
+		if nested || !slices.Contains(allowed, key) {
 			return nil, Fail(CodeUsage, "settings: %s: unknown key %q", path, key).
 				Hint("the keys are %s", strings.Join(allowed, ", "))
 		}
@@ -141,12 +124,13 @@ const (
 	FromFile
 )
 
-// NewSettings reads and checks values by the keys of [SettingKeys].
-func NewSettings(values map[string]any, from EngineFrom) (Settings, error) {
+// Set reads and checks values by the keys of [SettingKeys]; from says who named
+// the engine among them.
+func (env *Env) Set(values map[string]any, from EngineFrom) error {
 	text := func(key string) string { return cast.ToString(values[key]) }
-	for _, key := range []string{"secrets_on_disk", "without_limits"} {
-		if err := CheckBool(key, text(key)); err != nil {
-			return Settings{}, err
+	for _, key := range []string{"quiet", "no_color", "verbose", "secrets_on_disk", "without_limits"} {
+		if value := text(key); value != "" && !slices.Contains([]string{"true", "false", "0", "1"}, strings.ToLower(value)) {
+			return Fail(CodeUsage, "setting %s: %q is neither true nor false", key, value)
 		}
 	}
 	s := Settings{
@@ -157,7 +141,7 @@ func NewSettings(values map[string]any, from EngineFrom) (Settings, error) {
 	}
 	if values["wait_timeout"] != nil {
 		if s.WaitTimeout = cast.ToDuration(values["wait_timeout"]); s.WaitTimeout <= 0 {
-			return Settings{}, Fail(CodeUsage, "wait timeout %q is no duration above zero", text("wait_timeout")).
+			return Fail(CodeUsage, "wait timeout %q is no duration above zero", text("wait_timeout")).
 				Hint("write it like 90s or 2m")
 		}
 	}
@@ -165,20 +149,13 @@ func NewSettings(values map[string]any, from EngineFrom) (Settings, error) {
 		s.ApprovalsMax = text("approvals_max")
 	}
 	if err := checkApprovalsMax(s.ApprovalsMax); err != nil {
-		return Settings{}, Fail(CodeUsage, "setting approvals_max: %q: %w", s.ApprovalsMax, err)
+		return Fail(CodeUsage, "setting approvals_max: %q: %w", s.ApprovalsMax, err)
 	}
 	if file := text("env_file"); file != "" {
 		s.EnvFiles = []string{file}
 	}
-	return s, checkEngine(s.Engine, from)
-}
-
-// CheckBool wants a word for yes or no, or none.
-func CheckBool(key, value string) error {
-	if value != "" && !slices.Contains([]string{"true", "false", "0", "1"}, strings.ToLower(value)) {
-		return Fail(CodeUsage, "setting %s: %q is neither true nor false", key, value)
-	}
-	return nil
+	env.Settings, env.Quiet, env.Verbose = s, cast.ToBool(values["quiet"]), cast.ToBool(values["verbose"])
+	return checkEngine(s.Engine, from)
 }
 
 // checkEngine checks what --engine, --isolation, WORKSHOP_ENGINE or the user's

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/llmdo/workshop/compose"
@@ -23,7 +24,11 @@ func TestRuntimesOfTheUser(t *testing.T) {
 	}
 	env := map[string]string{"XDG_CONFIG_HOME": dir}
 	a := testEnv(&Env{Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}, io.Discard)
-	if err := a.ReadSettings(); err != nil {
+	values, from, err := a.UserValues()
+	if err == nil {
+		err = a.Set(values, from)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	o := a.factsOptions(&Project{Source: &Source{Workshop: &workshop.Workshop{}}, Compiled: &compose.Compiled{}}, engine.Info{DefaultRuntime: "nvidia"})
@@ -31,7 +36,25 @@ func TestRuntimesOfTheUser(t *testing.T) {
 		t.Errorf("got %v and %q, want %v and nvidia", o.UserRuntimes, o.DefaultRuntime, want)
 	}
 	env["WORKSHOP_RUNTIMES"] = "nvidia"
-	if err := a.ReadSettings(); err == nil {
+	if _, _, err := a.UserValues(); err == nil {
 		t.Error("WORKSHOP_RUNTIMES was taken")
+	}
+}
+
+// TestSettingsNest: what is below a key, whatever its own keys are, is refused:
+// no setting is without effect in silence.
+func TestSettingsNest(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "workshop"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"engine: {x: docker}\n", "engine: {1: docker}\n", "approvals_max: {true: deny}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, "workshop/config.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		env := &Env{Lookup: func(name string) (string, bool) { return dir, name == "XDG_CONFIG_HOME" }}
+		if values, _, err := env.UserValues(); err == nil || !strings.Contains(err.Error(), "unknown key") {
+			t.Errorf("%q: got %v, %v, want an unknown key", text, values, err)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -191,9 +190,4 @@ func (a *program) variableFiles(c *app.Project) []string {
 		files = append(files, a.Abs(f))
 	}
 	return files
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -121,6 +121,3 @@ func secretsText(secrets []workshop.Secret) string {
 func limitsText(r *workshop.Resources) string {
 	return fmt.Sprintf("%s memory, %s cpu, %d pids", r.Memory.V, strconv.FormatFloat(r.CPU.V, 'g', -1, 64), r.PIDs.V)
 }
-
-// reaches tells whether a worker has a network.
-func reaches(w *workshop.Worker) bool { return w.Container.Network.Mode.V != firewall.None }

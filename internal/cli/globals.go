@@ -57,16 +57,13 @@ type program struct {
 	steps   progress // of the plan that is carried out
 }
 
-// newProgram takes what use cases say and ask to the terminal.
+// newProgram takes what use cases say to the terminal.
 func newProgram(sys *System) *program {
 	a := &program{System: sys}
 	if a.Env == nil {
 		a.Env = &app.Env{} // only help is asked for
 	}
 	a.Events = a.show
-	if a.interactive() {
-		a.AgreeBuild = a.agreeBuild
-	}
 	return a
 }
 
@@ -78,6 +75,9 @@ func (a *program) run(do runFunc) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if a.begin != nil {
 			a.begin()
+		}
+		if a.interactive() {
+			a.AgreeBuild = a.agreeBuild
 		}
 		if err := a.readSettings(cmd); err != nil {
 			return err

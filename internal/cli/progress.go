@@ -17,21 +17,13 @@ type progress interface {
 }
 
 // newProgress chooses by the stream: moving lines on a terminal, one line per
-// finished step elsewhere, nothing with --quiet.
+// finished step elsewhere.
 func (a *program) newProgress() progress {
-	switch {
-	case a.Quiet:
-		return quiet{}
-	case isTerminal(a.Err) && a.Getenv("TERM") != "dumb":
+	if isTerminal(a.Err) && a.Getenv("TERM") != "dumb" {
 		return newMoving(a.Err, a.colorErr())
 	}
 	return &lines{w: a.Err}
 }
-
-type quiet struct{}
-
-func (quiet) event(engine.Event) {}
-func (quiet) done()              {}
 
 // lines writes plain text, for logs and CI.
 type lines struct {

@@ -21,19 +21,13 @@ type settings struct {
 // readSettings reads what the flags, the environment (WORKSHOP_*) and the user's
 // config.yaml say, the first of them that says something.
 func (a *program) readSettings(cmd *cobra.Command) error {
-	file, variables, err := a.UserValues()
+	values, from, err := a.UserValues()
 	if err != nil {
 		return err
 	}
 	v := viper.New()
-	for _, values := range []map[string]any{file, variables} {
-		if err := v.MergeConfigMap(values); err != nil {
-			return app.Fail(app.CodeUsage, "settings: %w", err)
-		}
-	}
-	from := app.FromFile
-	if variables["engine"] != nil {
-		from = app.FromVariable
+	if err := v.MergeConfigMap(values); err != nil {
+		return app.Fail(app.CodeUsage, "settings: %w", err)
 	}
 	formatGiven := false
 	for c := cmd; c != nil; c = c.Parent() {
@@ -52,21 +46,13 @@ func (a *program) readSettings(cmd *cobra.Command) error {
 			}
 		})
 	}
-	for _, key := range []string{"quiet", "no_color", "verbose"} {
-		if err := app.CheckBool(key, v.GetString(key)); err != nil {
-			return err
-		}
-	}
-	set, err := app.NewSettings(v.AllSettings(), from)
-	if err != nil {
+	if err := a.Set(v.AllSettings(), from); err != nil {
 		return err
 	}
 	if len(a.globals.envFiles) > 0 {
-		set.EnvFiles = a.globals.envFiles
+		a.Settings.EnvFiles = a.globals.envFiles
 	}
-	set.ForceProcess = a.globals.forceProcess
-	a.Settings = set
-	a.Quiet, a.Verbose = v.GetBool("quiet"), v.GetBool("verbose")
+	a.Settings.ForceProcess = a.globals.forceProcess
 	a.set = settings{
 		format: v.GetString("format"), formatGiven: formatGiven,
 		noColor: v.GetBool("no_color") || a.Getenv("NO_COLOR") != "" || a.Getenv("TERM") == "dumb",

@@ -38,10 +38,8 @@ func (a *program) show(e app.Event) {
 	case app.Hint:
 		a.hint("%s", e.Text)
 	case app.Problems:
-		if !a.Quiet || e.Diagnostics.HasErrors() {
-			// What can't be written there can't be said either.
-			_ = a.printDiagnostics(e.Diagnostics, e.Sources)
-		}
+		// What can't be written there can't be said either.
+		_ = a.printDiagnostics(e.Diagnostics, e.Sources)
 	case app.StepsBegin:
 		a.steps = a.newProgress()
 	case app.Step:
