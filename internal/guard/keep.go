@@ -173,6 +173,7 @@ func (r *room) reopen() error {
 		return fmt.Errorf("room %q: %w", r.name, err)
 	}
 	close(r.reopened)
+	r.setClosedFor("") // here, so that who reopened it sees it open
 	return nil
 }
 

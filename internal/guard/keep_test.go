@@ -217,6 +217,9 @@ func TestUnreadableIsClosed(t *testing.T) {
 		t.Error("another room was opened along")
 	}
 	w.change(control.Request{Op: control.OpReopen})
+	if why := closed("room"); why != "" {
+		t.Errorf("reopened, and the state says closed for %q", why)
+	}
 	served("room")
 	w.carried("room", "198.51.100.201:9000")
 	// What the others had for all rooms, and what came since, is in force.
