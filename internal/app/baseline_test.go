@@ -33,7 +33,7 @@ func newBaseline(t *testing.T, project string) *baselineCase {
 	b.a.Settings.Project = project
 	var service types.ServiceConfig
 	service.Volumes = []types.ServiceVolumeConfig{{Type: types.VolumeTypeBind, Source: b.dir}}
-	b.ready = &Project{Name: "web", Compiled: &compose.Compiled{
+	b.ready = &Project{ProjectRef: ProjectRef{Name: "web"}, Compiled: &compose.Compiled{
 		Project: &types.Project{Services: types.Services{"one": service}}, Roles: map[string]compose.Role{"one": compose.RoleWorker},
 		Facts: &compose.Facts{Project: "web", ProjectDir: b.dir, RuntimeDir: filepath.Join(home, ".cache/workshop/run", facts.RuntimeID("web", b.dir))},
 	}}
@@ -70,15 +70,15 @@ func (b *baselineCase) in(dir, project string) *Env {
 }
 
 // looks is `ps -p NAME` from a directory; it returns what it names.
-func (b *baselineCase) looks(dir string, changed bool) Target {
+func (b *baselineCase) looks(dir string, changed bool) ProjectRef {
 	b.Helper()
 	b.err.Reset()
 	a := b.in(dir, "web")
-	t, err := a.Target(b.Context())
+	t, err := a.Find(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
-	if got := a.CompareWatched(context.Background(), t.Project, b.seen); got != changed {
+	if got := a.CompareWatched(context.Background(), t.Name, b.seen); got != changed {
 		b.Errorf("from %s: changed %v, want %v\n%s", dir, got, changed, b.err.String())
 	}
 	return t
@@ -114,7 +114,7 @@ func TestBaselineStays(t *testing.T) {
 
 	// A start that fails ends nothing that was noted before.
 	noted, err := b.a.Record("web")
-	if err := errors.Join(err, b.a.forgetSecrets(Target{Project: "web", Dir: b.dir}, noted, engine.Observed{})); err != nil {
+	if err := errors.Join(err, b.a.forgetSecrets(ProjectRef{Name: "web", Dir: b.dir}, noted, engine.Observed{})); err != nil {
 		t.Fatal(err)
 	}
 	b.looks(b.dir, true)
@@ -162,7 +162,7 @@ func TestBaselineIsFound(t *testing.T) {
 		a := b.in(b.dir, "")
 		for _, spoil := range []func(){func() {}, func() { b.write("workshop.yaml", "{{") }, func() { _ = os.Remove(file); _ = os.Mkdir(file, 0o700) }} {
 			spoil()
-			_, err := a.Target(t.Context())
+			_, err := a.Find(t.Context())
 			var f *Failure
 			if !errors.As(err, &f) || !strings.Contains(strings.Join(f.AllHints(), "\n"), "`workshop -p web down`") {
 				t.Errorf("%v: no hint of what is up", err)
@@ -178,7 +178,7 @@ func TestBaselineIsFound(t *testing.T) {
 		if err := os.WriteFile(above, []byte("workshop:\n  name: other\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Target(t.Context()); codeOfError(err) != CodeRefused {
+		if _, err := a.Find(t.Context()); codeOfError(err) != CodeRefused {
 			t.Errorf("with a file above: %v, want a refusal", err)
 		}
 		b.looks(a.Dir, true)
@@ -228,11 +228,11 @@ func TestDownByName(t *testing.T) {
 	if Exists(runtime) || Exists(filepath.Join(b.a.recordsDir(), "web")) {
 		t.Error("secrets or record are left")
 	}
-	if err := b.a.forget(Target{Project: "web"}, b.seen); codeOfError(err) == CodeOK {
+	if err := b.a.forget(ProjectRef{Name: "web"}, b.seen); codeOfError(err) == CodeOK {
 		t.Error("nobody knows the directory, and it is no failure")
 	}
 	b.seen.Containers[0].Directory = b.dir // as it names it
-	if err := b.a.forget(Target{Project: "web"}, b.seen); err != nil {
+	if err := b.a.forget(ProjectRef{Name: "web"}, b.seen); err != nil {
 		t.Errorf("the engine knows it: %v", err)
 	}
 }
@@ -240,10 +240,10 @@ func TestDownByName(t *testing.T) {
 // TestAnotherDirectory: a project that was brought up elsewhere isn't replaced.
 func TestAnotherDirectory(t *testing.T) {
 	b := newBaseline(t, "")
-	if err := b.a.CheckDirectory(Target{Project: "web", Dir: b.dir}); err != nil {
+	if err := b.a.CheckDirectory(ProjectRef{Name: "web", Dir: b.dir}); err != nil {
 		t.Error(err)
 	}
-	if err := b.a.CheckDirectory(Target{Project: "web", Dir: t.TempDir()}); codeOfError(err) != CodeRefused {
+	if err := b.a.CheckDirectory(ProjectRef{Name: "web", Dir: t.TempDir()}); codeOfError(err) != CodeRefused {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	// What is gone can't be compared.

@@ -30,9 +30,9 @@ var ownState = []string{promise.Namespace, promise.Process}
 // doesn't. Process mode is never chosen, only asked for.
 //
 // The engine is not empty where it was connected to on the way.
-func (env *Env) choose(ctx context.Context, t Target, o EngineOptions) (Choice, engine.Engine, error) {
+func (env *Env) choose(ctx context.Context, t ProjectRef, o EngineOptions) (Choice, engine.Engine, error) {
 	asked := env.Settings.Engine
-	is := env.engineOf(t.Project)
+	is := env.engineOf(t.Name)
 	if asked == "" || asked == string(workshop.IsolationAuto) {
 		switch file := string(t.isolation); {
 		case is != "":
@@ -101,15 +101,15 @@ func (env *Env) engineOf(project string) string {
 // Elsewhere refuses to bring a project up on one engine while it is on another, or
 // from one directory while it is from another.
 func (env *Env) Elsewhere(r *Running) error {
-	if err := env.CheckDirectory(r.Target); err != nil {
+	if err := env.CheckDirectory(r.ProjectRef); err != nil {
 		return err
 	}
-	is := env.engineOf(r.Project)
+	is := env.engineOf(r.Name)
 	if is == "" || is == r.Chosen.Name {
 		return nil
 	}
-	return Fail(CodeRefused, "project %s is up on the %s engine, not on %s", r.Project, is, r.Chosen.Name).
-		Hint("to move it: `workshop --engine %s -p %s down`, then again", is, r.Project)
+	return Fail(CodeRefused, "project %s is up on the %s engine, not on %s", r.Name, is, r.Chosen.Name).
+		Hint("to move it: `workshop --engine %s -p %s down`, then again", is, r.Name)
 }
 
 // allowProcess refuses process mode where nobody sees its warning.

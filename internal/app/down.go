@@ -9,14 +9,14 @@ import (
 // Down removes what is up of the project that the caller works on, with the secrets
 // of the run, and reports whether a watched file changed since `up` (B8).
 func (env *Env) Down(ctx context.Context) (changed bool, err error) {
-	t, err := env.Target(ctx)
+	t, err := env.Find(ctx)
 	if err != nil {
 		return false, err
 	}
 	if err := env.CheckDirectory(t); err != nil {
 		return false, err
 	}
-	ch, err := env.Change(ctx, t.Project)
+	ch, err := env.Change(ctx, t.Name)
 	if err != nil {
 		return false, err
 	}
@@ -29,17 +29,17 @@ func (env *Env) Down(ctx context.Context) (changed bool, err error) {
 	said := false
 	var were engine.Observed
 	err = ch.converge(ctx, e, 0, func() (*engine.Plan, error) {
-		seen, err := e.Observe(ctx, t.Project)
+		seen, err := e.Observe(ctx, t.Name)
 		if err != nil {
 			return nil, EngineError(err)
 		}
 		plan, err := engine.PlanDown(seen, t.Dir)
 		if err == nil && len(plan.Steps) == 0 && !said {
-			env.say("project %s: nothing to remove", t.Project)
+			env.say("project %s: nothing to remove", t.Name)
 		}
 		for _, other := range seen.Others {
 			if err == nil && !said {
-				env.say("%s stays: it carries the name of project %s, and is no workshop's", other.Object, t.Project)
+				env.say("%s stays: it carries the name of project %s, and is no workshop's", other.Object, t.Name)
 			}
 		}
 		if !said {
@@ -51,12 +51,12 @@ func (env *Env) Down(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := EngineError(e.Tidy(ctx, t.Project, t.Dir)); err != nil {
+	if err := EngineError(e.Tidy(ctx, t.Name, t.Dir)); err != nil {
 		return false, err
 	}
 	// Now that no worker can write any more.
-	changed = env.CompareWatched(ctx, t.Project, were)
-	env.ForgetLearning(t.Project)
+	changed = env.CompareWatched(ctx, t.Name, were)
+	env.ForgetLearning(t.Name)
 	if err := env.forget(t, were); err != nil {
 		return false, err
 	}

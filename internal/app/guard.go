@@ -15,10 +15,10 @@ const controlTime = 10 * time.Second
 
 // WithGuard speaks with the guard of the project. One that isn't there, doesn't
 // answer or refuses is a failure that says what to do.
-func (env *Env) WithGuard(ctx context.Context, e engine.Engine, t Target, talk func(*control.Client) error) error {
+func (env *Env) WithGuard(ctx context.Context, r *Running, talk func(*control.Client) error) error {
 	within, cancel := context.WithTimeout(ctx, controlTime)
 	defer cancel()
-	conn, err := e.Control(within, t.Project, t.Dir)
+	conn, err := r.Control(within, r.Name, r.Dir)
 	if err == nil {
 		c := control.NewClient(conn)
 		err = talk(c)
@@ -30,39 +30,36 @@ func (env *Env) WithGuard(ctx context.Context, e engine.Engine, t Target, talk f
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case within.Err() != nil:
-		return Fail(CodeFailed, "the guard of project %s doesn't answer within %v", t.Project, controlTime).
+		return Fail(CodeFailed, "the guard of project %s doesn't answer within %v", r.Name, controlTime).
 			Hint("`workshop up` finds out whether it hangs, and stops it then; the next one starts another")
 	}
 	if refused, ok := errors.AsType[*control.RefusedError](err); ok {
 		return Fail(CodeRefused, "%w", refused)
 	}
 	if missing, ok := errors.AsType[*engine.NotRunningError](err); ok {
-		return env.noGuard(ctx, e, t, missing)
+		return noGuard(ctx, r, missing)
 	}
 	return EngineError(err)
 }
 
 // noGuard says why there is no guard to speak with.
-func (env *Env) noGuard(ctx context.Context, e engine.Engine, t Target, missing *engine.NotRunningError) error {
-	seen, err := e.Observe(ctx, t.Project)
+func noGuard(ctx context.Context, r *Running, missing *engine.NotRunningError) error {
+	seen, err := r.Look(ctx, false)
 	if err != nil {
-		return EngineError(err)
-	}
-	if err := engine.CheckDirectory(seen, t.Dir); err != nil {
-		return EngineError(err)
+		return err
 	}
 	needed := slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.NetworkOf != "" })
 	switch {
 	case len(seen.Containers) == 0:
-		return NotUp(t)
+		return NotUp(r.ProjectRef)
 	case missing.State == "" && !needed:
-		return Fail(CodeRefused, "no worker of project %s has a network", t.Project).Hint("%s", NetworkHint)
+		return Fail(CodeRefused, "no worker of project %s has a network", r.Name).Hint("%s", NetworkHint)
 	}
 	state := "isn't there"
 	if missing.State != "" {
 		state = "doesn't run (" + missing.State + ")"
 	}
-	return Fail(CodeFailed, "the guard of project %s %s; its workers reach nothing", t.Project, state).
+	return Fail(CodeFailed, "the guard of project %s %s; its workers reach nothing", r.Name, state).
 		Hint("`workshop up` repairs it")
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
 
@@ -21,13 +20,13 @@ const AskTime = time.Second
 type Asked <-chan *control.State
 
 // AskGuard asks the guard for its state, beside whatever else goes on.
-func AskGuard(ctx context.Context, e engine.Engine, project, dir string) Asked {
+func (r *Running) AskGuard(ctx context.Context) Asked {
 	answer := make(chan *control.State, 1)
 	go func() {
 		defer close(answer)
 		ctx, cancel := context.WithTimeout(ctx, AskTime)
 		defer cancel()
-		conn, err := e.Control(ctx, project, dir)
+		conn, err := r.Control(ctx, r.Name, r.Dir)
 		if err != nil {
 			return
 		}
@@ -96,11 +95,11 @@ func (env *Env) StillLearning(s *control.State) {
 const EndLearning = "to end it early: `workshop firewall reload --reset`, which also drops live changes; a guard that ends learns no more"
 
 // SayLearning says before a command starts in a worker that it learns.
-func (env *Env) SayLearning(ctx context.Context, e engine.Engine, t Target, worker string) {
-	if env.Quiet || !env.mayLearn(t.Project) {
+func (env *Env) SayLearning(ctx context.Context, r *Running, worker string) {
+	if env.Quiet || !env.mayLearn(r.Name) {
 		return
 	}
-	s := <-AskGuard(ctx, e, t.Project, t.Dir)
+	s := <-r.AskGuard(ctx)
 	if s == nil {
 		return
 	}
@@ -108,7 +107,7 @@ func (env *Env) SayLearning(ctx context.Context, e engine.Engine, t Target, work
 		env.say("workshop: learning until %s: B23, B24 and B25 don't hold for %s", WhenText(until), worker)
 	}
 	if len(s.Learning) == 0 {
-		env.ForgetLearning(t.Project)
+		env.ForgetLearning(r.Name)
 	}
 }
 

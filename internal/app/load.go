@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
@@ -19,7 +18,7 @@ func (env *Env) Load(ctx context.Context) (*Source, error) {
 	}
 	env.problems(s)
 	if n := s.Diagnostics.Count(diag.Error); n > 0 {
-		return nil, Fail(CodeOf(s.Diagnostics), "%s is invalid: %s", env.Shown(filepath.Join(s.Dir, s.File)), Count(n, "error"))
+		return nil, Fail(CodeOf(s.Diagnostics), "%s is invalid: %s", env.Shown(s.Path), Count(n, "error"))
 	}
 	return s, nil
 }
@@ -44,19 +43,11 @@ func (env *Env) problems(s *Source) {
 
 // Project is a workshop on its way to an engine.
 type Project struct {
+	ProjectRef
 	*Source
-	Name     string // on the engine
 	Compiled *compose.Compiled
 	// NotChecked: a source was not searched to its end.
 	NotChecked bool
-}
-
-// Target is the project of a compiled workshop.
-func (c *Project) Target() Target {
-	return Target{
-		Project: c.Name, Dir: RealPath(c.Dir), File: filepath.Join(c.Dir, c.File),
-		isolation: c.Workshop.Isolation.V, image: imageInFiles(c.Workshop),
-	}
 }
 
 // Compile loads and compiles the workshop, and checks that the promises hold
@@ -75,12 +66,15 @@ func (env *Env) compileSource(s *Source) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	project, err := env.projectName(s.Workshop.Name.V, s.Dir)
+	name, err := env.projectName(s.Workshop.Name.V, s.Root())
 	if err != nil {
 		return nil, err
 	}
-	whole := &Project{Source: s, Name: project, Compiled: c}
-	return whole, env.checkHidden(whole.Target())
+	whole := &Project{Source: s, Compiled: c, ProjectRef: ProjectRef{
+		Name: name, Dir: RealPath(s.Root()), File: s.Path,
+		isolation: s.Workshop.Isolation.V, image: imageInFiles(s.Workshop),
+	}}
+	return whole, env.checkHidden(whole.ProjectRef)
 }
 
 // CodeOf is the exit code that problems of a file stand for: 3, or 4 where a
@@ -133,7 +127,7 @@ func (s *Source) CheckWorkers(names []string) error {
 			for i, w := range s.Workshop.Workers {
 				all[i] = w.Name
 			}
-			return Fail(CodeUsage, "no worker %q in %s", name, s.File).Hint("%s", Suggestion(name, all))
+			return Fail(CodeUsage, "no worker %q in %s", name, s.Base()).Hint("%s", Suggestion(name, all))
 		}
 	}
 	return nil
@@ -155,6 +149,6 @@ func (c *Project) asRunning() *compose.Compiled {
 	running, project := *c.Compiled, *c.Compiled.Project
 	project.Name = c.Name
 	running.Project = &project
-	running.Facts = &compose.Facts{Project: c.Name, ProjectDir: c.Target().Dir}
+	running.Facts = &compose.Facts{Project: c.Name, ProjectDir: c.ProjectRef.Dir}
 	return &running
 }

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"sync"
 
 	"github.com/llmdo/workshop/internal/diag"
@@ -78,7 +77,7 @@ func (env *Env) quietCompile(ctx context.Context) (*Project, error) {
 	}
 	if s.Workshop == nil {
 		list, _ := s.Shown()
-		return nil, &InvalidError{File: env.Shown(filepath.Join(s.Dir, s.File)), Diagnostics: list}
+		return nil, &InvalidError{File: env.Shown(s.Path), Diagnostics: list}
 	}
 	return env.compileSource(s)
 }

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/llmdo/workshop/compose"
@@ -75,7 +74,7 @@ func (env *Env) preflight(c *Project, list diag.List) error {
 	env.problems(&seen)
 	if n := list.Count(diag.Error); n > 0 {
 		return Fail(CodeRefused, "%s can't come up on this machine: %s; nothing was started",
-			env.Shown(filepath.Join(c.Dir, c.File)), Count(n, "error"))
+			env.Shown(c.Path), Count(n, "error"))
 	}
 	return nil
 }

@@ -36,15 +36,15 @@ func TestRenamedWhileUp(t *testing.T) {
 	}
 	named := func(want string) {
 		t.Helper()
-		got, err := a.Target(t.Context())
-		if err != nil || got.Project != want {
-			t.Errorf("got %q, %v; want %s", got.Project, err, want)
+		got, err := a.Find(t.Context())
+		if err != nil || got.Name != want {
+			t.Errorf("got %q, %v; want %s", got.Name, err, want)
 		}
 	}
 	refused := func(names ...string) {
 		t.Helper()
 		var f *Failure
-		_, err := a.Target(t.Context())
+		_, err := a.Find(t.Context())
 		if !errors.As(err, &f) || f.Code != CodeRefused {
 			t.Fatalf("got %v, want a refusal", err)
 		}
@@ -90,7 +90,7 @@ func TestPlantedBelow(t *testing.T) {
 		a := testEnv(&Env{Dir: cwd, Home: home, Lookup: func(string) (string, bool) { return "", false }}, io.Discard)
 		a.Settings.Project, a.Settings.File = project, file
 		records = a.recordsDir()
-		_, err := a.Target(t.Context())
+		_, err := a.Find(t.Context())
 		// What tools, call, restart and firewall work on.
 		if _, compileErr := a.quietCompile(t.Context()); codeOfError(compileErr) != codeOfError(err) {
 			t.Errorf("in %s: compile says %v, target %v", cwd, compileErr, err)

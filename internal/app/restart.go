@@ -21,7 +21,7 @@ func (env *Env) Restart(ctx context.Context, names []string) error {
 		return err
 	}
 	defer ch.Unlock()
-	t := c.Target()
+	t := c.ProjectRef
 	e, err := env.Connect(ctx, t, nil)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // ReplaceFile replaces the workshop file, once what is new in it is known to be
 // valid.
 func (env *Env) ReplaceFile(ctx context.Context, s *Source, before, after []byte) error {
-	file := filepath.Join(s.Dir, s.File)
+	file := s.Path
 	info, err := os.Lstat(file)
 	switch {
 	case err != nil:
@@ -25,7 +25,7 @@ func (env *Env) ReplaceFile(ctx context.Context, s *Source, before, after []byte
 		return Fail(CodeFailed, "%s is a link or no ordinary file, and is not written", env.Shown(file)).Hint("add the line by hand")
 	}
 	// Beside the file that the project has, so that paths mean the same.
-	f, err := os.CreateTemp(s.Dir, ".new-*.yaml")
+	f, err := os.CreateTemp(s.Root(), ".new-*.yaml")
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (env *Env) ReplaceFile(ctx context.Context, s *Source, before, after []byte
 // replaceWatched renames; the file may be a watched one (B8).
 func (env *Env) replaceWatched(s *Source, from, file string) error {
 	rename := func() error { return os.Rename(from, file) }
-	project, err := env.projectName(s.Workshop.Name.V, RealPath(s.Dir))
+	project, err := env.projectName(s.Workshop.Name.V, RealPath(s.Root()))
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (env *Env) replaceWatched(s *Source, from, file string) error {
 	if err != nil {
 		return err
 	}
-	return r.Rewrite(filepath.Join(RealPath(s.Dir), s.File), rename)
+	return r.Rewrite(filepath.Join(RealPath(s.Root()), s.Base()), rename)
 }
 
 // checkRewritten loads and compiles the text as the file that it becomes.
@@ -67,7 +67,7 @@ func (env *Env) checkRewritten(ctx context.Context, s *Source, name string) erro
 	}
 	if fresh.Workshop == nil {
 		list, texts := fresh.Shown()
-		shown, wrote := s.ShownFile(s.File), fresh.ShownFile(fresh.File)
+		shown, wrote := s.ShownFile(s.Base()), fresh.ShownFile(fresh.Base())
 		for i := range list {
 			if list[i].Range.Filename == wrote {
 				list[i].Range.Filename = shown
@@ -75,7 +75,7 @@ func (env *Env) checkRewritten(ctx context.Context, s *Source, name string) erro
 		}
 		texts[shown] = texts[wrote]
 		env.event(Event{Kind: Problems, Diagnostics: list, Sources: texts})
-		return Fail(CodeInvalid, "with this line, %s would be invalid; nothing was written", env.Shown(filepath.Join(s.Dir, s.File)))
+		return Fail(CodeInvalid, "with this line, %s would be invalid; nothing was written", env.Shown(s.Path))
 	}
 	_, err = CompileWorkshop(fresh.Workshop)
 	return err

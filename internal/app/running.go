@@ -11,17 +11,17 @@ import (
 // Running is a project with the engine that it is on, or is to be.
 type Running struct {
 	engine.Engine
-	Target
+	ProjectRef
 	Chosen Choice
 }
 
 // Connect gives the engine that is used for a project, see [Env.choose]. The
 // caller closes it. approve is asked before an image is built; nil refuses every
 // build.
-func (env *Env) Connect(ctx context.Context, t Target, approve func(context.Context, BuildRequest) error) (*Running, error) {
+func (env *Env) Connect(ctx context.Context, t ProjectRef, approve func(context.Context, BuildRequest) error) (*Running, error) {
 	o := EngineOptions{
 		Lookup: env.Lookup, ApproveBuild: approve, StateDir: env.StateDir(), CacheDir: env.CacheDir(),
-		Version: env.Version, Project: t.Project, WithoutLimits: env.Settings.WithoutLimits,
+		Version: env.Version, Project: t.Name, WithoutLimits: env.Settings.WithoutLimits,
 	}
 	chosen, e, err := env.choose(ctx, t, o)
 	if err != nil {
@@ -35,13 +35,13 @@ func (env *Env) Connect(ctx context.Context, t Target, approve func(context.Cont
 			return nil, EngineError(err)
 		}
 	}
-	return &Running{Engine: e, Target: t, Chosen: chosen}, nil
+	return &Running{Engine: e, ProjectRef: t, Chosen: chosen}, nil
 }
 
 // Look observes the project. One of another directory that has the same name is
 // refused, unless the caller named it and only something is shown: asked.
 func (r *Running) Look(ctx context.Context, asked bool) (engine.Observed, error) {
-	seen, err := r.Observe(ctx, r.Project)
+	seen, err := r.Observe(ctx, r.Name)
 	if err == nil && !asked {
 		err = engine.CheckDirectory(seen, r.Dir)
 	}
@@ -50,7 +50,7 @@ func (r *Running) Look(ctx context.Context, asked bool) (engine.Observed, error)
 
 // Observe connects and looks at the project; asked as in [Running.Look]. The
 // caller closes it.
-func (env *Env) Observe(ctx context.Context, t Target, asked bool) (*Running, engine.Observed, error) {
+func (env *Env) Observe(ctx context.Context, t ProjectRef, asked bool) (*Running, engine.Observed, error) {
 	r, err := env.Connect(ctx, t, nil)
 	if err != nil {
 		return nil, engine.Observed{}, err

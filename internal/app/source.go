@@ -17,8 +17,8 @@ import (
 
 // Source is one workshop file on disk and what was found in it.
 type Source struct {
-	// Dir is the absolute project directory, File the file's name in it.
-	Dir, File string
+	// Path is the absolute path of the file.
+	Path string
 	// shownDir is Dir as the user would write it; diagnostics name files by it.
 	shownDir string
 	// Workshop is nil exactly when Diagnostics has errors.
@@ -26,30 +26,36 @@ type Source struct {
 	Diagnostics diag.List
 }
 
+// Root is the project's directory, which the file lies in.
+func (s *Source) Root() string { return filepath.Dir(s.Path) }
+
+// Base is the file's name, as diagnostics have it.
+func (s *Source) Base() string { return filepath.Base(s.Path) }
+
 // Read loads one file. Problems of the file are in the result, an error
 // is a file that can't be read at all.
 func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
-	s := &Source{Dir: filepath.Dir(file), File: filepath.Base(file)}
-	s.shownDir = env.Shown(s.Dir)
-	fsys := projectFS{dir: s.Dir, named: map[string]string{}}
+	s := &Source{Path: filepath.Clean(file)}
+	s.shownDir = env.Shown(s.Root())
+	fsys := projectFS{dir: s.Root(), named: map[string]string{}}
 	follow := env.Settings.File != "" && env.Abs(env.Settings.File) == file
 	if follow {
-		fsys.named[s.File] = file
+		fsys.named[s.Base()] = file
 	}
 	var envFiles []string
 	for _, f := range env.Settings.EnvFiles {
-		name, err := fsys.add(s.Dir, env.Abs(f))
+		name, err := fsys.add(s.Root(), env.Abs(f))
 		if err != nil {
 			return nil, Fail(CodeUsage, "--env-file %s: %w", f, PlainPathError(err))
 		}
 		envFiles = append(envFiles, name)
 	}
-	s.Workshop, s.Diagnostics = workshop.Load(ctx, fsys, s.File, workshop.Options{
+	s.Workshop, s.Diagnostics = workshop.Load(ctx, fsys, s.Base(), workshop.Options{
 		Lookup:   env.Lookup,
 		EnvFiles: envFiles,
 		Home:     env.Home,
 		Homes:    facts.Homes(os.Getuid(), env.Lookup),
-		Root:     filepath.ToSlash(s.Dir),
+		Root:     filepath.ToSlash(s.Root()),
 
 		FollowFile: follow,
 	})
@@ -65,7 +71,7 @@ func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 // sources gives the texts that the diagnostics quote, by the names they have
 // in the project's directory: nothing from outside of it is quoted.
 func (s *Source) sources() map[string][]byte {
-	return workshop.Sources(projectFS{dir: s.Dir}, s.Diagnostics)
+	return workshop.Sources(projectFS{dir: s.Root()}, s.Diagnostics)
 }
 
 // Shown are the diagnostics and texts with the names that the user would

@@ -14,15 +14,14 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// Target is a project on an engine that a command works on. It needs the
-// workshop's name only, so that a file with a mistake in it doesn't keep
-// anybody from stopping what runs.
-type Target struct {
-	Project string
+// ProjectRef names a project on an engine. It needs the workshop's name only, so
+// that a file with a mistake in it doesn't keep anybody from stopping what runs.
+type ProjectRef struct {
+	Name string
 	// Dir is the absolute project directory with symlinks resolved, as the
 	// engine's objects name it; empty with -p and no file.
 	Dir string
-	// File is the workshop file; empty with -p and no file.
+	// File is the absolute path of the workshop file; empty with -p and no file.
 	File string
 	// isolation is what the file says; empty: nothing.
 	isolation workshop.Isolation
@@ -31,14 +30,14 @@ type Target struct {
 	image string
 }
 
-// Target finds the project that the caller works on.
-func (env *Env) Target(ctx context.Context) (Target, error) {
+// Find finds the project that the caller works on.
+func (env *Env) Find(ctx context.Context) (ProjectRef, error) {
 	named := env.Settings.Project != "" && env.Settings.File == "" // by -p alone
 	file, err := env.FindFile()
 	if err != nil && !named {
-		return Target{}, env.hintRecorded(err)
+		return ProjectRef{}, env.hintRecorded(err)
 	}
-	t := Target{File: file}
+	t := ProjectRef{File: file}
 	name := ""
 	if file != "" {
 		t.Dir = RealPath(filepath.Dir(file))
@@ -51,7 +50,7 @@ func (env *Env) Target(ctx context.Context) (Target, error) {
 		}
 		name, t.isolation = s.Workshop.Name.V, s.Workshop.Isolation.V
 	}
-	if t.Project, err = env.projectName(name, t.Dir); err != nil {
+	if t.Name, err = env.projectName(name, t.Dir); err != nil {
 		return t, err
 	}
 	if file != "" {
@@ -61,7 +60,7 @@ func (env *Env) Target(ctx context.Context) (Target, error) {
 	}
 	if named {
 		// Its file may be gone, and be found further up then.
-		r, err := env.Record(t.Project)
+		r, err := env.Record(t.Name)
 		if err == nil && r != nil && r.Dir != t.Dir && (file == "" || within(RealPath(env.Dir), r.Dir)) {
 			t.Dir, t.File = r.Dir, ""
 		}
@@ -100,7 +99,7 @@ func (env *Env) hintRecorded(err error) error {
 // wrote, from who asks for it without a name (B8, B60): a nearer workshop.yaml than
 // the project's, none at all below another one, a `.git` file that names a worktree,
 // another `name:`.
-func (env *Env) checkHidden(t Target) error {
+func (env *Env) checkHidden(t ProjectRef) error {
 	all, err := facts.Records(env.recordsDir())
 	if err != nil && env.Settings.Project == "" {
 		return Fail(CodeFailed, "%w", err).Hint("`workshop -p NAME down` removes the record of a project")
@@ -125,22 +124,22 @@ func (env *Env) checkHidden(t Target) error {
 			up = append(up, r.Project)
 		}
 	}
-	if len(up) == 0 || slices.Contains(up, t.Project) {
+	if len(up) == 0 || slices.Contains(up, t.Name) {
 		return nil
 	}
-	return Fail(CodeRefused, "this directory was brought up as project %s, and would be project %s now: `name:`, or the worktree that .git names, has changed since", strings.Join(up, ", "), t.Project).
+	return Fail(CodeRefused, "this directory was brought up as project %s, and would be project %s now: `name:`, or the worktree that .git names, has changed since", strings.Join(up, ", "), t.Name).
 		Hint("look at what changed: a worker may have done it; `workshop -p %s ps --strict` and `workshop -p %s down` work on what was brought up", up[0], up[0])
 }
 
 // CheckDirectory refuses a directory where the record of the project is of another
 // one, which is there: that one's secrets and baseline aren't this one's to replace
 // or remove, whatever an engine shows of it.
-func (env *Env) CheckDirectory(t Target) error {
-	r, err := env.Record(t.Project)
+func (env *Env) CheckDirectory(t ProjectRef) error {
+	r, err := env.Record(t.Name)
 	if err != nil || r == nil || r.Dir == t.Dir || !Exists(r.Dir) {
 		return nil // what is wrong with a record is said where it is compared
 	}
-	return EngineError(engine.NewForeignError(t.Project, "the record of its `up`", t.Dir, r.Dir))
+	return EngineError(engine.NewForeignError(t.Name, "the record of its `up`", t.Dir, r.Dir))
 }
 
 // quickLook reads the name and the isolation alone; an empty name where that
@@ -164,7 +163,7 @@ func quickLook(file string) (name string, isolation workshop.Isolation) {
 }
 
 // Services checks names of the caller against what exists.
-func Services(t Target, seen engine.Observed, names []string) error {
+func Services(t ProjectRef, seen engine.Observed, names []string) error {
 	var all []string
 	for _, c := range seen.Containers {
 		all = append(all, c.Service)
@@ -176,7 +175,7 @@ func Services(t Target, seen engine.Observed, names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return Fail(CodeFailed, "project %s has no worker %q", t.Project, name).Hint("%s", Suggestion(name, all))
+			return Fail(CodeFailed, "project %s has no worker %q", t.Name, name).Hint("%s", Suggestion(name, all))
 		}
 	}
 	return nil
@@ -194,6 +193,6 @@ func RealPath(path string) string {
 var ErrNotUp = errors.New("is not up")
 
 // NotUp is a project of which nothing is there.
-func NotUp(t Target) *Failure {
-	return Fail(CodeFailed, "project %s %w", t.Project, ErrNotUp).Hint("start it with `workshop up`")
+func NotUp(t ProjectRef) *Failure {
+	return Fail(CodeFailed, "project %s %w", t.Name, ErrNotUp).Hint("start it with `workshop up`")
 }

@@ -82,7 +82,7 @@ func (s *Source) WithDelegates(name string) []string {
 
 // Host makes a Host for one worker, or with "" for all.
 func (h *Tools) Host(worker, client string, asker approval.Asker, changed func()) (*session.Host, error) {
-	gate, err := h.env.approvalGate(h.c.Workshop, filepath.Join(h.c.Dir, h.c.File), h.o.ApprovalOptions, asker)
+	gate, err := h.env.approvalGate(h.c.Workshop, h.c.Path, h.o.ApprovalOptions, asker)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +103,7 @@ func (h *Tools) dial(ctx context.Context, worker string) (io.ReadWriteCloser, er
 	if h.err != nil {
 		return nil, told(h.err)
 	}
-	t := h.c.Target()
-	conn, err := h.engine.Session(ctx, t.Project, worker, t.Dir)
+	conn, err := h.engine.Session(ctx, h.c.Name, worker, h.c.Dir)
 	return conn, told(EngineError(err))
 }
 
@@ -146,7 +145,7 @@ func (h *Tools) Wait() error {
 
 // start brings the workers up that aren't.
 func (h *Tools) start(ctx context.Context) error {
-	env, t := h.env, h.c.Target()
+	env := h.env
 	if h.engine == nil {
 		if err := h.Look(ctx); err != nil {
 			return err
@@ -164,7 +163,7 @@ func (h *Tools) start(ctx context.Context) error {
 		}()
 	}
 	for _, name := range h.wanted() {
-		env.SayLearning(ctx, h.engine, t, name)
+		env.SayLearning(ctx, h.engine, name)
 	}
 	return nil
 }
@@ -172,8 +171,8 @@ func (h *Tools) start(ctx context.Context) error {
 // Look connects to the engine and finds out whether something must be started,
 // and whether it can be. It changes nothing.
 func (h *Tools) Look(ctx context.Context) error {
-	env, t := h.env, h.c.Target()
-	r, err := env.Connect(ctx, t, env.Approver(h.o.Again, h.o.Yes))
+	env := h.env
+	r, err := env.Connect(ctx, h.c.ProjectRef, env.Approver(h.o.Again, h.o.Yes))
 	if err != nil {
 		return err
 	}
@@ -187,9 +186,9 @@ func (h *Tools) Look(ctx context.Context) error {
 	case len(missing) == 0:
 		return nil
 	case h.o.NoUp && len(seen.Containers) == 0:
-		return NotUp(t)
+		return NotUp(h.c.ProjectRef)
 	case h.o.NoUp:
-		return Fail(CodeFailed, "project %s %w as a whole: %s not usable", t.Project, ErrNotUp, AreText(missing)).Hint("start it with `workshop up`")
+		return Fail(CodeFailed, "project %s %w as a whole: %s not usable", h.c.Name, ErrNotUp, AreText(missing)).Hint("start it with `workshop up`")
 	}
 	if err := env.Elsewhere(r); err != nil {
 		return err
@@ -244,9 +243,9 @@ func (h *Tools) warnChanged(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		env.warn("can't tell whether %s is what runs: %v", env.Shown(h.c.Target().File), err)
+		env.warn("can't tell whether %s is what runs: %v", env.Shown(h.c.File), err)
 	case !plan.Empty():
-		env.warn("%s, this program, or the directories that are read-only in a mount (B8) have changed since `up`: what runs is as it was then", env.Shown(h.c.Target().File))
+		env.warn("%s, this program, or the directories that are read-only in a mount (B8) have changed since `up`: what runs is as it was then", env.Shown(h.c.File))
 		env.hint("`workshop up` applies it, `workshop up --dry-run` shows it")
 	}
 }

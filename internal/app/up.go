@@ -16,21 +16,21 @@ type UpOptions struct{ DryRun, Strict, AcceptWatched, Implicit bool }
 
 // Up makes what a run needs on this machine, plans, and carries it out. created
 // is what the machine lacks, as [Env.Prepare] said before.
-func (ch *Change) Up(ctx context.Context, e engine.Engine, c *Project, created, names []string, o UpOptions) (err error) {
+func (ch *Change) Up(ctx context.Context, r *Running, c *Project, created, names []string, o UpOptions) (err error) {
 	env := ch.env
 	noted, _ := env.Record(c.Name)
 	defer func() {
 		if err != nil {
-			env.forgetIfNothingIs(ctx, e, c, noted)
+			env.forgetIfNothingIs(ctx, r, noted)
 		}
 	}()
-	ready, err := env.Prepare(ctx, e, c, true)
+	ready, err := env.Prepare(ctx, r, c, true)
 	if err != nil {
 		return err
 	}
 	var first *engine.Plan
-	err = ch.converge(ctx, e, env.Settings.WaitTimeout, func() (*engine.Plan, error) {
-		plan, err := env.Plan(ctx, e, c, ready, names, o)
+	err = ch.converge(ctx, r, env.Settings.WaitTimeout, func() (*engine.Plan, error) {
+		plan, err := env.Plan(ctx, r, ready, names, o)
 		if err != nil || first != nil {
 			return plan, err
 		}
@@ -39,25 +39,24 @@ func (ch *Change) Up(ctx context.Context, e engine.Engine, c *Project, created, 
 		return plan, env.watch(ctx, ready, o)
 	})
 	if err != nil && first != nil {
-		return env.rollBack(ctx, e, first.Compiled, first.Observed, err)
+		return env.rollBack(ctx, r, first.Compiled, first.Observed, err)
 	}
 	return err
 }
 
 // forgetIfNothingIs removes secrets again where a start failed before there
 // was a container that uses them, and the record, unless it was noted before.
-func (env *Env) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *Project, noted *facts.Record) {
+func (env *Env) forgetIfNothingIs(ctx context.Context, r *Running, noted *facts.Record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	t := c.Target()
-	seen, err := e.Observe(ctx, c.Name)
-	ours := func(k engine.Container) bool { return k.Directory == t.Dir }
+	seen, err := r.Observe(ctx, r.Name)
+	ours := func(k engine.Container) bool { return k.Directory == r.Dir }
 	if err == nil && !slices.ContainsFunc(seen.Containers, ours) {
 		forget := env.forget
 		if noted != nil {
-			forget = func(t Target, seen engine.Observed) error { return env.forgetSecrets(t, noted, seen) }
+			forget = func(t ProjectRef, seen engine.Observed) error { return env.forgetSecrets(t, noted, seen) }
 		}
-		if err := errors.Join(forget(t, engine.Observed{}), EngineError(e.Tidy(ctx, t.Project, t.Dir))); err != nil {
+		if err := errors.Join(forget(r.ProjectRef, engine.Observed{}), EngineError(r.Tidy(ctx, r.Name, r.Dir))); err != nil {
 			env.warn("%v", err)
 		}
 	}
@@ -66,7 +65,7 @@ func (env *Env) forgetIfNothingIs(ctx context.Context, e engine.Engine, c *Proje
 // Plan observes and plans. Images that are always pulled are pulled before,
 // because only then it shows whether they changed; a dry run plans with what
 // is there.
-func (env *Env) Plan(ctx context.Context, e engine.Engine, c, ready *Project, names []string, o UpOptions) (*engine.Plan, error) {
+func (env *Env) Plan(ctx context.Context, e engine.Engine, ready *Project, names []string, o UpOptions) (*engine.Plan, error) {
 	d := engine.Desired{Compiled: ready.Compiled, Only: names}
 	var err error
 	if d.Builds, err = BuildHashes(ctx, d.Compiled); err != nil {
@@ -82,7 +81,7 @@ func (env *Env) Plan(ctx context.Context, e engine.Engine, c, ready *Project, na
 		}
 		d.Pulled = true
 	}
-	seen, err := e.Observe(ctx, c.Name, engine.DesiredImages(d)...)
+	seen, err := e.Observe(ctx, ready.Name, engine.DesiredImages(d)...)
 	if err != nil {
 		return nil, EngineError(err)
 	}

@@ -185,7 +185,7 @@ func (env *Env) shownClipped(path string) string {
 
 // forgetSecrets removes what `up` left in runtime directories: secrets and names.
 // seen is what was up.
-func (env *Env) forgetSecrets(t Target, r *facts.Record, seen engine.Observed) error {
+func (env *Env) forgetSecrets(t ProjectRef, r *facts.Record, seen engine.Observed) error {
 	dirs := []string{t.Dir}
 	for _, c := range seen.Containers {
 		dirs = append(dirs, c.Directory)
@@ -197,17 +197,17 @@ func (env *Env) forgetSecrets(t Target, r *facts.Record, seen engine.Observed) e
 	slices.Sort(dirs)
 	dirs = slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return dir == "" })
 	if len(dirs) == 0 && len(seen.Containers) > 0 {
-		return Fail(CodeFailed, "secrets of project %s may be left: nothing tells the directory that it was brought up from (B11)", t.Project).
-			Hint("look for directories %s-* in $XDG_RUNTIME_DIR/workshop, /dev/shm/workshop-%d and ~/.cache/workshop/run, and remove them", t.Project, os.Getuid())
+		return Fail(CodeFailed, "secrets of project %s may be left: nothing tells the directory that it was brought up from (B11)", t.Name).
+			Hint("look for directories %s-* in $XDG_RUNTIME_DIR/workshop, /dev/shm/workshop-%d and ~/.cache/workshop/run, and remove them", t.Name, os.Getuid())
 	}
 	for _, dir := range dirs {
-		kept = append(kept, facts.RuntimeDirs(t.Project, dir, os.Getuid(), env.Lookup, env.Home)...)
+		kept = append(kept, facts.RuntimeDirs(t.Name, dir, os.Getuid(), env.Lookup, env.Home)...)
 	}
 	return facts.Forget(kept, os.Getuid())
 }
 
 // forget is forgetSecrets with the record.
-func (env *Env) forget(t Target, seen engine.Observed) error {
-	r, _ := env.Record(t.Project) // CompareWatched has said what is wrong with it
-	return errors.Join(env.forgetSecrets(t, r, seen), facts.ForgetRecord(env.recordsDir(), t.Project))
+func (env *Env) forget(t ProjectRef, seen engine.Observed) error {
+	r, _ := env.Record(t.Name) // CompareWatched has said what is wrong with it
+	return errors.Join(env.forgetSecrets(t, r, seen), facts.ForgetRecord(env.recordsDir(), t.Name))
 }

@@ -29,9 +29,9 @@ workshop is refused, before anything starts, where one isn't kept. Without
 			if err != nil {
 				return err
 			}
-			var t app.Target
+			var t app.ProjectRef
 			if _, err := a.FindFile(); err == nil {
-				if t, err = a.Target(ctx); err != nil { // for the file's isolation
+				if t, err = a.Find(ctx); err != nil { // for the file's isolation
 					return err
 				}
 			}

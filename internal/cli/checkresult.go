@@ -53,14 +53,14 @@ func (a *program) checkResult(ctx context.Context, cmd *cobra.Command, name, fil
 		for _, w := range s.Workshop.Workers {
 			all = append(all, w.Name)
 		}
-		return usageError(cmd, "%s has no worker %q", s.File, name).Hint("%s", app.Suggestion(name, all))
+		return usageError(cmd, "%s has no worker %q", s.Base(), name).Hint("%s", app.Suggestion(name, all))
 	}
 	schema := s.Workshop.Workers[i].Definition.ResultType
 	if schema == nil {
 		return app.Fail(app.CodeFailed, "%s names no result_type, so nothing is known of its answers", s.Workshop.Workers[i].File).
 			Hint("add `result_type:` with a JSON Schema to the worker's file")
 	}
-	data, shown, err := a.readResult(file, filepath.Dir(a.Abs(s.File)))
+	data, shown, err := a.readResult(file, s.Root())
 	if err != nil {
 		return app.Fail(app.CodeFailed, "check-result: %w", err)
 	}

@@ -59,7 +59,7 @@ func (a *program) compileVerb(ctx context.Context, cmd *cobra.Command, o compile
 	if err != nil {
 		return fmt.Errorf("compile: %w", err)
 	}
-	g := newGenerated(c.Dir, filepath.Join(".workshop", c.Workshop.Name.V), files)
+	g := newGenerated(c.Root(), filepath.Join(".workshop", c.Workshop.Name.V), files)
 	if o.out != "" {
 		g = newGenerated(a.Abs(o.out), ".", files)
 	}

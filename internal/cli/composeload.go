@@ -18,7 +18,7 @@ import (
 // loadForCompose prepares what plain Compose needs of this machine and prints
 // the command that starts the project.
 func (a *program) loadForCompose(ctx context.Context, cmd *cobra.Command, c *app.Project, g generated, o compileOptions) error {
-	e, err := a.Connect(ctx, c.Target(), a.Approver(commandLine(cmd, "compile --load"), o.yes))
+	e, err := a.Connect(ctx, c.ProjectRef, a.Approver(commandLine(cmd, "compile --load"), o.yes))
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (a *program) loadForCompose(ctx context.Context, cmd *cobra.Command, c *app
 	if err := g.writeRun(files); err != nil {
 		return fmt.Errorf("compile --load: %w", err)
 	}
-	plan, err := a.Plan(ctx, e, c, ready, nil, app.UpOptions{DryRun: true})
+	plan, err := a.Plan(ctx, e, ready, nil, app.UpOptions{DryRun: true})
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (a *program) variableFiles(c *app.Project) []string {
 		return nil
 	}
 	var files []string
-	if env := filepath.Join(c.Dir, ".env"); app.Exists(env) {
+	if env := filepath.Join(c.Root(), ".env"); app.Exists(env) {
 		files = append(files, env)
 	}
 	for _, f := range a.Settings.EnvFiles {

@@ -84,7 +84,7 @@ func TestComposeCommand(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var said bytes.Buffer
 			a := newProgram(&System{Env: &app.Env{Dir: dir, Home: dir, Lookup: os.LookupEnv, Settings: app.Settings{EnvFiles: tt.files}}, Err: &said})
-			line := a.composeCommand(&app.Project{Source: &app.Source{Workshop: &workshop.Workshop{Variables: tt.variables}, Dir: dir}, Name: "x"}, g, facts)
+			line := a.composeCommand(&app.Project{ProjectRef: app.ProjectRef{Name: "x"}, Source: &app.Source{Workshop: &workshop.Workshop{Variables: tt.variables}, Path: filepath.Join(dir, "workshop.yaml")}}, g, facts)
 			if got := strings.Contains(said.String(), "takes one --env-file"); got != (tt.warned && strings.Contains(line, "docker-compose ")) {
 				t.Errorf("said %q", said.String())
 			}

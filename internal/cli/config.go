@@ -46,7 +46,7 @@ Values of variables stand in it: don't commit it where they are private.`,
 // sayLinks says which sources of the workshop are symbolic links, and where they lead
 // on this machine. A source that isn't there leads nowhere.
 func (a *program) sayLinks(s *app.Source) {
-	dir, err := filepath.EvalSymlinks(s.Dir)
+	dir, err := filepath.EvalSymlinks(s.Root())
 	if err != nil {
 		return
 	}

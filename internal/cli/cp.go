@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/shellword"
 	"github.com/llmdo/workshop/internal/tarball"
 )
@@ -63,7 +62,7 @@ func (a *program) cp(ctx context.Context, cmd *cobra.Command, from, to string, u
 	if out && to == "-" && isTerminal(a.Out) {
 		return usageError(cmd, "cp: what a worker made isn't written to a terminal: send it on, as in `| tar t`")
 	}
-	t, err := a.Target(ctx)
+	t, err := a.Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,9 +85,9 @@ func (a *program) cp(ctx context.Context, cmd *cobra.Command, from, to string, u
 		if unlimited {
 			limits = tarball.Limits{}
 		}
-		return a.copyOut(ctx, e, t, fromWorker, fromPath, to, limits)
+		return a.copyOut(ctx, e, fromWorker, fromPath, to, limits)
 	}
-	return a.copyIn(ctx, e, t, from, toWorker, toPath)
+	return a.copyIn(ctx, e, from, toWorker, toPath)
 }
 
 // splitWorker tells WORKER:PATH from a path; C:\x and ./a:b are paths.
@@ -100,8 +99,8 @@ func splitWorker(arg string) (worker, file string, ok bool) {
 	return worker, file, true
 }
 
-func (a *program) copyOut(ctx context.Context, e engine.Engine, t app.Target, worker, file, to string, limits tarball.Limits) error {
-	stream, err := e.CopyFrom(ctx, t.Project, worker, path.Clean(file))
+func (a *program) copyOut(ctx context.Context, e *app.Running, worker, file, to string, limits tarball.Limits) error {
+	stream, err := e.CopyFrom(ctx, e.Name, worker, path.Clean(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return app.Fail(app.CodeFailed, "cp: %s:%s is not there", worker, file)
 	}
@@ -133,30 +132,30 @@ func (a *program) copyOut(ctx context.Context, e engine.Engine, t app.Target, wo
 	return nil
 }
 
-func (a *program) copyIn(ctx context.Context, e engine.Engine, t app.Target, from, worker, file string) error {
+func (a *program) copyIn(ctx context.Context, e *app.Running, from, worker, file string) error {
 	if from == "-" {
-		return a.copyInError(e.CopyTo(ctx, t.Project, worker, path.Clean(file), a.In), worker)
+		return a.copyInError(e.CopyTo(ctx, e.Name, worker, path.Clean(file), a.In), worker)
 	}
 	source := a.Abs(from)
 	if _, err := os.Lstat(source); err != nil {
 		return app.Fail(app.CodeFailed, "cp: %s: %w", from, app.PlainPathError(err))
 	}
 	dir, name := path.Clean(file), filepath.Base(source)
-	place, ok := a.lookIn(ctx, e, t, worker, dir)
+	place, ok := a.lookIn(ctx, e, worker, dir)
 	if !ok || place.Typeflag != tar.TypeDir {
 		if strings.HasSuffix(file, "/") {
 			return app.Fail(app.CodeFailed, "cp: %s:%s is no directory", worker, file)
 		}
 		dir, name = path.Split(dir)
 		dir = path.Clean(dir)
-		if place, ok = a.lookIn(ctx, e, t, worker, dir); !ok {
+		if place, ok = a.lookIn(ctx, e, worker, dir); !ok {
 			return app.Fail(app.CodeFailed, "cp: %s:%s is not there", worker, dir)
 		}
 	}
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(tarball.Pack(w, source, name, place.Uid, place.Gid)) }()
 	defer r.Close()
-	return a.copyInError(e.CopyTo(ctx, t.Project, worker, dir, r), worker)
+	return a.copyInError(e.CopyTo(ctx, e.Name, worker, dir, r), worker)
 }
 
 // copyInError says what to do where the target can't be written to.
@@ -169,10 +168,10 @@ func (a *program) copyInError(err error, worker string) error {
 
 // lookIn reads what a path in a worker is from the first entry of its tar
 // stream: engines have no other way in common.
-func (a *program) lookIn(ctx context.Context, e engine.Engine, t app.Target, worker, file string) (*tar.Header, bool) {
+func (a *program) lookIn(ctx context.Context, e *app.Running, worker, file string) (*tar.Header, bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := e.CopyFrom(ctx, t.Project, worker, file)
+	stream, err := e.CopyFrom(ctx, e.Name, worker, file)
 	if err != nil {
 		return nil, false
 	}

@@ -87,7 +87,7 @@ func (a *program) exec(ctx context.Context, worker string, command []string, o e
 	if !numericUser(o.user) {
 		return app.Fail(app.CodeExecFailed, "exec: --user %q is not uid or uid:gid in numbers", o.user)
 	}
-	t, err := a.Target(ctx)
+	t, err := a.Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,25 +110,25 @@ func (a *program) exec(ctx context.Context, worker string, command []string, o e
 		}
 		run.Env = append(run.Env, variable)
 	}
-	a.SayLearning(ctx, e, t, worker)
+	a.SayLearning(ctx, e, worker)
 	restore, err := a.attachTerminal(&run, o.noTTY)
 	if err != nil {
 		return err
 	}
 	started := time.Now()
-	live := a.watchRefused(ctx, e, t, worker, &run, started)
-	code, err := a.runIn(ctx, e, t, worker, run)
+	live := a.watchRefused(ctx, e, worker, &run, started)
+	code, err := a.runIn(ctx, e, worker, run)
 	live.end()
 	restore()
 	if err != nil {
 		return a.execError(ctx, err, t, worker, command[0], o.workdir)
 	}
 	if o.refused {
-		a.refusedMeanwhile(ctx, e, t, worker, started, live)
+		a.refusedMeanwhile(ctx, e, worker, started, live)
 	}
 	if code != 0 {
 		if o.hint {
-			a.whyFailed(ctx, e, t, worker, code, started, live)
+			a.whyFailed(ctx, e, worker, code, started, live)
 		}
 		return app.Exit(code)
 	}
@@ -162,7 +162,7 @@ func numericUser(user string) bool {
 }
 
 // execError is a command that was not started.
-func (a *program) execError(ctx context.Context, err error, t app.Target, worker, program, workdir string) error {
+func (a *program) execError(ctx context.Context, err error, t app.ProjectRef, worker, program, workdir string) error {
 	if _, ok := errors.AsType[*engine.ForeignError](err); ok {
 		return app.EngineError(err)
 	}

@@ -14,11 +14,11 @@ import (
 // runIn runs a command in a worker: in a session with its toolbox, which takes
 // a fraction of the time that an engine needs, or, for another user, by the
 // engine.
-func (a *program) runIn(ctx context.Context, e engine.Engine, t app.Target, worker string, run engine.ExecOptions) (int, error) {
+func (a *program) runIn(ctx context.Context, e *app.Running, worker string, run engine.ExecOptions) (int, error) {
 	if run.User != "" {
-		return e.Exec(ctx, t.Project, worker, run)
+		return e.Exec(ctx, e.Name, worker, run)
 	}
-	conn, err := e.Session(ctx, t.Project, worker, run.Directory)
+	conn, err := e.Session(ctx, e.Name, worker, run.Directory)
 	if err != nil {
 		return 0, err
 	}

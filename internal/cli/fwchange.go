@@ -12,7 +12,6 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/shellword"
 )
@@ -139,7 +138,7 @@ func parseRules(args []string, o changeOptions) ([]firewall.Rule, error) {
 
 // changeLive changes what the running guard goes by.
 func (a *program) changeLive(ctx context.Context, rules []firewall.Rule, o changeOptions) error {
-	t, err := a.Target(ctx)
+	t, err := a.Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -148,14 +147,14 @@ func (a *program) changeLive(ctx context.Context, rules []firewall.Rule, o chang
 		return err
 	}
 	defer e.Close()
-	return a.WithGuard(ctx, e, t, func(c *control.Client) error {
+	return a.WithGuard(ctx, e, func(c *control.Client) error {
 		state, err := app.GuardState(c)
 		if err != nil {
 			return err
 		}
 		rooms := a.roomsOf(ctx, t, state, o.worker)
 		if len(rooms) == 0 {
-			return a.noRoom(ctx, e, t, o.worker)
+			return a.noRoom(ctx, e, o.worker)
 		}
 		var until time.Time
 		if o.lasts > 0 {
@@ -186,12 +185,12 @@ func (a *program) changeLive(ctx context.Context, rules []firewall.Rule, o chang
 }
 
 // noRoom says why a worker has no lines to change.
-func (a *program) noRoom(ctx context.Context, e engine.Engine, t app.Target, worker string) error {
-	seen, err := e.Observe(ctx, t.Project)
+func (a *program) noRoom(ctx context.Context, e *app.Running, worker string) error {
+	seen, err := e.Observe(ctx, e.Name)
 	if err != nil {
 		return app.EngineError(err)
 	}
-	if err := app.Services(t, seen, []string{worker}); err != nil {
+	if err := app.Services(e.ProjectRef, seen, []string{worker}); err != nil {
 		return err
 	}
 	return noNetwork(worker)

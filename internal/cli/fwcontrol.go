@@ -23,7 +23,7 @@ type roomLines struct {
 }
 
 // roomsOf gives the rooms that a change is about: the worker's, or all.
-func (a *program) roomsOf(ctx context.Context, t app.Target, s control.State, worker string) []roomLines {
+func (a *program) roomsOf(ctx context.Context, t app.ProjectRef, s control.State, worker string) []roomLines {
 	var rooms []roomLines
 	policy := a.filePolicy(ctx, t, s.Digest)
 	for _, r := range s.Rooms {
@@ -55,7 +55,7 @@ func (r *roomLines) addLines(p *firewall.Policy) {
 
 // filePolicy is the policy of the workshop file, if it is the one with that
 // digest; else nil.
-func (a *program) filePolicy(ctx context.Context, t app.Target, digest string) *firewall.Policy {
+func (a *program) filePolicy(ctx context.Context, t app.ProjectRef, digest string) *firewall.Policy {
 	w := a.quietWorkshop(ctx, t)
 	if w == nil {
 		return nil

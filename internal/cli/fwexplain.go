@@ -165,7 +165,7 @@ func (a *program) firewallExplain(ctx context.Context, cmd *cobra.Command, text 
 // explainEnd says what doesn't fit, and gives the exit code.
 func (a *program) explainEnd(v *fwView, all []*fwExplanation, o explainOptions) error {
 	if v.missing != nil {
-		a.say("only what %s says: %v", a.Shown(v.c.Target().File), v.missing)
+		a.say("only what %s says: %v", a.Shown(v.c.ProjectRef.File), v.missing)
 	}
 	f := &app.Failure{Code: app.CodeFailed}
 	var problems []string
@@ -175,7 +175,7 @@ func (a *program) explainEnd(v *fwView, all []*fwExplanation, o explainOptions) 
 		}
 	}
 	if v.changed() {
-		f.Hint("%s", changedText(a.Shown(v.c.Target().File)))
+		f.Hint("%s", changedText(a.Shown(v.c.ProjectRef.File)))
 	}
 	if len(problems) > 0 {
 		f.Err = fmt.Errorf("what is seen is not what is expected:\n%s", strings.Join(problems, "\n"))

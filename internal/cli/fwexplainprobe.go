@@ -53,7 +53,7 @@ func (a *program) tryOut(ctx context.Context, v *fwView, x endpoint, e *fwExplan
 		return
 	}
 	var g control.Explanation
-	err := a.WithGuard(ctx, v.engine, v.c.Target(), func(c *control.Client) error {
+	err := a.WithGuard(ctx, v.engine, func(c *control.Client) error {
 		return c.Do(control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port, NoLookUp: o.noProbe}, &g)
 	})
 	if o.noProbe {
@@ -156,8 +156,8 @@ func (a *program) probeWorker(ctx context.Context, v *fwView, x endpoint, e *fwE
 		return nil
 	}
 	var out, problem bytes.Buffer
-	t := v.c.Target()
-	code, err := v.engine.Exec(ctx, t.Project, e.Worker, engine.ExecOptions{
+	t := v.c.ProjectRef
+	code, err := v.engine.Exec(ctx, t.Name, e.Worker, engine.ExecOptions{
 		Command: append([]string{compose.InitPath, "probe"}, probes...), Workdir: "/", Directory: t.Dir, Stdout: &out, Stderr: &problem,
 	})
 	if err != nil {

@@ -69,7 +69,7 @@ func (a *program) firewallLog(ctx context.Context, cmd *cobra.Command, o fwLogOp
 	if err := checkSince(cmd, o.since); err != nil {
 		return err
 	}
-	t, err := a.Target(ctx)
+	t, err := a.Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,22 +83,22 @@ func (a *program) firewallLog(ctx context.Context, cmd *cobra.Command, o fwLogOp
 		l.ends, l.print = a.Verbose, a.eventText(seen).print
 	}
 	if o.follow {
-		err = l.follow(ctx, e, t.Project)
+		err = l.follow(ctx, e, t.Name)
 	} else {
-		err = l.read(ctx, e, t.Project, engine.LogsOptions{Since: o.since}, false)
+		err = l.read(ctx, e, t.Name, engine.LogsOptions{Since: o.since}, false)
 	}
 	if o.follow && ctx.Err() != nil {
 		return app.Exit(app.CodeInterrupted)
 	}
 	if err == nil && l.printed == 0 {
-		a.say("the guard of %s has reported nothing%s", t.Project, l.selection())
+		a.say("the guard of %s has reported nothing%s", t.Name, l.selection())
 	}
 	return app.EngineError(err)
 }
 
 // observeGuard looks at a project that must have a guard, and the worker, if one
 // is named. The caller closes the engine.
-func (a *program) observeGuard(ctx context.Context, t app.Target, worker string) (engine.Engine, engine.Observed, error) {
+func (a *program) observeGuard(ctx context.Context, t app.ProjectRef, worker string) (engine.Engine, engine.Observed, error) {
 	e, seen, err := a.Observe(ctx, t, a.globals.project != "")
 	if err != nil {
 		return nil, seen, err
@@ -109,7 +109,7 @@ func (a *program) observeGuard(ctx context.Context, t app.Target, worker string)
 	}
 	err = app.Services(t, seen, names)
 	if err == nil && !slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.Service == compose.GuardService }) {
-		err = app.Fail(app.CodeFailed, "project %s has no guard: none of its workers has a network", t.Project).
+		err = app.Fail(app.CodeFailed, "project %s has no guard: none of its workers has a network", t.Name).
 			Hint("`network: {mode: restricted, allow: [HOST]}` in workshop.yaml gives them one")
 	}
 	if err != nil {

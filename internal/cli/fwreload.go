@@ -44,7 +44,7 @@ func (a *program) reload(ctx context.Context, cmd *cobra.Command, reset bool) er
 		return err
 	}
 	a.Settings.WithoutLimits = true // nothing is started, so there is nothing to limit
-	e, err := a.Connect(ctx, c.Target(), nil)
+	e, err := a.Connect(ctx, c.ProjectRef, nil)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (a *program) reload(ctx context.Context, cmd *cobra.Command, reset bool) er
 			return err
 		}
 	}
-	return a.WithGuard(ctx, e, c.Target(), func(g *control.Client) error {
+	return a.WithGuard(ctx, e, func(g *control.Client) error {
 		before, err := app.GuardState(g)
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func (a *program) planReload(ctx context.Context, e engine.Engine, c, ready *app
 	case err != nil:
 		return nil, nil, app.EngineError(err)
 	case len(seen.Containers) == 0:
-		return nil, nil, app.NotUp(c.Target())
+		return nil, nil, app.NotUp(c.ProjectRef)
 	case c.Compiled.Policy == nil:
 		return nil, nil, app.Fail(app.CodeRefused, "no worker of project %s has a network", c.Name).Hint("%s", app.NetworkHint)
 	}

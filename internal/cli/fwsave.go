@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -43,7 +42,7 @@ func (a *program) saveRules(ctx context.Context, cmd *cobra.Command, rules []fir
 	if err != nil || len(rules) == 0 {
 		return err
 	}
-	file := filepath.Join(s.Dir, s.File)
+	file := s.Path
 	before, err := boundedfile.Read(file, workshop.MaxFileSize)
 	if err != nil {
 		return err
@@ -94,7 +93,7 @@ func (a *program) withLines(s *app.Source, text []byte, rules []firewall.Rule, o
 
 // cantEdit says where the file can't be edited, and what to write by hand.
 func (a *program) cantEdit(s *app.Source, err error) *app.Failure {
-	file := a.Shown(filepath.Join(s.Dir, s.File))
+	file := a.Shown(s.Path)
 	by, ok := errors.AsType[*edit.Error](err)
 	if !ok {
 		return app.Fail(app.CodeFailed, "%s: %w; nothing was written", file, err)
@@ -134,7 +133,7 @@ func (a *program) rewrite(ctx context.Context, s *app.Source, before, after []by
 	if err := a.ReplaceFile(ctx, s, before, after); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Out, a.Shown(filepath.Join(s.Dir, s.File)))
+	fmt.Fprintln(a.Out, a.Shown(s.Path))
 	for _, line := range app.ChangedLines(before, after) {
 		fmt.Fprintln(a.Out, app.Printable(line))
 	}

@@ -66,10 +66,10 @@ func (a *program) firewallShow(ctx context.Context, cmd *cobra.Command, worker s
 		a.SayClosed(*v.state)
 	}
 	if v.missing != nil {
-		a.say("only what %s says: %v", a.Shown(v.c.Target().File), v.missing)
+		a.say("only what %s says: %v", a.Shown(v.c.ProjectRef.File), v.missing)
 	}
 	if v.changed() {
-		a.warn("%s", changedText(a.Shown(v.c.Target().File)))
+		a.warn("%s", changedText(a.Shown(v.c.ProjectRef.File)))
 	}
 	return err
 }
@@ -128,7 +128,7 @@ type fwRunning struct {
 
 // document gathers what is shown of a worker's room, or of all.
 func (v *fwView) document(worker string) fwDocument {
-	d := fwDocument{Workshop: v.c.Workshop.Name.V, Project: v.c.Name, File: v.c.File, Rooms: []fwRoom{}}
+	d := fwDocument{Workshop: v.c.Workshop.Name.V, Project: v.c.Name, File: v.c.Base(), Rooms: []fwRoom{}}
 	if p := v.c.Compiled.Policy; p != nil {
 		d.Digest = firewall.Digest(p)
 		d.Upstreams = fwUpstreams(&v.c.Workshop.Container.Network)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"text/tabwriter"
@@ -67,7 +66,7 @@ func (a *program) firewallSuggest(ctx context.Context, cmd *cobra.Command, o sug
 			return err
 		}
 	}
-	t, err := a.Target(ctx)
+	t, err := a.Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,7 +77,7 @@ func (a *program) firewallSuggest(ctx context.Context, cmd *cobra.Command, o sug
 	defer e.Close()
 	asked := askedFor{options: o, names: map[firewall.Name]*askedName{}}
 	r := &eventReader{stamped: true, each: asked.add}
-	if err := readEvents(ctx, e, t.Project, engine.LogsOptions{}, r); err != nil {
+	if err := readEvents(ctx, e, t.Name, engine.LogsOptions{}, r); err != nil {
 		return app.EngineError(err)
 	}
 	result := asked.suggest(s)
@@ -112,7 +111,7 @@ func (a *program) suggestText(s suggested) error {
 }
 
 // suggestNotes says what the list can't.
-func (a *program) suggestNotes(t app.Target, s suggested, o suggestOptions) {
+func (a *program) suggestNotes(t app.ProjectRef, s suggested, o suggestOptions) {
 	if s.Since.IsZero() {
 		a.say("the guard's log is empty")
 	} else {
@@ -150,7 +149,7 @@ func (a *program) writeSuggested(ctx context.Context, s *app.Source, found sugge
 		return app.Fail(app.CodeRefused, "these are %d lines, more than the %d that are written at once; nothing was written", len(found.Allow), maxWritten).
 			Hint("paste those that you know, or see which worker asks for so many names: `workshop firewall log`")
 	}
-	before, err := boundedfile.Read(filepath.Join(s.Dir, s.File), workshop.MaxFileSize)
+	before, err := boundedfile.Read(s.Path, workshop.MaxFileSize)
 	if err != nil {
 		return err
 	}

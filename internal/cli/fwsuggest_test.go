@@ -125,7 +125,7 @@ func TestSuggestWrite(t *testing.T) {
 	if err := a.writeSuggested(t.Context(), s, found, suggestOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(s.Dir, s.File))
+	text, err := os.ReadFile(s.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestSuggestWrite(t *testing.T) {
 	if n := strings.Count(string(text), "sub.wild.example.org"); n != 1 {
 		t.Errorf("what the workshop covers is written %d times:\n%s", n, text)
 	}
-	fresh, err := a.Read(t.Context(), filepath.Join(s.Dir, s.File))
+	fresh, err := a.Read(t.Context(), s.Path)
 	if err != nil || fresh.Workshop == nil {
 		t.Fatal(err, fresh.Diagnostics)
 	}
@@ -156,11 +156,11 @@ func TestSuggestWritesNoFlood(t *testing.T) {
 	for i := range maxWritten + 1 {
 		log += strings.Replace(strings.SplitAfter(learnedLog, "\n")[2], "ssh.example.org", "x"+strings.Repeat("y", i%60)+strings.Repeat("z", i/60)+".example.org", 1)
 	}
-	before, _ := os.ReadFile(filepath.Join(s.Dir, s.File))
+	before, _ := os.ReadFile(s.Path)
 	if err := a.writeSuggested(t.Context(), s, suggestFrom(t, s, log, suggestOptions{}), suggestOptions{}); err == nil {
 		t.Error("written")
 	}
-	if after, _ := os.ReadFile(filepath.Join(s.Dir, s.File)); !bytes.Equal(before, after) {
+	if after, _ := os.ReadFile(s.Path); !bytes.Equal(before, after) {
 		t.Error("the file changed")
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
 
@@ -22,7 +21,7 @@ type fwView struct {
 	// state is nil where no guard answers; missing then says why.
 	state   *control.State
 	missing error
-	engine  engine.Engine // nil where none answers
+	engine  *app.Running // nil where none answers
 }
 
 // firewallView reads the file, which must be valid, and asks the guard, which
@@ -58,11 +57,11 @@ func (v *fwView) close() {
 // ask asks the guard what it does.
 func (v *fwView) ask(ctx context.Context, a *program) {
 	var e *app.Running
-	if e, v.missing = a.Connect(ctx, v.c.Target(), nil); v.missing != nil {
+	if e, v.missing = a.Connect(ctx, v.c.ProjectRef, nil); v.missing != nil {
 		return
 	}
 	v.engine = e
-	v.missing = a.WithGuard(ctx, e, v.c.Target(), func(c *control.Client) error {
+	v.missing = a.WithGuard(ctx, e, func(c *control.Client) error {
 		s, err := app.GuardState(c)
 		if err == nil {
 			v.state = &s

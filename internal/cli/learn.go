@@ -11,7 +11,6 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -100,10 +99,10 @@ func (a *program) refuseLearning(c *app.Project, names []string, o learnOptions)
 }
 
 // learn lets the rooms learn, and says loudly what that means.
-func (a *program) learn(ctx context.Context, e engine.Engine, c *app.Project, names []string, o learnOptions) error {
+func (a *program) learn(ctx context.Context, e *app.Running, c *app.Project, names []string, o learnOptions) error {
 	rooms, workers := learners(c.Workshop, names)
 	var until time.Time
-	err := a.WithGuard(ctx, e, c.Target(), func(g *control.Client) error {
+	err := a.WithGuard(ctx, e, func(g *control.Client) error {
 		var done control.Applied
 		if err := g.Do(control.Request{Op: control.OpLearn, Rooms: rooms, For: control.Duration(o.lasts)}, &done); err != nil {
 			return err

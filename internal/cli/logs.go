@@ -39,7 +39,7 @@ the command.`,
 }
 
 func (a *program) logs(ctx context.Context, names []string, o engine.LogsOptions) error {
-	t, err := a.Target(ctx)
+	t, err := a.Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (a *program) logs(ctx context.Context, names []string, o engine.LogsOptions
 		return err
 	}
 	o.Stdout, o.Stderr = a.Out, a.Err
-	err = e.Logs(ctx, t.Project, names, o)
+	err = e.Logs(ctx, t.Name, names, o)
 	if o.Follow && ctx.Err() != nil {
 		return app.Exit(app.CodeInterrupted)
 	}

@@ -45,7 +45,7 @@ func (a *program) mcpEntry(s *app.Source, worker string, o toolsOptions) mcpEntr
 	if a.under != "" {
 		e.Args = append(e.Args, "workshop")
 	}
-	e.Args = append(e.Args, "-f", filepath.Join(s.Dir, s.File))
+	e.Args = append(e.Args, "-f", s.Path)
 	if a.Settings.Project != "" {
 		e.Args = append(e.Args, "-p", a.Settings.Project)
 	}

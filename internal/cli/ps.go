@@ -69,7 +69,7 @@ func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error
 	if err != nil {
 		return err
 	}
-	t, err := a.Target(ctx)
+	t, err := a.Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error
 	defer e.Close()
 	guard := app.Asked(nil)
 	if !a.Quiet {
-		guard = app.AskGuard(ctx, e, t.Project, t.Dir) // beside the rest: 40 ms
+		guard = e.AskGuard(ctx) // beside the rest: 40 ms
 	}
 	seen, err := e.Look(ctx, a.globals.project != "")
 	if err != nil {
@@ -112,7 +112,7 @@ func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error
 	if err != nil {
 		return err
 	}
-	if a.CompareWatched(ctx, t.Project, seen) && strict {
+	if a.CompareWatched(ctx, t.Name, seen) && strict {
 		return app.Exit(app.CodeRefused)
 	}
 	return nil
@@ -120,7 +120,7 @@ func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error
 
 // quietWorkshop reads the workshop for what the engine doesn't know; nil where
 // it can't be read: ps is about what runs.
-func (a *program) quietWorkshop(ctx context.Context, t app.Target) *workshop.Workshop {
+func (a *program) quietWorkshop(ctx context.Context, t app.ProjectRef) *workshop.Workshop {
 	if t.File == "" {
 		return nil
 	}
@@ -235,9 +235,9 @@ func stateText(p psEntry) string {
 }
 
 // psNotes says what the table has no column for.
-func (a *program) psNotes(t app.Target, entries []psEntry, can engine.Capabilities) {
+func (a *program) psNotes(t app.ProjectRef, entries []psEntry, can engine.Capabilities) {
 	if len(entries) == 0 {
-		a.say("project %s is not up", t.Project)
+		a.say("project %s is not up", t.Name)
 	}
 	var open, composed, unlimited []string
 	for _, p := range entries {

@@ -82,7 +82,7 @@ func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o 
 			return err
 		}
 	}
-	e, err := a.Connect(ctx, c.Target(), a.Approver(commandLine(cmd, "up"), o.yes))
+	e, err := a.Connect(ctx, c.ProjectRef, a.Approver(commandLine(cmd, "up"), o.yes))
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o 
 		}
 	}
 	if o.dryRun {
-		plan, err := a.Plan(ctx, e, c, ready, names, app.UpOptions{DryRun: true})
+		plan, err := a.Plan(ctx, e, ready, names, app.UpOptions{DryRun: true})
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o 
 		return err
 	}
 	defer ch.Unlock()
-	learning := app.AskGuard(ctx, e, c.Name, c.Target().Dir) // of the guard before, if there is one
+	learning := e.AskGuard(ctx) // of the guard before, if there is one
 	if err := ch.Up(ctx, e, c, ready.Compiled.Facts.ToCreate, names, app.UpOptions{Strict: o.strict, AcceptWatched: o.acceptWatched}); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o 
 		return a.learn(ctx, e, c, names, o.learn)
 	}
 	if s := <-learning; s != nil && len(s.Learning) > 0 {
-		a.StillLearning(<-app.AskGuard(ctx, e, c.Name, c.Target().Dir))
+		a.StillLearning(<-e.AskGuard(ctx))
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (a *program) summary(c *app.Project, can engine.Capabilities, names []strin
 	}
 	if len(closed) > 0 && !a.Quiet {
 		a.printFailure((&app.Failure{}).Hint("%s without network; to open names, write in %s: `network: {mode: restricted, allow: [HOST]}`",
-			app.AreText(closed), a.Shown(c.Dir+"/"+c.File)))
+			app.AreText(closed), a.Shown(c.Path)))
 	}
 }
 

@@ -90,7 +90,7 @@ func (a *program) waived(s *app.Source) diag.List {
 	}
 	return diag.List{{
 		Severity: diag.Warning, Code: "process-mode", Summary: "process mode doesn't keep " + promise.Ranges(not),
-		Detail: "Tools would run on this machine, as you.", Range: diag.Range{Filename: s.ShownFile(s.File)},
+		Detail: "Tools would run on this machine, as you.", Range: diag.Range{Filename: s.ShownFile(s.Base())},
 		Hint: "`workshop capabilities --engine process` says what each of them is",
 	}}
 }
@@ -100,7 +100,7 @@ func (a *program) waived(s *app.Source) diag.List {
 func (a *program) refused(s *app.Source) int {
 	_, err := app.CompileWorkshop(s.Workshop)
 	if f, ok := errors.AsType[*app.Failure](err); ok {
-		f.Err = fmt.Errorf("%s: %w", s.ShownFile(s.File), f.Err)
+		f.Err = fmt.Errorf("%s: %w", s.ShownFile(s.Base()), f.Err)
 		a.printFailure(f)
 		return f.Code
 	}

@@ -54,14 +54,14 @@ type toldRefusal struct {
 
 // watchRefused begins to show what is refused from a time on, where the command
 // has a terminal and a person reads our words there too.
-func (a *program) watchRefused(ctx context.Context, e engine.Engine, t app.Target, worker string, run *engine.ExecOptions, since time.Time) *refusedWatch {
-	if !run.TTY || a.Quiet || t.File == "" || !isTerminal(a.Err) {
+func (a *program) watchRefused(ctx context.Context, e *app.Running, worker string, run *engine.ExecOptions, since time.Time) *refusedWatch {
+	if !run.TTY || a.Quiet || e.File == "" || !isTerminal(a.Err) {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &refusedWatch{out: run.Stdout, err: a.Err, worker: worker, stop: cancel, waiting: refusals{worker: worker}}
 	run.Stdout = w
-	go w.follow(ctx, e, t.Project, since)
+	go w.follow(ctx, e, e.Name, since)
 	return w
 }
 

@@ -25,26 +25,26 @@ const maxDenials = 5
 
 // refusedMeanwhile says at the end of a shell what was refused since its start,
 // but for what was shown while it ran.
-func (a *program) refusedMeanwhile(ctx context.Context, e engine.Engine, t app.Target, worker string, since time.Time, live *refusedWatch) {
-	if a.Quiet || t.File == "" {
+func (a *program) refusedMeanwhile(ctx context.Context, e *app.Running, worker string, since time.Time, live *refusedWatch) {
+	if a.Quiet || e.File == "" {
 		return
 	}
-	if s, err := a.Read(ctx, t.File); err != nil || s.Workshop == nil || s.Worker(worker) == nil || s.Worker(worker).Container.Network.Mode.V == firewall.None {
+	if s, err := a.Read(ctx, e.File); err != nil || s.Workshop == nil || s.Worker(worker) == nil || s.Worker(worker).Container.Network.Mode.V == firewall.None {
 		return
 	}
 	hints := &app.Failure{}
-	a.denialHints(ctx, e, t, worker, since, live, hints)
+	a.denialHints(ctx, e, worker, since, live, hints)
 	a.printFailure(hints)
 }
 
 // whyFailed says what of a worker's boundary may be why a command failed in it.
 // It is silent where the file can't be read: the command's own failure is what
 // matters.
-func (a *program) whyFailed(ctx context.Context, e engine.Engine, t app.Target, worker string, code int, since time.Time, live *refusedWatch) {
-	if a.Quiet || t.File == "" {
+func (a *program) whyFailed(ctx context.Context, e *app.Running, worker string, code int, since time.Time, live *refusedWatch) {
+	if a.Quiet || e.File == "" {
 		return
 	}
-	s, err := a.Read(ctx, t.File)
+	s, err := a.Read(ctx, e.File)
 	if err != nil || s.Workshop == nil {
 		return
 	}
@@ -61,17 +61,17 @@ func (a *program) whyFailed(ctx context.Context, e engine.Engine, t app.Target, 
 		// It was ended, as by Ctrl-C, and has not failed.
 	case w.Container.Network.Mode.V == firewall.None:
 		hints.Hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
-			worker, a.Shown(t.File))
-	case a.networkDown(ctx, e, t, worker, hints):
+			worker, a.Shown(e.File))
+	case a.networkDown(ctx, e, worker, hints):
 	default:
-		a.denialHints(ctx, e, t, worker, since, live, hints)
+		a.denialHints(ctx, e, worker, since, live, hints)
 	}
 	a.printFailure(hints)
 }
 
 // networkDown tells whether a worker's room or guard isn't running, and says so.
-func (a *program) networkDown(ctx context.Context, e engine.Engine, t app.Target, worker string, f *app.Failure) bool {
-	seen, err := e.Observe(ctx, t.Project)
+func (a *program) networkDown(ctx context.Context, e *app.Running, worker string, f *app.Failure) bool {
+	seen, err := e.Observe(ctx, e.Name)
 	if err != nil {
 		return false
 	}
@@ -84,8 +84,8 @@ func (a *program) networkDown(ctx context.Context, e engine.Engine, t app.Target
 // denialHints names what the guard refused to a worker since a time, and what
 // would allow it: the line for the file, and the command for what runs. What was
 // shown live isn't named again.
-func (a *program) denialHints(ctx context.Context, e engine.Engine, t app.Target, worker string, since time.Time, live *refusedWatch, f *app.Failure) {
-	seen := slices.DeleteFunc(a.refusedSince(ctx, e, t, worker, since), live.hasTold)
+func (a *program) denialHints(ctx context.Context, e *app.Running, worker string, since time.Time, live *refusedWatch, f *app.Failure) {
+	seen := slices.DeleteFunc(a.refusedSince(ctx, e, worker, since), live.hasTold)
 	if len(seen) == 0 {
 		return
 	}
@@ -113,7 +113,7 @@ func (a *program) denialHints(ctx context.Context, e engine.Engine, t app.Target
 		text += fmt.Sprintf(" and %d more (`workshop firewall log --denied`)", more)
 	}
 	if len(lines) > 0 {
-		text += "; to allow it, add to network.allow in " + a.Shown(t.File) + ":\n- " + strings.Join(lines, "\n- ")
+		text += "; to allow it, add to network.allow in " + a.Shown(e.File) + ":\n- " + strings.Join(lines, "\n- ")
 	}
 	f.Hint("%s", text)
 	if len(commands) > 0 {
@@ -141,7 +141,7 @@ func appendNew(list []string, s string) []string {
 // what is new at once, and joins what repeats a line of the last second: only
 // where there is such a line, it is asked for its state, before which it writes
 // all that it has.
-func (a *program) refusedSince(ctx context.Context, e engine.Engine, t app.Target, worker string, since time.Time) []refusal {
+func (a *program) refusedSince(ctx context.Context, e *app.Running, worker string, since time.Time) []refusal {
 	for look := 1; ; look++ {
 		found, repeats := refusals{worker: worker}, false
 		r := &eventReader{each: func(_ []byte, l events.Line) error {
@@ -154,12 +154,12 @@ func (a *program) refusedSince(ctx context.Context, e engine.Engine, t app.Targe
 		}}
 		began := time.Now()
 		o := engine.LogsOptions{Since: since.Add(-joinTime).Format(time.RFC3339Nano)}
-		err := readEvents(ctx, e, t.Project, o, r)
+		err := readEvents(ctx, e, e.Name, o, r)
 		switch {
 		case err != nil || ctx.Err() != nil || look == looks || look > 1 && len(found.list) > 0 || !repeats && len(found.list) > 0:
 			return found.list // the log is no reason to fail
 		case repeats && look == 1:
-			<-app.AskGuard(ctx, e, t.Project, t.Dir)
+			<-e.AskGuard(ctx)
 			fallthrough
 		default:
 			// A busy engine takes longer to show a line, as it does to answer.
