@@ -22,6 +22,8 @@ const lockPoll = 100 * time.Millisecond
 type Change struct {
 	env    *Env
 	unlock func()
+	// waited reports whether another command was at work first.
+	waited bool
 	// unfinished reports whether the last command on the project was killed.
 	unfinished bool
 }
@@ -50,7 +52,7 @@ func (env *Env) Change(ctx context.Context, project string) (*Change, error) {
 			return open, nil
 		}
 		if held != nil {
-			return &Change{env: env, unfinished: left, unlock: func() {
+			return &Change{env: env, waited: looks > 0, unfinished: left, unlock: func() {
 				// While it is locked, so that whoever opened it sees that it is
 				// gone. Windows removes no open file; there it stays.
 				_ = os.Remove(path)

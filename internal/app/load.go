@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -46,8 +47,11 @@ type Project struct {
 	ProjectRef
 	*Source
 	Compiled *compose.Compiled
-	// NotChecked: a source was not searched to its end.
+	// NotChecked reports whether a source was not searched to its end. Only after
+	// Prepare.
 	NotChecked bool
+	// missing is what a run needs on this machine. Only after Prepare.
+	missing *facts.Missing
 }
 
 // Compile loads and compiles the workshop, and checks that the promises hold

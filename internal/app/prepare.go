@@ -11,11 +11,15 @@ import (
 	"github.com/llmdo/workshop/internal/facts"
 )
 
-// Prepare finds out what the machine is and puts it into the project. With
-// make it also makes what a run needs here: missing directories, the runtime
-// directory, secrets. What can't be carried out on this machine and engine
-// is a failure with code 4, before anything was started.
-func (env *Env) Prepare(ctx context.Context, e engine.Engine, c *Project, make bool) (*Project, error) {
+// Prepare finds out what the machine is and puts it into a copy of the project. It
+// changes nothing: see [Change.Make]. What can't be carried out on this machine and
+// engine is a failure with code 4.
+func (env *Env) Prepare(ctx context.Context, e engine.Engine, c *Project) (*Project, error) {
+	return env.prepare(ctx, e, c, false)
+}
+
+// prepare is Prepare; said: problems that are no errors were said before.
+func (env *Env) prepare(ctx context.Context, e engine.Engine, c *Project, said bool) (*Project, error) {
 	info, err := e.Info(ctx)
 	if err != nil {
 		return nil, EngineError(err)
@@ -24,7 +28,6 @@ func (env *Env) Prepare(ctx context.Context, e engine.Engine, c *Project, make b
 		return nil, err
 	}
 	o := env.factsOptions(c, info)
-	o.Create = make
 	if o.InitImage, o.InitVolume, err = e.InitNames(ctx); err != nil {
 		return nil, EngineError(err)
 	}
@@ -32,8 +35,8 @@ func (env *Env) Prepare(ctx context.Context, e engine.Engine, c *Project, make b
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if make && !list.HasErrors() {
-		list = nil // said before, when nothing had been made yet
+	if said && !list.HasErrors() {
+		list = nil
 	}
 	if err := env.preflight(c, list); err != nil {
 		return nil, err
@@ -44,9 +47,29 @@ func (env *Env) Prepare(ctx context.Context, e engine.Engine, c *Project, make b
 	return ready, EngineError(e.Check(ctx, ready.Compiled))
 }
 
+// Make makes what a run of a prepared project needs on this machine: missing
+// directories, the runtime directory, secrets. It returns the project as it is then,
+// looked at again if something may have changed since [Env.Prepare].
+func (ch *Change) Make(ctx context.Context, e engine.Engine, c, ready *Project) (*Project, error) {
+	var err error
+	if ch.waited {
+		if ready, err = ch.env.prepare(ctx, e, c, true); err != nil {
+			return nil, err
+		}
+	}
+	if list := ready.missing.Make(); len(list) > 0 {
+		return nil, ch.env.preflight(c, list)
+	}
+	if len(ready.Compiled.Facts.ToCreate) == 0 {
+		return ready, nil
+	}
+	return ch.env.prepare(ctx, e, c, true)
+}
+
 func withFacts(ctx context.Context, c *Project, o facts.Options) (*Project, diag.List) {
-	f, list := facts.Collect(ctx, o)
+	f, missing, list := facts.Collect(ctx, o)
 	ready := *c
+	ready.missing = missing
 	var more diag.List
 	ready.Compiled, more = compose.WithFacts(c.Compiled, f)
 	ready.NotChecked = slices.ContainsFunc(list, func(d diag.Diagnostic) bool { return d.Code == facts.CodeNotChecked })

@@ -193,7 +193,7 @@ func (h *Tools) Look(ctx context.Context) error {
 	if err := env.Elsewhere(r); err != nil {
 		return err
 	}
-	h.down, err = env.Prepare(ctx, r, h.c, false)
+	h.down, err = env.Prepare(ctx, r, h.c)
 	return err
 }
 
@@ -207,7 +207,7 @@ func (h *Tools) up(ctx context.Context, ready *Project) error {
 		return err
 	}
 	defer ch.Unlock()
-	return ch.Up(ctx, h.engine, h.c, ready.Compiled.Facts.ToCreate, h.names, UpOptions{Implicit: true})
+	return ch.Up(ctx, h.engine, h.c, ready, h.names, UpOptions{Implicit: true})
 }
 
 // wanted are the names of the workers that may be needed.

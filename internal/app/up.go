@@ -14,9 +14,9 @@ import (
 // asked for: a call needs it.
 type UpOptions struct{ DryRun, Strict, AcceptWatched, Implicit bool }
 
-// Up makes what a run needs on this machine, plans, and carries it out. created
-// is what the machine lacks, as [Env.Prepare] said before.
-func (ch *Change) Up(ctx context.Context, r *Running, c *Project, created, names []string, o UpOptions) (err error) {
+// Up makes what a run needs on this machine, plans, and carries it out. ready is c
+// as [Env.Prepare] returned it.
+func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names []string, o UpOptions) (err error) {
 	env := ch.env
 	noted, _ := env.Record(c.Name)
 	defer func() {
@@ -24,8 +24,8 @@ func (ch *Change) Up(ctx context.Context, r *Running, c *Project, created, names
 			env.forgetIfNothingIs(ctx, r, noted)
 		}
 	}()
-	ready, err := env.Prepare(ctx, r, c, true)
-	if err != nil {
+	created := ready.Compiled.Facts.ToCreate
+	if ready, err = ch.Make(ctx, r, c, ready); err != nil {
 		return err
 	}
 	var first *engine.Plan

@@ -27,7 +27,8 @@ func (a *program) loadForCompose(ctx context.Context, cmd *cobra.Command, c *app
 		return app.Fail(app.CodeEngine, "compile --load prepares what plain Compose needs, on the docker engine; here it is %s", e.Chosen.Name).
 			Hint("use --engine docker where Docker runs; the generated files are the same on every machine")
 	}
-	if _, err := a.Prepare(ctx, e, c, false); err != nil {
+	ready, err := a.Prepare(ctx, e, c)
+	if err != nil {
 		return err
 	}
 	ch, err := a.Change(ctx, c.Name)
@@ -35,8 +36,7 @@ func (a *program) loadForCompose(ctx context.Context, cmd *cobra.Command, c *app
 		return err
 	}
 	defer ch.Unlock()
-	ready, err := a.Prepare(ctx, e, c, true)
-	if err != nil {
+	if ready, err = ch.Make(ctx, e, c, ready); err != nil {
 		return err
 	}
 	files, err := compose.RenderFacts(ready.Compiled)

@@ -49,7 +49,7 @@ func (a *program) reload(ctx context.Context, cmd *cobra.Command, reset bool) er
 		return err
 	}
 	defer e.Close()
-	ready, err := a.Prepare(ctx, e, c, false)
+	ready, err := a.Prepare(ctx, e, c)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o 
 	}
 	a.SayChosen(e.Chosen)
 	// First a look that changes nothing, so that a refusal leaves nothing.
-	ready, err := a.Prepare(ctx, e, c, false)
+	ready, err := a.Prepare(ctx, e, c)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o 
 	}
 	defer ch.Unlock()
 	learning := e.AskGuard(ctx) // of the guard before, if there is one
-	if err := ch.Up(ctx, e, c, ready.Compiled.Facts.ToCreate, names, app.UpOptions{Strict: o.strict, AcceptWatched: o.acceptWatched}); err != nil {
+	if err := ch.Up(ctx, e, c, ready, names, app.UpOptions{Strict: o.strict, AcceptWatched: o.acceptWatched}); err != nil {
 		return err
 	}
 	unlimited := false

@@ -1,5 +1,5 @@
 // Package facts finds out what the machine is: mount sources, the workers'
-// user, protected directories, secrets. It makes what `up` needs on the host
+// user, protected directories, secrets. [Missing] makes what `up` needs on the host
 // (missing rw directories, the runtime directory) and nothing else.
 //
 // [compose.WithFacts] judges what is collected here; this package reports only
@@ -48,9 +48,6 @@ type Options struct {
 
 	InitImage, InitVolume string
 
-	// Create makes missing rw directories inside the project and writes the
-	// runtime directory. Without it nothing is changed (a dry run).
-	Create bool
 	// SkipContents doesn't look into the sources: what a copy would have, what
 	// is protected or special.
 	SkipContents bool
@@ -65,15 +62,16 @@ func (o *Options) lookup(name string) (string, bool) {
 	return o.Lookup(name)
 }
 
-// Collect finds out what [compose.WithFacts] needs. Everything that could not
-// be found out or made is an error in the list, so that nothing starts on half
-// the facts.
-func Collect(ctx context.Context, o Options) (compose.Facts, diag.List) {
-	c := &collector{o: &o}
+// Collect finds out what [compose.WithFacts] needs, and what a run needs besides
+// that is missing here. It changes nothing. Everything that could not be found out
+// is an error in the list, so that nothing starts on half the facts.
+func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List) {
+	c := &collector{o: &o, missing: &Missing{at: diag.Range{Filename: o.Workshop.File}, uid: o.UID}}
+	c.missing.facts = &c.facts
 	dir, err := realDir(o.ProjectDir)
 	if err != nil {
 		c.problem("project-dir", diag.Range{Filename: o.Workshop.File}, err.Error(), "")
-		return compose.Facts{}, c.list
+		return compose.Facts{}, c.missing, c.list
 	}
 	f := &c.facts
 	*f = compose.Facts{
@@ -101,16 +99,18 @@ func Collect(ctx context.Context, o Options) (compose.Facts, diag.List) {
 	if o.Local {
 		c.runtime()
 	}
-	return c.facts, c.list.Sorted()
+	return c.facts, c.missing, c.list.Sorted()
 }
 
 // collector is one run of Collect.
 type collector struct {
 	o     *Options
 	facts compose.Facts
-	users map[string]string // user of a worker
-	names *aliases
-	list  diag.List
+	// missing is what is made later.
+	missing *Missing
+	users   map[string]string // user of a worker
+	names   *aliases
+	list    diag.List
 }
 
 func (c *collector) problem(code string, at diag.Range, summary, hint string) {

@@ -14,8 +14,7 @@ import (
 func TestDoors(t *testing.T) {
 	dir, o := project(t, srcAndOutput)
 	write(t, dir, "src/x", "")
-	o.Create = false
-	f, list := Collect(t.Context(), o)
+	f, _, list := Collect(t.Context(), o)
 	if len(list) > 0 {
 		t.Fatal(list)
 	}
@@ -26,7 +25,6 @@ func TestDoors(t *testing.T) {
 	if _, err := os.Lstat(doors[0]); err == nil {
 		t.Fatal("a dry run made a door")
 	}
-	o.Create = true
 	old := syscall.Umask(0o077)
 	c, list := judge(t, o)
 	syscall.Umask(old)

@@ -50,7 +50,7 @@ func projectOf(t *testing.T, container, workers string) (dir string, o Options) 
 	}
 	return dir, Options{
 		Workshop: w, Compiled: c, ProjectDir: dir, Lookup: lookup, UID: os.Getuid(), GID: os.Getgid(),
-		Arch: "amd64", Local: true, InitImage: "sha256:1", InitVolume: "v", Create: true,
+		Arch: "amd64", Local: true, InitImage: "sha256:1", InitVolume: "v",
 	}
 }
 
@@ -74,10 +74,30 @@ func write(t *testing.T, dir, name, content string) {
 	}
 }
 
-// judge collects and compiles, and returns all problems.
+// collect is Collect, and with create what `up` does then: it makes what is
+// missing, and looks again where directories were made.
+func collect(t *testing.T, o Options, create bool) (compose.Facts, diag.List) {
+	t.Helper()
+	f, missing, list := Collect(t.Context(), o)
+	if !create {
+		return f, list
+	}
+	list = append(list, missing.Make()...)
+	if len(f.ToCreate) > 0 && !list.HasErrors() {
+		f, _, list = Collect(t.Context(), o)
+	}
+	return f, list
+}
+
+// judge collects, makes and compiles, and returns all problems.
 func judge(t *testing.T, o Options) (*compose.Compiled, diag.List) {
 	t.Helper()
-	f, list := Collect(context.Background(), o)
+	return judgeRun(t, o, true)
+}
+
+func judgeRun(t *testing.T, o Options, create bool) (*compose.Compiled, diag.List) {
+	t.Helper()
+	f, list := collect(t, o, create)
 	c, more := compose.WithFacts(o.Compiled, f)
 	return c, append(list, more...)
 }
@@ -97,8 +117,7 @@ const srcAndOutput = "    mounts: [./src:/src, ./output:/output:rw]\n"
 func TestMissingWritableDirectoryIsMade(t *testing.T) {
 	dir, o := project(t, "    mounts: [./src:/src, ./a/output:/output:rw]\n")
 	write(t, dir, "src/x", "")
-	o.Create = false
-	f, list := Collect(context.Background(), o)
+	f, _, list := Collect(t.Context(), o)
 	if len(list) > 0 || !slices.Equal(f.ToCreate, []string{"./a/output"}) {
 		t.Fatalf("dry run: %v, to create %v", list, f.ToCreate)
 	}
@@ -108,7 +127,6 @@ func TestMissingWritableDirectoryIsMade(t *testing.T) {
 	if _, list := compose.WithFacts(o.Compiled, f); len(list) > 0 {
 		t.Fatal(list)
 	}
-	o.Create = true
 	c, list := judge(t, o)
 	if len(list) > 0 {
 		t.Fatal(list)
@@ -319,8 +337,7 @@ func TestChangedSecretIsAnotherFile(t *testing.T) {
 	file := func(content string, create bool) string {
 		t.Helper()
 		write(t, dir, "ca.pem", content)
-		o.Create = create
-		c, list := judge(t, o)
+		c, list := judgeRun(t, o, create)
 		if len(list) > 0 {
 			t.Fatal(list)
 		}
@@ -406,8 +423,7 @@ func TestRuntimeDirectoryIsPassedOver(t *testing.T) {
 			}
 			var dirs []string
 			for _, create := range []bool{false, true} {
-				o.Create = create
-				f, list := Collect(t.Context(), o)
+				f, list := collect(t, o, create)
 				if list.HasErrors() || !strings.Contains(list.Error(), tt.says) || (len(list) > 0) != (tt.says != "") {
 					t.Errorf("create %v: %v, want %q", create, list, tt.says)
 				}

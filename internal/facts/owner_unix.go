@@ -3,8 +3,11 @@
 package facts
 
 import (
+	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // owner returns who a file belongs to.
@@ -14,6 +17,14 @@ func owner(info os.FileInfo) (uid, gid int, ok bool) {
 		return 0, 0, false
 	}
 	return int(st.Uid), int(st.Gid), true
+}
+
+// writable refuses a directory that the caller can't make files in.
+func writable(dir string) error {
+	if err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return &fs.PathError{Op: "write to", Path: dir, Err: err}
+	}
+	return nil
 }
 
 // idOf tells files apart, whatever their names.

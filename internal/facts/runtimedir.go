@@ -69,7 +69,7 @@ func usable(dir string, uid int) bool {
 	return !ok || who == uid
 }
 
-// runtime decides on the runtime directory and, with Create, fills it.
+// runtime decides on the runtime directory and on what is to be in it.
 func (c *collector) runtime() {
 	where := diag.Range{Filename: c.o.Workshop.File}
 	project := c.o.Project
@@ -83,12 +83,7 @@ func (c *collector) runtime() {
 			continue
 		}
 		dir := filepath.Join(parent.dir, RuntimeID(project, c.facts.ProjectDir))
-		// A dry run must choose as one that makes it does.
-		err := errors.Join(private(parent.dir, c.o.UID), private(dir, c.o.UID))
-		if err == nil && c.o.Create {
-			err = privateDirs(parent.dir, dir, c.o.UID)
-		}
-		if err != nil {
+		if err := errors.Join(private(parent.dir, c.o.UID), private(dir, c.o.UID), canMake(dir)); err != nil {
 			skipped = append(skipped, strings.ReplaceAll(err.Error(), "\n", "; "))
 			continue
 		}
@@ -98,17 +93,29 @@ func (c *collector) runtime() {
 				Hint:    "remove what is in the way, or set XDG_RUNTIME_DIR to a directory of yours on a tmpfs"})
 		}
 		c.facts.RuntimeDir = dir
-		c.identity(dir)
-		c.doors()
+		c.missing.runtime, c.missing.identity, c.missing.doors = dir, compose.IdentityFiles(c.o.Compiled, c.facts), compose.Doors(c.o.Compiled, c.facts)
 		c.secrets(dir)
 		return
 	}
-	hint := "set XDG_RUNTIME_DIR to a directory of yours on a tmpfs, or allow it with --secrets-on-disk"
 	if len(skipped) > 0 {
-		c.problem("runtime-dir", where, "no directory for secrets: "+strings.Join(skipped, "; "), hint)
+		c.problem("runtime-dir", where, "no directory for secrets: "+strings.Join(skipped, "; "), runtimeHint)
 		return
 	}
-	c.problem("runtime-dir", where, "no memory file system for secrets was found (B11)", hint)
+	c.problem("runtime-dir", where, "no memory file system for secrets was found (B11)", runtimeHint)
+}
+
+const runtimeHint = "set XDG_RUNTIME_DIR to a directory of yours on a tmpfs, or allow it with --secrets-on-disk"
+
+// canMake refuses a directory that the caller can't make, or not write to.
+func canMake(dir string) error {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		return writable(at)
+	}
 }
 
 // private refuses a directory that somebody else made, or may write to: some of
@@ -135,59 +142,6 @@ func private(dir string, uid int) error {
 	}
 	return nil
 }
-
-// privateDirs makes directories that only the caller may enter, and refuses
-// ones that somebody else made first.
-func privateDirs(parent, dir string, uid int) error {
-	if err := os.MkdirAll(filepath.Dir(parent), 0o700); err != nil {
-		return err
-	}
-	for _, d := range []string{parent, dir} {
-		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		if err := private(d, uid); err != nil {
-			return err
-		}
-		if err := os.Chmod(d, 0o700); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// identity writes passwd and group.
-func (c *collector) identity(dir string) {
-	if !c.o.Create {
-		return
-	}
-	for _, f := range compose.IdentityFiles(c.o.Compiled, c.facts) {
-		if err := writeFile(filepath.Join(dir, f.Path), f.Data, os.FileMode(f.Mode), -1, -1); err != nil {
-			c.problem("runtime-dir", diag.Range{Filename: c.o.Workshop.File}, err.Error(), "")
-		}
-	}
-}
-
-// doors makes the directories through which sessions reach workers. What they
-// are in is the caller's alone; a worker's PID 1, of another user, must be able
-// to watch its own (inotify_add_watch(2): it needs the right to read).
-func (c *collector) doors() {
-	if !c.o.Create {
-		return
-	}
-	for _, dir := range compose.Doors(c.o.Compiled, c.facts) {
-		err := os.Mkdir(dir, doorMode)
-		if errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
-		// The umask is nothing to rely on.
-		if err = errors.Join(err, os.Chmod(dir, doorMode)); err != nil {
-			c.problem("runtime-dir", diag.Range{Filename: c.o.Workshop.File}, err.Error(), "")
-		}
-	}
-}
-
-const doorMode = 0o755
 
 // Forget removes runtime directories: secrets and names. It is for `down`.
 func Forget(dirs []string, uid int) error {

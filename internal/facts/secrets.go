@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/hostlink"
 	"github.com/llmdo/workshop/workshop"
@@ -25,8 +24,8 @@ func hasSecrets(w *workshop.Workshop) bool {
 	return slices.ContainsFunc(w.Workers, func(w workshop.Worker) bool { return len(w.Container.Secrets) > 0 })
 }
 
-// secrets writes the value of each secret into a file that only the worker's
-// user may read, one per user. The value is in no other place (B11).
+// secrets reads the value of each secret, and names the file for it that only the
+// worker's user may read, one per user. The value is in no other place (B11).
 func (c *collector) secrets(dir string) {
 	c.facts.SecretFiles = map[string]string{}
 	for i := range c.o.Workshop.Workers {
@@ -52,17 +51,7 @@ func (c *collector) secret(dir string, s *workshop.Secret, key string) {
 	}
 	file := secretFile(filepath.Join(dir, "secret-"+strings.ReplaceAll(strings.ReplaceAll(key, "@", "-"), ":", "-")), value)
 	c.facts.SecretFiles[key] = file
-	if !c.o.Create {
-		return
-	}
-	uid, gid, ok := parseIDs(key[strings.LastIndexByte(key, '@')+1:])
-	if !ok {
-		uid, gid = -1, -1
-	}
-	if err := writeFile(file, value, 0o400, uid, gid); err != nil {
-		c.problem("secret-file", s.At.Range, fmt.Sprintf("secret %s can't be made readable for uid %d: %v", s.Name, uid, err),
-			"run workshop as that user or as root, or leave `user:` out")
-	}
+	c.missing.secrets = append(c.missing.secrets, secretToWrite{s, file, value, key[strings.LastIndexByte(key, '@')+1:]})
 }
 
 // secretFile names the file of a value: the one that has it already, else the
@@ -159,27 +148,4 @@ func (c *collector) refused(p, real string) string {
 		why = c.names.why(real)
 	}
 	return why
-}
-
-// writeFile replaces a file in one step, unless it is right already: a running
-// worker has the old one bound. Negative ids are left as they are.
-func writeFile(name string, data []byte, mode os.FileMode, uid, gid int) error {
-	if have, err := boundedfile.Read(name, int64(len(data))); err == nil && bytes.Equal(have, data) && right(name, mode, uid, gid) {
-		return nil
-	}
-	return atomicfile.File{Name: name, Data: data, Mode: mode, Prepare: func(f *os.File) error {
-		if uid < 0 || uid == os.Geteuid() && gid == os.Getegid() {
-			return nil
-		}
-		return f.Chown(uid, gid)
-	}}.Write()
-}
-
-func right(name string, mode os.FileMode, uid, gid int) bool {
-	info, err := os.Lstat(name)
-	if err != nil || info.Mode() != mode {
-		return false
-	}
-	u, g, ok := owner(info)
-	return !ok || uid < 0 || (u == uid && g == gid)
 }

@@ -42,7 +42,7 @@ func TestSourcesThatAreNotUTF8(t *testing.T) {
 		o.ProjectDir = filepath.Join(dir, odd)
 		write(t, o.ProjectDir, "src/x", "")
 		write(t, dir, told+"/src/x", "")
-		f, list := Collect(t.Context(), o)
+		f, _, list := Collect(t.Context(), o)
 		if len(list) != 1 || list[0].Code != "project-dir" || !strings.Contains(list[0].Summary, "rename it") || f.ProjectDir != "" {
 			t.Errorf("got %v", list)
 		}

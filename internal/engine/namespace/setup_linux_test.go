@@ -184,9 +184,9 @@ func (f *fixture) compile(t testing.TB, change func(*workshop.Workshop), workers
 	o := facts.Options{
 		Workshop: w, Compiled: c, Project: f.name, ProjectDir: f.dir, Home: filepath.Join(f.dir, "home"), UID: user(), GID: user(),
 		Lookup: func(name string) (string, bool) { return filepath.Join(f.dir, ".run"), name == "XDG_RUNTIME_DIR" },
-		Arch:   runtime.GOARCH, IPv6: true, Local: true, InitImage: image, InitVolume: volume, Create: false, EngineDirs: []string{f.o.StateDir, f.o.CacheDir},
+		Arch:   runtime.GOARCH, IPv6: true, Local: true, InitImage: image, InitVolume: volume, EngineDirs: []string{f.o.StateDir, f.o.CacheDir},
 	}
-	got, list := facts.Collect(t.Context(), o)
+	got, _, list := facts.Collect(t.Context(), o)
 	if list.HasErrors() {
 		t.Fatal(list)
 	}

@@ -195,15 +195,15 @@ func (h *house) compile() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	f, list := facts.Collect(h.t.Context(), facts.Options{
+	f, missing, list := facts.Collect(h.t.Context(), facts.Options{
 		Workshop: w, Compiled: c, Project: h.project, ProjectDir: h.dir, Home: h.home, UID: os.Getuid(), GID: os.Getgid(), Arch: info.Arch, Local: true,
-		DataRoot: info.DataRoot, InitImage: image, InitVolume: volume, Create: true, SecretsOnDisk: true,
+		DataRoot: info.DataRoot, InitImage: image, InitVolume: volume, SecretsOnDisk: true,
 		Lookup: func(name string) (string, bool) {
 			v, ok := map[string]string{"XDG_RUNTIME_DIR": filepath.Dir(h.dir) + "/run"}[name]
 			return v, ok
 		},
 	})
-	if list.HasErrors() {
+	if list = append(list, missing.Make()...); list.HasErrors() {
 		h.t.Fatal(list)
 	}
 	if h.c, list = compose.WithFacts(c, f); list.HasErrors() {

@@ -1,0 +1,189 @@
+package facts
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/atomicfile"
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Missing is what a run needs on this machine, as [Collect] found out: directories
+// of the project, the runtime directory and what is in it. The zero value is
+// nothing.
+type Missing struct {
+	facts    *compose.Facts
+	at       diag.Range // of the file, for what belongs to no line
+	dirs     []dirToMake
+	uid      int    // of the caller
+	runtime  string // the runtime directory; empty: none
+	identity []compose.File
+	doors    []string
+	secrets  []secretToWrite
+	list     diag.List
+}
+
+// secretToWrite is a value for one user.
+type secretToWrite struct {
+	secret *workshop.Secret
+	file   string
+	value  []byte
+	user   string // UID:GID
+}
+
+// Make makes all of it; what is there already stays. Every error is in the list.
+func (m *Missing) Make() diag.List {
+	m.list = nil
+	for i := range m.dirs {
+		m.makeDir(&m.dirs[i])
+	}
+	if m.runtime == "" {
+		return m.list
+	}
+	if err := privateDirs(filepath.Dir(m.runtime), m.runtime, m.uid); err != nil {
+		m.problem("runtime-dir", m.at, "no directory for secrets: "+strings.ReplaceAll(err.Error(), "\n", "; "), runtimeHint)
+		return m.list
+	}
+	for _, f := range m.identity {
+		if err := writeFile(filepath.Join(m.runtime, f.Path), f.Data, os.FileMode(f.Mode), -1, -1); err != nil {
+			m.problem("runtime-dir", m.at, err.Error(), "")
+		}
+	}
+	for _, door := range m.doors {
+		if err := makeDoor(door); err != nil {
+			m.problem("runtime-dir", m.at, err.Error(), "")
+		}
+	}
+	for _, s := range m.secrets {
+		m.writeSecret(s)
+	}
+	return m.list
+}
+
+func (m *Missing) problem(code string, at diag.Range, summary, hint string) {
+	m.list = append(m.list, diag.Diagnostic{Severity: diag.Error, Code: code, Range: at, Summary: summary, Hint: hint})
+}
+
+// makeDir makes a missing rw directory, unless it may not be made any more. All
+// work is done below the project directory by a root handle, so that a symlink
+// can't lead out of it.
+func (m *Missing) makeDir(d *dirToMake) {
+	if problem, refused := d.refused(m.facts); refused { // since it was looked at
+		m.list = append(m.list, problem)
+		return
+	}
+	if err := makeDirs(m.facts.ProjectDir, d.rel, d.user); err != nil {
+		m.problem("mount-source-create", d.at, fmt.Sprintf("can't make the directory %s: %v", d.source, err), "make it: mkdir -p "+shellword.Quote(d.path))
+	}
+}
+
+func (m *Missing) writeSecret(s secretToWrite) {
+	uid, gid, ok := parseIDs(s.user)
+	if !ok {
+		uid, gid = -1, -1
+	}
+	if err := writeFile(s.file, s.value, 0o400, uid, gid); err != nil {
+		m.problem("secret-file", s.secret.At.Range, fmt.Sprintf("secret %s can't be made readable for uid %d: %v", s.secret.Name, uid, err),
+			"run workshop as that user or as root, or leave `user:` out")
+	}
+}
+
+// makeDirs makes every missing directory of rel below dir, owned by user.
+func makeDirs(dir, rel, user string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	made := ""
+	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+		made = filepath.Join(made, part)
+		if err := root.Mkdir(made, 0o755); errors.Is(err, fs.ErrExist) {
+			if info, err := root.Lstat(made); err != nil || !info.IsDir() { // since it was looked at
+				return errors.Join(err, fmt.Errorf("%s is no directory", made))
+			}
+			continue
+		} else if err != nil {
+			return err
+		}
+		if err := chown(root, made, user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chown gives a new directory to the worker. Only root may; another caller is
+// the worker, or the gate says that it can't write.
+func chown(root *os.Root, name, user string) error {
+	uid, gid, ok := parseIDs(user)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	return root.Lchown(name, uid, gid)
+}
+
+// privateDirs makes directories that only the caller may enter, and refuses
+// ones that somebody else made first.
+func privateDirs(parent, dir string, uid int) error {
+	if err := os.MkdirAll(filepath.Dir(parent), 0o700); err != nil {
+		return err
+	}
+	for _, d := range []string{parent, dir} {
+		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := private(d, uid); err != nil {
+			return err
+		}
+		if err := os.Chmod(d, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeDoor makes a directory through which sessions reach a worker. What it is in
+// is the caller's alone; a worker's PID 1, of another user, must be able to watch
+// its own (inotify_add_watch(2): it needs the right to read).
+func makeDoor(dir string) error {
+	err := os.Mkdir(dir, doorMode)
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return errors.Join(err, os.Chmod(dir, doorMode)) // the umask is nothing to rely on
+}
+
+const doorMode = 0o755
+
+// writeFile replaces a file in one step, unless it is right already: a running
+// worker has the old one bound. Negative ids are left as they are.
+func writeFile(name string, data []byte, mode os.FileMode, uid, gid int) error {
+	if have, err := boundedfile.Read(name, int64(len(data))); err == nil && bytes.Equal(have, data) && right(name, mode, uid, gid) {
+		return nil
+	}
+	return atomicfile.File{Name: name, Data: data, Mode: mode, Prepare: func(f *os.File) error {
+		if uid < 0 || uid == os.Geteuid() && gid == os.Getegid() {
+			return nil
+		}
+		return f.Chown(uid, gid)
+	}}.Write()
+}
+
+func right(name string, mode os.FileMode, uid, gid int) bool {
+	info, err := os.Lstat(name)
+	if err != nil || info.Mode() != mode {
+		return false
+	}
+	u, g, ok := owner(info)
+	return !ok || uid < 0 || (u == uid && g == gid)
+}
