@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -73,7 +74,14 @@ const (
 )
 
 // Workshop is an open one. It is safe for use by several goroutines.
-type Workshop struct{ o *app.Opened }
+type Workshop struct {
+	tools  *app.Tools
+	asker  approval.Asker
+	name   string // of the program
+	mu     sync.Mutex
+	hosts  map[string]*session.Host // of workers
+	closed bool
+}
 
 // Open reads the workshop file and connects to its engine. The context is for
 // opening alone. The errors are [InvalidError], [NotUpError], or of the engine.
@@ -90,11 +98,11 @@ func Open(ctx context.Context, o Options) (*Workshop, error) {
 	if o.Approve != nil {
 		asker = function{o.Approve}
 	}
-	opened, err := env.Open(ctx, app.OpenOptions{Up: o.Up, Build: o.Build, Asker: asker, Client: name})
+	tools, err := env.Open(ctx, app.ToolsOptions{NoUp: !o.Up, Yes: o.Build, Again: "workshop up"})
 	if err != nil {
 		return nil, typed(err)
 	}
-	return &Workshop{opened}, nil
+	return &Workshop{tools: tools, asker: asker, name: name, hosts: map[string]*session.Host{}}, nil
 }
 
 // environment is that of this process, with the user's settings; what the program
@@ -179,7 +187,7 @@ type Worker struct {
 // Workers are those of the file, in its order.
 func (w *Workshop) Workers() []Worker {
 	var all []Worker
-	for _, k := range w.o.Workshop().Workers {
+	for _, k := range w.tools.Workshop().Workers {
 		d := &k.Definition
 		worker := Worker{
 			Name: k.Name, Description: d.Description, Instructions: d.Instructions, Model: d.Model, ResultType: d.ResultType,
@@ -213,7 +221,7 @@ type Tool struct {
 // Tools lists what a worker is offered now. A delegate's tools come after the
 // call of delegate_WORKER, as WORKER__TOOL.
 func (w *Workshop) Tools(ctx context.Context, worker string) ([]Tool, error) {
-	host, err := w.o.Host(worker)
+	host, err := w.host(worker)
 	if err != nil {
 		return nil, typed(err)
 	}
@@ -258,7 +266,7 @@ func (r *Result) Decode(v any) error {
 // [RefusedError], [LostError], [NotUpError], or of the engine; then there is no
 // result.
 func (w *Workshop) Call(ctx context.Context, worker, tool string, args any) (*Result, error) {
-	host, err := w.o.Host(worker)
+	host, err := w.host(worker)
 	if err != nil {
 		return nil, typed(err)
 	}
@@ -277,7 +285,40 @@ func (w *Workshop) Call(ctx context.Context, worker, tool string, args any) (*Re
 
 // Close ends all sessions: what their tools started ends too. The workshop
 // stays up.
-func (w *Workshop) Close() error { return w.o.Close() }
+func (w *Workshop) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	var all error
+	for _, host := range w.hosts {
+		all = errors.Join(all, host.Close())
+	}
+	w.tools.Close()
+	return all
+}
+
+// host gives the tools of one worker; always the same.
+func (w *Workshop) host(worker string) (*session.Host, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil, session.ErrClosed
+	}
+	if host := w.hosts[worker]; host != nil {
+		return host, nil
+	}
+	if err := w.tools.CheckWorkers([]string{worker}); err != nil {
+		return nil, err
+	}
+	host, err := w.tools.Host(worker, w.name, w.asker, nil)
+	if err == nil {
+		w.hosts[worker] = host
+	}
+	return host, err
+}
 
 // cut shortens to n characters.
 func cut(s string, n int) string {

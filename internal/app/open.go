@@ -3,24 +3,10 @@ package app
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/session"
-	"github.com/llmdo/workshop/internal/session/approval"
-	"github.com/llmdo/workshop/workshop"
 )
-
-// Opened is a workshop whose tools a program uses.
-type Opened struct {
-	tools  *Tools
-	asker  approval.Asker
-	client string
-	mu     sync.Mutex
-	hosts  map[string]*session.Host
-	closed bool
-}
 
 // InvalidError is a workshop file with errors.
 type InvalidError struct {
@@ -39,22 +25,14 @@ func (e *InvalidError) Error() string {
 	return text
 }
 
-// OpenOptions say how [Env.Open] opens a workshop; package client says what its
-// fields mean.
-type OpenOptions struct {
-	Up, Build bool
-	Asker     approval.Asker
-	Client    string
-}
-
-// Open is what `workshop tools` does before it serves, for a program of one's own.
-// The context is for opening alone.
-func (env *Env) Open(ctx context.Context, o OpenOptions) (*Opened, error) {
+// Open is what `workshop tools` does before it serves, for a program of one's own:
+// it returns when the workers are up. The context is for opening alone.
+func (env *Env) Open(ctx context.Context, o ToolsOptions) (*Tools, error) {
 	c, err := env.quietCompile(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h, err := env.OpenTools(context.WithoutCancel(ctx), c, nil, ToolsOptions{NoUp: !o.Up, Yes: o.Build, Again: "workshop up"})
+	h, err := env.OpenTools(context.WithoutCancel(ctx), c, nil, o)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +44,7 @@ func (env *Env) Open(ctx context.Context, o OpenOptions) (*Opened, error) {
 		h.Close()
 		return nil, h.err
 	}
-	return &Opened{tools: h, asker: o.Asker, client: o.Client, hosts: map[string]*session.Host{}}, nil
+	return h, nil
 }
 
 // quietCompile is compile whose problems are in the error.
@@ -80,45 +58,6 @@ func (env *Env) quietCompile(ctx context.Context) (*Project, error) {
 		return nil, &InvalidError{File: env.Shown(s.Path), Diagnostics: list}
 	}
 	return env.compileSource(s)
-}
-
-// Workshop is the file as it was when it was opened.
-func (o *Opened) Workshop() *workshop.Workshop { return o.tools.c.Workshop }
-
-// Host gives the tools of one worker; always the same.
-func (o *Opened) Host(worker string) (*session.Host, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return nil, session.ErrClosed
-	}
-	if err := o.tools.c.CheckWorkers([]string{worker}); err != nil {
-		return nil, err
-	}
-	if host := o.hosts[worker]; host != nil {
-		return host, nil
-	}
-	host, err := o.tools.Host(worker, o.client, o.asker, nil)
-	if err == nil {
-		o.hosts[worker] = host
-	}
-	return host, err
-}
-
-// Close ends all sessions. The workshop stays up.
-func (o *Opened) Close() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return nil
-	}
-	o.closed = true
-	var all error
-	for _, host := range o.hosts {
-		all = errors.Join(all, host.Close())
-	}
-	o.tools.Close()
-	return all
 }
 
 // IsNotUp tells whether an error means that the workshop, or a worker of it,

@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/internal/session/audit"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // ToolsOptions say how the tools of a workshop are used.
@@ -79,6 +80,12 @@ func (s *Source) WithDelegates(name string) []string {
 	}
 	return names
 }
+
+// Workshop is the file as it was when it was opened.
+func (h *Tools) Workshop() *workshop.Workshop { return h.c.Workshop }
+
+// CheckWorkers checks names of the caller against the workshop.
+func (h *Tools) CheckWorkers(names []string) error { return h.c.CheckWorkers(names) }
 
 // Host makes a Host for one worker, or with "" for all.
 func (h *Tools) Host(worker, client string, asker approval.Asker, changed func()) (*session.Host, error) {
