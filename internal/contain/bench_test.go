@@ -104,7 +104,7 @@ func TestSplit(t *testing.T) {
 // bench runs in the supervisor.
 func bench(j job, w io.Writer) error {
 	runtime.LockOSThread()
-	reaper := newReaper()
+	children := newReaper()
 	if err := errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("proc", "/proc", "proc", 0, "")); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func bench(j job, w io.Writer) error {
 		return err
 	}
 	plain := func(path string, flags uintptr, args ...string) error {
-		p, err := reaper.Start(path, append([]string{path}, args...), &syscall.ProcAttr{Env: []string{}, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Cloneflags: flags}})
+		p, err := children.Start(path, append([]string{path}, args...), &syscall.ProcAttr{Env: []string{}, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Cloneflags: flags}})
 		if err == nil {
 			if status := p.Wait(); status.ExitStatus() != 0 {
 				return fmt.Errorf("it ended with %d", status.ExitStatus())
@@ -129,7 +129,7 @@ func bench(j job, w io.Writer) error {
 	}{
 		{"ours-ms", func() error {
 			at := time.Now()
-			p, err := Start(reaper, j.Program, j.Spec, Options{})
+			p, err := Start(children, j.Program, j.Spec, Options{})
 			if err == nil {
 				begun = append(begun, time.Since(at))
 				p.Wait()
@@ -158,7 +158,7 @@ func bench(j job, w io.Writer) error {
 				return err
 			}
 			defer null.Close()
-			p, err := reaper.Start(j.Program, []string{"workshop-init", "none"}, &syscall.ProcAttr{Env: []string{"GOGC=off", "GOMAXPROCS=1"}, Files: []uintptr{null.Fd(), null.Fd(), null.Fd()}})
+			p, err := children.Start(j.Program, []string{"workshop-init", "none"}, &syscall.ProcAttr{Env: []string{"GOGC=off", "GOMAXPROCS=1"}, Files: []uintptr{null.Fd(), null.Fd(), null.Fd()}})
 			if err == nil {
 				p.Wait()
 			}

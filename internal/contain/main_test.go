@@ -285,7 +285,7 @@ func supervise() int {
 			panic(err)
 		}
 	}
-	reaper := newReaper()
+	children := newReaper()
 	var r result
 	if j.Leak {
 		if _, err := unix.KeyctlJoinSessionKeyring(fmt.Sprint(keyName, os.Getuid())); err != nil {
@@ -322,7 +322,7 @@ func supervise() int {
 		o.Files = append(o.Files, r)
 	}
 	if j.Room != nil {
-		room, err := Start(reaper, binaryOfSelf(), j.Room, Options{})
+		room, err := Start(children, binaryOfSelf(), j.Room, Options{})
 		if err != nil {
 			panic(err)
 		}
@@ -349,7 +349,7 @@ func supervise() int {
 			o.CgroupMounts = append(o.CgroupMounts, CgroupMount(m))
 		}
 	}
-	p, err := Start(withoutFence{reaper, j.Without, j.Split}, binaryOfSelf(), j.Spec, o)
+	p, err := Start(withoutFence{children, j.Without, j.Split}, binaryOfSelf(), j.Spec, o)
 	if len(moved) != 1 || err == nil && moved[0] != p.Pid || (err == nil) != (*o.PidFD >= 0) {
 		fmt.Fprintln(os.Stderr, "in the group:", moved, "pidfd", *o.PidFD)
 		os.Exit(1)
@@ -393,15 +393,15 @@ func hostPid(pid int) int {
 }
 
 func newReaper() *reap.Reaper {
-	reaper := &reap.Reaper{}
-	children := make(chan os.Signal, 1)
-	signal.Notify(children, unix.SIGCHLD)
+	children := &reap.Reaper{}
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, unix.SIGCHLD)
 	go func() {
-		for range children {
-			reaper.Reap()
+		for range ended {
+			children.Reap()
 		}
 	}()
-	return reaper
+	return children
 }
 
 // withoutFence tells the stage of a test what to leave out.

@@ -50,7 +50,7 @@ type Starter interface {
 // Start starts a container with program, which is workshop-init, and returns
 // when the container's own program was executed. An error says what could not
 // be done; then there is no process, or one that is killed and ends.
-func Start(reaper Starter, program string, c *spec.Container, o Options) (*reap.Process, error) {
+func Start(starter Starter, program string, c *spec.Container, o Options) (*reap.Process, error) {
 	if err := Check(c); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func Start(reaper Starter, program string, c *spec.Container, o Options) (*reap.
 			args[len(args)-1] = newRoomArg
 		}
 	}
-	p, err := reaper.Start(program, args, attr)
+	p, err := starter.Start(program, args, attr)
 	if err != nil {
 		return fail(fmt.Errorf("start %s: %w", program, err))
 	}

@@ -139,7 +139,7 @@ func TestDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	log := nflog(s)
+	log := packetsOf(s)
 	for _, uid := range []int{1000, 0} {
 		for family, addr := range outside {
 			r.expect(uid, "dial tcp"+family+" "+addr+" 23", "ECONNREFUSED")

@@ -186,7 +186,7 @@ func TestRootless(t *testing.T) {
 			defer s.Close()
 			var log <-chan kernel.Packet
 			if kind == handover.NFTables {
-				log = nflog(s)
+				log = packetsOf(s)
 			} else {
 				log = refused(s)
 			}

@@ -20,8 +20,8 @@ import (
 	"github.com/llmdo/workshop/internal/testutil"
 )
 
-// nflog reads events of a room's NFLOG socket, as the guard does.
-func nflog(s handover.Sockets) <-chan kernel.Packet {
+// packetsOf reads events of a room's NFLOG socket, as the guard does.
+func packetsOf(s handover.Sockets) <-chan kernel.Packet {
 	out := make(chan kernel.Packet, 100)
 	go kernel.Read(s.NFLog, func(p kernel.Packet) { out <- p }, func(uint64) {})
 	return out

@@ -61,7 +61,7 @@ func (specFile) ReadAt(b []byte, at int64) (int, error) {
 // keep starts the fence, and ends what is left when the session has ended,
 // however it did.
 func keep(spec *process.Spec, stdin, stdout *os.File) error {
-	reaper := &reap.Reaper{}
+	children := &reap.Reaper{}
 	down, err := whenRemoved(spec.Up)
 	if err != nil {
 		return fmt.Errorf("the worker is not up: %w", err)
@@ -72,7 +72,7 @@ func keep(spec *process.Spec, stdin, stdout *os.File) error {
 	for i := range spec.Mounts {
 		descriptors = append(descriptors, uintptr(process.MountFD+i))
 	}
-	child, err := reaper.Start("/proc/self/exe", []string{"workshop-init", "tools", processFlag, "fence"}, &syscall.ProcAttr{
+	child, err := children.Start("/proc/self/exe", []string{"workshop-init", "tools", processFlag, "fence"}, &syscall.ProcAttr{
 		Env: os.Environ(), Files: descriptors,
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
@@ -85,7 +85,7 @@ func keep(spec *process.Spec, stdin, stdout *os.File) error {
 		select {
 		case no := <-signals:
 			if no == unix.SIGCHLD {
-				reaper.Reap()
+				children.Reap()
 			} else {
 				_ = child.Signal(unix.SIGTERM)
 			}
@@ -96,7 +96,7 @@ func keep(spec *process.Spec, stdin, stdout *os.File) error {
 			ended = true
 		}
 	}
-	if left := reaper.KillDescendants(endWithin); left > 0 {
+	if left := children.KillDescendants(endWithin); left > 0 {
 		return fmt.Errorf("%d processes of the session can't be ended", left)
 	}
 	if status := child.Wait(); status.Signaled() || status.ExitStatus() != 0 {

@@ -63,20 +63,20 @@ func (e *Engine) pull(ctx context.Context, p *engine.Plan, s engine.Step, emit f
 }
 
 // imageOf gives a translation what it takes from an image.
-func (e *Engine) imageOf(ctx context.Context) func(string) (image, error) {
-	return func(ref string) (image, error) {
+func (e *Engine) imageOf(ctx context.Context) func(string) (workerImage, error) {
+	return func(ref string) (workerImage, error) {
 		img, err := e.lookUp(ctx, ref)
 		if err != nil {
-			return image{}, err
+			return workerImage{}, err
 		}
 		if img == nil {
-			return image{}, errors.New("image " + ref + " is not in the store: run `workshop up` again")
+			return workerImage{}, errors.New("image " + ref + " is not in the store: run `workshop up` again")
 		}
 		dir, err := filepath.EvalSymlinks(img.RootFS)
 		if err != nil {
-			return image{}, err
+			return workerImage{}, err
 		}
-		return image{
+		return workerImage{
 			id: img.ID, dir: dir, env: img.Config.Env, user: img.Config.User,
 			workingDir: img.Config.WorkingDir, volumes: img.Config.Volumes,
 		}, nil
@@ -84,4 +84,4 @@ func (e *Engine) imageOf(ctx context.Context) func(string) (image, error) {
 }
 
 // pendingImage is for looking at a project before its images are there.
-func pendingImage(string) (image, error) { return image{pending: true}, nil }
+func pendingImage(string) (workerImage, error) { return workerImage{pending: true}, nil }

@@ -36,13 +36,13 @@ type machine struct {
 	// firstPort is the lowest port that the caller may listen on.
 	firstPort int
 	// image gives what is known of an image; workshop-init's is not asked for.
-	image func(ref string) (image, error)
+	image func(ref string) (workerImage, error)
 	// real gives a path without symbolic links.
 	real func(string) (string, error)
 }
 
 // image is what a container takes from its image.
-type image struct {
+type workerImage struct {
 	id  string // digest of its configuration
 	dir string // extracted; empty: an empty root
 	// pending says that the image isn't there yet: its user and directory can't
@@ -89,7 +89,7 @@ type translation struct {
 	role spec.Role
 
 	ours  bool // its image is workshop-init's
-	image image
+	image workerImage
 	out   *spec.Container
 }
 
@@ -120,7 +120,7 @@ func (t *translation) root() error {
 		return fmt.Errorf("its root is always read-only here (B3), and the project says otherwise")
 	}
 	if f := t.c.Facts; f != nil && f.InitImage != "" && t.s.Image == f.InitImage {
-		t.ours, t.image = true, image{id: f.InitImage}
+		t.ours, t.image = true, workerImage{id: f.InitImage}
 	} else {
 		if t.role != spec.Worker {
 			return fmt.Errorf("the image of a %s is workshop-init's, and it has %q", t.role, t.s.Image)

@@ -94,8 +94,8 @@ func sample(rootless bool) machine {
 	m := machine{
 		volumes: "/home/user/.local/state/workshop/namespace/p/volumes", tools: "/home/user/.cache/workshop/init/2222",
 		resolv: "/home/user/.local/state/workshop/namespace/p/resolv", filter: []byte("the filter"),
-		image: func(ref string) (image, error) {
-			return image{
+		image: func(ref string) (workerImage, error) {
+			return workerImage{
 				id: "sha256:of " + ref, dir: "/home/user/.cache/workshop/images/" + path.Base(ref),
 				env: []string{"PATH=/opt/tool/bin:/usr/bin", "LANG=de_DE.UTF-8", "VERSION=1"}, user: "root", workingDir: "/srv", volumes: []string{"/data", "/tmp"},
 			}, nil

@@ -215,7 +215,7 @@ func plain(t *testing.T) machine {
 	}
 	return machine{
 		volumes: "/state/volumes", tools: "/cache/init", filter: []byte("filter"),
-		image: func(string) (image, error) { return image{id: "sha256:w", dir: dir}, nil },
+		image: func(string) (workerImage, error) { return workerImage{id: "sha256:w", dir: dir}, nil },
 		real: func(p string) (string, error) {
 			if p == "/gone" {
 				return "", errors.New("it is gone")
@@ -299,7 +299,7 @@ func TestTranslateRootless(t *testing.T) {
 // A project whose images aren't there yet can be judged before.
 func TestTranslatePending(t *testing.T) {
 	m := plain(t)
-	m.image = func(string) (image, error) { return image{pending: true}, nil }
+	m.image = func(string) (workerImage, error) { return workerImage{pending: true}, nil }
 	if _, err := translate(project(func(s *types.ServiceConfig, _ *compose.Compiled) { s.User = "node" }), "w", m); err != nil {
 		t.Error(err)
 	}
