@@ -5,31 +5,16 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS  = -s -w $(ALIGN) -X github.com/llmdo/workshop/internal/cli.linkedVersion=$(VERSION)
+LDFLAGS  = -s -w -X github.com/llmdo/workshop/internal/cli.linkedVersion=$(VERSION)
 GO      ?= go
-# Functions begin at 16 bytes on amd64 too, as on arm64, and not at 32: 150 kB of
-# the host programs, 90 kB of workshop-init. Loops of assembler keep their own.
-ALIGN    = -funcalign=16
 ARCHES  := amd64 arm64
 INITS   := $(ARCHES:%=bin/workshop-init-linux-%)
 # workshop-init speaks HTTP/1.1 only; without this it links HTTP/2 for nobody.
 INIT_TAGS := nethttpomithttp2
-# What is cold there isn't inlined, which makes it 370 kB smaller: a handshake of
-# TLS, which is fetch_url's and the probe's alone, takes the same time. Not in it:
-# what each query, request and call passes.
-INIT_COLD := crypto/... math/big encoding/asn1 regexp/syntax github.com/google/nftables/... github.com/mdlayher/... \
-	vendor/golang.org/x/crypto/... golang.org/x/text/... mime archive/tar compress/... \
-	net net/url fmt flag log os/user \
-	$(addprefix github.com/llmdo/workshop/internal/,cgroup contain/... gate landlock probe room/... supervisor/... toolbox/fetch)
 # Nothing validates by calling a method that a tag names. What does so makes the
 # linker keep every exported method: 3 MB.
 HOST_TAGS := validator_novalidatefn
-# What isn't inlined in the host programs: 600 kB. Not in it: what loads and
-# compiles a workshop.yaml, what a call passes, and what runs at every start.
-HOST_COLD := crypto/... math/big encoding/asn1 encoding/gob text/template/... html/template \
-	$(addprefix github.com/,docker/... google/go-containerregistry/... go-playground/... gabriel-vasile/... leodido/... pelletier/... vbauerster/...) \
-	go.yaml.in/yaml/v3/...
-HOST_FLAGS = -trimpath -tags=$(HOST_TAGS) $(HOST_COLD:%=-gcflags=%=-l)
+HOST_FLAGS = -trimpath -tags=$(HOST_TAGS)
 
 # Versions of programs that are run from their modules and not linked.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -51,7 +36,7 @@ programs:
 inits:
 	@mkdir -p bin
 	@for arch in $(ARCHES); do \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -tags $(INIT_TAGS) $(INIT_COLD:%=-gcflags=%=-l) -ldflags '-s -w $(ALIGN)' -o bin/workshop-init-linux-$$arch ./cmd/workshop-init || exit 1; \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -tags $(INIT_TAGS) -ldflags '-s -w' -o bin/workshop-init-linux-$$arch ./cmd/workshop-init || exit 1; \
 		scripts/embed bin/workshop-init-linux-$$arch || exit 1; \
 	done
 
