@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
 )
@@ -255,7 +256,7 @@ type Result struct {
 // Decode reads the structured result.
 func (r *Result) Decode(v any) error {
 	if len(r.Structured) == 0 {
-		return fmt.Errorf("the tool gave no structured result; its text is %q", cut(r.Text, 200))
+		return fmt.Errorf("the tool gave no structured result; its text is %q", clip.Runes(r.Text, 200))
 	}
 	return json.Unmarshal(r.Structured, v)
 }
@@ -318,12 +319,4 @@ func (w *Workshop) host(worker string) (*session.Host, error) {
 		w.hosts[worker] = host
 	}
 	return host, err
-}
-
-// cut shortens to n characters.
-func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // Budget bounds how many bytes may go out in any stretch of time that long:
@@ -41,7 +43,7 @@ func (p *RoomPolicy) Budgets() (n int) {
 // ParseBudget reads NUMBER[K|M|G]/m|h|d; sizes are powers of 1024 as in
 // Compose.
 func ParseBudget(s string) (Budget, error) {
-	bad := fmt.Errorf("%q is not a budget; write a size and a time: 500K/m, 5M/h, 1G/d", clip(s))
+	bad := fmt.Errorf("%q is not a budget; write a size and a time: 500K/m, 5M/h, 1G/d", clip.Bytes(s, shown))
 	size, per, ok := strings.Cut(s, "/")
 	b := Budget{Per: budgetTimes[per]}
 	if !ok || b.Per == 0 || size == "" || len(size) > 16 {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // MaxPolicyBytes is the largest policy file that [ParsePolicy] takes.
@@ -158,7 +160,7 @@ func (p *Policy) check() error {
 	for i := range p.Rooms {
 		r := &p.Rooms[i]
 		if !ValidRoomName(r.Room) {
-			return fmt.Errorf("room %q: the name must be %s", clip(r.Room), roomNameForm)
+			return fmt.Errorf("room %q: the name must be %s", clip.Bytes(r.Room, shown), roomNameForm)
 		}
 		if rooms[r.Room] {
 			return fmt.Errorf("room %q is there twice", r.Room)
@@ -175,12 +177,12 @@ func (p *Policy) check() error {
 		}
 		for j, rule := range r.Allow {
 			if err := rule.check(false); err != nil {
-				return fmt.Errorf("room %q: allow[%d] %s: %w", r.Room, j, clip(rule.Target()), err)
+				return fmt.Errorf("room %q: allow[%d] %s: %w", r.Room, j, clip.Bytes(rule.Target(), shown), err)
 			}
 		}
 		for j, rule := range r.Deny {
 			if err := rule.check(true); err != nil {
-				return fmt.Errorf("room %q: deny[%d] %s: %w", r.Room, j, clip(rule.Target()), err)
+				return fmt.Errorf("room %q: deny[%d] %s: %w", r.Room, j, clip.Bytes(rule.Target(), shown), err)
 			}
 		}
 	}
@@ -188,7 +190,7 @@ func (p *Policy) check() error {
 	for i, x := range p.Publish {
 		switch {
 		case !rooms[x.Room]:
-			return fmt.Errorf("publish[%d]: there is no room %q", i, clip(x.Room))
+			return fmt.Errorf("publish[%d]: there is no room %q", i, clip.Bytes(x.Room, shown))
 		case x.Listen == 0 || x.Target == 0:
 			return fmt.Errorf("publish[%d]: listen and target must be 1 to 65535", i)
 		case listens[x.Listen]:

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // Expand returns a copy of the policy with the templates of its resolvers,
@@ -71,7 +73,7 @@ func expandRules(in []Rule, deny bool, lookup func(string) (string, bool), probl
 			err = r.check(deny)
 		}
 		if err != nil {
-			problem(fmt.Errorf("%s: %w", clip(in[i].Template), err))
+			problem(fmt.Errorf("%s: %w", clip.Bytes(in[i].Template, shown), err))
 			continue
 		}
 		out[i] = r
@@ -88,7 +90,7 @@ func expandRule(r Rule, lookup func(string) (string, bool)) (Rule, error) {
 	if strings.Contains(text, "/") {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return r, fmt.Errorf("%q is not a range of addresses", clip(text))
+			return r, fmt.Errorf("%q is not a range of addresses", clip.Bytes(text, shown))
 		}
 		r.CIDR = p
 		return r, nil
@@ -144,11 +146,11 @@ func expandText(s string, lookup func(string) (string, bool)) (string, error) {
 func expandVariable(s string, lookup func(string) (string, bool)) (value, rest string, err error) {
 	end := strings.IndexByte(s, '}')
 	if !strings.HasPrefix(s, "{") || end < 0 {
-		return "", "", fmt.Errorf("template %q is not ${NAME:?} or ${NAME:-default}", clip("$"+s))
+		return "", "", fmt.Errorf("template %q is not ${NAME:?} or ${NAME:-default}", clip.Bytes("$"+s, shown))
 	}
 	name, tail, ok := strings.Cut(s[1:end], ":")
 	if !ok || !validVariable(name) || tail == "" || (tail[0] != '?' && tail[0] != '-') {
-		return "", "", fmt.Errorf("template %q is not ${NAME:?} or ${NAME:-default}", clip("$"+s[:end+1]))
+		return "", "", fmt.Errorf("template %q is not ${NAME:?} or ${NAME:-default}", clip.Bytes("$"+s[:end+1], shown))
 	}
 	rest = s[end+1:]
 	if v, ok := lookup(name); ok && v != "" {
@@ -179,7 +181,7 @@ func ParseResolver(s string) (netip.AddrPort, error) {
 	if ap, err := netip.ParseAddrPort(s); err == nil && ap.Port() != 0 && ap.Addr().Zone() == "" {
 		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()), nil
 	}
-	return netip.AddrPort{}, fmt.Errorf("resolver %q is not an address with optional port, such as 198.51.100.53 or [2001:db8::53]:5353", clip(s))
+	return netip.AddrPort{}, fmt.Errorf("resolver %q is not an address with optional port, such as 198.51.100.53 or [2001:db8::53]:5353", clip.Bytes(s, shown))
 }
 
 func checkProxy(s string) error {

@@ -3,6 +3,8 @@ package firewall
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // maxDepth bounds nesting; a policy has five levels.
@@ -55,12 +57,12 @@ func stringEnd(data []byte, i int) int {
 func addKey(keys *[]string, key string) error {
 	for _, c := range []byte(key) {
 		if c != '_' && (c < 'a' || c > 'z') {
-			return fmt.Errorf("the key %q is unknown; keys are in lower case", clip(key))
+			return fmt.Errorf("the key %q is unknown; keys are in lower case", clip.Bytes(key, shown))
 		}
 	}
 	for _, k := range *keys {
 		if k == key {
-			return fmt.Errorf("the key %q is there twice", clip(key))
+			return fmt.Errorf("the key %q is there twice", clip.Bytes(key, shown))
 		}
 	}
 	*keys = append(*keys, key)

@@ -1,6 +1,10 @@
 package firewall
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
+)
 
 var modeNames = [...]string{None: "none", Restricted: "restricted", Open: "open"}
 
@@ -11,7 +15,7 @@ func ParseMode(s string) (Mode, error) {
 			return Mode(m), nil
 		}
 	}
-	return None, fmt.Errorf("%q is not a network mode; write none, restricted or open", clip(s))
+	return None, fmt.Errorf("%q is not a network mode; write none, restricted or open", clip.Bytes(s, shown))
 }
 
 // String returns the mode as it is written in workshop.yaml.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // Name is a host name in the one form that policy, DNS, proxy and dialler
@@ -66,7 +68,7 @@ func foldName(s string) (string, error) {
 		return "", hostError(s, HostEmpty, "the host is empty", "")
 	}
 	if len(s) > maxName {
-		return "", hostError(s[:40]+"…", HostLength, fmt.Sprintf("the host has %d characters, at most %d are allowed (RFC 1035 §2.3.4)", len(s), maxName), "")
+		return "", hostError(clip.Bytes(s, shown), HostLength, fmt.Sprintf("the host has %d characters, at most %d are allowed (RFC 1035 §2.3.4)", len(s), maxName), "")
 	}
 	upper := false
 	start := 0

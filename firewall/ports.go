@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // maxPorts bounds the ranges of one list: more than anybody writes, few enough
@@ -58,7 +60,7 @@ func parsePortRange(s string) (PortRange, error) {
 func parsePort(s string) (uint16, error) {
 	// No signs, blanks, leading zeros or other bases: one notation only.
 	if s == "" || len(s) > 5 || strings.Trim(s, "0123456789") != "" || (s[0] == '0' && s != "0") {
-		return 0, fmt.Errorf("%q is not a port; write a number from 1 to 65535 or a range such as 8000-8010", clip(s))
+		return 0, fmt.Errorf("%q is not a port; write a number from 1 to 65535 or a range such as 8000-8010", clip.Bytes(s, shown))
 	}
 	n, _ := strconv.Atoi(s)
 	if n < 1 || n > 65535 {
@@ -67,12 +69,8 @@ func parsePort(s string) (uint16, error) {
 	return uint16(n), nil
 }
 
-func clip(s string) string {
-	if len(s) > 40 {
-		return s[:40] + "…"
-	}
-	return s
-}
+// shown is how much of a bad value a message repeats, in bytes.
+const shown = 40
 
 // NormalizePorts returns the ranges sorted, with overlapping and adjacent ones
 // joined. Invalid ranges are dropped.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // seen is what a probe prints, see internal/probe. It is read from its JSON:
@@ -129,10 +130,7 @@ func detail(r seen) string {
 	if r.Seen != "ok" && r.Seen != "200" || text == "" {
 		return ""
 	}
-	if cut := []rune(text); len(cut) > 70 {
-		text = string(cut[:70]) + "…"
-	}
-	return text
+	return clip.Runes(text, 70)
 }
 
 func millis(r seen) string { return fmt.Sprintf("%.1f ms", r.Millis) }

@@ -34,6 +34,9 @@ var rules = []rule{
 	{from: module + "/internal/diag", bans: append([]ban{
 		{module + "/...", "diag is the lowest package"},
 	}, effects...)},
+	{from: module + "/internal/lib/...", bans: []ban{
+		{module + "/...", "everything is made of it"},
+	}},
 	{from: module + "/firewall/...", bans: append([]ban{
 		{module + "/workshop/...", "the policy must be usable without the spec: room and guard link it"},
 		{module + "/compose/...", "never upward"},

@@ -10,10 +10,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // Bounds of a search below a source (B60). A path that is longer, with those
@@ -195,10 +195,4 @@ func gone(err error) bool {
 }
 
 // ClipPath shortens a path that nobody would read to its end, for a message.
-func ClipPath(p string) string {
-	const most = 300
-	if len(p) <= most {
-		return p
-	}
-	return strings.ToValidUTF8(p[:most], "") + "…"
-}
+func ClipPath(p string) string { return clip.Text(p, 300) }

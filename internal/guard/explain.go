@@ -13,6 +13,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/proxy"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // explain says what would become of a connection now. It changes nothing: no
@@ -23,7 +24,7 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	g.mu.Unlock()
 	switch {
 	case !known:
-		return nil, fmt.Errorf("there is no room %q", clip(r.Room))
+		return nil, fmt.Errorf("there is no room %q", clip.Bytes(r.Room, maxText))
 	case r.Port == 0:
 		return nil, errors.New("the port is missing")
 	}
@@ -33,7 +34,7 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	}
 	n, err := firewall.ParseName(r.Host)
 	if err != nil {
-		return nil, fmt.Errorf("%q is neither a name nor an address: %w", clip(r.Host), err)
+		return nil, fmt.Errorf("%q is neither a name nor an address: %w", clip.Bytes(r.Host, maxText), err)
 	}
 	wild, budgets := g.bounds(p)
 	d := wild.Would(n, p.Matcher.Name(n, r.Port))

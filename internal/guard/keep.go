@@ -13,6 +13,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/clock"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/kept"
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
@@ -20,7 +21,7 @@ import (
 type unreadableError struct{ why error }
 
 func (e *unreadableError) Error() string {
-	return clip("what an earlier guard left is unreadable: " + e.why.Error())
+	return clip.Bytes("what an earlier guard left is unreadable: "+e.why.Error(), maxText)
 }
 
 // now is the time of ends, by clock.Boot: what it is called is what the wall clock
@@ -57,7 +58,7 @@ func (g *Guard) adopt(r *room, f *os.File) error {
 	if err := r.kept.Open(f, func(s kept.State) error {
 		for _, d := range s.Denies {
 			if d.Room != "" && d.Room != r.name {
-				return fmt.Errorf("a deny of room %q", clip(d.Room))
+				return fmt.Errorf("a deny of room %q", clip.Bytes(d.Room, maxText))
 			}
 			l.adopt(g.liveDeny(d), g.now())
 		}
@@ -74,7 +75,7 @@ func (g *Guard) adopt(r *room, f *os.File) error {
 		g.noteLive(c, "goes on")
 	}
 	if err := g.record(l); err != nil {
-		g.note(events.Event{Room: r.name, Reason: events.ReasonKept, Rule: clip(err.Error())})
+		g.note(events.Event{Room: r.name, Reason: events.ReasonKept, Rule: clip.Bytes(err.Error(), maxText)})
 	}
 	return nil
 }
@@ -207,7 +208,7 @@ func (r *room) closedFor() string {
 func (r *room) recordBudgets(spent []kept.Spent) error {
 	err := r.kept.Budgets(spent)
 	if err != nil {
-		r.guard.note(events.Event{Room: r.name, Reason: events.ReasonKept, Rule: clip(err.Error())})
+		r.guard.note(events.Event{Room: r.name, Reason: events.ReasonKept, Rule: clip.Bytes(err.Error(), maxText)})
 	}
 	return err
 }

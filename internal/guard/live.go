@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // maxLive bounds the live changes of one guard: more than anybody types, and
@@ -91,7 +92,7 @@ func (l *live) hasNetwork(room string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("there is no room %q", clip(room))
+	return fmt.Errorf("there is no room %q", clip.Bytes(room, maxText))
 }
 
 // denied refuses an allow that a deny line makes useless: deny always wins.
@@ -175,10 +176,5 @@ func (l *live) check() error {
 // target is what a rule is about, with its ports.
 func target(r firewall.Rule) string { return r.Target() + ":" + firewall.FormatPorts(r.Ports) }
 
-// clip bounds text that came in.
-func clip(s string) string {
-	if len(s) > 128 {
-		return s[:128] + "…"
-	}
-	return s
-}
+// maxText bounds text that came in, in bytes.
+const maxText = 128

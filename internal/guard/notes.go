@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // note reports something about the guard itself.
@@ -28,8 +29,8 @@ func (g *Guard) noteLive(c firewall.Live, what string) {
 		verb = "deny "
 	}
 	g.note(events.Event{
-		Room: c.Room, Reason: events.ReasonLive, Name: clip(c.Rule.Target()),
-		Rule: c.Rule.Line + ": " + verb + clip(target(c.Rule)) + " " + what,
+		Room: c.Room, Reason: events.ReasonLive, Name: clip.Bytes(c.Rule.Target(), maxText),
+		Rule: c.Rule.Line + ": " + verb + clip.Bytes(target(c.Rule), maxText) + " " + what,
 	})
 }
 

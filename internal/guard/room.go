@@ -16,6 +16,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/proxy"
 	"github.com/llmdo/workshop/internal/guard/share"
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
@@ -89,7 +90,7 @@ func (r *room) serve(ctx context.Context) bool {
 		if unreadable, ok := errors.AsType[*unreadableError](err); ok {
 			r.unreadable(ctx, client, unreadable)
 		} else if ctx.Err() == nil {
-			r.guard.note(events.Event{Room: r.name, Reason: events.ReasonKept, Rule: clip("not served: " + err.Error())})
+			r.guard.note(events.Event{Room: r.name, Reason: events.ReasonKept, Rule: clip.Bytes("not served: "+err.Error(), maxText)})
 		}
 		return false
 	}
@@ -131,7 +132,7 @@ func (r *room) begin(ctx context.Context, client *handover.Client, sockets *hand
 	s.ports = ports
 	if err != nil { // one program of a worker doesn't take the network from all
 		s.ports = portsOf(listeners)
-		r.guard.note(events.Event{Room: r.name, Reason: events.ReasonTaken, Rule: clip(taken.Text)})
+		r.guard.note(events.Event{Room: r.name, Reason: events.ReasonTaken, Rule: clip.Bytes(taken.Text, maxText)})
 	}
 	r.set(s)
 	return s, nil

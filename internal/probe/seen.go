@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // seenOf turns an error into the word that is reported: "ok" for nil, the
@@ -60,10 +62,4 @@ func seenOf(err error) (seen, detail string) {
 }
 
 // text shortens what a peer sent to what fits a line.
-func text(b []byte) string {
-	const most = 400
-	if len(b) > most {
-		return string(b[:most]) + "…"
-	}
-	return string(b)
-}
+func text(b []byte) string { return clip.Bytes(string(b), 400) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // Bounds of what a container may ask of its supervisor.
@@ -25,7 +26,7 @@ func check(c *spec.Container) error {
 		return fmt.Errorf("the container is of version %d of the form, this program knows %d", c.Version, spec.Version)
 	}
 	if !validService(c.Service) {
-		return fmt.Errorf("%q is no name of a service", clip(c.Service))
+		return fmt.Errorf("%q is no name of a service", clip.Bytes(c.Service, maxText))
 	}
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("service %s: %s", c.Service, fmt.Sprintf(format, args...))
@@ -33,19 +34,19 @@ func check(c *spec.Container) error {
 	switch c.Role {
 	case spec.Worker, spec.Room, spec.Guard:
 	default:
-		return bad("it has the role %q", clip(string(c.Role)))
+		return bad("it has the role %q", clip.Bytes(string(c.Role), maxText))
 	}
 	switch c.Network.Mode {
 	case spec.NetNone, spec.NetRoom, spec.NetHost:
 		if c.Network.Of != "" {
-			return bad("its network is %s, and of %q", c.Network.Mode, clip(c.Network.Of))
+			return bad("its network is %s, and of %q", c.Network.Mode, clip.Bytes(c.Network.Of, maxText))
 		}
 	case spec.NetJoin:
 		if !validService(c.Network.Of) || c.Network.Of == c.Service {
-			return bad("it can't join the network of %q", clip(c.Network.Of))
+			return bad("it can't join the network of %q", clip.Bytes(c.Network.Of, maxText))
 		}
 	default:
-		return bad("it has the network %q", clip(string(c.Network.Mode)))
+		return bad("it has the network %q", clip.Bytes(string(c.Network.Mode), maxText))
 	}
 	// Whatever else goes wrong: a worker in the machine's network has no rules.
 	if (c.Network.Mode == spec.NetHost) != (c.Role == spec.Guard) {
@@ -54,7 +55,7 @@ func check(c *spec.Container) error {
 	switch c.Restart {
 	case "", spec.RestartNo, spec.RestartUnlessStopped:
 	default:
-		return bad("it has the restart policy %q", clip(string(c.Restart)))
+		return bad("it has the restart policy %q", clip.Bytes(string(c.Restart), maxText))
 	}
 	switch {
 	case len(c.Process.Args) == 0:
@@ -94,7 +95,7 @@ func validService(name string) bool {
 func address(p spec.Port) (netip.AddrPort, error) {
 	a, err := netip.ParseAddrPort(p.Address)
 	if err != nil {
-		return a, fmt.Errorf("%q is no address with a port", clip(p.Address))
+		return a, fmt.Errorf("%q is no address with a port", clip.Bytes(p.Address, maxText))
 	}
 	if a.Port() == 0 || p.Target == 0 {
 		return a, errors.New("a port is 0")

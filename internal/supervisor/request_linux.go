@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 )
 
@@ -33,7 +34,7 @@ func decode(line []byte) (*api.Request, error) {
 	}
 	want, ok := takes[r.Op]
 	if !ok {
-		return nil, fmt.Errorf("unknown operation %q", clip(r.Op))
+		return nil, fmt.Errorf("unknown operation %q", clip.Bytes(r.Op, maxText))
 	}
 	for _, f := range []struct {
 		name      string
@@ -49,7 +50,7 @@ func decode(line []byte) (*api.Request, error) {
 		}
 	}
 	if r.Service != "" && !validService(r.Service) {
-		return nil, fmt.Errorf("%q is no name of a service", clip(r.Service))
+		return nil, fmt.Errorf("%q is no name of a service", clip.Bytes(r.Service, maxText))
 	}
 	return &r, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/llmdo/workshop/internal/contain"
 	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 )
 
@@ -173,7 +174,7 @@ func (s *Supervisor) remove(sv *service) *api.Error {
 func (s *Supervisor) signal(name, signal string) *api.Error {
 	number := unix.SignalNum(signal)
 	if number == 0 {
-		return failure(api.CodeInvalid, "%q is no signal", clip(signal))
+		return failure(api.CodeInvalid, "%q is no signal", clip.Bytes(signal, maxText))
 	}
 	r, err := s.running(name)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/cgroup"
 	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/reap"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 	"github.com/llmdo/workshop/internal/supervisor/logfile"
@@ -149,20 +150,13 @@ func (s *Supervisor) mine(name string) (*service, *api.Error) {
 func (sv *service) done() { sv.turn <- struct{}{} }
 
 func unknown(name string) *api.Error {
-	return failure(api.CodeUnknown, "there is no service %q", clip(name))
+	return failure(api.CodeUnknown, "there is no service %q", clip.Bytes(name, maxText))
 }
 
 // failure makes an error for a client.
 func failure(code api.Code, format string, args ...any) *api.Error {
-	return &api.Error{Code: code, Message: clip(fmt.Sprintf(format, args...))}
+	return &api.Error{Code: code, Message: clip.Bytes(fmt.Sprintf(format, args...), maxText)}
 }
 
 // maxText bounds the text of an error, which may repeat what was sent.
 const maxText = 4 << 10
-
-func clip(s string) string {
-	if len(s) > maxText {
-		return s[:maxText] + "…"
-	}
-	return s
-}

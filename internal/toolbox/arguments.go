@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/tool"
 )
 
@@ -97,10 +98,10 @@ func programProblems(argv []string, cwd string) (problems []string) {
 
 func variableProblems(name, value string) (problems []string) {
 	if name == "" || strings.Contains(name, "=") || hasZero(name) {
-		problems = append(problems, fmt.Sprintf("env: %q is no name of a variable", clip(name)))
+		problems = append(problems, fmt.Sprintf("env: %q is no name of a variable", clip.Text(name, shown)))
 	}
 	if hasZero(value) {
-		problems = append(problems, fmt.Sprintf("env: the value of %s holds a zero byte", clip(name)))
+		problems = append(problems, fmt.Sprintf("env: the value of %s holds a zero byte", clip.Text(name, shown)))
 	}
 	return problems
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
@@ -61,7 +62,7 @@ func decodeObject(data []byte, into any) (problems []string) {
 		i, known := fields[name]
 		switch {
 		case !known:
-			problems = append(problems, fmt.Sprintf("unknown argument %q (there are %s)", clip(name), strings.Join(names, ", ")))
+			problems = append(problems, fmt.Sprintf("unknown argument %q (there are %s)", clip.Text(name, shown), strings.Join(names, ", ")))
 			continue
 		case seen[name]:
 			problems = append(problems, fmt.Sprintf("%s stands twice", name))
@@ -90,13 +91,8 @@ func decodeObject(data []byte, into any) (problems []string) {
 
 func unreadable(err error) string { return "the JSON can't be read: " + err.Error() }
 
-// clip keeps what a client sent from filling a message.
-func clip(s string) string {
-	if len(s) > 100 {
-		return strings.ToValidUTF8(s[:100], "") + "…"
-	}
-	return s
-}
+// shown is how much of what a client sent a message repeats, in bytes.
+const shown = 100
 
 func kindName(t reflect.Type) string {
 	switch t.Kind() {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
@@ -52,7 +53,7 @@ func execProblems(e Exec) (problems []string) {
 	for _, v := range e.Env {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok {
-			problems = append(problems, fmt.Sprintf("env: %q is not NAME=VALUE", clip(v)))
+			problems = append(problems, fmt.Sprintf("env: %q is not NAME=VALUE", clip.Text(v, shown)))
 			continue
 		}
 		problems = append(problems, variableProblems(name, value)...)

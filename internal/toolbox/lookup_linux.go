@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/wire"
 )
 
@@ -95,7 +96,7 @@ func startError(err error, p program, path string) error {
 	case errors.Is(err, unix.ENOMEM):
 		message = "the worker's memory is used up (resources.memory)"
 	}
-	return &wire.Error{Code: code, Message: fmt.Sprintf("%s: %s", clip(p.argv[0]), message)}
+	return &wire.Error{Code: code, Message: fmt.Sprintf("%s: %s", clip.Text(p.argv[0], shown), message)}
 }
 
 // errorText leaves the path out of an error whose message names it already.

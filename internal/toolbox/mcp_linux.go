@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/wire"
 )
@@ -37,7 +38,7 @@ func (s *session) mcp(ctx context.Context, c *wire.Incoming) (any, error) {
 	}
 	server, ok := s.grant.MCP[params.Server]
 	if !ok {
-		return nil, &wire.Error{Code: wire.CodeNotOffered, Message: fmt.Sprintf("the workshop has no MCP server %q (mcp in workshop.yaml)", clip(params.Server))}
+		return nil, &wire.Error{Code: wire.CodeNotOffered, Message: fmt.Sprintf("the workshop has no MCP server %q (mcp in workshop.yaml)", clip.Text(params.Server, shown))}
 	}
 	p := program{argv: server.Command, tool: true}
 	env, err := serverEnv(server, s.openSecret)
@@ -100,7 +101,7 @@ func (s *session) openSecret(name string) (*os.File, error) {
 
 func readSecret(open func(secret string) (*os.File, error), name string) (string, error) {
 	if name == "" || name != filepath.Base(name) || name == ".." {
-		return "", fmt.Errorf("%q is no name of a secret", clip(name))
+		return "", fmt.Errorf("%q is no name of a secret", clip.Text(name, shown))
 	}
 	f, err := open(name)
 	if errors.Is(err, os.ErrNotExist) {

@@ -8,11 +8,11 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // decode parses YAML. doc is nil when there is none; second is what follows a
@@ -107,10 +107,4 @@ func kindName(n *yaml.Node) string {
 	return "nothing"
 }
 
-func shorten(s string) string {
-	const most = 40
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	return string([]rune(s)[:most]) + "…"
-}
+func shorten(s string) string { return clip.Runes(s, 40) }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // fields that each operation has beside op.
@@ -54,7 +56,7 @@ func decode(line []byte) (Request, error) {
 func (r *Request) check() error {
 	known, ok := fields[r.Op]
 	if !ok {
-		return fmt.Errorf("unknown operation %q; this guard knows state, policy, change, learn, reopen and explain", clip(string(r.Op)))
+		return fmt.Errorf("unknown operation %q; this guard knows state, policy, change, learn, reopen and explain", clip.Bytes(string(r.Op), maxError))
 	}
 	for _, f := range []struct {
 		name string
@@ -72,11 +74,3 @@ func (r *Request) check() error {
 
 // maxError bounds the text of an error, which may repeat what was sent.
 const maxError = 2000
-
-// clip bounds text that came in.
-func clip(s string) string {
-	if len(s) > maxError {
-		return s[:maxError] + "…"
-	}
-	return s
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/guard/panics"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // Limits of the server.
@@ -99,7 +100,7 @@ func send(c net.Conn, result any, err error) error {
 		a.Result, err = json.Marshal(result)
 	}
 	if err != nil {
-		a = Answer{Error: clip(err.Error())}
+		a = Answer{Error: clip.Bytes(err.Error(), maxError)}
 	}
 	b, err := json.Marshal(a)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/share"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // Server answers the questions of one room.
@@ -90,9 +91,9 @@ func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bo
 	}
 	if !d.Allowed {
 		e := events.Denied(events.DNS, d)
-		e.Name, e.Port, e.Protocol = clip(text), 53, "dns"
+		e.Name, e.Port, e.Protocol = clip.Bytes(text, maxText), 53, "dns"
 		s.Report(e)
-		return reply{code: nxDomain, blocked: explain(clip(text), d)}, true
+		return reply{code: nxDomain, blocked: explain(clip.Bytes(text, maxText), d)}, true
 	}
 	if q.kind != A && (q.kind != AAAA || !s.IPv6()) {
 		return reply{}, true // NODATA
@@ -169,7 +170,7 @@ func explain(name string, d firewall.Decision) string {
 	case d.Suggest != "":
 		out += "; network.allow: [" + d.Suggest + "]"
 	}
-	return clip(out)
+	return clip.Bytes(out, maxText)
 }
 
 // stripped is the line that would let the address through, if there is one.
@@ -181,10 +182,5 @@ func stripped(n firewall.Name, a netip.Addr) string {
 	return ""
 }
 
-// clip bounds text that comes from a worker.
-func clip(s string) string {
-	if len(s) > 300 {
-		return s[:300] + "…"
-	}
-	return s
-}
+// maxText bounds text that comes from a worker, in bytes.
+const maxText = 300

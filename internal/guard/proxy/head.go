@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // maxHead and maxLines bound a head. A parsed line costs much more than its
@@ -187,7 +188,7 @@ func parseAuthority(s string, port uint16) (authority, error) {
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
 		n, err := strconv.ParseUint(s[i+1:], 10, 16)
 		if err != nil || n == 0 || strconv.FormatUint(n, 10) != s[i+1:] {
-			return a, bad("malformed port in %q", clip(s))
+			return a, bad("malformed port in %q", clip.Bytes(s, maxText))
 		}
 		host, a.port = s[:i], uint16(n)
 	}
@@ -197,7 +198,7 @@ func parseAuthority(s string, port uint16) (authority, error) {
 	}
 	if ip, err := netip.ParseAddr(text); err == nil {
 		if ip.Zone() != "" || ip.Is4In6() || ip.Is6() != (text != host) {
-			return a, bad("malformed address in %q", clip(s))
+			return a, bad("malformed address in %q", clip.Bytes(s, maxText))
 		}
 		a.addr = ip
 		return a, nil

@@ -23,6 +23,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/share"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // Deadlines. Tests don't change them.
@@ -154,16 +155,12 @@ func (r *Room) never(kind events.Kind, never *egress.NeverError, name string, po
 // deny reports a refused connection.
 func (r *Room) deny(kind events.Kind, d firewall.Decision, name string, orig netip.AddrPort) {
 	e := events.Denied(kind, d)
-	e.Name, e.Port, e.Protocol = clip(name), orig.Port(), "tcp"
+	e.Name, e.Port, e.Protocol = clip.Bytes(name, maxText), orig.Port(), "tcp"
 	if orig.Addr().IsValid() {
 		e.Address = orig.Addr().String()
 	}
 	r.Report(e)
 }
 
-func clip(s string) string {
-	if len(s) > 300 {
-		return s[:300] + "…"
-	}
-	return s
-}
+// maxText bounds text that comes from a worker, in bytes.
+const maxText = 300

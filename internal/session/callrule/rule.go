@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/tool"
 )
 
@@ -168,12 +169,7 @@ func (r Rule) Restricts(c Call) Certainty {
 // Wide tells that the rule is about every call of shell, or of all tools.
 func (r Rule) Wide() bool { return r.name == Any || r.match == nil && r.name == tool.Shell }
 
-func quote(s string) string {
-	if len(s) > 60 {
-		s = s[:60] + "…"
-	}
-	return `"` + s + `"`
-}
+func quote(s string) string { return `"` + clip.Bytes(s, 60) + `"` }
 
 // isOneOf is for short lists.
 func isOneOf(s string, list ...string) bool { return slices.Contains(list, s) }

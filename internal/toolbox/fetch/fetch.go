@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/tool"
 )
 
@@ -70,10 +71,10 @@ func Get(ctx context.Context, dial Dial, g *tool.Grant, a tool.FetchURLArgs) (*t
 			r.Redirects = hops
 			return r, nil
 		case hops == tool.MaxRedirects:
-			return nil, fmt.Errorf("%s: more than %d redirects, the next one to %s", u, tool.MaxRedirects, clip(next))
+			return nil, fmt.Errorf("%s: more than %d redirects, the next one to %s", u, tool.MaxRedirects, quoted(next))
 		}
 		if u, err = parse(u, next); err != nil {
-			return nil, fmt.Errorf("a redirect of %s leads to what can't be fetched: %w", clip(a.URL), err)
+			return nil, fmt.Errorf("a redirect of %s leads to what can't be fetched: %w", quoted(a.URL), err)
 		}
 	}
 }
@@ -86,7 +87,7 @@ func parse(base *url.URL, text string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("the URL %s can't be read", clip(text))
+		return nil, fmt.Errorf("the URL %s can't be read", quoted(text))
 	}
 	if base != nil {
 		u = base.ResolveReference(u)
@@ -94,18 +95,18 @@ func parse(base *url.URL, text string) (*url.URL, error) {
 	u.Fragment, u.RawFragment = "", ""
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("the URL %s doesn't begin with http:// or https://", clip(text))
+		return nil, fmt.Errorf("the URL %s doesn't begin with http:// or https://", quoted(text))
 	case u.Hostname() == "":
-		return nil, fmt.Errorf("the URL %s has no host", clip(text))
+		return nil, fmt.Errorf("the URL %s has no host", quoted(text))
 	case u.User != nil:
 		return nil, errors.New("the URL holds a user or password, which fetch_url doesn't send")
 	}
 	if u.Host, err = httpguts.PunycodeHostPort(u.Host); err != nil || !httpguts.ValidHostHeader(u.Host) {
-		return nil, fmt.Errorf("the host of %s is no valid name", clip(text))
+		return nil, fmt.Errorf("the host of %s is no valid name", quoted(text))
 	}
 	if p := u.Port(); p != "" {
 		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
-			return nil, fmt.Errorf("the URL has the port %s, which isn't one of 1 to 65535", clip(p))
+			return nil, fmt.Errorf("the URL has the port %s, which isn't one of 1 to 65535", quoted(p))
 		}
 	}
 	return u, nil
@@ -206,9 +207,4 @@ func refusal(resp *http.Response) error {
 	return fmt.Errorf("the guard of the workshop doesn't let it through:\n%s", t)
 }
 
-func clip(s string) string {
-	if len(s) > 200 {
-		s = s[:200] + "…"
-	}
-	return strconv.Quote(s)
-}
+func quoted(s string) string { return strconv.Quote(clip.Bytes(s, 200)) }
