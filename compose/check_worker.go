@@ -6,6 +6,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -54,8 +55,8 @@ func (k *checker) workerMounts(s *types.ServiceConfig) {
 			tools = v.ReadOnly
 			continue
 		}
-		k.must(!inside(InitDir, v.Target), "B12", "the mount at %s covers the gate", v.Target)
-		k.must(!inside(DoorDir, v.Target) || k.own(v), "B12", "the mount at %s is not the worker's door", v.Target)
+		k.must(!subpath.Within(v.Target, InitDir), "B12", "the mount at %s covers the gate", v.Target)
+		k.must(!subpath.Within(v.Target, DoorDir) || k.own(v), "B12", "the mount at %s is not the worker's door", v.Target)
 		if v.Type == types.VolumeTypeVolume {
 			_, copied := k.c.Copies[v.Source]
 			k.must(copied && v.ReadOnly, "B9", "the volume %q at %s is not a read-only copy", v.Source, v.Target)
@@ -69,15 +70,15 @@ func (k *checker) workerMounts(s *types.ServiceConfig) {
 	k.must(tools, "B12", "the tool volume is not mounted read-only at %s", InitDir)
 	for _, t := range s.Tmpfs {
 		dir, _, _ := strings.Cut(t, ":")
-		k.must(!inside(InitDir, path.Clean(dir)) && !inside(path.Clean(dir), InitDir), "B12", "the tmpfs at %s covers the gate", dir)
-		k.must(!inside(DoorDir, path.Clean(dir)) && !inside(path.Clean(dir), DoorDir), "B12", "the tmpfs at %s covers the door", dir)
+		k.must(!subpath.Within(path.Clean(dir), InitDir) && !subpath.Within(InitDir, path.Clean(dir)), "B12", "the tmpfs at %s covers the gate", dir)
+		k.must(!subpath.Within(path.Clean(dir), DoorDir) && !subpath.Within(DoorDir, path.Clean(dir)), "B12", "the tmpfs at %s covers the door", dir)
 	}
 }
 
 func declaresWritable(w *workshop.Worker, target string) bool {
 	for i := range w.Container.Mounts {
 		m := &w.Container.Mounts[i]
-		if m.ReadWrite && !m.IsCopy() && inside(m.Target.V, target) {
+		if m.ReadWrite && !m.IsCopy() && subpath.Within(target, m.Target.V) {
 			return true
 		}
 	}

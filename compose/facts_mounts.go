@@ -11,6 +11,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/shellword"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -41,12 +42,12 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 	if m.unspeakable(k, sf.Real) || m.refused(k, sf.Real, sf.Alias) {
 		return
 	}
-	if !k.OutsideProject && !inside(m.f.ProjectDir, sf.Real) {
+	if !k.OutsideProject && !subpath.Within(sf.Real, m.f.ProjectDir) {
 		m.list.add("mount-outside-project", at, fmt.Sprintf("%s lies outside the project directory (B7)", written),
 			resolvedTo(m.f.absolute(written), sf.Real), "write {source: "+written+", target: "+k.Target.V+", outside_project: true}")
 		return
 	}
-	if base := m.f.Sources[k.Within]; k.Within != "" && (!base.Exists || !inside(base.Real, sf.Real)) {
+	if base := m.f.Sources[k.Within]; k.Within != "" && (!base.Exists || !subpath.Within(sf.Real, base.Real)) {
 		m.list.add("mount-leads-out", at, fmt.Sprintf("%s lies outside of %s, which the workshop mounts (B40)", written, k.Within),
 			resolvedTo(m.f.absolute(written), sf.Real), "mount what the workshop mounts, or add a mount of "+sf.Real+" to the workshop's container")
 		return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -85,7 +86,7 @@ func coveredBy(k *workshop.Container, m *workshop.Mount) func(string) bool {
 	return func(target string) bool {
 		for i := range k.Mounts {
 			t := k.Mounts[i].Target.V
-			if t != m.Target.V && inside(m.Target.V, t) && inside(t, target) {
+			if t != m.Target.V && subpath.Within(t, m.Target.V) && subpath.Within(target, t) {
 				return true
 			}
 		}
@@ -99,7 +100,7 @@ func coveredBy(k *workshop.Container, m *workshop.Mount) func(string) bool {
 func (f *Facts) sourcesBelow(dir string) []string {
 	var out []string
 	add := func(p string) {
-		if p != dir && inside(dir, p) {
+		if p != dir && subpath.Within(p, dir) {
 			out = append(out, strings.TrimPrefix(p[len(strings.TrimSuffix(dir, "/")):], "/"))
 		}
 	}
@@ -144,7 +145,7 @@ func (f *Facts) protectedOn(real string) string {
 		}
 	}
 	rel := path.Base(real)
-	if inside(f.ProjectDir, real) {
+	if subpath.Within(real, f.ProjectDir) {
 		rel = strings.TrimPrefix(real[len(f.ProjectDir):], "/")
 	}
 	for part := range strings.SplitSeq(rel, "/") {

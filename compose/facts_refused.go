@@ -11,9 +11,3 @@ func (f *Facts) refusal(source string) string {
 	}
 	return list.Why(source)
 }
-
-// inside tells whether p is dir or lies below it; both are clean and absolute.
-func inside(dir, p string) bool {
-	_, ok := hostpath.Below(p, dir)
-	return ok
-}

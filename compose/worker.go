@@ -8,6 +8,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -65,7 +66,7 @@ func mounted(s *types.ServiceConfig, dir string) bool {
 		target, _, _ := strings.Cut(t, ":")
 		targets = append(targets, target)
 	}
-	return slices.ContainsFunc(targets, func(t string) bool { return inside(path.Clean(t), path.Clean(dir)) })
+	return slices.ContainsFunc(targets, func(t string) bool { return subpath.Within(path.Clean(dir), path.Clean(t)) })
 }
 
 // gate makes the gate the worker's main process (B12): the image's ENTRYPOINT

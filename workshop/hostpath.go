@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // hostUse says what a path of the host is for.
@@ -97,7 +98,7 @@ func (d *decoder) checkSource(v *Value[string], use hostUse) {
 		if d.protected(at, p, path.Clean(p), use) {
 			return
 		}
-		if d.root != "" && pathWithin(path.Clean(p), path.Join(d.root, d.dir)) {
+		if d.root != "" && subpath.Within(path.Clean(p), path.Join(d.root, d.dir)) {
 			return
 		}
 		d.outside(at, p, use)
@@ -138,7 +139,7 @@ func (d *decoder) relativeSource(p string, at diag.Range, use hostUse) {
 		if d.protected(at, shown, end.abs, use) {
 			return
 		}
-		if d.root == "" || !pathWithin(end.abs, path.Join(d.root, d.dir)) {
+		if d.root == "" || !subpath.Within(end.abs, path.Join(d.root, d.dir)) {
 			d.outside(at, shown, use)
 		}
 		return
@@ -158,7 +159,7 @@ func (d *decoder) relativeSource(p string, at diag.Range, use hostUse) {
 	if d.root != "" && d.protected(at, p, path.Join(d.root, end.inside), use) {
 		return
 	}
-	if d.dir != "." && !pathWithin("/"+end.inside, "/"+d.dir) {
+	if d.dir != "." && !subpath.Within("/"+end.inside, "/"+d.dir) {
 		d.outside(at, p, use)
 	}
 }
@@ -224,7 +225,7 @@ func followLinks(fsys fs.FS, root, p string) ending {
 		}
 		if strings.HasPrefix(target, "/") {
 			abs := path.Join(append([]string{target}, rest...)...)
-			if root != "" && pathWithin(abs, root) {
+			if root != "" && subpath.Within(abs, root) {
 				rest = strings.Split(strings.TrimPrefix(strings.TrimPrefix(abs, root), "/"), "/")
 				cur = "."
 				continue

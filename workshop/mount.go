@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/pathglob"
 	"github.com/llmdo/workshop/internal/shellword"
 )
@@ -210,23 +210,17 @@ func (d *decoder) checkTarget(m *Mount) {
 		return
 	}
 	for _, own := range ourTargets {
-		if pathWithin(t, own) || pathWithin(own, t) {
+		if subpath.Within(t, own) || subpath.Within(own, t) {
 			d.fail(at, "reserved-target", fmt.Sprintf("the target %s would cover %s, which is filled for every worker", clip(t), own), "choose another target, such as /workspace")
 			return
 		}
 	}
 	for _, own := range []string{"/home/worker", "/scratch", "/tmp"} {
-		if pathWithin(own, t) {
+		if subpath.Within(own, t) {
 			d.fail(at, "reserved-target", fmt.Sprintf("the target %s would cover the tmpfs at %s", t, own), fmt.Sprintf("choose another target; `%s:` sets the size of that tmpfs", tmpfsTargets[own]))
 			return
 		}
 	}
-}
-
-// pathWithin tells whether p is root or lies below it; both are absolute and clean.
-func pathWithin(p, root string) bool {
-	_, ok := hostpath.Below(p, root)
-	return ok
 }
 
 // checkMounts checks the rules about several mounts of one container.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // mountsExcess compares two lists of mounts: every inner one needs an outer
@@ -41,7 +41,7 @@ func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 		if !work.spend(1) {
 			break
 		}
-		below, ok := hostpath.Below(m.Source.V, o.Source.V)
+		below, ok := subpath.Below(m.Source.V, o.Source.V)
 		if !ok {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // mountUse is a mount and the workers that have it. Most workers have the
@@ -53,10 +53,10 @@ func sharedMounts(w *Workshop, root string, work *effort, p *problems) {
 			if !work.spend(10) { // two paths are compared, byte by byte
 				return
 			}
-			below, ok := hostpath.Below(b, a)
+			below, ok := subpath.Below(b, a)
 			inner, outer := uses[b], uses[a]
 			if !ok {
-				below, ok = hostpath.Below(a, b)
+				below, ok = subpath.Below(a, b)
 				inner, outer = uses[a], uses[b]
 			}
 			if ok {

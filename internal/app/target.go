@@ -10,7 +10,7 @@ import (
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -61,24 +61,18 @@ func (env *Env) Find(ctx context.Context) (ProjectRef, error) {
 	if named {
 		// Its file may be gone, and be found further up then.
 		r, err := env.Record(t.Name)
-		if err == nil && r != nil && r.Dir != t.Dir && (file == "" || within(RealPath(env.Dir), r.Dir)) {
+		if err == nil && r != nil && r.Dir != t.Dir && (file == "" || subpath.Within(RealPath(env.Dir), r.Dir)) {
 			t.Dir, t.File = r.Dir, ""
 		}
 	}
 	return t, nil
 }
 
-// within tells whether a path is a directory or lies below it.
-func within(path, dir string) bool {
-	_, ok := hostpath.Below(path, dir)
-	return ok
-}
-
 // recordedHere are the projects that were brought up from the working directory or
 // one above it, nearest first.
 func (env *Env) recordedHere(all []*facts.Record) []*facts.Record {
 	here := RealPath(env.Dir)
-	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool { return !within(here, r.Dir) })
+	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool { return !subpath.Within(here, r.Dir) })
 	slices.SortFunc(all, func(x, y *facts.Record) int { return len(y.Dir) - len(x.Dir) })
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // Check tells what is wrong with a container, before anything is started. What
@@ -68,17 +69,12 @@ func clean(p string) bool {
 // reserved are the directories that every container has of its own.
 var reserved = []string{"/proc", "/sys", "/dev"}
 
-// within tells whether p is dir or lies in it; both are clean.
-func within(p, dir string) bool {
-	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
-}
-
 func checkTarget(target string) error {
 	if !clean(target) || target == "/" {
 		return fmt.Errorf("the target %q is no absolute path below the root", target)
 	}
 	for _, r := range reserved {
-		if within(target, r) {
+		if subpath.Within(target, r) {
 			return fmt.Errorf("the target %s lies in %s, which a container has of its own", target, r)
 		}
 	}
@@ -94,7 +90,7 @@ func checkMounts(c *spec.Container) error {
 			return err
 		}
 		for _, earlier := range c.Mounts[:i] {
-			if m.Target != earlier.Target && within(earlier.Target, m.Target) {
+			if m.Target != earlier.Target && subpath.Within(earlier.Target, m.Target) {
 				return fmt.Errorf("the mount at %s would hide the earlier one at %s", m.Target, earlier.Target)
 			}
 		}

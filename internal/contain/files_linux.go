@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/llmdo/workshop/internal/contain/spec"
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // files puts those of the spec to their places.
@@ -89,7 +91,7 @@ func (s *stage) workdir() error {
 // hasOwn: it lies in /proc, /sys or /dev.
 func (s *stage) hasOwn(p string) bool {
 	for _, r := range reserved {
-		if within(p, r) {
+		if subpath.Within(p, r) {
 			return true
 		}
 	}

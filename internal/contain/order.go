@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // order is what Start says to the stage: one JSON object, to the end of the
@@ -56,7 +57,7 @@ func parseOrder(b []byte) (*order, error) {
 		return nil, err
 	}
 	for _, m := range o.Cgroup {
-		if !clean(m.Target) || !within(m.Target, cgroupDir) {
+		if !clean(m.Target) || !subpath.Within(m.Target, cgroupDir) {
 			return nil, fmt.Errorf("a control group at %q is not below %s", m.Target, cgroupDir)
 		}
 		if m.Type != "cgroup2" && m.Type != "cgroup" && m.Type != "tmpfs" {

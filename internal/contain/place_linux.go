@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // How a target is found: in the root, which nobody can change meanwhile, an
@@ -18,7 +20,7 @@ import (
 func (s *stage) under(target string) (place, string) {
 	best := s.root
 	for _, p := range s.places { // the later of two at one target is on top
-		if within(target, p.target) && len(p.target) >= len(best.target) {
+		if subpath.Within(target, p.target) && len(p.target) >= len(best.target) {
 			best = p
 		}
 	}

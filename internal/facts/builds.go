@@ -7,7 +7,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/hostlink"
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // builds looks for the context and the Dockerfile of every image that is built.
@@ -31,7 +31,7 @@ func (c *collector) builds() {
 				"use a directory of the project")
 			continue
 		}
-		if _, in := hostpath.Below(real, c.facts.ProjectDir); !in {
+		if !subpath.Within(real, c.facts.ProjectDir) {
 			c.problem("build-context-refused", b.Context.Source.Range, fmt.Sprintf("the build context %s leads out of the project, to %s", b.Context.V, real),
 				"use a directory of the project")
 			continue

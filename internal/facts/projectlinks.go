@@ -11,7 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/hostlink"
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // projectLinks looks in the project, beside what workers may write, for links of
@@ -80,7 +80,7 @@ func (w *watcher) through(l link) error {
 		return nil
 	}
 	for _, root := range append([]string{end}, w.roots...) {
-		if _, below := hostpath.Below(root, end); below && w.writable(root) && !w.whole[root] {
+		if subpath.Within(root, end) && w.writable(root) && !w.whole[root] {
 			w.whole[root] = true
 			w.put(root, isDir)
 			if err := w.walk(root, true); err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // Record is what the first `up` of a project noted, and later ones added: enough
@@ -192,7 +192,7 @@ func ForgetRecord(state, project string) error {
 
 // MayWrite reports whether a path lies where the project's workers may write.
 func (r *Record) MayWrite(path string) bool {
-	return slices.ContainsFunc(r.Roots, func(root string) bool { _, ok := hostpath.Below(path, root); return ok })
+	return slices.ContainsFunc(r.Roots, func(root string) bool { return subpath.Within(path, root) })
 }
 
 // WrittenBy returns a project that is up from another directory than a file's and

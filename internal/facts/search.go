@@ -16,7 +16,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 const (
@@ -165,13 +165,13 @@ func (s *protectedSearch) listed(d *dir) {
 // or lies inside the hooks of one. A checkout may lie anywhere, a bare repository
 // too: what isn't in the project counts where it is called .git, and for its hooks.
 func around(project, real string) (git, hooks bool) {
-	_, own := hostpath.Below(real, project)
+	_, own := subpath.Below(real, project)
 	for at, up := real, filepath.Dir(real); up != at; at, up = up, filepath.Dir(up) {
 		dotGit := isDotGit(filepath.Base(up))
 		if !dotGit && !layoutOf(up).opens() {
 			continue
 		}
-		_, below := hostpath.Below(up, project)
+		_, below := subpath.Below(up, project)
 		git = git || below || dotGit && !own
 		hooks = hooks || strings.EqualFold(filepath.Base(at), "hooks")
 	}

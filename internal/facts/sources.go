@@ -13,7 +13,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/hostlink"
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -164,7 +164,7 @@ func special(m fs.FileMode) bool {
 func below(points []string, dir string) []string {
 	var out []string
 	for _, p := range points {
-		if rest, ok := hostpath.Below(p, dir); ok && rest != "" {
+		if rest, ok := subpath.Below(p, dir); ok && rest != "" {
 			out = append(out, p)
 		}
 	}

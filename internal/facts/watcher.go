@@ -11,7 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // Bounds of a snapshot (B60).
@@ -265,7 +265,7 @@ func (w *watcher) late() (bool, error) {
 
 func (w *watcher) writable(path string) bool {
 	for _, root := range w.roots {
-		if _, ok := hostpath.Below(path, root); ok {
+		if subpath.Within(path, root) {
 			return true
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // Caller is whose paths a list is about.
@@ -53,7 +55,7 @@ func For(c Caller) List {
 			continue
 		}
 		for _, p := range c.expand(place) {
-			if c.Project == "" || !within(p, c.Project) && !within(c.Project, p) {
+			if c.Project == "" || !subpath.Within(p, c.Project) && !subpath.Within(c.Project, p) {
 				l = append(l, Refused{Path: p})
 			}
 		}
@@ -106,7 +108,7 @@ func (l List) Why(p string) string {
 		return "is an engine's socket"
 	}
 	for _, parent := range parentsOfHomes {
-		if rest, ok := Below(p, parent); ok && rest != "" {
+		if rest, ok := subpath.Below(p, parent); ok && rest != "" {
 			name, below, _ := strings.Cut(rest, "/")
 			if why := l.why(path.Join("~", below)); why != "" {
 				return strings.Replace(why, "~", path.Join(parent, name), 1)
@@ -136,35 +138,12 @@ func (r Refused) why(p string) string {
 		return "is protected"
 	case p == refused:
 		return "is " + what
-	case within(refused, p):
+	case subpath.Within(refused, p):
 		return "contains " + what
 	case r.Whole:
 		return ""
-	case within(p, refused) || pattern && strings.HasPrefix(p, refused):
+	case subpath.Within(p, refused) || pattern && strings.HasPrefix(p, refused):
 		return "lies inside " + what
 	}
 	return ""
-}
-
-// within tells whether p is dir or lies below it.
-func within(p, dir string) bool {
-	_, ok := Below(p, dir)
-	return ok
-}
-
-// Below tells whether source is base or lies below it, by their text, and
-// where: "" for base itself. A relative path is never below an absolute one.
-func Below(source, base string) (string, bool) {
-	s, b := path.Clean(source), path.Clean(base)
-	switch {
-	case s == b:
-		return "", true
-	case path.IsAbs(s) != path.IsAbs(b):
-		return "", false
-	case b == "/":
-		return s[1:], true
-	case b == ".":
-		return s, s != ".." && !strings.HasPrefix(s, "../")
-	}
-	return strings.CutPrefix(s, b+"/")
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // environment gives every variable of the list a path of its own.
@@ -210,7 +212,7 @@ func FuzzWhy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		p := path.Clean("/" + s)
 		for _, dir := range []string{"/etc", "/h/me/.ssh", "/home/x/.config/workshop"} {
-			if within(p, dir) && l.Why(p) == "" {
+			if subpath.Within(p, dir) && l.Why(p) == "" {
 				t.Errorf("%q passes", p)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // linksSeen are the links of one image as far as a run has looked at them: a path →
@@ -102,7 +102,7 @@ func imageLinks(targets []string, seen map[string]string, look func(string) (str
 	for i, target := range targets {
 		at, rest := "/", target
 		for j := i - 1; j >= 0; j-- {
-			if below, ok := hostpath.Below(target, targets[j]); ok { // its own content is hidden there
+			if below, ok := subpath.Below(target, targets[j]); ok { // its own content is hidden there
 				at, rest = real[j], below
 				break
 			}
@@ -116,9 +116,9 @@ func imageLinks(targets []string, seen map[string]string, look func(string) (str
 		}
 		real[i] = path.Join(at, rest)
 		for j := range i {
-			_, in := hostpath.Below(target, targets[j])
-			_, now := hostpath.Below(real[i], real[j])
-			_, around := hostpath.Below(real[j], real[i])
+			_, in := subpath.Below(target, targets[j])
+			_, now := subpath.Below(real[i], real[j])
+			_, around := subpath.Below(real[j], real[i])
 			if in != now || around {
 				return &engine.RefusedError{
 					Promise: "B7", Reason: "symbolic links of the image lead " + target + " to " + real[i] + ", and " + targets[j] + " to " + real[j] + ": one would lie in the other",

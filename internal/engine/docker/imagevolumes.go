@@ -10,7 +10,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // imageVolumeSize is how much fits into a directory that an image declares as
@@ -39,7 +39,7 @@ func cover(h *container.HostConfig, volumes []string) error {
 			continue
 		}
 		for _, m := range h.Mounts {
-			if _, in := hostpath.Below(dir, path.Clean(m.Target)); in && m.Type == mount.TypeBind {
+			if subpath.Within(dir, path.Clean(m.Target)) && m.Type == mount.TypeBind {
 				// The engine would make its mount point on this machine, as root.
 				return &engine.RefusedError{
 					Promise: "B7", Reason: fmt.Sprintf("the image declares a volume at %s, inside of what is mounted at %s", dir, m.Target),

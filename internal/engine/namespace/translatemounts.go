@@ -13,6 +13,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // programName is workshop-init's name in its directory.
@@ -142,12 +143,7 @@ func (t *translation) coverVolumes() error {
 
 // inOwn tells whether a path lies in what every container has of its own.
 func inOwn(p string) bool {
-	for _, own := range []string{"/proc", "/sys", "/dev"} {
-		if p == own || strings.HasPrefix(p, own+"/") {
-			return true
-		}
-	}
-	return false
+	return subpath.Within(p, "/proc") || subpath.Within(p, "/sys") || subpath.Within(p, "/dev")
 }
 
 // sortMounts orders them as Docker does: what lies in another comes after it.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/rmtree"
 	"github.com/llmdo/workshop/internal/toolbox/process"
 )
@@ -92,7 +93,7 @@ func ofContainer(c *compose.Compiled, v types.ServiceVolumeConfig) bool {
 // the working directory.
 func link(view, workdir string, mounts []process.Mount) error {
 	inOther := func(p string) bool {
-		return slices.ContainsFunc(mounts, func(m process.Mount) bool { return m.Target != "/" && m.Target != p && inside(m.Target, p) })
+		return slices.ContainsFunc(mounts, func(m process.Mount) bool { return m.Target != "/" && m.Target != p && subpath.Within(p, m.Target) })
 	}
 	for _, m := range mounts[1:] {
 		if inOther(m.Target) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // reachedBy makes a directory below that of the data which sessions of a group
@@ -21,7 +22,7 @@ func (e *Engine) reachedBy(dir string, gid int) error {
 	if os.Geteuid() != 0 {
 		return os.Chmod(dir, 0o700)
 	}
-	for up := filepath.Dir(dir); inside(e.opts.DataDir, up); up = filepath.Dir(up) {
+	for up := filepath.Dir(dir); subpath.Within(up, e.opts.DataDir); up = filepath.Dir(up) {
 		if err := os.Chmod(up, 0o711); err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/landlock"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/rmtree"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/toolbox/process"
@@ -243,7 +244,7 @@ func here(value string, mounts []process.Mount) string {
 		}
 		best := process.Mount{Target: "/"}
 		for _, m := range mounts {
-			if len(m.Target) > len(best.Target) && inside(m.Target, p) {
+			if len(m.Target) > len(best.Target) && subpath.Within(p, m.Target) {
 				best = m
 			}
 		}
@@ -253,5 +254,3 @@ func here(value string, mounts []process.Mount) string {
 	}
 	return strings.Join(parts, ":")
 }
-
-func inside(dir, p string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // Mount is a part of this machine that a worker has at a path of its own.
@@ -75,11 +77,6 @@ func openReal(p string) (int, error) {
 	})
 }
 
-// inside tells whether a clean path is dir or lies below it.
-func inside(dir, p string) bool {
-	return p == dir || dir == "/" || strings.HasPrefix(p, dir) && p[len(dir)] == '/'
-}
-
 func (v *View) abs(p string) string {
 	if !path.IsAbs(p) {
 		p = path.Join(v.workdir, p)
@@ -91,7 +88,7 @@ func (v *View) abs(p string) string {
 func (v *View) locate(p string) (m *mount, rel string) {
 	p = v.abs(p)
 	for _, m = range v.mounts {
-		if inside(m.Target, p) {
+		if subpath.Within(p, m.Target) {
 			break
 		}
 	}
@@ -154,11 +151,11 @@ func (v *View) writable(dir int, name, p string) error {
 		return err
 	}
 	real = path.Join(real, name)
-	if !inside(m.Source, real) {
+	if !subpath.Within(real, m.Source) {
 		return unix.EXDEV // it was moved away
 	}
 	for _, other := range v.mounts {
-		if other.ReadOnly && len(other.Source) > len(m.Source) && inside(other.Source, real) {
+		if other.ReadOnly && len(other.Source) > len(m.Source) && subpath.Within(real, other.Source) {
 			return unix.EROFS
 		}
 	}
@@ -260,7 +257,7 @@ func isDirectory(p string) bool {
 // higher than the source of its mount.
 func (w *walker) aboveInView(real string) (*scope, string) {
 	m, _ := view.locate(w.path)
-	if m.Target == "/" || !inside(m.Source, real) || m.file {
+	if m.Target == "/" || !subpath.Within(real, m.Source) || m.file {
 		return nil, ""
 	}
 	in := func(p string) string { return path.Join(".", strings.TrimPrefix(p, m.Source)) }
