@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/llmdo/workshop/internal/diag"
 )
 
 // Rule is a rule of approvals.rules.
@@ -57,7 +59,7 @@ func yamlText(s string, quoted bool) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(strings.ReplaceAll(s, "$", "$$")) != nil {
+	if enc.Encode(diag.Literal(s)) != nil {
 		return `""`
 	}
 	return strings.TrimSuffix(b.String(), "\n")
