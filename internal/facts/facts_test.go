@@ -16,6 +16,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/lib/fileowner"
 	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -136,7 +137,7 @@ func TestMissingWritableDirectoryIsMade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if uid, _, _ := owner(info); uid != c.Facts.UID {
+		if uid, _, _ := fileowner.Of(info); uid != c.Facts.UID {
 			t.Errorf("%s belongs to %d; want %d", p, uid, c.Facts.UID)
 		}
 	}
@@ -300,7 +301,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%s = %q, %v", name, data, err)
 		}
 		info, _ := os.Stat(file)
-		uid, _, _ := owner(info)
+		uid, _, _ := fileowner.Of(info)
 		if info.Mode() != 0o400 || uid != c.Facts.UID {
 			t.Errorf("%s has mode %v and owner %d", file, info.Mode(), uid)
 		}

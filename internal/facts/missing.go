@@ -13,6 +13,7 @@ import (
 	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/lib/fileowner"
 	"github.com/llmdo/workshop/internal/shellword"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -184,6 +185,6 @@ func right(name string, mode os.FileMode, uid, gid int) bool {
 	if err != nil || info.Mode() != mode {
 		return false
 	}
-	u, g, ok := owner(info)
+	u, g, ok := fileowner.Of(info)
 	return !ok || uid < 0 || (u == uid && g == gid)
 }

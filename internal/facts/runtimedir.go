@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/lib/fileowner"
 )
 
 // runtimeParent is a place where a runtime directory may be.
@@ -65,7 +66,7 @@ func usable(dir string, uid int) bool {
 	if err != nil || !info.IsDir() {
 		return false
 	}
-	who, _, ok := owner(info)
+	who, _, ok := fileowner.Of(info)
 	return !ok || who == uid
 }
 
@@ -129,7 +130,7 @@ func private(dir string, uid int) error {
 	if err != nil {
 		return err
 	}
-	who, _, known := owner(info)
+	who, _, known := fileowner.Of(info)
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return fmt.Errorf("%s is a symbolic link", dir)

@@ -16,6 +16,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/lib/fileowner"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
@@ -104,7 +105,7 @@ func (c *collector) closed(u *use, full string) bool {
 	if err != nil {
 		return false
 	}
-	uid, _, known := owner(info)
+	uid, _, known := fileowner.Of(info)
 	return known && uid != c.o.UID
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/hostlink"
+	"github.com/llmdo/workshop/internal/lib/fileowner"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -148,7 +149,7 @@ func statSource(path string) (compose.SourceFacts, error) {
 		return compose.SourceFacts{}, err
 	}
 	sf := compose.SourceFacts{Exists: true, Dir: info.IsDir(), Real: real, Mode: uint32(info.Mode().Perm()), ACL: hasACL(real)}
-	sf.UID, sf.GID, _ = owner(info)
+	sf.UID, sf.GID, _ = fileowner.Of(info)
 	if special(info.Mode()) {
 		sf.Specials = []string{real}
 	}

@@ -3,6 +3,8 @@ package facts
 import (
 	"os"
 	"strconv"
+
+	"github.com/llmdo/workshop/internal/lib/fileowner"
 )
 
 // fallbackID is the uid and gid of workers where nothing better is known. 65531
@@ -22,7 +24,7 @@ func User(uid, gid int, lookup func(string) (string, bool), projectDir string) (
 		}
 	}
 	if info, err := os.Stat(projectDir); err == nil {
-		if u, g, ok := owner(info); ok && u > 0 {
+		if u, g, ok := fileowner.Of(info); ok && u > 0 {
 			return u, notRoot(g, u), "the owner of the project directory"
 		}
 	}
@@ -49,7 +51,7 @@ func OwnerOf(path string) (uid int, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	uid, _, ok = owner(info)
+	uid, _, ok = fileowner.Of(info)
 	return uid, ok
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/llmdo/workshop/internal/lib/fileowner"
 	"github.com/llmdo/workshop/internal/testutil"
 )
 
@@ -16,7 +17,7 @@ func TestClosedDirectories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	uid, _, known := owner(info)
+	uid, _, known := fileowner.Of(info)
 	testutil.Require(t, known, "this system tells no owners")
 	for _, tt := range []struct {
 		name   string

@@ -13,13 +13,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/internal/lib/fileowner"
 )
 
 // Store is a directory of unpacked images. It is safe for use by several
@@ -72,7 +72,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("image store: %w", err)
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
+	if uid, _, ok := fileowner.Of(info); !ok || uid != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("image store: %s is not yours alone: run `chown -R %d %s` and `chmod 700 %s`, or remove it", dir, os.Geteuid(), dir, dir)
 	}
 	return &Store{dir: dir, o: o}, nil

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/llmdo/workshop/internal/lib/fileowner"
 )
 
 // ownGroup makes what the program starts end with it.
@@ -28,11 +30,11 @@ func ownSocket(path string) error {
 	if err != nil {
 		return err
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
+	uid, _, ok := fileowner.Of(info)
 	switch {
 	case info.Mode().Type() != os.ModeSocket:
 		return fmt.Errorf("%s is no socket", path)
-	case !ok || int(st.Uid) != os.Getuid() && st.Uid != 0:
+	case !ok || uid != os.Getuid() && uid != 0:
 		return fmt.Errorf("%s belongs to another user", path)
 	}
 	return nil

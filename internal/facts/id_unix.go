@@ -10,15 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// owner returns who a file belongs to.
-func owner(info os.FileInfo) (uid, gid int, ok bool) {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, 0, false
-	}
-	return int(st.Uid), int(st.Gid), true
-}
-
 // writable refuses a directory that the caller can't make files in.
 func writable(dir string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {

@@ -1,0 +1,19 @@
+//go:build unix
+
+// Package fileowner tells who owns a file.
+package fileowner
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// Of returns a file's owner; ok is false where the system, or what the
+// information is of, knows none.
+func Of(info fs.FileInfo) (uid, gid int, ok bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, false
+	}
+	return int(st.Uid), int(st.Gid), true
+}
