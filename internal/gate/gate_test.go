@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -112,22 +111,7 @@ func (g *gate) expect(want string) string {
 // inside runs f on a thread in the gate's network namespace.
 func (g *gate) inside(f func() error) {
 	g.t.Helper()
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", g.cmd.Process.Pid))
-		if err == nil {
-			err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
-			ns.Close()
-		}
-		if err == nil {
-			err = f()
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		g.t.Fatal(err)
-	}
+	testutil.InNetwork(g.t, g.cmd.Process.Pid, f)
 }
 
 // enter runs a program as a process of the worker, as `exec` does.

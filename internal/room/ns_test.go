@@ -5,7 +5,6 @@ package room
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -182,22 +181,7 @@ func (r *testRoom) inside(f func()) {
 
 func inNamespace(t testing.TB, pid int, f func()) {
 	t.Helper()
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
-		if err == nil {
-			err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
-			ns.Close()
-		}
-		if err == nil {
-			f()
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	testutil.InNetwork(t, pid, func() error { f(); return nil })
 }
 
 // command runs a program of the machine in the room, as root.

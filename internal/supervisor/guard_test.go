@@ -75,7 +75,7 @@ func TestGuard(t *testing.T) {
 		// It crashes: ports stay open, the next one has them, and a new channel.
 		begin := testutil.Now()
 		w.must(w.Signal(t.Context(), "guard", "SIGKILL"))
-		w.until("its end", func() bool { return w.seen("guard").State != api.Running || w.seen("guard").Restarts == 1 })
+		testutil.Eventually(w, "its end", func() bool { return w.seen("guard").State != api.Running || w.seen("guard").Restarts == 1 })
 		second := ask(t, a) // waits in the meantime
 		again, ok := strings.CutPrefix(second, "port 80 ")
 		if !ok || again == who {
@@ -126,11 +126,11 @@ func TestRestart(t *testing.T) {
 		if r, err := w.Ready(t.Context(), "flaky"); err != nil || r.Ready || !r.Ended || r.ExitCode != 3 {
 			t.Errorf("%+v, %v", r, err)
 		}
-		w.until("restarts", func() bool { return w.seen("flaky").Restarts == 3 })
+		testutil.Eventually(w, "restarts", func() bool { return w.seen("flaky").Restarts == 3 })
 		if time.Since(begin) < 700*time.Millisecond || testutil.Since(watch) > 3*time.Second {
 			t.Errorf("three restarts after %v: 100, 200 and 400 ms were to pass", time.Since(begin))
 		}
-		w.until("the next wait", func() bool { return w.seen("flaky").State == api.Restarting })
+		testutil.Eventually(w, "the next wait", func() bool { return w.seen("flaky").State == api.Restarting })
 		watch = testutil.Now()
 		w.must(w.Stop(t.Context(), "flaky"))
 		if took := testutil.Since(watch); took > 300*time.Millisecond {

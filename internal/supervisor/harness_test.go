@@ -363,16 +363,6 @@ func (w *world) seen(service string) api.Seen {
 	return api.Seen{}
 }
 
-// until waits for something that comes soon.
-func (w *world) until(what string, ok func() bool) {
-	w.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			w.Fatalf("it never came: %s", what)
-		}
-	}
-}
-
 func (w *world) log(service string) string {
 	var b strings.Builder
 	err := logfile.Read(context.Background(), w.dir+"/log/"+service, logfile.Options{Tail: logfile.All}, func(e logfile.Entry) error {

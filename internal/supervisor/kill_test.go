@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 	"github.com/llmdo/workshop/internal/supervisor/client"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 func namespaceOf(pid int) (uint64, error) {
@@ -52,11 +53,11 @@ func TestKilled(t *testing.T) {
 			w.up(w.shell(fmt.Sprint("w", i), "trap '' TERM HUP; setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 1; done' & echo READY; while :; do sleep 1; done"))
 		}
 		w.run(w.shell("gone", "exit 4"))
-		w.until("an end", func() bool { return w.seen("gone").State == api.Exited })
+		testutil.Eventually(w, "an end", func() bool { return w.seen("gone").State == api.Exited })
 		flaky := w.shell("flaky", "exit 5")
 		flaky.Restart = spec.RestartUnlessStopped
 		w.run(flaky)
-		w.until("a restart", func() bool { return w.seen("flaky").Restarts > 1 })
+		testutil.Eventually(w, "a restart", func() bool { return w.seen("flaky").Restarts > 1 })
 		var all []*os.File
 		for _, pid := range below(w.pid) {
 			f, err := pidfdOpen(pid)

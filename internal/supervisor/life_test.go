@@ -63,7 +63,7 @@ func TestLife(t *testing.T) {
 		}
 		w.must(w.Start(t.Context(), "one"))
 		w.must(w.Signal(t.Context(), "one", "SIGKILL"))
-		w.until("its end", func() bool { return w.seen("one").State == api.Exited })
+		testutil.Eventually(w, "its end", func() bool { return w.seen("one").State == api.Exited })
 		if s := w.seen("one"); s.ExitCode != 137 || s.OOMKilled {
 			t.Errorf("killed: %+v", s)
 		}

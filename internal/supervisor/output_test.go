@@ -89,7 +89,7 @@ func TestLent(t *testing.T) {
 		if got := w.log("lend"); !strings.Contains(got, "lent <nil>") || !strings.Contains(got, "borrowed") {
 			t.Errorf("%q", got)
 		}
-		w.until("the other's writes to fail", func() bool { return strings.Contains(w.log("borrow"), "then broken pipe") })
+		testutil.Eventually(w, "the other's writes to fail", func() bool { return strings.Contains(w.log("borrow"), "then broken pipe") })
 		w.must(w.Remove(t.Context(), "lend"))
 		if s := w.seen("borrow"); s.State != api.Running {
 			t.Errorf("%+v", s.State)

@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/supervisor/api"
 	"github.com/llmdo/workshop/internal/supervisor/client"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 func TestMalformed(t *testing.T) {
@@ -104,9 +105,9 @@ func TestClients(t *testing.T) {
 		for _, c := range hanging {
 			c.Close()
 		}
-		w.until("places", func() bool { _, err := w.List(t.Context()); return err == nil })
+		testutil.Eventually(w, "places", func() bool { _, err := w.List(t.Context()); return err == nil })
 		// None of those that went away is still waited for.
-		w.until("the end of what waits", func() bool { return descriptors(w.pid) < 40 })
+		testutil.Eventually(w, "the end of what waits", func() bool { return descriptors(w.pid) < 40 })
 	})
 }
 
@@ -246,7 +247,7 @@ func TestLeaks(t *testing.T) {
 				twice()
 			}
 		}
-		w.until("as few descriptors as before", func() bool { return descriptors(w.pid) <= before })
+		testutil.Eventually(w, "as few descriptors as before", func() bool { return descriptors(w.pid) <= before })
 		if left := below(w.pid); len(left) != 1 {
 			t.Errorf("processes are left: %v", left[1:])
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // TestResolvConfIsReplaced: what programs do to the machine's resolv.conf is seen
@@ -39,7 +40,7 @@ func TestResolvConfIsReplaced(t *testing.T) {
 			all := strings.Fields(w.log("guard"))
 			return all[len(all)-1]
 		}
-		sees := func(text string) { w.Helper(); w.until(text, func() bool { return last() == text }) }
+		sees := func(text string) { w.Helper(); testutil.Eventually(w, text, func() bool { return last() == text }) }
 		stays := func(text string) {
 			w.Helper()
 			time.Sleep(2*resolvLook + 100*time.Millisecond)

@@ -114,7 +114,7 @@ func TestRoomAndGuard(t *testing.T) {
 		served()
 		state()
 		w.must(w.Signal(t.Context(), "guard", "SIGKILL"))
-		w.until("a restart", func() bool { return w.seen("guard").Restarts == 1 })
+		testutil.Eventually(w, "a restart", func() bool { return w.seen("guard").Restarts == 1 })
 		if r, err := w.Ready(t.Context(), "guard"); err != nil || !r.Ready {
 			t.Fatalf("%+v, %v\n%s", r, err, w.log("guard"))
 		}

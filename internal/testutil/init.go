@@ -6,6 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"testing/fstest"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/llmdo/workshop/internal/initbin"
 )
 
 // Init puts a workshop-init for this machine at path: the one that `make build`
@@ -24,4 +29,22 @@ func Init(path string) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
+}
+
+// InitSet returns a program as if it were the embedded one of these architectures;
+// none: of this machine's. It is packed fast, not small.
+func InitSet(program []byte, arches ...string) *initbin.Set {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		panic(err) // options that stand here
+	}
+	defer w.Close()
+	if len(arches) == 0 {
+		arches = []string{runtime.GOARCH}
+	}
+	files := fstest.MapFS{}
+	for _, arch := range arches {
+		files[initbin.FileName(arch)] = &fstest.MapFile{Data: w.EncodeAll(program, nil)}
+	}
+	return initbin.NewSet(files)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/internal/tool"
 	host "github.com/llmdo/workshop/internal/toolbox/client"
 	"github.com/llmdo/workshop/internal/toolbox/door"
@@ -88,7 +89,7 @@ func TestCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	eventually(t, "its session ends", func() bool { return len(r.sessions()) == 1 })
+	testutil.Eventually(t, "its session ends", func() bool { return len(r.sessions()) == 1 })
 }
 
 func TestCopyProblems(t *testing.T) {
@@ -132,7 +133,7 @@ func TestCopyProblems(t *testing.T) {
 	if err := host.CopyTo(short, r.knock(), ".", blocked); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the end of the context: %v", err)
 	}
-	eventually(t, "all sessions end", func() bool { return len(r.sessions()) == 0 })
+	testutil.Eventually(t, "all sessions end", func() bool { return len(r.sessions()) == 0 })
 	// Tools have no archives.
 	err := r.session(RoleTools).Call(ctx, "archive.out", ArchiveOut{Path: "/etc"}, nil)
 	wants(t, err, wire.CodeInvalidRequest, "has no archive.out")

@@ -142,7 +142,7 @@ func TestExecBackground(t *testing.T) {
 		t.Errorf("%v %+v %q in %v", err, exit, out, testutil.Since(begin))
 	}
 	c.Close()
-	eventually(t, "the session ends", func() bool { return len(r.sessions()) == 0 })
+	testutil.Eventually(t, "the session ends", func() bool { return len(r.sessions()) == 0 })
 	time.Sleep(100 * time.Millisecond)
 	if len(marked(t, m)) == 0 {
 		t.Error("the background process was killed")
@@ -152,9 +152,9 @@ func TestExecBackground(t *testing.T) {
 	if _, err := c.Start(context.Background(), "exec", Exec{Argv: []string{"sh", "-c", "trap '' TERM HUP; (setsid sh -c 'sleep 100; : " + m + "' &); while :; do sleep 0.01; done"}}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it runs", func() bool { return len(marked(t, m)) >= 2 })
+	testutil.Eventually(t, "it runs", func() bool { return len(marked(t, m)) >= 2 })
 	c.Close()
-	eventually(t, "all of it is killed", func() bool { return len(marked(t, m)) == 0 })
+	testutil.Eventually(t, "all of it is killed", func() bool { return len(marked(t, m)) == 0 })
 }
 
 func TestMCP(t *testing.T) {
@@ -233,5 +233,5 @@ func TestMCP(t *testing.T) {
 	io.WriteString(o.Stream(wire.Stdin), ping)
 	io.ReadFull(o.Stream(wire.Stdout), make([]byte, len(ping)))
 	c.Close()
-	eventually(t, "the session ends", func() bool { return len(r.sessions()) == 0 })
+	testutil.Eventually(t, "the session ends", func() bool { return len(r.sessions()) == 0 })
 }

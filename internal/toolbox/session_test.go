@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/reap"
+	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/toolbox/door"
 	"github.com/llmdo/workshop/internal/wire"
@@ -151,19 +152,20 @@ func TestSessionsEnd(t *testing.T) {
 		}
 		c.shell(strings.ReplaceAll(stubborn, "MARK", m))
 		go c.call(tool.Shell, tool.ShellArgs{Command: "trap '' TERM; sleep 60; : " + m}, nil)
-		eventually(t, "both run", func() bool { return len(marked(t, m)) >= 2 })
+		testutil.Eventually(t, "both run", func() bool { return len(marked(t, m)) >= 2 })
 		end(c, pids[0])
-		eventually(t, name+": its processes end", func() bool { return len(marked(t, m)) == 0 && len(r.sessions()) == 0 })
+		testutil.Eventually(t, name+": its processes end", func() bool { return len(marked(t, m)) == 0 && len(r.sessions()) == 0 })
 		select {
 		case <-c.Done():
 		case <-time.After(5 * time.Second):
 			t.Errorf("%s: the client isn't told", name)
 		}
 	}
-	eventually(t, "all processes are reaped", func() bool {
+	testutil.Eventually(t, "all processes are reaped", func() bool {
 		list, _ := reap.Scan()
 		return !slices.ContainsFunc(reap.Descendants(list, r.pid()), func(i reap.Info) bool { return i.Ended() })
 	})
+
 }
 
 // TestSessionByExec: the same through pipes, as an engine carries them; when it
@@ -181,9 +183,9 @@ func TestSessionByExec(t *testing.T) {
 		m := mark()
 		c.shell(strings.ReplaceAll(stubborn, "MARK", m))
 		go c.call(tool.Shell, tool.ShellArgs{Command: "trap '' TERM; sleep 60; : " + m}, nil)
-		eventually(t, "both run", func() bool { return len(marked(t, m)) >= 2 })
+		testutil.Eventually(t, "both run", func() bool { return len(marked(t, m)) >= 2 })
 		end(c, childOf(t, cmd.Process))
-		eventually(t, name+": its processes end", func() bool { return len(marked(t, m)) == 0 })
+		testutil.Eventually(t, name+": its processes end", func() bool { return len(marked(t, m)) == 0 })
 		cmd.Wait()
 	}
 }
@@ -228,7 +230,7 @@ func TestForkBomb(t *testing.T) {
 		t.Error("the limit was not reached")
 	}
 	c.Close()
-	eventually(t, "the session's end ends them", func() bool { return len(r.sessions()) == 0 })
+	testutil.Eventually(t, "the session's end ends them", func() bool { return len(r.sessions()) == 0 })
 	next := r.session(RoleTools)
 	if got := next.shell("echo fine"); got.Stdout.Text != "fine\n" {
 		t.Errorf("%+v", got)
@@ -264,7 +266,7 @@ func TestSlowClient(t *testing.T) {
 	raw.Close()
 	other.Close()
 	slow.Close()
-	eventually(t, "sessions end", func() bool { return len(r.sessions()) == 0 })
+	testutil.Eventually(t, "sessions end", func() bool { return len(r.sessions()) == 0 })
 }
 
 // TestFlood: more calls than may be under way are answered with an error.

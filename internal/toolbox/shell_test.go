@@ -168,12 +168,12 @@ func TestCancel(t *testing.T) {
 	go func() {
 		done <- c.Call(ctx, "call", Call{Tool: tool.Shell, Arguments: []byte(`{"command":"trap '' TERM; sleep 60; : ` + m + `"}`)}, nil)
 	}()
-	eventually(t, "it runs", func() bool { return len(marked(t, m)) > 0 })
+	testutil.Eventually(t, "it runs", func() bool { return len(marked(t, m)) > 0 })
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("a cancelled call has a result")
 	}
-	eventually(t, "it has ended", func() bool { return len(marked(t, m)) == 0 })
+	testutil.Eventually(t, "it has ended", func() bool { return len(marked(t, m)) == 0 })
 	if r := c.shell("echo next"); r.Stdout.Text != "next\n" {
 		t.Errorf("%+v", r)
 	}
@@ -205,7 +205,7 @@ func TestBackground(t *testing.T) {
 		t.Errorf("%d processes in the background, want 2", n)
 	}
 	c.Close()
-	eventually(t, "the session's end ends them", func() bool { return len(marked(t, m)) == 0 })
+	testutil.Eventually(t, "the session's end ends them", func() bool { return len(marked(t, m)) == 0 })
 }
 
 func TestConcurrentCalls(t *testing.T) {

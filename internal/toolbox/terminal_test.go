@@ -229,9 +229,9 @@ func TestTerminalIsHungUp(t *testing.T) {
 			t.Errorf("%s: %.100q in %v", name, text, took)
 		}
 		c.Close()
-		eventually(t, "the session ends", func() bool { return len(r.sessions()) == 0 })
+		testutil.Eventually(t, "the session ends", func() bool { return len(r.sessions()) == 0 })
 		if !test.stays {
-			eventually(t, name+" ends", func() bool { return len(marked(t, m)) == 0 })
+			testutil.Eventually(t, name+" ends", func() bool { return len(marked(t, m)) == 0 })
 			continue
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -247,19 +247,20 @@ func TestTerminalVanishes(t *testing.T) {
 	c, m := r.session(RoleExec), mark()
 	s := c.terminal(nil, "sh", "-c", "trap '' HUP TERM; (setsid sh -c 'sleep 100; : "+m+"' &); echo ready; while :; do sleep 0.01; done; : "+m)
 	s.shows("ready")
-	eventually(t, "it runs", func() bool { return len(marked(t, m)) >= 2 })
+	testutil.Eventually(t, "it runs", func() bool { return len(marked(t, m)) >= 2 })
 	c.Close()
-	eventually(t, "all of it is killed", func() bool { return len(marked(t, m)) == 0 })
+	testutil.Eventually(t, "all of it is killed", func() bool { return len(marked(t, m)) == 0 })
 
 	c = r.session(RoleExec)
 	s = c.terminal(nil, "sh", "-c", "trap 'echo hung up >"+m+"; exit' HUP; echo ready; while :; do sleep 0.01; done")
 	s.shows("ready")
 	c.Close()
 	c = r.session(RoleExec)
-	eventually(t, "it was told", func() bool {
+	testutil.Eventually(t, "it was told", func() bool {
 		_, out, _, _ := c.exec(Exec{Argv: []string{"sh", "-c", "cat " + m}}, "")
 		return out == "hung up\n"
 	})
+
 }
 
 // TestTerminalIsOneProgramsOwn: neither the program nor another process of the

@@ -354,16 +354,6 @@ func marked(t testing.TB, mark string) (pids []int) {
 }
 
 // eventually waits for a state.
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if f() {
-			return
-		}
-	}
-	t.Fatalf("%s: not within ten seconds", what)
-}
-
 // sessions lists the session processes of the worker (numbers of this machine).
 func (r *room) sessions() (pids []int) {
 	list, err := reap.Scan()

@@ -3,46 +3,15 @@ package copytree
 import (
 	"archive/tar"
 	"bytes"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/testutil"
 )
-
-func tree(t *testing.T, files ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, name := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(name), 0o640); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func names(t *testing.T, data []byte) []string {
-	t.Helper()
-	var out []string
-	r := tar.NewReader(bytes.NewReader(data))
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, h.Name)
-	}
-}
 
 func copied(t *testing.T, dir string, o Options) ([]string, error) {
 	t.Helper()
@@ -54,12 +23,12 @@ func copied(t *testing.T, dir string, o Options) ([]string, error) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return names(t, b.Bytes()), nil
+	return testutil.TarNames(t, b.Bytes()), nil
 }
 
 // B9: a copy has nothing that matches.
 func TestCopyLeavesOutWhatMatches(t *testing.T) {
-	dir := tree(t, ".env", "a.txt", "keys/id.pem", "sub/.env", "sub/deep/x.pem", "sub/deep/y.txt")
+	dir := testutil.Tree(t, ".env", "a.txt", "keys/id.pem", "sub/.env", "sub/deep/x.pem", "sub/deep/y.txt")
 	got, err := copied(t, dir, Options{Exclude: []string{".env", "**/*.pem", "sub/.*"}})
 	want := []string{"a.txt", "keys/", "sub/", "sub/deep/", "sub/deep/y.txt"}
 	if err != nil || !slices.Equal(got, want) {
@@ -75,8 +44,8 @@ func TestCopyLeavesOutWhatMatches(t *testing.T) {
 }
 
 func TestCopyDoesNotFollowSymlinks(t *testing.T) {
-	outside := tree(t, "secret")
-	dir := tree(t, "a.txt")
+	outside := testutil.Tree(t, "secret")
+	dir := testutil.Tree(t, "a.txt")
 	for link, target := range map[string]string{"dir": outside, "file": filepath.Join(outside, "secret"), "up": "../.."} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
@@ -89,7 +58,7 @@ func TestCopyDoesNotFollowSymlinks(t *testing.T) {
 }
 
 func TestCopyIsBounded(t *testing.T) {
-	dir := tree(t, "a", "b", "c")
+	dir := testutil.Tree(t, "a", "b", "c")
 	if _, err := copied(t, dir, Options{MaxFiles: 2}); err == nil || !strings.Contains(err.Error(), "more than 2 files") {
 		t.Errorf("files: %v", err)
 	}
@@ -99,7 +68,7 @@ func TestCopyIsBounded(t *testing.T) {
 }
 
 func TestCopyRefusesWhatIsNoFile(t *testing.T) {
-	dir := tree(t, "a")
+	dir := testutil.Tree(t, "a")
 	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 // A worker that writes to the source exchanges what is copied (B9, B60).
 func TestCopyOfWhatIsExchanged(t *testing.T) {
-	dir := tree(t, "a.txt", "b.txt", "sub/c.txt")
+	dir := testutil.Tree(t, "a.txt", "b.txt", "sub/c.txt")
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, ".env"), []byte("PASSWORD"), 0o600), os.Symlink(".env", filepath.Join(dir, "link")), syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600)); err != nil {
 		t.Fatal(err)
 	}

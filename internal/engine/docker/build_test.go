@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -20,11 +21,11 @@ func contextOf(t *testing.T, dir, dockerfile string) []string {
 	if _, _, err := writeContext(t.Context(), &b, dir, dockerfile); err != nil {
 		t.Fatal(err)
 	}
-	return names(t, b.Bytes())
+	return testutil.TarNames(t, b.Bytes())
 }
 
 func TestContextHonoursDockerignore(t *testing.T) {
-	dir := tree(t, "Dockerfile", "a.txt", "node_modules/x/y", "logs/a.log", "logs/keep.log", "docker/Dockerfile")
+	dir := testutil.Tree(t, "Dockerfile", "a.txt", "node_modules/x/y", "logs/a.log", "logs/keep.log", "docker/Dockerfile")
 	ignore := "node_modules\nlogs/*\n!logs/keep.log\nDockerfile\ndocker\n"
 	if err := os.WriteFile(filepath.Join(dir, ".dockerignore"), []byte(ignore), 0o644); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 var errSkip = errors.New("not for this file")
@@ -37,7 +39,7 @@ func TestHostileContext(t *testing.T) {
 			},
 		} {
 			t.Run(file+" "+shape, func(t *testing.T) {
-				dir := tree(t, "Dockerfile")
+				dir := testutil.Tree(t, "Dockerfile")
 				name := filepath.Join(dir, file)
 				os.Remove(name)
 				if err := put(name); err == errSkip {
@@ -66,7 +68,7 @@ func TestHostileContext(t *testing.T) {
 // TestIgnoringEnds: B60: patterns that are slow to compare end with the command,
 // and after a time.
 func TestIgnoringEnds(t *testing.T) {
-	dir := tree(t, "Dockerfile", "a/"+strings.Repeat("a", 200))
+	dir := testutil.Tree(t, "Dockerfile", "a/"+strings.Repeat("a", 200))
 	slow := strings.Repeat("**/"+strings.Repeat("a*", 80)+"b/**\n", 50)
 	if err := os.WriteFile(filepath.Join(dir, ".dockerignore"), []byte(slow), 0o600); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -47,34 +46,3 @@ func writable(t testing.TB, f *fixture, name string) string {
 }
 
 func asUnreachable(err error, u **UnreachableError) bool { return errors.As(err, u) }
-
-func tree(t *testing.T, files ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, name := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(name), 0o640); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func names(t *testing.T, data []byte) []string {
-	t.Helper()
-	var out []string
-	r := tar.NewReader(bytes.NewReader(data))
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, h.Name)
-	}
-}

@@ -4,9 +4,8 @@ import (
 	"context"
 	"os"
 	"testing"
-	"testing/fstest"
 
-	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 func TestMain(m *testing.M) {
@@ -24,12 +23,8 @@ func tidy() {
 	if err != nil {
 		return
 	}
-	files := fstest.MapFS{}
-	for _, arch := range []string{"amd64", "arm64"} {
-		files[initbin.FileName(arch)] = &fstest.MapFile{Data: initbin.Pack(program, nil)}
-	}
 	ctx := context.Background()
-	e, err := New(ctx, Options{Lookup: os.LookupEnv, Init: initbin.NewSet(files)})
+	e, err := New(ctx, Options{Lookup: os.LookupEnv, Init: testutil.InitSet(program, "amd64", "arm64")})
 	if err != nil {
 		return
 	}

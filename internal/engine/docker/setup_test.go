@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -19,7 +18,6 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/initbin"
 	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -43,11 +41,6 @@ var fakeInit = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(out)
 })
 
-func initSet(t testing.TB, program []byte) *initbin.Set {
-	t.Helper()
-	return initbin.NewSet(fstest.MapFS{initbin.FileName(runtime.GOARCH): {Data: initbin.Pack(program, nil)}})
-}
-
 // realEngine returns the engine of this machine, with the stand-in.
 func realEngine(t testing.TB) *Engine {
 	t.Helper()
@@ -56,7 +49,7 @@ func realEngine(t testing.TB) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := New(t.Context(), Options{Lookup: os.LookupEnv, Init: initSet(t, program),
+	e, err := New(t.Context(), Options{Lookup: os.LookupEnv, Init: testutil.InitSet(program),
 		ApproveBuild: func(context.Context, Build) error { return nil }})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -254,7 +255,7 @@ func TestToolVolumeIsVerified(t *testing.T) {
 	// A program of its own, so that no other test's volume is meant.
 	program, _ := fakeInit()
 	program = append(bytes.Clone(program), t.Name()...)
-	f.e.init = initSet(t, program)
+	f.e.init = testutil.InitSet(program)
 	f.compile(t, nil, "one")
 	// Of the same size and mode: only the hash tells.
 	evil := bytes.Clone(program)
@@ -309,7 +310,7 @@ func TestToolVolumeIsVerified(t *testing.T) {
 func TestTwoUpsFillTheToolVolumeOnce(t *testing.T) {
 	e := realEngine(t)
 	program, _ := fakeInit()
-	e.init = initSet(t, append(bytes.Clone(program), t.Name()...))
+	e.init = testutil.InitSet(append(bytes.Clone(program), t.Name()...))
 	image, volume, err := e.InitNames(t.Context())
 	if err != nil {
 		t.Fatal(err)

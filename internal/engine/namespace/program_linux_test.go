@@ -10,10 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/fstest"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/engine"
@@ -23,12 +21,7 @@ import (
 
 func engineOf(t *testing.T, program string) *Engine {
 	t.Helper()
-	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := initbin.NewSet(fstest.MapFS{initbin.FileName(arch): {Data: w.EncodeAll([]byte(program), nil)}})
-	e, err := New(t.Context(), Options{StateDir: t.TempDir(), CacheDir: t.TempDir(), Init: set})
+	e, err := New(t.Context(), Options{StateDir: t.TempDir(), CacheDir: t.TempDir(), Init: testutil.InitSet([]byte(program), arch)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/fstest"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
@@ -52,12 +49,7 @@ var programs = sync.OnceValues(func() (*initbin.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		return nil, err
-	}
-	defer w.Close()
-	return initbin.NewSet(fstest.MapFS{initbin.FileName(runtime.GOARCH): {Data: w.EncodeAll(data, nil)}}), nil
+	return testutil.InitSet(data), nil
 })
 
 // TestAsOrdinaryUser runs the real tests of this package again without root.

@@ -17,6 +17,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/landlock"
+	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/wire"
 )
@@ -295,7 +296,7 @@ func TestEnds(t *testing.T) {
 		s := h.session("one")
 		leave(s, mark)
 		end(s)
-		eventually(t, name+": what it left ends", func() bool { return !alive(mark) })
+		testutil.Eventually(t, name+": what it left ends", func() bool { return !alive(mark) })
 		select {
 		case <-s.Done():
 		case <-time.After(10 * time.Second):

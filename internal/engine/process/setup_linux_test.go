@@ -7,12 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/llmdo/workshop/compose"
@@ -53,7 +51,7 @@ var initSet = sync.OnceValues(func() (*initbin.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return initbin.NewSet(fstest.MapFS{initbin.FileName(runtime.GOARCH): {Data: initbin.Pack(b, nil)}}), nil
+	return testutil.InitSet(b), nil
 })
 
 // TestRootless runs the tests once more, as an ordinary user.
@@ -286,16 +284,6 @@ func (h *house) exec(worker, line string) (code int, out string) {
 		h.t.Fatal(err)
 	}
 	return code, strings.TrimSpace(b.String())
-}
-
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if f() {
-			return
-		}
-	}
-	t.Fatalf("%s: not within ten seconds", what)
 }
 
 // needLandlock: without it there is nothing to test of it.

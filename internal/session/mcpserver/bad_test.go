@@ -9,17 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-func eventually(t testing.TB, what string, check func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		if check() {
-			return
-		}
-	}
-	t.Fatal("never came true: " + what)
-}
+	"github.com/llmdo/workshop/internal/testutil"
+)
 
 // What is no request is answered, and the next call works (B60).
 func TestB60_BadLines(t *testing.T) {
@@ -122,7 +114,7 @@ func TestB60_FloodOfCalls(t *testing.T) {
 	for i := range MaxInFlight {
 		r.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i))
 	}
-	eventually(t, "all calls end", func() bool { return r.h.running.Load() == 0 })
+	testutil.Eventually(t, "all calls end", func() bool { return r.h.running.Load() == 0 })
 	r.alive()
 }
 
@@ -218,9 +210,9 @@ func TestB60_SameID(t *testing.T) {
 	if m := r.next(); m.ID != nil || m.Error == nil || m.Error.Code != -32600 {
 		t.Errorf("%+v", m)
 	}
-	eventually(t, "the first runs", func() bool { return r.h.running.Load() == 1 })
+	testutil.Eventually(t, "the first runs", func() bool { return r.h.running.Load() == 1 })
 	r.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-	eventually(t, "the first ends", func() bool { return r.h.running.Load() == 0 })
+	testutil.Eventually(t, "the first ends", func() bool { return r.h.running.Load() == 0 })
 	r.alive()
 }
 
@@ -239,7 +231,7 @@ func TestB60_ClientThatDoesNotRead(t *testing.T) {
 			}
 		}
 	}()
-	eventually(t, "all places are taken", func() bool { return r.h.most.Load() >= 8 })
+	testutil.Eventually(t, "all places are taken", func() bool { return r.h.most.Load() >= 8 })
 	time.Sleep(300 * time.Millisecond)
 	t.Logf("%d MiB more", peak(t)-before)
 	r.out.Close()
@@ -272,11 +264,11 @@ func TestClientVanishes(t *testing.T) {
 	r := start(t)
 	r.hello(`{}`)
 	r.send(call(1, "wait", `{}`))
-	eventually(t, "it runs", func() bool { return r.h.running.Load() == 1 })
+	testutil.Eventually(t, "it runs", func() bool { return r.h.running.Load() == 1 })
 	if err := r.end(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "it ends", func() bool { return r.h.running.Load() == 0 })
+	testutil.Eventually(t, "it ends", func() bool { return r.h.running.Load() == 0 })
 }
 
 // Requests from a file are answered although the input ends at once.
@@ -299,7 +291,7 @@ func TestContextEnds(t *testing.T) {
 	r := start(t)
 	r.hello(`{}`)
 	r.send(call(1, "wait", `{}`))
-	eventually(t, "it runs", func() bool { return r.h.running.Load() == 1 })
+	testutil.Eventually(t, "it runs", func() bool { return r.h.running.Load() == 1 })
 	r.stop()
 	if err := r.gone(); err != nil {
 		t.Error(err)

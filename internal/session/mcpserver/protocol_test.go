@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 func TestHello(t *testing.T) {
@@ -107,15 +109,16 @@ func TestCancel(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`)
 	// The call ended, it isn't answered, and its id is free.
-	eventually(t, "the call ends", func() bool { return r.h.running.Load() == 0 })
+	testutil.Eventually(t, "the call ends", func() bool { return r.h.running.Load() == 0 })
 	r.send(call(2, "echo", `{}`))
 	if m := r.next(); m.ID != 2.0 {
 		t.Errorf("%+v", m)
 	}
-	eventually(t, "the id is free", func() bool {
+	testutil.Eventually(t, "the id is free", func() bool {
 		r.send(call(1, "echo", `{"text":"again"}`))
 		return r.next().Error == nil
 	})
+
 }
 
 func TestListChanged(t *testing.T) {
