@@ -14,27 +14,8 @@ import (
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/proxy"
+	"github.com/llmdo/workshop/internal/testutil"
 )
-
-// pair is two ends of a TCP connection over the test's own loopback.
-func pair(t *testing.T) (a, b *net.TCPConn) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close(); s.Close() })
-	return c.(*net.TCPConn), s.(*net.TCPConn)
-}
 
 // TestRevoke is B27 as far as the guard carries it: a policy without the rule
 // resets what the rule had allowed, and nothing else.
@@ -45,8 +26,8 @@ func TestRevoke(t *testing.T) {
 	}
 	flows := &proxy.Flows{}
 	carried := func(name string) *net.TCPConn {
-		client, in := pair(t)
-		out, server := pair(t)
+		in, client := testutil.TCPPair(t)
+		out, server := testutil.TCPPair(t)
 		n, err := firewall.ParseName(name)
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +54,7 @@ func TestRevoke(t *testing.T) {
 	if _, err := kept.Read(one); err == io.EOF || err == nil {
 		t.Errorf("after Close: %v", err)
 	}
-	a, b := pair(t)
+	a, b := testutil.TCPPair(t)
 	if f := flows.Add(a, b, nil); f != nil {
 		t.Error("a closed room took another connection")
 	}

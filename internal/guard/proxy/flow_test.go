@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // TestReap: B60. What a program that is gone waited for is forgotten long before
@@ -14,8 +15,8 @@ import (
 func TestReap(t *testing.T) {
 	var f Flows
 	always := func(*policy.Room) bool { return true }
-	in, client := tcpPair(t)
-	out, server := tcpPair(t)
+	in, client := testutil.TCPPair(t)
+	out, server := testutil.TCPPair(t)
 	f.Add(in, out, always)
 	ended := func() bool {
 		t.Helper()
@@ -40,12 +41,12 @@ func TestReap(t *testing.T) {
 func TestB27_RevokeCountsOnce(t *testing.T) {
 	var f Flows
 	never := func(*policy.Room) bool { return false }
-	in, out := tcpPair(t)
+	in, out := testutil.TCPPair(t)
 	f.Add(in, out, never)
 	if n := f.Revoke(nil); n != 1 {
 		t.Errorf("the first time: %d", n)
 	}
-	in2, out2 := tcpPair(t)
+	in2, out2 := testutil.TCPPair(t)
 	f.Add(in2, out2, never)
 	if n := f.Revoke(nil); n != 1 {
 		t.Errorf("the second time: %d, only one is new", n)

@@ -23,6 +23,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/share"
+	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // host is the name that every request of these tests is for.
@@ -69,8 +70,8 @@ func prepare(t testing.TB) (*carrier, *httpSession) {
 		Dialer: &egress.Dialer{Local: &egress.Local{}}, Resolver: dns.NewResolverOf(func() []netip.AddrPort { return nil }, nil),
 		Large: share.NewPool(1, 1).Room(),
 	}
-	in, client := tcpPair(t)
-	out, upstream := tcpPair(t)
+	in, client := testutil.TCPPair(t)
+	out, upstream := testutil.TCPPair(t)
 	x.client, x.upstream = client, upstream
 	to := authority{name: name, port: 80}
 	s := &httpSession{
@@ -79,29 +80,6 @@ func prepare(t testing.TB) (*carrier, *httpSession) {
 	}
 	t.Cleanup(func() { client.Close(); upstream.Close() })
 	return x, s
-}
-
-func tcpPair(t testing.TB) (near, far *net.TCPConn) {
-	t.Helper()
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := l.AcceptTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range []*net.TCPConn{c, a} {
-		_ = x.SetDeadline(time.Now().Add(20 * time.Second))
-	}
-	_ = a.SetDeadline(time.Time{})
-	t.Cleanup(func() { a.Close(); c.Close() })
-	return a, c
 }
 
 // ended waits for the end of the session.
@@ -275,8 +253,8 @@ func TestB60_EarlyAnswers(t *testing.T) {
 // TestB60_ResetBeforeAccepted: a published port leads to a server that resets at
 // once: the connection has no peer any more when its address is asked for.
 func TestB60_ResetBeforeAccepted(t *testing.T) {
-	in, client := tcpPair(t)
-	out, server := tcpPair(t)
+	in, client := testutil.TCPPair(t)
+	out, server := testutil.TCPPair(t)
 	reset(server)
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		raw, err := out.SyscallConn()
