@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/compose"
+	toolbox "github.com/llmdo/workshop/internal/toolbox/client"
 )
 
 // Engine carries out compiled projects. Implementations are safe for use by
@@ -210,6 +211,15 @@ type ExecOptions struct {
 	Resized <-chan struct{}
 	// Signals are forwarded to the command's process by name ("SIGINT").
 	Signals <-chan string
+}
+
+// ToolboxCommand is what a session of the worker is asked to run. User and
+// Directory are not in it: an engine checks them before.
+func (o *ExecOptions) ToolboxCommand() toolbox.Command {
+	return toolbox.Command{
+		Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: o.Signals,
+		TTY: o.TTY, Size: o.Size, Resized: o.Resized,
+	}
 }
 
 // LogsOptions says which part of the logs is wanted.

@@ -49,10 +49,7 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 			return exitOurs, err
 		}
 		if conn != nil {
-			return toolbox.Exec(ctx, conn, toolbox.Command{
-				Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: o.Signals,
-				TTY: o.TTY, Size: o.Size, Resized: o.Resized,
-			})
+			return toolbox.Exec(ctx, conn, o.ToolboxCommand())
 		}
 	case sameUID && e.doorOf(w) == doorHere:
 		return exitOurs, &engine.RefusedError{

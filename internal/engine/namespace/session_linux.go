@@ -152,10 +152,7 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	if err != nil {
 		return toolbox.ExitOurs, err
 	}
-	return toolbox.Exec(ctx, conn, toolbox.Command{
-		Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: o.Signals,
-		TTY: o.TTY, Size: o.Size, Resized: o.Resized,
-	})
+	return toolbox.Exec(ctx, conn, o.ToolboxCommand())
 }
 
 // CopyTo unpacks a tar stream in a directory of a worker, as its user.

@@ -187,10 +187,7 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	if err != nil {
 		return 0, err
 	}
-	return client.Exec(ctx, conn, client.Command{
-		Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr,
-		Signals: o.Signals, TTY: o.TTY, Size: o.Size, Resized: o.Resized,
-	})
+	return client.Exec(ctx, conn, o.ToolboxCommand())
 }
 
 // CopyTo unpacks a tar stream in a directory of a worker, as its user.
