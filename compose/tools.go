@@ -1,13 +1,13 @@
 package compose
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/lib/plainjson"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -67,11 +67,9 @@ func Grant(w *workshop.Workshop, k *workshop.Worker) tool.Grant {
 // grantJSON writes a grant in one way: fields in their order, maps sorted, and
 // nothing escaped that JSON doesn't escape.
 func grantJSON(g tool.Grant) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(g); err != nil {
+	b, err := plainjson.Marshal(g)
+	if err != nil {
 		panic(err) // strings and numbers
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(b)
 }

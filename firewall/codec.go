@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/lib/clip"
+	"github.com/llmdo/workshop/internal/lib/plainjson"
 )
 
 // MaxPolicyBytes is the largest policy file that [ParsePolicy] takes.
@@ -104,13 +105,11 @@ func list[T any](b *bytes.Buffer, indent, key string, v []T, present bool) {
 }
 
 func marshal(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := plainjson.Marshal(v)
+	if err != nil {
 		panic("firewall: the policy can't be encoded: " + err.Error())
 	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	return b
 }
 
 // ParsePolicy reads what EncodePolicy wrote. Unknown and repeated keys, other

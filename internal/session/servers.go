@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/llmdo/workshop/internal/lib/plainjson"
 	"github.com/llmdo/workshop/internal/session/inside"
 	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
@@ -160,11 +161,5 @@ func object(name string, args json.RawMessage) (json.RawMessage, error) {
 	if err := d.Decode(&o); err != nil || o == nil || d.More() {
 		return nil, &ArgumentsError{Tool: name, Problems: []string{"they must be a JSON object"}}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(o); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
+	return plainjson.Marshal(o)
 }

@@ -1,8 +1,6 @@
 package edit
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/internal/lib/plainjson"
 )
 
 // Rule is a rule of approvals.rules.
@@ -56,13 +55,11 @@ func yamlText(s string, quoted bool) string {
 	if !quoted && s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == "" {
 		return s
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(diag.Literal(s)) != nil {
+	b, err := plainjson.Marshal(diag.Literal(s))
+	if err != nil {
 		return `""`
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(b)
 }
 
 // approvals finds the place of the rule.
