@@ -17,7 +17,7 @@ func (env *Env) sayFacts(w *workshop.Workshop, f *compose.Facts, created []strin
 		env.say("created %s for %d:%d (%s)", Printable(source), f.UID, f.GID, f.UserReason)
 	}
 	for _, source := range slices.Sorted(maps.Keys(f.Sources)) {
-		env.SayLeads(f.ProjectDir, source, f.Sources[source].Real)
+		env.sayLeads(f.ProjectDir, source, f.Sources[source].Real)
 	}
 	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
 		if dirs := ProtectedText(w, source, f.Protected[source]); dirs != "" {
@@ -26,8 +26,8 @@ func (env *Env) sayFacts(w *workshop.Workshop, f *compose.Facts, created []strin
 	}
 }
 
-// SayLeads says where links lead from a source: the workshop file doesn't show it.
-func (env *Env) SayLeads(dir, source, real string) {
+// sayLeads says where links lead from a source: the workshop file doesn't show it.
+func (env *Env) sayLeads(dir, source, real string) {
 	written := filepath.Clean(source)
 	if !filepath.IsAbs(written) {
 		written = filepath.Join(dir, written)

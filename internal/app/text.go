@@ -8,6 +8,7 @@ import (
 
 	"github.com/agext/levenshtein"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag/write"
 )
 
@@ -76,4 +77,16 @@ func Indent(s string) string {
 		lines[i] = Printable(l)
 	}
 	return strings.Join(lines, "\n  ")
+}
+
+// PortsText is "80,443,8000-8010".
+func PortsText(ports []firewall.PortRange) string {
+	parts := make([]string, len(ports))
+	for i, p := range ports {
+		parts[i] = fmt.Sprintf("%d-%d", p.First, p.Last)
+		if p.First == p.Last {
+			parts[i] = fmt.Sprint(p.First)
+		}
+	}
+	return strings.Join(parts, ",")
 }

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/shellword"
 )
@@ -40,7 +38,7 @@ workdir is in a mount, docker compose exec starts in /: name the directory (-w).
 			if o.check && o.load {
 				return usageError(cmd, "--check and --load exclude each other")
 			}
-			return a.compileVerb(ctx, cmd, o)
+			return a.compileVerb(ctx, o)
 		}),
 	}
 	cmd.Flags().StringVarP(&o.out, "output", "o", "", "directory to write (default: .workshop/NAME beside the file)")
@@ -50,51 +48,50 @@ workdir is in a mount, docker compose exec starts in /: name the directory (-w).
 	return cmd
 }
 
-func (a *program) compileVerb(ctx context.Context, cmd *cobra.Command, o compileOptions) error {
+func (a *program) compileVerb(ctx context.Context, o compileOptions) error {
 	c, err := a.Compile(ctx)
 	if err != nil {
 		return err
 	}
-	files, err := compose.Render(c.Compiled)
+	g, err := a.Generate(c, o.out)
 	if err != nil {
-		return fmt.Errorf("compile: %w", err)
-	}
-	g := newGenerated(c.Root(), filepath.Join(".workshop", c.Workshop.Name.V), files)
-	if o.out != "" {
-		g = newGenerated(a.Abs(o.out), ".", files)
-	}
-	if o.check {
-		return a.checkGenerated(cmd, g)
-	}
-	if err := a.writeGenerated(g); err != nil {
 		return err
 	}
-	if o.load {
-		return a.loadForCompose(ctx, cmd, c, g, o)
+	if o.check {
+		return a.checkGenerated(g)
 	}
+	if err := a.writeGenerated(g); err != nil || !o.load {
+		return err
+	}
+	command, err := a.LoadForCompose(ctx, c, g, o.yes)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Out, command)
 	return nil
 }
 
 // writeGenerated writes and prints what changed.
-func (a *program) writeGenerated(g generated) error {
-	done, err := g.write()
+func (a *program) writeGenerated(g app.Generated) error {
+	done, err := g.Write()
 	if err != nil {
 		return fmt.Errorf("compile: %w", err)
 	}
-	for _, name := range done.wrote {
-		fmt.Fprintln(a.Out, a.Shown(g.path(name)))
+	for _, name := range done.Wrote {
+		fmt.Fprintln(a.Out, a.Shown(g.Path(name)))
 	}
-	for _, name := range done.removed {
-		a.say("removed %s: no longer generated", a.Shown(g.path(name)))
+	for _, name := range done.Removed {
+		a.say("removed %s: no longer generated", a.Shown(g.Path(name)))
 	}
-	for _, name := range done.kept {
-		a.warn("%s was changed by hand and is kept", a.Shown(g.path(name)))
+	for _, name := range done.Kept {
+		a.warn("%s was changed by hand and is kept", a.Shown(g.Path(name)))
 	}
-	for _, name := range g.strange() {
-		a.warn("%s is not generated, and Compose reads it by itself; remove it: `rm %s`", a.Shown(g.path(name)), shellword.Quote(a.Shown(g.path(name))))
+	for _, name := range done.Strange {
+		shown := a.Shown(g.Path(name))
+		a.warn("%s is not generated, and Compose reads it by itself; remove it: `rm %s`", shown, shellword.Quote(shown))
 	}
-	if len(done.wrote)+len(done.removed) == 0 {
-		a.say("%s is up to date", a.Shown(g.path("")))
+	if len(done.Wrote)+len(done.Removed) == 0 {
+		a.say("%s is up to date", a.Shown(g.Path("")))
 	}
 	return nil
 }
@@ -103,8 +100,8 @@ func (a *program) writeGenerated(g generated) error {
 const maxDiffLines = 40
 
 // checkGenerated fails if a file is not as it would be written.
-func (a *program) checkGenerated(cmd *cobra.Command, g generated) error {
-	differences, err := g.check()
+func (a *program) checkGenerated(g app.Generated) error {
+	differences, err := g.Check()
 	if err != nil {
 		return fmt.Errorf("compile --check: %w", err)
 	}
@@ -112,11 +109,11 @@ func (a *program) checkGenerated(cmd *cobra.Command, g generated) error {
 		return nil
 	}
 	for _, d := range differences {
-		fmt.Fprintf(a.Out, "%s %s\n", a.Shown(g.path(d.path)), d.what)
-		if d.path == manifestName {
+		fmt.Fprintf(a.Out, "%s %s\n", a.Shown(g.Path(d.Path)), d.What)
+		if d.Path == app.ManifestName {
 			continue
 		}
-		lines := bytes.Split(bytes.TrimSuffix(d.diff, []byte("\n")), []byte("\n"))
+		lines := bytes.Split(bytes.TrimSuffix(d.Diff, []byte("\n")), []byte("\n"))
 		for i, line := range lines {
 			if i == maxDiffLines {
 				fmt.Fprintf(a.Out, "… %d lines more\n", len(lines)-i)
@@ -126,5 +123,5 @@ func (a *program) checkGenerated(cmd *cobra.Command, g generated) error {
 		}
 	}
 	return app.Fail(app.CodeFailed, "the generated files are not up to date").
-		Hint("run `%s` and commit the result", commandLine(cmd, "compile"))
+		Hint("run `workshop compile` and commit the result")
 }

@@ -3,11 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
-
-	"github.com/llmdo/workshop/internal/app"
 )
 
 func (a *program) configCommand() *cobra.Command {
@@ -26,12 +23,10 @@ Values of variables stand in it: don't commit it where they are private.`,
 			if err != nil {
 				return err
 			}
-			s, err := a.Load(ctx)
+			resolved, err := a.Config(ctx)
 			if err != nil {
 				return err
 			}
-			a.sayLinks(s)
-			resolved := resolve(s.Workshop)
 			if format == "json" {
 				return a.writeJSON(resolved)
 			}
@@ -40,27 +35,5 @@ Values of variables stand in it: don't commit it where they are private.`,
 			}
 			return nil
 		}),
-	}
-}
-
-// sayLinks says which sources of the workshop are symbolic links, and where they lead
-// on this machine. A source that isn't there leads nowhere.
-func (a *program) sayLinks(s *app.Source) {
-	dir, err := filepath.EvalSymlinks(s.Root())
-	if err != nil {
-		return
-	}
-	said := map[string]bool{}
-	for i := range s.Workshop.Workers {
-		for _, m := range s.Workshop.Workers[i].Container.Mounts {
-			path := m.Source.V
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(dir, path)
-			}
-			if real, err := filepath.EvalSymlinks(path); err == nil && !said[m.Source.V] {
-				said[m.Source.V] = true
-				a.SayLeads(dir, m.Source.V, real)
-			}
-		}
 	}
 }

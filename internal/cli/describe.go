@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -77,7 +78,7 @@ func reachText(n *workshop.Network) string {
 	var hosts []string
 	for _, r := range n.Allow {
 		host := r.Meant()
-		if ports := portList(r.Ports); ports != "80,443" {
+		if ports := app.PortsText(r.Ports); ports != "80,443" {
 			host += ":" + ports
 		}
 		if r.Preset != "" {

@@ -101,6 +101,29 @@ func hostileProject(t *testing.T, dir string) {
 	}
 }
 
+// TestCheckIsPrintable: no text of a file in the place of a generated one drives the
+// terminal when compile --check shows it.
+func TestCheckIsPrintable(t *testing.T) {
+	dir := t.TempDir()
+	hostileProject(t, dir)
+	var out bytes.Buffer
+	compile := func(args ...string) int {
+		sys := &System{Env: &app.Env{Dir: filepath.Join(dir, "project"), Lookup: func(string) (string, bool) { return "", false }}, Out: &out, Err: &out}
+		return Run(t.Context(), NewWorkshop, append([]string{"compile"}, args...), sys)
+	}
+	if compile() != app.CodeOK || compile("--check") != app.CodeOK {
+		t.Fatal(out.String())
+	}
+	file := filepath.Join(dir, "project", ".workshop", "hostile", "compose.yaml")
+	if err := os.WriteFile(file, []byte("services: {}\n\x1b]0;x\a\r::error::x\nlast\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if code := compile("--check"); code != app.CodeFailed || strings.ContainsAny(out.String(), "\x1b\a\r") || !strings.Contains(out.String(), `\x1b]0;x\x07\x0d::error::x`) || !strings.Contains(out.String(), "\n-last\n") {
+		t.Errorf("got %v, %q", code, out.String())
+	}
+}
+
 // runBounded runs the program with little memory and little time, and gives what
 // it prints; it must fail, and not by a crash.
 func runBounded(t *testing.T, dir string, args ...string) string {

@@ -3,12 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
 	"github.com/llmdo/workshop/internal/app"
 )
@@ -66,7 +64,7 @@ func (a *program) showPreset(format, name string) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "HOST\tPORTS\tPURPOSE")
 	for _, r := range p.Rules {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Host, portList(r.Ports), r.Purpose)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Host, app.PortsText(r.Ports), r.Purpose)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -77,16 +75,4 @@ func (a *program) showPreset(format, name string) error {
 	}
 	_, err := fmt.Fprintf(a.Out, "source: %s\nto use it, add to network.allow in workshop.yaml:\n  - preset: %s\n", p.Source, p.Name)
 	return err
-}
-
-// portList is "80,443,8000-8010".
-func portList(ports []firewall.PortRange) string {
-	parts := make([]string, len(ports))
-	for i, p := range ports {
-		parts[i] = fmt.Sprintf("%d-%d", p.First, p.Last)
-		if p.First == p.Last {
-			parts[i] = fmt.Sprint(p.First)
-		}
-	}
-	return strings.Join(parts, ",")
 }

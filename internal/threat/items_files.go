@@ -93,11 +93,11 @@ var fileItems = []Item{
 	{
 		ID: "F18", Attack: "Text of a repository that drives what shows it: ESC and BEL in a terminal, `::commands::` in a log of GitHub Actions, marks that turn text, in values of variables too",
 		Status: Closed, Answer: "Every format of problems writes such characters as escapes. `config`, JSON and generated files have those of their language, and mean the same",
-		Promises: []string{"B41", "B43"}, Tests: []string{"internal/diag/write TestWriters", "internal/cli TestScripts", "internal/cli TestCheckOfStrangeFiles"},
+		Promises: []string{"B41", "B43"}, Tests: []string{"internal/diag/write TestWriters", "internal/cli TestScripts", "internal/cli TestCheckIsPrintable"},
 	},
 	{
 		ID: "F19", Attack: "A compose.override.yaml in .workshop/NAME, or another file beside the generated ones that Compose reads by itself",
 		Status: Closed, Answer: "`compile` names it, and `compile --check` fails; `workshop up` doesn't read it",
-		Promises: []string{"B43"}, Tests: []string{"internal/cli TestCheckOfStrangeFiles", "internal/cli TestScripts"},
+		Promises: []string{"B43"}, Tests: []string{"internal/app TestCheckOfStrangeFiles", "internal/cli TestScripts"},
 	},
 }

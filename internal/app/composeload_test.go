@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -40,11 +39,11 @@ func TestComposeProgram(t *testing.T) {
 		{alone, config, empty, "docker compose"},
 		{alone, "", home, "docker compose"},
 	} {
-		a := newProgram(&System{Env: &app.Env{Home: c.home, Lookup: func(name string) (string, bool) {
+		env := &Env{Home: c.home, Lookup: func(name string) (string, bool) {
 			v := map[string]string{"PATH": c.path, "DOCKER_CONFIG": c.config}[name]
 			return v, v != ""
-		}}})
-		if got := strings.Join(a.composeProgram(), " "); got != c.want {
+		}}
+		if got := strings.Join(env.composeProgram(), " "); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
@@ -62,7 +61,7 @@ func TestComposeCommand(t *testing.T) {
 		{Path: compose.FactsFile, Data: []byte("version: \"3.7\"\nservices:\n  a:\n    labels: {F: \"${WORKSHOP_INIT_IMAGE:?}\"}\n")},
 		{Path: compose.FactsEnv, Data: facts},
 	})
-	if _, err := g.write(); err != nil {
+	if _, err := g.Write(); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{".env": "X=1\n", "b.env": "X=2\n"} {
@@ -83,8 +82,8 @@ func TestComposeCommand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var said bytes.Buffer
-			a := newProgram(&System{Env: &app.Env{Dir: dir, Home: dir, Lookup: os.LookupEnv, Settings: app.Settings{EnvFiles: tt.files}}, Err: &said})
-			line := a.composeCommand(&app.Project{ProjectRef: app.ProjectRef{Name: "x"}, Source: &app.Source{Workshop: &workshop.Workshop{Variables: tt.variables}, Path: filepath.Join(dir, "workshop.yaml")}}, g, facts)
+			env := &Env{Dir: dir, Home: dir, Lookup: os.LookupEnv, Settings: Settings{EnvFiles: tt.files}, Events: func(e Event) { said.WriteString(e.Text) }}
+			line := env.composeCommand(&Project{ProjectRef: ProjectRef{Name: "x"}, Source: &Source{Workshop: &workshop.Workshop{Variables: tt.variables}, Path: filepath.Join(dir, "workshop.yaml")}}, g, facts)
 			if got := strings.Contains(said.String(), "takes one --env-file"); got != (tt.warned && strings.Contains(line, "docker-compose ")) {
 				t.Errorf("said %q", said.String())
 			}

@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"context"
@@ -7,64 +7,61 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/shellword"
 )
 
-// loadForCompose prepares what plain Compose needs of this machine and prints
-// the command that starts the project.
-func (a *program) loadForCompose(ctx context.Context, cmd *cobra.Command, c *app.Project, g generated, o compileOptions) error {
-	e, err := a.Connect(ctx, c.ProjectRef, a.Approver(commandLine(cmd, "compile --load"), o.yes))
+// LoadForCompose prepares what plain Compose needs of this machine besides the
+// generated files, and returns the command line that starts the project. yes
+// agrees to builds.
+func (env *Env) LoadForCompose(ctx context.Context, c *Project, g Generated, yes bool) (string, error) {
+	e, err := env.Connect(ctx, c.ProjectRef, env.Approver("workshop compile --load", yes))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer e.Close()
 	if !e.Capabilities().Compose {
-		return app.Fail(app.CodeEngine, "compile --load prepares what plain Compose needs, on the docker engine; here it is %s", e.Chosen.Name).
+		return "", Fail(CodeEngine, "compile --load prepares what plain Compose needs, on the docker engine; here it is %s", e.Chosen.Name).
 			Hint("use --engine docker where Docker runs; the generated files are the same on every machine")
 	}
-	ready, err := a.Prepare(ctx, e, c)
+	ready, err := env.Prepare(ctx, e, c)
 	if err != nil {
-		return err
+		return "", err
 	}
-	ch, err := a.Change(ctx, c.Name)
+	ch, err := env.Change(ctx, c.Name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer ch.Unlock()
 	if ready, err = ch.Make(ctx, e, c, ready); err != nil {
-		return err
+		return "", err
 	}
 	files, err := compose.RenderFacts(ready.Compiled)
 	if err != nil {
-		return fmt.Errorf("compile --load: %w", err)
+		return "", fmt.Errorf("compile --load: %w", err)
 	}
 	if err := g.writeRun(files); err != nil {
-		return fmt.Errorf("compile --load: %w", err)
+		return "", fmt.Errorf("compile --load: %w", err)
 	}
-	plan, err := a.Plan(ctx, e, ready, nil, app.UpOptions{DryRun: true})
+	plan, err := env.Plan(ctx, e, ready, nil, UpOptions{DryRun: true})
 	if err != nil {
-		return err
+		return "", err
 	}
 	loading, err := onlyLoading(plan)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := a.Apply(ctx, e, loading, 0); err != nil {
-		return err
+	if err := env.Apply(ctx, e, loading, 0); err != nil {
+		return "", err
 	}
-	env := files[slices.IndexFunc(files, func(f compose.File) bool { return f.Path == compose.FactsEnv })]
-	fmt.Fprintln(a.Out, a.composeCommand(c, g, env.Data))
-	return nil
+	facts := files[slices.IndexFunc(files, func(f compose.File) bool { return f.Path == compose.FactsEnv })]
+	return env.composeCommand(c, g, facts.Data), nil
 }
 
 // writeRun writes the files of run/ into the generated directory; they are
 // never committed and not in its manifest.
-func (g generated) writeRun(files []compose.File) error {
+func (g Generated) writeRun(files []compose.File) error {
 	dir, err := g.open(true)
 	if err != nil {
 		return err
@@ -95,7 +92,7 @@ func onlyLoading(p *engine.Plan) (*engine.Plan, error) {
 			}
 			if user := engine.CopyUser(p.Compiled, p.Observed, s.Key); user != "" {
 				if engine.CopyChanged(p.Compiled, p.Observed, s.Key) {
-					return nil, app.Fail(app.CodeFailed, "compile --load: %s is not what it was when the copy that %s has was made", cp.Source, user).
+					return nil, Fail(CodeFailed, "compile --load: %s is not what it was when the copy that %s has was made", cp.Source, user).
 						Hint("remove the containers first: `workshop down`")
 				}
 				continue
@@ -118,11 +115,11 @@ func onlyLoading(p *engine.Plan) (*engine.Plan, error) {
 // composeCommand is the command line to paste: from the directory that every
 // Compose version takes paths from. docker-compose 1.29 takes one --env-file:
 // where the workshop's variables come from a file, facts are the environment's.
-func (a *program) composeCommand(c *app.Project, g generated, facts []byte) string {
-	dir := g.path("")
-	words, variables := append(a.composeProgram(), "-p", c.Name), a.variableFiles(c)
+func (env *Env) composeCommand(c *Project, g Generated, facts []byte) string {
+	dir := g.Path("")
+	words, variables := append(env.composeProgram(), "-p", c.Name), env.variableFiles(c)
 	if len(variables) > 1 && words[0] == "docker-compose" {
-		a.warn("docker-compose 1.29 takes one --env-file, not %d: put the variables into one of them, or into the environment", len(variables))
+		env.warn("docker-compose 1.29 takes one --env-file, not %d: put the variables into one of them, or into the environment", len(variables))
 	}
 	for _, file := range variables {
 		if rel, err := filepath.Rel(dir, file); err == nil {
@@ -136,7 +133,7 @@ func (a *program) composeCommand(c *app.Project, g generated, facts []byte) stri
 		words = append(assignments(facts), words...)
 	}
 	words = append(words, "-f", compose.ComposeFile, "-f", compose.FactsFile, "up")
-	return "cd " + shellword.Quote(a.Shown(dir)) + " && " + strings.Join(words, " ")
+	return "cd " + shellword.Quote(env.Shown(dir)) + " && " + strings.Join(words, " ")
 }
 
 // assignments are the lines of a file of variables as words of a shell.
@@ -157,19 +154,19 @@ var pluginDirs = []string{
 
 // composeProgram is the Compose that is here: `docker-compose` where that is
 // the only one, else `docker compose`.
-func (a *program) composeProgram() []string {
-	config, _ := a.Lookup("DOCKER_CONFIG")
+func (env *Env) composeProgram() []string {
+	config, _ := env.Lookup("DOCKER_CONFIG")
 	if config == "" {
-		config = filepath.Join(a.Home, ".docker")
+		config = filepath.Join(env.Home, ".docker")
 	}
 	for _, dir := range append([]string{filepath.Join(config, "cli-plugins")}, pluginDirs...) {
-		if app.Exists(filepath.Join(dir, "docker-compose")) {
+		if Exists(filepath.Join(dir, "docker-compose")) {
 			return []string{"docker", "compose"}
 		}
 	}
-	path, _ := a.Lookup("PATH")
+	path, _ := env.Lookup("PATH")
 	for _, dir := range filepath.SplitList(path) {
-		if dir != "" && app.Exists(filepath.Join(dir, "docker-compose")) {
+		if dir != "" && Exists(filepath.Join(dir, "docker-compose")) {
 			return []string{"docker-compose"}
 		}
 	}
@@ -178,16 +175,16 @@ func (a *program) composeProgram() []string {
 
 // variableFiles are the files that the workshop's variables come from; none
 // where it has no variable.
-func (a *program) variableFiles(c *app.Project) []string {
+func (env *Env) variableFiles(c *Project) []string {
 	if len(c.Workshop.Variables) == 0 {
 		return nil
 	}
 	var files []string
-	if env := filepath.Join(c.Root(), ".env"); app.Exists(env) {
-		files = append(files, env)
+	if file := filepath.Join(c.Root(), ".env"); Exists(file) {
+		files = append(files, file)
 	}
-	for _, f := range a.Settings.EnvFiles {
-		files = append(files, a.Abs(f))
+	for _, f := range env.Settings.EnvFiles {
+		files = append(files, env.Abs(f))
 	}
 	return files
 }

@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"bytes"
@@ -20,35 +20,48 @@ import (
 	"github.com/llmdo/workshop/internal/boundedfile"
 )
 
-// manifestName is the list of the generated files with their hashes, in the
+// ManifestName is the list of the generated files with their hashes, in the
 // form of sha256sum(1). By it, compile knows its own files from a user's.
-const manifestName = "generated.sha256"
+const ManifestName = "generated.sha256"
 
-// generated is a set of files that belong into one directory.
-type generated struct {
+// Generated is a Compose project as files that belong into one directory.
+type Generated struct {
 	// base is a directory that the person chose, sub the way from there. Below
 	// base no symlink leads out: a repository can't aim the files elsewhere.
 	base, sub string
 	files     []compose.File // sorted by path, the manifest last
 }
 
-func newGenerated(base, sub string, files []compose.File) generated {
+// Generate renders a project into the files of a directory; empty: .workshop/NAME
+// beside the workshop file.
+func (env *Env) Generate(c *Project, dir string) (Generated, error) {
+	files, err := compose.Render(c.Compiled)
+	if err != nil {
+		return Generated{}, fmt.Errorf("compile: %w", err)
+	}
+	if dir != "" {
+		return newGenerated(env.Abs(dir), ".", files), nil
+	}
+	return newGenerated(c.Root(), filepath.Join(".workshop", c.Workshop.Name.V), files), nil
+}
+
+func newGenerated(base, sub string, files []compose.File) Generated {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b compose.File) int { return strings.Compare(a.Path, b.Path) })
 	var manifest bytes.Buffer
 	for _, f := range files {
 		fmt.Fprintf(&manifest, "%s  %s\n", digest(f.Data), f.Path)
 	}
-	return generated{base: base, sub: sub, files: append(files, compose.File{Path: manifestName, Data: manifest.Bytes(), Mode: 0o644})}
+	return Generated{base: base, sub: sub, files: append(files, compose.File{Path: ManifestName, Data: manifest.Bytes(), Mode: 0o644})}
 }
 
-// path is the absolute path of one of the files, for messages.
-func (g generated) path(name string) string {
+// Path is the absolute path of one of the files, or with "" of the directory.
+func (g Generated) Path(name string) string {
 	return filepath.Join(g.base, g.sub, filepath.FromSlash(name))
 }
 
 // open gives the directory; it need not exist when create is false.
-func (g generated) open(create bool) (*os.Root, error) {
+func (g Generated) open(create bool) (*os.Root, error) {
 	if create {
 		if err := os.MkdirAll(g.base, 0o755); err != nil {
 			return nil, err
@@ -83,7 +96,7 @@ const (
 // which is the safe side.
 // After a run that was killed, a file has several.
 func previous(dir *os.Root) (map[string][]string, error) {
-	data, err := boundedfile.ReadIn(dir, manifestName, maxManifest)
+	data, err := boundedfile.ReadIn(dir, ManifestName, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -100,15 +113,16 @@ func previous(dir *os.Root) (map[string][]string, error) {
 	return known, nil
 }
 
-// changes is what [generated.write] did, as paths.
-type changes struct{ wrote, removed, kept []string }
+// Written is what [Generated.Write] did, as names for [Generated.Path]. Kept were
+// changed by hand; Strange are what Compose reads besides, by itself.
+type Written struct{ Wrote, Removed, Kept, Strange []string }
 
-// write brings the directory to the generated state: each file appears whole
+// Write brings the directory to the generated state: each file appears whole
 // or not at all, files of the last run that are no longer generated go, and
 // whatever somebody changed or put there is kept, as NAME.orig if its place is
 // needed.
-func (g generated) write() (changes, error) {
-	var done changes
+func (g Generated) Write() (Written, error) {
+	var done Written
 	dir, err := g.open(true)
 	if err != nil {
 		return done, err
@@ -125,21 +139,21 @@ func (g generated) write() (changes, error) {
 	for _, f := range g.files {
 		old, err := boundedfile.ReadIn(dir, f.Path, maxGenerated)
 		switch {
-		case err == nil && bytes.Equal(old, f.Data) && !(announced && f.Path == manifestName):
+		case err == nil && bytes.Equal(old, f.Data) && !(announced && f.Path == ManifestName):
 			continue
-		case err == nil && f.Path != manifestName && !slices.Contains(known[f.Path], digest(old)):
+		case err == nil && f.Path != ManifestName && !slices.Contains(known[f.Path], digest(old)):
 			name, err := keep(dir, f.Path)
 			if err != nil {
 				return done, err
 			}
-			done.kept = append(done.kept, name)
+			done.Kept = append(done.Kept, name)
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return done, err
 		}
 		if err := replaceFile(dir, f); err != nil {
 			return done, err
 		}
-		done.wrote = append(done.wrote, f.Path)
+		done.Wrote = append(done.Wrote, f.Path)
 	}
 	for _, name := range g.stale(known) {
 		data, err := boundedfile.ReadIn(dir, name, maxGenerated)
@@ -147,7 +161,7 @@ func (g generated) write() (changes, error) {
 			continue
 		}
 		if !slices.Contains(known[name], digest(data)) {
-			done.kept = append(done.kept, name)
+			done.Kept = append(done.Kept, name)
 			continue
 		}
 		if err := dir.Remove(name); err != nil {
@@ -156,14 +170,15 @@ func (g generated) write() (changes, error) {
 		if parent := path.Dir(name); parent != "." {
 			dir.Remove(parent) // succeeds only if it is empty now
 		}
-		done.removed = append(done.removed, name)
+		done.Removed = append(done.Removed, name)
 	}
+	done.Strange = strange(dir)
 	return done, nil
 }
 
 // announce adds what is to be written to the manifest: a run that is killed in
 // between must not take its files for a user's. The manifest of this one comes last.
-func (g generated) announce(dir *os.Root, known map[string][]string) (announced bool, err error) {
+func (g Generated) announce(dir *os.Root, known map[string][]string) (announced bool, err error) {
 	var both bytes.Buffer
 	for _, f := range g.files[:len(g.files)-1] {
 		if sum := digest(f.Data); !slices.Contains(known[f.Path], sum) {
@@ -179,7 +194,7 @@ func (g generated) announce(dir *os.Root, known map[string][]string) (announced 
 			fmt.Fprintf(&both, "%s  %s\n", sum, name)
 		}
 	}
-	return true, replaceFile(dir, compose.File{Path: manifestName, Data: both.Bytes(), Mode: 0o644})
+	return true, replaceFile(dir, compose.File{Path: ManifestName, Data: both.Bytes(), Mode: 0o644})
 }
 
 // keep moves a file that we didn't write out of the way, to a free name.
@@ -196,7 +211,7 @@ func keep(dir *os.Root, name string) (string, error) {
 }
 
 // stale are the files of the last run that this one doesn't generate, sorted.
-func (g generated) stale(known map[string][]string) []string {
+func (g Generated) stale(known map[string][]string) []string {
 	var names []string
 	for name := range known {
 		if !slices.ContainsFunc(g.files, func(f compose.File) bool { return f.Path == name }) {
@@ -207,32 +222,33 @@ func (g generated) stale(known map[string][]string) []string {
 	return names
 }
 
-// difference is one file that isn't as it would be generated.
-type difference struct {
-	path, what string
-	diff       []byte
+// Difference is one file that isn't as it would be generated.
+type Difference struct {
+	Path string // a name for [Generated.Path]; empty: all of it
+	What string // is different: "is missing"
+	Diff []byte // a unified one; nil for a file that isn't there or doesn't belong there
 }
 
-// check compares the directory with the generated state.
-func (g generated) check() ([]difference, error) {
+// Check compares the directory with the generated state.
+func (g Generated) Check() ([]Difference, error) {
 	dir, err := g.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []difference{{path: "", what: "is missing"}}, nil
+		return []Difference{{What: "is missing"}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	var all []difference
+	var all []Difference
 	for _, f := range g.files {
 		old, err := boundedfile.ReadIn(dir, f.Path, maxGenerated)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			all = append(all, difference{path: f.Path, what: "is missing"})
+			all = append(all, Difference{Path: f.Path, What: "is missing"})
 		case err != nil:
 			return nil, err
 		case !bytes.Equal(old, f.Data):
-			all = append(all, difference{f.Path, "differs", diff.Diff("written/"+f.Path, old, "compiled/"+f.Path, f.Data)})
+			all = append(all, Difference{f.Path, "differs", diff.Diff("written/"+f.Path, old, "compiled/"+f.Path, f.Data)})
 		}
 	}
 	known, err := previous(dir)
@@ -241,11 +257,11 @@ func (g generated) check() ([]difference, error) {
 	}
 	for _, name := range g.stale(known) {
 		if _, err := dir.Lstat(name); err == nil {
-			all = append(all, difference{path: name, what: "is no longer generated"})
+			all = append(all, Difference{Path: name, What: "is no longer generated"})
 		}
 	}
 	for _, name := range strange(dir) {
-		all = append(all, difference{path: name, what: "is not generated, and Compose reads it by itself"})
+		all = append(all, Difference{Path: name, What: "is not generated, and Compose reads it by itself"})
 	}
 	return all, nil
 }
@@ -258,15 +274,6 @@ var byItself = []string{
 }
 
 // strange are those of them that are there.
-func (g generated) strange() []string {
-	dir, err := g.open(false)
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	return strange(dir)
-}
-
 func strange(dir *os.Root) (there []string) {
 	for _, name := range byItself {
 		if _, err := dir.Lstat(name); err == nil {

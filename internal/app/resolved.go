@@ -1,7 +1,9 @@
-package cli
+package app
 
 import (
+	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,12 +13,14 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// The types below are a workshop file with everything written out, in the
-// order in which a person reads it.
+// Resolved is a workshop file with everything written out, in the order in which
+// a person reads it; a workshop file itself in YAML and in JSON.
+type Resolved struct {
+	Workshop resolvedWorkshop `yaml:"workshop" json:"workshop"`
+}
+
+// The parts of [Resolved]:
 type (
-	resolvedFile struct {
-		Workshop resolvedWorkshop `yaml:"workshop" json:"workshop"`
-	}
 	resolvedWorkshop struct {
 		Name        string            `yaml:"name" json:"name"`
 		Version     string            `yaml:"version,omitempty" json:"version,omitempty"`
@@ -111,9 +115,40 @@ type (
 	}
 )
 
-// resolve writes a workshop out.
-func resolve(w *workshop.Workshop) resolvedFile {
-	f := resolvedFile{resolvedWorkshop{
+// Config loads the workshop and writes it out. Which of its sources are symbolic
+// links, and where they lead on this machine, is an event.
+func (env *Env) Config(ctx context.Context) (Resolved, error) {
+	s, err := env.Load(ctx)
+	if err != nil {
+		return Resolved{}, err
+	}
+	env.sayLinks(s)
+	return resolve(s.Workshop), nil
+}
+
+// sayLinks leaves out a source that isn't there: it leads nowhere.
+func (env *Env) sayLinks(s *Source) {
+	dir, err := filepath.EvalSymlinks(s.Root())
+	if err != nil {
+		return
+	}
+	said := map[string]bool{}
+	for i := range s.Workshop.Workers {
+		for _, m := range s.Workshop.Workers[i].Container.Mounts {
+			path := m.Source.V
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(dir, path)
+			}
+			if real, err := filepath.EvalSymlinks(path); err == nil && !said[m.Source.V] {
+				said[m.Source.V] = true
+				env.sayLeads(dir, m.Source.V, real)
+			}
+		}
+	}
+}
+
+func resolve(w *workshop.Workshop) Resolved {
+	f := Resolved{resolvedWorkshop{
 		Name: w.Name.V, Version: w.Version.V, Description: diag.Literal(w.Description.V),
 		Isolation: string(w.Isolation.V),
 		Container: resolveContainer(&w.Container),
@@ -199,7 +234,7 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 		} else {
 			rule.Host = to
 		}
-		if portList(r.Ports) == usual {
+		if PortsText(r.Ports) == usual {
 			if rule == (resolvedRule{Host: rule.Host}) {
 				add(rule.Host)
 			} else {
@@ -208,7 +243,7 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 			continue
 		}
 		if len(r.Ports) > 1 && !r.Upload.IsZero() { // one line, for it is one budget
-			rule.Port = portValues(portList(r.Ports))
+			rule.Port = portValues(PortsText(r.Ports))
 			add(rule)
 			continue
 		}
@@ -228,14 +263,14 @@ func portValue(p firewall.PortRange) any {
 	return strconv.Itoa(int(p.First)) + "-" + strconv.Itoa(int(p.Last))
 }
 
-// portValues are several ports of one line, as portList writes them; a list in
+// portValues are several ports of one line, as PortsText writes them; a list in
 // the result.
 type portValues string
 
 func (p portValues) list() []any {
 	ports, err := firewall.ParsePorts(string(p))
 	if err != nil {
-		panic(err) // portList wrote it
+		panic(err) // PortsText wrote it
 	}
 	out := make([]any, len(ports))
 	for i, x := range ports {
