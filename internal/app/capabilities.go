@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -28,9 +29,48 @@ type Promise struct {
 	Do      []string `json:"do,omitempty"`
 }
 
-// Capabilities is what was found on this machine: the table that the command
+// EngineReport is what an engine is, and keeps on this machine.
+type EngineReport struct {
+	Engine       string       `json:"engine"`
+	Why          string       `json:"why,omitempty"` // it was chosen
+	Endpoint     string       `json:"endpoint"`
+	Version      string       `json:"version"`
+	APIVersion   string       `json:"api_version"`
+	Platform     string       `json:"platform"`
+	Runtimes     []string     `json:"runtimes"`
+	Promises     []Promise    `json:"promises"`
+	Capabilities []Capability `json:"capabilities"`
+}
+
+// EngineReport asks the engine that the caller names, or else the one that `up`
+// would choose here. It starts nothing, so process mode is never refused.
+func (env *Env) EngineReport(ctx context.Context) (EngineReport, error) {
+	var t ProjectRef
+	if _, err := env.FindFile(); err == nil {
+		if t, err = env.Find(ctx); err != nil { // for the file's isolation
+			return EngineReport{}, err
+		}
+	}
+	asking := *env
+	asking.Settings.ForceProcess = true
+	e, err := asking.Connect(ctx, t, nil)
+	if err != nil {
+		return EngineReport{}, err
+	}
+	defer e.Close()
+	i, err := e.Info(ctx)
+	if err != nil {
+		return EngineReport{}, EngineError(err)
+	}
+	return EngineReport{
+		i.Kind, e.Chosen.Why, i.Endpoint, i.Version, i.APIVersion, i.OS + "/" + i.Arch, i.Runtimes,
+		promises(i), append(capabilities(i), env.gitCapability()),
+	}, nil
+}
+
+// capabilities is what was found on this machine: the table that the command
 // and the preflight share.
-func Capabilities(i engine.Info) []Capability {
+func capabilities(i engine.Info) []Capability {
 	list := []Capability{
 		{Name: "memory", Promise: "B5", Held: i.Limits.Memory, Meaning: "a worker's memory is limited"},
 		{Name: "swap", Promise: "B5", Held: i.Limits.Swap, Meaning: "no swap beyond the memory limit"},
@@ -58,14 +98,14 @@ func Capabilities(i engine.Info) []Capability {
 		Capability{Name: "ipv6", Held: i.IPv6, Meaning: "the engine's kernel has IPv6"})
 }
 
-// Promises says of each promise whether it holds here, and by what.
-func Promises(i engine.Info) []Promise {
+// promises says of each promise whether it holds here, and by what.
+func promises(i engine.Info) []Promise {
 	var out []Promise
 	for _, p := range promise.All() {
 		kept := promise.Of(i.Kind, p.ID)
 		x := Promise{Promise: p.ID, Title: p.Title, Held: kept.Held, How: kept.How}
 		var lacking []string
-		for _, c := range Capabilities(i) {
+		for _, c := range capabilities(i) {
 			if c.Promise == p.ID && !c.Held && kept.Held {
 				lacking = append(lacking, c.Name+": "+c.Meaning)
 				if c.Do != "" && !slices.Contains(x.Do, c.Do) {
@@ -81,10 +121,10 @@ func Promises(i engine.Info) []Promise {
 	return out
 }
 
-// GitCapability reports whether git on this machine leaves bare repositories
+// gitCapability reports whether git on this machine leaves bare repositories
 // alone that it finds: a worker can make one wherever it may write, and what its
 // configuration names runs at the next `git status` there (B8).
-func (env *Env) GitCapability() Capability {
+func (env *Env) gitCapability() Capability {
 	return Capability{
 		Name: "git", Held: facts.GitRefusesBare(env.Home, env.Lookup), Meaning: "git takes no directory for a repository but .git, or by --git-dir (safe.bareRepository)",
 		Do: "git config --global safe.bareRepository explicit",

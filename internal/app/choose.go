@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/engine"
@@ -127,14 +126,6 @@ func (env *Env) SayChosen(c Choice) {
 	if c.Why != "" {
 		env.say("isolation: %s (%s)", c.Name, c.Why)
 	}
-}
-
-// Waived are the promises that the engine which the caller names gives up.
-func (env *Env) Waived() []string {
-	if !slices.Contains(promise.Engines(), env.Settings.Engine) {
-		return nil // it will be one that keeps them
-	}
-	return promise.Waived(env.Settings.Engine)
 }
 
 // sayProcess warns of process mode, in every command that works in it.

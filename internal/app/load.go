@@ -19,7 +19,7 @@ func (env *Env) Load(ctx context.Context) (*Source, error) {
 	}
 	env.problems(s)
 	if n := s.Diagnostics.Count(diag.Error); n > 0 {
-		return nil, Fail(CodeOf(s.Diagnostics), "%s is invalid: %s", env.Shown(s.Path), Count(n, "error"))
+		return nil, Fail(codeOf(s.Diagnostics), "%s is invalid: %s", env.Shown(s.Path), Count(n, "error"))
 	}
 	return s, nil
 }
@@ -81,9 +81,9 @@ func (env *Env) compileSource(s *Source) (*Project, error) {
 	return whole, env.checkHidden(whole.ProjectRef)
 }
 
-// CodeOf is the exit code that problems of a file stand for: 3, or 4 where a
+// codeOf is the exit code that problems of a file stand for: 3, or 4 where a
 // file asks for what only the caller may decide.
-func CodeOf(list diag.List) int {
+func codeOf(list diag.List) int {
 	code := CodeOK
 	for _, d := range list {
 		switch {
@@ -127,14 +127,19 @@ func checkPromises(c *compose.Compiled) error {
 func (s *Source) CheckWorkers(names []string) error {
 	for _, name := range names {
 		if s.Worker(name) == nil {
-			all := make([]string, len(s.Workshop.Workers))
-			for i, w := range s.Workshop.Workers {
-				all[i] = w.Name
-			}
-			return Fail(CodeUsage, "no worker %q in %s", name, s.Base()).Hint("%s", Suggestion(name, all))
+			return Fail(CodeUsage, "no worker %q in %s", name, s.Base()).Hint("%s", Suggestion(name, s.WorkerNames()))
 		}
 	}
 	return nil
+}
+
+// WorkerNames are those of all workers, in the file's order.
+func (s *Source) WorkerNames() []string {
+	all := make([]string, len(s.Workshop.Workers))
+	for i, w := range s.Workshop.Workers {
+		all[i] = w.Name
+	}
+	return all
 }
 
 // Worker finds one by name; nil if there is none.

@@ -14,7 +14,7 @@ import (
 func refuse(c *Project, info engine.Info) error {
 	var broken, do []string
 	var last Capability // several for one reason are one line
-	for _, k := range Capabilities(info) {
+	for _, k := range capabilities(info) {
 		if k.Promise == "" || k.Held || k.rooms && !slices.ContainsFunc(c.Workshop.Workers, func(w workshop.Worker) bool { return HasNetwork(&w) }) {
 			continue
 		}

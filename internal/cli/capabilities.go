@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/engine"
 )
 
 func (a *program) capabilitiesCommand() *cobra.Command {
@@ -29,60 +28,37 @@ workshop is refused, before anything starts, where one isn't kept. Without
 			if err != nil {
 				return err
 			}
-			var t app.ProjectRef
-			if _, err := a.FindFile(); err == nil {
-				if t, err = a.Find(ctx); err != nil { // for the file's isolation
-					return err
-				}
-			}
-			a.Settings.ForceProcess = true // nothing is started
-			e, err := a.Connect(ctx, t, nil)
+			r, err := a.EngineReport(ctx)
 			if err != nil {
 				return err
 			}
-			defer e.Close()
-			info, err := e.Info(ctx)
-			if err != nil {
-				return app.EngineError(err)
+			if format == "json" {
+				return a.writeJSON(r)
 			}
-			return a.printCapabilities(format, e.Chosen.Why, info)
+			return a.printCapabilities(r)
 		}),
 	}
 }
 
-func (a *program) printCapabilities(format, why string, i engine.Info) error {
-	list, promises := append(app.Capabilities(i), a.GitCapability()), app.Promises(i)
-	if format == "json" {
-		return a.writeJSON(struct {
-			Engine       string           `json:"engine"`
-			Why          string           `json:"why,omitempty"` // it was chosen
-			Endpoint     string           `json:"endpoint"`
-			Version      string           `json:"version"`
-			APIVersion   string           `json:"api_version"`
-			Platform     string           `json:"platform"`
-			Runtimes     []string         `json:"runtimes"`
-			Promises     []app.Promise    `json:"promises"`
-			Capabilities []app.Capability `json:"capabilities"`
-		}{i.Kind, why, i.Endpoint, i.Version, i.APIVersion, i.OS + "/" + i.Arch, i.Runtimes, promises, list})
-	}
-	fmt.Fprintln(a.Out, engineLine(i))
-	if why != "" {
-		fmt.Fprintf(a.Out, "chosen because %s\n", why)
+func (a *program) printCapabilities(r app.EngineReport) error {
+	fmt.Fprintln(a.Out, engineLine(r))
+	if r.Why != "" {
+		fmt.Fprintf(a.Out, "chosen because %s\n", r.Why)
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "\nPROMISE\tHELD\tWHAT\tBY")
-	for _, p := range promises {
+	for _, p := range r.Promises {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Promise, heldWord(p.Held), p.Title, p.How)
 	}
 	fmt.Fprintln(w, "\nFOUND\tHELD\tFOR\tMEANING")
-	for _, c := range list {
+	for _, c := range r.Capabilities {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Name, heldWord(c.Held), c.Promise, c.Meaning)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	var said []string
-	for _, c := range list {
+	for _, c := range r.Capabilities {
 		if !c.Held && c.Do != "" && !slices.Contains(said, c.Do) {
 			said = append(said, c.Do)
 			fmt.Fprintf(a.Out, "hint: %s: %s\n", c.Name, c.Do)
@@ -92,17 +68,17 @@ func (a *program) printCapabilities(format, why string, i engine.Info) error {
 }
 
 // engineLine is what an engine is, in one line.
-func engineLine(i engine.Info) string {
-	line := i.Kind + " " + i.Version
-	if i.APIVersion != "" {
-		line += " (API " + i.APIVersion + ")"
+func engineLine(r app.EngineReport) string {
+	line := r.Engine + " " + r.Version
+	if r.APIVersion != "" {
+		line += " (API " + r.APIVersion + ")"
 	}
-	if i.Endpoint != "" {
-		line += " at " + i.Endpoint
+	if r.Endpoint != "" {
+		line += " at " + r.Endpoint
 	}
-	line += ", " + i.OS + "/" + i.Arch
-	if len(i.Runtimes) > 0 {
-		line += ", runtimes: " + strings.Join(i.Runtimes, ", ")
+	line += ", " + r.Platform
+	if len(r.Runtimes) > 0 {
+		line += ", runtimes: " + strings.Join(r.Runtimes, ", ")
 	}
 	return line
 }

@@ -64,11 +64,7 @@ func (a *program) workerNames(cmd *cobra.Command) []string {
 	if s == nil {
 		return nil
 	}
-	var names []string
-	for _, w := range s.Workshop.Workers {
-		names = append(names, w.Name)
-	}
-	return names
+	return s.WorkerNames()
 }
 
 // completionSource is the workshop; nil, without a word, where there is none

@@ -1,12 +1,7 @@
 package cli
 
 import (
-	"archive/tar"
 	"context"
-	"errors"
-	"io"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -14,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/shellword"
-	"github.com/llmdo/workshop/internal/tarball"
 )
 
 func (a *program) cpCommand() *cobra.Command {
@@ -47,9 +40,6 @@ lifts these), and a stream isn't written to a terminal.`,
 	return cmd
 }
 
-// cpLimits bound what a worker can make of a copy here (B60).
-var cpLimits = tarball.Limits{Bytes: 10 << 30, Entries: 100_000, Depth: 128}
-
 func (a *program) cp(ctx context.Context, cmd *cobra.Command, from, to string, unlimited bool) error {
 	fromWorker, fromPath, out := splitWorker(from)
 	toWorker, toPath, in := splitWorker(to)
@@ -62,32 +52,10 @@ func (a *program) cp(ctx context.Context, cmd *cobra.Command, from, to string, u
 	if out && to == "-" && isTerminal(a.Out) {
 		return usageError(cmd, "cp: what a worker made isn't written to a terminal: send it on, as in `| tar t`")
 	}
-	t, err := a.Find(ctx)
-	if err != nil {
-		return err
-	}
-	e, seen, err := a.Observe(ctx, t, false)
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	worker := fromWorker + toWorker
-	if err := app.Services(t, seen, []string{worker}); err != nil {
-		return err
-	}
-	for _, c := range seen.Containers {
-		if c.Service == worker && (c.Role == "room" || c.Role == "guard") {
-			return app.Fail(app.CodeRefused, "cp: %s is the workshop's %s, and files are copied from and to workers only", worker, c.Role)
-		}
-	}
 	if out {
-		limits := cpLimits
-		if unlimited {
-			limits = tarball.Limits{}
-		}
-		return a.copyOut(ctx, e, fromWorker, fromPath, to, limits)
+		return a.CopyOut(ctx, fromWorker, fromPath, to, unlimited, a.Out)
 	}
-	return a.copyIn(ctx, e, from, toWorker, toPath)
+	return a.CopyIn(ctx, from, toWorker, toPath, a.In)
 }
 
 // splitWorker tells WORKER:PATH from a path; C:\x and ./a:b are paths.
@@ -97,85 +65,4 @@ func splitWorker(arg string) (worker, file string, ok bool) {
 		return "", arg, false
 	}
 	return worker, file, true
-}
-
-func (a *program) copyOut(ctx context.Context, e *app.Running, worker, file, to string, limits tarball.Limits) error {
-	stream, err := e.CopyFrom(ctx, e.Name, worker, path.Clean(file))
-	if errors.Is(err, fs.ErrNotExist) {
-		return app.Fail(app.CodeFailed, "cp: %s:%s is not there", worker, file)
-	}
-	if err != nil {
-		return app.EngineError(err)
-	}
-	defer stream.Close()
-	if to == "-" {
-		_, err := io.Copy(a.Out, stream)
-		return err
-	}
-	dir, name := a.Abs(to), ""
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		if strings.HasSuffix(to, "/") {
-			return app.Fail(app.CodeFailed, "cp: %s is no directory", to)
-		}
-		dir, name = filepath.Dir(dir), filepath.Base(dir)
-	}
-	skipped, err := tarball.Extract(dir, name, stream, limits)
-	for _, s := range skipped {
-		a.warn("cp: left behind: %s", app.Printable(s))
-	}
-	if errors.Is(err, tarball.ErrLimit) {
-		return app.Fail(app.CodeFailed, "cp: %w", err).Hint("look at what it is (`workshop exec %s -- du -a %s`); `--unlimited` copies it all", worker, shellword.Quote(file))
-	}
-	if err != nil {
-		return app.Fail(app.CodeFailed, "cp: %w", err)
-	}
-	return nil
-}
-
-func (a *program) copyIn(ctx context.Context, e *app.Running, from, worker, file string) error {
-	if from == "-" {
-		return a.copyInError(e.CopyTo(ctx, e.Name, worker, path.Clean(file), a.In), worker)
-	}
-	source := a.Abs(from)
-	if _, err := os.Lstat(source); err != nil {
-		return app.Fail(app.CodeFailed, "cp: %s: %w", from, app.PlainPathError(err))
-	}
-	dir, name := path.Clean(file), filepath.Base(source)
-	place, ok := a.lookIn(ctx, e, worker, dir)
-	if !ok || place.Typeflag != tar.TypeDir {
-		if strings.HasSuffix(file, "/") {
-			return app.Fail(app.CodeFailed, "cp: %s:%s is no directory", worker, file)
-		}
-		dir, name = path.Split(dir)
-		dir = path.Clean(dir)
-		if place, ok = a.lookIn(ctx, e, worker, dir); !ok {
-			return app.Fail(app.CodeFailed, "cp: %s:%s is not there", worker, dir)
-		}
-	}
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(tarball.Pack(w, source, name, place.Uid, place.Gid)) }()
-	defer r.Close()
-	return a.copyInError(e.CopyTo(ctx, e.Name, worker, dir, r), worker)
-}
-
-// copyInError says what to do where the target can't be written to.
-func (a *program) copyInError(err error, worker string) error {
-	if err != nil && strings.Contains(err.Error(), "read-only") {
-		return app.Fail(app.CodeFailed, "cp: %w", err).Hint("%s can write to its read-write mounts, /tmp, /scratch and its home directory", worker)
-	}
-	return app.EngineError(err)
-}
-
-// lookIn reads what a path in a worker is from the first entry of its tar
-// stream: engines have no other way in common.
-func (a *program) lookIn(ctx context.Context, e *app.Running, worker, file string) (*tar.Header, bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := e.CopyFrom(ctx, e.Name, worker, file)
-	if err != nil {
-		return nil, false
-	}
-	defer stream.Close()
-	h, err := tar.NewReader(stream).Next()
-	return h, err == nil
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -26,8 +25,8 @@ the command.`,
 		Args:              usageArgs(0, -1),
 		ValidArgsFunction: a.completeServices,
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			o.Prefix = !noPrefix
-			return a.logs(ctx, args, o)
+			o.Prefix, o.Stdout, o.Stderr = !noPrefix, a.Out, a.Err
+			return a.Logs(ctx, args, a.globals.project != "", o)
 		}),
 	}
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on until interrupted")
@@ -36,25 +35,4 @@ the command.`,
 	cmd.Flags().BoolVarP(&o.Timestamps, "timestamps", "t", false, "begin each line with its time")
 	cmd.Flags().BoolVar(&noPrefix, "no-log-prefix", false, "no worker's name before each line")
 	return cmd
-}
-
-func (a *program) logs(ctx context.Context, names []string, o engine.LogsOptions) error {
-	t, err := a.Find(ctx)
-	if err != nil {
-		return err
-	}
-	e, seen, err := a.Observe(ctx, t, a.globals.project != "")
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	if err := app.Services(t, seen, names); err != nil {
-		return err
-	}
-	o.Stdout, o.Stderr = a.Out, a.Err
-	err = e.Logs(ctx, t.Name, names, o)
-	if o.Follow && ctx.Err() != nil {
-		return app.Exit(app.CodeInterrupted)
-	}
-	return app.EngineError(err)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/diag/write"
-	"github.com/llmdo/workshop/internal/promise"
 )
 
 func (a *program) validateCommand() *cobra.Command {
@@ -43,35 +41,19 @@ func (a *program) validate(ctx context.Context, cmd *cobra.Command, args []strin
 	if err != nil {
 		return err
 	}
-	files, all, err := a.ExpandPaths(args)
+	v, err := a.Validate(ctx, args)
 	if err != nil {
 		return err
 	}
-	texts := map[string][]byte{}
-	workers, code := 0, app.CodeOK
-	for _, file := range files {
-		s, err := a.Read(ctx, file)
-		if err != nil {
-			return err
-		}
-		list, sources := s.Shown()
-		all = append(all, list...)
-		for name, data := range sources {
-			texts[name] = data
-		}
-		if s.Workshop == nil {
-			continue
-		}
-		workers += len(s.Workshop.Workers)
-		all = append(all, a.waived(s)...)
-		code = max(code, a.refused(s))
+	for _, f := range v.Refused {
+		a.printFailure(f)
 	}
-	if err := a.writeReport(format, all, texts); err != nil {
+	if err := a.writeReport(format, v.Diagnostics, v.Sources); err != nil {
 		return err
 	}
-	errs, warnings := all.Count(diag.Error), all.Count(diag.Warning)
-	a.validateSummary(format, len(files), workers, errs, warnings)
-	code = max(code, app.CodeOf(all))
+	errs, warnings := v.Diagnostics.Count(diag.Error), v.Diagnostics.Count(diag.Warning)
+	a.validateSummary(format, v.Files, v.Workers, errs, warnings)
+	code := v.Code()
 	if strict && warnings > 0 {
 		code = max(code, app.CodeInvalid)
 	}
@@ -79,32 +61,6 @@ func (a *program) validate(ctx context.Context, cmd *cobra.Command, args []strin
 		return app.Exit(code)
 	}
 	return nil
-}
-
-// waived names the promises that don't hold for a workshop on the engine that
-// was asked for.
-func (a *program) waived(s *app.Source) diag.List {
-	not := a.Waived()
-	if len(not) == 0 {
-		return nil
-	}
-	return diag.List{{
-		Severity: diag.Warning, Code: "process-mode", Summary: "process mode doesn't keep " + promise.Ranges(not),
-		Detail: "Tools would run on this machine, as you.", Range: diag.Range{Filename: s.ShownFile(s.Base())},
-		Hint: "`workshop capabilities --engine process` says what each of them is",
-	}}
-}
-
-// refused compiles a valid workshop and gives the code where the result must
-// not run; the report of the others goes on.
-func (a *program) refused(s *app.Source) int {
-	_, err := app.CompileWorkshop(s.Workshop)
-	if f, ok := errors.AsType[*app.Failure](err); ok {
-		f.Err = fmt.Errorf("%s: %w", s.ShownFile(s.Base()), f.Err)
-		a.printFailure(f)
-		return f.Code
-	}
-	return app.CodeOK
 }
 
 // writeReport writes the report: it is the result, so the standard output has

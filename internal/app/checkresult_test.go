@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/workshop/worker"
 )
 
@@ -26,9 +25,9 @@ func TestResultThatTakesLong(t *testing.T) {
 	})
 	t.Run("interrupted", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(app.ErrInterrupted)
-		if _, err := checkInTime(ctx, time.Minute, schema, "result.json", result); !errors.Is(err, app.ErrInterrupted) {
-			t.Errorf("got %v, want %v", err, app.ErrInterrupted)
+		cancel(ErrInterrupted)
+		if _, err := checkInTime(ctx, time.Minute, schema, "result.json", result); !errors.Is(err, ErrInterrupted) {
+			t.Errorf("got %v, want %v", err, ErrInterrupted)
 		}
 	})
 	t.Run("in time", func(t *testing.T) {

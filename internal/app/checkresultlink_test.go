@@ -1,11 +1,9 @@
-package cli
+package app
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/llmdo/workshop/internal/app"
 )
 
 // TestB45_ResultThatIsALink: a worker writes its answer into the project; a link
@@ -22,12 +20,12 @@ func TestB45_ResultThatIsALink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := newProgram(&System{Env: &app.Env{Dir: project}})
+	env := &Env{Dir: project}
 	for file, ok := range map[string]bool{
 		"answer": true, "in": true, filepath.Join(other, "secret"): true,
 		"out": false, "dir/secret": false, filepath.Join(project, "out"): false,
 	} {
-		if data, _, err := a.readResult(file, project); (err == nil) != ok || ok != (string(data) == "{}") {
+		if data, _, err := env.readResult(file, project, nil); (err == nil) != ok || ok != (string(data) == "{}") {
 			t.Errorf("%s: %q, %v; want it read: %v", file, data, err, ok)
 		}
 	}

@@ -1,0 +1,142 @@
+package app
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/tarball"
+)
+
+// copyLimits bound what a worker can make of a copy here (B60).
+var copyLimits = tarball.Limits{Bytes: 10 << 30, Entries: 100_000, Depth: 128}
+
+// connectForCopy is the project whose worker files are copied from or to. The caller closes
+// it.
+func (env *Env) connectForCopy(ctx context.Context, worker string) (*Running, error) {
+	t, err := env.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, seen, err := env.Observe(ctx, t, false)
+	if err != nil {
+		return nil, err
+	}
+	err = Services(t, seen, []string{worker})
+	for _, c := range seen.Containers {
+		if err == nil && c.Service == worker && (c.Role == "room" || c.Role == "guard") {
+			err = Fail(CodeRefused, "cp: %s is the workshop's %s, and files are copied from and to workers only", worker, c.Role)
+		}
+	}
+	if err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// CopyOut copies a file or directory of a worker to a path here, or with "-" to w
+// as a tar stream. What leads out of that path is left behind, with a warning.
+func (env *Env) CopyOut(ctx context.Context, worker, file, to string, unlimited bool, w io.Writer) error {
+	e, err := env.connectForCopy(ctx, worker)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	stream, err := e.CopyFrom(ctx, e.Name, worker, path.Clean(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Fail(CodeFailed, "cp: %s:%s is not there", worker, file)
+	}
+	if err != nil {
+		return EngineError(err)
+	}
+	defer stream.Close()
+	if to == "-" {
+		_, err := io.Copy(w, stream)
+		return err
+	}
+	dir, name := env.Abs(to), ""
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		if strings.HasSuffix(to, "/") {
+			return Fail(CodeFailed, "cp: %s is no directory", to)
+		}
+		dir, name = filepath.Dir(dir), filepath.Base(dir)
+	}
+	limits := copyLimits
+	if unlimited {
+		limits = tarball.Limits{}
+	}
+	skipped, err := tarball.Extract(dir, name, stream, limits)
+	for _, s := range skipped {
+		env.warn("cp: left behind: %s", Printable(s))
+	}
+	if errors.Is(err, tarball.ErrLimit) {
+		return Fail(CodeFailed, "cp: %w", err).Hint("look at what it is (`workshop exec %s -- du -a %s`); `--unlimited` copies it all", worker, shellword.Quote(file))
+	}
+	if err != nil {
+		return Fail(CodeFailed, "cp: %w", err)
+	}
+	return nil
+}
+
+// CopyIn copies a file or directory here, or with "-" what the tar stream has, to a
+// path in a worker.
+func (env *Env) CopyIn(ctx context.Context, from, worker, file string, stream io.Reader) error {
+	e, err := env.connectForCopy(ctx, worker)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if from == "-" {
+		return copyInError(e.CopyTo(ctx, e.Name, worker, path.Clean(file), stream), worker)
+	}
+	source := env.Abs(from)
+	if _, err := os.Lstat(source); err != nil {
+		return Fail(CodeFailed, "cp: %s: %w", from, PlainPathError(err))
+	}
+	dir, name := path.Clean(file), filepath.Base(source)
+	place, ok := lookIn(ctx, e, worker, dir)
+	if !ok || place.Typeflag != tar.TypeDir {
+		if strings.HasSuffix(file, "/") {
+			return Fail(CodeFailed, "cp: %s:%s is no directory", worker, file)
+		}
+		dir, name = path.Split(dir)
+		dir = path.Clean(dir)
+		if place, ok = lookIn(ctx, e, worker, dir); !ok {
+			return Fail(CodeFailed, "cp: %s:%s is not there", worker, dir)
+		}
+	}
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(tarball.Pack(w, source, name, place.Uid, place.Gid)) }()
+	defer r.Close()
+	return copyInError(e.CopyTo(ctx, e.Name, worker, dir, r), worker)
+}
+
+// copyInError says what to do where the target can't be written to.
+func copyInError(err error, worker string) error {
+	if err != nil && strings.Contains(err.Error(), "read-only") {
+		return Fail(CodeFailed, "cp: %w", err).Hint("%s can write to its read-write mounts, /tmp, /scratch and its home directory", worker)
+	}
+	return EngineError(err)
+}
+
+// lookIn reads what a path in a worker is from the first entry of its tar
+// stream: engines have no other way in common.
+func lookIn(ctx context.Context, e *Running, worker, file string) (*tar.Header, bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := e.CopyFrom(ctx, e.Name, worker, file)
+	if err != nil {
+		return nil, false
+	}
+	defer stream.Close()
+	h, err := tar.NewReader(stream).Next()
+	return h, err == nil
+}
