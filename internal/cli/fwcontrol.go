@@ -56,7 +56,7 @@ func (r *roomLines) addLines(p *firewall.Policy) {
 // filePolicy is the policy of the workshop file, if it is the one with that
 // digest; else nil.
 func (a *program) filePolicy(ctx context.Context, t app.ProjectRef, digest string) *firewall.Policy {
-	w := a.quietWorkshop(ctx, t)
+	w := a.QuietWorkshop(ctx, t)
 	if w == nil {
 		return nil
 	}

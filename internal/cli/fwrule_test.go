@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -202,49 +200,6 @@ func TestLearningOf(t *testing.T) {
 	}
 	if text := app.LearningText(s); !strings.HasSuffix(text, ": B23, B24 and B25 don't hold for b and c") {
 		t.Error(text)
-	}
-	entries := []psEntry{{Service: "a", Role: "worker"}, {Service: "b", Role: "worker"}, {Service: "guard", Role: "guard", State: "running"}}
-	answer := make(chan *control.State, 1)
-	answer <- &s
-	addLive(entries, answer)
-	if entries[0].LearningUntil != nil || entries[0].NotHeld != nil || entries[1].LearningUntil == nil || len(entries[1].NotHeld) != 3 {
-		t.Errorf("%+v", entries)
-	}
-}
-
-// What goes through an upstream is in ps, of the guard and in words, a line each.
-func TestUpstreamsShown(t *testing.T) {
-	s := control.State{Upstreams: []control.Upstream{{Kind: "resolver", Address: "198.51.100.53:53"}, {Kind: "proxy", Address: "198.51.100.80:3128"}}}
-	entries := []psEntry{{Service: "a", Role: "worker"}, {Service: "guard", Role: "guard", State: "running"}}
-	answer := make(chan *control.State, 1)
-	answer <- &s
-	var err bytes.Buffer
-	a := newProgram(&System{Env: &app.Env{}, Out: io.Discard, Err: &err})
-	a.psLive(addLive(entries, answer))
-	if len(entries[1].Upstreams) != 2 || entries[0].Upstreams != nil {
-		t.Errorf("%+v", entries)
-	}
-	if want := "upstream resolver: names are looked up at 198.51.100.53:53\nupstream proxy: every connection goes through 198.51.100.80:3128\n"; err.String() != want {
-		t.Errorf("%q", err.String())
-	}
-}
-
-// Workers of a closed room have no network, whatever the file says; the others do.
-func TestClosedRooms(t *testing.T) {
-	s := control.State{Rooms: []control.RoomState{
-		{Room: "room-a", Workers: []string{"a"}}, {Room: "room-b", Workers: []string{"c", "b"}, Closed: "nobody knows"},
-	}}
-	entries := []psEntry{
-		{Service: "a", Role: "worker", Network: "restricted"}, {Service: "b", Role: "worker", Network: "restricted"},
-		{Service: "guard", Role: "guard", State: "running"},
-	}
-	answer := make(chan *control.State, 1)
-	answer <- &s
-	addLive(entries, answer)
-	for i, want := range []string{"restricted", "restricted, closed", ""} {
-		if got := networkColumn(entries[i]); got != want {
-			t.Errorf("%s: got %q, want %q", entries[i].Service, got, want)
-		}
 	}
 }
 

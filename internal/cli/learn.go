@@ -48,9 +48,6 @@ func (o *learnOptions) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// learnNotHeld are the promises that a learning room gives up.
-var learnNotHeld = []string{"B23", "B24", "B25"}
-
 // learners are the rooms that learn, of the named workers or of all, and the
 // workers in them.
 func learners(w *workshop.Workshop, names []string) (rooms, workers []string) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,41 +11,11 @@ import (
 	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
 
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/promise"
-	"github.com/llmdo/workshop/workshop"
 )
-
-// psEntry is one container in the result of ps.
-type psEntry struct {
-	Name     string     `json:"name"`
-	Service  string     `json:"service"`
-	Role     string     `json:"role"`
-	State    string     `json:"state"`
-	ExitCode int        `json:"exit_code"`
-	Started  *time.Time `json:"started,omitempty"`
-	Image    string     `json:"image"`
-	Network  string     `json:"network,omitempty"` // of a worker, by the workshop file
-	Ports    []string   `json:"ports"`
-	// NotHeld are the promises that don't hold for this worker.
-	NotHeld []string `json:"not_held,omitempty"`
-	// LearningUntil is when the worker's room stops learning.
-	LearningUntil *time.Time `json:"learning_until,omitempty"`
-	// Closed says why the worker's room is closed, whatever the file says.
-	Closed string `json:"closed,omitempty"`
-	// LiveChanges of the policy, which the guard has beside the file.
-	LiveChanges int `json:"live_changes,omitempty"`
-	// Upstreams of the guard that the policy names.
-	Upstreams []control.Upstream `json:"upstreams,omitempty"`
-	// Silent says that the engine doesn't answer for it.
-	Silent bool   `json:"silent,omitempty"`
-	MadeBy string `json:"made_by"`
-	Engine string `json:"engine"` // that runs it
-	id     string
-}
 
 func (a *program) psCommand() *cobra.Command {
 	strict := false
@@ -69,143 +38,38 @@ func (a *program) ps(ctx context.Context, cmd *cobra.Command, strict bool) error
 	if err != nil {
 		return err
 	}
-	t, err := a.Find(ctx)
+	s, err := a.Status(ctx, a.globals.project != "")
 	if err != nil {
 		return err
 	}
-	e, err := a.Connect(ctx, t, nil)
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	guard := app.Asked(nil)
-	if !a.Quiet {
-		guard = e.AskGuard(ctx) // beside the rest: 40 ms
-	}
-	seen, err := e.Look(ctx, a.globals.project != "")
-	if err != nil {
-		return err
-	}
-	entries := psEntries(seen, a.quietWorkshop(ctx, t))
-	for i := range entries {
-		entries[i].Engine = e.Chosen.Name
-		if !e.Capabilities().Contained && entries[i].Role == "worker" {
-			entries[i].Network, entries[i].NotHeld = "this machine's", promise.Waived(e.Chosen.Name)
-		}
-	}
-	said := addLive(entries, guard)
 	switch {
 	case format == "json":
-		err = a.writeJSON(entries)
+		err = a.writeJSON(s.Containers)
 	case a.Quiet:
-		for _, p := range entries {
-			fmt.Fprintln(a.Out, p.id)
+		for _, c := range s.Containers {
+			fmt.Fprintln(a.Out, c.ID)
 		}
 	default:
-		err = a.psTable(entries)
-		a.psNotes(t, entries, e.Capabilities())
-		a.psLive(said)
-		for _, down := range app.Stopped(seen, "") {
+		err = a.psTable(s.Containers)
+		a.psNotes(s)
+		a.psLive(s)
+		for _, down := range app.Stopped(s.Observed, "") {
 			a.say("the %s doesn't run: its workers have no network until `workshop up`", down)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if a.CompareWatched(ctx, t.Name, seen) && strict {
+	if a.CompareWatched(ctx, s.Name, s.Observed) && strict {
 		return app.Exit(app.CodeRefused)
 	}
 	return nil
 }
 
-// quietWorkshop reads the workshop for what the engine doesn't know; nil where
-// it can't be read: ps is about what runs.
-func (a *program) quietWorkshop(ctx context.Context, t app.ProjectRef) *workshop.Workshop {
-	if t.File == "" {
-		return nil
-	}
-	s, err := a.Read(ctx, t.File)
-	if err != nil {
-		return nil
-	}
-	return s.Workshop
-}
-
-func psEntries(seen engine.Observed, w *workshop.Workshop) []psEntry {
-	entries := []psEntry{}
-	for _, c := range seen.Containers {
-		p := psEntry{
-			Name: c.Name, Service: c.Service, Role: c.Role, State: c.State, ExitCode: c.ExitCode,
-			Image: c.Image, Ports: c.Ports, MadeBy: "workshop", Silent: c.Silent, id: c.ID,
-		}
-		if !c.Started.IsZero() {
-			started := c.Started.UTC()
-			p.Started = &started
-		}
-		if c.ByCompose {
-			p.MadeBy = "compose"
-		}
-		if p.Ports == nil {
-			p.Ports = []string{}
-		}
-		if w != nil {
-			for _, worker := range w.Workers {
-				if worker.Name == c.Service {
-					p.Network = worker.Container.Network.Mode.V.String()
-					p.NotHeld = notHeld(worker.Container.Network.Mode.V)
-				}
-			}
-		}
-		p.NotHeld = append(slices.Clone(c.NotHeld), p.NotHeld...)
-		entries = append(entries, p)
-	}
-	if w != nil {
-		givePorts(entries, w)
-	}
-	order := map[string]int{"worker": 0, "room": 1, "guard": 2}
-	slices.SortStableFunc(entries, func(x, y psEntry) int {
-		return cmp.Or(cmp.Compare(order[x.Role], order[y.Role]), cmp.Compare(x.Name, y.Name))
-	})
-	return entries
-}
-
-// givePorts shows published ports where they lead. The guard publishes them, at
-// ports of its own that mean nothing to a reader.
-func givePorts(entries []psEntry, w *workshop.Workshop) {
-	guard := slices.IndexFunc(entries, func(p psEntry) bool { return p.Role == "guard" })
-	if guard < 0 {
-		return
-	}
-	for i := range entries {
-		worker := slices.IndexFunc(w.Workers, func(k workshop.Worker) bool { return k.Name == entries[i].Service })
-		if worker < 0 {
-			continue
-		}
-		for _, port := range w.Workers[worker].Container.Ports {
-			entries[guard].Ports = slices.DeleteFunc(entries[guard].Ports, func(at string) bool {
-				published, _, _ := strings.Cut(at, "->")
-				if !strings.HasSuffix(published, fmt.Sprintf(":%d", port.Published.V)) {
-					return false
-				}
-				entries[i].Ports = append(entries[i].Ports, fmt.Sprintf("%s->%d/tcp", published, port.Target.V))
-				return true
-			})
-		}
-	}
-}
-
-// notHeld are the promises that a network mode gives up.
-func notHeld(mode firewall.Mode) []string {
-	if mode == firewall.Open {
-		return []string{"B24", "B25"}
-	}
-	return nil
-}
-
-func (a *program) psTable(entries []psEntry) error {
+func (a *program) psTable(entries []app.ContainerStatus) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
 	// What was given up by a flag doesn't stand in the file, so it has a column.
-	unlimited := slices.ContainsFunc(entries, func(p psEntry) bool { return slices.Contains(p.NotHeld, "B5") })
+	unlimited := slices.ContainsFunc(entries, func(p app.ContainerStatus) bool { return slices.Contains(p.NotHeld, "B5") })
 	heading := "SERVICE\tROLE\tSTATE\tNETWORK\tENGINE\tPORTS"
 	if unlimited {
 		heading += "\tNOT HELD"
@@ -222,7 +86,7 @@ func (a *program) psTable(entries []psEntry) error {
 }
 
 // stateText is "up 5 minutes", "exited (1)".
-func stateText(p psEntry) string {
+func stateText(p app.ContainerStatus) string {
 	switch {
 	case p.Silent:
 		return p.State + ", no answer"
@@ -235,13 +99,13 @@ func stateText(p psEntry) string {
 }
 
 // psNotes says what the table has no column for.
-func (a *program) psNotes(t app.ProjectRef, entries []psEntry, can engine.Capabilities) {
-	if len(entries) == 0 {
-		a.say("project %s is not up", t.Name)
+func (a *program) psNotes(s *app.Status) {
+	if len(s.Containers) == 0 {
+		a.say("project %s is not up", s.Name)
 	}
 	var open, composed, unlimited []string
-	for _, p := range entries {
-		if !can.Contained { // of which every command warns
+	for _, p := range s.Containers {
+		if !s.Can.Contained { // of which every command warns
 			continue
 		}
 		if p.Silent {
@@ -266,4 +130,49 @@ func (a *program) psNotes(t app.ProjectRef, entries []psEntry, can engine.Capabi
 	if len(composed) > 0 {
 		a.say("made by Compose from the generated files: %s", strings.Join(composed, ", "))
 	}
+}
+
+// psLive says what the guard has beside the file.
+func (a *program) psLive(s *app.Status) {
+	switch {
+	case s.Silent:
+		a.say("the guard doesn't answer within %v: live changes and learning aren't known; `workshop up` stops a guard that hangs", app.AskTime)
+	case s.Guard == nil:
+	default:
+		a.SayClosed(*s.Guard)
+		for _, u := range s.Guard.Upstreams {
+			a.say("%s", upstreamText(u))
+		}
+		if n := s.Guard.Panics; n > 0 {
+			a.warn("the guard recovered from %s: %s", app.Count(int(n), "internal error"), a.commands("`workshop firewall log`"))
+		}
+		if len(s.Guard.Learning) > 0 {
+			a.say("%s", app.LearningText(*s.Guard))
+		}
+		if n := len(s.Guard.Live); n > 0 {
+			a.say("%s: %s", app.Count(n, "live change"), a.commands("`workshop firewall show`"))
+		}
+		if slices.ContainsFunc(s.Guard.Rooms, func(r control.RoomState) bool { return r.Kind == "anyip" }) {
+			a.say("the rooms are made by AnyIP, as this kernel lacks nf_tables: denials are counted without the uid")
+		}
+	}
+}
+
+// upstreamText says what goes through an upstream.
+func upstreamText(u control.Upstream) string {
+	if u.Kind == "proxy" {
+		return "upstream proxy: every connection goes through " + app.Printable(u.Address)
+	}
+	return "upstream resolver: names are looked up at " + app.Printable(u.Address)
+}
+
+// networkColumn is the mode, and that the worker learns or its room is closed.
+func networkColumn(p app.ContainerStatus) string {
+	if p.Closed != "" {
+		return p.Network + ", closed"
+	}
+	if p.LearningUntil != nil {
+		return fmt.Sprintf("%s, learning until %s", p.Network, app.WhenText(*p.LearningUntil))
+	}
+	return p.Network
 }

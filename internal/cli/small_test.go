@@ -11,7 +11,6 @@ import (
 
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/workshop"
 )
 
 func TestSplitWorker(t *testing.T) {
@@ -28,35 +27,6 @@ func TestSplitWorker(t *testing.T) {
 	} {
 		if worker, file, ok := splitWorker(c.in); worker != c.worker || file != c.file || ok != c.ok {
 			t.Errorf("splitWorker(%q) = %q, %q, %v", c.in, worker, file, ok)
-		}
-	}
-}
-
-func TestNumericUser(t *testing.T) {
-	for user, want := range map[string]bool{
-		"": true, "1000": true, "1000:1000": true, "bob": false, "1000:": false, ":1": false, "1:2:3": false, "-1": false, "4294967296": false,
-	} {
-		if numericUser(user) != want {
-			t.Errorf("numericUser(%q) = %v", user, !want)
-		}
-	}
-}
-
-// A port is shown at the worker to which it leads.
-func TestGivePorts(t *testing.T) {
-	port := func(published, target uint16) workshop.Port {
-		return workshop.Port{Published: workshop.Value[uint16]{V: published}, Target: workshop.Value[uint16]{V: target}}
-	}
-	w := &workshop.Workshop{Workers: []workshop.Worker{{Name: "web"}, {Name: "other"}}}
-	w.Workers[0].Container.Ports = []workshop.Port{port(8443, 8080), port(9000, 9000)}
-	entries := []psEntry{
-		{Service: "guard", Role: "guard", Ports: []string{"127.0.0.1:18443->20002/tcp", "127.0.0.1:9000->20001/tcp", "[::1]:8443->20000/tcp"}},
-		{Service: "other", Role: "worker"}, {Service: "web", Role: "worker"},
-	}
-	givePorts(entries, w)
-	for i, want := range []string{"127.0.0.1:18443->20002/tcp", "", "[::1]:8443->8080/tcp 127.0.0.1:9000->9000/tcp"} {
-		if got := strings.Join(entries[i].Ports, " "); got != want {
-			t.Errorf("%s: %q, want %q", entries[i].Service, got, want)
 		}
 	}
 }
@@ -84,28 +54,6 @@ func TestStopped(t *testing.T) {
 		}
 		if got := app.Stopped(seen, "c"); got != nil {
 			t.Errorf("a worker without network: %q", got)
-		}
-	}
-}
-
-// TestIsRoot keeps B4 on the way of exec --user.
-func TestIsRoot(t *testing.T) {
-	for user, want := range map[string]bool{
-		"": false, "0": true, "00": true, "0:1000": true, "root": true, "root:x": true, "1000": false, "1000:0": false, "worker": false, "10": false,
-	} {
-		if isRoot(user) != want {
-			t.Errorf("isRoot(%q) = %v", user, !want)
-		}
-	}
-}
-
-// TestIsReserved keeps the guard's uid its own on the way of exec --user.
-func TestIsReserved(t *testing.T) {
-	for user, want := range map[string]bool{
-		"": false, "1000": false, "65530": false, "65532": true, "065532": true, "65531:1000": true, "1000:65532": true, "guard": false,
-	} {
-		if isReserved(user) != want {
-			t.Errorf("isReserved(%q) = %v", user, !want)
 		}
 	}
 }

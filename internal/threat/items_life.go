@@ -135,7 +135,7 @@ var sharedItems = []Item{
 		ID: "S10", Attack: "A worker with the guard's uid, by `user:` or because nothing better was known, that uses up what the kernel counts for each uid: every room's network ends",
 		Fell:   []string{"this project before it kept 65531 and 65532 for its own: a workshop without a network cut those of all others"},
 		Status: Closed, Answer: "65531 and 65532 are the outlet's and the guard's: refused as `user:`, as the caller's or the project's owner's, for `exec --user` and by the check before every `up`; the fallback is 65530. Rootless there is one uid, the caller's: see S8",
-		Promises: []string{"B60"}, Tests: []string{"workshop TestInvalid", "compose TestCheckFindsEachViolation", "compose TestWithFactsProblems", "internal/facts TestUser", "internal/cli TestIsReserved"},
+		Promises: []string{"B60"}, Tests: []string{"workshop TestInvalid", "compose TestCheckFindsEachViolation", "compose TestWithFactsProblems", "internal/facts TestUser", "internal/app TestIsReserved"},
 	},
 	{
 		ID: "S11", Attack: "Stopping (SIGSTOP) what an engine starts in a container, before it is its program: some versions of Docker hold the container's lock meanwhile, and answer nothing about it for ever; or putting a FIFO where the engine's archive reads",

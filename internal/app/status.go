@@ -1,0 +1,206 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/promise"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// Status is what is up of a project.
+type Status struct {
+	ProjectRef
+	Can      engine.Capabilities
+	Observed engine.Observed
+	// Containers are workers, rooms and guard in this order, each by name.
+	Containers []ContainerStatus
+	// Guard is what the guard says; nil where it doesn't run, wasn't asked or is
+	// Silent: it runs and doesn't answer within [AskTime].
+	Guard  *control.State
+	Silent bool
+}
+
+// ContainerStatus is one container of a project, as `ps` shows it.
+type ContainerStatus struct {
+	Name     string     `json:"name"`
+	Service  string     `json:"service"`
+	Role     string     `json:"role"`
+	State    string     `json:"state"`
+	ExitCode int        `json:"exit_code"`
+	Started  *time.Time `json:"started,omitempty"`
+	Image    string     `json:"image"`
+	Network  string     `json:"network,omitempty"` // of a worker, by the workshop file
+	Ports    []string   `json:"ports"`
+	// NotHeld are the promises that don't hold for this worker.
+	NotHeld []string `json:"not_held,omitempty"`
+	// LearningUntil is when the worker's room stops learning.
+	LearningUntil *time.Time `json:"learning_until,omitempty"`
+	// Closed says why the worker's room is closed, whatever the file says.
+	Closed string `json:"closed,omitempty"`
+	// LiveChanges of the policy, which the guard has beside the file.
+	LiveChanges int `json:"live_changes,omitempty"`
+	// Upstreams of the guard that the policy names.
+	Upstreams []control.Upstream `json:"upstreams,omitempty"`
+	// Silent says that the engine doesn't answer for it.
+	Silent bool   `json:"silent,omitempty"`
+	MadeBy string `json:"made_by"`
+	Engine string `json:"engine"` // that runs it
+	// ID is the engine's.
+	ID string `json:"-"`
+}
+
+// learnNotHeld are the promises that a learning room gives up.
+var learnNotHeld = []string{"B23", "B24", "B25"}
+
+// Status looks at the project that the caller works on; asked as in
+// [Running.Look]. The guard is asked unless nobody reads what it says (Quiet).
+func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
+	t, err := env.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := env.Connect(ctx, t, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	guard := Asked(nil)
+	if !env.Quiet {
+		guard = e.AskGuard(ctx) // beside the rest: 40 ms
+	}
+	seen, err := e.Look(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	s := &Status{ProjectRef: t, Can: e.Capabilities(), Observed: seen, Containers: statusOf(seen, env.QuietWorkshop(ctx, t))}
+	for i := range s.Containers {
+		c := &s.Containers[i]
+		c.Engine = e.Chosen.Name
+		if !s.Can.Contained && c.Role == "worker" {
+			c.Network, c.NotHeld = "this machine's", promise.Waived(c.Engine)
+		}
+	}
+	s.addLive(guard)
+	return s, nil
+}
+
+// QuietWorkshop reads the workshop for what the engine doesn't know; nil where
+// it can't be read: ps is about what runs.
+func (env *Env) QuietWorkshop(ctx context.Context, t ProjectRef) *workshop.Workshop {
+	if t.File == "" {
+		return nil
+	}
+	s, err := env.Read(ctx, t.File)
+	if err != nil {
+		return nil
+	}
+	return s.Workshop
+}
+
+func statusOf(seen engine.Observed, w *workshop.Workshop) []ContainerStatus {
+	entries := []ContainerStatus{}
+	for _, c := range seen.Containers {
+		p := ContainerStatus{
+			Name: c.Name, Service: c.Service, Role: c.Role, State: c.State, ExitCode: c.ExitCode,
+			Image: c.Image, Ports: c.Ports, MadeBy: "workshop", Silent: c.Silent, ID: c.ID,
+		}
+		if !c.Started.IsZero() {
+			started := c.Started.UTC()
+			p.Started = &started
+		}
+		if c.ByCompose {
+			p.MadeBy = "compose"
+		}
+		if p.Ports == nil {
+			p.Ports = []string{}
+		}
+		if w != nil {
+			for _, worker := range w.Workers {
+				if worker.Name == c.Service {
+					p.Network = worker.Container.Network.Mode.V.String()
+					p.NotHeld = notHeld(worker.Container.Network.Mode.V)
+				}
+			}
+		}
+		p.NotHeld = append(slices.Clone(c.NotHeld), p.NotHeld...)
+		entries = append(entries, p)
+	}
+	if w != nil {
+		givePorts(entries, w)
+	}
+	order := map[string]int{"worker": 0, "room": 1, "guard": 2}
+	slices.SortStableFunc(entries, func(x, y ContainerStatus) int {
+		return cmp.Or(cmp.Compare(order[x.Role], order[y.Role]), cmp.Compare(x.Name, y.Name))
+	})
+	return entries
+}
+
+// givePorts shows published ports where they lead. The guard publishes them, at
+// ports of its own that mean nothing to a reader.
+func givePorts(entries []ContainerStatus, w *workshop.Workshop) {
+	guard := slices.IndexFunc(entries, func(p ContainerStatus) bool { return p.Role == "guard" })
+	if guard < 0 {
+		return
+	}
+	for i := range entries {
+		worker := slices.IndexFunc(w.Workers, func(k workshop.Worker) bool { return k.Name == entries[i].Service })
+		if worker < 0 {
+			continue
+		}
+		for _, port := range w.Workers[worker].Container.Ports {
+			entries[guard].Ports = slices.DeleteFunc(entries[guard].Ports, func(at string) bool {
+				published, _, _ := strings.Cut(at, "->")
+				if !strings.HasSuffix(published, fmt.Sprintf(":%d", port.Published.V)) {
+					return false
+				}
+				entries[i].Ports = append(entries[i].Ports, fmt.Sprintf("%s->%d/tcp", published, port.Target.V))
+				return true
+			})
+		}
+	}
+}
+
+// notHeld are the promises that a network mode gives up.
+func notHeld(mode firewall.Mode) []string {
+	if mode == firewall.Open {
+		return []string{"B24", "B25"}
+	}
+	return nil
+}
+
+// addLive puts into the containers what the guard says: live changes, learning. A
+// guard that doesn't run isn't waited for.
+func (s *Status) addLive(asked Asked) {
+	at := slices.IndexFunc(s.Containers, func(c ContainerStatus) bool { return c.Role == "guard" && c.State == "running" })
+	if asked == nil || at < 0 {
+		return
+	}
+	s.Guard = <-asked
+	if s.Guard == nil {
+		s.Silent = true
+		return
+	}
+	s.Containers[at].LiveChanges, s.Containers[at].Upstreams = len(s.Guard.Live), s.Guard.Upstreams
+	learning, closed := LearningOf(*s.Guard), ClosedRooms(*s.Guard)
+	for i := range s.Containers {
+		c := &s.Containers[i]
+		c.Closed = closed[c.Service]
+		if until, ok := learning[c.Service]; ok {
+			until = until.UTC()
+			c.LearningUntil = &until
+			for _, p := range learnNotHeld {
+				if !slices.Contains(c.NotHeld, p) {
+					c.NotHeld = append(c.NotHeld, p)
+				}
+			}
+		}
+	}
+}

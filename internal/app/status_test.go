@@ -1,0 +1,54 @@
+package app
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// A port is shown at the worker to which it leads.
+func TestGivePorts(t *testing.T) {
+	port := func(published, target uint16) workshop.Port {
+		return workshop.Port{Published: workshop.Value[uint16]{V: published}, Target: workshop.Value[uint16]{V: target}}
+	}
+	w := &workshop.Workshop{Workers: []workshop.Worker{{Name: "web"}, {Name: "other"}}}
+	w.Workers[0].Container.Ports = []workshop.Port{port(8443, 8080), port(9000, 9000)}
+	entries := []ContainerStatus{
+		{Service: "guard", Role: "guard", Ports: []string{"127.0.0.1:18443->20002/tcp", "127.0.0.1:9000->20001/tcp", "[::1]:8443->20000/tcp"}},
+		{Service: "other", Role: "worker"}, {Service: "web", Role: "worker"},
+	}
+	givePorts(entries, w)
+	for i, want := range []string{"127.0.0.1:18443->20002/tcp", "", "[::1]:8443->8080/tcp 127.0.0.1:9000->9000/tcp"} {
+		if got := strings.Join(entries[i].Ports, " "); got != want {
+			t.Errorf("%s: %q, want %q", entries[i].Service, got, want)
+		}
+	}
+}
+
+// What the guard says is in the containers: who learns, whose room is closed, and, of
+// the guard, its upstreams.
+func TestAddLive(t *testing.T) {
+	s := Status{Containers: []ContainerStatus{
+		{Service: "a", Role: "worker"}, {Service: "b", Role: "worker"}, {Service: "guard", Role: "guard", State: "running"},
+	}}
+	answer := make(chan *control.State, 1)
+	answer <- &control.State{
+		Learning:  map[string]time.Time{"room-b": time.Now().Add(time.Hour)},
+		Rooms:     []control.RoomState{{Room: "room-a", Workers: []string{"a"}, Closed: "nobody knows"}, {Room: "room-b", Workers: []string{"c", "b"}}},
+		Upstreams: []control.Upstream{{Kind: "resolver"}, {Kind: "proxy"}},
+	}
+	s.addLive(answer)
+	a, b, guard := s.Containers[0], s.Containers[1], s.Containers[2]
+	if a.LearningUntil != nil || a.NotHeld != nil || a.Closed != "nobody knows" || a.Upstreams != nil {
+		t.Errorf("of a closed room: %+v", a)
+	}
+	if b.LearningUntil == nil || len(b.NotHeld) != 3 || b.Closed != "" {
+		t.Errorf("of a learning room: %+v", b)
+	}
+	if len(guard.Upstreams) != 2 || guard.Closed != "" {
+		t.Errorf("%+v", guard)
+	}
+}
