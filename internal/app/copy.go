@@ -21,23 +21,15 @@ var copyLimits = tarball.Limits{Bytes: 10 << 30, Entries: 100_000, Depth: 128}
 // connectForCopy is the project whose worker files are copied from or to. The caller closes
 // it.
 func (env *Env) connectForCopy(ctx context.Context, worker string) (*Running, error) {
-	t, err := env.Find(ctx)
+	e, seen, err := env.observeServices(ctx, []string{worker}, false)
 	if err != nil {
 		return nil, err
 	}
-	e, seen, err := env.Observe(ctx, t, false)
-	if err != nil {
-		return nil, err
-	}
-	err = Services(t, seen, []string{worker})
 	for _, c := range seen.Containers {
-		if err == nil && c.Service == worker && (c.Role == "room" || c.Role == "guard") {
-			err = Fail(CodeRefused, "cp: %s is the workshop's %s, and files are copied from and to workers only", worker, c.Role)
+		if c.Service == worker && (c.Role == "room" || c.Role == "guard") {
+			e.Close()
+			return nil, Fail(CodeRefused, "cp: %s is the workshop's %s, and files are copied from and to workers only", worker, c.Role)
 		}
-	}
-	if err != nil {
-		e.Close()
-		return nil, err
 	}
 	return e, nil
 }

@@ -27,13 +27,13 @@ func (env *Env) FindFile() (string, error) {
 		if !info.IsDir() {
 			return "", Fail(CodeInvalid, "workshop file %s: %w", env.Settings.File, boundedfile.KindError(info.Mode().Type()))
 		}
-		if file, ok := FileIn(path); ok {
+		if file, ok := fileIn(path); ok {
 			return file, nil
 		}
 		return "", noFile("no workshop.yaml in "+env.Settings.File, path)
 	}
 	for dir := env.Dir; ; dir = filepath.Dir(dir) {
-		if path, ok := FileIn(dir); ok {
+		if path, ok := fileIn(dir); ok {
 			if dir != env.Dir {
 				return path, env.checkOwner(path)
 			}
@@ -64,10 +64,10 @@ func (env *Env) checkOwner(path string) error {
 		Hint("it lies in a parent directory; if it is meant, name it with `-f %s`", Printable(env.Shown(path)))
 }
 
-// FileIn looks in one directory. What is no regular file is found too, and
+// fileIn looks in one directory. What is no regular file is found too, and
 // refused where it is read: in its place, another one of a parent directory isn't
 // meant.
-func FileIn(dir string) (string, bool) {
+func fileIn(dir string) (string, bool) {
 	for _, name := range fileNames {
 		if path := filepath.Join(dir, name); Exists(path) {
 			return path, true

@@ -32,7 +32,7 @@ func (env *Env) Init(dir string, o InitOptions) (wrote []string, err error) {
 		return nil, Fail(CodeFailed, "%s is your home directory, and no worker gets that (B7)", env.Shown(dir)).
 			Hint("give a directory of the project: `workshop init my-workshop`")
 	}
-	if existing, ok := FileIn(dir); ok {
+	if existing, ok := fileIn(dir); ok {
 		return nil, notOverwritten(env.Shown(existing))
 	}
 	for _, f := range files {

@@ -66,7 +66,7 @@ func (env *Env) Compile(ctx context.Context) (*Project, error) {
 
 // compileSource is Compile for a source that was read, without errors.
 func (env *Env) compileSource(s *Source) (*Project, error) {
-	c, err := CompileWorkshop(s.Workshop)
+	c, err := compileWorkshop(s.Workshop)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +97,8 @@ func codeOf(list diag.List) int {
 	return code
 }
 
-// CompileWorkshop compiles and checks the result.
-func CompileWorkshop(w *workshop.Workshop) (*compose.Compiled, error) {
+// compileWorkshop compiles and checks the result.
+func compileWorkshop(w *workshop.Workshop) (*compose.Compiled, error) {
 	c, err := compose.Compile(w)
 	if err != nil {
 		return nil, Fail(CodeFailed, "compile: %w", err)

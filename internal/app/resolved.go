@@ -2,9 +2,8 @@ package app
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -218,10 +217,10 @@ func resolveNetwork(n *workshop.Network) resolvedNetwork {
 // resolveRules writes one entry per port or range; usual is the port list
 // that goes without saying.
 func resolveRules(rules []firewall.Rule, usual string) []any {
-	out := []any{}
+	out, seen := []any{}, map[string]bool{}
 	add := func(entry any) {
-		if !slices.Contains(out, entry) { // a worker's deny repeats the workshop's
-			out = append(out, entry)
+		if key := fmt.Sprintf("%#v", entry); !seen[key] { // a worker's deny repeats the workshop's
+			seen[key], out = true, append(out, entry)
 		}
 	}
 	for _, r := range rules {
@@ -243,7 +242,11 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 			continue
 		}
 		if len(r.Ports) > 1 && !r.Upload.IsZero() { // one line, for it is one budget
-			rule.Port = portValues(PortsText(r.Ports))
+			var ports []any
+			for _, p := range firewall.NormalizePorts(r.Ports) {
+				ports = append(ports, portValue(p))
+			}
+			rule.Port = ports
 			add(rule)
 			continue
 		}
@@ -262,28 +265,6 @@ func portValue(p firewall.PortRange) any {
 	}
 	return strconv.Itoa(int(p.First)) + "-" + strconv.Itoa(int(p.Last))
 }
-
-// portValues are several ports of one line, as PortsText writes them; a list in
-// the result.
-type portValues string
-
-func (p portValues) list() []any {
-	ports, err := firewall.ParsePorts(string(p))
-	if err != nil {
-		panic(err) // PortsText wrote it
-	}
-	out := make([]any, len(ports))
-	for i, x := range ports {
-		out[i] = portValue(x)
-	}
-	return out
-}
-
-// MarshalYAML writes a list.
-func (p portValues) MarshalYAML() (any, error) { return p.list(), nil }
-
-// MarshalJSON writes a list.
-func (p portValues) MarshalJSON() ([]byte, error) { return json.Marshal(p.list()) }
 
 func resolveMount(m workshop.Mount) resolvedMount {
 	out := resolvedMount{

@@ -77,7 +77,7 @@ func (env *Env) checkRewritten(ctx context.Context, s *Source, name string) erro
 		env.event(Event{Kind: Problems, Diagnostics: list, Sources: texts})
 		return Fail(CodeInvalid, "with this line, %s would be invalid; nothing was written", env.Shown(s.Path))
 	}
-	_, err = CompileWorkshop(fresh.Workshop)
+	_, err = compileWorkshop(fresh.Workshop)
 	return err
 }
 

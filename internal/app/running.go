@@ -63,6 +63,23 @@ func (env *Env) Observe(ctx context.Context, t ProjectRef, asked bool) (*Running
 	return r, seen, nil
 }
 
+// observeServices is Observe for a project that has the named containers.
+func (env *Env) observeServices(ctx context.Context, names []string, asked bool) (*Running, engine.Observed, error) {
+	t, err := env.Find(ctx)
+	if err != nil {
+		return nil, engine.Observed{}, err
+	}
+	r, seen, err := env.Observe(ctx, t, asked)
+	if err != nil {
+		return nil, seen, err
+	}
+	if err := Services(t, seen, names); err != nil {
+		r.Close()
+		return nil, seen, err
+	}
+	return r, seen, nil
+}
+
 // Stopped names what a worker's network needs and doesn't run: its room, the
 // guard. Without a name it is about all workers.
 func Stopped(seen engine.Observed, worker string) []string {

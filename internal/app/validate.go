@@ -45,7 +45,7 @@ func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error
 		}
 		v.Workers += len(s.Workshop.Workers)
 		v.Diagnostics = append(v.Diagnostics, env.waived(s)...)
-		_, err = CompileWorkshop(s.Workshop)
+		_, err = compileWorkshop(s.Workshop)
 		if f, ok := errors.AsType[*Failure](err); ok {
 			f.Err = fmt.Errorf("%s: %w", s.ShownFile(s.Base()), f.Err)
 			v.Refused = append(v.Refused, f)
@@ -94,7 +94,7 @@ func (env *Env) expandPaths(args []string) ([]string, diag.List, error) {
 		file := env.Abs(arg)
 		info, err := os.Stat(file)
 		if err == nil && info.IsDir() {
-			found, ok := FileIn(file)
+			found, ok := fileIn(file)
 			if !ok {
 				missing = append(missing, notThere(arg, "no workshop.yaml in this directory"))
 				continue
