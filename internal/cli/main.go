@@ -27,7 +27,7 @@ func Main(newRoot func(*System) *cobra.Command) int {
 		},
 		Interrupts: interrupts,
 		Program:    programPath(os.Args, dir),
-		begin:      func() { collectLater(); interrupts.watch() },
+		begin:      interrupts.watch,
 	})
 }
 
