@@ -35,7 +35,7 @@ func (k *keptRules) Preview(r approval.Rule, before *workshop.ApprovalRule) (str
 		fmt.Fprintf(&b, "%s\n", r.Line())
 	} else {
 		fmt.Fprintf(&b, "%s\n", k.env.Shown(k.file))
-		for _, line := range ChangedLines(old, changed) {
+		for _, line := range changedLines(old, changed) {
 			b.WriteString(line + "\n")
 		}
 	}
@@ -57,7 +57,7 @@ func (k *keptRules) Write(ctx context.Context, r approval.Rule, before *workshop
 		if s.Workshop == nil {
 			return fmt.Errorf("%s is invalid by now", k.env.Shown(k.file))
 		}
-		if err := k.env.ReplaceFile(ctx, s, old, changed); err != nil {
+		if err := k.env.replaceFile(ctx, s, old, changed); err != nil {
 			return err
 		}
 	}

@@ -89,8 +89,8 @@ func dockerBuild(ask func(context.Context, BuildRequest) error) func(context.Con
 	}
 }
 
-// BuildHashes names the images that a project builds by their content.
-func BuildHashes(ctx context.Context, c *compose.Compiled) (map[string]string, error) {
+// buildHashes names the images that a project builds by their content.
+func buildHashes(ctx context.Context, c *compose.Compiled) (map[string]string, error) {
 	builds, err := docker.Builds(ctx, c)
 	if err != nil {
 		return nil, Fail(CodeFailed, "%w", err)

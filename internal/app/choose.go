@@ -113,7 +113,7 @@ func (env *Env) Elsewhere(r *Running) error {
 
 // allowProcess refuses process mode where nobody sees its warning.
 func (env *Env) allowProcess() error {
-	ci := env.InCI()
+	ci := env.inCI()
 	if ci == "" || env.Settings.ForceProcess {
 		return nil
 	}

@@ -56,7 +56,7 @@ func (env *Env) Down(ctx context.Context) (changed bool, err error) {
 	}
 	// Now that no worker can write any more.
 	changed = env.CompareWatched(ctx, t.Name, were)
-	env.ForgetLearning(t.Name)
+	env.forgetLearning(t.Name)
 	if err := env.forget(t, were); err != nil {
 		return false, err
 	}

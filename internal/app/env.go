@@ -94,9 +94,9 @@ var ciVariables = []string{
 	"APPVEYOR", "DRONE", "CIRRUS_CI", "SEMAPHORE", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID",
 }
 
-// InCI names the variable by which this runs in continuous integration; "" if
+// inCI names the variable by which this runs in continuous integration; "" if
 // it doesn't.
-func (env *Env) InCI() string {
+func (env *Env) inCI() string {
 	for _, name := range ciVariables {
 		value := strings.ToLower(env.Getenv(name))
 		named := strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_VERSION") || strings.HasSuffix(name, "_ID")

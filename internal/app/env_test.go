@@ -1,9 +1,32 @@
 package app
 
-import "io"
+import (
+	"io"
+	"strings"
+	"testing"
+)
 
 // testEnv is an environment whose events are written as plain text.
 func testEnv(env *Env, said io.Writer) *Env {
 	env.Events = func(e Event) { _, _ = io.WriteString(said, e.Plain()) }
 	return env
+}
+
+// Continuous integration is known by what its systems set.
+func TestInCI(t *testing.T) {
+	for value, want := range map[string]bool{
+		"CI=true": true, "CI=1": true, "CI=yes": true, "CI=false": false, "CI=": false, "GITHUB_ACTIONS=true": true,
+		"TF_BUILD=True": true, "GITLAB_CI=no": false, "JENKINS_URL=http://ci.example.org": true, "HOME=true": false,
+	} {
+		name, v, _ := strings.Cut(value, "=")
+		s := &Env{Lookup: func(x string) (string, bool) {
+			if x != name {
+				return "", false
+			}
+			return v, true
+		}}
+		if got := s.inCI(); (got == name) != want {
+			t.Errorf("%s: %q", value, got)
+		}
+	}
 }

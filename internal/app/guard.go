@@ -13,9 +13,9 @@ import (
 // controlTime bounds a talk with a guard that is to change something.
 const controlTime = 10 * time.Second
 
-// WithGuard speaks with the guard of the project. One that isn't there, doesn't
+// withGuard speaks with the guard of the project. One that isn't there, doesn't
 // answer or refuses is a failure that says what to do.
-func (env *Env) WithGuard(ctx context.Context, r *Running, talk func(*control.Client) error) error {
+func (env *Env) withGuard(ctx context.Context, r *Running, talk func(*control.Client) error) error {
 	within, cancel := context.WithTimeout(ctx, controlTime)
 	defer cancel()
 	conn, err := r.Control(within, r.Name, r.Dir)
@@ -51,9 +51,9 @@ func noGuard(ctx context.Context, r *Running, missing *engine.NotRunningError) e
 	needed := slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.NetworkOf != "" })
 	switch {
 	case len(seen.Containers) == 0:
-		return NotUp(r.ProjectRef)
+		return notUp(r.ProjectRef)
 	case missing.State == "" && !needed:
-		return Fail(CodeRefused, "no worker of project %s has a network", r.Name).Hint("%s", NetworkHint)
+		return Fail(CodeRefused, "no worker of project %s has a network", r.Name).Hint("%s", networkHint)
 	}
 	state := "isn't there"
 	if missing.State != "" {
@@ -63,18 +63,18 @@ func noGuard(ctx context.Context, r *Running, missing *engine.NotRunningError) e
 		Hint("`workshop up` repairs it")
 }
 
-// NetworkHint says how to give workers a network.
-const NetworkHint = "to give workers one, write in workshop.yaml `network: {mode: restricted, allow: [HOST]}`, and run `workshop up`"
+// networkHint says how to give workers a network.
+const networkHint = "to give workers one, write in workshop.yaml `network: {mode: restricted, allow: [HOST]}`, and run `workshop up`"
 
-// GuardState asks the guard what it does now.
-func GuardState(c *control.Client) (control.State, error) {
+// guardState asks the guard what it does now.
+func guardState(c *control.Client) (control.State, error) {
 	var s control.State
 	err := c.Do(control.Request{Op: control.OpState}, &s)
 	return s, err
 }
 
-// ClosedRooms says by workers why the guard doesn't serve their rooms.
-func ClosedRooms(s control.State) map[string]string {
+// closedRooms says by workers why the guard doesn't serve their rooms.
+func closedRooms(s control.State) map[string]string {
 	by := map[string]string{}
 	for _, r := range s.Rooms {
 		for _, w := range r.Workers {

@@ -9,9 +9,92 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/workshop"
 )
+
+// learners are the rooms that learn, of the named workers or of all, and the
+// workers in them.
+func learners(w *workshop.Workshop, names []string) (rooms, workers []string) {
+	mode := map[string]firewall.Mode{}
+	for i := range w.Workers {
+		mode[w.Workers[i].Name] = w.Workers[i].Container.Network.Mode.V
+	}
+	for _, r := range workshop.Rooms(w) {
+		asked := len(names) == 0 || slices.ContainsFunc(r.Workers, func(k string) bool { return slices.Contains(names, k) })
+		if asked && mode[r.Workers[0]] == firewall.Restricted {
+			rooms = append(rooms, r.Name)
+			workers = append(workers, r.Workers...)
+		}
+	}
+	return rooms, workers
+}
+
+// RefuseLearning says why the named workers, or all, may not learn, before anything is
+// started. withSecrets: they may although they have secrets.
+func (env *Env) RefuseLearning(c *Project, names []string, withSecrets bool) error {
+	rooms, workers := learners(c.Workshop, names)
+	var reasons []string
+	f := &Failure{Code: CodeRefused}
+	if name := env.inCI(); name != "" {
+		reasons = append(reasons, fmt.Sprintf("%s=%s: this is continuous integration, where nobody watches what is let through", name, Printable(env.Getenv(name))))
+		f.Hint("learn on a machine of yours, and commit what `workshop firewall suggest` gives")
+	}
+	if len(rooms) == 0 {
+		reasons = append(reasons, "there is nothing to learn: no worker has a network with mode restricted")
+		f.Hint("write `network: {mode: restricted}`; learning then shows what to allow")
+	}
+	var secret []string
+	for _, name := range workers {
+		if w := c.Worker(name); len(w.Container.Secrets) > 0 {
+			secret = append(secret, name+" ("+SecretsText(w.Container.Secrets)+")")
+		}
+	}
+	if len(secret) > 0 && !withSecrets {
+		reasons = append(reasons, "workers that would learn have secrets, and could send them to any name: "+strings.Join(secret, ", "))
+		f.Hint("learn without them, or with ones that are worth nothing; --with-secrets does it all the same")
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	f.Err = fmt.Errorf("--learn is refused: %s", strings.Join(reasons, "\n"))
+	return f.Hint("nothing was started")
+}
+
+// Learn lets the rooms of the named workers, or all, learn for a time, and says loudly
+// what that means.
+func (env *Env) Learn(ctx context.Context, r *Running, c *Project, names []string, lasts time.Duration) error {
+	rooms, workers := learners(c.Workshop, names)
+	var until time.Time
+	err := env.withGuard(ctx, r, func(g *control.Client) error {
+		var done control.Applied
+		if err := g.Do(control.Request{Op: control.OpLearn, Rooms: rooms, For: control.Duration(lasts)}, &done); err != nil {
+			return err
+		}
+		until = time.Now().Add(lasts)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	env.rememberLearning(c.Name, until)
+	env.warnLearning(workers, until)
+	return nil
+}
+
+// warnLearning says which promises don't hold, and which do.
+func (env *Env) warnLearning(workers []string, until time.Time) {
+	env.warn(`learning until %s (%s): what no line allows is let through, and recorded. For %s these promises don't hold meanwhile:
+B23: names that aren't allowed are resolved: a question can carry data to a name server
+B24: on ports 80 and 443, every name passes
+B25: so it does on other TCP ports
+What holds: deny lines; private addresses, this machine, other containers, metadata, loopback and link-local stay closed (B26, B31); resolvers over HTTPS.`,
+		WhenText(until), LengthText(time.Until(until)), WorkersText(workers))
+	env.hint("%s", endLearning)
+	env.hint("afterwards: `workshop firewall suggest` makes lines of what was let through")
+}
 
 // AskTime bounds a look at the guard that is only for display.
 const AskTime = time.Second
@@ -32,7 +115,7 @@ func (r *Running) AskGuard(ctx context.Context) Asked {
 		}
 		c := control.NewClient(conn)
 		defer c.Close()
-		if s, err := GuardState(c); err == nil {
+		if s, err := guardState(c); err == nil {
 			answer <- &s
 		}
 	}()
@@ -50,7 +133,7 @@ func (env *Env) learningFile(project string) string {
 	return filepath.Join(dir, project+".learning")
 }
 
-func (env *Env) RememberLearning(project string, until time.Time) {
+func (env *Env) rememberLearning(project string, until time.Time) {
 	if file := env.learningFile(project); file != "" {
 		if err := writeState(file, []byte(until.Format(time.RFC3339Nano))); err != nil {
 			env.warn("exec and shell won't say that the workshop learns: %v", err)
@@ -58,7 +141,7 @@ func (env *Env) RememberLearning(project string, until time.Time) {
 	}
 }
 
-func (env *Env) ForgetLearning(project string) {
+func (env *Env) forgetLearning(project string) {
 	if file := env.learningFile(project); file != "" {
 		_ = os.Remove(file) // there is none, most often
 	}
@@ -78,7 +161,7 @@ func (env *Env) mayLearn(project string) bool {
 	if err == nil && time.Now().Before(until) {
 		return true
 	}
-	env.ForgetLearning(project)
+	env.forgetLearning(project)
 	return false
 }
 
@@ -88,11 +171,11 @@ func (env *Env) StillLearning(s *control.State) {
 		return
 	}
 	env.warn("%s", LearningText(*s))
-	env.hint("%s", EndLearning)
+	env.hint("%s", endLearning)
 }
 
-// EndLearning is the one way to end it early.
-const EndLearning = "to end it early: `workshop firewall reload --reset`, which also drops live changes; a guard that ends learns no more"
+// endLearning is the one way to end it early.
+const endLearning = "to end it early: `workshop firewall reload --reset`, which also drops live changes; a guard that ends learns no more"
 
 // SayLearning says before a command starts in a worker that it learns.
 func (env *Env) SayLearning(ctx context.Context, r *Running, worker string) {
@@ -103,16 +186,16 @@ func (env *Env) SayLearning(ctx context.Context, r *Running, worker string) {
 	if s == nil {
 		return
 	}
-	if until, ok := LearningOf(*s)[worker]; ok {
+	if until, ok := learningOf(*s)[worker]; ok {
 		env.say("workshop: learning until %s: B23, B24 and B25 don't hold for %s", WhenText(until), worker)
 	}
 	if len(s.Learning) == 0 {
-		env.ForgetLearning(r.Name)
+		env.forgetLearning(r.Name)
 	}
 }
 
-// LearningOf gives for each worker of a learning room until when it learns.
-func LearningOf(s control.State) map[string]time.Time {
+// learningOf gives for each worker of a learning room until when it learns.
+func learningOf(s control.State) map[string]time.Time {
 	out := map[string]time.Time{}
 	for _, r := range s.Rooms {
 		if until, ok := s.Learning[r.Room]; ok {
@@ -126,7 +209,7 @@ func LearningOf(s control.State) map[string]time.Time {
 
 // LearningText says in one line who learns, and until when.
 func LearningText(s control.State) string {
-	by := LearningOf(s)
+	by := learningOf(s)
 	var workers []string
 	var until time.Time
 	for w, t := range by {

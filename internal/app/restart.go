@@ -33,7 +33,7 @@ func (env *Env) Restart(ctx context.Context, names []string) error {
 			return nil, err
 		}
 		if len(seen.Containers) == 0 {
-			return nil, NotUp(t)
+			return nil, notUp(t)
 		}
 		plan, err := engine.PlanRestart(engine.Desired{Compiled: c.asRunning(), Only: names}, seen)
 		return plan, EngineError(err)

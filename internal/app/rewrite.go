@@ -13,9 +13,9 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// ReplaceFile replaces the workshop file, once what is new in it is known to be
+// replaceFile replaces the workshop file, once what is new in it is known to be
 // valid.
-func (env *Env) ReplaceFile(ctx context.Context, s *Source, before, after []byte) error {
+func (env *Env) replaceFile(ctx context.Context, s *Source, before, after []byte) error {
 	file := s.Path
 	info, err := os.Lstat(file)
 	switch {
@@ -81,8 +81,8 @@ func (env *Env) checkRewritten(ctx context.Context, s *Source, name string) erro
 	return err
 }
 
-// ChangedLines are the lines that differ, with + and -, and their numbers.
-func ChangedLines(before, after []byte) []string {
+// changedLines are the lines that differ, with + and -, and their numbers.
+func changedLines(before, after []byte) []string {
 	x, y := bytes.Split(before, []byte("\n")), bytes.Split(after, []byte("\n"))
 	var out []string
 	show := func(sign string, n int, line []byte) {

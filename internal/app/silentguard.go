@@ -29,7 +29,7 @@ func (env *Env) stopSilentGuard(ctx context.Context, e engine.Engine, plan *engi
 	late = slices.DeleteFunc(slices.Clone(late), func(service string) bool { return plan.Compiled.RoomOf[service] == "" })
 	state, answers := controlAnswers(probe, e, plan.Project)
 	env.SayClosed(state)
-	closed := ClosedRooms(state) // nothing answers there, and stopping the guard would help nobody
+	closed := closedRooms(state) // nothing answers there, and stopping the guard would help nobody
 	late = slices.DeleteFunc(late, func(service string) bool { return closed[service] != "" })
 	silent := len(late) > 0 && (!answers ||
 		slices.ContainsFunc(late, func(service string) bool { return !guardAnswers(probe, e, plan.Project, service) }))
@@ -84,6 +84,6 @@ func controlAnswers(ctx context.Context, e engine.Engine, project string) (state
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	state, err = GuardState(control.NewClient(conn))
+	state, err = guardState(control.NewClient(conn))
 	return state, err == nil || ctx.Err() == nil
 }

@@ -80,7 +80,7 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{ProjectRef: t, Can: e.Capabilities(), Observed: seen, Containers: statusOf(seen, env.QuietWorkshop(ctx, t))}
+	s := &Status{ProjectRef: t, Can: e.Capabilities(), Observed: seen, Containers: statusOf(seen, env.quietWorkshop(ctx, t))}
 	for i := range s.Containers {
 		c := &s.Containers[i]
 		c.Engine = e.Chosen.Name
@@ -92,9 +92,9 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 	return s, nil
 }
 
-// QuietWorkshop reads the workshop for what the engine doesn't know; nil where
+// quietWorkshop reads the workshop for what the engine doesn't know; nil where
 // it can't be read: ps is about what runs.
-func (env *Env) QuietWorkshop(ctx context.Context, t ProjectRef) *workshop.Workshop {
+func (env *Env) quietWorkshop(ctx context.Context, t ProjectRef) *workshop.Workshop {
 	if t.File == "" {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (s *Status) addLive(asked Asked) {
 		return
 	}
 	s.Containers[at].LiveChanges, s.Containers[at].Upstreams = len(s.Guard.Live), s.Guard.Upstreams
-	learning, closed := LearningOf(*s.Guard), ClosedRooms(*s.Guard)
+	learning, closed := learningOf(*s.Guard), closedRooms(*s.Guard)
 	for i := range s.Containers {
 		c := &s.Containers[i]
 		c.Closed = closed[c.Service]

@@ -165,7 +165,7 @@ func Services(t ProjectRef, seen engine.Observed, names []string) error {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	if len(all) == 0 {
-		return NotUp(t)
+		return notUp(t)
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
@@ -186,7 +186,7 @@ func RealPath(path string) string {
 // ErrNotUp is what [notUp] wraps.
 var ErrNotUp = errors.New("is not up")
 
-// NotUp is a project of which nothing is there.
-func NotUp(t ProjectRef) *Failure {
+// notUp is a project of which nothing is there.
+func notUp(t ProjectRef) *Failure {
 	return Fail(CodeFailed, "project %s %w", t.Name, ErrNotUp).Hint("start it with `workshop up`")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diag/write"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // WorkersText is "one", "one and two", "one, two and three".
@@ -89,4 +90,34 @@ func PortsText(ports []firewall.PortRange) string {
 		}
 	}
 	return strings.Join(parts, ",")
+}
+
+// CutEnd shortens to n characters, keeping the beginning.
+func CutEnd(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n]) + "…"
+}
+
+// LengthText is a duration as a person writes it: "30m", "1h30m".
+func LengthText(d time.Duration) string {
+	s := d.Round(time.Second).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// SecretsText is "secrets a, b".
+func SecretsText(secrets []workshop.Secret) string {
+	names := make([]string, len(secrets))
+	for i, s := range secrets {
+		names[i] = s.Name
+	}
+	return "secrets " + strings.Join(names, ", ")
 }

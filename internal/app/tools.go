@@ -193,7 +193,7 @@ func (h *Tools) Look(ctx context.Context) error {
 	case len(missing) == 0:
 		return nil
 	case h.o.NoUp && len(seen.Containers) == 0:
-		return NotUp(h.c.ProjectRef)
+		return notUp(h.c.ProjectRef)
 	case h.o.NoUp:
 		return Fail(CodeFailed, "project %s %w as a whole: %s not usable", h.c.Name, ErrNotUp, AreText(missing)).Hint("start it with `workshop up`")
 	}
@@ -271,7 +271,7 @@ func (h *Tools) differs(ctx context.Context) (*engine.Plan, error) {
 	// What stands against a start does not matter here.
 	ready, _ := withFacts(ctx, h.c, o)
 	d := engine.Desired{Compiled: ready.Compiled, Only: h.names, Pulled: true}
-	if d.Builds, err = BuildHashes(ctx, d.Compiled); err != nil {
+	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
 		return nil, err
 	}
 	seen, err := h.engine.Observe(ctx, h.c.Name, engine.DesiredImages(d)...)

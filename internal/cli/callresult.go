@@ -133,7 +133,7 @@ func (p *callProgress) update(s session.Progress) {
 	if s.Total > 0 {
 		text = fmt.Sprintf("%.0f%% %s", 100*s.Done/s.Total, text)
 	}
-	fmt.Fprintf(p.w, "\r\x1b[K%s", cutEnd(text, p.width-1))
+	fmt.Fprintf(p.w, "\r\x1b[K%s", app.CutEnd(text, p.width-1))
 	p.shown = true
 }
 

@@ -109,15 +109,6 @@ func portsText(ports []workshop.Port) string {
 	return ", published at " + strings.Join(parts, ", ")
 }
 
-// secretsText is "secrets a, b".
-func secretsText(secrets []workshop.Secret) string {
-	names := make([]string, len(secrets))
-	for i, s := range secrets {
-		names[i] = s.Name
-	}
-	return "secrets " + strings.Join(names, ", ")
-}
-
 // limitsText is "2G memory, 1 cpu, 256 pids".
 func limitsText(r *workshop.Resources) string {
 	return fmt.Sprintf("%s memory, %s cpu, %d pids", r.Memory.V, strconv.FormatFloat(r.CPU.V, 'g', -1, 64), r.PIDs.V)

@@ -107,11 +107,11 @@ func (a *program) exec(ctx context.Context, worker string, command []string, o e
 		return err
 	}
 	if o.refused {
-		a.refusedMeanwhile(ctx, e, worker, started, live)
+		a.SayRefused(ctx, e, worker, started, live.hasTold)
 	}
 	if code != 0 {
 		if o.hint {
-			a.whyFailed(ctx, e, worker, code, started, live)
+			a.SayWhyFailed(ctx, e, worker, code, started, live.hasTold)
 		}
 		return app.Exit(code)
 	}

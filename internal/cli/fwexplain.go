@@ -2,26 +2,19 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/fatih/color"
 	"github.com/spf13/cobra"
 
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
 )
 
-// explainOptions are the flags of firewall explain.
-type explainOptions struct {
-	worker         string
-	noProbe, check bool
-}
-
 func (a *program) firewallExplainCommand() *cobra.Command {
-	var o explainOptions
+	var o app.ExplainRequest
+	check := false
 	cmd := &cobra.Command{
 		Use:   "explain HOST[:PORT]",
 		Short: "Say why a connection is allowed or refused",
@@ -40,150 +33,188 @@ what is seen differs from what the file says, it ends with 1.`,
 		Args:              usageArgs(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: a.run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			return a.firewallExplain(ctx, cmd, args[0], o)
+			o.Target = args[0]
+			return a.firewallExplain(ctx, cmd, o, check)
 		}),
 	}
-	cmd.Flags().StringVar(&o.worker, "worker", "", "the worker that connects; may be left out where all may reach the same")
-	cmd.Flags().BoolVar(&o.noProbe, "no-probe", false, "try nothing, and don't ask the guard to look anything up")
-	cmd.Flags().BoolVar(&o.check, "check", false, "exit with 4 if it is refused")
+	cmd.Flags().StringVar(&o.Worker, "worker", "", "the worker that connects; may be left out where all may reach the same")
+	cmd.Flags().BoolVar(&o.NoProbe, "no-probe", false, "try nothing, and don't ask the guard to look anything up")
+	cmd.Flags().BoolVar(&check, "check", false, "exit with 4 if it is refused")
 	a.completeWorkerFlag(cmd)
 	return cmd
 }
 
-// endpoint is what a worker connects to: a name or an address, and a port; 0
-// where none was given.
-type endpoint struct {
-	name firewall.Name
-	addr netip.Addr
-	port uint16
-}
-
-// host is the name or address alone.
-func (x endpoint) host() string {
-	if x.addr.IsValid() {
-		return x.addr.String()
-	}
-	return x.name.String()
-}
-
-// parseEndpoint reads HOST[:PORT].
-func parseEndpoint(text string) (x endpoint, f *app.Failure) {
-	host, ports, hasPort := splitPort(text)
-	if hasPort {
-		list, err := firewall.ParsePorts(ports)
-		if err == nil && (len(list) != 1 || list[0].First != list[0].Last) {
-			err = errors.New("explain is about one port")
-		}
-		if err != nil {
-			return x, app.Fail(app.CodeUsage, "%s: %w", quoted(text), err)
-		}
-		x.port = list[0].First
-	}
-	if p, ok := addressRange(host); ok {
-		if strings.Contains(host, "/") {
-			return x, app.Fail(app.CodeUsage, "%s: explain is about one address, not about a range", quoted(text))
-		}
-		x.addr = p.Addr().Unmap()
-		return x, nil
-	}
-	p, err := firewall.ParseHostPattern(host)
-	name, exact := p.Name()
-	switch {
-	case err != nil && p.IsZero():
-		f = app.Fail(app.CodeUsage, "%w", err)
-		if he, ok := errors.AsType[*firewall.HostError](err); ok && he.Hint != "" {
-			f.Hint("%s", he.Hint)
-		}
-		return x, f
-	case !exact:
-		return x, app.Fail(app.CodeUsage, "%s: explain is about one name, not about a wildcard", quoted(text))
-	}
-	x.name = name
-	return x, nil
-}
-
-// decide says what a room's policy says; a room that isn't there has none.
-func (x endpoint) decide(r *firewall.RoomPolicy, port uint16) firewall.Decision {
-	if r == nil {
-		return firewall.Decision{Reason: firewall.ReasonNone}
-	}
-	m := r.Compile()
-	if x.addr.IsValid() {
-		return m.Addr(x.addr, port)
-	}
-	return m.Name(x.name, port)
-}
-
-func (a *program) firewallExplain(ctx context.Context, cmd *cobra.Command, text string, o explainOptions) error {
+func (a *program) firewallExplain(ctx context.Context, cmd *cobra.Command, o app.ExplainRequest, check bool) error {
 	format, err := a.formatOf(cmd)
 	if err != nil {
 		return err
 	}
-	x, f := parseEndpoint(text)
-	if f != nil {
-		return f
-	}
-	v, err := a.firewallView(ctx)
+	out, err := a.Explain(ctx, o)
 	if err != nil {
 		return err
-	}
-	defer v.close()
-	if o.worker != "" {
-		if err := v.c.CheckWorkers([]string{o.worker}); err != nil {
-			return err
-		}
-	}
-	ports := []uint16{x.port}
-	if x.port == 0 {
-		ports = []uint16{443, 80}
-	}
-	var all []*fwExplanation
-	for i, port := range ports {
-		e, err := v.explain(x, port, o.worker)
-		if err != nil {
-			return err
-		}
-		if i > 0 && e.sameAs(all[0]) {
-			break
-		}
-		all = append(all, e)
-	}
-	for _, e := range all {
-		a.tryOut(ctx, v, x, e, o)
 	}
 	if format == "json" {
-		err = a.writeJSON(all)
+		err = a.writeJSON(out.Connections)
 	} else {
-		err = a.explainText(all)
+		err = a.explainText(out.Connections)
 	}
 	if err != nil {
 		return err
 	}
-	return a.explainEnd(v, all, o)
+	return a.explainEnd(out, check)
 }
 
 // explainEnd says what doesn't fit, and gives the exit code.
-func (a *program) explainEnd(v *fwView, all []*fwExplanation, o explainOptions) error {
-	if v.missing != nil {
-		a.say("only what %s says: %v", a.Shown(v.c.ProjectRef.File), v.missing)
+func (a *program) explainEnd(out *app.Explained, check bool) error {
+	if out.View.Missing != nil {
+		a.say("only what %s says: %v", out.View.File, out.View.Missing)
 	}
 	f := &app.Failure{Code: app.CodeFailed}
 	var problems []string
-	for _, e := range all {
+	for _, e := range out.Connections {
 		for _, d := range e.Differences {
-			problems = append(problems, e.target()+" for "+e.Worker+": "+d)
+			problems = append(problems, e.Endpoint()+" for "+e.Worker+": "+d)
 		}
 	}
-	if v.changed() {
-		f.Hint("%s", changedText(a.Shown(v.c.ProjectRef.File)))
+	if out.View.Changed() {
+		f.Hint("%s", changedText(out.View.File))
 	}
 	if len(problems) > 0 {
 		f.Err = fmt.Errorf("what is seen is not what is expected:\n%s", strings.Join(problems, "\n"))
 		return f
 	}
 	a.printFailure(f)
-	if o.check && slices.ContainsFunc(all, func(e *fwExplanation) bool { return !e.Allowed }) {
+	if check && slices.ContainsFunc(out.Connections, func(e *app.Explanation) bool { return !e.Allowed }) {
 		return app.Exit(app.CodeRefused)
 	}
 	return nil
+}
+
+// explainText prints explanations for a person.
+func (a *program) explainText(all []*app.Explanation) error {
+	red, green, faint := paint(a.colorOut(), color.FgRed, color.Bold), paint(a.colorOut(), color.FgGreen, color.Bold), paint(a.colorOut(), color.Faint)
+	for i, e := range all {
+		if i > 0 {
+			fmt.Fprintln(a.Out)
+		}
+		verdict := red("refused")
+		if e.Allowed {
+			verdict = green("allowed")
+		}
+		fmt.Fprintf(a.Out, "%s: %s for %s\n", verdict, e.Endpoint(), forWhom(e))
+		put := func(key, format string, args ...any) {
+			lines := strings.Split(fmt.Sprintf(format, args...), "\n")
+			fmt.Fprintf(a.Out, "  %-9s %s\n", key, strings.Join(lines, "\n"+strings.Repeat(" ", 12)))
+		}
+		put("reason", "%s", e.Why)
+		if e.Line != nil {
+			put("line", "%s", lineText(e.Line))
+		}
+		for _, l := range e.Near {
+			put("near", "with port %s at %s", l.Ports, lineText(&l))
+		}
+		if e.Suggest != "" && !e.Allowed {
+			allow := "- " + e.Suggest + " below network.allow"
+			if e.Command != "" {
+				allow += "\nor at once: " + a.commands("`"+e.Command+"`")
+			}
+			put("to allow", "%s", allow)
+		}
+		for _, s := range e.Enforced {
+			who, does, _ := strings.Cut(s, ": ")
+			put(who, "%s", faint(does))
+		}
+		for _, o := range e.Others {
+			put("others", "%s", otherText(o, e))
+		}
+		if e.Now != nil {
+			showNow(e.Now, put)
+		}
+		for _, d := range e.Differences {
+			put("DIFFERS", "%s", red(d))
+		}
+	}
+	return nil
+}
+
+// forWhom names the worker, and with whom it shares its room.
+func forWhom(e *app.Explanation) string {
+	others := slices.DeleteFunc(slices.Clone(e.Workers), func(w string) bool { return w == e.Worker })
+	if len(others) == 0 || e.Room == "" {
+		return e.Worker
+	}
+	return fmt.Sprintf("%s, which shares a room with %s", e.Worker, app.WorkersText(others))
+}
+
+// lineText is the line with its place.
+func lineText(l *app.ExplainedLine) string {
+	switch {
+	case l.Live:
+		return "a live change: " + l.Text
+	case l.PolicyRule.Line == "":
+		return l.Text
+	}
+	s := l.PolicyRule.Line + ": " + l.Text
+	if l.Preset != "" {
+		s += fmt.Sprintf("\n%s, of preset %s (version %d): %s", l.Target, l.Preset, l.Version, l.Purpose)
+	} else if l.Target != "" && !strings.Contains(l.Text, l.Target) {
+		s += " (" + l.Target + ")"
+	}
+	return s
+}
+
+// otherText says what becomes of other workers' connections.
+func otherText(o app.ExplainedOther, e *app.Explanation) string {
+	word := "refused"
+	if o.Allowed {
+		word = "allowed"
+	}
+	s := app.WorkersText(o.Workers) + ": " + word
+	if o.Reason != e.Reason {
+		s += ", " + app.ReasonText(o.Reason)
+	}
+	if o.Line != "" {
+		s += " (" + o.Line + ")"
+	}
+	return s
+}
+
+// showNow prints what is seen now.
+func showNow(n *app.ProbedNow, put func(key, format string, args ...any)) {
+	if g := n.Guard; g != nil {
+		word := "would refuse it"
+		if g.Allowed {
+			word = "would let it through"
+		}
+		if g.Line != "" {
+			word += ", by " + app.Printable(g.Line)
+		}
+		for _, x := range g.Addresses {
+			word += "\n" + app.Printable(x.Address) + ": "
+			if x.Allowed {
+				word += "would be dialled"
+			} else {
+				word += app.ReasonText(x.Reason)
+			}
+		}
+		if g.ResolveError != "" {
+			word += "\nno address: " + app.Printable(g.ResolveError)
+		}
+		put("now", "the guard %s", word)
+	}
+	if s := n.LookUp; s != nil {
+		put("now", "the worker's look-up: %s", s.Seen)
+	}
+	if s := n.Connection; s != nil {
+		words := map[app.ProbeOutcome]string{app.ProbeReached: "reached", app.ProbeRefused: "refused", app.ProbeSilent: "open, and nobody says anything", app.ProbeFailed: "closed"}
+		kind, _, _ := strings.Cut(s.Probe, " ")
+		detail := app.CutEnd(s.Detail, 100)
+		if detail != "" {
+			detail = ", " + detail
+		}
+		put("now", "the worker's connection (%s): %s: %s%s", kind, words[s.Outcome], s.Seen, detail)
+	}
+	if n.Problem != "" {
+		put("now", "not tried in the worker: %s", n.Problem)
+	}
 }

@@ -69,7 +69,7 @@ func (t *eventText) print(_ []byte, l events.Line) error {
 		workers = cut(app.Printable(strings.Join(l.Workers, ",")), maxWorkersWidth)
 	}
 	parts := []string{}
-	if what := eventTarget(l); what != "" {
+	if what := app.EventTarget(l); what != "" {
 		if l.Name != "" && l.Address != "" {
 			what += " (" + app.Printable(l.Address) + ")"
 		}
@@ -91,15 +91,15 @@ func (t *eventText) print(_ []byte, l events.Line) error {
 
 // suggest writes once what would allow something.
 func (t *eventText) suggest(l events.Line) error {
-	o, ok := openingOf(l, "")
-	if key := o.line + "\n" + o.command; !ok || t.told[key] {
+	o, ok := app.OpeningOf(l, "")
+	if key := o.Line + "\n" + o.Command; !ok || t.told[key] {
 		return nil
 	} else {
 		t.told[key] = true
 	}
-	text := "network.allow: - " + o.line
-	if o.command != "" {
-		text = o.command
+	text := "network.allow: - " + o.Line
+	if o.Command != "" {
+		text = o.Command
 	}
 	_, err := fmt.Fprintf(t.w, "%*s  to allow it: %s\n", len(time.TimeOnly)+2+t.workers, "", text)
 	return err
@@ -111,12 +111,12 @@ func eventReason(l events.Line) string {
 	switch {
 	case l.Verdict == events.End:
 		return fmt.Sprintf("sent %s, received %s", units.HumanSize(float64(l.BytesUp)), units.HumanSize(float64(l.BytesDown)))
-	case l.Verdict == events.Note && rule != "" && eventTarget(l) == "": // it says what it is about
+	case l.Verdict == events.Note && rule != "" && app.EventTarget(l) == "": // it says what it is about
 		return rule
 	case l.Verdict == events.Allow && l.Reason == firewall.ReasonAllowed && rule != "":
 		return "by " + rule
 	}
-	words := reasonText(l.Reason)
+	words := app.ReasonText(l.Reason)
 	if l.Verdict == events.Deny && firewall.Why(l.Reason) == "" && l.Why != "" {
 		words = app.Printable(l.Why)
 	}
@@ -124,36 +124,4 @@ func eventReason(l events.Line) string {
 		words += " (" + rule + ")"
 	}
 	return words
-}
-
-// reasonText says a reason in words, the reason itself where there are none.
-func reasonText(reason string) string {
-	switch reason {
-	case firewall.ReasonAllowed:
-		return "a line of network.allow has it"
-	case firewall.ReasonOpen:
-		return "network: open"
-	case firewall.ReasonLearned:
-		return "no line has it; let through because the room learns"
-	case events.ReasonMismatch:
-		return "the worker dialled an address that isn't the name's; the name's own is used"
-	case events.ReasonUnresolved:
-		return "allowed, but no resolver of this machine has an address for it"
-	case events.ReasonUnreachable:
-		return "allowed, but it can't be connected to"
-	case events.ReasonPanic:
-		return "ended by an internal error of the guard"
-	case events.ReasonPolicy:
-		return "the policy was replaced"
-	case events.ReasonLive:
-		return "a live change"
-	case events.ReasonKept:
-		return "live denies and spent upload budgets can't be read or recorded"
-	case events.ReasonLearning:
-		return "rooms began or ended to learn"
-	}
-	if why := firewall.Why(reason); why != "" {
-		return why
-	}
-	return app.Printable(reason)
 }

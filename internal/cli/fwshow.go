@@ -3,15 +3,17 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strings"
-	"time"
+	"text/tabwriter"
 
+	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/guard/control"
-	"github.com/llmdo/workshop/workshop"
+	"github.com/llmdo/workshop/internal/app"
 )
 
 func (a *program) firewallShowCommand() *cobra.Command {
@@ -43,33 +45,27 @@ func (a *program) firewallShow(ctx context.Context, cmd *cobra.Command, worker s
 	if err != nil {
 		return err
 	}
-	v, err := a.firewallView(ctx)
+	v, err := a.ViewPolicy(ctx, worker)
 	if err != nil {
 		return err
 	}
-	defer v.close()
-	if worker != "" {
-		if err := v.c.CheckWorkers([]string{worker}); err != nil {
-			return err
-		}
-	}
-	doc := v.document(worker)
+	doc := v.Document(worker)
 	switch format {
 	case "json":
 		err = a.writeJSON(doc)
 	case "iptables":
 		a.showRules(v, worker)
 	default:
-		err = a.showText(v, doc)
+		err = a.showText(doc)
 	}
-	if v.state != nil {
-		a.SayClosed(*v.state)
+	if v.State != nil {
+		a.SayClosed(*v.State)
 	}
-	if v.missing != nil {
-		a.say("only what %s says: %v", a.Shown(v.c.ProjectRef.File), v.missing)
+	if v.Missing != nil {
+		a.say("only what %s says: %v", v.File, v.Missing)
 	}
-	if v.changed() {
-		a.warn("%s", changedText(a.Shown(v.c.ProjectRef.File)))
+	if v.Changed() {
+		a.warn("%s", changedText(v.File))
 	}
 	return err
 }
@@ -79,132 +75,80 @@ func changedText(file string) string {
 		" (where workers, modes or resolvers changed: `workshop up`)"
 }
 
-// fwDocument is the result of show.
-type fwDocument struct {
-	Workshop string   `json:"workshop"`
-	Project  string   `json:"project"`
-	File     string   `json:"file"`
-	Digest   string   `json:"digest,omitempty"` // of the file's policy
-	Rooms    []fwRoom `json:"rooms"`
-	None     []string `json:"no_network,omitempty"` // workers
-	// Upstreams that the file names, or the user by a variable of it.
-	Upstreams []fwUpstream `json:"upstreams,omitempty"`
-	Running   *fwRunning   `json:"running,omitempty"`
-}
-
-// fwUpstream is a resolver or the proxy.
-type fwUpstream struct {
-	control.Upstream
-	NamedBy string `json:"named_by"` // file, user
-}
-
-type fwRoom struct {
-	Room    string        `json:"room"`
-	Workers []string      `json:"workers"`
-	Mode    firewall.Mode `json:"mode"`
-	Allow   []fwRule      `json:"allow"`
-	Deny    []fwRule      `json:"deny"`
-}
-
-// fwRule is one line of the file. Target is what it is about, with the values
-// of variables.
-type fwRule struct {
-	Target    string `json:"target"`
-	Ports     string `json:"ports"`
-	Private   bool   `json:"private,omitempty"`
-	ECH       bool   `json:"ech,omitempty"`
-	Upload    string `json:"upload,omitempty"`
-	AnyTenant bool   `json:"any_tenant,omitempty"`
-	Preset    string `json:"preset,omitempty"`
-	Line      string `json:"line"`
-}
-
-// fwRunning is what the guard does now.
-type fwRunning struct {
-	// Current tells that the guard has the policy of the file.
-	Current bool `json:"current"`
-	control.State
-}
-
-// document gathers what is shown of a worker's room, or of all.
-func (v *fwView) document(worker string) fwDocument {
-	d := fwDocument{Workshop: v.c.Workshop.Name.V, Project: v.c.Name, File: v.c.Base(), Rooms: []fwRoom{}}
-	if p := v.c.Compiled.Policy; p != nil {
-		d.Digest = firewall.Digest(p)
-		d.Upstreams = fwUpstreams(&v.c.Workshop.Container.Network)
-	}
-	shown := map[string]bool{}
-	for _, r := range v.file {
+// showRules prints the rules of the rooms, as they are with what is live.
+func (a *program) showRules(v *app.PolicyView, worker string) {
+	for _, r := range v.Effective {
 		if worker != "" && !slices.Contains(r.Workers, worker) {
 			continue
 		}
-		shown[r.Room] = true
-		d.Rooms = append(d.Rooms, fwRoom{Room: r.Room, Workers: r.Workers, Mode: r.Mode, Allow: fwRules(r.Allow), Deny: fwRules(r.Deny)})
+		rules := firewall.NewRuleset(firewall.RulesetOptions{Ports: firewall.RoomPorts(r), Open: r.Mode == firewall.Open})
+		for _, f := range []firewall.Family{firewall.V4, firewall.V6} {
+			fmt.Fprintf(a.Out, "# room %s, rules.v%d: %s (%s)\n%s", r.Room, f, strings.Join(r.Workers, ", "), r.Mode, rules.Text(f))
+		}
 	}
-	for _, name := range v.none {
+	for _, name := range v.None {
 		if worker == "" || worker == name {
-			d.None = append(d.None, name)
+			fmt.Fprintf(a.Out, "# no room: %s (none): a network namespace of its own, without rules: nothing leads out of it\n", name)
 		}
 	}
-	if v.state == nil {
-		return d
-	}
-	d.Running = &fwRunning{Current: !v.changed(), State: *v.state}
-	if worker != "" {
-		s := &d.Running.State
-		s.Live = slices.DeleteFunc(slices.Clone(s.Live), func(l firewall.Live) bool { return l.Room != "" && !shown[l.Room] })
-		s.Rooms = slices.DeleteFunc(slices.Clone(s.Rooms), func(r control.RoomState) bool { return !shown[r.Room] })
-		learning := map[string]time.Time{}
-		for room, until := range s.Learning {
-			if shown[room] {
-				learning[room] = until
-			}
+}
+
+// showText prints the policy for a person: the rooms with their lines, then
+// what the guard does.
+func (a *program) showText(d app.PolicyDocument) error {
+	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	for i, r := range d.Rooms {
+		if i > 0 {
+			fmt.Fprintln(w)
 		}
-		s.Learning = learning
-	}
-	return d
-}
-
-func fwUpstreams(n *workshop.Network) (out []fwUpstream) {
-	add := func(kind, at string, by workshop.Origin) {
-		u := fwUpstream{control.Upstream{Kind: kind, Address: at}, "file"}
-		if by == workshop.OfUser {
-			u.NamedBy = "user"
+		fmt.Fprintf(w, "%s: %s, in %s\n", app.WorkersText(r.Workers), modeText(r), r.Room)
+		for _, line := range r.Allow {
+			showRule(w, "allow", line)
 		}
-		out = append(out, u)
-	}
-	for _, r := range n.DNS {
-		if a, err := firewall.ParseResolver(r.V); err == nil {
-			add("resolver", a.String(), r.NamedBy)
+		for _, line := range r.Deny {
+			showRule(w, "deny", line)
 		}
+		w.Flush() // rooms have columns of their own
 	}
-	if x, err := firewall.ParseProxy(n.Proxy.V); err == nil {
-		add("proxy", x.String(), n.Proxy.NamedBy)
+	if len(d.None) > 0 {
+		if len(d.Rooms) > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: none, no network at all\n", app.WorkersText(d.None))
 	}
-	return out
+	if len(d.Upstreams) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, u := range d.Upstreams {
+		fmt.Fprintf(w, "%s (named by the %s)\n", upstreamText(u.Upstream), u.NamedBy)
+	}
+	if d.Running != nil {
+		fmt.Fprintln(w)
+		showRunning(w, d.Running)
+	}
+	return w.Flush()
 }
 
-func fwRules(rules []firewall.Rule) []fwRule {
-	out := []fwRule{}
-	for _, r := range rules {
-		out = append(out, fwRule{
-			Target: r.Target(), Ports: rulePorts(r.Ports), Private: r.Private, ECH: r.ECH, Upload: r.Upload.String(),
-			AnyTenant: r.AnyTenant, Preset: r.Preset, Line: r.Line,
-		})
+func modeText(r app.PolicyRoom) string {
+	switch {
+	case r.Mode == firewall.Open:
+		return "open, every public name and address over TCP"
+	case len(r.Allow) == 0:
+		return r.Mode.String() + ", nothing is allowed"
 	}
-	return out
+	return r.Mode.String()
 }
 
-// rulePorts is "80,443", "all".
-func rulePorts(ports []firewall.PortRange) string {
-	if slices.Equal(ports, []firewall.PortRange{firewall.AllPorts}) {
-		return "all"
+func showRule(w io.Writer, verb string, r app.PolicyRule) {
+	options := ruleOptions(r)
+	if options != "" {
+		options = "\t" + options
 	}
-	return firewall.FormatPorts(ports)
+	fmt.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", verb, r.Target, r.Ports, r.Line, options)
 }
 
-// options are what a line has beside target and ports.
-func (r fwRule) options() string {
+// ruleOptions are what a line has beside target and ports.
+func ruleOptions(r app.PolicyRule) string {
 	var parts []string
 	for word, is := range map[string]bool{"private": r.Private, "ech: allow": r.ECH, "any_tenant": r.AnyTenant} {
 		if is {
@@ -221,20 +165,55 @@ func (r fwRule) options() string {
 	return strings.Join(parts, ", ")
 }
 
-// showRules prints the rules of the rooms, as they are with what is live.
-func (a *program) showRules(v *fwView, worker string) {
-	for _, r := range v.effective {
-		if worker != "" && !slices.Contains(r.Workers, worker) {
-			continue
-		}
-		rules := rulesetOf(r)
-		for _, f := range []firewall.Family{firewall.V4, firewall.V6} {
-			fmt.Fprintf(a.Out, "# room %s, rules.v%d: %s (%s)\n%s", r.Room, f, strings.Join(r.Workers, ", "), r.Mode, rules.Text(f))
+// showRunning prints what isn't in the file.
+func showRunning(w io.Writer, s *app.RunningPolicy) {
+	policy := "the policy of the file"
+	if !s.Current {
+		policy = "not the policy of the file"
+	}
+	fmt.Fprintf(w, "guard: since %s, generation %d, %s\n", app.WhenText(s.Started), s.Generation, policy)
+	for _, l := range s.Live {
+		rule := app.NewPolicyRule(l.Rule)
+		fmt.Fprintf(w, "  live\t%s %s\t%s\t%s\t%s\n", app.RuleChange{Deny: l.Deny}.Verb(), app.Printable(rule.Target), rule.Ports, app.EndText(l.Until, l.Deny), strings.TrimSuffix(workersOf(s, l.Room)+", "+ruleOptions(rule), ", "))
+	}
+	for _, room := range slices.Sorted(maps.Keys(s.Learning)) {
+		fmt.Fprintf(w, "  learning\tevery name but those of never-list and deny\t\t%s\t%s\n", app.EndText(s.Learning[room], false), workersOf(s, room))
+	}
+	for _, r := range s.Rooms {
+		for _, b := range r.Budgets {
+			fmt.Fprintf(w, "  budget\t%s\t%s\t%s of it used\t%s\t\n", app.Printable(b.Target), b.Upload, units.BytesSize(float64(b.Used)), app.Printable(b.Line))
 		}
 	}
-	for _, name := range v.none {
-		if worker == "" || worker == name {
-			fmt.Fprintf(a.Out, "# no room: %s (none): a network namespace of its own, without rules: nothing leads out of it\n", name)
+	for _, r := range s.Rooms {
+		state := fmt.Sprintf("%s, %d packets refused by the rules", app.Count(r.Connections, "connection"), r.Refused)
+		if r.Kind == "anyip" {
+			state = fmt.Sprintf("%s, %d packets refused by the kernel (AnyIP, without nf_tables)", app.Count(r.Connections, "connection"), r.Refused)
+		}
+		switch {
+		case r.Closed != "":
+			state = "closed: " + app.Printable(r.Closed)
+		case !r.Served:
+			state = "the guard doesn't have its sockets: closed"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t\t\t\n", app.Printable(r.Room), state)
+	}
+	if s.Panics > 0 {
+		fmt.Fprintf(w, "  %d connections or requests ended by an internal error: see the guard's log\n", s.Panics)
+	}
+	if s.Dropped > 0 {
+		fmt.Fprintf(w, "  %d events were counted but not written one by one\n", s.Dropped)
+	}
+}
+
+// workersOf names the workers of a room of the guard; empty: all.
+func workersOf(s *app.RunningPolicy, room string) string {
+	if room == "" {
+		return "all workers"
+	}
+	for _, r := range s.Rooms {
+		if r.Room == room {
+			return app.Printable(app.WorkersText(r.Workers))
 		}
 	}
+	return app.Printable(room)
 }

@@ -78,7 +78,7 @@ func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o 
 		return err
 	}
 	if o.learn.on {
-		if err := a.refuseLearning(c, names, o.learn); err != nil {
+		if err := a.RefuseLearning(c, names, o.learn.withSecrets); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (a *program) up(ctx context.Context, cmd *cobra.Command, names []string, o 
 	}
 	a.summary(c, e.Capabilities(), names, unlimited)
 	if o.learn.on {
-		return a.learn(ctx, e, c, names, o.learn)
+		return a.Learn(ctx, e, c, names, o.learn.lasts)
 	}
 	if s := <-learning; s != nil && len(s.Learning) > 0 {
 		a.StillLearning(<-e.AskGuard(ctx))
@@ -164,7 +164,7 @@ func workerLine(w *workshop.Worker, unlimited bool) string {
 	c := &w.Container
 	parts := []string{mountsText(c.Mounts), networkText(&c.Network) + portsText(c.Ports)}
 	if len(c.Secrets) > 0 {
-		parts = append(parts, secretsText(c.Secrets))
+		parts = append(parts, app.SecretsText(c.Secrets))
 	}
 	if c.Runtime.V != "" {
 		parts = append(parts, "runtime "+c.Runtime.V)

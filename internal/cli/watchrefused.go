@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
@@ -38,7 +36,7 @@ type refusedWatch struct {
 
 	mu      sync.Mutex
 	screen  screen
-	waiting refusals
+	waiting app.Refusals
 	more    int // beyond what is shown
 	told    []toldRefusal
 	moreAt  time.Time // when more was said last
@@ -48,7 +46,7 @@ type refusedWatch struct {
 }
 
 type toldRefusal struct {
-	refusal
+	app.Refusal
 	at time.Time
 }
 
@@ -59,33 +57,10 @@ func (a *program) watchRefused(ctx context.Context, e *app.Running, worker strin
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w := &refusedWatch{out: run.Stdout, err: a.Err, worker: worker, stop: cancel, waiting: refusals{worker: worker}}
+	w := &refusedWatch{out: run.Stdout, err: a.Err, worker: worker, stop: cancel, waiting: app.Refusals{Worker: worker}}
 	run.Stdout = w
-	go w.follow(ctx, e, e.Name, since)
+	go e.FollowEvents(ctx, since, func(l events.Line) { w.add(l, time.Now()) })
 	return w
-}
-
-// follow reads the guard's log, and the next guard's too. What goes wrong is no
-// concern of the command: the end of it says what wasn't shown.
-func (w *refusedWatch) follow(ctx context.Context, e engine.Engine, project string, since time.Time) {
-	r := &eventReader{each: func(_ []byte, l events.Line) error {
-		if !l.Time.Before(since) {
-			w.add(l, time.Now())
-		}
-		return nil
-	}}
-	from := since
-	for first := true; ctx.Err() == nil; first = false {
-		err := readEvents(ctx, e, project, engine.LogsOptions{Follow: true, Since: from.Format(time.RFC3339Nano)}, r)
-		if _, none := errors.AsType[*engine.NotRunningError](err); none && first {
-			return // no guard: no worker has a network
-		}
-		from = time.Now()
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-	}
 }
 
 // Write implements [io.Writer]: it is what the command writes.
@@ -102,18 +77,18 @@ func (w *refusedWatch) Write(b []byte) (int, error) {
 
 // add takes an event, which is shown a moment later.
 func (w *refusedWatch) add(l events.Line, now time.Time) {
-	x, ok := refusalOf(l, w.worker)
+	x, ok := app.RefusalOf(l, w.worker)
 	if !ok {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case slices.ContainsFunc(w.told, func(y toldRefusal) bool { return now.Sub(y.at) < sameAgain && y.says(x) }):
+	case slices.ContainsFunc(w.told, func(y toldRefusal) bool { return now.Sub(y.at) < sameAgain && y.Says(x) }):
 		return
-	case len(w.waiting.list) < maxLive:
-		w.waiting.add(l)
-	case !slices.ContainsFunc(w.waiting.list, func(y refusal) bool { return y.says(x) }):
+	case len(w.waiting.List) < maxLive:
+		w.waiting.Add(l)
+	case !slices.ContainsFunc(w.waiting.List, func(y app.Refusal) bool { return y.Says(x) }):
 		w.more++
 	}
 	if !w.timed {
@@ -139,16 +114,16 @@ func (w *refusedWatch) show(now time.Time) {
 		}
 	}
 	var text strings.Builder
-	for _, x := range w.waiting.list {
+	for _, x := range w.waiting.List {
 		if recent++; recent > maxLive {
 			w.more++
 			continue
 		}
-		text.WriteString("workshop: " + x.live() + "\r\n")
+		text.WriteString("workshop: " + x.Text() + "\r\n")
 		w.told = append(w.told, toldRefusal{x, now})
 	}
 	w.told = w.told[max(0, len(w.told)-maxTold):]
-	w.waiting = refusals{worker: w.worker}
+	w.waiting = app.Refusals{Worker: w.worker}
 	if w.more > 0 && now.Sub(w.moreAt) >= sameAgain {
 		fmt.Fprintf(&text, "workshop: and %d more refused: workshop firewall log --denied\r\n", w.more)
 		w.more, w.moreAt = 0, now
@@ -176,40 +151,11 @@ func (w *refusedWatch) end() {
 }
 
 // hasTold tells whether a refusal was shown, whenever it was.
-func (w *refusedWatch) hasTold(x refusal) bool {
+func (w *refusedWatch) hasTold(x app.Refusal) bool {
 	if w == nil {
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.told, func(y toldRefusal) bool { return y.says(x) })
-}
-
-// says tells whether a line about x says what one about y would: the same, or
-// the look-up and the connection of one name that one command allows.
-func (x refusal) says(y refusal) bool {
-	return x.target == y.target && x.reason == y.reason ||
-		y.name != "" && x.name == y.name && x.dns != y.dns && (y.dns || x.command == y.command)
-}
-
-// live is a refusal in one line.
-func (x refusal) live() string {
-	why, opens := reasonText(x.reason), ""
-	switch {
-	case x.command != "":
-		opens = "; to allow it: " + x.command
-	case x.line != "":
-		opens = "; to allow it, add to network.allow: - " + x.line
-	}
-	switch {
-	case x.reason == firewall.ReasonName:
-		why = "not allowed"
-	case x.reason == firewall.ReasonPort:
-		why = "not allowed with this port"
-	case x.reason == firewall.ReasonDenied && x.rule != "":
-		why = "denied by " + x.deniedBy()
-	case opens != "":
-		why, _, _ = strings.Cut(why, ";")
-	}
-	return strings.Join(strings.Fields("refused "+x.target), " ") + " (" + why + ")" + opens
+	return slices.ContainsFunc(w.told, func(y toldRefusal) bool { return y.Says(x) })
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
@@ -56,44 +57,11 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// One line says what was refused, why, and what allows it; it can't drive the
-// terminal (B28).
-func TestRefusedLive(t *testing.T) {
-	deny := func(l events.Line) events.Line {
-		l.Verdict, l.Workers, l.Kind = events.Deny, []string{"w"}, events.TCP
-		return l
-	}
-	for _, c := range []struct {
-		line events.Line
-		want string
-	}{
-		{events.Line{Name: "a.example.org", Port: 443, Protocol: "tcp", Reason: firewall.ReasonName, Suggest: "a.example.org"},
-			"refused a.example.org:443 (not allowed); to allow it: workshop firewall allow a.example.org --worker w"},
-		{events.Line{Name: "a.example.org", Port: 22, Protocol: "tcp", Reason: firewall.ReasonPort, Suggest: "a.example.org:22"},
-			"refused a.example.org:22 (not allowed with this port); to allow it: workshop firewall allow a.example.org:22 --worker w"},
-		{events.Line{Name: "in.example.org", Port: 443, Protocol: "tcp", Reason: firewall.Private.String(), Suggest: "{host: in.example.org, port: 443, private: true}"},
-			"refused in.example.org:443 (a private address); to allow it: workshop firewall allow in.example.org:443 --private --worker w"},
-		{events.Line{Name: "d.example.org", Protocol: "dns", Reason: firewall.ReasonDenied, Rule: "workshop.yaml:8"},
-			"refused d.example.org (denied by workshop.yaml:8)"},
-		{events.Line{Address: "169.254.169.254", Port: 80, Protocol: "tcp", Reason: firewall.Metadata.String()},
-			"refused 169.254.169.254:80 (the cloud's metadata service, which gives away credentials; nothing opens it)"},
-		{events.Line{Name: "x\x1b[2J\u202e\r\n", Port: 80, Protocol: "tcp", Reason: "\x1b]0;x\a", Rule: "\x9b"},
-			`refused x\x1b[2J\u202e\x0d\x0a:80 (\x1b]0;x\x07)`},
-		{events.Line{Name: "x\n.example.org", Protocol: "dns", Reason: firewall.ReasonName, Suggest: "\"x\n.example.org\""},
-			`refused x\x0a.example.org (not allowed); to allow it, add to network.allow: - "x\x0a.example.org"`},
-	} {
-		x, ok := refusalOf(deny(c.line), "w")
-		if got := x.live(); !ok || got != c.want {
-			t.Errorf("%q, want\n%q", got, c.want)
-		}
-	}
-}
-
 // Lines come once, leave the program's own line whole, wait for a full-screen
 // program, and are no more than somebody can read.
 func TestRefusedWatch(t *testing.T) {
 	var shown strings.Builder
-	w := &refusedWatch{out: io.Discard, err: &shown, worker: "w", stop: func() {}, waiting: refusals{worker: "w"}, timed: true} // no timer: show is called here
+	w := &refusedWatch{out: io.Discard, err: &shown, worker: "w", stop: func() {}, waiting: app.Refusals{Worker: "w"}, timed: true} // no timer: show is called here
 	now := time.Now().Add(-time.Hour)
 	deny := func(name string, port uint16, protocol string) {
 		suggest := name
@@ -150,14 +118,14 @@ func TestRefusedWatch(t *testing.T) {
 	expect("left", all.String()+"workshop: and 3 more refused: workshop firewall log --denied\r\n")
 	deny("late.example.org", 443, "tcp")
 	expect("more than a minute's lines", "")
-	if x := w.told[len(w.told)-1].refusal; !w.hasTold(x) || w.hasTold(refusal{target: "late.example.org:443", name: "late.example.org", reason: firewall.ReasonName}) {
+	if x := w.told[len(w.told)-1].Refusal; !w.hasTold(x) || w.hasTold(app.Refusal{Target: "late.example.org:443", Name: "late.example.org", Reason: firewall.ReasonName}) {
 		t.Error("what was shown isn't what the end leaves out")
 	}
 	now = now.Add(2 * sameAgain)
 	deny("end.example.org", 443, "tcp")
 	w.end()
 	expect("after the end", "")
-	if (*refusedWatch)(nil).hasTold(refusal{}) {
+	if (*refusedWatch)(nil).hasTold(app.Refusal{}) {
 		t.Error("nothing was shown")
 	}
 }

@@ -1,15 +1,13 @@
-package cli
+package app
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
@@ -48,7 +46,7 @@ const learnedFile = `workshop:
     - {name: own, container: {network: {allow: [has.example.org]}}}
 `
 
-func learnedSource(t *testing.T) (*program, *app.Source) {
+func learnedSource(t *testing.T) (*Env, *Source) {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -63,19 +61,19 @@ func learnedSource(t *testing.T) (*program, *app.Source) {
 	for _, name := range []string{"one", "two", "own"} {
 		write("workers/"+name+".md", "---\nname: "+name+"\ndescription: does nothing\ntools: [read_file]\n---\nNothing.\n")
 	}
-	a := newProgram(&System{Env: &app.Env{Dir: dir, Home: dir, Lookup: func(string) (string, bool) { return "", false }}, In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
-	s, err := a.Read(t.Context(), filepath.Join(dir, "workshop.yaml"))
+	env := &Env{Dir: dir, Home: dir, Lookup: func(string) (string, bool) { return "", false }}
+	s, err := env.Read(t.Context(), filepath.Join(dir, "workshop.yaml"))
 	if err != nil || s.Workshop == nil {
 		t.Fatal(err, s.Diagnostics)
 	}
-	return a, s
+	return env, s
 }
 
-func suggestFrom(t *testing.T, s *app.Source, log string, o suggestOptions) suggested {
+func suggestFrom(t *testing.T, s *Source, log string, o SuggestRequest) *Suggestions {
 	t.Helper()
-	asked := askedFor{options: o, names: map[firewall.Name]*askedName{}}
-	readLog(t, log, 1000, func(raw []byte, l events.Line) error { return asked.add(raw, l) })
-	return asked.suggest(s)
+	requests := dialRequests{request: o, names: map[firewall.Name]*requestedName{}}
+	readLog(t, log, 1000, func(raw []byte, l events.Line) error { return requests.add(raw, l) })
+	return requests.suggest(s)
 }
 
 // The smallest list: exact names, 80 and 443 together, no line that the file
@@ -84,33 +82,33 @@ func TestSuggest(t *testing.T) {
 	_, s := learnedSource(t)
 	for _, c := range []struct {
 		name string
-		o    suggestOptions
+		o    SuggestRequest
 		want string
-		out  leftOut
+		out  LeftOut
 	}{
-		{"learned", suggestOptions{}, `api.example.org # one and two: 4 times
+		{"learned", SuggestRequest{}, `api.example.org # one and two: 4 times
 api.example.org:8443 # one and two: once
 ssh.example.org:22 # one and two: once
-sub.wild.example.org # one, own and two: 3 times`, leftOut{Denied: 1, Nameless: 3}},
-		{"denied too", suggestOptions{denied: true}, `api.example.org # one and two: 4 times
+sub.wild.example.org # one, own and two: 3 times`, LeftOut{Denied: 1, Nameless: 3}},
+		{"denied too", SuggestRequest{Denied: true}, `api.example.org # one and two: 4 times
 api.example.org:8443 # one and two: once
 asked.example.org # one and two: refused 2 times
 ssh.example.org:22 # one and two: once
 sub.wild.example.org # one, own and two: 3 times
-tunnel.example.org:22 # one and two: refused once`, leftOut{Denied: 1, Nameless: 3, Other: 2}},
-		{"one worker", suggestOptions{worker: "own"}, `sub.wild.example.org # own: 2 times`, leftOut{}},
+tunnel.example.org:22 # one and two: refused once`, LeftOut{Denied: 1, Nameless: 3, Other: 2}},
+		{"one worker", SuggestRequest{Worker: "own"}, `sub.wild.example.org # own: 2 times`, LeftOut{}},
 	} {
 		got := suggestFrom(t, s, learnedLog, c.o)
 		var lines []string
 		for _, l := range got.Allow {
-			text, _, _ := strings.Cut(l.comment(), ", first")
+			text, _, _ := strings.Cut(l.Comment(), ", first")
 			lines = append(lines, l.Line+" # "+text)
 		}
 		if strings.Join(lines, "\n") != c.want || got.LeftOut != c.out {
 			t.Errorf("%s: left out %+v\n%s", c.name, got.LeftOut, strings.Join(lines, "\n"))
 		}
 	}
-	if first := suggestFrom(t, s, learnedLog, suggestOptions{}).Allow[0].First; first.Second() != 1 {
+	if first := suggestFrom(t, s, learnedLog, SuggestRequest{}).Allow[0].First; first.Second() != 1 {
 		t.Errorf("first seen %v", first)
 	}
 }
@@ -118,11 +116,10 @@ tunnel.example.org:22 # one and two: refused once`, leftOut{Denied: 1, Nameless:
 // --write puts a line where those who asked go by it, keeps what stands in the
 // file, and the result is a valid workshop that has them.
 func TestSuggestWrite(t *testing.T) {
-	a, s := learnedSource(t)
-	var out bytes.Buffer
-	a.Out = &out
-	found := suggestFrom(t, s, learnedLog, suggestOptions{})
-	if err := a.writeSuggested(t.Context(), s, found, suggestOptions{}); err != nil {
+	env, s := learnedSource(t)
+	found := suggestFrom(t, s, learnedLog, SuggestRequest{})
+	done, err := env.WriteSuggested(t.Context(), found)
+	if err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(s.Path)
@@ -137,27 +134,27 @@ func TestSuggestWrite(t *testing.T) {
 	if n := strings.Count(string(text), "sub.wild.example.org"); n != 1 {
 		t.Errorf("what the workshop covers is written %d times:\n%s", n, text)
 	}
-	fresh, err := a.Read(t.Context(), s.Path)
+	fresh, err := env.Read(t.Context(), s.Path)
 	if err != nil || fresh.Workshop == nil {
 		t.Fatal(err, fresh.Diagnostics)
 	}
-	if left := suggestFrom(t, fresh, learnedLog, suggestOptions{}); len(left.Allow) != 0 {
+	if left := suggestFrom(t, fresh, learnedLog, SuggestRequest{}); len(left.Allow) != 0 {
 		t.Errorf("still suggested: %+v", left.Allow)
 	}
-	if !strings.Contains(out.String(), "+") {
-		t.Errorf("no diff: %s", out.String())
+	if !strings.Contains(strings.Join(done.Lines, "\n"), "+") {
+		t.Errorf("no diff: %q", done.Lines)
 	}
 }
 
 // Nobody reads so many lines, so they aren't written at once.
 func TestSuggestWritesNoFlood(t *testing.T) {
-	a, s := learnedSource(t)
+	env, s := learnedSource(t)
 	log := ""
 	for i := range maxWritten + 1 {
 		log += strings.Replace(strings.SplitAfter(learnedLog, "\n")[2], "ssh.example.org", "x"+strings.Repeat("y", i%60)+strings.Repeat("z", i/60)+".example.org", 1)
 	}
 	before, _ := os.ReadFile(s.Path)
-	if err := a.writeSuggested(t.Context(), s, suggestFrom(t, s, log, suggestOptions{}), suggestOptions{}); err == nil {
+	if _, err := env.WriteSuggested(t.Context(), suggestFrom(t, s, log, SuggestRequest{})); err == nil {
 		t.Error("written")
 	}
 	if after, _ := os.ReadFile(s.Path); !bytes.Equal(before, after) {

@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"bytes"
@@ -12,71 +12,70 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
-// fwNow is what is seen of a connection now.
-type fwNow struct {
+// ProbedNow is what is seen of a connection now.
+type ProbedNow struct {
 	// Guard is what the guard would do.
 	Guard *control.Explanation `json:"guard,omitempty"`
 	// LookUp and Connection are what the worker sees.
-	LookUp     *fwSeen `json:"look_up,omitempty"`
-	Connection *fwSeen `json:"connection,omitempty"`
+	LookUp     *ProbeResult `json:"look_up,omitempty"`
+	Connection *ProbeResult `json:"connection,omitempty"`
 	// Problem says why something could not be tried.
 	Problem string `json:"problem,omitempty"`
 }
 
-// fwSeen is what one probe in the worker saw.
-type fwSeen struct {
-	Probe   string  `json:"probe"` // workshop-init probe …
-	Seen    string  `json:"seen"`
-	Detail  string  `json:"detail,omitempty"`
-	Outcome outcome `json:"outcome"`
+// ProbeResult is what one probe in the worker saw.
+type ProbeResult struct {
+	Probe   string       `json:"probe"` // workshop-init probe …
+	Seen    string       `json:"seen"`
+	Detail  string       `json:"detail,omitempty"`
+	Outcome ProbeOutcome `json:"outcome"`
 }
 
-// outcome is what a probe's words mean.
-type outcome string
+// ProbeOutcome is what a probe's words mean.
+type ProbeOutcome string
 
 const (
-	reached outcome = "reached" // the host answered
-	refused outcome = "refused" // by the room or the guard
-	silent  outcome = "silent"  // open, and nobody says anything
-	failed  outcome = "failed"  // closed, by whomever
+	ProbeReached ProbeOutcome = "reached" // the host answered
+	ProbeRefused ProbeOutcome = "refused" // by the room or the guard
+	ProbeSilent  ProbeOutcome = "silent"  // open, and nobody says anything
+	ProbeFailed  ProbeOutcome = "failed"  // closed, by whomever
 )
 
 // tryOut asks the guard, and tries the connection in the worker.
-func (a *program) tryOut(ctx context.Context, v *fwView, x endpoint, e *fwExplanation, o explainOptions) {
-	if v.state == nil || e.room == nil {
+func (env *Env) tryOut(ctx context.Context, v *PolicyView, x endpoint, e *Explanation, o ExplainRequest) {
+	if v.State == nil || e.room == nil {
 		return
 	}
 	var g control.Explanation
-	err := a.WithGuard(ctx, v.engine, func(c *control.Client) error {
-		return c.Do(control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port, NoLookUp: o.noProbe}, &g)
+	err := env.withGuard(ctx, v.engine, func(c *control.Client) error {
+		return c.Do(control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port, NoLookUp: o.NoProbe}, &g)
 	})
-	if o.noProbe {
+	if o.NoProbe {
 		if err == nil && usedUp(g) {
 			e.compareGuard(x, g)
 		}
 		return
 	}
-	e.Now = &fwNow{}
+	e.Now = &ProbedNow{}
 	if err != nil {
-		e.differs("the guard can't say: %s", app.Printable(err.Error()))
+		e.differs("the guard can't say: %s", Printable(err.Error()))
 	} else {
 		e.Now.Guard = &g
 		e.compareGuard(x, g)
 	}
-	if err := a.probeWorker(ctx, v, x, e); err != nil {
-		e.Now.Problem = app.Printable(err.Error())
+	if err := v.probe(ctx, x, e); err != nil {
+		e.Now.Problem = Printable(err.Error())
 		return
 	}
 	e.compareWorker(x)
 }
 
-func (e *fwExplanation) differs(format string, args ...any) {
+func (e *Explanation) differs(format string, args ...any) {
 	e.Differences = append(e.Differences, fmt.Sprintf(format, args...))
 }
 
@@ -88,9 +87,9 @@ func usedUp(g control.Explanation) bool {
 
 // compareGuard compares the guard's answer with the file's. An allowed name of
 // which no address may be dialled is refused, and so is one whose budget is used up.
-func (e *fwExplanation) compareGuard(x endpoint, g control.Explanation) {
+func (e *Explanation) compareGuard(x endpoint, g control.Explanation) {
 	if e.Allowed && usedUp(g) {
-		e.Allowed, e.Reason, e.Why, e.Suggest, e.Command = false, g.Reason, reasonText(g.Reason), app.Printable(g.Suggest), ""
+		e.Allowed, e.Reason, e.Why, e.Suggest, e.Command = false, g.Reason, ReasonText(g.Reason), Printable(g.Suggest), ""
 		if g.Suggest != "" {
 			e.Command = allowCommand(x.host(), e.Port, g.Suggest, e.Worker)
 		}
@@ -101,25 +100,25 @@ func (e *fwExplanation) compareGuard(x endpoint, g control.Explanation) {
 		if g.Allowed {
 			word = "allows"
 		}
-		by := app.Printable(g.Line)
+		by := Printable(g.Line)
 		if by != "" {
 			by = " by " + by
 		}
-		e.differs("the running guard %s it%s (%s)", word, by, reasonText(g.Reason))
+		e.differs("the running guard %s it%s (%s)", word, by, ReasonText(g.Reason))
 		return
 	}
 	if !e.Allowed || x.addr.IsValid() {
 		return
 	}
 	if g.ResolveError != "" {
-		e.differs("it is allowed, but the guard finds no address of it: %s", app.Printable(g.ResolveError))
+		e.differs("it is allowed, but the guard finds no address of it: %s", Printable(g.ResolveError))
 		return
 	}
 	if len(g.Addresses) == 0 || slices.ContainsFunc(g.Addresses, func(a control.ExplainedAddress) bool { return a.Allowed }) {
 		return
 	}
 	first := g.Addresses[0]
-	e.Allowed, e.Reason, e.Why = false, first.Reason, reasonText(first.Reason)
+	e.Allowed, e.Reason, e.Why = false, first.Reason, ReasonText(first.Reason)
 	addr, err := netip.ParseAddr(first.Address)
 	if err != nil {
 		return
@@ -130,10 +129,10 @@ func (e *fwExplanation) compareGuard(x endpoint, g control.Explanation) {
 	}
 }
 
-// probeWorker tries the connection from inside the worker. On 443 it is a TLS
+// probe tries the connection from inside the worker. On 443 it is a TLS
 // handshake, which any server finishes whoever its certificate is for; on 80
 // only a whole request tells, and HEAD is the smallest.
-func (a *program) probeWorker(ctx context.Context, v *fwView, x endpoint, e *fwExplanation) error {
+func (v *PolicyView) probe(ctx context.Context, x endpoint, e *Explanation) error {
 	at := net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 	var probes []string
 	if !x.addr.IsValid() {
@@ -163,16 +162,16 @@ func (a *program) probeWorker(ctx context.Context, v *fwView, x endpoint, e *fwE
 	if err != nil {
 		return err
 	}
-	var seen []fwSeen
+	var seen []ProbeResult
 	for line := range bytes.Lines(out.Bytes()) {
-		var s fwSeen
+		var s ProbeResult
 		if json.Unmarshal(line, &s) == nil && len(seen) < len(probes) {
-			s.Probe, s.Seen, s.Detail = probes[len(seen)], app.Printable(s.Seen), app.Printable(s.Detail)
+			s.Probe, s.Seen, s.Detail = probes[len(seen)], Printable(s.Seen), Printable(s.Detail)
 			seen = append(seen, s)
 		}
 	}
 	if len(seen) != len(probes) {
-		return fmt.Errorf("the probe in %s ended with %d: %s", e.Worker, code, cutEnd(problem.String(), 200))
+		return fmt.Errorf("the probe in %s ended with %d: %s", e.Worker, code, CutEnd(problem.String(), 200))
 	}
 	if !x.addr.IsValid() {
 		e.Now.LookUp = &seen[0]
@@ -186,52 +185,52 @@ func (a *program) probeWorker(ctx context.Context, v *fwView, x endpoint, e *fwE
 	return nil
 }
 
-func lookUpOutcome(seen string) outcome {
+func lookUpOutcome(seen string) ProbeOutcome {
 	if first, _, _ := strings.Cut(seen, ","); seen != "" {
 		if _, err := netip.ParseAddr(strings.Fields(first)[0]); err == nil {
-			return reached
+			return ProbeReached
 		}
 	}
 	if seen == "NXDOMAIN" {
-		return refused
+		return ProbeRefused
 	}
-	return failed
+	return ProbeFailed
 }
 
 // connectionOutcome reads what a connection saw: what the guard and the room
 // answer is told from what a host answers.
-func connectionOutcome(s fwSeen, x endpoint) outcome {
+func connectionOutcome(s ProbeResult, x endpoint) ProbeOutcome {
 	switch s.Seen {
 	case "handshake", "NOTTLS":
-		return reached
+		return ProbeReached
 	case "data":
 		if strings.HasPrefix(s.Detail, "HTTP/1.1 403") && strings.Contains(s.Detail, "X-Workshop-Deny") {
-			return refused
+			return ProbeRefused
 		}
 		if strings.HasPrefix(s.Detail, "HTTP/1.1 502") && strings.Contains(s.Detail, "workshop:") {
-			return failed
+			return ProbeFailed
 		}
-		return reached
+		return ProbeReached
 	case "TLSALERT":
 		// The guard refuses a name with access_denied, and an address without a
 		// name with unrecognized_name; other alerts are the host's.
 		if strings.Contains(s.Detail, "access denied") || x.addr.IsValid() && strings.Contains(s.Detail, "unrecognized name") {
-			return refused
+			return ProbeRefused
 		}
-		return reached
+		return ProbeReached
 	case "NXDOMAIN", "ECONNREFUSED", "EPERM", "EACCES":
-		return refused
+		return ProbeRefused
 	case "TIMEOUT":
-		return silent
+		return ProbeSilent
 	}
-	return failed
+	return ProbeFailed
 }
 
 // compareWorker compares what the worker sees with what is expected.
-func (e *fwExplanation) compareWorker(x endpoint) {
+func (e *Explanation) compareWorker(x endpoint) {
 	if s := e.Now.LookUp; s != nil {
 		resolvable := e.room.Compile().Resolvable(x.name).Allowed
-		if !resolvable && s.Outcome == reached && !strings.HasPrefix(s.Seen, "127.") {
+		if !resolvable && s.Outcome == ProbeReached && !strings.HasPrefix(s.Seen, "127.") {
 			e.differs("the name is refused, but the worker's look-up got %s", s.Seen)
 		}
 	}
@@ -241,17 +240,17 @@ func (e *fwExplanation) compareWorker(x endpoint) {
 	}
 	what := s.Seen
 	if s.Detail != "" {
-		what += " (" + cutEnd(s.Detail, 100) + ")"
+		what += " (" + CutEnd(s.Detail, 100) + ")"
 	}
 	switch {
 	case e.Allowed && e.Now.Guard != nil && e.Now.Guard.ResolveError != "": // said already
-	case e.Allowed && s.Outcome == refused:
+	case e.Allowed && s.Outcome == ProbeRefused:
 		e.differs("it is allowed, but the worker was refused: %s", what)
-	case e.Allowed && s.Outcome == failed:
+	case e.Allowed && s.Outcome == ProbeFailed:
 		e.differs("it is allowed, but the worker's connection failed: %s; the host may not listen there", what)
-	case !e.Allowed && s.Outcome == reached:
+	case !e.Allowed && s.Outcome == ProbeReached:
 		e.differs("it is refused, but the worker reached it: %s", what)
-	case !e.Allowed && s.Outcome == silent:
+	case !e.Allowed && s.Outcome == ProbeSilent:
 		e.differs("it is refused, but the worker's connection stayed open: %s", what)
 	}
 }

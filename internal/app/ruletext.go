@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"errors"
@@ -9,26 +9,49 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/app"
 )
+
+// Parse reads HOST[:PORT] of the command line into Rules; all problems at once.
+func (o *RuleChange) Parse(args []string) error {
+	var texts []string
+	problems := &Failure{}
+	for _, arg := range args {
+		r, f := parseRule(arg, o.Deny)
+		if f == nil && r.CIDR.IsValid() && (o.Private || o.ECH) {
+			f = Fail(CodeUsage, "%s: --private and --ech are for names; a range names its addresses itself", quoted(arg))
+		}
+		if f != nil {
+			problems.Code = max(problems.Code, f.Code)
+			texts = append(texts, f.Error())
+			problems.Hints = append(problems.Hints, f.Hints...)
+			continue
+		}
+		r.Private, r.ECH = o.Private, o.ECH
+		if !slices.ContainsFunc(o.Rules, func(x firewall.Rule) bool { return RuleArg(x, o.Deny) == RuleArg(r, o.Deny) }) {
+			o.Rules = append(o.Rules, r)
+		}
+	}
+	if len(texts) > 0 {
+		problems.Err = errors.New(strings.Join(texts, "\n"))
+		return problems
+	}
+	return nil
+}
 
 // parseRule reads HOST[:PORT] as a line of allow or deny: a name or wildcard,
 // an address or a range, as workshop.yaml has them. IPv6 stands in brackets
 // where a port follows: [2001:db8::1]:443, [2001:db8::]/48:443.
-func parseRule(text string, deny bool) (firewall.Rule, *app.Failure) {
-	r := firewall.Rule{Ports: firewall.DefaultAllowPorts(), Line: firewall.LiveLine}
-	if deny {
-		r.Ports = []firewall.PortRange{firewall.AllPorts}
-	}
+func parseRule(text string, deny bool) (firewall.Rule, *Failure) {
+	r := firewall.Rule{Ports: defaultPorts(deny), Line: firewall.LiveLine}
 	host, ports, hasPort := splitPort(text)
 	if hasPort {
 		var err error
 		if r.Ports, err = firewall.ParsePorts(ports); err != nil {
-			return r, app.Fail(app.CodeUsage, "%s: %w", quoted(text), err)
+			return r, Fail(CodeUsage, "%s: %w", quoted(text), err)
 		}
 	}
 	if firewall.HasPort(r.Ports, 53) && (!deny || hasPort) {
-		return r, app.Fail(app.CodeRefused, "%s: a line can't name port 53: it is always the guard's DNS, which answers for every allowed name", quoted(text)).
+		return r, Fail(CodeRefused, "%s: a line can't name port 53: it is always the guard's DNS, which answers for every allowed name", quoted(text)).
 			Hint("leave port 53 out")
 	}
 	if p, ok := addressRange(host); ok {
@@ -36,21 +59,29 @@ func parseRule(text string, deny bool) (firewall.Rule, *app.Failure) {
 		return r, rangeProblem(text, p)
 	}
 	if strings.HasPrefix(host, "[") {
-		return r, app.Fail(app.CodeUsage, "%s: what stands in brackets is an IPv6 address, such as [2001:db8::1]:443", quoted(text))
+		return r, Fail(CodeUsage, "%s: what stands in brackets is an IPv6 address, such as [2001:db8::1]:443", quoted(text))
 	}
 	p, err := firewall.ParseHostPattern(host)
 	if he, ok := errors.AsType[*firewall.HostError](err); ok && (he.Problem != firewall.HostAnyTenant || !deny) {
-		f := app.Fail(app.CodeUsage, "%w", err)
+		f := Fail(CodeUsage, "%w", err)
 		if he.Hint != "" {
 			f.Hint("%s", he.Hint)
 		}
 		return r, f
 	}
 	if !deny && p.Unopenable() {
-		return r, app.Fail(app.CodeRefused, "%s opens nothing: %s", quoted(text), firewall.WhyUnopenable)
+		return r, Fail(CodeRefused, "%s opens nothing: %s", quoted(text), firewall.WhyUnopenable)
 	}
 	r.Host = p
 	return r, nil
+}
+
+// defaultPorts are those of a line without a port.
+func defaultPorts(deny bool) []firewall.PortRange {
+	if deny {
+		return []firewall.PortRange{firewall.AllPorts}
+	}
+	return firewall.DefaultAllowPorts()
 }
 
 // splitPort cuts the port off. A colon more belongs to an IPv6 address, or to
@@ -87,27 +118,23 @@ func addressRange(text string) (netip.Prefix, bool) {
 }
 
 // rangeProblem says what workshop.yaml would say of a cidr; nil if nothing.
-func rangeProblem(text string, p netip.Prefix) *app.Failure {
+func rangeProblem(text string, p netip.Prefix) *Failure {
 	switch {
 	case p.Addr().Is4In6():
-		return app.Fail(app.CodeUsage, "%s is an IPv4 range in IPv6 form", quoted(text)).Hint("write the IPv4 range")
+		return Fail(CodeUsage, "%s is an IPv4 range in IPv6 form", quoted(text)).Hint("write the IPv4 range")
 	case p != p.Masked():
-		return app.Fail(app.CodeUsage, "the range %s has bits behind its mask", p).Hint("write %s", p.Masked())
+		return Fail(CodeUsage, "the range %s has bits behind its mask", p).Hint("write %s", p.Masked())
 	}
 	if c, ok := firewall.ClassifyRange(p); ok && !c.Openable() {
-		return app.Fail(app.CodeRefused, "%s: %s addresses stay closed whatever a line says (B26)", quoted(text), c)
+		return Fail(CodeRefused, "%s: %s addresses stay closed whatever a line says (B26)", quoted(text), c)
 	}
 	return nil
 }
 
-// ruleArg is the argument that [parseRule] reads as this rule.
-func ruleArg(r firewall.Rule, deny bool) string {
+// RuleArg is the argument that [parseRule] reads as this rule.
+func RuleArg(r firewall.Rule, deny bool) string {
 	target := r.Target()
-	usual := firewall.DefaultAllowPorts()
-	if deny {
-		usual = []firewall.PortRange{firewall.AllPorts}
-	}
-	if slices.Equal(r.Ports, usual) {
+	if slices.Equal(r.Ports, defaultPorts(deny)) {
 		return target
 	}
 	if r.CIDR.IsValid() && r.CIDR.Addr().Is6() {
@@ -116,9 +143,9 @@ func ruleArg(r firewall.Rule, deny bool) string {
 	return target + ":" + firewall.FormatPorts(r.Ports)
 }
 
-// ruleLine is the rule as an item of network.allow or network.deny.
-func ruleLine(r firewall.Rule, deny bool) string {
-	arg := ruleArg(r, deny)
+// RuleLine is the rule as an item of network.allow or network.deny.
+func RuleLine(r firewall.Rule, deny bool) string {
+	arg := RuleArg(r, deny)
 	if !r.CIDR.IsValid() && !r.Private && !r.ECH {
 		return yamlScalar(arg)
 	}
@@ -153,13 +180,4 @@ func yamlScalar(s string) string {
 }
 
 // quoted shows a word of the command line.
-func quoted(s string) string { return fmt.Sprintf("%q", cutEnd(s, 80)) }
-
-// cutEnd shortens to n characters, keeping the beginning.
-func cutEnd(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n]) + "…"
-}
+func quoted(s string) string { return fmt.Sprintf("%q", CutEnd(s, 80)) }

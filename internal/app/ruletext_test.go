@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"slices"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/guard/control"
 )
 
 // An argument means what the same text means in workshop.yaml, and what is
@@ -40,12 +38,12 @@ func TestParseRule(t *testing.T) {
 			if r.Target() != tt.target || firewall.FormatPorts(r.Ports) != ports || (firewall.Live{Deny: deny, Rule: r}).Check() != nil {
 				t.Errorf("%s: %s %s, want %s %s (%v)", tt.arg, r.Target(), firewall.FormatPorts(r.Ports), tt.target, ports, firewall.Live{Deny: deny, Rule: r}.Check())
 			}
-			if got := ruleLine(r, deny); got != tt.line {
+			if got := RuleLine(r, deny); got != tt.line {
 				t.Errorf("%s: the line is %s, want %s", tt.arg, got, tt.line)
 			}
-			again, f := parseRule(ruleArg(r, deny), deny)
+			again, f := parseRule(RuleArg(r, deny), deny)
 			if f != nil || again.Target() != r.Target() || !slices.Equal(again.Ports, r.Ports) {
-				t.Errorf("%s: printed as %s, which is %s %v", tt.arg, ruleArg(r, deny), again.Target(), again.Ports)
+				t.Errorf("%s: printed as %s, which is %s %v", tt.arg, RuleArg(r, deny), again.Target(), again.Ports)
 			}
 		}
 	}
@@ -105,7 +103,7 @@ func TestParseRuleRefuses(t *testing.T) {
 }
 
 // What a change would do is told from the lines of the file and the live ones.
-func TestStanding(t *testing.T) {
+func TestCoverage(t *testing.T) {
 	rule := func(text string, deny bool, line string) firewall.Rule {
 		r, f := parseRule(text, deny)
 		if f != nil {
@@ -139,100 +137,50 @@ func TestStanding(t *testing.T) {
 		text  string
 		deny  bool
 		lasts time.Duration
-		want  standing
+		want  coverage
 		line  string
 	}{
-		{"new", room(), "example.com", false, 0, needed, ""},
-		{"another port", room(), "api.example.org:22", false, 0, needed, ""},
-		{"covered by a wildcard", room(), "api.example.org", false, 0, already, "**.example.org at workshop.yaml:5"},
-		{"one port of it", room(), "api.example.org:443", false, time.Hour, already, "**.example.org at workshop.yaml:5"},
-		{"two lines together", room(), "ssh.example.org:22,80", false, 0, already, "several lines together"},
-		{"denied", room(), "gist.example.org:22", false, 0, denied, "gist.example.org at workshop.yaml:8"},
-		{"denied range", room(), "10.1.0.0/16:5432", false, 0, denied, "10.0.0.0/8 at workshop.yaml:9"},
-		{"denied already", room(), "gist.example.org", true, 0, already, "gist.example.org at workshop.yaml:8"},
-		{"deny more", room(), "**.example.org", true, 0, needed, ""},
-		{"live as long", room(live("", "example.com", false, 0)), "example.com", false, time.Hour, already, "`workshop firewall allow example.com`"},
-		{"live, for longer", room(live("", "example.com", false, time.Minute)), "example.com", false, time.Hour, needed, ""},
-		{"live, for ever", room(live("", "example.com", false, time.Hour)), "example.com", false, 0, needed, ""},
-		{"takes a live deny back", room(live("", "api.example.com", true, 0)), "api.example.com", false, 0, needed, ""},
-		{"takes a live deny back that wins over a line", room(live("", "api.example.org", true, 0)), "api.example.org", false, 0, needed, ""},
-		{"a live deny of other ports", room(live("", "api.example.org:22", true, 0)), "api.example.org", false, 0, already, "**.example.org at workshop.yaml:5"},
-		{"under a wider live deny", room(live("", "**.example.com", true, 0)), "api.example.com", false, 0, denied, "`workshop firewall deny **.example.com`"},
-		{"open", open, "example.com", false, 0, opened, ""},
-		{"open, denied", open, "gist.example.org", false, 0, denied, "gist.example.org at workshop.yaml:8"},
-		{"open, private range", open, "192.168.0.0/16:22", false, 0, needed, ""},
+		{"new", room(), "example.com", false, 0, notCovered, ""},
+		{"another port", room(), "api.example.org:22", false, 0, notCovered, ""},
+		{"covered by a wildcard", room(), "api.example.org", false, 0, covered, "**.example.org at workshop.yaml:5"},
+		{"one port of it", room(), "api.example.org:443", false, time.Hour, covered, "**.example.org at workshop.yaml:5"},
+		{"two lines together", room(), "ssh.example.org:22,80", false, 0, covered, "several lines together"},
+		{"denied", room(), "gist.example.org:22", false, 0, coveredByDeny, "gist.example.org at workshop.yaml:8"},
+		{"denied range", room(), "10.1.0.0/16:5432", false, 0, coveredByDeny, "10.0.0.0/8 at workshop.yaml:9"},
+		{"denied already", room(), "gist.example.org", true, 0, covered, "gist.example.org at workshop.yaml:8"},
+		{"deny more", room(), "**.example.org", true, 0, notCovered, ""},
+		{"live as long", room(live("", "example.com", false, 0)), "example.com", false, time.Hour, covered, "`workshop firewall allow example.com`"},
+		{"live, for longer", room(live("", "example.com", false, time.Minute)), "example.com", false, time.Hour, notCovered, ""},
+		{"live, for ever", room(live("", "example.com", false, time.Hour)), "example.com", false, 0, notCovered, ""},
+		{"takes a live deny back", room(live("", "api.example.com", true, 0)), "api.example.com", false, 0, notCovered, ""},
+		{"takes a live deny back that wins over a line", room(live("", "api.example.org", true, 0)), "api.example.org", false, 0, notCovered, ""},
+		{"a live deny of other ports", room(live("", "api.example.org:22", true, 0)), "api.example.org", false, 0, covered, "**.example.org at workshop.yaml:5"},
+		{"under a wider live deny", room(live("", "**.example.com", true, 0)), "api.example.com", false, 0, coveredByDeny, "`workshop firewall deny **.example.com`"},
+		{"open", open, "example.com", false, 0, openMode, ""},
+		{"open, denied", open, "gist.example.org", false, 0, coveredByDeny, "gist.example.org at workshop.yaml:8"},
+		{"open, private range", open, "192.168.0.0/16:22", false, 0, notCovered, ""},
 	}
 	for _, tt := range tests {
 		var until time.Time
 		if tt.lasts > 0 {
 			until = now.Add(tt.lasts)
 		}
-		got, line := tt.room.standing(rule(tt.text, tt.deny, ""), tt.deny, true, until)
+		got, line := tt.room.coverage(rule(tt.text, tt.deny, ""), tt.deny, true, until)
 		if got != tt.want || line != tt.line {
 			t.Errorf("%s: %d %q, want %d %q", tt.name, got, line, tt.want, tt.line)
 		}
 	}
 	// A live deny of all rooms is not taken back for one.
 	r := room(live("", "api.example.com", true, 0))
-	if got, _ := r.standing(rule("api.example.com", false, ""), false, false, time.Time{}); got != denied {
+	if got, _ := r.coverage(rule("api.example.com", false, ""), false, false, time.Time{}); got != coveredByDeny {
 		t.Errorf("allowed in one room what is denied in all: %d", got)
 	}
 	private := rule("api.example.org", false, "")
 	private.Private = true
-	if got, _ := room().standing(private, false, true, time.Time{}); got != needed {
+	if got, _ := room().coverage(private, false, true, time.Time{}); got != notCovered {
 		t.Errorf("--private is covered by a line without: %d", got)
 	}
-	if got, _ := open.standing(private, false, true, time.Time{}); got != needed {
+	if got, _ := open.coverage(private, false, true, time.Time{}); got != notCovered {
 		t.Errorf("--private is more than mode open: %d", got)
-	}
-}
-
-// Workers of a learning room learn, and others don't.
-func TestLearningOf(t *testing.T) {
-	until := time.Now().Add(time.Hour)
-	s := control.State{
-		Learning: map[string]time.Time{"room-b": until},
-		Rooms:    []control.RoomState{{Room: "room-a", Workers: []string{"a"}}, {Room: "room-b", Workers: []string{"c", "b"}}},
-	}
-	by := app.LearningOf(s)
-	if len(by) != 2 || !by["b"].Equal(until) || !by["c"].Equal(until) {
-		t.Errorf("%v", by)
-	}
-	if text := app.LearningText(s); !strings.HasSuffix(text, ": B23, B24 and B25 don't hold for b and c") {
-		t.Error(text)
-	}
-}
-
-// Continuous integration is known by what its systems set.
-func TestInCI(t *testing.T) {
-	for value, want := range map[string]bool{
-		"CI=true": true, "CI=1": true, "CI=yes": true, "CI=false": false, "CI=": false, "GITHUB_ACTIONS=true": true,
-		"TF_BUILD=True": true, "GITLAB_CI=no": false, "JENKINS_URL=http://ci.example.org": true, "HOME=true": false,
-	} {
-		name, v, _ := strings.Cut(value, "=")
-		s := &System{Env: &app.Env{Lookup: func(x string) (string, bool) {
-			if x != name {
-				return "", false
-			}
-			return v, true
-		}}}
-		if got := s.InCI(); (got == name) != want {
-			t.Errorf("%s: %q", value, got)
-		}
-	}
-}
-
-// The shown difference is what changed, with its line numbers.
-func TestChangedLines(t *testing.T) {
-	for want, texts := range map[string][2]string{
-		"+   2 | b":                        {"a\nc\n", "a\nb\nc\n"},
-		"-   1 | x: [a]|+   1 | x: [a, b]": {"x: [a]\ny\n", "x: [a, b]\ny\n"},
-		"+   3 | ":                         {"a\n\nb\n", "a\n\n\nb\n"},
-		"":                                 {"a\n", "a\n"},
-		"-   2 | b\t#|+   2 | b|+   3 | d": {"a\nb\t#\nc", "a\nb\nd\nc"},
-	} {
-		if got := strings.Join(app.ChangedLines([]byte(texts[0]), []byte(texts[1])), "|"); got != want {
-			t.Errorf("%q: %q, want %q", texts, got, want)
-		}
 	}
 }

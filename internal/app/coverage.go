@@ -1,0 +1,171 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+// roomLines are the rules of a room.
+type roomLines struct {
+	control.RoomState
+	// known is false where the workshop file isn't what the guard has any more:
+	// then only live lines are here.
+	known       bool
+	allow, deny []firewall.Rule
+	live        []firewall.Live
+}
+
+// roomsOf gives the rooms that a change is about: the worker's, or all.
+func (env *Env) roomsOf(ctx context.Context, t ProjectRef, s control.State, worker string) []roomLines {
+	var rooms []roomLines
+	policy := env.filePolicy(ctx, t, s.Digest)
+	for _, r := range s.Rooms {
+		if worker != "" && !slices.Contains(r.Workers, worker) {
+			continue
+		}
+		room := roomLines{RoomState: r}
+		for _, l := range s.Live {
+			if l.Room == "" || l.Room == r.Room {
+				room.live = append(room.live, l)
+			}
+		}
+		if policy != nil {
+			room.known = true
+			if i := slices.IndexFunc(policy.Rooms, func(p firewall.RoomPolicy) bool { return p.Room == r.Room }); i >= 0 {
+				room.allow, room.deny = filled(policy.Rooms[i].Allow), filled(policy.Rooms[i].Deny)
+			}
+		}
+		rooms = append(rooms, room)
+	}
+	return rooms
+}
+
+// filePolicy is the policy of the workshop file, if it is the one with that
+// digest; else nil.
+func (env *Env) filePolicy(ctx context.Context, t ProjectRef, digest string) *firewall.Policy {
+	w := env.quietWorkshop(ctx, t)
+	if w == nil {
+		return nil
+	}
+	c, err := compose.Compile(w)
+	if err != nil || c.Policy == nil || firewall.Digest(c.Policy) != digest {
+		return nil
+	}
+	return c.Policy
+}
+
+// filled puts the values of variables into lines, as the guard does.
+func filled(rules []firewall.Rule) []firewall.Rule {
+	out := slices.Clone(rules)
+	for i := range out {
+		r := &out[i]
+		if r.Template == "" {
+			continue
+		}
+		r.Template = ""
+		if p, ok := addressRange(r.Value); ok && strings.Contains(r.Value, "/") {
+			r.CIDR = p
+			continue
+		}
+		// A pattern for which any_tenant is needed comes with its error.
+		r.Host, _ = firewall.ParseHostPattern(r.Value)
+	}
+	return out
+}
+
+// coverage is what the rules of a room say already about a change of them.
+type coverage int
+
+const (
+	notCovered    coverage = iota // the change changes something
+	covered                       // it is so already
+	openMode                      // the room's mode is open
+	coveredByDeny                 // a deny line has it: allowing it would do nothing
+)
+
+// coverage returns it, and the line that covers the change. everywhere is a change of all
+// rooms; until is when it would end, zero: not before the guard.
+func (r *roomLines) coverage(rule firewall.Rule, deny, everywhere bool, until time.Time) (coverage, string) {
+	allows, denies := slices.Clone(r.allow), slices.Clone(r.deny)
+	takesBack := false
+	for _, l := range r.live {
+		line := l.Rule
+		line.Line = liveText(l)
+		back := !deny && l.Deny && l.Rule.Target() == rule.Target() && (l.Room != "" || everywhere)
+		lasts := l.Until.IsZero() || !until.IsZero() && !l.Until.Before(until)
+		switch {
+		case l.Deny && deny && lasts:
+			denies = append(denies, line)
+		case back:
+			// What is said later about the same target counts.
+			takesBack = takesBack || portsMeet(rule.Ports, l.Rule.Ports)
+		case l.Deny && !deny:
+			denies = append(denies, line)
+		case !l.Deny && lasts:
+			allows = append(allows, line)
+		}
+	}
+	// A deny line is about who is meant, not about how it is opened.
+	plain := rule
+	plain.Private, plain.ECH, plain.Upload = false, false, firewall.Budget{}
+	if firewall.CoveredBy(plain, denies) {
+		if deny {
+			return covered, lineOf(plain, denies)
+		}
+		return coveredByDeny, lineOf(plain, denies)
+	}
+	switch {
+	case deny, takesBack:
+		return notCovered, ""
+	case firewall.CoveredBy(rule, allows):
+		return covered, lineOf(rule, allows)
+	case r.Mode == firewall.Open && isPublic(rule):
+		return openMode, ""
+	}
+	return notCovered, ""
+}
+
+// portsMeet reports whether two lists have a port in common.
+func portsMeet(x, y []firewall.PortRange) bool {
+	return !slices.Equal(firewall.SubtractPorts(x, y), firewall.NormalizePorts(x))
+}
+
+// liveText names a live line.
+func liveText(l firewall.Live) string {
+	text := "`workshop firewall " + RuleChange{Deny: l.Deny}.Verb() + " " + RuleArg(l.Rule, l.Deny) + "`"
+	if !l.Until.IsZero() {
+		text += ", until " + WhenText(l.Until)
+	}
+	return text
+}
+
+// lineOf names the line that covers a rule; several lines may do it together.
+func lineOf(rule firewall.Rule, lines []firewall.Rule) string {
+	for _, l := range lines {
+		switch {
+		case !firewall.CoveredBy(rule, []firewall.Rule{l}):
+		case l.Line == "" || l.Line[0] == '`':
+			return l.Line
+		case l.Preset != "":
+			return "preset " + l.Preset + " at " + l.Line
+		default:
+			return l.Target() + " at " + l.Line
+		}
+	}
+	return "several lines together"
+}
+
+// isPublic reports whether a rule opens nothing but what mode open reaches too.
+func isPublic(r firewall.Rule) bool {
+	if !r.CIDR.IsValid() {
+		return !r.Private && !r.ECH
+	}
+	c, ok := firewall.ClassifyRange(r.CIDR)
+	return ok && c == firewall.Public
+}

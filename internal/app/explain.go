@@ -1,0 +1,334 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// ExplainRequest is a question for what becomes of a worker's connection.
+type ExplainRequest struct {
+	Target string // HOST[:PORT]; without a port it is 443, and 80 where that differs
+	Worker string // empty: any, if it is the same for all
+	// NoProbe: nothing is tried, and the guard looks nothing up.
+	NoProbe bool
+}
+
+// Explained is the answer.
+type Explained struct {
+	Connections []*Explanation // one for each port
+	View        *PolicyView    // the policy by which they were decided
+}
+
+// Explanation is what becomes of one connection.
+type Explanation struct {
+	Host    string        `json:"host"`
+	Port    uint16        `json:"port"`
+	Worker  string        `json:"worker"`
+	Workers []string      `json:"workers"` // of the room
+	Room    string        `json:"room,omitempty"`
+	Mode    firewall.Mode `json:"mode"`
+	Allowed bool          `json:"allowed"`
+	Reason  string        `json:"reason"`
+	Why     string        `json:"why"`
+	// Line is what decides; nil where no line does.
+	Line *ExplainedLine `json:"line,omitempty"`
+	// Near are lines that have the host, but not the port.
+	Near []ExplainedLine `json:"near,omitempty"`
+	// Suggest is the line that would allow it, Command what does it at once.
+	Suggest string `json:"suggest,omitempty"`
+	Command string `json:"command,omitempty"`
+	// Enforced says in order what a connection meets.
+	Enforced []string         `json:"enforced"`
+	Others   []ExplainedOther `json:"others"`
+	// Now is what is seen; nil where nothing was tried.
+	Now *ProbedNow `json:"now,omitempty"`
+	// Differences between what is expected and what is seen.
+	Differences []string `json:"differences,omitempty"`
+
+	room     *firewall.RoomPolicy // nil: no network
+	decision firewall.Decision    // by the policy alone
+}
+
+// ExplainedLine is a line, of the file or live.
+type ExplainedLine struct {
+	PolicyRule
+	Deny    bool   `json:"deny,omitempty"`
+	Text    string `json:"text"` // as it is written
+	Live    bool   `json:"live,omitempty"`
+	Version int    `json:"preset_version,omitempty"`
+	Purpose string `json:"purpose,omitempty"` // of the host in its preset
+}
+
+// ExplainedOther is what becomes of the same connection of other workers.
+type ExplainedOther struct {
+	Workers []string `json:"workers"`
+	Allowed bool     `json:"allowed"`
+	Reason  string   `json:"reason"`
+	Line    string   `json:"line,omitempty"`
+}
+
+// Endpoint is HOST:PORT.
+func (e *Explanation) Endpoint() string {
+	return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
+}
+
+// Explain decides by the workshop file and what is live in the guard. If the workshop
+// is up, it asks the guard too, and tries the connection in the worker.
+func (env *Env) Explain(ctx context.Context, o ExplainRequest) (*Explained, error) {
+	x, f := parseEndpoint(o.Target)
+	if f != nil {
+		return nil, f
+	}
+	v, err := env.viewPolicy(ctx, o.Worker)
+	if err != nil {
+		return nil, err
+	}
+	defer v.close()
+	ports := []uint16{x.port}
+	if x.port == 0 {
+		ports = []uint16{443, 80}
+	}
+	out := &Explained{View: v}
+	for i, port := range ports {
+		e, err := v.explain(x, port, o.Worker)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 && sameDecision(e.decision, out.Connections[0].decision) {
+			break
+		}
+		out.Connections = append(out.Connections, e)
+	}
+	for _, e := range out.Connections {
+		env.tryOut(ctx, v, x, e, o)
+	}
+	return out, nil
+}
+
+// endpoint is what a worker connects to: a name or an address, and a port; 0
+// where none was given.
+type endpoint struct {
+	name firewall.Name
+	addr netip.Addr
+	port uint16
+}
+
+// host is the name or address alone.
+func (x endpoint) host() string {
+	if x.addr.IsValid() {
+		return x.addr.String()
+	}
+	return x.name.String()
+}
+
+// parseEndpoint reads HOST[:PORT].
+func parseEndpoint(text string) (x endpoint, f *Failure) {
+	host, ports, hasPort := splitPort(text)
+	if hasPort {
+		list, err := firewall.ParsePorts(ports)
+		if err == nil && (len(list) != 1 || list[0].First != list[0].Last) {
+			err = errors.New("explain is about one port")
+		}
+		if err != nil {
+			return x, Fail(CodeUsage, "%s: %w", quoted(text), err)
+		}
+		x.port = list[0].First
+	}
+	if p, ok := addressRange(host); ok {
+		if strings.Contains(host, "/") {
+			return x, Fail(CodeUsage, "%s: explain is about one address, not about a range", quoted(text))
+		}
+		x.addr = p.Addr().Unmap()
+		return x, nil
+	}
+	p, err := firewall.ParseHostPattern(host)
+	name, exact := p.Name()
+	switch {
+	case err != nil && p.IsZero():
+		f = Fail(CodeUsage, "%w", err)
+		if he, ok := errors.AsType[*firewall.HostError](err); ok && he.Hint != "" {
+			f.Hint("%s", he.Hint)
+		}
+		return x, f
+	case !exact:
+		return x, Fail(CodeUsage, "%s: explain is about one name, not about a wildcard", quoted(text))
+	}
+	x.name = name
+	return x, nil
+}
+
+// decide says what a room's policy says; a room that isn't there has none.
+func (x endpoint) decide(r *firewall.RoomPolicy, port uint16) firewall.Decision {
+	if r == nil {
+		return firewall.Decision{Reason: firewall.ReasonNone}
+	}
+	m := r.Compile()
+	if x.addr.IsValid() {
+		return m.Addr(x.addr, port)
+	}
+	return m.Name(x.name, port)
+}
+
+// sameDecision reports whether two rooms say the same for the same reason.
+func sameDecision(x, y firewall.Decision) bool {
+	line := func(d firewall.Decision) string {
+		if d.Rule == nil {
+			return ""
+		}
+		return d.Rule.Target() + d.Rule.Line
+	}
+	return x.Allowed == y.Allowed && x.Reason == y.Reason && line(x) == line(y)
+}
+
+// explain decides for one worker; for any where the name is empty and all
+// workers have the same.
+func (v *PolicyView) explain(x endpoint, port uint16, worker string) (*Explanation, error) {
+	type group struct {
+		workers []string
+		room    *firewall.RoomPolicy
+		d       firewall.Decision
+	}
+	var groups []group
+	if len(v.None) > 0 {
+		groups = append(groups, group{v.None, nil, x.decide(nil, port)})
+	}
+	for i := range v.Effective {
+		r := &v.Effective[i]
+		groups = append(groups, group{r.Workers, r, x.decide(r, port)})
+	}
+	mine := slices.IndexFunc(groups, func(g group) bool { return slices.Contains(g.workers, worker) })
+	if worker == "" {
+		mine = len(groups) - 1 // one with a room, if there is one
+		for _, g := range groups {
+			if !sameDecision(g.d, groups[mine].d) {
+				f := Fail(CodeUsage, "workers differ about %s: name one with --worker", net.JoinHostPort(x.host(), strconv.Itoa(int(port))))
+				for _, g := range groups {
+					f.Hint("%s: %s", WorkersText(g.workers), decisionText(g.d))
+				}
+				return nil, f
+			}
+		}
+		worker = groups[mine].workers[0]
+	}
+	g := groups[mine]
+	e := &Explanation{
+		Host: x.host(), Port: port, Worker: worker, Workers: g.workers, Allowed: g.d.Allowed, Reason: g.d.Reason, Why: ReasonText(g.d.Reason),
+		Suggest: g.d.Suggest, Others: []ExplainedOther{}, room: g.room, decision: g.d,
+	}
+	if g.room != nil {
+		e.Room, e.Mode = g.room.Room, g.room.Mode
+	}
+	if g.d.Rule != nil {
+		e.Line = v.line(*g.d.Rule, g.d.Reason == firewall.ReasonDenied, x)
+	} else if g.d.Reason == firewall.ReasonNone || g.d.Reason == firewall.ReasonOpen {
+		e.Line = v.modeLine(worker)
+	}
+	if g.d.Reason == firewall.ReasonLearned {
+		e.Line = &ExplainedLine{Live: true, Text: "`workshop up --learn`, " + EndText(v.State.Learning[g.room.Room], false)}
+	}
+	if g.d.Reason == firewall.ReasonPort {
+		e.Near = v.near(g.room, x)
+	}
+	if !e.Allowed && e.Suggest != "" && g.room != nil {
+		e.Command = allowCommand(x.host(), port, e.Suggest, worker)
+	}
+	e.Enforced = enforced(g.room, x, port, g.d)
+	for i, o := range groups {
+		if i != mine {
+			other := ExplainedOther{Workers: o.workers, Allowed: o.d.Allowed, Reason: o.d.Reason}
+			if o.d.Rule != nil {
+				other.Line = o.d.Rule.Line
+			}
+			e.Others = append(e.Others, other)
+		}
+	}
+	return e, nil
+}
+
+// decisionText is "allowed (a line …, workshop.yaml:9)".
+func decisionText(d firewall.Decision) string {
+	word, line := "refused", ""
+	if d.Allowed {
+		word = "allowed"
+	}
+	if d.Rule != nil {
+		line = d.Rule.Line + ", "
+	}
+	return fmt.Sprintf("%s (%s%s)", word, line, ReasonText(d.Reason))
+}
+
+// line describes the line that decides.
+func (v *PolicyView) line(r firewall.Rule, deny bool, x endpoint) *ExplainedLine {
+	out := &ExplainedLine{PolicyRule: NewPolicyRule(r), Deny: deny}
+	for _, l := range v.live() {
+		if l.Deny == deny && r.Line == l.Rule.Line && r.Target() == l.Rule.Target() && slices.Equal(r.Ports, l.Rule.Ports) {
+			out.Live, out.Text = true, liveText(l)
+			return out
+		}
+	}
+	out.Text = v.textAt(r.Source.Range)
+	p, ok := presets.Get(r.Preset)
+	if r.Preset == "" || !ok {
+		return out
+	}
+	out.Version = p.Version
+	for _, h := range p.Rules {
+		if h.Host == r.Host && h.Host.Match(x.name) {
+			out.Purpose = h.Purpose
+		}
+	}
+	return out
+}
+
+// modeLine is where a worker's mode is written.
+func (v *PolicyView) modeLine(worker string) *ExplainedLine {
+	w := v.c.Worker(worker)
+	if w == nil {
+		return nil
+	}
+	n := &w.Container.Network
+	at := n.Mode.Source.Range
+	if at.Start.Line == 0 {
+		at = n.Source.Range
+	}
+	if at.Start.Line == 0 {
+		return &ExplainedLine{Text: "network: " + n.Mode.V.String() + " (the default)"}
+	}
+	return &ExplainedLine{PolicyRule: PolicyRule{Line: at.Filename + ":" + strconv.Itoa(at.Start.Line)}, Text: v.textAt(at)}
+}
+
+// near are the allow lines that have the host with other ports.
+func (v *PolicyView) near(r *firewall.RoomPolicy, x endpoint) []ExplainedLine {
+	var out []ExplainedLine
+	for _, rule := range r.Allow {
+		if rule.Host.Match(x.name) || rule.CIDR.IsValid() && x.addr.IsValid() && rule.CIDR.Contains(x.addr) {
+			out = append(out, *v.line(rule, false, x))
+		}
+	}
+	return out
+}
+
+// textAt is a line of a file of the workshop, as it is written.
+func (v *PolicyView) textAt(at diag.Range) string {
+	data, err := boundedfile.ReadFS(ProjectDir(v.c.Dir), at.Filename, workshop.MaxFileSize)
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(string(data), "\n")
+	if n := at.Start.Line; n > 0 && n <= len(lines) {
+		return CutEnd(Printable(strings.Join(strings.Fields(lines[n-1]), " ")), 200)
+	}
+	return ""
+}

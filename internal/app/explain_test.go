@@ -1,0 +1,97 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+func TestParseEndpoint(t *testing.T) {
+	for text, want := range map[string]string{
+		"api.example.org": "api.example.org 0", "API.example.org:22": "api.example.org 22", "198.51.100.7:443": "198.51.100.7 443",
+		"2001:db8::1": "2001:db8::1 0", "[2001:db8::1]:443": "2001:db8::1 443", "[::ffff:10.0.0.1]:80": "10.0.0.1 80",
+		"": "!", "a b": "!", "*.example.org": "!", "10.0.0.0/8": "!", "x:0": "!", "x:1-2": "!", "x:1,2": "!", "0x7f.1": "!", "https://example.org/": "!", "2130706433": "!", "fe80::1%lo": "!",
+	} {
+		x, f := parseEndpoint(text)
+		got := x.host() + " " + firewall.FormatPorts([]firewall.PortRange{{First: x.port, Last: x.port}})
+		if f != nil {
+			got = "!"
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// What a probe saw is the guard's refusal, or the host's own answer.
+func TestConnectionOutcome(t *testing.T) {
+	name, _ := parseEndpoint("a.example.org:443")
+	addr, _ := parseEndpoint("198.51.100.7:443")
+	for _, c := range []struct {
+		x            endpoint
+		seen, detail string
+		want         ProbeOutcome
+	}{
+		{name, "handshake", "198.51.100.10:443 TLS 1.3", ProbeReached},
+		{name, "TLSALERT", "remote error: tls: access denied", ProbeRefused},
+		{name, "TLSALERT", "remote error: tls: handshake failure", ProbeReached},
+		{name, "TLSALERT", "remote error: tls: unrecognized name", ProbeReached},
+		{addr, "TLSALERT", "remote error: tls: unrecognized name", ProbeRefused},
+		{name, "NXDOMAIN", "", ProbeRefused}, {name, "ECONNREFUSED", "", ProbeRefused}, {name, "ECONNRESET", "", ProbeFailed}, {name, "EOF", "", ProbeFailed}, {name, "TIMEOUT", "", ProbeSilent},
+		{name, "data", "HTTP/1.1 403 Forbidden\r\nX-Workshop-Deny: metadata\r\n", ProbeRefused},
+		{name, "data", "HTTP/1.1 403 Forbidden\r\nServer: x\r\n", ProbeReached},
+		{name, "data", "SSH-2.0-x", ProbeReached},
+	} {
+		if got := connectionOutcome(ProbeResult{Seen: c.seen, Detail: c.detail}, c.x); got != c.want {
+			t.Errorf("%s %s: %s, want %s", c.seen, c.detail, got, c.want)
+		}
+	}
+}
+
+// Whatever is seen otherwise than expected is a difference, above all a refused
+// host that is reached.
+func TestExplainDifferences(t *testing.T) {
+	room := &firewall.RoomPolicy{Room: "room", Mode: firewall.Restricted, Workers: []string{"w"}}
+	host, _ := firewall.ParseHostPattern("a.example.org")
+	room.Allow = []firewall.Rule{{Host: host, Ports: firewall.DefaultAllowPorts(), Line: "workshop.yaml:1"}}
+	yes := control.Explanation{Allowed: true, Reason: "allowed", Addresses: []control.ExplainedAddress{{Address: "198.51.100.10", Allowed: true, Reason: "allowed"}}}
+	no := control.Explanation{Reason: "not-allowed"}
+	for _, c := range []struct {
+		name, host string
+		guard      control.Explanation
+		lookUp     ProbeOutcome
+		connection ProbeOutcome
+		want       string // of the difference; "" for none
+		allowed    bool
+	}{
+		{"all is well", "a.example.org", yes, ProbeReached, ProbeReached, "", true},
+		{"silent", "a.example.org", yes, ProbeReached, ProbeSilent, "", true},
+		{"the guard knows better", "a.example.org", no, ProbeRefused, ProbeRefused, "the running guard refuses it", true},
+		{"the host is down", "a.example.org", yes, ProbeReached, ProbeFailed, "connection failed", true},
+		{"refused on the way", "a.example.org", yes, ProbeReached, ProbeRefused, "the worker was refused", true},
+		{"no address", "a.example.org", control.Explanation{Allowed: true, ResolveError: "timeout"}, ProbeFailed, ProbeFailed, "finds no address", true},
+		{"private", "a.example.org", control.Explanation{Allowed: true, Addresses: []control.ExplainedAddress{{Address: "10.0.0.1", Reason: "private"}}}, ProbeRefused, ProbeFailed, "", false},
+		{"used up", "a.example.org", control.Explanation{Reason: "upload-budget", Line: "workshop.yaml:1"}, ProbeReached, ProbeRefused, "", false},
+		{"used up and reached", "a.example.org", control.Explanation{Reason: "upload-budget", Line: "workshop.yaml:1"}, ProbeReached, ProbeReached, "the worker reached it", false},
+		{"too many names", "a.example.org", control.Explanation{Reason: "wildcard-budget", Suggest: "a.example.org"}, ProbeRefused, ProbeRefused, "", false},
+		{"denied", "b.example.org", no, ProbeRefused, ProbeRefused, "", false},
+		{"denied and reached", "b.example.org", no, ProbeRefused, ProbeReached, "the worker reached it", false},
+		{"denied and open", "b.example.org", no, ProbeRefused, ProbeSilent, "stayed open", false},
+		{"denied and answered", "b.example.org", no, ProbeReached, ProbeFailed, "look-up got", false},
+		{"the guard allows more", "b.example.org", yes, ProbeReached, ProbeReached, "the running guard allows it", false},
+	} {
+		x, _ := parseEndpoint(c.host)
+		d := x.decide(room, 443)
+		e := &Explanation{Host: c.host, Port: 443, Worker: "w", Allowed: d.Allowed, room: room, Now: &ProbedNow{
+			Guard: &c.guard, LookUp: &ProbeResult{Seen: "198.51.100.10", Outcome: c.lookUp}, Connection: &ProbeResult{Seen: "x", Outcome: c.connection},
+		}}
+		e.compareGuard(x, c.guard)
+		e.compareWorker(x)
+		got := strings.Join(e.Differences, "; ")
+		if e.Allowed != c.allowed || !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
+			t.Errorf("%s: allowed %v, differences %q, want %q", c.name, e.Allowed, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package app
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+// Workers of a learning room learn, and others don't.
+func TestLearningOf(t *testing.T) {
+	until := time.Now().Add(time.Hour)
+	s := control.State{
+		Learning: map[string]time.Time{"room-b": until},
+		Rooms:    []control.RoomState{{Room: "room-a", Workers: []string{"a"}}, {Room: "room-b", Workers: []string{"c", "b"}}},
+	}
+	by := learningOf(s)
+	if len(by) != 2 || !by["b"].Equal(until) || !by["c"].Equal(until) {
+		t.Errorf("%v", by)
+	}
+	if text := LearningText(s); !strings.HasSuffix(text, ": B23, B24 and B25 don't hold for b and c") {
+		t.Error(text)
+	}
+}

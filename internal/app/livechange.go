@@ -1,0 +1,168 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+// RuleChange is a change of what workers may reach: in the running guard, or in the
+// workshop file.
+type RuleChange struct {
+	Rules []firewall.Rule
+	Deny  bool // they are denied; else allowed
+	// For is how long the change lasts in the running guard; 0: until the guard ends,
+	// or of a deny, until the workshop stops.
+	For    time.Duration
+	Worker string // the rules are for its room; empty: for all
+	// Private: the names may have private addresses. ECH: TLS with an encrypted server
+	// name may pass by its outer name.
+	Private, ECH bool
+
+	comment string // of the lines that are written
+}
+
+// End says until when a change lasts that has no time.
+func (o RuleChange) End() string {
+	if o.Deny {
+		return "until the workshop stops"
+	}
+	return "until the guard ends"
+}
+
+// Verb is the name of the command that makes the change.
+func (o RuleChange) Verb() string {
+	if o.Deny {
+		return "deny"
+	}
+	return "allow"
+}
+
+// LiveChange is what was changed in the running guard.
+type LiveChange struct {
+	// Rules are those that changed something; none: it was all so already.
+	Rules   []firewall.Rule
+	Workers []string  // of the rooms, sorted
+	Until   time.Time // zero: it has no end of its own
+	Cut     int       // connections that ended
+	// Stale is the path of the workshop file, where the guard has another policy.
+	Stale string
+}
+
+// ChangeLive changes the rules of the running guard.
+func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, error) {
+	t, err := env.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := env.Connect(ctx, t, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	done := &LiveChange{}
+	return done, env.withGuard(ctx, e, func(c *control.Client) error {
+		state, err := guardState(c)
+		if err != nil {
+			return err
+		}
+		rooms := env.roomsOf(ctx, t, state, o.Worker)
+		if len(rooms) == 0 {
+			return env.noRoom(ctx, e, o.Worker)
+		}
+		if o.For > 0 {
+			done.Until = time.Now().Add(o.For)
+		}
+		rules, err := env.stillNeeded(rooms, o, done.Until)
+		if err != nil || len(rules) == 0 {
+			return err
+		}
+		req := control.Request{Op: control.OpChange, For: control.Duration(o.For)}
+		for _, r := range rules {
+			l := firewall.Live{Deny: o.Deny, Rule: r}
+			if o.Worker != "" {
+				l.Room = rooms[0].Room
+			}
+			req.Changes = append(req.Changes, l)
+		}
+		var applied control.Applied
+		if err := c.Do(req, &applied); err != nil {
+			return err
+		}
+		done.Rules, done.Cut = rules, applied.Cut
+		for _, r := range rooms {
+			done.Workers = append(done.Workers, r.Workers...)
+		}
+		slices.Sort(done.Workers)
+		if !rooms[0].known {
+			done.Stale = t.File
+		}
+		return nil
+	})
+}
+
+// noRoom says why a worker has no lines to change.
+func (env *Env) noRoom(ctx context.Context, e *Running, worker string) error {
+	seen, err := e.Look(ctx, true)
+	if err != nil {
+		return err
+	}
+	if err := Services(e.ProjectRef, seen, []string{worker}); err != nil {
+		return err
+	}
+	return noNetwork(worker)
+}
+
+func noNetwork(worker string) *Failure {
+	return Fail(CodeRefused, "%s has no network (mode none)", worker).Hint("%s", networkHint)
+}
+
+// stillNeeded leaves out what is so already, and refuses what would have no
+// effect.
+func (env *Env) stillNeeded(rooms []roomLines, o RuleChange, until time.Time) ([]firewall.Rule, error) {
+	var left []firewall.Rule
+	var problems []string
+	for _, rule := range o.Rules {
+		lines := map[coverage][]string{} // what the rooms say, with the line
+		for i := range rooms {
+			how, line := rooms[i].coverage(rule, o.Deny, o.Worker == "", until)
+			if !slices.Contains(lines[how], line) {
+				lines[how] = append(lines[how], line)
+			}
+		}
+		what, no := RuleArg(rule, o.Deny), strings.Join(lines[coveredByDeny], "; ")
+		switch {
+		case no != "":
+			problems = append(problems, fmt.Sprintf("%s is denied, and deny always wins: %s", what, no))
+		case lines[notCovered] != nil:
+			left = append(left, rule)
+		case lines[covered] == nil:
+			env.say("%s: every public name and address is allowed already (network: open); nothing changed", what)
+		case o.Deny:
+			env.say("%s is denied already: %s; nothing changed", what, strings.Join(lines[covered], "; "))
+		default:
+			env.say("%s is allowed already: %s; nothing changed", what, strings.Join(lines[covered], "; "))
+		}
+	}
+	if len(problems) > 0 {
+		f := Fail(CodeRefused, "%s", strings.Join(problems, "\n"))
+		if strings.Contains(f.Error(), "`workshop firewall deny") {
+			return nil, f.Hint("`workshop firewall reload --reset` takes all live changes back; nothing changed")
+		}
+		return nil, f.Hint("take that line out of the file and run `workshop firewall reload`; nothing changed")
+	}
+	return left, nil
+}
+
+// EndText says when something live ends.
+func EndText(until time.Time, deny bool) string {
+	if until.IsZero() {
+		return RuleChange{Deny: deny}.End()
+	}
+	return fmt.Sprintf("until %s (%s)", WhenText(until), LengthText(max(0, time.Until(until))))
+}

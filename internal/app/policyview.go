@@ -1,0 +1,242 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// PolicyView is the network policy of a workshop: what the file says, and what the
+// guard does, where one runs.
+type PolicyView struct {
+	File string // the workshop file, as the user would write it
+	// Effective are the rooms with what is live in the guard, in order of their names.
+	Effective []firewall.RoomPolicy
+	// None are the workers without a network.
+	None []string
+	// State is nil where no guard answers; Missing then says why.
+	State   *control.State
+	Missing error
+
+	c      *Project
+	file   []firewall.RoomPolicy // as the file has them, with the values of variables
+	engine *Running              // nil where none answers
+}
+
+// ViewPolicy reads the file, which must be valid, and asks the guard, which need not
+// be there. worker, if it is not empty, must be one of the workshop.
+func (env *Env) ViewPolicy(ctx context.Context, worker string) (*PolicyView, error) {
+	v, err := env.viewPolicy(ctx, worker)
+	if err == nil {
+		v.close()
+	}
+	return v, err
+}
+
+// viewPolicy is [Env.ViewPolicy] with an engine to go on with. The caller closes it.
+func (env *Env) viewPolicy(ctx context.Context, worker string) (*PolicyView, error) {
+	c, err := env.Compile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &PolicyView{c: c, File: env.Shown(c.ProjectRef.File)}
+	for i := range c.Workshop.Workers {
+		if name := c.Workshop.Workers[i].Name; c.Compiled.RoomOf[name] == "" {
+			v.None = append(v.None, name)
+		}
+	}
+	if c.Compiled.Policy != nil {
+		for _, r := range c.Compiled.Policy.Rooms {
+			r.Allow, r.Deny = filled(r.Allow), filled(r.Deny)
+			v.file = append(v.file, r)
+		}
+	}
+	v.ask(ctx, env)
+	v.Effective = v.file
+	if v.State != nil {
+		v.Effective = (&firewall.Policy{Rooms: v.file}).Overlay(v.live(), func(room string) bool {
+			return v.State.Learning[room].After(time.Now())
+		}).Rooms
+	}
+	if worker != "" {
+		if err := c.CheckWorkers([]string{worker}); err != nil {
+			v.close()
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+func (v *PolicyView) close() {
+	if v.engine != nil {
+		v.engine.Close()
+	}
+}
+
+// ask asks the guard what it does.
+func (v *PolicyView) ask(ctx context.Context, env *Env) {
+	var e *Running
+	if e, v.Missing = env.Connect(ctx, v.c.ProjectRef, nil); v.Missing != nil {
+		return
+	}
+	v.engine = e
+	v.Missing = env.withGuard(ctx, e, func(c *control.Client) error {
+		s, err := guardState(c)
+		if err == nil {
+			v.State = &s
+		}
+		return err
+	})
+}
+
+// live are the live changes.
+func (v *PolicyView) live() []firewall.Live {
+	if v.State == nil {
+		return nil
+	}
+	out := slices.Clone(v.State.Live)
+	for i := range out {
+		out[i].Rule.Line = cmp.Or(out[i].Rule.Line, firewall.LiveLine)
+	}
+	return out
+}
+
+// Changed reports whether the guard has another policy than the file.
+func (v *PolicyView) Changed() bool {
+	return v.State != nil && (v.c.Compiled.Policy == nil || v.State.Digest != firewall.Digest(v.c.Compiled.Policy))
+}
+
+// PolicyDocument is the network policy as data.
+type PolicyDocument struct {
+	Workshop string       `json:"workshop"`
+	Project  string       `json:"project"`
+	File     string       `json:"file"`
+	Digest   string       `json:"digest,omitempty"` // of the file's policy
+	Rooms    []PolicyRoom `json:"rooms"`
+	None     []string     `json:"no_network,omitempty"` // workers
+	// Upstreams that the file names, or the user by a variable of it.
+	Upstreams []PolicyUpstream `json:"upstreams,omitempty"`
+	Running   *RunningPolicy   `json:"running,omitempty"`
+}
+
+// PolicyUpstream is a resolver or the proxy.
+type PolicyUpstream struct {
+	control.Upstream
+	NamedBy string `json:"named_by"` // file, user
+}
+
+// PolicyRoom is a room with its rules.
+type PolicyRoom struct {
+	Room    string        `json:"room"`
+	Workers []string      `json:"workers"`
+	Mode    firewall.Mode `json:"mode"`
+	Allow   []PolicyRule  `json:"allow"`
+	Deny    []PolicyRule  `json:"deny"`
+}
+
+// PolicyRule is one line of the file. Target is what it is about, with the values
+// of variables.
+type PolicyRule struct {
+	Target    string `json:"target"`
+	Ports     string `json:"ports"`
+	Private   bool   `json:"private,omitempty"`
+	ECH       bool   `json:"ech,omitempty"`
+	Upload    string `json:"upload,omitempty"`
+	AnyTenant bool   `json:"any_tenant,omitempty"`
+	Preset    string `json:"preset,omitempty"`
+	Line      string `json:"line"`
+}
+
+// RunningPolicy is what the guard does now.
+type RunningPolicy struct {
+	// Current tells that the guard has the policy of the file.
+	Current bool `json:"current"`
+	control.State
+}
+
+// Document gathers what is shown of a worker's room, or of all.
+func (v *PolicyView) Document(worker string) PolicyDocument {
+	d := PolicyDocument{Workshop: v.c.Workshop.Name.V, Project: v.c.Name, File: v.c.Base(), Rooms: []PolicyRoom{}}
+	if p := v.c.Compiled.Policy; p != nil {
+		d.Digest = firewall.Digest(p)
+		d.Upstreams = policyUpstreams(&v.c.Workshop.Container.Network)
+	}
+	shown := map[string]bool{}
+	for _, r := range v.file {
+		if worker != "" && !slices.Contains(r.Workers, worker) {
+			continue
+		}
+		shown[r.Room] = true
+		d.Rooms = append(d.Rooms, PolicyRoom{Room: r.Room, Workers: r.Workers, Mode: r.Mode, Allow: policyRules(r.Allow), Deny: policyRules(r.Deny)})
+	}
+	for _, name := range v.None {
+		if worker == "" || worker == name {
+			d.None = append(d.None, name)
+		}
+	}
+	if v.State == nil {
+		return d
+	}
+	d.Running = &RunningPolicy{Current: !v.Changed(), State: *v.State}
+	if worker != "" {
+		s := &d.Running.State
+		s.Live = slices.DeleteFunc(slices.Clone(s.Live), func(l firewall.Live) bool { return l.Room != "" && !shown[l.Room] })
+		s.Rooms = slices.DeleteFunc(slices.Clone(s.Rooms), func(r control.RoomState) bool { return !shown[r.Room] })
+		learning := map[string]time.Time{}
+		for room, until := range s.Learning {
+			if shown[room] {
+				learning[room] = until
+			}
+		}
+		s.Learning = learning
+	}
+	return d
+}
+
+func policyUpstreams(n *workshop.Network) (out []PolicyUpstream) {
+	add := func(kind, at string, by workshop.Origin) {
+		u := PolicyUpstream{control.Upstream{Kind: kind, Address: at}, "file"}
+		if by == workshop.OfUser {
+			u.NamedBy = "user"
+		}
+		out = append(out, u)
+	}
+	for _, r := range n.DNS {
+		if a, err := firewall.ParseResolver(r.V); err == nil {
+			add("resolver", a.String(), r.NamedBy)
+		}
+	}
+	if x, err := firewall.ParseProxy(n.Proxy.V); err == nil {
+		add("proxy", x.String(), n.Proxy.NamedBy)
+	}
+	return out
+}
+
+func policyRules(rules []firewall.Rule) []PolicyRule {
+	out := []PolicyRule{}
+	for _, r := range rules {
+		out = append(out, NewPolicyRule(r))
+	}
+	return out
+}
+
+// NewPolicyRule is a rule as data.
+func NewPolicyRule(r firewall.Rule) PolicyRule {
+	return PolicyRule{
+		Target: r.Target(), Ports: rulePorts(r.Ports), Private: r.Private, ECH: r.ECH, Upload: r.Upload.String(),
+		AnyTenant: r.AnyTenant, Preset: r.Preset, Line: r.Line,
+	}
+}
+
+// rulePorts is "80,443", "all".
+func rulePorts(ports []firewall.PortRange) string {
+	if slices.Equal(ports, []firewall.PortRange{firewall.AllPorts}) {
+		return "all"
+	}
+	return firewall.FormatPorts(ports)
+}

@@ -1,0 +1,93 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/events"
+)
+
+// Only this worker's refusals count, each once, a name that was looked up and
+// then connected to with its port; what a worker wrote into a name can't write
+// to a terminal (B28).
+func TestRefusals(t *testing.T) {
+	r := Refusals{Worker: "w"}
+	readLog(t, guardLog, 4096, func(_ []byte, l events.Line) error { r.Add(l); return nil })
+	var got []string
+	for _, x := range r.List {
+		got = append(got, x.Target+" "+x.Reason+" | "+x.Line+" | "+x.Command)
+	}
+	want := []string{
+		"a.example.org:443 not-allowed | a.example.org | workshop firewall allow a.example.org --worker w",
+		"a.example.org:22 port | a.example.org:22 | workshop firewall allow a.example.org:22 --worker w",
+		"[2001:db8::1]:53/udp unsupported |  | ",
+		"198.51.100.66:9000 not-allowed | {cidr: 198.51.100.66/32, port: 9000} | workshop firewall allow 198.51.100.66:9000 --worker w",
+		`x\x1b[2J\u202e:80 invalid |  | `,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// B60: a worker that is refused very many names doesn't hold up who looks at them.
+func TestRefusalsOfManyNames(t *testing.T) {
+	r := Refusals{Worker: "w"}
+	began := time.Now()
+	const n = 60_000
+	for i := range n {
+		l := events.Line{Verdict: events.Deny, Reason: "not-allowed", Workers: []string{"w"}, Name: fmt.Sprintf("n%d.example.org", i), Protocol: "dns"}
+		r.Add(l)
+		r.Add(l)
+	}
+	if took := time.Since(began); took > 5*time.Second || len(r.List) != n {
+		t.Errorf("%d in %v", len(r.List), took)
+	}
+}
+
+// What a worker sends doesn't decide what else a pasted command opens: a hello
+// with ECH leads to --ech, and not to private addresses.
+func TestOpeningOfECH(t *testing.T) {
+	o, ok := OpeningOf(events.Line{
+		Room: "room", Workers: []string{"w"}, Kind: "tls", Name: "a.example.org", Port: 443, Protocol: "tcp",
+		Verdict: events.Deny, Reason: events.ReasonECH, Suggest: "{host: a.example.org, ech: allow}",
+	}, "")
+	if want := "workshop firewall allow a.example.org:443 --ech --worker w"; !ok || o.Command != want {
+		t.Errorf("%q, want %q", o.Command, want)
+	}
+}
+
+// One line says what was refused, why, and what allows it; it can't drive the
+// terminal (B28).
+func TestRefusedLive(t *testing.T) {
+	deny := func(l events.Line) events.Line {
+		l.Verdict, l.Workers, l.Kind = events.Deny, []string{"w"}, events.TCP
+		return l
+	}
+	for _, c := range []struct {
+		line events.Line
+		want string
+	}{
+		{events.Line{Name: "a.example.org", Port: 443, Protocol: "tcp", Reason: firewall.ReasonName, Suggest: "a.example.org"},
+			"refused a.example.org:443 (not allowed); to allow it: workshop firewall allow a.example.org --worker w"},
+		{events.Line{Name: "a.example.org", Port: 22, Protocol: "tcp", Reason: firewall.ReasonPort, Suggest: "a.example.org:22"},
+			"refused a.example.org:22 (not allowed with this port); to allow it: workshop firewall allow a.example.org:22 --worker w"},
+		{events.Line{Name: "in.example.org", Port: 443, Protocol: "tcp", Reason: firewall.Private.String(), Suggest: "{host: in.example.org, port: 443, private: true}"},
+			"refused in.example.org:443 (a private address); to allow it: workshop firewall allow in.example.org:443 --private --worker w"},
+		{events.Line{Name: "d.example.org", Protocol: "dns", Reason: firewall.ReasonDenied, Rule: "workshop.yaml:8"},
+			"refused d.example.org (denied by workshop.yaml:8)"},
+		{events.Line{Address: "169.254.169.254", Port: 80, Protocol: "tcp", Reason: firewall.Metadata.String()},
+			"refused 169.254.169.254:80 (the cloud's metadata service, which gives away credentials; nothing opens it)"},
+		{events.Line{Name: "x\x1b[2J\u202e\r\n", Port: 80, Protocol: "tcp", Reason: "\x1b]0;x\a", Rule: "\x9b"},
+			`refused x\x1b[2J\u202e\x0d\x0a:80 (\x1b]0;x\x07)`},
+		{events.Line{Name: "x\n.example.org", Protocol: "dns", Reason: firewall.ReasonName, Suggest: "\"x\n.example.org\""},
+			`refused x\x0a.example.org (not allowed); to allow it, add to network.allow: - "x\x0a.example.org"`},
+	} {
+		x, ok := RefusalOf(deny(c.line), "w")
+		if got := x.Text(); !ok || got != c.want {
+			t.Errorf("%q, want\n%q", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/workshop"
+	"github.com/llmdo/workshop/workshop/edit"
+)
+
+// Rewritten is a workshop file that was changed.
+type Rewritten struct {
+	File  string   // as the user would write it
+	Lines []string // that differ, as of [changedLines]
+	// NotFor are the workers that a line of the workshop doesn't reach: they have
+	// allow lists of their own.
+	NotFor []string
+}
+
+// SaveRules writes a change into the workshop file; nil: the file has it already.
+func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error) {
+	s, err := env.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	network := &s.Workshop.Container.Network
+	room := roomLines{known: true}
+	if o.Worker != "" {
+		if err := s.CheckWorkers([]string{o.Worker}); err != nil {
+			return nil, err
+		}
+		network = &s.Worker(o.Worker).Container.Network
+	}
+	if network.Mode.V == firewall.None {
+		if o.Worker == "" {
+			return nil, Fail(CodeRefused, "the workshop has no network (mode none)").Hint("%s", networkHint)
+		}
+		return nil, noNetwork(o.Worker)
+	}
+	room.Mode, room.allow, room.deny = network.Mode.V, filled(network.Allow), filled(network.Deny)
+	o.Rules, err = env.stillNeeded([]roomLines{room}, o, time.Time{})
+	if err != nil || len(o.Rules) == 0 {
+		return nil, err
+	}
+	done, err := env.rewrite(ctx, s, o)
+	switch {
+	case err == nil && done == nil:
+		env.say("%s has that already; nothing changed", env.Shown(s.Path))
+	case err == nil && o.Worker == "" && !o.Deny:
+		done.NotFor = ownLists(s.Workshop)
+	}
+	return done, err
+}
+
+// withLines puts the lines into the text of the file. A worker with lists of
+// its own gets the line there, and its workshop has to cover it (B40).
+func (env *Env) withLines(s *Source, text []byte, o RuleChange) ([]byte, error) {
+	base := &s.Workshop.Container.Network
+	for _, r := range o.Rules {
+		line := edit.Line{Worker: o.Worker, Deny: o.Deny, Text: RuleLine(r, o.Deny), Comment: o.comment}
+		where := []edit.Line{line}
+		if o.Worker != "" {
+			whole := line
+			whole.Worker = ""
+			_, err := edit.Add(text, line)
+			covered := o.Deny || firewall.CoveredBy(r, filled(base.Allow)) || base.Mode.V == firewall.Open && isPublic(r)
+			switch {
+			case errors.Is(err, edit.ErrInherits):
+				where = []edit.Line{whole}
+				env.say("%s has no list of its own: the line goes to the workshop's, for all that go by it", o.Worker)
+			case !covered:
+				where = []edit.Line{whole, line}
+				env.say("the line goes to the workshop's list too: a worker may only narrow what its workshop grants (B40)")
+			}
+		}
+		var err error
+		if text, err = edit.Add(text, where...); err != nil {
+			return nil, env.cantEdit(s, err)
+		}
+	}
+	return text, nil
+}
+
+// cantEdit says where the file can't be edited, and what to write by hand.
+func (env *Env) cantEdit(s *Source, err error) *Failure {
+	file := env.Shown(s.Path)
+	by, ok := errors.AsType[*edit.Error](err)
+	if !ok {
+		return Fail(CodeFailed, "%s: %w; nothing was written", file, err)
+	}
+	if by.Line > 0 {
+		file = fmt.Sprintf("%s:%d", file, by.Line)
+	}
+	f := Fail(CodeFailed, "%s: %s; nothing was written", file, by.Summary)
+	if by.Hint != "" {
+		f.Hint("%s", by.Hint)
+	}
+	return f
+}
+
+// ownLists are the workers that don't use the workshop's allow list.
+func ownLists(w *workshop.Workshop) []string {
+	var own []string
+	for i := range w.Workers {
+		if n := &w.Workers[i].Container.Network; n.Mode.V != firewall.None && !sameRules(n.Allow, w.Container.Network.Allow) {
+			own = append(own, w.Workers[i].Name)
+		}
+	}
+	return own
+}
+
+func sameRules(x, y []firewall.Rule) bool {
+	return slices.EqualFunc(x, y, func(a, b firewall.Rule) bool { return a.Line == b.Line && RuleLine(a, false) == RuleLine(b, false) })
+}
+
+// rewrite writes changes into the workshop file; nil: it has them already.
+func (env *Env) rewrite(ctx context.Context, s *Source, changes ...RuleChange) (*Rewritten, error) {
+	before, err := boundedfile.Read(s.Path, workshop.MaxFileSize)
+	after := before
+	for _, o := range changes {
+		if err == nil {
+			after, err = env.withLines(s, after, o)
+		}
+	}
+	if err != nil || bytes.Equal(before, after) {
+		return nil, err
+	}
+	if err := env.replaceFile(ctx, s, before, after); err != nil {
+		return nil, err
+	}
+	return &Rewritten{File: env.Shown(s.Path), Lines: changedLines(before, after)}, nil
+}

@@ -1,0 +1,316 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/events"
+)
+
+// SuggestRequest says from which events rules are suggested.
+type SuggestRequest struct {
+	Worker string // only of its room; empty: of all
+	Denied bool   // also what was refused because no rule has it
+}
+
+// Suggestions is what could be allowed, of what workers asked for.
+type Suggestions struct {
+	// Since is when the log begins.
+	Since   time.Time       `json:"since,omitzero"`
+	Allow   []SuggestedLine `json:"allow"`
+	LeftOut LeftOut         `json:"left_out"`
+	// File is the path of the workshop file; empty where it isn't read.
+	File string `json:"-"`
+
+	source  *Source
+	request SuggestRequest
+}
+
+// LeftOut counts what was asked for and isn't suggested.
+type LeftOut struct {
+	Covered  int `json:"covered"`  // by a line of the file
+	Denied   int `json:"denied"`   // by a deny line of the file
+	Nameless int `json:"nameless"` // addresses, or names that aren't names
+	Other    int `json:"other"`    // refused for another reason than a missing line
+}
+
+// SuggestedLine is one line for network.allow.
+type SuggestedLine struct {
+	Line    string    `json:"line"` // as it is written
+	Name    string    `json:"name"`
+	Ports   string    `json:"ports"` // that were asked for
+	Workers []string  `json:"workers"`
+	Count   uint64    `json:"count"`
+	First   time.Time `json:"first"`
+	Learned bool      `json:"learned"` // it was let through
+	Refused bool      `json:"refused"`
+
+	rule firewall.Rule
+}
+
+// Comment says who asked, how often, and when first.
+func (l *SuggestedLine) Comment() string {
+	often := "once"
+	if l.Count > 1 {
+		often = strconv.FormatUint(l.Count, 10) + " times"
+	}
+	did := ""
+	if l.Refused && !l.Learned {
+		did = "refused "
+	}
+	return fmt.Sprintf("%s: %s%s, first %s", WorkersText(l.Workers), did, often, l.First.Local().Format("2006-01-02 15:04"))
+}
+
+// Suggest reads the guard's log and returns the smallest list of rules for what
+// workers asked for; asked as in [Running.Look].
+func (env *Env) Suggest(ctx context.Context, o SuggestRequest, asked bool) (*Suggestions, error) {
+	s, err := env.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if o.Worker != "" {
+		if err := s.CheckWorkers([]string{o.Worker}); err != nil {
+			return nil, err
+		}
+	}
+	t, err := env.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, _, err := env.ObserveGuard(ctx, t, o.Worker, asked)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	requests := dialRequests{request: o, names: map[firewall.Name]*requestedName{}}
+	r := &eventReader{stamped: true, each: requests.add}
+	if err := e.readEvents(ctx, engine.LogsOptions{}, r); err != nil {
+		return nil, EngineError(err)
+	}
+	result := requests.suggest(s)
+	result.Since, result.File = r.first, t.File
+	return result, nil
+}
+
+// maxWritten lines are what a person can be expected to have read.
+const maxWritten = 100
+
+// WriteSuggested puts the lines into the workshop file: into a worker's own list where
+// it has one, else into the workshop's; nil: nothing was written.
+func (env *Env) WriteSuggested(ctx context.Context, found *Suggestions) (*Rewritten, error) {
+	s := found.source
+	if len(found.Allow) > maxWritten {
+		return nil, Fail(CodeRefused, "these are %d lines, more than the %d that are written at once; nothing was written", len(found.Allow), maxWritten).
+			Hint("paste those that you know, or see which worker asks for so many names: `workshop firewall log`")
+	}
+	var changes []RuleChange
+	for _, l := range found.Allow {
+		for _, worker := range l.listsOf(s, found.request.Worker) {
+			changes = append(changes, RuleChange{Rules: []firewall.Rule{l.rule}, Worker: worker, comment: l.Comment()})
+		}
+	}
+	done, err := env.rewrite(ctx, s, changes...)
+	if err == nil && done == nil {
+		env.say("nothing was written")
+	}
+	return done, err
+}
+
+// listsOf are the lists that get a line: "" is the workshop's, a name the
+// worker's own.
+func (l *SuggestedLine) listsOf(s *Source, worker string) []string {
+	lists := map[string]bool{}
+	for _, name := range l.Workers {
+		w := s.Worker(name)
+		if w == nil || w.Container.Network.Mode.V == firewall.None || worker != "" && name != worker || firewall.CoveredBy(l.rule, filled(w.Container.Network.Allow)) {
+			continue
+		}
+		if sameRules(w.Container.Network.Allow, s.Workshop.Container.Network.Allow) {
+			name = ""
+		}
+		lists[name] = true
+	}
+	return slices.Sorted(maps.Keys(lists))
+}
+
+// dialRequests gathers from the guard's events what workers asked for. Names are
+// what untrusted code wrote: only what is a [firewall.Name] counts.
+type dialRequests struct {
+	request SuggestRequest
+	names   map[firewall.Name]*requestedName
+	out     LeftOut
+	seen    map[string]bool // what is left out, each once
+}
+
+// requestedName is one name with the ports that were asked for.
+type requestedName struct {
+	ports  map[uint16]*dialRequest
+	lookUp *dialRequest // its addresses were asked for, and refused
+}
+
+// dialRequest is how often something was asked for, and by whom.
+type dialRequest struct {
+	workers          []string
+	count            uint64
+	first            time.Time
+	learned, refused bool
+}
+
+func (x *dialRequest) add(l events.Line) *dialRequest {
+	if x == nil {
+		x = &dialRequest{first: l.Time}
+	}
+	for _, w := range l.Workers {
+		if ValidName(w) && !slices.Contains(x.workers, w) {
+			x.workers = append(x.workers, w)
+		}
+	}
+	if l.Time.Before(x.first) {
+		x.first = l.Time
+	}
+	x.count += max(1, l.Count)
+	x.learned = x.learned || l.Verdict == events.Allow
+	x.refused = x.refused || l.Verdict == events.Deny
+	return x
+}
+
+// add takes one event.
+func (q *dialRequests) add(_ []byte, l events.Line) error {
+	learned := l.Verdict == events.Allow && l.Reason == firewall.ReasonLearned
+	refused := q.request.Denied && l.Verdict == events.Deny
+	if !learned && !refused || q.request.Worker != "" && !slices.Contains(l.Workers, q.request.Worker) {
+		return nil
+	}
+	name, err := firewall.ParseName(l.Name)
+	switch {
+	case refused && l.Reason != firewall.ReasonName && l.Reason != firewall.ReasonPort:
+		q.leave(&q.out.Other, l)
+		return nil
+	case err != nil || l.Port == 0 || refused && l.Suggest == "":
+		q.leave(&q.out.Nameless, l)
+		return nil
+	}
+	n := q.names[name]
+	if n == nil {
+		n = &requestedName{ports: map[uint16]*dialRequest{}}
+		q.names[name] = n
+	}
+	if l.Kind == events.DNS {
+		n.lookUp = n.lookUp.add(l)
+	} else {
+		n.ports[l.Port] = n.ports[l.Port].add(l)
+	}
+	return nil
+}
+
+// leave counts what is left out, each thing once.
+func (q *dialRequests) leave(n *int, l events.Line) {
+	key := l.Name + "\n" + l.Address + "\n" + l.Reason
+	if !q.seen[key] {
+		if q.seen == nil {
+			q.seen = map[string]bool{}
+		}
+		q.seen[key] = true
+		*n++
+	}
+}
+
+// suggest makes the lines: 80 and 443 of a name are its bare name, another port
+// is a line of its own. A name of which only the addresses were asked for, in
+// vain, would have been connected to on some port: most likely these two.
+func (q *dialRequests) suggest(s *Source) *Suggestions {
+	out := &Suggestions{Allow: []SuggestedLine{}, source: s, request: q.request}
+	for name, n := range q.names {
+		var web *dialRequest
+		var ports []firewall.PortRange
+		for port, x := range n.ports {
+			if port == 80 || port == 443 {
+				web = web.join(x)
+				ports = append(ports, firewall.PortRange{First: port, Last: port})
+			} else {
+				q.line(out, s, name, []firewall.PortRange{{First: port, Last: port}}, x, false)
+			}
+		}
+		if len(n.ports) == 0 {
+			web, ports = n.lookUp, firewall.DefaultAllowPorts()
+		}
+		if web != nil {
+			q.line(out, s, name, firewall.NormalizePorts(ports), web, true)
+		}
+	}
+	out.LeftOut = q.out
+	slices.SortFunc(out.Allow, func(a, b SuggestedLine) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(len(a.Line), len(b.Line)), cmp.Compare(a.Line, b.Line))
+	})
+	return out
+}
+
+// join is both together.
+func (x *dialRequest) join(y *dialRequest) *dialRequest {
+	if x == nil {
+		return y
+	}
+	z := *x
+	z.workers = slices.Clone(x.workers)
+	for _, w := range y.workers {
+		if !slices.Contains(z.workers, w) {
+			z.workers = append(z.workers, w)
+		}
+	}
+	if y.first.Before(z.first) {
+		z.first = y.first
+	}
+	z.count += y.count
+	z.learned, z.refused = z.learned || y.learned, z.refused || y.refused
+	return &z
+}
+
+// line adds the line for ports of a name, unless the file decides about them
+// for all workers that asked.
+func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, ports []firewall.PortRange, x *dialRequest, bare bool) {
+	host, err := firewall.ParseHostPattern(name.String())
+	if err != nil {
+		q.out.Nameless++
+		return
+	}
+	rule := firewall.Rule{Host: host, Ports: ports}
+	known, covered, denied := 0, 0, 0
+	for _, worker := range x.workers {
+		w := s.Worker(worker)
+		if w == nil {
+			continue
+		}
+		known++
+		network := &w.Container.Network
+		switch {
+		case firewall.CoveredBy(rule, filled(network.Deny)):
+			denied++
+		case network.Mode.V == firewall.Open || firewall.CoveredBy(rule, filled(network.Allow)):
+			covered++
+		}
+	}
+	switch {
+	case known > 0 && denied == known:
+		q.out.Denied++
+		return
+	case known > 0 && denied+covered == known:
+		q.out.Covered++
+		return
+	}
+	asked := firewall.FormatPorts(ports)
+	if bare {
+		rule.Ports = firewall.DefaultAllowPorts()
+	}
+	slices.Sort(x.workers)
+	out.Allow = append(out.Allow, SuggestedLine{
+		Line: RuleLine(rule, false), Name: name.String(), Ports: asked, Workers: x.workers,
+		Count: x.count, First: x.first, Learned: x.learned, Refused: x.refused, rule: rule,
+	})
+}
