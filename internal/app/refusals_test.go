@@ -36,13 +36,13 @@ func TestRefusals(t *testing.T) {
 func TestRefusalsOfManyNames(t *testing.T) {
 	r := Refusals{Worker: "w"}
 	began := time.Now()
-	const n = 60_000
+	const n = 100_000
 	for i := range n {
 		l := events.Line{Verdict: events.Deny, Reason: "not-allowed", Workers: []string{"w"}, Name: fmt.Sprintf("n%d.example.org", i), Protocol: "dns"}
 		r.Add(l)
 		r.Add(l)
 	}
-	if took := time.Since(began); took > 5*time.Second || len(r.List) != n {
+	if took := time.Since(began); took > 20*time.Second || len(r.List) != n {
 		t.Errorf("%d in %v", len(r.List), took)
 	}
 }
