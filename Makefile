@@ -51,9 +51,9 @@ test-race: ## guard, room and supervisor with the race detector
 	scripts/race
 
 test-vm: ## what depends on the kernel, on another one (6.1, in a virtual machine): control groups of version 2 alone, and of 1; no netfilter
-	scripts/vm --swap --test ./internal/cgroup
-	scripts/vm --rootless --swap --test ./internal/cgroup -run TestReal
-	scripts/vm --cgroup 1 --swap --test ./internal/cgroup
+	scripts/vm --swap --test ./internal/lib/cgroup
+	scripts/vm --rootless --swap --test ./internal/lib/cgroup -run TestReal
+	scripts/vm --cgroup 1 --swap --test ./internal/lib/cgroup
 	scripts/vm --netfilter none --test ./internal/room -run AnyIP
 	scripts/vm --netfilter none --test ./internal/guard -run AnyIP
 
@@ -95,4 +95,4 @@ fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	scripts/fuzz
 
 clean:
-	rm -rf bin internal/initbin/bin/*.zst internal/initbin/bin/*.json
+	rm -rf bin internal/initimage/bin/*.zst internal/initimage/bin/*.json

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/llmdo/workshop/internal/contain/spec"
-	"github.com/llmdo/workshop/internal/supervisor/client"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
 )
 
 // benchUser is who the rows "rootless" run as: a uid that needs no account.

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // What the guard is given to do, for as long as -for says.

@@ -17,7 +17,7 @@ import (
 	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // What the hostile room does all the time; the other room works beside it.

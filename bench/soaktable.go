@@ -14,8 +14,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/guard/control"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // sample is what the guard uses at a moment.

@@ -24,7 +24,7 @@ import (
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/internal/session/audit"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 	"github.com/llmdo/workshop/workshop"
 )
 

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 // InvalidError is a workshop file with errors.

@@ -11,7 +11,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop"
 	toolfile "github.com/llmdo/workshop/workshop/worker"
 )

@@ -7,8 +7,8 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/workshop"
 )
 

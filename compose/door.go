@@ -5,11 +5,11 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 // DoorDir is where a worker has its door: the directory through which the host
-// reaches the worker's PID 1 (package internal/toolbox/door).
+// reaches the worker's PID 1 (package internal/toolbox/dialin).
 const DoorDir = tool.DoorDir
 
 // DoorPath is the directory of a worker's door on this machine; "" where there

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/yamltext"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
 // emitter writes YAML by hand: a hundred times faster than a marshaller, and

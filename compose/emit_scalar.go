@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/llmdo/workshop/internal/yamltext"
+	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
 // appendPlain writes a scalar without quotes where every YAML reader takes it

@@ -11,8 +11,8 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/lib/subpath"
-	"github.com/llmdo/workshop/internal/shellword"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -32,7 +32,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 			}
 			return
 		}
-		hint := "create it: mkdir -p " + shellword.Quote(m.f.absolute(written))
+		hint := "create it: mkdir -p " + shellquote.Quote(m.f.absolute(written))
 		if k.ReadWrite {
 			hint += " (a missing rw directory is made for you only inside the project)"
 		}
@@ -101,7 +101,7 @@ func (m *machine) point(all *workshop.Container, k *workshop.Mount) bool {
 		return false
 	case !p.Exists:
 		m.list.add("mount-point-missing", k.At.Range, fmt.Sprintf("the target %s lies inside of %s, and %s has no %s", k.Target.V, outer.Target.V, outer.Source.V, rel),
-			"Nothing is made in what is mounted.", "make it: mkdir -p "+shellword.Quote(path.Join(m.f.absolute(outer.Source.V), rel))+"; or choose a target outside of "+outer.Target.V)
+			"Nothing is made in what is mounted.", "make it: mkdir -p "+shellquote.Quote(path.Join(m.f.absolute(outer.Source.V), rel))+"; or choose a target outside of "+outer.Target.V)
 		return false
 	}
 	return true
@@ -167,7 +167,7 @@ func (m *machine) writable(k *workshop.Mount, sf SourceFacts, user string) {
 	if bits&need == need {
 		return
 	}
-	where := shellword.Quote(sf.Real)
+	where := shellquote.Quote(sf.Real)
 	m.list.add("mount-not-writable", k.At.Range,
 		fmt.Sprintf("the worker's user %s can't write to %s: it belongs to %d:%d with mode %04o (B4)", user, k.Source.V, sf.UID, sf.GID, sf.Mode),
 		"The user is "+m.userReason(user)+".",

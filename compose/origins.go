@@ -1,7 +1,7 @@
 package compose
 
 import (
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // origin remembers where a value of a service was written. Values that nobody

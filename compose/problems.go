@@ -1,7 +1,7 @@
 package compose
 
 import (
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // problems gathers errors. Workers inherit the workshop's mounts, so the same

@@ -7,7 +7,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // service writes one service. Every field that the compile sets is written

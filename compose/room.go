@@ -3,8 +3,8 @@ package compose
 import (
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
 )
 
 // Limits of a room: it holds sockets and rules and idles.

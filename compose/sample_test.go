@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/workshop"
 )

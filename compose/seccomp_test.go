@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // Families 0 to 45 are allowed as in Docker's profile but for three, each with

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop"
 	toolfile "github.com/llmdo/workshop/workshop/worker"
 )

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // alone runs workshop where no terminal is: with nobody to ask.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // smallFiles are a worker that has every tool, some processes and little else.

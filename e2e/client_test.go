@@ -11,7 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/client"
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // Package client, in the process of its program: what it asks, and how it says

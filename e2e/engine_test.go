@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // attacker tries to get out of a worker's network namespace until it is

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 func TestB06_SignalsStayInside(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // says reports a text that is missing in what a command printed.

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/room/handover"
-	"github.com/llmdo/workshop/internal/testnet"
 )
 
 // starting is an `up` that runs.

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/threat"
+	"github.com/llmdo/workshop/internal/dev/threat/matrix"
 	"github.com/llmdo/workshop/internal/probe"
-	"github.com/llmdo/workshop/internal/threat"
-	"github.com/llmdo/workshop/internal/threat/matrix"
 )
 
 // built is the program of package intrude, which nothing that is shipped brings
@@ -25,7 +25,7 @@ var built = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "intruder"), "../internal/threat/intruder")
+	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "intruder"), "../internal/dev/threat/intruder")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("go build intruder: %w\n%s", err, out)

@@ -17,7 +17,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // mcpClient is the directory of e2e/mcpclient with the TypeScript SDK installed

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 func TestB23_Names(t *testing.T) {

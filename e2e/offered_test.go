@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // toolboxOf speaks with the toolbox of a worker past all that the host checks.

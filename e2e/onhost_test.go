@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // traced runs workshop under strace, which writes the system calls down.

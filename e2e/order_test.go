@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // closedAtOnce: the probes that must be refused in every state of a room.

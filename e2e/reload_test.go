@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/probe"
-	"github.com/llmdo/workshop/internal/testnet"
 )
 
 // hold keeps a connection of a worker in use, and tells what became of it.

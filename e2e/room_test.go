@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // refused are the ways in which a denied connection may end: by a reset at

@@ -3,7 +3,7 @@ package firewall
 import (
 	"net/netip"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // Mode is how far a room reaches. The order is the order of narrowing:

@@ -5,7 +5,7 @@ package schemas
 
 import _ "embed"
 
-//go:generate go run ../internal/schemagen .
+//go:generate go run ../internal/dev/schemagen .
 
 var (
 	// Workshop is the schema of workshop.yaml, for editors.

@@ -11,8 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/diag/write"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/diagtext"
 	"github.com/llmdo/workshop/schemas"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -163,7 +163,7 @@ func TestDiagnosticsFitTheirSchema(t *testing.T) {
 	_, l := workshop.Load(t.Context(), fsys, "workshop.yaml", workshop.Options{})
 	l = append(l, diag.Diagnostic{Severity: diag.Warning, Summary: "no place"})
 	var b bytes.Buffer
-	if err := write.JSON(&b, l); err != nil {
+	if err := diagtext.JSON(&b, l); err != nil {
 		t.Fatal(err)
 	}
 	v, err := jsonschema.UnmarshalJSON(&b)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/session/callrule"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/callrule"
+	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop/worker"
 )
 

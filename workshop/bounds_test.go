@@ -12,9 +12,9 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // TestWorkIsBounded: B60: a small file makes no large work, in time or memory.

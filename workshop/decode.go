@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall/presets"
-	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/hostpath"
 )
 

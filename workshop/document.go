@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // document is the whole file.

@@ -7,8 +7,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // environment returns the lookup of all variables: the caller's environment,

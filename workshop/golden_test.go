@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/diag/write"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/diagtext"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -75,7 +75,7 @@ func testCases(t testing.TB, kind string) map[string]fs.FS {
 func text(t testing.TB, fsys fs.FS, l diag.List) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := write.Text(&b, l, write.TextOptions{Sources: Sources(fsys, l)}); err != nil {
+	if err := diagtext.Text(&b, l, diagtext.TextOptions{Sources: Sources(fsys, l)}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 

@@ -3,8 +3,8 @@ package workshop
 import (
 	"fmt"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/image/reference"
 )
 
 // imageOfIsolation refuses an image that a path of B7 holds, or that the kind of
@@ -20,9 +20,9 @@ func (d *decoder) imageOfIsolation(isolation Value[Isolation], c *partialContain
 			Hint: hint, Range: at, Related: []diag.Related{{Message: "isolation is here", Range: isolation.Source.Range}},
 		})
 	}
-	var image imageref.Ref
+	var image reference.Ref
 	if c.Image != nil {
-		if r, err := imageref.Parse(c.Image.V); err == nil && r.OnMachine() {
+		if r, err := reference.Parse(c.Image.V); err == nil && r.OnMachine() {
 			image = r
 			d.checkSource(&Value[string]{V: r.Path, Source: c.Image.Source}, imageUse)
 		}

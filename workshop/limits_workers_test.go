@@ -2,12 +2,13 @@ package workshop
 
 import (
 	"fmt"
-	"github.com/llmdo/workshop/internal/testutil"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // B60: made-up workshops that are as hard to check as the limits allow are

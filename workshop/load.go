@@ -8,10 +8,10 @@ import (
 	"path"
 	"reflect"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // Options says what Load takes from outside the project's files.

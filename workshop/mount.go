@@ -6,10 +6,10 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/pathglob"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/lib/subpath"
-	"github.com/llmdo/workshop/internal/pathglob"
-	"github.com/llmdo/workshop/internal/shellword"
 )
 
 // mountForm is the long form of a mount.
@@ -275,7 +275,7 @@ func (d *decoder) checkNested(m, outer *Mount) {
 		Severity: diag.Error, Code: "mount-point-missing",
 		Summary: fmt.Sprintf("the target %s lies inside of %s, which is read-only and has no %s", m.Target.V, outer.Target.V, rel),
 		Detail:  "The mount point can't be made in a read-only mount.",
-		Hint:    fmt.Sprintf("make it: mkdir -p %s; or choose a target outside of %s", shellword.Quote(path.Join(outer.Source.V, rel)), outer.Target.V),
+		Hint:    fmt.Sprintf("make it: mkdir -p %s; or choose a target outside of %s", shellquote.Quote(path.Join(outer.Source.V, rel)), outer.Target.V),
 		Range:   m.At.Range, Related: []diag.Related{{Message: "the read-only mount", Range: outer.At.Range}},
 	})
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
 )
 
 // notInWorker reports what can't stand in a worker's `network:` at all.

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/yamltext"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
 // parse reads YAML text into nodes. It returns nil when the text is no YAML or

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
 )
 
 // workerEntry is one item of `workers:` as it is written: a name, or a mapping

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // buildForm is the long form of `build:`.

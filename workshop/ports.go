@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // portForm is the long form of a port.

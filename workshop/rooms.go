@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
 )
 
 const roomName = "room"

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
-	"github.com/llmdo/workshop/internal/diag"
 )
 
 // ruleForm is the long form of a line of allow or deny.

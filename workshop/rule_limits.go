@@ -3,8 +3,8 @@ package workshop
 import (
 	"fmt"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
 )
 
 // echAllow is `ech: allow` of a line of allow; there is no other value.

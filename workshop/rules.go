@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-playground/validator/v10"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/image/reference"
 )
 
 // The patterns of names. They stand in the JSON Schema too.
@@ -61,7 +61,7 @@ var rules = sync.OnceValue(func() *validator.Validate {
 	text("servername", func(s string) bool { return serverRE().MatchString(s) })
 	text("runtime", func(s string) bool { return runtimeRE().MatchString(s) })
 	text("imageref", func(s string) bool {
-		_, err := imageref.Parse(s)
+		_, err := reference.Parse(s)
 		return err == nil
 	})
 	text("abspath", func(s string) bool { return strings.HasPrefix(s, "/") && path.Clean(s) == s })
@@ -156,8 +156,8 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 }
 
 func (d *decoder) imageError(at diag.Range, shown, image, name string) {
-	_, err := imageref.Parse(image)
-	var e *imageref.Error
+	_, err := reference.Parse(image)
+	var e *reference.Error
 	if !errors.As(err, &e) {
 		panic("workshop: image " + shown + " has no error")
 	}

@@ -3,7 +3,7 @@ package workshop
 import (
 	"strings"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // scalar is a value of the file whose variables are replaced, kept in pieces

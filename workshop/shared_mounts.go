@@ -6,8 +6,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 

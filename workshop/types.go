@@ -3,9 +3,9 @@ package workshop
 import (
 	"time"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/internal/image/reference"
 	"github.com/llmdo/workshop/workshop/worker"
 )
 
@@ -94,7 +94,7 @@ type Container struct {
 
 // HostImage is the image that needs none: the host's /usr and friends,
 // read-only.
-const HostImage = imageref.HostName
+const HostImage = reference.HostName
 
 // Size is a number of bytes.
 type Size int64

@@ -7,7 +7,7 @@ import (
 
 	"github.com/agext/levenshtein"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // unknownKey reports a key that the form doesn't have: what to write instead

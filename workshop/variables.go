@@ -8,7 +8,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/template"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // variables replaces ${NAME} in the scalars of the file and remembers which

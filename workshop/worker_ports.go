@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
 )
 
 // assignPorts gives the ports that stand at the workshop to its only worker.

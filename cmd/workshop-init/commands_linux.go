@@ -6,17 +6,19 @@ import (
 	"io"
 	"os"
 
-	"github.com/llmdo/workshop/internal/gate"
 	"github.com/llmdo/workshop/internal/guard"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/probe"
 	"github.com/llmdo/workshop/internal/room"
 	"github.com/llmdo/workshop/internal/toolbox"
+	"github.com/llmdo/workshop/internal/workerinit"
 )
 
 func roomMain(args []string, stdout, stderr io.Writer) int { return room.Main(args, stdout, stderr) }
 
-func gateMain(args []string, stdout, stderr io.Writer) int { return gate.Main(args, stdout, stderr) }
+func gateMain(args []string, stdout, stderr io.Writer) int {
+	return workerinit.Main(args, stdout, stderr)
+}
 
 func guardMain(args []string, stdout, stderr io.Writer) int { return guard.Main(args, stdout, stderr) }
 
@@ -43,7 +45,7 @@ func healthMain(args []string, _, stderr io.Writer) int {
 	checks := map[string]func() error{
 		"room":  room.Health,
 		"guard": guard.Health,
-		"gate":  func() error { return gate.Health(context.Background()) },
+		"gate":  func() error { return workerinit.Health(context.Background()) },
 	}
 	if len(args) != 1 || checks[args[0]] == nil {
 		fmt.Fprint(stderr, usage)

@@ -8,10 +8,10 @@ import (
 	"io"
 	"os"
 
-	"github.com/llmdo/workshop/internal/contain"
-	_ "github.com/llmdo/workshop/internal/contain/early"
-	"github.com/llmdo/workshop/internal/execmark"
-	"github.com/llmdo/workshop/internal/supervisor"
+	"github.com/llmdo/workshop/internal/engine/namespace/container"
+	_ "github.com/llmdo/workshop/internal/engine/namespace/container/early"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor"
+	"github.com/llmdo/workshop/internal/lib/execmark"
 	"github.com/llmdo/workshop/internal/toolbox"
 )
 
@@ -30,7 +30,7 @@ var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 	"enter":   toolbox.EnterMain,
 	// Without an engine:
 	"supervise": supervisor.Main,
-	"contain":   contain.Main,
+	"contain":   container.Main,
 }
 
 const usage = `usage: workshop-init room --name NAME [--open] [--fallback anyip --packet-fds N,N,N,N]

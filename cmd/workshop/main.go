@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/llmdo/workshop/internal/cli"
-	_ "github.com/llmdo/workshop/internal/watchprobe" // before the runtime needs a watch
+	_ "github.com/llmdo/workshop/internal/lib/watchprobe" // before the runtime needs a watch
 )
 
 func main() { os.Exit(cli.Main(cli.NewWorkshop)) }

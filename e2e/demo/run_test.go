@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // ordinaryUser is a uid that needs no account.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // inside is set in a process that is in namespaces of its own already.

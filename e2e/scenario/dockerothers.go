@@ -17,7 +17,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/mount"
 
-	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/initimage"
 	"github.com/llmdo/workshop/internal/probe"
 )
 
@@ -30,7 +30,7 @@ func (m *dockerMachine) control(s *Scenario, program string, probes []string) ([
 		return nil, err
 	}
 	if program == "" {
-		program = initbin.EntryPoint
+		program = initimage.EntryPoint
 	}
 	return m.probeIn(id, program, probes)
 }
@@ -67,7 +67,7 @@ func (m *dockerMachine) initImage(s *Scenario) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	i, err := initbin.NewImage(runtime.GOARCH, program)
+	i, err := initimage.NewImage(runtime.GOARCH, program)
 	if err != nil {
 		return "", err
 	}
@@ -114,7 +114,7 @@ func (m *dockerMachine) intrude(s *Scenario, i *Intruder, probes []string) ([]pr
 	}
 	program := i.Program
 	if program == "" {
-		program = initbin.EntryPoint
+		program = initimage.EntryPoint
 	}
 	return m.probeIn(i.id, program, probes)
 }

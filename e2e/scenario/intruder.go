@@ -20,7 +20,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/initimage"
 	"github.com/llmdo/workshop/internal/probe"
 )
 
@@ -94,7 +94,7 @@ func (m *namespaceMachine) intrude(s *Scenario, i *Intruder, probes []string) ([
 	pid := s.Pid(i.Service)
 	if i.root == "" {
 		i.root = s.TB.TempDir()
-		files := map[string]string{initbin.EntryPoint: s.Init()}
+		files := map[string]string{initimage.EntryPoint: s.Init()}
 		for target, source := range i.Files {
 			files[target] = source
 		}
@@ -114,7 +114,7 @@ func (m *namespaceMachine) intrude(s *Scenario, i *Intruder, probes []string) ([
 	}
 	program := i.Program
 	if program == "" {
-		program = initbin.EntryPoint
+		program = initimage.EntryPoint
 	}
 	what := intruded{Net: fmt.Sprintf("/proc/%d/ns/net", pid), Root: i.root, Args: append([]string{program, "probe"}, probes...)}
 	if !i.NoCapabilities {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/docker/docker/client"
 
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // Lab is what all scenarios of a test program share.

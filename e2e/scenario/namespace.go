@@ -23,9 +23,9 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine/namespace"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/logfile"
 	"github.com/llmdo/workshop/internal/probe"
-	"github.com/llmdo/workshop/internal/supervisor/api"
-	"github.com/llmdo/workshop/internal/supervisor/logfile"
 )
 
 // namespaceMachine is the namespace engine, of root or of the caller. What it

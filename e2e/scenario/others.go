@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/probe"
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // Control runs probes in an ordinary place, the positive control of denials: on

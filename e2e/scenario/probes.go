@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/probe"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // Probe runs probes in a worker and returns what they saw.

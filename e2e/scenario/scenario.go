@@ -8,13 +8,14 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"github.com/llmdo/workshop/internal/testutil"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // FailFast is the longest that any denial may take.

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/peercred"
-	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+	"github.com/llmdo/workshop/internal/lib/peercred"
 )
 
 // supervisor speaks with the supervisor of a project, as the caller.

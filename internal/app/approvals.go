@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/callrule/shellline"
 	"github.com/llmdo/workshop/internal/session/approval"
-	"github.com/llmdo/workshop/internal/session/shellline"
 	"github.com/llmdo/workshop/workshop"
 )
 

@@ -8,8 +8,8 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/worker"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/internal/image/reference"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -138,7 +138,7 @@ func (env *Env) sayProcess() {
 func imageInFiles(w *workshop.Workshop) string {
 	for i := range w.Workers {
 		k := &w.Workers[i].Container
-		if ref, err := imageref.Parse(k.Image.V); err == nil && k.Build == nil && ref.OnMachine() {
+		if ref, err := reference.Parse(k.Image.V); err == nil && k.Build == nil && ref.OnMachine() {
 			return k.Image.V
 		}
 	}

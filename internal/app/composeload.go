@@ -9,7 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // LoadForCompose prepares what plain Compose needs of this machine besides the
@@ -125,7 +125,7 @@ func (env *Env) composeCommand(c *Project, g Generated, facts []byte) string {
 		if rel, err := filepath.Rel(dir, file); err == nil {
 			file = rel
 		}
-		words = append(words, "--env-file", shellword.Quote(filepath.ToSlash(file)))
+		words = append(words, "--env-file", shellquote.Quote(filepath.ToSlash(file)))
 	}
 	if len(variables) == 0 {
 		words = append(words, "--env-file", compose.FactsEnv)
@@ -133,14 +133,14 @@ func (env *Env) composeCommand(c *Project, g Generated, facts []byte) string {
 		words = append(assignments(facts), words...)
 	}
 	words = append(words, "-f", compose.ComposeFile, "-f", compose.FactsFile, "up")
-	return "cd " + shellword.Quote(env.Shown(dir)) + " && " + strings.Join(words, " ")
+	return "cd " + shellquote.Quote(env.Shown(dir)) + " && " + strings.Join(words, " ")
 }
 
 // assignments are the lines of a file of variables as words of a shell.
 func assignments(file []byte) (words []string) {
 	for line := range strings.Lines(string(file)) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
-		words = append(words, name+"="+shellword.Quote(value))
+		words = append(words, name+"="+shellquote.Quote(value))
 	}
 	return words
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/workshop"
 )
 

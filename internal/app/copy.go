@@ -11,12 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/shellword"
-	"github.com/llmdo/workshop/internal/tarball"
+	"github.com/llmdo/workshop/internal/lib/safetar"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // copyLimits bound what a worker can make of a copy here (B60).
-var copyLimits = tarball.Limits{Bytes: 10 << 30, Entries: 100_000, Depth: 128}
+var copyLimits = safetar.Limits{Bytes: 10 << 30, Entries: 100_000, Depth: 128}
 
 // connectForCopy is the project whose worker files are copied from or to. The caller closes
 // it.
@@ -63,14 +63,14 @@ func (env *Env) CopyOut(ctx context.Context, worker, file, to string, unlimited 
 	}
 	limits := copyLimits
 	if unlimited {
-		limits = tarball.Limits{}
+		limits = safetar.Limits{}
 	}
-	skipped, err := tarball.Extract(dir, name, stream, limits)
+	skipped, err := safetar.Extract(dir, name, stream, limits)
 	for _, s := range skipped {
 		env.warn("cp: left behind: %s", Printable(s))
 	}
-	if errors.Is(err, tarball.ErrLimit) {
-		return Fail(CodeFailed, "cp: %w", err).Hint("look at what it is (`workshop exec %s -- du -a %s`); `--unlimited` copies it all", worker, shellword.Quote(file))
+	if errors.Is(err, safetar.ErrLimit) {
+		return Fail(CodeFailed, "cp: %w", err).Hint("look at what it is (`workshop exec %s -- du -a %s`); `--unlimited` copies it all", worker, shellquote.Quote(file))
 	}
 	if err != nil {
 		return Fail(CodeFailed, "cp: %w", err)
@@ -106,7 +106,7 @@ func (env *Env) CopyIn(ctx context.Context, from, worker, file string, stream io
 		}
 	}
 	r, w := io.Pipe()
-	go func() { w.CloseWithError(tarball.Pack(w, source, name, place.Uid, place.Gid)) }()
+	go func() { w.CloseWithError(safetar.Pack(w, source, name, place.Uid, place.Gid)) }()
 	defer r.Close()
 	return copyInError(e.CopyTo(ctx, e.Name, worker, dir, r), worker)
 }

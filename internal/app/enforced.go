@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // allowCommand is what does in the running guard what a suggested line does in
@@ -26,7 +26,7 @@ func allowCommand(host string, port uint16, suggest, worker string) string {
 	if port != 0 && (port != 80 && port != 443 || flags != "" || notAddress == nil) {
 		host = net.JoinHostPort(host, strconv.Itoa(int(port)))
 	}
-	return "workshop firewall allow " + shellword.Quote(host) + flags + " --worker " + worker
+	return "workshop firewall allow " + shellquote.Quote(host) + flags + " --worker " + worker
 }
 
 // enforced says in order what a connection meets on its way out of a room.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/docker"
-	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // EngineError gives an engine's error its exit code and hints: its own where
@@ -52,9 +52,9 @@ func engineHints(f *Failure) *Failure {
 		out := Fail(f.Code, "%s", e.What()).Hint("to have one of its own here, add `-p %s`", e.Suggest)
 		if !e.Workshop {
 			kind, name, _ := strings.Cut(e.Object, "/")
-			return out.Hint("to see what it is: `docker %s inspect %s`", kind, shellword.Quote(name))
+			return out.Hint("to see what it is: `docker %s inspect %s`", kind, shellquote.Quote(name))
 		}
-		return out.Hint("to remove that one: `cd %s && workshop -p %s down`", shellword.Quote(e.Other), e.Project)
+		return out.Hint("to remove that one: `cd %s && workshop -p %s down`", shellquote.Quote(e.Other), e.Project)
 	}
 	if e, ok := errors.AsType[*engine.PortTakenError](f.Err); ok {
 		return Fail(f.Code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker).

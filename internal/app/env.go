@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/atomicfile"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
 )
 
 // Env is what a use case has of its caller: environment, directories, settings and

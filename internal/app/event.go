@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/diag/write"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/diagtext"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -79,7 +79,7 @@ func (e Event) Plain() string {
 		return "workshop: hint: " + Indent(e.Text) + "\n"
 	case Problems:
 		var b strings.Builder
-		_ = write.Text(&b, e.Diagnostics, write.TextOptions{Sources: e.Sources})
+		_ = diagtext.Text(&b, e.Diagnostics, diagtext.TextOptions{Sources: e.Sources})
 		return b.String()
 	case Step:
 		return StepText(e.Step)

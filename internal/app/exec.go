@@ -9,7 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/toolbox/client"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 	"github.com/llmdo/workshop/workshop"
 )
 

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // fileNames are looked for in this order, in one directory after the other.

@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // ManifestName is the list of the generated files with their hashes, in the

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/workshop"
 )
 

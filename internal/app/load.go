@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/workshop"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/engine"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // MaxProjectName is how long the name of a project, workshop or worker may be.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag"
 	"github.com/llmdo/workshop/workshop"
 )
 

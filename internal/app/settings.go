@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cast"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
 )

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/workshop"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // TestManyKeys: B60: a look at the name takes time in proportion to the file.

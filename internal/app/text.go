@@ -9,7 +9,7 @@ import (
 	"github.com/agext/levenshtein"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/diag/write"
+	"github.com/llmdo/workshop/internal/diagtext"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -60,7 +60,7 @@ func Nearest(word string, valid []string) string {
 
 // Printable shows text of images, builds and containers: control characters
 // as escapes, so that it can't drive the terminal.
-func Printable(s string) string { return write.Printable(strings.TrimRight(s, "\r\n")) }
+func Printable(s string) string { return diagtext.Printable(strings.TrimRight(s, "\r\n")) }
 
 // AreText is "a is" or "a and b are".
 func AreText(names []string) string {

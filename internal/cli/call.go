@@ -13,7 +13,7 @@ import (
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 // callClient is who calls, for the audit.

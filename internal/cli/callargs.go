@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // maxCallArgs bounds the arguments that a command line takes from a file or
@@ -120,7 +120,7 @@ func (a *program) callArgs(words []string, s *toolSchema) (json.RawMessage, erro
 	for _, word := range words {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || key == "" {
-			return nil, fmt.Errorf("%s is neither KEY=VALUE nor, alone, a JSON object, - or @FILE", shellword.Quote(word))
+			return nil, fmt.Errorf("%s is neither KEY=VALUE nor, alone, a JSON object, - or @FILE", shellquote.Quote(word))
 		}
 		if err := setArg(object, s, key, value); err != nil {
 			return nil, err

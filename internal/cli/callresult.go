@@ -9,7 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 // printResult prints what a tool answered, and gives the exit code for it.

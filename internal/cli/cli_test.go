@@ -15,10 +15,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/initimage"
 	"github.com/llmdo/workshop/internal/promise"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected texts of the scripts and docs/cli.md")
@@ -99,7 +99,7 @@ func TestEngineScripts(t *testing.T) {
 		info, err = e.Info(ctx)
 		e.Close()
 		testutil.Require(t, err == nil && info.Local, "no engine answers that sees this machine's files")
-		_, err = initbin.Default().Digest(info.Arch)
+		_, err = initimage.Default().Digest(info.Arch)
 	}
 	testutil.Require(t, err == nil, "the workshop-init of the engine's architecture is not built: make build")
 	testscript.Run(t, params("testdata/engine", func(e *testscript.Env) error {

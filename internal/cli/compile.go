@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // compileOptions are the flags of compile.
@@ -88,7 +88,7 @@ func (a *program) writeGenerated(g app.Generated) error {
 	}
 	for _, name := range done.Strange {
 		shown := a.Shown(g.Path(name))
-		a.warn("%s is not generated, and Compose reads it by itself; remove it: `rm %s`", shown, shellword.Quote(shown))
+		a.warn("%s is not generated, and Compose reads it by itself; remove it: `rm %s`", shown, shellquote.Quote(shown))
 	}
 	if len(done.Wrote)+len(done.Removed) == 0 {
 		a.say("%s is up to date", a.Shown(g.Path("")))

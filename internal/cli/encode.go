@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/llmdo/workshop/internal/yamltext"
+	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
 // writeYAML writes a value so that what is shown is what it says: text that isn't

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // changeOptions are the flags of firewall allow and deny.
@@ -162,7 +162,7 @@ func (a *program) sayChanged(done *app.LiveChange, o app.RuleChange) {
 func shellWords(args []string) string {
 	out := make([]string, len(args))
 	for i, arg := range args {
-		out[i] = shellword.Quote(arg)
+		out[i] = shellquote.Quote(arg)
 	}
 	return strings.Join(out, " ")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 func (a *program) initCommand() *cobra.Command {
@@ -54,7 +54,7 @@ func (a *program) init(cmd *cobra.Command, dir string, o app.InitOptions) error 
 	}
 	enter := ""
 	if dir != a.Dir {
-		enter = fmt.Sprintf("`cd %s`, ", shellword.Quote(a.Shown(dir)))
+		enter = fmt.Sprintf("`cd %s`, ", shellquote.Quote(a.Shown(dir)))
 	}
 	a.say("next: %s`%s`, then `%s`", enter,
 		commandLine(cmd, "up"), commandLine(cmd, "exec %s -- ls -l /workspace", o.Worker))

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // mcpClients are the values of --print-config.
@@ -108,7 +108,7 @@ func (a *program) sayWhere(client, name string, entry mcpEntry) {
 			return
 		}
 		hints = []string{
-			"Claude Code: for this project and you alone: claude mcp add-json " + shellword.Quote(name) + " " + shellword.Quote(string(line)),
+			"Claude Code: for this project and you alone: claude mcp add-json " + shellquote.Quote(name) + " " + shellquote.Quote(string(line)),
 			"or put the text into .mcp.json at the root of the project; it names paths of this machine",
 		}
 	case "vscode":

@@ -5,9 +5,9 @@ import (
 
 	"github.com/fatih/color"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/diag/write"
+	"github.com/llmdo/workshop/internal/diagtext"
 )
 
 // colorErr tells whether the standard error takes colour, colorOut the
@@ -78,7 +78,7 @@ func (a *program) printDiagnostics(list diag.List, texts map[string][]byte) erro
 	if len(list) == 0 {
 		return nil
 	}
-	return write.Text(a.Err, list, write.TextOptions{
+	return diagtext.Text(a.Err, list, diagtext.TextOptions{
 		Sources: texts, Color: a.colorErr(), Width: width(a.Err),
 	})
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/diag/write"
+	"github.com/llmdo/workshop/internal/diagtext"
 )
 
 func (a *program) validateCommand() *cobra.Command {
@@ -69,13 +69,13 @@ func (a *program) writeReport(format string, list diag.List, texts map[string][]
 	var form func(io.Writer, diag.List) error
 	switch format {
 	case "json":
-		form = write.JSON
+		form = diagtext.JSON
 	case "sarif":
-		form = write.SARIF
+		form = diagtext.SARIF
 	case "github":
-		form = write.GitHub
+		form = diagtext.GitHub
 	default:
-		return write.Text(a.Out, list, write.TextOptions{Sources: texts, Color: a.colorOut(), Width: width(a.Out)})
+		return diagtext.Text(a.Out, list, diagtext.TextOptions{Sources: texts, Color: a.colorOut(), Width: width(a.Out)})
 	}
 	return form(a.Out, list)
 }

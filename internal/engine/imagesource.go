@@ -3,7 +3,7 @@ package engine
 import (
 	"fmt"
 
-	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/internal/image/reference"
 )
 
 // ImageSourceError says that an engine reads no images from directories or
@@ -17,9 +17,9 @@ type ImageSourceError struct {
 // Error says what to do.
 func (e *ImageSourceError) Error() string {
 	load := "load it with `docker load`"
-	if r, err := imageref.Parse(e.Image); err == nil && r.Kind == imageref.Layout {
+	if r, err := reference.Parse(e.Image); err == nil && r.Kind == reference.Layout {
 		load = fmt.Sprintf("load it with `skopeo copy %s docker-daemon:NAME:TAG`", e.Image)
-	} else if err == nil && r.Kind == imageref.Archive {
+	} else if err == nil && r.Kind == reference.Archive {
 		load = "load it with `docker load -i " + r.Path + "`"
 	}
 	return fmt.Sprintf("image %s: the %s engine reads no images from this machine's files: set `isolation: namespace`, or %s and name it", e.Image, e.Engine, load)
@@ -32,7 +32,7 @@ func (e *ImageSourceError) ExitCode() int { return 4 }
 // names a directory or file. It is for engines with a store of their own.
 func RefuseImageFiles(engine string, images ...string) error {
 	for _, image := range images {
-		if r, err := imageref.Parse(image); err == nil && r.OnMachine() {
+		if r, err := reference.Parse(image); err == nil && r.OnMachine() {
 			return &ImageSourceError{Image: image, Engine: engine}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/imageref"
+	"github.com/llmdo/workshop/internal/image/reference"
 )
 
 // ContainerName is the name of a service's container, as Compose forms it.
@@ -43,7 +43,7 @@ func ImageRef(d Desired, service string) string {
 	s := d.Compiled.Project.Services[service]
 	if s.Build == nil {
 		f := d.Compiled.Facts
-		if r, err := imageref.Parse(s.Image); err == nil && r.OnMachine() && f != nil && f.ProjectDir != "" {
+		if r, err := reference.Parse(s.Image); err == nil && r.OnMachine() && f != nil && f.ProjectDir != "" {
 			return r.In(f.ProjectDir).String()
 		}
 		return s.Image

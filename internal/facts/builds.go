@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/hostlink"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 

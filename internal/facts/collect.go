@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/workshop"
 )
 

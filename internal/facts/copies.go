@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // copies looks at what the read-only copies would have now, so that `up` makes

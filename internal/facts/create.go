@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/hostlink"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 )
 
 // create notes a missing rw directory inside the project, which is made with the

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // maxHashed bounds what is read of files: of one, and of all of a snapshot.

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/lib/fileowner"
-	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/workshop"
 )
 

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // Bounds of what is read of indexes (B60). One of 500,000 files has some 50 MB.

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/hostlink"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 )
 
 // Bounds of what configuration files of git may name (B60).

@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/atomicfile"
-	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/fileowner"
-	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -83,7 +83,7 @@ func (m *Missing) makeDir(d *dirToMake) {
 		return
 	}
 	if err := makeDirs(m.facts.ProjectDir, d.rel, d.user); err != nil {
-		m.problem("mount-source-create", d.at, fmt.Sprintf("can't make the directory %s: %v", d.source, err), "make it: mkdir -p "+shellword.Quote(d.path))
+		m.problem("mount-source-create", d.at, fmt.Sprintf("can't make the directory %s: %v", d.source, err), "make it: mkdir -p "+shellquote.Quote(d.path))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/workshop"
 )
 

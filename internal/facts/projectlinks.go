@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/hostlink"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 

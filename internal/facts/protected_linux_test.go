@@ -9,7 +9,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // attempts are what a worker might try against protected directories; each

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/hostlink"
 	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 )
 
 // Homes are the home directories of the caller by the machine's own list of

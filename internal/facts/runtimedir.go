@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/fileowner"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/hostlink"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 	"github.com/llmdo/workshop/workshop"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // Snapshot is what the files were that programs of the host run or believe

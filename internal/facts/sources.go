@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/hostlink"
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/fileowner"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
 )

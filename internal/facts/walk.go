@@ -12,7 +12,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/lib/fileowner"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // A directory that nobody may read, but whose owner is the worker's user, is

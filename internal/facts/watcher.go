@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/guard/control"
-	"github.com/llmdo/workshop/internal/room/fallback"
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/room/kernelsupport"
 )
 
 // anyIPRoom becomes a room on a kernel without netfilter.
@@ -30,7 +30,7 @@ func anyIPRoom() int {
 	var list []string
 	if err == nil {
 		var fds []int
-		fds, err = fallback.PacketSockets()
+		fds, err = kernelsupport.PacketSockets()
 		for _, fd := range fds {
 			unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0)
 			list = append(list, strconv.Itoa(fd))

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // TestUploadBudgetWebSocket: what follows a switch of protocols counts as well,

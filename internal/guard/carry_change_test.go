@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/guard/control"
-	"github.com/llmdo/workshop/internal/testnet"
 )
 
 // replace makes p the policy of the running guard.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // echConfig is a list of one ECHConfig for an outer name (RFC 9849 §4).

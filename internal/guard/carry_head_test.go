@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // TestB27_HeadOfALateHello: a tunnel that waits for its ClientHello when its line

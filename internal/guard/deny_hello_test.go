@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // disguised is a connection whose first bytes are changed: f gets the ClientHello.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // TestDenialsForPeople is B28 as a person sees it: what was denied, why, the

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/room/handover"
-	"github.com/llmdo/workshop/internal/testnet"
 )
 
 // spend sends n bytes to a meter by a connection of its own, and returns how

@@ -16,7 +16,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // TestNoPrivilege: the guard holds no capability and isn't root, and needs

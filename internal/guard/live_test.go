@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/guard/control"
-	"github.com/llmdo/workshop/internal/testnet"
 )
 
 // host speaks with the guard as the host does.

@@ -15,18 +15,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/dev/threat"
+	"github.com/llmdo/workshop/internal/dev/threat/attacks"
+	"github.com/llmdo/workshop/internal/dev/threat/matrix"
 	"github.com/llmdo/workshop/internal/probe"
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
-	"github.com/llmdo/workshop/internal/threat"
-	"github.com/llmdo/workshop/internal/threat/intrude"
-	"github.com/llmdo/workshop/internal/threat/matrix"
 )
 
 // The test binary is the intruder too.
 func init() {
 	if os.Getenv("GUARD_TEST_ROLE") == "intruder" {
-		os.Exit(intrude.Main(os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(attacks.Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // B60: one room's large heads and ClientHellos, thousands of them and none

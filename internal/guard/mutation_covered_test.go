@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/threat"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/threat"
 )
 
 // cover is why a mutant of the ruleset changes nothing by itself: another

@@ -19,11 +19,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/dev/threat"
+	"github.com/llmdo/workshop/internal/dev/threat/matrix"
 	"github.com/llmdo/workshop/internal/probe"
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
-	"github.com/llmdo/workshop/internal/threat"
-	"github.com/llmdo/workshop/internal/threat/matrix"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/guard/control"
-	"github.com/llmdo/workshop/internal/testnet"
 )
 
 // ways are how a connection for a name, to an address, comes to the guard, with

@@ -6,12 +6,12 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/events"
-	"github.com/llmdo/workshop/internal/guard/kernel"
+	"github.com/llmdo/workshop/internal/guard/nflog"
 )
 
 // whyRefused explains a packet that never came to the guard: a port that no
 // line mentions, or a protocol that isn't carried.
-func (r *room) whyRefused(p kernel.Packet, name string) (reason, suggest string) {
+func (r *room) whyRefused(p nflog.Packet, name string) (reason, suggest string) {
 	if p.Protocol != "tcp" {
 		return events.ReasonUnsupported, ""
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // TestEveryRefusalIsOneEvent is B28 for requests: each that the guard refuses is

@@ -10,7 +10,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // TestB60_ResetsAtEveryPoint: who resets after every byte of what a way reads, and

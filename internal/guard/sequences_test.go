@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // TestB60_Sequences: what comes on one connection in any order, a tunnel after a

@@ -12,7 +12,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/buffers"
 	"github.com/llmdo/workshop/internal/guard/dns"
 	"github.com/llmdo/workshop/internal/guard/events"
-	"github.com/llmdo/workshop/internal/guard/kernel"
+	"github.com/llmdo/workshop/internal/guard/nflog"
 	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/proxy"
 	"github.com/llmdo/workshop/internal/guard/share"
@@ -106,12 +106,12 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	s.wg.Go(func() { names.ServeUDP(ctx, udp) })
 	if log := f.NFLog; log != nil {
 		s.closers = append(s.closers, log.Close)
-		s.wg.Go(func() { r.listen(func() { kernel.Read(log, r.refused, r.lost) }) })
+		s.wg.Go(func() { r.listen(func() { nflog.Read(log, r.refused, r.lost) }) })
 	}
 	for _, shown := range []*os.File{f.Refused4, f.Refused6} {
 		if shown != nil {
 			s.closers = append(s.closers, shown.Close)
-			s.wg.Go(func() { r.listen(func() { kernel.ReadRefused(shown, r.refused, r.lost) }) })
+			s.wg.Go(func() { r.listen(func() { nflog.ReadRefused(shown, r.refused, r.lost) }) })
 		}
 	}
 	serve := func(l *net.TCPListener, v service) {
@@ -218,7 +218,7 @@ func accept(ctx context.Context, l *net.TCPListener, places *share.Room, handle 
 }
 
 // refused reports a packet that the room's rules refused.
-func (r *room) refused(p kernel.Packet) {
+func (r *room) refused(p nflog.Packet) {
 	e := events.Event{
 		Kind: events.Kernel, Verdict: events.Deny, Address: p.Dst.String(), Port: p.Port, Protocol: p.Protocol,
 	}

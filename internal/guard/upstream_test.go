@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/testnet"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // TestB31_UpstreamOfTheRepository: a policy that makes a service of the guard's

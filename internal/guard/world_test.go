@@ -20,11 +20,11 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/panics"
 	roominit "github.com/llmdo/workshop/internal/room"
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // The test binary is also the room and the guard, each a process of its own in

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // The probes that must fail in a room (B20) work where nothing forbids them;

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-//go:generate go run ../docgen ../../docs/engines.md
+//go:generate go run ../dev/docgen ../../docs/engines.md
 
 const (
 	beginTable = "<!-- promises: begin -->\n"

@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/guard/kernel"
-	"github.com/llmdo/workshop/internal/room/fallback"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/guard/nflog"
 	"github.com/llmdo/workshop/internal/room/handover"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/room/kernelsupport"
 )
 
 // capabilities that a room has: no CAP_NET_RAW.
@@ -54,7 +54,7 @@ func withPackets(args []string) int {
 // packetSockets makes them, for the program that is executed in this one's place,
 // and says their numbers as --packet-fds takes them.
 func packetSockets() (string, error) {
-	fds, err := fallback.PacketSockets()
+	fds, err := kernelsupport.PacketSockets()
 	list := make([]string, len(fds))
 	for i, fd := range fds {
 		list[i] = strconv.Itoa(fd)
@@ -93,11 +93,11 @@ func anyIPRoom(t testing.TB, prepare func(*exec.Cmd), args ...string) *testRoom 
 }
 
 // refused reads what the packet sockets of a room show, as the guard does.
-func refused(s handover.Sockets) <-chan kernel.Packet {
-	out := make(chan kernel.Packet, 1000)
+func refused(s handover.Sockets) <-chan nflog.Packet {
+	out := make(chan nflog.Packet, 1000)
 	for _, f := range []*os.File{s.Refused4, s.Refused6} {
 		if f != nil {
-			go kernel.ReadRefused(f, func(p kernel.Packet) { out <- p }, func(uint64) {})
+			go nflog.ReadRefused(f, func(p nflog.Packet) { out <- p }, func(uint64) {})
 		}
 	}
 	return out
@@ -277,7 +277,7 @@ func TestAnyIPCountsFloods(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		kernel.ReadRefused(s.Refused4, func(kernel.Packet) { got++ }, func(k uint64) { lost += k })
+		nflog.ReadRefused(s.Refused4, func(nflog.Packet) { got++ }, func(k uint64) { lost += k })
 	}()
 	time.Sleep(200 * time.Millisecond)
 	s.Refused4.Close()
@@ -406,7 +406,7 @@ func TestAnyIPRefused(t *testing.T) {
 		}
 	}
 	// Packet sockets of another namespace.
-	fds, err := fallback.PacketSockets()
+	fds, err := kernelsupport.PacketSockets()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +419,7 @@ func TestAnyIPRefused(t *testing.T) {
 	if !strings.Contains(line, "another network namespace than the room") {
 		t.Errorf("sockets of another namespace: said %q", line)
 	}
-	switch lacks, err := fallback.Missing(fallback.Extensions()); {
+	switch lacks, err := kernelsupport.Missing(kernelsupport.Extensions()); {
 	case len(lacks) > 0:
 		return // a kernel as this test makes one (`make test-vm`)
 	case err != nil:

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/room/fallback"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/room/handover"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/room/kernelsupport"
 )
 
 var benchPorts = []firewall.PortRange{{First: 22, Last: 22}, {First: 5432, Last: 5432}, {First: 8000, Last: 8010}}
@@ -133,7 +133,7 @@ func BenchmarkMakeRoom(b *testing.B) {
 func benchWithout(b *testing.B) ([]int, error) {
 	b.StopTimer()
 	defer b.StartTimer()
-	fds, err := fallback.PacketSockets()
+	fds, err := kernelsupport.PacketSockets()
 	if err == nil {
 		err = testutil.WithoutNetfilter() // ends with the thread
 	}

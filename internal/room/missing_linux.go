@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/room/fallback"
+	"github.com/llmdo/workshop/internal/room/kernelsupport"
 )
 
 // extensionsOf lists the extensions of a rule.
-func extensionsOf(f firewall.Family, exprs []expr.Any) (out []fallback.Extension) {
+func extensionsOf(f firewall.Family, exprs []expr.Any) (out []kernelsupport.Extension) {
 	for _, x := range exprs {
 		switch y := x.(type) {
 		case *expr.Match:
-			out = append(out, fallback.Extension{Family: nfproto(f), Name: y.Name, Revision: y.Rev, Target: false})
+			out = append(out, kernelsupport.Extension{Family: nfproto(f), Name: y.Name, Revision: y.Rev, Target: false})
 		case *expr.Target:
-			out = append(out, fallback.Extension{Family: nfproto(f), Name: y.Name, Revision: y.Rev, Target: true})
+			out = append(out, kernelsupport.Extension{Family: nfproto(f), Name: y.Name, Revision: y.Rev, Target: true})
 		}
 	}
 	return out
@@ -48,7 +48,7 @@ func (t *transaction) lacking(err error, at int) error {
 	default:
 		return nil
 	}
-	more, err := fallback.Missing(t.extensions)
+	more, err := kernelsupport.Missing(t.extensions)
 	if err != nil && len(missing) == 0 {
 		return nil
 	}

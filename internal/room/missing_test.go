@@ -14,8 +14,8 @@ import (
 	"github.com/google/nftables/expr"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/room/fallback"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/room/kernelsupport"
 )
 
 // withoutNetfilter becomes a room on a kernel without netfilter by netlink.
@@ -81,17 +81,17 @@ func TestExtensionsAreKnown(t *testing.T) {
 	var modules []string
 	for _, x := range b.extensions {
 		modules = append(modules, x.Module())
-		if !slices.Contains(fallback.Extensions(), x) {
+		if !slices.Contains(kernelsupport.Extensions(), x) {
 			t.Errorf("a rule uses %+v, and nobody asks for it before", x)
 		}
 	}
-	for _, x := range fallback.Extensions() {
+	for _, x := range kernelsupport.Extensions() {
 		if !slices.Contains(b.extensions, x) {
 			t.Errorf("no rule uses %+v", x)
 		}
 	}
 	r.inside(func() {
-		if missing, err := fallback.Missing(b.extensions); len(missing) > 0 || err != nil {
+		if missing, err := kernelsupport.Missing(b.extensions); len(missing) > 0 || err != nil {
 			t.Errorf("missing: %v, %v", missing, err)
 		}
 	})

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/room/handover"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // The test binary is also the room, in a network namespace of its own, and

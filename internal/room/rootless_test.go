@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/guard/kernel"
+	"github.com/llmdo/workshop/internal/guard/nflog"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
@@ -184,7 +184,7 @@ func TestRootless(t *testing.T) {
 				t.Fatalf("%q %v", s.Kind, err)
 			}
 			defer s.Close()
-			var log <-chan kernel.Packet
+			var log <-chan nflog.Packet
 			if kind == handover.NFTables {
 				log = packetsOf(s)
 			} else {

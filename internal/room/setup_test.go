@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/guard/kernel"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/guard/nflog"
 	"github.com/llmdo/workshop/internal/room/handover"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // packetsOf reads events of a room's NFLOG socket, as the guard does.
-func packetsOf(s handover.Sockets) <-chan kernel.Packet {
-	out := make(chan kernel.Packet, 100)
-	go kernel.Read(s.NFLog, func(p kernel.Packet) { out <- p }, func(uint64) {})
+func packetsOf(s handover.Sockets) <-chan nflog.Packet {
+	out := make(chan nflog.Packet, 100)
+	go nflog.Read(s.NFLog, func(p nflog.Packet) { out <- p }, func(uint64) {})
 	return out
 }
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/room/fallback"
+	"github.com/llmdo/workshop/internal/room/kernelsupport"
 )
 
 // transaction is a batch of the nf_tables subsystem (nfnetlink(7),
@@ -26,7 +26,7 @@ type transaction struct {
 	what     []string // each message is about
 	err      error    // the first, of encoding
 	// extensions of xtables that the rules use, each once
-	extensions []fallback.Extension
+	extensions []kernelsupport.Extension
 }
 
 func newTransaction() *transaction {

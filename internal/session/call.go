@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/internal/callrule/shellline"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/internal/session/audit"
-	"github.com/llmdo/workshop/internal/session/shellline"
-	"github.com/llmdo/workshop/internal/tool"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
 )
 
 // margin is how much longer than the toolbox the host waits for the end of a

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // helloTime bounds the hello of a session. How long the way to it takes is the

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // What a worker at its limits can't say, the host says for it, and without the

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop"
 )
 

@@ -1,6 +1,6 @@
 package session
 
-import "github.com/llmdo/workshop/internal/tool"
+import "github.com/llmdo/workshop/tool"
 
 // Described lists every tool with its schemas, as a client gets them: those of
 // a worker (package tool) in the order of their documentation, then those of

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/session/approval"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 func must(t *testing.T, h *Host, name string, pairs ...any) *Result {

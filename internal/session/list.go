@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 // Tools lists what is offered now, sorted by worker in the order of the file,

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/diag/write"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/diagtext"
+	"github.com/llmdo/workshop/tool"
 )
 
 // render makes what a model reads of the result of one of our tools: plain text
@@ -175,11 +175,11 @@ func listText(r *tool.ListFilesResult) string {
 	for _, e := range r.Entries {
 		switch e.Type {
 		case "directory":
-			l.add(write.Printable(e.Path) + "/")
+			l.add(diagtext.Printable(e.Path) + "/")
 		case "symlink":
-			l.add(write.Printable(e.Path) + " -> " + write.Printable(e.Target))
+			l.add(diagtext.Printable(e.Path) + " -> " + diagtext.Printable(e.Target))
 		default:
-			l.add(write.Printable(e.Path))
+			l.add(diagtext.Printable(e.Path))
 		}
 	}
 	if len(r.Entries) == 0 {
@@ -195,7 +195,7 @@ func listText(r *tool.ListFilesResult) string {
 func searchText(r *tool.SearchFilesResult) string {
 	l := &lines{}
 	for i, m := range r.Matches {
-		m.Path = write.Printable(m.Path)
+		m.Path = diagtext.Printable(m.Path)
 		if m.Line == 0 {
 			l.add(m.Path)
 			continue

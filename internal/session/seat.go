@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/llmdo/workshop/internal/session/inside"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/session/mcpclient"
+	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -22,7 +22,7 @@ type seat struct {
 	end    context.CancelFunc
 	link   *link
 	// servers are the MCP servers that the file lists, by name.
-	servers map[string]*inside.Server
+	servers map[string]*mcpclient.Server
 	// grant is what is offered: what the file lists, and, once a session has told
 	// it, no more than what the worker was started with.
 	grant atomic.Pointer[tool.Grant]
@@ -31,7 +31,7 @@ type seat struct {
 }
 
 func (h *Host) newSeat(w *workshop.Worker, parent *seat, prefix string) *seat {
-	s := &seat{host: h, worker: w, parent: parent, prefix: prefix, open: map[string]*seat{}, servers: map[string]*inside.Server{}}
+	s := &seat{host: h, worker: w, parent: parent, prefix: prefix, open: map[string]*seat{}, servers: map[string]*mcpclient.Server{}}
 	above := h.life
 	if parent != nil {
 		above = parent.life

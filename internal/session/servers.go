@@ -12,21 +12,21 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/lib/plainjson"
-	"github.com/llmdo/workshop/internal/session/inside"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/session/mcpclient"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
 )
 
 // listTime is how long a list of tools waits for MCP servers. They go on
 // starting; Config.Changed tells when their tools are there.
 const listTime = 10 * time.Second
 
-func (s *seat) newServer(name string) *inside.Server {
-	return inside.New(inside.Config{
+func (s *seat) newServer(name string) *mcpclient.Server {
+	return mcpclient.New(mcpclient.Config{
 		Name:   name,
 		Client: s.host.c.Client,
-		Start:  func(ctx context.Context) (*inside.Process, error) { return s.startServer(ctx, name) },
+		Start:  func(ctx context.Context) (*mcpclient.Process, error) { return s.startServer(ctx, name) },
 		Changed: func() {
 			s.host.forget()
 			s.host.changed()
@@ -36,7 +36,7 @@ func (s *seat) newServer(name string) *inside.Server {
 }
 
 // startServer starts an MCP server in the worker, in the session of the seat.
-func (s *seat) startServer(ctx context.Context, name string) (*inside.Process, error) {
+func (s *seat) startServer(ctx context.Context, name string) (*mcpclient.Process, error) {
 	v, err := s.link.get(ctx)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *seat) startServer(ctx context.Context, name string) (*inside.Process, e
 		}
 		return fmt.Errorf("exit code %d", exit.Code)
 	})
-	return &inside.Process{Stdin: out.Stream(wire.Stdin), Stdout: out.Stream(wire.Stdout), Stderr: out.Stream(wire.Stderr), End: cancel, Wait: wait}, nil
+	return &mcpclient.Process{Stdin: out.Stream(wire.Stdin), Stdout: out.Stream(wire.Stdout), Stderr: out.Stream(wire.Stderr), End: cancel, Wait: wait}, nil
 }
 
 // serverTools are the own names of what the MCP servers are known to have and
@@ -93,7 +93,7 @@ func (s *seat) serverNames() []string {
 }
 
 // serverTool gives the description of a tool of an MCP server.
-func (s *seat) serverTool(own string) (inside.Tool, bool) {
+func (s *seat) serverTool(own string) (mcpclient.Tool, bool) {
 	server, name, _ := tool.SplitMCP(own)
 	if srv := s.servers[server]; srv != nil {
 		for _, t := range srv.Known() {
@@ -102,11 +102,11 @@ func (s *seat) serverTool(own string) (inside.Tool, bool) {
 			}
 		}
 	}
-	return inside.Tool{}, false
+	return mcpclient.Tool{}, false
 }
 
 // listServer lists the tools of one server, which starts it.
-func (s *seat) listServer(ctx context.Context, server string) ([]inside.Tool, error) {
+func (s *seat) listServer(ctx context.Context, server string) ([]mcpclient.Tool, error) {
 	tools, err := s.servers[server].List(ctx)
 	s.host.forget()
 	return tools, err
@@ -136,12 +136,12 @@ func (h *Host) listServers(ctx context.Context, seats []*seat) {
 
 // callServer runs a tool of an MCP server.
 func (c *call) callServer(ctx context.Context, server, name string) (*Result, error) {
-	var progress func(inside.Progress)
+	var progress func(mcpclient.Progress)
 	if tell := c.options.Progress; tell != nil {
-		progress = func(p inside.Progress) { tell(Progress{Message: p.Message, Done: p.Done, Total: p.Total}) }
+		progress = func(p mcpclient.Progress) { tell(Progress{Message: p.Message, Done: p.Done, Total: p.Total}) }
 	}
 	r, err := c.seat.servers[server].Call(ctx, name, c.args, progress)
-	var lost *inside.LostError
+	var lost *mcpclient.LostError
 	switch {
 	case errors.As(err, &lost):
 		return nil, &LostError{Worker: c.seat.worker.Name, Tool: c.own, Known: "the MCP server " + server + ": " + lost.Cause.Error(), Cause: lost.Cause}

@@ -13,17 +13,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testutil"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	host "github.com/llmdo/workshop/internal/toolbox/client"
-	"github.com/llmdo/workshop/internal/toolbox/door"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/dialin"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
 )
 
 // knock connects to the worker; the client's functions take it from there.
 func (r *room) knock() io.ReadWriteCloser {
 	r.t.Helper()
-	conn, err := door.Accept(context.Background(), r.door, r.pid())
+	conn, err := dialin.Accept(context.Background(), r.door, r.pid())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestCopyProblems(t *testing.T) {
 		"/nowhere":    "no such file",
 		"/etc/passwd": "no directory",
 		"/etc":        "permission denied",
-		door.Dir:      "read-only",
+		dialin.Dir:    "read-only",
 		"/proc/self":  "closed",
 	} {
 		err := host.CopyTo(ctx, r.knock(), dir, tarOf(t, "mem", "x"))

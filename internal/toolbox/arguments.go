@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/lib/clip"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 // maxima of the numbers among the arguments, by tool and name. Each number is

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/llmdo/workshop/internal/tool"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
 )
 
 // runner decodes the arguments of one tool and runs it.

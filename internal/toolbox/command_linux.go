@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/reap"
-	"github.com/llmdo/workshop/internal/wire"
-	"github.com/llmdo/workshop/internal/workdir"
+	"github.com/llmdo/workshop/internal/lib/reaper"
+	"github.com/llmdo/workshop/internal/lib/workdir"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 const (
@@ -38,7 +38,7 @@ type program struct {
 // command is a program that was started, the leader of a session (setsid(2))
 // and process group of its own.
 type command struct {
-	*reap.Process
+	*reaper.Process
 	s    *session
 	mark string // empty for what isn't a tool's
 }
@@ -70,7 +70,7 @@ func (s *session) start(p program) (*command, error) {
 	c := &command{s: s}
 	if p.tool {
 		c.mark = s.owner + "." + strconv.FormatUint(s.started.Add(1), 10)
-		env = append(slices.Clip(env), reap.MarkEnv+"="+c.mark)
+		env = append(slices.Clip(env), reaper.MarkEnv+"="+c.mark)
 	}
 	var files []uintptr
 	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
@@ -105,12 +105,12 @@ func (s *session) directory(p string) (*os.File, error) {
 func (c *command) end() {
 	// Who leaves the group and loses its parent meanwhile is known from now.
 	below := map[int]uint64{}
-	if list, err := reap.Scan(); err == nil {
-		for _, i := range reap.Descendants(list, c.Pid) {
+	if list, err := reaper.Scan(); err == nil {
+		for _, i := range reaper.Descendants(list, c.Pid) {
 			below[i.Pid] = i.Start
 		}
 	}
-	mine := func(list []reap.Info) []reap.Info { return c.pick(list, below) }
+	mine := func(list []reaper.Info) []reaper.Info { return c.pick(list, below) }
 	_ = c.SignalGroup(unix.SIGTERM)
 	over := time.NewTimer(grace)
 	defer over.Stop()
@@ -130,7 +130,7 @@ waiting:
 			}
 		}
 		if done == nil {
-			if list, err := reap.Scan(); err == nil && !anyAlive(mine(list)) {
+			if list, err := reaper.Scan(); err == nil && !anyAlive(mine(list)) {
 				return
 			}
 		}
@@ -140,7 +140,7 @@ waiting:
 
 // left counts the processes of the command that run.
 func (c *command) left() (n int) {
-	list, err := reap.Scan()
+	list, err := reaper.Scan()
 	if err != nil {
 		return 0
 	}
@@ -152,28 +152,28 @@ func (c *command) left() (n int) {
 	return n
 }
 
-func anyAlive(list []reap.Info) bool {
-	return slices.ContainsFunc(list, func(i reap.Info) bool { return !i.Ended() })
+func anyAlive(list []reaper.Info) bool {
+	return slices.ContainsFunc(list, func(i reaper.Info) bool { return !i.Ended() })
 }
 
 // pick chooses, of what runs below this process, what belongs to the command:
 // itself, its session, those that were seen below it, those that carry its
 // mark, and whatever is below these.
-func (c *command) pick(list []reap.Info, seen map[int]uint64) []reap.Info {
-	var mine []reap.Info
+func (c *command) pick(list []reaper.Info, seen map[int]uint64) []reaper.Info {
+	var mine []reaper.Info
 	has := map[int]bool{}
-	add := func(i reap.Info) {
+	add := func(i reaper.Info) {
 		if !has[i.Pid] {
 			has[i.Pid] = true
 			mine = append(mine, i)
 		}
 	}
-	for _, i := range reap.Descendants(list, os.Getpid()) {
+	for _, i := range reaper.Descendants(list, os.Getpid()) {
 		start, known := seen[i.Pid]
 		if i.Pid == c.Pid || i.Session == c.Pid || known && start == i.Start ||
-			c.mark != "" && !has[i.Pid] && reap.Mark(i.Pid) == c.mark {
+			c.mark != "" && !has[i.Pid] && reaper.Mark(i.Pid) == c.mark {
 			add(i)
-			for _, d := range reap.Descendants(list, i.Pid) {
+			for _, d := range reaper.Descendants(list, i.Pid) {
 				add(d)
 			}
 		}

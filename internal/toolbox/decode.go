@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/lib/clip"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // decode reads a JSON object into a struct: no key that it hasn't, none twice,

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/toolbox/door"
+	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
 // TestDoorRefusesOthers: a process of the worker that connects instead of PID 1
@@ -51,7 +51,7 @@ func TestDoorRefusesOthers(t *testing.T) {
 		}
 	}()
 	for range 200 {
-		conn, err := door.Accept(context.Background(), r.door, r.pid())
+		conn, err := dialin.Accept(context.Background(), r.door, r.pid())
 		if err != nil {
 			t.Logf("no session: %v", err) // the engine's way is left
 		} else {
@@ -145,22 +145,22 @@ func TestAccept(t *testing.T) {
 	long := time.Now().Add(-time.Minute)
 	os.Chtimes(old, long, long)
 	begin := time.Now()
-	if _, err := door.Accept(ctx, dir, os.Getpid()); err == nil || time.Since(begin) < door.Wait/2 {
+	if _, err := dialin.Accept(ctx, dir, os.Getpid()); err == nil || time.Since(begin) < dialin.Wait/2 {
 		t.Errorf("without a worker: %v after %v", err, time.Since(begin))
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	if _, err := door.Accept(ctx, dir, 0); err == nil {
+	if _, err := dialin.Accept(ctx, dir, 0); err == nil {
 		t.Error("pid 0 was accepted")
 	}
-	if _, err := door.Accept(ctx, dir+"/none", 1); err == nil {
+	if _, err := dialin.Accept(ctx, dir+"/none", 1); err == nil {
 		t.Error("a directory that isn't there was accepted")
 	}
 	cancelled, cancel := context.WithCancel(ctx)
 	time.AfterFunc(20*time.Millisecond, cancel)
 	begin = time.Now()
-	if _, err := door.Accept(cancelled, dir, os.Getpid()); err == nil || time.Since(begin) > door.Wait/2 {
+	if _, err := dialin.Accept(cancelled, dir, os.Getpid()); err == nil || time.Since(begin) > dialin.Wait/2 {
 		t.Errorf("cancelled: %v after %v", err, time.Since(begin))
 	}
 	// A peer that is the one that was named.
@@ -179,7 +179,7 @@ func TestAccept(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}()
-	c, err := door.Accept(ctx, dir, os.Getpid())
+	c, err := dialin.Accept(ctx, dir, os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestAccept(t *testing.T) {
 func TestMaxSessions(t *testing.T) {
 	r := open(t, everything())
 	var all []*client
-	for range door.MaxSessions {
+	for range dialin.MaxSessions {
 		all = append(all, r.session(RoleTools))
 	}
 	time.AfterFunc(100*time.Millisecond, func() { all[3].Close() })
@@ -202,7 +202,7 @@ func TestMaxSessions(t *testing.T) {
 	if got := c.shell("echo ok"); got.Stdout.Text != "ok\n" {
 		t.Errorf("%+v", got)
 	}
-	if n := len(r.sessions()); n != door.MaxSessions {
+	if n := len(r.sessions()); n != dialin.MaxSessions {
 		t.Errorf("%d sessions", n)
 	}
 }
@@ -210,7 +210,7 @@ func TestMaxSessions(t *testing.T) {
 // TestWithoutDoor: no directory, no error, and sessions through the engine.
 func TestWithoutDoor(t *testing.T) {
 	r := openWith(t, setting{Grant: text(t, everything()), Door: "none"})
-	if _, err := door.Accept(context.Background(), t.TempDir(), r.pid()); err == nil {
+	if _, err := dialin.Accept(context.Background(), t.TempDir(), r.pid()); err == nil {
 		t.Error("there is a door")
 	}
 	c, _ := r.sessionByExec(RoleTools)
@@ -226,7 +226,7 @@ func TestDoorEndsTheWorker(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := door.Finish(dir); err != nil {
+	if _, err := dialin.Finish(dir); err != nil {
 		t.Fatal(err)
 	}
 	r := openWith(t, setting{Grant: text(t, everything()), Door: dir})
@@ -237,7 +237,7 @@ func TestDoorEndsTheWorker(t *testing.T) {
 	if out, err := r.enter("prlimit", "--pid", "1", "--nofile=1:1").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	done, err := door.Finish(dir)
+	done, err := dialin.Finish(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"path"
 	"syscall"
 
-	"github.com/llmdo/workshop/internal/gate/pid1"
-	"github.com/llmdo/workshop/internal/wire"
-	"github.com/llmdo/workshop/internal/workdir"
+	"github.com/llmdo/workshop/internal/lib/workdir"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/internal/workerinit/pid1"
 )
 
 // EnterMain is `workshop-init enter DIR -- COMMAND…`: it executes what an engine

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testutil"
-	"github.com/llmdo/workshop/internal/tool"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
 )
 
 // exec runs a program to its end.

@@ -3,8 +3,8 @@ package toolbox
 import (
 	"fmt"
 
-	"github.com/llmdo/workshop/internal/gate/pid1"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/workerinit/pid1"
+	"github.com/llmdo/workshop/tool"
 )
 
 // ofWorker returns what the session may do and where it works. Without --tools,

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // parseHello reads the first call. The version is looked at before anything

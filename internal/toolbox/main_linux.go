@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/reap"
-	"github.com/llmdo/workshop/internal/wire"
-	"github.com/llmdo/workshop/internal/workdir"
+	"github.com/llmdo/workshop/internal/lib/reaper"
+	"github.com/llmdo/workshop/internal/lib/workdir"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 const (
@@ -73,7 +73,7 @@ func (s *session) run(stdin, stdout *os.File) error {
 	// time a call is shorter too: nothing is handed from one core to another.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(50)
-	reap.SpareThreads(spareThreads)
+	reaper.SpareThreads(spareThreads)
 
 	// Not ignored, which programs that are started would inherit: SIGPIPE is
 	// the connection's end, and that is seen there.

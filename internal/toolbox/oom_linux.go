@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/reap"
+	"github.com/llmdo/workshop/internal/lib/reaper"
 )
 
 // childScore is added to the badness of what is started, so that at the
@@ -16,7 +16,7 @@ import (
 // (proc_pid_oom_score_adj(5)).
 const childScore = "500"
 
-func preferForOOM(p *reap.Process) {
+func preferForOOM(p *reaper.Process) {
 	_ = p.While(func() error {
 		fd, err := unix.Open("/proc/"+strconv.Itoa(p.Pid)+"/oom_score_adj", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/landlock"
-	"github.com/llmdo/workshop/internal/reap"
+	"github.com/llmdo/workshop/internal/lib/landlock"
+	"github.com/llmdo/workshop/internal/lib/reaper"
 	"github.com/llmdo/workshop/internal/toolbox/files"
 	"github.com/llmdo/workshop/internal/toolbox/process"
 )
@@ -61,7 +61,7 @@ func (specFile) ReadAt(b []byte, at int64) (int, error) {
 // keep starts the fence, and ends what is left when the session has ended,
 // however it did.
 func keep(spec *process.Spec, stdin, stdout *os.File) error {
-	children := &reap.Reaper{}
+	children := &reaper.Reaper{}
 	down, err := whenRemoved(spec.Up)
 	if err != nil {
 		return fmt.Errorf("the worker is not up: %w", err)

@@ -3,7 +3,7 @@ package toolbox
 import (
 	"time"
 
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // beat is how often a client hears of a call that goes on.

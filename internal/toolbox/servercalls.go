@@ -9,8 +9,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/tool"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
 )
 
 // maxServerLine is the longest message to an MCP server, in bytes.

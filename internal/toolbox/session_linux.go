@@ -9,11 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/llmdo/workshop/internal/reap"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/lib/reaper"
 	"github.com/llmdo/workshop/internal/toolbox/fetch"
 	"github.com/llmdo/workshop/internal/toolbox/files"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
 )
 
 // session is one client's use of the toolbox.
@@ -23,7 +23,7 @@ type session struct {
 	lost    error    // why the working directory can't be entered; nil: it was
 	env     []string // the worker's
 	null    *os.File // /dev/null, for those who get no input
-	reaper  *reap.Reaper
+	reaper  *reaper.Reaper
 	owner   string // begins the marks of what is started
 	started atomic.Uint64
 	memory  *budget // what outputs may keep, together
@@ -46,7 +46,7 @@ func newSession(grant tool.Grant) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, err := reap.Owner()
+	owner, err := reaper.Owner()
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +54,9 @@ func newSession(grant tool.Grant) (*session, error) {
 	if err != nil { // removed: tools then say what they miss
 		workdir = ""
 	}
-	s := &session{grant: grant, workdir: workdir, null: null, reaper: &reap.Reaper{}, owner: owner, memory: newBudget(keptOutput)}
+	s := &session{grant: grant, workdir: workdir, null: null, reaper: &reaper.Reaper{}, owner: owner, memory: newBudget(keptOutput)}
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, reap.MarkEnv+"=") {
+		if !strings.HasPrefix(v, reaper.MarkEnv+"=") {
 			s.env = append(s.env, v)
 		}
 	}

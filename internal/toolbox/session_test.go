@@ -16,17 +16,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/reap"
-	"github.com/llmdo/workshop/internal/testutil"
-	"github.com/llmdo/workshop/internal/tool"
-	"github.com/llmdo/workshop/internal/toolbox/door"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/lib/reaper"
+	"github.com/llmdo/workshop/internal/toolbox/dialin"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
 )
 
 // unconnected is a session without its hello.
 func (r *room) unconnected() *client {
 	r.t.Helper()
-	conn, err := door.Accept(context.Background(), r.door, r.pid())
+	conn, err := dialin.Accept(context.Background(), r.door, r.pid())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -162,8 +162,8 @@ func TestSessionsEnd(t *testing.T) {
 		}
 	}
 	testutil.Eventually(t, "all processes are reaped", func() bool {
-		list, _ := reap.Scan()
-		return !slices.ContainsFunc(reap.Descendants(list, r.pid()), func(i reap.Info) bool { return i.Ended() })
+		list, _ := reaper.Scan()
+		return !slices.ContainsFunc(reaper.Descendants(list, r.pid()), func(i reaper.Info) bool { return i.Ended() })
 	})
 
 }
@@ -192,11 +192,11 @@ func TestSessionByExec(t *testing.T) {
 
 // childOf finds the session below nsenter, which forks.
 func childOf(t *testing.T, p *os.Process) *os.Process {
-	list, err := reap.Scan()
+	list, err := reaper.Scan()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, i := range reap.Descendants(list, p.Pid) {
+	for _, i := range reaper.Descendants(list, p.Pid) {
 		child, _ := os.FindProcess(i.Pid)
 		return child
 	}
@@ -245,7 +245,7 @@ func TestSlowClient(t *testing.T) {
 		b, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 		slow.raw.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(b))), b...))
 	}
-	raw, err := door.Accept(context.Background(), r.door, r.pid())
+	raw, err := dialin.Accept(context.Background(), r.door, r.pid())
 	if err != nil {
 		t.Fatal(err)
 	}

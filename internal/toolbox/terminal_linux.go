@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // defaultTerm is what a terminal is where the client doesn't say; Docker's too.

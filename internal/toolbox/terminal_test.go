@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testutil"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
 )
 
 // screen is a program on a terminal, as a person sees it.

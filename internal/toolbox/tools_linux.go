@@ -3,9 +3,9 @@ package toolbox
 import (
 	"context"
 
-	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/toolbox/fetch"
 	"github.com/llmdo/workshop/internal/toolbox/files"
+	"github.com/llmdo/workshop/tool"
 )
 
 // tools by name: what each is given and gives, and how it is run.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/tool"
-	"github.com/llmdo/workshop/internal/toolbox/door"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/dialin"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
 )
 
 // A session enters the working directory anew. Where that leads through a magic
@@ -28,7 +28,7 @@ func TestWorkdirIsEnteredAnew(t *testing.T) {
 	if exit, out, errs, err := r.session(RoleExec).exec(Exec{Argv: []string{"sh", "-c", "mkdir -p /tmp/b; mv " + base + "/a " + base + "/old && ln -s /proc/self/root/usr " + base + "/a && mkdir " + base + "/c"}}, ""); err != nil || exit.Code != 0 {
 		t.Fatal(exit, out, errs, err)
 	}
-	conn, err := door.Accept(t.Context(), r.door, r.pid())
+	conn, err := dialin.Accept(t.Context(), r.door, r.pid())
 	if err != nil {
 		t.Fatal(err)
 	}

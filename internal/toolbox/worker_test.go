@@ -21,13 +21,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/gate"
-	"github.com/llmdo/workshop/internal/gate/pid1"
-	"github.com/llmdo/workshop/internal/reap"
-	"github.com/llmdo/workshop/internal/testutil"
-	"github.com/llmdo/workshop/internal/tool"
-	"github.com/llmdo/workshop/internal/toolbox/door"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/lib/reaper"
+	"github.com/llmdo/workshop/internal/toolbox/dialin"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/internal/workerinit"
+	"github.com/llmdo/workshop/internal/workerinit/pid1"
+	"github.com/llmdo/workshop/tool"
 )
 
 // The test binary is also what workshop-init is in a worker, and what sets a
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 			fmt.Println("FAILED set up:", setUp(os.Args[2]))
 			os.Exit(1)
 		case "gate":
-			os.Exit(gate.Main(os.Args[2:], os.Stdout, os.Stderr))
+			os.Exit(workerinit.Main(os.Args[2:], os.Stdout, os.Stderr))
 		case "take-watches":
 			takeWatches()
 		case "enter":
@@ -131,7 +131,7 @@ func setUp(text string) error {
 		os.MkdirAll(scratch, 0o755),
 		mount("tmpfs", scratch, "tmpfs", 0, "mode=0777,size="+s.TmpSize),
 	)
-	for target, source := range map[string]string{door.Dir: s.Door, secretsDir: s.Secrets} {
+	for target, source := range map[string]string{dialin.Dir: s.Door, secretsDir: s.Secrets} {
 		if source != "" && source != "none" {
 			err = errors.Join(err, os.MkdirAll(target, 0o755), mount(source, target, "", unix.MS_BIND, ""),
 				mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
@@ -240,7 +240,7 @@ type client struct {
 // session comes by the door.
 func (r *room) session(role string) *client {
 	r.t.Helper()
-	conn, err := door.Accept(context.Background(), r.door, r.pid())
+	conn, err := dialin.Accept(context.Background(), r.door, r.pid())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func mark() string { return fmt.Sprintf("toolbox-test-%d-%d", os.Getpid(), marks
 // marked lists the processes with a mark (numbers of this machine).
 func marked(t testing.TB, mark string) (pids []int) {
 	t.Helper()
-	list, err := reap.Scan()
+	list, err := reaper.Scan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,11 +356,11 @@ func marked(t testing.TB, mark string) (pids []int) {
 // eventually waits for a state.
 // sessions lists the session processes of the worker (numbers of this machine).
 func (r *room) sessions() (pids []int) {
-	list, err := reap.Scan()
+	list, err := reaper.Scan()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for _, i := range reap.Descendants(list, r.pid()) {
+	for _, i := range reaper.Descendants(list, r.pid()) {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", i.Pid))
 		if !i.Ended() && strings.HasSuffix(string(b), "\x00tools\x00") {
 			pids = append(pids, i.Pid)

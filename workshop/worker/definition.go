@@ -3,8 +3,8 @@
 package worker
 
 import (
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/tool"
 )
 
 // Definition is a worker in the one neutral form that all dialects map to.

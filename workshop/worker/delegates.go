@@ -1,7 +1,7 @@
 package worker
 
 import (
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // delegates reads a list of workers' names.

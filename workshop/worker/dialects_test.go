@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // summary is a definition in one line, for tables.

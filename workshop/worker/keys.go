@@ -7,8 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/yamltext"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
 // field is one key of a worker file with its value.

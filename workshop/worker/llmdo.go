@@ -3,7 +3,7 @@ package worker
 import (
 	"go.yaml.in/yaml/v4"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // The toolsets of llm-do, from its llm_do/toolsets/builtins.py (8d2109a) and,

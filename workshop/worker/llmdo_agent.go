@@ -1,6 +1,6 @@
 package worker
 
-import "github.com/llmdo/workshop/internal/diag"
+import "github.com/llmdo/workshop/diag"
 
 // llmdoAgent reads NAME.agent of llm-do, version 0.3: `tools` and `toolsets`
 // are two lists of names that are merged.

@@ -1,6 +1,6 @@
 package worker
 
-import "github.com/llmdo/workshop/internal/diag"
+import "github.com/llmdo/workshop/diag"
 
 // llmdoWorker reads NAME.worker of llm-do, as it was until January 2026: keys
 // and a body, or keys alone with the prompt under `instructions`.

@@ -3,7 +3,7 @@ package worker
 import (
 	"fmt"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 )
 
 // markdown reads our own form: workers/NAME.md.

@@ -13,8 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/yamltext"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
 // MaxSchema is the largest JSON Schema of a result type, in bytes, and

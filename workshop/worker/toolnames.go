@@ -5,8 +5,8 @@ import (
 
 	"github.com/agext/levenshtein"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/tool"
 )
 
 // The tools of a workshop.

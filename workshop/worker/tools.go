@@ -7,8 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/llmdo/workshop/internal/diag"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/tool"
 )
 
 // written is an entry of a tool list with its place.

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/llmdo/workshop/internal/diag"
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/boundedfile"
-	"github.com/llmdo/workshop/internal/pathglob"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/pathglob"
 )
 
 // Limits of what is sent to an engine as a copy of files or a build context.

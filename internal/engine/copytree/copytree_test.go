@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 func copied(t *testing.T, dir string, o Options) ([]string, error) {

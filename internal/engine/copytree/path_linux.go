@@ -5,7 +5,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // isAt refuses a directory that was opened by another path than its own: a

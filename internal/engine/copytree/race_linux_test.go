@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // A worker that writes to the source exchanges what is copied (B9, B60).

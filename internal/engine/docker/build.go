@@ -24,9 +24,9 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/boundedfile"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/copytree"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // Build is one image that a plan builds: what a person is shown and asked

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 var errSkip = errors.New("not for this file")

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // asksDoor makes this program a caller without rights that is asked for the state of a

@@ -8,7 +8,7 @@ import (
 	"github.com/docker/docker/api/types/filters"
 
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/toolbox/door"
+	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
 // What is taken for an engine that waits for a worker: to remove a container
@@ -33,7 +33,7 @@ func (e *Engine) endByDoor(ctx context.Context, id string, after time.Duration) 
 		case <-time.After(after):
 		}
 		if dir := e.doorByList(ctx, id); dir != "" {
-			if takeBack, err := door.Finish(dir); err == nil {
+			if takeBack, err := dialin.Finish(dir); err == nil {
 				<-ctx.Done()
 				takeBack()
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/initimage"
 )
 
 // MinAPIVersion is the oldest engine API that is spoken: Docker 20.10.
@@ -32,7 +32,7 @@ type Options struct {
 	// An error refuses the plan. Nil refuses every build.
 	ApproveBuild func(context.Context, Build) error
 	// Init is the set of workshop-init programs; nil: the embedded one.
-	Init *initbin.Set
+	Init *initimage.Set
 }
 
 // Engine is a Docker Engine. It is safe for use by several goroutines.
@@ -40,7 +40,7 @@ type Engine struct {
 	cli      *client.Client
 	endpoint endpoint
 	opts     Options
-	init     *initbin.Set
+	init     *initimage.Set
 
 	info func(context.Context) (engine.Info, error)
 	mu   sync.Mutex
@@ -69,7 +69,7 @@ func New(_ context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{cli: cli, endpoint: ep, opts: o, init: o.Init}
 	if e.init == nil {
-		e.init = initbin.Default()
+		e.init = initimage.Default()
 	}
 	return e, nil
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/execmark"
+	"github.com/llmdo/workshop/internal/lib/execmark"
 	toolbox "github.com/llmdo/workshop/internal/toolbox/client"
 )
 

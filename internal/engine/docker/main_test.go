@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 func TestMain(m *testing.M) {

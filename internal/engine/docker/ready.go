@@ -15,7 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/toolbox/door"
+	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
 // Lines that our programs print on stdout when they are, or can't become,
@@ -253,7 +253,7 @@ func (e *Engine) health(ctx context.Context, id, service string, role compose.Ro
 			return err
 		}
 		if state := e.doorOf(w); state != doorGone {
-			conn, err := door.Accept(ctx, w.door, w.pid)
+			conn, err := dialin.Accept(ctx, w.door, w.pid)
 			if err == nil {
 				return conn.Close()
 			}

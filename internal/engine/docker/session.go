@@ -14,7 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/toolbox/door"
+	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
 // Session connects to the toolbox of a worker: through its door where the
@@ -56,7 +56,7 @@ func (e *Engine) running(ctx context.Context, project, service, dir string) (wor
 	return w, nil
 }
 
-// knocks is how often a worker is waited for at its door ([door.Wait]).
+// knocks is how often a worker is waited for at its door ([dialin.Wait]).
 const knocks = 5
 
 // enter connects through a worker's door. It returns nil where there is none, or
@@ -73,7 +73,7 @@ func (e *Engine) enter(ctx context.Context, w worker) (net.Conn, error) {
 	var err error
 	for range knocks {
 		var conn net.Conn
-		if conn, err = door.Accept(ctx, w.door, w.pid); err == nil {
+		if conn, err = dialin.Accept(ctx, w.door, w.pid); err == nil {
 			return conn, nil
 		}
 		if ctx.Err() != nil {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/workshop"
 )
 

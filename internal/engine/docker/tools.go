@@ -21,7 +21,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/initimage"
 )
 
 const (
@@ -79,7 +79,7 @@ func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]s
 	}
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	h := &tar.Header{Name: path.Base(compose.InitPath), Typeflag: tar.TypeReg, Mode: initbin.ToolMode, Size: int64(len(data))}
+	h := &tar.Header{Name: path.Base(compose.InitPath), Typeflag: tar.TypeReg, Mode: initimage.ToolMode, Size: int64(len(data))}
 	if err := errors.Join(w.WriteHeader(h), write(w, data), w.Close()); err != nil {
 		return fmt.Errorf("tool volume %s: %w", name, err)
 	}
@@ -133,7 +133,7 @@ func (e *Engine) verifyTools(ctx context.Context, name string, labels map[string
 
 // verifyHere reads the volume on this machine; done is false where it can't be
 // read so.
-func (e *Engine) verifyHere(ctx context.Context, v volume.Volume, want initbin.Names) (done bool, err error) {
+func (e *Engine) verifyHere(ctx context.Context, v volume.Volume, want initimage.Names) (done bool, err error) {
 	f := e.openHere(ctx, v, path.Base(compose.InitPath))
 	if f == nil {
 		return false, nil
@@ -148,8 +148,8 @@ func (e *Engine) verifyHere(ctx context.Context, v volume.Volume, want initbin.N
 
 // check compares a file with the program, and its mode: one that a worker can
 // read would be dumpable there.
-func check(r io.Reader, size int64, mode fs.FileMode, want initbin.Names) error {
-	if size != want.Size || !mode.IsRegular() || mode.Perm() != initbin.ToolMode {
+func check(r io.Reader, size int64, mode fs.FileMode, want initimage.Names) error {
+	if size != want.Size || !mode.IsRegular() || mode.Perm() != initimage.ToolMode {
 		return fmt.Errorf("%w: %d bytes, mode %s", errTools, size, mode)
 	}
 	h := sha256.New()

@@ -12,8 +12,8 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/testutil"
 	"github.com/llmdo/workshop/workshop"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/hostlink"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 )
 
 // checkWays looks at a worker's mounts immediately before each start, that of a

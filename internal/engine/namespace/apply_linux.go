@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/supervisor/api"
-	"github.com/llmdo/workshop/internal/supervisor/client"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
 )
 
 // Apply carries out the plan, as [engine.Runner] does. What can't be carried out

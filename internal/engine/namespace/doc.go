@@ -1,7 +1,7 @@
 // Package namespace carries plans out in Linux namespaces, without Docker. Every
 // container is made by workshop-init: one of its processes is the supervisor of
-// a project (internal/supervisor), which this package starts, gives complete
-// specs (internal/contain/spec), and asks.
+// a project (internal/engine/namespace/supervisor), which this package starts, gives complete
+// specs (internal/engine/namespace/container/spec), and asks.
 //
 // As in the docker engine, every field of a service that it doesn't know is an
 // error. What it can't enforce it refuses by name, before anything is started.

@@ -13,12 +13,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/cgroup"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/peercred"
-	"github.com/llmdo/workshop/internal/rmtree"
-	"github.com/llmdo/workshop/internal/supervisor/api"
-	"github.com/llmdo/workshop/internal/supervisor/client"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
+	"github.com/llmdo/workshop/internal/lib/cgroup"
+	"github.com/llmdo/workshop/internal/lib/peercred"
+	"github.com/llmdo/workshop/internal/lib/rmtree"
 )
 
 // endTime is how long a supervisor may take to stop everything and to end.

@@ -7,25 +7,25 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/llmdo/workshop/internal/cgroup"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/initbin"
-	"github.com/llmdo/workshop/internal/ociimage"
-	"github.com/llmdo/workshop/internal/supervisor/client"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
+	"github.com/llmdo/workshop/internal/image"
+	"github.com/llmdo/workshop/internal/initimage"
+	"github.com/llmdo/workshop/internal/lib/cgroup"
 )
 
 // Engine carries plans out in namespaces of this machine. It is safe for use by
 // several goroutines.
 type Engine struct {
 	opts     Options
-	init     *initbin.Set
+	init     *initimage.Set
 	rootless bool
 
 	// What can be enforced: where this process is, and by the project's supervisor.
 	// The error says what to do.
 	machineLimits, limits func() (cgroup.Limits, error)
 
-	store func() (*ociimage.Store, error)
+	store func() (*image.Store, error)
 	// netfilter is what is known of the kernel's.
 	netfilter func() netfilter
 
@@ -45,13 +45,13 @@ func New(_ context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{opts: o, init: o.Init, rootless: os.Geteuid() != 0}
 	if e.init == nil {
-		e.init = initbin.Default()
+		e.init = initimage.Default()
 	}
 	e.machineLimits = findLimits
 	e.limits = sync.OnceValues(e.projectLimits)
 	e.netfilter = sync.OnceValue(e.lookForNetfilter)
-	e.store = sync.OnceValues(func() (*ociimage.Store, error) {
-		return ociimage.Open(filepath.Join(o.CacheDir, "images"), ociimage.Options{Lookup: o.Lookup})
+	e.store = sync.OnceValues(func() (*image.Store, error) {
+		return image.Open(filepath.Join(o.CacheDir, "images"), image.Options{Lookup: o.Lookup})
 	})
 	return e, nil
 }

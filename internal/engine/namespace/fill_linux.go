@@ -12,9 +12,9 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/copytree"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
 )
 
 // fill puts the policy or a read-only copy into a volume of the project.

@@ -9,8 +9,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/imageref"
-	"github.com/llmdo/workshop/internal/ociimage"
+	"github.com/llmdo/workshop/internal/image"
+	"github.com/llmdo/workshop/internal/image/reference"
 )
 
 // imageID returns the ID of an image, "" if there is none. Of workshop-init's
@@ -30,8 +30,8 @@ func (e *Engine) imageID(ctx context.Context, ref string) (string, error) {
 }
 
 // lookUp returns an image of the store; nil if it hasn't it.
-func (e *Engine) lookUp(ctx context.Context, ref string) (*ociimage.Image, error) {
-	parsed, err := imageref.Parse(ref)
+func (e *Engine) lookUp(ctx context.Context, ref string) (*image.Image, error) {
+	parsed, err := reference.Parse(ref)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the name of what is built, which is refused by itself
 	}
@@ -44,13 +44,13 @@ func (e *Engine) lookUp(ctx context.Context, ref string) (*ociimage.Image, error
 
 // pull gets the image of a step into the store.
 func (e *Engine) pull(ctx context.Context, p *engine.Plan, s engine.Step, emit func(engine.Event)) error {
-	ref, err := imageref.Parse(s.Key)
+	ref, err := reference.Parse(s.Key)
 	if err != nil {
 		return err
 	}
-	policy := ociimage.Missing
+	policy := image.Missing
 	if p.Compiled.Project.Services[s.Service].PullPolicy == types.PullPolicyAlways {
-		policy = ociimage.Always
+		policy = image.Always
 	}
 	store, err := e.store()
 	if err != nil {

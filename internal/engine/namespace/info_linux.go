@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/cgroup"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/cgroup"
 )
 
 // Info says what the machine can enforce.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/seccomp"
-	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+	"github.com/llmdo/workshop/internal/lib/seccomp"
 )
 
 // machine finds out what translations must know.

@@ -17,8 +17,8 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/room/fallback"
 	"github.com/llmdo/workshop/internal/room/handover"
+	"github.com/llmdo/workshop/internal/room/kernelsupport"
 )
 
 // netfilter is what is known of this kernel's before a room is made. The room
@@ -34,9 +34,9 @@ func (n netfilter) load() string { return "`sudo modprobe -a " + strings.Join(n.
 // network namespace of its own, for which a process is started, unless all
 // modules are loaded to be seen.
 func (e *Engine) lookForNetfilter() netfilter {
-	missing, err := fallback.Missing(fallback.Extensions())
+	missing, err := kernelsupport.Missing(kernelsupport.Extensions())
 	switch {
-	case err == nil, errors.Is(err, fallback.ErrNobody):
+	case err == nil, errors.Is(err, kernelsupport.ErrNobody):
 		return netfilter{missing: missing}
 	case modulesLoaded():
 		return netfilter{}
@@ -52,7 +52,7 @@ func (e *Engine) lookForNetfilter() netfilter {
 // seen.
 func modulesLoaded() bool {
 	names := []string{"nfnetlink", "nf_tables", "nft_compat", "nft_chain_nat"}
-	for _, x := range fallback.Extensions() {
+	for _, x := range kernelsupport.Extensions() {
 		names = append(names, x.Module())
 	}
 	for _, name := range names {

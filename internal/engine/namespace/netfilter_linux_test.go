@@ -10,9 +10,9 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/room/handover"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // inThread runs f in a thread of its own, which ends.

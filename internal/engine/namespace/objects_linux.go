@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
 )
 
 // objectsName is the file with the networks and volumes of a project.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 
-	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/initimage"
 )
 
 // Options says where the engine keeps what, and what its caller chose.
@@ -23,7 +23,7 @@ type Options struct {
 	// lives, what that can enforce counts, and not where the caller is. Empty: none.
 	Project string
 	// Init is the set of workshop-init programs; nil: the embedded one.
-	Init *initbin.Set
+	Init *initimage.Set
 }
 
 func (o *Options) check() error {

@@ -10,12 +10,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/atomicfile"
-	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/initimage"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
 )
 
 // The program lies in a directory of its own, which workers have at
-// /opt/workshop, with a mode that lets nobody read it ([initbin.ToolMode]). So
+// /opt/workshop, with a mode that lets nobody read it ([initimage.ToolMode]). So
 // it isn't hashed again before each up: when it was written, its content was
 // what it should be, and what the file system says of the file then (number,
 // size, mode, and the time of its last change of any kind, which no program can
@@ -40,7 +40,7 @@ func stampOf(name string) (stamp, error) {
 }
 
 // programDir is the directory of the program of this build.
-func (e *Engine) programDir() (string, initbin.Names, error) {
+func (e *Engine) programDir() (string, initimage.Names, error) {
 	n, err := e.init.Names(arch)
 	if err != nil {
 		return "", n, err
@@ -54,7 +54,7 @@ func (e *Engine) hasProgram() bool {
 	return err == nil && unchanged(dir, n)
 }
 
-func unchanged(dir string, n initbin.Names) bool {
+func unchanged(dir string, n initimage.Names) bool {
 	var then stamp
 	b, err := os.ReadFile(dir + ".json")
 	if err != nil || json.Unmarshal(b, &then) != nil {
@@ -63,7 +63,7 @@ func unchanged(dir string, n initbin.Names) bool {
 	now, err := stampOf(filepath.Join(dir, programName))
 	// With another user's cache (sudo -E) the stamp is that user's too.
 	mine := now.UID == uint32(os.Geteuid())
-	return err == nil && now == then && mine && now.Size == n.Size && now.Mode == unix.S_IFREG|initbin.ToolMode
+	return err == nil && now == then && mine && now.Size == n.Size && now.Mode == unix.S_IFREG|initimage.ToolMode
 }
 
 // program makes sure that the cache has the program, and returns its directory.
@@ -116,7 +116,7 @@ func (e *Engine) writeProgram(dir string) error {
 	}
 	_ = os.Remove(dir + ".json")
 	name := filepath.Join(dir, programName)
-	if err := (atomicfile.File{Name: name, Data: data, Mode: initbin.ToolMode, Temp: filepath.Dir(dir)}).Write(); err != nil {
+	if err := (atomicfile.File{Name: name, Data: data, Mode: initimage.ToolMode, Temp: filepath.Dir(dir)}).Write(); err != nil {
 		return err
 	}
 	now, err := stampOf(name)

@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/initbin"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/initimage"
 )
 
 func engineOf(t *testing.T, program string) *Engine {
@@ -60,12 +60,12 @@ func TestProgram(t *testing.T) {
 		"content": func() error {
 			// Same size, same time of the content's change.
 			info, err := os.Stat(name)
-			return errors.Join(err, os.Chmod(name, 0o755), os.WriteFile(name, []byte("another one"), 0), os.Chmod(name, initbin.ToolMode), os.Chtimes(name, info.ModTime(), info.ModTime()))
+			return errors.Join(err, os.Chmod(name, 0o755), os.WriteFile(name, []byte("another one"), 0), os.Chmod(name, initimage.ToolMode), os.Chtimes(name, info.ModTime(), info.ModTime()))
 		},
 		"mode":    func() error { return os.Chmod(name, 0o755) },
 		"removed": func() error { return os.Remove(name) },
 		"replaced": func() error {
-			return errors.Join(os.WriteFile(dir+"/x", []byte("another one"), initbin.ToolMode), os.Rename(dir+"/x", name))
+			return errors.Join(os.WriteFile(dir+"/x", []byte("another one"), initimage.ToolMode), os.Rename(dir+"/x", name))
 		},
 		"another user's": func() error {
 			if os.Geteuid() != 0 {
@@ -89,7 +89,7 @@ func TestProgram(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		now, err := stampOf(name)
-		if err != nil || now.Ino == first.Ino && what != "no stamp" && now.CTime == first.CTime || now.Mode != unix.S_IFREG|initbin.ToolMode {
+		if err != nil || now.Ino == first.Ino && what != "no stamp" && now.CTime == first.CTime || now.Mode != unix.S_IFREG|initimage.ToolMode {
 			t.Errorf("%s: %v %+v", what, err, now)
 		}
 		if os.Geteuid() == 0 {

@@ -18,11 +18,11 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/cgroup"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
 	"github.com/llmdo/workshop/internal/guard/control"
-	"github.com/llmdo/workshop/internal/supervisor/api"
-	"github.com/llmdo/workshop/internal/supervisor/client"
+	"github.com/llmdo/workshop/internal/lib/cgroup"
 	"github.com/llmdo/workshop/workshop"
 )
 

@@ -10,11 +10,11 @@ import (
 	"slices"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 	toolbox "github.com/llmdo/workshop/internal/toolbox/client"
-	"github.com/llmdo/workshop/internal/toolbox/door"
+	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
 // Session connects to the toolbox of a worker through its door: nothing else
@@ -68,7 +68,7 @@ func (e *Engine) enter(ctx context.Context, project string, s *api.Seen) (net.Co
 		return nil, err
 	}
 	defer pidfd.Close() // until then the number is the worker's
-	conn, err := door.Accept(ctx, s.Container.Mounts[i].Source, pid)
+	conn, err := dialin.Accept(ctx, s.Container.Mounts[i].Source, pid)
 	if err != nil && ctx.Err() == nil {
 		if errors.Is(err, os.ErrNotExist) { // else it is taken for a command that isn't found
 			err = errors.New("its directory is gone")

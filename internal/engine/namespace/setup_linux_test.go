@@ -16,10 +16,10 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
-	"github.com/llmdo/workshop/internal/initbin"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/initimage"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -32,7 +32,7 @@ const (
 const ordinary = 1000
 
 // programs are the built workshop-init, packed.
-var programs = sync.OnceValues(func() (*initbin.Set, error) {
+var programs = sync.OnceValues(func() (*initimage.Set, error) {
 	path := os.Getenv(initEnv)
 	if path == "" {
 		dir, err := os.MkdirTemp("", "namespace-test")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/rmtree"
+	"github.com/llmdo/workshop/internal/lib/rmtree"
 )
 
 // step carries out one step.

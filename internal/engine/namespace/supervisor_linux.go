@@ -19,11 +19,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/cgroup"
-	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/supervisor/api"
-	"github.com/llmdo/workshop/internal/supervisor/client"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
+	"github.com/llmdo/workshop/internal/lib/cgroup"
 )
 
 // answerTime is how long a supervisor may take until it answers for the first

@@ -9,8 +9,8 @@ import (
 
 	"github.com/docker/go-units"
 
-	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
 // security asks for what every container has here anyway (B2), and nothing else.

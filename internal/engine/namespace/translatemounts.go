@@ -11,8 +11,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
-	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
 // holder is the service whose names a container has: with a network namespace

@@ -13,8 +13,8 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
 // project is one with a room, a guard and a worker "w", changed by change.

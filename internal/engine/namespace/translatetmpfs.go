@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/contain/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
 func (t *translation) tmpfs() error {

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/contain/spec"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
 // user sets who the process is. Room and guard have the ids of the project where

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/llmdo/workshop/internal/rmtree"
-	"github.com/llmdo/workshop/internal/supervisor/client"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
+	"github.com/llmdo/workshop/internal/lib/rmtree"
 )
 
 // unusedTime is how long a program stays in the cache that no `up` has used.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/contain/spec"
-	"github.com/llmdo/workshop/internal/supervisor/api"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 )
 
 // version is an engine of another version with the same directories.

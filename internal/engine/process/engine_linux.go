@@ -11,15 +11,15 @@ import (
 	"sync"
 
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/initbin"
-	"github.com/llmdo/workshop/internal/landlock"
+	"github.com/llmdo/workshop/internal/initimage"
+	"github.com/llmdo/workshop/internal/lib/landlock"
 )
 
 // Engine is process mode on this machine. It is safe for use by several
 // goroutines.
 type Engine struct {
 	opts Options
-	init *initbin.Set
+	init *initimage.Set
 
 	mu sync.Mutex // state files
 }
@@ -38,7 +38,7 @@ func New(_ context.Context, o Options) (engine.Engine, error) {
 	}
 	e := &Engine{opts: o, init: o.Init}
 	if e.init == nil {
-		e.init = initbin.Default()
+		e.init = initimage.Default()
 	}
 	return e, nil
 }

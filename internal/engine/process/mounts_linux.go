@@ -14,8 +14,8 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/rmtree"
 	"github.com/llmdo/workshop/internal/lib/subpath"
-	"github.com/llmdo/workshop/internal/rmtree"
 	"github.com/llmdo/workshop/internal/toolbox/process"
 )
 

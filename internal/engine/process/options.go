@@ -4,7 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 
-	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/initimage"
 )
 
 // kind is the engine's name.
@@ -21,7 +21,7 @@ type Options struct {
 	// Version is the program's, for display.
 	Version string
 	// Init is the set of workshop-init programs; nil: the embedded one.
-	Init *initbin.Set
+	Init *initimage.Set
 }
 
 // RootData is where the workers of root have their own directories: they run as

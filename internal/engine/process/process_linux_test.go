@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/landlock"
-	"github.com/llmdo/workshop/internal/testutil"
-	"github.com/llmdo/workshop/internal/tool"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/lib/landlock"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
 )
 
 // TestFileTools take the worker's paths, and nothing else of the machine.

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/atomicfile"
-	"github.com/llmdo/workshop/internal/initbin"
+	"github.com/llmdo/workshop/internal/initimage"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
 )
 
 // program opens workshop-init, without a right to read it: sessions are given
@@ -31,7 +31,7 @@ func (e *Engine) program() (*os.File, error) {
 	return openProgram(name, n)
 }
 
-func openProgram(name string, n initbin.Names) (*os.File, error) {
+func openProgram(name string, n initimage.Names) (*os.File, error) {
 	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
@@ -39,7 +39,7 @@ func openProgram(name string, n initbin.Names) (*os.File, error) {
 	f := os.NewFile(uintptr(fd), name)
 	var st unix.Stat_t
 	err = unix.Fstat(fd, &st)
-	if err == nil && (st.Mode != unix.S_IFREG|initbin.ToolMode || st.Size != n.Size || st.Uid != uint32(os.Geteuid())) {
+	if err == nil && (st.Mode != unix.S_IFREG|initimage.ToolMode || st.Size != n.Size || st.Uid != uint32(os.Geteuid())) {
 		err = errors.New("it isn't what was written there")
 	}
 	if err != nil {
@@ -61,5 +61,5 @@ func (e *Engine) writeProgram(name string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	return atomicfile.File{Name: name, Data: data, Mode: initbin.ToolMode, Temp: filepath.Dir(filepath.Dir(name))}.Write()
+	return atomicfile.File{Name: name, Data: data, Mode: initimage.ToolMode, Temp: filepath.Dir(filepath.Dir(name))}.Write()
 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 // What sessions have by its path, of root's above all, is nobody else's on the

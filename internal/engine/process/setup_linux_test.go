@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
-	"github.com/llmdo/workshop/internal/initbin"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/initimage"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -46,7 +46,7 @@ var program = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(out)
 })
 
-var initSet = sync.OnceValues(func() (*initbin.Set, error) {
+var initSet = sync.OnceValues(func() (*initimage.Set, error) {
 	b, err := program()
 	if err != nil {
 		return nil, err

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/llmdo/workshop/internal/atomicfile"
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/internal/rmtree"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
+	"github.com/llmdo/workshop/internal/lib/rmtree"
 )
 
 // State of a worker that is up, as engines have it.

@@ -16,8 +16,8 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/copytree"
-	"github.com/llmdo/workshop/internal/rmtree"
-	"github.com/llmdo/workshop/internal/tarball"
+	"github.com/llmdo/workshop/internal/lib/rmtree"
+	"github.com/llmdo/workshop/internal/lib/safetar"
 )
 
 // Check refuses workers that can't run as their user here or have MCP servers,
@@ -142,7 +142,7 @@ func (e *Engine) fill(p *engine.Plan, s engine.Step) error {
 		w.CloseWithError(err)
 	}()
 	defer r.Close()
-	_, err = tarball.Extract(dir, "", r, tarball.Limits{}) // the project's own files
+	_, err = safetar.Extract(dir, "", r, safetar.Limits{}) // the project's own files
 	return err
 }
 

@@ -19,11 +19,11 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
-	"github.com/llmdo/workshop/internal/landlock"
+	"github.com/llmdo/workshop/internal/lib/landlock"
+	"github.com/llmdo/workshop/internal/lib/rmtree"
 	"github.com/llmdo/workshop/internal/lib/subpath"
-	"github.com/llmdo/workshop/internal/rmtree"
-	"github.com/llmdo/workshop/internal/tool"
 	"github.com/llmdo/workshop/internal/toolbox/process"
+	"github.com/llmdo/workshop/tool"
 )
 
 // defaultPath is where programs are looked for; the engines' own.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/peercred"
+	"github.com/llmdo/workshop/internal/lib/peercred"
 )
 
 // Listen opens the control socket at path, mode 0600. A socket that an earlier

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/guard/events"
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // TestNetworksComeAndGo is B26 and B31 on the machine's own network: what is near

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testnet"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // upstream starts a proxy that answers every CONNECT by f.

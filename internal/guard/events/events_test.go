@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 type out struct {

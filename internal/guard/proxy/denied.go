@@ -11,7 +11,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/policy"
-	"github.com/llmdo/workshop/internal/shellword"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // denied answers 403 with the reason, the command and the line that would allow
@@ -60,12 +60,12 @@ func allowCommand(p *policy.Room, to authority, d firewall.Decision) string {
 	} else if to.port != 80 && to.port != 443 {
 		target += ":" + strconv.Itoa(int(to.port))
 	}
-	command := "workshop firewall allow " + shellword.Quote(target)
+	command := "workshop firewall allow " + shellquote.Quote(target)
 	if strings.Contains(d.Suggest, "private: true") {
 		command += " --private"
 	}
 	if len(p.Workers) == 1 {
-		command += " --worker " + shellword.Quote(p.Workers[0])
+		command += " --worker " + shellquote.Quote(p.Workers[0])
 	}
 	return command
 }

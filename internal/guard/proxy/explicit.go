@@ -11,8 +11,8 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
-	"github.com/llmdo/workshop/internal/guard/hello"
 	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/guard/tlshello"
 )
 
 // Explicit is the HTTP proxy for tools that use HTTP_PROXY: the same decisions
@@ -119,7 +119,7 @@ func (s *httpSession) carryTunnel(up *way, to authority, name firewall.Name, hea
 	if p.Mode == firewall.Open && mayLackName(p, err, to.port) {
 		return s.tunnel(up, head)
 	}
-	ech := errors.Is(err, hello.ErrECH) && !name.IsZero()
+	ech := errors.Is(err, tlshello.ErrECH) && !name.IsZero()
 	if err != nil && !ech {
 		s.room.badHello(events.Proxy, s.c, err, to.name, at)
 		return nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/guard/policy"
-	"github.com/llmdo/workshop/internal/testutil"
 )
 
 // TestReap: B60. What a program that is gone waited for is forgotten long before

@@ -13,8 +13,8 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
-	"github.com/llmdo/workshop/internal/guard/hello"
 	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/guard/tlshello"
 )
 
 // TLS carries a connection to 443: by the one server name of its ClientHello,
@@ -45,7 +45,7 @@ func (r *Room) readTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, in
 // readHello reads a ClientHello, and what in has buffered behind it.
 func readHello(c *net.TCPConn, in io.Reader, large *place, buf []byte) (firewall.Name, []byte, error) {
 	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
-	name, head, err := hello.Read(&metered{r: in, p: large}, buf)
+	name, head, err := tlshello.Read(&metered{r: in, p: large}, buf)
 	_ = c.SetReadDeadline(time.Time{})
 	if br, ok := in.(*bufio.Reader); ok {
 		more, _ := br.Peek(br.Buffered())
@@ -58,7 +58,7 @@ func readHello(c *net.TCPConn, in io.Reader, large *place, buf []byte) (firewall
 // carryTLS decides by what readHello returned.
 func (r *Room) carryTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, orig netip.AddrPort, name firewall.Name, head []byte, err error, large *place) {
 	p := r.Policy()
-	ech := errors.Is(err, hello.ErrECH) && !name.IsZero()
+	ech := errors.Is(err, tlshello.ErrECH) && !name.IsZero()
 	if err != nil && !ech {
 		if mayLackName(p, err, orig.Port()) {
 			if x := r.route(p, orig, authority{addr: orig.Addr(), port: orig.Port()}); x.Allowed {
@@ -90,7 +90,7 @@ func (r *Room) carryTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, o
 // (alerts, versions that don't exist, a preface), and would then see a name that
 // nobody decided about.
 func mayLackName(p *policy.Room, err error, port uint16) bool {
-	return errors.Is(err, hello.ErrNoName) || errors.Is(err, hello.ErrNotTLS) && !hasDenyNames(p, port)
+	return errors.Is(err, tlshello.ErrNoName) || errors.Is(err, tlshello.ErrNotTLS) && !hasDenyNames(p, port)
 }
 
 // carryTo dials what was decided and splices; head is what was read of the
@@ -123,11 +123,11 @@ const (
 func (r *Room) badHello(kind events.Kind, c *net.TCPConn, err error, name firewall.Name, orig netip.AddrPort) {
 	reason, code := events.ReasonMalformed, byte(alertDecodeError)
 	switch {
-	case errors.Is(err, hello.ErrNoName):
+	case errors.Is(err, tlshello.ErrNoName):
 		reason, code = events.ReasonNoSNI, alertUnrecognizedName
-	case errors.Is(err, hello.ErrECH): // without an outer name
+	case errors.Is(err, tlshello.ErrECH): // without an outer name
 		reason, code = events.ReasonECH, alertHandshakeFailure
-	case errors.Is(err, hello.ErrNotTLS):
+	case errors.Is(err, tlshello.ErrNotTLS):
 		reason, code = events.ReasonNotTLS, 0
 	case errors.Is(err, errBusy):
 		reason, code = events.ReasonBusy, alertInternalError
@@ -154,6 +154,6 @@ func alert(c *net.TCPConn, code byte) {
 	}
 	// Closing with unread bytes would send RST, which may overtake the alert.
 	_ = c.CloseWrite()
-	_, _ = io.Copy(io.Discard, io.LimitReader(c, hello.MaxBytes))
+	_, _ = io.Copy(io.Discard, io.LimitReader(c, tlshello.MaxBytes))
 	_ = c.Close()
 }

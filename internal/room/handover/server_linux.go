@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/peercred"
+	"github.com/llmdo/workshop/internal/lib/peercred"
 )
 
 // Handler is the room behind a [Server]. Its methods are called one at a time.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/llmdo/workshop/internal/atomicfile"
-	"github.com/llmdo/workshop/internal/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // Accepted is the file in which a user's machine keeps what the user said always

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/llmdo/workshop/internal/session/callrule"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/callrule"
+	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop"
 )
 

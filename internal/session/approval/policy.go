@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/llmdo/workshop/internal/session/callrule"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/callrule"
+	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/edit"
 )

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/shellword"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/tool"
 )
 
 // How much of a call is shown, in bytes.
@@ -135,7 +135,7 @@ func (w *writer) shell(a tool.ShellArgs) {
 	} else {
 		words := make([]string, len(a.Argv))
 		for i, s := range a.Argv {
-			words[i] = shellword.Quote(s)
+			words[i] = shellquote.Quote(s)
 		}
 		w.lines(strings.Join(words, " "), maxLine)
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/session/audit"
-	"github.com/llmdo/workshop/internal/shellword"
 )
 
 func open(t testing.TB, path string, secrets ...string) *audit.Log {
@@ -111,7 +111,7 @@ func forms(s string) map[string]string {
 		"plain": s, "JSON": string(quoted), "JSON in JSON": string(twice), "query": url.QueryEscape(s), "path": url.PathEscape(s),
 		"base64": base64.StdEncoding.EncodeToString([]byte(s)), "base64url": base64.RawURLEncoding.EncodeToString([]byte(s)),
 		"basic": base64.StdEncoding.EncodeToString([]byte("user:" + s)), "basic 2": base64.StdEncoding.EncodeToString([]byte("users:" + s + "\n")),
-		"basic 3": base64.StdEncoding.EncodeToString([]byte("me:" + s + "xx")), "hex": hex.EncodeToString([]byte(s)), "shell": shellword.Quote(s),
+		"basic 3": base64.StdEncoding.EncodeToString([]byte("me:" + s + "xx")), "hex": hex.EncodeToString([]byte(s)), "shell": shellquote.Quote(s),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // What is no request is answered, and the next call works (B60).

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmdo/workshop/internal/testutil"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 func TestHello(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 // stand is a Host whose calls do what a test of the protocol needs: a real one

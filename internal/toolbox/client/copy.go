@@ -9,7 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // CopyTo unpacks a tar stream in a directory of the worker, as the worker's

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // helloTime bounds the hello, as package session does: a worker can stop the

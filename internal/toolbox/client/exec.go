@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // Command is one command of a person in a worker.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
-	"github.com/llmdo/workshop/internal/wire"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
 
 // execServer answers as a toolbox does; run stands for the command.

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/llmdo/workshop/internal/lib/clip"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 const (

@@ -27,7 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/http/httpproxy"
 
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 var all = &tool.Grant{Worker: "w", Tools: []tool.Offer{{Name: tool.FetchURL}}}

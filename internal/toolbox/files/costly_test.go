@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/internal/testutil"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/tool"
 )
 
 // What a repository holds must not keep a tool beyond the call's time.

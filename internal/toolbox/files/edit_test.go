@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 func TestEdit(t *testing.T) {

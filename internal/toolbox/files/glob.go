@@ -7,7 +7,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/llmdo/workshop/internal/pathglob"
+	"github.com/llmdo/workshop/internal/lib/pathglob"
 )
 
 // glob selects paths: *, ?, [a-z], {a,b}, and ** for any number of directories.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 // git runs the real one, without the configuration of this machine.

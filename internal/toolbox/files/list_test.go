@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/testutil"
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/tool"
 )
 
 func TestList(t *testing.T) {

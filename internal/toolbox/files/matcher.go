@@ -8,7 +8,7 @@ import (
 	"regexp/syntax"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 // Version of the form. Programs of different versions refuse each other.

@@ -6,7 +6,7 @@ package protocol
 import (
 	"encoding/json"
 
-	"github.com/llmdo/workshop/internal/tool"
+	"github.com/llmdo/workshop/tool"
 )
 
 // Roles of a session. exec is a person's `workshop exec`, no tool of a worker:

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/execmark"
+	"github.com/llmdo/workshop/internal/lib/execmark"
 	"github.com/llmdo/workshop/internal/toolbox"
 )
 

@@ -1,0 +1,43 @@
+// Command docgen writes the generated parts of a document, which it finds by
+// its name: `go run ./internal/dev/docgen docs/tools.md`. `make generate` does it for
+// all.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/llmdo/workshop/internal/dev/threat"
+	"github.com/llmdo/workshop/internal/dev/tooldoc"
+	"github.com/llmdo/workshop/internal/promise"
+)
+
+// documents make the new text of a file from the old one.
+var documents = map[string]func(old string) (string, error){
+	"engines.md":      promise.Document,
+	"threat-model.md": threat.Document,
+	"tools.md":        tooldoc.Document,
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "docgen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 1 || documents[filepath.Base(args[0])] == nil {
+		return fmt.Errorf("usage: docgen FILE, which is engines.md, threat-model.md or tools.md")
+	}
+	old, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	text, err := documents[filepath.Base(args[0])](string(old))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(args[0], []byte(text), 0o666)
+}

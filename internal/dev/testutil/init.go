@@ -1,0 +1,50 @@
+package testutil
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing/fstest"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/llmdo/workshop/internal/initimage"
+)
+
+// Init puts a workshop-init for this machine at path: the one that `make build`
+// made, where WORKSHOP_BIN names its directory, and else one of the source as it is.
+func Init(path string) error {
+	if bin := os.Getenv("WORKSHOP_BIN"); bin != "" {
+		b, err := os.ReadFile(filepath.Join(bin, "workshop-init-linux-"+runtime.GOARCH))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, b, 0o755)
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", path, "github.com/llmdo/workshop/cmd/workshop-init")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// InitSet returns a program as if it were the embedded one of these architectures;
+// none: of this machine's. It is packed fast, not small.
+func InitSet(program []byte, arches ...string) *initimage.Set {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		panic(err) // options that stand here
+	}
+	defer w.Close()
+	if len(arches) == 0 {
+		arches = []string{runtime.GOARCH}
+	}
+	files := fstest.MapFS{}
+	for _, arch := range arches {
+		files[initimage.FileName(arch)] = &fstest.MapFile{Data: w.EncodeAll(program, nil)}
+	}
+	return initimage.NewSet(files)
+}

@@ -1,0 +1,13 @@
+// Package threat is the threat model as data: the attacks on the network
+// boundary and on the tools of workers that are known, what becomes of each, and
+// the tries that show it.
+//
+// [Items] is the catalogue: attack, products that fell to it, our answer, and
+// the evidence. [Tries] is the matrix: what three identities attempt in a room,
+// over both families, in bare namespaces and on the engines, and what each must see.
+// docs/threat-model.md is written from both by `make generate`.
+//
+// Tests and that generator import it; nothing that is shipped does.
+package threat
+
+//go:generate go run ../docgen ../../../docs/threat-model.md

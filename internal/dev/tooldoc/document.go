@@ -1,0 +1,182 @@
+package tooldoc
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/session/mcpserver"
+	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/tool"
+)
+
+// Document returns the text of docs/tools.md with its generated parts made anew:
+// what stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
+func Document(doc string) (string, error) {
+	for _, part := range []struct {
+		name string
+		make func() (string, error)
+	}{{"overview", overview}, {"limits", limits}, {"tools", tools}} {
+		begin, end := "<!-- "+part.name+": begin -->\n", "<!-- "+part.name+": end -->\n"
+		before, rest, ok1 := strings.Cut(doc, begin)
+		_, after, ok2 := strings.Cut(rest, end)
+		if !ok1 || !ok2 {
+			return "", fmt.Errorf("no markers of the generated part %q", part.name)
+		}
+		made, err := part.make()
+		if err != nil {
+			return "", err
+		}
+		doc = before + begin + made + end + after
+	}
+	return doc, nil
+}
+
+// overview is a line for each tool.
+func overview() (string, error) {
+	var b strings.Builder
+	b.WriteString("\n| tool | in a worker's file | |\n|---|---|---|\n")
+	for _, t := range session.Described() {
+		names, ok := written[t.Name]
+		if !ok {
+			return "", fmt.Errorf("no name in worker files for the tool %s", t.Name)
+		}
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", t.Name, strings.ToLower(t.Name), names, t.Title)
+	}
+	b.WriteString("\n")
+	return b.String(), nil
+}
+
+// written is how worker files list a tool.
+var written = map[string]string{
+	tool.ReadFile:     "`Read`",
+	tool.WriteFile:    "`Write`",
+	tool.EditFile:     "`Edit`",
+	tool.ListFiles:    "`Glob`, `LS`",
+	tool.SearchFiles:  "`Grep`",
+	tool.Shell:        "`Bash`, `Bash(git:*)`",
+	tool.FetchURL:     "`WebFetch`, `WebFetch(domain:example.org)`",
+	"delegate_WORKER": "`delegates-to: [WORKER]`",
+	"end_delegation":  "with `delegates-to`",
+}
+
+// limits are those of the whole, from the constants that hold.
+func limits() (string, error) {
+	var b strings.Builder
+	b.WriteString("\n| what | limit | beyond it |\n|---|---|---|\n")
+	for _, l := range []struct{ what, limit, beyond string }{
+		{"one message of an MCP client", size(mcpserver.MaxLine), "an error (-32600); the session goes on"},
+		{"nesting of a message", fmt.Sprint(mcpserver.MaxDepth), "an error (-32700)"},
+		{"calls of a client at the same time", fmt.Sprint(mcpserver.MaxInFlight), "an error (-32001): wait for one to end"},
+		{"their arguments together", size(mcpserver.MaxInFlightBytes), "an error (-32001)"},
+		{"a client that reads nothing", fmt.Sprintf("%.0f minutes", mcpserver.Stall.Minutes()), "its session ends"},
+		{"a question to a person", size(mcpserver.MaxQuestion), "the call is refused"},
+		{"one message between host and worker", size(wire.MaxMessage), "an error"},
+		{"calls of a session in a worker", fmt.Sprint(wire.MaxInFlight), "an error"},
+		{"a file that is written", size(tool.MaxWriteBytes), "an error"},
+		{"a file that is edited", size(tool.MaxEditFile), "an error"},
+		{"redirects of `fetch_url`", fmt.Sprint(tool.MaxRedirects), "an error"},
+		{"delegation", fmt.Sprintf("%d deep", session.DefaultDepth), "an error"},
+		{"the name of a tool", fmt.Sprintf("%d characters", session.MaxName), "the worker is refused by name"},
+		{"time of one call", "`resources.timeout` of the worker (10m)", "the call is ended"},
+	} {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", l.what, l.limit, l.beyond)
+	}
+	b.WriteString("\n")
+	return b.String(), nil
+}
+
+// tools is a section for each tool.
+func tools() (string, error) {
+	var b strings.Builder
+	for _, t := range session.Described() {
+		about, ok := texts[t.Name]
+		if !ok {
+			return "", fmt.Errorf("nothing is said of the errors of the tool %s", t.Name)
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n", t.Name, t.Description)
+		if about.notes != "" {
+			fmt.Fprintf(&b, "\n%s\n", about.notes)
+		}
+		fmt.Fprintf(&b, "\n*Hints:* %s.\n", hints(t))
+		if err := table(&b, "argument", t.InputSchema, true); err != nil {
+			return "", fmt.Errorf("%s: %w", t.Name, err)
+		}
+		if err := table(&b, "result", t.OutputSchema, false); err != nil {
+			return "", fmt.Errorf("%s: %w", t.Name, err)
+		}
+		b.WriteString("\n*Errors:*\n\n")
+		for _, e := range about.errors {
+			fmt.Fprintf(&b, "- %s\n", e)
+		}
+		b.WriteString("\n")
+		for _, e := range about.examples {
+			fmt.Fprintf(&b, "    workshop call builder %s\n", e)
+		}
+	}
+	b.WriteString("\n")
+	return b.String(), nil
+}
+
+// hints are the annotations of MCP in words.
+func hints(t session.Tool) string {
+	var out []string
+	for _, h := range []struct {
+		on      bool
+		yes, no string
+	}{
+		{t.ReadOnly, "only reads", "changes something"},
+		{t.Destructive, "can destroy", ""},
+		{t.Idempotent, "a second time changes nothing more", ""},
+		{t.OpenWorld, "reaches beyond the worker", ""},
+	} {
+		if h.on {
+			out = append(out, h.yes)
+		} else if h.no != "" {
+			out = append(out, h.no)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// table shows a schema's properties.
+func table(b *strings.Builder, title string, raw json.RawMessage, arguments bool) error {
+	var s schema
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return err
+	}
+	if arguments {
+		fmt.Fprintf(b, "\n| %s | type | default | limit | meaning |\n|---|---|---|---|---|\n", title)
+	} else {
+		fmt.Fprintf(b, "\n| %s | type | meaning |\n|---|---|---|\n", title)
+	}
+	for _, r := range s.rows("") {
+		if arguments {
+			standard := r.standard()
+			if r.required {
+				standard = "**required**"
+			}
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", r.name, r.kind(), standard, r.limit(), cell(r.Description))
+			continue
+		}
+		meaning := cell(r.Description)
+		if !r.required {
+			meaning = strings.TrimSuffix("*may be missing.* "+meaning, " ")
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", r.name, r.kind(), meaning)
+	}
+	return nil
+}
+
+// figures are the default and the maximum, which have columns of their own.
+var figures = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|; |, )(default [0-9]+)?(, |; )?(maximum [0-9]+)?$`)
+})
+
+// cell keeps text within a cell of a table.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(figures().ReplaceAllString(s, ""))
+}

@@ -1,0 +1,123 @@
+package container
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+)
+
+func good() *spec.Container {
+	return &spec.Container{
+		Version: spec.Version, Name: "n", Process: spec.Process{Args: []string{"/x"}, Cwd: "/"}, Network: spec.Network{Mode: spec.NetNone},
+		Seccomp: make([]byte, 8), Mounts: []spec.Mount{{Type: spec.Tmpfs, Target: "/a/b", Size: 1}},
+	}
+}
+
+func TestCheck(t *testing.T) {
+	if err := Check(good()); err != nil {
+		t.Fatal(err)
+	}
+	mount := func(m spec.Mount) func(*spec.Container) {
+		return func(c *spec.Container) { c.Mounts = append(c.Mounts, m) }
+	}
+	for want, change := range map[string]func(*spec.Container){
+		"has form 7":                       func(c *spec.Container) { c.Version = 7 },
+		"the program []":                   func(c *spec.Container) { c.Process.Args = nil },
+		`the program ["x"]`:                func(c *spec.Container) { c.Process.Args[0] = "x" },
+		`the program ["/x/../y"]`:          func(c *spec.Container) { c.Process.Args[0] = "/x/../y" },
+		"the working directory":            func(c *spec.Container) { c.Process.Cwd = "" },
+		"zero byte":                        func(c *spec.Container) { c.Process.Env = []string{"A=\x00"} },
+		"no variable":                      func(c *spec.Container) { c.Process.Env = []string{"A"} },
+		"longer than 64":                   func(c *spec.Container) { c.Hostname = strings.Repeat("x", 65) },
+		"CAP_SYS_ADMIN":                    func(c *spec.Container) { c.Capabilities = []string{"CAP_SYS_ADMIN"} },
+		"0 bytes is none":                  func(c *spec.Container) { c.Seccomp = nil },
+		"9 bytes is none":                  func(c *spec.Container) { c.Seccomp = make([]byte, 9) },
+		"oom_score_adj":                    func(c *spec.Container) { c.OOMScore = 1001 },
+		"below the root":                   mount(spec.Mount{Type: spec.Tmpfs, Target: "/", Size: 1}),
+		"which a container has of its own": mount(spec.Mount{Type: spec.Tmpfs, Target: "/proc/x", Size: 1}),
+		"the target /dev lies":             mount(spec.Mount{Type: spec.Tmpfs, Target: "/dev", Size: 1}),
+		"would hide the earlier":           mount(spec.Mount{Type: spec.Tmpfs, Target: "/a", Size: 1}),
+		"has no size":                      mount(spec.Mount{Type: spec.Tmpfs, Target: "/t"}),
+		"has the mode 4755":                mount(spec.Mount{Type: spec.Tmpfs, Target: "/t", Size: 1, Mode: 0o4755}),
+		"has a source":                     mount(spec.Mount{Type: spec.Tmpfs, Target: "/t", Size: 1, Source: "/x"}),
+		"unknown type":                     mount(spec.Mount{Type: "proc", Target: "/t"}),
+		"the machine's root":               mount(spec.Mount{Type: spec.Bind, Target: "/t", Source: "/"}),
+		"no absolute path":                 mount(spec.Mount{Type: spec.Bind, Target: "/t", Source: "/x/../y"}),
+		"a size, a mode":                   mount(spec.Mount{Type: spec.Bind, Target: "/t", Source: "/x", Size: 1}),
+		"the root":                         func(c *spec.Container) { c.Root.Dir = "x" },
+		"the file /f":                      func(c *spec.Container) { c.Files = []spec.File{{Path: "/f", Mode: 0o4755}} },
+		"/sys/f lies":                      func(c *spec.Container) { c.Files = []spec.File{{Path: "/sys/f"}} },
+		"network mode":                     func(c *spec.Container) { c.Network.Mode = "" },
+		"only a room may":                  func(c *spec.Container) { c.Network.AnyIP = true },
+		"only a room ":                     func(c *spec.Container) { c.Network = spec.Network{Mode: spec.NetRoom, AnyIP: true} },
+		"a new network namespace":          func(c *spec.Container) { c.Network.Mode, c.Sysctls = spec.NetJoin, map[string]string{"net.a": "1"} },
+		"may have no capability":           func(c *spec.Container) { c.Network.Mode, c.Capabilities = spec.NetHost, []string{"CAP_NET_ADMIN"} },
+		`"kernel.x" is none`:               func(c *spec.Container) { c.Sysctls = map[string]string{"kernel.x": "1"} },
+		`"net.../x" is none`:               func(c *spec.Container) { c.Sysctls = map[string]string{"net.../x": "1"} },
+		"has the value":                    func(c *spec.Container) { c.Sysctls = map[string]string{"net.x": ""} },
+		"/dev/shm has the size -1":         func(c *spec.Container) { c.Limits.Shm = -1 },
+		`the limit "x"`:                    func(c *spec.Container) { c.Rlimits = []spec.Rlimit{{Name: "x"}} },
+		"above the hard":                   func(c *spec.Container) { c.Rlimits = []spec.Rlimit{{Name: "nofile", Soft: 2, Hard: 1}} },
+	} {
+		c := good()
+		change(c)
+		if err := Check(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	if Check(nil) == nil {
+		t.Error("nil is a container")
+	}
+}
+
+func TestOrder(t *testing.T) {
+	b, err := json.Marshal(order{Container: good(), Cgroup: []CgroupMount{{"cgroup2", "", "/sys/fs/cgroup"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parseOrder(b); err != nil {
+		t.Fatal(err)
+	}
+	for want, text := range map[string]string{
+		"can't be read": "{",
+		"no container":  "{}",
+		"unknown field": strings.Replace(string(b), `"name"`, `"nome"`, 1),
+		"follows":       string(b) + "{}",
+		"not below":     strings.Replace(string(b), "/sys/fs/cgroup", "/sys/fs", 1),
+		"no control":    strings.Replace(string(b), "cgroup2", "proc", 1),
+	} {
+		if _, err := parseOrder([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	if _, err := readOrder(strings.NewReader(strings.Repeat(" ", maxOrder+1))); err == nil || !strings.Contains(err.Error(), "longer") {
+		t.Error(err)
+	}
+}
+
+func FuzzOrder(f *testing.F) {
+	b, err := json.Marshal(order{Container: good()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		o, err := parseOrder(b)
+		if err != nil {
+			return
+		}
+		for _, m := range o.Container.Mounts {
+			if strings.Contains(m.Target, "..") && strings.Contains(m.Target+"/", "/../") || !strings.HasPrefix(m.Target, "/") {
+				t.Errorf("%+v", m)
+			}
+		}
+		for name := range o.Container.Sysctls {
+			p, err := sysctlPath(name)
+			if err != nil || strings.Contains("/"+p+"/", "/../") || !strings.HasPrefix(p, "net/") {
+				t.Errorf("%q %q", name, p)
+			}
+		}
+	})
+}

@@ -1,0 +1,5 @@
+//go:build linux && race
+
+package container
+
+func init() { groupMemory = 512 << 20 } // the detector's

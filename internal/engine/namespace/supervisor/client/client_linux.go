@@ -1,0 +1,220 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+)
+
+// ErrNone says that no supervisor lives in the directory: nothing of the
+// project runs.
+var ErrNone = errors.New("nothing of this workshop runs: it has no supervisor")
+
+// maxAnswer bounds an answer in bytes.
+const maxAnswer = 64 << 20
+
+// Client asks one supervisor. Each call has a connection of its own, so calls
+// may be made at the same time, and one that is given up disturbs no other.
+// Errors of the supervisor are of type *[api.Error]; [ErrNone] where none lives
+// any more.
+type Client struct{ dir string }
+
+// Dial finds the supervisor of a state directory. One that is just beginning or
+// ending is waited for, until ctx ends.
+func Dial(ctx context.Context, dir string) (*Client, error) {
+	c := &Client{dir: dir}
+	for {
+		conn, err := Connect(ctx, c.dir)
+		if err == nil {
+			conn.Close()
+			return c, nil
+		}
+		if !errors.Is(err, ErrNone) {
+			return nil, err
+		}
+		lives, err := Lives(dir)
+		if err != nil {
+			return nil, err
+		}
+		if !lives {
+			return nil, ErrNone
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the supervisor in %s lives and doesn't answer: %w", dir, context.Cause(ctx))
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// Lives tells whether a supervisor holds the lock of a state directory.
+func Lives(dir string) (bool, error) {
+	f, err := os.OpenFile(dir+"/"+api.LockName, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	switch err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return false, nil
+}
+
+// State reads what the last supervisor of a directory has written down. Nothing
+// of it runs, unless one lives. A project that never ran has no containers.
+func State(dir string) (*api.File, error) {
+	b, err := os.ReadFile(dir + "/" + api.StateName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &api.File{Version: spec.Version}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var f api.File
+	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, err
+	}
+	if f.Version != spec.Version {
+		return nil, fmt.Errorf("it is of another version of workshop: of form %d, this program knows %d", f.Version, spec.Version)
+	}
+	return &f, nil
+}
+
+// Connect opens a connection to the supervisor of a state directory, by
+// a descriptor of the directory: its path may be longer than the address of a
+// socket can be (108 bytes).
+func Connect(ctx context.Context, dir string) (*net.UnixConn, error) {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Uid != uint32(os.Geteuid()) {
+		return nil, errors.Join(err, fmt.Errorf("%s is another user's: set XDG_STATE_HOME to a directory of yours", dir))
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", "/proc/self/fd/"+strconv.Itoa(fd)+"/"+api.SocketName)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
+		return nil, ErrNone
+	case err != nil:
+		return nil, fmt.Errorf("the supervisor in %s: %w", dir, err)
+	}
+	return conn.(*net.UnixConn), nil
+}
+
+// call sends one request and reads its answer. The file is nil where the answer
+// carries none.
+func (c *Client) call(ctx context.Context, r api.Request) (*api.Answer, *os.File, error) {
+	b, err := json.Marshal(&r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(b) >= api.MaxRequest {
+		return nil, nil, fmt.Errorf("service %s: %d bytes are more than a supervisor takes", r.Service, len(b))
+	}
+	conn, err := Connect(ctx, c.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	a, f, err := exchange(conn, append(b, '\n'))
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, nil, context.Cause(ctx)
+	case err != nil:
+		return nil, nil, fmt.Errorf("the supervisor in %s doesn't answer (its own words are in %s): %w", c.dir, api.ErrorsName, err)
+	case a.Error != nil:
+		if f != nil {
+			f.Close()
+		}
+		return nil, nil, a.Error
+	case a.FD != (f != nil):
+		if f != nil {
+			f.Close()
+		}
+		return nil, nil, errors.New("the supervisor's answer and its descriptor don't go together")
+	}
+	return a, f, nil
+}
+
+func exchange(conn *net.UnixConn, request []byte) (*api.Answer, *os.File, error) {
+	if _, err := conn.Write(request); err != nil {
+		return nil, nil, err
+	}
+	var line []byte
+	var file *os.File
+	fail := func(err error) (*api.Answer, *os.File, error) {
+		if file != nil {
+			file.Close()
+		}
+		return nil, nil, err
+	}
+	buf, oob := make([]byte, 32<<10), make([]byte, unix.CmsgSpace(4))
+	for {
+		n, oobn, _, _, err := conn.ReadMsgUnix(buf, oob)
+		if f := descriptor(oob[:oobn]); f != nil {
+			if file != nil {
+				file.Close()
+			}
+			file = f
+		}
+		if err == nil && n == 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return fail(err)
+		}
+		if line = append(line, buf[:n]...); len(line) > maxAnswer {
+			return fail(errors.New("the answer is too long"))
+		}
+		if line[len(line)-1] == '\n' {
+			break
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	var a api.Answer
+	if err := d.Decode(&a); err != nil {
+		return fail(err)
+	}
+	return &a, file, nil
+}
+
+// descriptor is that of a message, closed on exec.
+func descriptor(oob []byte) *os.File {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err == nil && len(fds) == 1 {
+			return os.NewFile(uintptr(fds[0]), "descriptor")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+)
+
+// The restart policy is Docker's: the first restart comes after 100 ms, each
+// further one after twice the time, up to a minute; a run of 10 s begins anew.
+const (
+	firstDelay = 100 * time.Millisecond
+	lastDelay  = time.Minute
+	longRun    = 10 * time.Second
+)
+
+// drainTime is how long the output of a container that has ended is read: a
+// descriptor of it may live on where it was sent to.
+const drainTime = 2 * time.Second
+
+// watch waits for the end of a run and notes it. When PID 1 was collected,
+// nothing of its pid namespace is left: the kernel lets the parent know after
+// it (zap_pid_ns_processes).
+func (s *Supervisor) watch(sv *service, r *run) {
+	status := r.proc.Wait()
+	code := status.ExitStatus()
+	if status.Signaled() {
+		code = 128 + int(status.Signal())
+	}
+	r.drain(drainTime)
+	r.code, r.oom = code, code == killed && r.group != nil && r.group.OOMKills() > 0
+	r.removeGroup(s)
+	if r.control != nil {
+		r.control.Close()
+	}
+
+	s.mu.Lock()
+	for _, f := range []*os.File{r.net, r.pidfd} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	r.net, r.pidfd = nil, nil
+	sv.state.State, sv.state.ExitCode, sv.state.OOMKilled, sv.state.Finished = api.Exited, code, r.oom, now()
+	if sv.halt != nil && !s.ending && sv.c.Restart == spec.RestartUnlessStopped {
+		sv.state.State = api.Restarting
+		if time.Since(r.started) >= longRun {
+			sv.delay = 0
+		}
+		go s.again(sv, sv.halt, sv.next())
+	}
+	sv.state.Ready = false
+	s.changed()
+	close(r.ended)
+	s.mu.Unlock()
+	s.note()
+}
+
+// next is how long the next restart waits.
+func (sv *service) next() time.Duration {
+	if sv.delay == 0 {
+		sv.delay = firstDelay
+	} else {
+		sv.delay = min(2*sv.delay, lastDelay)
+	}
+	return sv.delay
+}
+
+// again restarts a service after a delay, until it runs or halt is closed.
+func (s *Supervisor) again(sv *service, halt chan struct{}, delay time.Duration) {
+	for {
+		select {
+		case <-halt:
+			return
+		case <-time.After(delay):
+		}
+		select {
+		case <-halt:
+			return
+		case <-sv.turn:
+		}
+		s.mu.Lock()
+		stop := sv.halt != halt || s.ending
+		s.mu.Unlock()
+		if stop {
+			sv.done()
+			return
+		}
+		err := s.launch(sv, true)
+		if err == nil {
+			sv.done()
+			s.note()
+			return
+		}
+		s.say("%s is not restarted: %v", sv.c.Service, err)
+		s.mu.Lock()
+		delay = sv.next()
+		s.mu.Unlock()
+		sv.done()
+	}
+}
+
+// halted ends that a service is restarted; it returns the run that may still
+// have to be ended.
+func (s *Supervisor) halted(sv *service) *run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sv.halt != nil {
+		close(sv.halt)
+		sv.halt = nil
+	}
+	if sv.state.State == api.Restarting {
+		sv.state.State = api.Exited
+		s.changed()
+	}
+	return sv.run
+}
+
+// stop ends a service; its caller has the turn. When it returns without an
+// error, nothing of it runs.
+func (s *Supervisor) stop(sv *service) *api.Error {
+	r := s.halted(sv)
+	defer sv.unlisten()
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.ended:
+		return nil
+	default:
+	}
+	err := r.proc.Signal(unix.SIGTERM)
+	if err == nil && sv.c.Grace > 0 {
+		select {
+		case <-r.proc.Done():
+		case <-time.After(sv.c.Grace):
+		}
+	}
+	// PID 1 first: the kernel then kills all that its namespace has, which is all
+	// that is in the group.
+	if err := r.proc.Signal(unix.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return failure(api.CodeFailed, "%s can't be killed: %v", sv.c.Service, err)
+	}
+	select {
+	case <-r.ended:
+		return nil
+	case <-time.After(killTime):
+		return failure(api.CodeFailed, "%s was killed and has not ended after %v: a process of it waits for the machine, for a file system perhaps", sv.c.Service, killTime)
+	}
+}
+
+// killTime is how long the end of what was killed is waited for.
+const killTime = 30 * time.Second
+
+// shutdown stops everything, at the same time, and refuses what comes later. It
+// returns when nothing runs; ended is closed then.
+func (s *Supervisor) shutdown() *api.Error {
+	s.mu.Lock()
+	first := !s.ending
+	s.ending = true
+	names := s.names()
+	s.mu.Unlock()
+	if !first {
+		<-s.ended
+		return nil
+	}
+	defer close(s.ended)
+	failures := make(chan *api.Error, len(names))
+	for _, name := range names {
+		go func() {
+			sv, err := s.mine(name)
+			if err != nil { // removed
+				failures <- nil
+				return
+			}
+			defer sv.done()
+			failures <- s.stop(sv)
+		}()
+	}
+	var problems []error
+	for range names {
+		if err := <-failures; err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if err := s.save(); err != nil {
+		problems = append(problems, err)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return failure(api.CodeFailed, "%v", fmt.Errorf("the supervisor ends, and with it what is left: %w", err))
+	}
+	return nil
+}

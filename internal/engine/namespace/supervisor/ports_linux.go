@@ -1,0 +1,71 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+)
+
+// inbound is a published port: a socket that listens, for a guard.
+type inbound struct {
+	target uint16
+	socket *os.File
+}
+
+// listen opens the ports of a guard, all or none. They stay open over its
+// restarts, so that a connection waits and is not refused.
+func (sv *service) listen() *api.Error {
+	if sv.ports != nil {
+		return nil
+	}
+	for _, p := range sv.c.Ports {
+		socket, err := listen(p)
+		if err != nil {
+			sv.unlisten()
+			return err
+		}
+		sv.ports = append(sv.ports, inbound{target: p.Target, socket: socket})
+	}
+	return nil
+}
+
+func (sv *service) unlisten() {
+	for _, p := range sv.ports {
+		p.socket.Close()
+	}
+	sv.ports = nil
+}
+
+func listen(p spec.Port) (*os.File, *api.Error) {
+	a, err := address(p)
+	if err != nil {
+		return nil, failure(api.CodeInvalid, "%v", err)
+	}
+	network := "tcp6" // and not IPv4 besides
+	if a.Addr().Unmap().Is4() {
+		network = "tcp4"
+	}
+	l, err := net.ListenTCP(network, net.TCPAddrFromAddrPort(a))
+	if err == nil {
+		defer l.Close()
+		var f *os.File
+		if f, err = l.File(); err == nil {
+			return f, nil
+		}
+	}
+	e := failure(api.CodeFailed, "%s can't be listened on: %v", a, err)
+	switch {
+	case errors.Is(err, unix.EADDRINUSE):
+		e = failure(api.CodePortTaken, "%s is taken by another program of this machine", a)
+	case errors.Is(err, unix.EACCES):
+		e.Message = fmt.Sprintf("%s can't be listened on: ports below net.ipv4.ip_unprivileged_port_start are root's", a)
+	}
+	e.Address, e.Worker = p.Address, p.Worker
+	return nil, e
+}

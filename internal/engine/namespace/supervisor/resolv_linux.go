@@ -1,0 +1,101 @@
+package supervisor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
+)
+
+// A guard has no file of the machine's, and a bind of one would be the file that
+// was there when it was started: programs that manage resolv.conf replace it. So
+// it is copied into a directory, which the guard has, and which shows the copy
+// that is there.
+
+// machineResolv is the machine's file. Links and mounts on its way are followed
+// anew each time.
+const machineResolv = "/etc/resolv.conf"
+
+// resolvLook is how often it is looked at while a guard runs.
+const resolvLook = time.Second
+
+// maxResolv bounds it in bytes.
+const maxResolv = 64 << 10
+
+// resolvCopy is what the guards were given last.
+type resolvCopy struct {
+	mu     sync.Mutex
+	data   []byte // nil: nothing yet
+	failed string // the last look, as it was said
+}
+
+// copyResolv brings the copy up to date. What can't be read, or is gone, leaves
+// the last one.
+func (s *Supervisor) copyResolv() {
+	r := &s.resolv
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, err := readResolv(machineResolv)
+	if err == nil && (r.data == nil || !bytes.Equal(b, r.data)) {
+		if err = atomicfile.Write(s.dir+"/"+api.ResolvDir+"/"+api.ResolvName, b, 0o644); err == nil {
+			r.data = b
+		}
+	}
+	failed := ""
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		failed = fmt.Sprintf("the guard's resolvers stay what they were: %v", err)
+	}
+	if failed != "" && failed != r.failed {
+		s.say("%s", failed)
+	}
+	r.failed = failed
+}
+
+// readResolv reads a file, and nothing that makes its reader wait.
+func readResolv(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%s is no file", name))
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxResolv+1))
+	if err == nil && len(b) > maxResolv {
+		err = fmt.Errorf("%s is larger than %d bytes", name, maxResolv)
+	}
+	return b, err
+}
+
+// followResolv keeps the copy up to date as long as a guard runs.
+func (s *Supervisor) followResolv(ended <-chan struct{}) {
+	t := time.NewTicker(resolvLook)
+	defer t.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-t.C:
+			s.copyResolv()
+		}
+	}
+}
+
+// newResolv makes the directory, without what an earlier supervisor left.
+func newResolv(dir string) error {
+	dir += "/" + api.ResolvDir
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.Mkdir(dir, 0o755) // our umask is 022
+}

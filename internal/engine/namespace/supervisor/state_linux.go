@@ -1,0 +1,187 @@
+package supervisor
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
+	"github.com/llmdo/workshop/internal/lib/cgroup"
+)
+
+// killed is the exit code of what SIGKILL ended, in the shell's and Docker's
+// way: 128 and the signal.
+const killed = 137
+
+// changed is called, with mu held, when what state.json has has changed.
+func (s *Supervisor) changed() { s.changes++ }
+
+// save writes state.json, if it isn't what is there. What was changed before
+// the call is in it when it returns; changes that come together are written
+// once.
+func (s *Supervisor) save() error {
+	s.mu.Lock()
+	want := s.changes
+	s.mu.Unlock()
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	if s.saved >= want && s.saved > 0 {
+		return nil
+	}
+	s.mu.Lock()
+	want = s.changes
+	b, err := s.form()
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if s.lockRemoved() {
+		return fmt.Errorf("%s was removed", s.dir)
+	}
+	if err := atomicfile.Write(s.dir+"/"+api.StateName, b, 0o600); err != nil {
+		return fmt.Errorf("what runs can't be written down: %w", err)
+	}
+	s.saved = want
+	return nil
+}
+
+// form is state.json as api.File reads it; mu is held. The containers' own forms
+// are kept and not made again at every change: there are kilobytes of each.
+func (s *Supervisor) form() ([]byte, error) {
+	var dirs []string
+	if s.groups != nil {
+		dirs = s.groups.Dirs()
+	}
+	places, err := json.Marshal(dirs)
+	if err != nil {
+		return nil, err
+	}
+	limits := s.groups != nil && s.groups.Require() == nil
+	b := fmt.Appendf(nil, `{"version":%d,"cgroup":%q,"cgroup_dirs":%s,"limits":%t,"containers":[`, spec.Version, s.prefix, places, limits)
+	for i, name := range s.names() {
+		sv := s.services[name]
+		state, err := json.Marshal(&sv.state)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, "\n{\"container\":"...), sv.form...)
+		b = append(append(b, ','), state[1:]...) // state is an object, and has fields
+	}
+	return append(b, "]}\n"...), nil
+}
+
+// note saves, where an error can't change what has happened.
+func (s *Supervisor) note() {
+	if err := s.save(); err != nil {
+		s.say("%v", err)
+	}
+}
+
+// load takes over what the last supervisor of the directory knew. Nothing of it
+// runs any more.
+func (s *Supervisor) load() error {
+	path := s.dir + "/" + api.StateName
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.clean(nil)
+	}
+	if err != nil {
+		return err
+	}
+	f, err := readState(b)
+	if err != nil {
+		return fmt.Errorf("%s: %w; nothing of it runs: move the file away to begin anew", path, err)
+	}
+	// Where its groups are depends on who started it. Those of another directory,
+	// of which this one is a copy, are not ours.
+	dirs := f.CgroupDirs
+	if f.Cgroup != s.prefix {
+		dirs = nil
+	}
+	if err := s.clean(dirs); err != nil {
+		return err
+	}
+	for _, seen := range f.Containers {
+		state := State{
+			State: seen.State, ExitCode: seen.ExitCode, OOMKilled: seen.OOMKilled,
+			Created: seen.Created, Started: seen.Started, Finished: seen.Finished, Restarts: seen.Restarts, Joined: seen.Joined,
+		}
+		if state.State == api.Running || state.State == api.Restarting {
+			if state.State == api.Running {
+				state.ExitCode, state.Finished = killed, now()
+			}
+			state.State = api.Exited
+		}
+		sv, err := s.newService(seen.Container, state)
+		if err != nil {
+			return err
+		}
+		s.services[seen.Container.Service] = sv
+	}
+	return nil
+}
+
+// clean removes the groups that an earlier supervisor left, in the directories
+// that it knew and in our own. There are none as a rule, and then nothing is
+// touched: to remove a directory of v1 takes tens of milliseconds.
+func (s *Supervisor) clean(dirs []string) error {
+	if s.groups != nil {
+		dirs = append(slices.Clone(dirs), s.groups.Dirs()...)
+	}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		entries, _ := os.ReadDir(dir) // what is wrong with it, the cleaning says
+		if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), s.prefix) }) {
+			continue
+		}
+		if err := cgroup.CleanStaleIn(slices.Compact(dirs), s.prefix, true); err != nil {
+			return fmt.Errorf("groups of an earlier supervisor: %w", err)
+		}
+		return nil
+	}
+	return nil
+}
+
+// readState reads state.json strictly.
+func readState(b []byte) (*api.File, error) {
+	var f api.File
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more behind it")
+	}
+	if f.Version != spec.Version {
+		return nil, fmt.Errorf("it is of version %d of the form, this program knows %d", f.Version, spec.Version)
+	}
+	seen := map[string]bool{}
+	for i := range f.Containers {
+		c := &f.Containers[i]
+		if err := check(&c.Container); err != nil {
+			return nil, err
+		}
+		if seen[c.Container.Service] {
+			return nil, fmt.Errorf("service %q stands twice", c.Container.Service)
+		}
+		seen[c.Container.Service] = true
+		switch c.State {
+		case api.Created, api.Running, api.Restarting, api.Exited:
+		default:
+			return nil, fmt.Errorf("service %q has the state %q", c.Container.Service, c.State)
+		}
+	}
+	return &f, nil
+}

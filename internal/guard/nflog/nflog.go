@@ -1,0 +1,142 @@
+// Package nflog reads what a room's own rules refused: the packets that
+// netfilter copies to its log group (NFLOG).
+package nflog
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net/netip"
+	"strconv"
+	"syscall"
+
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Packet is the head of a refused packet.
+type Packet struct {
+	Dst      netip.Addr
+	Port     uint16 // 0 where the protocol has none
+	Protocol string // tcp, udp, icmp, or ip with the number of linux/in.h
+	UID      uint32 // of the sender, in its user namespace
+	HasUID   bool
+	// Seq is the kernel's count of packets logged to this socket; gaps are
+	// packets that didn't fit into its buffer.
+	Seq    uint32
+	HasSeq bool
+}
+
+// Numbers of linux/netfilter/nfnetlink.h and nfnetlink_log.h.
+const (
+	typePacket     = unix.NFNL_SUBSYS_ULOG << 8 // NFULNL_MSG_PACKET
+	sizeofNfgenmsg = 4                          // struct nfgenmsg
+	attrPayload    = 9                          // NFULA_PAYLOAD
+	attrUID        = 11                         // NFULA_UID
+	attrSeq        = 12                         // NFULA_SEQ
+)
+
+// Read reads from the socket until it is closed and calls packet for each
+// refused packet, and lost when some didn't fit into the socket's buffer; with
+// known sequence numbers it says how many (else 0).
+func Read(r io.Reader, packet func(Packet), lost func(n uint64)) {
+	buf := make([]byte, 64<<10)
+	var next uint32
+	known := false
+	for {
+		n, err := r.Read(buf)
+		if errors.Is(err, unix.ENOBUFS) {
+			if !known {
+				lost(0)
+			}
+			continue // the gap in the sequence tells how many
+		}
+		if err != nil || n == 0 {
+			return
+		}
+		for _, p := range parse(buf[:n]) {
+			if p.HasSeq {
+				if known && p.Seq != next {
+					lost(uint64(p.Seq - next))
+				}
+				next, known = p.Seq+1, true
+			}
+			packet(p)
+		}
+	}
+}
+
+// parse reads the netlink messages of one datagram; what isn't a logged packet
+// is skipped.
+func parse(b []byte) []Packet {
+	messages, _ := syscall.ParseNetlinkMessage(b)
+	var out []Packet
+	for _, m := range messages {
+		if m.Header.Type != typePacket || len(m.Data) < sizeofNfgenmsg {
+			continue
+		}
+		if p, ok := attributes(m.Data[sizeofNfgenmsg:]); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func attributes(b []byte) (p Packet, ok bool) {
+	d, err := netlink.NewAttributeDecoder(b)
+	if err != nil {
+		return p, false
+	}
+	d.ByteOrder = binary.BigEndian
+	for d.Next() {
+		switch d.Type() {
+		case attrPayload:
+			ok = p.payload(d.Bytes())
+		case attrUID:
+			p.UID, p.HasUID = d.Uint32(), true
+		case attrSeq:
+			p.Seq, p.HasSeq = d.Uint32(), true
+		}
+	}
+	return p, ok && d.Err() == nil
+}
+
+// payload reads the IP header and the ports behind it.
+func (p *Packet) payload(b []byte) bool {
+	var proto byte
+	var rest []byte
+	switch {
+	case len(b) >= 20 && b[0]>>4 == 4:
+		head := int(b[0]&15) * 4
+		if head < 20 || head > len(b) {
+			return false
+		}
+		proto, p.Dst, rest = b[9], netip.AddrFrom4([4]byte(b[16:20])), b[head:]
+	case len(b) >= 40 && b[0]>>4 == 6:
+		proto, p.Dst, rest = b[6], netip.AddrFrom16([16]byte(b[24:40])), b[40:]
+	default:
+		return false
+	}
+	switch proto {
+	case unix.IPPROTO_TCP, unix.IPPROTO_UDP:
+		if len(rest) >= 4 {
+			p.Port = binary.BigEndian.Uint16(rest[2:])
+		}
+	}
+	p.Protocol = protocolName(proto)
+	return true
+}
+
+func protocolName(n byte) string {
+	switch n {
+	case unix.IPPROTO_TCP:
+		return "tcp"
+	case unix.IPPROTO_UDP:
+		return "udp"
+	case unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6:
+		return "icmp"
+	case unix.IPPROTO_SCTP:
+		return "sctp"
+	}
+	return "ip" + strconv.Itoa(int(n))
+}

@@ -1,0 +1,80 @@
+package nflog
+
+import (
+	"errors"
+	"net/netip"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ReadRefused is [Read] for a packet socket of a room without netfilter: what it
+// shows are resets that answer a refused connection, and refused packets of
+// other protocols. There is no uid.
+func ReadRefused(f syscall.Conn, packet func(Packet), lost func(n uint64)) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	buf := make([]byte, 2048)
+	for {
+		n := 0
+		var err error
+		rerr := raw.Read(func(fd uintptr) bool {
+			n, _, err = unix.Recvfrom(int(fd), buf, unix.MSG_DONTWAIT)
+			if !errors.Is(err, unix.EAGAIN) {
+				return true
+			}
+			// What was dropped lies before this moment, and nothing else may follow.
+			if d := drops(fd); d > 0 {
+				lost(d)
+			}
+			return false
+		})
+		if errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if rerr != nil || err != nil {
+			return
+		}
+		if p, ok := refused(buf[:n]); ok {
+			packet(p)
+		}
+	}
+}
+
+// drops returns how many packets didn't fit into the socket's buffer since it
+// was last asked (PACKET_STATISTICS of packet(7)).
+func drops(fd uintptr) uint64 {
+	var s struct{ packets, drops uint32 } // struct tpacket_stats
+	size := uint32(unsafe.Sizeof(s))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_PACKET, unix.PACKET_STATISTICS, uintptr(unsafe.Pointer(&s)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno != 0 {
+		return 0
+	}
+	return uint64(s.drops)
+}
+
+// refused reads a packet from its IP header on. Of TCP it is the answer, which
+// comes from where the refused connection went.
+func refused(b []byte) (p Packet, ok bool) {
+	if !p.payload(b) {
+		return p, false
+	}
+	if p.Protocol != "tcp" {
+		return p, true
+	}
+	header := 40
+	if b[0]>>4 == 4 {
+		header = int(b[0]&15) * 4
+		p.Dst = netip.AddrFrom4([4]byte(b[12:16]))
+	} else {
+		p.Dst = netip.AddrFrom16([16]byte(b[8:24]))
+	}
+	if len(b) < header+2 {
+		return p, false
+	}
+	p.Port = uint16(b[header])<<8 | uint16(b[header+1])
+	return p, true
+}

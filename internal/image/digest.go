@@ -1,0 +1,78 @@
+package image
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+)
+
+// digestOf is the digest of bytes, as images are named by.
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// checkDigest refuses what is no SHA-256 digest: names of files and URLs are
+// made of them.
+func checkDigest(d string) error {
+	sum, ok := strings.CutPrefix(d, "sha256:")
+	if !ok || len(sum) != 64 || strings.Trim(sum, "0123456789abcdef") != "" {
+		return fmt.Errorf("%.80q is no SHA-256 digest", d)
+	}
+	return nil
+}
+
+// DigestError says that something isn't what it was asked for by: damaged, or
+// exchanged.
+type DigestError struct{ What, Want, Got string }
+
+// Error says both.
+func (e *DigestError) Error() string {
+	return fmt.Sprintf("%s is damaged, or was exchanged: it should be %s, and is %s", e.What, e.Want, e.Got)
+}
+
+// verified reads a blob and fails at its end, or beyond its size, unless it has
+// the digest. A size below 0 is not known. Its end must be read.
+type verified struct {
+	r    io.Reader
+	what string
+	want string
+	size int64
+	sum  hash.Hash
+	n    int64
+}
+
+func verify(r io.Reader, what, digest string, size int64) *verified {
+	return &verified{r: r, what: what, want: digest, size: size, sum: sha256.New()}
+}
+
+func (v *verified) Read(p []byte) (int, error) {
+	n, err := v.r.Read(p)
+	v.sum.Write(p[:n])
+	if v.n += int64(n); v.size >= 0 && v.n > v.size {
+		return n, fmt.Errorf("%s is longer than the %d bytes that it should have", v.what, v.size)
+	}
+	if err == io.EOF {
+		if v.size >= 0 && v.n < v.size {
+			return n, fmt.Errorf("%s ends after %d of %d bytes", v.what, v.n, v.size)
+		}
+		if got := "sha256:" + hex.EncodeToString(v.sum.Sum(nil)); got != v.want {
+			return n, &DigestError{What: v.what, Want: v.want, Got: got}
+		}
+	}
+	return n, err
+}
+
+// readVerified reads all of a small blob.
+func readVerified(r io.Reader, what string, d descriptor, limit int64) ([]byte, error) {
+	if d.Size < 0 || d.Size > limit {
+		return nil, fmt.Errorf("%s has %d bytes, and may have %d", what, d.Size, limit)
+	}
+	var b bytes.Buffer
+	_, err := io.Copy(&b, verify(r, what, d.Digest, d.Size))
+	return b.Bytes(), err
+}

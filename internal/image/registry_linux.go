@@ -1,0 +1,234 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/docker/cli/cli/config"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/llmdo/workshop/internal/image/reference"
+)
+
+// registry reads images by the distribution API (OCI distribution
+// specification) with the user's credentials.
+type registry struct {
+	host   string
+	ref    name.Reference
+	puller *remote.Puller
+}
+
+func openRegistry(ref reference.Ref, lookup func(string) (string, bool)) (*registry, error) {
+	parsed, err := name.ParseReference(ref.String())
+	if err != nil {
+		return nil, err
+	}
+	puller, err := remote.NewPuller(remote.WithTransport(secure{dialer(), registryHost(ref)}), remote.WithAuthFromKeychain(keychain{lookup}), remote.WithUserAgent("workshop"))
+	if err != nil {
+		return nil, err
+	}
+	return &registry{host: ref.RegistryHost(), ref: parsed, puller: puller}, nil
+}
+
+func (*registry) Close() error { return nil }
+
+// dialer is a transport with an end to every wait but that for a body, which
+// [stalls] has.
+func dialer() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	t.TLSHandshakeTimeout = 15 * time.Second
+	t.ResponseHeaderTimeout = time.Minute
+	t.MaxResponseHeaderBytes = 1 << 20
+	return t
+}
+
+// secure refuses plain HTTP to anything but this machine, as Docker does: the
+// library also tries it for private addresses and names below .local. A registry
+// elsewhere can't lead to this machine either, by the place of its tokens or by a
+// redirect: services here trust who asks them.
+type secure struct {
+	next     http.RoundTripper
+	registry string // its host, without the port
+}
+
+func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {
+	if thisMachine(r.URL.Hostname()) && !thisMachine(s.registry) {
+		return nil, fmt.Errorf("the registry leads to %s, which is this machine", r.URL.Host)
+	}
+	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
+		return nil, fmt.Errorf("%s without TLS: only registries on localhost are asked so", r.URL.Host)
+	}
+	return s.next.RoundTrip(r)
+}
+
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+// thisMachine tells whether a host is, or may be, the machine itself.
+func thisMachine(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && (a.Unmap().IsLoopback() || a.IsUnspecified())
+}
+
+func registryHost(ref reference.Ref) string {
+	host := ref.RegistryHost()
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.Trim(host, "[]")
+}
+
+// keychain reads Docker's configuration: auths, credsStore and credHelpers.
+type keychain struct{ lookup func(string) (string, bool) }
+
+func (k keychain) Resolve(r authn.Resource) (authn.Authenticator, error) {
+	dir := ""
+	if k.lookup != nil {
+		dir, _ = k.lookup("DOCKER_CONFIG")
+	}
+	file, err := config.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	host := r.RegistryStr()
+	if host == name.DefaultRegistry {
+		host = authn.DefaultAuthKey // the name that docker login stores it under
+	}
+	a, err := file.GetAuthConfig(host)
+	if err != nil {
+		return nil, fmt.Errorf("credentials for %s: %w", host, err)
+	}
+	if a.Username == "" && a.Password == "" && a.Auth == "" && a.IdentityToken == "" && a.RegistryToken == "" {
+		return authn.Anonymous, nil
+	}
+	return authn.FromConfig(authn.AuthConfig{
+		Username: a.Username, Password: a.Password, Auth: a.Auth, IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken,
+	}), nil
+}
+
+func (r *registry) manifest(ctx context.Context, d descriptor) (io.ReadCloser, error) {
+	desc, err := r.puller.Get(ctx, r.ref.Context().Digest(d.Digest))
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(desc.Manifest)), nil
+}
+
+func (r *registry) blob(ctx context.Context, d descriptor) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	l, err := r.puller.Layer(ctx, r.ref.Context().Digest(d.Digest))
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	rc, err := l.Compressed()
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	return newStalls(ctx, rc, cancel), nil
+}
+
+func (r *registry) resolve(ctx context.Context, ref reference.Ref, arch string, limits Limits) (*found, error) {
+	desc, err := r.puller.Get(ctx, r.ref)
+	if err != nil {
+		return nil, err
+	}
+	want := ref.Digest
+	if want == "" {
+		want = desc.Digest.String()
+	}
+	data, err := readVerified(bytes.NewReader(desc.Manifest), "its manifest", descriptor{Digest: want, Size: int64(len(desc.Manifest))}, maxManifest)
+	if err != nil {
+		return nil, err
+	}
+	f, err := resolve(ctx, r, data, arch, limits)
+	if err != nil {
+		return nil, err
+	}
+	for i := range f.layers {
+		f.layers[i].remote = true
+	}
+	return f, nil
+}
+
+// maxStall is how long a registry may send nothing.
+const maxStall = time.Minute
+
+// stalls ends a body that stopped coming.
+type stalls struct {
+	io.ReadCloser
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+func newStalls(ctx context.Context, r io.ReadCloser, cancel context.CancelCauseFunc) *stalls {
+	return &stalls{r, ctx, cancel, time.AfterFunc(maxStall, func() { cancel(fmt.Errorf("nothing came for %s", maxStall)) })}
+}
+
+func (s *stalls) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && s.ctx.Err() != nil {
+		err = context.Cause(s.ctx)
+	}
+	s.timer.Reset(maxStall)
+	return n, err
+}
+
+func (s *stalls) Close() error {
+	s.timer.Stop()
+	s.cancel(nil)
+	return s.ReadCloser.Close()
+}
+
+// explainRegistry says what to do about an error of a registry.
+func explainRegistry(ref reference.Ref, err error) error {
+	host := ref.RegistryHost()
+	var dns *net.DNSError
+	var op *net.OpError
+	var status *transport.Error
+	offline := "check the network, or read the image from a file: image: oci:DIR or docker-archive:FILE"
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &dns):
+		return fmt.Errorf("pull %s: the name %s can't be resolved (%w): %s", ref, dns.Name, err, offline)
+	case errors.As(err, &status):
+		return fmt.Errorf("pull %s: %w: %s", ref, err, statusHint(status, ref))
+	case errors.As(err, &op), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("pull %s: the registry %s can't be reached (%w): %s", ref, host, err, offline)
+	}
+	return fmt.Errorf("pull %s: %w", ref, err)
+}
+
+func statusHint(e *transport.Error, ref reference.Ref) string {
+	login := "docker login " + ref.RegistryHost()
+	if ref.RegistryHost() == "docker.io" {
+		login = "docker login"
+	}
+	switch {
+	case e.StatusCode == http.StatusTooManyRequests:
+		return "the registry's limit is reached: wait, or run `" + login + "`"
+	case e.StatusCode == http.StatusUnauthorized, e.StatusCode == http.StatusForbidden, strings.Contains(e.Error(), "denied"):
+		return "check the name, or run `" + login + "`"
+	case e.StatusCode == http.StatusNotFound:
+		return "check name and tag"
+	}
+	return "try again later"
+}

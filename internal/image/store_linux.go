@@ -1,0 +1,233 @@
+package image
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/llmdo/workshop/internal/image/reference"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
+	"github.com/llmdo/workshop/internal/lib/fileowner"
+)
+
+// Store is a directory of unpacked images. It is safe for use by several
+// goroutines and processes.
+//
+//	images/HEX/rootfs      the files of the image with that ID
+//	images/HEX/image.json  the marker, written last: a whole image has one
+//	refs/HEX.json          which ID a name in a registry had, by the name's hash
+//	work/HEX/              what is being unpacked, until it is renamed
+//	locks/HEX              held (flock) while an image is unpacked or removed
+//
+// The directory is its owner's alone: it holds the programs of images, with
+// owners of their own where root unpacked them.
+type Store struct {
+	dir string
+	o   Options
+}
+
+// format of the store; what has another one is unpacked anew.
+const format = 1
+
+// marker is what image.json says.
+type marker struct {
+	Format int    `json:"format"`
+	ID     string `json:"id"`
+	Size   int64  `json:"size"`
+	Config Config `json:"config"`
+}
+
+// nameRecord is what a file of refs says.
+type nameRecord struct {
+	Ref string `json:"ref"`
+	ID  string `json:"id"`
+}
+
+// Open uses a directory as a store, and makes it if need be. One that others
+// may write to is refused.
+func Open(dir string, o Options) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Arch, o.Limits = cmp.Or(o.Arch, runtime.GOARCH), o.Limits.withDefaults()
+	for _, d := range []string{dir, filepath.Join(dir, "images"), filepath.Join(dir, "refs"), filepath.Join(dir, "work"), filepath.Join(dir, "locks")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, fmt.Errorf("image store: %w", err)
+		}
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("image store: %w", err)
+	}
+	if uid, _, ok := fileowner.Of(info); !ok || uid != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("image store: %s is not yours alone: run `chown -R %d %s` and `chmod 700 %s`, or remove it", dir, os.Geteuid(), dir, dir)
+	}
+	return &Store{dir: dir, o: o}, nil
+}
+
+// Lookup returns the image of a reference if it is in the store, else nil. No
+// registry is asked. Layouts and archives are read: what lies there now counts.
+func (s *Store) Lookup(ctx context.Context, ref reference.Ref) (*Image, error) {
+	if ref.Kind == reference.Registry {
+		return s.named(ref)
+	}
+	src, err := s.source(ref)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	f, err := src.resolve(ctx, ref, s.o.Arch, s.o.Limits)
+	if err != nil {
+		return nil, s.explain(ref, err)
+	}
+	return s.stored(ref, f.id)
+}
+
+// Get returns the image of a reference, which it pulls and unpacks if it isn't
+// in the store.
+func (s *Store) Get(ctx context.Context, ref reference.Ref, policy Policy, progress Progress) (*Image, error) {
+	if ref.Kind == reference.Registry && policy != Always {
+		if img, err := s.named(ref); img != nil || err != nil {
+			return img, err
+		}
+		if policy == Never {
+			return nil, &NotStoredError{Ref: ref}
+		}
+	}
+	src, err := s.source(ref)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	f, err := src.resolve(ctx, ref, s.o.Arch, s.o.Limits)
+	if err == nil {
+		err = f.checkSize(s.o.Limits)
+	}
+	if err != nil {
+		return nil, s.explain(ref, err)
+	}
+	img, err := s.unpacked(ctx, ref, f, progress)
+	if err != nil {
+		return nil, s.explain(ref, err)
+	}
+	if ref.Kind == reference.Registry {
+		err = s.remember(ref, f.id)
+	}
+	return img, err
+}
+
+// source is where an image comes from.
+type source interface {
+	// resolve reads everything of the image but its layers.
+	resolve(ctx context.Context, ref reference.Ref, arch string, limits Limits) (*found, error)
+	Close() error
+}
+
+func (s *Store) source(ref reference.Ref) (src source, err error) {
+	switch ref.Kind {
+	case reference.Registry:
+		src, err = openRegistry(ref, s.o.Lookup)
+	case reference.Layout:
+		src, err = openLayout(ref.Path)
+	case reference.Archive:
+		src, err = openArchive(ref.Path)
+	default:
+		return nil, fmt.Errorf("image %q is nothing that is unpacked", ref)
+	}
+	if err != nil {
+		return nil, s.explain(ref, err)
+	}
+	return src, nil
+}
+
+func (s *Store) explain(ref reference.Ref, err error) error {
+	if ref.Kind == reference.Registry {
+		return explainRegistry(ref, err)
+	}
+	return fmt.Errorf("image %s: %w", ref, err)
+}
+
+// named returns the image that a name in a registry had when it was pulled.
+func (s *Store) named(ref reference.Ref) (*Image, error) {
+	data, err := os.ReadFile(s.nameFile(ref))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("image store: %w", err)
+	}
+	var n nameRecord
+	if json.Unmarshal(data, &n) != nil || n.Ref != ref.String() || checkDigest(n.ID) != nil {
+		return nil, nil // pulled again
+	}
+	return s.stored(ref, n.ID)
+}
+
+// nameFile is called by the name and the architecture.
+func (s *Store) nameFile(ref reference.Ref) string {
+	sum := sha256.Sum256([]byte(s.o.Arch + " " + ref.String()))
+	return filepath.Join(s.dir, "refs", hex.EncodeToString(sum[:])+".json")
+}
+
+func (s *Store) remember(ref reference.Ref, id string) error {
+	return writeFile(s.nameFile(ref), nameRecord{Ref: ref.String(), ID: id})
+}
+
+// stored returns the image with an ID if it is there and whole.
+func (s *Store) stored(ref reference.Ref, id string) (*Image, error) {
+	dir := s.imageDir(id)
+	data, err := os.ReadFile(filepath.Join(dir, "image.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("image store: %w", err)
+	}
+	var m marker
+	if json.Unmarshal(data, &m) != nil || m.Format != format || m.ID != id {
+		return nil, nil // of another version, or damaged: unpacked again
+	}
+	return &Image{Ref: ref, ID: id, RootFS: filepath.Join(dir, "rootfs"), Config: m.Config, Size: m.Size}, nil
+}
+
+func (s *Store) imageDir(id string) string {
+	return filepath.Join(s.dir, "images", strings.TrimPrefix(id, "sha256:"))
+}
+
+// lock holds an image against other processes and goroutines.
+func (s *Store) lock(ctx context.Context, id string) (*flock.Flock, error) {
+	l := flock.New(filepath.Join(s.dir, "locks", strings.TrimPrefix(id, "sha256:")), flock.SetPermissions(0o600))
+	ok, err := l.TryLockContext(ctx, 50*time.Millisecond)
+	if err == nil && !ok {
+		err = errors.New("it is being unpacked")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("image store: wait for %s: %w", id, err)
+	}
+	return l, nil
+}
+
+// writeFile replaces a file at once, by JSON.
+func writeFile(name string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(name, data, 0o600); err != nil {
+		return fmt.Errorf("image store: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+// Package initimage carries workshop-init, the only program of ours inside
+// containers, and makes of it the image that an engine runs it from.
+//
+// The binaries are embedded from bin/, compressed with zstd, one per
+// architecture. They are built, not committed; `make build` runs, before it
+// builds the host programs:
+//
+//	CGO_ENABLED=0 GOOS=linux GOARCH=$ARCH go build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o bin/workshop-init-linux-$ARCH ./cmd/workshop-init
+//	go run ./internal/initimage/pack bin/workshop-init-linux-$ARCH internal/initimage/bin/workshop-init-linux-$ARCH.zst
+//
+// for ARCH amd64 and then arm64, which is packed against it (the third argument
+// of pack). pack also writes a .json beside, with the names
+// that follow from the program, so that a command that only needs the names
+// does not unpack it. In a clone without them everything compiles, and
+// [Binary] says what to do. Nothing of the environment is read.
+package initimage
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+)
+
+// MaxSize is the largest workshop-init that is unpacked, in bytes.
+const MaxSize = 64 << 20
+
+//go:embed bin
+var embedded embed.FS
+
+// NotBuiltError says that no workshop-init for an architecture is embedded.
+type NotBuiltError struct {
+	Arch string
+	Have []string // architectures that are embedded
+}
+
+// Error says what to do.
+func (e *NotBuiltError) Error() string {
+	if len(e.Have) == 0 {
+		return "this build has no workshop-init embedded: run `make build` and use bin/workshop"
+	}
+	return fmt.Sprintf("this build has no workshop-init for linux/%s embedded (only for %s): run `make build` and use bin/workshop",
+		e.Arch, strings.Join(e.Have, ", "))
+}
+
+// A Set is a number of embedded programs by architecture. The zero Set is not
+// usable; [Default] is the one of this build.
+type Set struct {
+	files fs.FS // workshop-init-linux-ARCH.zst at the root
+
+	mu     sync.Mutex
+	loaded map[string][]byte
+	names  map[string]Names
+}
+
+// Names are what follows from the bytes of a program.
+type Names struct {
+	Size   int64  `json:"size"`   // bytes
+	Digest string `json:"digest"` // SHA-256 in hex
+	// ImageID, ManifestID and Ref are those of [Image].
+	ImageID    string `json:"image_id"`
+	ManifestID string `json:"manifest_id"`
+	Ref        string `json:"ref"`
+}
+
+// ToolMode is the program's mode on the tool volume: execute only. A process of
+// a program that it can't read is not dumpable (execve(2), prctl(2)
+// PR_SET_DUMPABLE): from its first instruction on, other processes of the
+// worker's uid can neither trace it nor write to its descriptors.
+const ToolMode = 0o111
+
+// Volume names the tool volume of the program by its content and mode.
+func (n Names) Volume() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %04o", n.Digest, ToolMode))
+	return "workshop-init-" + hex.EncodeToString(sum[:12])
+}
+
+// Describe returns the names of a program.
+func Describe(arch string, program []byte) (Names, error) {
+	img, err := NewImage(arch, program)
+	if err != nil {
+		return Names{}, err
+	}
+	sum := sha256.Sum256(program)
+	return Names{
+		Size: int64(len(program)), Digest: hex.EncodeToString(sum[:]),
+		ImageID: img.ID, ManifestID: img.ManifestID, Ref: img.Ref,
+	}, nil
+}
+
+// NewSet reads compressed programs from the root of files.
+func NewSet(files fs.FS) *Set { return &Set{files: files} }
+
+// Default is what this build carries.
+func Default() *Set { return defaultSet() }
+
+var defaultSet = sync.OnceValue(func() *Set {
+	sub, err := fs.Sub(embedded, "bin")
+	if err != nil {
+		panic(err) // a constant name
+	}
+	return NewSet(sub)
+})
+
+// Binary returns the static workshop-init for linux on arch (a GOARCH), or a
+// [NotBuiltError]. The caller must not change the bytes.
+func (s *Set) Binary(arch string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.load(arch)
+}
+
+// Digest returns the SHA-256 of the program in hex.
+func (s *Set) Digest(arch string) (string, error) {
+	n, err := s.Names(arch)
+	return n.Digest, err
+}
+
+// VolumeName names the tool volume of the program by its content.
+func (s *Set) VolumeName(arch string) (string, error) {
+	n, err := s.Names(arch)
+	if err != nil {
+		return "", err
+	}
+	return n.Volume(), nil
+}
+
+// Names returns the names of the program for arch, or a [NotBuiltError].
+func (s *Set) Names(arch string) (Names, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, ok := s.names[arch]; ok {
+		return n, nil
+	}
+	n, err := s.readNames(arch)
+	if err != nil {
+		data, err := s.load(arch)
+		if err != nil {
+			return Names{}, err
+		}
+		if n, err = Describe(arch, data); err != nil {
+			return Names{}, err
+		}
+	}
+	if s.names == nil {
+		s.names = map[string]Names{}
+	}
+	s.names[arch] = n
+	return n, nil
+}
+
+// readNames reads what pack wrote.
+func (s *Set) readNames(arch string) (n Names, err error) {
+	if _, err := fs.Stat(s.files, FileName(arch)); err != nil {
+		return n, err
+	}
+	data, err := fs.ReadFile(s.files, NamesFile(arch))
+	if err != nil {
+		return n, err
+	}
+	if err := json.Unmarshal(data, &n); err != nil {
+		return n, err
+	}
+	if len(n.Digest) != 64 || !strings.HasPrefix(n.ImageID, "sha256:") || !strings.HasPrefix(n.ManifestID, "sha256:") {
+		return n, errors.New("incomplete")
+	}
+	return n, nil
+}
+
+// load unpacks a program; it must be the one that its names were made of.
+func (s *Set) load(arch string) ([]byte, error) {
+	if data := s.loaded[arch]; data != nil {
+		return data, nil
+	}
+	packed, err := fs.ReadFile(s.files, FileName(arch))
+	if err != nil {
+		return nil, &NotBuiltError{Arch: arch, Have: s.archs()}
+	}
+	data, err := unpack(packed, func() ([]byte, error) {
+		if arch == BaseArch {
+			return nil, errOtherBase
+		}
+		return s.load(BaseArch)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("unpack workshop-init for linux/%s: %w", arch, err)
+	}
+	if n, err := s.readNames(arch); err == nil {
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != n.Digest {
+			return nil, fmt.Errorf("the embedded workshop-init for linux/%s and its names differ: run `make build`", arch)
+		}
+	}
+	if s.loaded == nil {
+		s.loaded = map[string][]byte{}
+	}
+	s.loaded[arch] = data
+	return data, nil
+}
+
+func (s *Set) archs() []string {
+	var have []string
+	for _, arch := range []string{"amd64", "arm64"} {
+		if _, err := fs.Stat(s.files, FileName(arch)); err == nil {
+			have = append(have, arch)
+		}
+	}
+	return have
+}
+
+// FileName is the name of the compressed program for an architecture.
+func FileName(arch string) string { return "workshop-init-linux-" + arch + ".zst" }
+
+// NamesFile is the name of the file with its [Names].
+func NamesFile(arch string) string { return "workshop-init-linux-" + arch + ".json" }

@@ -1,0 +1,127 @@
+package reaper
+
+import (
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Reaper starts children and collects all that end, those too that fell to
+// this process as orphans. There is one in a process, and nothing else in it
+// waits. Its zero value is ready.
+type Reaper struct {
+	// KillStopped: a child that is stopped is killed. A stopped session serves
+	// nobody, and would hold its place and its threads for ever. Set it before the
+	// first child.
+	KillStopped bool
+
+	// starting is held for reading while a child is made, so that a status
+	// can't be collected before its process is known; a start that fails
+	// collects its own child (syscall.ForkExec).
+	starting sync.RWMutex
+	mu       sync.Mutex // held where pids must stay what they are
+	children map[int]*Process
+}
+
+// Process is a child that a Reaper started.
+type Process struct {
+	Pid    int
+	reaper *Reaper
+	done   chan struct{}
+	status unix.WaitStatus
+}
+
+// Start starts a program as syscall.ForkExec does; its errors are that
+// function's.
+func (r *Reaper) Start(path string, argv []string, attr *syscall.ProcAttr) (*Process, error) {
+	r.starting.RLock()
+	defer r.starting.RUnlock()
+	end := watchStart()
+	pid, err := syscall.ForkExec(path, argv, attr)
+	end()
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{Pid: pid, reaper: r, done: make(chan struct{})}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.children == nil {
+		r.children = map[int]*Process{}
+	}
+	r.children[pid] = p
+	return p, nil
+}
+
+// Reap collects every child that has ended. Signals of the same kind are
+// merged, so one SIGCHLD may stand for many. It tells whether one of them was
+// an orphan that SIGKILL ended: what a process leaves that is killed, see
+// [KillStray].
+func (r *Reaper) Reap() (stray bool) {
+	r.starting.Lock()
+	defer r.starting.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	options := unix.WNOHANG
+	if r.KillStopped {
+		options |= unix.WUNTRACED
+	}
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, options, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		if pid <= 0 || err != nil {
+			return stray
+		}
+		p := r.children[pid]
+		if status.Stopped() {
+			if p != nil {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+			continue
+		}
+		if p == nil {
+			stray = stray || status.Signaled() && status.Signal() == unix.SIGKILL
+			continue
+		}
+		delete(r.children, pid)
+		p.status = status
+		close(p.done)
+	}
+}
+
+// Done is closed when the process has ended and was collected.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait waits for the end and tells how it was.
+func (p *Process) Wait() unix.WaitStatus {
+	<-p.done
+	return p.status
+}
+
+// Signal sends a signal to the process; never to another one that got its
+// number later: then it is os.ErrProcessDone.
+func (p *Process) Signal(s unix.Signal) error {
+	return p.While(func() error { return unix.Kill(p.Pid, s) })
+}
+
+// SignalGroup sends a signal to the group that the process leads. When the
+// process has ended it is os.ErrProcessDone.
+func (p *Process) SignalGroup(s unix.Signal) error {
+	return p.While(func() error { return unix.Kill(-p.Pid, s) })
+}
+
+// While runs f while the number of the process is certainly its own.
+func (p *Process) While(f func() error) error {
+	p.reaper.mu.Lock()
+	defer p.reaper.mu.Unlock()
+	select {
+	case <-p.done:
+		return os.ErrProcessDone
+	default:
+		return f()
+	}
+}

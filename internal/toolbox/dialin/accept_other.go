@@ -1,0 +1,15 @@
+//go:build !linux
+
+package dialin
+
+import (
+	"context"
+	"errors"
+	"net"
+)
+
+// Accept needs the worker's kernel to be this machine's; sessions go another
+// way.
+func Accept(ctx context.Context, dir string, pid int) (net.Conn, error) {
+	return nil, errors.ErrUnsupported
+}

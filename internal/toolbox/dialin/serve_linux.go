@@ -1,0 +1,256 @@
+package dialin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/lib/reaper"
+)
+
+// strayWithin bounds the killing of what a session left that was killed itself.
+const strayWithin = 10 * time.Second
+
+// pollEvery is how often the directory is looked into where the kernel gives no
+// watch: instances are counted for each user, so a worker can take them all from
+// others of its uid. A session waits half of it; a look takes some microseconds.
+const pollEvery = 50 * time.Millisecond
+
+// exitEnded is PID 1's code after [End], that of SIGKILL.
+const exitEnded = 128 + 9
+
+// Door is PID 1's side.
+type Door struct {
+	dir    string
+	there  bool     // the directory
+	at     int      // it, open: a process of the worker can leave PID 1 no descriptor (prlimit(2))
+	left   fileID   // an [End] of before
+	events *os.File // the watch; nil: polled
+	reaper *reaper.Reaper
+	null   *os.File
+	wake   chan struct{} // look into the directory
+	stray  chan struct{} // look for processes without a session
+	open   int           // sessions
+	ended  chan struct{}
+	met    map[string]bool // sockets that are in the directory and were dealt with
+}
+
+// New makes the door of a directory. It starts sessions with the reaper.
+func New(dir string, r *reaper.Reaper) *Door {
+	return &Door{
+		dir: dir, reaper: r, wake: make(chan struct{}, 1), stray: make(chan struct{}, 1),
+		ended: make(chan struct{}), met: map[string]bool{},
+	}
+}
+
+// Stray tells the door that a process was killed whose parent is gone. If its
+// session was killed too, the others of that session are to follow.
+func (d *Door) Stray() { poke(d.stray) }
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// Open watches the directory; [Door.Serve] misses nothing that comes after it.
+// Where the kernel gives no watch, the directory is polled. Without the directory
+// there is no door, which is no error: sessions come by the engine then.
+func (d *Door) Open() (err error) {
+	info, err := os.Stat(d.dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !info.IsDir() {
+		return nil
+	}
+	if err == nil {
+		err = unix.Access(d.dir, unix.R_OK|unix.X_OK)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.dir, err)
+	}
+	if d.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	if d.at, err = unix.Open(d.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("%s: %w", d.dir, err)
+	}
+	d.left = d.end()
+	d.there = true
+	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
+		d.events = os.NewFile(uintptr(fd), "inotify")
+		if _, err := unix.InotifyAddWatch(fd, d.dir, unix.IN_MOVED_TO|unix.IN_ONLYDIR); err != nil {
+			d.events.Close()
+			d.events = nil
+		}
+	}
+	return nil
+}
+
+// Serve starts a session for each socket that the host offers, until the
+// context ends.
+func (d *Door) Serve(ctx context.Context) {
+	go d.killStray(ctx)
+	if !d.there {
+		return
+	}
+	defer d.null.Close()
+	defer unix.Close(d.at)
+	var poll <-chan time.Time
+	if d.events != nil {
+		defer d.events.Close()
+		go d.follow()
+	} else {
+		t := time.NewTicker(pollEvery)
+		defer t.Stop()
+		poll = t.C
+	}
+	poke(d.wake) // sockets that were there before
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll:
+			d.look()
+		case <-d.ended:
+			d.open--
+			d.Stray() // it may have been killed
+			poke(d.wake)
+		case <-d.wake:
+			d.look()
+		}
+	}
+}
+
+// fileID tells one file from the next of its name; zero: there is none.
+type fileID struct {
+	inode uint64
+	made  unix.Timespec
+}
+
+// end looks for [End], without a descriptor.
+func (d *Door) end() fileID {
+	var st unix.Stat_t
+	if unix.Fstatat(d.at, End, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return fileID{}
+	}
+	return fileID{st.Ino, st.Ctim}
+}
+
+// follow wakes the door at each event; which name it was, the directory tells.
+func (d *Door) follow() {
+	buf := make([]byte, 4096)
+	for {
+		if _, err := d.events.Read(buf); err != nil {
+			return
+		}
+		d.exit() // here too: the start of a session may be held up
+		poke(d.wake)
+	}
+}
+
+// exit ends PID 1 where the host says so.
+func (d *Door) exit() {
+	if is := d.end(); is != d.left && is != (fileID{}) {
+		os.Exit(exitEnded)
+	}
+}
+
+// look takes up the sockets that are new.
+func (d *Door) look() {
+	d.exit()
+	dir, err := os.Open(d.dir)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return
+	}
+	met := map[string]bool{}
+	for _, name := range names {
+		if !strings.HasSuffix(name, Suffix) {
+			continue
+		}
+		if d.met[name] {
+			met[name] = true
+			continue
+		}
+		if d.open >= MaxSessions {
+			continue // the end of a session looks again
+		}
+		met[name] = true
+		// What can't be taken up, the host notices by its absence, and goes
+		// another way.
+		if fd, err := connect(filepath.Join(d.dir, name)); err == nil {
+			d.start(fd)
+			_ = unix.Close(fd)
+		}
+	}
+	d.met = met
+}
+
+// connect gives a connection to somebody outside of this process namespace.
+func connect(path string) (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err = unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err == nil {
+		err = checkOutside(fd)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// checkOutside wants a peer that has no number here (unix(7), SO_PEERCRED; who
+// called listen(2)).
+func checkOutside(fd int) error {
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return err
+	}
+	if peer.Pid != 0 {
+		return fmt.Errorf("process %d of the worker listens where the host should", peer.Pid)
+	}
+	return nil
+}
+
+func (d *Door) start(conn int) {
+	// Nothing of a session goes to our streams, which are the worker's log.
+	p, err := d.reaper.Start("/proc/self/exe", []string{"workshop-init", "tools"}, &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{uintptr(conn), uintptr(conn), d.null.Fd()},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return
+	}
+	d.open++
+	go func() {
+		<-p.Done()
+		d.ended <- struct{}{}
+	}()
+}
+
+func (d *Door) killStray(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.stray:
+			d.reaper.KillStray(strayWithin)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package workerinit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/llmdo/workshop/internal/workerinit/pid1"
+)
+
+// Health tells whether the gate that is PID 1 here has been passed, by doing
+// what it did: its arguments are those of PID 1.
+func Health(ctx context.Context) error {
+	args, ok, err := pid1.Arguments()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errors.New("PID 1 is not a gate")
+	}
+	o, err := parseArgs(args, io.Discard)
+	if err != nil {
+		return err
+	}
+	o.Workdir = "" // PID 1 is in it
+	o.Timeout = 2 * time.Second
+	return Pass(ctx, o)
+}

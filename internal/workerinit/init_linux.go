@@ -1,0 +1,52 @@
+package workerinit
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/lib/reaper"
+	"github.com/llmdo/workshop/internal/toolbox/dialin"
+)
+
+// grace is how long the worker's processes have to end after the signal; then
+// the kernel kills what is left, because PID 1 ends (pid_namespaces(7)). It is
+// short: `down` and `restart` wait for it.
+const grace = 100 * time.Millisecond
+
+// initLoop reaps orphans until SIGTERM or SIGINT, which it forwards to every
+// process of the container. It returns the exit code.
+func initLoop(signals <-chan os.Signal, r *reaper.Reaper, d *dialin.Door) int {
+	for s := range signals {
+		no, ok := s.(unix.Signal)
+		if !ok {
+			continue
+		}
+		if no == unix.SIGCHLD {
+			if r.Reap() {
+				d.Stray()
+			}
+			continue
+		}
+		endAll(no, r)
+		return 0
+	}
+	return 0
+}
+
+// endAll forwards a signal to all processes but ourselves and waits until
+// they have ended or the grace is over. As anything but PID 1 it does nothing:
+// "all" would be the machine's.
+func endAll(no unix.Signal, r *reaper.Reaper) {
+	if os.Getpid() != 1 || unix.Kill(-1, no) != nil {
+		return // ESRCH: nobody is left
+	}
+	for end := time.Now().Add(grace); time.Now().Before(end); {
+		r.Reap()
+		if unix.Kill(-1, 0) != nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
