@@ -284,29 +284,3 @@ func TestVocabulary(t *testing.T) {
 		})
 	}
 }
-
-// bothSides are the parts of workshop-init that say what it and the host tell
-// each other.
-var bothSides = []string{"/internal/guard/control", "/internal/guard/events", "/internal/guard/panics", "/internal/toolbox/client", "/internal/toolbox/dialin", "/internal/toolbox/protocol", "/internal/toolbox/wire",
-	"/internal/toolbox/process", "/internal/engine/namespace/container/spec", "/internal/engine/namespace/supervisor/api", "/internal/engine/namespace/supervisor/client", "/internal/engine/namespace/supervisor/logfile"}
-
-// TestHostProgramsAreLinkedAlone: workshop-init's parts are Linux only and
-// belong in no host program; only their bytes do. What host and guard say to each
-// other is both sides'.
-func TestHostProgramsAreLinkedAlone(t *testing.T) {
-	for _, p := range packages(t) {
-		if p.ImportPath != module+"/cmd/workshop" && p.ImportPath != module+"/cmd/llmdo" {
-			continue
-		}
-		for _, d := range p.Deps {
-			for _, no := range []string{"/internal/guard/...", "/internal/workerinit/...", "/internal/toolbox/...", "/internal/probe/...", "/internal/engine/namespace/container/...", "/internal/engine/namespace/supervisor/...", "/internal/dev/testutil/...", "/internal/dev/testnet/..."} {
-				if covers(module+no, d) && !slices.Contains(bothSides, strings.TrimPrefix(d, module)) {
-					t.Errorf("%s links %s: it belongs inside containers or in tests", p.ImportPath, d)
-				}
-			}
-			if d == "testing" {
-				t.Errorf("%s links package testing", p.ImportPath)
-			}
-		}
-	}
-}
