@@ -103,6 +103,13 @@ func try(b *breaks.Break, src, program string, full, verbose bool) (string, erro
 			return "", err
 		}
 	}
+	if slices.ContainsFunc(b.Edits, func(e breaks.Edit) bool { return strings.HasPrefix(e.File, "compose/seccomp") }) {
+		generate := exec.Command("go", "generate", "./internal/engine/namespace/seccomp")
+		generate.Dir = src
+		if out, err := generate.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("its filters can't be generated: %w\n%s", err, out)
+		}
+	}
 	build := exec.Command("make", "build", "ARCHES="+runtime.GOARCH, "CMDS=./cmd/workshop", "VERSION=broken")
 	build.Dir = src
 	if out, err := build.CombinedOutput(); err != nil {

@@ -174,8 +174,8 @@ var rules = []rule{
 		{"text/template", "workshop-init links it: it stays small"},
 		{"net/http", "workshop-init links it: it stays small"},
 	}},
-	{from: module + "/internal/lib/seccomp", bans: append([]ban{
-		{module + "/...", "it makes a filter of a profile, whoever's"},
+	{from: module + "/internal/engine/namespace/seccomp", bans: append([]ban{
+		{module + "/...", "it has what internal/dev/seccompgen made"},
 	}, effects...)},
 	{from: module + "/internal/lib/landlock", bans: []ban{
 		{module + "/...", "a fence knows nothing of who is behind it"},
@@ -183,7 +183,7 @@ var rules = []rule{
 	{from: module + "/internal/engine/namespace/container", bans: []ban{
 		{"os/exec", "the supervisor's reaper starts what it starts"},
 		{module + "/internal/engine/namespace/supervisor/...", "never upward"},
-		{module + "/internal/lib/seccomp", "the filter comes with the container, made on the host"},
+		{module + "/internal/engine/namespace/seccomp", "the filter comes with the container, made on the host"},
 	}, deeps: []ban{
 		{"net", "what it links is initialised before each container's start (package early)"},
 		{"crypto/...", "what it links is initialised before each container's start (package early)"},

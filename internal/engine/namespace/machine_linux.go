@@ -3,7 +3,6 @@ package namespace
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/namespace/seccomp"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
-	"github.com/llmdo/workshop/internal/lib/seccomp"
 )
 
 // machine finds out what translations must know.
@@ -33,12 +32,8 @@ func (e *Engine) machine(ctx context.Context, c *compose.Compiled) (machine, err
 			return m, err
 		}
 	}
-	var uts unix.Utsname
-	if err := unix.Uname(&uts); err != nil {
-		return m, fmt.Errorf("uname: %w", err)
-	}
 	if len(c.Seccomp) > 0 {
-		if m.filter, err = seccomp.Compile(c.Seccomp, arch, unix.ByteSliceToString(uts.Release[:])); err != nil {
+		if m.filter, err = seccomp.Filter(c.Seccomp, arch); err != nil {
 			return m, err
 		}
 	}

@@ -25,9 +25,9 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/seccomp"
 	"github.com/llmdo/workshop/internal/lib/cgroup"
 	"github.com/llmdo/workshop/internal/lib/reaper"
-	"github.com/llmdo/workshop/internal/lib/seccomp"
 )
 
 // The test binary is everything here: the supervisor (PID 1 of its own
@@ -147,9 +147,7 @@ func ids(mode string) (uint32, uint32) {
 }
 
 var filter = sync.OnceValue(func() []byte {
-	var u unix.Utsname
-	_ = unix.Uname(&u)
-	b, err := seccomp.Compile(compose.SeccompProfile(), runtime.GOARCH, unix.ByteSliceToString(u.Release[:]))
+	b, err := seccomp.Filter(compose.SeccompProfile(), runtime.GOARCH)
 	if err != nil {
 		panic(err)
 	}

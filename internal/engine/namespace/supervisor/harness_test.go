@@ -25,10 +25,10 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/seccomp"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/logfile"
-	"github.com/llmdo/workshop/internal/lib/seccomp"
 )
 
 // The tests run the real workshop-init, started as the CLI starts it, as root
@@ -297,9 +297,7 @@ func over(pidfd *os.File, within time.Duration) bool {
 }
 
 var filter = sync.OnceValue(func() []byte {
-	var u unix.Utsname
-	_ = unix.Uname(&u)
-	b, err := seccomp.Compile(compose.SeccompProfile(), runtime.GOARCH, unix.ByteSliceToString(u.Release[:]))
+	b, err := seccomp.Filter(compose.SeccompProfile(), runtime.GOARCH)
 	if err != nil {
 		panic(err)
 	}

@@ -1,4 +1,4 @@
-package seccomp
+package main
 
 import (
 	"fmt"

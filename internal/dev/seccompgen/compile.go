@@ -1,4 +1,4 @@
-package seccomp
+package main
 
 import (
 	"encoding/binary"
@@ -19,20 +19,19 @@ var architectures = map[string]struct {
 
 const x32Bit = 0x40000000
 
-// Compile makes of a profile the filter for one architecture ("amd64", "arm64")
-// and kernel ("6.1.0-18-amd64", as uname(2) says it): an array of struct
-// sock_filter (linux/filter.h), little-endian as both are.
+// compile makes of a profile the filter for one architecture ("amd64", "arm64"): an
+// array of struct sock_filter (linux/filter.h), little-endian as both are.
 //
 // It answers as with Docker's runc: names that the architecture doesn't have are
 // passed over, numbers above all that the profile names get ENOSYS, so that C
 // libraries fall back to older calls. Calls of another architecture end the
 // process; those of x32, the kernel has none as a rule, get ENOSYS.
-func Compile(profile []byte, arch, kernel string) ([]byte, error) {
+func compile(profile []byte, arch string) ([]byte, error) {
 	p, err := parseProfile(profile)
 	if err != nil {
 		return nil, err
 	}
-	t, err := tableOf(p, arch, kernel)
+	t, err := tableOf(p, arch)
 	if err != nil {
 		return nil, fmt.Errorf("the seccomp profile: %w", err)
 	}
@@ -77,7 +76,7 @@ type test struct {
 	mask, value uint64
 }
 
-func tableOf(p *profile, arch, kernel string) (*table, error) {
+func tableOf(p *profile, arch string) (*table, error) {
 	a, ok := architectures[arch]
 	if !ok {
 		return nil, fmt.Errorf("there is none for the architecture %q", arch)
@@ -86,11 +85,8 @@ func tableOf(p *profile, arch, kernel string) (*table, error) {
 	if !slices.ContainsFunc(p.ArchMap, func(m archMap) bool { return m.Architecture == a.scmp && len(m.SubArchitectures) == 0 }) {
 		return nil, fmt.Errorf("archMap doesn't have %s alone", a.scmp)
 	}
-	version, err := parseVersion(kernel)
-	if err != nil {
-		return nil, err
-	}
 	t := &table{audit: a.audit, x32: a.x32, calls: map[uint32]call{}}
+	var err error
 	if t.fallback, err = answer(p.DefaultAction, p.DefaultErrnoRet); err != nil {
 		return nil, err
 	}
@@ -99,7 +95,7 @@ func tableOf(p *profile, arch, kernel string) (*table, error) {
 	}
 	numbers := a.numbers()
 	for _, r := range p.Syscalls {
-		if err := t.add(&r, arch, version, numbers); err != nil {
+		if err := t.add(&r, arch, numbers); err != nil {
 			return nil, fmt.Errorf("the rule of %q: %w", r.Names, err)
 		}
 	}
@@ -109,7 +105,7 @@ func tableOf(p *profile, arch, kernel string) (*table, error) {
 	return t, nil
 }
 
-func (t *table) add(r *rule, arch string, kernel version, numbers map[string]int) error {
+func (t *table) add(r *rule, arch string, numbers map[string]int) error {
 	to, err := answer(r.Action, r.ErrnoRet)
 	if err != nil {
 		return err
@@ -118,7 +114,7 @@ func (t *table) add(r *rule, arch string, kernel version, numbers map[string]int
 	if err != nil {
 		return err
 	}
-	if counts, err := r.Includes.counts(arch, kernel); !counts || err != nil {
+	if counts, err := r.Includes.counts(arch); !counts || err != nil {
 		return err
 	}
 	for _, name := range r.Names {

@@ -1,4 +1,4 @@
-package seccomp
+package main
 
 import (
 	_ "embed"
@@ -10,7 +10,7 @@ import (
 // The calls of each architecture, a name and a number a line, by libseccomp's
 // names, which are the kernel's.
 //
-//go:generate go run ./generate
+//go:generate go run ./numbers
 
 //go:embed numbers_amd64.txt
 var amd64Text string
@@ -29,7 +29,7 @@ func parseNumbers(text string) map[string]int {
 		name, number, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.Atoi(number)
 		if err != nil {
-			panic("seccomp: " + line) // made by generate
+			panic("numbers: " + line) // made by generate
 		}
 		numbers[name] = n
 	}

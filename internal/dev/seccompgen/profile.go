@@ -1,4 +1,4 @@
-package seccomp
+package main
 
 import (
 	"bytes"
@@ -90,19 +90,23 @@ func answer(action string, errno *uint16) (uint32, error) {
 	return 0, fmt.Errorf("the action %q is unknown", action)
 }
 
-// counts tells whether a rule counts on this architecture and kernel.
-func (i *includes) counts(arch string, kernel version) (bool, error) {
+// oldestKernel is the oldest that the namespace engine runs on (docs/engines.md).
+var oldestKernel = version{5, 12}
+
+// counts reports whether a rule counts on this architecture. One that would depend
+// on the kernel is an error: a filter is made once for all.
+func (i *includes) counts(arch string) (bool, error) {
 	if i == nil {
 		return true, nil
 	}
-	if len(i.Arches) > 0 && !slices.Contains(i.Arches, arch) {
-		return false, nil
+	if i.MinKernel != "" {
+		if minimum, err := parseVersion(i.MinKernel); err != nil {
+			return false, err
+		} else if oldestKernel.less(minimum) {
+			return false, fmt.Errorf("it depends on the kernel: %s is newer than %d.%d", i.MinKernel, oldestKernel.major, oldestKernel.minor)
+		}
 	}
-	if i.MinKernel == "" {
-		return true, nil
-	}
-	minimum, err := parseVersion(i.MinKernel)
-	return !kernel.less(minimum), err
+	return len(i.Arches) == 0 || slices.Contains(i.Arches, arch), nil
 }
 
 // version of a kernel: its first two numbers, as Docker compares them.

@@ -1,4 +1,4 @@
-// Generate writes the tables of package seccomp from the constants of
+// Numbers writes the tables of the calls' numbers from the constants of
 // golang.org/x/sys/unix, which are made from the kernel's headers.
 package main
 
