@@ -20,6 +20,11 @@ const (
 	RoleGuard       // decides and carries egress
 )
 
+// String is the role as [LabelRole] has it; empty for the zero value.
+func (r Role) String() string {
+	return map[Role]string{RoleWorker: "worker", RoleRoom: "room", RoleGuard: "guard"}[r]
+}
+
 // Names inside the generated project. Workers may not be called so.
 const (
 	GuardService = "guard"

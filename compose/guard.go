@@ -26,7 +26,7 @@ const (
 // ordinary network and no capability, no workspace and no secret.
 func (c *compiler) guard(rooms []roomGroup) {
 	s := hardened(GuardService, guardGrace)
-	s.Labels = c.labels("guard")
+	s.Labels = c.labels(RoleGuard)
 	c.initImage(&s, diag.Source{})
 	s.User = GuardUser
 	s.Hostname = GuardService

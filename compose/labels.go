@@ -4,6 +4,6 @@ import "github.com/compose-spec/compose-go/v2/types"
 
 // labels are for people and for ps. Nothing is decided by a label: what a
 // service is stands in Compiled.Roles.
-func (c *compiler) labels(role string) types.Labels {
-	return types.Labels{LabelRole: role, LabelWorkshop: c.w.Name.V}
+func (c *compiler) labels(role Role) types.Labels {
+	return types.Labels{LabelRole: role.String(), LabelWorkshop: c.w.Name.V}
 }

@@ -20,7 +20,7 @@ const (
 func (c *compiler) room(g *roomGroup) {
 	p := &g.policy
 	s := hardened(p.Room, roomGrace)
-	s.Labels = c.labels("room")
+	s.Labels = c.labels(RoleRoom)
 	c.initImage(&s, diag.Source{})
 	s.User = "0:0"
 	s.CapAdd = []string{"NET_ADMIN", "NET_BIND_SERVICE"}

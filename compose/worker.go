@@ -23,7 +23,7 @@ func (c *compiler) worker(w *workshop.Worker) {
 	k := &w.Container
 	s := hardened(w.Name, workerGrace)
 	c.origin(s.Name, "", w.Source)
-	s.Labels = c.labels("worker")
+	s.Labels = c.labels(RoleWorker)
 	s.Logging = logging(workerLogSize)
 	s.Runtime = k.Runtime.V
 	c.origin(s.Name, "runtime", k.Runtime.Source)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/lib/safetar"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
@@ -26,7 +27,7 @@ func (env *Env) connectForCopy(ctx context.Context, worker string) (*Running, er
 		return nil, err
 	}
 	for _, c := range seen.Containers {
-		if c.Service == worker && (c.Role == "room" || c.Role == "guard") {
+		if c.Service == worker && (c.Role == compose.RoleRoom.String() || c.Role == compose.RoleGuard.String()) {
 			e.Close()
 			return nil, Fail(CodeRefused, "cp: %s is the workshop's %s, and files are copied from and to workers only", worker, c.Role)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -328,7 +329,7 @@ func (v *PolicyView) textAt(at diag.Range) string {
 	}
 	lines := strings.Split(string(data), "\n")
 	if n := at.Start.Line; n > 0 && n <= len(lines) {
-		return CutEnd(Printable(strings.Join(strings.Fields(lines[n-1]), " ")), 200)
+		return clip.Runes(Printable(strings.Join(strings.Fields(lines[n-1]), " ")), 200)
 	}
 	return ""
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // ProbedNow is what is seen of a connection now.
@@ -171,7 +172,7 @@ func (v *PolicyView) probe(ctx context.Context, x endpoint, e *Explanation) erro
 		}
 	}
 	if len(seen) != len(probes) {
-		return fmt.Errorf("the probe in %s ended with %d: %s", e.Worker, code, CutEnd(problem.String(), 200))
+		return fmt.Errorf("the probe in %s ended with %d: %s", e.Worker, code, clip.Runes(problem.String(), 200))
 	}
 	if !x.addr.IsValid() {
 		e.Now.LookUp = &seen[0]
@@ -240,7 +241,7 @@ func (e *Explanation) compareWorker(x endpoint) {
 	}
 	what := s.Seen
 	if s.Detail != "" {
-		what += " (" + CutEnd(s.Detail, 100) + ")"
+		what += " (" + clip.Runes(s.Detail, 100) + ")"
 	}
 	switch {
 	case e.Allowed && e.Now.Guard != nil && e.Now.Guard.ResolveError != "": // said already

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // Parse reads HOST[:PORT] of the command line into Rules; all problems at once.
@@ -180,4 +181,4 @@ func yamlScalar(s string) string {
 }
 
 // quoted shows a word of the command line.
-func quoted(s string) string { return fmt.Sprintf("%q", CutEnd(s, 80)) }
+func quoted(s string) string { return fmt.Sprintf("%q", clip.Runes(s, 80)) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/promise"
 )
@@ -86,7 +87,7 @@ func Stopped(seen engine.Observed, worker string) []string {
 	rooms, guard, needed := map[string]bool{}, false, false
 	for _, c := range seen.Containers {
 		rooms[c.ID] = c.State == "running"
-		guard = guard || c.Role == "guard" && c.State == "running"
+		guard = guard || c.Role == compose.RoleGuard.String() && c.State == "running"
 	}
 	var out []string
 	for _, c := range seen.Containers {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
@@ -84,7 +85,7 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 	for i := range s.Containers {
 		c := &s.Containers[i]
 		c.Engine = e.Chosen.Name
-		if !s.Can.Contained && c.Role == "worker" {
+		if !s.Can.Contained && c.Role == compose.RoleWorker.String() {
 			c.Network, c.NotHeld = "this machine's", promise.Waived(c.Engine)
 		}
 	}
@@ -146,7 +147,7 @@ func statusOf(seen engine.Observed, w *workshop.Workshop) []ContainerStatus {
 // givePorts shows published ports where they lead. The guard publishes them, at
 // ports of its own that mean nothing to a reader.
 func givePorts(entries []ContainerStatus, w *workshop.Workshop) {
-	guard := slices.IndexFunc(entries, func(p ContainerStatus) bool { return p.Role == "guard" })
+	guard := slices.IndexFunc(entries, func(p ContainerStatus) bool { return p.Role == compose.RoleGuard.String() })
 	if guard < 0 {
 		return
 	}
@@ -179,7 +180,7 @@ func notHeld(mode firewall.Mode) []string {
 // addLive puts into the containers what the guard says: live changes, learning. A
 // guard that doesn't run isn't waited for.
 func (s *Status) addLive(asked Asked) {
-	at := slices.IndexFunc(s.Containers, func(c ContainerStatus) bool { return c.Role == "guard" && c.State == "running" })
+	at := slices.IndexFunc(s.Containers, func(c ContainerStatus) bool { return c.Role == compose.RoleGuard.String() && c.State == "running" })
 	if asked == nil || at < 0 {
 		return
 	}

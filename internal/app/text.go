@@ -92,15 +92,6 @@ func PortsText(ports []firewall.PortRange) string {
 	return strings.Join(parts, ",")
 }
 
-// CutEnd shortens to n characters, keeping the beginning.
-func CutEnd(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n]) + "…"
-}
-
 // LengthText is a duration as a person writes it: "30m", "1h30m".
 func LengthText(d time.Duration) string {
 	s := d.Round(time.Second).String()

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/tool"
 )
@@ -133,7 +134,7 @@ func (p *callProgress) update(s session.Progress) {
 	if s.Total > 0 {
 		text = fmt.Sprintf("%.0f%% %s", 100*s.Done/s.Total, text)
 	}
-	fmt.Fprintf(p.w, "\r\x1b[K%s", app.CutEnd(text, p.width-1))
+	fmt.Fprintf(p.w, "\r\x1b[K%s", clip.Runes(text, p.width-1))
 	p.shown = true
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 func (a *program) firewallExplainCommand() *cobra.Command {
@@ -208,7 +209,7 @@ func showNow(n *app.ProbedNow, put func(key, format string, args ...any)) {
 	if s := n.Connection; s != nil {
 		words := map[app.ProbeOutcome]string{app.ProbeReached: "reached", app.ProbeRefused: "refused", app.ProbeSilent: "open, and nobody says anything", app.ProbeFailed: "closed"}
 		kind, _, _ := strings.Cut(s.Probe, " ")
-		detail := app.CutEnd(s.Detail, 100)
+		detail := clip.Runes(s.Detail, 100)
 		if detail != "" {
 			detail = ", " + detail
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/versions"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
 )
 
 // Info asks the engine what it is. The answer is kept for the life of e.
@@ -37,7 +38,7 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 func (e *Engine) describe(raw system.Info) engine.Info {
 	local := e.isLocal(raw)
 	return engine.Info{
-		Kind: "docker", Endpoint: e.endpoint.host, Version: raw.ServerVersion, APIVersion: e.cli.ClientVersion(),
+		Kind: promise.Docker, Endpoint: e.endpoint.host, Version: raw.ServerVersion, APIVersion: e.cli.ClientVersion(),
 		OS: raw.OSType, Arch: goarch(raw.Architecture), Local: local,
 		DataRoot: raw.DockerRootDir, Runtimes: slices.Sorted(maps.Keys(raw.Runtimes)), DefaultRuntime: raw.DefaultRuntime,
 		IPv6: hasIPv6(local), Socket: e.endpoint.socket(),

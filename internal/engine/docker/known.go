@@ -1,6 +1,10 @@
 package docker
 
-import "github.com/llmdo/workshop/internal/engine"
+import (
+	"github.com/llmdo/workshop/internal/engine"
+
+	"github.com/llmdo/workshop/internal/promise"
+)
 
 // known lists, per type of the project, the fields that the translation
 // carries out. A field that is set and not listed is an error.
@@ -38,4 +42,4 @@ var known = engine.KnownFields{
 
 // checkKnown returns an [engine.UnknownFieldError] if v sets a field that is not
 // known.
-func checkKnown(of string, v any) error { return known.Check("docker", of, v) }
+func checkKnown(of string, v any) error { return known.Check(promise.Docker, of, v) }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
 )
 
 // Observe lists what carries Compose's label of the project: one call each for
@@ -26,7 +27,7 @@ import (
 // workshop's is told apart ([engine.OurContainer]). Where images are asked for, it
 // also reads the policy of the guard.
 func (e *Engine) Observe(ctx context.Context, project string, images ...string) (engine.Observed, error) {
-	if err := engine.RefuseImageFiles("docker", images...); err != nil {
+	if err := engine.RefuseImageFiles(promise.Docker, images...); err != nil {
 		return engine.Observed{}, err
 	}
 	o := engine.Observed{Project: project, Images: map[string]string{}}

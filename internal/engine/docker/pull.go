@@ -18,12 +18,13 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
 )
 
 // pull pulls the image of a step with the user's credentials for its
 // registry.
 func (e *Engine) pull(ctx context.Context, p *engine.Plan, s engine.Step, emit func(engine.Event)) error {
-	if err := engine.RefuseImageFiles("docker", s.Key); err != nil {
+	if err := engine.RefuseImageFiles(promise.Docker, s.Key); err != nil {
 		return err
 	}
 	service := p.Compiled.Project.Services[s.Service]

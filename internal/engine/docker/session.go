@@ -50,7 +50,7 @@ func (e *Engine) running(ctx context.Context, project, service, dir string) (wor
 		return w, engine.NewForeignError(project, "container/"+c.Name, dir, c.Directory)
 	case c.State != "running":
 		return w, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
-	case c.Role == "room" || c.Role == "guard":
+	case c.Role == compose.RoleRoom.String() || c.Role == compose.RoleGuard.String():
 		return w, fmt.Errorf("%s is the workshop's %s, and commands run in workers only", service, c.Role)
 	}
 	return w, nil

@@ -16,10 +16,11 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
+	"github.com/llmdo/workshop/internal/promise"
 )
 
 // kind is the engine's name.
-const kind = "namespace"
+const kind = promise.Namespace
 
 // machine is what a translation must know of this machine and its caller.
 type machine struct {

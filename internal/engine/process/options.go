@@ -5,10 +5,11 @@ import (
 	"path/filepath"
 
 	"github.com/llmdo/workshop/internal/initimage"
+	"github.com/llmdo/workshop/internal/promise"
 )
 
 // kind is the engine's name.
-const kind = "process"
+const kind = promise.Process
 
 // Options says where the engine keeps what.
 type Options struct {

@@ -164,7 +164,7 @@ func (e *Engine) removeVolume(project, name string) error {
 func (e *Engine) create(p *engine.Plan, s engine.Step) error {
 	c := p.Compiled
 	one := engine.Container{
-		ID: newID(), Name: engine.ContainerName(c.Project, s.Service), Service: s.Service, Role: "worker", State: "created",
+		ID: newID(), Name: engine.ContainerName(c.Project, s.Service), Service: s.Service, Role: compose.RoleWorker.String(), State: "created",
 		Image: "this machine", ImageID: imageID(engine.ImageRef(p.Desired, s.Service)), ConfigHash: engine.ConfigHash(p.Desired, s.Service),
 	}
 	if c.Facts != nil {
