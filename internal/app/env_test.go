@@ -30,3 +30,11 @@ func TestInCI(t *testing.T) {
 		}
 	}
 }
+
+func TestRelativeHome(t *testing.T) {
+	for home, want := range map[string]string{"/home/u": "/home/u", ".": "", "here": "", "": ""} {
+		if got := HomeDir(func(name string) (string, bool) { return home, name == "HOME" }); got != want {
+			t.Errorf("HOME=%s: %q", home, got)
+		}
+	}
+}

@@ -99,3 +99,11 @@ func (env *Env) SayClosed(s control.State) {
 		env.hint("open it without them: `workshop firewall reload`")
 	}
 }
+
+// UpstreamText says what goes through an upstream.
+func UpstreamText(u control.Upstream) string {
+	if u.Kind == "proxy" {
+		return "upstream proxy: every connection goes through " + Printable(u.Address)
+	}
+	return "upstream resolver: names are looked up at " + Printable(u.Address)
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -50,5 +51,32 @@ func TestAddLive(t *testing.T) {
 	}
 	if len(guard.Upstreams) != 2 || guard.Closed != "" {
 		t.Errorf("%+v", guard)
+	}
+}
+
+// What a worker's network needs is its own room and the guard.
+func TestStopped(t *testing.T) {
+	container := func(id, role, state, of string) engine.Container {
+		return engine.Container{ID: id, Service: id, Role: role, State: state, NetworkOf: of}
+	}
+	w, closed := container("w", "worker", "running", "r"), container("c", "worker", "running", "")
+	up, dead := container("r", "room", "running", ""), container("r", "room", "exited", "")
+	guard := container("g", "guard", "running", "")
+	for want, list := range map[string][]engine.Container{
+		"":           {w, up, guard, closed, container("r2", "room", "exited", "")},
+		"room":       {w, dead, guard},
+		"guard":      {w, up, container("g", "guard", "exited", "")},
+		"room guard": {w},
+	} {
+		seen := engine.Observed{Containers: list}
+		if got := strings.Join(Stopped(seen, "w"), " "); got != want {
+			t.Errorf("%v: %q, want %q", list, got, want)
+		}
+		if got := strings.Join(Stopped(seen, ""), " "); got != want {
+			t.Errorf("all of %v: %q, want %q", list, got, want)
+		}
+		if got := Stopped(seen, "c"); got != nil {
+			t.Errorf("a worker without network: %q", got)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
 	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/initimage"
@@ -108,7 +109,7 @@ func TestEngineScripts(t *testing.T) {
 		e.Setenv("WORKSHOP_ENGINE", promise.Docker)
 		e.Setenv("WORKSHOP_PROJECT_NAME", project)
 		e.Defer(func() {
-			Run(context.Background(), NewWorkshop, []string{"--quiet", "-p", project, "down"}, &System{Env: &app.Env{Dir: "/", Lookup: os.LookupEnv, Engine: app.Engines}, Out: io.Discard, Err: io.Discard})
+			Run(context.Background(), NewWorkshop, []string{"--quiet", "-p", project, "down"}, &command.System{Env: &app.Env{Dir: "/", Lookup: os.LookupEnv, Engine: app.Engines}, Out: io.Discard, Err: io.Discard})
 			left, _ := filepath.Glob("/dev/shm/workshop-*/" + project + "-*")
 			for _, dir := range left {
 				if !t.Failed() {

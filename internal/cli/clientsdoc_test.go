@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
 )
 
 // The configurations in docs/clients.md are what --print-config prints.
@@ -25,7 +26,7 @@ func TestClientsDoc(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)<!-- workshop (tools [^>]*) -->\n```json\n(.*?)```\n").FindAllStringSubmatch(string(doc), -1)
 	for _, b := range blocks {
 		var out, errs bytes.Buffer
-		s := &System{Env: &app.Env{Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}, Out: &out, Err: &errs, Program: "/usr/local/bin/workshop"}
+		s := &command.System{Env: &app.Env{Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}, Out: &out, Err: &errs, Executable: "/usr/local/bin/workshop"}
 		if code := Run(context.Background(), NewWorkshop, strings.Fields(b[1]), s); code != 0 {
 			t.Fatalf("%s: exit code %d\n%s", b[1], code, errs.String())
 		}
@@ -33,7 +34,12 @@ func TestClientsDoc(t *testing.T) {
 			t.Errorf("%s prints\n%sdocs/clients.md has\n%s", b[1], got, b[2])
 		}
 	}
-	if len(blocks) != len(mcpClients) {
-		t.Errorf("docs/clients.md has %d configurations, there are %v", len(blocks), mcpClients)
+	tools, _, err := NewWorkshop(&command.System{}).Find([]string{"tools"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete, _ := tools.GetFlagCompletionFunc("print-config")
+	if clients, _ := complete(tools, nil, ""); len(blocks) != len(clients) {
+		t.Errorf("docs/clients.md has %d configurations, there are %v", len(blocks), clients)
 	}
 }

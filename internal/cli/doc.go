@@ -1,5 +1,15 @@
-// Package cli is the command line: one file per verb, the only package that
-// knows cobra and viper, and the only one that writes to a terminal.
+// Package cli is the command line. It and the packages below are the only ones
+// that know cobra and viper, and write to a terminal. Here are the programs: their
+// roots, help, version, and what [Main] does to the process. The verbs are below,
+// one file each:
+//
+//	lifecycle  up, down, ps, logs, restart
+//	worker     exec, shell, cp
+//	firewall   firewall and its commands, presets
+//	tools      tools, call
+//	check      init, validate, config, compile, check-result, capabilities
+//	command    what all verbs have: flags, settings, formats, messages, exit codes
+//	terminal   colour, width, progress, raw mode
 //
 // # Manners
 //
@@ -12,6 +22,6 @@
 // # What commands may use
 //
 // A command gets a context, streams, an environment lookup, the working
-// directory and an engine factory in a [System]. Only [Main] touches the
+// directory and an engine factory in a command.System. Only [Main] touches the
 // process itself.
 package cli

@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
 )
 
 const docsFile = "../../docs/cli.md"
 
 // TestDocs keeps docs/cli.md what --help says.
 func TestDocs(t *testing.T) {
-	want := reference(NewWorkshop(&System{Env: &app.Env{}}))
+	want := reference(NewWorkshop(&command.System{Env: &app.Env{}}))
 	if *update {
 		if err := os.MkdirAll("../../docs", 0o755); err != nil {
 			t.Fatal(err)

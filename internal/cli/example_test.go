@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
 )
 
 // TestCommittedExample: examples/ci has the compiled project beside its file,
@@ -17,7 +18,7 @@ func TestCommittedExample(t *testing.T) {
 	}
 	for _, args := range [][]string{{"validate", "--strict", "--format", "github"}, {"compile", "--check"}} {
 		var out bytes.Buffer
-		code := Run(t.Context(), NewWorkshop, args, &System{Env: &app.Env{Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}, Out: &out, Err: &out})
+		code := Run(t.Context(), NewWorkshop, args, &command.System{Env: &app.Env{Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}, Out: &out, Err: &out})
 		if code != 0 {
 			t.Errorf("%v: exit code %d\n%s\nIf the compile changed: (cd examples/ci && workshop compile), and commit .workshop", args, code, &out)
 		}

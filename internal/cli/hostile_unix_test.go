@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
 )
 
 func TestOwnerMay(t *testing.T) {
@@ -24,14 +25,6 @@ func TestOwnerMay(t *testing.T) {
 		ownerMay()
 		if got := syscall.Umask(was); got != want {
 			t.Errorf("%#o becomes %#o, want %#o", before, got, want)
-		}
-	}
-}
-
-func TestRelativeHome(t *testing.T) {
-	for home, want := range map[string]string{"/home/u": "/home/u", ".": "", "here": "", "": ""} {
-		if got := app.HomeDir(func(name string) (string, bool) { return home, name == "HOME" }); got != want {
-			t.Errorf("HOME=%s: %q", home, got)
 		}
 	}
 }
@@ -108,7 +101,7 @@ func TestCheckIsPrintable(t *testing.T) {
 	hostileProject(t, dir)
 	var out bytes.Buffer
 	compile := func(args ...string) int {
-		sys := &System{Env: &app.Env{Dir: filepath.Join(dir, "project"), Lookup: func(string) (string, bool) { return "", false }}, Out: &out, Err: &out}
+		sys := &command.System{Env: &app.Env{Dir: filepath.Join(dir, "project"), Lookup: func(string) (string, bool) { return "", false }}, Out: &out, Err: &out}
 		return Run(t.Context(), NewWorkshop, append([]string{"compile"}, args...), sys)
 	}
 	if compile() != app.CodeOK || compile("--check") != app.CodeOK {

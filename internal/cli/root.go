@@ -1,39 +1,43 @@
 package cli
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/check"
+	"github.com/llmdo/workshop/internal/cli/command"
+	"github.com/llmdo/workshop/internal/cli/firewall"
+	"github.com/llmdo/workshop/internal/cli/lifecycle"
+	"github.com/llmdo/workshop/internal/cli/tools"
+	"github.com/llmdo/workshop/internal/cli/worker"
 )
 
 // NewWorkshop makes the root of the program workshop.
-func NewWorkshop(sys *System) *cobra.Command {
+func NewWorkshop(sys *command.System) *cobra.Command {
 	root := workshopCommand(sys)
-	asRoot(root)
+	asRoot(root, sys)
 	return root
 }
 
 // NewLLMDo makes the root of the program llmdo: the same commands one level
 // below.
-func NewLLMDo(sys *System) *cobra.Command {
+func NewLLMDo(sys *command.System) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "llmdo",
 		Short: "Run LLM workers in closed rooms",
 		Args:  cobra.ArbitraryArgs,
-		RunE:  unknownCommand,
+		RunE:  command.Unknown,
 	}
-	asRoot(root)
-	sys.under = "llmdo "
+	asRoot(root, sys)
+	sys.Under = "llmdo "
 	root.AddCommand(workshopCommand(sys))
 	return root
 }
 
 // workshopCommand is the tree that both programs share.
-func workshopCommand(sys *System) *cobra.Command {
-	a := newProgram(sys)
+func workshopCommand(sys *command.System) *cobra.Command {
+	p := command.NewProgram(sys)
 	cmd := &cobra.Command{
 		Use:   "workshop",
 		Short: "Compose-style rooms for the tools of LLM workers",
@@ -46,17 +50,17 @@ and nothing else.`,
   workshop exec greeter -- ls -l     # run a command in a worker
   workshop down                      # remove it`,
 		Args: cobra.ArbitraryArgs,
-		RunE: unknownCommand,
+		RunE: command.Unknown,
 	}
-	cmd.Example = a.commands(cmd.Example)
-	a.globals.add(cmd.Flags(), true)
+	cmd.Example = p.Pasteable(cmd.Example)
+	p.AddGlobalFlags(cmd.Flags(), true)
 	for _, g := range groups {
 		cmd.AddGroup(&g)
 	}
-	for _, c := range a.verbs() {
+	for _, c := range verbs(p) {
 		cmd.AddCommand(c)
-		if sys.names(c) {
-			a.prepareVerb(c)
+		if mayRun(sys, c) {
+			prepareVerb(p, c)
 		}
 	}
 	cmd.SetHelpCommandGroupID("more")
@@ -65,17 +69,17 @@ and nothing else.`,
 }
 
 // prepareVerb gives a command, and those below it, what all have.
-func (a *program) prepareVerb(c *cobra.Command) {
-	a.globals.add(c.Flags(), c.Flags().ShorthandLookup("f") == nil)
-	completeFlags(c)
+func prepareVerb(p *command.Program, c *cobra.Command) {
+	p.AddGlobalFlags(c.Flags(), c.Flags().ShorthandLookup("f") == nil)
+	command.CompleteGlobalFlags(c)
 	c.Flags().SortFlags = false
-	c.Example = a.commands(c.Example)
+	c.Example = p.Pasteable(c.Example)
 	c.DisableFlagsInUseLine = true
 	if c.Args == nil {
-		c.Args = usageArgs(0, 0)
+		c.Args = command.Args(0, 0)
 	}
 	for _, below := range c.Commands() {
-		a.prepareVerb(below)
+		prepareVerb(p, below)
 	}
 }
 
@@ -87,89 +91,39 @@ var groups = []cobra.Group{
 	{ID: "more", Title: "More:"},
 }
 
-func (a *program) verbs() []*cobra.Command {
+// verbs are all commands, each with its group.
+func verbs(p *command.Program) []*cobra.Command {
 	in := func(group string, cmds ...*cobra.Command) []*cobra.Command {
 		for _, c := range cmds {
 			c.GroupID = group
 		}
 		return cmds
 	}
-	var all []*cobra.Command
-	all = append(all, in("write", a.initCommand(), a.validateCommand(), a.configCommand(), a.compileCommand(), a.presetsCommand(), a.checkResultCommand())...)
-	all = append(all, in("run", a.upCommand(), a.downCommand(), a.psCommand(), a.logsCommand(), a.restartCommand())...)
-	all = append(all, in("use", a.execCommand(), a.shellCommand(), a.cpCommand(), a.firewallCommand(), a.callCommand(), a.toolsCommand())...)
-	return append(all, in("more", a.capabilitiesCommand(), a.versionCommand())...)
+	return slices.Concat(
+		in("write", check.Init(p), check.Validate(p), check.Config(p), check.Compile(p), firewall.Presets(p), check.Result(p)),
+		in("run", lifecycle.Up(p), lifecycle.Down(p), lifecycle.Ps(p), lifecycle.Logs(p), lifecycle.Restart(p)),
+		in("use", worker.Exec(p), worker.Shell(p), worker.Cp(p), firewall.Command(p), tools.Call(p), tools.Command(p)),
+		in("more", check.Capabilities(p), versionCommand(p)),
+	)
+}
+
+// mayRun reports whether the command line may be one of this verb: then the verb
+// has its name among the words. The flags of the others are never looked at,
+// and are 7% of what a start executes.
+func mayRun(sys *command.System, verb *cobra.Command) bool {
+	return sys.Args == nil || slices.Contains(sys.Args, verb.Name())
 }
 
 // asRoot sets what belongs to the root of a program.
-func asRoot(root *cobra.Command) {
+func asRoot(root *cobra.Command, sys *command.System) {
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	// The global flags stand at every level, so that `workshop -f F logs -f`
 	// works, where the second -f is --follow as in Compose.
 	root.TraverseChildren = true
 	root.SetUsageFunc(usage)
-	addVersionFlag(root)
+	addVersionFlag(root, sys)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError(cmd, "%w", err)
+		return command.UsageError(cmd, "%w", err)
 	})
-}
-
-// ofCompose says what does the work of Compose's commands that aren't here.
-var ofCompose = map[string]string{
-	"stop":  "`workshop down` ends a workshop; what it needs is made again by `workshop up`",
-	"kill":  "`workshop down` ends a workshop; `workshop restart` starts its workers anew",
-	"rm":    "`workshop down` removes a workshop",
-	"start": "`workshop up` starts what doesn't run",
-	"run":   "`workshop up` starts the workers, `workshop exec WORKER -- COMMAND` runs a command in one",
-	"build": "`workshop up` builds and pulls the images that it needs",
-	"pull":  "`workshop up` builds and pulls the images that it needs",
-	"ls":    "`workshop ps` shows the workshop of this directory",
-	"top":   "`workshop exec WORKER -- ps` shows the processes of a worker",
-}
-
-// unknownCommand runs where a word is no command; without a word it is help.
-func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
-	f := app.Fail(app.CodeUsage, "unknown command %q", args[0])
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	if do := ofCompose[args[0]]; do != "" && cmd.Name() == "workshop" {
-		f.Hint("%s", do)
-	} else if near := app.Nearest(args[0], names); near != "" {
-		f.Hint("did you mean `%s %s`?", cmd.CommandPath(), near)
-	}
-	return f.Hint("run `%s --help` for the list of commands", cmd.CommandPath())
-}
-
-// usageError is a wrong command line.
-func usageError(cmd *cobra.Command, format string, args ...any) *app.Failure {
-	return app.Fail(app.CodeUsage, format, args...).Hint("run `%s --help`", cmd.CommandPath())
-}
-
-// usageArgs checks the number of arguments; max < 0 means any number.
-func usageArgs(min, max int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		use := strings.TrimPrefix(cmd.UseLine(), cmd.CommandPath())
-		switch {
-		case len(args) < min:
-			return usageError(cmd, "%s: argument missing: %s", cmd.Name(), strings.TrimSpace(strings.TrimPrefix(use, " [FLAGS]")))
-		case max >= 0 && len(args) > max:
-			return usageError(cmd, "%s: unexpected argument %q", cmd.Name(), args[max])
-		}
-		return nil
-	}
-}
-
-// command is the command line that a hint can offer, for the program that runs.
-func commandLine(cmd *cobra.Command, format string, args ...any) string {
-	path := cmd.CommandPath()
-	if i := strings.LastIndexByte(path, ' '); i >= 0 {
-		path = path[:i]
-	}
-	return path + " " + fmt.Sprintf(format, args...)
 }

@@ -8,27 +8,18 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/cli/command"
 )
 
 // linkedVersion is set by the linker in releases:
 // -X github.com/llmdo/workshop/internal/cli.linkedVersion=v1.2.3
 var linkedVersion string
 
-// version is the linked one, else what the build knows of the source.
-func version() string {
-	if linkedVersion != "" {
-		return linkedVersion
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
-
 // addVersionFlag adds --version to a root. Cobra's own prints by text/template,
 // which calls methods by their names: with it the linker keeps every exported
 // method of the program, 3 MB of it.
-func addVersionFlag(root *cobra.Command) {
+func addVersionFlag(root *cobra.Command, sys *command.System) {
 	short := "v"
 	if root.Flags().ShorthandLookup(short) != nil {
 		short = "" // it is --verbose
@@ -38,7 +29,7 @@ func addVersionFlag(root *cobra.Command) {
 		if !*shown {
 			return nil
 		}
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), root.Name(), version()); err != nil {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), root.Name(), sys.BuildVersion()); err != nil {
 			return err
 		}
 		return errVersionShown
@@ -57,27 +48,28 @@ type versionInfo struct {
 	Platform string `json:"platform"`
 }
 
-func (a *program) versionCommand() *cobra.Command {
+func versionCommand(p *command.Program) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of this program",
-		RunE: a.run(func(_ context.Context, cmd *cobra.Command, _ []string) error {
-			format, err := a.formatOf(cmd)
+		Use:         "version",
+		Short:       "Print the version of this program",
+		Annotations: command.Formats("text", "json"),
+		RunE: p.Run(func(_ context.Context, cmd *cobra.Command, _ []string) error {
+			format, err := p.Format(cmd)
 			if err != nil {
 				return err
 			}
-			v := readVersion()
+			v := readVersion(p.System)
 			if format == "json" {
-				return a.writeJSON(v)
+				return p.WriteJSON(v)
 			}
-			fmt.Fprintf(a.Out, "workshop %s %s %s\n", v.Version, v.Go, v.Platform)
+			fmt.Fprintf(p.Out, "workshop %s %s %s\n", v.Version, v.Go, v.Platform)
 			return nil
 		}),
 	}
 }
 
-func readVersion() versionInfo {
-	v := versionInfo{Version: version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+func readVersion(sys *command.System) versionInfo {
+	v := versionInfo{Version: sys.BuildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

@@ -30,7 +30,25 @@ var effects = []ban{
 
 const module = "github.com/llmdo/workshop"
 
-var rules = []rule{
+// verbs are the packages of the command line that have its verbs.
+var verbs = []string{"check", "firewall", "lifecycle", "tools", "worker"}
+
+// apart says of the packages below a directory that none imports another.
+func apart(dir string, names []string, why string) []rule {
+	var all []rule
+	for _, name := range names {
+		r := rule{from: module + dir + name}
+		for _, other := range names {
+			if other != name {
+				r.bans = append(r.bans, ban{module + dir + other, why})
+			}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+var rules = append(apart("/internal/cli/", verbs, "what two groups of verbs share is internal/cli/command's"), []rule{
 	{from: module + "/diag", bans: append([]ban{
 		{module + "/...", "diag is the lowest package"},
 	}, effects...)},
@@ -125,6 +143,10 @@ var rules = []rule{
 		{"github.com/vbauerster/mpb/...", "who uses it may have no terminal"},
 		{"github.com/spf13/pflag", "what the caller says comes in as Settings"},
 		{module + "/client", "it is made of this"},
+	}},
+	{from: module + "/internal/cli/terminal", bans: []ban{
+		{module + "/internal/cli/...", "the lowest of the command line: it knows no verb"},
+		{"github.com/spf13/...", "the lowest of the command line: it knows no verb"},
 	}},
 	{from: module + "/cmd/workshop", deeps: []ban{
 		{"github.com/santhosh-tekuri/...", "compiles all meta-schemas before main: 4 ms of every start"},
@@ -232,7 +254,7 @@ var rules = []rule{
 		{module + "/internal/dev/threat/...", "nothing in a worker brings an intruder's tools along"},
 		{module + "/internal/image", "images are unpacked by the host program"},
 	}},
-}
+}...)
 
 // exclusive packages may import what nobody else may.
 var exclusive = []struct {
@@ -244,8 +266,8 @@ var exclusive = []struct {
 	{"github.com/docker/cli/...", []string{"internal/engine/docker", "internal/image"}, "registry credentials and contexts are the engine's, and those who pull for one"},
 	{"github.com/google/go-containerregistry/...", []string{"internal/image", "e2e"}, "images are pulled and checked in one place"},
 	{"github.com/spf13/cobra", []string{"internal/cli", "bench/empty"}, "only internal/cli knows cobra"},
-	{"github.com/spf13/viper", []string{"internal/cli", "bench/empty"}, "only internal/cli knows viper"},
-	{"golang.org/x/term", []string{"internal/cli", "e2e", "internal/session/approval"}, "only internal/cli has a terminal, and the question for an approval"},
+	{"github.com/spf13/viper", []string{"internal/cli/command", "bench/empty"}, "settings are read in one place"},
+	{"golang.org/x/term", []string{"internal/cli/terminal", "e2e", "internal/session/approval"}, "only internal/cli/terminal has a terminal, and the question for an approval"},
 	{"github.com/compose-spec/compose-go/v2/loader", []string{"e2e", "bench", "internal/cli"}, "reloading our own YAML costs 40 ms a run: the loader is for tests, import and --check"},
 	{"github.com/modelcontextprotocol/...", []string{"internal/session/mcpserver", "internal/session/mcpclient", "examples", "e2e", "bench"}, "the protocol's own types stay where MCP is spoken (e2e and bench look from outside); all else knows session.Host"},
 	{module + "/client", []string{"examples", "e2e"}, "the public API is for programs of others: ours use what it is made of"},

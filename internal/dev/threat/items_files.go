@@ -73,7 +73,7 @@ var fileItems = []Item{
 	{
 		ID: "F14", Attack: "What the person is shown isn't what happens: `allow: [\"${H:-api.example.org}\"]` with another `H` in the repository's `.env`; `dns:` and `proxy:` from there; `./data`, a link to ~/Documents; a host in other letters, which is mapped to another name",
 		Status: Closed, Answer: "`up` says what variables stand for, through whose proxy and resolvers a worker gets out, and where links of a source lead; `config` says the latter too. A host that is mapped is named with what it is mapped to",
-		Promises: []string{"B7", "B24", "B26", "B45"}, Tests: []string{"internal/cli TestLineSaysWhatIsOpen", "internal/cli TestScripts", "workshop TestMappedHosts"},
+		Promises: []string{"B7", "B24", "B26", "B45"}, Tests: []string{"internal/cli/lifecycle TestLineSaysWhatIsOpen", "internal/cli TestScripts", "workshop TestMappedHosts"},
 	},
 	{
 		ID: "F15", Attack: "An image archive of 20 KB that unpacks to gigabytes of holes, and goes on after Ctrl-C",

@@ -84,6 +84,6 @@ var kernelItems = []Item{
 	{
 		ID: "K15", Attack: "`runtime: nvidia` with `network: none` and a variable that names devices, or a runtime with another kernel, from a repository; or the same where the engine has such a runtime as its default",
 		Status: Closed, Answer: "Only runtimes that share the machine's kernel and add nothing are taken, in a room and without one; without one, those that the user's settings name besides (`runtimes:`). `up` names a worker's runtime",
-		Promises: []string{"B6", "B30"}, Tests: []string{"compose TestRuntimes", "internal/app TestRuntimesOfTheUser", "internal/cli TestRuntimeIsSaid"},
+		Promises: []string{"B6", "B30"}, Tests: []string{"compose TestRuntimes", "internal/app TestRuntimesOfTheUser", "internal/cli/lifecycle TestRuntimeIsSaid"},
 	},
 }

@@ -39,7 +39,7 @@ var toolItems = []Item{
 	{
 		ID: "W7", Attack: "A terminal that does what a worker, an image or a server prints",
 		Status: Closed, Answer: "Control characters come as text, in results that go to a terminal, questions, errors and warnings",
-		Promises: []string{"B43"}, Tests: []string{"internal/cli TestErrorsArePrintable", "e2e TestB43_NothingCommandsTheTerminal"},
+		Promises: []string{"B43"}, Tests: []string{"internal/cli/command TestErrorsArePrintable", "e2e TestB43_NothingCommandsTheTerminal"},
 	},
 	{
 		ID: "W8", Attack: "Secrets of an MCP server inside, read by the worker's other programs (`/proc/PID/environ`, `/run/secrets`)",

@@ -1,0 +1,44 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/cli/command"
+)
+
+// Config is the verb config.
+func Config(p *command.Program) *cobra.Command {
+	a := verbs{p}
+	return &cobra.Command{
+		Use:   "config",
+		Short: "Print the resolved workshop",
+		Long: `config prints the workshop with every default filled in, variables resolved,
+presets expanded, and the effective container of every worker. The result is a
+workshop file itself.
+
+Values of variables stand in it: don't commit it where they are private.`,
+		Example: `  workshop config
+  workshop config --format json | jq '.workshop.workers[].container.network'`,
+		Annotations: command.Formats("yaml", "json"),
+		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			format, err := a.Format(cmd)
+			if err != nil {
+				return err
+			}
+			resolved, err := a.Config(ctx)
+			if err != nil {
+				return err
+			}
+			if format == "json" {
+				return a.WriteJSON(resolved)
+			}
+			if err := a.WriteYAML(resolved); err != nil {
+				return fmt.Errorf("config: %w", err)
+			}
+			return nil
+		}),
+	}
+}

@@ -1,0 +1,61 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/docker/go-units"
+
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/terminal"
+)
+
+// interactive reports whether a person can be asked.
+func (a *Program) interactive() bool { return terminal.Is(a.In) && terminal.Is(a.Err) }
+
+// ask puts a yes-or-no question on the terminal; anything but a yes is a no.
+func (a *Program) ask(ctx context.Context, question string) (bool, error) {
+	fmt.Fprintf(a.Err, "%s [y/N] ", question)
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(a.In).ReadString('\n')
+		answer <- line
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.Err)
+		return false, context.Cause(ctx)
+	case line := <-answer:
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			return true, nil
+		}
+		return false, nil
+	}
+}
+
+// agreeBuild asks the person at the terminal about an image that is to be built.
+func (a *Program) agreeBuild(ctx context.Context, b app.BuildRequest) (bool, error) {
+	a.showBuild(b)
+	return a.ask(ctx, "build it? (asked once per content)")
+}
+
+// showBuild shows what would be built.
+func (a *Program) showBuild(b app.BuildRequest) {
+	fmt.Fprintf(a.Err, "the image of %s is to be built on the engine:\n", b.For)
+	fmt.Fprintf(a.Err, "  context     %s (%s, %s)\n  dockerfile  %s\n",
+		app.Printable(b.Context), app.Count(b.Files, "file"), units.BytesSize(float64(b.Bytes)), app.Printable(b.Dockerfile))
+	if b.Target != "" {
+		fmt.Fprintf(a.Err, "  target      %s\n", app.Printable(b.Target))
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Args)) {
+		fmt.Fprintf(a.Err, "  argument    %s=%s\n", app.Printable(name), app.Printable(b.Args[name]))
+	}
+	for line := range strings.Lines(string(b.Text)) {
+		fmt.Fprintf(a.Err, "  | %s\n", app.Printable(line))
+	}
+}

@@ -1,0 +1,49 @@
+package command
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/terminal"
+)
+
+// Program is what the verbs share: the system, the flags and, once a command
+// runs, its settings.
+type Program struct {
+	*System
+	globals globals
+	set     settings
+	steps   terminal.Progress // of the plan that is carried out
+}
+
+// NewProgram takes what use cases say to the terminal.
+func NewProgram(sys *System) *Program {
+	a := &Program{System: sys}
+	if a.Env == nil {
+		a.Env = &app.Env{} // only help is asked for
+	}
+	a.Events = a.show
+	return a
+}
+
+// RunFunc is a verb's work.
+type RunFunc func(ctx context.Context, cmd *cobra.Command, args []string) error
+
+// Run makes cobra's form of a verb: settings first, then the work.
+func (a *Program) Run(do RunFunc) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.Interrupts.Watch()
+		if a.interactive() {
+			a.AgreeBuild = a.agreeBuild
+		}
+		if err := a.readSettings(cmd); err != nil {
+			return err
+		}
+		return do(cmd.Context(), cmd, args)
+	}
+}
+
+// ProjectGiven reports whether the command line names the project.
+func (a *Program) ProjectGiven() bool { return a.globals.project != "" }

@@ -1,0 +1,169 @@
+package firewall
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
+)
+
+// changeOptions are the flags of firewall allow and deny.
+type changeOptions struct {
+	app.RuleChange
+	save bool
+}
+
+func (a verbs) allowCommand() *cobra.Command {
+	var o changeOptions
+	cmd := a.changeCommand(&o, `Let workers reach a name or address, at once`,
+		`allow opens names, wildcards, addresses or ranges for all workers with a
+network, or for the room of one, while they run. Without a port that is 80 and
+443. Deny lines still win, and what never opens stays closed.
+
+It lasts until the guard ends, by a crash too, or as long as --for says. --save
+writes the line into workshop.yaml instead, comments and order kept, and reloads.`,
+		`  workshop firewall allow api.example.org --for 30m
+  workshop firewall allow github.com:22 '*.example.org' --worker builder
+  workshop firewall allow db.internal:5432 --private
+  workshop firewall allow 10.20.0.0/16:5432 '[2001:db8::]/48:443'
+  workshop firewall allow api.example.org --save`)
+	cmd.Flags().BoolVar(&o.Private, "private", false, "the name may have a private address")
+	cmd.Flags().BoolVar(&o.ECH, "ech", false, "TLS with an encrypted server name may pass by its outer name")
+	return cmd
+}
+
+func (a verbs) denyCommand() *cobra.Command {
+	o := changeOptions{RuleChange: app.RuleChange{Deny: true}}
+	return a.changeCommand(&o, `Close a name or address, at once`,
+		`deny closes names, wildcards, addresses or ranges for all workers, or for the
+room of one, while they run: connections that go there end. Without a port that
+is every port. A deny line wins over every allow line.
+
+It lasts until the workshop stops, or as long as --for says; a guard that crashes
+still has it when it comes back. --save writes the line into workshop.yaml
+instead, comments and order kept, and reloads.`,
+		`  workshop firewall deny gist.example.org
+  workshop firewall deny '**.example.org:22' --for 1h
+  workshop firewall deny 10.20.0.0/16 --save`)
+}
+
+func (a verbs) changeCommand(o *changeOptions, short, long, example string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   o.Verb() + " HOST[:PORT]…",
+		Short: short, Long: long, Example: example,
+		Args:              command.Args(1, -1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("for") && o.For < time.Second {
+				return command.UsageError(cmd, "--for %v: at least a second, such as 30m", o.For)
+			}
+			if o.save && o.For > 0 {
+				return command.UsageError(cmd, "--save and --for exclude each other: a line of the file has no end")
+			}
+			if err := o.Parse(args); err != nil {
+				return err
+			}
+			if o.save {
+				return a.saveRules(ctx, cmd, o.RuleChange)
+			}
+			done, err := a.ChangeLive(ctx, o.RuleChange)
+			if err == nil && len(done.Rules) > 0 {
+				a.sayChanged(done, o.RuleChange)
+			}
+			return err
+		}),
+	}
+	f := cmd.Flags()
+	f.DurationVar(&o.For, "for", 0, "how long it lasts, such as 30m (default: "+o.End()+")")
+	f.StringVar(&o.Worker, "worker", "", "only for the room of this worker")
+	f.BoolVar(&o.save, "save", false, "write the line into workshop.yaml, and reload")
+	a.completeWorkerFlag(cmd)
+	return cmd
+}
+
+// saveRules writes lines into the workshop file, and gives them to the guard.
+func (a verbs) saveRules(ctx context.Context, cmd *cobra.Command, o app.RuleChange) error {
+	done, err := a.SaveRules(ctx, o)
+	if err != nil || done == nil {
+		return err
+	}
+	a.showRewritten(done)
+	if len(done.NotFor) > 0 {
+		a.Say("not for %s: with a list of its own, a worker goes by that (--worker adds there)", app.WorkersText(done.NotFor))
+	}
+	return a.reloadSaved(ctx, cmd, done.File)
+}
+
+// showRewritten prints the lines of the workshop file that changed.
+func (a verbs) showRewritten(done *app.Rewritten) {
+	fmt.Fprintln(a.Out, done.File)
+	for _, line := range done.Lines {
+		fmt.Fprintln(a.Out, app.Printable(line))
+	}
+}
+
+// sayChanged says what was done, until when, and how to keep it or take it back.
+func (a verbs) sayChanged(done *app.LiveChange, o app.RuleChange) {
+	did, end := "allowed", o.End()
+	if o.Deny {
+		did = "denied"
+	}
+	if o.For > 0 {
+		end = "until " + app.WhenText(done.Until) + " (" + app.LengthText(o.For) + ")"
+	}
+	if done.Cut > 0 {
+		end += ", " + app.Count(done.Cut, "connection") + " ended"
+	}
+	args, lines := make([]string, len(done.Rules)), make([]string, len(done.Rules))
+	for i, r := range done.Rules {
+		args[i], lines[i] = app.RuleArg(r, o.Deny), app.RuleLine(r, o.Deny)
+		fmt.Fprintf(a.Out, "%s %s for %s %s\n", did, args[i], app.WorkersText(done.Workers), end)
+	}
+	if a.Quiet {
+		return
+	}
+	if o.Worker != "" && len(done.Workers) > 1 {
+		a.Say("%s share a room, and with it what they may reach", app.WorkersText(done.Workers))
+	}
+	words := shellWords(args)
+	where := ""
+	if o.Worker != "" {
+		where = " --worker " + o.Worker
+	}
+	f := &app.Failure{}
+	if o.For == 0 {
+		flags := where
+		if o.Private {
+			flags += " --private"
+		}
+		if o.ECH {
+			flags += " --ech"
+		}
+		f.Hint("to keep it: `workshop firewall %s %s%s --save`, or add to network.%s in workshop.yaml:\n- %s",
+			o.Verb(), words, flags, o.Verb(), strings.Join(lines, "\n- "))
+	}
+	if o.Deny {
+		f.Hint("to take it back: `workshop firewall reload --reset`, which drops every live change")
+	} else {
+		f.Hint("to take it back: `workshop firewall deny %s%s`", words, where)
+	}
+	a.PrintFailure(f)
+	if done.Stale != "" {
+		a.Say("%s isn't what the guard has any more: `workshop firewall reload` gives it to the guard", a.Shown(done.Stale))
+	}
+}
+
+// shellWords makes arguments that can be pasted.
+func shellWords(args []string) string {
+	out := make([]string, len(args))
+	for i, arg := range args {
+		out[i] = shellquote.Quote(arg)
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,88 @@
+package firewall
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/terminal"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/events"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// loggingEngine has a guard's log.
+type loggingEngine struct{ engine.Engine }
+
+func (loggingEngine) Logs(_ context.Context, _ string, _ []string, o engine.LogsOptions) error {
+	log, err := os.ReadFile(filepath.FromSlash("../../app/testdata/guard.log"))
+	if err != nil {
+		return err
+	}
+	_, err = o.Stdout.Write(log)
+	return err
+}
+
+func logText(ends bool, worker string, denied bool) string {
+	var out bytes.Buffer
+	plain := terminal.Paint(false)
+	text := &eventText{w: &out, workers: 5, local: time.UTC, day: "2026-11-20", told: map[string]bool{}, faint: plain,
+		paint: map[events.Verdict]func(string) string{events.Deny: plain, events.Allow: plain, events.End: plain, events.Note: plain}}
+	g := &app.GuardLog{Ends: ends, Worker: worker, Denied: denied, Tail: -1, Each: text.print}
+	if _, err := g.Read(context.Background(), &app.Running{Engine: loggingEngine{}}); err != nil {
+		return err.Error()
+	}
+	return out.String()
+}
+
+// What a person sees of a denial: what, why, and the command that allows it,
+// once (B28).
+func TestLogText(t *testing.T) {
+	golden(t, "log", logText(false, "", false))
+	golden(t, "log-denied-v", logText(true, "v", true))
+	if all := logText(true, "w", false); !strings.Contains(all, "10:00:06  w      ended    ok.example.org:443 (198.51.100.10)  sent 1.2kB, received 5.3MB\n") || strings.ContainsRune(all, 0x1b) {
+		t.Error(all)
+	}
+}
+
+// Every reason of the guard has words.
+func TestReasonText(t *testing.T) {
+	for _, reason := range []string{
+		firewall.ReasonAllowed, firewall.ReasonOpen, firewall.ReasonLearned, firewall.ReasonName, firewall.ReasonDoH, events.ReasonMismatch, events.ReasonUnresolved, events.ReasonUnreachable,
+		events.ReasonPanic, events.ReasonPolicy, events.ReasonLive, events.ReasonLearning, events.ReasonUpload, events.ReasonWildcard, events.ReasonStripped,
+	} {
+		if text := app.ReasonText(reason); text == reason || text == "" {
+			t.Errorf("%s has no words", reason)
+		}
+	}
+	note := events.Line{Kind: events.Guard, Verdict: events.Note, Reason: events.ReasonLearning, Rule: "learning began, until 2026-11-22T00:03:48Z"}
+	if got := eventReason(note); got != note.Rule {
+		t.Errorf("a note says %q", got)
+	}
+}
+
+// golden compares with testdata/golden/NAME.txt, and rewrites it with -update.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "golden", name+".txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is not what comes out; -update rewrites it\n%s", file, got)
+	}
+}

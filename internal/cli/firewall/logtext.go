@@ -1,0 +1,128 @@
+package firewall
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/fatih/color"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/terminal"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/events"
+)
+
+// eventText writes events for a person.
+type eventText struct {
+	w       io.Writer
+	workers int // width of that column
+	local   *time.Location
+	day     string          // of the last line
+	told    map[string]bool // suggestions, each once
+	paint   map[events.Verdict]func(string) string
+	faint   func(string) string
+}
+
+// maxWorkersWidth of the column with the workers' names.
+const maxWorkersWidth = 24
+
+func (a verbs) eventText(seen engine.Observed) *eventText {
+	on := a.ColorOut()
+	t := &eventText{
+		w: a.Out, workers: len("guard"), local: time.Local, told: map[string]bool{}, day: time.Now().Format(time.DateOnly),
+		faint: terminal.Paint(on, color.Faint),
+		paint: map[events.Verdict]func(string) string{
+			events.Deny: terminal.Paint(on, color.FgRed), events.Allow: terminal.Paint(on, color.FgGreen),
+			events.End: terminal.Paint(on, color.Faint), events.Note: terminal.Paint(on, color.FgYellow),
+		},
+	}
+	of := map[string]int{} // length of the names of a room's workers
+	for _, c := range seen.Containers {
+		if c.NetworkOf != "" {
+			of[c.NetworkOf] += len(c.Service) + 1
+			t.workers = min(max(t.workers, of[c.NetworkOf]-1), maxWorkersWidth)
+		}
+	}
+	return t
+}
+
+var verdictWords = map[events.Verdict]string{
+	events.Deny: "denied", events.Allow: "allowed", events.End: "ended", events.Note: "note",
+}
+
+// print writes one event, and the command that allows what it refuses.
+func (t *eventText) print(_ []byte, l events.Line) error {
+	word, known := verdictWords[l.Verdict]
+	if !known {
+		return nil
+	}
+	at := l.Time.In(t.local)
+	if day := at.Format(time.DateOnly); day != t.day {
+		t.day = day
+		fmt.Fprintln(t.w, t.faint(day))
+	}
+	workers := "guard"
+	if len(l.Workers) > 0 {
+		workers = terminal.Fit(app.Printable(strings.Join(l.Workers, ",")), maxWorkersWidth)
+	}
+	parts := []string{}
+	if what := app.EventTarget(l); what != "" {
+		if l.Name != "" && l.Address != "" {
+			what += " (" + app.Printable(l.Address) + ")"
+		}
+		if l.Kind == events.DNS {
+			what += " (look-up)"
+		}
+		parts = append(parts, what)
+	}
+	if l.Count > 1 {
+		parts = append(parts, fmt.Sprintf("×%d", l.Count))
+	}
+	if words := eventReason(l); words != "" {
+		parts = append(parts, t.faint(words))
+	}
+	fmt.Fprintf(t.w, "%s  %-*s  %s  %s\n", at.Format(time.TimeOnly), t.workers, workers,
+		t.paint[l.Verdict](fmt.Sprintf("%-7s", word)), strings.Join(parts, "  "))
+	return t.suggest(l)
+}
+
+// suggest writes once what would allow something.
+func (t *eventText) suggest(l events.Line) error {
+	o, ok := app.OpeningOf(l, "")
+	if key := o.Line + "\n" + o.Command; !ok || t.told[key] {
+		return nil
+	} else {
+		t.told[key] = true
+	}
+	text := "network.allow: - " + o.Line
+	if o.Command != "" {
+		text = o.Command
+	}
+	_, err := fmt.Fprintf(t.w, "%*s  to allow it: %s\n", len(time.TimeOnly)+2+t.workers, "", text)
+	return err
+}
+
+// eventReason says why, in words.
+func eventReason(l events.Line) string {
+	rule := app.Printable(l.Rule)
+	switch {
+	case l.Verdict == events.End:
+		return fmt.Sprintf("sent %s, received %s", units.HumanSize(float64(l.BytesUp)), units.HumanSize(float64(l.BytesDown)))
+	case l.Verdict == events.Note && rule != "" && app.EventTarget(l) == "": // it says what it is about
+		return rule
+	case l.Verdict == events.Allow && l.Reason == firewall.ReasonAllowed && rule != "":
+		return "by " + rule
+	}
+	words := app.ReasonText(l.Reason)
+	if l.Verdict == events.Deny && firewall.Why(l.Reason) == "" && l.Why != "" {
+		words = app.Printable(l.Why)
+	}
+	if rule != "" {
+		words += " (" + rule + ")"
+	}
+	return words
+}

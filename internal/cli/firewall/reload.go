@@ -1,0 +1,103 @@
+package firewall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
+)
+
+func (a verbs) reloadCommand() *cobra.Command {
+	reset := false
+	cmd := &cobra.Command{
+		Use:   "reload",
+		Short: "Give the running guard the lines of workshop.yaml",
+		Long: `reload gives the running guard the allow and deny lines of workshop.yaml.
+Connections that they don't allow any more end, the others go on, and no worker
+is touched. Where workers differ otherwise from what runs, reload says so, and
+leaves that to ` + "`up`" + `. Other resolvers, modes or rooms need ` + "`up`" + ` first; then
+reload changes nothing.
+
+Live changes stay, and learning goes on; --reset ends both, and forgets what
+upload budgets have spent. A room that is closed because the live denies and
+spent budgets of a guard that crashed can't be read is opened without them.`,
+		Example: `  workshop firewall reload
+  workshop firewall reload --reset   # the file alone, and no learning`,
+		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			return a.reload(ctx, cmd, reset)
+		}),
+	}
+	cmd.Flags().BoolVar(&reset, "reset", false, "drop every live change, end learning, and forget what upload budgets have spent")
+	return cmd
+}
+
+func (a verbs) reload(ctx context.Context, cmd *cobra.Command, reset bool) error {
+	done, err := a.Reload(ctx, reset)
+	if err == nil {
+		a.sayReloaded(cmd, done)
+	}
+	return err
+}
+
+// reloadSaved gives what was saved to the guard, if the workshop is up.
+func (a verbs) reloadSaved(ctx context.Context, cmd *cobra.Command, file string) error {
+	err := a.reload(ctx, cmd, false)
+	f, ok := errors.AsType[*app.Failure](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, app.ErrNotUp):
+		a.Say("the workshop is not up: the next `workshop up` goes by it")
+		return nil
+	case ok && f.Err != nil:
+		return f.Hint("%s has the line, and what runs doesn't go by it yet", file)
+	}
+	return err
+}
+
+// sayReloaded prints what is in force now.
+func (a verbs) sayReloaded(cmd *cobra.Command, done *app.Reloaded) {
+	switch {
+	case done.Replaced:
+		fmt.Fprintf(a.Out, "reloaded: generation %d, %s\n", done.State.Generation, done.Detail)
+	case done.Dropped > 0 || done.Stopped || done.Forgot || len(done.Opened) > 0:
+		fmt.Fprintf(a.Out, "reset: generation %d, %s\n", done.State.Generation, done.Detail)
+	default:
+		fmt.Fprintf(a.Out, "nothing changed: the guard has these lines already (generation %d)\n", done.State.Generation)
+	}
+	if done.Dropped > 0 {
+		a.Say("%s dropped", app.Count(done.Dropped, "live change"))
+	}
+	if len(done.Opened) > 0 {
+		a.Say("%s: opened, without the live denies and spent upload budgets that couldn't be read", app.Printable(app.WorkersText(done.Opened)))
+	}
+	if done.Forgot {
+		a.Say("upload budgets: what was spent is forgotten")
+	}
+	if done.Stopped {
+		a.Say("learning ended: B23, B24 and B25 hold again")
+	}
+	if n := len(done.State.Live); n > 0 {
+		a.Say("%s on top of it: `%s` lists, `%s` drops", isOrAre(n, "live change"),
+			command.Line(cmd, "show"), command.Line(cmd, "reload --reset"))
+	}
+	if len(done.State.Learning) > 0 {
+		a.Say("%s", app.LearningText(done.State))
+	}
+	if len(done.Left) > 0 {
+		a.Say("left for `workshop up`, which makes workers anew:\n  %s", strings.Join(done.Left, "\n  "))
+	}
+}
+
+// isOrAre is "1 live change is", "2 live changes are".
+func isOrAre(n int, noun string) string {
+	if n == 1 {
+		return app.Count(n, noun) + " is"
+	}
+	return app.Count(n, noun) + " are"
+}

@@ -1,0 +1,38 @@
+package lifecycle
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
+)
+
+// Down is the verb down.
+func Down(p *command.Program) *cobra.Command {
+	a := verbs{p}
+	strict := false
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Stop and remove a workshop",
+		Long: `down removes the containers, networks and volumes of the project and the
+secrets of this run. The image and the tool volume that all workshops share
+stay as a cache; so do your files. What only carries the project's name, as a
+docker-compose.yml of the same name gives it, stays too and is named; where
+nothing else is there, down exits with 4.
+
+It compares the files that a program on this machine would run or obey (git
+configuration and hooks, editor and tool settings, the workshop's own files)
+with what they were at ` + "`up`" + `, and names those that a worker changed or added.`,
+		RunE: a.Run(func(ctx context.Context, _ *cobra.Command, _ []string) error {
+			changed, err := a.Down(ctx)
+			if err == nil && strict && changed {
+				return app.Exit(app.CodeRefused)
+			}
+			return err
+		}),
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up, or not all could be checked")
+	return cmd
+}

@@ -1,0 +1,70 @@
+package lifecycle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// printPlan is the result of a dry run: what was found on this machine, and
+// the steps.
+func (a verbs) printPlan(w *workshop.Workshop, f *compose.Facts, p *engine.Plan) error {
+	if f != nil {
+		fmt.Fprintln(a.Out, "facts:")
+		table := tabwriter.NewWriter(a.Out, 2, 0, 2, ' ', 0)
+		for _, fact := range factLines(w, f) {
+			fmt.Fprintf(table, "  %s\t%s\n", fact[0], fact[1])
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Out)
+	}
+	fmt.Fprintf(a.Out, "plan for project %s:\n", p.Project)
+	if len(p.Steps) == 0 {
+		fmt.Fprintln(a.Out, "  nothing to do")
+		return nil
+	}
+	for line := range strings.Lines(p.String()) {
+		fmt.Fprint(a.Out, "  "+line)
+	}
+	return nil
+}
+
+// factLines are name and value, in a fixed order.
+func factLines(w *workshop.Workshop, f *compose.Facts) [][2]string {
+	lines := [][2]string{
+		{"project directory", f.ProjectDir},
+		{"user of the workers", fmt.Sprintf("%d:%d (%s)", f.UID, f.GID, f.UserReason)},
+		{"engine", fmt.Sprintf("%s, %s, %s", f.Arch, yesNo(f.Local, "sees this machine's files", "elsewhere"), yesNo(f.IPv6, "IPv6", "no IPv6"))},
+		{"runtime directory", f.RuntimeDir},
+	}
+	for _, source := range slices.Sorted(maps.Keys(f.Sources)) {
+		s := f.Sources[source]
+		text := s.Real
+		lines = append(lines, [2]string{"source " + source, text})
+	}
+	for _, source := range f.ToCreate {
+		lines = append(lines, [2]string{"source " + source, "is created"})
+	}
+	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
+		if dirs := app.ProtectedText(w, source, f.Protected[source]); dirs != "" {
+			lines = append(lines, [2]string{"read-only in " + source, dirs})
+		}
+	}
+	return lines
+}
+
+func yesNo(b bool, yes, no string) string {
+	if b {
+		return yes
+	}
+	return no
+}

@@ -1,0 +1,174 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/promise"
+)
+
+// Ps is the verb ps.
+func Ps(p *command.Program) *cobra.Command {
+	a := verbs{p}
+	strict := false
+	cmd := &cobra.Command{
+		Use:   "ps",
+		Short: "List the containers of a workshop",
+		Long: `ps lists workers, rooms and guard, says which promises don't hold for a worker,
+and names watched files that changed since ` + "`up`" + ` (see down). With --quiet it
+prints the container IDs alone.`,
+		Annotations: command.Formats("table", "json"),
+		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			return a.ps(ctx, cmd, strict)
+		}),
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up, or not all could be checked")
+	return cmd
+}
+
+func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
+	format, err := a.Format(cmd)
+	if err != nil {
+		return err
+	}
+	s, err := a.Status(ctx, a.ProjectGiven())
+	if err != nil {
+		return err
+	}
+	switch {
+	case format == "json":
+		err = a.WriteJSON(s.Containers)
+	case a.Quiet:
+		for _, c := range s.Containers {
+			fmt.Fprintln(a.Out, c.ID)
+		}
+	default:
+		err = a.psTable(s.Containers)
+		a.psNotes(s)
+		a.psLive(s)
+		for _, down := range app.Stopped(s.Observed, "") {
+			a.Say("the %s doesn't run: its workers have no network until `workshop up`", down)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if a.CompareWatched(ctx, s.Name, s.Observed) && strict {
+		return app.Exit(app.CodeRefused)
+	}
+	return nil
+}
+
+func (a verbs) psTable(entries []app.ContainerStatus) error {
+	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	// What was given up by a flag doesn't stand in the file, so it has a column.
+	unlimited := slices.ContainsFunc(entries, func(p app.ContainerStatus) bool { return slices.Contains(p.NotHeld, "B5") })
+	heading := "SERVICE\tROLE\tSTATE\tNETWORK\tENGINE\tPORTS"
+	if unlimited {
+		heading += "\tNOT HELD"
+	}
+	fmt.Fprintln(w, heading)
+	for _, p := range entries {
+		line := []string{p.Service, p.Role, stateText(p), networkColumn(p), p.Engine, strings.Join(p.Ports, ", ")}
+		if unlimited {
+			line = append(line, promise.Ranges(p.NotHeld))
+		}
+		fmt.Fprintln(w, strings.Join(line, "\t"))
+	}
+	return w.Flush()
+}
+
+// stateText is "up 5 minutes", "exited (1)".
+func stateText(p app.ContainerStatus) string {
+	switch {
+	case p.Silent:
+		return p.State + ", no answer"
+	case p.State == "running" && p.Started != nil:
+		return "up " + strings.ToLower(units.HumanDuration(time.Since(*p.Started)))
+	case p.State == "exited":
+		return fmt.Sprintf("exited (%d)", p.ExitCode)
+	}
+	return p.State
+}
+
+// psNotes says what the table has no column for.
+func (a verbs) psNotes(s *app.Status) {
+	if len(s.Containers) == 0 {
+		a.Say("project %s is not up", s.Name)
+	}
+	var open, composed, unlimited []string
+	for _, p := range s.Containers {
+		if !s.Can.Contained { // of which every command warns
+			continue
+		}
+		if p.Silent {
+			a.Warn("%s", &engine.SilentError{Container: p.Name})
+		}
+		if p.Role == "worker" && slices.Contains(p.NotHeld, "B5") {
+			unlimited = append(unlimited, p.Service)
+		}
+		if slices.Contains(p.NotHeld, "B24") && p.LearningUntil == nil {
+			open = append(open, p.Service)
+		}
+		if p.MadeBy == "compose" {
+			composed = append(composed, p.Service)
+		}
+	}
+	if len(open) > 0 {
+		a.Say("network: open: B24 and B25 don't hold for %s: any public name and address is reached over TCP", strings.Join(open, ", "))
+	}
+	if len(unlimited) > 0 {
+		a.Say("without limits: B5 doesn't hold for %s: memory, cpu and processes of the whole machine are theirs", strings.Join(unlimited, ", "))
+	}
+	if len(composed) > 0 {
+		a.Say("made by Compose from the generated files: %s", strings.Join(composed, ", "))
+	}
+}
+
+// psLive says what the guard has beside the file.
+func (a verbs) psLive(s *app.Status) {
+	switch {
+	case s.Silent:
+		a.Say("the guard doesn't answer within %v: live changes and learning aren't known; `workshop up` stops a guard that hangs", app.AskTime)
+	case s.Guard == nil:
+	default:
+		a.SayClosed(*s.Guard)
+		for _, u := range s.Guard.Upstreams {
+			a.Say("%s", app.UpstreamText(u))
+		}
+		if n := s.Guard.Panics; n > 0 {
+			a.Warn("the guard recovered from %s: %s", app.Count(int(n), "internal error"), a.Pasteable("`workshop firewall log`"))
+		}
+		if len(s.Guard.Learning) > 0 {
+			a.Say("%s", app.LearningText(*s.Guard))
+		}
+		if n := len(s.Guard.Live); n > 0 {
+			a.Say("%s: %s", app.Count(n, "live change"), a.Pasteable("`workshop firewall show`"))
+		}
+		if slices.ContainsFunc(s.Guard.Rooms, func(r control.RoomState) bool { return r.Kind == "anyip" }) {
+			a.Say("the rooms are made by AnyIP, as this kernel lacks nf_tables: denials are counted without the uid")
+		}
+	}
+}
+
+// networkColumn is the mode, and that the worker learns or its room is closed.
+func networkColumn(p app.ContainerStatus) string {
+	if p.Closed != "" {
+		return p.Network + ", closed"
+	}
+	if p.LearningUntil != nil {
+		return fmt.Sprintf("%s, learning until %s", p.Network, app.WhenText(*p.LearningUntil))
+	}
+	return p.Network
+}

@@ -1,0 +1,157 @@
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// summary prints a line per worker: what it got.
+func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, unlimited bool) {
+	var closed []string
+	for i := range c.Workshop.Workers {
+		w := &c.Workshop.Workers[i]
+		if len(names) > 0 && !slices.Contains(names, w.Name) {
+			continue
+		}
+		if !can.Contained {
+			fmt.Fprintln(a.Out, w.Name+": "+mountsText(w.Container.Mounts)+"; its tools run on this machine, without limits")
+			continue
+		}
+		fmt.Fprintln(a.Out, workerLine(w, unlimited))
+		if !app.HasNetwork(w) {
+			closed = append(closed, w.Name)
+		}
+	}
+	if len(closed) > 0 && !a.Quiet {
+		a.PrintFailure((&app.Failure{}).Hint("%s without network; to open names, write in %s: `network: {mode: restricted, allow: [HOST]}`",
+			app.AreText(closed), a.Shown(c.Path)))
+	}
+}
+
+// workerLine is what one worker got: mounts, network, ports, secrets, runtime,
+// limits.
+func workerLine(w *workshop.Worker, unlimited bool) string {
+	c := &w.Container
+	parts := []string{mountsText(c.Mounts), networkText(&c.Network) + portsText(c.Ports)}
+	if len(c.Secrets) > 0 {
+		parts = append(parts, app.SecretsText(c.Secrets))
+	}
+	if c.Runtime.V != "" {
+		parts = append(parts, "runtime "+c.Runtime.V)
+	}
+	limits := limitsText(&c.Resources)
+	if unlimited {
+		limits = "without limits (B5)"
+	}
+	return w.Name + ": " + strings.Join(append(parts, limits), "; ")
+}
+
+// mountsText is "./src on /workspace/src ro, ./out on /out rw".
+func mountsText(mounts []workshop.Mount) string {
+	if len(mounts) == 0 {
+		return "no files"
+	}
+	parts := make([]string, len(mounts))
+	for i, m := range mounts {
+		mode := "ro"
+		switch {
+		case m.ReadWrite:
+			mode = "rw"
+		case m.IsCopy():
+			mode = "copy"
+		}
+		parts[i] = fmt.Sprintf("%s at %s %s", m.Source.V, m.Target.V, mode)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// maxHosts are named in a worker's line; the rest is counted.
+const maxHosts = 3
+
+// networkText is "network restricted to a, b and 3 more", and through what the
+// guard gets there where the file says it.
+func networkText(n *workshop.Network) string {
+	text := reachText(n)
+	if n.Mode.V == firewall.None {
+		return text
+	}
+	if n.Proxy.V != "" {
+		text += " through the proxy " + proxyHost(n.Proxy.V)
+	}
+	if len(n.DNS) > 0 {
+		resolvers := make([]string, len(n.DNS))
+		for i, r := range n.DNS {
+			resolvers[i] = r.V
+		}
+		text += ", names by " + strings.Join(resolvers[:min(len(resolvers), maxHosts)], ", ")
+		if more := len(resolvers) - maxHosts; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return text
+}
+
+// proxyHost leaves out of a proxy's URL what may be a password.
+func proxyHost(proxy string) string {
+	u, err := url.Parse(proxy)
+	if err != nil {
+		return "that the file names"
+	}
+	return u.Host
+}
+
+func reachText(n *workshop.Network) string {
+	switch n.Mode.V {
+	case firewall.None:
+		return "no network"
+	case firewall.Open:
+		return "network open (any public name, TCP)"
+	}
+	var hosts []string
+	for _, r := range n.Allow {
+		host := r.Meant()
+		if ports := app.PortsText(r.Ports); ports != "80,443" {
+			host += ":" + ports
+		}
+		if r.Preset != "" {
+			host = "preset " + r.Preset
+		}
+		if !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	switch {
+	case len(hosts) == 0:
+		return "network restricted to nothing"
+	case len(hosts) > maxHosts:
+		return fmt.Sprintf("network restricted to %s and %d more", strings.Join(hosts[:maxHosts], ", "), len(hosts)-maxHosts)
+	}
+	return "network restricted to " + strings.Join(hosts, ", ")
+}
+
+// portsText is ", published at 127.0.0.1:8080->8080".
+func portsText(ports []workshop.Port) string {
+	if len(ports) == 0 {
+		return ""
+	}
+	parts := make([]string, len(ports))
+	for i, p := range ports {
+		parts[i] = fmt.Sprintf("%s->%d", net.JoinHostPort(cmp.Or(p.Host.V, "127.0.0.1"), strconv.Itoa(int(p.Published.V))), p.Target.V)
+	}
+	return ", published at " + strings.Join(parts, ", ")
+}
+
+// limitsText is "2G memory, 1 cpu, 256 pids".
+func limitsText(r *workshop.Resources) string {
+	return fmt.Sprintf("%s memory, %s cpu, %d pids", r.Memory.V, strconv.FormatFloat(r.CPU.V, 'g', -1, 64), r.PIDs.V)
+}

@@ -1,0 +1,134 @@
+package lifecycle
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
+)
+
+// upOptions are the flags of up.
+type upOptions struct {
+	dryRun, yes, strict, acceptWatched bool
+	learn                              learnOptions
+}
+
+// Up is the verb up.
+func Up(p *command.Program) *cobra.Command {
+	a := verbs{p}
+	var o upOptions
+	detach := false
+	cmd := &cobra.Command{
+		Use:   "up [WORKER…]",
+		Short: "Start a workshop and wait until it is usable",
+		Long: `up compiles the workshop, checks that the engine can keep every promise, plans
+what is missing, carries the plan out and waits until each worker's gate has
+passed. What runs already as it should is left alone. It then returns; the
+workers go on until ` + "`down`" + `.
+
+An ` + "`up`" + ` that fails or is interrupted takes back what it made: where nothing ran,
+nothing is left; where workers ran, they go on, and a worker that was to come up
+for the first time is removed, after the end of its log was shown. After one that
+was killed, the next ` + "`up`" + ` or ` + "`down`" + ` repairs what it left.
+
+What the watched files are (see down) is noted by the first ` + "`up`" + ` and kept until
+` + "`down`" + `. A later one names what changed and starts all the same; with --strict it
+refuses, and so does the one that a ` + "`call`" + ` or ` + "`tools`" + ` makes by itself.
+
+--learn then lets workers with mode restricted reach names that no line allows,
+and records them: ` + "`firewall suggest`" + ` makes lines of that. Until it ends, promises
+B23, B24 and B25 don't hold; deny lines and what never opens do. It is refused
+in continuous integration, and for workers with secrets unless --with-secrets.`,
+		Example: `  workshop up
+  workshop up --dry-run              # the plan and what was found on this machine
+  workshop up --yes reviewer         # one worker; build images without asking
+  workshop up --learn --for 10m      # find out what to allow`,
+		Args:              command.Args(0, -1),
+		ValidArgsFunction: a.CompleteWorkers(0),
+		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if err := o.learn.check(cmd); err != nil {
+				return err
+			}
+			return a.up(ctx, cmd, args, o)
+		}),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and change nothing")
+	f.BoolVarP(&o.yes, "yes", "y", false, "build images without asking")
+	f.BoolVar(&o.acceptWatched, "accept-watched", false, "take watched files as they are now: what changed since the first up is named once more")
+	f.BoolVar(&o.strict, "strict", false, "exit with 4 if a watched file changed, or a mount can't be fully checked")
+	o.learn.flags(cmd)
+	f.Duration("wait-timeout", app.DefaultWaitTimeout, "how long to wait until every worker is ready")
+	f.Bool("secrets-on-disk", false, "keep secrets on disk until down, where there is no memory file system")
+	f.Bool("without-limits", false, "go on where this machine enforces no limits of memory, cpu and processes (B5)")
+	f.BoolVarP(&detach, "detach", "d", false, "accepted as in Compose, and what up always does")
+	return cmd
+}
+
+func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upOptions) error {
+	c, err := a.Compile(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.CheckWorkers(names); err != nil {
+		return err
+	}
+	if o.learn.on {
+		if err := a.RefuseLearning(c, names, o.learn.withSecrets); err != nil {
+			return err
+		}
+	}
+	e, err := a.Connect(ctx, c.ProjectRef, a.Approver(command.Line(cmd, "up"), o.yes))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if err := a.Elsewhere(e); err != nil {
+		return err
+	}
+	a.SayChosen(e.Chosen)
+	// First a look that changes nothing, so that a refusal leaves nothing.
+	ready, err := a.Prepare(ctx, e, c)
+	if err != nil {
+		return err
+	}
+	if o.strict && ready.NotChecked {
+		return app.Fail(app.CodeRefused, "a mount is not fully checked (B7, B8); nothing was started")
+	}
+	if o.learn.on {
+		if err := e.CanLearn(); err != nil {
+			return app.EngineError(err)
+		}
+	}
+	if o.dryRun {
+		plan, err := a.Plan(ctx, e, ready, names, app.UpOptions{DryRun: true})
+		if err != nil {
+			return err
+		}
+		return a.printPlan(ready.Workshop, ready.Compiled.Facts, plan)
+	}
+	ch, err := a.Change(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	defer ch.Unlock()
+	learning := e.AskGuard(ctx) // of the guard before, if there is one
+	if err := ch.Up(ctx, e, c, ready, names, app.UpOptions{Strict: o.strict, AcceptWatched: o.acceptWatched}); err != nil {
+		return err
+	}
+	unlimited := false
+	if a.Settings.WithoutLimits { // where there are limits, they hold all the same
+		info, err := e.Info(ctx)
+		unlimited = err == nil && info.Unlimited
+	}
+	a.summary(c, e.Capabilities(), names, unlimited)
+	if o.learn.on {
+		return a.Learn(ctx, e, c, names, o.learn.lasts)
+	}
+	if s := <-learning; s != nil && len(s.Learning) > 0 {
+		a.StillLearning(<-e.AskGuard(ctx))
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/terminal"
+	"github.com/llmdo/workshop/internal/lib/clip"
+	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/tool"
+)
+
+// printResult prints what a tool answered, and gives the exit code for it.
+func (a verbs) printResult(name string, r *session.Result, format string) error {
+	var ran *tool.ShellResult
+	if name == tool.Shell && len(r.Structured) > 0 {
+		var s tool.ShellResult
+		if json.Unmarshal(r.Structured, &s) == nil {
+			ran = &s
+		}
+	}
+	switch {
+	case format == "json":
+		if err := a.printStructured(r); err != nil {
+			return err
+		}
+	case ran != nil:
+		a.writeText(a.Out, ran.Stdout.Text)
+		a.writeText(a.Err, ran.Stderr.Text)
+	case !r.Failed:
+		a.writeText(a.Out, ended(r.Text()))
+	}
+	switch {
+	case ran != nil:
+		return a.shellEnd(ran)
+	case r.Failed:
+		return app.Fail(app.CodeFailed, "%s: %s", name, a.shownText(a.Err, r.Text()))
+	}
+	return nil
+}
+
+// shellEnd says what the code alone doesn't, and passes it on.
+func (a verbs) shellEnd(ran *tool.ShellResult) error {
+	switch {
+	case ran.TimedOut:
+		a.Warn("the command was ended because its time was over")
+	case ran.Signal != "":
+		a.Warn("the command was ended by %s", app.Printable(ran.Signal))
+	}
+	for name, out := range map[string]tool.Output{"standard output": ran.Stdout, "standard error": ran.Stderr} {
+		if out.Omitted > 0 {
+			a.Warn("%d bytes of the %s were left out; max_output_bytes raises the limit", out.Omitted, name)
+		}
+	}
+	if ran.Note != "" {
+		a.Say("%s", app.Printable(ran.Note))
+	}
+	if ran.ExitCode != 0 {
+		return app.Exit(ran.ExitCode)
+	}
+	return nil
+}
+
+// printStructured prints the result as JSON; of a tool that gives none, and of
+// one that failed without, the content.
+func (a verbs) printStructured(r *session.Result) error {
+	if len(r.Structured) > 0 {
+		return a.WriteJSON(r.Structured)
+	}
+	return a.WriteJSON(struct {
+		Failed  bool              `json:"failed,omitempty"`
+		Content []json.RawMessage `json:"content"`
+	}{r.Failed, r.Content})
+}
+
+// ended gives a text its last line end.
+func ended(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}
+
+// writeText writes text of a worker.
+func (a verbs) writeText(w io.Writer, s string) {
+	// What can't be written nobody reads: a pipe that was closed.
+	_, _ = io.WriteString(w, a.shownText(w, s))
+}
+
+// shownText is text of a worker as it may stand on that stream: on a terminal,
+// nothing in it drives the terminal.
+func (a verbs) shownText(w io.Writer, s string) string {
+	if !terminal.Is(w) {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		cells := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
+		for j := range cells {
+			cells[j] = app.Printable(cells[j])
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// callProgress shows on a terminal how a call goes: one line, which is removed
+// at the end.
+type callProgress struct {
+	mu    sync.Mutex
+	w     io.Writer // nil: nothing is shown
+	width int
+	shown bool
+}
+
+func (a verbs) callProgress() *callProgress {
+	p := &callProgress{}
+	if !a.Quiet && terminal.Is(a.Err) && a.Getenv("TERM") != "dumb" {
+		p.w, p.width = a.Err, max(terminal.Width(a.Err), 20)
+	}
+	return p
+}
+
+func (p *callProgress) update(s session.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.w == nil {
+		return
+	}
+	text := app.Printable(strings.ReplaceAll(s.Message, "\n", " "))
+	if s.Total > 0 {
+		text = fmt.Sprintf("%.0f%% %s", 100*s.Done/s.Total, text)
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%s", clip.Runes(text, p.width-1))
+	p.shown = true
+}
+
+func (p *callProgress) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	p.w, p.shown = nil, false
+}

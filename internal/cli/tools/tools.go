@@ -1,0 +1,152 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
+	"github.com/llmdo/workshop/internal/cli/terminal"
+	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/session/approval"
+	"github.com/llmdo/workshop/internal/session/mcpserver"
+)
+
+// Command is the verb tools.
+func Command(p *command.Program) *cobra.Command {
+	a := verbs{p}
+	var o options
+	client := ""
+	cmd := &cobra.Command{
+		Use:   "tools [FLAGS] [WORKER]",
+		Short: "Offer the tools of workers to an MCP client",
+		Long: `tools is an MCP server over the standard input and output. It offers the tools
+that WORKER's file lists, and runs each call in the worker; without WORKER, those
+of all workers, with the worker's name in front of each tool's. It starts the
+workshop if it isn't up, and leaves it up when the client goes.
+
+A call that ` + "`approvals:`" + ` asks about is put to the person at the client, where
+the client can ask (elicitation); else it is refused. Each call, and each decision
+on it, is a line in workshop/audit/PROJECT.jsonl below $XDG_STATE_HOME
+(~/.local/state).
+
+--print-config prints what makes a client start it.`,
+		Example: `  workshop tools --print-config claude reviewer
+  workshop tools --print-config vscode > .vscode/mcp.json
+  npx @modelcontextprotocol/inspector workshop tools reviewer`,
+		Args:              command.Args(0, 1),
+		ValidArgsFunction: a.CompleteWorkers(1),
+		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			worker := ""
+			if len(args) > 0 {
+				worker = args[0]
+			}
+			if cmd.Flags().Changed("print-config") {
+				return a.toolsConfig(ctx, cmd, client, worker, o)
+			}
+			return a.tools(ctx, cmd, worker, o)
+		}),
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&client, "print-config", "", "print the configuration of a client: "+strings.Join(mcpClients, ", "))
+	// The only error is a flag that isn't there.
+	_ = cmd.RegisterFlagCompletionFunc("print-config", cobra.FixedCompletions(mcpClients, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// toolsConfig is tools --print-config.
+func (a verbs) toolsConfig(ctx context.Context, cmd *cobra.Command, client, worker string, o options) error {
+	if !slices.Contains(mcpClients, client) {
+		return command.UsageError(cmd, "--print-config %q: there are %s", client, strings.Join(mcpClients, ", "))
+	}
+	s, err := a.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if worker != "" {
+		if err := s.CheckWorkers([]string{worker}); err != nil {
+			return err
+		}
+	}
+	return a.printConfig(client, s, worker, o)
+}
+
+func (a verbs) tools(ctx context.Context, cmd *cobra.Command, worker string, o options) error {
+	if terminal.Is(a.In) {
+		a.Say("workshop: this speaks MCP on the standard input; `workshop tools --print-config json` prints how a client starts it")
+	}
+	h, err := a.openTools(ctx, cmd, worker, o)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	// What can be said at once ends the command; what takes long goes on beside
+	// the client, which waits for no more than the first call.
+	if err := h.Look(ctx); err != nil {
+		return err
+	}
+	instructions, err := instructions(h, worker)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	h.Begin()
+	go func() {
+		if err := h.Wait(); err != nil {
+			cancel(err)
+		}
+	}()
+	err = mcpserver.Run(ctx, mcpserver.Options{
+		In: readCloser(a.In), Out: writeCloser(a.Out), Version: a.BuildVersion(), Instructions: instructions,
+		Open: func(_ context.Context, asker approval.Asker, client string, changed func()) (*session.Host, error) {
+			return h.Host(worker, client, asker, changed)
+		},
+		Warn: func(text string) { a.Warn("%s", app.Printable(text)) },
+	})
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		return err
+	case errors.Is(cause, app.ErrInterrupted), errors.Is(cause, context.Canceled):
+		return nil // a client's way to end its server
+	default:
+		return cause
+	}
+}
+
+// instructions are those of a Host that is never used.
+func instructions(h *app.Tools, worker string) (string, error) {
+	host, err := h.Host(worker, "", nil, nil)
+	if err != nil {
+		return "", err
+	}
+	defer host.Close()
+	return host.Instructions(), nil
+}
+
+func readCloser(r io.Reader) io.ReadCloser {
+	if c, ok := r.(io.ReadCloser); ok {
+		return c
+	}
+	return io.NopCloser(r)
+}
+
+func writeCloser(w io.Writer) io.WriteCloser {
+	if c, ok := w.(io.WriteCloser); ok {
+		return c
+	}
+	return nopWriteCloser{w}
+}
+
+type nopWriteCloser struct{ io.Writer }
+
+// Close implements [io.Closer].
+func (nopWriteCloser) Close() error { return nil }

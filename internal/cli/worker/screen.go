@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"bytes"
+	"slices"
+)
+
+// screen follows what a program writes to a terminal, as far as a line of ours
+// needs it: whether there is room for one. The sequences are those of ECMA-48
+// and of xterm's "Control Sequences". The zero value is a terminal at the
+// command.Beginning of a line.
+type screen struct {
+	state     screenState
+	params    []byte // of the control sequence so far
+	alternate bool   // a program has the whole screen
+	text      bool   // something stands in the line
+}
+
+type screenState uint8
+
+const (
+	onGround  screenState = iota
+	inEscape              // behind ESC
+	inCharset             // behind ESC and an intermediate byte
+	inControl             // behind CSI
+	inString              // behind OSC, DCS, SOS, PM or APC
+)
+
+// maxControl bounds the parameters that are kept, in bytes.
+const maxControl = 64
+
+// busy tells that a line of ours would stand in the middle of something: of a
+// full-screen program, or of a sequence that isn't complete.
+func (s *screen) busy() bool { return s.alternate || s.state != onGround }
+
+// Write implements [io.Writer].
+func (s *screen) Write(b []byte) (int, error) {
+	for _, c := range b {
+		s.take(c)
+	}
+	return len(b), nil
+}
+
+func (s *screen) take(c byte) {
+	switch {
+	case c == 0x1b: // ends whatever there was, a string too
+		s.state = inEscape
+	case c == 0x18 || c == 0x1a: // CAN and SUB
+		s.state = onGround
+	case s.state == inString:
+		if c == '\a' {
+			s.state = onGround
+		}
+	case c < ' ' || c == 0x7f: // works within sequences too
+		s.text = s.text && c != '\n'
+	case s.state == onGround:
+		s.text = true
+	case s.state == inControl && c < 0x40:
+		if len(s.params) < maxControl {
+			s.params = append(s.params, c)
+		}
+	case s.state == inControl:
+		s.state = onGround
+		s.control(c)
+	case c < 0x30:
+		s.state = inCharset
+	case s.state == inEscape && c == '[':
+		s.state, s.params = inControl, s.params[:0]
+	case s.state == inEscape && bytes.IndexByte([]byte("]PX^_"), c) >= 0:
+		s.state = inString
+	default:
+		if s.state == inEscape && c == 'c' { // RIS, a full reset
+			s.alternate, s.text = false, false
+		}
+		s.state = onGround
+	}
+}
+
+// control is a complete control sequence: DECSET and DECRST lead to the
+// alternate screen and back.
+func (s *screen) control(final byte) {
+	modes, private := bytes.CutPrefix(s.params, []byte("?"))
+	if !private || final != 'h' && final != 'l' {
+		return
+	}
+	if slices.ContainsFunc(bytes.Split(modes, []byte(";")), func(mode []byte) bool {
+		return slices.Contains([]string{"47", "1047", "1049"}, string(mode))
+	}) {
+		s.alternate = final == 'h'
+	}
+}
