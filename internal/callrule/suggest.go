@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/tool"
 )
 
@@ -89,7 +90,7 @@ func word(s string) string {
 	if !strings.ContainsAny(s, "\"$`\\") {
 		return `"` + s + `"`
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return shellquote.Quote(s)
 }
 
 func suggestPath(c Call) string {

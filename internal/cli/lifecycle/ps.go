@@ -11,6 +11,7 @@ import (
 	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/command"
 	"github.com/llmdo/workshop/internal/engine"
@@ -115,7 +116,7 @@ func (a verbs) psNotes(s *app.Status) {
 		if p.Silent {
 			a.Warn("%s", &engine.SilentError{Container: p.Name})
 		}
-		if p.Role == "worker" && slices.Contains(p.NotHeld, "B5") {
+		if p.Role == compose.RoleWorker.String() && slices.Contains(p.NotHeld, "B5") {
 			unlimited = append(unlimited, p.Service)
 		}
 		if slices.Contains(p.NotHeld, "B24") && p.LearningUntil == nil {
