@@ -69,7 +69,7 @@ func (k *checker) own(v *types.ServiceVolumeConfig) bool {
 	switch {
 	case v.Target == "/etc/passwd" || v.Target == "/etc/group":
 		return f.RuntimeDir != "" && path.Dir(v.Source) == path.Clean(f.RuntimeDir)
-	case v.Target == DoorDir && k.c.Roles[k.service] == RoleWorker:
+	case v.Target == DialInDir && k.c.Roles[k.service] == RoleWorker:
 		return f.Local && f.RuntimeDir != "" && v.Source == path.Clean(f.RuntimeDir)+"/door-"+k.service
 	case path.Dir(v.Target) == SecretsDir:
 		for _, file := range f.SecretFiles {

@@ -232,15 +232,15 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"B12", "gate covered", mount(worker, bind("/work/project/src", InitPath, true))},
 		{"B12", "gate covered by tmpfs", on(worker, func(s *types.ServiceConfig) { s.Tmpfs = append(s.Tmpfs, "/opt:nosuid,nodev,size=1m") })},
 		{"B12", "hook", on(worker, func(s *types.ServiceConfig) { s.PostStart = []types.ServiceHook{{}} })},
-		{"B12", "another worker's door", remount(worker, DoorDir, func(v *types.ServiceVolumeConfig) { v.Source = "/run/user/1000/workshop/x/door-worker-1" })},
-		{"B12", "a door of the project", remount(worker, DoorDir, func(v *types.ServiceVolumeConfig) { v.Source = "/work/project/src" })},
-		{"B12", "something in the door", mount(worker, bind("/work/project/src", DoorDir+"/x", true))},
+		{"B12", "another worker's door", remount(worker, DialInDir, func(v *types.ServiceVolumeConfig) { v.Source = "/run/user/1000/workshop/x/door-worker-1" })},
+		{"B12", "a door of the project", remount(worker, DialInDir, func(v *types.ServiceVolumeConfig) { v.Source = "/work/project/src" })},
+		{"B12", "something in the door", mount(worker, bind("/work/project/src", DialInDir+"/x", true))},
 		{"B12", "a volume as door", func(c *Compiled) {
-			unmount(worker, DoorDir)(c)
-			mount(worker, volume(ToolsVolume, DoorDir))(c)
+			unmount(worker, DialInDir)(c)
+			mount(worker, volume(ToolsVolume, DialInDir))(c)
 		}},
 		{"B12", "tmpfs over the door", on(worker, func(s *types.ServiceConfig) { s.Tmpfs = append(s.Tmpfs, "/run:nosuid,nodev,size=1m") })},
-		{"B3", "writable door", remount(worker, DoorDir, func(v *types.ServiceVolumeConfig) { v.ReadOnly = false })},
+		{"B3", "writable door", remount(worker, DialInDir, func(v *types.ServiceVolumeConfig) { v.ReadOnly = false })},
 		{"B41", "no word of the tools", on(worker, func(s *types.ServiceConfig) { s.Entrypoint = s.Entrypoint[:len(s.Entrypoint)-2] })},
 		{"B41", "tools twice", on(worker, func(s *types.ServiceConfig) {
 			s.Entrypoint = append(s.Entrypoint, s.Entrypoint[len(s.Entrypoint)-2:]...)

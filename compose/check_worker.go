@@ -56,7 +56,7 @@ func (k *checker) workerMounts(s *types.ServiceConfig) {
 			continue
 		}
 		k.must(!subpath.Within(v.Target, InitDir), "B12", "the mount at %s covers the gate", v.Target)
-		k.must(!subpath.Within(v.Target, DoorDir) || k.own(v), "B12", "the mount at %s is not the worker's door", v.Target)
+		k.must(!subpath.Within(v.Target, DialInDir) || k.own(v), "B12", "the mount at %s is not the worker's door", v.Target)
 		if v.Type == types.VolumeTypeVolume {
 			_, copied := k.c.Copies[v.Source]
 			k.must(copied && v.ReadOnly, "B9", "the volume %q at %s is not a read-only copy", v.Source, v.Target)
@@ -71,7 +71,7 @@ func (k *checker) workerMounts(s *types.ServiceConfig) {
 	for _, t := range s.Tmpfs {
 		dir, _, _ := strings.Cut(t, ":")
 		k.must(!subpath.Within(path.Clean(dir), InitDir) && !subpath.Within(InitDir, path.Clean(dir)), "B12", "the tmpfs at %s covers the gate", dir)
-		k.must(!subpath.Within(path.Clean(dir), DoorDir) && !subpath.Within(DoorDir, path.Clean(dir)), "B12", "the tmpfs at %s covers the door", dir)
+		k.must(!subpath.Within(path.Clean(dir), DialInDir) && !subpath.Within(DialInDir, path.Clean(dir)), "B12", "the tmpfs at %s covers the door", dir)
 	}
 }
 

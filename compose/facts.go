@@ -154,7 +154,7 @@ func (m *machine) worker(s *types.ServiceConfig, a *addition) {
 	if m.f.Local {
 		a.volumes = append(a.volumes, identityMounts(m.f.RuntimeDir, user, m.f)...)
 	}
-	a.volumes = append(a.volumes, doorMount(s.Name, m.f)...)
+	a.volumes = append(a.volumes, dialInMount(s.Name, m.f)...)
 	m.copyLabels(s, a)
 	w := m.c.definition(s.Name)
 	if w == nil {

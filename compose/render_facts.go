@@ -83,7 +83,7 @@ func (e *emitter) addition(service string, a *addition, f *Facts) {
 			e.value(6, k, "", a.sysctls[k])
 		}
 	}
-	volumes := slices.DeleteFunc(slices.Clone(a.volumes), func(v types.ServiceVolumeConfig) bool { return v.Target == DoorDir })
+	volumes := slices.DeleteFunc(slices.Clone(a.volumes), func(v types.ServiceVolumeConfig) bool { return v.Target == DialInDir })
 	if len(volumes) > 0 {
 		e.raw(4, "volumes:")
 	}

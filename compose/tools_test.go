@@ -117,7 +117,7 @@ func TestDoor(t *testing.T) {
 	c := compiled(t, sample(t, 1))
 	has := func(c *Compiled) bool {
 		for _, v := range c.Project.Services["worker-0"].Volumes {
-			if v.Target == DoorDir {
+			if v.Target == DialInDir {
 				return v.Source == "/run/user/1000/workshop/x/door-worker-0" && v.ReadOnly
 			}
 		}
@@ -132,13 +132,13 @@ func TestDoor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if strings.Contains(string(f.Data), DoorDir) {
+		if strings.Contains(string(f.Data), DialInDir) {
 			t.Errorf("%s has the door", f.Path)
 		}
 	}
 	without := sampleFacts()
 	without.RuntimeDir = ""
-	if none, _ := WithFacts(c, without); has(none) || len(Doors(none, without)) != 0 {
+	if none, _ := WithFacts(c, without); has(none) || len(DialInPaths(none, without)) != 0 {
 		t.Error("a door without a runtime directory")
 	}
 }

@@ -26,11 +26,11 @@ func carriedBy(s *scenario.Scenario) string {
 	return strings.TrimSpace(s.Expect(0, "exec", "worker", "--", "sh", "-c", `sed -n 's/^PPid:\t*//p' /proc/$PPID/status`).Out)
 }
 
-// doorOf is the directory of the worker's door on this machine.
-func doorOf(s *scenario.Scenario) string {
+// dialInOf is the directory of the worker's door on this machine.
+func dialInOf(s *scenario.Scenario) string {
 	s.Helper()
 	for _, m := range s.Inspect("worker").Mounts {
-		if m.Target == compose.DoorDir {
+		if m.Target == compose.DialInDir {
 			return m.Source
 		}
 	}
@@ -44,7 +44,7 @@ func TestB41_SessionByDoorAndByEngine(t *testing.T) {
 	if by := carriedBy(s); by != "1" {
 		t.Errorf("the session was started by %q, not by PID 1", by)
 	}
-	door := doorOf(s)
+	door := dialInOf(s)
 	if entries, err := os.ReadDir(door); err != nil || len(entries) > 0 {
 		t.Errorf("%v, %v are left in the door", entries, err)
 	}
@@ -63,7 +63,7 @@ func TestB41_SessionByDoorAndByEngine(t *testing.T) {
 		t.Errorf("after a restart, by %q", by)
 	}
 
-	if err := os.Rename(doorOf(s), door+".gone"); err != nil {
+	if err := os.Rename(dialInOf(s), door+".gone"); err != nil {
 		t.Fatal(err)
 	}
 	if scenario.TheEngine() != scenario.Docker { // nothing but the door leads into a worker

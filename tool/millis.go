@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// DoorDir is where a worker's PID 1 finds the directory of package door, which
+// DialInDir is where a worker's PID 1 finds the directory of package door, which
 // the compile mounts there read-only.
-const DoorDir = "/run/workshop"
+const DialInDir = "/run/workshop"
 
 // Millis is a time in milliseconds. As JSON it is a duration's text, "10m0s":
 // so a generated file can keep the variable that a workshop.yaml has in its

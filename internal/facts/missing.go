@@ -60,7 +60,7 @@ func (m *Missing) Make() diag.List {
 		}
 	}
 	for _, door := range m.doors {
-		if err := makeDoor(door); err != nil {
+		if err := makeDialIn(door); err != nil {
 			m.problem("runtime-dir", m.at, err.Error(), "")
 		}
 	}
@@ -153,18 +153,18 @@ func privateDirs(parent, dir string, uid int) error {
 	return nil
 }
 
-// makeDoor makes a directory through which sessions reach a worker. What it is in
+// makeDialIn makes a directory through which sessions reach a worker. What it is in
 // is the caller's alone; a worker's PID 1, of another user, must be able to watch
 // its own (inotify_add_watch(2): it needs the right to read).
-func makeDoor(dir string) error {
-	err := os.Mkdir(dir, doorMode)
+func makeDialIn(dir string) error {
+	err := os.Mkdir(dir, dialInMode)
 	if errors.Is(err, fs.ErrExist) {
 		err = nil
 	}
-	return errors.Join(err, os.Chmod(dir, doorMode)) // the umask is nothing to rely on
+	return errors.Join(err, os.Chmod(dir, dialInMode)) // the umask is nothing to rely on
 }
 
-const doorMode = 0o755
+const dialInMode = 0o755
 
 // writeFile replaces a file in one step, unless it is right already: a running
 // worker has the old one bound. Negative ids are left as they are.

@@ -94,7 +94,7 @@ func (c *collector) runtime() {
 				Hint:    "remove what is in the way, or set XDG_RUNTIME_DIR to a directory of yours on a tmpfs"})
 		}
 		c.facts.RuntimeDir = dir
-		c.missing.runtime, c.missing.identity, c.missing.doors = dir, compose.IdentityFiles(c.o.Compiled, c.facts), compose.Doors(c.o.Compiled, c.facts)
+		c.missing.runtime, c.missing.identity, c.missing.doors = dir, compose.IdentityFiles(c.o.Compiled, c.facts), compose.DialInPaths(c.o.Compiled, c.facts)
 		c.secrets(dir)
 		return
 	}

@@ -43,8 +43,8 @@ func (h *Host) Call(ctx context.Context, name string, args json.RawMessage, o Op
 		}
 		return nil, c.refused(err)
 	}
-	c.seat, c.own = t.seat, t.own
-	c.event.Worker, c.event.Tool, c.event.Chain = t.seat.worker.Name, t.own, t.seat.chain()
+	c.session, c.own = t.session, t.own
+	c.event.Worker, c.event.Tool, c.event.Chain = t.session.worker.Name, t.own, t.session.chain()
 	return c.run(ctx)
 }
 
@@ -57,7 +57,7 @@ func newID() string {
 // call is one call on its way.
 type call struct {
 	host    *Host
-	seat    *seat
+	session *workerSession
 	own     string
 	args    json.RawMessage // as they go to the toolbox
 	options Options
@@ -74,7 +74,7 @@ func (c *call) run(ctx context.Context) (*Result, error) {
 		return nil, c.refused(err)
 	}
 	if c.asks() {
-		v, err := c.host.c.Gate.Allow(ctx, approval.Call{Worker: c.seat.worker.Name, Tool: c.own, Args: c.args, Chain: c.seat.chain()})
+		v, err := c.host.c.Gate.Allow(ctx, approval.Call{Worker: c.session.worker.Name, Tool: c.own, Args: c.args, Chain: c.session.chain()})
 		c.event.Decision, c.event.Answer, c.event.Why = string(v.Decision), string(v.Answer), v.Why
 		if err != nil {
 			return nil, c.refused(err)
@@ -108,7 +108,7 @@ func (c *call) check(ctx context.Context) error {
 	if err := c.granted(); err != nil {
 		return err
 	}
-	live, err := c.seat.link.get(ctx)
+	live, err := c.session.link.get(ctx)
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,8 @@ func (c *call) local() bool { return c.isDelegate() || c.own == endDelegation }
 
 // granted checks the call, and gives a limited shell argv in place of its line.
 func (c *call) granted() error {
-	g := c.seat.grant.Load()
-	if c.own == tool.Shell && c.seat.limited() {
+	g := c.session.grant.Load()
+	if c.own == tool.Shell && c.session.limited() {
 		if err := c.plainLine(g); err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (c *call) granted() error {
 }
 
 // limited tells that each offer of shell has a limit.
-func (s *seat) limited() bool {
+func (s *workerSession) limited() bool {
 	for _, o := range s.offersOf(tool.Shell) {
 		if o.Limit == "" {
 			return false
@@ -171,7 +171,7 @@ func (c *call) plainLine(g *tool.Grant) error {
 	argv, ok := shellline.ParseLine(a.Command)
 	if !ok {
 		e := &tool.NotOfferedError{Worker: g.Worker, Tool: c.own, Why: "the line is more than one plain command (operators, redirections, variables, substitutions and patterns are), and the worker's shell has a limit; give one command, or argv"}
-		for _, o := range c.seat.offersOf(tool.Shell) {
+		for _, o := range c.session.offersOf(tool.Shell) {
 			e.Offered = append(e.Offered, o.String())
 		}
 		return e
@@ -193,7 +193,7 @@ func (c *call) execute(ctx context.Context) (*Result, error) {
 	case c.own == endDelegation:
 		return c.endDelegation()
 	}
-	if t := c.seat.grant.Load().Timeout(); t > 0 {
+	if t := c.session.grant.Load().Timeout(); t > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, t+margin, fmt.Errorf("no end after %v, %v beyond the worker's timeout: the call was cancelled", t+margin, margin))
 		defer cancel()
@@ -204,7 +204,7 @@ func (c *call) execute(ctx context.Context) (*Result, error) {
 			return r, err
 		}
 		// Not a byte has left: nothing was executed.
-		live, err := c.seat.link.get(ctx)
+		live, err := c.session.link.get(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -230,11 +230,11 @@ func (c *call) once(ctx context.Context) (*Result, error) {
 func (c *call) failed(ctx context.Context, err error) (*Result, error) {
 	var lost *wire.LostError
 	var answer *wire.Error
-	switch worker := c.seat.worker.Name; {
+	switch worker := c.session.worker.Name; {
 	case notSent(err):
 		return nil, err
 	case errors.As(err, &lost):
-		return nil, &LostError{Worker: worker, Tool: c.own, Known: c.seat.whyLost(c.live), Cause: lost.Cause}
+		return nil, &LostError{Worker: worker, Tool: c.own, Known: c.session.whyLost(c.live), Cause: lost.Cause}
 	case !errors.As(err, &answer):
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

@@ -16,11 +16,11 @@ import (
 // Dialer's matter: it may start the workshop first.
 const helloTime = 30 * time.Second
 
-// link is the session of one seat: opened when it is needed, kept, and opened
+// link is the session of one worker session: opened when it is needed, kept, and opened
 // anew when it was lost.
 type link struct {
-	seat *seat
-	turn chan struct{} // one connects at a time
+	session *workerSession
+	turn    chan struct{} // one connects at a time
 
 	// turn guards these.
 	live   *live
@@ -62,24 +62,24 @@ func (l *link) get(ctx context.Context) (*live, error) {
 		return nil, err
 	}
 	l.live = v
-	l.seat.narrow(v.welcome.Grant)
+	l.session.narrow(v.welcome.Grant)
 	return v, nil
 }
 
 func (l *link) open(ctx context.Context) (*live, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := context.AfterFunc(l.seat.life, func() { cancel(ErrClosed) })
+	stop := context.AfterFunc(l.session.life, func() { cancel(ErrClosed) })
 	defer stop()
-	name := l.seat.worker.Name
-	rwc, err := l.seat.host.c.Dial(ctx, name)
+	name := l.session.worker.Name
+	rwc, err := l.session.host.c.Dial(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the toolbox of %s: %w", name, err)
 	}
 	ctx, late := context.WithTimeoutCause(ctx, helloTime, fmt.Errorf("no answer in %v", helloTime))
 	defer late()
 	v := &live{conn: wire.NewClient(rwc)}
-	hello := protocol.Hello{Version: wire.Version, Client: l.seat.host.c.Client, Role: protocol.RoleTools}
+	hello := protocol.Hello{Version: wire.Version, Client: l.session.host.c.Client, Role: protocol.RoleTools}
 	if err := v.conn.Call(ctx, "hello", hello, &v.welcome); err != nil {
 		v.conn.Close()
 		return nil, fmt.Errorf("connect to the toolbox of %s: %w", name, helloError(err))
@@ -174,7 +174,7 @@ const askTime = 2 * time.Second
 
 // whyLost says what is known of the loss of a session. It opens the next one
 // for it, which tells whether it is the same run of the worker.
-func (s *seat) whyLost(before *live) string {
+func (s *workerSession) whyLost(before *live) string {
 	if s.life.Err() != nil {
 		return "this client ended the session"
 	}

@@ -44,8 +44,8 @@ type EndResult struct {
 	Session string `json:"session"`
 }
 
-// describeDelegation describes the host's own tools of a seat.
-func (s *seat) describeDelegation(own string) (Tool, bool) {
+// describeDelegation describes the host's own tools of a worker session.
+func (s *workerSession) describeDelegation(own string) (Tool, bool) {
 	if own == endDelegation {
 		return endTool(), true
 	}
@@ -71,7 +71,7 @@ func endTool() Tool {
 		InputSchema: schemaOf(EndArgs{}, "").json, OutputSchema: schemaOf(EndResult{}, "").json}
 }
 
-func (s *seat) delegatesTo(name string) bool {
+func (s *workerSession) delegatesTo(name string) bool {
 	for _, d := range s.worker.Definition.DelegatesTo {
 		if d.Name == name {
 			return true
@@ -82,7 +82,7 @@ func (s *seat) delegatesTo(name string) bool {
 
 // delegate opens a session of the delegate, with its own tools and no others.
 func (c *call) delegate(ctx context.Context) (*Result, error) {
-	s, h := c.seat, c.host
+	s, h := c.session, c.host
 	name := strings.TrimPrefix(c.own, delegatePrefix)
 	h.mu.Lock()
 	open := s.open[name]
@@ -94,11 +94,11 @@ func (c *call) delegate(ctx context.Context) (*Result, error) {
 		}
 		h.changed()
 	}
-	h.listServers(ctx, []*seat{open})
+	h.listServers(ctx, []*workerSession{open})
 	return c.delegation(open), nil
 }
 
-func (s *seat) openDelegate(ctx context.Context, name string) (*seat, error) {
+func (s *workerSession) openDelegate(ctx context.Context, name string) (*workerSession, error) {
 	h := s.host
 	w := h.worker(name)
 	if w == nil {
@@ -110,7 +110,7 @@ func (s *seat) openDelegate(ctx context.Context, name string) (*seat, error) {
 	if err := s.narrower(name, w.Definition.Offers()); err != nil {
 		return nil, err
 	}
-	d := h.newSeat(w, s, s.prefix+name+separator)
+	d := h.newSession(w, s, s.prefix+name+separator)
 	if _, err := d.link.get(ctx); err != nil {
 		d.close()
 		return nil, err
@@ -126,7 +126,7 @@ func (s *seat) openDelegate(ctx context.Context, name string) (*seat, error) {
 
 // adopt takes an open delegate in, unless another call was faster or its names
 // are taken.
-func (s *seat) adopt(d *seat) error {
+func (s *workerSession) adopt(d *workerSession) error {
 	if err := s.narrower(d.worker.Name, d.grant.Load().Tools); err != nil {
 		return err
 	}
@@ -141,9 +141,9 @@ func (s *seat) adopt(d *seat) error {
 		go d.close()
 		return nil
 	}
-	taken := map[string]*seat{}
+	taken := map[string]*workerSession{}
 	for full, t := range names {
-		taken[full] = t.seat
+		taken[full] = t.session
 	}
 	if err := d.claim(taken); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (s *seat) adopt(d *seat) error {
 
 // narrower refuses a delegate that has a tool which its caller hasn't (B40). The
 // loader refuses such files; this is what runs.
-func (s *seat) narrower(name string, offers []tool.Offer) error {
+func (s *workerSession) narrower(name string, offers []tool.Offer) error {
 	beyond := tool.Excess(offers, s.grant.Load().Tools)
 	if len(beyond) == 0 {
 		return nil
@@ -170,11 +170,11 @@ func (s *seat) narrower(name string, offers []tool.Offer) error {
 }
 
 // delegation makes the result of an open delegation.
-func (c *call) delegation(d *seat) *Result {
+func (c *call) delegation(d *workerSession) *Result {
 	r := DelegateResult{Worker: d.worker.Name, Session: d.id, Description: d.worker.Definition.Description, Instructions: d.worker.Definition.Instructions, Tools: []DelegatedTool{}, Depth: d.depth()}
 	t := c.host.table()
 	for _, full := range t.order {
-		if to := t.byName[full]; to.seat == d {
+		if to := t.byName[full]; to.session == d {
 			if described, ok := to.describe(full); ok {
 				r.Tools = append(r.Tools, DelegatedTool{full, described.Description})
 			}
@@ -186,7 +186,7 @@ func (c *call) delegation(d *seat) *Result {
 	for _, t := range r.Tools {
 		l.addf("- %s: %s", t.Name, t.Description)
 	}
-	l.addf("End it with %s%s when the task is done.", c.seat.prefix, endDelegation)
+	l.addf("End it with %s%s when the task is done.", c.session.prefix, endDelegation)
 	if r.Instructions != "" {
 		l.add("\nInstructions of " + r.Worker + ":\n")
 		l.add(r.Instructions)
@@ -203,7 +203,7 @@ func structured(v any, text string) *Result {
 	return &Result{Structured: raw, Content: []json.RawMessage{textBlock(text)}}
 }
 
-// endDelegation closes a delegation of the seat, and those below it.
+// endDelegation closes a delegation of the worker session, and those below it.
 func (c *call) endDelegation() (*Result, error) {
 	var a EndArgs
 	if err := tool.Decode(c.args, &a); err != nil {
@@ -214,10 +214,10 @@ func (c *call) endDelegation() (*Result, error) {
 	}
 	h := c.host
 	h.mu.Lock()
-	var found *seat
+	var found *workerSession
 	var open []string
-	for _, s := range h.seats() {
-		if s.parent == nil || !slices.Contains(s.chainSeats(), c.seat) {
+	for _, s := range h.sessions() {
+		if s.parent == nil || !slices.Contains(s.chainSessions(), c.session) {
 			continue
 		}
 		open = append(open, s.id)
@@ -241,9 +241,9 @@ func (c *call) endDelegation() (*Result, error) {
 	return structured(EndResult{Worker: found.worker.Name, Session: found.id}, fmt.Sprintf("Ended %s; its tools are gone.", found.id)), nil
 }
 
-// chainSeats are the seats above a seat.
-func (s *seat) chainSeats() []*seat {
-	var out []*seat
+// chainSessions are the worker sessions above a worker session.
+func (s *workerSession) chainSessions() []*workerSession {
+	var out []*workerSession
 	for p := s.parent; p != nil; p = p.parent {
 		out = append(out, p)
 	}

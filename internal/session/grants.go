@@ -48,7 +48,7 @@ type grantedLimits struct {
 	Timeout string  `json:"timeout"` // of one call
 }
 
-func (s *seat) granted() granted {
+func (s *workerSession) granted() granted {
 	c := &s.worker.Container
 	g := granted{Worker: s.worker.Name, Description: s.worker.Definition.Description, Workdir: c.Workdir.V,
 		Tools: []string{}, Delegates: []string{}, Mounts: []grantedMount{}, Secrets: []string{},

@@ -50,7 +50,7 @@ type Host struct {
 	end  context.CancelFunc
 
 	mu     sync.Mutex
-	roots  []*seat // in the order of the file
+	roots  []*workerSession // in the order of the file
 	closed bool
 	warned map[string]bool
 	opened int    // delegations, for the names of their sessions
@@ -75,9 +75,9 @@ func Open(c Config, worker string) (*Host, error) {
 		names = append(names, w.Name)
 		switch {
 		case h.all:
-			h.roots = append(h.roots, h.newSeat(w, nil, w.Name+separator))
+			h.roots = append(h.roots, h.newSession(w, nil, w.Name+separator))
 		case w.Name == worker:
-			h.roots = append(h.roots, h.newSeat(w, nil, ""))
+			h.roots = append(h.roots, h.newSession(w, nil, ""))
 		}
 	}
 	if len(h.roots) == 0 {

@@ -197,7 +197,7 @@ func TestLost(t *testing.T) {
 			h, w := one(t, "allowed-tools: Bash")
 			ended := make(chan error, 1)
 			go func() {
-				_, err := h.Call(context.Background(), "shell", args("command", "echo $PPID > begun; echo x >> f; sleep 60"), Options{})
+				_, err := h.Call(context.Background(), "shell", args("command", "echo x >> f; echo $PPID > begun; sleep 60"), Options{})
 				ended <- err
 			}()
 			w.wait("begun", "\n")

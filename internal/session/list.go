@@ -21,10 +21,10 @@ func (h *Host) Tools(ctx context.Context) ([]Tool, error) {
 		return nil, ErrClosed
 	}
 	h.mu.Lock()
-	seats := h.seats()
+	sessions := h.sessions()
 	h.mu.Unlock()
-	h.connect(ctx, seats)
-	h.listServers(ctx, seats)
+	h.connect(ctx, sessions)
+	h.listServers(ctx, sessions)
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -45,9 +45,9 @@ func (h *Host) Tool(ctx context.Context, name string) (Tool, bool) {
 		return Tool{}, false
 	}
 	h.mu.Lock()
-	seats := h.seats()
+	sessions := h.sessions()
 	h.mu.Unlock()
-	h.connect(ctx, seats)
+	h.connect(ctx, sessions)
 	t, err := h.find(ctx, name)
 	if err != nil {
 		return Tool{}, false
@@ -57,11 +57,11 @@ func (h *Host) Tool(ctx context.Context, name string) (Tool, bool) {
 
 // connect opens the sessions that a list needs. With all workers of a workshop
 // that would be a process in each of them, so only those with MCP servers are.
-func (h *Host) connect(ctx context.Context, seats []*seat) {
+func (h *Host) connect(ctx context.Context, sessions []*workerSession) {
 	ctx, cancel := context.WithTimeoutCause(ctx, listTime, errors.New("it isn't up yet, or doesn't answer"))
 	defer cancel()
 	var wg sync.WaitGroup
-	for _, s := range seats {
+	for _, s := range sessions {
 		if h.all && len(s.servers) == 0 {
 			continue
 		}
@@ -75,21 +75,21 @@ func (h *Host) connect(ctx context.Context, seats []*seat) {
 
 // describe makes the description of one tool.
 func (t target) describe(full string) (Tool, bool) {
-	out := Tool{Name: full, Worker: t.seat.worker.Name}
+	out := Tool{Name: full, Worker: t.session.worker.Name}
 	if spec, ok := tool.Find(t.own); ok {
 		out.Title, out.Description = spec.Title, spec.Description
-		if note := limitNote(t.seat.offersOf(t.own)); note != "" {
+		if note := limitNote(t.session.offersOf(t.own)); note != "" {
 			out.Description += " " + note
 		}
 		out.ReadOnly, out.Destructive, out.Idempotent, out.OpenWorld = spec.ReadOnly, spec.Destructive, spec.Idempotent, spec.OpenWorld
 		out.InputSchema, out.OutputSchema = schemaOf(spec.Args, spec.Name).json, schemaOf(spec.Result, "").json
 		return out, true
 	}
-	if d, ok := t.seat.describeDelegation(t.own); ok {
+	if d, ok := t.session.describeDelegation(t.own); ok {
 		d.Name, d.Worker = full, out.Worker
 		return d, true
 	}
-	d, ok := t.seat.serverTool(t.own)
+	d, ok := t.session.serverTool(t.own)
 	if !ok {
 		return out, false // the list changed meanwhile
 	}

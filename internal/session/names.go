@@ -40,7 +40,7 @@ func nameRune(r rune) bool {
 // checkNames looks at all names that the Host begins with. Names are looked up
 // in a table, never taken apart: a worker may hold __ in its own.
 func (h *Host) checkNames() error {
-	taken := map[string]*seat{}
+	taken := map[string]*workerSession{}
 	for _, s := range h.roots {
 		if err := s.claim(taken); err != nil {
 			return err
@@ -49,9 +49,9 @@ func (h *Host) checkNames() error {
 	return nil
 }
 
-// claim puts the fixed names of a seat into a table, and refuses one that is
+// claim puts the fixed names of a worker session into a table, and refuses one that is
 // another's already.
-func (s *seat) claim(taken map[string]*seat) error {
+func (s *workerSession) claim(taken map[string]*workerSession) error {
 	for _, own := range s.fixed() {
 		full := s.prefix + own
 		if err := checkName(full); err != nil {
@@ -67,8 +67,8 @@ func (s *seat) claim(taken map[string]*seat) error {
 
 // target is what a full name stands for.
 type target struct {
-	seat *seat
-	own  string // the tool's own name
+	session *workerSession
+	own     string // the tool's own name
 }
 
 // table is what is offered at a time.
@@ -77,7 +77,7 @@ type table struct {
 	order  []string
 }
 
-// table gives what is offered now: of each seat the fixed names first, then what
+// table gives what is offered now: of each worker session the fixed names first, then what
 // its MCP servers have and no fixed name is.
 func (h *Host) table() *table {
 	h.mu.Lock()
@@ -86,7 +86,7 @@ func (h *Host) table() *table {
 		return h.names
 	}
 	t := &table{byName: map[string]target{}}
-	add := func(s *seat, own string) bool {
+	add := func(s *workerSession, own string) bool {
 		full := s.prefix + own
 		if _, taken := t.byName[full]; taken || checkName(full) != nil {
 			return false
@@ -94,13 +94,13 @@ func (h *Host) table() *table {
 		t.byName[full] = target{s, own}
 		return true
 	}
-	seats := h.seats()
-	for _, s := range seats {
+	sessions := h.sessions()
+	for _, s := range sessions {
 		for _, own := range s.fixed() {
 			add(s, own)
 		}
 	}
-	for _, s := range seats {
+	for _, s := range sessions {
 		for _, own := range s.fixed() {
 			t.order = append(t.order, s.prefix+own)
 		}
@@ -143,12 +143,12 @@ func (h *Host) find(ctx context.Context, name string) (target, error) {
 	return target{}, h.notOffered(name, s)
 }
 
-// nearest is the seat that a name which is offered by nobody is likely meant
+// nearest is the worker session that a name which is offered by nobody is likely meant
 // for; nil where it has no worker's prefix.
-func (h *Host) nearest(name string) (best *seat) {
+func (h *Host) nearest(name string) (best *workerSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, s := range h.seats() {
+	for _, s := range h.sessions() {
 		if strings.HasPrefix(name, s.prefix) && (best == nil || len(s.prefix) > len(best.prefix)) {
 			best = s
 		}
@@ -159,7 +159,7 @@ func (h *Host) nearest(name string) (best *seat) {
 // maxTold names of tools in an error.
 const maxTold = 40
 
-func (h *Host) notOffered(name string, s *seat) error {
+func (h *Host) notOffered(name string, s *workerSession) error {
 	e := &tool.NotOfferedError{Tool: name}
 	if s != nil {
 		e.Worker, e.Tool = s.worker.Name, strings.TrimPrefix(name, s.prefix)
@@ -168,7 +168,7 @@ func (h *Host) notOffered(name string, s *seat) error {
 	}
 	t := h.table()
 	for _, full := range t.order {
-		if s != nil && t.byName[full].seat != s {
+		if s != nil && t.byName[full].session != s {
 			continue
 		}
 		if len(e.Offered) == maxTold {

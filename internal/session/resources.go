@@ -16,11 +16,11 @@ type Resource struct {
 // to do (workshop://WORKER/definition).
 func (h *Host) Resources() []Resource {
 	h.mu.Lock()
-	seats := h.seats()
+	sessions := h.sessions()
 	h.mu.Unlock()
 	var out []Resource
 	told := map[string]bool{}
-	for _, s := range seats {
+	for _, s := range sessions {
 		name := s.worker.Name
 		if told[name] {
 			continue
@@ -40,7 +40,7 @@ func (h *Host) Resources() []Resource {
 	return out
 }
 
-func (s *seat) definition() string {
+func (s *workerSession) definition() string {
 	d := &s.worker.Definition
 	l := &lines{}
 	l.add("# " + s.worker.Name)

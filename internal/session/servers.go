@@ -22,7 +22,7 @@ import (
 // starting; Config.Changed tells when their tools are there.
 const listTime = 10 * time.Second
 
-func (s *seat) newServer(name string) *mcpclient.Server {
+func (s *workerSession) newServer(name string) *mcpclient.Server {
 	return mcpclient.New(mcpclient.Config{
 		Name:   name,
 		Client: s.host.c.Client,
@@ -35,8 +35,8 @@ func (s *seat) newServer(name string) *mcpclient.Server {
 	})
 }
 
-// startServer starts an MCP server in the worker, in the session of the seat.
-func (s *seat) startServer(ctx context.Context, name string) (*mcpclient.Process, error) {
+// startServer starts an MCP server in the worker, in the session of the worker session.
+func (s *workerSession) startServer(ctx context.Context, name string) (*mcpclient.Process, error) {
 	v, err := s.link.get(ctx)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *seat) startServer(ctx context.Context, name string) (*mcpclient.Process
 
 // serverTools are the own names of what the MCP servers are known to have and
 // the worker is offered, sorted by server.
-func (s *seat) serverTools() []string {
+func (s *workerSession) serverTools() []string {
 	var out []string
 	for _, server := range s.serverNames() {
 		for _, t := range s.servers[server].Known() {
@@ -76,11 +76,11 @@ func (s *seat) serverTools() []string {
 }
 
 // offers tells whether a tool of an MCP server is offered.
-func (s *seat) offers(own string) bool { return s.grant.Load().Check(own, nil) == nil }
+func (s *workerSession) offers(own string) bool { return s.grant.Load().Check(own, nil) == nil }
 
 // serverNames are the MCP servers of which the worker is offered any tool, in
 // the order of their names.
-func (s *seat) serverNames() []string {
+func (s *workerSession) serverNames() []string {
 	var out []string
 	g := s.grant.Load()
 	for name := range s.servers {
@@ -93,7 +93,7 @@ func (s *seat) serverNames() []string {
 }
 
 // serverTool gives the description of a tool of an MCP server.
-func (s *seat) serverTool(own string) (mcpclient.Tool, bool) {
+func (s *workerSession) serverTool(own string) (mcpclient.Tool, bool) {
 	server, name, _ := tool.SplitMCP(own)
 	if srv := s.servers[server]; srv != nil {
 		for _, t := range srv.Known() {
@@ -106,7 +106,7 @@ func (s *seat) serverTool(own string) (mcpclient.Tool, bool) {
 }
 
 // listServer lists the tools of one server, which starts it.
-func (s *seat) listServer(ctx context.Context, server string) ([]mcpclient.Tool, error) {
+func (s *workerSession) listServer(ctx context.Context, server string) ([]mcpclient.Tool, error) {
 	tools, err := s.servers[server].List(ctx)
 	s.host.forget()
 	return tools, err
@@ -114,12 +114,12 @@ func (s *seat) listServer(ctx context.Context, server string) ([]mcpclient.Tool,
 
 var errStarting = errors.New("it is still starting; its tools are offered as soon as it has")
 
-// listServers lists the tools of all servers of some seats at the same time,
+// listServers lists the tools of all servers of some worker sessions at the same time,
 // and for a bounded time. A server that doesn't start has no tools, and a
 // warning says why.
-func (h *Host) listServers(ctx context.Context, seats []*seat) {
+func (h *Host) listServers(ctx context.Context, sessions []*workerSession) {
 	var wg sync.WaitGroup
-	for _, s := range seats {
+	for _, s := range sessions {
 		for _, name := range s.serverNames() {
 			wg.Go(func() {
 				// One that is slow is waited for once, not by every list.
@@ -140,11 +140,11 @@ func (c *call) callServer(ctx context.Context, server, name string) (*Result, er
 	if tell := c.options.Progress; tell != nil {
 		progress = func(p mcpclient.Progress) { tell(Progress{Message: p.Message, Done: p.Done, Total: p.Total}) }
 	}
-	r, err := c.seat.servers[server].Call(ctx, name, c.args, progress)
+	r, err := c.session.servers[server].Call(ctx, name, c.args, progress)
 	var lost *mcpclient.LostError
 	switch {
 	case errors.As(err, &lost):
-		return nil, &LostError{Worker: c.seat.worker.Name, Tool: c.own, Known: "the MCP server " + server + ": " + lost.Cause.Error(), Cause: lost.Cause}
+		return nil, &LostError{Worker: c.session.worker.Name, Tool: c.own, Known: "the MCP server " + server + ": " + lost.Cause.Error(), Cause: lost.Cause}
 	case err != nil:
 		return nil, err
 	}

@@ -17,7 +17,7 @@ const grace = 100 * time.Millisecond
 
 // initLoop reaps orphans until SIGTERM or SIGINT, which it forwards to every
 // process of the container. It returns the exit code.
-func initLoop(signals <-chan os.Signal, r *reaper.Reaper, d *dialin.Door) int {
+func initLoop(signals <-chan os.Signal, r *reaper.Reaper, d *dialin.Server) int {
 	for s := range signals {
 		no, ok := s.(unix.Signal)
 		if !ok {

@@ -51,7 +51,7 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 		if conn != nil {
 			return toolbox.Exec(ctx, conn, o.ToolboxCommand())
 		}
-	case sameUID && e.doorOf(w) == doorHere:
+	case sameUID && e.dialInOf(w) == dialInHere:
 		return exitOurs, &engine.RefusedError{
 			Promise: "B60", Reason: fmt.Sprintf("the worker could stop a command of its own uid and another group (%s; it is %s) while the engine starts it, for ever", o.User, w.user),
 			Do: "leave --user out, or give another uid",

@@ -63,7 +63,7 @@ func (e *Engine) lookAt(ctx context.Context, id, name string) (worker, error) {
 // mount takes a mount for the worker's door if it is: a bind that the worker
 // can't write to.
 func (w *worker) mount(kind, source, target string, writable bool) {
-	if kind == "bind" && target == compose.DoorDir && !writable && filepath.IsAbs(source) {
+	if kind == "bind" && target == compose.DialInDir && !writable && filepath.IsAbs(source) {
 		w.door = source
 	}
 }

@@ -252,12 +252,12 @@ func (e *Engine) health(ctx context.Context, id, service string, role compose.Ro
 		if err != nil {
 			return err
 		}
-		if state := e.doorOf(w); state != doorGone {
+		if state := e.dialInOf(w); state != dialInGone {
 			conn, err := dialin.Accept(ctx, w.door, w.pid)
 			if err == nil {
 				return conn.Close()
 			}
-			if state == doorHere {
+			if state == dialInHere {
 				return err
 			}
 		}

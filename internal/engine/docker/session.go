@@ -66,8 +66,8 @@ const knocks = 5
 // the engine starts there, and some versions then never answer again for the
 // container.
 func (e *Engine) enter(ctx context.Context, w worker) (net.Conn, error) {
-	state := e.doorOf(w)
-	if state == doorGone {
+	state := e.dialInOf(w)
+	if state == dialInGone {
 		return nil, nil
 	}
 	var err error
@@ -79,7 +79,7 @@ func (e *Engine) enter(ctx context.Context, w worker) (net.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if state != doorHere { // it may be another machine's
+		if state != dialInHere { // it may be another machine's
 			return nil, nil
 		}
 	}
@@ -90,42 +90,42 @@ func (e *Engine) enter(ctx context.Context, w worker) (net.Conn, error) {
 	return nil, fmt.Errorf("the door of worker %s: %w; a limit of the worker may be reached (resources.pids, resources.memory): `workshop restart %s` ends what runs there", name, err, name)
 }
 
-// doorState is what this machine knows of a worker's door.
-type doorState int
+// dialInState is what this machine knows of a worker's door.
+type dialInState int
 
 const (
-	doorUnknown doorState = iota
-	doorHere
-	doorGone
+	dialInUnknown dialInState = iota
+	dialInHere
+	dialInGone
 )
 
-// doorOf tells whether the worker has the directory that its door's name means
+// dialInOf tells whether the worker has the directory that its door's name means
 // now: the user's runtime directory goes with the last login, and the next `up`
 // makes it anew, while the worker runs on. Nobody would come to a door there.
-func (e *Engine) doorOf(w worker) doorState {
+func (e *Engine) dialInOf(w worker) dialInState {
 	if w.door == "" || e.endpoint.socket() == "" {
-		return doorGone
+		return dialInGone
 	}
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(w.pid) + "/mountinfo")
 	if err != nil {
 		// Where /proc shows everybody's processes, and not this one, the engine has
 		// other process numbers. With hidepid (proc(5)) a worker's is not shown.
 		if _, shown := os.Stat("/proc/1"); errors.Is(err, os.ErrNotExist) && shown == nil {
-			return doorGone
+			return dialInGone
 		}
-		return doorUnknown
+		return dialInUnknown
 	}
 	for line := range strings.Lines(string(b)) {
 		// 36 35 98:0 /root /point … (proc_pid_mountinfo(5)); the root of one that
 		// was removed ends in //deleted.
-		if f := strings.Fields(line); len(f) > 4 && f[4] == compose.DoorDir {
+		if f := strings.Fields(line); len(f) > 4 && f[4] == compose.DialInDir {
 			if path.Base(f[3]) == filepath.Base(w.door) {
-				return doorHere
+				return dialInHere
 			}
-			return doorGone
+			return dialInGone
 		}
 	}
-	return doorGone // another process has the number here
+	return dialInGone // another process has the number here
 }
 
 // isFrame tells the toolbox's first byte, the kind of a frame (package wire),

@@ -122,7 +122,7 @@ func (f *fixture) compile(t testing.TB, change func(*workshop.Workshop), workers
 	if err := os.MkdirAll(facts.RuntimeDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range compose.Doors(c, facts) {
+	for _, dir := range compose.DialInPaths(c, facts) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

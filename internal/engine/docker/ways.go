@@ -74,7 +74,7 @@ func ways(mounts []mount.Mount) error {
 // stand at their own paths, accounts, secrets and the door, in a directory of the
 // user's, to which no worker writes.
 func ours(m mount.Mount) bool {
-	return m.ReadOnly && (m.Source == m.Target || m.Target == compose.DoorDir || path.Dir(m.Target) == compose.SecretsDir || m.Target == "/etc/passwd" || m.Target == "/etc/group")
+	return m.ReadOnly && (m.Source == m.Target || m.Target == compose.DialInDir || path.Dir(m.Target) == compose.SecretsDir || m.Target == "/etc/passwd" || m.Target == "/etc/group")
 }
 
 // onWay refuses a way with a link.

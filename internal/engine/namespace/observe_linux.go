@@ -123,7 +123,7 @@ func (e *Engine) observed(s api.Seen, all map[string]api.Seen) engine.Container 
 			out.ConfigHash = "without limits" // now there are some
 		}
 	}
-	if s.State == api.Running && doorGone(s) {
+	if s.State == api.Running && dialInGone(s) {
 		out.ConfigHash = "without its door"
 	}
 	if s.State == api.Running {
@@ -135,12 +135,12 @@ func (e *Engine) observed(s api.Seen, all map[string]api.Seen) engine.Container 
 	return out
 }
 
-// doorGone tells whether the directory through which sessions reach a worker is
+// dialInGone tells whether the directory through which sessions reach a worker is
 // another one than when it was started: whoever logs out may lose his runtime
 // directory, and `up` makes it anew, where the worker doesn't look.
-func doorGone(s api.Seen) bool {
+func dialInGone(s api.Seen) bool {
 	for _, m := range s.Container.Mounts {
-		if m.Type != spec.Bind || m.Target != compose.DoorDir {
+		if m.Type != spec.Bind || m.Target != compose.DialInDir {
 			continue
 		}
 		var st unix.Statx_t

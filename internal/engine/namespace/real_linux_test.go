@@ -76,7 +76,7 @@ func TestRealUp(t *testing.T) {
 		t.Error(out)
 	}
 	// Who logs out may lose the runtime directory; the next up has another.
-	doors := compose.Doors(f.c, *f.c.Facts)
+	doors := compose.DialInPaths(f.c, *f.c.Facts)
 	if len(doors) != 2 {
 		t.Fatalf("doors: %v", doors)
 	}

@@ -47,7 +47,7 @@ func (e *Engine) worker(ctx context.Context, project, service, dir string) (api.
 func (e *Engine) enter(ctx context.Context, project string, s *api.Seen) (net.Conn, error) {
 	service := s.Container.Service
 	i := slices.IndexFunc(s.Container.Mounts, func(m spec.Mount) bool {
-		return m.Type == spec.Bind && m.Target == compose.DoorDir && m.ReadOnly
+		return m.Type == spec.Bind && m.Target == compose.DialInDir && m.ReadOnly
 	})
 	if i < 0 {
 		return nil, fmt.Errorf("worker %s has no door: run `workshop up`", service)

@@ -186,7 +186,7 @@ func (f *fixture) compile(t testing.TB, change func(*workshop.Workshop), workers
 	if err := os.MkdirAll(got.RuntimeDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range compose.Doors(c, got) {
+	for _, dir := range compose.DialInPaths(c, got) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func (e *Engine) mounts(c *compose.Compiled, s types.ServiceConfig, id string, u
 // of `image: host`, accounts, the door.
 func ofContainer(c *compose.Compiled, v types.ServiceVolumeConfig) bool {
 	switch v.Target {
-	case compose.DoorDir, compose.InitDir, "/etc/passwd", "/etc/group":
+	case compose.DialInDir, compose.InitDir, "/etc/passwd", "/etc/group":
 		return true
 	}
 	return v.Source == v.Target && c.Facts != nil && slices.Contains(c.Facts.HostPaths, v.Source)

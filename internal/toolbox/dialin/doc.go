@@ -22,7 +22,7 @@ import (
 )
 
 // Dir is where a worker's PID 1 sees the directory.
-const Dir = tool.DoorDir
+const Dir = tool.DialInDir
 
 // Suffix of a socket that waits for a connection.
 const Suffix = ".sock"

@@ -27,8 +27,8 @@ const pollEvery = 50 * time.Millisecond
 // exitEnded is PID 1's code after [End], that of SIGKILL.
 const exitEnded = 128 + 9
 
-// Door is PID 1's side.
-type Door struct {
+// Server is PID 1's side.
+type Server struct {
 	dir    string
 	there  bool     // the directory
 	at     int      // it, open: a process of the worker can leave PID 1 no descriptor (prlimit(2))
@@ -44,8 +44,8 @@ type Door struct {
 }
 
 // New makes the door of a directory. It starts sessions with the reaper.
-func New(dir string, r *reaper.Reaper) *Door {
-	return &Door{
+func New(dir string, r *reaper.Reaper) *Server {
+	return &Server{
 		dir: dir, reaper: r, wake: make(chan struct{}, 1), stray: make(chan struct{}, 1),
 		ended: make(chan struct{}), met: map[string]bool{},
 	}
@@ -53,7 +53,7 @@ func New(dir string, r *reaper.Reaper) *Door {
 
 // Stray tells the door that a process was killed whose parent is gone. If its
 // session was killed too, the others of that session are to follow.
-func (d *Door) Stray() { poke(d.stray) }
+func (d *Server) Stray() { poke(d.stray) }
 
 func poke(c chan struct{}) {
 	select {
@@ -62,10 +62,10 @@ func poke(c chan struct{}) {
 	}
 }
 
-// Open watches the directory; [Door.Serve] misses nothing that comes after it.
+// Open watches the directory; [Server.Serve] misses nothing that comes after it.
 // Where the kernel gives no watch, the directory is polled. Without the directory
 // there is no door, which is no error: sessions come by the engine then.
-func (d *Door) Open() (err error) {
+func (d *Server) Open() (err error) {
 	info, err := os.Stat(d.dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !info.IsDir() {
 		return nil
@@ -96,7 +96,7 @@ func (d *Door) Open() (err error) {
 
 // Serve starts a session for each socket that the host offers, until the
 // context ends.
-func (d *Door) Serve(ctx context.Context) {
+func (d *Server) Serve(ctx context.Context) {
 	go d.killStray(ctx)
 	if !d.there {
 		return
@@ -136,7 +136,7 @@ type fileID struct {
 }
 
 // end looks for [End], without a descriptor.
-func (d *Door) end() fileID {
+func (d *Server) end() fileID {
 	var st unix.Stat_t
 	if unix.Fstatat(d.at, End, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return fileID{}
@@ -145,7 +145,7 @@ func (d *Door) end() fileID {
 }
 
 // follow wakes the door at each event; which name it was, the directory tells.
-func (d *Door) follow() {
+func (d *Server) follow() {
 	buf := make([]byte, 4096)
 	for {
 		if _, err := d.events.Read(buf); err != nil {
@@ -157,14 +157,14 @@ func (d *Door) follow() {
 }
 
 // exit ends PID 1 where the host says so.
-func (d *Door) exit() {
+func (d *Server) exit() {
 	if is := d.end(); is != d.left && is != (fileID{}) {
 		os.Exit(exitEnded)
 	}
 }
 
 // look takes up the sockets that are new.
-func (d *Door) look() {
+func (d *Server) look() {
 	d.exit()
 	dir, err := os.Open(d.dir)
 	if err != nil {
@@ -227,7 +227,7 @@ func checkOutside(fd int) error {
 	return nil
 }
 
-func (d *Door) start(conn int) {
+func (d *Server) start(conn int) {
 	// Nothing of a session goes to our streams, which are the worker's log.
 	p, err := d.reaper.Start("/proc/self/exe", []string{"workshop-init", "tools"}, &syscall.ProcAttr{
 		Env:   os.Environ(),
@@ -244,7 +244,7 @@ func (d *Door) start(conn int) {
 	}()
 }
 
-func (d *Door) killStray(ctx context.Context) {
+func (d *Server) killStray(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():

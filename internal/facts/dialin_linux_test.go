@@ -18,7 +18,7 @@ func TestDoors(t *testing.T) {
 	if len(list) > 0 {
 		t.Fatal(list)
 	}
-	doors := compose.Doors(o.Compiled, f)
+	doors := compose.DialInPaths(o.Compiled, f)
 	if len(doors) == 0 {
 		t.Fatal("no worker has a door")
 	}

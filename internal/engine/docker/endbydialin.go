@@ -32,7 +32,7 @@ func (e *Engine) endByDoor(ctx context.Context, id string, after time.Duration) 
 			return
 		case <-time.After(after):
 		}
-		if dir := e.doorByList(ctx, id); dir != "" {
+		if dir := e.dialInByList(ctx, id); dir != "" {
 			if takeBack, err := dialin.Finish(dir); err == nil {
 				<-ctx.Done()
 				takeBack()
@@ -42,9 +42,9 @@ func (e *Engine) endByDoor(ctx context.Context, id string, after time.Duration) 
 	return func() { cancel(); <-ended }
 }
 
-// doorByList finds a worker's door in the list of containers, for which the engine
+// dialInByList finds a worker's door in the list of containers, for which the engine
 // needs no lock; "": there is none on this machine.
-func (e *Engine) doorByList(ctx context.Context, id string) string {
+func (e *Engine) dialInByList(ctx context.Context, id string) string {
 	if e.endpoint.socket() == "" {
 		return ""
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// seat is one worker as it is offered in a Host: at the top, or as the delegate
-// of another seat. Each has a session of its own.
-type seat struct {
+// workerSession is one worker as it is offered in a Host: at the top, or as the delegate
+// of another worker session. Each has a session of its own.
+type workerSession struct {
 	host   *Host
 	worker *workshop.Worker
-	parent *seat           // nil at the top
+	parent *workerSession  // nil at the top
 	prefix string          // stands in front of the names of its tools
 	id     string          // of the delegation; empty at the top
 	life   context.Context // until close
@@ -26,18 +26,18 @@ type seat struct {
 	// grant is what is offered: what the file lists, and, once a session has told
 	// it, no more than what the worker was started with.
 	grant atomic.Pointer[tool.Grant]
-	// open are the delegations of this seat by worker; host.mu guards it.
-	open map[string]*seat
+	// open are the delegations of this worker session by worker; host.mu guards it.
+	open map[string]*workerSession
 }
 
-func (h *Host) newSeat(w *workshop.Worker, parent *seat, prefix string) *seat {
-	s := &seat{host: h, worker: w, parent: parent, prefix: prefix, open: map[string]*seat{}, servers: map[string]*mcpclient.Server{}}
+func (h *Host) newSession(w *workshop.Worker, parent *workerSession, prefix string) *workerSession {
+	s := &workerSession{host: h, worker: w, parent: parent, prefix: prefix, open: map[string]*workerSession{}, servers: map[string]*mcpclient.Server{}}
 	above := h.life
 	if parent != nil {
 		above = parent.life
 	}
 	s.life, s.end = context.WithCancel(above)
-	s.link = &link{seat: s, turn: make(chan struct{}, 1)}
+	s.link = &link{session: s, turn: make(chan struct{}, 1)}
 	s.grant.Store(&tool.Grant{Worker: w.Name, Tools: w.Definition.Offers(), TimeoutMS: tool.Millis(w.Container.Resources.Timeout.V.Milliseconds())})
 	for _, o := range w.Definition.Offers() {
 		if server, _, ok := tool.SplitMCP(o.Name); ok && s.servers[server] == nil {
@@ -48,7 +48,7 @@ func (h *Host) newSeat(w *workshop.Worker, parent *seat, prefix string) *seat {
 }
 
 // chain are the workers that delegated, the first caller first.
-func (s *seat) chain() []string {
+func (s *workerSession) chain() []string {
 	var out []string
 	for p := s.parent; p != nil; p = p.parent {
 		out = append(out, p.worker.Name)
@@ -58,11 +58,11 @@ func (s *seat) chain() []string {
 }
 
 // depth is 0 at the top.
-func (s *seat) depth() int { return len(s.chain()) }
+func (s *workerSession) depth() int { return len(s.chain()) }
 
 // fixed are the own names of the tools that don't depend on an MCP server, in
 // the order of the documentation.
-func (s *seat) fixed() []string {
+func (s *workerSession) fixed() []string {
 	var out []string
 	for _, spec := range tool.Specs() {
 		if len(s.offersOf(spec.Name)) > 0 {
@@ -79,7 +79,7 @@ func (s *seat) fixed() []string {
 }
 
 // offersOf are the entries for one of our tools.
-func (s *seat) offersOf(name string) []tool.Offer {
+func (s *workerSession) offersOf(name string) []tool.Offer {
 	var out []tool.Offer
 	for _, o := range s.grant.Load().Tools {
 		if o.Name == name {
@@ -90,7 +90,7 @@ func (s *seat) offersOf(name string) []tool.Offer {
 }
 
 // narrow takes over what the running worker was started with.
-func (s *seat) narrow(running tool.Grant) {
+func (s *workerSession) narrow(running tool.Grant) {
 	file := s.worker.Definition.Offers()
 	next := &tool.Grant{Worker: s.worker.Name, Tools: common(file, running.Tools), TimeoutMS: running.TimeoutMS, MCP: running.MCP}
 	before := s.grant.Swap(next)
@@ -106,7 +106,7 @@ func (s *seat) narrow(running tool.Grant) {
 }
 
 // otherServer names a server whose command differs from the file's.
-func (s *seat) otherServer(running map[string]tool.Server) string {
+func (s *workerSession) otherServer(running map[string]tool.Server) string {
 	for _, m := range s.host.c.Workshop.MCP {
 		if s.servers[m.Name] != nil && !slices.Equal(m.Command, running[m.Name].Command) {
 			return m.Name
@@ -132,11 +132,11 @@ func common(a, b []tool.Offer) []tool.Offer {
 	return out
 }
 
-// seats are all seats, a delegate behind its caller. host.mu is held.
-func (h *Host) seats() []*seat {
-	var out []*seat
-	var walk func(s *seat)
-	walk = func(s *seat) {
+// worker sessions are all worker sessions, a delegate behind its caller. host.mu is held.
+func (h *Host) sessions() []*workerSession {
+	var out []*workerSession
+	var walk func(s *workerSession)
+	walk = func(s *workerSession) {
 		out = append(out, s)
 		for _, d := range s.worker.Definition.DelegatesTo {
 			if o := s.open[d.Name]; o != nil {
@@ -150,12 +150,12 @@ func (h *Host) seats() []*seat {
 	return out
 }
 
-// close ends the session of a seat and of all below it.
-func (s *seat) close() {
+// close ends the session of a worker session and of all below it.
+func (s *workerSession) close() {
 	s.end()
 	s.host.mu.Lock()
 	open := s.open
-	s.open = map[string]*seat{}
+	s.open = map[string]*workerSession{}
 	s.host.mu.Unlock()
 	for _, d := range open {
 		d.close()

@@ -30,7 +30,7 @@ func TestDoorOf(t *testing.T) {
 		if err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(65534, 65534, 65534), syscall.Setresuid(65534, 65534, 65534)); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Printf("state %d\n", onThisMachine.doorOf(w))
+		fmt.Printf("state %d\n", onThisMachine.dialInOf(w))
 		return
 	}
 	testutil.Require(t, os.Geteuid() == 0, "mounts a door: run as root")
@@ -39,7 +39,7 @@ func TestDoorOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What a worker sees, in a mount namespace of its own.
-	inside := exec.Command("sh", "-c", `mount -t tmpfs tmpfs "${0%/*}" && mkdir "$0" && mount --bind "$1" "$0" && echo there && exec sleep 300`, compose.DoorDir, dir)
+	inside := exec.Command("sh", "-c", `mount -t tmpfs tmpfs "${0%/*}" && mkdir "$0" && mount --bind "$1" "$0" && echo there && exec sleep 300`, compose.DialInDir, dir)
 	inside.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	out, err := inside.StdoutPipe()
 	if err != nil {
@@ -59,20 +59,20 @@ func TestDoorOf(t *testing.T) {
 	pid := inside.Process.Pid
 	for name, c := range map[string]struct {
 		w    worker
-		want doorState
+		want dialInState
 	}{
-		"the worker's":                   {worker{door: dir, pid: pid}, doorHere},
-		"none":                           {worker{pid: pid}, doorGone},
-		"another directory":              {worker{door: dir + "-old", pid: pid}, doorGone},
-		"another process has the number": {worker{door: dir, pid: os.Getpid()}, doorGone},
-		"nothing has the number":         {worker{door: dir, pid: ended.Process.Pid}, doorGone},
+		"the worker's":                   {worker{door: dir, pid: pid}, dialInHere},
+		"none":                           {worker{pid: pid}, dialInGone},
+		"another directory":              {worker{door: dir + "-old", pid: pid}, dialInGone},
+		"another process has the number": {worker{door: dir, pid: os.Getpid()}, dialInGone},
+		"nothing has the number":         {worker{door: dir, pid: ended.Process.Pid}, dialInGone},
 	} {
-		if got := onThisMachine.doorOf(c.w); got != c.want {
+		if got := onThisMachine.dialInOf(c.w); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
 	// proc(5): 1 shows others' processes and refuses what is in them, 2 doesn't show them.
-	for hidepid, want := range []doorState{doorHere, doorUnknown, doorUnknown} {
+	for hidepid, want := range []dialInState{dialInHere, dialInUnknown, dialInUnknown} {
 		cmd := exec.Command("sh", "-c", fmt.Sprintf(`mount -t proc -o hidepid=%d proc /proc && exec "$0" -test.run '^TestDoorOf$'`, hidepid), os.Args[0])
 		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", asksDoor, pid, dir))

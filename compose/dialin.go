@@ -1,0 +1,43 @@
+package compose
+
+import (
+	"path"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/tool"
+)
+
+// DialInDir is where a worker has its door: the directory through which the host
+// reaches the worker's PID 1 (package internal/toolbox/dialin).
+const DialInDir = tool.DialInDir
+
+// DialInPath is the directory of a worker's door on this machine; "" where there
+// is none. Sessions then go through the engine.
+func DialInPath(f *Facts, service string) string {
+	if !f.Local || f.RuntimeDir == "" {
+		return ""
+	}
+	return path.Join(f.RuntimeDir, "door-"+service)
+}
+
+// DialInPaths lists the directories of the doors of a project's workers, sorted.
+func DialInPaths(c *Compiled, f Facts) []string {
+	var dirs []string
+	for _, name := range sortedKeys(c.Roles) {
+		if dir := DialInPath(&f, name); dir != "" && c.Roles[name] == RoleWorker {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// dialInMount binds a worker's door: read-only, so that nothing in the worker can
+// stand in for the host.
+func dialInMount(service string, f *Facts) []types.ServiceVolumeConfig {
+	dir := DialInPath(f, service)
+	if dir == "" {
+		return nil
+	}
+	return []types.ServiceVolumeConfig{bind(dir, DialInDir, true)}
+}
