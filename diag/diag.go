@@ -1,6 +1,6 @@
 // Package diag is the one form in which problems of a user's files are told.
 //
-// Packages that read files return a [List]; package write below this one renders
+// Packages that read files return a [List]; package internal/diagtext renders
 // it for a terminal, as JSON, as SARIF or as GitHub annotations. A Diagnostic
 // never formats itself for a terminal: width, colour and sources belong to the
 // writer. The writers are apart because workshop-init links this package and

@@ -16,7 +16,7 @@ import (
 	"github.com/llmdo/workshop/internal/probe"
 )
 
-// escapes is a workshop whose worker has the program of package intrude, with
+// escapes is a workshop whose worker has the program of package attacks, with
 // tries that nothing which is shipped can make.
 func escapes(t *testing.T, intent string) (s *scenario.Scenario, inside, outside string) {
 	t.Helper()

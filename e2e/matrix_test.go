@@ -17,7 +17,7 @@ import (
 	"github.com/llmdo/workshop/internal/probe"
 )
 
-// built is the program of package intrude, which nothing that is shipped brings
+// built is the program of package attacks, which nothing that is shipped brings
 // along: a link takes a second.
 var built = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "workshop-e2e-intruder-")

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// DialInDir is where a worker's PID 1 finds the directory of package door, which
+// DialInDir is where a worker's PID 1 finds the directory of package dialin, which
 // the compile mounts there read-only.
 const DialInDir = "/run/workshop"
 

@@ -71,7 +71,7 @@ type Worker struct {
 
 // Container is where a worker runs.
 type Container struct {
-	// Image is a reference (package imageref reads it), or [HostImage]; empty
+	// Image is a reference (package reference reads it), or [HostImage]; empty
 	// exactly when Build is set. Its path, if it has one, is relative to the file.
 	Image Value[string]
 	Build *Build

@@ -4,7 +4,7 @@
 // connection (package wire) on its standard input and output:
 //
 //   - on an engine of this machine, PID 1 of the worker starts it for a
-//     connection that the host offered (package door);
+//     connection that the host offered (package dialin);
 //   - elsewhere the engine starts it (`exec -i`), and carries the bytes.
 //
 // So a session that runs out of memory or is killed takes nothing along but

@@ -97,7 +97,7 @@ var rules = append(apart("/internal/cli/", verbs, "what two groups of verbs shar
 		{module + "/...", "PID 1 and sessions are made of it"},
 	}},
 	{from: module + "/internal/toolbox/...", bans: []ban{
-		{"os/exec", "its wait would miss what the reaper collects: package reap"},
+		{"os/exec", "its wait would miss what the reaper collects: package reaper"},
 		{module + "/internal/session/...", "the host's side"},
 		{module + "/internal/cli/...", "never upward"},
 		{module + "/internal/engine/...", "never upward"},
@@ -239,7 +239,7 @@ var rules = append(apart("/internal/cli/", verbs, "what two groups of verbs shar
 		{"github.com/go-playground/...", "workshop-init validates nothing of the spec"},
 		{"mvdan.cc/...", "a limited shell takes argv: the host reads lines"},
 		{"github.com/vishvananda/...", "200 kB for three messages of rtnetlink"},
-		{"os/exec", "60 kB: what starts here is forked by package reap, contain or probe"},
+		{"os/exec", "60 kB: what starts here is forked by package reaper, container or probe"},
 		{"text/tabwriter", "16 kB for columns of one help text"},
 		{"github.com/miekg/dns", "600 kB, and parsers for records that nobody asks for: x/net/dns/dnsmessage reads what the guard needs"},
 		{"github.com/mattn/go-runewidth", "tables of widths for text that nobody reads: diag/write stays out"},

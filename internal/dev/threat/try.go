@@ -59,7 +59,7 @@ type Control struct {
 type Try struct {
 	ID    string
 	Items string // of the catalogue, separated by blanks
-	// Lines are probes of workshop-init, or of package intrude if Raw.
+	// Lines are probes of workshop-init, or of package attacks if Raw.
 	Lines []string
 	Raw   bool
 	// Sees is what each line must see; Root and Default are what these see

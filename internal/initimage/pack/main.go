@@ -1,4 +1,4 @@
-// Command pack compresses a workshop-init binary for package initbin, and
+// Command pack compresses a workshop-init binary for package initimage, and
 // writes what follows from its content into a .json beside:
 //
 //	go run ./internal/initimage/pack IN OUT.zst [BASE]

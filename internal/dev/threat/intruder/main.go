@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command intruder is `workshop-init probe` with the tries of package intrude,
+// Command intruder is `workshop-init probe` with the tries of package attacks,
 // built by the tests and never part of what is shipped.
 package main
 

@@ -128,7 +128,7 @@ func expected(protocol string, to netip.AddrPort) bool {
 
 // Try makes all tries of an identity, unless those of another have failed:
 // they take long then, and the others' would show the same. run runs probes as it, in the room, by
-// workshop-init or, if raw, by the program of package intrude; events are all
+// workshop-init or, if raw, by the program of package attacks; events are all
 // events of the guard so far.
 func (m *Matrix) Try(who threat.Identity, run func(raw bool, lines []string) []probe.Result, events func() []Event) {
 	m.Helper()

@@ -20,7 +20,7 @@ const (
 )
 
 // check looks at what the supervisor itself acts on. The rest, what the
-// container is, package contain looks at.
+// container is, package container looks at.
 func check(c *spec.Container) error {
 	if c.Version != spec.Version {
 		return fmt.Errorf("the container is of version %d of the form, this program knows %d", c.Version, spec.Version)

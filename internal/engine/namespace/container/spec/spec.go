@@ -1,6 +1,6 @@
 // Package spec says completely what a container of the namespace engine is. The
 // engine makes it from a service of the project, the supervisor keeps it, and
-// package contain carries it out. What is not in it does not happen.
+// package container carries it out. What is not in it does not happen.
 //
 // It is pure data, as JSON between the programs; an unknown key is an error.
 package spec
