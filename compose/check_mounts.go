@@ -54,7 +54,7 @@ func (k *checker) bind(v *types.ServiceVolumeConfig) {
 		k.must(f.Local, "B7", "%s can't be bound: the engine is elsewhere", v.Source)
 	}
 	k.must(path.IsAbs(v.Source) && path.Clean(v.Source) == v.Source, "B7", "the source %q is not resolved", v.Source)
-	if why := f.refusal(v.Source); why != "" {
+	if why := f.Refusal(v.Source); why != "" {
 		k.add("B7", "%s is mounted: it %s", v.Source, why)
 	}
 }

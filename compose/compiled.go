@@ -5,7 +5,6 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -162,7 +161,7 @@ type Facts struct {
 	ToCreate []string
 	// Refused are the paths that no worker gets (B7), with the engine's own and
 	// with what they really are where symlinks lead elsewhere.
-	Refused hostpath.List
+	Refused []RefusedPath
 	// HostAddrs are public addresses of the engine's machine, sorted: the guard
 	// can't see them from its own network, and they are the host (B26).
 	HostAddrs []string
@@ -174,6 +173,16 @@ type Facts struct {
 	// The files belong to the worker's uid, so a secret of workers with
 	// different users has one per user: "NAME" or "NAME@UID:GID".
 	SecretFiles map[string]string
+}
+
+// RefusedPath is a path that no worker gets (B7).
+type RefusedPath struct {
+	// Path is absolute and clean; a last * stands for any end of the name.
+	Path string
+	// What is its name in messages; empty: the path.
+	What string
+	// Whole: what lies inside may be mounted.
+	Whole bool
 }
 
 // PointFacts is what is found on the way from the source of a mount to the

@@ -109,7 +109,7 @@ func (m *machine) point(all *workshop.Container, k *workshop.Mount) bool {
 
 // refused reports a source that no worker gets.
 func (m *machine) refused(k *workshop.Mount, real, alias string) bool {
-	reason := cmp.Or(m.f.refusal(real), alias)
+	reason := cmp.Or(m.f.Refusal(real), alias)
 	if reason == "" {
 		return false
 	}

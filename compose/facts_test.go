@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
 // B7: what a source may not be, contain or lie inside.
 func TestRefusedSources(t *testing.T) {
 	f := sampleFacts()
-	f.Refused = append(f.Refused, hostpath.Refused{Path: "/opt/engine/engine.sock"}, hostpath.Refused{Path: "/vault/ssh"}, hostpath.Refused{Path: "/users/user", Whole: true})
+	f.Refused = append(f.Refused, RefusedPath{Path: "/opt/engine/engine.sock"}, RefusedPath{Path: "/vault/ssh"}, RefusedPath{Path: "/users/user", Whole: true})
 	refused := []string{
 		"/", "/home", "/home/user", "/users", "/users/user", "/var", "/var/lib", "/var/lib/docker", "/var/lib/docker/volumes/x/_data",
 		"/etc", "/etc/ssl/certs", "/proc", "/proc/1/root", "/sys/fs/cgroup", "/dev", "/dev/shm/x", "/run", "/run/docker.sock", "/var/run/x",
@@ -25,12 +24,12 @@ func TestRefusedSources(t *testing.T) {
 		"/home/user/.config/other", "/tmp/x", "/var/www",
 	}
 	for _, p := range refused {
-		if f.refusal(p) == "" {
+		if f.Refusal(p) == "" {
 			t.Errorf("%s is not refused", p)
 		}
 	}
 	for _, p := range allowed {
-		if why := f.refusal(p); why != "" {
+		if why := f.Refusal(p); why != "" {
 			t.Errorf("%s is refused: %s", p, why)
 		}
 	}

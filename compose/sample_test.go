@@ -57,6 +57,10 @@ func sample(t testing.TB, n int) *workshop.Workshop {
 
 // sampleFacts is a machine on which the sample can run.
 func sampleFacts() Facts {
+	var refused []RefusedPath
+	for _, r := range hostpath.For(hostpath.Caller{Homes: []string{"/home/user"}}) {
+		refused = append(refused, RefusedPath(r))
+	}
 	return Facts{
 		ProjectDir: "/work/project", Arch: "amd64", IPv6: true, Local: true, UID: 1000, GID: 1000, UserReason: "the caller",
 		RuntimeDir: "/run/user/1000/workshop/x",
@@ -64,7 +68,7 @@ func sampleFacts() Facts {
 			"./src":    {Exists: true, Dir: true, Real: "/work/project/src", UID: 1000, GID: 1000, Mode: 0o755},
 			"./output": {Exists: true, Dir: true, Real: "/work/project/output", UID: 1000, GID: 1000, Mode: 0o755},
 		},
-		Refused:   hostpath.For(hostpath.Caller{Homes: []string{"/home/user"}}),
+		Refused:   refused,
 		InitImage: "sha256:1111", InitVolume: "workshop-init-2222",
 	}
 }

@@ -73,6 +73,7 @@ func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List
 		c.problem("project-dir", diag.Range{Filename: o.Workshop.File}, err.Error(), "")
 		return compose.Facts{}, c.missing, c.list
 	}
+	refused := refusedPaths(&o, dir)
 	f := &c.facts
 	*f = compose.Facts{
 		Project: o.Project, ProjectDir: dir,
@@ -80,7 +81,6 @@ func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List
 		DefaultRuntime: o.DefaultRuntime, UserRuntimes: o.UserRuntimes,
 		InitImage: o.InitImage, InitVolume: o.InitVolume,
 		Sources: map[string]compose.SourceFacts{}, Protected: map[string][]compose.Protected{},
-		Refused: refusedPaths(&o, dir),
 	}
 	if o.Local {
 		if f.HostAddrs, err = hostAddrs(); err != nil {
@@ -88,7 +88,10 @@ func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List
 		}
 	}
 	f.UID, f.GID, f.UserReason = User(o.UID, o.GID, o.lookup, dir)
-	c.names = aliasesOf(f.Refused)
+	for _, r := range refused {
+		f.Refused = append(f.Refused, compose.RefusedPath(r))
+	}
+	c.names = aliasesOf(refused)
 	c.users = compose.WorkerUsers(o.Compiled, *f)
 	c.sources(ctx)
 	c.copies(ctx)

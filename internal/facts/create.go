@@ -67,7 +67,7 @@ func (d *dirToMake) notMade(f *compose.Facts) string {
 	if git, hooks := around(f.ProjectDir, d.path); git || hooks {
 		return "it is in a git directory (B8)"
 	}
-	if why := f.Refused.Why(d.path); why != "" {
+	if why := f.Refusal(d.path); why != "" {
 		return "it " + why + " (B7)"
 	}
 	return ""

@@ -143,7 +143,7 @@ func (c *collector) openSecret(p string) (*os.File, error) {
 // refused tells why a path is one that no worker gets, by its name or by what it
 // leads to, real; "" if it isn't.
 func (c *collector) refused(p, real string) string {
-	why := cmp.Or(c.facts.Refused.Why(p), c.facts.Refused.Why(real))
+	why := cmp.Or(c.facts.Refusal(p), c.facts.Refusal(real))
 	if why == "" && c.names != nil {
 		why = c.names.why(real)
 	}
