@@ -19,6 +19,7 @@ HOST_FLAGS = -trimpath -tags=$(HOST_TAGS)
 # Versions of programs that are run from their modules and not linked.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.51.0
 
 .PHONY: help build inits programs test test-short test-race test-vm test-breaks cross vet lint bench soak generate verify demo worker-image fuzz clean
 
@@ -68,9 +69,11 @@ cross: ## builds the host programs for macOS and Windows; the tests only check t
 vet: ## go vet, which CI runs after the tests
 	CGO_ENABLED=0 $(GO) vet $(HOST_FLAGS) ./...
 
-lint: vet ## go vet, staticcheck, govulncheck
+lint: vet ## go vet, staticcheck, govulncheck, and no function that nothing calls
 	$(GO) run $(STATICCHECK) ./...
 	scripts/vulncheck $(GO) run $(GOVULNCHECK)
+	@# An example without an output is only compiled.
+	found=$$($(GO) run $(DEADCODE) -test ./...) && ! grep -v 'func: Example' <<<"$$found" | grep .
 
 bench: build ## the rows of the speed table, beside their peers
 	scripts/with-engine $(GO) run ./bench

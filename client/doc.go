@@ -17,4 +17,13 @@
 // The audit log and the user's settings are found by the environment, as the
 // program workshop finds them: HOME, XDG_STATE_HOME, XDG_CONFIG_HOME,
 // DOCKER_HOST and the WORKSHOP_ variables. The package prints nothing.
+//
+// # Guarantees
+//
+// A call is executed at most once. A tool that a worker's file doesn't list is
+// neither offered nor executed, and a call that needs a yes runs only after one.
+// Decisions are made in this process, never in a worker. A [Workshop] is safe for
+// use by several goroutines.
+//
+// This API is v0: it may change until v1.
 package client

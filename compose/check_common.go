@@ -11,7 +11,7 @@ import (
 func (k *checker) common(s *types.ServiceConfig) {
 	k.must(sameSet(s.CapDrop, "ALL"), "B1", "capabilities are not all dropped: %q", s.CapDrop)
 	k.must(!s.Privileged, "B2", "it is privileged")
-	k.must(sameSet(s.SecurityOpt, "no-new-privileges:true", SeccompOption), "B2", "security options are %q", s.SecurityOpt)
+	k.must(sameSet(s.SecurityOpt, "no-new-privileges:true", seccompOption), "B2", "security options are %q", s.SecurityOpt)
 	k.must(s.ReadOnly, "B3", "the root filesystem is writable")
 	for _, t := range s.Tmpfs {
 		dir, options, _ := strings.Cut(t, ":")

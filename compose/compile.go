@@ -94,7 +94,7 @@ func checkNames(w *workshop.Workshop, rooms []roomGroup) error {
 	}
 	var errs []error
 	for i := range w.Workers {
-		if name := w.Workers[i].Name; ours[name] || strings.HasPrefix(name, RoomPrefix+"-") || name == RoomPrefix {
+		if name := w.Workers[i].Name; ours[name] || strings.HasPrefix(name, roomPrefix+"-") || name == roomPrefix {
 			errs = append(errs, fmt.Errorf("%s: a worker can't be called %q: the generated project uses that name; rename the worker",
 				w.Workers[i].Source.Range, name))
 		}

@@ -27,7 +27,7 @@ func (r Role) String() string {
 // Names inside the generated project. Workers may not be called so.
 const (
 	GuardService = "guard"
-	RoomPrefix   = "room" // "room", or "room-WORKER" where there are several
+	roomPrefix   = "room" // "room", or "room-WORKER" where there are several
 )
 
 // Paths inside the containers.
@@ -37,11 +37,11 @@ const (
 	SocketDir  = "/run/workshop" // rooms and guard: <room>.sock
 	PolicyDir  = "/etc/workshop" // guard: policy.json
 	SecretsDir = "/run/secrets"
-	ControlDir = "/run/guard" // guard: its own tmpfs, with the control socket
-	HomeDir    = "/home/worker"
-	ScratchDir = "/scratch"
+	controlDir = "/run/guard" // guard: its own tmpfs, with the control socket
+	homeDir    = "/home/worker"
+	scratchDir = "/scratch"
 	ImageInit  = "/workshop-init" // the entrypoint of the workshop-init image
-	GuardUser  = "65532:65532"
+	guardUser  = "65532:65532"
 )
 
 // Volume keys of the generated project.

@@ -12,9 +12,9 @@ import (
 // reaches the worker's PID 1 (package internal/toolbox/dialin).
 const DialInDir = tool.DialInDir
 
-// DialInPath is the directory of a worker's door on this machine; "" where there
+// dialInPath is the directory of a worker's door on this machine; "" where there
 // is none. Sessions then go through the engine.
-func DialInPath(f *Facts, service string) string {
+func dialInPath(f *Facts, service string) string {
 	if !f.Local || f.RuntimeDir == "" {
 		return ""
 	}
@@ -25,7 +25,7 @@ func DialInPath(f *Facts, service string) string {
 func DialInPaths(c *Compiled, f Facts) []string {
 	var dirs []string
 	for _, name := range sortedKeys(c.Roles) {
-		if dir := DialInPath(&f, name); dir != "" && c.Roles[name] == RoleWorker {
+		if dir := dialInPath(&f, name); dir != "" && c.Roles[name] == RoleWorker {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -35,7 +35,7 @@ func DialInPaths(c *Compiled, f Facts) []string {
 // dialInMount binds a worker's door: read-only, so that nothing in the worker can
 // stand in for the host.
 func dialInMount(service string, f *Facts) []types.ServiceVolumeConfig {
-	dir := DialInPath(f, service)
+	dir := dialInPath(f, service)
 	if dir == "" {
 		return nil
 	}

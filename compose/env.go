@@ -35,15 +35,15 @@ var comfort = []envPair{
 	{"GIT_CONFIG_COUNT", "1"},
 	{"GIT_CONFIG_KEY_0", "safe.directory"},
 	{"GIT_CONFIG_VALUE_0", "*"},
-	{"HOME", HomeDir},
+	{"HOME", homeDir},
 	{"LANG", "C.UTF-8"},
-	{"LOGNAME", WorkerUser},
+	{"LOGNAME", workerAccount},
 	{"TMPDIR", "/tmp"},
-	{"USER", WorkerUser},
-	{"XDG_CACHE_HOME", HomeDir + "/.cache"},
-	{"XDG_CONFIG_HOME", HomeDir + "/.config"},
-	{"XDG_DATA_HOME", HomeDir + "/.local/share"},
-	{"XDG_STATE_HOME", HomeDir + "/.local/state"},
+	{"USER", workerAccount},
+	{"XDG_CACHE_HOME", homeDir + "/.cache"},
+	{"XDG_CONFIG_HOME", homeDir + "/.config"},
+	{"XDG_DATA_HOME", homeDir + "/.local/share"},
+	{"XDG_STATE_HOME", homeDir + "/.local/state"},
 }
 
 // proxyEnv names the guard's explicit proxy, which gives better error texts

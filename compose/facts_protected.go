@@ -11,9 +11,9 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// ProtectedDirs are the directories of B8: what stands in them, programs of
+// protectedDirs are the directories of B8: what stands in them, programs of
 // the host run later; .workshop is what plain Compose starts.
-var ProtectedDirs = []string{".claude", ".git", ".github", ".husky", ".idea", ".vscode", ".workshop"}
+var protectedDirs = []string{".claude", ".git", ".github", ".husky", ".idea", ".vscode", ".workshop"}
 
 // Protected is a directory that a worker must not change (B8).
 type Protected struct {
@@ -131,7 +131,7 @@ func underReadOnly(readOnly map[string]bool, p string) bool {
 // IsProtected tells whether a directory with this base name is protected.
 func IsProtected(name string) bool {
 	// Case does not tell two names apart on the file systems of some hosts.
-	return slices.Contains(ProtectedDirs, strings.ToLower(name))
+	return slices.Contains(protectedDirs, strings.ToLower(name))
 }
 
 // protectedOn names the protected directory that a source is, or lies inside

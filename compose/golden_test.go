@@ -90,7 +90,7 @@ func TestGolden(t *testing.T) {
 			}
 			sameProject(t, c.Project, load(t, composeYAML(t, c), env))
 			for _, f := range files {
-				if f.Path != SeccompFile && strings.Contains(string(f.Data), "token.example.org") {
+				if f.Path != seccompFile && strings.Contains(string(f.Data), "token.example.org") {
 					t.Errorf("B45: %s has the value of a variable", f.Path)
 				}
 			}
@@ -137,7 +137,7 @@ func compareGolden(t *testing.T, dir string, files []File) {
 	}
 	want := map[string]bool{}
 	for _, f := range files {
-		if f.Path == SeccompFile || f.Path == ".gitignore" {
+		if f.Path == seccompFile || f.Path == ".gitignore" {
 			continue // the same everywhere, tested by itself
 		}
 		p := filepath.Join(dir, filepath.FromSlash(f.Path))

@@ -28,7 +28,7 @@ func (c *compiler) guard(rooms []roomGroup) {
 	s := hardened(GuardService, guardGrace)
 	s.Labels = c.labels(RoleGuard)
 	c.initImage(&s, diag.Source{})
-	s.User = GuardUser
+	s.User = guardUser
 	s.Hostname = GuardService
 	s.Entrypoint = types.ShellCommand{ImageInit, "guard"}
 	s.HealthCheck = healthcheck(ImageInit, "health", "guard")
@@ -37,7 +37,7 @@ func (c *compiler) guard(rooms []roomGroup) {
 	s.Networks = map[string]*types.ServiceNetworkConfig{defaultNetwork: nil}
 	s.MemLimit, s.MemSwapLimit, s.CPUS, s.PidsLimit = guardMemory, guardMemory, guardCPU, guardPIDs
 	s.Ulimits = map[string]*types.UlimitsConfig{"nofile": {Soft: guardFiles, Hard: guardFiles}}
-	s.Tmpfs = types.StringList{ControlDir + ":rw,noexec,nosuid,nodev,size=1m,mode=0700,uid=65532,gid=65532"}
+	s.Tmpfs = types.StringList{controlDir + ":rw,noexec,nosuid,nodev,size=1m,mode=0700,uid=65532,gid=65532"}
 	s.Volumes = []types.ServiceVolumeConfig{socketsMount(true), policyBind()}
 	s.Environment = types.MappingWithEquals{}
 	c.out.Project.Networks[defaultNetwork] = types.NetworkConfig{Driver: "bridge"}

@@ -19,7 +19,7 @@ const (
 func hardened(name string, grace time.Duration) types.ServiceConfig {
 	s := types.ServiceConfig{Name: name}
 	s.CapDrop = []string{"ALL"}
-	s.SecurityOpt = []string{noNewPrivileges, SeccompOption}
+	s.SecurityOpt = []string{noNewPrivileges, seccompOption}
 	s.ReadOnly = true
 	s.Ipc = "private"
 	s.Init = ptr(false) // ours reaps

@@ -28,8 +28,8 @@ func IdentityFiles(c *Compiled, f Facts) []File {
 		passwd, group := identityNames(user, &f)
 		u, g := strconv.Itoa(uid), strconv.Itoa(gid)
 		files = append(files,
-			File{Path: passwd, Mode: 0o644, Data: []byte(WorkerUser + ":x:" + u + ":" + g + "::" + HomeDir + ":/bin/sh\n")},
-			File{Path: group, Mode: 0o644, Data: []byte(WorkerUser + ":x:" + g + ":\n")})
+			File{Path: passwd, Mode: 0o644, Data: []byte(workerAccount + ":x:" + u + ":" + g + "::" + homeDir + ":/bin/sh\n")},
+			File{Path: group, Mode: 0o644, Data: []byte(workerAccount + ":x:" + g + ":\n")})
 	}
 	return files
 }

@@ -38,7 +38,7 @@ func (c *compiler) tmpfs(s *types.ServiceConfig, k *workshop.Container) {
 	for _, t := range []struct {
 		dir  string
 		size workshop.Value[workshop.Size]
-	}{{"/tmp", k.Tmp}, {ScratchDir, k.Scratch}, {HomeDir, k.Home}} {
+	}{{"/tmp", k.Tmp}, {scratchDir, k.Scratch}, {homeDir, k.Home}} {
 		const after = ",mode=1777"
 		before := t.dir + ":rw,exec,nosuid,nodev,size="
 		s.Tmpfs = append(s.Tmpfs, before+formatSize(int64(t.size.V))+after)

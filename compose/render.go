@@ -9,10 +9,10 @@ import (
 // Names of the generated files.
 const (
 	ComposeFile = "compose.yaml"
-	RunDir      = "run" // what the machine adds; never committed
-	FactsFile   = RunDir + "/compose.facts.yaml"
-	FactsEnv    = RunDir + "/facts.env"
-	PolicyFile  = "guard/policy.json"
+	runDir      = "run" // what the machine adds; never committed
+	FactsFile   = runDir + "/compose.facts.yaml"
+	FactsEnv    = runDir + "/facts.env"
+	policyFile  = "guard/policy.json"
 )
 
 // Render writes the files that depend on the workshop alone and may be
@@ -25,11 +25,11 @@ func Render(c *Compiled) ([]File, error) {
 		return nil, errors.New("render: not a compiled workshop")
 	}
 	files := []File{
-		{Path: ".gitignore", Data: []byte("/" + RunDir + "/\n"), Mode: 0o644},
+		{Path: ".gitignore", Data: []byte("/" + runDir + "/\n"), Mode: 0o644},
 		{Path: ComposeFile, Data: renderProject(c), Mode: 0o644},
 	}
 	if c.Policy != nil {
-		files = append(files, File{Path: PolicyFile, Data: firewall.EncodePolicy(c.Policy), Mode: 0o644})
+		files = append(files, File{Path: policyFile, Data: firewall.EncodePolicy(c.Policy), Mode: 0o644})
 	}
 	for _, room := range sortedKeys(c.Rulesets) {
 		rs := c.Rulesets[room]
@@ -37,5 +37,5 @@ func Render(c *Compiled) ([]File, error) {
 			File{Path: room + "/rules.v4", Data: rs.Text(firewall.V4), Mode: 0o644},
 			File{Path: room + "/rules.v6", Data: rs.Text(firewall.V6), Mode: 0o644})
 	}
-	return append(files, File{Path: SeccompFile, Data: c.Seccomp, Mode: 0o644}), nil
+	return append(files, File{Path: seccompFile, Data: c.Seccomp, Mode: 0o644}), nil
 }

@@ -54,7 +54,7 @@ func RenderFacts(c *Compiled) ([]File, error) {
 	}
 	if f.Local {
 		for _, id := range IdentityFiles(c, *f) {
-			id.Path = path.Join(RunDir, id.Path)
+			id.Path = path.Join(runDir, id.Path)
 			files = append(files, id)
 		}
 	}
@@ -89,7 +89,7 @@ func (e *emitter) addition(service string, a *addition, f *Facts) {
 	}
 	for _, v := range volumes {
 		if isIdentity(&v, f) {
-			v.Source = "./" + RunDir + "/" + path.Base(v.Source)
+			v.Source = "./" + runDir + "/" + path.Base(v.Source)
 		}
 		e.mount(&v)
 	}

@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// SeccompFile is where the profile stands beside compose.yaml, and
-// SeccompOption the security_opt that names it. Engines that take a profile
+// seccompFile is where the profile stands beside compose.yaml, and
+// seccompOption the security_opt that names it. Engines that take a profile
 // inline replace the option by Compiled.Seccomp.
 const (
-	SeccompFile   = "seccomp.json"
-	SeccompOption = "seccomp:./" + SeccompFile
+	seccompFile   = "seccomp.json"
+	seccompOption = "seccomp:./" + seccompFile
 )
 
 // seccompSyscalls lists what is allowed whatever the arguments.

@@ -88,7 +88,7 @@ func TestSeccompInAContainer(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	profile := filepath.Join(dir, SeccompFile)
+	profile := filepath.Join(dir, seccompFile)
 	if err := os.WriteFile(profile, SeccompProfile(), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ const maxGrant = 96 << 10
 // where the toolbox reads it (B41): they stand in the project, and PID 1 can't
 // be told others. It is there for a worker without tools too.
 func (c *compiler) tools(service string, w *workshop.Worker) []string {
-	g := Grant(c.w, w)
+	g := grantOf(c.w, w)
 	text := grantJSON(g)
 	if len(text) > maxGrant {
 		c.errs = append(c.errs, fmt.Errorf("%s: the tools of worker %s and their MCP servers take %d bytes as an argument of its main process, more than %d: list fewer, or shorten args and env of the servers",
@@ -42,10 +42,10 @@ func (c *compiler) tools(service string, w *workshop.Worker) []string {
 	return []string{toolsFlag, text}
 }
 
-// Grant is what a worker's tools may do: the tools of its file with their
+// grantOf is what a worker's tools may do: the tools of its file with their
 // limits, the time of a call, and the MCP servers of the workshop that its tools
 // name.
-func Grant(w *workshop.Workshop, k *workshop.Worker) tool.Grant {
+func grantOf(w *workshop.Workshop, k *workshop.Worker) tool.Grant {
 	g := tool.Grant{Worker: k.Name, TimeoutMS: tool.Millis(k.Container.Resources.Timeout.V.Milliseconds())}
 	for _, t := range k.Definition.Tools {
 		if server, _, ok := tool.SplitMCP(t.Name); ok {

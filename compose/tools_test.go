@@ -68,7 +68,7 @@ func TestWorkdir(t *testing.T) {
 		{"below a mount", "/workspace/output/a/b", "/workspace/output/a/b", "/"},
 		{"below a mount by dots", "/workspace/x/../output/a", "/workspace/x/../output/a", "/"},
 		{"a tmpfs", "/scratch/x", "/scratch/x", "/"},
-		{"home", "", HomeDir, "/"},
+		{"home", "", homeDir, "/"},
 		{"the kernel's", "/proc/self/fd/7", "/proc/self/fd/7", "/"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

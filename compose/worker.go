@@ -14,7 +14,7 @@ import (
 
 // Names inside every worker.
 const (
-	WorkerUser     = "worker"   // in passwd and $USER
+	workerAccount  = "worker"   // in passwd and $USER
 	WorkerHostname = "workshop" // the room's, which its workers inherit
 )
 
@@ -47,7 +47,7 @@ const workdirFlag = "--workdir"
 // workdir leaves to the engine only what can't be done inside: to make a missing
 // directory in the read-only root. Through a mount it takes no path.
 func (c *compiler) workdir(s *types.ServiceConfig, k *workshop.Container) []string {
-	dir, src := cmp.Or(k.Workdir.V, HomeDir), k.Workdir.Source
+	dir, src := cmp.Or(k.Workdir.V, homeDir), k.Workdir.Source
 	c.origin(s.Name, "entrypoint."+workdirFlag, src)
 	if s.WorkingDir = "/"; !mounted(s, dir) {
 		s.WorkingDir = dir

@@ -5,6 +5,8 @@
 // never formats itself for a terminal: width, colour and sources belong to the
 // writer. The writers are apart because workshop-init links this package and
 // prints none.
+//
+// This API is v0: it may change until v1.
 package diag
 
 import (

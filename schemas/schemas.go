@@ -1,6 +1,8 @@
 // Package schemas has the JSON Schemas of this program's files. They are
 // generated from the Go types that read and write the files (make generate)
 // and embedded, so that `workshop` can print them.
+//
+// This API is v0: it may change until v1.
 package schemas
 
 import _ "embed"

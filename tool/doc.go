@@ -2,6 +2,8 @@
 // results and limits. It is pure, and the one source of the schemas that a
 // client sees, of docs/tools.md, and of what the toolbox accepts: the host and
 // workshop-init both link it.
+//
+// This API is v0: it may change until v1.
 package tool
 
 // The tools of a workshop.

@@ -5,6 +5,8 @@
 // A preset names as few hosts as the tools need for reading, without
 // wildcards. Hosts where anyone can store data are left out, and its note says
 // so.
+//
+// This API is v0: it may change until v1.
 package presets
 
 import (

@@ -155,7 +155,7 @@ func (g *Guard) dialers() error {
 			}
 		}
 	}
-	g.resolver = dns.NewResolverOf(current, upstream.Dial)
+	g.resolver = dns.NewResolver(current, upstream.Dial)
 	g.dialer = &egress.Dialer{Local: local, Upstream: upstream}
 	if url := g.config.Policy.Proxy; url != "" {
 		p, err := firewall.ParseProxy(url)

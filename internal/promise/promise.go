@@ -49,15 +49,6 @@ type Kept struct {
 // All returns the promises in the order of their numbers.
 func All() []Promise { return slices.Clone(promises) }
 
-// ByID returns the promise with a number; false if there is none.
-func ByID(id string) (Promise, bool) {
-	i := slices.IndexFunc(promises, func(p Promise) bool { return p.ID == id })
-	if i < 0 {
-		return Promise{}, false
-	}
-	return promises[i], true
-}
-
 // Of says how an engine keeps a promise. Of an unknown engine or promise it says
 // that it isn't held.
 func Of(engine, id string) Kept {

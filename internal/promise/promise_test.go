@@ -57,7 +57,8 @@ func TestNamesOfTests(t *testing.T) {
 		}
 		for _, m := range name.FindAllSubmatch(b, -1) {
 			seen++
-			if _, ok := ByID("B" + strings.TrimLeft(string(m[1]), "0")); !ok {
+			id := "B" + strings.TrimLeft(string(m[1]), "0")
+			if !slices.ContainsFunc(promises, func(p Promise) bool { return p.ID == id }) {
 				t.Errorf("%s: there is no promise B%s", e.Name(), m[1])
 			}
 		}

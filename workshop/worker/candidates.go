@@ -13,8 +13,8 @@ type Candidate struct {
 	Dialect Dialect
 }
 
-// NameRule is the rule for workers' names in words, for messages.
-const NameRule = "lower-case letters, digits, - and _, at most 63, beginning with a letter or digit"
+// nameRule is the rule for workers' names in words, for messages.
+const nameRule = "lower-case letters, digits, - and _, at most 63, beginning with a letter or digit"
 
 var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`) })
 

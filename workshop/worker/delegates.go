@@ -6,13 +6,13 @@ import (
 
 // delegates reads a list of workers' names.
 func (f *file) delegates(fd *field) {
-	entries, ok := f.list(fd, MaxDelegates)
+	entries, ok := f.list(fd, maxDelegates)
 	if !ok {
 		return
 	}
 	for _, e := range entries {
 		if e.limited || !ValidName(e.name) {
-			f.report(diag.Error, "worker-name", e.at, "a worker's name: "+NameRule, "%q can't be the name of a worker", shorten(e.text))
+			f.report(diag.Error, "worker-name", e.at, "a worker's name: "+nameRule, "%q can't be the name of a worker", shorten(e.text))
 			continue
 		}
 		f.delegateTo(e.name, e.at)

@@ -245,7 +245,7 @@ func TestExtraKeepsWhatIsNotUsed(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	big := "---\nname: a\n" + strings.Repeat("# x\n", MaxFrontMatter/4) + "---\nDo.\n"
+	big := "---\nname: a\n" + strings.Repeat("# x\n", maxFrontMatter/4) + "---\nDo.\n"
 	for name, tt := range map[string]struct{ in, want string }{
 		"front matter": {big, "1:1-1:4 error: the front matter is longer than 64 KiB"},
 		"file":         {strings.Repeat("x", MaxFile+1), "1:1-1:1 error: the worker file is larger than 256 KiB"},

@@ -11,9 +11,9 @@ import (
 // Limits of a worker file (B60).
 const (
 	MaxFile        = 256 << 10 // bytes of the whole file
-	MaxFrontMatter = 64 << 10  // bytes of the keys
-	MaxTools       = 500       // entries of a list of tools
-	MaxDelegates   = 100       // names in delegates-to
+	maxFrontMatter = 64 << 10  // bytes of the keys
+	maxTools       = 500       // entries of a list of tools
+	maxDelegates   = 100       // names in delegates-to
 	maxReports     = 50        // errors, and warnings, that are told of one file
 )
 
@@ -54,7 +54,7 @@ func splitFrontMatter(t *text) (frontMatter, *diag.Diagnostic) {
 	for at := next; at < len(t.data); {
 		line, after := lineAt(t.data, at)
 		if line == marker {
-			if at-next > MaxFrontMatter {
+			if at-next > maxFrontMatter {
 				return frontMatter{}, problem(begin, begin+len(marker), "the front matter is longer than 64 KiB",
 					"move the prose below the second ---")
 			}

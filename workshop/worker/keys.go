@@ -211,7 +211,7 @@ func (f *file) source(fd *field) string {
 	if i := slices.Index(f.fields, fd); i+1 < len(f.fields) {
 		to = f.start(f.fields[i+1].key)
 	}
-	return string(bytes.TrimSpace(f.data[from:max(from, min(to, from+MaxFrontMatter))])) + "\n"
+	return string(bytes.TrimSpace(f.data[from:max(from, min(to, from+maxFrontMatter))])) + "\n"
 }
 
 const maxNodes = 20_000

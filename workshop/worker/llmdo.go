@@ -4,6 +4,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/tool"
 )
 
 // The toolsets of llm-do, from its llm_do/toolsets/builtins.py (8d2109a) and,
@@ -13,9 +14,9 @@ import (
 func llmdoToolset(name string) (tools []Tool, known bool) {
 	switch name {
 	case "filesystem", "filesystem_cwd", "filesystem_project":
-		return plain(ReadFile, WriteFile, ListFiles), true
+		return plain(tool.ReadFile, tool.WriteFile, tool.ListFiles), true
 	case "filesystem_cwd_ro", "filesystem_project_ro":
-		return plain(ReadFile, ListFiles), true
+		return plain(tool.ReadFile, tool.ListFiles), true
 	case "shell_readonly":
 		// find is left out: it asks there for -exec and -delete, which a
 		// limit by the beginning of a command cannot tell apart.
@@ -38,7 +39,7 @@ func plain(names ...string) []Tool {
 func commands(patterns ...string) []Tool {
 	out := make([]Tool, len(patterns))
 	for i, p := range patterns {
-		out[i] = Tool{Name: Shell, Pattern: p + ":*"}
+		out[i] = Tool{Name: tool.Shell, Pattern: p + ":*"}
 	}
 	return out
 }
@@ -48,7 +49,7 @@ func commands(patterns ...string) []Tool {
 func (f *file) toolsets(fd *field) {
 	v := resolve(fd.value)
 	if v.Kind != yaml.MappingNode {
-		entries, ok := f.list(fd, MaxTools)
+		entries, ok := f.list(fd, maxTools)
 		for _, e := range entries {
 			if ok {
 				f.toolset(fd, e.name, nil, e.at)
@@ -115,7 +116,7 @@ func (f *file) delegation(settings *yaml.Node, at diag.Range) {
 	for i := 0; i+1 < len(settings.Content); i += 2 {
 		k := settings.Content[i]
 		if !ValidName(k.Value) {
-			f.report(diag.Error, "worker-name", f.rangeOf(k), "a worker's name: "+NameRule, "%q can't be the name of a worker", shorten(k.Value))
+			f.report(diag.Error, "worker-name", f.rangeOf(k), "a worker's name: "+nameRule, "%q can't be the name of a worker", shorten(k.Value))
 			continue
 		}
 		f.delegateTo(k.Value, f.rangeOf(k))
@@ -129,7 +130,7 @@ func (f *file) shellRules(settings *yaml.Node, at diag.Range) {
 	src := diag.Source{Range: at}
 	rules, open := child(settings, "rules"), child(settings, "default") != nil
 	if open {
-		f.add(Tool{Name: Shell, Written: "shell", Source: src})
+		f.add(Tool{Name: tool.Shell, Written: "shell", Source: src})
 	} else if rules == nil {
 		f.report(diag.Warning, "worker-no-tools", at, "list commands under `rules:`", "the shell has neither rules nor a default and runs no command")
 		return
@@ -148,7 +149,7 @@ func (f *file) shellRules(settings *yaml.Node, at diag.Range) {
 		}
 		approvals = approvals || child(rule, "approval_required") != nil
 		if !open {
-			f.add(Tool{Name: Shell, Pattern: pattern.Value + ":*", Written: "shell", Source: diag.Source{Range: f.rangeOf(pattern)}})
+			f.add(Tool{Name: tool.Shell, Pattern: pattern.Value + ":*", Written: "shell", Source: diag.Source{Range: f.rangeOf(pattern)}})
 		}
 	}
 	if approvals {

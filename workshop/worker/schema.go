@@ -85,9 +85,6 @@ func (f *file) resultFile(fd *field, ref string, python bool) {
 	f.report(diag.Error, "worker-result-type", at, hint, "%q is no file with a JSON Schema", shorten(ref))
 }
 
-// SchemaFile is [Schemas.File] for one alone.
-func SchemaFile(name string, data []byte) ([]byte, error) { return new(Schemas).File(name, data) }
-
 // File reads a file that holds a JSON Schema, as JSON or YAML, and gives it as
 // JSON.
 func (s *Schemas) File(name string, data []byte) ([]byte, error) {
@@ -113,12 +110,6 @@ func (s *Schemas) File(name string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	return s.Compile(name, data)
-}
-
-// CompileSchema checks that data is a JSON Schema which refers to nothing
-// outside of itself, and gives it in a compact form.
-func CompileSchema(name string, data []byte) ([]byte, error) {
-	return new(Schemas).Compile(name, data)
 }
 
 func (s *Schemas) compile(_ string, data []byte) ([]byte, error) {

@@ -44,14 +44,14 @@ func TestSchemaFile(t *testing.T) {
 		"a.json": `{"type": "object"}`,
 		"a.yaml": "type: object\n",
 	} {
-		got, err := SchemaFile(name, []byte(data))
+		got, err := new(Schemas).File(name, []byte(data))
 		if err != nil || string(got) != `{"type":"object"}` {
-			t.Errorf("SchemaFile(%s) = %s, %v", name, got, err)
+			t.Errorf("File(%s) = %s, %v", name, got, err)
 		}
 	}
 	for name, data := range map[string]string{"a.json": "{", "b.json": `{"type": 5}`, "c.yaml": "a: b: c"} {
-		if got, err := SchemaFile(name, []byte(data)); err == nil {
-			t.Errorf("SchemaFile(%s) = %s, want an error", name, got)
+		if got, err := new(Schemas).File(name, []byte(data)); err == nil {
+			t.Errorf("File(%s) = %s, want an error", name, got)
 		}
 	}
 }

@@ -43,7 +43,7 @@ var schemas = map[string]string{
 
 func TestCompileSchema(t *testing.T) {
 	for data, want := range schemas {
-		_, err := CompileSchema("x", []byte(data))
+		_, err := new(Schemas).Compile("x", []byte(data))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", data, err, want)
 		}
@@ -57,8 +57,8 @@ func FuzzCompileSchema(f *testing.F) {
 		f.Add([]byte(data))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if compact, err := CompileSchema("x", data); err == nil {
-			if _, err := CompileSchema("x", compact); err != nil {
+		if compact, err := new(Schemas).Compile("x", data); err == nil {
+			if _, err := new(Schemas).Compile("x", compact); err != nil {
 				t.Errorf("%s: %v", compact, err)
 			}
 		}

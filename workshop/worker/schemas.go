@@ -46,7 +46,8 @@ func (c *schemaCost) check() error {
 		over(c.patterns, maxPatterns, "bytes of patterns"), over(c.steps, maxPatternSteps, "steps of patterns with their repetitions written out"))
 }
 
-// Compile is [CompileSchema] for one of many.
+// Compile checks that data is a JSON Schema which refers to nothing outside of
+// itself, and gives it in a compact form.
 func (s *Schemas) Compile(name string, data []byte) ([]byte, error) {
 	if before, ok := s.seen[string(data)]; ok {
 		return before.data, before.err

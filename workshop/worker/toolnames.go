@@ -9,20 +9,9 @@ import (
 	"github.com/llmdo/workshop/tool"
 )
 
-// The tools of a workshop.
-const (
-	ReadFile    = tool.ReadFile
-	WriteFile   = tool.WriteFile
-	EditFile    = tool.EditFile
-	ListFiles   = tool.ListFiles
-	SearchFiles = tool.SearchFiles
-	Shell       = tool.Shell
-	FetchURL    = tool.FetchURL
-)
-
-// ToolNames lists the tools of a workshop, in the order of their documentation.
-func ToolNames() []string {
-	return []string{ReadFile, WriteFile, EditFile, ListFiles, SearchFiles, Shell, FetchURL}
+// toolNames lists the tools of a workshop, in the order of their documentation.
+func toolNames() []string {
+	return []string{tool.ReadFile, tool.WriteFile, tool.EditFile, tool.ListFiles, tool.SearchFiles, tool.Shell, tool.FetchURL}
 }
 
 // ToolName gives our name of a tool: for our own names, and for those of Claude
@@ -34,22 +23,22 @@ func ToolName(name string) (string, bool) { return ourTool(name) }
 // of MCP servers. Which servers there are knows the workshop.
 func ourTool(name string) (string, bool) {
 	switch name {
-	case ReadFile, WriteFile, EditFile, ListFiles, SearchFiles, Shell, FetchURL:
+	case tool.ReadFile, tool.WriteFile, tool.EditFile, tool.ListFiles, tool.SearchFiles, tool.Shell, tool.FetchURL:
 		return name, true
 	case "Read":
-		return ReadFile, true
+		return tool.ReadFile, true
 	case "Write":
-		return WriteFile, true
+		return tool.WriteFile, true
 	case "Edit", "MultiEdit":
-		return EditFile, true
+		return tool.EditFile, true
 	case "LS", "Glob":
-		return ListFiles, true
+		return tool.ListFiles, true
 	case "Grep":
-		return SearchFiles, true
+		return tool.SearchFiles, true
 	case "Bash":
-		return Shell, true
+		return tool.Shell, true
 	case "WebFetch":
-		return FetchURL, true
+		return tool.FetchURL, true
 	}
 	name = strings.TrimSuffix(name, "__*") // all tools of a server
 	_, _, ok := tool.SplitMCP(name)
@@ -115,5 +104,5 @@ func (f *file) near(s string, words []string) string {
 
 // toolWords are the names that a typo may have meant.
 func toolWords() []string {
-	return append([]string{"Read", "Write", "Edit", "Glob", "Grep", "LS", "Bash", "WebFetch"}, ToolNames()...)
+	return append([]string{"Read", "Write", "Edit", "Glob", "Grep", "LS", "Bash", "WebFetch"}, toolNames()...)
 }

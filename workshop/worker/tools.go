@@ -59,7 +59,7 @@ func (f *file) list(fd *field, most int) (out []written, ok bool) {
 // offer maps the entries of a list to our tools. What isn't ours is warned
 // about and kept in Extra, and not offered.
 func (f *file) offer(fd *field) {
-	entries, ok := f.list(fd, MaxTools)
+	entries, ok := f.list(fd, maxTools)
 	if !ok {
 		return
 	}
@@ -113,7 +113,7 @@ func (f *file) unknownTool(fd *field, e written) {
 		f.report(diag.Warning, "worker-unknown-tool", e.at, hint, "%s isn't offered in a workshop: %s", e.name, why)
 		return
 	}
-	hint := "a workshop has " + strings.Join(ToolNames(), ", ")
+	hint := "a workshop has " + strings.Join(toolNames(), ", ")
 	if near := f.near(e.name, toolWords()); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
@@ -123,7 +123,7 @@ func (f *file) unknownTool(fd *field, e written) {
 // withdraw takes the tools of a deny list away. A limited entry, Bash(git:*),
 // takes the whole tool: less than that can't be kept here.
 func (f *file) withdraw(fd *field) {
-	entries, ok := f.list(fd, MaxTools)
+	entries, ok := f.list(fd, maxTools)
 	if !ok {
 		f.def.Tools = nil
 		return

@@ -29,7 +29,7 @@ func TestKeysAreWhatIsShown(t *testing.T) {
 			if name == "r.json" {
 				text = "{\n\"description\": \"x" + hides + "y\"}"
 			}
-			if _, err := SchemaFile(name, []byte(text)); err == nil || !strings.HasPrefix(err.Error(), "line 2: the ") {
+			if _, err := new(Schemas).File(name, []byte(text)); err == nil || !strings.HasPrefix(err.Error(), "line 2: the ") {
 				t.Errorf("%s with %q: %v", name, hides, err)
 			}
 		}

@@ -242,7 +242,7 @@ var rules = append(apart("/internal/cli/", verbs, "what two groups of verbs shar
 		{"os/exec", "60 kB: what starts here is forked by package reaper, container or probe"},
 		{"text/tabwriter", "16 kB for columns of one help text"},
 		{"github.com/miekg/dns", "600 kB, and parsers for records that nobody asks for: x/net/dns/dnsmessage reads what the guard needs"},
-		{"github.com/mattn/go-runewidth", "tables of widths for text that nobody reads: diag/write stays out"},
+		{"github.com/mattn/go-runewidth", "tables of widths for text that nobody reads: internal/diagtext stays out"},
 		{module + "/workshop/...", "workshop-init never sees the spec"},
 		{module + "/compose/...", "workshop-init never sees a project"},
 		{module + "/internal/cli/...", "never upward"},

@@ -242,7 +242,7 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 		send(func(m *dns.Msg) { m.Answer = rrs(t, "a.example.org. 60 A 198.51.100.10") })
 	}()
 	var d net.Dialer
-	r := NewResolver([]netip.AddrPort{netip.MustParseAddrPort(pc.LocalAddr().String())}, func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
+	r := NewResolver(fixed(netip.MustParseAddrPort(pc.LocalAddr().String())), func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
 		return d.DialContext(ctx, network, to.String())
 	})
 	a, err := r.Lookup(context.Background(), nil, name(t, "a.example.org"), A)
@@ -261,7 +261,7 @@ func server(t testing.TB) *Server {
 	s := &Server{
 		Room: func() *policy.Room { return room }, IPv6: func() bool { return true }, Pins: &Pins{}, Report: func(events.Event) {},
 		Answerable: func(*firewall.Matcher, firewall.Name, netip.Addr) bool { return true },
-		Resolver:   NewResolver(nil, nil),
+		Resolver:   NewResolver(fixed(), nil),
 	}
 	s.Resolver.cache.done[key{name(t, "api.example.org"), A}] = Answer{Addrs: []netip.Addr{netip.MustParseAddr("198.51.100.10")}, Exists: true, Expires: time.Now().Add(time.Hour)}
 	return s

@@ -83,7 +83,7 @@ func FuzzServeHostile(f *testing.F) {
 		}
 		queries := 0
 		s := server(t)
-		s.Resolver = NewResolver([]netip.AddrPort{netip.MustParseAddrPort("198.51.100.53:53")}, func(_ context.Context, network string, _ netip.AddrPort) (net.Conn, error) {
+		s.Resolver = NewResolver(fixed(netip.MustParseAddrPort("198.51.100.53:53")), func(_ context.Context, network string, _ netip.AddrPort) (net.Conn, error) {
 			if network == "tcp" {
 				return &hostile{tcp: true, answer: tcp, queries: &queries}, nil
 			}

@@ -36,14 +36,9 @@ type Resolver struct {
 	first   atomic.Uint32 // the server that answered last: it is asked first
 }
 
-// NewResolver makes a resolver that asks these servers in this order.
-func NewResolver(servers []netip.AddrPort, dial Dial) *Resolver {
-	return NewResolverOf(func() []netip.AddrPort { return servers }, dial)
-}
-
-// NewResolverOf makes one whose servers may change: each question goes to those
+// NewResolver makes a resolver whose servers may change, in order: each question goes to those
 // that there are when it is asked.
-func NewResolverOf(servers func() []netip.AddrPort, dial Dial) *Resolver {
+func NewResolver(servers func() []netip.AddrPort, dial Dial) *Resolver {
 	r := &Resolver{servers: servers, dial: dial}
 	r.cache.init()
 	return r

@@ -118,8 +118,12 @@ func records(t testing.TB, lines ...string) func(string, *dns.Msg) []*dns.Msg {
 // asking is a server of a room with an upstream.
 func asking(t testing.TB, addrs ...netip.AddrPort) *Server {
 	s := server(t)
-	s.Resolver = NewResolver(addrs, dialer())
+	s.Resolver = NewResolver(fixed(addrs...), dialer())
 	return s
+}
+
+func fixed(servers ...netip.AddrPort) func() []netip.AddrPort {
+	return func() []netip.AddrPort { return servers }
 }
 
 func (s *Server) ask(t testing.TB, q *dns.Msg, tcp bool) *dns.Msg {

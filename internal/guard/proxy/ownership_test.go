@@ -67,7 +67,7 @@ func prepare(t testing.TB) (*carrier, *httpSession) {
 	r := &Room{
 		Policy: func() *policy.Room { return p }, Pins: &dns.Pins{}, Flows: &Flows{}, Budgets: &Budgets{},
 		Report: func(e events.Event) { x.events <- e },
-		Dialer: &egress.Dialer{Local: &egress.Local{}}, Resolver: dns.NewResolverOf(func() []netip.AddrPort { return nil }, nil),
+		Dialer: &egress.Dialer{Local: &egress.Local{}}, Resolver: dns.NewResolver(func() []netip.AddrPort { return nil }, nil),
 		Large: share.NewPool(1, 1).Room(),
 	}
 	in, client := testutil.TCPPair(t)

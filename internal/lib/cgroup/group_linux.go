@@ -19,7 +19,6 @@ type Group struct {
 	name   string
 	parent *Parent
 	dirs   []made
-	fd     int  // O_PATH of the v2 directory; -1: none
 	slow   bool // tests: as if there were no cgroup.kill
 }
 
@@ -27,9 +26,6 @@ type made struct {
 	dir string
 	place
 }
-
-// Name as it was given to New.
-func (g *Group) Name() string { return g.name }
 
 // Add puts a process into the group, with all its threads. The number is the
 // process's in the pid namespace of the caller. After an error it may be in
@@ -44,37 +40,6 @@ func (g *Group) Add(pid int) error {
 		}
 	}
 	return nil
-}
-
-// FD is a descriptor for clone3 with CLONE_INTO_CGROUP (syscall.SysProcAttr's
-// CgroupFD): the child then begins in the group. It belongs to the group, until
-// Remove. ok is false when that isn't enough, because some limit is kept by a
-// v1 hierarchy: Add does it all.
-func (g *Group) FD() (fd int, ok bool) {
-	return g.fd, g.fd >= 0 && len(g.dirs) == 1
-}
-
-// Usage is what the group uses now.
-type Usage struct {
-	MemoryBytes int64 // with page cache and tmpfs; -1: not known
-	PIDs        int64 // processes and threads; -1: not known
-}
-
-// Usage reads what the group uses now.
-func (g *Group) Usage() Usage {
-	return Usage{
-		MemoryBytes: g.number(Memory, "memory.current", "memory.usage_in_bytes"),
-		PIDs:        g.number(PIDs, "pids.current", "pids.current"),
-	}
-}
-
-func (g *Group) number(controller, v2, v1 string) int64 {
-	text, ok := g.text(controller, v2, v1)
-	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	if !ok || err != nil {
-		return -1
-	}
-	return n
 }
 
 func (g *Group) text(controller, v2, v1 string) (string, bool) {
@@ -134,13 +99,9 @@ func (g *Group) Mounts() []Mount {
 // killed leave it a moment later.
 const removeWithin = 2 * time.Second
 
-// Remove removes the group and closes FD. A group with processes isn't removed:
+// Remove removes the group. A group with processes isn't removed:
 // the error says so after 2 s. It may be called again.
 func (g *Group) Remove() error {
-	if g.fd >= 0 {
-		unix.Close(g.fd)
-		g.fd = -1
-	}
 	var errs []error
 	left := g.dirs[:0]
 	deadline := time.Now().Add(removeWithin)

@@ -82,11 +82,6 @@ func (g *Group) signal(list []int) error {
 	return nil
 }
 
-// CleanStale is CleanStaleIn for the directories of a Parent.
-func CleanStale(p *Parent, prefix string, kill bool) error {
-	return CleanStaleIn(p.Dirs(), prefix, kill)
-}
-
 // CleanStaleIn removes the groups whose names begin with the prefix, which
 // should end with what separates it from the rest: "project-". They were left
 // by a supervisor that was killed. The directories are what Dirs said to that
@@ -110,7 +105,7 @@ func CleanStaleIn(dirs []string, prefix string, kill bool) error {
 			}
 			g := found[e.Name()]
 			if g == nil {
-				g = &Group{name: e.Name(), fd: -1}
+				g = &Group{name: e.Name()}
 				found[e.Name()] = g
 			}
 			own := filepath.Join(dir, e.Name())

@@ -153,7 +153,7 @@ func moveAway(dir string) error {
 }
 
 func (p *Parent) make(name string, l Limit) (_ *Group, err error) {
-	g := &Group{name: name, parent: p, fd: -1}
+	g := &Group{name: name, parent: p}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.Remove())
@@ -169,11 +169,6 @@ func (p *Parent) make(name string, l Limit) (_ *Group, err error) {
 		g.dirs = append(g.dirs, made{dir, pl})
 		if err := setLimits(dir, pl, l, p.swap); err != nil {
 			return nil, err
-		}
-		if pl.v2 {
-			if g.fd, err = unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
-				return nil, fmt.Errorf("cgroup: open %s: %w", dir, err)
-			}
 		}
 	}
 	return g, nil

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,7 +84,7 @@ func TestRealPIDs(t *testing.T) {
 	if _, err := fmt.Sscan(c.line(), &started, &again); err != nil || !again || started == 0 || started >= 40 {
 		t.Errorf("%d started, EAGAIN %v, %v", started, again, err)
 	}
-	if n := g.Usage().PIDs; n != 40 {
+	if n := number(g, PIDs, "pids.current", "pids.current"); n != 40 {
 		t.Errorf("in use: %d", n)
 	}
 }
@@ -116,9 +117,20 @@ func TestRealLimits(t *testing.T) {
 			t.Errorf("%s: %q", f.v2, got)
 		}
 	}
-	if u := g.Usage(); u.MemoryBytes < 0 || u.PIDs != 0 {
-		t.Errorf("of an empty group: %+v", u)
+	memory, pids := number(g, Memory, "memory.current", "memory.usage_in_bytes"), number(g, PIDs, "pids.current", "pids.current")
+	if memory < 0 || pids != 0 {
+		t.Errorf("of an empty group: %d bytes, %d processes", memory, pids)
 	}
+}
+
+// number is the value of a file of the group, by its names on v2 and v1; -1: none.
+func number(g *Group, controller, v2, v1 string) int64 {
+	text, ok := g.text(controller, v2, v1)
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if !ok || err != nil {
+		return -1
+	}
+	return n
 }
 
 // TestRealAllOrNothing: a limit that the kernel refuses leaves nothing behind.
@@ -169,13 +181,13 @@ func TestRealStale(t *testing.T) {
 	empty, used := groupIn(t, p, prefix+"empty", Limit{PIDs: 20}), groupIn(t, p, prefix+"used", Limit{PIDs: 20})
 	other := groupIn(t, p, "other-"+prefix, Limit{PIDs: 20})
 	c := startIn(t, used, "sleep")
-	if err := CleanStale(p, prefix, false); err == nil || !strings.Contains(err.Error(), used.name) || strings.Contains(err.Error(), empty.name) {
+	if err := CleanStaleIn(p.Dirs(), prefix, false); err == nil || !strings.Contains(err.Error(), used.name) || strings.Contains(err.Error(), empty.name) {
 		t.Errorf("of one in use: %v", err)
 	}
 	if exists(empty.dirs[0].dir) || !exists(used.dirs[0].dir) || !exists(other.dirs[0].dir) {
 		t.Error("the empty one should be gone, and no other")
 	}
-	if err := CleanStale(p, prefix, true); err != nil {
+	if err := CleanStaleIn(p.Dirs(), prefix, true); err != nil {
 		t.Error(err)
 	}
 	if exists(used.dirs[0].dir) || !exists(other.dirs[0].dir) {
@@ -184,7 +196,7 @@ func TestRealStale(t *testing.T) {
 	if err := c.Wait(); err == nil {
 		t.Error("what was in it lives")
 	}
-	if err := CleanStale(p, prefix, true); err != nil {
+	if err := CleanStaleIn(p.Dirs(), prefix, true); err != nil {
 		t.Error("nothing to do:", err)
 	}
 	if err := CleanStaleIn([]string{"/proc/self/nothing/" + groupsDir}, prefix, true); err != nil {
@@ -192,22 +204,6 @@ func TestRealStale(t *testing.T) {
 	}
 	if err := CleanStaleIn([]string{"/proc"}, prefix, true); err == nil {
 		t.Error("a directory without groups is taken")
-	}
-}
-
-// TestRealFD: on v2 a child begins in its group.
-func TestRealFD(t *testing.T) {
-	g := group(t, Limit{PIDs: 20})
-	fd, ok := g.FD()
-	if ok != (len(g.dirs) == 1 && g.dirs[0].v2) {
-		t.Fatalf("ok is %v with %v", ok, g.dirs)
-	}
-	if !ok { // v1: Add is what there is, and the other tests use it
-		return
-	}
-	c := start(t, "sleep", &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: fd})
-	if list, err := g.all(); err != nil || len(list) != 1 || list[0] != c.Process.Pid {
-		t.Errorf("%v %v, child is %d", list, err, c.Process.Pid)
 	}
 }
 

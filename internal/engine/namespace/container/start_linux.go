@@ -29,9 +29,6 @@ type Options struct {
 	// Cgroup puts the container's PID 1 into its group; nothing of the spec is
 	// carried out before it returned. nil: none.
 	Cgroup func(pid int) error
-	// CgroupFD is a directory of cgroup v2 in which the container begins, sooner
-	// than by Cgroup; 0: none.
-	CgroupFD int
 	// CgroupMounts is what the container sees of its group.
 	CgroupMounts []CgroupMount
 	// PidFD, if not nil, is set to a descriptor of the container's PID 1
@@ -109,9 +106,6 @@ func Start(starter Starter, program string, c *spec.Container, o Options) (*reap
 	}
 	for _, f := range files {
 		attr.Files = append(attr.Files, f.Fd())
-	}
-	if o.CgroupFD > 0 {
-		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, o.CgroupFD
 	}
 	args := []string{"workshop-init", "contain", strconv.Itoa(first)}
 	if c.Network.Mode == spec.NetNone || c.Network.Mode == spec.NetRoom {

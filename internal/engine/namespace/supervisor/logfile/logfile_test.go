@@ -162,7 +162,7 @@ func TestFollow(t *testing.T) {
 	if got != want(2000-n, 2000) || n < 1500 {
 		t.Errorf("%d lines: %.200q", n, got)
 	}
-	if err := Remove(dir); err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil || ctx.Err() != nil {

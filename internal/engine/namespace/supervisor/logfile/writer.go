@@ -202,12 +202,3 @@ func (w *Writer) Close() error {
 	}
 	return err
 }
-
-// Remove removes a log.
-func Remove(dir string) error {
-	err := os.RemoveAll(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
-}
