@@ -306,7 +306,7 @@ func (w *Workshop) host(worker string) (*session.Host, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return nil, session.ErrClosed
+		return nil, ErrClosed
 	}
 	if host := w.hosts[worker]; host != nil {
 		return host, nil

@@ -12,6 +12,9 @@ import (
 	"github.com/llmdo/workshop/tool"
 )
 
+// ErrClosed is what a workshop answers after [Workshop.Close].
+var ErrClosed = session.ErrClosed
+
 // InvalidError is a workshop file with errors.
 type InvalidError struct {
 	File string
