@@ -19,7 +19,7 @@ func TestB60_EveryGoroutine(t *testing.T) {
 		"control/connect.go func": "workshop-init connect: a process of its own",
 	}
 	var files []string
-	for _, dir := range []string{"proxy", "dns", "egress", "inbound", "control", "hello"} {
+	for _, dir := range []string{"proxy", "dns", "egress", "inbound", "control", "tlshello"} {
 		found, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(found), err)
