@@ -21,7 +21,15 @@ const (
 
 // String is the role as [LabelRole] has it; empty for the zero value.
 func (r Role) String() string {
-	return map[Role]string{RoleWorker: "worker", RoleRoom: "room", RoleGuard: "guard"}[r]
+	switch r {
+	case RoleWorker:
+		return "worker"
+	case RoleRoom:
+		return "room"
+	case RoleGuard:
+		return "guard"
+	}
+	return ""
 }
 
 // Names inside the generated project. Workers may not be called so.

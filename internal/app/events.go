@@ -251,7 +251,7 @@ func (env *Env) ObserveGuard(ctx context.Context, t ProjectRef, worker string, a
 	if worker != "" {
 		names = []string{worker}
 	}
-	err = Services(t, seen, names)
+	err = services(t, seen, names)
 	if err == nil && !slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.Service == compose.GuardService }) {
 		err = Fail(CodeFailed, "project %s has no guard: none of its workers has a network", t.Name).
 			Hint("`network: {mode: restricted, allow: [HOST]}` in workshop.yaml gives them one")

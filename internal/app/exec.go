@@ -30,7 +30,7 @@ func (env *Env) Exec(ctx context.Context, r *Running, worker string, run engine.
 		variables = append(variables, variable)
 	}
 	run.Env = variables
-	env.SayLearning(ctx, r, worker)
+	env.sayLearning(ctx, r, worker)
 	detach, err := attach(&run)
 	if err != nil {
 		return 0, err
@@ -148,7 +148,7 @@ func (env *Env) execError(ctx context.Context, err error, t ProjectRef, worker, 
 		if err := engine.CheckDirectory(seen, t.Dir); err != nil {
 			return EngineError(err)
 		}
-		if err := Services(t, seen, []string{worker}); err != nil {
+		if err := services(t, seen, []string{worker}); err != nil {
 			return err
 		}
 		for _, c := range seen.Containers {

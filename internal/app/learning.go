@@ -177,8 +177,8 @@ func (env *Env) StillLearning(s *control.State) {
 // endLearning is the one way to end it early.
 const endLearning = "to end it early: `workshop firewall reload --reset`, which also drops live changes; a guard that ends learns no more"
 
-// SayLearning says before a command starts in a worker that it learns.
-func (env *Env) SayLearning(ctx context.Context, r *Running, worker string) {
+// sayLearning says before a command starts in a worker that it learns.
+func (env *Env) sayLearning(ctx context.Context, r *Running, worker string) {
 	if env.Quiet || !env.mayLearn(r.Name) {
 		return
 	}

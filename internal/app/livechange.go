@@ -112,7 +112,7 @@ func (env *Env) noRoom(ctx context.Context, e *Running, worker string) error {
 	if err != nil {
 		return err
 	}
-	if err := Services(e.ProjectRef, seen, []string{worker}); err != nil {
+	if err := services(e.ProjectRef, seen, []string{worker}); err != nil {
 		return err
 	}
 	return noNetwork(worker)

@@ -74,7 +74,7 @@ func (env *Env) observeServices(ctx context.Context, names []string, asked bool)
 	if err != nil {
 		return nil, seen, err
 	}
-	if err := Services(t, seen, names); err != nil {
+	if err := services(t, seen, names); err != nil {
 		r.Close()
 		return nil, seen, err
 	}

@@ -156,8 +156,8 @@ func quickLook(file string) (name string, isolation workshop.Isolation) {
 	return name, isolation
 }
 
-// Services checks names of the caller against what exists.
-func Services(t ProjectRef, seen engine.Observed, names []string) error {
+// services checks names of the caller against what exists.
+func services(t ProjectRef, seen engine.Observed, names []string) error {
 	var all []string
 	for _, c := range seen.Containers {
 		all = append(all, c.Service)

@@ -170,7 +170,7 @@ func (h *Tools) start(ctx context.Context) error {
 		}()
 	}
 	for _, name := range h.wanted() {
-		env.SayLearning(ctx, h.engine, name)
+		env.sayLearning(ctx, h.engine, name)
 	}
 	return nil
 }

@@ -113,11 +113,14 @@ type collector struct {
 	missing *Missing
 	users   map[string]string // user of a worker
 	names   *aliases
-	list    diag.List
+	problems
 }
 
-func (c *collector) problem(code string, at diag.Range, summary, hint string) {
-	c.list = append(c.list, diag.Diagnostic{Severity: diag.Error, Code: code, Range: at, Summary: summary, Hint: hint})
+// problems are what could not be found out or made.
+type problems struct{ list diag.List }
+
+func (p *problems) problem(code string, at diag.Range, summary, hint string) {
+	p.list = append(p.list, diag.Diagnostic{Severity: diag.Error, Code: code, Range: at, Summary: summary, Hint: hint})
 }
 
 // realDir is a directory's absolute path with symlinks resolved.

@@ -30,7 +30,7 @@ type Missing struct {
 	identity []compose.File
 	doors    []string
 	secrets  []secretToWrite
-	list     diag.List
+	problems
 }
 
 // secretToWrite is a value for one user.
@@ -68,10 +68,6 @@ func (m *Missing) Make() diag.List {
 		m.writeSecret(s)
 	}
 	return m.list
-}
-
-func (m *Missing) problem(code string, at diag.Range, summary, hint string) {
-	m.list = append(m.list, diag.Diagnostic{Severity: diag.Error, Code: code, Range: at, Summary: summary, Hint: hint})
 }
 
 // makeDir makes a missing rw directory, unless it may not be made any more. All

@@ -90,44 +90,27 @@ var concepts = []struct {
 
 // TestConcepts: one concept has one home (design: the house).
 func TestConcepts(t *testing.T) {
-	used := map[string]bool{}
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
+	files := goFiles(t)
+	for _, c := range concepts {
+		sign, used := regexp.MustCompile("(?m)"+c.sign), map[string]bool{}
+		home := func(name string) bool {
+			return slices.ContainsFunc(strings.Fields(c.home), func(home string) bool { return strings.HasPrefix(name, home+"/") })
 		}
-		name, _ := filepath.Rel(root, path)
-		name = filepath.ToSlash(name)
-		if d.IsDir() {
-			if name == "bench" || name == "e2e" || name == "examples" || name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "archtest" {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for _, c := range concepts {
-			at := signs(c.sign).FindIndex(data)
-			if at == nil || slices.ContainsFunc(strings.Fields(c.home), func(home string) bool { return strings.HasPrefix(name, home+"/") }) {
+		for name, data := range files {
+			if strings.HasSuffix(name, "_test.go") || notProduct.MatchString(name) || home(name) {
 				continue
 			}
-			used[c.name+"\n"+name] = true
+			at := sign.FindIndex(data)
+			if at == nil {
+				continue
+			}
+			used[name] = true
 			if c.except[name] == "" {
 				t.Errorf("%s:%d: %s has its home in %s; if this one is another on purpose, list it with the reason", name, 1+bytes.Count(data[:at[0]], []byte("\n")), c.name, c.home)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range concepts {
 		for _, name := range slices.Sorted(maps.Keys(c.except)) {
-			if !used[c.name+"\n"+name] {
+			if !used[name] {
 				t.Errorf("%s: %s is listed and has nothing of it", c.name, name)
 			}
 		}
@@ -139,4 +122,5 @@ func TestConcepts(t *testing.T) {
 	}
 }
 
-func signs(expression string) *regexp.Regexp { return regexp.MustCompile("(?m)" + expression) }
+// notProduct are files that may do as they like.
+var notProduct = regexp.MustCompile(`^(\.|bench/|e2e/|examples/|internal/dev/archtest/)`)
