@@ -19,50 +19,40 @@ func (r *Reaper) KillDescendants(within time.Duration) int {
 // chooses nothing that runs, but not longer than within. It returns how many
 // are left.
 //
-// A program that forks as fast as it can has new children before the old ones
-// are killed, as long as there is room for them. So from the third round on
-// everything is stopped first: what is stopped doesn't fork, and keeps the
-// worker's limit of processes reached for what does.
+// Processes that fork and end faster than they can be listed aren't seen in
+// time, but each leaves one that has ended and falls to this process. Those stay
+// uncollected until all is over: they keep their places in the worker's limit of
+// processes, so that there is soon none for the next, and show that there was
+// something that the list missed.
 func (r *Reaper) KillAll(within time.Duration, pick func([]Info) []Info) int {
 	deadline := time.Now().Add(within)
-	stopped := map[int]uint64{}
-	for round := 1; ; round++ {
+	r.Reap()
+	r.hold(1)
+	defer r.Reap()
+	defer r.hold(-1)
+	for round, fallen := 1, 0; ; round++ {
 		r.Reap()
 		list, err := Scan()
 		var alive []Info
-		fresh := 0
 		for _, i := range pick(list) {
-			if i.Ended() {
-				continue
-			}
-			alive = append(alive, i)
-			if start, ok := stopped[i.Pid]; !ok || start != i.Start {
-				fresh++
+			if !i.Ended() {
+				alive = append(alive, i)
 			}
 		}
-		if err == nil && len(alive) == 0 {
+		before := fallen
+		fallen = r.fallen(list)
+		if err == nil && len(alive) == 0 && fallen == before {
 			return 0
-		}
-		over := time.Now().After(deadline)
-		if round > 2 && fresh > 0 && !over {
-			for _, i := range alive {
-				if stopped[i.Pid] != i.Start {
-					i.Signal(unix.SIGSTOP)
-					stopped[i.Pid] = i.Start
-				}
-			}
-			continue
 		}
 		for _, i := range alive {
 			i.Signal(unix.SIGKILL)
 		}
-		if over {
+		if time.Now().After(deadline) {
 			if err != nil { // what can't be seen isn't gone
 				return max(1, len(alive))
 			}
 			return len(alive)
 		}
-		clear(stopped)
 		if round == 1 {
 			time.Sleep(200 * time.Microsecond)
 		} else {

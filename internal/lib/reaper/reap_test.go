@@ -56,7 +56,7 @@ func require(ok bool, format string, args ...any) {
 }
 
 var roles = map[string]func(*Reaper){
-	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "stray": stray, "threads": threads, "environment": environment, "stopped": stopped, "unborn": unborn,
+	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "chain": chain, "held": held, "stray": stray, "threads": threads, "environment": environment, "stopped": stopped, "unborn": unborn,
 }
 
 func TestInProcesses(t *testing.T) {
@@ -232,23 +232,66 @@ while time.time() < end:
 	require(runtime.GOMAXPROCS(0) == 1, "%d threads of Go", runtime.GOMAXPROCS(0))
 }
 
-// bomb: a program that makes new processes as fast as it can.
+// held: while something is killed, an orphan that has ended stays, and a round that
+// chose nothing isn't believed. What was started here gets its status.
+func held(r *Reaper) {
+	rounds := 0
+	left := r.KillAll(5*time.Second, func([]Info) []Info {
+		if rounds++; rounds > 1 {
+			return nil
+		}
+		require(start(r, "sh", "-c", "sleep 0.05 & exit 3").Wait().ExitStatus() == 3, "another status")
+		for n := 0; n == 0; time.Sleep(time.Millisecond) {
+			list, err := Scan()
+			must(err)
+			n = r.fallen(list)
+		}
+		require(!r.Reap(), "it was collected")
+		list, err := Scan()
+		must(err)
+		require(r.fallen(list) == 1, "%+v", Descendants(list, os.Getpid()))
+		return []Info{{Pid: 1 << 30, State: 'R'}} // one that is gone when it is signalled
+	})
+	require(left == 0 && rounds == 3, "%d are left, %d rounds", left, rounds)
+	list, err := Scan()
+	must(err)
+	require(len(Descendants(list, os.Getpid())) == 0, "not collected: %+v", Descendants(list, os.Getpid()))
+}
+
+// bomb: programs that make new processes as fast as they can.
 func bomb(r *Reaper) {
+	explode(r, 64202, "b() { trap '' TERM; b & b & }; b & while :; do :; done", "b() { b & b & }; b & while :; do :; done")
+}
+
+// chain: each process starts the next and ends, sooner than it can be listed and
+// then signalled.
+func chain(r *Reaper) {
+	explode(r, 64203, "c() { c & }; for i in 1 2 3 4 5; do c; done")
+}
+
+// explode kills what shells without a way to their end start. Root has no limit of
+// processes, so they run as a user.
+func explode(r *Reaper, uid uint32, scripts ...string) {
 	must(unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 200, Max: 200}))
 	path, err := exec.LookPath("sh")
 	must(err)
-	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0}}
-	if os.Geteuid() == 0 { // root has no limit
-		attr.Sys = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 64202, Gid: 64202}}
+	in, begin, err := os.Pipe() // all are there before the first begins
+	must(err)
+	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{in.Fd()}}
+	if os.Geteuid() == 0 {
+		attr.Sys = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	}
-	for range 3 {
-		_, err = r.Start(path, []string{"sh", "-c", "b() { trap '' TERM; b & b & }; b & while :; do :; done"}, attr)
+	for _, script := range scripts {
+		_, err = r.Start(path, []string{"sh", "-c", "read x; " + script}, attr)
 		must(err)
 	}
+	must(begin.Close())
 	time.Sleep(300 * time.Millisecond)
 	left := r.KillDescendants(10 * time.Second)
 	require(left == 0, "%d are left", left)
-
+	list, err := Scan()
+	must(err)
+	require(len(Descendants(list, os.Getpid())) == 0, "%+v", Descendants(list, os.Getpid()))
 }
 
 // stray: processes whose session is gone are killed, those of one that lives

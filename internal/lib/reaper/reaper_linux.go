@@ -23,6 +23,7 @@ type Reaper struct {
 	starting sync.RWMutex
 	mu       sync.Mutex // held where pids must stay what they are
 	children map[int]*Process
+	holds    int // while it isn't 0 orphans aren't collected: see KillAll
 }
 
 // Process is a child that a Reaper started.
@@ -54,7 +55,8 @@ func (r *Reaper) Start(path string, argv []string, attr *syscall.ProcAttr) (*Pro
 	return p, nil
 }
 
-// Reap collects every child that has ended. Signals of the same kind are
+// Reap collects every child that has ended; while a [Reaper.KillAll] runs, those
+// alone that were started here. Signals of the same kind are
 // merged, so one SIGCHLD may stand for many. It tells whether one of them was
 // an orphan that SIGKILL ended: what a process leaves that is killed, see
 // [KillStray].
@@ -63,34 +65,71 @@ func (r *Reaper) Reap() (stray bool) {
 	defer r.starting.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.holds == 0 {
+		for {
+			pid, status := r.wait(-1)
+			if pid <= 0 {
+				return stray
+			}
+			if p := r.children[pid]; p != nil {
+				r.ended(p, status)
+			} else {
+				stray = stray || status.Signaled() && status.Signal() == unix.SIGKILL
+			}
+		}
+	}
+	for pid, p := range r.children {
+		if got, status := r.wait(pid); got == pid {
+			r.ended(p, status)
+		}
+	}
+	return false
+}
+
+// wait collects one child that has ended, or sees one that has stopped, where
+// that is wanted; which is as in wait4(2). The pid is 0 or less when there is none.
+func (r *Reaper) wait(which int) (pid int, status unix.WaitStatus) {
 	options := unix.WNOHANG
 	if r.KillStopped {
 		options |= unix.WUNTRACED
 	}
 	for {
-		var status unix.WaitStatus
-		pid, err := unix.Wait4(-1, &status, options, nil)
-		if err == unix.EINTR {
-			continue
+		pid, err := unix.Wait4(which, &status, options, nil)
+		if err != unix.EINTR {
+			return pid, status
 		}
-		if pid <= 0 || err != nil {
-			return stray
-		}
-		p := r.children[pid]
-		if status.Stopped() {
-			if p != nil {
-				_ = unix.Kill(pid, unix.SIGKILL)
-			}
-			continue
-		}
-		if p == nil {
-			stray = stray || status.Signaled() && status.Signal() == unix.SIGKILL
-			continue
-		}
-		delete(r.children, pid)
-		p.status = status
-		close(p.done)
 	}
+}
+
+// ended keeps how a child ended; one that has only stopped is killed.
+func (r *Reaper) ended(p *Process, status unix.WaitStatus) {
+	if status.Stopped() {
+		_ = unix.Kill(p.Pid, unix.SIGKILL)
+		return
+	}
+	delete(r.children, p.Pid)
+	p.status = status
+	close(p.done)
+}
+
+// hold adds to the number of those who want orphans to stay uncollected.
+func (r *Reaper) hold(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holds += n
+}
+
+// fallen counts, of a list, the orphans that have ended and fell to this process.
+func (r *Reaper) fallen(list []Info) (n int) {
+	self := os.Getpid()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, i := range list {
+		if i.Parent == self && i.Ended() && r.children[i.Pid] == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // Done is closed when the process has ended and was collected.
