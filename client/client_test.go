@@ -42,7 +42,7 @@ func TestInvalid(t *testing.T) {
 	}
 	var lines []string
 	for _, d := range e.Diagnostics {
-		lines = append(lines, d.String())
+		lines = append(lines, d.Error())
 	}
 	all := strings.Join(lines, "\n")
 	if !strings.Contains(all, "workshop.yaml:3:") || !strings.Contains(e.Error(), "is invalid") || !strings.Contains(all, `"mount"`) && !strings.Contains(all, "mount") {

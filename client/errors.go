@@ -20,30 +20,15 @@ type InvalidError struct {
 	File string
 	// Diagnostics are all problems that were found, warnings too, in the order of
 	// their places.
-	Diagnostics []Diagnostic
-}
-
-// Diagnostic is one problem of a file.
-type Diagnostic struct {
-	Severity     string // error, warning, note
-	File         string
-	Line, Column int    // from 1; 0: not known
-	Code         string // a stable name, such as unknown-key
-	Summary      string
-	Hint         string // what to do; may be empty
-}
-
-// String is FILE:LINE:COLUMN: SEVERITY: SUMMARY.
-func (d Diagnostic) String() string {
-	return fmt.Sprintf("%s:%d:%d: %s: %s", d.File, d.Line, d.Column, d.Severity, d.Summary)
+	Diagnostics diag.List
 }
 
 // Error lists the errors among the problems.
 func (e *InvalidError) Error() string {
 	text := e.File + " is invalid"
 	for _, d := range e.Diagnostics {
-		if d.Severity == diag.Error.String() {
-			text += "\n" + d.String()
+		if d.Severity == diag.Error {
+			text += "\n" + d.Error()
 		}
 	}
 	return text
@@ -105,7 +90,7 @@ func (e *LostError) Unwrap() error { return e.err }
 // typed makes an error of ours one of this package.
 func typed(err error) error {
 	if e, ok := errors.AsType[*app.InvalidError](err); ok {
-		return invalid(e)
+		return &InvalidError{File: e.File, Diagnostics: e.Diagnostics}
 	}
 	if e, ok := errors.AsType[*tool.NotOfferedError](err); ok {
 		return &NotOfferedError{Worker: e.Worker, Tool: e.Tool, Why: e.Why, Offered: e.Offered, err: e}
@@ -126,17 +111,6 @@ func typed(err error) error {
 		return fmt.Errorf("%w%s", err, more)
 	}
 	return err
-}
-
-func invalid(e *app.InvalidError) error {
-	v := &InvalidError{File: e.File}
-	for _, d := range e.Diagnostics {
-		v.Diagnostics = append(v.Diagnostics, Diagnostic{
-			Severity: d.Severity.String(), File: d.Range.Filename, Line: d.Range.Start.Line, Column: d.Range.Start.Column,
-			Code: d.Code, Summary: d.Summary, Hint: d.Hint,
-		})
-	}
-	return v
 }
 
 func withHints(err error) string { return err.Error() + hints(err) }

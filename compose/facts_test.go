@@ -59,6 +59,14 @@ func TestWithFactsProblems(t *testing.T) {
 		{"secret without value", func(w *workshop.Workshop, _ *Facts) {
 			w.Workers[0].Container.Secrets = []workshop.Secret{{Name: "token", Env: "TOKEN", At: at(3)}}
 		}, "secret-missing", "export TOKEN"},
+		{"secret without file", func(w *workshop.Workshop, _ *Facts) {
+			w.Workers[0].Container.Secrets = []workshop.Secret{{Name: "token", File: val("./token.txt"), At: at(3)}}
+		}, "secret-missing", "create the file ./token.txt"},
+		{"a path that isn't UTF-8", func(_ *workshop.Workshop, f *Facts) {
+			sf := f.Sources["./src"]
+			sf.Real = "/work/project/s\xffc"
+			f.Sources["./src"] = sf
+		}, "mount-source-not-utf8", `s\xffc`},
 		{"source missing", func(_ *workshop.Workshop, f *Facts) { delete(f.Sources, "./src") }, "mount-source-missing", "mkdir -p /work/project/src"},
 		{"rw source missing outside", func(_ *workshop.Workshop, f *Facts) { delete(f.Sources, "./output") }, "mount-source-missing", "inside the project"},
 		{"source refused", func(_ *workshop.Workshop, f *Facts) { f.Sources["./src"] = SourceFacts{Exists: true, Real: "/etc/ssh"} }, "mount-source-refused", "/etc"},
@@ -68,6 +76,12 @@ func TestWithFactsProblems(t *testing.T) {
 			sf.UID, sf.GID = 0, 0
 			f.Sources["./output"] = sf
 		}, "mount-not-writable", "chown -R 1000:1000 /work/project/output"},
+		{"not writable, and why that user", func(_ *workshop.Workshop, f *Facts) {
+			f.UserReason = "yours"
+			sf := f.Sources["./output"]
+			sf.UID, sf.GID = 0, 0
+			f.Sources["./output"] = sf
+		}, "mount-not-writable", "The user is yours."},
 		{"mount below", func(_ *workshop.Workshop, f *Facts) {
 			sf := f.Sources["./src"]
 			sf.MountPoints = []string{"/work/project/src/a", "/b", "/c", "/d", "/e"}

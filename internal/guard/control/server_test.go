@@ -36,14 +36,7 @@ func listening(t testing.TB, s *Server) func() net.Conn {
 		l.SetUnlinkOnClose(false)
 		l.Close()
 	}
-	l, err := Listen(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); s.Accept(ctx, l) }()
-	t.Cleanup(func() { cancel(); <-done })
+	serveAt(t, s, path)
 	return func() net.Conn {
 		c, err := net.Dial("unix", path)
 		if err != nil {
@@ -52,6 +45,34 @@ func listening(t testing.TB, s *Server) func() net.Conn {
 		t.Cleanup(func() { c.Close() })
 		c.SetDeadline(time.Now().Add(20 * time.Second))
 		return c
+	}
+}
+
+func serveAt(t testing.TB, s *Server, path string) {
+	t.Helper()
+	l, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Accept(ctx, l) }()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// TestConnect: requests of stdin are answered on stdout until stdin ends; what
+// can't be reached is said on stderr.
+func TestConnect(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "control.sock")
+	serveAt(t, NewServer(echo), path)
+	var out, errs strings.Builder
+	in := strings.NewReader(`{"op":"state"}` + "\n" + `{"op":"explain","host":"refuse.example"}` + "\n")
+	if code := Connect(path, in, &out, &errs); code != 0 || strings.Count(out.String(), "\n") != 2 || !strings.HasSuffix(out.String(), `{"error":"refused"}`+"\n") || errs.Len() > 0 {
+		t.Errorf("code %d, %q, %q", code, out.String(), errs.String())
+	}
+	out.Reset()
+	if code := Connect(path+".gone", strings.NewReader(""), &out, &errs); code != 1 || out.Len() > 0 || !strings.Contains(errs.String(), "control.sock.gone: connect: no such file") {
+		t.Errorf("code %d, %q, %q", code, out.String(), errs.String())
 	}
 }
 
