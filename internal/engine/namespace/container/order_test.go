@@ -1,9 +1,12 @@
 package container
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
@@ -77,8 +80,8 @@ func TestOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parseOrder(b); err != nil {
-		t.Fatal(err)
+	if o, err := readOrder(bytes.NewReader(b)); err != nil || o.Container.Name != "n" {
+		t.Fatal(o, err)
 	}
 	for want, text := range map[string]string{
 		"can't be read": "{",
@@ -86,6 +89,7 @@ func TestOrder(t *testing.T) {
 		"unknown field": strings.Replace(string(b), `"name"`, `"nome"`, 1),
 		"follows":       string(b) + "{}",
 		"not below":     strings.Replace(string(b), "/sys/fs/cgroup", "/sys/fs", 1),
+		"descriptor 3":  strings.Replace(string(b), `"cgroup"`, `"null":[3],"cgroup"`, 1),
 		"no control":    strings.Replace(string(b), "cgroup2", "proc", 1),
 	} {
 		if _, err := parseOrder([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -93,6 +97,9 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	if _, err := readOrder(strings.NewReader(strings.Repeat(" ", maxOrder+1))); err == nil || !strings.Contains(err.Error(), "longer") {
+		t.Error(err)
+	}
+	if _, err := readOrder(iotest.ErrReader(io.ErrClosedPipe)); err != io.ErrClosedPipe {
 		t.Error(err)
 	}
 }
