@@ -101,8 +101,8 @@ func (x *index) names(n Name, f func(*Rule) bool) {
 	}
 }
 
-// addrs calls f with the rules whose range contains the address, the longest
-// prefix first among those that f accepts.
+// addr returns the rule with the longest prefix whose range contains the address
+// and that has the port, and whether others have the address with another port.
 func (x *index) addr(a netip.Addr, port uint16) (best *Rule, otherPort bool) {
 	for _, i := range x.cidrs {
 		r := &x.rules[i]

@@ -1,6 +1,7 @@
 // Workshop-init is the only program of ours inside containers. Its first
 // argument says what it is there: room, guard, connect, gate, tools, enter,
-// health or probe; outside of one, contain makes it.
+// health, probe or signal. Outside of one, supervise holds a project's containers
+// and contain makes one.
 package main
 
 import (

@@ -7,7 +7,7 @@
 //	callrule    which calls a rule of approvals is about
 //	shellline   which lines of a shell are one plain command
 //	audit       the log of calls and decisions
-//	inside      MCP servers that run in workers
+//	mcpclient   MCP servers that run in workers
 //	mcpserver   a Host as an MCP server
 //
 // A call goes this way: is it offered, do its arguments fit, may it run

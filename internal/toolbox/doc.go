@@ -18,7 +18,7 @@
 // is closed to the file tools, or a client could write the session's memory.
 //
 // What the tools start carries WORKSHOP_CALL in its environment
-// (reap.MarkEnv): so a cancelled call finds what has left its process group and
+// (reaper.MarkEnv): so a cancelled call finds what has left its process group and
 // its parent, and PID 1 what a session left that was killed itself. A program
 // that does all of that and clears its environment lives until the session ends,
 // and where the session is killed, until the worker ends.

@@ -8,19 +8,6 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// Whichever way a connection comes (redirected to 80, 443 or another port, by the
-// explicit proxy in absolute-form or CONNECT), each question about it is asked by
-// one function:
-//
-//	deny, port, name, range    route, by decide; what must be read for it: mustRead
-//	names under a wildcard     route, by Admit
-//	encrypted names (ECH)      route.byOuterName
-//	never-list, upload budget  open, by egress.Dialer.Dial, on the address itself
-//	whether it still may       way.still, by the same route
-//	places                     accept of package guard
-//
-// A published port has places alone: it leads into the room.
-
 // route is where a connection or a request goes, and what decided so.
 type route struct {
 	firewall.Decision

@@ -8,7 +8,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// byOuterName is byOuterName for a route and its later policies.
+// byOuterName applies the function of that name to a route and its later policies.
 func (x *route) byOuterName(p *policy.Room, outer firewall.Name) {
 	again := x.again
 	x.Decision = byOuterName(p, x.Decision, outer)

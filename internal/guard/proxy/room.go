@@ -1,9 +1,3 @@
-// Package proxy carries the TCP connections of a room: TLS and HTTP by name,
-// other ports by pinned address, and an explicit HTTP proxy.
-//
-// Each handler gets an accepted connection, decides by the room's policy as it
-// is at that moment, dials by egress, and splices. The connections themselves
-// are closed by the caller when a handler returns.
 package proxy
 
 import (

@@ -20,7 +20,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/reaper"
 )
 
-// starter is contain.Start; tests begin plain processes with it.
+// starter is container.Start; tests begin plain processes with it.
 type starter func(r container.Starter, program string, c *spec.Container, o container.Options) (*reaper.Process, error)
 
 func contained(r container.Starter, program string, c *spec.Container, o container.Options) (*reaper.Process, error) {

@@ -1,0 +1,2 @@
+// Package testutil has what the tests of several packages share.
+package testutil

@@ -1,0 +1,3 @@
+// Package diagtext renders diagnostics: as text for people, as JSON, as SARIF and
+// as GitHub annotations.
+package diagtext
