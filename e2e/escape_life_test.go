@@ -211,7 +211,7 @@ func TestB07_SourcesThatAreSwapped(t *testing.T) {
 	}()
 	started, refused := 0, 0
 	least, most := time.Now().Add(2*time.Second), time.Now().Add(20*time.Second)
-	for shown := func() bool { return started > 0 && refused > 0 }; time.Now().Before(least) || !shown() && time.Now().Before(most); {
+	for shown := func() bool { return started > 9 && refused > 0 }; time.Now().Before(least) || !shown() && time.Now().Before(most); {
 		if _, ok := s.Containers()["victim"]; ok {
 			s.Remove("victim")
 		}
