@@ -131,7 +131,7 @@ waiting:
 		}
 		if done == nil {
 			if list, err := reaper.Scan(); err == nil && !anyAlive(mine(list)) {
-				return
+				break waiting // KillAll looks again
 			}
 		}
 	}
@@ -176,6 +176,8 @@ func (c *command) pick(list []reaper.Info, seen map[int]uint64) []reaper.Info {
 			for _, d := range reaper.Descendants(list, i.Pid) {
 				add(d)
 			}
+		} else if i.Ended() && !c.s.reaper.Started(i.Session) {
+			add(i) // its mark is gone; it isn't of another command that runs
 		}
 	}
 	return mine

@@ -20,35 +20,39 @@ func (r *Reaper) KillDescendants(within time.Duration) int {
 // are left.
 //
 // Processes that fork and end faster than they can be listed aren't seen in
-// time, but each leaves one that has ended and falls to this process. Those stay
+// time, but each leaves one that has ended and falls to this process. Orphans stay
 // uncollected until all is over: they keep their places in the worker's limit of
-// processes, so that there is soon none for the next, and show that there was
-// something that the list missed.
+// processes, so that there is soon none for the next. Those that pick chooses also
+// show that there was something that the list missed: where there are new ones, a
+// list without a living process isn't believed.
 func (r *Reaper) KillAll(within time.Duration, pick func([]Info) []Info) int {
 	deadline := time.Now().Add(within)
-	r.Reap()
+	r.reap()
 	r.hold(1)
-	defer r.Reap()
+	defer r.reap()
 	defer r.hold(-1)
-	for round, fallen := 1, 0; ; round++ {
-		r.Reap()
+	seen := map[Info]bool{}
+	for round := 1; ; round++ {
+		r.reap()
 		list, err := Scan()
+		chosen := pick(list)
 		var alive []Info
-		for _, i := range pick(list) {
+		for _, i := range chosen {
 			if !i.Ended() {
 				alive = append(alive, i)
 			}
 		}
-		before := fallen
-		fallen = r.fallen(list)
-		if err == nil && len(alive) == 0 && fallen == before {
+		before := len(seen)
+		addEnded(chosen, seen)
+		missed := len(seen) > before
+		if err == nil && len(alive) == 0 && !missed {
 			return 0
 		}
 		for _, i := range alive {
 			i.Signal(unix.SIGKILL)
 		}
 		if time.Now().After(deadline) {
-			if err != nil { // what can't be seen isn't gone
+			if err != nil || missed { // what can't be seen isn't gone
 				return max(1, len(alive))
 			}
 			return len(alive)

@@ -51,11 +51,17 @@ func Mark(pid int) string {
 	}
 }
 
+// strayLooks bounds how often KillStray looks again because of orphans that ended
+// meanwhile: their marks can't be read any more, and most never had one.
+const strayLooks = 5
+
 // KillStray kills the processes of sessions that aren't there any more: one
 // that was killed couldn't end them. PID 1 calls it, to which they fall.
 func (r *Reaper) KillStray(within time.Duration) int {
 	self := os.Getpid()
+	looks := 0
 	return r.KillAll(within, func(list []Info) []Info {
+		looks++
 		there := make(map[string]bool, len(list))
 		for _, i := range list {
 			if !i.Ended() {
@@ -64,7 +70,13 @@ func (r *Reaper) KillStray(within time.Duration) int {
 		}
 		var stray []Info
 		for _, i := range list {
-			if i.Pid == self || i.Ended() {
+			if i.Pid == self {
+				continue
+			}
+			if i.Ended() {
+				if looks <= strayLooks {
+					stray = append(stray, i) // it may have had a mark
+				}
 				continue
 			}
 			mark := Mark(i.Pid)

@@ -33,7 +33,12 @@ func TestMain(m *testing.M) {
 		signal.Notify(children, unix.SIGCHLD)
 		go func() {
 			for range children {
-				r.Reap()
+				if r.Reap() {
+					select {
+					case strays <- true:
+					default:
+					}
+				}
 			}
 		}()
 		roles[name](r)
@@ -41,6 +46,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// strays has an entry when Reap has reported one.
+var strays = make(chan bool, 1)
 
 func must(err error) {
 	if err != nil {
@@ -56,7 +64,7 @@ func require(ok bool, format string, args ...any) {
 }
 
 var roles = map[string]func(*Reaper){
-	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "chain": chain, "held": held, "stray": stray, "threads": threads, "environment": environment, "stopped": stopped, "unborn": unborn,
+	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "chain": chain, "held": held, "deadline": deadline, "unseen": unseen, "told": told, "stray": stray, "threads": threads, "environment": environment, "stopped": stopped, "unborn": unborn,
 }
 
 func TestInProcesses(t *testing.T) {
@@ -236,26 +244,80 @@ while time.time() < end:
 // chose nothing isn't believed. What was started here gets its status.
 func held(r *Reaper) {
 	rounds := 0
-	left := r.KillAll(5*time.Second, func([]Info) []Info {
+	ended := func(list []Info) map[Info]bool {
+		seen := map[Info]bool{}
+		addEnded(list, seen)
+		return seen
+	}
+	left := r.KillAll(5*time.Second, func(chosen []Info) []Info {
 		if rounds++; rounds > 1 {
-			return nil
+			return Descendants(chosen, os.Getpid())
 		}
 		require(start(r, "sh", "-c", "sleep 0.05 & exit 3").Wait().ExitStatus() == 3, "another status")
 		for n := 0; n == 0; time.Sleep(time.Millisecond) {
 			list, err := Scan()
 			must(err)
-			n = r.fallen(list)
+			n = len(ended(list))
 		}
 		require(!r.Reap(), "it was collected")
 		list, err := Scan()
 		must(err)
-		require(r.fallen(list) == 1, "%+v", Descendants(list, os.Getpid()))
+		require(len(ended(list)) == 1, "%+v", Descendants(list, os.Getpid()))
 		return []Info{{Pid: 1 << 30, State: 'R'}} // one that is gone when it is signalled
 	})
 	require(left == 0 && rounds == 3, "%d are left, %d rounds", left, rounds)
 	list, err := Scan()
 	must(err)
 	require(len(Descendants(list, os.Getpid())) == 0, "not collected: %+v", Descendants(list, os.Getpid()))
+}
+
+// deadline: where the last list missed something, it isn't said that nothing is left.
+func deadline(r *Reaper) {
+	rounds := 0
+	left := r.KillAll(150*time.Millisecond, func(list []Info) []Info {
+		if rounds++; rounds == 1 {
+			start(r, "sh", "-c", "sleep 0.02 &").Wait()
+			time.Sleep(100 * time.Millisecond)
+			return []Info{{Pid: 1 << 30, State: 'R'}}
+		}
+		time.Sleep(100 * time.Millisecond)
+		return Descendants(list, os.Getpid())
+	})
+	require(left > 0, "after %d rounds nothing is left", rounds)
+}
+
+// unseen: a worker of the same user lets this process open no file more.
+func unseen(r *Reaper) {
+	p := start(r, "sleep", "100")
+	var before unix.Rlimit
+	must(unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
+	fd, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
+	must(err)
+	must(unix.Close(fd))
+	must(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(fd) + 1, Max: before.Max})) // /proc opens, and nothing in it
+	left := r.KillDescendants(50 * time.Millisecond)
+	must(unix.Setrlimit(unix.RLIMIT_NOFILE, &before))
+	require(left > 0, "nothing is left")
+	require(r.KillDescendants(5*time.Second) == 0 && p.Wait().Signal() == unix.SIGKILL, "some are left")
+}
+
+// told: an orphan that SIGKILL ended is reported by Reap, whoever collected it.
+func told(r *Reaper) {
+	p := start(r, "sh", "-c", "(echo; exec sleep 100) & wait")
+	for n := 0; n < 2; {
+		list, err := Scan()
+		must(err)
+		n = len(Descendants(list, os.Getpid()))
+	}
+	require(r.KillDescendants(5*time.Second) == 0 && p.Wait().Signal() == unix.SIGKILL, "some are left")
+	if r.Reap() {
+		return
+	}
+	select {
+	case <-strays: // the handler has it
+	case <-time.After(5 * time.Second):
+		require(false, "not reported")
+	}
 }
 
 // bomb: programs that make new processes as fast as they can.

@@ -23,7 +23,8 @@ type Reaper struct {
 	starting sync.RWMutex
 	mu       sync.Mutex // held where pids must stay what they are
 	children map[int]*Process
-	holds    int // while it isn't 0 orphans aren't collected: see KillAll
+	stray    bool // what Reap reports next
+	holds    int  // of KillAll: while there is one orphans aren't collected
 }
 
 // Process is a child that a Reaper started.
@@ -56,11 +57,18 @@ func (r *Reaper) Start(path string, argv []string, attr *syscall.ProcAttr) (*Pro
 }
 
 // Reap collects every child that has ended; while a [Reaper.KillAll] runs, those
-// alone that were started here. Signals of the same kind are
-// merged, so one SIGCHLD may stand for many. It tells whether one of them was
-// an orphan that SIGKILL ended: what a process leaves that is killed, see
-// [KillStray].
+// alone that were started here. Signals of the same kind are merged, so one SIGCHLD
+// may mean many. It reports whether an orphan that SIGKILL ended was collected since
+// the last Reap: what a session leaves that is killed, see [Reaper.KillStray].
 func (r *Reaper) Reap() (stray bool) {
+	r.reap()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stray, r.stray = r.stray, false
+	return stray
+}
+
+func (r *Reaper) reap() {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	r.mu.Lock()
@@ -69,12 +77,12 @@ func (r *Reaper) Reap() (stray bool) {
 		for {
 			pid, status := r.wait(-1)
 			if pid <= 0 {
-				return stray
+				return
 			}
 			if p := r.children[pid]; p != nil {
 				r.ended(p, status)
 			} else {
-				stray = stray || status.Signaled() && status.Signal() == unix.SIGKILL
+				r.stray = r.stray || status.Signaled() && status.Signal() == unix.SIGKILL
 			}
 		}
 	}
@@ -83,7 +91,6 @@ func (r *Reaper) Reap() (stray bool) {
 			r.ended(p, status)
 		}
 	}
-	return false
 }
 
 // wait collects one child that has ended, or sees one that has stopped, where
@@ -112,6 +119,13 @@ func (r *Reaper) ended(p *Process, status unix.WaitStatus) {
 	close(p.done)
 }
 
+// Started reports whether a process was started here and isn't collected yet.
+func (r *Reaper) Started(pid int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.children[pid] != nil
+}
+
 // hold adds to the number of those who want orphans to stay uncollected.
 func (r *Reaper) hold(n int) {
 	r.mu.Lock()
@@ -119,17 +133,15 @@ func (r *Reaper) hold(n int) {
 	r.holds += n
 }
 
-// fallen counts, of a list, the orphans that have ended and fell to this process.
-func (r *Reaper) fallen(list []Info) (n int) {
+// addEnded adds to seen, by pid and start, the processes of a list that have ended
+// and are children of this one.
+func addEnded(list []Info, seen map[Info]bool) {
 	self := os.Getpid()
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, i := range list {
-		if i.Parent == self && i.Ended() && r.children[i.Pid] == nil {
-			n++
+		if i.Parent == self && i.Ended() {
+			seen[Info{Pid: i.Pid, Start: i.Start}] = true
 		}
 	}
-	return n
 }
 
 // Done is closed when the process has ended and was collected.

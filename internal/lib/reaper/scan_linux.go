@@ -20,7 +20,7 @@ type Info struct {
 // has ended looks the same while others run on.
 func (i Info) Ended() bool { return (i.State == 'Z' || i.State == 'X') && i.Threads <= 1 }
 
-// Scan lists the processes that can be seen.
+// Scan lists the processes that can be seen. An error means that others may run.
 func Scan() ([]Info, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -36,8 +36,12 @@ func Scan() ([]Info, error) {
 		if name[0] < '0' || name[0] > '9' {
 			continue
 		}
-		if i, ok := Look(name); ok {
+		i, err := look(name)
+		switch err {
+		case nil:
 			list = append(list, i)
+		case unix.EMFILE, unix.ENFILE, unix.ENOMEM: // by prlimit(2) a worker may have done that
+			return list, err
 		}
 	}
 	return list, nil
@@ -45,17 +49,26 @@ func Scan() ([]Info, error) {
 
 // Look reads one process; name is its number or "self".
 func Look(name string) (Info, bool) {
+	i, err := look(name)
+	return i, err == nil
+}
+
+func look(name string) (Info, error) {
 	fd, err := unix.Open("/proc/"+name+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return Info{}, false
+		return Info{}, err
 	}
 	defer unix.Close(fd)
 	var buf [1024]byte // at most 52 numbers
 	n, err := unix.Read(fd, buf[:])
-	if err != nil || n <= 0 {
-		return Info{}, false
+	if err != nil {
+		return Info{}, err
 	}
-	return parseStat(buf[:n])
+	i, ok := parseStat(buf[:n])
+	if !ok {
+		return Info{}, unix.ESRCH
+	}
+	return i, nil
 }
 
 // parseStat reads one line of stat. The name of the program, in parentheses,

@@ -251,6 +251,9 @@ func (d *Server) killStray(ctx context.Context) {
 			return
 		case <-d.stray:
 			d.reaper.KillStray(strayWithin)
+			if d.reaper.Reap() { // KillStray collected what PID 1 would have been told of
+				d.Stray()
+			}
 		}
 	}
 }
