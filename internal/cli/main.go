@@ -18,6 +18,7 @@ import (
 // and environment of this process, and returns its exit code.
 func Main(newRoot func(*command.System) *cobra.Command) int {
 	ownerMay()
+	collectLater()
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "."
