@@ -16,7 +16,7 @@ var toolItems = []Item{
 	},
 	{
 		ID: "W3", Attack: "Processes that outlive their call or session: daemons, forks without an end, reapers of their own, ignored signals",
-		Status: Open, Answer: "All of it stays below the session and ends with it, also where the session is killed or stopped. Only a program that leaves its parents, clears its environment and then kills its session lives on, until the worker ends",
+		Status: Open, Answer: "All of it stays below the session and ends with it, also where the session is killed or stopped. Only a program that leaves its parents, clears its environment and then kills its session, or takes the session's file descriptors (prlimit(2)), lives on until the worker ends",
 		Remedy:   "`workshop restart WORKER`; until then it can do what the worker's tools can",
 		Promises: []string{"B60"}, Tests: []string{"internal/toolbox TestSessionsEnd", "internal/toolbox TestForkBomb", "internal/toolbox TestCancel", "internal/lib/reaper TestInProcesses"},
 	},
