@@ -64,7 +64,7 @@ func require(ok bool, format string, args ...any) {
 }
 
 var roles = map[string]func(*Reaper){
-	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "chain": chain, "held": held, "deadline": deadline, "unseen": unseen, "told": told, "stray": stray, "threads": threads, "environment": environment, "stopped": stopped, "unborn": unborn,
+	"statuses": statuses, "signals": signals, "descendants": descendants, "zombie leader": zombieLeader, "bomb": bomb, "chain": chain, "held": held, "deadline": deadline, "unrelated": unrelated, "unseen": unseen, "told": told, "stray": stray, "threads": threads, "environment": environment, "stopped": stopped, "unborn": unborn,
 }
 
 func TestInProcesses(t *testing.T) {
@@ -286,9 +286,25 @@ func deadline(r *Reaper) {
 	require(left > 0, "after %d rounds nothing is left", rounds)
 }
 
+// unrelated: an orphan that nobody chose doesn't keep the search going.
+func unrelated(r *Reaper) {
+	rounds := 0
+	left := r.KillAll(5*time.Second, func([]Info) []Info {
+		if rounds++; rounds > 1 {
+			return nil
+		}
+		start(r, "sh", "-c", "sleep 0.02 &").Wait()
+		time.Sleep(100 * time.Millisecond)
+		return []Info{{Pid: 1 << 30, State: 'R'}}
+	})
+	require(left == 0 && rounds == 2, "%d are left, %d rounds", left, rounds)
+}
+
 // unseen: a worker of the same user lets this process open no file more.
 func unseen(r *Reaper) {
 	p := start(r, "sleep", "100")
+	_, err := Scan() // the runtime has its own descriptors from now
+	must(err)
 	var before unix.Rlimit
 	must(unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
 	fd, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
