@@ -16,8 +16,8 @@ import (
 // Dialer's matter: it may start the workshop first.
 const helloTime = 30 * time.Second
 
-// link is the session of one worker session: opened when it is needed, kept, and opened
-// anew when it was lost.
+// link is the connection of one worker session: opened when it is needed, kept, and
+// opened again when it was lost.
 type link struct {
 	session *workerSession
 	turn    chan struct{} // one connects at a time

@@ -132,7 +132,7 @@ func common(a, b []tool.Offer) []tool.Offer {
 	return out
 }
 
-// worker sessions are all worker sessions, a delegate behind its caller. host.mu is held.
+// sessions are all worker sessions, a delegate after its caller. host.mu is held.
 func (h *Host) sessions() []*workerSession {
 	var out []*workerSession
 	var walk func(s *workerSession)

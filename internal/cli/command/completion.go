@@ -41,8 +41,7 @@ func (a *Program) WorkerNames(cmd *cobra.Command) []string {
 // CompletionSource is the workshop; nil, without a word, where there is none
 // that can be read.
 func (a *Program) CompletionSource(cmd *cobra.Command) *app.Source {
-	var err error
-	if err = a.readSettings(cmd); err != nil {
+	if err := a.readSettings(cmd); err != nil {
 		return nil
 	}
 	file, err := a.FindFile()

@@ -1,10 +1,6 @@
 package command
 
-import (
-	"slices"
-
-	"github.com/spf13/pflag"
-)
+import "github.com/spf13/pflag"
 
 // globals are the flags that every command has. Their values are read through
 // [settings], which adds the environment and the user's file.
@@ -42,7 +38,8 @@ func (a *Program) AddGlobalFlags(f *pflag.FlagSet, fileShorthand bool) {
 }
 
 // IsGlobalFlag reports whether every command has a flag of this name.
-func IsGlobalFlag(name string) bool { return slices.Contains(globalFlags, name) }
-
-// globalFlags are the names that [Program.AddGlobalFlags] defines.
-var globalFlags = []string{"file", "project-name", "engine", "isolation", "force-process", "format", "quiet", "no-color", "verbose", "env-file"}
+func IsGlobalFlag(name string) bool {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(Program).AddGlobalFlags(f, false)
+	return f.Lookup(name) != nil
+}

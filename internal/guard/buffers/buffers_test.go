@@ -33,6 +33,12 @@ func TestFor(t *testing.T) {
 
 func pair(t *testing.T, s Size) (near, dialled *net.TCPConn) {
 	t.Helper()
+	return pairOf(t, s, net.Dialer{Control: func(_, _ string, c syscall.RawConn) error { return s.Dialled(c) }})
+}
+
+// pairOf is a pair whose other side is dialled by d.
+func pairOf(t *testing.T, s Size, d net.Dialer) (near, dialled *net.TCPConn) {
+	t.Helper()
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +47,6 @@ func pair(t *testing.T, s Size) (near, dialled *net.TCPConn) {
 	if err := Listener(l); err != nil {
 		t.Fatal(err)
 	}
-	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error { return s.Dialled(c) }}
 	c, err := d.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -99,27 +104,7 @@ func TestBounds(t *testing.T) {
 // TestWriterWaits: a peer that takes a lot and then doesn't read has no more taken
 // for it than the buffer has room for.
 func TestWriterWaits(t *testing.T) {
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if err := Listener(l); err != nil {
-		t.Fatal(err)
-	}
-	peer, err := net.Dial("tcp", l.Addr().String()) // with the buffers that the kernel gives
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer peer.Close()
-	near, err := l.AcceptTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer near.Close()
-	if err := Small.Accepted(near); err != nil {
-		t.Fatal(err)
-	}
+	near, _ := pairOf(t, Small, net.Dialer{}) // with the buffers that the kernel gives
 	go func() { _, _ = Small.Writer(near).Write(make([]byte, 64<<20)) }()
 	waiting := func() (n int) {
 		_ = control(near, func(fd int) (err error) {

@@ -31,20 +31,22 @@ func (r *Reaper) KillAll(within time.Duration, pick func([]Info) []Info) int {
 	r.hold(1)
 	defer r.reap()
 	defer r.hold(-1)
-	seen := map[Info]bool{}
+	self := os.Getpid()
+	ended := map[Info]bool{} // children of this process, by pid and start
 	for round := 1; ; round++ {
 		r.reap()
 		list, err := Scan()
-		chosen := pick(list)
 		var alive []Info
-		for _, i := range chosen {
-			if !i.Ended() {
+		before := len(ended)
+		for _, i := range pick(list) {
+			switch {
+			case !i.Ended():
 				alive = append(alive, i)
+			case i.Parent == self:
+				ended[Info{Pid: i.Pid, Start: i.Start}] = true
 			}
 		}
-		before := len(seen)
-		addEnded(chosen, seen)
-		missed := len(seen) > before
+		missed := len(ended) > before
 		if err == nil && len(alive) == 0 && !missed {
 			return 0
 		}

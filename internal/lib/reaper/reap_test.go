@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -244,10 +245,8 @@ while time.time() < end:
 // chose nothing isn't believed. What was started here gets its status.
 func held(r *Reaper) {
 	rounds := 0
-	ended := func(list []Info) map[Info]bool {
-		seen := map[Info]bool{}
-		addEnded(list, seen)
-		return seen
+	ended := func(list []Info) []Info {
+		return slices.DeleteFunc(slices.Clone(list), func(i Info) bool { return i.Parent != os.Getpid() || !i.Ended() })
 	}
 	left := r.KillAll(5*time.Second, func(chosen []Info) []Info {
 		if rounds++; rounds > 1 {

@@ -133,17 +133,6 @@ func (r *Reaper) hold(n int) {
 	r.holds += n
 }
 
-// addEnded adds to seen, by pid and start, the processes of a list that have ended
-// and are children of this one.
-func addEnded(list []Info, seen map[Info]bool) {
-	self := os.Getpid()
-	for _, i := range list {
-		if i.Parent == self && i.Ended() {
-			seen[Info{Pid: i.Pid, Start: i.Start}] = true
-		}
-	}
-}
-
 // Done is closed when the process has ended and was collected.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
