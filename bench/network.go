@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/llmdo/workshop/firewall"
 )
@@ -79,14 +80,15 @@ func (b *bench) guardMemory() error {
 // goBench runs benchmarks of a package three times, once where each is one round
 // of its own, and returns the medians by name and unit, such as "MakeRoom/process
 // ns/op".
-func (b *bench) goBench(pkg, pattern, time string) (map[string]float64, error) {
+func (b *bench) goBench(pkg, pattern, each string) (map[string]float64, error) {
 	count := "3"
-	if time == "1x" {
+	if each == "1x" {
 		count = "1"
 	}
-	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench", "^Benchmark("+pattern+")$", "-benchtime", time, "-count", count, "./"+pkg)
+	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench", "^Benchmark("+pattern+")$", "-benchtime", each, "-count", count, "./"+pkg)
 	cmd.Dir = filepath.Dir(b.bin)
 	cmd.Env = append(os.Environ(), "WORKSHOP_INIT="+filepath.Join(b.bin, "workshop-init-linux-"+runtime.GOARCH))
+	cmd.WaitDelay = 10 * time.Second // a benchmark that was killed leaves rooms that hold its output open
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", pkg, err, out)

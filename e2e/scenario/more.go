@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/llmdo/workshop/compose"
 )
 
@@ -85,4 +87,16 @@ func (s *Scenario) field(prefix string) string {
 	}
 	s.Fatalf("workshop.yaml has no %q", prefix)
 	return ""
+}
+
+// TrustTestInternet makes the test internet's certificates those that this machine
+// trusts, until the test ends; so do workers with `image: host`.
+func (s *Scenario) TrustTestInternet() {
+	s.Helper()
+	const certs = "/etc/ssl/certs"
+	dir := s.TB.TempDir()
+	traversable(dir)
+	s.must(os.WriteFile(filepath.Join(dir, "ca-certificates.crt"), s.Internet.CA, 0o644))
+	s.must(unix.Mount(dir, certs, "", unix.MS_BIND, ""))
+	s.Cleanup(func() { _ = unix.Unmount(certs, unix.MNT_DETACH) })
 }

@@ -32,10 +32,17 @@ type file struct {
 }
 
 func (in *Internet) startPackages() error {
-	for host, s := range map[string]site{GitHost: gitSite(), NPMHost: npmSite(), PyPIHost: indexSite(), FilesHost: wheelSite()} {
+	in.Site(GitHost, gitSite())
+	in.Packages(NPMHost, PyPIHost, FilesHost)
+	return nil
+}
+
+// Packages serves the package under these names: an npm registry, a Python index,
+// and the host of the index's files.
+func (in *Internet) Packages(npm, index, files string) {
+	for host, s := range map[string]site{npm: npmSite(npm), index: indexSite(files), files: wheelSite()} {
 		in.Site(host, s)
 	}
-	return nil
 }
 
 // Site serves a host of its own on 80 and 443, instead of an [Echo].
@@ -66,7 +73,7 @@ func (s site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // npmSite is a packument and its tarball (npm/registry, docs/responses).
-func npmSite() site {
+func npmSite(host string) site {
 	manifest := map[string]any{"name": "greeting", "version": "1.0.0", "main": "index.js"}
 	about, _ := json.Marshal(manifest)
 	var tgz bytes.Buffer
@@ -80,7 +87,7 @@ func npmSite() site {
 	_ = zw.Close()
 	sum := sha512.Sum512(tgz.Bytes())
 	manifest["dist"] = map[string]string{
-		"tarball":   "https://" + NPMHost + "/greeting/-/greeting-1.0.0.tgz",
+		"tarball":   "https://" + host + "/greeting/-/greeting-1.0.0.tgz",
 		"integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:]),
 	}
 	doc, _ := json.Marshal(map[string]any{
@@ -91,8 +98,8 @@ func npmSite() site {
 
 const wheel = "greeting-1.0.0-py3-none-any.whl"
 
-func indexSite() site {
-	return site{"/simple/greeting/": {"text/html", []byte(`<!DOCTYPE html><a href="https://` + FilesHost + "/" + wheel + `">` + wheel + "</a>\n")}}
+func indexSite(files string) site {
+	return site{"/simple/greeting/": {"text/html", []byte(`<!DOCTYPE html><a href="https://` + files + "/" + wheel + `">` + wheel + "</a>\n")}}
 }
 
 // wheelSite is the smallest wheel that pip installs (PEP 427).

@@ -18,7 +18,7 @@ var hostItems = []Item{
 	},
 	{
 		ID: "H3", Attack: "Files that shells, version managers, editors, debuggers and other agents run when a directory is opened: `.envrc`, `mise.toml`, `.vscode`, `.cursor`, `.nvim.lua`, also behind links",
-		Status: Closed, Answer: "The directories of the README are held read-only, the names that are known to do so are watched, and what links among them lead to",
+		Status: Closed, Answer: "Directories that tools execute (docs/security.md) are held read-only, the names that are known to do so are watched, and what links among them lead to",
 		Remedy:   "Names that nobody listed, and programs that a language server or an editor takes from the tree (`.venv/bin/python`, `node_modules`, `eslint.config.js`, build scripts)",
 		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatOthersRunIsNamed", "internal/facts TestSnapshot", "e2e TestB08_NothingPlantedForTheHost"},
 	},
