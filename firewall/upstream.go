@@ -50,13 +50,6 @@ func (p Proxy) String() string {
 	return host + ":" + strconv.Itoa(int(p.Port))
 }
 
-// hostsOfMachines are names that mean the machine itself or its cloud's
-// metadata, wherever they are looked up.
-var hostsOfMachines = []string{
-	"instance-data", "instance-data.ec2.internal", "ip6-localhost", "ip6-loopback", "localhost", "localhost.localdomain",
-	"metadata", "metadata.goog", "metadata.google.internal",
-}
-
 // CheckUpstream refuses a host, an address or a name, that a repository must not
 // make the guard's resolver or proxy: what no rule opens either (B26, B31). What
 // a name resolves to is checked when it is dialled.
@@ -68,10 +61,8 @@ func CheckUpstream(host string) error {
 	if err != nil {
 		return err
 	}
-	for _, x := range hostsOfMachines {
-		if n.String() == x || x == "localhost" && strings.HasSuffix(n.String(), ".localhost") {
-			return fmt.Errorf("%s is a name of the machine itself or of its metadata service", n)
-		}
+	if m := n.Machine(); m == LoopbackName || m == MetadataName {
+		return fmt.Errorf("%s is a name of the machine itself or of its metadata service", n)
 	}
 	return nil
 }

@@ -100,6 +100,7 @@ var documentKeys = map[string]instead{
 	"configs":  {"", "write mounts in workshop.container"},
 	"include":  {"A workshop is one file.", hintRemove},
 	"models":   {"LLM calls stay on the host (B44).", hintRemove},
+	"version":  {"The file has no version of its format; workshop.version is the workshop's own.", "remove the key"},
 }
 
 // workshopKeys are keys that people try in `workshop:`.
@@ -120,10 +121,10 @@ func hinted(f *form, key string) (instead, bool) {
 		x, ok := containerKeys[key]
 		return x, ok
 	case formOf(reflect.TypeFor[document]()):
-		if _, inside := formOf(reflect.TypeFor[workshopForm]()).byKey[key]; inside {
+		x, ok := documentKeys[key]
+		if _, inside := formOf(reflect.TypeFor[workshopForm]()).byKey[key]; inside && !ok {
 			return instead{"", "indent it below `workshop:`"}, true
 		}
-		x, ok := documentKeys[key]
 		return x, ok
 	case formOf(reflect.TypeFor[workshopForm]()):
 		if _, inside := formOf(reflect.TypeFor[partialContainer]()).byKey[key]; inside {

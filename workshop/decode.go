@@ -104,7 +104,7 @@ func (d *decoder) value(n *node, v reflect.Value, f *field) bool {
 // list decodes a list; items with errors are left out.
 func (d *decoder) list(n *node, v reflect.Value, f *field) bool {
 	if n.kind != listNode {
-		d.wrongType(n, f, "a list")
+		d.wrongType(n, f.listing(d.src, n), "a list")
 		return false
 	}
 	if len(n.items) > maxItems {
@@ -128,7 +128,7 @@ func (d *decoder) list(n *node, v reflect.Value, f *field) bool {
 // table decodes a mapping whose keys are the user's own names.
 func (d *decoder) table(n *node, v reflect.Value, f *field) bool {
 	if n.kind != mapNode {
-		d.wrongType(n, f, "a mapping of NAME: value")
+		d.wrongType(n, f.assigning(d.src, n), "a mapping of NAME: value")
 		return false
 	}
 	if len(n.pairs) > maxItems {
@@ -167,7 +167,11 @@ func (d *decoder) mapping(n *node, v reflect.Value) bool {
 	for _, p := range d.keys(n) {
 		f, known := form.byKey[p.key.text]
 		if !known {
-			meant[d.unknownKey(p, form)] = true
+			near := d.unknownKey(p, form)
+			meant[near] = true
+			if near != "" && d.scope != nil && len(d.scope.path) == 0 {
+				d.scope.keys[near] = p.key.rng
+			}
 			continue
 		}
 		d.enter(p.key)

@@ -24,7 +24,7 @@ type workshopForm struct {
 	Isolation   *Value[Isolation]  `key:"isolation" validate:"oneof=docker namespace auto" literal:"What the isolation is must be seen in the file." doc:"The kind of engine."`
 	Container   *partialContainer  `key:"container" required:"true" example:"write container: {image: NAME:TAG}" doc:"What every worker gets; a worker may narrow it."`
 	Workers     *[]workerEntry     `key:"workers" required:"true" example:"write workers: [NAME]" doc:"The workers, by name."`
-	Approvals   *approvalsForm     `key:"approvals" doc:"Which tool calls a person must agree to."`
+	Approvals   *approvalsForm     `key:"approvals" example:"write approvals: {default: ask}" doc:"Which tool calls a person must agree to."`
 	MCP         map[string]mcpForm `key:"mcp" names:"servername" doc:"MCP servers that run in the workers which list their tools, by name."`
 }
 

@@ -225,7 +225,8 @@ func cleanHome(home string) string {
 
 // Sources reads the files that diagnostics are about, for snippets. Files that
 // can't be read are left out, and so are those that symbolic links lead to
-// outside of fsys, and files of variables with an error.
+// outside of fsys, and files of variables with an error. What looks like a token
+// is masked.
 func Sources(fsys fs.FS, l diag.List) map[string][]byte {
 	out := map[string][]byte{}
 	secret := map[string]bool{} // a line may hold the value of a secret
@@ -243,7 +244,7 @@ func Sources(fsys fs.FS, l diag.List) map[string][]byte {
 			return // it isn't the project's to show
 		}
 		if data, err := boundedfile.ReadFS(fsys, name, MaxFileSize); err == nil {
-			out[name] = data
+			out[name] = maskTokens(data)
 		}
 	}
 	for _, x := range l {

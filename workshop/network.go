@@ -52,7 +52,14 @@ func (w *partialNetwork) decode(d *decoder, n *node, f *field) bool {
 		return true
 	case mapNode:
 	default:
-		d.wrongType(n, f, "none, restricted, open or a mapping")
+		g := *f
+		g.example = "write network: {mode: restricted, allow: " + d.flowList(n) + "}"
+		if len(n.items) == 1 {
+			if mode, err := firewall.ParseMode(n.items[0].text); err == nil {
+				g.example = "write network: " + mode.String()
+			}
+		}
+		d.wrongType(n, &g, "none, restricted, open or a mapping")
 		return false
 	}
 	var form networkForm

@@ -3,12 +3,14 @@ package workshop
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
@@ -108,31 +110,37 @@ func syntaxError(src *source, err error) diag.Diagnostic {
 		}
 		return d
 	case !errors.As(err, &load):
-		d.Summary = "not YAML: " + msg
+		d.Summary = "not valid YAML: " + msg
 		return d
 	}
-	if load.Mark.Line > 0 {
-		at := src.offset(load.Mark.Line, load.Mark.Column)
-		d.Range = src.span(at, at)
+	place := func(m yamltext.Mark) diag.Range {
+		at := src.offset(m.Line, m.Column)
+		return src.span(at, at)
 	}
-	d.Summary = "not YAML: " + load.Message
-	if load.ContextMark.Line > 0 && load.ContextMark != load.Mark && load.ContextMsg != "" {
-		at := src.offset(load.ContextMark.Line, load.ContextMark.Column)
-		d.Related = []diag.Related{{Message: load.ContextMsg, Range: src.span(at, at)}}
+	mark, context := markOf(load.Mark), markOf(load.ContextMark)
+	if mark.Line > 0 {
+		d.Range = place(mark)
 	}
-	switch at := d.Range.Start.Byte; {
+	at := d.Range.Start
+	switch slip := yamltext.Explain(src.data[src.skip:], load.Message, mark, context); {
 	case errors.Is(err, errTooDeep), strings.Contains(load.Message, errTooDeep.Error()):
 		return tooLarge(src, d.Range, true)
-	case strings.Contains(load.Message, "unknown anchor"):
-		d.Hint = "an alias *NAME needs an anchor &NAME before it; text that begins with * needs quotes"
-	case d.Range.Start.Line > 0 && at < len(src.data) && src.data[at] == '\t', strings.Contains(load.Message, "tab character"):
+	case at.Line > 0 && at.Byte < len(src.data) && src.data[at.Byte] == '\t', strings.Contains(load.Message, "tab character"):
 		d.Code = "tab"
 		d.Summary = "a tab can't indent YAML"
-		d.Hint = "indent with spaces"
-	case strings.Contains(load.Message, "mapping values are not allowed"):
-		d.Hint = "text with a colon and a space needs quotes; a nested key needs a line of its own"
-	case strings.Contains(load.Message, "cannot start any token"):
-		d.Hint = "text that begins with @, ` or % needs quotes"
+		d.Hint = "indent with spaces: `sed -i 's/\\t/  /g' " + shellquote.Quote(path.Base(src.name)) + "`"
+	case slip.Summary != "" && mark.Line > 0:
+		d.Summary, d.Hint, d.Range = slip.Summary, slip.Hint, place(slip.At)
+		if slip.Related.Line > 0 {
+			d.Related = []diag.Related{{Message: slip.RelatedText, Range: place(slip.Related)}}
+		}
+	default:
+		d.Summary = "not valid YAML: " + load.Message
+		if context.Line > 0 && context != mark && load.ContextMsg != "" {
+			d.Related = []diag.Related{{Message: load.ContextMsg, Range: place(context)}}
+		}
 	}
 	return d
 }
+
+func markOf(m yaml.Mark) yamltext.Mark { return yamltext.Mark{Line: m.Line, Column: m.Column} }

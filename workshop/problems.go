@@ -8,7 +8,7 @@ import (
 )
 
 // problems collects diagnostics up to a limit: a broken generator must not
-// make a report of megabytes.
+// make a report of megabytes. What an alias repeats is reported once.
 type problems struct {
 	list   diag.List
 	errors int
@@ -20,16 +20,29 @@ func (p *problems) add(ds ...diag.Diagnostic) {
 		if d.Severity == diag.Error {
 			p.errors++
 		}
+		if p.reported(d) {
+			continue
+		}
 		if len(p.list) < maxProblems {
-			p.list = append(p.list, d)
+			p.list = append(p.list, withoutTokens(d))
 			continue
 		}
 		p.more++
 		// Errors come before warnings.
 		if at := slices.IndexFunc(p.list, isWarning); at >= 0 && d.Severity == diag.Error {
-			p.list = append(slices.Delete(p.list, at, at+1), d)
+			p.list = append(slices.Delete(p.list, at, at+1), withoutTokens(d))
 		}
 	}
+}
+
+// reported reports whether the same is said of the same place already.
+func (p *problems) reported(d diag.Diagnostic) bool {
+	if d.Range.Start.Line == 0 {
+		return false
+	}
+	return slices.ContainsFunc(p.list, func(x diag.Diagnostic) bool {
+		return x.Code == d.Code && x.Range == d.Range && x.Severity == d.Severity && x.Summary == d.Summary
+	})
 }
 
 func isWarning(d diag.Diagnostic) bool { return d.Severity == diag.Warning }

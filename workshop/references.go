@@ -54,6 +54,7 @@ func resolveWorkers(ctx context.Context, fsys fs.FS, w *Workshop, entries []work
 	delegations(w, work, p)
 	if p.errors == 0 {
 		sharedMounts(w, o.Root, work, p)
+		writablePolicy(w, l, o.Root, work, p)
 	}
 	work.done(w.File, p)
 	assignPorts(w, entries, p)

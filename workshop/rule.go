@@ -217,11 +217,37 @@ func (d *decoder) rule(n *node, f *field, deny bool) (r firewall.Rule, preset st
 	return r, "", d.setHost(&r, form.Host.V, form.Host.Source, deny)
 }
 
+// mappingAsText is a line that was meant as a mapping: quoted, or without a space
+// after the colon.
+var mappingAsText = lazily(`^(preset|host|cidr) ?: ?(\S.*)$`)
+
+// quotedMapping reports a mapping that YAML reads as text.
+func (d *decoder) quotedMapping(n *node, deny bool) bool {
+	m := mappingAsText().FindStringSubmatch(n.text)
+	if m == nil || len(n.text) > 80 || portsRE().MatchString(m[2]) { // a host of that name with a port
+		return false
+	}
+	line := "write `- " + m[1] + ": " + m[2] + "`, "
+	if strings.Contains(n.text, ": ") {
+		line += "without quotes"
+	} else {
+		line += "with a space after the colon"
+	}
+	if deny && m[1] == "preset" {
+		line = "presets are for allow; write the hosts"
+	}
+	d.fail(n.rng, "bad-rule", fmt.Sprintf("%q is text, not a mapping with the key %s", n.text, m[1]), line)
+	return true
+}
+
 // shortRule reads "host" or "host:port".
 func (d *decoder) shortRule(n *node, f *field, r *firewall.Rule, deny bool) bool {
 	var text string
 	s, ok := d.scalar(n, f, &text)
 	if !ok {
+		return false
+	}
+	if d.quotedMapping(n, deny) {
 		return false
 	}
 	host, port, found := s.cutLast(':')
@@ -263,15 +289,14 @@ func (d *decoder) setHost(r *firewall.Rule, host string, at diag.Source, deny bo
 			if he.Problem == firewall.HostPublicSuffix || he.Problem == firewall.HostAnyTenant {
 				code = "wide-host"
 			}
-			d.fail(at.Range, code, he.Message, he.Hint)
+			d.fail(at.Range, code, he.Message, addressHint(host, he.Hint, r.Ports))
 			return false
 		}
 	} else if r.AnyTenant && !p.IsWildcard() {
 		d.fail(at.Range, "bad-rule", "any_tenant is for wildcards; "+host+" is one name", "remove any_tenant")
 		return false
 	}
-	if !deny && p.Unopenable() {
-		d.fail(at.Range, "never-open", fmt.Sprintf("%s opens nothing: %s", p, firewall.WhyUnopenable), "remove the line")
+	if !deny && !d.openable(p, r.Ports, at.Range) {
 		return false
 	}
 	r.Source.Template = at.Template
@@ -316,7 +341,7 @@ func (d *decoder) setCIDR(r *firewall.Rule, x *Value[string]) bool {
 	}
 	if class, ok := firewall.ClassifyRange(p); ok && !class.Openable() {
 		d.failDetail(x.Source.Range, "never-open", fmt.Sprintf("cidr %s would open %s addresses", p, class),
-			"These stay closed whatever a rule says (B26).", "remove the line")
+			"These stay closed whatever a rule says (B26).", closedClassHint(class))
 		return false
 	}
 	r.Source.Template = x.Source.Template

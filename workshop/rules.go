@@ -130,7 +130,7 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 	case "uidgid":
 		d.userError(at, shown)
 	case "semver":
-		d.fail(at, "bad-value", fmt.Sprintf("%s %q is not a semantic version", name, shown), "write three numbers: version: 1.2.0")
+		d.fail(at, "bad-value", fmt.Sprintf("%s %q is not a semantic version", name, shown), "write three numbers: version: "+nearVersion(shown))
 	case "imageref":
 		d.imageError(at, shown, fmt.Sprint(value), name)
 	case "abspath":
@@ -216,4 +216,16 @@ func nameHint(s string) string {
 		return rule
 	}
 	return "write " + made + "; " + rule
+}
+
+// nearVersion is the semantic version that was probably meant.
+func nearVersion(s string) string {
+	s = strings.TrimPrefix(s, "v")
+	for range 2 {
+		if rules().Var(s, "semver") == nil {
+			return s
+		}
+		s += ".0"
+	}
+	return "1.2.0"
 }

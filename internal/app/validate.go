@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/promise"
 )
 
@@ -36,6 +37,9 @@ func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error
 		s, err := env.Read(ctx, file)
 		if err != nil {
 			return v, err
+		}
+		if s.Workshop != nil {
+			s.Diagnostics = append(s.Diagnostics, facts.Absent(s.Workshop, s.Root())...).Sorted()
 		}
 		list, sources := s.Shown()
 		v.Diagnostics = append(v.Diagnostics, list...)

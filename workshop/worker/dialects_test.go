@@ -118,7 +118,7 @@ func TestParse(t *testing.T) {
 		},
 		{
 			name: "not YAML", path: "workers/a.md", in: "---\nname: a\n\ttools: Read\n---\nDo.\n", want: " | ",
-			diags: []string{"3:1-3:13 error: the keys aren't YAML: found a tab character that violates indentation"},
+			diags: []string{"3:1-3:13 error: a tab can't indent YAML"},
 		},
 		{
 			name: "a list as keys", path: "workers/a.md", in: "---\n- a\n---\nDo.\n", want: " | ",
@@ -169,7 +169,7 @@ func TestParse(t *testing.T) {
 			in:   "---\nname: a\ndescription: Use it when: x\n---\nDo.\n",
 			want: " | ",
 			diags: []string{
-				"3:25-3:28 error: the keys aren't YAML: mapping values are not allowed in this context",
+				"3:25-3:28 error: the value has a colon and a space, which begin another key",
 			},
 		},
 		{

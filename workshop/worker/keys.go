@@ -80,8 +80,7 @@ func (f *file) readKeys(from, to int) {
 		return
 	}
 	if err != nil {
-		at := f.errorRange(err, from)
-		f.report(diag.Error, "worker-yaml", at, f.yamlHint(err, at), "the keys aren't YAML: %s", yamlMessage(err))
+		f.badYAML(err, from, to)
 		return
 	}
 	if doc == nil {

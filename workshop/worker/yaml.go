@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/clip"
+	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
 // decode parses YAML. doc is nil when there is none; second is what follows a
@@ -57,13 +57,23 @@ func (f *file) proseQuoted(data []byte) (text []byte, line int, ok bool) {
 	return nil, 0, false
 }
 
-func (f *file) errorRange(err error, from int) diag.Range {
+// badYAML reports why the keys, between two bytes, can't be read.
+func (f *file) badYAML(err error, from, to int) {
 	var le *yaml.LoadError
-	if errors.As(err, &le) && le.Mark.Line > 0 {
-		at := f.offset(le.Mark.Line+f.first, max(1, le.Mark.Column))
-		return f.span(at, f.lineEnd(at))
+	if !errors.As(err, &le) || le.Mark.Line == 0 {
+		f.report(diag.Error, "worker-yaml", f.span(from, f.lineEnd(from)), "", "the keys are not valid YAML: %v", err)
+		return
 	}
-	return f.span(from, f.lineEnd(from))
+	mark := func(m yaml.Mark) yamltext.Mark { return yamltext.Mark{Line: m.Line, Column: m.Column} }
+	slip := yamltext.Explain(f.data[from:to], le.Message, mark(le.Mark), mark(le.ContextMark))
+	at := f.offset(slip.At.Line+f.first, max(1, slip.At.Column))
+	if strings.Contains(le.Message, "tab character") || at < len(f.data) && f.data[at] == '\t' {
+		slip = yamltext.Slip{Summary: "a tab can't indent YAML", Hint: "indent with spaces"}
+	}
+	if slip.Summary == "" {
+		slip.Summary = "the keys are not valid YAML: " + yamlMessage(err)
+	}
+	f.report(diag.Error, "worker-yaml", f.span(at, f.lineEnd(at)), slip.Hint, "%s", slip.Summary)
 }
 
 func yamlMessage(err error) string {
@@ -72,22 +82,6 @@ func yamlMessage(err error) string {
 		return strings.TrimSuffix(le.Message, ".")
 	}
 	return err.Error()
-}
-
-func (f *file) yamlHint(err error, at diag.Range) string {
-	switch m := yamlMessage(err); {
-	case strings.Contains(m, "cannot start any token"), strings.Contains(m, "tab character"):
-		return "indent with spaces, not tabs, and put quotes around text that begins with a special character"
-	case strings.Contains(m, "mapping values are not allowed"):
-		// Prose with a colon: what most files that fail here have.
-		begin := f.offset(at.Start.Line, 1)
-		key, value, ok := strings.Cut(string(f.data[begin:f.lineEnd(begin)]), ": ")
-		if value = strings.TrimSpace(value); ok && value != "" && len(value) <= 120 && !strings.ContainsAny(key, "\"'[{ ") && !strings.ContainsAny(value[:1], "\"'[{|>&*!") {
-			return "put quotes around text that holds a colon: " + key + ": " + strconv.Quote(value)
-		}
-		return "put quotes around text that holds a colon, or write it below the key, indented, after `|`"
-	}
-	return ""
 }
 
 func kindName(n *yaml.Node) string {

@@ -1,0 +1,43 @@
+package facts
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// A missing source is a warning, once, where `up` would refuse it; a directory that
+// `up` makes is none.
+func TestAbsent(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "src"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mount := func(line int, source string) workshop.Mount {
+		return workshop.Mount{Source: workshop.Value[string]{V: source}, At: diag.Source{Range: diag.Range{Filename: "workshop.yaml", Start: diag.Pos{Line: line, Column: 1}}}}
+	}
+	made := mount(3, "./output")
+	made.ReadWrite = true
+	outside := mount(4, "../gone")
+	outside.ReadWrite, outside.OutsideProject = true, true
+	w := &workshop.Workshop{}
+	for range 2 {
+		w.Workers = append(w.Workers, workshop.Worker{Container: workshop.Container{Mounts: []workshop.Mount{
+			mount(1, "./src"), mount(2, "./gone"), made, outside, mount(5, filepath.Join(dir, "src")), mount(6, "/nonexistent/source"),
+		}}})
+	}
+	var lines []int
+	for _, d := range Absent(w, dir) {
+		if d.Severity != diag.Warning || d.Code != "mount-source-missing" || d.Hint == "" {
+			t.Errorf("got %+v", d)
+		}
+		lines = append(lines, d.Range.Start.Line)
+	}
+	if want := []int{2, 4, 6}; !slices.Equal(lines, want) {
+		t.Errorf("warnings of lines %v, want %v", lines, want)
+	}
+}

@@ -1,0 +1,106 @@
+package workshop
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/subpath"
+)
+
+// writablePolicy warns of mounts through which a worker can change workshop.yaml
+// or the files of workers, which decide what it is granted at the next `up`.
+// `ps` and `down` report a changed workshop.yaml (B8), but nothing prevents the
+// change. There is one warning for a line of the file.
+func writablePolicy(w *Workshop, l *locator, root string, work *effort, p *problems) {
+	granting := grantingFiles(w)
+	warned := map[diag.Range]bool{}
+	for _, list := range mountLists(w) {
+		for i := range list.mounts {
+			m := &list.mounts[i]
+			if !m.ReadWrite || warned[m.At.Range] {
+				continue
+			}
+			source, ok := l.hostPath(m.Source.V, root)
+			if !ok {
+				continue
+			}
+			var exposed []string
+			for _, file := range granting {
+				if !work.spend(1 + len(list.mounts)) {
+					return
+				}
+				if below, ok := subpath.Below(path.Join("/", root, file), source); ok && protectedIn(below) == "" && innermost(list.mounts, path.Join(m.Target.V, below)) == m {
+					exposed = append(exposed, fmt.Sprintf("./%s:%s:ro", l.shown(file), path.Join(m.Target.V, below)))
+				}
+			}
+			if len(exposed) > 0 {
+				warned[m.At.Range] = true
+				p.add(policyWarning(m, exposed))
+			}
+		}
+	}
+}
+
+// grantingFiles are workshop.yaml and the files of the workers, by their
+// directories where they have one of their own; paths of the fs.FS.
+func grantingFiles(w *Workshop) []string {
+	out := []string{w.File}
+	for i := range w.Workers {
+		file := w.Workers[i].File
+		if dir := path.Dir(file); dir != path.Dir(w.File) {
+			file = dir
+		}
+		if file != "" {
+			out = append(out, file)
+		}
+	}
+	slices.Sort(out[1:])
+	return slices.Compact(out)
+}
+
+// hostPath is the path of the host that a source leads to; without the root of the
+// fs.FS paths begin at its root. It is false for one that can't be told.
+func (l *locator) hostPath(source, root string) (string, bool) {
+	if path.IsAbs(source) {
+		return path.Clean(source), true
+	}
+	end := followLinks(l.fsys, root, path.Join(l.dir, source))
+	if end.abs != "" {
+		return end.abs, true
+	}
+	return path.Join("/", root, end.inside), end.inside != ""
+}
+
+// innermost returns the mount that a path of the container is in; nil: none.
+func innermost(mounts []Mount, at string) *Mount {
+	var in *Mount
+	for i := range mounts {
+		m := &mounts[i]
+		if subpath.Within(at, m.Target.V) && (in == nil || len(m.Target.V) > len(in.Target.V)) {
+			in = m
+		}
+	}
+	return in
+}
+
+// policyWarning has the mounts that make the files read-only.
+func policyWarning(m *Mount, readOnly []string) diag.Diagnostic {
+	var names []string
+	d := diag.Diagnostic{Severity: diag.Warning, Code: "writable-policy", Range: m.At.Range,
+		Hint: "mount what workers don't change read-only as well:\n- " + strings.Join(readOnly, "\n- ")}
+	for _, mount := range readOnly {
+		name, target, _ := strings.Cut(strings.TrimSuffix(mount, ":ro"), ":")
+		names = append(names, name)
+		if target == m.Target.V {
+			d.Hint = "mount it read-only: " + mount
+		}
+	}
+	d.Summary = fmt.Sprintf("workers may change %s, and so what they are granted at the next `up`", someOf(names))
+	if slices.ContainsFunc(names, func(name string) bool { return path.Base(name) == "workshop.yaml" }) {
+		d.Detail = "`ps` and `down` report a changed workshop.yaml, but nothing prevents the change (B8)."
+	}
+	return d
+}
