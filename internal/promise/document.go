@@ -22,17 +22,21 @@ func Document(doc string) (string, error) {
 	var b strings.Builder
 	area := Area("")
 	for _, p := range All() {
+		engines := Engines()
+		if p.Area == Container || p.Area == Network { // process mode waives them all
+			engines = engines[:2]
+		}
 		if p.Area != area {
 			area = p.Area
-			fmt.Fprintf(&b, "\n### %s\n\n| | promise | docker | namespace | process |\n|---|---|---|---|---|\n", area)
+			fmt.Fprintf(&b, "\n### %s\n\n| | promise | %s |\n|---|---|%s\n", area, strings.Join(engines, " | "), strings.Repeat("---|", len(engines)))
 		}
 		fmt.Fprintf(&b, "| %s | %s |", p.ID, p.Title)
-		for _, e := range Engines() {
-			k := Of(e, p.ID)
-			if !k.Held {
-				k.How = "**no**"
+		for n, e := range engines {
+			how := Of(e, p.ID).How
+			if n > 0 && how == Of(engines[n-1], p.ID).How {
+				how = "same"
 			}
-			fmt.Fprintf(&b, " %s |", k.How)
+			fmt.Fprintf(&b, " %s |", how)
 		}
 		b.WriteString("\n")
 	}

@@ -6,29 +6,39 @@ import (
 	"strings"
 )
 
-// Document returns the text of docs/threat-model.md with its generated parts
-// made anew: what stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
-func Document(text string) (string, error) {
-	for _, part := range []struct {
-		name string
-		make func() string
-	}{{"figures", figures}, {"catalogue", catalogue}, {"matrix", matrixTable}} {
-		begin, end := "<!-- "+part.name+": begin -->\n", "<!-- "+part.name+": end -->\n"
-		before, rest, ok1 := strings.Cut(text, begin)
-		_, after, ok2 := strings.Cut(rest, end)
-		if !ok1 || !ok2 {
-			return "", fmt.Errorf("no markers of the generated part %q", part.name)
-		}
-		text = before + begin + part.make() + end + after
+// Model returns the text of docs/threat-model.md with its generated parts
+// recreated: those between `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
+func Model(text string) (string, error) {
+	text, err := replace(text, "figures", figures())
+	if err != nil {
+		return "", err
 	}
-	return text, nil
+	return replace(text, "catalogue", catalogue())
 }
 
-// figures are the numbers in the introduction.
+// Matrix is [Model] for docs/threat-matrix.md.
+func Matrix(text string) (string, error) { return replace(text, "matrix", matrixTable()) }
+
+// replace puts made between the markers of a part.
+func replace(text, part, made string) (string, error) {
+	begin, end := "<!-- "+part+": begin -->\n", "<!-- "+part+": end -->\n"
+	before, rest, ok1 := strings.Cut(text, begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		return "", fmt.Errorf("no markers of the generated part %q", part)
+	}
+	return before + begin + made + end + after, nil
+}
+
+// figures are the numbers in the introduction, and the attacks that are open.
 func figures() string {
 	var n = map[Status]int{}
+	var open []string
 	for _, i := range Items() {
 		n[i.Status]++
+		if i.Status == Open {
+			open = append(open, i.ID)
+		}
 	}
 	lines := 0
 	for _, c := range Cases() {
@@ -38,37 +48,46 @@ func figures() string {
 			}
 		}
 	}
-	return fmt.Sprintf("Of %d attacks %d are gone by construction, %d are closed by a defence, %d stay open. The matrix has %d tries.\n",
-		len(Items()), n[Gone], n[Closed], n[Open], lines)
+	return fmt.Sprintf("Of %d attacks %d are gone by construction, %d are closed by a defence, and %d are open, fully or in part: %s. The matrix has %d tries.\n",
+		len(Items()), n[Gone], n[Closed], n[Open], strings.Join(open, ", "), lines)
 }
 
-// catalogue is a table for each group.
+// catalogue is a list for each group.
 func catalogue() string {
 	var b strings.Builder
 	for _, g := range Groups {
-		fmt.Fprintf(&b, "\n### %s\n\n| | attack | who fell to it | our defence | probes and tests |\n|---|---|---|---|---|\n", g.Title)
+		fmt.Fprintf(&b, "\n### %s\n\n", g.Title)
 		for _, i := range Items() {
-			if !strings.HasPrefix(i.ID, g.Letter) {
-				continue
+			if strings.HasPrefix(i.ID, g.Letter) {
+				b.WriteString(i.entry())
 			}
-			answer := fmt.Sprintf("**%s.** %s (%s)", i.Status, i.Answer, strings.Join(i.Promises, ", "))
-			switch {
-			case i.Remedy == "":
-			case i.Status == Open:
-				answer += ". *What to do:* " + i.Remedy
-			default:
-				answer += ". *What remains:* " + i.Remedy
-			}
-			var evidence []string
-			for _, try := range i.Tries() {
-				evidence = append(evidence, "`"+try+"`")
-			}
-			evidence = append(evidence, byPackage(i.Tests)...)
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", i.ID, cell(i.Attack), cell(or(strings.Join(i.Fell, "; "), "–")), cell(answer), or(strings.Join(evidence, ", "), "–"))
 		}
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// entry is the item as an entry of a list: one line for each of its parts.
+func (i Item) entry() string {
+	text := fmt.Sprintf("- **%s. %s.**\n  *%s* (%s): %s.\n", i.ID, i.Attack, i.Status, strings.Join(i.Promises, ", "), i.Answer)
+	if i.Remedy != "" {
+		label := "Remains"
+		if i.Status == Open {
+			label = "Do"
+		}
+		text += fmt.Sprintf("  *%s:* %s.\n", label, i.Remedy)
+	}
+	if len(i.Fell) > 0 {
+		text += fmt.Sprintf("  *Seen in:* %s.\n", strings.Join(i.Fell, "; "))
+	}
+	var evidence []string
+	for _, try := range i.Tries() {
+		evidence = append(evidence, "`"+try+"`")
+	}
+	if evidence = append(evidence, byPackage(i.Tests)...); len(evidence) > 0 {
+		text += fmt.Sprintf("  *Tests:* %s\n", strings.Join(evidence, ", "))
+	}
+	return text
 }
 
 // byPackage shortens tests: the directory once, then the names.
@@ -91,35 +110,36 @@ func byPackage(tests []string) []string {
 // matrixTable is a row for each try.
 func matrixTable() string {
 	var b strings.Builder
-	b.WriteString("\n| probe | for | what is tried | worker, uid 0 | default capabilities | where |\n|---|---|---|---|---|---|\n")
+	b.WriteString("\n| probe | what is tried | worker, uid 0 | default capabilities | only |\n|---|---|---|---|---|\n")
 	for _, t := range Tries() {
-		line := t.Lines[0]
+		line := "`" + t.Lines[0] + "`"
 		if n := len(t.Lines) - 1; n > 0 {
-			line = fmt.Sprintf("%s` and %d more", line, n)
-		} else {
-			line += "`"
+			line = fmt.Sprintf("%s +%d", line, n)
 		}
 		sees := t.Sees
 		if t.Root != "" {
 			sees += ", " + t.Root
 		}
-		other := or(t.Default, "the same")
+		other := t.Default
 		if t.Who != nil && !slices.Contains(t.Who, Default) {
 			other = "–"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | `%s | %s | %s | %s |\n", t.ID, strings.ReplaceAll(t.Items, " ", ", "), cell(strings.ReplaceAll(line, "name={name}", "")), cell(words(sees)), cell(words(other)), where(t))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", t.ID, cell(line), cell(words(sees)), cell(words(other)), only(t))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-func where(t Try) string {
-	families := map[Families]string{Both: "IPv4, IPv6", OnlyV4: "IPv4", OnlyV6: "IPv6"}[t.Families]
-	places := or(string(t.Place), "bare, engines")
-	if families == "" {
-		return places
+// only says where a try is made, if that isn't everywhere.
+func only(t Try) string {
+	var out []string
+	if family := map[Families]string{OnlyV4: "IPv4", OnlyV6: "IPv6"}[t.Families]; family != "" {
+		out = append(out, family)
 	}
-	return families + "; " + places
+	if t.Place != Anywhere {
+		out = append(out, string(t.Place))
+	}
+	return strings.Join(out, ", ")
 }
 
 // words makes alternatives readable.
@@ -130,10 +150,3 @@ func words(s string) string {
 
 // cell keeps text within a cell of a table.
 func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
-
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}

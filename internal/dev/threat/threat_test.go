@@ -148,21 +148,22 @@ func sources(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// TestDocument: docs/threat-model.md is what `make generate` makes of the data.
+// TestDocument: the documents are what `make generate` makes of the data.
 func TestDocument(t *testing.T) {
-	const path = "../../../docs/threat-model.md"
-	old, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := Document(string(old))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if made != string(old) {
-		t.Error("docs/threat-model.md is not up to date: run make generate")
-	}
-	if _, err := Document("no markers"); err == nil {
-		t.Error("a document without markers was written to")
+	for name, document := range map[string]func(string) (string, error){"threat-model.md": Model, "threat-matrix.md": Matrix} {
+		old, err := os.ReadFile("../../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := document(string(old))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made != string(old) {
+			t.Errorf("docs/%s is not up to date: run make generate", name)
+		}
+		if _, err := document("no markers"); err == nil {
+			t.Errorf("%s: a document without markers was accepted", name)
+		}
 	}
 }
