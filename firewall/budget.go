@@ -61,7 +61,7 @@ func ParseBudget(s string) (Budget, error) {
 	return b, nil
 }
 
-// IsZero tells whether there is no bound.
+// IsZero reports whether there is no bound.
 func (b Budget) IsZero() bool { return b == Budget{} }
 
 // String is what ParseBudget reads; "" for the zero value.
@@ -84,7 +84,7 @@ func (b Budget) String() string {
 	return "invalid"
 }
 
-// within tells whether whatever keeps to b keeps to o too.
+// within reports whether whatever keeps to b keeps to o too.
 func (b Budget) within(o Budget) bool {
 	switch {
 	case o.IsZero():

@@ -107,7 +107,7 @@ func Classify(a netip.Addr) Class {
 	return Public
 }
 
-// OpenedBy tells whether a connection that rule r allows may go to an address
+// OpenedBy reports whether a connection that rule r allows may go to an address
 // of the class: private and shared ranges need `private: true` or a cidr rule,
 // the benchmark range a cidr rule, all others are never opened. With r nil
 // (mode open) only public addresses are.
@@ -123,7 +123,7 @@ func (c Class) OpenedBy(r *Rule) bool {
 	return false
 }
 
-// Openable tells whether some rule can open the class.
+// Openable reports whether some rule can open the class.
 func (c Class) Openable() bool {
 	return c == Public || c == Private || c == Shared || c == Benchmark
 }

@@ -212,7 +212,7 @@ func (p *Policy) check() error {
 
 const roomNameForm = "1 to 128 lower-case letters, digits, hyphens, dots and underscores, beginning with a letter or digit"
 
-// ValidRoomName tells whether s can be the name of a room: it is part of a
+// ValidRoomName reports whether s can be the name of a room: it is part of a
 // path and of a command line, so nothing else is accepted.
 func ValidRoomName(s string) bool {
 	if s == "" || len(s) > 128 {

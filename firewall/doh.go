@@ -48,12 +48,12 @@ var resolverNames = names(`
 // server for iCloud Private Relay"). That they don't exist says no.
 var canaryNames = names("use-application-dns.net mask.icloud.com mask-h2.icloud.com mask-canary.icloud.com")
 
-// IsDoH tells whether a name, or one above it, is that of a public resolver
+// IsDoH reports whether a name, or one above it, is that of a public resolver
 // over HTTPS, TLS or QUIC, of a relay to one, or asked for to learn whether one
 // may be used.
 func IsDoH(n Name) bool { return under(resolverNames(), n) || isCanary(n) }
 
-// isCanary tells whether a name, or one above it, is asked for to learn whether
+// isCanary reports whether a name, or one above it, is asked for to learn whether
 // another resolver may be used.
 func isCanary(n Name) bool { return under(canaryNames(), n) }
 
@@ -68,7 +68,7 @@ func names(list string) func() map[string]bool {
 	})
 }
 
-// under tells whether a name or one above it is in the set.
+// under reports whether a name or one above it is in the set.
 func under(set map[string]bool, n Name) bool {
 	for s := n.s; s != ""; {
 		if set[s] {

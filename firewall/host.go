@@ -82,7 +82,7 @@ func parsePolicyName(whole, s string) (Name, error) {
 	return ParseName(ascii)
 }
 
-// Match tells whether the pattern covers the name.
+// Match reports whether the pattern covers the name.
 func (p HostPattern) Match(n Name) bool {
 	if n.s == "" {
 		return false
@@ -98,7 +98,7 @@ func (p HostPattern) Match(n Name) bool {
 	return false
 }
 
-// Covers tells whether every name that q matches is matched by p.
+// Covers reports whether every name that q matches is matched by p.
 func (p HostPattern) Covers(q HostPattern) bool {
 	switch {
 	case p.kind == hostNone || q.kind == hostNone:
@@ -113,7 +113,7 @@ func (p HostPattern) Covers(q HostPattern) bool {
 	return false
 }
 
-// below tells whether name is base with at least one label in front.
+// below reports whether name is base with at least one label in front.
 func below(name, base string) bool {
 	at := len(name) - len(base) - 1
 	return at > 0 && name[at] == '.' && name[at+1:] == base
@@ -138,10 +138,10 @@ func (p HostPattern) Name() (Name, bool) {
 	return Name{p.name}, true
 }
 
-// IsWildcard tells whether the pattern has stars.
+// IsWildcard reports whether the pattern has stars.
 func (p HostPattern) IsWildcard() bool { return p.kind == hostOne || p.kind == hostMany }
 
-// IsZero tells whether the pattern is the zero value.
+// IsZero reports whether the pattern is the zero value.
 func (p HostPattern) IsZero() bool { return p.kind == hostNone }
 
 // MarshalText writes the pattern as String does.

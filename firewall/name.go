@@ -44,7 +44,7 @@ func ParseName(s string) (Name, error) {
 // String returns the name as it stands in DNS, without a trailing dot.
 func (n Name) String() string { return n.s }
 
-// IsZero tells whether n is no host.
+// IsZero reports whether n is no host.
 func (n Name) IsZero() bool { return n.s == "" }
 
 // MarshalText writes the name as String does.

@@ -2,7 +2,7 @@ package firewall
 
 import "net/netip"
 
-// Opens tells whether some line opens addresses of class c to a name: a line
+// Opens reports whether some line opens addresses of class c to a name: a line
 // of the name itself, or a range that holds the address. It is asked for the
 // addresses in a DNS answer, where no port is known yet; the dialler asks again
 // with the port ([Matcher.Dial]).

@@ -113,7 +113,7 @@ func SubtractPorts(a, b []PortRange) []PortRange {
 	return out
 }
 
-// HasPort tells whether one of the ranges contains the port.
+// HasPort reports whether one of the ranges contains the port.
 func HasPort(ports []PortRange, port uint16) bool {
 	for _, r := range ports {
 		if r.Contains(port) {
@@ -132,10 +132,10 @@ func FormatPorts(ports []PortRange) string {
 	return strings.Join(s, ",")
 }
 
-// Valid tells whether the range is one: 1 ≤ First ≤ Last.
+// Valid reports whether the range is one: 1 ≤ First ≤ Last.
 func (r PortRange) Valid() bool { return r.First >= 1 && r.First <= r.Last }
 
-// Contains tells whether port lies in the range.
+// Contains reports whether port lies in the range.
 func (r PortRange) Contains(port uint16) bool { return port >= r.First && port <= r.Last }
 
 // String returns "22" or "8000-8010".

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Covers tells whether everything that o allows is allowed by r: hosts or
+// Covers reports whether everything that o allows is allowed by r: hosts or
 // range inside, every port, and private ranges only where r opens them too.
 // Names and ranges never cover each other.
 func (r Rule) Covers(o Rule) bool {
@@ -28,7 +28,7 @@ func (r Rule) coversTarget(o Rule) bool {
 	return r.Host.Covers(o.Host) && (r.Private || !o.Private)
 }
 
-// CoveredBy tells whether every port of r is covered by one of the rules.
+// CoveredBy reports whether every port of r is covered by one of the rules.
 func CoveredBy(r Rule, rules []Rule) bool {
 	if len(r.Ports) == 0 {
 		return false

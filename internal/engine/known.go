@@ -72,7 +72,7 @@ func (k KnownFields) fields(v reflect.Value, fields []string, path string, out *
 	}
 }
 
-// empty tells whether v is a slice or map without content; what has meaning
+// empty reports whether v is a slice or map without content; what has meaning
 // when empty (command, entrypoint) is known.
 func empty(v reflect.Value) bool {
 	return (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0

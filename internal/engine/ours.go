@@ -34,7 +34,7 @@ func OurContainer(labels map[string]string) bool {
 	return filepath.Base(filepath.Dir(dir)) == ".workshop"
 }
 
-// IsHelper tells whether a container is one through which volumes are filled. It
+// IsHelper reports whether a container is one through which volumes are filled. It
 // is of no service; one that is may have the label from its image.
 func IsHelper(labels map[string]string) bool {
 	return labels[LabelHelper] != "" && labels[LabelService] == ""
@@ -50,7 +50,7 @@ func MadeByEngine(labels map[string]string) string {
 	return ""
 }
 
-// OfProject tells whether a network or volume was made for this project of this
+// OfProject reports whether a network or volume was made for this project of this
 // directory.
 func OfProject(labels map[string]string, c *compose.Compiled) bool {
 	want := ObjectLabels(c)

@@ -27,7 +27,7 @@ type Plan struct {
 	Observed Observed
 }
 
-// Empty tells whether the plan changes nothing: it has no step but checks of
+// Empty reports whether the plan changes nothing: it has no step but checks of
 // what is there.
 func (p *Plan) Empty() bool {
 	for _, s := range p.Steps {
@@ -43,7 +43,7 @@ func (p *Plan) Starts(service string) bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Op == OpStartContainer && s.Service == service })
 }
 
-// onlyLooks tells whether a step checks what is there and changes nothing.
+// onlyLooks reports whether a step checks what is there and changes nothing.
 func (s Step) onlyLooks() bool {
 	return s.Op == OpFillTools || s.Op == OpWaitReady || s.Op == OpCheckPort
 }

@@ -72,7 +72,7 @@ func otherFiles(have Object, c compose.Copy) bool {
 	return c.Digest != "" && have.Labels[compose.LabelContent] != c.Digest
 }
 
-// CopyChanged tells whether the volume of a copy exists and was made from
+// CopyChanged reports whether the volume of a copy exists and was made from
 // something else, or other files.
 func CopyChanged(c *compose.Compiled, o Observed, key string) bool {
 	have, ok := find(o.Volumes, VolumeName(c.Project, key))
@@ -242,7 +242,7 @@ func (pl *planner) prepareVolumes(decisions map[string]decision) {
 	}
 }
 
-// volumeUsers tells whether a volume is used by containers that are made and
+// volumeUsers reports whether a volume is used by containers that are made and
 // by ones that stay, and which steps remove old users.
 func (pl *planner) volumeUsers(decisions map[string]decision, key string) (made, stays bool, gone []int) {
 	for _, service := range sortedKeys(decisions) {

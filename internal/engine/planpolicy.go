@@ -5,13 +5,13 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// policyChanged tells whether the guard would start with another policy than
+// policyChanged reports whether the guard would start with another policy than
 // the desired one. A policy that couldn't be read counts as another.
 func (pl *planner) policyChanged() bool {
 	return pl.c.Policy != nil && pl.o.PolicyDigest != firewall.Digest(pl.c.Policy)
 }
 
-// startsWithOldPolicy tells whether a guard that was stopped is started, and its
+// startsWithOldPolicy reports whether a guard that was stopped is started, and its
 // volume has another policy: it is filled before.
 func (pl *planner) startsWithOldPolicy(decisions map[string]decision) bool {
 	for _, service := range pl.services(compose.RoleGuard) {
@@ -52,7 +52,7 @@ func (pl *planner) reloadPolicy(decisions map[string]decision) {
 	}
 }
 
-// OnlyReload tells whether a plan of [PlanUp] does nothing but give the guard a
+// OnlyReload reports whether a plan of [PlanUp] does nothing but give the guard a
 // new policy, or nothing at all. Else more says, once for each object, what it
 // would do besides and why: "container/p-guard-1: create (not found)".
 func OnlyReload(p *Plan) (only bool, more []string) {

@@ -238,7 +238,7 @@ func (pl *planner) toolsFor(service string) int {
 	return pl.tools
 }
 
-// uses tells whether a service mounts a volume.
+// uses reports whether a service mounts a volume.
 func uses(s types.ServiceConfig, key string) bool {
 	return slices.ContainsFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool {
 		return v.Type == types.VolumeTypeVolume && v.Source == key

@@ -58,13 +58,13 @@ func unescapeOctal(s string) string {
 	return b.String()
 }
 
-// hasACL tells whether a file has a POSIX access control list (acl(5)).
+// hasACL reports whether a file has a POSIX access control list (acl(5)).
 func hasACL(path string) bool {
 	n, err := unix.Getxattr(path, "system.posix_acl_access", nil)
 	return err == nil && n > 0
 }
 
-// inMemory tells whether a directory lies on a file system that never reaches
+// inMemory reports whether a directory lies on a file system that never reaches
 // a disk by itself (statfs(2)).
 func inMemory(dir string) bool {
 	var st unix.Statfs_t

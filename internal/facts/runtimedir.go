@@ -59,7 +59,7 @@ func runtimeParents(uid int, lookup func(string) (string, bool), home string) []
 	return append(out, runtimeParent{disk, inMemory(filepath.Dir(disk))})
 }
 
-// usable tells whether a directory is there and the caller's own: with sudo -E
+// usable reports whether a directory is there and the caller's own: with sudo -E
 // XDG_RUNTIME_DIR names another user's.
 func usable(dir string, uid int) bool {
 	info, err := os.Lstat(dir)

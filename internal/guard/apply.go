@@ -11,14 +11,14 @@ import (
 	"github.com/llmdo/workshop/internal/guard/control"
 )
 
-// enforce makes what is live now the policy of the next decision, tells the
-// rooms their ports and resets what is carried and no longer allowed (B27).
-// g.mu is held.
+// enforce makes the live policy the one of the next decision, sends the rooms
+// their ports and resets connections that are no longer allowed (B27). g.mu is
+// held.
 //
-// Nothing opens by accident: the guard decides by the new policy before a room
-// sends it anything of a new port, and what a room still sends of an old one it
-// refuses. A room that can't be told keeps its ports and is told all at its next
-// hand-over.
+// Nothing opens by accident: the guard has the new policy before a room redirects
+// a new port to it, and refuses connections to an old port that a room still
+// redirects. A room that can't be reached keeps its ports and gets the new ones at
+// its next hand-over.
 func (g *Guard) enforce() (control.Applied, error) {
 	st := g.store.Swap(g.live.effective())
 	var wg sync.WaitGroup
@@ -37,8 +37,8 @@ func (g *Guard) enforce() (control.Applied, error) {
 	return control.Applied{Generation: st.Generation, Cut: int(cut.Load()), Digest: g.live.digest, Live: len(g.live.changes)}, errors.Join(errs...)
 }
 
-// enforce is enforce for one room. A room that is away gets everything when it
-// comes.
+// enforce is [Guard.enforce] for one room. A room that isn't connected gets its
+// ports when it connects.
 func (r *room) enforce() (cut int, err error) {
 	r.telling.Lock()
 	defer r.telling.Unlock()
@@ -50,7 +50,7 @@ func (r *room) enforce() (cut int, err error) {
 	cut = s.proxy.Flows.Revoke(p) // first: a room may take seconds to answer
 	if ports := firewall.RoomPorts(p.RoomPolicy); !slices.Equal(ports, s.ports) {
 		if err = s.tell(ports); err != nil {
-			err = fmt.Errorf("room %q couldn't be told its ports, so new ones stay closed until its next hand-over: %w", r.name, err)
+			err = fmt.Errorf("room %q can't be sent its ports; new ones stay closed until its next hand-over: %w", r.name, err)
 		}
 	}
 	return cut, err

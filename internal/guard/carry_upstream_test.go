@@ -138,7 +138,7 @@ func TestUnreachableNamesNoAddress(t *testing.T) {
 	off := func(w *world) { w.in.Answer("off.example.org", testnet.A("198.51.100.44")) }
 	try(p, off, "off.example.org", "connection refused")
 	p.Resolvers = []string{"198.51.100.44"} // nobody answers there
-	try(p, off, "off.example.org", "its address can't be looked up")
+	try(p, off, "off.example.org", "the name can't be looked up")
 	p.Resolvers, p.Proxy = nil, "http://198.51.100.45:3128"
 	try(p, off, "off.example.org", "connection refused")
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// Bounds of how long something may last.
+// Upper bounds of durations.
 const (
 	maxFor   = 366 * 24 * time.Hour
 	maxLearn = 7 * 24 * time.Hour
 )
 
-// maxReplace bounds the lines of two policies of which one takes the place of the
-// other: a line costs 1 KiB at most (the sum is in buffers.go).
+// maxReplace bounds the lines of the old and the new policy together while one
+// replaces the other: a line costs 1 KiB at most (the sum is in buffers.go).
 const maxReplace = 80_000
 
 // Do carries out a request of the host.
@@ -43,7 +43,7 @@ func (g *Guard) Do(ctx context.Context, r control.Request) (any, error) {
 	return nil, fmt.Errorf("unknown operation %q", r.Op)
 }
 
-// replace makes another policy file the base.
+// replace replaces the base policy by that of another file.
 func (g *Guard) replace(r control.Request) (any, error) {
 	if r.Policy == nil {
 		return nil, errors.New("the policy is missing")
@@ -72,8 +72,8 @@ func lines(p *firewall.Policy) (n int) {
 	return n
 }
 
-// fixedDifference names what of two policies differs that can't be changed;
-// "" where nothing does.
+// fixedDifference names the first difference of two policies that a running guard
+// can't apply; "" if there is none.
 func fixedDifference(old, p *firewall.Policy) string {
 	a, b := old.Fixed(), p.Fixed()
 	if bytes.Equal(firewall.EncodePolicy(a), firewall.EncodePolicy(b)) {
@@ -101,8 +101,8 @@ func fixedDifference(old, p *firewall.Policy) string {
 	return strings.Join(out, ", ")
 }
 
-// changeable refuses what a running guard has no memory for: each change makes
-// the rooms' lines a second time before the first ones go.
+// changeable refuses a policy too large to be changed live: each change holds the
+// old and the new lines of the rooms in memory.
 func (l *live) changeable() error {
 	if n := lines(l.base); 2*n > maxReplace {
 		return fmt.Errorf("the policy has %d lines, and a running guard has memory to change one of %d: write it into workshop.yaml, `workshop down` and `workshop up`", n, maxReplace/2)
@@ -129,7 +129,7 @@ func (g *Guard) change(r control.Request) (any, error) {
 		var problems []error
 		for _, c := range r.Changes {
 			if !c.Until.IsZero() {
-				problems = append(problems, errors.New("a change says by `for` how long it lasts, not by `until`"))
+				problems = append(problems, errors.New("a change takes `for`, not `until`"))
 				continue
 			}
 			c.Until, c.Rule.Line = until, liveLine(until)
@@ -143,7 +143,7 @@ func (g *Guard) change(r control.Request) (any, error) {
 	})
 }
 
-// learn lets rooms learn, or ends it.
+// learn begins or ends learning in rooms.
 func (g *Guard) learn(r control.Request) (any, error) {
 	until, err := g.until(r.For, maxLearn)
 	if err != nil {
@@ -167,9 +167,9 @@ func (g *Guard) learn(r control.Request) (any, error) {
 	})
 }
 
-// commit lets f change a copy of what is live, which a reset has emptied, and
-// enforces it if f has no error; f returns what is noted then. What narrows is
-// recorded before anybody hears that it holds.
+// commit applies f to a copy of the live state (emptied first by a reset) and
+// enforces it unless f fails; f returns the events to write afterwards. Denies are
+// recorded before the request is answered.
 func (g *Guard) commit(reset bool, f func(*live) ([]func(), error)) (any, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -205,7 +205,7 @@ func (g *Guard) commit(reset bool, f func(*live) ([]func(), error)) (any, error)
 	return applied, nil
 }
 
-// wake lets ends look at what is live.
+// wake makes ends check the live state again.
 func (g *Guard) wake() {
 	select {
 	case g.changed <- struct{}{}:
@@ -213,7 +213,7 @@ func (g *Guard) wake() {
 	}
 }
 
-// until is the end of what lasts that long from now; zero: no end.
+// until returns the time after d; zero for no end. most bounds d.
 func (g *Guard) until(d control.Duration, most time.Duration) (time.Time, error) {
 	switch last := time.Duration(d); {
 	case last < 0:
@@ -227,7 +227,7 @@ func (g *Guard) until(d control.Duration, most time.Duration) (time.Time, error)
 	}
 }
 
-// liveLine is what explain and events name as the line of a live rule.
+// liveLine is the line that explain and events show for a live rule.
 func liveLine(until time.Time) string {
 	if until.IsZero() {
 		return firewall.LiveLine

@@ -7,15 +7,15 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// clockCheck is how often the clock is looked at while something has an end:
-// timers stand still while a machine sleeps, and it goes on.
+// clockCheck is the interval of clock checks while a change has an end: timers
+// don't advance while a machine sleeps, the clock does.
 const clockCheck = time.Second
 
-// over reports whether an end has come, by Guard.now: setting the machine's time
-// brings none nearer, and puts none off. An end that is zero never comes.
+// over reports whether end has passed at now, which is Guard.now: setting the
+// machine's clock doesn't move ends. A zero end never passes.
 func over(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
-// next is how long to wait for the next end; 0: there is none.
+// next returns the time until the next end; 0 if there is none.
 func (l *live) next(now time.Time) time.Duration {
 	var first time.Time
 	consider := func(t time.Time) {
@@ -35,7 +35,7 @@ func (l *live) next(now time.Time) time.Duration {
 	return min(clockCheck, max(time.Millisecond, first.Sub(now)))
 }
 
-// expire takes out what is over and returns it.
+// expire removes and returns the changes and the rooms' learning that are over.
 func (l *live) expire(now time.Time) (changes []firewall.Live, rooms []string) {
 	var kept []firewall.Live
 	for _, c := range l.changes {
@@ -55,7 +55,7 @@ func (l *live) expire(now time.Time) (changes []firewall.Live, rooms []string) {
 	return changes, rooms
 }
 
-// ends ends live changes and learning in time, until ctx ends.
+// ends expires live changes and learning on time, until ctx ends.
 func (g *Guard) ends(ctx context.Context) {
 	for {
 		g.mu.Lock()
@@ -76,7 +76,7 @@ func (g *Guard) ends(ctx context.Context) {
 	}
 }
 
-// end ends what is over now.
+// end expires what is over at now.
 func (g *Guard) end(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -84,9 +84,9 @@ func (g *Guard) end(now time.Time) {
 	if len(changes)+len(rooms) == 0 {
 		return
 	}
-	// What is over is left out when it is read, too.
+	// An error is harmless: reading drops expired entries too.
 	_ = g.record(g.live)
-	_, _ = g.enforce() // a room that can't be told its ports: the guard refuses them
+	_, _ = g.enforce() // a room that can't be sent its ports: the guard refuses them
 	for _, c := range changes {
 		g.noteLive(c, "ended")
 	}

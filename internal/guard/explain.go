@@ -16,8 +16,8 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// explain says what would become of a connection now. It changes nothing: no
-// pin, no budget, and no name is looked up that isn't allowed.
+// explain returns the decision about a connection if it were made now. It changes
+// nothing, neither pins nor budgets, and looks up allowed names only.
 func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	g.mu.Lock()
 	_, known := g.live.find(r.Room)
@@ -56,8 +56,8 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	return out, nil
 }
 
-// bounds are what a room has used of what bounds it; a room without a network has
-// used nothing.
+// bounds returns the usage of a room's wildcards and budgets, which is empty for a
+// room without a network.
 func (g *Guard) bounds(p *policy.Room) (*dns.Wildcards, *proxy.Budgets) {
 	if r := g.rooms[p.Room]; r != nil {
 		return &r.wild, &r.budget
@@ -65,8 +65,8 @@ func (g *Guard) bounds(p *policy.Room) (*dns.Wildcards, *proxy.Budgets) {
 	return &dns.Wildcards{}, &proxy.Budgets{}
 }
 
-// explainAddr is explain for an address that a worker dials: on other ports than
-// 80 and 443, names that it is pinned for count.
+// explainAddr is explain for a dialled address: on ports other than 80 and 443 the
+// names it is pinned for count.
 func (g *Guard) explainAddr(p *policy.Room, to netip.AddrPort) control.Explanation {
 	var pins *dns.Pins
 	if r := g.rooms[p.Room]; r != nil {
@@ -82,7 +82,7 @@ func (g *Guard) explainAddr(p *policy.Room, to netip.AddrPort) control.Explanati
 		out = explained(p, c, to.Port())
 	}
 	if to.Addr().IsLoopback() {
-		out.Carrier = "none" // the room's own: it never comes here
+		out.Carrier = "none" // the room's own: it never reaches the guard
 	}
 	out.Addresses = []control.ExplainedAddress{{Address: to.Addr().String(), Allowed: c.Allowed, Reason: c.Reason}}
 	return out
@@ -96,7 +96,7 @@ func explained(p *policy.Room, d firewall.Decision, port uint16) control.Explana
 	return out
 }
 
-// carrier is where the room's rules lead a connection to a port.
+// carrier names the handler that the room's rules redirect a port to.
 func carrier(p *policy.Room, port uint16) string {
 	switch {
 	case p.Mode == firewall.None || port == 53:

@@ -1,6 +1,6 @@
-// Package guard decides and carries what the rooms of a workshop send: names by
-// DNS, connections by name or pinned address, everything by policy. It holds no
-// capability; all it has of a room are the sockets that the room handed over.
+// Package guard decides and carries the egress of a workshop's rooms: DNS
+// questions, and connections by name or pinned address, all by policy. It holds no
+// capability; all it has of a room is the sockets that the room handed over.
 package guard
 
 import (
@@ -29,13 +29,13 @@ import (
 	"github.com/llmdo/workshop/internal/guard/share"
 )
 
-// MaxConns bounds the connections of all rooms together; more wait. Where the
-// guard may not open descriptors for so many, it is fewer.
+// MaxConns bounds the connections of all rooms together; further ones wait. With a
+// lower RLIMIT_NOFILE it is fewer.
 const MaxConns = 2048
 
-// fdsPerConn are two sockets and the two pipes of splice(2), two ends each, or
-// the client's and those of a dial; fdsReserve is for everything else: rooms'
-// sockets, queries, files.
+// fdsPerConn is two sockets and the two pipes of splice(2), two ends each, or
+// the client's socket and those of a dial; fdsReserve is for everything else:
+// rooms' sockets, queries, files.
 const (
 	fdsPerConn = 1 + egress.MaxTries
 	fdsReserve = 1024
@@ -48,7 +48,7 @@ const (
 	maxWaiting = 512 // questions of workers over UDP that wait for an answer; more are answered SERVFAIL
 )
 
-// connLimit is MaxConns, or what RLIMIT_NOFILE lets through.
+// connLimit returns MaxConns, or less if RLIMIT_NOFILE requires it.
 func connLimit() int {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
@@ -58,13 +58,13 @@ func connLimit() int {
 	return int(max(16, min(MaxConns, fit)))
 }
 
-// Config is where a guard finds what it needs.
+// Config is the configuration of a guard.
 type Config struct {
-	// Policy is what it starts with, expanded.
+	// Policy is the initial policy, expanded.
 	Policy *firewall.Policy
 	// Digest of the policy file.
 	Digest string
-	// Lookup fills the templates of a policy that comes later; nil: nothing is
+	// Lookup returns variables for templates of later policies; nil: none is
 	// set.
 	Lookup func(string) (string, bool)
 	// Control is the path of the control socket; empty: none.
@@ -76,7 +76,7 @@ type Config struct {
 	// UserUpstreams are those upstreams of the policy that the user named, as
 	// [firewall.UserUpstreamsEnv] has them; the others are the repository's.
 	UserUpstreams []string
-	// Host are addresses of the host that the guard can't see by itself.
+	// Host are addresses of the host that the guard can't see itself.
 	Host []netip.Addr
 	// Out gets READY and the events.
 	Out io.Writer
@@ -88,7 +88,7 @@ type Config struct {
 type Guard struct {
 	config   Config
 	started  time.Time
-	booted   time.Time // when clock.Boot began, by the wall clock of then
+	booted   time.Time // wall clock time at clock.Boot's zero
 	store    policy.Store
 	sink     *events.Sink
 	dialer   *egress.Dialer
@@ -104,7 +104,7 @@ type Guard struct {
 	changed chan struct{} // wakes ends
 }
 
-// New makes a guard; it starts nothing yet.
+// New returns a guard; it starts nothing.
 func New(c Config) (*Guard, error) {
 	if c.Lookup == nil {
 		c.Lookup = func(string) (string, bool) { return "", false }
@@ -168,7 +168,7 @@ func (g *Guard) dialers() error {
 	return nil
 }
 
-// trust says whose word an upstream of the policy is.
+// trust reports who named an upstream of the policy.
 func (g *Guard) trust(upstream string) egress.Trust {
 	if slices.Contains(g.config.UserUpstreams, upstream) {
 		return egress.OfUser
@@ -176,8 +176,8 @@ func (g *Guard) trust(upstream string) egress.Trust {
 	return egress.OfFile
 }
 
-// findProxy resolves the name of the upstream proxy, if it is one. One that
-// doesn't resolve stops no start (B29): connections fail until it does.
+// findProxy resolves the upstream proxy if it is given by name. A failure doesn't
+// stop the start (B29): connections fail until the name resolves.
 func (g *Guard) findProxy(ctx context.Context) {
 	p := g.dialer.Proxy
 	if p == nil || p.Fixed() {
@@ -203,8 +203,8 @@ func (g *Guard) findProxy(ctx context.Context) {
 	}
 }
 
-// Run serves all rooms until ctx ends. It writes READY when each has been
-// served for the first time.
+// Run serves all rooms until ctx ends. It writes READY once every room has been
+// served.
 func (g *Guard) Run(ctx context.Context) error {
 	out := &lockedWriter{w: g.config.Out}
 	g.sink = events.NewSink(out, func(room string) []string { return g.store.Room(room).Workers })
@@ -253,7 +253,7 @@ func (g *Guard) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-panics.TooMany():
-			// The engine starts the guard again, whatever still waits here.
+			// The engine restarts the guard, whatever is still waiting here.
 			time.AfterFunc(exitTime, func() { os.Exit(1) })
 			cancel()
 		}

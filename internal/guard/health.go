@@ -9,9 +9,9 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// Health tells whether the guard that runs in this network namespace serves
-// every room of its policy: it has one connection of type SOCK_SEQPACKET per
-// room, and the kernel lists them by namespace (proc_net_unix(5)).
+// Health returns nil if the guard of this network namespace serves every room of
+// its policy: it has one SOCK_SEQPACKET connection per room, and the kernel lists
+// them by namespace (proc_net_unix(5)).
 func Health() error {
 	p, _, err := policy.Read(defaultPolicy, os.LookupEnv)
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// descriptors are what a supervisor left to a guard that has the machine's own
-// network: there it opens no socket that anybody could connect to.
+// descriptors are the sockets inherited from a supervisor by a guard in the
+// machine's network namespace: there it opens no listening socket itself.
 type descriptors struct {
 	control int            // 0 for none
 	inbound map[uint16]int // by the port of the policy (firewall.Publish.Listen)
 }
 
-// any tells whether the guard was given sockets, and so must open none.
+// any reports whether the guard inherited sockets, and so must open none.
 func (d *descriptors) any() bool { return d.control > 0 || len(d.inbound) > 0 }
 
-// complete refuses a policy whose published ports are not those that sockets
-// were given for.
+// complete refuses a policy whose published ports differ from the inherited
+// sockets.
 func (d *descriptors) complete(publish []firewall.Publish) error {
 	if !d.any() {
 		return nil
@@ -47,8 +47,8 @@ func (d *descriptors) complete(publish []firewall.Publish) error {
 	return nil
 }
 
-// inboundOr returns the socket that was given for a port, or what listen opens
-// where no socket was given at all.
+// inboundOr returns the inherited socket of a port, or calls listen if none was
+// inherited at all.
 func (d *descriptors) inboundOr(port uint16, listen func(uint16) (*net.TCPListener, error)) (*net.TCPListener, error) {
 	if !d.any() {
 		return listen(port)
@@ -66,14 +66,14 @@ func (d *descriptors) inboundOr(port uint16, listen func(uint16) (*net.TCPListen
 	t, ok := l.(*net.TCPListener)
 	if !ok {
 		l.Close()
-		return nil, fmt.Errorf("descriptor %d is no TCP socket", fd)
+		return nil, fmt.Errorf("descriptor %d is not a TCP socket", fd)
 	}
 	return t, nil
 }
 
 var errDescriptor = errors.New("not the number of a descriptor")
 
-// take reads the number of a descriptor, which nothing else may have.
+// take parses the number of a descriptor and refuses one that is taken.
 func (d *descriptors) take(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n < 3 {
@@ -81,7 +81,7 @@ func (d *descriptors) take(s string) (int, error) {
 	}
 	fd := int(n)
 	if slices.Contains(slices.Collect(maps.Values(d.inbound)), fd) || fd == d.control {
-		return 0, errors.New("the descriptor was given before")
+		return 0, errors.New("the descriptor is given twice")
 	}
 	return fd, nil
 }
@@ -115,13 +115,13 @@ func (f inboundFD) Set(s string) error {
 		f.d.inbound = map[uint16]int{}
 	}
 	if _, twice := f.d.inbound[uint16(p)]; twice {
-		return errors.New("the port was given before")
+		return errors.New("the port is given twice")
 	}
 	f.d.inbound[uint16(p)] = n
 	return nil
 }
 
-// given tells whether a flag stands in the arguments.
+// given reports whether a flag was set.
 func given(fs *flag.FlagSet, name string) (found bool) {
 	fs.Visit(func(f *flag.Flag) { found = found || f.Name == name })
 	return found

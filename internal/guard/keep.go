@@ -17,20 +17,21 @@ import (
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
-// unreadableError says that a room is closed because nobody knows what narrows it.
+// unreadableError means that a room stays closed because its recorded denies and
+// budgets can't be read.
 type unreadableError struct{ why error }
 
 func (e *unreadableError) Error() string {
-	return clip.Bytes("what an earlier guard left is unreadable: "+e.why.Error(), maxText)
+	return clip.Bytes("the previous guard's record can't be read: "+e.why.Error(), maxText)
 }
 
-// now is the time of ends, by clock.Boot: what it is called is what the wall clock
-// said when the guard began.
+// now is the time that ends are compared with: clock.Boot, added to the wall clock
+// time of its zero.
 func (g *Guard) now() time.Time { return g.booted.Add(clock.Boot()) }
 
-// keep puts in force what an earlier guard left with the room, and lets the room
-// keep what this one has. Nothing of the room is served before. An
-// unreadableError closes the room; after any other the room is tried again.
+// keep adopts the record that the previous guard left with the room, and stores
+// this guard's there. It runs before the room is served. An unreadableError closes
+// the room; after any other error the room is retried.
 func (r *room) keep(c *handover.Client) error {
 	if !r.kept.Opened() {
 		f, err := c.Kept()
@@ -49,8 +50,8 @@ func (r *room) keep(c *handover.Client) error {
 	return r.kept.Give(c)
 }
 
-// adopt puts in force what an earlier guard left in f with a room; a nil f has
-// nothing. Denies of all rooms hold in all of them at once.
+// adopt enforces the record of the previous guard in f; a nil f has none. Denies
+// for all rooms take effect in all of them at once.
 func (g *Guard) adopt(r *room, f *os.File) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -69,7 +70,7 @@ func (g *Guard) adopt(r *room, f *os.File) error {
 	g.live = l
 	g.wake()
 	if len(l.changes) > before {
-		_, _ = g.enforce() // a deny leads no new port to the guard
+		_, _ = g.enforce() // a deny redirects no new port
 	}
 	for _, c := range l.changes[before:] {
 		g.noteLive(c, "goes on")
@@ -80,7 +81,7 @@ func (g *Guard) adopt(r *room, f *os.File) error {
 	return nil
 }
 
-// adopt adds a live deny of an earlier guard, unless it is over or there.
+// adopt adds a live deny of the previous guard unless it is over or a duplicate.
 func (l *live) adopt(c firewall.Live, now time.Time) {
 	same := func(x firewall.Live) bool { return reflect.DeepEqual(x, c) }
 	if !over(c.Until, now) && !slices.ContainsFunc(l.changes, same) {
@@ -88,7 +89,7 @@ func (l *live) adopt(c firewall.Live, now time.Time) {
 	}
 }
 
-// liveDeny is the change that was recorded.
+// liveDeny returns the change that was recorded as d.
 func (g *Guard) liveDeny(d kept.Deny) firewall.Live {
 	c := d.Live
 	if d.Ends > 0 {
@@ -98,18 +99,18 @@ func (g *Guard) liveDeny(d kept.Deny) firewall.Live {
 	return c
 }
 
-// record records the live denies in what the rooms keep. g.mu is held.
+// record writes the live denies to the rooms' records. g.mu is held.
 func (g *Guard) record(l *live) error {
 	var errs []error
 	for name, r := range g.rooms {
 		if err := r.kept.Denies(g.denies(l, name)); err != nil {
-			errs = append(errs, fmt.Errorf("room %q: %w; a guard that starts again won't have it", name, err))
+			errs = append(errs, fmt.Errorf("room %q: %w; it will be lost when the guard restarts", name, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// denies are the live denies of a room as they are recorded.
+// denies returns the live denies of a room as they are recorded.
 func (g *Guard) denies(l *live, room string) (out []kept.Deny) {
 	for _, c := range l.changes {
 		if !c.Deny || c.Room != "" && c.Room != room {
@@ -124,8 +125,8 @@ func (g *Guard) denies(l *live, room string) (out []kept.Deny) {
 	return out
 }
 
-// fits refuses what the rooms couldn't keep, after a reset or beside what they
-// spent.
+// fits refuses what doesn't fit into the rooms' records, next to the spent
+// budgets unless a reset clears them.
 func (g *Guard) fits(l *live, reset bool) error {
 	for _, p := range l.effective().Rooms {
 		r := g.rooms[p.Room]
@@ -142,8 +143,8 @@ func (g *Guard) fits(l *live, reset bool) error {
 	return nil
 }
 
-// forget forgets what the rooms spent, and what an earlier guard left with those
-// that aren't served yet. g.mu is held.
+// forget clears the rooms' spent budgets, and the previous guard's records of
+// rooms that aren't served yet. g.mu is held.
 func (g *Guard) forget() error {
 	var errs []error
 	for _, r := range g.rooms {
@@ -152,7 +153,7 @@ func (g *Guard) forget() error {
 	return errors.Join(errs...)
 }
 
-// reopen opens what is closed because nobody can read what narrows it.
+// reopen opens the rooms that are closed because their record can't be read.
 func (g *Guard) reopen() (any, error) {
 	return g.commit(false, func(*live) (notes []func(), err error) {
 		for _, r := range g.rooms {
@@ -164,8 +165,8 @@ func (g *Guard) reopen() (any, error) {
 	})
 }
 
-// reopen lets a room that wasn't served yet be served without what an earlier
-// guard left with it. g.mu is held.
+// reopen serves a room that wasn't served yet without the previous guard's record.
+// g.mu is held.
 func (r *room) reopen() error {
 	if r.kept.Opened() {
 		return nil
@@ -174,11 +175,11 @@ func (r *room) reopen() error {
 		return fmt.Errorf("room %q: %w", r.name, err)
 	}
 	close(r.reopened)
-	r.setClosedFor("") // here, so that who reopened it sees it open
+	r.setClosedFor("") // here, so that the request's answer shows it open
 	return nil
 }
 
-// unreadable closes the room until it is reopened, or comes anew.
+// unreadable closes the room until it is reopened or reconnects.
 func (r *room) unreadable(ctx context.Context, c *handover.Client, why error) {
 	r.setClosedFor(why.Error())
 	defer r.setClosedFor("")
@@ -197,14 +198,14 @@ func (r *room) setClosedFor(why string) {
 	r.why = why
 }
 
-// closedFor says why the room is closed; "" where it isn't.
+// closedFor returns why the room is closed; "" if it isn't.
 func (r *room) closedFor() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.why
 }
 
-// recordBudgets is what the room's budgets record by.
+// recordBudgets is the Record function of the room's budgets.
 func (r *room) recordBudgets(spent []kept.Spent) error {
 	err := r.kept.Budgets(spent)
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// maxLive bounds the live changes of one guard: more than anybody types, and
-// few enough to be answered in one line.
+// maxLive bounds the live changes of one guard: more than anybody types, and few
+// enough for one line of response.
 const maxLive = 256
 
-// live is the policy of the file and what a running guard was told beside it.
-// It knows no clock and no room; the guard's change holds its lock.
+// live is the policy of the file and the live changes to it. It has no clock and
+// no room; the guard's lock protects it.
 type live struct {
 	base     *firewall.Policy // expanded
 	digest   string           // of the file
 	changes  []firewall.Live
-	learning map[string]time.Time // when each room stops
+	learning map[string]time.Time // when each room's learning ends
 }
 
-// clone is a copy that can be changed.
+// clone returns a copy that can be changed.
 func (l *live) clone() *live {
 	c := *l
 	c.changes = slices.Clone(l.changes)
@@ -35,16 +35,16 @@ func (l *live) clone() *live {
 	return &c
 }
 
-// effective is what the guard enforces.
+// effective returns the policy that the guard enforces.
 func (l *live) effective() *firewall.Policy {
 	return l.base.Overlay(l.changes, func(room string) bool { _, ok := l.learning[room]; return ok })
 }
 
-// reset forgets all changes, and learning.
+// reset clears all changes, and learning.
 func (l *live) reset() { l.changes, l.learning = nil, map[string]time.Time{} }
 
-// add checks a change and adds it. What older changes say about the same target
-// it takes the place of, port by port.
+// add checks a change and adds it. It replaces older changes for the same target,
+// port by port.
 func (l *live) add(c firewall.Live) error {
 	switch {
 	case c.Rule.Template != "" || c.Rule.Preset != "":
@@ -54,7 +54,7 @@ func (l *live) add(c firewall.Live) error {
 			return err
 		}
 	case !slices.ContainsFunc(l.base.Rooms, func(r firewall.RoomPolicy) bool { return r.Mode != firewall.None }):
-		return errors.New("no room has a network: `network: restricted` in workshop.yaml gives one")
+		return errors.New("no room has a network: set `network: restricted` in workshop.yaml")
 	}
 	if err := c.Check(); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (l *live) add(c firewall.Live) error {
 	return nil
 }
 
-// hasNetwork says why nothing can be changed for a room, nil if something can.
+// hasNetwork returns an error if nothing can be changed for a room.
 func (l *live) hasNetwork(room string) error {
 	for i := range l.base.Rooms {
 		if r := &l.base.Rooms[i]; r.Room == room {
@@ -95,7 +95,7 @@ func (l *live) hasNetwork(room string) error {
 	return fmt.Errorf("there is no room %q", clip.Bytes(room, maxText))
 }
 
-// denied refuses an allow that a deny line makes useless: deny always wins.
+// denied refuses an allow that a deny line overrides: deny always wins.
 func (l *live) denied(c firewall.Live) error {
 	for _, r := range l.base.Rooms {
 		if r.Mode == firewall.None || c.Room != "" && c.Room != r.Room {
@@ -114,10 +114,10 @@ func (l *live) denied(c firewall.Live) error {
 	return nil
 }
 
-// denier returns a deny line that has a part in closing the whole of an allow;
-// nil where something of it stays open.
+// denier returns one of the deny lines that close an allow completely; nil if part
+// of it stays open.
 func denier(allow firewall.Rule, deny []firewall.Rule) *firewall.Rule {
-	// What only an allow line says doesn't keep a deny line from closing it.
+	// Keys of allow lines alone don't keep a deny line from closing it.
 	allow.Private, allow.ECH, allow.Upload = false, false, firewall.Budget{}
 	if !firewall.CoveredBy(allow, deny) {
 		return nil
@@ -132,8 +132,8 @@ func denier(allow firewall.Rule, deny []firewall.Rule) *firewall.Rule {
 	return nil
 }
 
-// learn lets rooms learn until then, or ends it where until is zero; no name
-// means all rooms that can. It returns their names.
+// learn begins learning in rooms until then, or ends it if until is zero; no name
+// means all rooms that can learn. It returns their names.
 func (l *live) learn(rooms []string, until time.Time) ([]string, error) {
 	if len(rooms) == 0 {
 		for _, r := range l.base.Rooms {
@@ -163,18 +163,18 @@ func (l *live) learn(rooms []string, until time.Time) ([]string, error) {
 	return rooms, nil
 }
 
-// check refuses what the rooms couldn't redirect.
+// check refuses more port ranges than the rooms can redirect.
 func (l *live) check() error {
 	for _, r := range l.effective().Rooms {
 		if n := len(firewall.RoomPorts(r)); n > firewall.MaxRedirects {
-			return fmt.Errorf("room %q: %d ranges of ports with the live changes; at most %d are possible", r.Room, n, firewall.MaxRedirects)
+			return fmt.Errorf("room %q: %d port ranges with the live changes, at most %d are possible", r.Room, n, firewall.MaxRedirects)
 		}
 	}
 	return nil
 }
 
-// target is what a rule is about, with its ports.
+// target returns a rule's target with its ports.
 func target(r firewall.Rule) string { return r.Target() + ":" + firewall.FormatPorts(r.Ports) }
 
-// maxText bounds text that came in, in bytes.
+// maxText bounds quoted input, in bytes.
 const maxText = 128

@@ -17,15 +17,15 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// Where a guard finds things inside its container.
+// Paths inside the guard's container.
 const (
 	defaultPolicy  = "/etc/workshop"
 	defaultSockets = "/run/workshop"
 	resolvConf     = "/etc/resolv.conf"
 )
 
-// memoryLimit makes the collector work harder before the container's limit is
-// near: the rest is the kernel's (buffers.go has the sum).
+// memoryLimit makes the garbage collector work harder well below the container's
+// limit: the rest is the kernel's (buffers.go has the sum).
 const memoryLimit = firewall.GuardMemory / 5
 
 // Main is `workshop-init guard`: it serves the rooms of a workshop until it gets
@@ -36,10 +36,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	fs.SetOutput(stderr)
 	dir := fs.String("policy", defaultPolicy, "directory with "+policy.File)
 	sockets := fs.String("sockets", defaultSockets, "directory with the rooms' sockets")
-	resolv := fs.String("resolv-conf", resolvConf, "resolvers where the policy names none")
-	path := fs.String("control", control.SocketPath, "the control socket; empty for none, as with --control-fd")
+	resolv := fs.String("resolv-conf", resolvConf, "resolvers if the policy names none")
+	path := fs.String("control", control.SocketPath, "control socket; empty for none, as with --control-fd")
 	var inherited descriptors
-	fs.Var(controlFD{&inherited}, "control-fd", "descriptor of a SOCK_SEQPACKET unix socket through which control connections come")
+	fs.Var(controlFD{&inherited}, "control-fd", "descriptor of a SOCK_SEQPACKET unix socket that passes control connections")
 	fs.Var(inboundFD{&inherited}, "inbound-fd", "PORT=N: descriptor N listens for the published port PORT of the policy; repeatable")
 	if err := fs.Parse(args); err != nil {
 		return 2
@@ -56,7 +56,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	fail := func(err error) int {
-		// One line, whatever the error looks like: `up` reads it.
+		// One line, whatever the error contains: `up` reads it.
 		fmt.Fprintf(stdout, "FAILED %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return 1
 	}

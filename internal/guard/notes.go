@@ -9,7 +9,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// note reports something about the guard itself.
+// note writes an event about the guard itself.
 func (g *Guard) note(e events.Event) {
 	if g.sink == nil {
 		return // not running yet
@@ -22,7 +22,7 @@ func (g *Guard) notePolicy(digest string) {
 	g.note(events.Event{Reason: events.ReasonPolicy, Rule: "policy " + digest[:min(12, len(digest))]})
 }
 
-// noteLive tells that a live change began or ended.
+// noteLive writes an event: a live change began or ended.
 func (g *Guard) noteLive(c firewall.Live, what string) {
 	verb := "allow "
 	if c.Deny {
@@ -38,7 +38,7 @@ func (g *Guard) noteLearning(room, what string) {
 	g.note(events.Event{Room: room, Reason: events.ReasonLearning, Rule: "learning " + what})
 }
 
-// noteReset tells later what of l a reset has ended.
+// noteReset returns functions that write what a reset has ended in l.
 func (g *Guard) noteReset(l *live) (notes []func()) {
 	for _, c := range l.changes {
 		notes = append(notes, func() { g.noteLive(c, "ended") })
@@ -52,8 +52,8 @@ func (g *Guard) noteReset(l *live) (notes []func()) {
 // pendingTime bounds the wait for a reader of the guard's output that stalls.
 const pendingTime = 200 * time.Millisecond
 
-// tellPending writes the events that wait for equal ones: who asks for the state
-// finds in the log what led there.
+// tellPending flushes the events that wait to be merged with equal ones, so that
+// the log is complete when the state is returned.
 func (g *Guard) tellPending(ctx context.Context) {
 	if g.sink == nil {
 		return

@@ -8,14 +8,14 @@ import (
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
-// tell tells the room its ports, and serves what it opened for them. room.telling
-// is held.
+// tell sends the room its ports, and serves the listeners it opened for them.
+// room.telling is held.
 func (s *session) tell(ports []firewall.PortRange) error {
 	listeners, err := s.client.Redirect(ports)
 	taken := new(handover.TakenError)
 	switch {
 	case errors.As(err, &taken):
-		s.ports = portsOf(listeners) // so the others are told again with the next change
+		s.ports = portsOf(listeners) // so that the others are sent again with the next change
 	case err != nil:
 		return err
 	default:
@@ -24,8 +24,8 @@ func (s *session) tell(ports []firewall.PortRange) error {
 	return errors.Join(err, s.serve(listeners))
 }
 
-// serve serves these listeners of a room without netfilter, and those before no
-// more; what is served already goes on.
+// serve serves exactly these listeners of a room without netfilter: it closes
+// earlier ones that aren't in the list and keeps those that are.
 func (s *session) serve(list []handover.Listener) error {
 	defer closeListeners(list) // they are copies
 	s.mu.Lock()

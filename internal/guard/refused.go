@@ -9,8 +9,8 @@ import (
 	"github.com/llmdo/workshop/internal/guard/nflog"
 )
 
-// whyRefused explains a packet that never came to the guard: a port that no
-// line mentions, or a protocol that isn't carried.
+// whyRefused explains a packet that the room's rules refused: a port of no line,
+// or a protocol that isn't carried.
 func (r *room) whyRefused(p nflog.Packet, name string) (reason, suggest string) {
 	if p.Protocol != "tcp" {
 		return events.ReasonUnsupported, ""
@@ -29,5 +29,5 @@ func (r *room) whyRefused(p nflog.Packet, name string) (reason, suggest string) 
 	return d.Reason, d.Suggest
 }
 
-// again tells whether a listener goes on after an error.
+// again reports whether a listener can be used after an error.
 func again(err error) bool { return !errors.Is(err, net.ErrClosed) }

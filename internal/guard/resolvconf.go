@@ -17,12 +17,12 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// maxServers is what resolv.conf(5) takes.
+// maxServers is MAXNS of resolv.conf(5).
 const maxServers = 3
 
 // resolvers returns the upstream servers: those of the policy, else those of
-// resolv.conf. None at all is an error only where the file can't be read for
-// another reason than not being there: a room that needs no name must start.
+// resolv.conf. Having none is not an error, as a room that needs no names must
+// start; a file that exists and can't be read is.
 func resolvers(configured []string, file string) ([]netip.AddrPort, error) {
 	var out []netip.AddrPort
 	for _, s := range configured {
@@ -56,11 +56,12 @@ func resolvers(configured []string, file string) ([]netip.AddrPort, error) {
 	return out, sc.Err()
 }
 
-// resolvLook is how often resolv.conf is looked at, if questions come.
+// resolvLook is the least interval between checks of resolv.conf; questions
+// trigger them.
 const resolvLook = time.Second
 
-// resolvFile are the servers of a resolv.conf, which is read again when it has
-// changed: the machine may be on another network. What can't be read names none.
+// resolvFile holds the servers of a resolv.conf, and reads it again when it has
+// changed: the machine may be on another network. An unreadable file has none.
 type resolvFile struct {
 	name    string
 	changed func(before, now []netip.AddrPort)
@@ -72,14 +73,14 @@ type resolvFile struct {
 	looked  time.Time
 }
 
-// fileState tells versions of a file apart.
+// fileState identifies a version of a file.
 type fileState struct {
 	dev, ino     uint64
 	size         int64
 	mtime, ctime int64
 }
 
-// stateOf is the zero value for a file that isn't there.
+// stateOf returns the zero value for a file that doesn't exist.
 func stateOf(name string) (f fileState) {
 	var st unix.Stat_t
 	if unix.Stat(name, &st) == nil {
@@ -88,16 +89,16 @@ func stateOf(name string) (f fileState) {
 	return f
 }
 
-// openResolvFile reads it for the first time.
+// openResolvFile reads a resolv.conf for the first time.
 func openResolvFile(name string) (r *resolvFile, err error) {
 	r = &resolvFile{name: name, now: time.Now, changed: func(_, _ []netip.AddrPort) {}}
-	// Before it is read: what changes meanwhile is seen with the next look.
+	// Before the read: a concurrent change is seen by the next check.
 	r.state, r.looked = stateOf(name), r.now()
 	r.servers, err = resolvers(nil, name)
 	return r, err
 }
 
-// current returns the servers; nobody may change what it returns.
+// current returns the servers; callers must not modify the slice.
 func (r *resolvFile) current() []netip.AddrPort {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +114,7 @@ func (r *resolvFile) current() []netip.AddrPort {
 	r.state = state
 	servers, err := resolvers(nil, r.name)
 	if err != nil {
-		servers, r.state = nil, fileState{} // and again with the next look
+		servers, r.state = nil, fileState{} // read again at the next check
 	}
 	if !slices.Equal(servers, r.servers) {
 		r.changed(r.servers, servers)

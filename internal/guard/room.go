@@ -20,7 +20,7 @@ import (
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
-// room is one room of the workshop, through all its restarts.
+// room is one room of the workshop, across all its restarts.
 type room struct {
 	guard   *Guard
 	name    string
@@ -32,15 +32,15 @@ type room struct {
 	wild    dns.Wildcards
 	budget  proxy.Budgets
 	kept    kept.File
-	served  chan struct{} // closed when it was served first, or can't be
+	served  chan struct{} // closed when it is served for the first time, or can't be
 	once    sync.Once
 	// reopened is closed when a room that was unreadable may be served
 	reopened chan struct{}
 
-	telling sync.Mutex // one at a time tells the room its ports
+	telling sync.Mutex // held while the room is sent its ports
 	mu      sync.Mutex
 	session *session // nil while the room is away
-	why     string   // it is closed; "" where it isn't
+	why     string   // why it is closed; "" if it isn't
 }
 
 func newRoom(g *Guard, name string) *room {
@@ -58,7 +58,7 @@ const (
 	longWait  = 500 * time.Millisecond
 )
 
-// run serves the room, reconnecting for ever.
+// run serves the room and reconnects until ctx ends.
 func (r *room) run(ctx context.Context) {
 	wait := firstWait
 	for ctx.Err() == nil {
@@ -73,8 +73,8 @@ func (r *room) run(ctx context.Context) {
 	}
 }
 
-// serve takes the room's sockets and serves them until the room or ctx ends; it
-// returns whether it got that far.
+// serve takes the room's sockets and serves them until the room or ctx ends. It
+// reports whether the room was served.
 func (r *room) serve(ctx context.Context) bool {
 	client, err := handover.Dial(ctx, r.guard.socket(r.name))
 	if err != nil {
@@ -108,9 +108,9 @@ func (r *room) serve(ctx context.Context) bool {
 	return true
 }
 
-// begin tells the room its ports and then serves it. A change of the policy that
-// comes meanwhile is either seen here, or finds the session and tells the room
-// again: both wait for each other.
+// begin sends the room its ports and then serves it. A concurrent change of the
+// policy is either seen here, or finds the session and sends the ports again: both
+// hold room.telling.
 func (r *room) begin(ctx context.Context, client *handover.Client, sockets *handover.Sockets) (*session, error) {
 	r.telling.Lock()
 	defer r.telling.Unlock()
@@ -130,7 +130,7 @@ func (r *room) begin(ctx context.Context, client *handover.Client, sockets *hand
 		return nil, openErr
 	}
 	s.ports = ports
-	if err != nil { // one program of a worker doesn't take the network from all
+	if err != nil { // one program of a worker must not take the network from all
 		s.ports = portsOf(listeners)
 		r.guard.note(events.Event{Room: r.name, Reason: events.ReasonTaken, Rule: clip.Bytes(taken.Text, maxText)})
 	}
@@ -163,8 +163,8 @@ func (r *room) reap() {
 	}
 }
 
-// publish carries connections to a published port, whichever session of the
-// room there is.
+// publish carries connections to a published port, in whichever session of the
+// room is current.
 func (r *room) publish(ctx context.Context, l *net.TCPListener, p firewall.Publish) {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()

@@ -19,13 +19,13 @@ import (
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
-// session is one life of a room: from the hand-over of its sockets to its end.
+// session is one run of a room: from the hand-over of its sockets to its end.
 type session struct {
 	client *handover.Client
 	proxy  *proxy.Room
-	ports  []firewall.PortRange // what the room was told; under room.telling
+	ports  []firewall.PortRange // that the room was sent; under room.telling
 	cancel context.CancelFunc
-	// closers close what the guard has of the room.
+	// closers close the guard's descriptors of the room.
 	closers  []func() error
 	serveTCP func(*net.TCPListener)
 
@@ -35,8 +35,8 @@ type session struct {
 	wg        sync.WaitGroup
 }
 
-// open makes listeners of the room's sockets and starts serving them. An error
-// leaves nothing open.
+// open makes listeners of the room's sockets and starts to serve them. On error
+// nothing stays open.
 func (r *room) open(ctx context.Context, client *handover.Client, f *handover.Sockets) (_ *session, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &session{client: client, cancel: cancel}
@@ -96,8 +96,8 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 		}
 		s.closers = append(s.closers, listeners[i].Close)
 	}
-	// The listeners are copies: these here would keep the ports open when the
-	// session has closed its own.
+	// The listeners are duplicates: the originals would keep the ports open after
+	// the session has closed.
 	f.DNSUDP.Close()
 	for _, v := range services {
 		v.file.Close()
@@ -128,7 +128,7 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	return s, nil
 }
 
-// listener makes a listener of a room's socket; f is left open.
+// listener makes a listener of a room's socket; f stays open.
 func listener(f *os.File) (*net.TCPListener, error) {
 	l, err := net.FileListener(f)
 	if err != nil {
@@ -142,7 +142,7 @@ func listener(f *os.File) (*net.TCPListener, error) {
 	return t, buffers.Listener(t)
 }
 
-// gone tells whether the room has ended, or its connection.
+// gone reports whether the room or its connection has ended.
 func (s *session) gone() bool {
 	select {
 	case <-s.client.Done():
@@ -152,8 +152,8 @@ func (s *session) gone() bool {
 	}
 }
 
-// close ends everything of the session at once: listeners, so that nothing is
-// accepted through the guard's copies, and connections.
+// close closes the listeners, so that nothing more is accepted through the guard's
+// duplicates, and the connections.
 func (s *session) close() {
 	s.cancel()
 	for _, f := range s.closers {
@@ -171,22 +171,21 @@ func (s *session) close() {
 	}
 }
 
-// listen reads what the kernel shows of a room until its socket is closed. What
-// one packet does wrong isn't the next one's end.
+// listen calls read, which reads a room's netlink socket until it is closed. A
+// panic over one packet doesn't stop the next.
 func (r *room) listen(read func()) {
 	for !panics.Serve(read, r.panicked(events.Kernel)) {
 	}
 }
 
-// panicked reports that serving something of the room panicked.
+// panicked returns a function that reports a panic while serving the room.
 func (r *room) panicked(kind events.Kind) func() {
 	return func() { r.report(events.Panicked(kind)) }
 }
 
-// accept hands connections to handle, each on a goroutine of its own, while
-// there are places for them, with the buffers of the place; it returns when the
-// listener is closed. A connection whose handler panics is reset, and panicked is
-// called.
+// accept passes each connection to handle on its own goroutine, as places become
+// free, with the buffers of the place. It returns when the listener is closed. A
+// connection whose handler panics is reset, and panicked is called.
 func accept(ctx context.Context, l *net.TCPListener, places *share.Room, handle func(context.Context, *net.TCPConn), panicked func()) {
 	for {
 		c, err := l.AcceptTCP()
@@ -194,7 +193,7 @@ func accept(ctx context.Context, l *net.TCPListener, places *share.Room, handle 
 			if ctx.Err() != nil || !again(err) {
 				return
 			}
-			// Out of descriptors or memory: those that wait stay in the backlog.
+			// Out of descriptors or memory: further connections stay in the backlog.
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}

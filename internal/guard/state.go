@@ -12,7 +12,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/panics"
 )
 
-// state is what the guard does now.
+// state returns the guard's current state.
 func (g *Guard) state() control.State {
 	g.mu.Lock()
 	l := g.live.clone()
@@ -49,7 +49,7 @@ func (g *Guard) state() control.State {
 	return s
 }
 
-// upstreams are those that a policy names.
+// upstreams returns the upstreams that a policy names.
 func upstreams(p *firewall.Policy) (out []control.Upstream) {
 	for _, r := range p.Resolvers {
 		if a, err := firewall.ParseResolver(r); err == nil {
@@ -62,8 +62,8 @@ func upstreams(p *firewall.Policy) (out []control.Upstream) {
 	return out
 }
 
-// wall is what an end is called by the wall clock, which may have been set since
-// the guard began.
+// wall converts an end to the wall clock, which may have been set since the guard
+// started.
 func (g *Guard) wall(end time.Time) time.Time {
 	if set := time.Since(g.now().Round(0)); !end.IsZero() && set.Abs() > time.Second {
 		end = end.Add(set)
@@ -79,12 +79,12 @@ func (r *room) state(out *control.RoomState) {
 	}
 	c, err := s.client.Counters()
 	if err != nil {
-		return // the room has gone meanwhile
+		return // the room has ended
 	}
 	out.Served, out.Connections, out.Refused, out.Kind = true, s.proxy.Flows.Carried(), c.Denied(), string(c.Kind)
 }
 
-// find returns what the policy says about a room.
+// find returns the policy of a room.
 func (l *live) find(room string) (firewall.RoomPolicy, bool) {
 	i := slices.IndexFunc(l.base.Rooms, func(r firewall.RoomPolicy) bool { return r.Room == room })
 	if i < 0 {

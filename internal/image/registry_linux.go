@@ -78,7 +78,7 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-// thisMachine tells whether a host is, or may be, the machine itself.
+// thisMachine reports whether a host is, or may be, the machine itself.
 func thisMachine(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	a, err := netip.ParseAddr(host)

@@ -25,7 +25,7 @@ import (
 )
 
 // aRegistry is a registry on localhost. each, if given, sees requests first and
-// tells whether it has answered.
+// reports whether it has answered.
 func aRegistry(t *testing.T, each func(http.ResponseWriter, *http.Request) bool) string {
 	t.Helper()
 	inner := ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0)))

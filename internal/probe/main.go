@@ -119,7 +119,7 @@ func (t try) run(stdout io.Writer) Result {
 	return r
 }
 
-// meets tells whether one seen value is among the expected ones; an
+// meets reports whether one seen value is among the expected ones; an
 // alternative that ends in * matches by its beginning.
 func (t try) meets(seen string) bool {
 	for alt := range strings.SplitSeq(t.expected, "|") {

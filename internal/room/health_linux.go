@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Health tells whether a room listens for guards in this network namespace.
+// Health reports whether a room listens for guards in this network namespace.
 // It asks the kernel: a room serves one guard at a time, and that is not us.
 func Health() error {
 	f, err := os.Open("/proc/net/unix") // proc_net_unix(5)

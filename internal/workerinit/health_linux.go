@@ -9,7 +9,7 @@ import (
 	"github.com/llmdo/workshop/internal/workerinit/pid1"
 )
 
-// Health tells whether the gate that is PID 1 here has been passed, by doing
+// Health reports whether the gate that is PID 1 here has been passed, by doing
 // what it did: its arguments are those of PID 1.
 func Health(ctx context.Context) error {
 	args, ok, err := pid1.Arguments()

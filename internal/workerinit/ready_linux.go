@@ -95,7 +95,7 @@ func readyQuery() (query []byte, id uint16, err error) {
 	return query, id, err
 }
 
-// isReady tells whether the message is a successful answer to our query.
+// isReady reports whether the message is a successful answer to our query.
 // Without a guard nobody answers; what the answer holds doesn't matter.
 func isReady(b []byte, id uint16) bool {
 	var p dnsmessage.Parser

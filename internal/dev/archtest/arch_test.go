@@ -64,7 +64,7 @@ func packages(t *testing.T) []pkg {
 	return all
 }
 
-// covers tells whether the pattern names the path.
+// covers reports whether the pattern names the path.
 func covers(pattern, path string) bool {
 	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return path == base || strings.HasPrefix(path, base+"/")

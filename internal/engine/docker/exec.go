@@ -175,7 +175,7 @@ func (s *execution) copyOutput() error {
 	return err
 }
 
-// begun tells whether the command was started: what was stopped on its way never
+// begun reports whether the command was started: what was stopped on its way never
 // is.
 func (s *execution) begun(ctx context.Context) bool {
 	state, err := answer(ctx, s.container, func(ctx context.Context) (container.ExecInspect, error) {

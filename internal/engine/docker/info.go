@@ -60,7 +60,7 @@ func goarch(machine string) string {
 	return machine
 }
 
-// isLocal tells whether the daemon sees this machine's files: it is reached
+// isLocal reports whether the daemon sees this machine's files: it is reached
 // by a unix socket and runs on this kernel under this host name. A socket that
 // is forwarded, mounted into a container or served from a VM (Docker Desktop)
 // fails one of these.

@@ -40,7 +40,7 @@ func (e *Engine) PrepareInit(ctx context.Context) (image, volume string, err err
 	return id, volume, e.fillTools(ctx, volume, nil)
 }
 
-// isInit tells whether a reference means the workshop-init image; never, if
+// isInit reports whether a reference means the workshop-init image; never, if
 // this build has none.
 func (e *Engine) isInit(ctx context.Context, ref string) bool {
 	if !strings.HasPrefix(ref, "sha256:") {

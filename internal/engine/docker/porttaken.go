@@ -28,7 +28,7 @@ func (r *run) startError(service string, err error) error {
 	return err
 }
 
-// mentionsPort tells whether a text has an address with the port: engines say
+// mentionsPort reports whether a text has an address with the port: engines say
 // "127.0.0.1:8080", "127.0.0.1:8080/tcp" and the like.
 func mentionsPort(text, port string) bool {
 	for rest := text; ; {

@@ -99,7 +99,7 @@ const (
 	dialInGone
 )
 
-// dialInOf tells whether the worker has the directory that its door's name means
+// dialInOf reports whether the worker has the directory that its door's name means
 // now: the user's runtime directory goes with the last login, and the next `up`
 // makes it anew, while the worker runs on. Nobody would come to a door there.
 func (e *Engine) dialInOf(w worker) dialInState {

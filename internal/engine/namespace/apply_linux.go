@@ -269,7 +269,7 @@ func (r *run) told() error {
 	return nil
 }
 
-// exists tells whether a path is there.
+// exists reports whether a path is there.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

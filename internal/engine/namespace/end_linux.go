@@ -166,7 +166,7 @@ func holder(dir string) (pidfd int, err error) {
 	return pidfd, nil
 }
 
-// oursAt tells whether a process is a supervisor of that directory, and ours.
+// oursAt reports whether a process is a supervisor of that directory, and ours.
 func oursAt(pid int, dir string) error {
 	var st unix.Stat_t
 	proc := "/proc/" + strconv.Itoa(pid)

@@ -104,7 +104,7 @@ func (e *Engine) projectLimits() (cgroup.Limits, error) {
 	}
 }
 
-// unlimited tells whether containers are made without limits.
+// unlimited reports whether containers are made without limits.
 func (e *Engine) unlimited() bool {
 	_, err := e.limits()
 	return e.opts.WithoutLimits && err != nil

@@ -34,7 +34,7 @@ func (e *Engine) Info(context.Context) (engine.Info, error) {
 	return i, nil
 }
 
-// hasSeccomp tells whether the kernel takes filters: without one it says EFAULT
+// hasSeccomp reports whether the kernel takes filters: without one it says EFAULT
 // (seccomp(2)).
 func hasSeccomp() bool {
 	_, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0)

@@ -48,7 +48,7 @@ func (e *Engine) lookForNetfilter() netfilter {
 	return netfilter{unsure: true}
 }
 
-// modulesLoaded tells whether all is loaded; what is built into the kernel isn't
+// modulesLoaded reports whether all is loaded; what is built into the kernel isn't
 // seen.
 func modulesLoaded() bool {
 	names := []string{"nfnetlink", "nf_tables", "nft_compat", "nft_chain_nat"}

@@ -135,7 +135,7 @@ func (e *Engine) observed(s api.Seen, all map[string]api.Seen) engine.Container 
 	return out
 }
 
-// dialInGone tells whether the directory through which sessions reach a worker is
+// dialInGone reports whether the directory through which sessions reach a worker is
 // another one than when it was started: whoever logs out may lose his runtime
 // directory, and `up` makes it anew, where the worker doesn't look.
 func dialInGone(s api.Seen) bool {

@@ -48,7 +48,7 @@ func (e *Engine) programDir() (string, initimage.Names, error) {
 	return filepath.Join(e.opts.CacheDir, "init", n.Digest), n, nil
 }
 
-// hasProgram tells whether the cache has the program, unchanged.
+// hasProgram reports whether the cache has the program, unchanged.
 func (e *Engine) hasProgram() bool {
 	dir, n, err := e.programDir()
 	return err == nil && unchanged(dir, n)

@@ -168,7 +168,7 @@ func TestRealKilledSupervisor(t *testing.T) {
 	f.down(t)
 }
 
-// stopped tells whether every thread of a process is: kill(2) waits for none.
+// stopped reports whether every thread of a process is: kill(2) waits for none.
 func stopped(pid int) bool {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	for _, task := range tasks {

@@ -73,12 +73,12 @@ func (e *Engine) enter(ctx context.Context, project string, s *api.Seen) (net.Co
 		if errors.Is(err, os.ErrNotExist) { // else it is taken for a command that isn't found
 			err = errors.New("its directory is gone")
 		}
-		return nil, fmt.Errorf("the door of worker %s: %w: `workshop ps` tells whether it runs, `workshop restart %s` gives it a new one", service, err, service)
+		return nil, fmt.Errorf("the door of worker %s: %w: `workshop ps` reports whether it runs, `workshop restart %s` gives it a new one", service, err, service)
 	}
 	return conn, err
 }
 
-// notRunning tells whether a service ended before a request came.
+// notRunning reports whether a service ended before a request came.
 func notRunning(err error) bool {
 	told, ok := errors.AsType[*api.Error](err)
 	return ok && (told.Code == api.CodeNotRunning || told.Code == api.CodeUnknown) || errors.Is(err, os.ErrProcessDone)

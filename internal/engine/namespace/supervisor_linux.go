@@ -48,7 +48,7 @@ func (e *Engine) find(ctx context.Context, project string) (*client.Client, erro
 // deathTime is how long one that was killed may take to be gone.
 const deathTime = 2 * time.Second
 
-// hasEnded tells whether a request failed because the supervisor ended
+// hasEnded reports whether a request failed because the supervisor ended
 // meanwhile: one that is being killed still takes connections.
 func (e *Engine) hasEnded(ctx context.Context, project string, err error) bool {
 	if errors.Is(err, client.ErrNone) {
@@ -96,7 +96,7 @@ func (e *Engine) alive(ctx context.Context, project string) (c *client.Client, s
 	return nil, false, err
 }
 
-// fellSilent tells whether a request failed because its time was over.
+// fellSilent reports whether a request failed because its time was over.
 func (e *Engine) fellSilent(ctx, within context.Context, project string, err error) bool {
 	silent := ctx.Err() == nil && (within.Err() != nil || isTimeout(err)) // a connection's own comes a moment earlier
 	if silent {

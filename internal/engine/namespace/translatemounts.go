@@ -117,7 +117,7 @@ func (t *translation) volume(m *spec.Mount, v *types.ServiceVolumeConfig) error 
 	return nil
 }
 
-// validName tells whether a volume's name is one part of a path.
+// validName reports whether a volume's name is one part of a path.
 func validName(name string) bool {
 	return name != "" && name != "." && name != ".." && len(name) <= 255 && !strings.ContainsAny(name, "/\x00")
 }
@@ -141,7 +141,7 @@ func (t *translation) coverVolumes() error {
 	return nil
 }
 
-// inOwn tells whether a path lies in what every container has of its own.
+// inOwn reports whether a path lies in what every container has of its own.
 func inOwn(p string) bool {
 	return subpath.Within(p, "/proc") || subpath.Within(p, "/sys") || subpath.Within(p, "/dev")
 }

@@ -1,7 +1,6 @@
-// Package buffers decides how much memory a connection of the guard may have,
-// the kernel's buffers included, and sets it: the first ones have plenty, later
-// ones less, so that all together stay within the guard's memory even when no
-// peer reads (B60).
+// Package buffers bounds the memory of each of the guard's connections, including
+// the kernel's buffers: the first connections get plenty, later ones less, so that
+// all together stay within the guard's memory even if no peer reads (B60).
 package buffers
 
 import (
@@ -16,22 +15,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Size is the bounds of one connection, in bytes as the kernel counts them:
-// about half of that is payload.
+// Size has the bounds of one connection, in bytes as counted by the kernel: about
+// half of them are payload.
 type Size struct {
 	Room     int // each of the two buffers of the socket to the worker
-	Down, Up int // those of the socket to the other side
-	Chunk    int // what is copied at a time
-	// Splice: bytes go by splice(2). A socket whose buffer has room for less than
-	// two packets of loopback, 64 KiB each, would send nothing for 200 ms each time.
+	Down, Up int // those of the socket to the upstream
+	Chunk    int // bytes copied at a time
+	// Splice: use splice(2). A socket whose buffer holds less than two loopback
+	// packets of 64 KiB would stall for 200 ms each time.
 	Splice bool
 }
 
-// Small is what a connection has whose place isn't known, and what sockets that
-// nobody has accepted yet have.
+// Small is the size of connections without a place, and of sockets that aren't
+// accepted yet.
 var Small = Size{Room: 8 << 10, Down: 8 << 10, Up: 8 << 10, Chunk: 4 << 10}
 
-// sizes go by how full a part of the places was: each gets at most 1/part of
+// sizes depends on how many places are taken: each entry gets at most 1/part of
 // them. With all 2,048 places in their worst state the kernel's buffers are
 //
 //	   16 x 2.9 MiB + 112 x 448 KiB + 384 x 112 KiB + 1,536 x 32 KiB
@@ -50,7 +49,7 @@ var sizes = []struct {
 	{1, Small},
 }
 
-// For returns the size of the nth place of so many.
+// For returns the size of the nth of of places.
 func For(nth, of int) Size {
 	for _, s := range sizes {
 		if nth*s.part <= of {
@@ -62,10 +61,10 @@ func For(nth, of int) Size {
 
 type key struct{}
 
-// With notes the size of a connection in its context.
+// With returns a context with the size of its connection.
 func With(ctx context.Context, s Size) context.Context { return context.WithValue(ctx, key{}, s) }
 
-// Of returns the size that a context has, Small if none.
+// Of returns the size in a context, Small if there is none.
 func Of(ctx context.Context) Size {
 	if s, ok := ctx.Value(key{}).(Size); ok {
 		return s
@@ -73,7 +72,7 @@ func Of(ctx context.Context) Size {
 	return Small
 }
 
-// Listener bounds the sockets that come from a listener until they are accepted.
+// Listener bounds the sockets of a listener until they are accepted.
 func Listener(l *net.TCPListener) error {
 	return control(l, func(fd int) error { return bound(fd, Small.Room, Small.Room) })
 }
@@ -84,12 +83,12 @@ func (s Size) Accepted(c *net.TCPConn) error {
 		if err := bound(fd, s.Room, s.Room); err != nil {
 			return err
 		}
-		// The listener's bound holds as the window's until it is set anew.
+		// The listener's bound limits the window until it is set again.
 		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP, s.Room)
 	})
 }
 
-// Dialled sets the bounds of the socket to the other side, before it connects.
+// Dialled sets the bounds of the socket to the upstream, before it connects.
 func (s Size) Dialled(c syscall.RawConn) error {
 	var err error
 	if cerr := c.Control(func(fd uintptr) { err = s.dialled(int(fd)) }); cerr != nil {
@@ -100,8 +99,8 @@ func (s Size) Dialled(c syscall.RawConn) error {
 
 func (s Size) dialled(fd int) error {
 	// SO_RCVBUF gives no more than twice net.core.rmem_max, 416 KiB mostly, which is
-	// little for what is far away. SO_RCVLOWAT makes the buffer as large as
-	// tcp_rmem lets it be, without a privilege; then it is locked (Linux 5.14).
+	// little for distant peers. SO_RCVLOWAT makes the buffer as large as
+	// tcp_rmem allows, without a privilege; then it is locked (Linux 5.14).
 	const receiveLocked = 2 // SOCK_RCVBUF_LOCK
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVLOWAT, s.Down/2) == nil &&
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVLOWAT, 1) == nil {
@@ -113,8 +112,8 @@ func (s Size) dialled(fd int) error {
 	return bound(fd, s.Down, s.Up)
 }
 
-// bound sets both buffers of a socket. The kernel doubles what it is told
-// (socket(7)), and doesn't change it any more by itself.
+// bound sets both buffers of a socket. The kernel doubles the values (socket(7)),
+// and no longer changes them itself.
 func bound(fd, receive, send int) error {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receive/2); err != nil {
 		return err
@@ -145,7 +144,7 @@ var pools = func() map[int]*sync.Pool {
 // Get returns a buffer for copying.
 func (s Size) Get() *[]byte { return pools[s.Chunk].Get().(*[]byte) }
 
-// Put gives a buffer of Get back.
+// Put returns a buffer of Get to its pool.
 func (s Size) Put(b *[]byte) { pools[s.Chunk].Put(b) }
 
 // Inside sets the bounds of a socket to a server in the room, before it connects.
@@ -157,8 +156,8 @@ func (s Size) Inside(c syscall.RawConn) error {
 	return err
 }
 
-// Writer returns a writer to c that writes what the socket's buffer has room
-// for, and waits. Written at once the kernel takes a whole packet more, 64 KiB,
+// Writer returns a writer to c that writes as much as the socket's buffer has room
+// for, then waits. In one write the kernel would take a whole packet more, 64 KiB,
 // whatever the buffer's bound is (tcp_sendmsg).
 func (s Size) Writer(c *net.TCPConn) io.Writer {
 	if s.Splice {
@@ -201,15 +200,15 @@ func (w roomyWriter) Write(b []byte) (n int, err error) {
 	return n, errors.Join(err, werr)
 }
 
-// Carry copies what src has, until its end. A buffer is there only while there
-// is something to copy.
+// Carry copies src until EOF. It holds a buffer only while there is something to
+// copy.
 func (s Size) Carry(dst io.Writer, src *net.TCPConn) error {
 	raw, err := src.SyscallConn()
 	if err != nil {
 		return err
 	}
 	for {
-		runtime.Gosched() // whose buffer is never empty would keep the processor for 10 ms
+		runtime.Gosched() // a connection with a never empty buffer would keep the CPU for 10 ms
 		var buf *[]byte
 		var n int
 		var rerr error
@@ -239,8 +238,8 @@ func (s Size) Carry(dst io.Writer, src *net.TCPConn) error {
 	}
 }
 
-// Copy copies src to dst with a buffer of the size, even if either could do
-// without one: bufio's ReadFrom and WriteTo read into a buffer that others use.
+// Copy copies src to dst with a buffer of the size, even if either has ReadFrom or
+// WriteTo: those of bufio read into a buffer that others use.
 func (s Size) Copy(dst io.Writer, src io.Reader) (int64, error) {
 	buf := s.Get()
 	n, err := io.CopyBuffer(struct{ io.Writer }{dst}, struct{ io.Reader }{src}, *buf)

@@ -1,4 +1,4 @@
-// Package clock is the clock of what the guard ends or frees after a time.
+// Package clock has the clock by which the guard ends and frees things.
 package clock
 
 import (
@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Boot is the time since the machine booted: CLOCK_BOOTTIME (clock_gettime(2)),
-// which goes on while the machine sleeps and which nobody sets. A guard that
-// starts again goes on with it.
+// Boot returns the time since the machine booted: CLOCK_BOOTTIME
+// (clock_gettime(2)), which advances during sleep and can't be set. It outlives a
+// restart of the guard.
 func Boot() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic(err) // Linux 2.6.39 has it
+		panic(err) // exists since Linux 2.6.39
 	}
 	return time.Duration(ts.Nano())
 }

@@ -19,8 +19,8 @@ func NewClient(c io.ReadWriteCloser) *Client { return &Client{c: c, r: bufio.New
 // Close ends the connection.
 func (c *Client) Close() error { return c.c.Close() }
 
-// Do sends one request and reads its answer into result. An error of the guard
-// is of type *[RefusedError].
+// Do sends one request and decodes its response into result. A refusal by the guard
+// is a *[RefusedError].
 func (c *Client) Do(req Request, result any) error {
 	b, err := json.Marshal(req)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *Client) Do(req Request, result any) error {
 	return json.Unmarshal(a.Result, result)
 }
 
-// RefusedError is what the guard says against a request.
+// RefusedError is the guard's refusal of a request.
 type RefusedError struct{ Message string }
 
 func (e *RefusedError) Error() string { return "the guard refuses: " + e.Message }

@@ -6,10 +6,9 @@ import (
 	"net"
 )
 
-// Connect is `workshop-init connect`: it joins stdin and stdout with the
-// control socket at path until the guard ends the connection, which it does
-// when stdin has ended and the last request is answered. It returns the exit
-// code.
+// Connect is `workshop-init connect`: it connects stdin and stdout to the control
+// socket at path until the guard closes the connection, after EOF on stdin and the
+// last response. It returns the exit code.
 func Connect(path string, stdin io.Reader, stdout, stderr io.Writer) int {
 	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {

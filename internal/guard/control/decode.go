@@ -10,7 +10,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// fields that each operation has beside op.
+// fields lists the fields of each operation besides op.
 var fields = map[Op][]string{
 	OpState:   {},
 	OpPolicy:  {"policy", "reset"},
@@ -20,11 +20,11 @@ var fields = map[Op][]string{
 	OpExplain: {"room", "host", "port"},
 }
 
-// decode reads the one request of a line. The policy is taken as it is: it may
-// be large, and has a reader of its own.
+// decode parses the one request of a line. It doesn't parse the policy, which may
+// be large and has its own parser.
 func decode(line []byte) (Request, error) {
 	bad := func(err error) (Request, error) {
-		return Request{}, fmt.Errorf("the request is not understood: %w", err)
+		return Request{}, fmt.Errorf("invalid request: %w", err)
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(line, &all); err != nil {
@@ -51,8 +51,8 @@ func decode(line []byte) (Request, error) {
 	return r, r.check()
 }
 
-// check refuses fields that the operation doesn't have: whoever sent them means
-// something else than what would be done.
+// check refuses fields that the operation doesn't have: their sender expects
+// another effect.
 func (r *Request) check() error {
 	known, ok := fields[r.Op]
 	if !ok {
@@ -72,5 +72,5 @@ func (r *Request) check() error {
 	return nil
 }
 
-// maxError bounds the text of an error, which may repeat what was sent.
+// maxError bounds the text of an error, which may quote the request.
 const maxError = 2000

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// errTooLong says that a line is longer than MaxLine.
+// errTooLong means that a line is longer than MaxLine.
 var errTooLong = errors.New("the request is too long")
 
-// smallLine is what every request but a policy fits into.
+// smallLine bounds every request without a policy.
 const smallLine = 64 << 10
 
-// readLine reads one line, without its end. One that is longer than MaxLine is
-// read to its end, not kept, and errTooLong; any other error means that there
-// is no further line. large is called once, before more than smallLine is kept.
+// readLine reads one line, without its end. A line longer than MaxLine is read to
+// its end and discarded, with errTooLong; after any other error there is no further
+// line. large is called once, before more than smallLine is buffered.
 func readLine(r *bufio.Reader, large func()) ([]byte, error) {
 	var out []byte
 	n, big := 0, false
@@ -24,7 +24,7 @@ func readLine(r *bufio.Reader, large func()) ([]byte, error) {
 		if n += len(part); n > smallLine && !big {
 			big = true
 			large()
-			out = slices.Grow(out, MaxLine) // once: growing would leave as much behind
+			out = slices.Grow(out, MaxLine) // once: gradual growth would leave as much garbage
 		}
 		switch {
 		case n <= MaxLine:

@@ -13,12 +13,12 @@ import (
 	"github.com/llmdo/workshop/internal/lib/peercred"
 )
 
-// Listen opens the control socket at path, mode 0600. A socket that an earlier
-// guard left there is removed.
+// Listen opens the control socket at path, mode 0600. It removes a stale socket of
+// the previous guard.
 func Listen(path string) (*net.UnixListener, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode().Type() != os.ModeSocket {
-			return nil, fmt.Errorf("control: %s is in the way: it is not a socket", path)
+			return nil, fmt.Errorf("control: %s exists and is not a socket", path)
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("control: %w", err)
@@ -33,9 +33,8 @@ func Listen(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// Accept serves callers until ctx ends. The directory and the socket's mode are
-// what keeps others away; that a caller is the guard's own user or root is
-// looked at besides.
+// Accept serves callers until ctx ends. The directory and the socket's mode keep
+// others away; in addition the peer must be the guard's own user or root.
 func (s *Server) Accept(ctx context.Context, l *net.UnixListener) {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
@@ -54,8 +53,8 @@ func (s *Server) Accept(ctx context.Context, l *net.UnixListener) {
 	}
 }
 
-// trusted tells whether the other side is the guard's own user or root
-// (SO_PEERCRED, unix(7)).
+// trusted reports whether the peer is the guard's own user or root (SO_PEERCRED,
+// unix(7)).
 func trusted(c *net.UnixConn) bool {
 	cred, err := peercred.Of(c)
 	return err == nil && (cred.Uid == 0 || cred.Uid == uint32(os.Geteuid()))

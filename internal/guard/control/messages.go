@@ -7,89 +7,89 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// Op says what a request asks for.
+// Op is the operation of a request.
 type Op string
 
 // The operations.
 const (
-	// OpState asks what the guard does now. The answer is a [State]. Events that
-	// wait for equal ones are written to the log before it.
+	// OpState returns the guard's [State]. Events that wait to be merged with
+	// equal ones are written to the log first.
 	OpState Op = "state"
-	// OpPolicy replaces the policy by Request.Policy. Live changes and what budgets
-	// have spent stay, unless Reset. The answer is an [Applied].
+	// OpPolicy replaces the policy by Request.Policy. Live changes and spent
+	// budgets stay, unless Reset. The response is an [Applied].
 	OpPolicy Op = "policy"
-	// OpChange adds Request.Changes to the live changes, all or none of them. One
-	// takes the place, port by port, of older ones about the same target, allow or
-	// deny. An allow that a deny line closes is refused. With Reset, all older
-	// ones go first, learning ends, and what budgets have spent is forgotten. The
-	// answer is an [Applied]: a guard that starts again still has the denies then.
+	// OpChange adds Request.Changes to the live changes, all or none of them. A
+	// change replaces, port by port, older ones for the same target, allow or
+	// deny. An allow that a deny line closes is refused. Reset first removes all
+	// older changes, ends learning, and clears spent budgets. The response is an
+	// [Applied]; from then on denies outlive a restart of the guard.
 	OpChange Op = "change"
-	// OpLearn lets rooms learn for Request.For, at most a week, or ends it where
-	// that is 0. The answer is an [Applied].
+	// OpLearn begins learning in rooms for Request.For, at most a week, or ends it
+	// if that is 0. The response is an [Applied].
 	OpLearn Op = "learn"
-	// OpReopen opens rooms that are closed (RoomState.Closed), without the live
-	// denies and the spent budgets that can't be read. The answer is an [Applied].
+	// OpReopen opens closed rooms (RoomState.Closed), without the live denies and
+	// the spent budgets that can't be read. The response is an [Applied].
 	OpReopen Op = "reopen"
-	// OpExplain asks what the guard would do with a connection. The answer is
-	// an [Explanation].
+	// OpExplain returns an [Explanation]: what the guard would do with a
+	// connection.
 	OpExplain Op = "explain"
 )
 
-// Request is one line to the guard. Fields that an operation doesn't have are
-// absent; unknown ones are refused.
+// Request is one line to the guard. Fields of other operations, and unknown
+// fields, are refused.
 type Request struct {
 	Op Op `json:"op"`
-	// Policy is a policy file's content, with templates; the guard fills them
-	// from its own environment as at its start.
+	// Policy is the content of a policy file, with templates; the guard expands
+	// them from its own environment as at its start.
 	Policy json.RawMessage `json:"policy,omitempty"`
 	Reset  bool            `json:"reset,omitempty"`
-	// Changes have no Until: For says how long they last.
+	// Changes have no Until: For is how long they last.
 	Changes []firewall.Live `json:"changes,omitempty"`
 	// Rooms that learn; empty: all.
 	Rooms []string `json:"rooms,omitempty"`
-	// For is how long changes or learning last, by a clock that nobody sets; 0 of
-	// changes: an allow until the guard ends, a deny until a reset or until guard
-	// and room have ended.
+	// For is how long changes or learning last, by a clock that can't be set. With
+	// 0 an allow lasts until the guard ends, and a deny until a reset or until
+	// guard and room have ended.
 	For Duration `json:"for,omitempty"`
-	// Room, Host and Port are what OpExplain is about: a name or an address. All
-	// must be there.
+	// Room, Host and Port are those of OpExplain, and required; Host is a name or
+	// an address.
 	Room string `json:"room,omitempty"`
 	Host string `json:"host,omitempty"`
 	Port uint16 `json:"port,omitempty"`
-	// NoLookUp says that OpExplain looks no name up.
+	// NoLookUp keeps OpExplain from looking up names.
 	NoLookUp bool `json:"no_look_up,omitempty"`
 }
 
-// Answer is one line from the guard: an error, or the result of the operation.
+// Answer is one response line of the guard: an error, or the operation's result.
 type Answer struct {
 	Error  string          `json:"error,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// Applied is what a change did.
+// Applied is the result of a change.
 type Applied struct {
 	Generation uint64 `json:"generation"`
-	// Cut is how many connections ended because nothing allows them any more.
+	// Cut is how many connections were reset because they are no longer allowed.
 	Cut int `json:"cut"`
-	// Digest of the policy that the guard holds now, without live changes.
+	// Digest of the current policy, without live changes.
 	Digest string `json:"digest"`
-	// Live is how many live changes there are now.
+	// Live is the current number of live changes.
 	Live int `json:"live"`
 }
 
-// State is what a guard does now.
+// State is the current state of a guard.
 type State struct {
 	Workshop   string          `json:"workshop"`
 	Started    time.Time       `json:"started"`
 	Generation uint64          `json:"generation"`
 	Digest     string          `json:"digest"` // of the policy, without live changes
 	Live       []firewall.Live `json:"live,omitempty"`
-	// Learning says until when a room learns.
+	// Learning has the end of each room's learning.
 	Learning map[string]time.Time `json:"learning,omitempty"`
 	Rooms    []RoomState          `json:"rooms"`
-	// Upstreams that the policy names; without a resolver it is the engine's.
+	// Upstreams that the policy names; without a resolver, the engine's is used.
 	Upstreams []Upstream `json:"upstreams,omitempty"`
-	// Dropped is how many events were counted but not written one by one.
+	// Dropped is how many events were counted but not written individually.
 	Dropped uint64 `json:"dropped"`
 	// Panics is how many connections, queries and requests ended because serving
 	// them panicked.
@@ -100,7 +100,7 @@ type State struct {
 	HeapBytes   uint64 `json:"heap_bytes"`
 }
 
-// Upstream is what the guard itself connects to.
+// Upstream is a server that the guard itself connects to.
 type Upstream struct {
 	Kind string `json:"kind"` // resolver, proxy
 	// Address is HOST:PORT, without credentials.
@@ -112,12 +112,12 @@ type RoomState struct {
 	Room    string        `json:"room"`
 	Workers []string      `json:"workers"`
 	Mode    firewall.Mode `json:"mode"`
-	// Served tells that the guard has the room's sockets.
+	// Served reports whether the guard has the room's sockets.
 	Served bool `json:"served"`
-	// Closed says why the room isn't served until OpReopen or until it comes anew;
-	// "" where it is.
+	// Closed is why the room isn't served until OpReopen or until it reconnects;
+	// "" if it isn't closed.
 	Closed string `json:"closed,omitempty"`
-	// Connections that are carried now.
+	// Connections currently carried.
 	Connections int `json:"connections"`
 	// Refused is the kernel's count of packets that the room's rules refused.
 	Refused uint64 `json:"refused"`
@@ -127,31 +127,31 @@ type RoomState struct {
 	Budgets []BudgetState `json:"budgets,omitempty"`
 }
 
-// BudgetState is how much of a budget is used.
+// BudgetState is the usage of a budget.
 type BudgetState struct {
 	Target string          `json:"target"`
 	Line   string          `json:"line,omitempty"`
 	Upload firewall.Budget `json:"upload"`
-	// Used are the bytes of the last [firewall.Budget.Per].
+	// Used is the number of bytes in the last [firewall.Budget.Per].
 	Used int64 `json:"used"`
 }
 
 // Explanation is what the guard would do with a connection now.
 type Explanation struct {
-	// Allowed is what the policy and the budgets say. An allowed name is dialled at
+	// Allowed is the decision of policy and budgets. An allowed name is dialled at
 	// those of its addresses that are allowed.
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason"`
-	// Rule is the deciding line: target, ports and where it is written.
+	// Rule is the deciding line: target, ports and position.
 	Rule    string `json:"rule,omitempty"`
 	Line    string `json:"line,omitempty"`
 	Suggest string `json:"suggest,omitempty"`
-	// Carrier is what would carry it: tls, http, tcp, or none.
+	// Carrier would carry it: tls, http, tcp, or none.
 	Carrier string `json:"carrier"`
-	// Addresses that an allowed name has now, each with the class and whether
-	// it would be dialled.
+	// Addresses are the current ones of an allowed name, each with its class and
+	// whether it would be dialled.
 	Addresses []ExplainedAddress `json:"addresses,omitempty"`
-	// ResolveError says why an allowed name has none.
+	// ResolveError is why an allowed name has none.
 	ResolveError string `json:"resolve_error,omitempty"`
 }
 
@@ -165,10 +165,10 @@ type ExplainedAddress struct {
 // Duration is a time.Duration as text in JSON: "30m0s".
 type Duration time.Duration
 
-// MarshalText writes it as time.Duration does.
+// MarshalText returns the text of [time.Duration.String].
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads it as [time.ParseDuration] does.
+// UnmarshalText parses text as [time.ParseDuration] does.
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	*d = Duration(v)

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passing is all that a message with a connection says.
+// passing is the data of a message with a connection.
 const passing = "c"
 
-// Pass hands a connection over to the guard that holds the other end of sock, a
-// SOCK_SEQPACKET unix socket: the guard serves it as one that it has accepted.
-// The caller's copy of conn stays its own.
+// Pass passes a connection to the guard that holds the other end of sock, a
+// SOCK_SEQPACKET unix socket: the guard serves it like one that it has accepted.
+// The caller's conn stays open.
 func Pass(sock *net.UnixConn, conn syscall.Conn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -28,11 +28,11 @@ func Pass(sock *net.UnixConn, conn syscall.Conn) error {
 	return errors.Join(cerr, err)
 }
 
-// Inherited is the socket that a parent process left at descriptor fd, for
-// [Server.Take].
+// Inherited returns the socket inherited from a parent process as descriptor fd,
+// for [Server.Take].
 func Inherited(fd int) (*net.UnixConn, error) {
 	if typ, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || typ != unix.SOCK_SEQPACKET {
-		return nil, fmt.Errorf("control: descriptor %d is no socket of type SOCK_SEQPACKET", fd)
+		return nil, fmt.Errorf("control: descriptor %d is not a SOCK_SEQPACKET socket", fd)
 	}
 	f := os.NewFile(uintptr(fd), "control")
 	defer f.Close()
@@ -43,15 +43,14 @@ func Inherited(fd int) (*net.UnixConn, error) {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
 		c.Close()
-		return nil, fmt.Errorf("control: descriptor %d is no unix socket", fd)
+		return nil, fmt.Errorf("control: descriptor %d is not a unix socket", fd)
 	}
 	return u, nil
 }
 
-// Take serves the connections that come through sock, one in each message,
-// until ctx or the other side ends; then there are no new ones. Whoever holds
-// the other end is trusted: nobody else can have one, so nobody is asked for a
-// uid. A message that is anything else is thrown away with what it carries.
+// Take serves the connections passed through sock, one in each message, until ctx
+// or the peer ends. The peer is trusted without a check of credentials, as nobody
+// else can have the other end. Any other message is discarded with its descriptors.
 func (s *Server) Take(ctx context.Context, sock *net.UnixConn) {
 	defer sock.Close()
 	stop := context.AfterFunc(ctx, func() { sock.Close() })
@@ -68,10 +67,10 @@ func (s *Server) Take(ctx context.Context, sock *net.UnixConn) {
 	}
 }
 
-// errNoConnection says that a message had none.
+// errNoConnection means that a message had no connection.
 var errNoConnection = errors.New("control: the message carries no connection")
 
-// take reads one message. Its errors but [errNoConnection] are those of sock.
+// take reads one message. Errors other than [errNoConnection] are those of sock.
 func take(sock *net.UnixConn) (net.Conn, error) {
 	data, oob := make([]byte, len(passing)+1), make([]byte, unix.CmsgSpace(4*4))
 	n, oobn, flags, _, err := sock.ReadMsgUnix(data, oob)

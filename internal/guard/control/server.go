@@ -14,7 +14,7 @@ import (
 
 // Limits of the server.
 const (
-	// MaxConns is how many callers there may be at a time; one more is refused.
+	// MaxConns bounds concurrent callers; further ones are refused.
 	MaxConns    = 8
 	idleTimeout = 2 * time.Minute  // between two requests
 	lineTimeout = 30 * time.Second // for one request, from its first byte to its last
@@ -23,23 +23,23 @@ const (
 
 // Server is the guard's side.
 type Server struct {
-	// Do carries out a request and returns what is sent as its result. It is
-	// called by several goroutines.
+	// Do carries out a request and returns the result to send. It is called by
+	// several goroutines.
 	Do func(context.Context, Request) (any, error)
-	// Panicked is called when serving a connection panicked, which ends it; nil:
-	// nobody is told.
+	// Panicked, if not nil, is called when serving a connection panicked, which
+	// ends the connection.
 	Panicked func()
 
 	conns chan struct{}
-	large chan struct{} // one request at a time is larger than smallLine
+	large chan struct{} // held by the one request larger than smallLine
 }
 
-// NewServer makes a server; it listens nowhere yet.
+// NewServer returns a server that isn't listening yet.
 func NewServer(do func(context.Context, Request) (any, error)) *Server {
 	return &Server{Do: do, conns: make(chan struct{}, MaxConns), large: make(chan struct{}, 1)}
 }
 
-// serve is Serve on a goroutine of its own.
+// serve is Serve on a new goroutine.
 func (s *Server) serve(ctx context.Context, c net.Conn) {
 	panics.Go(func() { s.Serve(ctx, c) }, func() {
 		if s.Panicked != nil {
@@ -48,8 +48,8 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 	})
 }
 
-// Serve answers the requests of one connection until it ends, and closes it. A
-// request that isn't one gets an error, and the next is read.
+// Serve answers the requests of one connection until EOF, and closes it. An invalid
+// request gets an error, and the next is read.
 func (s *Server) Serve(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
@@ -65,7 +65,7 @@ func (s *Server) Serve(ctx context.Context, c net.Conn) {
 	}
 }
 
-// one answers one request; it returns whether there may be another.
+// one answers one request and reports whether there may be another.
 func (s *Server) one(ctx context.Context, c net.Conn, r *bufio.Reader) bool {
 	_ = c.SetReadDeadline(time.Now().Add(idleTimeout))
 	if _, err := r.Peek(1); err != nil {
@@ -79,13 +79,13 @@ func (s *Server) one(ctx context.Context, c net.Conn, r *bufio.Reader) bool {
 		free = func() { <-s.large }
 	})
 	if err != nil && !errors.Is(err, errTooLong) {
-		return false // what is not a whole line is no request
+		return false // an incomplete line isn't a request
 	}
 	var req Request
 	if err == nil {
 		req, err = decode(line)
 	}
-	line = nil // what a policy becomes needs the memory
+	line = nil // the memory is needed for the parsed policy
 	var result any
 	if err == nil {
 		result, err = s.Do(ctx, req)
@@ -93,7 +93,7 @@ func (s *Server) one(ctx context.Context, c net.Conn, r *bufio.Reader) bool {
 	return send(c, result, err) == nil
 }
 
-// send writes an answer.
+// send writes a response.
 func send(c net.Conn, result any, err error) error {
 	var a Answer
 	if err == nil {

@@ -15,10 +15,10 @@ import (
 // addresses.
 const maxCached = 10_000
 
-// maxFailed bounds the failures that are kept for failureTTL.
+// maxFailed bounds the failures cached for failureTTL.
 const maxFailed = 1000
 
-// errAsking says that a room has too many questions under way.
+// errAsking means that a room has too many pending questions.
 var errAsking = errors.New("too many questions at the same time")
 
 type key struct {
@@ -26,8 +26,8 @@ type key struct {
 	kind Type
 }
 
-// cache keeps answers, for a moment also that there is none, and joins equal
-// questions that are under way.
+// cache keeps answers, briefly also failures, and merges concurrent equal
+// questions.
 type cache struct {
 	mu     sync.Mutex
 	done   map[key]Answer
@@ -35,7 +35,7 @@ type cache struct {
 	flight map[key]*flight
 }
 
-// failure keeps questions from a resolver that doesn't answer.
+// failure spares a resolver that doesn't answer further questions.
 type failure struct {
 	err   error
 	until time.Time
@@ -58,9 +58,9 @@ func (c *cache) peek(k key) (Answer, bool) {
 	return a, ok && time.Now().Before(a.Expires)
 }
 
-// get returns the cached answer, or that of ask. The question goes on when the
-// caller's ctx ends: others may wait for it. It has a place of asking until then;
-// where there is none, nothing is asked.
+// get returns the cached answer, or calls ask. The question continues when the
+// caller's ctx ends, as others may wait for it, and holds a place of asking until
+// it is done; without a free place get fails.
 func (c *cache) get(ctx context.Context, asking *share.Room, k key, ask func(context.Context, key) (Answer, error)) (Answer, error) {
 	c.mu.Lock()
 	if a, ok := c.done[k]; ok && time.Now().Before(a.Expires) {
@@ -91,7 +91,7 @@ func (c *cache) get(ctx context.Context, asking *share.Room, k key, ask func(con
 	}
 }
 
-var errPanicked = errors.New("asking for the name panicked")
+var errPanicked = errors.New("the look-up panicked")
 
 func (c *cache) fly(k key, f *flight, place share.Place, ask func(context.Context, key) (Answer, error)) {
 	ctx, cancel := context.WithTimeout(context.Background(), flightTimeout)
@@ -114,8 +114,8 @@ func (c *cache) fly(k key, f *flight, place share.Place, ask func(context.Contex
 	close(f.ready)
 }
 
-// room makes space for one entry: expired ones go first, then any (a map's
-// order is random enough).
+// room makes room for one entry: it evicts expired entries first, then any (a
+// map's order is random enough).
 func (c *cache) room() {
 	if len(c.done) < maxCached {
 		return

@@ -1,4 +1,3 @@
-// Package dns answers the look-ups of a room: by policy before anything is
-// sent, with queries of the guard's own making, and with addresses that may be
-// dialled only (B23).
+// Package dns answers the look-ups of a room: by policy before anything is sent,
+// with the guard's own queries, and only with addresses that may be dialled (B23).
 package dns

@@ -19,8 +19,8 @@ const (
 	tcpIdle  = 10 * time.Second
 )
 
-// ServeUDP answers on a socket until it is closed. Answers that need no
-// upstream are sent from the reading goroutine.
+// ServeUDP serves a socket until it is closed. Answers that need no upstream are
+// sent from the reading goroutine.
 func (s *Server) ServeUDP(ctx context.Context, pc *net.UDPConn) {
 	buf, oob := make([]byte, maxQuery), make([]byte, oobSize)
 	for {
@@ -29,13 +29,13 @@ func (s *Server) ServeUDP(ctx context.Context, pc *net.UDPConn) {
 			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			// An error of an earlier answer (ICMP); one that stays must not spin.
+			// An error of an earlier answer (ICMP); a permanent one must not spin.
 			time.Sleep(time.Millisecond)
 			continue
 		}
 		asked := askedAt(oob[:oobn])
 		var out []byte
-		ok := true // nothing is to be done after a panic
+		ok := true // after a panic there is nothing left to do
 		panics.Serve(func() { out, ok = s.Serve(ctx, buf[:n], false, true) }, s.panicked)
 		if ok {
 			send(pc, out, asked, from)
@@ -65,7 +65,7 @@ func send(pc *net.UDPConn, out, asked []byte, to netip.AddrPort) {
 	}
 }
 
-// ServeConn answers the questions of one TCP connection in turn (RFC 7766).
+// ServeConn answers the questions of one TCP connection in order (RFC 7766).
 func (s *Server) ServeConn(ctx context.Context, c net.Conn) {
 	var size [2]byte
 	buf := make([]byte, 0, 512)

@@ -9,25 +9,25 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// Lifetimes of a pin: the answer's TTL within bounds, and a grace for clients
-// that connect late.
+// Lifetime of a pin: the answer's TTL within bounds, and a grace period for
+// clients that connect late.
 const (
 	minPin   = 30 * time.Second
 	maxPin   = time.Hour
 	pinGrace = 60 * time.Second
 )
 
-// Bounds of the pins of one room. A worker with a wildcard whose zone somebody
-// else writes decides how many there are: all pins together stay below 10 MiB.
+// Bounds of the pins of one room. Their number depends on the worker, and with a
+// wildcard on the zone's owner: all pins together stay below 10 MiB.
 const (
 	maxPins        = 16_384 // pairs of address and name
 	maxNamesOfAddr = 64
-	maxAddrsOfName = 64 // over time: a zone may answer with others each second
+	maxAddrsOfName = 64 // over time: a zone may answer differently each second
 )
 
-// Pins remembers which names were answered with which addresses in a room: a
-// port other than 80 and 443 opens to a pinned address only (B25). The zero
-// value is ready for use.
+// Pins records which addresses were answered for which names in a room: ports
+// other than 80 and 443 are open to pinned addresses only (B25). The zero value is
+// ready for use.
 type Pins struct {
 	mu    sync.Mutex
 	addrs map[netip.Addr]map[firewall.Name]time.Time
@@ -35,7 +35,7 @@ type Pins struct {
 	pairs int
 }
 
-// Add pins the addresses of an answer. It must happen before the client gets it.
+// Add pins the addresses of an answer. Call it before the answer is sent.
 func (p *Pins) Add(n firewall.Name, addrs []netip.Addr, ttl time.Duration) {
 	until := time.Now().Add(max(minPin, min(maxPin, ttl)) + pinGrace)
 	p.mu.Lock()
@@ -78,8 +78,8 @@ func (p *Pins) Names(a netip.Addr) []firewall.Name {
 	return out
 }
 
-// sweep makes space: what has expired goes, and then whole addresses until an
-// eighth is free.
+// sweep makes room: it removes expired pins, then whole addresses until an eighth
+// is free.
 func (p *Pins) sweep() {
 	now := time.Now()
 	for a, names := range p.addrs {

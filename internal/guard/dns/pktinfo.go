@@ -9,9 +9,10 @@ import (
 // oobSize holds the one control message of a question.
 const oobSize = 64
 
-// askedAt makes of a question's control messages the one with which the answer
-// comes from the address that was asked (IPV6_PKTINFO of ipv6(7), IP_PKTINFO of
-// ip(7)). A room that redirects has none, and nil is right.
+// askedAt returns the control message that makes the answer come from the address
+// that the question was sent to (IPV6_PKTINFO of ipv6(7), IP_PKTINFO of ip(7)).
+// oob has the question's control messages; a room that redirects sends none, and
+// the result is nil.
 func askedAt(oob []byte) []byte {
 	if len(oob) == 0 {
 		return nil

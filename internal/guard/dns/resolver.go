@@ -16,9 +16,9 @@ import (
 	"github.com/llmdo/workshop/internal/guard/share"
 )
 
-// tries are the timeouts of upstream queries: of two rounds over the servers.
-// The first is short, so that with a silent server the next is asked before a
-// client gives up.
+// tries are the timeouts of upstream queries in two rounds over the servers. The
+// first is short, so that after a silent server the next is tried before a client
+// gives up.
 var tries = []time.Duration{700 * time.Millisecond, 2 * time.Second}
 
 // flightTimeout bounds one look-up, whoever waits for it.
@@ -27,25 +27,25 @@ const flightTimeout = 8 * time.Second
 // Dial connects to a resolver; it is egress.Upstream's.
 type Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
 
-// Resolver asks the upstream servers, with a cache before it. It knows no
-// policy: nobody may call it for a name that no policy allows.
+// Resolver queries the upstream servers and caches their answers. It has no
+// policy: callers must look up allowed names only.
 type Resolver struct {
 	servers func() []netip.AddrPort
 	dial    Dial
 	cache   cache
-	first   atomic.Uint32 // the server that answered last: it is asked first
+	first   atomic.Uint32 // the server that answered last, queried first
 }
 
-// NewResolver makes a resolver whose servers may change, in order: each question goes to those
-// that there are when it is asked.
+// NewResolver returns a resolver. servers is called for each question and returns
+// the servers to query, in order.
 func NewResolver(servers func() []netip.AddrPort, dial Dial) *Resolver {
 	r := &Resolver{servers: servers, dial: dial}
 	r.cache.init()
 	return r
 }
 
-// Answer is what is known about a name. No address and no error means that the
-// name has none of the type, or doesn't exist (Exists false).
+// Answer is the result of a look-up. Without an address the name has none of the
+// type, or doesn't exist (Exists is false).
 type Answer struct {
 	Addrs   []netip.Addr
 	Exists  bool
@@ -53,17 +53,18 @@ type Answer struct {
 }
 
 // Lookup returns the addresses of a name, of one type, from the cache or from
-// upstream; one query at a time for each name, and for each place of asking.
+// upstream. It sends one query at a time for each name, and for each place of
+// asking.
 func (r *Resolver) Lookup(ctx context.Context, asking *share.Room, name firewall.Name, t Type) (Answer, error) {
 	return r.cache.get(ctx, asking, key{name, t}, r.ask)
 }
 
-// Cached returns an answer that is there already.
+// Cached returns an answer from the cache.
 func (r *Resolver) Cached(name firewall.Name, t Type) (Answer, bool) {
 	return r.cache.peek(key{name, t})
 }
 
-// ask asks the servers in turn until one gives a usable answer.
+// ask queries the servers in order until one returns a usable answer.
 func (r *Resolver) ask(ctx context.Context, k key) (Answer, error) {
 	err := errors.New("no resolver is configured")
 	first, servers := int(r.first.Load()), r.servers()
@@ -119,7 +120,7 @@ func (r *Resolver) exchange(ctx context.Context, server netip.AddrPort, k key, t
 	return res, err
 }
 
-// over asks once. Each query has a socket (so a port) and an id of its own.
+// over sends one query. Each has its own socket (so port) and id.
 func (r *Resolver) over(ctx context.Context, network string, server netip.AddrPort, k key) (result, error) {
 	c, err := r.dial(ctx, network, server)
 	if err != nil {
@@ -153,7 +154,7 @@ func (r *Resolver) over(ctx context.Context, network string, server netip.AddrPo
 		if err == nil {
 			return res, nil
 		}
-		// A wrong answer may be forged: the right one is waited for.
+		// A wrong answer may be forged: wait for the right one.
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// result is what an upstream says.
+// result is an upstream's answer.
 type result struct {
 	code      code
 	addrs     []netip.Addr
@@ -18,8 +18,8 @@ type result struct {
 
 var errOther = errors.New("not the answer to this query")
 
-// parseResult reads an upstream's answer. errOther means that it belongs to
-// another question (or to nobody) and that the right one may still come.
+// parseResult parses an upstream's answer. errOther means that it belongs to
+// another question, or to none, and that the right one may still arrive.
 func parseResult(b []byte, id uint16, name string, t Type) (result, error) {
 	var p dnsmessage.Parser
 	h, err := p.Start(b)
@@ -56,16 +56,15 @@ func parseResult(b []byte, id uint16, name string, t Type) (result, error) {
 	return r, nil
 }
 
-// record is an answer that matters: an alias or an address of the type that
-// was asked for.
+// record is a relevant record: an alias, or an address of the requested type.
 type record struct {
 	owner string // in lower case, with the final dot
 	ttl   uint32
 	alias string     // of a CNAME, like owner
-	addr  netip.Addr // else
+	addr  netip.Addr // of any other record
 }
 
-// lower is a name in lower case. Presentation leaves nothing but ASCII.
+// lower returns a name in lower case. Presentation yields only ASCII.
 func lower(n dnsmessage.Name) string { return strings.ToLower(presentation(n)) }
 
 var errLength = errors.New("an address of the wrong length")
@@ -121,8 +120,8 @@ const (
 )
 
 // flatten follows the CNAME chain from owner inside one answer and returns the
-// addresses at its end, with the smallest TTL on the way. Records that the
-// chain doesn't reach are nobody's.
+// addresses at its end, with the smallest TTL of the chain. It ignores records that
+// the chain doesn't reach.
 func flatten(records []record, owner string) ([]netip.Addr, uint32) {
 	ttl := ^uint32(0)
 	for range maxChain {

@@ -15,18 +15,18 @@ import (
 
 // Server answers the questions of one room.
 type Server struct {
-	// Room is the room's policy as it is now.
+	// Room returns the room's current policy.
 	Room func() *policy.Room
-	// Resolver is asked for allowed names only.
+	// Resolver is used for allowed names only.
 	Resolver *Resolver
-	// IPv6 tells whether the guard can dial IPv6; if not, no AAAA is asked for.
+	// IPv6 reports whether the guard can dial IPv6; if not, AAAA isn't queried.
 	IPv6 func() bool
-	// Answerable tells whether an answer may show an address.
+	// Answerable reports whether an answer may contain an address.
 	Answerable func(m *firewall.Matcher, n firewall.Name, a netip.Addr) bool
-	// Pins gets every address that is answered.
+	// Pins gets every answered address.
 	Pins *Pins
-	// Admit is asked about an allowed name before it is looked up; nil: every
-	// name.
+	// Admit, if not nil, may override the decision for an allowed name before it
+	// is looked up.
 	Admit func(firewall.Name, firewall.Decision) firewall.Decision
 	// Asking bounds questions to upstream, Waiting those over UDP that wait for an
 	// answer; nil: nothing does.
@@ -35,18 +35,18 @@ type Server struct {
 	Report func(events.Event)
 }
 
-// maxClientTTL bounds what clients see, so that they ask again before a pin
-// ends.
+// maxClientTTL bounds the TTL in answers to clients, so that they ask again before
+// a pin expires.
 const maxClientTTL = 60
 
-// lookupTimeout bounds how long a client's question waits: rooms' resolv.conf
-// says 2 s, and an answer says more than silence. The look-up goes on for those
-// who ask again.
+// lookupTimeout bounds how long a client's question waits: the timeout in rooms'
+// resolv.conf is 2 s, and a SERVFAIL is better than silence. The look-up continues
+// for retries.
 const lookupTimeout = 1900 * time.Millisecond
 
-// Serve answers one message; nil means that nothing is sent. tcp lifts the
-// limit on the size. It waits for upstream if it must; inline false says that
-// it must not, then ok is false and the caller calls again on another goroutine.
+// Serve returns the answer to one message; nil means that nothing is sent. tcp
+// lifts the limit on the size. With inline it doesn't wait for upstream: if it would
+// have to, ok is false, and the caller calls again on another goroutine.
 func (s *Server) Serve(ctx context.Context, msg []byte, tcp, inline bool) (out []byte, ok bool) {
 	q, c, err := parseQuery(msg)
 	if err != nil {
@@ -117,14 +117,15 @@ func (s *Server) answer(ctx context.Context, q question, inline bool) (reply, bo
 	return s.found(room, name, a), true
 }
 
-// odd reports what isn't a question for names of the Internet. It says nothing of
-// what was sent, so that a flood is one event.
+// odd reports a message that isn't a question for Internet names. The event has
+// nothing of the message, so that a flood is merged into one event.
 func (s *Server) odd(reason string) {
 	s.Report(events.Event{Kind: events.DNS, Verdict: events.Deny, Reason: reason, Port: 53, Protocol: "dns"})
 }
 
-// unresolved notes a name that a line names, so that nobody takes it for refused.
-// What comes under a wildcard the worker makes up: it would fill the log.
+// unresolved reports an allowed name that can't be resolved, so that it isn't taken
+// for a refusal. It leaves out names under a wildcard: a worker could invent those
+// and fill the log.
 func (s *Server) unresolved(name firewall.Name, d firewall.Decision) {
 	if d.Rule != nil && !d.Rule.Host.IsWildcard() {
 		s.Report(events.Event{Kind: events.DNS, Verdict: events.Note, Reason: events.ReasonUnresolved, Name: name.String(), Protocol: "dns", Rule: d.Rule.Line})
@@ -173,7 +174,7 @@ func explain(name string, d firewall.Decision) string {
 	return clip.Bytes(out, maxText)
 }
 
-// stripped is the line that would let the address through, if there is one.
+// stripped returns the line that would allow the address, if there is one.
 func stripped(n firewall.Name, a netip.Addr) string {
 	switch firewall.Classify(a) {
 	case firewall.Private, firewall.Shared:

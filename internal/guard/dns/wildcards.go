@@ -9,51 +9,50 @@ import (
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
-// Bounds of the names under a wildcard. A label of 40 octets is a SHA-1 in
-// hexadecimal, such as content networks use; names in use are far shorter than
-// 120. 60 new names at once are more than a page of a browser asks for.
+// Bounds of the names under a wildcard. A label of 40 octets holds a SHA-1 in
+// hexadecimal, as content networks use; real names are far shorter than 120. A web
+// page needs fewer than 60 new names at once.
 const (
 	maxWildLabel = 40
 	maxWildName  = 120
 	wildBurst    = 60
-	wildEvery    = time.Second // a new name more
+	wildEvery    = time.Second // per further new name
 )
 
-// Bounds of what is remembered. Forgetting a name gives nothing back: it costs
-// again when it comes again. It is few because which of the known names are
-// asked for again can tell something too.
+// Bounds of the known names. A forgotten name costs a token again. There are few,
+// because the choice among known names can carry information too.
 const (
 	maxWildKnown = 256
 	wildForget   = time.Hour
 	maxWildRules = 1024
 )
 
-// Wildcards bounds what a room can say to whoever answers for the names under a
-// wildcard, or for any name while the room learns: how many new names, and how
-// long (D5). It counts names, whatever is asked about them, by pattern and
-// through all policies. The zero value is ready for use.
+// Wildcards bounds what a room can tell the name servers of names under a
+// wildcard, or of any name while the room learns: the number and length of new
+// names (D5). It counts names by pattern, for all types and across all policies. The
+// zero value is ready for use.
 type Wildcards struct {
 	mu    sync.Mutex
 	rules map[firewall.HostPattern]*wildcard
 	now   func() time.Time // for tests; nil is time.Now
 }
 
-// wildcard is a token bucket and the names that were let through, with when
-// they were asked for last.
+// wildcard is a token bucket, and the admitted names with the time of their last
+// look-up.
 type wildcard struct {
 	tokens int
-	filled time.Time // up to when tokens were given
+	filled time.Time // time of the last refill
 	known  map[firewall.Name]time.Time
 }
 
-// Admit is asked before an allowed name is looked up; d is what allowed it. A
-// name that is too much comes back denied. Lines with the very name have no
-// bounds, nor has mode open, which promises nothing about names.
+// Admit decides about an allowed name before it is looked up; d allowed it. A name
+// beyond the bounds is denied. Lines with the exact name have no bounds, nor has
+// mode open, which promises nothing about names.
 func (w *Wildcards) Admit(n firewall.Name, d firewall.Decision) firewall.Decision {
 	return bounded(n, d, w.take)
 }
 
-// Would returns what Admit would, and counts nothing.
+// Would returns the result of Admit without counting.
 func (w *Wildcards) Would(n firewall.Name, d firewall.Decision) firewall.Decision {
 	return bounded(n, d, w.has)
 }
@@ -78,7 +77,7 @@ func bounded(n firewall.Name, d firewall.Decision, ask func(firewall.HostPattern
 	return firewall.Decision{Rule: d.Rule, Reason: events.ReasonWildcard, Suggest: exactly(n, d)}
 }
 
-// has tells whether a name is known, or there is a token for it.
+// has reports whether a name is known, or there is a token for it.
 func (w *Wildcards) has(pattern firewall.HostPattern, n firewall.Name) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,7 +94,7 @@ func (w *Wildcards) left(pattern firewall.HostPattern, n firewall.Name, now time
 	return x.knows(n, now) || x.tokens > 0 || now.Sub(x.filled) >= wildEvery
 }
 
-// take is has, and takes the token.
+// take is has, but takes the token.
 func (w *Wildcards) take(pattern firewall.HostPattern, n firewall.Name) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,9 +139,8 @@ func (x *wildcard) knows(n firewall.Name, now time.Time) bool {
 	return ok && now.Sub(last) < wildForget
 }
 
-// remember makes place for a name by forgetting the one that was asked for the
-// longest ago. That is looked for among at most maxWildKnown, once for each new
-// name.
+// remember adds a name and evicts the least recently used one. It searches at most
+// maxWildKnown names, once for each new name.
 func (x *wildcard) remember(n firewall.Name, now time.Time) {
 	if _, ok := x.known[n]; !ok && len(x.known) >= maxWildKnown {
 		var oldest firewall.Name
@@ -157,8 +155,8 @@ func (x *wildcard) remember(n firewall.Name, now time.Time) {
 	x.known[n] = now
 }
 
-// oldest finds a pattern that nobody has used for long, whose budget is full
-// anyway. Only a change of the policy brings a new one.
+// oldest returns a pattern that was unused for so long that its bucket is full.
+// New patterns come from changes of the policy alone.
 func (w *Wildcards) oldest(now time.Time) (firewall.HostPattern, bool) {
 	for p, x := range w.rules {
 		if now.Sub(x.filled) > wildForget {
@@ -177,7 +175,7 @@ func longLabel(labels string) bool {
 	return false
 }
 
-// exactly is the line with the very name, for the port that the wildcard has.
+// exactly returns the line with the exact name, for the wildcard's port.
 func exactly(n firewall.Name, d firewall.Decision) string {
 	if d.Rule == nil {
 		return d.Suggest

@@ -10,20 +10,20 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// This file is the only one that knows the DNS library. It was chosen because
-// it reads the records that are asked for and skips the others: what a room or
-// an upstream sends meets a small parser.
+// This file is the only one that uses the DNS library. It was chosen because it
+// parses only the records that are requested: input of a room or an upstream meets
+// a small parser.
 
 // Type is the type of a question.
 type Type uint16
 
-// The types that are looked up. All others have no data.
+// The types that are looked up. All others are answered with NODATA.
 const (
 	A    = Type(dnsmessage.TypeA)
 	AAAA = Type(dnsmessage.TypeAAAA)
 )
 
-// question is what a client asks.
+// question is a client's question.
 type question struct {
 	id      uint16
 	name    string          // as text, with the final dot; empty if there is none
@@ -48,10 +48,11 @@ const (
 	classINET = dnsmessage.ClassINET
 )
 
-// ednsSize is what the guard offers and sends at most over UDP (RFC 9715).
+// ednsSize is the UDP payload size that the guard offers and sends at most
+// (RFC 9715).
 const ednsSize = 1232
 
-// minUDP is what every client takes (RFC 1035 §4.2.1).
+// minUDP is the UDP payload size that every client accepts (RFC 1035 §4.2.1).
 const minUDP = 512
 
 // questionCount is QDCOUNT (RFC 1035 §4.1.1).
@@ -59,8 +60,8 @@ func questionCount(b []byte) uint16 { return binary.BigEndian.Uint16(b[4:]) }
 
 var errDrop = errors.New("not a query")
 
-// parseQuery reads a query. errDrop means that nothing is answered; another
-// code than success that this is the answer.
+// parseQuery parses a query. errDrop means that it gets no answer; a code other
+// than success is the answer.
 func parseQuery(b []byte) (q question, c code, err error) {
 	var p dnsmessage.Parser
 	h, err := p.Start(b)
@@ -93,8 +94,8 @@ func parseQuery(b []byte) (q question, c code, err error) {
 	return q, success, nil
 }
 
-// readOPT reads the additional section and returns the header of its OPT
-// record, if there is one.
+// readOPT parses the additional section and returns the header of its OPT record,
+// nil if there is none.
 func readOPT(p *dnsmessage.Parser) (*dnsmessage.ResourceHeader, error) {
 	var opt *dnsmessage.ResourceHeader
 	for {
@@ -114,8 +115,8 @@ func readOPT(p *dnsmessage.Parser) (*dnsmessage.ResourceHeader, error) {
 	}
 }
 
-// presentation writes a name as RFC 1035 §5.1 does: what is no plain character
-// becomes \DDD. The library keeps the bytes.
+// presentation returns a name in the form of RFC 1035 §5.1, with non-plain
+// characters as \DDD. The library keeps the raw bytes.
 func presentation(n dnsmessage.Name) string {
 	raw := n.Data[:n.Length]
 	var b strings.Builder
@@ -139,8 +140,8 @@ type reply struct {
 	blocked string
 }
 
-// packReply writes an answer of at most limit bytes; what is larger is sent
-// empty and truncated, so that the client asks again over TCP.
+// packReply encodes an answer of at most limit bytes. A larger one is sent empty
+// and truncated, so that the client retries over TCP.
 func packReply(q question, r reply, limit int) []byte {
 	b, err := packAnswer(q, r, false)
 	if err == nil && len(b) <= limit {
@@ -206,8 +207,8 @@ func addOPT(b *dnsmessage.Builder, blocked string) error {
 	return b.OPTResource(h, o)
 }
 
-// packQuery writes the guard's own query: lower case, one question, EDNS
-// without options, nothing of the client's.
+// packQuery encodes the guard's own query: lower case, one question, EDNS without
+// options, nothing from the client.
 func packQuery(id uint16, name string, t Type) ([]byte, error) {
 	n, err := dnsmessage.NewName(name + ".")
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changes is a socket on which the kernel tells of changed addresses, routes and
-// links (rtnetlink(7)); it needs no capability.
+// changes is a netlink socket that reports changed addresses, routes and links
+// (rtnetlink(7)); it needs no capability.
 type changes struct{ fd int }
 
-// watchChanges returns nil where that can't be had.
+// watchChanges returns nil if the socket can't be opened.
 func watchChanges() *changes {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -24,9 +24,8 @@ func watchChanges() *changes {
 	return &changes{fd}
 }
 
-// any tells whether something has changed since it was last asked. What was told
-// isn't looked at, also where there was too much of it (ENOBUFS): all is read
-// again.
+// any reports whether something has changed since the last call. The messages are
+// discarded, also after an overrun (ENOBUFS): everything is read again.
 func (c *changes) any() (changed bool) {
 	if c == nil {
 		return false

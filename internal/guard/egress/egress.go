@@ -1,7 +1,6 @@
-// Package egress has the guard's two diallers. [Upstream] knows the resolvers
-// and the upstream proxy; [Dialer] carries everything that a worker asked for
-// and checks the never-list on the address itself, immediately before connect
-// (B26, B31).
+// Package egress has the guard's two diallers. [Upstream] dials the resolvers
+// and the upstream proxy; [Dialer] dials what workers request, and checks the
+// never-list on the address itself, immediately before connect (B26, B31).
 package egress
 
 import (
@@ -29,7 +28,7 @@ const stagger = 250 * time.Millisecond
 // one dial.
 const MaxTries = 6
 
-// Dialer dials what workers asked for.
+// Dialer dials what workers request.
 type Dialer struct {
 	Local    *Local
 	Upstream *Upstream
@@ -37,7 +36,7 @@ type Dialer struct {
 	Proxy *Proxy
 }
 
-// NeverError says that the never-list or a deny line refused an address.
+// NeverError is the refusal of an address by the never-list or a deny line.
 type NeverError struct {
 	Addr     netip.Addr
 	Decision firewall.Decision
@@ -48,8 +47,8 @@ func (e *NeverError) Error() string {
 	return fmt.Sprintf("%s is closed: %s", e.Addr, e.Decision.Reason)
 }
 
-// Check decides about one address. d is what allowed the name or address that
-// led to it; whatever that was, the never-list holds.
+// Check decides about one address. d is the decision that allowed the name or
+// address that led to it; the never-list applies in any case.
 func (x *Dialer) Check(m *firewall.Matcher, d firewall.Decision, a netip.Addr, port uint16) firewall.Decision {
 	a = a.Unmap()
 	out := m.Dial(d, a, port)
@@ -79,8 +78,8 @@ func (x *Dialer) Check(m *firewall.Matcher, d firewall.Decision, a netip.Addr, p
 	return out
 }
 
-// Answerable tells whether a DNS answer for a name may show an address: one
-// that no port of the name could be dialled at is left out.
+// Answerable reports whether a DNS answer for a name may contain an address: an
+// address that can't be dialled on any port of the name is left out.
 func (x *Dialer) Answerable(m *firewall.Matcher, n firewall.Name, a netip.Addr) bool {
 	a = a.Unmap()
 	class := firewall.Classify(a)
@@ -113,18 +112,17 @@ type Want struct {
 	Decision firewall.Decision
 	Addrs    []netip.Addr
 	Port     uint16
-	// Admit has the last word about what decided about an address; nil: nothing
-	// to add.
+	// Admit, if not nil, may override the decision about an address.
 	Admit func(firewall.Decision) firewall.Decision
 }
 
 // Dialled is a connection.
 type Dialled struct {
 	*net.TCPConn
-	// Addr is what was dialled, also where an upstream proxy leads there.
+	// Addr is the dialled address, also if the connection is through an upstream proxy.
 	Addr netip.Addr
-	// Decision let the address through: that of the name, or that of a range
-	// beside it.
+	// Decision allowed the address: that of the name, or that of a range that
+	// contains the address.
 	Decision firewall.Decision
 }
 
@@ -165,7 +163,7 @@ func (x *Dialer) Dial(ctx context.Context, w Want) (Dialled, error) {
 	return x.race(ctx, &w, try)
 }
 
-// race starts a dial every stagger, or as soon as one fails, and takes the
+// race starts a dial every stagger, or as soon as one fails, and returns the
 // first that connects.
 func (x *Dialer) race(ctx context.Context, w *Want, addrs []netip.Addr) (Dialled, error) {
 	type result struct {
@@ -215,8 +213,8 @@ func (x *Dialer) race(ctx context.Context, w *Want, addrs []netip.Addr) (Dialled
 	return Dialled{}, last
 }
 
-// dial connects to one address. The check stands in Control, between socket(2)
-// and connect(2), on the address that connect gets.
+// dial connects to one address. The check runs in Control, between socket(2)
+// and connect(2), on the address that is passed to connect.
 func (x *Dialer) dial(ctx context.Context, w *Want, a netip.Addr) (Dialled, error) {
 	to := netip.AddrPortFrom(a, w.Port)
 	if x.Proxy != nil {
@@ -249,8 +247,8 @@ func (x *Dialer) dial(ctx context.Context, w *Want, a netip.Addr) (Dialled, erro
 	return Dialled{c.(*net.TCPConn), a.Unmap(), d}, nil
 }
 
-// interleave puts the families in turn, IPv6 first if there is any, and keeps
-// the order within each.
+// interleave alternates the families, IPv6 first if there is any, and keeps the
+// order within each.
 func interleave(addrs []netip.Addr) []netip.Addr {
 	var four, six []netip.Addr
 	for _, a := range addrs {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Place is where an address lies, seen from the guard.
+// Place classifies an address as seen from the guard.
 type Place int
 
-// The places. Far is everything that isn't near.
+// The places. Far is every address that is none of the others.
 const (
 	Far     Place = iota
 	Own           // an address of the guard's own network namespace
@@ -20,10 +20,10 @@ const (
 	OnLink        // in the prefix of an interface: with Docker, another container
 )
 
-// Local knows the addresses of the guard's own network namespace. They change: an
+// Local has the addresses of the guard's own network namespace. They change: an
 // engine attaches networks; on the machine's own network, interfaces come and go.
-// The kernel tells of each change, so that the next question sees it; where it
-// can't, they are read again when older than a second.
+// The kernel reports changes, and the next call reads them again; if it can't,
+// they are read again when older than a second.
 type Local struct {
 	// Host are further addresses of the host; they count as gateways.
 	Host []netip.Addr
@@ -32,21 +32,21 @@ type Local struct {
 	at       time.Time
 	changes  *changes
 	own      map[netip.Addr]bool
-	ranges   []netip.Prefix // that are all own: local routes
+	ranges   []netip.Prefix // of own addresses: local routes
 	gateways map[netip.Addr]bool
 	links    []netip.Prefix
 	ipv6     bool
 }
 
-// How old what is known may be: where the kernel tells of changes, and where it
+// Maximum ages of the addresses: if the kernel reports changes, and if it
 // doesn't.
 const (
 	maxAgeTold = time.Minute
 	maxAge     = time.Second
 )
 
-// Place tells where an address lies. An error means that the guard doesn't know
-// its own addresses; nothing may be dialled then.
+// Place classifies an address. On error the guard doesn't know its own addresses,
+// and nothing may be dialled.
 func (l *Local) Place(a netip.Addr) (Place, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +70,7 @@ func (l *Local) Place(a netip.Addr) (Place, error) {
 	return Far, nil
 }
 
-// IPv6 tells whether the guard has an IPv6 address that isn't link-local.
+// IPv6 reports whether the guard has an IPv6 address that isn't link-local.
 func (l *Local) IPv6() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,9 +87,9 @@ func (l *Local) refresh() error {
 		return nil
 	}
 	if l.changes == nil {
-		l.changes = watchChanges() // before reading: nothing is missed between
+		l.changes = watchChanges() // before reading, so that no change is missed
 	}
-	l.own = nil // an error leaves nothing that could pass for known
+	l.own = nil // after an error nothing counts as known
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		return fmt.Errorf("own addresses: %w", err)

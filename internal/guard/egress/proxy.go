@@ -15,8 +15,8 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// Proxy is the upstream HTTP proxy (network.proxy). It is asked to CONNECT to
-// the address that the guard resolved and checked, never to a name, so that it
+// Proxy is the upstream HTTP proxy (network.proxy). The guard sends it CONNECT with
+// the address that it resolved and checked, never with a name, so that the proxy
 // can't resolve differently.
 type Proxy struct {
 	upstream *Upstream
@@ -24,14 +24,14 @@ type Proxy struct {
 	// Host is an address or a name, Port its port.
 	Host string
 	Port uint16
-	auth string // the Proxy-Authorization header's value
+	auth string // value of the Proxy-Authorization header
 	addr atomic.Pointer[netip.AddrPort]
-	// refused is why the last address was; nil: none was found.
+	// refused is why the last address was refused; nil: none was found.
 	refused atomic.Pointer[error]
 }
 
-// NewProxy reads the URL of the proxy, http://[user:password@]host:port. One
-// whose host is a name carries nothing until [Proxy.Fix]; one whose address the
+// NewProxy parses the URL of the proxy, http://[user:password@]host:port. If its
+// host is a name, it carries nothing until [Proxy.Fix]. An address that a
 // repository must not name is an error.
 func NewProxy(upstream *Upstream, s string, trust Trust) (*Proxy, error) {
 	x, err := firewall.ParseProxy(s)
@@ -49,8 +49,8 @@ func NewProxy(upstream *Upstream, s string, trust Trust) (*Proxy, error) {
 	return p, nil
 }
 
-// Fix sets the proxy's address, once and for all. What the repository's proxy
-// must not be is refused: it may have another address later.
+// Fix sets the proxy's address once and for all. It refuses an address that a
+// repository must not name; the name may resolve to another one later.
 func (p *Proxy) Fix(a netip.Addr) error {
 	at := netip.AddrPortFrom(a.Unmap(), p.Port)
 	if err := p.upstream.Add(at, p.trust); err != nil {
@@ -62,7 +62,7 @@ func (p *Proxy) Fix(a netip.Addr) error {
 	return nil
 }
 
-// Fixed tells whether the proxy's address is known.
+// Fixed reports whether the proxy's address is known.
 func (p *Proxy) Fixed() bool { return p.addr.Load() != nil }
 
 // ProxyError is the upstream proxy's refusal of a CONNECT.

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// routes are what the routes of all tables say about what is near.
+// routes is what the routing tables say about nearby addresses.
 type routes struct {
 	gateways map[netip.Addr]bool
 	local    []netip.Prefix // addresses of the machine itself, whatever interface has them
 	links    []netip.Prefix // neighbours
 }
 
-// broadest is the shortest prefix that can be one of neighbours: routes of half
-// the internet through a tunnel are none.
+// broadest is the shortest prefix that counts as one of neighbours: routes of half
+// the internet through a tunnel don't.
 const broadest = 8
 
 // readRoutes reads them by rtnetlink(7), which needs neither a capability nor
@@ -54,8 +54,8 @@ func readRoutes() (r routes, err error) {
 	return r, nil
 }
 
-// add takes what one route says; broadcast tells which interfaces have neighbours
-// that are asked for by address, unlike tunnels.
+// add adds one route; broadcast lists the interfaces whose neighbours are resolved
+// by address, unlike tunnels.
 func (r *routes) add(m *unix.RtMsg, attrs []syscall.NetlinkRouteAttr, broadcast map[uint32]bool) {
 	var to netip.Addr
 	var device uint32
@@ -88,8 +88,8 @@ func (r *routes) add(m *unix.RtMsg, attrs []syscall.NetlinkRouteAttr, broadcast 
 	switch {
 	case m.Type == unix.RTN_LOCAL, m.Type == unix.RTN_ANYCAST:
 		r.local = append(r.local, p)
-	// The kernel's own routes are those of addresses and their peers; another's are
-	// neighbours unless a tunnel carries them away.
+	// The kernel's own routes are those of addresses and their peers; routes of
+	// others lead to neighbours unless they go through a tunnel.
 	case m.Type == unix.RTN_UNICAST && direct && p.Bits() >= broadest && (m.Protocol == unix.RTPROT_KERNEL || broadcast[device]):
 		r.links = append(r.links, p)
 	}

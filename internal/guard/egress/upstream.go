@@ -14,30 +14,29 @@ import (
 )
 
 // Upstream dials the resolvers and the upstream proxy, and nothing else. Their
-// addresses come from the policy and, where that names none, from resolv.conf; it
-// is never given an address that a worker, or an answer to a worker's question,
-// named.
+// addresses come from the policy or else from resolv.conf, never from a worker or
+// from an answer to a worker's question.
 type Upstream struct {
 	local *Local
 	mu    sync.RWMutex
 	known map[netip.AddrPort]Trust
 }
 
-// Trust says whose word an upstream is.
+// Trust is who named an upstream.
 type Trust int
 
-// The trusts. The zero Trust is an upstream of before, which nobody dials.
+// The trusts. The zero Trust is a former upstream, which is never dialled.
 const (
 	Former Trust = iota
-	// OfFile is the repository's word: checked as what a worker asks for is,
-	// so that no metadata or loopback address and none of the machine's own is
-	// reached (B26, B31).
+	// OfFile is an upstream that the repository named. It is checked like a
+	// worker's destination, so that no metadata or loopback address and none of
+	// the machine's own is reached (B26, B31).
 	OfFile
-	// OfUser is the user's or the machine's own: dialled wherever it is.
+	// OfUser is an upstream of the user or the machine: dialled wherever it is.
 	OfUser
 )
 
-// NewUpstream makes a dialler that knows no address yet; local has those of the
+// NewUpstream returns a dialler without upstreams; local has the addresses of the
 // guard's own network.
 func NewUpstream(local *Local) *Upstream {
 	return &Upstream{local: local, known: map[netip.AddrPort]Trust{}}
@@ -57,8 +56,8 @@ func (u *Upstream) Add(a netip.AddrPort, trust Trust) error {
 	return nil
 }
 
-// Replace makes others the machine's own resolvers. Those of before aren't
-// dialled any more, and stay closed to workers.
+// Replace replaces the machine's resolvers. The former ones are no longer dialled,
+// and stay closed to workers.
 func (u *Upstream) Replace(before, now []netip.AddrPort) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -106,7 +105,7 @@ func (u *Upstream) check(a netip.Addr) error {
 	return nil
 }
 
-// Has tells whether an address is that of an upstream, on whatever port.
+// Has reports whether an address is that of an upstream, on any port.
 func (u *Upstream) Has(a netip.Addr) bool {
 	a = a.Unmap()
 	u.mu.RLock()

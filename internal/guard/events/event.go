@@ -1,7 +1,7 @@
-// Package events is what the guard reports: one JSON line per denial and per
-// connection that it let through, equal ones joined, with exact counts (B28).
+// Package events has the guard's log: one JSON line per denial and per allowed
+// connection, with equal ones merged and exact counts (B28).
 //
-// No field of an event has a path, a query, a header or a credential.
+// No field of an event contains a path, a query, a header or a credential.
 package events
 
 import (
@@ -10,20 +10,20 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// Event is what one line says. Two events are equal when all fields but the
-// bytes are. Fields that don't apply are empty.
+// Event is the content of one line. Two events are equal if all fields but the byte
+// counts are. Fields that don't apply are empty.
 type Event struct {
 	Room     string // "" for the guard itself
 	Kind     Kind
-	Name     string // as asked for, if it is one
-	Address  string // that the worker dialled, that was refused, or that the guard dialled
+	Name     string // as requested, if by name
+	Address  string // dialled by the worker, refused, or dialled by the guard
 	Port     uint16
 	Protocol string // tcp, udp, icmp, …
 	Verdict  Verdict
 	Reason   string // a firewall.Reason… or the guard's own
-	Rule     string // the line that decided: "workshop.yaml:12"
+	Rule     string // position of the deciding line: "workshop.yaml:12"
 	Suggest  string // the line that would allow it
-	// BytesUp and BytesDown of an End are added up.
+	// BytesUp and BytesDown of End events are added up.
 	BytesUp, BytesDown uint64
 }
 
@@ -45,14 +45,14 @@ const (
 // Kinds are all kinds.
 var Kinds = []Kind{DNS, TLS, HTTP, TCP, Proxy, Inbound, Kernel, Guard}
 
-// Verdict is what became of it.
+// Verdict is the outcome.
 type Verdict string
 
 // The verdicts.
 const (
 	Deny  Verdict = "deny"
-	Allow Verdict = "allow" // a connection was let through and dialled
-	End   Verdict = "end"   // such a connection ended: what it carried
+	Allow Verdict = "allow" // a connection was allowed and dialled
+	End   Verdict = "end"   // such a connection ended, with what it carried
 	Note  Verdict = "note"  // something worth knowing
 )
 
@@ -64,7 +64,7 @@ const (
 	ReasonNoSNI       = "no-sni"          // TLS without a server name
 	ReasonECH         = "ech"             // encrypted ClientHello: the name can't be checked
 	ReasonNotTLS      = "not-tls"         // something else on 443
-	ReasonMalformed   = "malformed"       // a ClientHello, request or question that isn't one
+	ReasonMalformed   = "malformed"       // not a valid ClientHello, request or question
 	ReasonLastHop     = "last-hop"        // Max-Forwards is 0: the request ends at the guard
 	ReasonBusy        = "busy"            // too many large heads at the same time
 	ReasonMismatch    = "mismatch"        // the worker dialled another address than the name has
@@ -77,21 +77,21 @@ const (
 	ReasonOverflow    = "overflow"        // too many different events: only counted
 	ReasonKernelLost  = "lost"            // denials that the kernel counted but couldn't report
 	ReasonUnsupported = "unsupported"     // a protocol that isn't carried, a question that isn't for addresses of the Internet
-	ReasonLocalUnsure = "unknown-host"    // the guard can't tell its own addresses
+	ReasonLocalUnsure = "unknown-host"    // the guard can't read its own addresses
 	ReasonPublished   = "published"       // allowed because the port is published
 	ReasonUpload      = "upload-budget"   // the rule's budget of bytes is used up
 	ReasonWildcard    = "wildcard-budget" // too many or too long new names under a wildcard
-	ReasonUnresolved  = "unresolved"      // of a note: an allowed name that has no address, or of which no resolver said
-	ReasonUnreachable = "unreachable"     // of a note: allowed, and none of its addresses took the connection
+	ReasonUnresolved  = "unresolved"      // of a note: an allowed name has no address, or no resolver answered
+	ReasonUnreachable = "unreachable"     // of a note: allowed, but no address accepted the connection
 	ReasonPolicy      = "policy"          // of a note: the policy was replaced
 	ReasonLive        = "live-change"     // of a note: a live change began or ended
-	ReasonLearning    = "learning"        // of a note: rooms began or ended to learn
-	ReasonKept        = "kept"            // of a note: live denies and spent budgets of an earlier guard can't be read, or none can be recorded
-	ReasonPanic       = "internal-error"  // of a note: serving it panicked; it ended, and nothing else
+	ReasonLearning    = "learning"        // of a note: learning began or ended in rooms
+	ReasonKept        = "kept"            // of a note: live denies and spent budgets of the previous guard can't be read, or can't be recorded
+	ReasonPanic       = "internal-error"  // of a note: serving it panicked; only it has ended
 	ReasonTaken       = "port-taken"      // of a note: a worker's program has a port of the policy (a room without nf_tables)
 )
 
-// Denied makes the event of a decision.
+// Denied returns the event of a decision.
 func Denied(kind Kind, d firewall.Decision) Event {
 	e := Event{Kind: kind, Verdict: Deny, Reason: d.Reason, Suggest: d.Suggest}
 	if d.Rule != nil {
@@ -100,13 +100,13 @@ func Denied(kind Kind, d firewall.Decision) Event {
 	return e
 }
 
-// Panicked makes the event of something that was served and panicked.
+// Panicked returns the event of a panic while serving something.
 func Panicked(kind Kind) Event { return Event{Kind: kind, Verdict: Note, Reason: ReasonPanic} }
 
-// Line is the JSON form of one event, as it stands in the guard's log:
+// Line is the JSON form of one event in the guard's log:
 // schemas/event.schema.json.
 type Line struct {
-	// Time is when it was; of several events in one line, when the last one was.
+	// Time of the event; of merged events, the time of the last one.
 	Time     time.Time `json:"time"`
 	Room     string    `json:"room,omitempty"`
 	Workers  []string  `json:"workers,omitempty"`
@@ -120,10 +120,10 @@ type Line struct {
 	Rule     string    `json:"rule,omitempty"`
 	Suggest  string    `json:"suggest,omitempty"`
 	Why      string    `json:"why,omitempty"` // of a denial: a sentence for people
-	// BytesUp and BytesDown are the TCP payload that the connections of an end
-	// carried: up is from the worker.
+	// BytesUp and BytesDown are the TCP payload of the ended connections: up is
+	// from the worker.
 	BytesUp   uint64 `json:"bytes_up,omitempty"`
 	BytesDown uint64 `json:"bytes_down,omitempty"`
-	// Count is how many equal events the line stands for.
+	// Count is how many equal events were merged into the line.
 	Count uint64 `json:"count"`
 }

@@ -10,22 +10,20 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// Window is how long equal events are joined: the first one is written at once,
-// those that follow within the window are one line at its end.
+// Window is how long equal events are merged: the first one is written at once,
+// those that follow within the window become one line at its end.
 const Window = time.Second
 
 // maxKeys bounds the different denials and notes of one room in one window, and
-// maxCarried those about connections that were let through, so that a busy
-// worker doesn't crowd out what was refused to him. What is above is counted by
-// kind only (ReasonOverflow).
+// maxCarried those about allowed connections, so that a busy worker doesn't crowd
+// out its denials. Events beyond are counted by kind only (ReasonOverflow).
 const (
 	maxKeys    = 1000
 	maxCarried = 500
 )
 
-// Sink writes events. Add never blocks and never waits for the writer: a
-// stalled reader of the guard's output costs detail, not connections, and never
-// the counts.
+// Sink writes events. Add never waits for the writer: a stalled reader of the
+// guard's output costs detail, but neither connections nor counts.
 type Sink struct {
 	workers func(room string) []string
 	w       io.Writer
@@ -35,18 +33,18 @@ type Sink struct {
 	shares  map[share]int // different events
 	dropped uint64
 	wake    chan struct{}
-	now     chan chan struct{} // writes all that is pending, then closes it
+	now     chan chan struct{} // flushes everything, then closes the received channel
 	stop    chan struct{}
 	done    chan struct{}
 }
 
 type entry struct {
 	count, up, down uint64    // not written yet
-	last            time.Time // one was added
+	last            time.Time // of the last one added
 	written         time.Time
 }
 
-// share is what is bounded together.
+// share is the key of what is bounded together.
 type share struct {
 	room    string
 	carried bool
@@ -61,7 +59,7 @@ func (h share) max() int {
 	return maxKeys
 }
 
-// joined tells whether the event stands for others that aren't written.
+// joined reports whether the event counts others that aren't written.
 func (e Event) joined() bool { return e.Reason == ReasonOverflow || e.Reason == ReasonKernelLost }
 
 // NewSink starts a sink; workers names the workers of a room.
@@ -114,9 +112,9 @@ func (s *Sink) AddN(e Event, n uint64) {
 	}
 }
 
-// Dropped returns how many events were counted, but not written with all they
-// say: too many different ones, those that the kernel couldn't report, and those
-// that the writer refused.
+// Dropped returns how many events were counted but not written in full: too many
+// different ones, those that the kernel couldn't report, and those that the writer
+// refused.
 func (s *Sink) Dropped() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +168,7 @@ func (s *Sink) run() {
 	}
 }
 
-// flush writes what is due: new events at once, repeated ones once per window.
+// flush writes the due events: new ones at once, repeated ones once per window.
 func (s *Sink) flush(now time.Time, all bool) {
 	type due struct {
 		Event

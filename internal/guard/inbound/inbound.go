@@ -23,12 +23,12 @@ import (
 // full backlog makes it wait.
 const timeout = 5 * time.Second
 
-// Socket gives a fresh socket of the room; it is handover.Client's DialSocket.
+// Socket returns a new socket of the room; it is handover.Client's DialSocket.
 type Socket func(port int) (*os.File, error)
 
-// Dial connects to a port of the room's loopback, 127.0.0.1 first, then ::1, and
-// returns to which: the server may have reset the connection already, which then
-// has no peer any more.
+// Dial connects to a port of the room's loopback, 127.0.0.1 first, then ::1. It
+// returns the address too: the server may have reset the connection, which then has
+// no peer.
 func Dial(ctx context.Context, socket Socket, port uint16) (*net.TCPConn, netip.AddrPort, error) {
 	four := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
 	c, err := dial(ctx, socket, four)
@@ -39,7 +39,7 @@ func Dial(ctx context.Context, socket Socket, port uint16) (*net.TCPConn, netip.
 	if c, err6 := dial(ctx, socket, six); err6 == nil {
 		return c, six, nil
 	}
-	return nil, four, err // what 127.0.0.1 says is what people expect
+	return nil, four, err // people expect the error of 127.0.0.1
 }
 
 func dial(ctx context.Context, socket Socket, to netip.AddrPort) (*net.TCPConn, error) {
@@ -70,8 +70,8 @@ func dial(ctx context.Context, socket Socket, to netip.AddrPort) (*net.TCPConn, 
 	return t, nil
 }
 
-// connect does a bounded connect(2) on a socket of the runtime's poller. It must
-// not block: each that did would hold a thread, and the guard may have few.
+// connect is connect(2) with a timeout on a socket of the runtime's poller. It must
+// not block: each blocked call would hold a thread, and the guard may have few.
 func connect(f *os.File, raw syscall.RawConn, to netip.AddrPort) error {
 	if err := f.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 		return err
@@ -93,8 +93,8 @@ func connect(f *os.File, raw syscall.RawConn, to netip.AddrPort) error {
 	return cmp.Or(werr, err)
 }
 
-// connected says what became of a connect(2) that was in progress. The poller may
-// wake up too early.
+// connected returns the result of a connect(2) in progress. The poller may wake up
+// too early.
 func connected(fd int) error {
 	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	switch {
@@ -109,7 +109,7 @@ func connected(fd int) error {
 	return nil
 }
 
-// sockaddr writes the address in the socket's own family.
+// sockaddr returns the address in the socket's family.
 func sockaddr(fd int, to netip.AddrPort) (unix.Sockaddr, error) {
 	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	switch {

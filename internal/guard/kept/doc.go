@@ -1,4 +1,4 @@
-// Package kept is what of a guard's memory outlives it: live denies and spent
-// upload budgets, in a file that the room's PID 1 holds (package handover). It
-// reads what another process wrote: bounded, strict, and closed on any doubt.
+// Package kept records what outlives a guard: live denies and spent upload budgets,
+// in a file held by the room's PID 1 (package handover). The file may have been
+// written by another process: reading is bounded, strict, and fails closed.
 package kept

@@ -8,8 +8,8 @@ import (
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
-// File is the file of one room. Its zero value has none yet: nothing can be
-// recorded.
+// File is the record of one room. The zero value has no file yet, and can record
+// nothing.
 type File struct {
 	mu    sync.Mutex
 	file  *os.File
@@ -17,8 +17,8 @@ type File struct {
 	state State
 }
 
-// Open makes f the file, if accept takes what it holds; else it is closed. A nil
-// f makes one, of what was recorded before. Where there is one, it stays.
+// Open makes f the file if accept accepts its state; otherwise it closes f. A nil
+// f creates a file with what was recorded before. An open file stays.
 func (k *File) Open(f *os.File, accept func(State) error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -55,7 +55,7 @@ func (k *File) Opened() bool {
 	return k.file != nil
 }
 
-// Give gives the file to a room.
+// Give sends the file to a room.
 func (k *File) Give(c *handover.Client) error {
 	k.mu.Lock()
 	f := k.file
@@ -68,7 +68,7 @@ func (k *File) Give(c *handover.Client) error {
 
 var errNoFile = errors.New("the room has no file yet")
 
-// Denies records the live denies. A room without a file gets them with it.
+// Denies records the live denies. Without a file they are written when there is one.
 func (k *File) Denies(denies []Deny) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

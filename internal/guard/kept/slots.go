@@ -12,8 +12,8 @@ import (
 
 // A file has two slots. A write goes to the older one, so that a guard that is
 // killed at any moment leaves the old state or the new one. A slot is a header
-// and the payload; the checksum is against torn writes alone: who has the
-// descriptor may write what it likes.
+// and the payload; the checksum detects torn writes only: a holder of the
+// descriptor can write anything.
 //
 //	0  magic       8 bytes, the last of which is the version
 //	8  generation  uint64, little endian as all
@@ -36,10 +36,10 @@ type store interface {
 	io.WriterAt
 }
 
-// slots writes generations of a payload.
+// slots reads and writes generations of a payload.
 type slots struct {
 	store
-	generation uint64 // of the last one that was written or read
+	generation uint64 // last one written or read
 	next       int    // slot of the next one
 }
 
@@ -81,10 +81,10 @@ func checksum(header, payload []byte) uint32 {
 	return crc32.Update(crc32.Checksum(header[:20], castagnoli), castagnoli, payload)
 }
 
-// errTorn says that a slot holds nothing whole.
+// errTorn means that no slot holds a complete state.
 var errTorn = errors.New("no slot has a valid checksum")
 
-// read returns the newest generation and goes on after it.
+// read returns the newest generation; the next write follows it.
 func (s *slots) read() (State, error) {
 	b, err := s.newest()
 	if err != nil {

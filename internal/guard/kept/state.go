@@ -12,13 +12,13 @@ import (
 )
 
 // With denies of maxDenyBytes and [firewall.MaxBudgets] a state fits into a slot.
-// Of more budgets than maxExact it has coarser times: that is less to write.
+// With more budgets than maxExact its times are coarser, to write less.
 const (
 	maxDenyBytes = 60_000
 	maxExact     = 32
 )
 
-// State is what narrows a room beyond its policy.
+// State is what restricts a room beyond its policy.
 type State struct {
 	Denies  []Deny  `json:"denies,omitempty"`
 	Budgets []Spent `json:"budgets,omitempty"`
@@ -31,20 +31,20 @@ type Deny struct {
 	Ends time.Duration `json:"ends,omitempty"`
 }
 
-// Spent is what was sent by a rule with an upload budget.
+// Spent is what was sent under a rule with an upload budget.
 type Spent struct {
-	// Rule tells the rule from all others, through all policies.
+	// Rule identifies the rule across all policies.
 	Rule   string          `json:"rule"`
 	Upload firewall.Budget `json:"upload"`
-	// At is the time that Sent is as of, in 60ths of the budget's time by
+	// At is the time of the record, in 60ths of the budget's period by
 	// clock.Boot.
 	At int64 `json:"at"`
-	// Sent are pairs of a time like At, rising, and the bytes sent then.
+	// Sent has pairs of a time like At, ascending, and the bytes sent then.
 	Sent [][2]int64 `json:"sent"`
 }
 
-// fold counts all as sent at the newest time: it is free again later than it
-// could be, never earlier.
+// fold counts all bytes as sent at the newest time: they are freed later than
+// necessary, never earlier.
 func (s Spent) fold() Spent {
 	var sum int64
 	for _, x := range s.Sent {
@@ -54,7 +54,7 @@ func (s Spent) fold() Spent {
 	return s
 }
 
-// encode returns what is written into a slot.
+// encode returns the payload of a slot.
 func (s State) encode() ([]byte, error) {
 	if budgets := s.Budgets; len(budgets) > maxExact {
 		s.Budgets = make([]Spent, len(budgets))
@@ -64,12 +64,12 @@ func (s State) encode() ([]byte, error) {
 	}
 	b, err := json.Marshal(s)
 	if err == nil && len(b) > maxPayload {
-		err = fmt.Errorf("%d bytes to keep, at most %d", len(b), maxPayload)
+		err = fmt.Errorf("%d bytes to record, at most %d", len(b), maxPayload)
 	}
 	return b, err
 }
 
-// CheckDenies refuses more than a room keeps.
+// CheckDenies refuses more live denies than a room can record.
 func CheckDenies(denies []Deny) error {
 	b, err := json.Marshal(denies)
 	if err == nil && len(b) > maxDenyBytes {
@@ -78,8 +78,8 @@ func CheckDenies(denies []Deny) error {
 	return err
 }
 
-// decode reads what encode writes, and nothing else; whether times and sums make
-// sense is for the budgets.
+// decode parses the output of encode and nothing else. Times and sums are checked
+// by the budgets.
 func decode(b []byte) (s State, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()

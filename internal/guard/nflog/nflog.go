@@ -1,5 +1,5 @@
-// Package nflog reads what a room's own rules refused: the packets that
-// netfilter copies to its log group (NFLOG).
+// Package nflog reads the packets that a room's own rules refused, which netfilter
+// copies to its log group (NFLOG).
 package nflog
 
 import (
@@ -17,7 +17,7 @@ import (
 // Packet is the head of a refused packet.
 type Packet struct {
 	Dst      netip.Addr
-	Port     uint16 // 0 where the protocol has none
+	Port     uint16 // 0 if the protocol has none
 	Protocol string // tcp, udp, icmp, or ip with the number of linux/in.h
 	UID      uint32 // of the sender, in its user namespace
 	HasUID   bool
@@ -36,9 +36,9 @@ const (
 	attrSeq        = 12                         // NFULA_SEQ
 )
 
-// Read reads from the socket until it is closed and calls packet for each
-// refused packet, and lost when some didn't fit into the socket's buffer; with
-// known sequence numbers it says how many (else 0).
+// Read reads from the socket until it is closed. It calls packet for each refused
+// packet, and lost when packets didn't fit into the socket's buffer, with their
+// number if the sequence numbers tell (else 0).
 func Read(r io.Reader, packet func(Packet), lost func(n uint64)) {
 	buf := make([]byte, 64<<10)
 	var next uint32
@@ -49,7 +49,7 @@ func Read(r io.Reader, packet func(Packet), lost func(n uint64)) {
 			if !known {
 				lost(0)
 			}
-			continue // the gap in the sequence tells how many
+			continue // counted by the gap in the sequence
 		}
 		if err != nil || n == 0 {
 			return
@@ -66,8 +66,8 @@ func Read(r io.Reader, packet func(Packet), lost func(n uint64)) {
 	}
 }
 
-// parse reads the netlink messages of one datagram; what isn't a logged packet
-// is skipped.
+// parse parses the netlink messages of one datagram. It skips everything but logged
+// packets.
 func parse(b []byte) []Packet {
 	messages, _ := syscall.ParseNetlinkMessage(b)
 	var out []Packet
@@ -101,7 +101,7 @@ func attributes(b []byte) (p Packet, ok bool) {
 	return p, ok && d.Err() == nil
 }
 
-// payload reads the IP header and the ports behind it.
+// payload parses the IP header and the ports after it.
 func (p *Packet) payload(b []byte) bool {
 	var proto byte
 	var rest []byte

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadRefused is [Read] for a packet socket of a room without netfilter: what it
-// shows are resets that answer a refused connection, and refused packets of
-// other protocols. There is no uid.
+// ReadRefused is [Read] for the packet socket of a room without netfilter, which
+// has the resets sent to refused connections, and refused packets of other
+// protocols. Packets have no uid.
 func ReadRefused(f syscall.Conn, packet func(Packet), lost func(n uint64)) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -26,7 +26,7 @@ func ReadRefused(f syscall.Conn, packet func(Packet), lost func(n uint64)) {
 			if !errors.Is(err, unix.EAGAIN) {
 				return true
 			}
-			// What was dropped lies before this moment, and nothing else may follow.
+			// Packets were dropped before now, and no other packet may follow.
 			if d := drops(fd); d > 0 {
 				lost(d)
 			}
@@ -44,8 +44,8 @@ func ReadRefused(f syscall.Conn, packet func(Packet), lost func(n uint64)) {
 	}
 }
 
-// drops returns how many packets didn't fit into the socket's buffer since it
-// was last asked (PACKET_STATISTICS of packet(7)).
+// drops returns how many packets didn't fit into the socket's buffer since the
+// last call (PACKET_STATISTICS of packet(7)).
 func drops(fd uintptr) uint64 {
 	var s struct{ packets, drops uint32 } // struct tpacket_stats
 	size := uint32(unsafe.Sizeof(s))
@@ -56,8 +56,8 @@ func drops(fd uintptr) uint64 {
 	return uint64(s.drops)
 }
 
-// refused reads a packet from its IP header on. Of TCP it is the answer, which
-// comes from where the refused connection went.
+// refused parses a packet from its IP header on. A TCP packet is the reset, so its
+// source is the destination of the refused connection.
 func refused(b []byte) (p Packet, ok bool) {
 	if !p.payload(b) {
 		return p, false

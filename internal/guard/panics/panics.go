@@ -1,9 +1,9 @@
-// Package panics keeps a panic that one connection, query or request causes from
-// ending the guard for all (B60). It is the net below code that doesn't panic:
-// every one is counted and logged, and too many end the process after all.
+// Package panics recovers a panic of one connection, query or request, so that it
+// doesn't end the guard for all (B60). It is a safety net below code that shouldn't
+// panic: each panic is counted and logged, and too many end the process.
 //
-// What a panicking goroutine owned is not used again: it resets its connections
-// and leaves its buffers to the collector.
+// Nothing that a panicking goroutine owned is reused: its connections are reset,
+// and its buffers left to the garbage collector.
 package panics
 
 import (
@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Limit within Window are too many: the guard exits, and its engine
-// restarts it.
+// After Limit panics within Window the guard exits, and its engine restarts
+// it.
 const (
 	Limit  = 10
 	Window = time.Minute
@@ -25,8 +25,8 @@ const (
 // maxStack bounds what one panic writes to the log.
 const maxStack = 8 << 10
 
-// Go calls serve on a goroutine of its own. If it panics, failed is called, which
-// ends what was served and reports it.
+// Go calls serve on a new goroutine. If it panics, Go calls failed, which ends what
+// was served and reports it.
 func Go(serve, failed func()) { go Serve(serve, failed) }
 
 // Serve is [Go] on the caller's goroutine. It reports whether serve returned.
@@ -49,8 +49,7 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // Try calls f, and returns an [*Error] if it panics. It is for a goroutine that
-// does a part of another one's work: who waits for it passes its error to
-// [Again].
+// does part of another's work; the other passes the error to [Again].
 func Try(f func() error) (err error) {
 	defer func() {
 		v := recover()
@@ -81,10 +80,10 @@ func Count() uint64 {
 	return recovered.count
 }
 
-// TooMany is closed when there were too many.
+// TooMany returns a channel that is closed after too many panics.
 func TooMany() <-chan struct{} { return recovered.tooMany }
 
-// Err says that there were too many; nil: there weren't.
+// Err returns an error after too many panics, else nil.
 func Err() error {
 	select {
 	case <-recovered.tooMany:
@@ -94,10 +93,10 @@ func Err() error {
 	}
 }
 
-// recovered counts for the whole process: it is what too many of them end.
+// recovered is the log of the process.
 var recovered = newLog(os.Stderr)
 
-// log is where panics are counted and written.
+// log counts and writes panics.
 type log struct {
 	w       io.Writer
 	tooMany chan struct{}

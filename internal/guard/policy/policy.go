@@ -13,18 +13,17 @@ import (
 )
 
 // File is the policy's name in its directory. The directory is mounted, not the
-// file: a file that is replaced stays the old one in a bind mount.
+// file: a bind mount of a file keeps the old one when it is replaced.
 const File = "policy.json"
 
-// Read reads the policy in dir as [Parse] does. Everything that can't be read
-// or understood is an error: the guard then serves nobody.
+// Read reads and parses the policy in dir. On any error the guard serves nobody.
 func Read(dir string, lookup func(string) (string, bool)) (p *firewall.Policy, digest string, err error) {
 	f, err := os.Open(filepath.Join(dir, File))
 	if err != nil {
 		return nil, "", err
 	}
 	defer f.Close()
-	// One byte more than the parser takes, which then says that it is too much.
+	// One byte more than the parser accepts, so that it reports a file too large.
 	data, err := io.ReadAll(io.LimitReader(f, firewall.MaxPolicyBytes+1))
 	if err != nil {
 		return nil, "", err
@@ -61,10 +60,10 @@ type State struct {
 	rooms      map[string]*Room
 }
 
-// closed is what a room gets that the policy doesn't know (any more).
+// closed is the policy of a room that the policy doesn't contain.
 var closed = &Room{Matcher: firewall.RoomPolicy{}.Compile()}
 
-// Store holds the current State; its zero value knows no room.
+// Store holds the current State; its zero value has no rooms.
 type Store struct{ current atomic.Pointer[State] }
 
 // Swap makes p the policy from the next decision on.
@@ -84,11 +83,10 @@ func (s *Store) Swap(p *firewall.Policy) *State {
 	}
 }
 
-// Current returns the policy of now; nil before the first Swap.
+// Current returns the current policy; nil before the first Swap.
 func (s *Store) Current() *State { return s.current.Load() }
 
-// Room returns what a room may reach now. A room that the policy doesn't know
-// may reach nothing.
+// Room returns the current policy of a room. An unknown room may reach nothing.
 func (s *Store) Room(name string) *Room {
 	if st := s.current.Load(); st != nil {
 		if r := st.rooms[name]; r != nil {

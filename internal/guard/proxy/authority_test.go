@@ -71,7 +71,7 @@ func FuzzAuthority(f *testing.F) {
 	})
 }
 
-// looksNumeric tells whether inet_aton(3) or a browser (WHATWG URL, "ends in a
+// looksNumeric reports whether inet_aton(3) or a browser (WHATWG URL, "ends in a
 // number") would take a name for an IPv4 address.
 func looksNumeric(s string) bool {
 	last := s[strings.LastIndexByte(s, '.')+1:]

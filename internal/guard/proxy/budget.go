@@ -19,21 +19,21 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// Budgets count what a room sends by the rules that have a budget, through all
+// Budgets counts the bytes that a room sends under rules with a budget, across all
 // sessions of the room and all policies. The zero value is ready for use.
 //
 // Bytes are those of TCP payload, counted before they are written to the
-// upstream: nothing above the budget leaves. What comes back isn't bounded.
+// upstream: nothing above the budget leaves. Downloads aren't bounded.
 type Budgets struct {
-	// Record makes what is spent outlive the guard, before it is sent; nil: it
-	// doesn't. An error sends nothing.
+	// Record stores spent bytes before they are sent, so that they outlive the
+	// guard; nil stores nothing. After an error nothing is sent.
 	Record func([]kept.Spent) error
 
 	mu  sync.Mutex // of all windows, too
 	all map[budgetKey]*budget
 }
 
-// budgetKey makes a rule the same through all policies and guards.
+// budgetKey identifies a rule across policies and guards.
 type budgetKey struct {
 	rule   string // digest of target and ports
 	upload firewall.Budget
@@ -72,7 +72,8 @@ func (b *Budgets) get(k budgetKey) *budget {
 	return x
 }
 
-// Admit refuses what a rule allows whose budget is used up. It takes nothing.
+// Admit refuses a connection allowed by a rule whose budget is used up. It takes
+// nothing from the budget.
 func (b *Budgets) Admit(d firewall.Decision) firewall.Decision {
 	if !d.Allowed {
 		return d
@@ -83,7 +84,7 @@ func (b *Budgets) Admit(d firewall.Decision) firewall.Decision {
 	return d
 }
 
-// State tells how much of each budget of a policy is used.
+// State returns how much of each budget of a policy is used.
 func (b *Budgets) State(p *policy.Room) []control.BudgetState {
 	var out []control.BudgetState
 	for i := range p.Allow {
@@ -96,7 +97,7 @@ func (b *Budgets) State(p *policy.Room) []control.BudgetState {
 	return out
 }
 
-// Restore makes what an earlier guard recorded the spent bytes.
+// Restore sets the spent bytes to those that the previous guard recorded.
 func (b *Budgets) Restore(spent []kept.Spent) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,7 +112,7 @@ func (b *Budgets) Restore(spent []kept.Spent) error {
 	return nil
 }
 
-// Reset forgets what was spent.
+// Reset clears the spent bytes.
 func (b *Budgets) Reset() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,8 +122,8 @@ func (b *Budgets) Reset() error {
 	return b.record(clock.Boot())
 }
 
-// Fits refuses a policy with which more would have to be recorded than a room
-// keeps, after a reset or beside what is spent.
+// Fits refuses a policy with more budgets than a room can record, counting those
+// already spent unless they are reset.
 func (b *Budgets) Fits(p *firewall.RoomPolicy, reset bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,12 +139,12 @@ func (b *Budgets) Fits(p *firewall.RoomPolicy, reset bool) error {
 		}
 	}
 	if n := len(keys); n > firewall.MaxBudgets {
-		return fmt.Errorf("room %q: %d upload budgets, with those of earlier policies that are partly spent; at most %d: `workshop firewall reload --reset` forgets what is spent", p.Room, n, firewall.MaxBudgets)
+		return fmt.Errorf("room %q: %d upload budgets, including partly spent ones of earlier policies, at most %d are possible: `workshop firewall reload --reset` clears what is spent", p.Room, n, firewall.MaxBudgets)
 	}
 	return nil
 }
 
-// record records what is spent and what is reserved. b.mu is held.
+// record records spent and reserved bytes. b.mu is held.
 func (b *Budgets) record(now time.Duration) error {
 	if b.Record == nil {
 		return nil
@@ -151,7 +152,7 @@ func (b *Budgets) record(now time.Duration) error {
 	return b.Record(b.spent(now))
 }
 
-// spent is what is to be recorded. b.mu is held.
+// spent returns what is to be recorded. b.mu is held.
 func (b *Budgets) spent(now time.Duration) (out []kept.Spent) {
 	for k, x := range b.all {
 		if sent := x.window.recorded(now); sent != nil {
@@ -164,7 +165,7 @@ func (b *Budgets) spent(now time.Duration) (out []kept.Spent) {
 	return out
 }
 
-// budget is that of one rule, which all its connections share.
+// budget is the upload budget of one rule, shared by all its connections.
 type budget struct {
 	all    *Budgets
 	key    budgetKey
@@ -174,8 +175,8 @@ type budget struct {
 	open map[*way]struct{}
 }
 
-// take takes up to n bytes, and returns how many may be sent: so many are
-// recorded as spent then.
+// take takes up to n bytes and returns how many may be sent. Those are recorded as
+// spent.
 func (b *budget) take(n int) int {
 	b.all.mu.Lock()
 	defer b.all.mu.Unlock()
@@ -189,7 +190,7 @@ func (b *budget) take(n int) int {
 	return int(b.window.take(now, int64(n)))
 }
 
-// wait is how long nothing can be sent; 0: something can.
+// wait returns how long nothing can be sent; 0 if something can.
 func (b *budget) wait() time.Duration {
 	b.all.mu.Lock()
 	defer b.all.mu.Unlock()
@@ -227,5 +228,5 @@ func (b *budget) ways() (out []*way) {
 	return out
 }
 
-// errUsedUp ends the connection that wanted to send more than its budget has.
+// errUsedUp ends a connection that tries to send more than its budget has.
 var errUsedUp = errors.New("the upload budget is used up")

@@ -8,20 +8,20 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// route is where a connection or a request goes, and what decided so.
+// route is the destination of a connection or a request, with the decision.
 type route struct {
 	firewall.Decision
-	// to is dialled: a name at the guard's own answer.
+	// to is dialled; a name is dialled at the addresses of the guard's own answer.
 	to authority
-	// name is one of the address that is dialled, for events; "" for none.
+	// name is a name of the dialled address, for events; "" for none.
 	name string
-	// again decides the same by another policy.
+	// again decides the same question by another policy.
 	again func(*policy.Room) firewall.Decision
 }
 
 // route decides about a connection or request for a host. orig is the address that
-// the client dialled, not valid for none: where a line or mode open allows that,
-// it goes there, unless the host is denied.
+// the client dialled, invalid for none: if a line or mode open allows it, the
+// connection goes there, unless the host is denied.
 func (r *Room) route(p *policy.Room, orig netip.AddrPort, host authority) route {
 	d, name := r.decide(p, host)
 	byRange := func(p *policy.Room, d firewall.Decision) (firewall.Decision, string, bool) {
@@ -49,8 +49,8 @@ func (r *Room) route(p *policy.Room, orig netip.AddrPort, host authority) route 
 	return x
 }
 
-// decide is what a policy says about a name or an address, and a name of the
-// address.
+// decide returns a policy's decision about a name or an address, and a name of
+// the address.
 func (r *Room) decide(p *policy.Room, host authority) (firewall.Decision, string) {
 	if host.addr.IsValid() {
 		return r.DecideAddr(p, netip.AddrPortFrom(host.addr, host.port))
@@ -58,8 +58,8 @@ func (r *Room) decide(p *policy.Room, host authority) (firewall.Decision, string
 	return p.Matcher.Name(host.name, host.port), ""
 }
 
-// pinnedOnce decides again about an address that was pinned for a name: the name
-// may not be pinned any more, but its line is what counts.
+// pinnedOnce returns a function that decides again about an address pinned for a
+// name: the pin may have expired, but the name's line counts.
 func (r *Room) pinnedOnce(to authority, name string) func(*policy.Room) firewall.Decision {
 	n, err := firewall.ParseName(name)
 	named := err == nil && to.port != 80 && to.port != 443
@@ -74,16 +74,16 @@ func (r *Room) pinnedOnce(to authority, name string) func(*policy.Room) firewall
 	}
 }
 
-// mustRead reports whether the host of a connection to 80 or 443 of an address
-// must be read. If not, the address decides, and the server may be the one that
-// speaks first.
+// mustRead reports whether the host name of a connection to port 80 or 443 of an
+// address must be read. If not, the address decides, and the server may speak
+// first.
 func (r *Room) mustRead(p *policy.Room, to netip.AddrPort) bool {
 	d, _ := r.DecideAddr(p, to)
 	return !d.Allowed || hasDenyNames(p, to.Port())
 }
 
-// hasDenyNames tells whether a name must be known although the address is
-// allowed.
+// hasDenyNames reports whether names are denied on a port, so that the name must be
+// known although the address is allowed.
 func hasDenyNames(p *policy.Room, port uint16) bool {
 	for i := range p.Deny {
 		if !p.Deny[i].Host.IsZero() && firewall.HasPort(p.Deny[i].Ports, port) {
@@ -93,9 +93,9 @@ func hasDenyNames(p *policy.Room, port uint16) bool {
 	return false
 }
 
-// DecideAddr is what a policy says about an address: on other ports than 80 and
-// 443 by the names that it is pinned for (B25), else by range. It returns a name
-// of the address, "" for none, for events.
+// DecideAddr decides about an address: on ports other than 80 and 443 by the names
+// that it is pinned for (B25), else by range. It returns a name of the address for
+// events, "" for none.
 func (r *Room) DecideAddr(p *policy.Room, to netip.AddrPort) (firewall.Decision, string) {
 	pinned := to.Port() != 80 && to.Port() != 443
 	names := r.Pins.Names(to.Addr())
@@ -125,7 +125,7 @@ func (r *Room) DecideAddr(p *policy.Room, to netip.AddrPort) (firewall.Decision,
 		return learned, learnedName
 	}
 	if !d.Allowed && first != "" && d.Reason == firewall.ReasonName {
-		// The reason and the line of a name say more than those of an address.
+		// The reason and the line of a name are more helpful than those of an address.
 		if n, err := firewall.ParseName(first); err == nil {
 			d = p.Matcher.Name(n, to.Port())
 			d.Allowed = false

@@ -14,9 +14,9 @@ import (
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
-// denied answers 403 with the reason, the command and the line that would allow
-// it. The status line has reason and command too: of an answer to CONNECT, most
-// programs show no more (npm at once, pip with each of its tries).
+// denied answers 403 with the reason, and the command and the line that would
+// allow it. The status line has reason and command too: of a response to CONNECT,
+// most programs show nothing else (npm at once, pip with each retry).
 func (r *Room) denied(c net.Conn, p *policy.Room, to authority, d firewall.Decision, keep bool) error {
 	what := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port))) + " is not allowed"
 	if d.Reason == firewall.ReasonName {
@@ -30,7 +30,7 @@ func (r *Room) denied(c net.Conn, p *policy.Room, to authority, d firewall.Decis
 		body += "workshop: " + d.Reason + ": " + why + "\n"
 	}
 	if b := r.Budgets.of(d.Rule); b != nil && d.Reason == events.ReasonUpload {
-		// Rounded up: who comes back then finds something.
+		// Rounded up: a retry after that time finds bytes.
 		wait := b.wait().Truncate(time.Second) + time.Second
 		body += fmt.Sprintf("workshop: its budget is %s; bytes are free again in %s\n", d.Rule.Upload, wait)
 		headers["Retry-After"] = itoa(int64(wait / time.Second))
@@ -49,14 +49,14 @@ func (r *Room) denied(c net.Conn, p *policy.Room, to authority, d firewall.Decis
 	return respond(c, http.StatusForbidden, what, headers, body, keep)
 }
 
-// allowCommand is the command that does what the suggested line does; "" where
-// none does.
+// allowCommand returns the command with the effect of the suggested line; "" if
+// there is none.
 func allowCommand(p *policy.Room, to authority, d firewall.Decision) string {
 	target := to.host()
 	if to.addr.IsValid() {
 		target = net.JoinHostPort(target, strconv.Itoa(int(to.port)))
 	} else if strings.Contains(d.Suggest, "cidr:") {
-		return "" // a range beside the name
+		return "" // a range in addition to the name
 	} else if to.port != 80 && to.port != 443 {
 		target += ":" + strconv.Itoa(int(to.port))
 	}

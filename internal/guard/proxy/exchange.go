@@ -19,7 +19,7 @@ import (
 )
 
 // exchange sends one request to the upstream and its response to the client.
-// keep tells whether another request may follow; an error means that the
+// keep reports whether another request may follow; an error means that the
 // client's connection can't be used any more.
 func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	upgrade := cleanHeaders(req.Header)
@@ -38,15 +38,15 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	return keep, err
 }
 
-// sending is the rest of a request on its way.
+// sending is a request's body being sent.
 type sending struct {
 	side  *requestSide
-	ended chan error // has one
-	err   error      // what it had
-	over  bool       // err is there
+	ended chan error // gets one error
+	err   error      // received from ended
+	over  bool       // err is set
 }
 
-// send begins to send what follows the head. Until it has ended, s.requests is nil.
+// send begins to send what follows the head. Until that is done, s.requests is nil.
 func (s *httpSession) send(req *http.Request) *sending {
 	if bodyless(req) {
 		return &sending{over: true, err: s.requests.ubw.Flush()}
@@ -56,7 +56,7 @@ func (s *httpSession) send(req *http.Request) *sending {
 	go func() {
 		err := panics.Try(func() error { return x.side.sendBody(req) })
 		if err != nil {
-			// The upstream doesn't wait for the rest, or take the next request for it.
+			// The upstream must neither wait for the rest nor take the next request for it.
 			up.reset()
 			if errors.As(err, new(*badRequest)) {
 				s.report(firewall.Decision{Reason: events.ReasonMalformed}, to)
@@ -67,8 +67,8 @@ func (s *httpSession) send(req *http.Request) *sending {
 	return x
 }
 
-// wait waits until nothing is sent any more, or until limit, and reports whether
-// the request was sent as a whole.
+// wait waits until sending has ended, or until limit, and reports whether the
+// whole request was sent.
 func (s *httpSession) wait(x *sending, limit <-chan time.Time) bool {
 	if !x.over {
 		select {
@@ -82,7 +82,7 @@ func (s *httpSession) wait(x *sending, limit <-chan time.Time) bool {
 	return x.err == nil
 }
 
-// stop ends what is still being sent: both sides end with it.
+// stop aborts a request still being sent, by ending both sides.
 func (s *httpSession) stop(x *sending) {
 	if x.over {
 		return
@@ -93,10 +93,10 @@ func (s *httpSession) stop(x *sending) {
 	_ = s.c.SetReadDeadline(time.Time{})
 }
 
-// respond reads the response and sends it to the client, while the request's body
-// may still be under way.
+// respond reads the response and sends it to the client; the request's body may
+// still be being sent.
 func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade string, body *sending) (keep bool, err error) {
-	// Reads from the upstream first send what the client has to get.
+	// Reads from the upstream first flush what is buffered for the client.
 	fl := &flusher{from: s.up, to: cw, large: &s.largeUp}
 	s.ubr.Reset(fl)
 	var resp *http.Response
@@ -124,8 +124,8 @@ func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade strin
 			}
 		}
 	}
-	// A response may come before the request's end; then the connection can't
-	// go on after it.
+	// A response may arrive before the request's end; the connection can't be
+	// reused after that.
 	whole := s.wait(body, time.After(bodyGrace))
 	wantClose := req.Close || !req.ProtoAtLeast(1, 1)
 	untilEnd := resp.ContentLength < 0 && !req.ProtoAtLeast(1, 1)
@@ -136,14 +136,14 @@ func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade strin
 	return keep, nil
 }
 
-// maxInformational bounds the responses before the one that counts (RFC 9110 §15.2):
-// a server that sends them without end would have the processor of all rooms (B60).
+// maxInformational bounds the informational responses to a request (RFC 9110 §15.2):
+// a server that sends them without end would occupy the CPU of all rooms (B60).
 const maxInformational = 16
 
 var errInformational = errors.New("too many informational responses")
 
-// forget drops what a request's head may have much of, once it is sent: the body
-// may take long.
+// forget frees the large parts of a request's head once it is sent: the body may
+// take long.
 func forget(req *http.Request) {
 	*req = http.Request{
 		Method: strings.Clone(req.Method), ProtoMajor: req.ProtoMajor, ProtoMinor: req.ProtoMinor,
@@ -151,7 +151,8 @@ func forget(req *http.Request) {
 	}
 }
 
-// broken says why the upstream gave no response, if that was the budget.
+// broken answers the client if its budget is why the upstream sent no response;
+// otherwise it returns err.
 func (s *httpSession) broken(err error) error {
 	if !s.up.over.Load() {
 		return err
@@ -160,18 +161,17 @@ func (s *httpSession) broken(err error) error {
 	return s.room.denied(s.c, p, s.upTo.host, firewall.Decision{Rule: s.up.rule, Reason: events.ReasonUpload}, false)
 }
 
-// bodyGrace is how long the end of a request's body may come behind the head of
-// the response.
+// bodyGrace is how long after the head of the response a request's body may end.
 const bodyGrace = 20 * time.Millisecond
 
-// bodyless tells whether nothing follows a request's head.
+// bodyless reports whether a request has no body.
 func bodyless(req *http.Request) bool {
 	return req.ContentLength == 0 && len(req.TransferEncoding) == 0
 }
 
-// requestSide is what requests go through: it reads from the client and writes to
-// the upstream. One goroutine at a time has it, and whoever has it may use all of
-// it: the session's, but while a body is sent, the one that sends it.
+// requestSide reads requests from the client and writes them to the upstream. One
+// goroutine at a time owns all of it: the session's, or while a body is sent, the
+// one that sends it.
 type requestSide struct {
 	cr   *clientReader
 	br   *bufio.Reader // reads from cr
@@ -186,12 +186,12 @@ func newRequestSide(c net.Conn) *requestSide {
 	return &requestSide{cr: cr, br: br}
 }
 
-// clientReader reads from the client; while a body is carried, it sends what is
-// buffered for the upstream before it waits.
+// clientReader reads from the client; while a body is carried, it flushes the
+// upstream's buffer before it waits.
 type clientReader struct {
 	c  net.Conn
 	to *bufio.Writer // nil between bodies
-	// failed says that a connection ended, so that no error is the body's own.
+	// failed: a connection ended, so that an error isn't the body's fault.
 	failed bool
 }
 
@@ -206,7 +206,7 @@ func (r *clientReader) Read(b []byte) (n int, err error) {
 	return r.c.Read(b)
 }
 
-// chunks reads the body that the client sends in chunks; what isn't one is a
+// chunks reads a chunked body from the client; a malformed chunk is a
 // badRequest.
 type chunks struct {
 	r    io.Reader
@@ -221,8 +221,8 @@ func (c chunks) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// writeHead writes the request's head anew, in origin-form, so that nothing of
-// the client's way of writing it reaches the upstream.
+// writeHead serializes the request's head again, in origin-form, so that none of
+// the client's bytes reach the upstream as written.
 func (s *requestSide) writeHead(req *http.Request) error {
 	target := req.URL.RequestURI()
 	if req.Method == http.MethodOptions && req.RequestURI == "*" {
@@ -245,8 +245,8 @@ func (s *requestSide) writeHead(req *http.Request) error {
 	return err
 }
 
-// sendBody sends what follows the head, by the framing that the head declares;
-// http.ReadRequest saw the head alone.
+// sendBody sends the body by the framing that the head declares; http.ReadRequest
+// saw the head alone.
 func (s *requestSide) sendBody(req *http.Request) error {
 	s.cr.to = s.ubw
 	defer func() { s.cr.to = nil }()
@@ -260,8 +260,8 @@ func (s *requestSide) sendBody(req *http.Request) error {
 		}
 		return err
 	}
-	// The chunk parser reads from s.br itself, so that it takes nothing of the next
-	// request.
+	// The chunk parser reads from s.br itself, so that it consumes nothing of the
+	// next request.
 	cw := httputil.NewChunkedWriter(s.ubw)
 	_, err := s.size.Copy(cw, chunks{httputil.NewChunkedReader(s.br), s})
 	if err == nil {
@@ -300,12 +300,12 @@ func (s *requestSide) trailers() error {
 	return bad("the trailers are too long")
 }
 
-var errSwitch = errors.New("the upstream switches protocols unasked")
+var errSwitch = errors.New("the upstream switches protocols without an upgrade request")
 
 // switchProtocols carries a WebSocket after its handshake. The request had no
-// body: everything of the session is its goroutine's.
-func (s *httpSession) switchProtocols(cw *bufio.Writer, resp *http.Response, asked string) error {
-	if asked == "" || cleanHeaders(resp.Header) != asked {
+// body, so this goroutine owns the whole session.
+func (s *httpSession) switchProtocols(cw *bufio.Writer, resp *http.Response, requested string) error {
+	if requested == "" || cleanHeaders(resp.Header) != requested {
 		return errSwitch
 	}
 	if _, err := io.WriteString(cw, "HTTP/1.1 "+resp.Status+"\r\n"); err != nil {
@@ -317,8 +317,8 @@ func (s *httpSession) switchProtocols(cw *bufio.Writer, resp *http.Response, ask
 	if _, err := io.WriteString(cw, "\r\n"); err != nil {
 		return err
 	}
-	// What either side has said already is sent before the connections are
-	// joined bare.
+	// Buffered bytes of either side are sent before the bare connections are
+	// joined.
 	if _, err := io.CopyN(cw, s.ubr, int64(s.ubr.Buffered())); err != nil {
 		return err
 	}

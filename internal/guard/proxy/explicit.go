@@ -15,17 +15,17 @@ import (
 	"github.com/llmdo/workshop/internal/guard/tlshello"
 )
 
-// Explicit is the HTTP proxy for tools that use HTTP_PROXY: the same decisions
-// as for transparent connections, with an explanation in the answer.
+// Explicit is the HTTP proxy for tools that use HTTP_PROXY. It decides as for
+// transparent connections, and explains a refusal in the response.
 func (r *Room) Explicit(ctx context.Context, c *net.TCPConn) {
 	s := &httpSession{room: r, ctx: ctx, c: c, kind: events.Proxy, explicit: true}
 	s.run()
 }
 
-// connect serves a CONNECT request; the connection is a tunnel afterwards, or
-// ends.
+// connect serves a CONNECT request. Afterwards the connection is a tunnel, or is
+// closed.
 func (s *httpSession) connect(req *http.Request) error {
-	// Requests inside a tunnel have an upstream of their own, by the same s.requests.
+	// Requests inside a tunnel use another upstream with the same s.requests.
 	s.drop()
 	to, err := parseAuthority(req.RequestURI, 0)
 	if err == nil && to.port == 0 {
@@ -45,8 +45,8 @@ func (s *httpSession) connect(req *http.Request) error {
 	if to.addr.IsValid() && (to.port == 80 || to.port == 443) && s.room.mustRead(p, at) {
 		return s.connectAndRead(p, x, to)
 	}
-	// The upstream is dialled before the answer, so that a failure has an
-	// explanation. It is the host that was asked for and allowed.
+	// The upstream is dialled before the response, so that a failure can be
+	// explained. It is the host that was requested and allowed.
 	up, err := s.room.dialTo(s.ctx, events.Proxy, s.c, p, x, netip.AddrPort{})
 	if err != nil {
 		return s.unreachable(p, to, err, false)
@@ -71,8 +71,8 @@ func (s *httpSession) established() error {
 	return err
 }
 
-// connectAndRead serves a CONNECT to 80 or 443 of an address where names are
-// denied: the host is read before anything is dialled, as of a redirected
+// connectAndRead serves a CONNECT to port 80 or 443 of an address where names are
+// denied: the host name is read before anything is dialled, as for a redirected
 // connection.
 func (s *httpSession) connectAndRead(p *policy.Room, x route, to authority) error {
 	at := netip.AddrPortFrom(to.addr, to.port)
@@ -100,8 +100,8 @@ func (s *httpSession) requestsInside(in *httpSession) {
 	in.run()
 }
 
-// tunnelTLS lets a ClientHello for the tunnel's own name through, and nothing
-// else (egress.md N4).
+// tunnelTLS carries a tunnel if its ClientHello has the tunnel's own name, and
+// nothing else (egress.md N4).
 func (s *httpSession) tunnelTLS(up *way, to authority) error {
 	s.large.free() // of the CONNECT request
 	defer s.large.free()
@@ -112,7 +112,7 @@ func (s *httpSession) tunnelTLS(up *way, to authority) error {
 	return err
 }
 
-// carryTunnel decides by what readHello returned.
+// carryTunnel decides by the results of readHello.
 func (s *httpSession) carryTunnel(up *way, to authority, name firewall.Name, head []byte, err error) error {
 	at := netip.AddrPortFrom(netip.Addr{}, to.port)
 	p := s.room.Policy()
@@ -142,7 +142,7 @@ func (s *httpSession) carryTunnel(up *way, to authority, name firewall.Name, hea
 	return s.tunnel(up, head)
 }
 
-// tunnel sends what was read already and joins the two connections.
+// tunnel sends what was already read and joins the two connections.
 func (s *httpSession) tunnel(up *way, head []byte) error {
 	if br := s.requests.br; br.Buffered() > 0 {
 		more, err := br.Peek(br.Buffered())

@@ -18,16 +18,16 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// Flow is one connection that is being carried, with what it was allowed for.
+// Flow is one carried connection, with the question it was allowed for.
 type Flow struct {
 	in, out *net.TCPConn
-	// allowed asks a policy whether it would still allow the flow.
+	// allowed reports whether a policy still allows the flow.
 	allowed func(*policy.Room) bool
-	// revoked: it was reset, and is only not gone yet.
+	// revoked: it was reset, and will end.
 	revoked bool
 }
 
-// Flows are the connections of one room. The zero value is ready for use.
+// Flows holds the connections of one room. The zero value is ready for use.
 type Flows struct {
 	mu     sync.Mutex
 	open   map[*Flow]struct{}
@@ -51,7 +51,7 @@ func (f *Flows) Add(in, out *net.TCPConn, allowed func(*policy.Room) bool) *Flow
 	return x
 }
 
-// end forgets a flow. One that didn't end in order is reset.
+// end removes a flow, and resets it unless it ended in order.
 func (f *Flows) end(x *Flow, inOrder bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,8 +61,8 @@ func (f *Flows) end(x *Flow, inOrder bool) {
 	delete(f.open, x)
 }
 
-// set changes the upstream side of a flow together with what its allowed
-// function looks at. A flow of a closed room is reset.
+// set changes the upstream side of a flow together with the state that its allowed
+// function reads. A flow of a closed room is reset.
 func (f *Flows) set(x *Flow, out *net.TCPConn, change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +73,7 @@ func (f *Flows) set(x *Flow, out *net.TCPConn, change func()) {
 	}
 }
 
-// Carried is how many connections are being carried.
+// Carried returns the number of carried connections.
 func (f *Flows) Carried() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +86,7 @@ func (f *Flows) Carried() int {
 	return n
 }
 
-// Close resets every connection, at once, and those that come later.
+// Close resets every connection, and every later one.
 func (f *Flows) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,8 +96,8 @@ func (f *Flows) Close() {
 	}
 }
 
-// Revoke resets what a new policy doesn't allow (B27) and returns how many, each
-// once.
+// Revoke resets the connections that a new policy doesn't allow (B27) and returns
+// their number, each counted once.
 func (f *Flows) Revoke(p *policy.Room) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,15 +115,15 @@ func (f *Flows) Revoke(p *policy.Room) int {
 	return n
 }
 
-// How long nothing may come from either side: maxHalfClosed where the client has
-// ended its own, as the kernel does for a program that is gone.
+// Idle timeouts: maxHalfClosed if the client has closed its side, as the kernel
+// does for a program that has ended.
 const (
 	maxIdle       = 2 * time.Hour
 	maxHalfClosed = 2 * time.Minute
 )
 
-// Reap resets flows without traffic for maxIdle. The kernel knows since when
-// (TCP_INFO, tcp(7)), so that no byte passes through the guard for it.
+// Reap resets flows without traffic for maxIdle. The kernel has the time of the
+// last traffic (TCP_INFO, tcp(7)), so bytes needn't pass through the guard.
 func (f *Flows) Reap() { f.reap(maxIdle, maxHalfClosed) }
 
 func (f *Flows) reap(maxIdle, maxHalfClosed time.Duration) {
@@ -141,8 +141,8 @@ func (f *Flows) reap(maxIdle, maxHalfClosed time.Duration) {
 	}
 }
 
-// idle is how long nothing went either way on a connection, and whether its peer
-// may still send.
+// idle returns how long a connection has been without traffic either way, and
+// whether its peer may still send.
 func idle(c *net.TCPConn) (quiet time.Duration, open bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -165,20 +165,20 @@ func (x *Flow) reset() {
 	}
 }
 
-// Reset closes a connection with RST: the worker's program fails at once
-// instead of taking the end for the end of the data.
+// Reset closes a connection with RST, so that the worker's program fails at once
+// instead of reading EOF.
 func Reset(c *net.TCPConn) {
 	_ = c.SetLinger(0)
 	_ = c.Close()
 }
 
 // splice carries bytes both ways until both sides have ended or one fails, and
-// ends the way. Where nothing bounds them, both ends are bare TCP connections, so
-// that io.Copy is splice(2).
+// ends the way. Without a budget both ends are bare TCP connections, so that
+// io.Copy uses splice(2).
 func (r *Room) splice(in *net.TCPConn, w *way) { r.spliceAfter(in, w, func() error { return nil }) }
 
-// spliceAfter is splice; begin sends what was read already. A change of the policy
-// that comes before it is seen, and one that comes later finds the flow (B27).
+// spliceAfter is splice; begin sends what was already read. A change of the policy
+// is either seen here, or finds the flow (B27).
 func (r *Room) spliceAfter(in *net.TCPConn, w *way, begin func() error) {
 	defer w.end()
 	f := r.Flows.Add(in, w.conn, w.still)
@@ -227,7 +227,7 @@ func (w *way) carryDown() error {
 	return err
 }
 
-// countedTo counts what is written.
+// countedTo counts written bytes.
 type countedTo struct {
 	io.Writer
 	n *atomic.Uint64
@@ -239,8 +239,8 @@ func (c countedTo) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// pass passes the end of the direction to dst on: an end as an end, anything else
-// as a reset of both sides.
+// pass passes the end of a direction on to dst: EOF as EOF, anything else as a
+// reset of both sides.
 func (w *way) pass(dst *net.TCPConn, err error) {
 	if err == nil {
 		err = dst.CloseWrite()
@@ -254,8 +254,8 @@ func (w *way) pass(dst *net.TCPConn, err error) {
 	}
 }
 
-// Join carries an inbound connection to out, which was dialled to an address in
-// the room, until either ends. The socket may not know its peer any more.
+// Join carries an inbound connection to out, a connection to an address in the
+// room, until either ends. The socket may no longer have a peer.
 func (r *Room) Join(ctx context.Context, in, out *net.TCPConn, to netip.AddrPort) {
 	w := &way{room: r, in: in, conn: out, size: buffers.Of(ctx)}
 	w.event = events.Event{

@@ -24,10 +24,10 @@ const (
 
 var errHeadTooLarge = errors.New("the request's head is too large")
 
-// badRequest is a request that is refused whatever the policy says.
+// badRequest is a request that is refused under every policy.
 type badRequest struct {
 	why string
-	// reason and to are what its event has; "" is malformed, of no host.
+	// reason and to are those of its event; "" means malformed, without a host.
 	reason string
 	to     authority
 }
@@ -36,13 +36,12 @@ func (e *badRequest) Error() string { return e.why }
 
 func bad(format string, args ...any) error { return &badRequest{why: fmt.Sprintf(format, args...)} }
 
-// readHead reads the head of the next request and takes nothing of its body.
-// Heads that two parsers could read differently are refused (B24): that is how
-// requests are smuggled. large is asked for heads above
-// smallHead or smallLines.
+// readHead reads the head of the next request and nothing of its body. It refuses
+// heads that two parsers could read differently (B24), as in request smuggling.
+// large is called for heads above smallHead or smallLines.
 func readHead(br *bufio.Reader, large func() bool) (*http.Request, error) {
-	// Other protocols, and lines that end without CR, are refused when they are
-	// seen: waiting for the end of a head that isn't one would be a timeout (B28).
+	// Other protocols, and lines that end without CR, are refused when seen:
+	// waiting for the end of such a head would time out (B28).
 	if first, err := br.Peek(1); err != nil {
 		return nil, err
 	} else if first[0] != '\r' && !isToken(string(first)) {
@@ -91,12 +90,12 @@ func readHead(br *bufio.Reader, large func() bool) (*http.Request, error) {
 	return req, nil
 }
 
-// checkHead refuses what RFC 9112 lets a recipient refuse, and http.ReadRequest
-// would forgive.
+// checkHead refuses what RFC 9112 allows a recipient to refuse and http.ReadRequest
+// accepts.
 func checkHead(head []byte) error {
 	lines := strings.Split(strings.TrimSuffix(string(head), "\r\n\r\n"), "\r\n")
 	if lines[0] == "PRI * HTTP/2.0" {
-		return bad("HTTP/2 without TLS is not carried; use HTTP/1.1")
+		return bad("HTTP/2 without TLS is not supported; use HTTP/1.1")
 	}
 	method, rest, _ := strings.Cut(lines[0], " ")
 	target, version, ok := strings.Cut(rest, " ")
@@ -125,7 +124,7 @@ func checkHead(head []byte) error {
 			host = value
 		case "transfer-encoding":
 			if !strings.EqualFold(value, "chunked") {
-				return bad("transfer coding %q is not carried", value)
+				return bad("transfer coding %q is not supported", value)
 			}
 			chunked = true
 		case "content-length":
@@ -144,7 +143,7 @@ func checkHead(head []byte) error {
 	case isAbs && method != http.MethodConnect && count["host"] > 0 && !strings.EqualFold(abs, host):
 		return bad("the request's URL and its Host header name different hosts")
 	case count["host"] > 1, count["content-length"] > 1, count["transfer-encoding"] > 1:
-		return bad("a header that must be there once is there twice")
+		return bad("duplicate Host, Content-Length or Transfer-Encoding header")
 	case chunked && count["content-length"] > 0:
 		return bad("both Content-Length and Transfer-Encoding")
 	case chunked && version == "HTTP/1.0":
@@ -155,7 +154,7 @@ func checkHead(head []byte) error {
 	return nil
 }
 
-// isToken tells whether s is a token (RFC 9110 §5.6.2).
+// isToken reports whether s is a token (RFC 9110 §5.6.2).
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -166,8 +165,8 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// authority is a host and port as Host, absolute-form and CONNECT write them.
-// Exactly one of name and addr is set.
+// authority is the host and port of a Host header, an absolute-form or a CONNECT
+// target. Exactly one of name and addr is set.
 type authority struct {
 	name firewall.Name
 	addr netip.Addr
@@ -181,7 +180,7 @@ func (a authority) host() string {
 	return a.name.String()
 }
 
-// parseAuthority reads "host", "host:port" or "[v6]:port".
+// parseAuthority parses "host", "host:port" or "[v6]:port".
 func parseAuthority(s string, port uint16) (authority, error) {
 	a := authority{port: port}
 	host := s

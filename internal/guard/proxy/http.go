@@ -24,8 +24,8 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// HTTP carries a connection to 80: every request goes by its own Host (B24), or
-// the connection goes by an allowed range.
+// HTTP carries a connection to port 80: each request by its own Host (B24), or the
+// whole connection by an allowed range.
 func (r *Room) HTTP(ctx context.Context, c *net.TCPConn) {
 	orig, err := r.original(c)
 	if err != nil {
@@ -40,17 +40,17 @@ func (r *Room) HTTP(ctx context.Context, c *net.TCPConn) {
 	s.run()
 }
 
-// httpSession is the requests of one client connection, in turn. All of it is its
-// goroutine's, but requests while a body is sent: see [requestSide].
+// httpSession serves the requests of one client connection, in order. One goroutine
+// owns all of it, except requests while a body is sent: see [requestSide].
 type httpSession struct {
 	room *Room
 	ctx  context.Context
 	c    *net.TCPConn
 	kind events.Kind
-	orig netip.AddrPort // what was dialled; zero for the explicit proxy
-	// only, if set, is the name of the CONNECT tunnel that the requests are in.
+	orig netip.AddrPort // dialled by the client; zero for the explicit proxy
+	// only, if set, is the name of the CONNECT tunnel around the requests.
 	only *authority
-	// first is dialled for it already.
+	// first is already dialled for it.
 	first *way
 	// explicit says that requests are in absolute-form or CONNECT.
 	explicit bool
@@ -60,17 +60,17 @@ type httpSession struct {
 	ubr      *bufio.Reader // reads from up
 	upTo     upstream
 	flow     *Flow
-	// flowUp is up as other goroutines see it: the flow's lock guards it.
+	// flowUp is up for other goroutines, protected by the flow's lock.
 	flowUp *way
 
 	large, largeUp place // of a request's head and of a response's
 }
 
-// upstream is for what requests an upstream connection is, and what was dialled.
+// upstream is the host of requests for an upstream connection, and what was dialled.
 type upstream struct{ host, to authority }
 
-// Buffers go back to these when their connection has ended in order, and not by
-// defer: after a panic somebody may still hold them.
+// Buffers return to these pools when their connection has ended in order, not by
+// defer: after a panic another goroutine may still hold them.
 var (
 	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
 	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 2<<10) }}
@@ -110,11 +110,11 @@ func (s *httpSession) run() {
 	ended = true
 }
 
-// serveAll serves one request after the other.
+// serveAll serves the requests one by one.
 func (s *httpSession) serveAll() {
 	wait := helloTimeout
 	for {
-		runtime.Gosched() // pipelined requests are in turn with those of others
+		runtime.Gosched() // pipelined requests alternate with those of other connections
 		br := s.requests.br
 		_ = s.c.SetReadDeadline(time.Now().Add(wait))
 		if _, err := br.Peek(1); err != nil {
@@ -143,7 +143,7 @@ func (s *httpSession) serveAll() {
 	}
 }
 
-// finish closes the client's side so that it reads everything that was sent.
+// finish closes the client's side such that it can read everything that was sent.
 func (s *httpSession) finish() {
 	_ = s.c.CloseWrite()
 	_ = s.c.SetReadDeadline(time.Now().Add(time.Second))
@@ -172,7 +172,7 @@ func (s *httpSession) refuse(err error) {
 	s.finish()
 }
 
-// report reports a refused request: to a host, if that is known.
+// report writes the event of a refused request, with the host if known.
 func (s *httpSession) report(d firewall.Decision, to authority) {
 	at, name := s.orig, ""
 	if to.port != 0 {
@@ -185,7 +185,7 @@ func (s *httpSession) report(d firewall.Decision, to authority) {
 }
 
 func (s *httpSession) stillAllowed(p *policy.Room) bool {
-	// Without one, no request is under way, and the next one is checked.
+	// Without one, no request is in flight, and the next one is checked.
 	return s.flowUp == nil || s.flowUp.still(p)
 }
 
@@ -203,7 +203,7 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 	x := s.room.route(p, s.orig, to)
 	if d := x.Decision; !d.Allowed {
 		s.report(d, to)
-		// The body isn't read; so the connection can't go on after it.
+		// The body isn't read, so a connection with one can't be reused.
 		keep := bodyless(req) && !req.Close
 		return keep, s.room.denied(s.c, p, to, d, keep)
 	}
@@ -216,7 +216,7 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 		return false, nil
 	} else if last {
 		s.report(firewall.Decision{Reason: events.ReasonLastHop}, to)
-		return false, answer(s.c, http.StatusMethodNotAllowed, map[string]string{"Allow": "GET, HEAD, POST, PUT, PATCH, DELETE"}, "workshop: Max-Forwards is 0: the guard answers\n", false)
+		return false, answer(s.c, http.StatusMethodNotAllowed, map[string]string{"Allow": "GET, HEAD, POST, PUT, PATCH, DELETE"}, "workshop: Max-Forwards is 0: answered by the guard\n", false)
 	}
 	if err := s.dial(p, x, to); err != nil {
 		keep := bodyless(req) && !req.Close
@@ -225,7 +225,7 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 	return s.exchange(req)
 }
 
-// target tells where a request wants to go.
+// target returns the destination of a request.
 func (s *httpSession) target(req *http.Request) (authority, error) {
 	if req.Method == http.MethodConnect {
 		return authority{}, bad("CONNECT is served by the explicit proxy, 127.0.0.1:%d", firewall.PortProxy)
@@ -238,15 +238,15 @@ func (s *httpSession) target(req *http.Request) (authority, error) {
 		return authority{}, bad("this is an HTTP proxy: the request must name its host (http_proxy=http://127.0.0.1:%d)", firewall.PortProxy)
 	}
 	if req.URL.IsAbs() && req.URL.Scheme != "http" {
-		return authority{}, bad("scheme %q is not carried here; https goes by CONNECT", req.URL.Scheme)
+		return authority{}, bad("scheme %q is not supported here; use CONNECT for https", req.URL.Scheme)
 	}
 	if req.URL.User != nil {
 		return authority{}, bad("user info in the request's URL")
 	}
 	// http.ReadRequest puts the host of an absolute-form URL into req.Host
-	// and drops the header (RFC 9112 §3.2.2 wants it that way); a transparent
-	// connection has no reason for absolute-form with another one.
-	to, err := parseAuthority(strings.Clone(req.Host), port) // not to hold the whole line
+	// and drops the header (as RFC 9112 §3.2.2 requires); a transparent connection
+	// has no reason for absolute-form with another host.
+	to, err := parseAuthority(strings.Clone(req.Host), port) // clone: don't retain the whole line
 	if err != nil {
 		return to, err
 	}
@@ -267,8 +267,8 @@ func (s *httpSession) unreachable(p *policy.Room, to authority, err error, keep 
 	return answer(s.c, http.StatusBadGateway, nil, fmt.Sprintf("workshop: %s can't be reached: %s\n", to.host(), whyUnreachable(err)), keep)
 }
 
-// whyUnreachable says why in words of its own: an error's text names addresses of
-// the machine, its resolvers and its proxy, which no room learns.
+// whyUnreachable describes an error in fixed words: its own text may name addresses
+// of the machine, its resolvers and its proxy, which no room may learn.
 func whyUnreachable(err error) string {
 	var timeout net.Error
 	var refused *egress.ProxyError
@@ -278,7 +278,7 @@ func whyUnreachable(err error) string {
 	case errors.Is(err, errNoAddress):
 		return "the name has no address"
 	case errors.Is(err, errLookUp):
-		return "its address can't be looked up"
+		return "the name can't be looked up"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "timed out"
 	case errors.Is(err, unix.ECONNREFUSED):
@@ -291,7 +291,7 @@ func whyUnreachable(err error) string {
 	return "the connection failed"
 }
 
-// dial connects to where the request goes, unless the last one went there too.
+// dial connects to a request's destination, unless the last request had the same.
 func (s *httpSession) dial(p *policy.Room, x route, host authority) error {
 	to := upstream{host, x.to}
 	if s.up != nil && s.upTo == to && s.ubr.Buffered() == 0 && quiet(s.up.conn) {
@@ -308,7 +308,7 @@ func (s *httpSession) dial(p *policy.Room, x route, host authority) error {
 	return nil
 }
 
-// use makes up the upstream of the requests that follow.
+// use makes up the upstream of the following requests.
 func (s *httpSession) use(up *way, to upstream) {
 	s.up, s.ubr, s.requests.ubw = up, readers.Get().(*bufio.Reader), writers.Get().(*bufio.Writer)
 	s.requests.ubw.Reset(up)
@@ -319,9 +319,9 @@ func (s *httpSession) use(up *way, to upstream) {
 	}
 }
 
-// dialTo dials what was decided. orig is what the worker dialled.
+// dialTo dials a decided destination. orig is what the worker dialled.
 func (r *Room) dialTo(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, x route, orig netip.AddrPort) (*way, error) {
-	a := asked{kind: kind, in: c, decide: x.again}
+	a := dialRequest{kind: kind, in: c, decide: x.again}
 	if x.to.addr.IsValid() {
 		a.name = x.name
 		return r.open(ctx, a, p, x.Decision, []netip.Addr{x.to.addr}, x.to.port)
@@ -341,8 +341,8 @@ func (s *httpSession) drop() {
 	s.up, s.ubr, s.requests.ubw = nil, nil, nil
 }
 
-// quiet tells whether a kept connection can be used again: the other side has
-// neither closed it nor said anything unasked.
+// quiet reports whether a kept connection can be reused: the peer has neither
+// closed it nor sent anything unsolicited.
 func quiet(c *net.TCPConn) bool {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -7,24 +7,24 @@ import (
 	"github.com/llmdo/workshop/internal/guard/share"
 )
 
-// smallHead is what a head or a ClientHello may have without being counted.
-// Almost all have less.
+// smallHead is the size up to which a head or a ClientHello needs no place. Almost
+// all are smaller.
 const smallHead = 4 << 10
 
-// errBusy says that too many large heads are being read at the same time.
+// errBusy means that too many large heads are being read at the same time.
 var errBusy = errors.New("too many large requests at the same time")
 
-// place is at most one of the places for heads and ClientHellos above smallHead:
-// thousands of connections with 64 KiB each would be more than the guard's memory
-// (B60). Nobody waits for one: whoever holds one may take his time. The zero value
-// with large set is ready for use; it belongs to one goroutine.
+// place holds at most one of the places for heads and ClientHellos above
+// smallHead: thousands of connections with 64 KiB each would exceed the guard's
+// memory (B60). Nobody waits for a place, as its holder may be slow. The zero
+// value with large set is ready for use by one goroutine.
 type place struct {
 	large *share.Room
 	of    share.Place
 	held  bool
 }
 
-// take takes the place unless it is held already.
+// take takes a place unless one is already held.
 func (p *place) take() bool {
 	if !p.held {
 		p.of, p.held = p.large.Try()
@@ -32,7 +32,7 @@ func (p *place) take() bool {
 	return p.held
 }
 
-// free gives it back, if it is held.
+// free frees the place if it is held.
 func (p *place) free() {
 	if p.held {
 		p.held = false
@@ -40,7 +40,7 @@ func (p *place) free() {
 	}
 }
 
-// metered reads from r, above smallHead with a place only.
+// metered reads from r; beyond smallHead it requires a place.
 type metered struct {
 	r io.Reader
 	p *place

@@ -20,11 +20,11 @@ import (
 	"github.com/llmdo/workshop/internal/guard/buffers"
 )
 
-// hopHeaders belong to one hop (RFC 9110 §7.6.1); the others stay as they are.
+// hopHeaders belong to one hop (RFC 9110 §7.6.1); other headers are passed on.
 var hopHeaders = []string{
 	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
-	// What a worker says about who asks is not passed on as the guard's word.
+	// A worker's claims about the client are not passed on in the guard's name.
 	"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
 }
 
@@ -50,8 +50,8 @@ func cleanHeaders(h http.Header) (upgrade string) {
 }
 
 // checkUpgrade refuses an upgrade with a body: the upstream could switch while the
-// body is still read as one. A WebSocket begins with a GET (RFC 6455 §4.1). What
-// HTTP/1.0 says about it is ignored (RFC 9110 §7.8).
+// body is still being read. A WebSocket begins with a GET (RFC 6455 §4.1). An
+// Upgrade in HTTP/1.0 is ignored (RFC 9110 §7.8).
 func checkUpgrade(req *http.Request) error {
 	if !req.ProtoAtLeast(1, 1) {
 		req.Header.Del("Upgrade")
@@ -71,8 +71,8 @@ func upgradeOf(h http.Header) string {
 	return ""
 }
 
-// lastHop counts down Max-Forwards; at 0 the request is answered here and goes no
-// further (RFC 9110 §7.6.2).
+// lastHop decrements Max-Forwards and reports whether it was 0: such a request is
+// answered here (RFC 9110 §7.6.2).
 func lastHop(req *http.Request) (bool, error) {
 	values := req.Header.Values("Max-Forwards")
 	if len(values) == 0 || req.Method != http.MethodTrace && req.Method != http.MethodOptions {
@@ -89,10 +89,10 @@ func lastHop(req *http.Request) (bool, error) {
 	return false, nil
 }
 
-// flusher reads from one side and, before it waits there, sends what is
-// buffered for the other: streams flow without a write per line.
+// flusher reads from one side and, before it blocks, flushes the buffer of the
+// other: streams flow without a write per line.
 //
-// While a response's head is read it counts: net/http takes heads of any length
+// While it reads a response's head it counts: net/http accepts heads of any length
 // (B60).
 type flusher struct {
 	from io.Reader
@@ -110,7 +110,7 @@ func (f *flusher) Read(b []byte) (int, error) {
 	if err := f.to.Flush(); err != nil {
 		return 0, err
 	}
-	// What was read before belongs to the head if more is asked for.
+	// Bytes buffered before belong to the head if more is requested.
 	if f.inHead {
 		switch {
 		case f.bytes > maxHead, f.lines > maxLines:
@@ -128,8 +128,8 @@ func (f *flusher) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// writeResponse sends a response to the client: as it came, but for the
-// hop-by-hop headers and its framing. large is given back once the head is sent.
+// writeResponse sends a response to the client unchanged except for hop-by-hop
+// headers and framing. large is freed once the head is sent.
 func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep bool, large *place, size buffers.Size) error {
 	cleanHeaders(resp.Header)
 	bodyless := req.Method == http.MethodHead || resp.StatusCode/100 == 1 || resp.StatusCode == 204 || resp.StatusCode == 304
@@ -157,7 +157,7 @@ func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep
 	if err := resp.Header.Write(w); err != nil {
 		return err
 	}
-	resp.Header, resp.Status = nil, "" // may be large, and are sent
+	resp.Header, resp.Status = nil, "" // sent, and may be large
 	if len(resp.Trailer) == 0 {
 		large.free()
 	}
@@ -168,8 +168,8 @@ func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep
 		return w.Flush()
 	}
 	if !chunked {
-		// Not w.ReadFrom, which reads into its buffer: the flusher below sends and
-		// empties that meanwhile.
+		// Not w.ReadFrom, which reads into its buffer: the flusher concurrently
+		// flushes that one.
 		if _, err := size.Copy(w, resp.Body); err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep
 	return w.Flush()
 }
 
-// answer sends a response of the guard's own and says why in plain text.
+// answer sends a response of the guard's own with a plain-text body.
 func answer(c net.Conn, status int, headers map[string]string, body string, keep bool) error {
 	return respond(c, status, http.StatusText(status), headers, body, keep)
 }

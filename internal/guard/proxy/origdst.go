@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// originalDst is SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST: what was dialled
+// originalDst is SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST: the destination
 // before REDIRECT (linux/netfilter_ipv4.h, linux/netfilter_ipv6/ip6_tables.h).
 const originalDst = 80
 
-// OriginalDst returns the address that the worker dialled. It works from
-// another network namespace: the socket's own counts.
+// OriginalDst returns the address that the worker dialled. It works from another
+// network namespace, as the socket's namespace counts.
 func OriginalDst(c *net.TCPConn) (netip.AddrPort, error) {
 	remote, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -53,8 +53,8 @@ func OriginalDst(c *net.TCPConn) (netip.AddrPort, error) {
 	return out, nil
 }
 
-// LocalDst is [OriginalDst] for a room that takes every address for its own. What
-// was dialled on loopback is an error: the worker meant itself.
+// LocalDst is [OriginalDst] for a room where every address is local. A loopback
+// address is an error: the worker meant itself.
 func LocalDst(c *net.TCPConn) (netip.AddrPort, error) {
 	local, ok := c.LocalAddr().(*net.TCPAddr)
 	if !ok {

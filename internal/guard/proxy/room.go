@@ -26,9 +26,9 @@ const (
 	idleTimeout  = 2 * time.Minute  // between two requests of one connection
 )
 
-// Room is what the handlers need of a room.
+// Room has what the handlers need of a room.
 type Room struct {
-	// Policy is the room's policy as it is now.
+	// Policy returns the room's current policy.
 	Policy   func() *policy.Room
 	Resolver *dns.Resolver
 	Pins     *dns.Pins
@@ -36,14 +36,14 @@ type Room struct {
 	Report   func(events.Event)
 	// Large bounds large heads, Asking look-ups; nil: nothing does.
 	Large, Asking *share.Room
-	// Flows has every connection that is being carried.
+	// Flows has every carried connection.
 	Flows *Flows
-	// Admit is asked about an allowed name before anything is done for it; nil:
-	// every name.
+	// Admit, if not nil, may override the decision for an allowed name before it
+	// is used.
 	Admit func(firewall.Name, firewall.Decision) firewall.Decision
 	// Budgets of the room's rules.
 	Budgets *Budgets
-	// Original tells what a worker dialled; nil: [OriginalDst].
+	// Original returns what a worker dialled; nil: [OriginalDst].
 	Original func(*net.TCPConn) (netip.AddrPort, error)
 }
 
@@ -54,22 +54,22 @@ func (r *Room) original(c *net.TCPConn) (netip.AddrPort, error) {
 	return OriginalDst(c)
 }
 
-// asked is who asked for an upstream connection, and how.
-type asked struct {
+// dialRequest is who requested an upstream connection, and how.
+type dialRequest struct {
 	kind events.Kind
 	in   *net.TCPConn
-	name string // "" where only an address was asked for
-	// decide asks a policy about it again.
+	name string // "" if only an address was requested
+	// decide decides about it by another policy.
 	decide func(*policy.Room) firewall.Decision
 }
 
-// errNoAddress says that an allowed name has no address that may be dialled.
+// errNoAddress means that an allowed name has no address that may be dialled.
 var errNoAddress = errors.New("the name has no address")
 
-// errLookUp says that no resolver told the addresses of an allowed name.
+// errLookUp means that no resolver returned the addresses of an allowed name.
 var errLookUp = errors.New("look-up")
 
-// resolve returns the addresses of an allowed name, IPv6 only where the guard
+// resolve returns the addresses of an allowed name, with IPv6 only if the guard
 // has it.
 func (r *Room) resolve(ctx context.Context, n firewall.Name) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, egress.Timeout)
@@ -105,17 +105,17 @@ func (r *Room) resolve(ctx context.Context, n firewall.Name) ([]netip.Addr, erro
 	return nil, errNoAddress
 }
 
-// dialName resolves an allowed name and dials it; d is the decision that
-// allowed it. orig is what the worker dialled; if the name doesn't have that
-// address, it is noted, and not used (B24).
-func (r *Room) dialName(ctx context.Context, a asked, p *policy.Room, d firewall.Decision, n firewall.Name, orig netip.AddrPort, port uint16) (*way, error) {
+// dialName resolves an allowed name and dials it; d is the decision that allowed
+// it. orig is what the worker dialled; it is never used, and reported if the name
+// doesn't have that address (B24).
+func (r *Room) dialName(ctx context.Context, a dialRequest, p *policy.Room, d firewall.Decision, n firewall.Name, orig netip.AddrPort, port uint16) (*way, error) {
 	a.name = n.String()
 	addrs, err := r.resolve(ctx, n)
 	if err != nil {
 		r.failed(ctx, events.ReasonUnresolved, a, d, nil, port)
 		return nil, err
 	}
-	// An address that the guard answered earlier is no mismatch: names move.
+	// An address that the guard answered earlier isn't a mismatch: names move.
 	if orig.IsValid() && !slices.Contains(addrs, orig.Addr()) && !slices.Contains(r.Pins.Names(orig.Addr()), n) {
 		r.Report(events.Event{
 			Kind: a.kind, Verdict: events.Note, Reason: events.ReasonMismatch, Name: n.String(),
@@ -125,10 +125,10 @@ func (r *Room) dialName(ctx context.Context, a asked, p *policy.Room, d firewall
 	return r.open(ctx, a, p, d, addrs, port)
 }
 
-// failed notes what was allowed and came to nothing, so that nobody takes it for
-// refused. A client that went away meanwhile is nothing to tell, and what comes
-// under a wildcard the worker makes up: it would fill the log.
-func (r *Room) failed(ctx context.Context, reason string, a asked, d firewall.Decision, addrs []netip.Addr, port uint16) {
+// failed reports an allowed connection that failed, so that it isn't taken for a
+// refusal. It leaves out clients that have disconnected, and names under a
+// wildcard: a worker could invent those and fill the log.
+func (r *Room) failed(ctx context.Context, reason string, a dialRequest, d firewall.Decision, addrs []netip.Addr, port uint16) {
 	if ctx.Err() != nil || d.Rule == nil || d.Rule.Host.IsWildcard() {
 		return
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
-// TCP carries a connection to a port other than 80 and 443: the address that
-// the worker dialled must be pinned for a name that the policy allows there, or
-// lie in an allowed range (B25).
+// TCP carries a connection to a port other than 80 and 443: the dialled address
+// must be pinned for a name that the policy allows there, or be in an allowed range
+// (B25).
 func (r *Room) TCP(ctx context.Context, c *net.TCPConn) {
 	orig, err := r.original(c)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *Room) byAddress(ctx context.Context, kind events.Kind, c *net.TCPConn, 
 	r.carryTo(ctx, kind, c, p, x, orig, nil, nil)
 }
 
-// start sends what was read of a connection already, gives back its place, and
+// start sends what was already read of a connection, frees its place, and
 // splices.
 func (r *Room) start(c *net.TCPConn, w *way, head []byte, large *place) {
 	r.spliceAfter(c, w, func() (err error) {

@@ -17,8 +17,8 @@ import (
 	"github.com/llmdo/workshop/internal/guard/tlshello"
 )
 
-// TLS carries a connection to 443: by the one server name of its ClientHello,
-// to the guard's own answer for it (B24), or by an allowed range.
+// TLS carries a connection to port 443: by the server name of its ClientHello, to
+// the guard's own answer for that name (B24), or by an allowed range.
 func (r *Room) TLS(ctx context.Context, c *net.TCPConn) {
 	orig, err := r.original(c)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *Room) readTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, in
 	helloBuffers.Put(buf)
 }
 
-// readHello reads a ClientHello, and what in has buffered behind it.
+// readHello reads a ClientHello, and what in has buffered after it.
 func readHello(c *net.TCPConn, in io.Reader, large *place, buf []byte) (firewall.Name, []byte, error) {
 	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
 	name, head, err := tlshello.Read(&metered{r: in, p: large}, buf)
@@ -55,7 +55,7 @@ func readHello(c *net.TCPConn, in io.Reader, large *place, buf []byte) (firewall
 	return name, head, err
 }
 
-// carryTLS decides by what readHello returned.
+// carryTLS decides by the results of readHello.
 func (r *Room) carryTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, orig netip.AddrPort, name firewall.Name, head []byte, err error, large *place) {
 	p := r.Policy()
 	ech := errors.Is(err, tlshello.ErrECH) && !name.IsZero()
@@ -84,17 +84,17 @@ func (r *Room) carryTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, o
 	r.carryTo(ctx, kind, c, p, x, orig, head, large)
 }
 
-// mayLackName tells whether a connection to a port may go where its address, or
-// mode open, leads it although readHello found no name: for no name was there, or
-// it isn't TLS and no name is denied. Servers pass over what stands before a hello
-// (alerts, versions that don't exist, a preface), and would then see a name that
-// nobody decided about.
+// mayLackName reports whether a connection to a port may be decided by its address,
+// or mode open, although readHello failed: because the hello has no name, or
+// because it isn't TLS and no name is denied. Servers skip what precedes a hello
+// (alerts, invalid versions, a preface), and could then see a name that was never
+// decided about.
 func mayLackName(p *policy.Room, err error, port uint16) bool {
 	return errors.Is(err, tlshello.ErrNoName) || errors.Is(err, tlshello.ErrNotTLS) && !hasDenyNames(p, port)
 }
 
-// carryTo dials what was decided and splices; head is what was read of the
-// connection already, large its place.
+// carryTo dials a decided destination and splices; head is what was already read
+// of the connection, large its place.
 func (r *Room) carryTo(ctx context.Context, kind events.Kind, c *net.TCPConn, p *policy.Room, x route, orig netip.AddrPort, head []byte, large *place) {
 	w, err := r.dialTo(ctx, kind, c, p, x, orig)
 	switch {
@@ -107,7 +107,7 @@ func (r *Room) carryTo(ctx context.Context, kind events.Kind, c *net.TCPConn, p 
 	}
 }
 
-// helloBuffers: a hello fits into 2 KiB mostly; larger ones grow their own.
+// helloBuffers has buffers of 2 KiB, enough for most hellos; larger ones grow.
 var helloBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 
 // Alerts of RFC 8446 §6.
@@ -119,7 +119,7 @@ const (
 	alertUnrecognizedName = 112
 )
 
-// badHello refuses a connection whose ClientHello gives no name.
+// badHello refuses a connection whose ClientHello yields no name.
 func (r *Room) badHello(kind events.Kind, c *net.TCPConn, err error, name firewall.Name, orig netip.AddrPort) {
 	reason, code := events.ReasonMalformed, byte(alertDecodeError)
 	switch {
@@ -132,7 +132,7 @@ func (r *Room) badHello(kind events.Kind, c *net.TCPConn, err error, name firewa
 	case errors.Is(err, errBusy):
 		reason, code = events.ReasonBusy, alertInternalError
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(*net.OpError)):
-		// The client went away or said nothing: there is nothing to deny.
+		// The client disconnected or sent nothing: there is nothing to deny.
 		Reset(c)
 		return
 	}
@@ -144,8 +144,8 @@ func (r *Room) badHello(kind events.Kind, c *net.TCPConn, err error, name firewa
 	alert(c, code)
 }
 
-// alert ends a handshake in the way that tools explain best: a fatal alert, so
-// that they say "access denied" instead of "connection reset".
+// alert ends a handshake by a fatal alert, so that tools say "access denied"
+// instead of "connection reset".
 func alert(c *net.TCPConn, code byte) {
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	if _, err := c.Write([]byte{21, 3, 3, 0, 2, 2, code}); err != nil {

@@ -19,31 +19,30 @@ import (
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// way is an upstream connection: for whom and for what it was dialled, and what
-// it carried. Reading and writing it counts; whoever uses conn itself counts by
-// itself.
+// way is an upstream connection: its client, its destination, and what it carried.
+// Read and Write count bytes; a user of conn counts its own.
 type way struct {
 	room   *Room
 	in     *net.TCPConn // the client
 	conn   *net.TCPConn
-	to     netip.AddrPort // what was dialled
+	to     netip.AddrPort // the dialled address
 	event  events.Event   // that it was let through
-	rule   *firewall.Rule // that let it through; nil: none did
+	rule   *firewall.Rule // that allowed it; nil: none did
 	budget *budget        // the rule's; nil: no bound
 	size   buffers.Size
-	// decide asks a policy about what the way was asked for; nil: nothing ends it.
+	// decide decides by another policy; nil: the way always stays allowed.
 	decide func(*policy.Room) firewall.Decision
 
 	up, down atomic.Uint64
-	writing  sync.Mutex    // of a way with a budget, from counting to having written
+	writing  sync.Mutex    // of a way with a budget, held while counting and writing
 	over     atomic.Bool   // ended by its budget
 	drained  chan struct{} // closed when a way that its budget ended is reset
 	ended    sync.Once
 }
 
-// open dials one of the addresses; d is what allowed them. The way is to be
-// ended. An address that is refused is reported.
-func (r *Room) open(ctx context.Context, a asked, p *policy.Room, d firewall.Decision, addrs []netip.Addr, port uint16) (*way, error) {
+// open dials one of the addresses, which d allowed. The caller ends the way. A
+// refused address is reported.
+func (r *Room) open(ctx context.Context, a dialRequest, p *policy.Room, d firewall.Decision, addrs []netip.Addr, port uint16) (*way, error) {
 	c, err := r.Dialer.Dial(ctx, egress.Want{Matcher: p.Matcher, Decision: d, Addrs: addrs, Port: port, Admit: r.Budgets.Admit})
 	if never := new(egress.NeverError); errors.As(err, &never) {
 		r.never(a.kind, never, a.name, port)
@@ -71,7 +70,7 @@ func (r *Room) open(ctx context.Context, a asked, p *policy.Room, d firewall.Dec
 	return w, nil
 }
 
-// mayDial asks the questions of open about an address without dialling it.
+// mayDial decides about an address as open does, without dialling it.
 func (r *Room) mayDial(p *policy.Room, x route) firewall.Decision {
 	d := r.Dialer.Check(p.Matcher, x.Decision, x.to.addr, x.to.port)
 	if d.Allowed {
@@ -100,7 +99,7 @@ func (w *way) end() {
 		e := w.event
 		e.Verdict, e.BytesUp, e.BytesDown = events.End, w.up.Load(), w.down.Load()
 		if e.Kind == events.Inbound {
-			e.BytesUp, e.BytesDown = e.BytesDown, e.BytesUp // the worker is behind conn
+			e.BytesUp, e.BytesDown = e.BytesDown, e.BytesUp // the worker is conn's peer
 		}
 		w.room.Report(e)
 		if w.over.Load() {
@@ -109,8 +108,8 @@ func (w *way) end() {
 	})
 }
 
-// still tells whether a policy would still let the way through: what was asked
-// for, the address, and without a budget that isn't counted here.
+// still reports whether a policy still allows the way: the destination, the
+// address, and no budget that isn't counted here.
 func (w *way) still(p *policy.Room) bool {
 	if w.decide == nil {
 		return true
@@ -134,8 +133,9 @@ func (w *way) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to the upstream what the budget has, to the byte. If that isn't
-// all, every other connection of the budget is reset, and the error is errUsedUp.
+// Write writes to the upstream as many bytes as the budget has. If those are
+// fewer than len(b), every other connection of the budget is reset, and the error
+// is errUsedUp.
 func (w *way) Write(b []byte) (int, error) {
 	if w.budget == nil {
 		n, err := w.size.Writer(w.conn).Write(b)
@@ -169,8 +169,8 @@ func (w *way) cut() {
 	}
 }
 
-// usedUp reports that the budget ended the way, and resets the upstream once what
-// was counted is there; false: it has done so.
+// usedUp reports that the budget ended the way, and resets the upstream once it
+// has what was counted. It returns false if that was already done.
 func (w *way) usedUp() bool {
 	if w.over.Swap(true) {
 		return false
@@ -190,7 +190,7 @@ func (w *way) usedUp() bool {
 	return true
 }
 
-// reset resets the upstream, unless that happens anyhow.
+// reset resets the upstream, unless the budget does.
 func (w *way) reset() {
 	if !w.over.Load() {
 		Reset(w.conn)
@@ -200,8 +200,8 @@ func (w *way) reset() {
 // drainTime is how long what was counted may take to leave.
 const drainTime = 5 * time.Second
 
-// drain waits until the other side has what was written: a reset throws away
-// what the kernel still holds, and the budget counted it.
+// drain waits until the peer has acknowledged what was written: a reset would
+// discard bytes in the kernel that the budget has counted.
 func (w *way) drain() {
 	raw, err := w.conn.SyscallConn()
 	if err != nil {
@@ -209,7 +209,7 @@ func (w *way) drain() {
 	}
 	for end := time.Now().Add(drainTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		left := 0
-		// SIOCOUTQ: what isn't acknowledged yet (tcp(7)).
+		// SIOCOUTQ: the bytes not acknowledged yet (tcp(7)).
 		if raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }) != nil || err != nil || left == 0 {
 			return
 		}

@@ -7,25 +7,24 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// slots is how finely a window slides. One more is kept than the time has, so
-// that the bytes of any stretch of that time are counted, wherever it begins.
+// slots is the resolution of a window. One slot more is kept, so that the bytes of
+// any interval of the window's length are counted, wherever it begins.
 const slots = 60
 
-// window counts bytes over a stretch of time that slides. Times are since the
-// machine's start (clock.Boot), never less than the last one.
+// window counts bytes in a sliding window. Times are since boot (clock.Boot) and
+// never decrease.
 type window struct {
 	limit int64
 	per   time.Duration
 	slot  [slots + 1]int64
 	used  int64 // the sum of all slots
 	at    int64 // number of the newest slot
-	// reserved bytes of the newest slot are recorded as sent, and aren't yet.
+	// reserved bytes of the newest slot are recorded as sent, but not sent yet.
 	reserved int64
 }
 
-// A crash of the guard costs a worker what was reserved: a 64th of the budget,
-// and a mebibyte at most. Each reservation is recorded before a byte of it is
-// sent.
+// A crash of the guard loses the reserved bytes: a 64th of the budget, and 1 MiB
+// at most. Each reservation is recorded before a byte of it is sent.
 const (
 	reservePart = 64
 	reserveMost = 1 << 20
@@ -33,11 +32,11 @@ const (
 
 func newWindow(b firewall.Budget) window { return window{limit: b.Bytes, per: b.Per} }
 
-// advance forgets what is older than the window.
+// advance drops slots older than the window.
 func (w *window) advance(now time.Duration) {
 	at := int64(now / (w.per / slots))
 	if at > w.at {
-		w.reserved = 0 // it was recorded as of then, and would be free too early
+		w.reserved = 0 // recorded with an old slot, it would be freed too early
 	}
 	if at-w.at > slots {
 		w.slot, w.used, w.at = [slots + 1]int64{}, 0, at
@@ -50,7 +49,7 @@ func (w *window) advance(now time.Duration) {
 	}
 }
 
-// take takes up to n bytes and returns how many there were.
+// take takes up to n bytes and returns how many were available.
 func (w *window) take(now time.Duration, n int64) int64 {
 	w.advance(now)
 	n = max(0, min(n, w.limit-w.used))
@@ -60,8 +59,8 @@ func (w *window) take(now time.Duration, n int64) int64 {
 	return n
 }
 
-// reserve reserves bytes for taking up to n; it reports whether that must be
-// recorded first.
+// reserve reserves bytes for taking up to n. It reports whether the reservation
+// must be recorded first.
 func (w *window) reserve(now time.Duration, n int64) bool {
 	w.advance(now)
 	left := w.limit - w.used
@@ -72,8 +71,8 @@ func (w *window) reserve(now time.Duration, n int64) bool {
 	return true
 }
 
-// recorded returns what is sent or reserved, as numbers of slots and bytes; nil
-// for nothing.
+// recorded returns the bytes sent or reserved, as pairs of slot number and bytes;
+// nil if there are none.
 func (w *window) recorded(now time.Duration) (sent [][2]int64) {
 	w.advance(now)
 	for i := max(0, w.at-slots); i <= w.at; i++ {
@@ -88,11 +87,11 @@ func (w *window) recorded(now time.Duration) (sent [][2]int64) {
 	return sent
 }
 
-// restore fills an empty window with what recorded returned when at was the
-// newest slot.
+// restore fills an empty window with the result of recorded, whose newest slot was
+// at.
 func (w *window) restore(now time.Duration, at int64, sent [][2]int64) error {
 	if at < 0 || at > int64(now/(w.per/slots)) {
-		return errors.New("it is of a time to come")
+		return errors.New("the recorded time is in the future")
 	}
 	w.at = at
 	last := max(0, at-slots) - 1
@@ -107,7 +106,7 @@ func (w *window) restore(now time.Duration, at int64, sent [][2]int64) error {
 	return nil
 }
 
-// free returns how long it takes until something can be taken again.
+// free returns the time until bytes can be taken again.
 func (w *window) free(now time.Duration) time.Duration {
 	w.advance(now)
 	if w.used < w.limit {

@@ -1,6 +1,6 @@
-// Package share divides what the guard has a bounded number of between its
-// rooms: half is guaranteed to them in equal shares, half goes to whichever room
-// asks first. A room that is alone may have all.
+// Package share divides bounded resources of the guard between its rooms: half is
+// guaranteed to them in equal shares, half is first come, first served. A single
+// room may have all.
 package share
 
 import "context"
@@ -11,8 +11,8 @@ type Pool struct {
 	common chan struct{}
 }
 
-// NewPool makes a pool for a number of rooms. Each is guaranteed at least one
-// place as long as there are as many places as rooms.
+// NewPool returns a pool for a number of rooms. Each is guaranteed at least one
+// place if there are as many places as rooms.
 func NewPool(places, rooms int) *Pool {
 	rooms = max(1, rooms)
 	own := places / 2 / rooms
@@ -31,21 +31,21 @@ func (p *Pool) Room() *Room { return &Room{own: make(chan struct{}, p.own), comm
 // Place is one place of a pool. It must be freed once.
 type Place struct {
 	of chan struct{}
-	// Nth says how many places of its part of the pool were taken with it, Of
-	// how many that part has.
+	// Nth is how many places of its part of the pool are taken, including this
+	// one; Of is the size of that part.
 	Nth, Of int
 }
 
 func place(of chan struct{}) Place { return Place{of: of, Nth: len(of), Of: cap(of)} }
 
-// Free gives the place back.
+// Free returns the place to its pool.
 func (p Place) Free() {
 	if p.of != nil {
 		<-p.of
 	}
 }
 
-// Try takes a place if there is one, first of those that the room is guaranteed.
+// Try takes a place if one is free, preferably one guaranteed to the room.
 func (r *Room) Try() (Place, bool) {
 	if r == nil {
 		return Place{}, true

@@ -1,8 +1,8 @@
-// Package tlshello reads the ClientHello of a TLS connection: the one server name
-// that it asks for, and whether that can be trusted to be the only one.
+// Package tlshello reads the server name from the ClientHello of a TLS connection,
+// and makes sure that it is the only one.
 //
-// It accepts less than a TLS server would, on purpose: what two parsers could
-// read differently is refused (B24).
+// It accepts less than a TLS server would, on purpose: a hello that two parsers
+// could read differently is refused (B24).
 package tlshello
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// MaxBytes bounds what is read before the ClientHello must be complete. Key
-// shares of post-quantum algorithms make hellos of some kilobytes.
+// MaxBytes bounds the size of a ClientHello. Key shares of post-quantum algorithms
+// make hellos of some kilobytes.
 const MaxBytes = 64 << 10
 
-// The errors that a caller tells apart. All others mean a malformed hello.
+// The errors that callers distinguish. All others mean a malformed hello.
 var (
-	ErrNotTLS = errors.New("not TLS") // or not as it begins: a server may still find a hello behind that
+	ErrNotTLS = errors.New("not TLS") // at its beginning: a server may still find a hello after that
 	ErrNoName = errors.New("the ClientHello has no server name")
 	ErrECH    = errors.New("the ClientHello is encrypted (ECH)")
 	errBad    = errors.New("malformed ClientHello")
@@ -35,10 +35,9 @@ const (
 	maxRecord       = 1 << 14
 )
 
-// Read reads from r until the ClientHello is complete, over any number of
-// segments and records, and returns the server name together with all bytes
-// read: they belong to the upstream. The bytes are returned with errors too.
-// The caller sets a deadline on r.
+// Read reads from r until the ClientHello is complete, in any number of segments
+// and records. It returns the server name and, also with an error, all bytes read,
+// which belong to the upstream. The caller sets a deadline on r.
 func Read(r io.Reader, buf []byte) (firewall.Name, []byte, error) {
 	buf = buf[:0]
 	var s scanner
@@ -68,13 +67,13 @@ func Read(r io.Reader, buf []byte) (firewall.Name, []byte, error) {
 	}
 }
 
-// scanner joins the handshake message out of records.
+// scanner assembles the handshake message from records.
 type scanner struct {
-	at  int // start of the first record that wasn't taken yet
+	at  int // start of the first record not consumed yet
 	msg []byte
 }
 
-// scan takes the complete records out of b, the same slice grown at each call.
+// scan consumes the complete records of b, which holds the same bytes and more at each call.
 func (s *scanner) scan(b []byte) (msg []byte, done bool, err error) {
 	for {
 		rest := b[s.at:]
@@ -93,8 +92,8 @@ func (s *scanner) scan(b []byte) (msg []byte, done bool, err error) {
 		if n == 0 || n > maxRecord {
 			return nil, false, errBad
 		}
-		// What is there of the last record is looked at early, so that
-		// nonsense isn't waited for.
+		// An incomplete last record is checked early, to not wait for the
+		// rest of garbage.
 		if s.at == 0 && len(rest) > 5 && rest[5] != typeClientHello {
 			return nil, false, errBad
 		}
@@ -118,7 +117,7 @@ func (s *scanner) scan(b []byte) (msg []byte, done bool, err error) {
 	}
 }
 
-// reader cuts length-prefixed vectors; after an error everything is empty.
+// reader reads length-prefixed vectors; after an error everything is empty.
 type reader struct {
 	b   []byte
 	bad bool
@@ -148,7 +147,7 @@ func (r *reader) uint16() int {
 	return 0
 }
 
-// parse reads the body of a ClientHello (RFC 8446 §4.1.2).
+// parse parses the body of a ClientHello (RFC 8446 §4.1.2).
 func parse(msg []byte) (firewall.Name, error) {
 	r := reader{b: msg}
 	r.take(2 + 32)    // version, random
@@ -203,7 +202,7 @@ func parse(msg []byte) (firewall.Name, error) {
 	return name, nil
 }
 
-// serverName reads the extension: a list of exactly one host_name.
+// serverName parses the extension: a list of exactly one host_name.
 func serverName(b []byte) (firewall.Name, error) {
 	r := reader{b: b}
 	list := reader{b: r.take(r.uint16())}

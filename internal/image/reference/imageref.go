@@ -144,7 +144,7 @@ func checked(s string, r Ref, hint string) (Ref, error) {
 	return r, nil
 }
 
-// OnMachine tells whether the image is read from a directory or file.
+// OnMachine reports whether the image is read from a directory or file.
 func (r Ref) OnMachine() bool { return r.Kind == Layout || r.Kind == Archive }
 
 // In returns the reference with its path, if it has one, seen from a directory:

@@ -264,7 +264,7 @@ func extractOne(root *os.Root, entry string, h *tar.Header, r io.Reader) (why st
 	return "", nil
 }
 
-// climbsLater tells whether ".." follows a name in a link: behind a name that
+// climbsLater reports whether ".." follows a name in a link: behind a name that
 // is a link itself it leads from where that one points, not from where the text
 // says, and so out of the target.
 func climbsLater(link string) bool {

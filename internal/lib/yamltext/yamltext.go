@@ -40,7 +40,7 @@ func Check(data []byte, from int) (Refused, bool) {
 	return Refused{}, false
 }
 
-// Deceives tells whether a character turns the order of what stands around it,
+// Deceives reports whether a character turns the order of what stands around it,
 // or isn't shown at all. Joiners (U+200C, U+200D) and variation selectors may
 // stand: words of some scripts, and emoji, have them.
 func Deceives(r rune) bool {

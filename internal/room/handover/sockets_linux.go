@@ -47,7 +47,7 @@ func (s *Sockets) names() []string {
 	return append(shared, "tcp", "nflog")
 }
 
-// enough tells whether a room of the kind sends so many: only the last of AnyIP
+// enough reports whether a room of the kind sends so many: only the last of AnyIP
 // may be missing.
 func (k Kind) enough(n int) bool { return n == numSockets || k == AnyIP && n == numSockets-1 }
 

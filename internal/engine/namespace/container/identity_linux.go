@@ -49,7 +49,7 @@ func (s *stage) kept() uint64 {
 	return set
 }
 
-// groupsDenied tells whether this is the user namespace of an ordinary user,
+// groupsDenied reports whether this is the user namespace of an ordinary user,
 // who may not change groups (user_namespaces(7)).
 func groupsDenied() bool {
 	b, err := os.ReadFile("/proc/self/setgroups")

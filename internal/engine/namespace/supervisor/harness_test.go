@@ -282,7 +282,7 @@ func (w *world) kill() {
 	w.pidfd = nil
 }
 
-// over tells whether the process of a pidfd has ended.
+// over reports whether the process of a pidfd has ended.
 func over(pidfd *os.File, within time.Duration) bool {
 	p := []unix.PollFd{{Fd: int32(pidfd.Fd()), Events: unix.POLLIN}}
 	for end := time.Now().Add(within); ; {

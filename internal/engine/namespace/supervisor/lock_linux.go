@@ -21,7 +21,7 @@ const (
 // lockLook is how often a supervisor looks whether its lock has a name.
 const lockLook = 2 * time.Second
 
-// lockRemoved tells whether somebody removed the lock, and so the state directory:
+// lockRemoved reports whether somebody removed the lock, and so the state directory:
 // no client finds this process any more, and another one may be in its place.
 func (s *Supervisor) lockRemoved() bool {
 	var st unix.Stat_t

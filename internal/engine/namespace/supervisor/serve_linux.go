@@ -73,7 +73,7 @@ func (s *Supervisor) accept(l *net.UnixListener) {
 	}
 }
 
-// trusted tells whether the other side is our own user or root, and none of our
+// trusted reports whether the other side is our own user or root, and none of our
 // containers: those have a number in our pid namespace, a client outside has
 // none (SO_PEERCRED, unix(7)). The directory keeps others away already.
 func trusted(c *net.UnixConn) bool {

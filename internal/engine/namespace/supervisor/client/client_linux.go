@@ -60,7 +60,7 @@ func Dial(ctx context.Context, dir string) (*Client, error) {
 	}
 }
 
-// Lives tells whether a supervisor holds the lock of a state directory.
+// Lives reports whether a supervisor holds the lock of a state directory.
 func Lives(dir string) (bool, error) {
 	f, err := os.OpenFile(dir+"/"+api.LockName, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
