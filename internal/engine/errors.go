@@ -32,9 +32,9 @@ func (e *ForeignError) What() string {
 	case e.Workshop:
 		return fmt.Sprintf("project %s belongs to %s (%s), not to %s", e.Project, e.Other, e.Object, e.Directory)
 	case e.Other != "":
-		return fmt.Sprintf("project %s belongs to a Compose project of %s (%s), which is no workshop", e.Project, e.Other, e.Object)
+		return fmt.Sprintf("project %s belongs to a Compose project of %s (%s), which is not a workshop", e.Project, e.Other, e.Object)
 	}
-	return fmt.Sprintf("%s carries the name of project %s, and is no workshop's", e.Object, e.Project)
+	return fmt.Sprintf("%s has the name of project %s and doesn't belong to a workshop", e.Object, e.Project)
 }
 
 // ExitCode is 4: refused.

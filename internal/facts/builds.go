@@ -37,7 +37,7 @@ func (c *collector) builds() {
 			continue
 		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			c.problem("build-context-missing", b.Context.Source.Range, fmt.Sprintf("the build context %s is no directory", b.Context.V),
+			c.problem("build-context-missing", b.Context.Source.Range, fmt.Sprintf("the build context %s is not a directory", b.Context.V),
 				"create it, with a Dockerfile: "+dir)
 			continue
 		}

@@ -106,7 +106,7 @@ func makeDirs(dir, rel, user string) error {
 		made = filepath.Join(made, part)
 		if err := root.Mkdir(made, 0o755); errors.Is(err, fs.ErrExist) {
 			if info, err := root.Lstat(made); err != nil || !info.IsDir() { // since it was looked at
-				return errors.Join(err, fmt.Errorf("%s is no directory", made))
+				return errors.Join(err, fmt.Errorf("%s is not a directory", made))
 			}
 			continue
 		} else if err != nil {

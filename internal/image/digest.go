@@ -21,7 +21,7 @@ func digestOf(data []byte) string {
 func checkDigest(d string) error {
 	sum, ok := strings.CutPrefix(d, "sha256:")
 	if !ok || len(sum) != 64 || strings.Trim(sum, "0123456789abcdef") != "" {
-		return fmt.Errorf("%.80q is no SHA-256 digest", d)
+		return fmt.Errorf("%.80q is not a SHA-256 digest", d)
 	}
 	return nil
 }

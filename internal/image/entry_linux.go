@@ -116,7 +116,7 @@ func (x *extractor) file(p string, m *metadata, size int64, r io.Reader) error {
 
 func (x *extractor) symlink(p string, m *metadata, target string) error {
 	if target == "" || len(target) > x.limits.Name || strings.ContainsRune(target, 0) {
-		return fmt.Errorf("%q is a symbolic link to %.40q, which is no path", p, target)
+		return fmt.Errorf("%q is a symbolic link to %.40q, which is not a valid path", p, target)
 	}
 	at, err := x.put(p, func(at place) error { return unix.Symlinkat(target, at.dir, at.base) })
 	if err != nil {
@@ -139,7 +139,7 @@ func (x *extractor) link(p, target string) error {
 		return fmt.Errorf("%q is a hard link: %w", p, err)
 	}
 	if t == "" || t == p {
-		return fmt.Errorf("%q is a hard link to %q, which is no file", p, target)
+		return fmt.Errorf("%q is a hard link to %q, which is not a file", p, target)
 	}
 	dir, base := path.Split(t)
 	fd, err := beneath(x.root, strings.TrimSuffix(dir, "/"), unix.O_PATH|unix.O_DIRECTORY)
@@ -148,7 +148,7 @@ func (x *extractor) link(p, target string) error {
 		var st unix.Stat_t
 		if err = unix.Fstatat(fd, base, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil {
 			if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFLNK {
-				return fmt.Errorf("%q is a hard link to %q, which is no file", p, target)
+				return fmt.Errorf("%q is a hard link to %q, which is not a file", p, target)
 			}
 		}
 	}

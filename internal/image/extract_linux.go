@@ -71,7 +71,7 @@ func (x *extractor) layer(r io.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("the layer is no tar archive, or a damaged one: %w", err)
+			return fmt.Errorf("the layer is not a valid tar archive: %w", err)
 		}
 		if err := x.entry(h, t); err != nil {
 			return err

@@ -46,7 +46,7 @@ func (l *layout) regular(name string) (*os.File, error) {
 func onlyRegular(f *os.File) (*os.File, error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file", f.Name())
+		err = fmt.Errorf("%s is not a regular file", f.Name())
 	}
 	if err != nil {
 		f.Close()
@@ -74,7 +74,7 @@ func (l *layout) manifest(ctx context.Context, d descriptor) (io.ReadCloser, err
 func (l *layout) small(name string) ([]byte, error) {
 	f, err := l.regular(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("it is no OCI image layout: it has no %s", name)
+		return nil, fmt.Errorf("not an OCI image layout: it has no %s", name)
 	}
 	if err != nil {
 		return nil, err

@@ -198,7 +198,7 @@ func (e *PlatformError) Error() string {
 
 func resolveImage(ctx context.Context, b blobs, doc *document, arch string, limits Limits) (*found, error) {
 	if !slices.Contains(configTypes, doc.Config.MediaType) {
-		return nil, fmt.Errorf("it is no container image, but an artifact of the type %.80q", doc.Config.MediaType)
+		return nil, fmt.Errorf("not a container image, but an artifact of type %.80q", doc.Config.MediaType)
 	}
 	data, err := fetch(ctx, b.blob, "the configuration "+doc.Config.Digest, doc.Config, maxConfig)
 	if err != nil {

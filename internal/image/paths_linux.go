@@ -57,7 +57,7 @@ func (x *extractor) at(p string, create bool) (place, error) {
 	case unix.ELOOP:
 		return place{}, fmt.Errorf("%q goes through a symbolic link", p)
 	case unix.ENOTDIR:
-		return place{}, fmt.Errorf("%q goes through something that is no directory", p)
+		return place{}, fmt.Errorf("%q: a parent is not a directory", p)
 	case unix.ENOSYS:
 		return place{}, errors.New("the kernel has no openat2: Linux 5.6 or later is needed")
 	default:

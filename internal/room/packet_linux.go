@@ -35,7 +35,7 @@ func watch(fd int, f firewall.Family) error {
 func ownPacketSocket(fd int) error {
 	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil || family != unix.AF_PACKET {
-		return errors.New("is no packet socket")
+		return errors.New("is not a packet socket")
 	}
 	if typ, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || typ != unix.SOCK_DGRAM {
 		return errors.New("is not of type SOCK_DGRAM")

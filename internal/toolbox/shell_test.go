@@ -80,7 +80,7 @@ func TestShellRefuses(t *testing.T) {
 		{tool.ShellArgs{Argv: []string{"./bare"}}, wire.CodeNotExecutable, []string{"interpreter"}},
 		{tool.ShellArgs{Argv: []string{"plain"}, Env: map[string]string{"PATH": "/nothing"}}, wire.CodeNotFound, []string{"PATH=/nothing"}},
 		{tool.ShellArgs{Argv: []string{"true"}, Cwd: "/no/such/dir"}, wire.CodeInvalidParams, []string{"cwd /no/such/dir: there is no such directory"}},
-		{tool.ShellArgs{Argv: []string{"true"}, Cwd: "plain"}, wire.CodeInvalidParams, []string{"cwd plain: it is no directory"}},
+		{tool.ShellArgs{Argv: []string{"true"}, Cwd: "plain"}, wire.CodeInvalidParams, []string{"cwd plain: it is not a directory"}},
 		{tool.ShellArgs{Argv: []string{"true"}, Cwd: "/root"}, wire.CodeInvalidParams, []string{"cwd /root: permission denied"}},
 		{tool.ShellArgs{Argv: []string{"true", strings.Repeat("x", 200<<10)}}, wire.CodeInvalidParams, []string{"longer than the kernel takes"}},
 	} {

@@ -49,7 +49,7 @@ func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]s
 		return err
 	}
 	if v, err := e.cli.VolumeInspect(ctx, name); err == nil && len(v.Labels) > 0 && v.Labels[labelTools] != name {
-		return fmt.Errorf("there is a volume %s that is no workshop's: remove it with `docker volume rm %s`", name, name)
+		return fmt.Errorf("volume %s exists and doesn't belong to a workshop: remove it with `docker volume rm %s`", name, name)
 	}
 	unlock, err := e.lockTools(ctx, name, labels)
 	if err != nil {
@@ -191,7 +191,7 @@ func (e *Engine) lockTools(ctx context.Context, name string, labels map[string]s
 			switch {
 			case strings.TrimPrefix(c.Names[0], "/") != lock:
 			case !engine.IsHelper(c.Labels):
-				return nil, fmt.Errorf("there is a container %s that is no workshop's: remove it with `docker rm -f %s`", lock, lock)
+				return nil, fmt.Errorf("container %s exists and doesn't belong to a workshop: remove it with `docker rm -f %s`", lock, lock)
 			case time.Since(time.Unix(c.Created, 0)) > lockAge:
 				e.removeHelper(c.ID)
 			}

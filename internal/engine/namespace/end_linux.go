@@ -179,7 +179,7 @@ func oursAt(pid int, dir string) error {
 	}
 	args := strings.Split(string(b), "\x00")
 	if len(args) < 4 || args[0] != programName || args[1] != "supervise" || args[3] != dir {
-		return fmt.Errorf("process %d is no supervisor of %s", pid, dir)
+		return fmt.Errorf("process %d is not a supervisor of %s", pid, dir)
 	}
 	return nil
 }

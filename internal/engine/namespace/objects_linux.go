@@ -80,7 +80,7 @@ func newID() string { return strings.ToLower(rand.Text()) }
 // volumeDir is the directory of a volume; its name was checked.
 func (e *Engine) volumeDir(project, name string) (string, error) {
 	if !validName(name) {
-		return "", fmt.Errorf("volume %q has a name that is no name of a directory", name)
+		return "", fmt.Errorf("volume %q: the name is not valid as a directory name", name)
 	}
 	return filepath.Join(e.dir(project), api.VolumeDir, name), nil
 }
@@ -96,7 +96,7 @@ func (e *Engine) makeDir(project string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is no directory", dir)
+		return fmt.Errorf("%s is not a directory", dir)
 	}
 	if info.Mode().Perm() != 0o700 {
 		return os.Chmod(dir, 0o700)

@@ -88,7 +88,7 @@ func (t *translation) rlimits() error {
 			u.Soft, u.Hard = u.Single, u.Single
 		}
 		if u.Soft < 0 || u.Hard < 0 || u.Soft > u.Hard {
-			return fmt.Errorf("ulimit %s: %d is no limit with %d above it", name, u.Soft, u.Hard)
+			return fmt.Errorf("ulimit %s: the soft limit %d is not valid with the hard limit %d", name, u.Soft, u.Hard)
 		}
 		r.Soft, r.Hard = uint64(u.Soft), uint64(u.Hard)
 		if name == "nofile" && t.m.files > 0 && r.Hard > t.m.files {

@@ -110,7 +110,7 @@ func (t *translation) volume(m *spec.Mount, v *types.ServiceVolumeConfig) error 
 	case bool(config.External):
 		return fmt.Errorf("volume %q is external, and the namespace engine has none but the project's", name)
 	case !validName(name):
-		return fmt.Errorf("volume %q has a name that is no name of a directory", name)
+		return fmt.Errorf("volume %q: the name is not valid as a directory name", name)
 	default:
 		m.Source = path.Join(t.m.volumes, name)
 	}

@@ -81,7 +81,7 @@ func (t *translation) names() error {
 	for _, name := range sortedKeys(h.ExtraHosts) {
 		for _, address := range h.ExtraHosts[name] {
 			if _, err := netip.ParseAddr(address); err != nil || strings.ContainsAny(name, " \t\n") {
-				return fmt.Errorf("extra_hosts: %q is no name with an address", name+":"+address)
+				return fmt.Errorf("extra_hosts: %q is not a name with an address", name+":"+address)
 			}
 			hosts += address + "\t" + name + "\n"
 		}
@@ -105,7 +105,7 @@ func (t *translation) names() error {
 	}
 	for _, server := range h.DNS {
 		if _, err := netip.ParseAddr(server); err != nil {
-			return fmt.Errorf("dns: %q is no address", server)
+			return fmt.Errorf("dns: %q is not an address", server)
 		}
 		resolv += "nameserver " + server + "\n"
 	}
@@ -142,7 +142,7 @@ func (t *translation) ports() error {
 		}
 		address, err := netip.ParseAddr(strings.Trim(p.HostIP, "[]"))
 		if err != nil {
-			return fmt.Errorf("port %d is published at %q, which is no address", p.Target, p.HostIP)
+			return fmt.Errorf("port %d is published on %q, which is not an address", p.Target, p.HostIP)
 		}
 		port, err := strconv.ParseUint(p.Published, 10, 16)
 		if err != nil || port == 0 || p.Target == 0 || p.Target > 65535 {

@@ -134,7 +134,7 @@ func (t *translation) accounts(name string, each func([]string) bool) error {
 		return nil
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file")
+		err = errors.New("not a regular file")
 	}
 	if err != nil {
 		return fmt.Errorf("its image's /%s: %w", name, err)

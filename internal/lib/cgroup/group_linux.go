@@ -32,7 +32,7 @@ type made struct {
 // some of the hierarchies: it must not run on.
 func (g *Group) Add(pid int) error {
 	if pid <= 0 {
-		return fmt.Errorf("cgroup: %d is no process", pid)
+		return fmt.Errorf("cgroup: %d is not a process id", pid)
 	}
 	for _, d := range g.dirs {
 		if err := write(d.dir+"/cgroup.procs", strconv.Itoa(pid)); err != nil {

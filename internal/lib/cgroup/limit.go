@@ -88,7 +88,7 @@ func ValidName(name string) error {
 	for i, c := range []byte(name) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 		if !letter && (i == 0 || c != '-' && c != '_') {
-			return fmt.Errorf("cgroup: %q is no name for a group: letters, digits, - and _, a letter or digit first", name)
+			return fmt.Errorf("cgroup: %q is not a valid group name: use letters, digits, - and _, beginning with a letter or digit", name)
 		}
 	}
 	return nil

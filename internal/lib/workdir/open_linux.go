@@ -90,7 +90,7 @@ func explain(dir string, err error) error {
 	case errors.Is(err, unix.ENOENT):
 		err = &reason{"there is no such directory in the worker", err}
 	case errors.Is(err, unix.ENOTDIR):
-		err = &reason{"it is no directory", err}
+		err = &reason{"it is not a directory", err}
 	}
 	return fmt.Errorf("%s: %w", dir, err)
 }

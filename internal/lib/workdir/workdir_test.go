@@ -83,8 +83,8 @@ func TestEnter(t *testing.T) {
 		{"/sys", "/sys/kernel", "it is in /proc or /sys"},
 		{"missing", root + "/missing", "there is no such directory in the worker"},
 		{"a dangling link", root + "/dangling", "there is no such directory in the worker"},
-		{"a file", root + "/file", "it is no directory"},
-		{"below a file", root + "/file/x", "it is no directory"},
+		{"a file", root + "/file", "it is not a directory"},
+		{"below a file", root + "/file/x", "it is not a directory"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cmd := exec.Command("/proc/self/exe")
@@ -180,7 +180,7 @@ func TestMake(t *testing.T) {
 		{name: "below a link", dir: root + "/link/new", made: "a/new"},
 		{name: "below a magic link", dir: root + "/root" + root + "/evil", want: "magic link"},
 		{name: "a dangling link", dir: root + "/dangling"},
-		{name: "below a file", dir: root + "/file/x", want: "it is no directory"},
+		{name: "below a file", dir: root + "/file/x", want: "it is not a directory"},
 		{name: "where nothing can be made", dir: "/proc/no/such", want: "it is in /proc or /sys"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -29,10 +29,10 @@ func Check(c *spec.Container) error {
 func checkProcess(c *spec.Container) error {
 	p := c.Process
 	if len(p.Args) == 0 || !clean(p.Args[0]) {
-		return fmt.Errorf("the program %q is no absolute path", p.Args)
+		return fmt.Errorf("the program %q is not an absolute path", p.Args)
 	}
 	if !clean(p.Cwd) {
-		return fmt.Errorf("the working directory %q is no absolute path", p.Cwd)
+		return fmt.Errorf("the working directory %q is not an absolute path", p.Cwd)
 	}
 	for _, s := range append(append([]string{c.Hostname}, p.Args...), p.Env...) {
 		if strings.IndexByte(s, 0) >= 0 {
@@ -41,7 +41,7 @@ func checkProcess(c *spec.Container) error {
 	}
 	for _, e := range p.Env {
 		if strings.IndexByte(e, '=') < 1 {
-			return fmt.Errorf("%q is no variable with a value", e)
+			return fmt.Errorf("%q is not a variable with a value", e)
 		}
 	}
 	if len(c.Hostname) > 64 { // __NEW_UTS_LEN
@@ -71,7 +71,7 @@ var reserved = []string{"/proc", "/sys", "/dev"}
 
 func checkTarget(target string) error {
 	if !clean(target) || target == "/" {
-		return fmt.Errorf("the target %q is no absolute path below the root", target)
+		return fmt.Errorf("the target %q is not an absolute path below the root", target)
 	}
 	for _, r := range reserved {
 		if subpath.Within(target, r) {
@@ -83,7 +83,7 @@ func checkTarget(target string) error {
 
 func checkMounts(c *spec.Container) error {
 	if c.Root.Dir != "" && (!clean(c.Root.Dir) || c.Root.Dir == "/") {
-		return fmt.Errorf("the root %q is no absolute path of a directory", c.Root.Dir)
+		return fmt.Errorf("the root %q is not an absolute path of a directory", c.Root.Dir)
 	}
 	for i, m := range c.Mounts {
 		if err := checkTarget(m.Target); err != nil {
@@ -97,7 +97,7 @@ func checkMounts(c *spec.Container) error {
 		switch m.Type {
 		case spec.Bind:
 			if !clean(m.Source) {
-				return fmt.Errorf("the source %q of %s is no absolute path", m.Source, m.Target)
+				return fmt.Errorf("the source %q of %s is not an absolute path", m.Source, m.Target)
 			}
 			if m.Source == "/" {
 				return fmt.Errorf("the source of %s is the machine's root", m.Target)

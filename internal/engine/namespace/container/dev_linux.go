@@ -75,7 +75,7 @@ func (s *stage) device(name string) error {
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFCHR {
-		return fmt.Errorf("on this machine it is no device")
+		return fmt.Errorf("not a device on this machine")
 	}
 	// Read-only: the file, its owner and mode, are the machine's. The device
 	// behind it is written all the same.

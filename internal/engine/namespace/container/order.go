@@ -61,7 +61,7 @@ func parseOrder(b []byte) (*order, error) {
 			return nil, fmt.Errorf("a control group at %q is not below %s", m.Target, cgroupDir)
 		}
 		if m.Type != "cgroup2" && m.Type != "cgroup" && m.Type != "tmpfs" {
-			return nil, fmt.Errorf("%q is no control group file system", m.Type)
+			return nil, fmt.Errorf("%q is not a control group file system", m.Type)
 		}
 	}
 	for _, fd := range o.Null {

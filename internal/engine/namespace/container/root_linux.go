@@ -60,7 +60,7 @@ func (s *stage) overlay(layer int) (int, error) {
 	}
 	defer unix.Close(lower)
 	if !dir {
-		return -1, fmt.Errorf("it is no directory")
+		return -1, fmt.Errorf("not a directory")
 	}
 	for _, name := range []string{"upper", "work"} {
 		if err := unix.Mkdirat(layer, name, 0o755); err != nil {
@@ -118,7 +118,7 @@ func (s *stage) pivot() error {
 	}
 	if err := unix.PivotRoot(".", "."); err != nil {
 		if err == unix.EINVAL {
-			err = fmt.Errorf("%w (a machine that runs from its initial RAM disk can't: its root is no mount that can be replaced)", err)
+			err = fmt.Errorf("%w (not possible on a machine that runs from its initial RAM disk: its root mount can't be replaced)", err)
 		}
 		return fmt.Errorf("pivot_root: %w", err)
 	}

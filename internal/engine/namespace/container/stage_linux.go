@@ -116,7 +116,7 @@ func (s *stage) openSource(p string) (fd int, dir bool, err error) {
 	case unix.S_IFREG, unix.S_IFSOCK:
 		return fd, false, nil
 	}
-	return -1, false, fmt.Errorf("it is no directory, file or socket")
+	return -1, false, fmt.Errorf("not a directory, file or socket")
 }
 
 // explain says what an error of path resolution or of a mount means here.

@@ -26,7 +26,7 @@ func check(c *spec.Container) error {
 		return fmt.Errorf("the container is of version %d of the form, this program knows %d", c.Version, spec.Version)
 	}
 	if !validService(c.Service) {
-		return fmt.Errorf("%q is no name of a service", clip.Bytes(c.Service, maxText))
+		return fmt.Errorf("%q is not a service name", clip.Bytes(c.Service, maxText))
 	}
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("service %s: %s", c.Service, fmt.Sprintf(format, args...))
@@ -95,7 +95,7 @@ func validService(name string) bool {
 func address(p spec.Port) (netip.AddrPort, error) {
 	a, err := netip.ParseAddrPort(p.Address)
 	if err != nil {
-		return a, fmt.Errorf("%q is no address with a port", clip.Bytes(p.Address, maxText))
+		return a, fmt.Errorf("%q is not an address with a port", clip.Bytes(p.Address, maxText))
 	}
 	if a.Port() == 0 || p.Target == 0 {
 		return a, errors.New("a port is 0")

@@ -27,10 +27,10 @@ func decode(line []byte) (*api.Request, error) {
 	d.DisallowUnknownFields()
 	var r api.Request
 	if err := d.Decode(&r); err != nil {
-		return nil, fmt.Errorf("the request is not understood: %w", err)
+		return nil, fmt.Errorf("invalid request: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the request is not understood: there is more than one in a line")
+		return nil, errors.New("invalid request: trailing data after the request")
 	}
 	want, ok := takes[r.Op]
 	if !ok {
@@ -50,7 +50,7 @@ func decode(line []byte) (*api.Request, error) {
 		}
 	}
 	if r.Service != "" && !validService(r.Service) {
-		return nil, fmt.Errorf("%q is no name of a service", clip.Bytes(r.Service, maxText))
+		return nil, fmt.Errorf("%q is not a service name", clip.Bytes(r.Service, maxText))
 	}
 	return &r, nil
 }

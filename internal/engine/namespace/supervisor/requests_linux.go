@@ -174,7 +174,7 @@ func (s *Supervisor) remove(sv *service) *api.Error {
 func (s *Supervisor) signal(name, signal string) *api.Error {
 	number := unix.SignalNum(signal)
 	if number == 0 {
-		return failure(api.CodeInvalid, "%q is no signal", clip.Bytes(signal, maxText))
+		return failure(api.CodeInvalid, "%q is not a signal", clip.Bytes(signal, maxText))
 	}
 	r, err := s.running(name)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *Supervisor) control(name string) (*os.File, *api.Error) {
 		return nil, err
 	}
 	if r.control == nil {
-		return nil, failure(api.CodeInvalid, "%s is no guard", name)
+		return nil, failure(api.CodeInvalid, "%s is not a guard", name)
 	}
 	fds, e := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if e != nil {

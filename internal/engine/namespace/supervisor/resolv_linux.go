@@ -68,7 +68,7 @@ func readResolv(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%s is no file", name))
+		return nil, errors.Join(err, fmt.Errorf("%s is not a regular file", name))
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxResolv+1))
 	if err == nil && len(b) > maxResolv {
