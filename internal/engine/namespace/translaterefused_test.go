@@ -119,7 +119,7 @@ func TestTranslateRefusals(t *testing.T) {
 			c.Project.Volumes["data"] = types.VolumeConfig{Name: "d", External: true}
 			s.Volumes = []types.ServiceVolumeConfig{{Type: "volume", Source: "data", Target: "/y", Volume: &types.ServiceVolumeVolume{NoCopy: true}}}
 		}},
-		{"w", "no name of a directory", func(s *types.ServiceConfig, c *compose.Compiled) {
+		{"w", "not valid as a directory name", func(s *types.ServiceConfig, c *compose.Compiled) {
 			c.Project.Volumes["data"] = types.VolumeConfig{Name: "../../x"}
 			s.Volumes = []types.ServiceVolumeConfig{{Type: "volume", Source: "data", Target: "/y", Volume: &types.ServiceVolumeVolume{NoCopy: true}}}
 		}},
