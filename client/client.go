@@ -117,6 +117,9 @@ func environment(o Options) (*app.Env, error) {
 	if o.Log != nil {
 		var one sync.Mutex // steps are carried out side by side
 		env.Events = func(e app.Event) {
+			if e.Kind == app.Step && env.Quiet {
+				return
+			}
 			one.Lock()
 			defer one.Unlock()
 			_, _ = io.WriteString(o.Log, e.Plain())

@@ -73,7 +73,7 @@ func (w *workerEntry) decode(d *decoder, n *node, f *field) bool {
 		return false
 	}
 	w.Name, w.Container = *form.Name, form.Container
-	if reserved(w.Name.V) {
+	if ReservedName(w.Name.V) {
 		d.fail(w.Name.Source.Range, "reserved-name", fmt.Sprintf("the name %q is the compile's own", w.Name.V),
 			"guard, room and room-… name our own services; choose another name")
 		return false
@@ -89,8 +89,9 @@ func (w *workerEntry) decode(d *decoder, n *node, f *field) bool {
 	return true // the worker exists, whatever is wrong with it
 }
 
-// reserved names are those of room and guard services, see compose.
-func reserved(name string) bool {
+// ReservedName reports whether a worker can't have this name, because a room or
+// the guard has it as a service (see package compose).
+func ReservedName(name string) bool {
 	return name == "guard" || name == "room" || strings.HasPrefix(name, "room-")
 }
 

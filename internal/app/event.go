@@ -24,7 +24,8 @@ const (
 	Hint
 	// Problems are diagnostics of a file.
 	Problems
-	// StepsBegin, Step and StepsEnd are a plan that is carried out.
+	// StepsBegin, Step and StepsEnd are a plan that is carried out. Steps alone come
+	// also where nobody reads them (Quiet): what they change may be a result.
 	StepsBegin
 	Step
 	StepsEnd
@@ -43,7 +44,7 @@ type Event struct {
 }
 
 func (env *Env) event(e Event) {
-	must := e.Kind == Warning || e.Kind == Hint || e.Kind == Problems && e.Diagnostics.HasErrors()
+	must := e.Kind == Warning || e.Kind == Hint || e.Kind == Step || e.Kind == Problems && e.Diagnostics.HasErrors()
 	if env.Events == nil || env.Quiet && !must || !env.Verbose && e.Kind == Detail {
 		return
 	}

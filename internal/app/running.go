@@ -104,3 +104,20 @@ func Stopped(seen engine.Observed, worker string) []string {
 	}
 	return out
 }
+
+// Stale names the workers that run in a network namespace which their room has
+// left, because the room was restarted: they have no network. With a name it is
+// about that worker alone.
+func Stale(seen engine.Observed, worker string) []string {
+	var out []string
+	for _, c := range seen.Containers {
+		room := slices.IndexFunc(seen.Containers, func(k engine.Container) bool { return k.ID == c.NetworkOf })
+		if room < 0 || c.State != "running" || worker != "" && c.Service != worker {
+			continue
+		}
+		if r := seen.Containers[room]; r.State == "running" && c.Started.Before(r.Started) {
+			out = append(out, c.Service)
+		}
+	}
+	return out
+}

@@ -46,6 +46,9 @@ type ContainerStatus struct {
 	LearningUntil *time.Time `json:"learning_until,omitempty"`
 	// Closed says why the worker's room is closed, whatever the file says.
 	Closed string `json:"closed,omitempty"`
+	// Stale says that the worker's room was restarted, so that the worker has no
+	// network until `up`.
+	Stale bool `json:"stale,omitempty"`
 	// LiveChanges of the policy, which the guard has beside the file.
 	LiveChanges int `json:"live_changes,omitempty"`
 	// Upstreams of the guard that the policy names.
@@ -112,6 +115,7 @@ func statusOf(seen engine.Observed, w *workshop.Workshop) []ContainerStatus {
 		p := ContainerStatus{
 			Name: c.Name, Service: c.Service, Role: c.Role, State: c.State, ExitCode: c.ExitCode,
 			Image: c.Image, Ports: c.Ports, MadeBy: "workshop", Silent: c.Silent, ID: c.ID,
+			Stale: len(Stale(seen, c.Service)) > 0,
 		}
 		if !c.Started.IsZero() {
 			started := c.Started.UTC()

@@ -50,6 +50,19 @@ func FailedWord(err error) string {
 	return "failed"
 }
 
+// StepInBrief reports whether a step is worth a line where nobody asked for more:
+// what takes long, and what a reload ended. What was done to workers is
+// [Changes], what failed the error.
+func StepInBrief(e engine.Event) bool {
+	switch e.Step.Op {
+	case engine.OpPullImage, engine.OpBuildImage:
+		return e.Status != engine.StepFailed
+	case engine.OpReloadPolicy:
+		return e.Status == engine.StepProgress
+	}
+	return false
+}
+
 // StepText is what happens to a step as a line of plain text, for logs and CI;
 // empty: nothing.
 func StepText(e engine.Event) string {

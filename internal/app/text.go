@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,15 +48,28 @@ func Suggestion(word string, valid []string) string {
 	return "known: " + strings.Join(valid, ", ")
 }
 
-// Nearest finds the valid word that was probably meant; empty for none.
+// Nearest finds the valid word that was probably meant; empty for none. A slip
+// changes a third of a word at most, or swaps two letters.
 func Nearest(word string, valid []string) string {
-	best, distance := "", 3
+	best, distance := "", max(1, len(word)/3)+1
 	for _, v := range valid {
-		if d := levenshtein.Distance(word, v, nil); d < distance && d < len(v) {
+		d := levenshtein.Distance(word, v, nil)
+		if d == 2 && swapped(word, v) {
+			d = 1
+		}
+		if d < distance && d < len(v) {
 			best, distance = v, d
 		}
 	}
 	return best
+}
+
+// swapped reports whether two words have the same letters, in another order.
+func swapped(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return string(x) == string(y)
 }
 
 // Printable shows text of images, builds and containers: control characters

@@ -63,7 +63,8 @@ func (env *Env) quietWorker(ctx context.Context, r *Running, worker string) *wor
 	return s.Worker(worker)
 }
 
-// sayStopped says and reports whether a worker's room or guard isn't running.
+// sayStopped says and reports whether a worker's room or guard isn't running, or
+// the room was restarted.
 func (env *Env) sayStopped(ctx context.Context, r *Running, worker string) bool {
 	seen, err := r.Observe(ctx, r.Name)
 	if err != nil {
@@ -73,7 +74,16 @@ func (env *Env) sayStopped(ctx context.Context, r *Running, worker string) bool 
 	for _, down := range stopped {
 		env.hint("the %s doesn't run, so %s has no network: `workshop up` repairs it", down, worker)
 	}
-	return len(stopped) > 0
+	stale := Stale(seen, worker)
+	if len(stale) > 0 {
+		env.hint("%s", StaleText(stale))
+	}
+	return len(stopped)+len(stale) > 0
+}
+
+// StaleText says what became of workers in a room that was restarted.
+func StaleText(workers []string) string {
+	return "the room of " + WorkersText(workers) + " was restarted, which leaves no network: `workshop up` repairs it"
 }
 
 // sayDenials names what the guard refused to a worker since a time, and what

@@ -1,23 +1,48 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/llmdo/workshop/internal/cli/command"
+	"github.com/llmdo/workshop/internal/lib/textwrap"
 )
 
-// helpColumns is how wide help is written: for a terminal of the usual width.
-const helpColumns = 80
+// Help is as wide as a terminal of the usual width, or as the terminal is, up to
+// what is comfortable to read.
+const (
+	helpColumns    = 80
+	maxHelpColumns = 100
+)
 
-// usage prints how a command is called: first what is its own, the flags that
-// every command has behind it.
-func usage(cmd *cobra.Command) error {
-	w := cmd.OutOrStderr()
+func columns(sys *command.System, w io.Writer) int {
+	if n := sys.Columns(w); n > 0 {
+		return min(n, maxHelpColumns)
+	}
+	return helpColumns
+}
+
+// help prints what a command does, then its usage.
+func help(sys *command.System, cmd *cobra.Command) {
+	w := cmd.OutOrStdout()
+	text := cmp.Or(cmd.Long, cmd.Short)
+	if n := sys.Columns(w); n > 0 { // elsewhere as it was written
+		text = textwrap.Paragraphs(text, min(n, maxHelpColumns))
+	}
+	fmt.Fprintf(w, "%s\n\n", strings.TrimRight(text, " \n"))
+	_ = usage(sys, cmd, w)
+}
+
+// usage prints how a command is called: its own flags first, then those that
+// every command has.
+func usage(sys *command.System, cmd *cobra.Command, w io.Writer) error {
+	width := columns(sys, w)
 	fmt.Fprintln(w, "Usage:")
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "  %s COMMAND [FLAGS]\n", cmd.CommandPath())
@@ -29,9 +54,9 @@ func usage(cmd *cobra.Command) error {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
 	if cmd.HasExample() {
-		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+		fmt.Fprintf(w, "\nExamples:\n%s\n", examples(cmd.Example, sys.Columns(w)))
 	}
-	printCommands(w, cmd)
+	printCommands(w, cmd, width)
 	own, global := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
 	own.SortFlags, global.SortFlags = false, false
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -42,10 +67,10 @@ func usage(cmd *cobra.Command) error {
 		}
 	})
 	if own.HasAvailableFlags() {
-		fmt.Fprintf(w, "\nFlags:\n%s", own.FlagUsagesWrapped(helpColumns))
+		fmt.Fprintf(w, "\nFlags:\n%s", own.FlagUsagesWrapped(width))
 	}
 	if global.HasAvailableFlags() {
-		fmt.Fprintf(w, "\nGlobal flags:\n%s", global.FlagUsagesWrapped(helpColumns))
+		fmt.Fprintf(w, "\nGlobal flags:\n%s", global.FlagUsagesWrapped(width))
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\nRun `%s COMMAND --help` for more about a command.\n", cmd.CommandPath())
@@ -53,13 +78,25 @@ func usage(cmd *cobra.Command) error {
 	return nil
 }
 
+// examples puts a comment above its command where both don't fit in a line.
+func examples(text string, width int) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if command, comment, ok := strings.Cut(line, "  # "); ok && width > 0 && runewidth.StringWidth(line) > width {
+			lines[i] = "  # " + comment + "\n" + strings.TrimRight(command, " ")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // printCommands lists the commands below one, by group.
-func printCommands(w io.Writer, cmd *cobra.Command) {
+func printCommands(w io.Writer, cmd *cobra.Command, width int) {
 	list := func(title, group string) {
 		var lines strings.Builder
 		for _, c := range cmd.Commands() {
 			if c.GroupID == group && c.IsAvailableCommand() {
-				fmt.Fprintf(&lines, "  %-13s %s\n", c.Name(), c.Short)
+				short := textwrap.Lines(c.Short, width-16, 0)
+				fmt.Fprintf(&lines, "  %-13s %s\n", c.Name(), strings.ReplaceAll(short, "\n", "\n"+strings.Repeat(" ", 16)))
 			}
 		}
 		if lines.Len() > 0 {

@@ -54,6 +54,7 @@ and nothing else.`,
 	}
 	cmd.Example = p.Pasteable(cmd.Example)
 	p.AddGlobalFlags(cmd.Flags(), true)
+	p.CompleteFlags(cmd)
 	for _, g := range groups {
 		cmd.AddGroup(&g)
 	}
@@ -71,7 +72,7 @@ and nothing else.`,
 // prepareVerb gives a command, and those below it, what all have.
 func prepareVerb(p *command.Program, c *cobra.Command) {
 	p.AddGlobalFlags(c.Flags(), c.Flags().ShorthandLookup("f") == nil)
-	command.CompleteGlobalFlags(c)
+	p.CompleteFlags(c)
 	c.Flags().SortFlags = false
 	c.Example = p.Pasteable(c.Example)
 	c.DisableFlagsInUseLine = true
@@ -100,10 +101,10 @@ func verbs(p *command.Program) []*cobra.Command {
 		return cmds
 	}
 	return slices.Concat(
-		in("write", check.Init(p), check.Validate(p), check.Config(p), check.Compile(p), firewall.Presets(p), check.Result(p)),
+		in("write", check.Init(p), check.Validate(p), check.Config(p), check.Compile(p), firewall.Presets(p), check.Result(p), check.Schema(p)),
 		in("run", lifecycle.Up(p), lifecycle.Down(p), lifecycle.Ps(p), lifecycle.Logs(p), lifecycle.Restart(p)),
 		in("use", worker.Exec(p), worker.Shell(p), worker.Cp(p), firewall.Command(p), tools.Call(p), tools.Command(p)),
-		in("more", check.Capabilities(p), versionCommand(p)),
+		in("more", check.Explain(p), check.Capabilities(p), versionCommand(p)),
 	)
 }
 
@@ -121,7 +122,8 @@ func asRoot(root *cobra.Command, sys *command.System) {
 	// The global flags stand at every level, so that `workshop -f F logs -f`
 	// works, where the second -f is --follow as in Compose.
 	root.TraverseChildren = true
-	root.SetUsageFunc(usage)
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return usage(sys, cmd, cmd.OutOrStderr()) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(sys, cmd) })
 	addVersionFlag(root, sys)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return command.UsageError(cmd, "%w", err)

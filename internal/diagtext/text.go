@@ -11,6 +11,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/textwrap"
 )
 
 // TextOptions says how [Text] writes.
@@ -20,8 +21,8 @@ type TextOptions struct {
 	Sources map[string][]byte
 	// Color adds ANSI colours; decided by the caller (terminal, NO_COLOR).
 	Color bool
-	// Width is the width of the terminal in columns; longer source lines are
-	// cut around the marked place. 0 means no limit.
+	// Width is the width of the terminal in columns: longer source lines are cut
+	// around the marked place, details and hints wrapped. 0 means no limit.
 	Width int
 }
 
@@ -75,14 +76,25 @@ func (t *textWriter) diagnostic(d diag.Diagnostic) {
 	if d.Severity == diag.Warning {
 		color = yellow
 	}
-	if at := d.Range.String(); at != "" {
-		t.b.WriteString(t.paint(bold, Printable(at)) + ": ")
+	at, code := Printable(d.Range.String()), ""
+	head := d.Severity.String() + ": "
+	if at != "" {
+		head = at + ": " + head
 	}
-	t.b.WriteString(t.paint(color, d.Severity.String()) + ": " + t.paint(bold, oneLine(d.Summary)))
 	if d.Code != "" {
-		t.b.WriteString(" [" + d.Code + "]")
+		code = " [" + d.Code + "]"
 	}
-	t.b.WriteByte('\n')
+	line := textwrap.Lines(head+oneLine(d.Summary)+code, t.Width, 2)
+	if rest, ok := strings.CutPrefix(line, head); ok { // else the file's name fills the line
+		rest, ok := strings.CutSuffix(rest, code)
+		if !ok { // it has a line of its own
+			code = ""
+		}
+		head = strings.Replace(head, at, t.paint(bold, at), 1)
+		head = strings.TrimSuffix(head, d.Severity.String()+": ") + t.paint(color, d.Severity.String()) + ": "
+		line = head + t.paint(bold, rest) + code
+	}
+	t.b.WriteString(line + "\n")
 	gutter := t.snippet(d.Range, color)
 	t.note(gutter, "", d.Detail)
 	t.note(gutter, "hint", d.Hint)
@@ -102,7 +114,11 @@ func (t *textWriter) note(gutter int, label, text string) {
 		return
 	}
 	pad := strings.Repeat(" ", gutter)
-	for i, line := range strings.Split(text, "\n") {
+	width := 0
+	if t.Width > 0 {
+		width = max(t.Width-gutter-len(" = : ")-len(label), 20)
+	}
+	for i, line := range strings.Split(textwrap.Lines(text, width, 0), "\n") {
 		switch {
 		case i > 0 && label != "":
 			fmt.Fprintf(&t.b, "%s   %*s%s\n", pad, len(label)+2, "", Printable(line))

@@ -2,6 +2,7 @@ package promise
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -100,4 +101,38 @@ func TestRanges(t *testing.T) {
 			t.Errorf("%v: %q, want %q", ids, got, want)
 		}
 	}
+}
+
+// TestExplanations: each promise is explained, and the tests that an explanation
+// names exist.
+func TestExplanations(t *testing.T) {
+	for _, p := range All() {
+		e := Explain(p.ID)
+		if e.Meaning == "" || e.Example == "" || len(e.Tests) == 0 {
+			t.Errorf("%s: the meaning, the example or the tests are missing", p.ID)
+		}
+		for _, at := range e.Tests {
+			dir, name, _ := strings.Cut(at, ": ")
+			if !hasTest(t, "../../"+dir, strings.TrimSuffix(name, "*")) {
+				t.Errorf("%s: %s has no test %s", p.ID, dir, name)
+			}
+		}
+	}
+	if len(explanations) != len(promises) {
+		t.Errorf("%d explanations of %d promises", len(explanations), len(promises))
+	}
+}
+
+func hasTest(t *testing.T, dir, name string) bool {
+	files, err := filepath.Glob(dir + "/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), "func "+name)
+	})
 }

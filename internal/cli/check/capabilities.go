@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +48,7 @@ func (a verbs) printCapabilities(r app.EngineReport) error {
 	if r.Why != "" {
 		fmt.Fprintf(a.Out, "chosen because %s\n", r.Why)
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	w := a.Table()
 	fmt.Fprintln(w, "\nPROMISE\tHELD\tWHAT\tBY")
 	for _, p := range r.Promises {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Promise, heldWord(p.Held), p.Title, p.How)

@@ -36,6 +36,7 @@ never overwritten.`,
 	}
 	cmd.Flags().StringVar(&o.Name, "name", "", "name of the workshop (default: the directory's)")
 	cmd.Flags().StringVar(&o.Worker, "worker", "greeter", "name of the first worker")
+	command.FreeText(cmd, "worker") // it is not there yet
 	return cmd
 }
 

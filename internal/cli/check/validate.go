@@ -10,7 +10,6 @@ import (
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/command"
-	"github.com/llmdo/workshop/internal/cli/terminal"
 	"github.com/llmdo/workshop/internal/diagtext"
 )
 
@@ -80,7 +79,7 @@ func (a verbs) writeReport(format string, list diag.List, texts map[string][]byt
 	case "github":
 		form = diagtext.GitHub
 	default:
-		return diagtext.Text(a.Out, list, diagtext.TextOptions{Sources: texts, Color: a.ColorOut(), Width: terminal.Width(a.Out)})
+		return diagtext.Text(a.Out, list, diagtext.TextOptions{Sources: texts, Color: a.ColorOut(), Width: a.Columns(a.Out)})
 	}
 	return form(a.Out, list)
 }

@@ -5,8 +5,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/promise"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // CompleteWorkers completes the names of workers; max is how many a command
@@ -20,13 +23,59 @@ func (a *Program) CompleteWorkers(max int) cobra.CompletionFunc {
 	}
 }
 
-// CompleteGlobalFlags completes the values of the flags that every command has.
-func CompleteGlobalFlags(c *cobra.Command) {
-	for flag, values := range map[string][]string{"format": formats(c), "engine": {"docker"}} {
-		// The only error is a flag that isn't there.
-		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	}
+// freeText are flags whose value nobody can know, by their names.
+var freeText = []string{"project-name", "env", "workdir", "user", "name"}
+
+// usual are values that are often meant, where others are possible too.
+var usual = map[string][]string{
+	"for":          {"10m", "30m", "1h", "8h"},
+	"since":        {"10m", "1h", "24h"},
+	"tail":         {"10", "100", "1000"},
+	"wait-timeout": {"1m", "5m", "15m"},
 }
+
+// CompleteFlags completes the values of a command's flags by their names. A flag
+// that the command completes itself stays as it is.
+func (a *Program) CompleteFlags(c *cobra.Command) {
+	complete := func(flag string, f cobra.CompletionFunc) {
+		// The only errors are a flag that isn't there, and one that is completed.
+		_ = c.RegisterFlagCompletionFunc(flag, f)
+	}
+	fixed := map[string][]string{"format": formats(c), "engine": engines(), "isolation": engines()}
+	for _, values := range []map[string][]string{fixed, usual} {
+		for flag, v := range values {
+			complete(flag, cobra.FixedCompletions(v, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+	complete("worker", a.CompleteWorkers(0))
+	for _, flag := range freeText {
+		if _, own := c.GetFlagCompletionFunc(flag); !own && c.Flags().Lookup(flag) != nil {
+			FreeText(c, flag)
+		}
+	}
+	// The only error is a flag that isn't there.
+	_ = c.MarkFlagFilename("file", "yaml", "yml")
+	_ = c.MarkFlagFilename("env-file")
+	_ = c.MarkFlagDirname("output")
+}
+
+// engines are the values of --engine.
+func engines() []string {
+	return append([]string{string(workshop.IsolationAuto)}, promise.Engines()...)
+}
+
+// freeTextKey is the annotation of a flag that completes to nothing.
+const freeTextKey = "free-text"
+
+// FreeText says that nobody can know the value of a flag: no file is offered.
+func FreeText(c *cobra.Command, flag string) {
+	// The only errors are a flag that isn't there, and one that is completed.
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+	_ = c.Flags().SetAnnotation(flag, freeTextKey, []string{"yes"})
+}
+
+// IsFreeText reports whether [FreeText] was said of a flag.
+func IsFreeText(f *pflag.Flag) bool { return len(f.Annotations[freeTextKey]) > 0 }
 
 // WorkerNames are those of the workshop; none, without a word, where it can't be
 // read.

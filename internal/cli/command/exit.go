@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -48,9 +47,9 @@ const annotationCode = "passes-exit-code"
 // PrintFailure writes the error, if there is one, and the hints.
 func (s *System) PrintFailure(f *app.Failure) {
 	if f.Err != nil {
-		fmt.Fprintf(s.Err, "workshop: error: %s\n", app.Indent(s.Pasteable(f.Err.Error())))
+		s.writeErr("workshop: error: ", app.Indent(s.Pasteable(f.Err.Error())))
 	}
 	for _, h := range f.AllHints() {
-		fmt.Fprintf(s.Err, "workshop: hint: %s\n", app.Indent(s.Pasteable(h)))
+		s.writeErr("workshop: hint: ", app.Indent(s.Pasteable(h)))
 	}
 }

@@ -16,6 +16,10 @@ type Program struct {
 	globals globals
 	set     settings
 	steps   terminal.Progress // of the plan that is carried out
+	// Changes are what plans did to workers. They are said after each plan, unless
+	// the verb says them itself.
+	Changes     app.Changes
+	KeepChanges bool
 }
 
 // NewProgram takes what use cases say to the terminal.

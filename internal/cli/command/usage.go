@@ -19,6 +19,8 @@ var ofCompose = map[string]string{
 	"build": "`workshop up` builds and pulls the images that it needs",
 	"pull":  "`workshop up` builds and pulls the images that it needs",
 	"ls":    "`workshop ps` shows the workshop of this directory",
+	"wait":  "`workshop up` returns when every worker is ready",
+	"port":  "`workshop ps` shows published ports",
 	"top":   "`workshop exec WORKER -- ps` shows the processes of a worker",
 }
 
@@ -33,9 +35,9 @@ func Unknown(cmd *cobra.Command, args []string) error {
 		names = append(names, c.Name())
 	}
 	if do := ofCompose[args[0]]; do != "" && cmd.Name() == "workshop" {
-		f.Hint("%s", do)
+		return f.Hint("%s", do)
 	} else if near := app.Nearest(args[0], names); near != "" {
-		f.Hint("did you mean `%s %s`?", cmd.CommandPath(), near)
+		return f.Hint("did you mean `%s %s`?", cmd.CommandPath(), near)
 	}
 	return f.Hint("run `%s --help` for the list of commands", cmd.CommandPath())
 }

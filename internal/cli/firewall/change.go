@@ -83,7 +83,6 @@ func (a verbs) changeCommand(o *changeOptions, short, long, example string) *cob
 	f.DurationVar(&o.For, "for", 0, "how long it lasts, such as 30m (default: "+o.End()+")")
 	f.StringVar(&o.Worker, "worker", "", "only for the room of this worker")
 	f.BoolVar(&o.save, "save", false, "write the line into workshop.yaml, and reload")
-	a.completeWorkerFlag(cmd)
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/llmdo/workshop/internal/cli/command"
 	"github.com/llmdo/workshop/internal/cli/terminal"
 	"github.com/llmdo/workshop/internal/lib/clip"
+	"github.com/llmdo/workshop/internal/lib/textwrap"
 )
 
 func (a verbs) explainCommand() *cobra.Command {
@@ -44,7 +45,6 @@ what is seen differs from what the file says, it ends with 1.`,
 	cmd.Flags().StringVar(&o.Worker, "worker", "", "the worker that connects; may be left out where all may reach the same")
 	cmd.Flags().BoolVar(&o.NoProbe, "no-probe", false, "try nothing, and don't ask the guard to look anything up")
 	cmd.Flags().BoolVar(&check, "check", false, "exit with 4 if it is refused")
-	a.completeWorkerFlag(cmd)
 	return cmd
 }
 
@@ -101,13 +101,10 @@ func (a verbs) explainText(all []*app.Explanation) error {
 		if i > 0 {
 			fmt.Fprintln(a.Out)
 		}
-		verdict := red("refused")
-		if e.Allowed {
-			verdict = green("allowed")
-		}
-		fmt.Fprintf(a.Out, "%s: %s for %s\n", verdict, e.Endpoint(), forWhom(e))
+		a.WriteLine(verdictText(e, red, green))
+		width := a.Columns(a.Out)
 		put := func(key, format string, args ...any) {
-			lines := strings.Split(fmt.Sprintf(format, args...), "\n")
+			lines := strings.Split(textwrap.Lines(fmt.Sprintf(format, args...), max(0, width-12), 0), "\n")
 			fmt.Fprintf(a.Out, "  %-9s %s\n", key, strings.Join(lines, "\n"+strings.Repeat(" ", 12)))
 		}
 		put("reason", "%s", e.Why)
@@ -139,6 +136,19 @@ func (a verbs) explainText(all []*app.Explanation) error {
 		}
 	}
 	return nil
+}
+
+// verdictText is what becomes of a connection, in one line; where something else is
+// seen than what the file says, both.
+func verdictText(e *app.Explanation, red, green func(string) string) string {
+	verdict := red("refused")
+	if e.Allowed {
+		verdict = green("allowed")
+	}
+	if len(e.Differences) > 0 {
+		verdict += " by the file, " + red("but not in what runs")
+	}
+	return fmt.Sprintf("%s: %s for %s", verdict, e.Endpoint(), forWhom(e))
 }
 
 // forWhom names the worker, and with whom it shares its room.

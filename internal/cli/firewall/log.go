@@ -47,14 +47,7 @@ command.`,
 	cmd.Flags().StringVar(&o.worker, "worker", "", "only events of this worker's room")
 	cmd.Flags().StringVar(&o.since, "since", "", "only what is newer: a time (RFC 3339) or a duration like 10m")
 	cmd.Flags().IntVarP(&o.tail, "tail", "n", -1, "number of events from the end (default all)")
-	a.completeWorkerFlag(cmd)
 	return cmd
-}
-
-// completeWorkerFlag completes --worker.
-func (a verbs) completeWorkerFlag(cmd *cobra.Command) {
-	// The only error is a flag that isn't there.
-	_ = cmd.RegisterFlagCompletionFunc("worker", a.CompleteWorkers(0))
 }
 
 func (a verbs) log(ctx context.Context, cmd *cobra.Command, o logOptions) error {

@@ -3,7 +3,6 @@ package firewall
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +47,7 @@ func (a verbs) listPresets(format string) error {
 	if format == "json" {
 		return a.WriteJSON(all)
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	w := a.Table()
 	fmt.Fprintln(w, "NAME\tVERSION\tDESCRIPTION")
 	for _, p := range all {
 		fmt.Fprintf(w, "%s\t%v\t%s\n", p.Name, p.Version, p.Description)
@@ -64,8 +63,8 @@ func (a verbs) showPreset(format, name string) error {
 	if format == "json" {
 		return a.WriteJSON(p)
 	}
-	fmt.Fprintf(a.Out, "%s, version %d: %s\n\n", p.Name, p.Version, p.Description)
-	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	a.WriteLine(fmt.Sprintf("%s, version %d: %s\n", p.Name, p.Version, p.Description))
+	w := a.Table()
 	fmt.Fprintln(w, "HOST\tPORTS\tPURPOSE")
 	for _, r := range p.Rules {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Host, app.PortsText(r.Ports), r.Purpose)
@@ -75,7 +74,7 @@ func (a verbs) showPreset(format, name string) error {
 	}
 	fmt.Fprintln(a.Out)
 	if p.Note != "" {
-		fmt.Fprintf(a.Out, "note: %s\n", p.Note)
+		a.WriteLine("note: " + p.Note)
 	}
 	_, err := fmt.Fprintf(a.Out, "source: %s\nto use it, add to network.allow in workshop.yaml:\n  - preset: %s\n", p.Source, p.Name)
 	return err

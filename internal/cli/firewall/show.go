@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
@@ -38,7 +37,6 @@ guard and depend on ports alone; names are the guard's.`,
 		}),
 	}
 	cmd.Flags().StringVar(&worker, "worker", "", "only the room of this worker")
-	a.completeWorkerFlag(cmd)
 	return cmd
 }
 
@@ -98,7 +96,7 @@ func (a verbs) showRules(v *app.PolicyView, worker string) {
 // showText prints the policy for a person: the rooms with their lines, then
 // what the guard does.
 func (a verbs) showText(d app.PolicyDocument) error {
-	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	w := a.Table()
 	for i, r := range d.Rooms {
 		if i > 0 {
 			fmt.Fprintln(w)

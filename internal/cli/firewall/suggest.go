@@ -36,7 +36,6 @@ don't know may be one to which data leaves.`,
 	cmd.Flags().StringVar(&o.Worker, "worker", "", "only what this worker's room asked for")
 	cmd.Flags().BoolVar(&o.Denied, "denied", false, "also what was refused because no line has it")
 	cmd.Flags().BoolVar(&write, "write", false, "put the lines into workshop.yaml; its comments and order stay")
-	a.completeWorkerFlag(cmd)
 	return cmd
 }
 

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"text/tabwriter"
+	"strconv"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/app"
@@ -13,12 +12,12 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// printPlan is the result of a dry run: what was found on this machine, and
-// the steps.
+// printPlan is the result of a dry run: what was found on this machine, and the
+// steps in their order; those that don't need each other run at once.
 func (a verbs) printPlan(w *workshop.Workshop, f *compose.Facts, p *engine.Plan) error {
 	if f != nil {
 		fmt.Fprintln(a.Out, "facts:")
-		table := tabwriter.NewWriter(a.Out, 2, 0, 2, ' ', 0)
+		table := a.Table()
 		for _, fact := range factLines(w, f) {
 			fmt.Fprintf(table, "  %s\t%s\n", fact[0], fact[1])
 		}
@@ -32,10 +31,19 @@ func (a verbs) printPlan(w *workshop.Workshop, f *compose.Facts, p *engine.Plan)
 		fmt.Fprintln(a.Out, "  nothing to do")
 		return nil
 	}
-	for line := range strings.Lines(p.String()) {
-		fmt.Fprint(a.Out, "  "+line)
+	digits := len(strconv.Itoa(len(p.Steps)))
+	for i, step := range p.Steps {
+		a.WriteLine(fmt.Sprintf("  %*d. %s", digits, i+1, stepLine(step)))
 	}
 	return nil
+}
+
+// stepLine is "create container/guard (not found)".
+func stepLine(s engine.Step) string {
+	if s.Op == engine.OpWaitReady {
+		return fmt.Sprintf("wait until %s is ready (%s)", s.Target, s.Cause)
+	}
+	return fmt.Sprintf("%s %s (%s)", s.Op, s.Target, s.Cause)
 }
 
 // factLines are name and value, in a fixed order.

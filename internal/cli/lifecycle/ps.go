@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/docker/go-units"
@@ -61,6 +60,9 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		for _, down := range app.Stopped(s.Observed, "") {
 			a.Say("the %s doesn't run: its workers have no network until `workshop up`", down)
 		}
+		if stale := app.Stale(s.Observed, ""); len(stale) > 0 {
+			a.Say("%s", a.Pasteable(app.StaleText(stale)))
+		}
 	}
 	if err != nil {
 		return err
@@ -72,7 +74,7 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 }
 
 func (a verbs) psTable(entries []app.ContainerStatus) error {
-	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	w := a.Table()
 	// What was given up by a flag doesn't stand in the file, so it has a column.
 	unlimited := slices.ContainsFunc(entries, func(p app.ContainerStatus) bool { return slices.Contains(p.NotHeld, "B5") })
 	heading := "SERVICE\tROLE\tSTATE\tNETWORK\tENGINE\tPORTS"
@@ -163,8 +165,12 @@ func (a verbs) psLive(s *app.Status) {
 	}
 }
 
-// networkColumn is the mode, and that the worker learns or its room is closed.
+// networkColumn is the mode, and that the worker learns, its room is closed, or
+// the room was restarted without it.
 func networkColumn(p app.ContainerStatus) string {
+	if p.Stale {
+		return p.Network + ", stale"
+	}
 	if p.Closed != "" {
 		return p.Network + ", closed"
 	}

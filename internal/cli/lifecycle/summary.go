@@ -15,21 +15,27 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// summary prints a line per worker: what it got.
+// summary prints a line per worker: what changed, and what it has.
 func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, unlimited bool) {
-	var closed []string
+	var closed, listed []string
 	for i := range c.Workshop.Workers {
 		w := &c.Workshop.Workers[i]
 		if len(names) > 0 && !slices.Contains(names, w.Name) {
 			continue
 		}
 		if !can.Contained {
-			fmt.Fprintln(a.Out, w.Name+": "+mountsText(w.Container.Mounts)+"; its tools run on this machine, without limits")
+			a.WriteLine(w.Name + ": " + mountsText(w.Container.Mounts) + "; its tools run on this machine, without limits")
 			continue
 		}
-		fmt.Fprintln(a.Out, workerLine(w, unlimited))
+		listed = append(listed, w.Name)
+		a.WriteLine(workerLine(w, a.Changes.Text(w.Name), unlimited))
 		if !app.HasNetwork(w) {
 			closed = append(closed, w.Name)
+		}
+	}
+	for _, name := range a.Changes.Workers() { // such as one that isn't in the file any more
+		if !slices.Contains(listed, name) {
+			a.WriteLine(name + ": " + a.Changes.Text(name))
 		}
 	}
 	if len(closed) > 0 && !a.Quiet {
@@ -38,11 +44,11 @@ func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, 
 	}
 }
 
-// workerLine is what one worker got: mounts, network, ports, secrets, runtime,
+// workerLine is what was done to a worker, and what it has: mounts, network, ports, secrets, runtime,
 // limits.
-func workerLine(w *workshop.Worker, unlimited bool) string {
+func workerLine(w *workshop.Worker, change string, unlimited bool) string {
 	c := &w.Container
-	parts := []string{mountsText(c.Mounts), networkText(&c.Network) + portsText(c.Ports)}
+	parts := []string{change, mountsText(c.Mounts), networkText(&c.Network) + portsText(c.Ports)}
 	if len(c.Secrets) > 0 {
 		parts = append(parts, app.SecretsText(c.Secrets))
 	}

@@ -32,7 +32,7 @@ func TestLineSaysWhatIsOpen(t *testing.T) {
 func TestRuntimeIsSaid(t *testing.T) {
 	w := &workshop.Worker{Name: "w"}
 	w.Container.Runtime.V = "runsc"
-	if line := workerLine(w, false); !strings.Contains(line, "; runtime runsc; ") {
+	if line := workerLine(w, "created", false); !strings.Contains(line, "; runtime runsc; ") {
 		t.Error(line)
 	}
 }

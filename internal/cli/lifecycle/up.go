@@ -25,8 +25,9 @@ func Up(p *command.Program) *cobra.Command {
 		Short: "Start a workshop and wait until it is usable",
 		Long: `up compiles the workshop, checks that the engine can keep every promise, plans
 what is missing, carries the plan out and waits until each worker's gate has
-passed. What runs already as it should is left alone. It then returns; the
-workers go on until ` + "`down`" + `.
+passed. What runs already as it should is left alone. It then returns, with a line
+per worker: what changed, and what the worker has. -v shows each step. The workers
+go on until ` + "`down`" + `.
 
 An ` + "`up`" + ` that fails or is interrupted takes back what it made: where nothing ran,
 nothing is left; where workers ran, they go on, and a worker that was to come up
@@ -114,6 +115,7 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 		return err
 	}
 	defer ch.Unlock()
+	a.KeepChanges = true
 	learning := e.AskGuard(ctx) // of the guard before, if there is one
 	if err := ch.Up(ctx, e, c, ready, names, app.UpOptions{Strict: o.strict, AcceptWatched: o.acceptWatched}); err != nil {
 		return err

@@ -26,6 +26,7 @@ type moving struct {
 
 	mu    sync.Mutex // what is in the lines
 	p     *mpb.Progress
+	all   bool // objects of all kinds, and they stay
 	color bool
 	width int // of the terminal; 0: not known
 }
@@ -48,15 +49,19 @@ type movingLine struct {
 // when the display ends before it.
 const maxLines = 1 << 14
 
-func newMoving(w io.Writer, color bool) *moving {
+func newMoving(w io.Writer, color, all bool) *moving {
 	return &moving{
-		p:     mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(100*time.Millisecond), mpb.WithQueueLen(maxLines)),
-		color: color, width: Width(w),
+		p:   mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(100*time.Millisecond), mpb.WithQueueLen(maxLines)),
+		all: all, color: color, width: Width(w, ""),
 	}
 }
 
 // Event implements [Progress].
 func (m *moving) Event(e engine.Event) {
+	image := e.Step.Op == engine.OpPullImage || e.Step.Op == engine.OpBuildImage
+	if !m.all && !image && !app.WorkerStep(e.Step) {
+		return
+	}
 	l := m.line(e.Step.Target)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,13 +134,17 @@ func (l *movingLine) render() string {
 	return text
 }
 
-// Done implements [Progress]: the last state of every line stays.
+// Done implements [Progress].
 func (m *moving) Done() {
 	m.adding.Lock()
 	lines := m.lines
 	m.adding.Unlock()
 	for _, l := range lines {
-		l.bar.SetTotal(-1, true)
+		if m.all {
+			l.bar.SetTotal(-1, true)
+		} else {
+			l.bar.Abort(true)
+		}
 	}
 	m.p.Wait()
 }

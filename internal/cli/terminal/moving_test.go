@@ -35,7 +35,7 @@ func TestMoving(t *testing.T) {
 	ended := make(chan bool)
 	go func() {
 		defer close(ended)
-		m := newMoving(terminal, false)
+		m := newMoving(terminal, false, true)
 		for i := range 300 {
 			m.Event(engine.Event{Status: engine.StepStarted, Step: engine.Step{Op: engine.OpStartContainer, Target: fmt.Sprint("container/", i)}})
 			time.Sleep(time.Millisecond)
@@ -61,7 +61,7 @@ func TestMovingEnds(t *testing.T) {
 	for range 16 {
 		all.Go(func() {
 			for range 40 {
-				m := newMoving(terminal, false)
+				m := newMoving(terminal, false, true)
 				for i := range 200 {
 					m.Event(engine.Event{Status: engine.StepDone, Step: engine.Step{Op: engine.OpStartContainer, Target: fmt.Sprint("container/", i)}})
 				}

@@ -1,8 +1,11 @@
-// Package terminal is what a command does with a terminal: it tells one from a
-// pipe, measures and colours it, makes it raw, and shows the progress of a plan.
+// Package terminal is what a command does with a terminal: it measures and
+// colours it, lays out text for its width, makes it raw, and shows the progress of a
+// plan.
 package terminal
 
 import (
+	"strconv"
+
 	"github.com/fatih/color"
 	"golang.org/x/term"
 )
@@ -16,18 +19,25 @@ func Is(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Width is the number of columns of a terminal; 0 where the stream is none.
-func Width(stream any) int {
+// Width is the number of columns of a terminal, or what the variable COLUMNS
+// says; 0 where the stream is not a terminal.
+func Width(stream any, columns string) int {
 	f, ok := stream.(fileDescriptor)
-	if !ok {
+	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0
 	}
+	if n, err := strconv.Atoi(columns); err == nil && n >= minWidth {
+		return n
+	}
 	w, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
+	if err != nil || w < minWidth {
 		return 0
 	}
 	return w
 }
+
+// minWidth is the narrowest terminal for which text is laid out.
+const minWidth = 20
 
 // Paint returns a function that colours text, or leaves it as it is.
 func Paint(on bool, attributes ...color.Attribute) func(string) string {

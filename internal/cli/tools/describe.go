@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session"
@@ -20,7 +19,7 @@ func (a verbs) listTools(worker string, tools []session.Tool, format string) err
 		a.Say("%s has no tools: its file lists none", worker)
 		return nil
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	w := a.Table()
 	for _, t := range tools {
 		fmt.Fprintf(w, "%s\t%s\n", app.Printable(t.Name), app.Printable(firstSentence(t.Description)))
 	}
@@ -76,7 +75,7 @@ func (a verbs) describeTool(t *session.Tool, format string) error {
 		return nil
 	}
 	fmt.Fprintln(a.Out)
-	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	w := a.Table()
 	for _, key := range s.order {
 		p := s.Properties[key]
 		if p == nil { // null, in the schema of a server inside

