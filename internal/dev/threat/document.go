@@ -69,7 +69,11 @@ func catalogue() string {
 
 // entry is the item as an entry of a list: one line for each of its parts.
 func (i Item) entry() string {
-	text := fmt.Sprintf("- **%s. %s.**\n  *%s* (%s): %s.\n", i.ID, i.Attack, i.Status, strings.Join(i.Promises, ", "), i.Answer)
+	title, details, found := strings.Cut(i.Attack, ": ")
+	if found {
+		details = ": " + details
+	}
+	text := fmt.Sprintf("- **%s. %s**%s.\n  *%s* (%s): %s.\n", i.ID, title, details, i.Status, strings.Join(i.Promises, ", "), i.Answer)
 	if i.Remedy != "" {
 		label := "Remains"
 		if i.Status == Open {

@@ -5,7 +5,7 @@ var fileItems = []Item{
 	{
 		ID: "F1", Attack: "A mount, copy, secret, build or image from a path with credentials or settings: `~/.config/workshop` with `mode: rw`, `~/.netrc`, `/etc`",
 		Status: Open, Answer: "[One list](mounts.md#paths-of-the-host-b7) is refused under every key: by text, by symbolic links, and by file identity for bind mounts and hard links. So are paths that aren't UTF-8. Other files of a home need `outside_project: true`",
-		Remedy:   "Read `workshop config` before a first `up`",
+		Remedy: "Read `workshop config` before a first `up`",
 		Promises: []string{"B7", "B43"}, Tests: []string{"internal/hostpath TestEveryEntry", "workshop TestNoKeyOpensRefusedPaths", "internal/facts TestRefusedUnderOtherNames", "internal/facts TestRefusedByWhatIsMounted", "internal/facts TestSourcesThatAreNotUTF8", "internal/engine/docker TestTranslateRefusals", "internal/engine/namespace TestTranslateRefusals", "e2e TestB07_RefusedSources"},
 	},
 	{
@@ -14,7 +14,7 @@ var fileItems = []Item{
 		Promises: []string{"B45"}, Tests: []string{"workshop TestTheProjectsEnvFileReadsNoEnvironment", "workshop TestOriginOfVariables"},
 	},
 	{
-		ID: "F3", Attack: "workshop.yaml, a worker's file, its schema or `.env` as a link to `~/.git-credentials` or `/proc/self/environ`, so that a message quotes it",
+		ID: "F3", Attack: "Project files as links: workshop.yaml, a worker's file, its schema or `.env` to `~/.git-credentials` or `/proc/self/environ`, so that a message quotes it",
 		Status: Closed, Answer: "Project files are opened only below the project directory, links included. What `-f` reads elsewhere and lines of environment files are never quoted",
 		Promises: []string{"B45"}, Tests: []string{"workshop TestFilesOutsideAreNotShown"},
 	},
@@ -24,12 +24,12 @@ var fileItems = []Item{
 		Promises: []string{"B26", "B31"}, Tests: []string{"workshop TestUpstreamsOfTheRepository", "compose TestUserUpstreams", "internal/guard/egress TestUpstreamsOfAFile", "internal/guard TestB31_UpstreamOfTheRepository"},
 	},
 	{
-		ID: "F5", Attack: "Another user makes the directory of secrets first, by its known name `/dev/shm/workshop-UID`, as a directory, link or file",
+		ID: "F5", Attack: "The directory of secrets, made first by another user: `/dev/shm/workshop-UID` as a directory, link or file",
 		Status: Closed, Answer: "Anything but a directory that only the caller owns and may write is skipped and named, by a dry run too",
 		Promises: []string{"B11"}, Tests: []string{"internal/facts TestRuntimeDirectoryIsPassedOver", "internal/facts TestRuntimeDirectoryOfAnother"},
 	},
 	{
-		ID: "F6", Attack: "A FIFO, device, directory or 30 GB of holes instead of a project file, so that `ps`, `exec`, `logs` or `down` hang or fill memory",
+		ID: "F6", Attack: "Project files that aren't: a FIFO, device, directory or 30 GB of holes, so that `ps`, `exec`, `logs` or `down` hang or fill memory",
 		Status: Closed, Answer: "One helper reads them: regular files only, checked before opening, without blocking, bounded. workshop.yaml and a Dockerfile 1 MiB; worker files, schemas, `.env`, `.dockerignore` and generated.sha256 256 KiB; generated files 16 MiB. A first SIGINT or SIGTERM ends a load, a second any command",
 		Promises: []string{"B60"}, Tests: []string{"internal/lib/boundedfile TestRead", "internal/cli TestHostileFiles", "internal/cli TestSecondSignal", "internal/engine/docker TestHostileContext", "workshop TestInterrupted", "internal/dev/archtest TestFilesAreBounded"},
 	},
@@ -49,14 +49,14 @@ var fileItems = []Item{
 		Promises: []string{"B43", "B45"}, Tests: []string{"internal/app TestForeignParentFile"},
 	},
 	{
-		ID: "F10", Attack: "A tool or key disguised as a comment (`# only reads<U+2028>allowed-tools: Bash`), bidirectional or invisible characters, in workshop.yaml, a worker's file or a schema",
+		ID: "F10", Attack: "A tool or key disguised as a comment: `# only reads<U+2028>allowed-tools: Bash`, bidirectional or invisible characters, in workshop.yaml, a worker's file or a schema",
 		Status: Closed, Answer: "YAML may have no line separators but LF and CRLF, and no control, bidirectional or invisible characters, comments included, except escaped in double quotes. In a worker's instructions they are a warning",
 		Promises: []string{"B41"}, Tests: []string{"internal/lib/yamltext TestCheck", "workshop TestYAMLIsWhatIsShown", "workshop/worker TestKeysAreWhatIsShown"},
 	},
 	{
-		ID: "F11", Attack: "A workshop with the name of another Compose project, so that `up` and `down` remove its containers, networks and volumes",
+		ID: "F11", Attack: "The name of another Compose project: `up` and `down` would remove its containers, networks and volumes",
 		Status: Closed, Answer: "Ours has our label with the project's directory, and a container Compose's working directory too, since images can set labels. Others are never touched: `up` refuses; `down` removes ours, names the rest, and refuses if nothing is ours. Unlabelled networks and volumes of an older version are ours while only our containers use them",
-		Remedy:   "`-p` gives another name. Unlabelled volumes without containers are refused: `docker volume rm NAME_sockets`",
+		Remedy: "`-p` gives another name. Unlabelled volumes without containers are refused: `docker volume rm NAME_sockets`",
 		Promises: []string{"B60"}, Tests: []string{"internal/engine TestOurContainer", "internal/engine TestSift", "internal/engine TestPlansLeaveOthersAlone", "internal/engine/docker TestOthersOfTheName", "internal/engine/docker TestOthersBesideOurs", "e2e TestB60_OthersOfTheName", "e2e TestPlainCompose_Down"},
 	},
 	{
@@ -65,9 +65,9 @@ var fileItems = []Item{
 		Promises: []string{"B60"}, Tests: []string{"internal/engine TestLabelsOfAnImage", "internal/engine/docker TestImageSaysHelper"},
 	},
 	{
-		ID: "F13", Attack: "A mount target through a link: `./evil:/workspace/link/workshop-init`, where `link`, of a mount or the image, leads to /opt/workshop: the repository's program becomes PID 1, with secrets and other `--tools`. Or an image's volumes inside a mount, created on the host as root. Or a worker swaps a pinned directory (one with a .git) for a link while a worker starts",
-		Status: Open, Answer: "A mount point inside a mount must exist, be no link, and is pinned in every worker that may write there. Docker's mounts are checked again before each start, `restart` too, with the workshop's writers paused. An image's links lead no mount into another one or into what the engine fills; its volumes are in no mount. The namespace engine follows no link in a mount",
-		Remedy:   "Docker follows links between check and start: only this workshop's workers may write to those directories. `docker compose up` checks neither: use `workshop up`",
+		ID: "F13", Attack: "A mount target through a link: `./evil:/workspace/link/workshop-init`, where `link`, of a mount or the image, leads to /opt/workshop, so that the repository's program is PID 1, with secrets and other `--tools`. Or an image's volumes inside a mount, created on the host as root. Or a worker swaps a pinned directory (one with a .git) for a link while a worker starts",
+		Status: Open, Answer: "A mount point inside a mount must exist, be no link, and is pinned in every worker that may write there. Docker's mounts are checked again before each start, with the workshop's writers paused. An image's links lead no mount into another one or into what the engine fills; its volumes are in no mount. The namespace engine follows no link in a mount",
+		Remedy: "Docker follows links between check and start: only this workshop's workers may write to those directories. `docker compose up` checks neither: use `workshop up`",
 		Promises: []string{"B7", "B12"}, Tests: []string{"internal/facts TestTargetsThroughLinks", "compose TestMountPointsInWritableMountsArePinned", "internal/engine/docker TestWaysAreLookedAtBeforeAStart", "internal/engine/docker TestWritersAreHeld", "internal/engine/docker TestLinksOfTheImage", "internal/engine/docker TestLinksOfARealImage", "internal/engine/docker TestVolumesOfTheImageInsideOfMounts", "internal/engine/namespace/container TestLinks"},
 	},
 	{
