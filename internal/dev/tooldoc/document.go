@@ -3,9 +3,7 @@ package tooldoc
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/mcpserver"
@@ -78,6 +76,9 @@ func limits() (string, error) {
 		{"calls of a session in a worker", fmt.Sprint(wire.MaxInFlight), "an error"},
 		{"a file that is written", size(tool.MaxWriteBytes), "an error"},
 		{"a file that is edited", size(tool.MaxEditFile), "an error"},
+		{"stdout and stderr in a result, each", size(tool.DefaultOutputBytes) + ", or `max_output_bytes`", "the middle is left out, and the whole is in a file"},
+		{"a file with the output of a command", size(tool.MaxOutputFile), "it has the first and the last half of that"},
+		{"such files of a session", fmt.Sprintf("%d, together %s or a quarter of `/scratch`", tool.MaxOutputFiles, size(tool.MaxOutputFileBytes)), "the oldest is removed"},
 		{"redirects of `fetch_url`", fmt.Sprint(tool.MaxRedirects), "an error"},
 		{"delegation", fmt.Sprintf("%d deep", session.DefaultDepth), "an error"},
 		{"the name of a tool", fmt.Sprintf("%d characters", session.MaxName), "the worker is refused by name"},
@@ -171,12 +172,7 @@ func table(b *strings.Builder, title string, raw json.RawMessage, arguments bool
 	return nil
 }
 
-// figures are the default and the maximum, which have columns of their own.
-var figures = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|; |, )(default [0-9]+)?(, |; )?(maximum [0-9]+)?$`)
-})
-
 // cell keeps text within a cell of a table.
 func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(figures().ReplaceAllString(s, ""))
+	return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(s)
 }

@@ -73,7 +73,7 @@ func TestTexts(t *testing.T) {
 func TestTable(t *testing.T) {
 	var b strings.Builder
 	err := table(&b, "argument", json.RawMessage(`{"type":"object","required":["b"],"properties":{
-		"b":{"type":"integer","default":65536,"maximum":4194304,"description":"how many | all; default 65536, maximum 4194304"},
+		"b":{"type":"integer","default":65536,"maximum":4194304,"description":"how many | all"},
 		"a":{"type":"array","maxItems":3,"items":{"type":"object","properties":{"x":{"type":"string","maxLength":10}}}},
 		"m":{"type":"object","additionalProperties":{"type":"string"}}}}`), true)
 	want := "| `b` | integer | **required** | at most 4194304 (4 MiB) | how many \\| all |\n" +

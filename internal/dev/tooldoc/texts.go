@@ -2,23 +2,25 @@ package tooldoc
 
 import "github.com/llmdo/workshop/tool"
 
-// text is what is said of a tool beside its schema.
+// text is what a schema doesn't say of a tool.
 type text struct {
-	// errors are the tool's own; what all have in common stands in the document.
+	// errors are the tool's own; the document has those of all tools.
 	errors []string
 	// examples are words of `workshop call builder`.
 	examples []string
-	// notes stand behind the description.
+	// notes follow the description.
 	notes string
 }
+
+const skipNotes = "Skipped without a `.gitignore` too: `node_modules`, `.venv`, `__pycache__`, `site-packages` and other well-known names of dependencies and caches, any directory with a `CACHEDIR.TAG` (cargo's `target`) or a `pyvenv.cfg`, and the `vendor` of Go and Composer. `build`, `dist` and other names are searched. `note` names what was skipped. To look into one, give it as `path` or name it in `glob`; `ignored` looks into all."
 
 var texts = map[string]text{
 	tool.ReadFile: {
 		errors: []string{
-			"no such file, no right to read it, a directory, or no regular file (a FIFO, a socket, a device)",
+			"no such file, no right to read it, a directory, or not a regular file (a FIFO, a socket, a device)",
 			"a path below `/proc`",
 			"a binary file without `binary`",
-			"`first_line` behind the last line",
+			"`first_line` after the last line",
 			"`offset` without `binary`, `first_line` or `max_lines` with it",
 		},
 		examples: []string{"read_file path=src/main.go first_line=40 max_lines=20"},
@@ -27,36 +29,39 @@ var texts = map[string]text{
 		errors: []string{
 			"a read-only place, a full tmpfs, no right to write",
 			"a path below `/proc`",
-			"`content` that isn't base64 although `binary` is set",
+			"`content` that is not valid base64, with `binary`",
 		},
 		examples: []string{"write_file path=/workspace/out/report.md content='# Report'"},
 		notes:    "An existing file keeps its mode and, through a symbolic link, its place. A hard-linked or mounted file can't be replaced in one step: it is written in place, and `note` says so.",
 	},
 	tool.EditFile: {
 		errors: []string{
-			"`old_string` isn't there: the error says where it stands with other white space or line ends",
-			"`old_string` stands there more than once, without `replace_all`: the error names the lines",
-			"the file was changed by something else meanwhile: nothing is written",
+			"`old_string` is not in the file: the error says if it is with other white space or line endings",
+			"`old_string` occurs more than once, without `replace_all`: the error names the lines",
+			"the file was changed by another process: nothing is written",
 			"a file of more than 8 MiB",
 		},
 		examples: []string{"edit_file path=src/main.go old_string='hello, wrold' new_string='hello, world'"},
 	},
 	tool.ListFiles: {
-		errors:   []string{"no such directory, no right to read it", "a glob that can't be read"},
+		notes:    skipNotes,
+		errors:   []string{"no such directory, no right to read it", "a glob that is not valid"},
 		examples: []string{"list_files path=src glob='**/*.go'"},
 	},
 	tool.SearchFiles: {
-		errors:   []string{"a pattern that is no RE2 expression (lookaround and back references aren't)", "a glob that can't be read"},
+		errors:   []string{"a pattern that is not a valid RE2 expression (lookaround and back references aren't)", "a glob that is not valid"},
+		notes:    skipNotes,
 		examples: []string{"search_files pattern='func \\w+Handler' glob='*.go' context=2"},
 	},
 	tool.Shell: {
 		errors: []string{
 			"neither or both of `command` and `argv`",
 			"`command` where the image has no `/bin/sh`, or where the worker's shell is limited and the line isn't one plain command",
-			"a program or directory that isn't there",
+			"a program or directory that does not exist",
 		},
 		examples: []string{"shell argv=go argv=test argv=./...", "shell 'command=make test 2>&1 | tail -20' timeout_seconds=300"},
-		notes:    "A command that fails is no error of the tool: `exit_code` says so. When its time is over, or the call is cancelled, the command and what it started are killed. What it leaves in the background ends with the session; `note` names it.",
+		notes: "A command that fails is not an error of the tool: see `exit_code`. When it times out, or the call is cancelled, the command and what it started are killed. What it leaves in the background ends with the session, and `note` says so.\n\n" +
+			"Of a long stream `text` has the beginning and the end. All of it is in `file`, below the worker's `/scratch`, until the session ends: read on with `read_file` at `first_line` = `next_line`, or with `tail`. A worker with neither `read_file` nor an unlimited shell gets no file, and where `/scratch` is full `note` says why there is none. While the command runs, progress notifications have its last line of output.",
 	},
 	tool.FetchURL: {
 		errors: []string{
@@ -66,7 +71,7 @@ var texts = map[string]text{
 			"a certificate that the worker's certificates don't cover",
 		},
 		examples: []string{"fetch_url url=https://example.org/index.html max_bytes=100000"},
-		notes:    "An answer of 400 or more is no error of the tool: `status` says it.",
+		notes:    "A response of 400 or more is not an error of the tool: see `status`.",
 	},
 	"delegate_WORKER": {
 		errors: []string{

@@ -88,13 +88,13 @@ func (t *target) unchanged() error {
 	if err == nil && now.Ino == t.st.Ino && now.Dev == t.st.Dev && now.Size == t.st.Size && now.Mtim == t.st.Mtim {
 		return nil
 	}
-	return errors.New("the file was changed by something else meanwhile; nothing was written, read it again")
+	return errors.New("the file was changed by another process, and nothing was written: read it again")
 }
 
 // replaced gives the new content, where the replacements begin, and how many.
 func replaced(a tool.EditFileArgs, old []byte) (edited []byte, lines []int, n int, err error) {
 	from, to := []byte(a.OldString), []byte(a.NewString)
-	step := 1 // aa stands twice in aaa: which one was meant?
+	step := 1 // aa occurs twice in aaa: which one was meant?
 	if a.ReplaceAll {
 		step = len(from)
 	}
@@ -129,7 +129,7 @@ func replaced(a tool.EditFileArgs, old []byte) (edited []byte, lines []int, n in
 		if n > maxLines {
 			times = fmt.Sprintf("more than %d", maxLines)
 		}
-		return nil, nil, 0, fmt.Errorf("old_string stands %s times in %s (%s): give more of the text around the one that is meant, or set replace_all", times, show(a.Path), lineList(lines))
+		return nil, nil, 0, fmt.Errorf("old_string occurs %s times in %s (%s): add surrounding text to make it unique, or set replace_all", times, show(a.Path), lineList(lines))
 	}
 	edited = make([]byte, 0, len(old)-len(from)+len(to))
 	edited = append(append(append(edited, old[:last]...), to...), old[last+len(from):]...)
@@ -163,19 +163,19 @@ func missing(a tool.EditFileArgs, old []byte) error {
 	if crlf := bytes.Contains(old, []byte("\r\n")); crlf || strings.Contains(a.OldString, "\r\n") {
 		if bytes.Contains(bytes.ReplaceAll(old, []byte("\r\n"), []byte("\n")), []byte(strings.ReplaceAll(a.OldString, "\r\n", "\n"))) {
 			if crlf {
-				return fmt.Errorf("old_string isn't in %s, but is with other line ends: lines of the file end with \\r\\n; write them so in old_string and new_string", path)
+				return fmt.Errorf("old_string is not in %s, but with other line endings it is: lines of the file end with \\r\\n; write them so in old_string and new_string", path)
 			}
-			return fmt.Errorf("old_string isn't in %s, but is with other line ends: lines of the file end with \\n alone; write them so in old_string and new_string", path)
+			return fmt.Errorf("old_string is not in %s, but with other line endings it is: lines of the file end with \\n alone; write them so in old_string and new_string", path)
 		}
 	}
 	want := strings.Trim(squeeze(a.OldString), "\n")
 	if want != "" {
 		have := squeeze(string(old))
 		if i := strings.Index(have, want); i >= 0 {
-			return fmt.Errorf("old_string isn't in %s, but is with other white space at line %d: read it again and give it exactly", path, 1+strings.Count(have[:i], "\n"))
+			return fmt.Errorf("old_string is not in %s, but with other white space it is at line %d: read that line and give the exact text", path, 1+strings.Count(have[:i], "\n"))
 		}
 	}
-	return fmt.Errorf("old_string isn't in %s: read it again and give the text exactly as it stands there", path)
+	return fmt.Errorf("old_string is not in %s: read the file again and give the exact text", path)
 }
 
 // squeeze makes texts equal that differ only in the blanks and tabs of a line.

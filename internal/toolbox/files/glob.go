@@ -16,7 +16,7 @@ type glob struct {
 	pattern string
 	name    bool   // compared with names alone
 	base    string // the directory that all of its paths are in; empty: this one
-	depth   int    // how deep its directories lie at most; -1: unknown
+	depth   int    // the greatest depth of its directories; -1: unknown
 	hidden  bool   // a part of it begins with a dot, so hidden names are meant
 }
 
@@ -52,7 +52,7 @@ func parseGlob(s string, names bool) (glob, error) {
 	return g, nil
 }
 
-// match tells whether a file is meant.
+// match reports whether a file is meant.
 func (g *glob) match(path string) bool {
 	switch {
 	case g.pattern == "":
@@ -63,7 +63,7 @@ func (g *glob) match(path string) bool {
 	return doublestar.MatchUnvalidated(g.pattern, path)
 }
 
-// enter tells whether a file below the directory can be meant.
+// enter reports whether a file below the directory can be meant.
 func (g *glob) enter(dir string) bool {
 	if g.depth >= 0 && strings.Count(dir, "/") >= g.depth {
 		return false

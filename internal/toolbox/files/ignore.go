@@ -73,7 +73,7 @@ func parsePattern(s string) ignorePattern {
 	case p.name:
 		p.rest = parseWild(s, false)
 	default:
-		// What comes behind the literal beginning is a pattern by itself: so git
+		// What follows the literal beginning is a pattern by itself: so git
 		// takes the ** of a**/b for directories.
 		p.prefix, p.rest = s[:n], parseWild(s[n:], true)
 	}
@@ -113,7 +113,7 @@ type scope struct {
 	rules ignoring
 }
 
-// ignored tells whether a path is left out. Whether a directory above it is, is
+// ignored reports whether a path is left out. Whether a directory above it is, is
 // asked before: what is below such a one can't come back.
 func (s *scope) ignored(path string, isDir bool) bool {
 	for ; s != nil; s = s.above {

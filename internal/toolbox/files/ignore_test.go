@@ -72,7 +72,7 @@ func listed(t testing.TB, dir string) []string {
 
 var sample = map[string]string{
 	"a": "", "b.log": "", "keep.log": "", "sub/b.log": "", "sub/deep/b.log": "", "sub/deep/c": "", "build/x": "", "sub/build/x": "", "src/build/y": "",
-	"ab": "", "axb": "", "a b": "", "a ": "", "#x": "", "!x": "", "x/y/z/a": "", "x/a": "", "ax/y/b": "", "d-e": "", "d]e": "", "é": "", "node_modules/m/i.js": "",
+	"ab": "", "axb": "", "a b": "", "a ": "", "#x": "", "!x": "", "x/y/z/a": "", "x/a": "", "ax/y/b": "", "d-e": "", "d]e": "", "é": "", "n_modules/m/i.js": "",
 	"dir/file": "", "dir/dir/file": "", `back\slash`: "", "Q": "", "q1": "", "[x]": "", "foo*": "", "tab\t": "",
 }
 

@@ -163,7 +163,7 @@ func (s *searcher) remember(line []byte) {
 	s.before = append(s.before, cutText(line, 0))
 }
 
-// pending tells whether a match waits for lines after it.
+// pending reports whether a match waits for lines after it.
 func (s *searcher) pending() bool {
 	n := len(s.matches)
 	return n > s.first && s.number < s.matches[n-1].Line+s.around
@@ -201,7 +201,7 @@ func (s *searcher) show(line []byte, from int) string {
 	return t
 }
 
-// cutText gives a line as text; of a long one, what stands around a place.
+// cutText returns a line as text; of a long one, the part around a place.
 func cutText(line []byte, from int) string {
 	begin, end := 0, len(line)
 	if len(line) > maxText {
@@ -231,5 +231,5 @@ func trimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(line, []byte("\r"))
 }
 
-// show makes a name that is no UTF-8 fit for JSON.
+// show makes a name that is not UTF-8 fit for JSON.
 func show(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

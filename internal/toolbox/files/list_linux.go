@@ -50,7 +50,7 @@ func List(ctx context.Context, a tool.ListFilesArgs) (*tool.ListFilesResult, err
 		return nil, explain(a.Path, err)
 	}
 	r.Truncated = r.Truncated || w.over
-	r.Note = w.left.note()
+	r.Note = w.note()
 	return r, nil
 }
 
@@ -81,7 +81,7 @@ func (w *walker) here(most int, visit func(string, entry) error) error {
 	return nil
 }
 
-// describe tells what an entry is. One that is gone meanwhile keeps what the
+// describe returns what an entry is. One that is gone by now keeps what the
 // directory said.
 func describe(at int, p string, e entry) tool.Entry {
 	t := tool.Entry{Path: show(p), Type: "other"}

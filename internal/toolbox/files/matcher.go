@@ -49,7 +49,7 @@ func newMatcher(a tool.SearchFilesArgs) (*matcher, error) {
 	if err != nil {
 		var bad *syntax.Error
 		if errors.As(err, &bad) {
-			return nil, fmt.Errorf("pattern isn't an expression of RE2: %s: `%s`; set literal to look for it as it stands", bad.Code, strings.TrimPrefix(bad.Expr, flags))
+			return nil, fmt.Errorf("pattern is not a valid RE2 expression: %s: `%s`; to search for the text itself, set literal", bad.Code, strings.TrimPrefix(bad.Expr, flags))
 		}
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (m *matcher) look(r *syntax.Regexp) {
 	}
 }
 
-// nothing tells that no line of a block matches; false: it isn't known.
+// nothing reports whether certainly no line of a block matches.
 func (m *matcher) nothing(block []byte) bool {
 	if !m.blocks || m.ends && bytes.IndexByte(block, '\r') >= 0 {
 		return false

@@ -137,13 +137,13 @@ func regular(fd int) (*unix.Stat_t, error) {
 	case unix.S_IFDIR:
 		return nil, errDirectory
 	case unix.S_IFIFO:
-		return nil, kindError("is a FIFO, no regular file")
+		return nil, kindError("is a FIFO, not a regular file")
 	case unix.S_IFSOCK:
-		return nil, kindError("is a socket, no regular file")
+		return nil, kindError("is a socket, not a regular file")
 	case unix.S_IFLNK:
-		return nil, kindError("is a symbolic link, no regular file")
+		return nil, kindError("is a symbolic link, not a regular file")
 	}
-	return nil, kindError("is a device, no regular file")
+	return nil, kindError("is a device, not a regular file")
 }
 
 func checkPath(path string) error {
@@ -151,7 +151,7 @@ func checkPath(path string) error {
 	case path == "":
 		return errors.New("path is empty")
 	case strings.ContainsRune(path, 0):
-		return errors.New("path holds a zero byte, which no name has")
+		return errors.New("path contains a zero byte")
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func explain(path string, err error) error {
 	case errors.Is(err, unix.ENOENT):
 		return fmt.Errorf("%s: no such file or directory", path)
 	case errors.Is(err, unix.ENOTDIR):
-		return fmt.Errorf("%s: a part of the path is no directory", path)
+		return fmt.Errorf("%s: a part of the path is not a directory", path)
 	case errors.Is(err, unix.ELOOP):
 		return fmt.Errorf("%s: too many symbolic links", path)
 	case errors.Is(err, unix.EACCES):

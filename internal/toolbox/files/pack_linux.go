@@ -28,7 +28,7 @@ const (
 // each other become files of their own.
 //
 // What may not be read is left out, and the error names it: then the stream has
-// no end of its own (two blocks of zeros), so that a reader comes to the error.
+// no end of its own (two blocks of zeros), so that a reader gets the error.
 // What isn't there is an error that is [unix.ENOENT].
 func Pack(ctx context.Context, w io.Writer, given string) error {
 	if err := checkPath(given); err != nil {
@@ -97,7 +97,7 @@ func (p *packer) incomplete() error {
 	return errors.New("not everything could be read: " + text)
 }
 
-// miss leaves something out that can't be read; what has gone meanwhile counts
+// miss leaves something out that can't be read; what has gone by now counts
 // for nothing.
 func (p *packer) miss(rel string, err error) {
 	switch {
@@ -197,7 +197,7 @@ func (p *packer) directory(fd int, h *tar.Header, missed func(error) error) erro
 	}
 }
 
-// hasNoSizes tells of a file system whose files aren't as long as they say.
+// hasNoSizes reports whether the sizes of the file system's files are not true.
 func hasNoSizes(fd int) bool {
 	var fs unix.Statfs_t
 	return unix.Fstatfs(fd, &fs) == nil && int64(fs.Type) == unix.SYSFS_MAGIC

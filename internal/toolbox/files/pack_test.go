@@ -139,7 +139,7 @@ func TestPackNames(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		dir + "/none": "no such file", dir + "/none/x": "no such file", dir + "/f/x": "no directory", "": "empty", "a\x00": "zero byte",
+		dir + "/none": "no such file", dir + "/none/x": "no such file", dir + "/f/x": "not a directory", "": "empty", "a\x00": "zero byte",
 		"/proc/self/mem": "closed", "/proc/self/fd/0": "closed", "/dev/fd/0": "closed",
 	} {
 		var b bytes.Buffer

@@ -19,7 +19,7 @@ import (
 // chunk is how much is read between two looks at the context.
 const chunk = 64 << 10
 
-// Read is read_file. Of a file that is changed meanwhile it gives what it finds.
+// Read is read_file. Of a file that is being changed it returns what it finds.
 func Read(ctx context.Context, a tool.ReadFileArgs) (*tool.ReadFileResult, error) {
 	most, err := within("max_bytes", a.MaxBytes, tool.DefaultReadBytes, tool.MaxReadBytes)
 	if err != nil {
@@ -27,7 +27,7 @@ func Read(ctx context.Context, a tool.ReadFileArgs) (*tool.ReadFileResult, error
 	}
 	switch {
 	case a.FirstLine < 0 || a.MaxLines < 0 || a.Offset < 0:
-		return nil, errors.New("first_line, max_lines and offset are 0 or more")
+		return nil, errors.New("first_line, max_lines and offset must be 0 or more")
 	case a.Binary && (a.FirstLine != 0 || a.MaxLines != 0):
 		return nil, errors.New("first_line and max_lines count lines; with binary, give offset and max_bytes")
 	case !a.Binary && a.Offset != 0:
@@ -54,7 +54,7 @@ func Read(ctx context.Context, a tool.ReadFileArgs) (*tool.ReadFileResult, error
 func within(name string, n, normal, most int) (int, error) {
 	switch {
 	case n < 0 || n > most:
-		return 0, fmt.Errorf("%s is %d; it can be 1 to %d", name, n, most)
+		return 0, fmt.Errorf("%s is %d, want 1 to %d", name, n, most)
 	case n == 0:
 		return normal, nil
 	}
@@ -83,7 +83,7 @@ func readLines(ctx context.Context, f *os.File, first, lines, most int, r *tool.
 	}
 	if at < first {
 		if first > 1 {
-			return fmt.Errorf("%s has %d lines, so none from line %d on", show(r.Path), at, first)
+			return fmt.Errorf("%s has %d lines, but first_line is %d", show(r.Path), at, first)
 		}
 		return nil // an empty file
 	}

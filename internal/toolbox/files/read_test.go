@@ -53,7 +53,7 @@ func TestRead(t *testing.T) {
 		{args: tool.ReadFileArgs{Path: "link"}, want: result{Content: "one\ntwo\nthree\n", FirstLine: 1, Lines: 3, Size: 14}},
 		{args: tool.ReadFileArgs{Path: "./dir/../three", FirstLine: 2, MaxLines: 1}, want: result{Content: "two\n", FirstLine: 2, Lines: 1, Size: 14, Truncated: true, NextLine: 3}},
 		{args: tool.ReadFileArgs{Path: "three", FirstLine: 3, MaxLines: 1}, want: result{Content: "three\n", FirstLine: 3, Lines: 1, Size: 14}},
-		{args: tool.ReadFileArgs{Path: "three", FirstLine: 4}, err: "three has 3 lines, so none from line 4 on"},
+		{args: tool.ReadFileArgs{Path: "three", FirstLine: 4}, err: "three has 3 lines, but first_line is 4"},
 		{args: tool.ReadFileArgs{Path: "three", MaxBytes: 8}, want: result{Content: "one\ntwo\n", FirstLine: 1, Lines: 2, Size: 14, Truncated: true, NextLine: 3}},
 		{args: tool.ReadFileArgs{Path: "three", MaxBytes: 9}, want: result{Content: "one\ntwo\n", FirstLine: 1, Lines: 2, Size: 14, Truncated: true, NextLine: 3}},
 		{args: tool.ReadFileArgs{Path: "three", MaxBytes: 14}, want: result{Content: "one\ntwo\nthree\n", FirstLine: 1, Lines: 3, Size: 14}},
@@ -76,13 +76,13 @@ func TestRead(t *testing.T) {
 		{args: tool.ReadFileArgs{Path: "three", Binary: true, Offset: 100}, want: result{Binary: true, Size: 14}},
 		{args: tool.ReadFileArgs{Path: "dir"}, err: "dir is a directory"},
 		{args: tool.ReadFileArgs{Path: "none"}, err: "none: no such file or directory"},
-		{args: tool.ReadFileArgs{Path: "three/x"}, err: "no directory"},
+		{args: tool.ReadFileArgs{Path: "three/x"}, err: "not a directory"},
 		{args: tool.ReadFileArgs{Path: ""}, err: "path is empty"},
 		{args: tool.ReadFileArgs{Path: "a\x00"}, err: "zero byte"},
 		{args: tool.ReadFileArgs{Path: "three", Offset: 1}, err: "offset counts bytes"},
 		{args: tool.ReadFileArgs{Path: "three", Binary: true, FirstLine: 1}, err: "count lines"},
 		{args: tool.ReadFileArgs{Path: "three", FirstLine: -1}, err: "0 or more"},
-		{args: tool.ReadFileArgs{Path: "three", MaxBytes: tool.MaxReadBytes + 1}, err: "max_bytes is 4194305; it can be 1 to 4194304"},
+		{args: tool.ReadFileArgs{Path: "three", MaxBytes: tool.MaxReadBytes + 1}, err: "max_bytes is 4194305, want 1 to 4194304"},
 	} {
 		r, err := Read(ctx, c.args)
 		if !wantErr(t, err, c.err) || err != nil {

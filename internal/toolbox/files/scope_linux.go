@@ -58,7 +58,7 @@ func (w *walker) above() (*scope, string) {
 }
 
 // scope adds the rules of a directory, whose path is prefix, to those above it.
-// A repository begins anew: the rules of the one around it don't reach into it.
+// The rules of a repository don't apply to one inside of it.
 func (w *walker) scope(fd int, above *scope, prefix string, inner bool) *scope {
 	s := above
 	if repository := exists(fd, ".git"); repository {

@@ -88,7 +88,7 @@ func (s *searcher) below(ctx context.Context, a tool.SearchFilesArgs, g glob, r 
 		return nil
 	})
 	r.Truncated = w.over
-	r.Note = w.left.note()
+	r.Note = w.note()
 	return err
 }
 

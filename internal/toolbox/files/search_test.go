@@ -55,7 +55,7 @@ func TestSearch(t *testing.T) {
 		{args: tool.SearchFilesArgs{Pattern: "hit", MaxMatches: 2}, want: []string{"q/m:3:3 hit", "q/m:5:5 hit"}, more: true},
 		{args: tool.SearchFilesArgs{Pattern: "hit", MaxMatches: 3}, want: []string{"q/m:3:3 hit", "q/m:5:5 hit", "q/m:9:9 hit"}},
 		{args: tool.SearchFilesArgs{Pattern: "func", FilesOnly: true, MaxMatches: 1}, want: []string{"a.go:0:"}, more: true},
-		{args: tool.SearchFilesArgs{Pattern: "("}, err: "isn't an expression of RE2: missing closing ): `(`; set literal"},
+		{args: tool.SearchFilesArgs{Pattern: "("}, err: "is not a valid RE2 expression: missing closing ): `(`; to search for the text itself, set literal"},
 		{args: tool.SearchFilesArgs{Pattern: ""}, err: "pattern is empty"},
 		{args: tool.SearchFilesArgs{Pattern: strings.Repeat("a", 9000)}, err: "at most 8192"},
 		{args: tool.SearchFilesArgs{Pattern: "(((a{99}){99}){99})"}, err: "RE2"},

@@ -18,7 +18,7 @@ type target struct {
 	old  int // a handle of the file that is there, -1 without one
 	st   *unix.Stat_t
 	made []string // directories that were made for it
-	// inPlace: the directory is none of the worker's, only the file is.
+	// inPlace: only the file is the worker's, not the directory.
 	inPlace bool
 }
 
@@ -68,7 +68,7 @@ func resolve(given string, mkdir bool) (_ *target, err error) {
 	return t, unix.ELOOP
 }
 
-// ofMount takes the file of a mount: its directory is none of the worker's, so
+// ofMount takes the file of a mount: its directory is not the worker's, so
 // it is written in place.
 func (t *target) ofMount(m *mount) (err error) {
 	if m.ReadOnly {
@@ -89,7 +89,7 @@ func (t *target) open(at int, parent string, mkdir bool) (*os.File, error) {
 		parent = "."
 	}
 	fd, err := handle(at, parent, unix.O_DIRECTORY)
-	if err == unix.ENOENT && mkdir && at == unix.AT_FDCWD { // behind a link, none is made
+	if err == unix.ENOENT && mkdir && at == unix.AT_FDCWD { // after a link, none is made
 		if err = t.mkdirs(parent); err == nil {
 			fd, err = handle(at, parent, unix.O_DIRECTORY)
 		}

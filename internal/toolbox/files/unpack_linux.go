@@ -41,7 +41,7 @@ func Unpack(ctx context.Context, r io.Reader, dir string) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			return fmt.Errorf("the tar stream can't be read: %w", err)
+			return fmt.Errorf("read the tar stream: %w", err)
 		}
 		if err := u.entry(h, t); err != nil {
 			return &PathError{strings.TrimSuffix(dir, "/") + "/" + clip(h.Name), err}
@@ -96,7 +96,7 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 // local cleans a name that a stream has.
 func local(name string) (string, error) {
 	if strings.ContainsRune(name, 0) {
-		return "", errors.New("the name holds a zero byte")
+		return "", errors.New("the name contains a zero byte")
 	}
 	name = path.Clean(name)
 	if !filepath.IsLocal(name) {
@@ -153,7 +153,7 @@ func makeDir(at int, name string, mode uint32) error {
 			return err
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-			return kindError("is there, and no directory")
+			return kindError("exists and is not a directory")
 		}
 		return nil
 	}
@@ -171,7 +171,7 @@ func makeDir(at int, name string, mode uint32) error {
 // replace makes something; a file or link that is there is removed first.
 func replace(at int, name string, make func() error) error {
 	err := make()
-	for range 10 { // who makes it anew again and again has it
+	for range 10 { // a peer that recreates it again and again may keep it
 		if err != unix.EEXIST {
 			break
 		}

@@ -70,7 +70,7 @@ func TestUnpackStays(t *testing.T) {
 		"through an absolute link":   {[]tar.Header{link("l", "AROUND"), reg("l/planted")}, "a symbolic link leads out"},
 		"through two":                {[]tar.Header{dir("d"), link("d/l", ".."), link("m", "d/l/.."), reg("m/planted")}, "a symbolic link leads out"},
 		"through one that was there": {[]tar.Header{reg("out/planted")}, "a symbolic link leads out"},
-		"makes one over a link":      {[]tar.Header{dir("out")}, "no directory"},
+		"makes one over a link":      {[]tar.Header{dir("out")}, "not a directory"},
 		"a file over a link":         {[]tar.Header{reg("file")}, ""},
 		"a hard link out":            {[]tar.Header{hard("h", "../victim")}, "leads out"},
 		"a hard link through":        {[]tar.Header{hard("h", "out/victim")}, "a symbolic link leads out"},
@@ -155,10 +155,10 @@ func TestUnpackProblems(t *testing.T) {
 		in   io.Reader
 		says string
 	}{
-		"no directory":      {dir + "/none", bytes.NewReader(whole), "no such file"},
-		"a file":            {dir + "/f", bytes.NewReader(whole), "no directory"},
+		"not a directory":      {dir + "/none", bytes.NewReader(whole), "no such file"},
+		"a file":            {dir + "/f", bytes.NewReader(whole), "not a directory"},
 		"of the kernel":     {"/proc/self", bytes.NewReader(whole), "closed"},
-		"no archive":        {dir, strings.NewReader(strings.Repeat("x", 600)), "the tar stream can't be read"},
+		"no archive":        {dir, strings.NewReader(strings.Repeat("x", 600)), "read the tar stream"},
 		"cut off":           {dir, bytes.NewReader(whole[:520]), "unexpected EOF"},
 		"cut off in blocks": {dir, bytes.NewReader(whole[:100]), "unexpected EOF"},
 		"a reader's error":  {dir, io.MultiReader(bytes.NewReader(whole[:520]), broken{}), "broken"},

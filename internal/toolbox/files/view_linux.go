@@ -48,7 +48,7 @@ func Use(workdir string, mounts []Mount) (*View, error) {
 	v := &View{workdir: workdir}
 	for _, m := range mounts {
 		if !path.IsAbs(m.Target) || !path.IsAbs(m.Source) {
-			return nil, fmt.Errorf("the mount of %q at %q isn't absolute", m.Source, m.Target)
+			return nil, fmt.Errorf("the mount of %q at %q is not absolute", m.Source, m.Target)
 		}
 		if m.Handle == 0 {
 			var err error
@@ -201,8 +201,8 @@ func (v *View) inParent(p string, do func(at int, name string) error) error {
 	return do(at, path.Base(p))
 }
 
-// kindOf is what a symbolic link is at a path: of the view itself, links stand
-// for mounts.
+// kindOf is what a symbolic link is at a path: of the view itself, links
+// represent mounts.
 func (v *View) kindOf(p string) os.FileMode {
 	switch m := v.mountAt(p); {
 	case m == nil:

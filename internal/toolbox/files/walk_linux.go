@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -28,7 +29,8 @@ type walker struct {
 
 	held int
 	over bool // a directory had more names than can be held
-	left leftOut
+	// left can't be read; skipped are dependencies and caches.
+	left, skipped paths
 }
 
 type entry struct {
@@ -55,7 +57,7 @@ func (e entry) at(i int) byte {
 	return 0
 }
 
-// files calls visit for each file that is no directory.
+// files calls visit for everything but directories.
 func (w *walker) files(visit func(path string, e entry) error) error {
 	var s *scope
 	if !w.ignored {
@@ -84,12 +86,14 @@ func (w *walker) walk(rel string, s *scope, visit func(string, entry) error) err
 	if !w.ignored {
 		s = w.scope(int(d.Fd()), s, w.prefix+slash(rel), rel != "")
 	}
+	cache := false
 	entries, over, err := w.list(d, rel, maxHeld-w.held, func(e entry) bool {
 		p := path.Join(rel, e.name)
 		isDir := e.kind.IsDir()
+		cache = cache || rel != "" && !w.ignored && !isDir && marked(rel, e.name)
 		switch {
 		case e.name == ".git", !w.hidden && !w.glob.hidden && e.name[0] == '.',
-			isDir && !w.glob.enter(p), !isDir && !w.glob.match(p):
+			isDir && (!w.glob.enter(p) || w.skips(p, e.name)), !isDir && !w.glob.match(p):
 			return false
 		}
 		return w.ignored || !s.ignored(w.prefix+p, isDir)
@@ -102,6 +106,10 @@ func (w *walker) walk(rel string, s *scope, visit func(string, entry) error) err
 			return w.ctx.Err()
 		}
 		w.left.add(slash(rel))
+		return nil
+	}
+	if cache && !w.glob.names(path.Base(rel)) {
+		w.skipped.add(rel)
 		return nil
 	}
 	w.over = w.over || over
@@ -177,7 +185,7 @@ func (w *walker) list(d *os.File, rel string, most int, keep func(entry) bool) (
 	}
 }
 
-// kernelOnly tells of file systems that hold no files but the kernel's answers,
+// kernelOnly reports whether a file system has no files but the kernel's answers,
 // some of which wait or do something. They are searched only where they are
 // asked for.
 func kernelOnly(fd int) bool {
@@ -193,26 +201,37 @@ func kernelOnly(fd int) bool {
 	return false
 }
 
-// leftOut counts what couldn't be looked at.
-type leftOut struct {
+// paths are counted, and the first ones in order are named.
+type paths struct {
 	n     int
 	names []string
 }
 
-func (l *leftOut) add(name string) {
-	if l.n++; len(l.names) < 3 {
-		l.names = append(l.names, show(name))
-	}
+func (l *paths) add(name string) {
+	const most = 3
+	l.n++
+	name = show(name)
+	at, _ := slices.BinarySearch(l.names, name)
+	l.names = slices.Insert(l.names, at, name)
+	l.names = l.names[:min(most, len(l.names))]
 }
 
-// note tells of them; empty for none.
-func (l *leftOut) note() string {
-	if l.n == 0 {
-		return ""
-	}
-	more := ""
+func (l *paths) String() string {
+	text := strings.Join(l.names, ", ")
 	if l.n > len(l.names) {
-		more = fmt.Sprintf(" and %d more", l.n-len(l.names))
+		text += fmt.Sprintf(" and %d more", l.n-len(l.names))
 	}
-	return "left out, as they can't be read: " + strings.Join(l.names, ", ") + more
+	return text
+}
+
+// note says what the walk did not look at; empty for nothing.
+func (w *walker) note() string {
+	var notes []string
+	if w.skipped.n > 0 {
+		notes = append(notes, fmt.Sprintf("skipped as dependencies or caches: %s; to look into one, give it as path, or set ignored for all", &w.skipped))
+	}
+	if w.left.n > 0 {
+		notes = append(notes, fmt.Sprintf("skipped because they can't be read: %s", &w.left))
+	}
+	return strings.Join(notes, "; ")
 }

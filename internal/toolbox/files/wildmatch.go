@@ -10,7 +10,7 @@ type wild struct {
 	never bool // a class that isn't closed, a backslash at the end
 }
 
-// part is what stands between two slashes.
+// part is a part of a path, between two slashes.
 type part struct {
 	deep   bool // **
 	some   bool // … and a backslash before the slash: git then wants a directory at least

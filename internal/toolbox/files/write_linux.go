@@ -19,7 +19,7 @@ func Write(ctx context.Context, a tool.WriteFileArgs) (*tool.WriteFileResult, er
 	if a.Binary {
 		var err error
 		if content, err = base64.StdEncoding.DecodeString(a.Content); err != nil {
-			return nil, errors.New("content isn't base64, which binary says it is")
+			return nil, errors.New("content is not valid base64, but binary is set")
 		}
 	}
 	if len(content) > tool.MaxWriteBytes {
@@ -66,7 +66,7 @@ func (t *target) put(ctx context.Context, content []byte, executable bool) (note
 	if err := t.overwrite(ctx, content, executable); err != nil {
 		return "", err
 	}
-	return "the file couldn't be replaced in one step, as its directory can't be written or it is a mount of its own; it was written in place", nil
+	return "the file was written in place, not replaced in one step: its directory is not writable, or the file is a mount point", nil
 }
 
 func (t *target) replace(ctx context.Context, content []byte, executable bool) (err error) {
@@ -131,7 +131,7 @@ func (t *target) overwrite(ctx context.Context, content []byte, executable bool)
 		err = f.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("it was written in place, and only in part: %v", err)
+		return fmt.Errorf("written in place, and only in part: %v", err)
 	}
 	return nil
 }

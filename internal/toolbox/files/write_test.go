@@ -80,7 +80,7 @@ func TestWrite(t *testing.T) {
 		{path: "dir", err: "is a directory"},
 		{path: "dirlink", err: "is a directory"},
 		{path: "dir/", err: "is a directory"},
-		{path: "new/x", err: "no directory"},
+		{path: "new/x", err: "not a directory"},
 		{path: "nowhere", err: "no such file"},
 		{path: strings.Repeat("n", 256), err: "name too long"},
 		{path: "", err: "path is empty"},
@@ -111,7 +111,7 @@ func TestWriteBinary(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := Write(ctx, tool.WriteFileArgs{Path: p, Content: "not base64", Binary: true})
-	wantErr(t, err, "isn't base64")
+	wantErr(t, err, "not valid base64")
 	_, err = Write(ctx, tool.WriteFileArgs{Path: p, Content: strings.Repeat("x", tool.MaxWriteBytes+1)})
 	wantErr(t, err, "at most 8388608 can be written")
 }
