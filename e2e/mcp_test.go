@@ -129,7 +129,7 @@ func TestMCP(t *testing.T) {
 	dir := mcpClient(t, s.Root)
 	s.Env = append(s.Env, "XDG_CONFIG_HOME="+s.TempDir())
 	s.Write("out/.keep", "")
-	play(t, s, dir, "tools", "builder") // starts the workshop
+	play(t, s, dir, "tools", "--structured", "builder") // starts the workshop
 	if got := s.Read("out/a.txt"); got != "one\nthree\n" {
 		t.Errorf("what the tools wrote: %q", got)
 	}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/llmdo/workshop/internal/diagtext"
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
@@ -146,6 +148,9 @@ func (v *live) call(ctx context.Context, name string, args json.RawMessage, prog
 	return raw, err
 }
 
+// maxMessage is the longest message of progress, in characters.
+const maxMessage = 200
+
 // tell passes progress on until the call has ended.
 func tell(from <-chan wire.Notification, ended <-chan struct{}, progress func(Progress)) {
 	for {
@@ -162,7 +167,7 @@ func tell(from <-chan wire.Notification, ended <-chan struct{}, progress func(Pr
 				Total   float64 `json:"total"`
 			}
 			if n.Method == "$/progress" && json.Unmarshal(n.Params, &p) == nil {
-				progress(Progress{Message: p.Message, Done: p.Done, Total: p.Total})
+				progress(Progress{Message: diagtext.Printable(clip.Runes(p.Message, maxMessage)), Done: p.Done, Total: p.Total})
 			}
 		}
 	}

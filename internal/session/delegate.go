@@ -62,13 +62,13 @@ func delegateTool(name, prefix, description string) Tool {
 	if d := strings.TrimSpace(description); d != "" {
 		text += " " + name + ": " + d
 	}
-	return Tool{Title: "Delegate to " + name, Description: text, InputSchema: schemaOf(DelegateArgs{}, "").json, OutputSchema: schemaOf(DelegateResult{}, "").json}
+	return Tool{Title: "Delegate to " + name, Description: text, InputSchema: schemaOf(DelegateArgs{}, "").json, OutputSchema: schemaOf(DelegateResult{}, "").json, Rendered: true}
 }
 
 func endTool() Tool {
 	return Tool{Title: "End a delegation", Idempotent: true,
 		Description: "Ends what delegate_ tools began: the worker's session, and everything that its tools have started.",
-		InputSchema: schemaOf(EndArgs{}, "").json, OutputSchema: schemaOf(EndResult{}, "").json}
+		InputSchema: schemaOf(EndArgs{}, "").json, OutputSchema: schemaOf(EndResult{}, "").json, Rendered: true}
 }
 
 func (s *workerSession) delegatesTo(name string) bool {
@@ -200,7 +200,7 @@ func structured(v any, text string) *Result {
 	if err != nil { // texts and numbers
 		panic(err)
 	}
-	return &Result{Structured: raw, Content: []json.RawMessage{textBlock(text)}}
+	return &Result{Structured: raw, Content: []json.RawMessage{textBlock(text)}, Rendered: true}
 }
 
 // endDelegation closes a delegation of the worker session, and those below it.

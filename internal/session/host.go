@@ -98,8 +98,12 @@ type Tool struct {
 	Description string
 	Worker      string // whose it is
 	InputSchema json.RawMessage
+	// BriefSchema is the InputSchema for a model; nil: there is none but that.
+	BriefSchema json.RawMessage
 	// OutputSchema may be nil.
-	OutputSchema                                 json.RawMessage
+	OutputSchema json.RawMessage
+	// Rendered: results are ([Result]).
+	Rendered                                     bool
 	ReadOnly, Destructive, Idempotent, OpenWorld bool
 }
 
@@ -122,6 +126,8 @@ type Result struct {
 	Structured json.RawMessage
 	// Content are content blocks of MCP as JSON; never empty.
 	Content []json.RawMessage
+	// Rendered: Content says what Structured does, as text for a model.
+	Rendered bool
 	// Failed: the tool ran and says what is wrong; Content tells it.
 	Failed bool
 

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// maxDescribed are the workers whose grants stand in the instructions; of more,
-// the resources tell.
+// maxDescribed is for how many workers the instructions list the grants; for
+// more, the resources do.
 const maxDescribed = 5
 
-// Instructions tell a model what it may do and reach: a short text.
+// Instructions returns a short text for a model: what it may do and reach.
 func (h *Host) Instructions() string {
 	h.mu.Lock()
 	roots := h.roots
@@ -24,7 +24,7 @@ func (h *Host) Instructions() string {
 	} else {
 		l.addf("These tools run in the container of the worker %s of the workshop %s, not on this machine.", roots[0].worker.Name, h.c.Workshop.Name.V)
 	}
-	l.add("Paths are those of the container. What isn't granted below is refused, and stays refused: say so instead of looking for a way around. Some calls need a person's yes; a call that was refused isn't to be repeated.")
+	l.add("Paths are those of the container, absolute or relative to the working directory. What is not granted below is refused: tell the person, and do not look for a way around. Some calls need a person's approval. Do not repeat a call that was refused.")
 	if len(roots) > maxDescribed {
 		l.add("What each worker may reach is in the resources workshop://WORKER/grants.")
 		return l.String()
@@ -34,7 +34,7 @@ func (h *Host) Instructions() string {
 	}
 	if !h.all {
 		if text := strings.TrimSpace(roots[0].worker.Definition.Instructions); text != "" {
-			l.add(fmt.Sprintf("\nWhat the worker %s is to do:\n%s", roots[0].worker.Name, text))
+			l.add(fmt.Sprintf("\nThe task of the worker %s:\n%s", roots[0].worker.Name, text))
 		}
 	}
 	return l.String()

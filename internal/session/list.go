@@ -82,7 +82,8 @@ func (t target) describe(full string) (Tool, bool) {
 			out.Description += " " + note
 		}
 		out.ReadOnly, out.Destructive, out.Idempotent, out.OpenWorld = spec.ReadOnly, spec.Destructive, spec.Idempotent, spec.OpenWorld
-		out.InputSchema, out.OutputSchema = schemaOf(spec.Args, spec.Name).json, schemaOf(spec.Result, "").json
+		in := schemaOf(spec.Args, spec.Name)
+		out.InputSchema, out.BriefSchema, out.OutputSchema, out.Rendered = in.json, in.brief, schemaOf(spec.Result, "").json, true
 		return out, true
 	}
 	if d, ok := t.session.describeDelegation(t.own); ok {

@@ -12,7 +12,7 @@ import (
 // render makes what a model reads of the result of one of our tools: plain text
 // as a person would see it. The result itself is Structured.
 func render(name string, raw json.RawMessage) *Result {
-	r := &Result{Structured: raw}
+	r := &Result{Structured: raw, Rendered: true}
 	text := ""
 	switch name {
 	case tool.Shell:
@@ -98,7 +98,7 @@ func shellText(r *tool.ShellResult) string {
 	}
 	switch {
 	case r.TimedOut:
-		l.addf("[ended after %.1f s: its time was over]", float64(r.DurationMS)/1000)
+		l.addf("[timed out after %.1f s]", float64(r.DurationMS)/1000)
 	case r.Signal != "":
 		l.addf("[ended by %s]", r.Signal)
 	case r.ExitCode != 0:
@@ -115,10 +115,19 @@ func shellText(r *tool.ShellResult) string {
 func outputNote(stream string, o tool.Output) string {
 	var notes []string
 	if o.Omitted > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d bytes of %s are left out between its beginning and its end", o.Omitted, o.Bytes, stream))
+		text := fmt.Sprintf("%s: %d of %d bytes left out", stream, o.Omitted, o.Bytes)
+		switch file := diagtext.Printable(o.File); {
+		case file == "":
+			text += "; filter the output, or set max_output_bytes"
+		case o.Binary:
+			text += fmt.Sprintf("; the whole output is in %s until the session ends: use read_file with binary and offset, or tail", file)
+		default:
+			text += fmt.Sprintf("; the whole output is in %s until the session ends: use read_file with first_line %d, or tail", file, o.NextLine)
+		}
+		notes = append(notes, text)
 	}
 	if o.Binary {
-		notes = append(notes, stream+" isn't text throughout")
+		notes = append(notes, stream+" is not all text: bytes that are not UTF-8 are replaced")
 	}
 	if len(notes) == 0 {
 		return ""

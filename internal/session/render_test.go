@@ -16,8 +16,10 @@ func TestRender(t *testing.T) {
 		want   string
 	}{
 		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a", Bytes: 1}, ExitCode: 1, Note: "n"}, "a\n[exit code 1]\n[n]"},
-		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, Binary: true}}, "a…b\n[90 of 100 bytes of stdout are left out between its beginning and its end; stdout isn't text throughout]"},
-		{tool.Shell, tool.ShellResult{TimedOut: true, Signal: "SIGKILL", ExitCode: 137, DurationMS: 1500, Stderr: tool.Output{Text: "e\n", Bytes: 2}}, "[stderr]\ne\n[ended after 1.5 s: its time was over]"},
+		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, Binary: true}}, "a…b\n[stdout: 90 of 100 bytes left out; filter the output, or set max_output_bytes; stdout is not all text: bytes that are not UTF-8 are replaced]"},
+		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, NextLine: 7, File: "/scratch/1"}}, "a…b\n[stdout: 90 of 100 bytes left out; the whole output is in /scratch/1 until the session ends: use read_file with first_line 7, or tail]"},
+		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, File: "/scratch/\x1b1", Binary: true}}, "a…b\n[stdout: 90 of 100 bytes left out; the whole output is in /scratch/\\x1b1 until the session ends: use read_file with binary and offset, or tail; stdout is not all text: bytes that are not UTF-8 are replaced]"},
+		{tool.Shell, tool.ShellResult{TimedOut: true, Signal: "SIGKILL", ExitCode: 137, DurationMS: 1500, Stderr: tool.Output{Text: "e\n", Bytes: 2}}, "[stderr]\ne\n[timed out after 1.5 s]"},
 		{tool.ReadFile, tool.ReadFileResult{Path: "f", Content: "x\n", Truncated: true, NextLine: 2}, "x\n[the file goes on; read it with first_line 2]"},
 		{tool.ReadFile, tool.ReadFileResult{Path: "f"}, "[f is empty]"},
 		{tool.ReadFile, tool.ReadFileResult{Path: "f", Content: "x", Note: "n"}, "x\n[n]"},
@@ -70,7 +72,7 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 	s := string(schemaOf(tool.ShellArgs{}, tool.Shell).json)
-	for _, want := range []string{`"maximum":4194304`, `"default":65536`, `"maxItems":1024`, `"minimum":0`} {
+	for _, want := range []string{`"maximum":4194304`, `"default":16384`, `"maxItems":1024`, `"minimum":0`} {
 		if !strings.Contains(s, want) {
 			t.Errorf("%s has no %s", s, want)
 		}

@@ -12,11 +12,12 @@ import (
 	"github.com/llmdo/workshop/tool"
 )
 
-// schema is a JSON Schema that is checked against ([check]), and how it goes to
-// a client.
+// schema is a JSON Schema that arguments are checked against ([check]), and its
+// JSON. brief is the JSON for a model, without limits that no model comes near
+// and that a call is checked for anyway.
 type schema struct {
-	is   *jsonschema.Schema
-	json json.RawMessage
+	is          *jsonschema.Schema
+	json, brief json.RawMessage
 }
 
 // limit is what a number, a text or a list of an argument keeps to. Zero means
@@ -66,11 +67,25 @@ func makeSchema(t reflect.Type, name string) schema {
 	for property, l := range limits[name] {
 		l.apply(s.Properties[property])
 	}
+	out := schema{is: s, json: toJSON(s)}
+	short := *s
+	short.AdditionalProperties = nil
+	short.Properties = map[string]*jsonschema.Schema{}
+	for name, p := range s.Properties {
+		q := *p
+		q.Minimum, q.MaxLength, q.MaxItems = nil, nil, nil
+		short.Properties[name] = &q
+	}
+	out.brief = toJSON(&short)
+	return out
+}
+
+func toJSON(s *jsonschema.Schema) json.RawMessage {
 	data, err := json.Marshal(s)
 	if err != nil {
-		panic(fmt.Sprintf("schema of %v: %v", t, err))
+		panic(fmt.Sprintf("schema %v: %v", s, err))
 	}
-	return schema{s, data}
+	return data
 }
 
 // plain turns "null or a list" into a list: Go can't tell them apart, but no

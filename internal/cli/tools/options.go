@@ -15,6 +15,7 @@ import (
 // options are the flags of tools and call.
 type options struct {
 	app.ToolsOptions
+	structured bool // of tools alone
 }
 
 func (o *options) flags(cmd *cobra.Command) {

@@ -71,7 +71,7 @@ func (o *options) words() (words []string) {
 	for _, f := range []struct {
 		on   bool
 		word string
-	}{{o.ApproveAll, "--approve-all"}, {o.Strict, "--strict"}, {o.NoUp, "--no-up"}, {o.Yes, "--yes"}} {
+	}{{o.ApproveAll, "--approve-all"}, {o.Strict, "--strict"}, {o.NoUp, "--no-up"}, {o.structured, "--structured"}, {o.Yes, "--yes"}} {
 		if f.on {
 			words = append(words, f.word)
 		}

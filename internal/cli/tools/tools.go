@@ -56,6 +56,7 @@ on it, is a line in workshop/audit/PROJECT.jsonl below $XDG_STATE_HOME
 		}),
 	}
 	o.flags(cmd)
+	cmd.Flags().BoolVar(&o.structured, "structured", false, "results as JSON too (structuredContent), for a client that is a program")
 	cmd.Flags().StringVar(&client, "print-config", "", "print the configuration of a client: "+strings.Join(mcpClients, ", "))
 	// The only error is a flag that isn't there.
 	_ = cmd.RegisterFlagCompletionFunc("print-config", cobra.FixedCompletions(mcpClients, cobra.ShellCompDirectiveNoFileComp))
@@ -106,7 +107,7 @@ func (a verbs) tools(ctx context.Context, cmd *cobra.Command, worker string, o o
 		}
 	}()
 	err = mcpserver.Run(ctx, mcpserver.Options{
-		In: readCloser(a.In), Out: writeCloser(a.Out), Version: a.BuildVersion(), Instructions: instructions,
+		In: readCloser(a.In), Out: writeCloser(a.Out), Version: a.BuildVersion(), Instructions: instructions, Structured: o.structured,
 		Open: func(_ context.Context, asker approval.Asker, client string, changed func()) (*session.Host, error) {
 			return h.Host(worker, client, asker, changed)
 		},

@@ -15,6 +15,29 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
+// serve is a server whose Host is a real one, with workers that can't be reached.
+func serve(t *testing.T, fsys fstest.MapFS, worker string, o Options, dialled *int) *raw {
+	t.Helper()
+	w, problems := workshop.Load(t.Context(), fsys, "workshop.yaml", workshop.Options{Home: "/home/me"})
+	if w == nil {
+		t.Fatal(problems)
+	}
+	sin, cin, _ := os.Pipe()
+	cout, sout, _ := os.Pipe()
+	t.Cleanup(func() { cin.Close(); cout.Close() })
+	o.In, o.Out = sin, sout
+	o.Open = func(_ context.Context, asker approval.Asker, client string, changed func()) (*session.Host, error) {
+		return session.Open(session.Config{Workshop: w, Client: client, Gate: &approval.Gate{Asker: asker}, Changed: changed,
+			Dial: func(context.Context, string) (io.ReadWriteCloser, error) {
+				*dialled++
+				return nil, errors.New("the workshop isn't up")
+			}}, worker)
+	}
+	r := newRaw(t, cin, cout)
+	go func() { r.done <- Run(t.Context(), o) }()
+	return r
+}
+
 // A real Host, whose workers can't be reached: what is decided on the host. With
 // workers that can: e2e/mcp_test.go.
 func TestHost(t *testing.T) {
@@ -23,25 +46,8 @@ func TestHost(t *testing.T) {
 		"workers/builder.md":  {Data: []byte("---\nname: builder\ndescription: builds\nallowed-tools: Read, Write, Bash(git:*)\n---\nBuild.\n")},
 		"workers/reviewer.md": {Data: []byte("---\nname: reviewer\ndescription: reviews\nallowed-tools: Read\n---\nReview.\n")},
 	}
-	w, problems := workshop.Load(t.Context(), fsys, "workshop.yaml", workshop.Options{Home: "/home/me"})
-	if w == nil {
-		t.Fatal(problems)
-	}
-	sin, cin, _ := os.Pipe()
-	cout, sout, _ := os.Pipe()
-	t.Cleanup(func() { cin.Close(); cout.Close() })
 	dialled := 0
-	done := make(chan error, 1)
-	go func() {
-		done <- Run(t.Context(), Options{In: sin, Out: sout, Open: func(_ context.Context, asker approval.Asker, client string, changed func()) (*session.Host, error) {
-			return session.Open(session.Config{Workshop: w, Client: client, Gate: &approval.Gate{Asker: asker}, Changed: changed,
-				Dial: func(context.Context, string) (io.ReadWriteCloser, error) {
-					dialled++
-					return nil, errors.New("the workshop isn't up")
-				}}, "builder")
-		}})
-	}()
-	r := newRaw(t, cin, cout)
+	r := serve(t, fsys, "builder", Options{}, &dialled)
 	r.hello(`{"elicitation":{}}`)
 	r.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	list := string(r.of(1).Result)
@@ -73,7 +79,7 @@ func TestHost(t *testing.T) {
 	}
 	r.in.Close()
 	select {
-	case err := <-done:
+	case err := <-r.done:
 		if err != nil {
 			t.Error(err)
 		}
@@ -82,5 +88,38 @@ func TestHost(t *testing.T) {
 	}
 	if dialled == 0 {
 		t.Error("no worker was dialled")
+	}
+}
+
+// maxList is how many bytes of JSON the list of a worker's six tools may take:
+// each model of each client reads it with each of its questions.
+const maxList = 4000
+
+// The list is short; output schemas are listed on request alone.
+func TestListIsShort(t *testing.T) {
+	fsys := fstest.MapFS{
+		"workshop.yaml":      {Data: []byte("workshop:\n  name: t\n  container: {image: 'i:1'}\n  workers: [builder]\n")},
+		"workers/builder.md": {Data: []byte("---\nname: builder\ndescription: builds\nallowed-tools: Read, Write, Edit, Glob, Grep, Bash\n---\nBuild.\n")},
+	}
+	for _, structured := range []bool{false, true} {
+		dialled := 0
+		r := serve(t, fsys, "builder", Options{Structured: structured}, &dialled)
+		r.hello(`{}`)
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		list := string(r.of(1).Result)
+		if n := strings.Count(list, `"inputSchema":`); n != 6 {
+			t.Fatalf("%d tools, want 6: %s", n, list)
+		}
+		want := 0
+		if structured {
+			want = 6
+		} else if len(list) > maxList {
+			t.Errorf("the list has %d bytes, want at most %d:\n%s", len(list), maxList, list)
+		}
+		if got := strings.Count(list, `"outputSchema":`); got != want {
+			t.Errorf("structured %v: %d output schemas, want %d", structured, got, want)
+		}
+		r.in.Close()
+		<-r.done
 	}
 }

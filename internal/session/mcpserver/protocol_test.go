@@ -24,7 +24,7 @@ func TestHello(t *testing.T) {
 	}
 	r.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	m = r.of(1)
-	if got := string(m.Result); !strings.Contains(got, `"annotations":{"destructiveHint":false,"idempotentHint":true,"openWorldHint":false,"readOnlyHint":true,"title":"Echo"}`) || strings.Contains(got, "broken") {
+	if got := string(m.Result); !strings.Contains(got, `"annotations":{"readOnlyHint":true,"openWorldHint":false}`) || strings.Contains(got, "broken") {
 		t.Errorf("tools: %s", got)
 	}
 	if err := r.end(); err != nil {
@@ -43,12 +43,13 @@ func TestAnswers(t *testing.T) {
 		send, want string
 		code       int
 	}{
+		{call(1, "rendered", `{}`), `{"content":[{"text":"as text","type":"text"}]}`, 0},
 		{call(1, "fails", `{}`), `"isError":true`, 0},
 		{call(1, "limited", `{}`), `"isError":true`, 0},
 		{call(1, "refused", `{}`), `run it with workshop call`, 0},
 		{call(1, "asks", `{}`), `"isError":true`, 0},
 		{call(1, "newer kind", `{}`), `{"type":"hologram","x":1}`, 0},
-		{call(1, "no json", `{}`), `no JSON`, 0},
+		{call(1, "no json", `{}`), `not valid JSON`, 0},
 		{call(1, "nothing", `{}`), "", -32602},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}`, `"structuredContent":{}`, 0},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`, "", -32602},
@@ -74,6 +75,19 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	r.alive()
+}
+
+// What Content says is not sent again as JSON, but on request.
+func TestStructured(t *testing.T) {
+	for structured, want := range map[bool]string{false: "", true: `"structuredContent":{"x":1}`} {
+		r := startWith(t, &stand{structured: structured}, nil)
+		r.hello(`{}`)
+		r.send(call(1, "rendered", `{"x":1}`))
+		got := string(r.of(1).Result)
+		if !strings.Contains(got, `"as text"`) || !strings.Contains(got, want) || !structured && strings.Contains(got, "structuredContent") {
+			t.Errorf("structured %v: %s", structured, got)
+		}
+	}
 }
 
 // A call before the handshake is answered, and the handshake still works.

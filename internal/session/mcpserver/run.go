@@ -22,6 +22,10 @@ type Options struct {
 	// Instructions tell the client's model what it may do and reach. They are part
 	// of the first answer, before there is a Host.
 	Instructions string
+	// Structured lists the output schemas of our tools, and sends their results as
+	// structuredContent too. Without it a result is text alone: what a client does
+	// with both differs, and the model gets the JSON in place of the text, or both.
+	Structured bool
 	// Open makes the Host, once, when the client has said who it is: asker puts
 	// questions to the person at the client, nil where it can't; client is its name
 	// and version; changed must be called when the Host's tools have changed. An
@@ -58,7 +62,7 @@ func run(ctx context.Context, o Options, open opener) error {
 	hosting, stop := context.WithCancel(ctx)
 	defer stop()
 	c := newConn(o.In, o.Out)
-	s := &server{open: open, ctx: hosting, warn: o.Warn, conn: c, opened: make(chan struct{}), news: make(chan struct{}, 1)}
+	s := &server{open: open, ctx: hosting, warn: o.Warn, conn: c, structured: o.Structured, opened: make(chan struct{}), news: make(chan struct{}, 1)}
 	protocol := mcp.NewServer(&mcp.Implementation{Name: "workshop", Title: "workshop", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: o.Instructions,
 		Capabilities: &mcp.ServerCapabilities{

@@ -19,6 +19,8 @@ type server struct {
 	ctx  context.Context // of the Host
 	warn func(string)
 	conn *conn
+	// structured is Options.Structured.
+	structured bool
 
 	once   sync.Once
 	opened chan struct{} // closed when host or err is there

@@ -28,38 +28,78 @@ func (s *server) tools(ctx context.Context, ss *mcp.ServerSession, params mcp.Pa
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	}
-	res := &mcp.ListToolsResult{Tools: []*mcp.Tool{}}
+	res := &list{Tools: []*listed{}}
 	for _, t := range offered {
-		if m := described(t); m != nil {
+		if m := s.listed(t); m != nil {
 			res.Tools = append(res.Tools, m)
 		} else {
-			s.warn("the tool " + t.Name + " is left out: its schemas are no JSON objects")
+			s.warn("the tool " + t.Name + " is left out: its schemas are not JSON objects")
 		}
 	}
 	return res, nil
+}
+
+// list is the response to tools/list. A model reads all of it, so it has only
+// what is needed; the SDK's would have members of later versions, and hints with
+// their defaults.
+type list struct {
+	mcp.ResultBase
+	Tools []*listed `json:"tools"`
+}
+
+type listed struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  *hints          `json:"annotations,omitempty"`
+}
+
+// hints are annotations that differ from the protocol's defaults: a tool
+// destroys, unless it only reads, and reaches beyond its server.
+type hints struct {
+	ReadOnly    bool  `json:"readOnlyHint,omitempty"`
+	Destructive *bool `json:"destructiveHint,omitempty"`
+	Idempotent  bool  `json:"idempotentHint,omitempty"`
+	OpenWorld   *bool `json:"openWorldHint,omitempty"`
+}
+
+func hintsOf(t session.Tool) *hints {
+	no := false
+	h := hints{ReadOnly: t.ReadOnly, Idempotent: t.Idempotent && !t.ReadOnly}
+	if !t.Destructive && !t.ReadOnly {
+		h.Destructive = &no
+	}
+	if !t.OpenWorld {
+		h.OpenWorld = &no
+	}
+	if h == (hints{}) {
+		return nil
+	}
+	return &h
 }
 
 func noCursor() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is one page only: no cursor was given out"}
 }
 
-// described is a tool for clients; nil for one that would break the whole list.
-func described(t session.Tool) *mcp.Tool {
-	m := &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: json.RawMessage(t.InputSchema),
-		Annotations: &mcp.ToolAnnotations{Title: t.Title, ReadOnlyHint: t.ReadOnly, DestructiveHint: &t.Destructive, IdempotentHint: t.Idempotent, OpenWorldHint: &t.OpenWorld}}
-	if !objectSchema(t.InputSchema) {
+// listed is a tool for clients; nil for one that would break the whole list.
+func (s *server) listed(t session.Tool) *listed {
+	if !objectSchema(t.InputSchema) || t.OutputSchema != nil && !objectSchema(t.OutputSchema) {
 		return nil
 	}
-	if t.OutputSchema != nil {
-		if !objectSchema(t.OutputSchema) {
-			return nil
-		}
-		m.OutputSchema = json.RawMessage(t.OutputSchema)
+	m := &listed{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, Annotations: hintsOf(t)}
+	if t.BriefSchema != nil && !s.structured {
+		m.Title, m.InputSchema = "", t.BriefSchema // the name says it
+	}
+	if s.structured || !t.Rendered {
+		m.OutputSchema = t.OutputSchema
 	}
 	return m
 }
 
-// objectSchema tells whether a schema is one of an object, as the protocol
+// objectSchema reports whether a schema is one of an object, as the protocol
 // wants it.
 func objectSchema(schema json.RawMessage) bool {
 	var s struct {
@@ -105,26 +145,29 @@ func (s *server) call(ctx context.Context, ss *mcp.ServerSession, p *mcp.CallToo
 	case err != nil:
 		return failed(err), nil
 	}
-	return passed(res), nil
+	return s.passed(res), nil
 }
 
-// offers tells whether a tool is there, and only these arguments aren't allowed.
+// offers reports whether a tool is offered, if not with these arguments.
 func offers(ctx context.Context, h host, name string) bool {
 	all, err := h.Tools(ctx)
 	return err == nil && slices.ContainsFunc(all, func(t session.Tool) bool { return t.Name == name })
 }
 
-// passed hands on what a tool answered. What is no JSON would get no answer at
-// all.
-func passed(r *session.Result) *result {
-	out := &result{Content: r.Content, Structured: r.Structured, IsError: r.Failed}
+// passed is a tool's result for the client. What is not valid JSON would get no
+// response at all.
+func (s *server) passed(r *session.Result) *result {
+	out := &result{Content: r.Content, IsError: r.Failed}
+	if s.structured || !r.Rendered {
+		out.Structured = r.Structured
+	}
 	for _, c := range out.Content {
 		if !json.Valid(c) {
-			return failed(errors.New("the tool's answer can't be read: it is no JSON"))
+			return failed(errors.New("the tool's result is not valid JSON"))
 		}
 	}
 	if out.Structured != nil && !json.Valid(out.Structured) {
-		return failed(errors.New("the tool's structured answer can't be read: it is no JSON"))
+		return failed(errors.New("the tool's structured result is not valid JSON"))
 	}
 	if out.Content == nil {
 		out.Content = []json.RawMessage{}

@@ -29,6 +29,8 @@ type stand struct {
 	closed  atomic.Bool
 	mu      sync.Mutex
 	more    []session.Tool
+
+	structured bool // Options.Structured
 }
 
 func (h *stand) Tools(context.Context) ([]session.Tool, error) {
@@ -56,6 +58,8 @@ func (h *stand) Call(ctx context.Context, name string, args json.RawMessage, o s
 	switch name {
 	case "echo":
 		return &session.Result{Structured: args, Content: text(string(args))}, nil
+	case "rendered":
+		return &session.Result{Structured: args, Content: text("as text"), Rendered: true}, nil
 	case "wait":
 		if o.Progress != nil {
 			o.Progress(session.Progress{Message: "begun"})
@@ -128,7 +132,7 @@ func startWith(t testing.TB, h *stand, opening func(context.Context) error) *raw
 	r := newRaw(t, cin, cout)
 	r.h, r.stop = h, stop
 	var mu sync.Mutex
-	o := Options{In: sin, Out: sout, Version: "1.2.3", Instructions: "You may echo.", Warn: func(s string) {
+	o := Options{Structured: h.structured, In: sin, Out: sout, Version: "1.2.3", Instructions: "You may echo.", Warn: func(s string) {
 		mu.Lock()
 		defer mu.Unlock()
 		r.warns.WriteString(s + "\n")
