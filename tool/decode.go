@@ -11,8 +11,8 @@ import (
 
 // Decode reads the arguments of a tool into one of the structs of this package.
 // Nothing is read as if it were {}. A key that the struct hasn't, a key that
-// stands twice and bytes behind the object are errors: whoever checks a call and
-// whoever runs it must see the same one.
+// is given twice and trailing data are errors: the check of a call and its
+// execution must see the same one.
 func Decode(args json.RawMessage, into any) error {
 	if len(bytes.TrimSpace(args)) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func uniqueKeys(args json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(args))
 	t, err := d.Token()
 	if err != nil || t != json.Delim('{') {
-		return errors.New("the arguments must be a JSON object")
+		return errors.New("arguments: want a JSON object")
 	}
 	seen := map[string]bool{}
 	for d.More() {
@@ -47,7 +47,7 @@ func uniqueKeys(args json.RawMessage) error {
 			return fmt.Errorf("unknown argument %q", key)
 		}
 		if seen[key] {
-			return fmt.Errorf("the argument %q stands twice", key)
+			return fmt.Errorf("argument %q is given twice", key)
 		}
 		seen[key] = true
 		var value json.RawMessage
@@ -59,7 +59,7 @@ func uniqueKeys(args json.RawMessage) error {
 		return fmt.Errorf("the arguments can't be read: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something stands behind the arguments")
+		return errors.New("arguments: trailing data after the object")
 	}
 	return nil
 }

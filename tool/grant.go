@@ -9,8 +9,8 @@ import (
 )
 
 // Grant is what one worker's tools may do. The compile writes it as JSON into
-// the arguments of the worker's gate, where the toolbox reads it: so it stands
-// in the generated project, and nothing that a client sends can widen it (B41).
+// the arguments of the worker's gate, where the toolbox reads it: so it is part
+// of the generated project, and nothing that a client sends can widen it (B41).
 // The zero value grants nothing.
 type Grant struct {
 	Worker string  `json:"worker"`
@@ -24,7 +24,7 @@ type Grant struct {
 // Timeout of one call; 0: none.
 func (g *Grant) Timeout() time.Duration { return time.Duration(g.TimeoutMS) * time.Millisecond }
 
-// Offer is one entry of a worker's tools. Where a tool stands more than once,
+// Offer is one entry of a worker's tools. Where a tool is listed more than once,
 // each entry allows what its Limit says.
 type Offer struct {
 	// Name is one of ours, mcp__SERVER (all tools of a server) or
@@ -36,7 +36,7 @@ type Offer struct {
 	Limit string `json:"limit,omitempty"`
 }
 
-// String gives the offer as it could stand in a worker's file.
+// String returns the offer as a worker's file writes it.
 func (o Offer) String() string {
 	if o.Limit == "" {
 		return o.Name
@@ -53,9 +53,9 @@ type Server struct {
 	Secrets map[string]string `json:"secrets,omitempty"`
 }
 
-// Check tells whether the grant offers a call: nil, or a [NotOfferedError].
-// Arguments that can't be read are no matter of the grant, unless a limit must
-// look at them; it reads them as [Decode] does, and so must whoever runs the
+// Check returns nil if the grant offers a call, else a [NotOfferedError].
+// Arguments that are not valid are not the grant's matter, unless a limit is
+// about them; it reads them as [Decode] does, and so must the execution of the
 // call.
 //
 // A shell that is limited takes no line: the host parses a line into argv
@@ -76,7 +76,7 @@ func (g *Grant) Check(name string, args json.RawMessage) error {
 			}
 			return urlExcess(limit, a.URL)
 		}
-		return "a limit of " + name + " is unknown"
+		return name + " has an unknown limit"
 	})
 }
 
@@ -85,7 +85,7 @@ func (g *Grant) CheckURL(url string) error {
 	return g.check(FetchURL, func(limit string) string { return urlExcess(limit, url) })
 }
 
-// CheckServer tells whether the worker has any tool of an MCP server, so that
+// CheckServer reports whether the worker has any tool of an MCP server, so that
 // the server may be started at all.
 func (g *Grant) CheckServer(server string) error {
 	for _, o := range g.Tools {
@@ -96,7 +96,7 @@ func (g *Grant) CheckServer(server string) error {
 	return g.notOffered("mcp__"+server, "")
 }
 
-// WholeServer tells whether the worker has all tools of an MCP server.
+// WholeServer reports whether the worker has all tools of an MCP server.
 func (g *Grant) WholeServer(server string) bool {
 	return slices.ContainsFunc(g.Tools, func(o Offer) bool {
 		s, tool, ok := SplitMCP(o.Name)
@@ -133,7 +133,7 @@ func (g *Grant) notOffered(name, why string) error {
 	return e
 }
 
-// covers tells whether an offer of one name is one of the other too.
+// covers reports whether an offer of one name is one of the other too.
 func covers(offer, name string) bool {
 	server, tool, ok := SplitMCP(offer)
 	if !ok {

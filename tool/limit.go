@@ -34,10 +34,10 @@ func parseCommand(limit string) (command, *OfferError) {
 	}
 	for _, t := range c.tokens {
 		if strings.Contains(t, "*") {
-			return c, &OfferError{Message: fmt.Sprintf("has a star in %q", t), Hint: "a star can only stand at the end, for more arguments: git log:*"}
+			return c, &OfferError{Message: fmt.Sprintf("has a star in %q", t), Hint: "a star is allowed at the end alone, for more arguments: git log:*"}
 		}
 		if at := strings.IndexFunc(t, special); at >= 0 {
-			return c, &OfferError{Message: fmt.Sprintf("has the character %q, which no shell reads here", t[at:][:1]), Hint: "write the words of one plain command: git log:*"}
+			return c, &OfferError{Message: fmt.Sprintf("has the character %q, but no shell interprets it", t[at:][:1]), Hint: "write the words of one plain command: git log:*"}
 		}
 	}
 	if strings.Contains(c.tokens[0], "=") {
@@ -47,7 +47,7 @@ func parseCommand(limit string) (command, *OfferError) {
 }
 
 // special are characters that mean something to a shell. The words of a limit
-// are compared as they stand, so they would be a misunderstanding.
+// are compared literally, so they would be a misunderstanding.
 func special(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("\"'\\$`|&;<>()", r) }
 
 func (c command) allows(argv []string) bool {
@@ -80,11 +80,11 @@ func shellExcess(limit string, args json.RawMessage) string {
 	case len(a.Argv) == 0:
 		return "argv is empty"
 	case !c.allows(a.Argv):
-		return "the command is none of those that are allowed"
+		return "the command is not one of those that are allowed"
 	case len(a.Env) > 0:
-		return "env can make another program of an allowed one; leave it out"
+		return "env could turn an allowed program into another one; leave it out"
 	case a.Cwd != "" && strings.Contains(a.Argv[0], "/") && a.Argv[0][0] != '/':
-		return fmt.Sprintf("cwd would make another program of %s; leave it out", a.Argv[0])
+		return fmt.Sprintf("cwd would change which program %s is; leave it out", a.Argv[0])
 	}
 	return ""
 }
@@ -112,14 +112,14 @@ func urlExcess(limit, text string) string {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return "the URL can't be read"
+		return "the URL is not valid"
 	}
 	n, err := firewall.ParseName(u.Hostname())
 	if err != nil {
 		return err.Error()
 	}
 	if !p.Match(n) {
-		return fmt.Sprintf("the host %s is none of those that are allowed", n)
+		return fmt.Sprintf("the host %s is not one of those that are allowed", n)
 	}
 	return ""
 }

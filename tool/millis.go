@@ -32,7 +32,7 @@ func (m *Millis) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if d < time.Millisecond {
-		return fmt.Errorf("%q is no time to wait", text)
+		return fmt.Errorf("%q is not a duration of 1ms or more", text)
 	}
 	*m = Millis(d.Milliseconds())
 	return nil

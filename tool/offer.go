@@ -11,8 +11,8 @@ type OfferError struct {
 
 func (e *OfferError) Error() string { return e.Offer.String() + " " + e.Message + "; " + e.Hint }
 
-// CheckOffer tells what is wrong with an entry, as an *[OfferError]: a name that
-// is none of a tool, a limit that the tool doesn't know or that can't be read.
+// CheckOffer returns what is wrong with an entry, as an *[OfferError]: a name that
+// is not a tool's, a limit that the tool doesn't know or that can't be read.
 // It is nil for a good one. What it refuses allows nothing ([Grant.Check]).
 //
 //	shell(git:*)                  argv that begins with git; shell(git *) is the same
@@ -38,7 +38,7 @@ func CheckOffer(o Offer) error {
 		_, _, mcp := SplitMCP(o.Name)
 		switch {
 		case !mcp:
-			bad = &OfferError{Message: "is no tool", Hint: "tools are read_file, write_file, edit_file, list_files, search_files, shell, fetch_url, mcp__SERVER and mcp__SERVER__TOOL"}
+			bad = &OfferError{Message: "is not a tool", Hint: "tools are read_file, write_file, edit_file, list_files, search_files, shell, fetch_url, mcp__SERVER and mcp__SERVER__TOOL"}
 		case o.Limit != "":
 			bad = &OfferError{Message: "has a limit, which tools of an MCP server don't have", Hint: "write " + o.Name}
 		}
@@ -51,7 +51,7 @@ func CheckOffer(o Offer) error {
 }
 
 // Excess gives the offers of a delegate that none of its caller's covers (B40):
-// the name must be covered, and the limit lie inside the caller's.
+// the name must be covered, and the limit be within the caller's.
 func Excess(delegate, caller []Offer) []Offer {
 	var out []Offer
 	for _, d := range delegate {

@@ -16,10 +16,10 @@ func ParseGrant(text string) (Grant, error) {
 	d.DisallowUnknownFields()
 	var g Grant
 	if err := d.Decode(&g); err != nil {
-		return Grant{}, fmt.Errorf("what the worker's tools may do can't be read: %w", err)
+		return Grant{}, fmt.Errorf("the worker's grant is not valid: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return Grant{}, errors.New("what the worker's tools may do can't be read: something stands behind it")
+		return Grant{}, errors.New("the worker's grant: trailing data after the object")
 	}
 	for _, o := range g.Tools {
 		if err := CheckOffer(o); err != nil {

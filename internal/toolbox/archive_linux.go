@@ -39,7 +39,7 @@ func (s *session) archiveIn(ctx context.Context, c *wire.Incoming) (any, error) 
 	if err := files.Unpack(ctx, in, a.Dir); err != nil {
 		return nil, archiveError(ctx, err)
 	}
-	_, _ = io.Copy(io.Discard, in) // what stands behind the end of an archive
+	_, _ = io.Copy(io.Discard, in) // trailing data of an archive
 	return struct{}{}, nil
 }
 

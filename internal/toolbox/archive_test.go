@@ -108,7 +108,7 @@ func TestCopyProblems(t *testing.T) {
 	}
 	for dir, want := range map[string]string{
 		"/nowhere":    "no such file",
-		"/etc/passwd": "no directory",
+		"/etc/passwd": "not a directory",
 		"/etc":        "permission denied",
 		dialin.Dir:    "read-only",
 		"/proc/self":  "closed",

@@ -60,9 +60,9 @@ func outOfRange(name string, args any) (problems []string) {
 func shellProblems(a tool.ShellArgs, g *tool.Grant) (problems []string) {
 	switch {
 	case a.Command == "" && len(a.Argv) == 0:
-		problems = append(problems, "either command or argv is needed")
+		problems = append(problems, "give either command or argv")
 	case a.Command != "" && len(a.Argv) > 0:
-		problems = append(problems, "command and argv stand together: give one of them")
+		problems = append(problems, "give either command or argv, not both")
 	}
 	if limit := g.Timeout().Seconds(); limit > 0 && a.TimeoutSeconds > limit {
 		problems = append(problems, fmt.Sprintf("timeout_seconds is at most %g, the worker's timeout", limit))
@@ -72,7 +72,7 @@ func shellProblems(a tool.ShellArgs, g *tool.Grant) (problems []string) {
 		problems = append(problems, "timeout_seconds is at most 1000000000")
 	}
 	if strings.ContainsRune(a.Command, 0) {
-		problems = append(problems, "command holds a zero byte")
+		problems = append(problems, "command contains a zero byte")
 	}
 	problems = append(problems, programProblems(a.Argv, a.Cwd)...)
 	for name, value := range a.Env {
@@ -88,20 +88,20 @@ func programProblems(argv []string, cwd string) (problems []string) {
 		problems = append(problems, "argv begins with an empty text: the program is missing")
 	}
 	if slices.ContainsFunc(argv, hasZero) {
-		problems = append(problems, "argv holds a zero byte")
+		problems = append(problems, "argv contains a zero byte")
 	}
 	if hasZero(cwd) {
-		problems = append(problems, "cwd holds a zero byte")
+		problems = append(problems, "cwd contains a zero byte")
 	}
 	return problems
 }
 
 func variableProblems(name, value string) (problems []string) {
 	if name == "" || strings.Contains(name, "=") || hasZero(name) {
-		problems = append(problems, fmt.Sprintf("env: %q is no name of a variable", clip.Text(name, shown)))
+		problems = append(problems, fmt.Sprintf("env: %q is not a valid variable name", clip.Text(name, shown)))
 	}
 	if hasZero(value) {
-		problems = append(problems, fmt.Sprintf("env: the value of %s holds a zero byte", clip.Text(name, shown)))
+		problems = append(problems, fmt.Sprintf("env: the value of %s contains a zero byte", clip.Text(name, shown)))
 	}
 	return problems
 }

@@ -27,7 +27,7 @@ func (s *session) attach(ctx context.Context, c *wire.Incoming, p program, stdin
 	defer func() { closeAll(ours) }()
 	noPipe := func(err error) (unix.WaitStatus, error) {
 		closeAll(theirs)
-		return 0, &wire.Error{Code: wire.CodeToolFailed, Message: "no pipe can be made: " + errorText(err)}
+		return 0, &wire.Error{Code: wire.CodeToolFailed, Message: "pipe: " + errorText(err)}
 	}
 	stdout := c.Stream(wire.Stdout)
 	out, w, err := newStream(writeTo(stdout))
@@ -104,7 +104,7 @@ func writeTo(w io.Writer) func([]byte) error {
 	}
 }
 
-// takeNotes hands on what the client tells of a call, until stop.
+// takeNotes passes on the client's notifications about a call, until stop.
 func takeNotes(notes <-chan wire.Notification, stop <-chan struct{}, take func(wire.Notification)) {
 	for {
 		select {

@@ -45,7 +45,7 @@ func (b *budget) take(ctx context.Context, bytes int) error {
 			return ctx.Err()
 		}
 	}
-	b.free += bytes // given meanwhile
+	b.free += bytes // given at the same moment
 	b.serve()
 	return ctx.Err()
 }

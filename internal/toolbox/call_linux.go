@@ -52,7 +52,7 @@ func (s *session) call(ctx context.Context, c *wire.Incoming) (any, error) {
 		if err := s.offered(call.Tool, call.Arguments); err != nil {
 			return nil, err
 		}
-		return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: fmt.Sprintf("%s is a tool of an MCP server: it is called there (mcp)", call.Tool)}
+		return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: fmt.Sprintf("%s is a tool of an MCP server: call it through the server (method mcp)", call.Tool)}
 	}
 	args, problems := t.decode(call.Tool, call.Arguments, &s.grant)
 	// What the grant looks at are the arguments that will be used, and no other
@@ -73,11 +73,12 @@ func (s *session) call(ctx context.Context, c *wire.Incoming) (any, error) {
 	if limit := s.grant.Timeout(); limit > 0 && !t.ownTimeout() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, &wire.Error{
-			Code: wire.CodeTimeout, Message: fmt.Sprintf("%s did not end within %v, the worker's timeout (resources.timeout)", call.Tool, limit.Round(time.Millisecond)),
+			Code: wire.CodeTimeout, Message: fmt.Sprintf("%s timed out after %v, the worker's timeout (resources.timeout)", call.Tool, limit.Round(time.Millisecond)),
 		})
 		defer cancel()
 	}
-	defer report(c)()
+	ctx, stop := report(ctx, c)
+	defer stop()
 	result, err := t.run(ctx, s, args)
 	if err != nil {
 		return nil, toolError(ctx, err)

@@ -28,7 +28,7 @@ type program struct {
 	argv []string
 	env  []string // added to the worker's; the last of a name counts
 	cwd  string   // empty: the worker's working directory
-	// tool: what it leaves behind ends with the session at the latest.
+	// tool: what it leaves running ends with the session at the latest.
 	tool                  bool
 	stdin, stdout, stderr *os.File // nil: /dev/null
 	// terminal: stdin is one, and becomes the controlling terminal.
@@ -103,7 +103,7 @@ func (s *session) directory(p string) (*os.File, error) {
 // end ends the command and all that it started: SIGTERM for its group, and
 // SIGKILL for what is left when the grace is over.
 func (c *command) end() {
-	// Who leaves the group and loses its parent meanwhile is known from now.
+	// A process that leaves the group and loses its parent is known from now on.
 	below := map[int]uint64{}
 	if list, err := reaper.Scan(); err == nil {
 		for _, i := range reaper.Descendants(list, c.Pid) {

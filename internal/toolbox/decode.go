@@ -62,10 +62,10 @@ func decodeObject(data []byte, into any) (problems []string) {
 		i, known := fields[name]
 		switch {
 		case !known:
-			problems = append(problems, fmt.Sprintf("unknown argument %q (there are %s)", clip.Text(name, shown), strings.Join(names, ", ")))
+			problems = append(problems, fmt.Sprintf("unknown argument %q, want one of %s", clip.Text(name, shown), strings.Join(names, ", ")))
 			continue
 		case seen[name]:
-			problems = append(problems, fmt.Sprintf("%s stands twice", name))
+			problems = append(problems, fmt.Sprintf("%s is given twice", name))
 			continue
 		}
 		seen[name] = true
@@ -81,7 +81,7 @@ func decodeObject(data []byte, into any) (problems []string) {
 		return append(problems, unreadable(err))
 	}
 	if _, err := d.Token(); err != io.EOF {
-		problems = append(problems, "something stands behind the object")
+		problems = append(problems, "trailing data after the object")
 	}
 	for _, m := range missing {
 		problems = append(problems, m+" is missing")
@@ -89,7 +89,7 @@ func decodeObject(data []byte, into any) (problems []string) {
 	return problems
 }
 
-func unreadable(err error) string { return "the JSON can't be read: " + err.Error() }
+func unreadable(err error) string { return "not valid JSON: " + err.Error() }
 
 // shown is how much of what a client sent a message repeats, in bytes.
 const shown = 100
@@ -97,19 +97,19 @@ const shown = 100
 func kindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
-		return "a text"
+		return "a string"
 	case reflect.Bool:
-		return "true or false"
+		return "a boolean"
 	case reflect.Int, reflect.Int64:
-		return "a whole number"
+		return "an integer"
 	case reflect.Float64:
 		return "a number"
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.String {
-			return "a list of texts"
+			return "a list of strings"
 		}
 	case reflect.Map:
-		return "an object of texts"
+		return "an object of strings"
 	case reflect.Pointer: // of the terminal
 		return "an object of numbers"
 	}

@@ -12,7 +12,7 @@
 // write into its connection. It is a subreaper (prctl(2)): what its tools
 // start, daemons too, stays below it and ends with it.
 //
-// What a session may do stands in the arguments of PID 1 ([tool.Grant]), not in
+// What a session may do is in the arguments of PID 1 ([tool.Grant]), not in
 // anything that a client sends (B41). The mounts are the boundary: no tool
 // checks paths. But a tool runs with what the session's process is, so /proc
 // is closed to the file tools, or a client could write the session's memory.

@@ -49,7 +49,7 @@ func enterWorkers(dir string) error {
 	if !path.IsAbs(dir) {
 		args, _, err := pid1.Arguments()
 		if err != nil {
-			return fmt.Errorf("the worker's working directory can't be read: %w", err)
+			return fmt.Errorf("read the worker's working directory: %w", err)
 		}
 		base, ok := pid1.Value(args, pid1.Workdir)
 		if !ok {

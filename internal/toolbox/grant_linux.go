@@ -8,12 +8,12 @@ import (
 )
 
 // ofWorker returns what the session may do and where it works. Without --tools,
-// or with a PID 1 that is no gate, nothing is granted; without --workdir it stays
+// or with a PID 1 that is not a gate, nothing is granted; without --workdir it stays
 // where it was started.
 func ofWorker() (g tool.Grant, dir string, err error) {
 	args, _, err := pid1.Arguments()
 	if err != nil {
-		return g, "", fmt.Errorf("what the worker's tools may do can't be read: %w", err)
+		return g, "", fmt.Errorf("the worker's grant is not valid: %w", err)
 	}
 	dir, _ = pid1.Value(args, pid1.Workdir)
 	if text, ok := pid1.Value(args, pid1.Tools); ok {

@@ -17,7 +17,7 @@ func instance() string {
 	// The second field, a name in parentheses, may hold anything.
 	text := string(b)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	const start = 22 - 3 // the third field is the first behind the name
+	const start = 22 - 3 // the third field is the first after the name
 	if len(fields) <= start {
 		return ""
 	}

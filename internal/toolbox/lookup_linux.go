@@ -18,7 +18,7 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 
 // lookUp finds a program in PATH. A name with a slash is a path, relative to
 // the directory that it runs in. Directories of PATH that are relative are left
-// out: what stands in the working directory is not a program by chance.
+// out: a file in the working directory must not become a program by chance.
 func lookUp(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

@@ -95,8 +95,9 @@ func (s *session) run(stdin, stdout *os.File) error {
 		}
 	}()
 	err = s.serve(conn)
+	s.outputs.end()
 	if left := s.end(); left > 0 {
-		err = errors.Join(err, fmt.Errorf("%d processes of the session can't be ended", left))
+		err = errors.Join(err, fmt.Errorf("%d processes of the session can't be killed", left))
 	}
 	return err
 }
@@ -107,7 +108,7 @@ func fail(stderr io.Writer, err error) int {
 }
 
 // serve answers until the connection ends. A call that doesn't end with it,
-// such as one that waits for a dead disk, is left behind after a while.
+// such as one that waits for a dead disk, is abandoned after a while.
 func (s *session) serve(conn *connection) error {
 	served := make(chan error, 1)
 	go func() { served <- wire.Serve(context.Background(), conn, s.handle) }()
@@ -126,7 +127,7 @@ func (s *session) serve(conn *connection) error {
 
 // end kills what the session left running. What a normally ended exec left in
 // the background stays and falls to PID 1, as with an engine's exec. In process
-// mode there is no such one.
+// mode there is no exec.
 func (s *session) end() (left int) {
 	if s.keep.Load() && s.view == nil {
 		return 0

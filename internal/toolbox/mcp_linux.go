@@ -101,7 +101,7 @@ func (s *session) openSecret(name string) (*os.File, error) {
 
 func readSecret(open func(secret string) (*os.File, error), name string) (string, error) {
 	if name == "" || name != filepath.Base(name) || name == ".." {
-		return "", fmt.Errorf("%q is no name of a secret", clip.Text(name, shown))
+		return "", fmt.Errorf("%q is not a valid name of a secret", clip.Text(name, shown))
 	}
 	f, err := open(name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -120,7 +120,7 @@ func readSecret(open func(secret string) (*os.File, error), name string) (string
 	}
 	value := strings.TrimSuffix(string(b), "\n")
 	if hasZero(value) {
-		return "", fmt.Errorf("the secret %q holds a zero byte: it can't be a variable", name)
+		return "", fmt.Errorf("the secret %q contains a zero byte: it can't be a variable", name)
 	}
 	return value, nil
 }

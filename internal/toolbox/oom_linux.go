@@ -38,7 +38,7 @@ type oomCounter struct {
 // oomFiles: control groups version 2 and 1. Their lines are "oom_kill N".
 var oomFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
 
-// newer tells whether it happened since the last question.
+// newer reports whether it happened since the last call.
 func (c *oomCounter) newer() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 // policyDialer makes what fetch_url connects by where there is no guard: it
 // decides about the name, resolves it here, and checks the never-list on the
-// address that is dialled, immediately before. It is asked anew for each hop.
+// address that is dialled, immediately before. It is used for each hop.
 func policyDialer(policy []byte) (fetch.Dial, error) {
 	if len(policy) == 0 {
 		return func(context.Context, string, uint16) (net.Conn, error) {
@@ -64,7 +64,7 @@ func policyDialer(policy []byte) (fetch.Dial, error) {
 
 // refusedBy is what a person is told of a decision.
 func refusedBy(d firewall.Decision, host string, port uint16) error {
-	text := fmt.Sprintf("the worker's network doesn't let it through: %s, port %d: %s", host, port, d.Reason)
+	text := fmt.Sprintf("the worker's network refuses %s, port %d: %s", host, port, d.Reason)
 	if d.Suggest != "" {
 		text += "; to allow it, add to network.allow: - " + d.Suggest
 	}

@@ -22,8 +22,8 @@ import (
 // Process mode has no container, so a session there is three steps of one
 // program: the keeper, to which everything falls that the session leaves, and
 // which ends it; the fence, which takes from itself what a worker hasn't; and the
-// session, which begins anew behind the fence. Of the keeper nothing behind the
-// fence can get hold (landlock(7): scoped signals, ptrace).
+// session, which is executed again inside the fence. Nothing inside it can reach
+// the keeper (landlock(7): scoped signals, ptrace).
 var processSteps = map[string]func(spec *process.Spec, stdin, stdout *os.File) error{
 	"keep": keep, "fence": fence, "serve": serveFenced,
 }
@@ -97,7 +97,7 @@ func keep(spec *process.Spec, stdin, stdout *os.File) error {
 		}
 	}
 	if left := children.KillDescendants(endWithin); left > 0 {
-		return fmt.Errorf("%d processes of the session can't be ended", left)
+		return fmt.Errorf("%d processes of the session can't be killed", left)
 	}
 	if status := child.Wait(); status.Signaled() || status.ExitStatus() != 0 {
 		return errors.New("the session ended by itself")
@@ -140,8 +140,8 @@ func whenRemoved(file string) (<-chan struct{}, error) {
 	return removed, nil
 }
 
-// fence restricts this thread and executes the program anew: then there is no
-// other.
+// fence restricts this thread and executes the program again: then there is no
+// other thread.
 func fence(spec *process.Spec, _, _ *os.File) error {
 	runtime.LockOSThread()
 	if spec.Landlock {
@@ -150,7 +150,7 @@ func fence(spec *process.Spec, _, _ *os.File) error {
 		}
 	}
 	err := syscall.Exec("/proc/self/exe", []string{"workshop-init", "tools", processFlag, "serve"}, spec.Env)
-	return fmt.Errorf("the session can't be started behind its fence: %w", err)
+	return fmt.Errorf("the session can't be started inside its fence: %w", err)
 }
 
 // rulesOf are the fence's. What is writable below a source, and read-only by a

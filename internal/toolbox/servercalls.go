@@ -86,7 +86,7 @@ func toolCalled(line []byte) (name string, call bool, err error) {
 func members(object []byte, wanted ...string) (map[string]json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("a message to the server isn't one JSON object")
+		return nil, errors.New("a message to the server is not one JSON object")
 	}
 	out := map[string]json.RawMessage{}
 	for d.More() {
@@ -97,23 +97,23 @@ func members(object []byte, wanted ...string) (map[string]json.RawMessage, error
 			err = d.Decode(&value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("a message to the server can't be read: %w", err)
+			return nil, fmt.Errorf("a message to the server is not valid JSON: %w", err)
 		}
 		for _, w := range wanted {
 			if !strings.EqualFold(key, w) {
 				continue
 			}
 			if _, twice := out[w]; twice || key != w {
-				return nil, fmt.Errorf("a message to the server has %q twice, or written otherwise", w)
+				return nil, fmt.Errorf("a message to the server has %q twice, or in other letter case", w)
 			}
 			out[w] = value
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("a message to the server can't be read: %w", err)
+		return nil, fmt.Errorf("a message to the server is not valid JSON: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("something stands behind a message to the server")
+		return nil, errors.New("trailing data after a message to the server")
 	}
 	return out, nil
 }

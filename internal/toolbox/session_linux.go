@@ -27,6 +27,7 @@ type session struct {
 	owner   string // begins the marks of what is started
 	started atomic.Uint64
 	memory  *budget // what outputs may keep, together
+	outputs outputs // what they don't keep
 	oom     oomCounter
 	keep    atomic.Bool // an exec has ended: what runs in the background is its own
 
@@ -60,7 +61,7 @@ func newSession(grant tool.Grant) (*session, error) {
 			s.env = append(s.env, v)
 		}
 	}
-	s.oom.newer() // what was killed before is none of this session's
+	s.oom.newer() // what was killed before was not this session's
 	return s, nil
 }
 
@@ -84,7 +85,7 @@ func (s *session) handle(ctx context.Context, c *wire.Incoming) (any, error) {
 	return m.run(s, ctx, c)
 }
 
-// methods besides hello; without a role they belong to each.
+// methods other than hello; without a role they are for every role.
 var methods = map[string]struct {
 	role string
 	run  func(*session, context.Context, *wire.Incoming) (any, error)
@@ -106,7 +107,7 @@ func (s *session) hello(params []byte) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.role != "" {
-		return nil, &wire.Error{Code: wire.CodeHello, Message: "hello came before"}
+		return nil, &wire.Error{Code: wire.CodeHello, Message: "hello is called twice"}
 	}
 	if s.lost != nil && h.Role == RoleTools {
 		return nil, s.inWorkdir("")

@@ -55,7 +55,7 @@ func TestHello(t *testing.T) {
 	if text(t, &w.Grant) != text(t, g) || w.Version != "1" || filepath.Base(w.Workdir) != "scratch" {
 		t.Errorf("got %+v", w)
 	}
-	wants(t, c.send("hello", Hello{Version: "1", Role: RoleExec}, nil), wire.CodeHello, "before")
+	wants(t, c.send("hello", Hello{Version: "1", Role: RoleExec}, nil), wire.CodeHello, "twice")
 	wants(t, c.send("exec", Exec{Argv: []string{"true"}}, nil), wire.CodeInvalidRequest, "role tools has no exec")
 	wants(t, c.send("shutdown", struct{}{}, nil), wire.CodeMethodNotFound, "shutdown")
 	if err := c.send("ping", struct{}{}, nil); err != nil {

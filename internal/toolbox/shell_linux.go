@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -51,12 +52,21 @@ func (s *session) shell(ctx context.Context, a tool.ShellArgs) (*tool.ShellResul
 		over = t.C
 	}
 	out, errs := &kept{max: most}, &kept{max: most}
+	outFile, errsFile := &spill{s: s, stream: "stdout"}, &spill{s: s, stream: "stderr"}
+	if s.keepsOutput() {
+		out.rest, errs.rest = outFile.add, errsFile.add
+	}
+	showLine(ctx, func() string { return newer(out, errs) })
 	began := time.Now()
 	r, err := s.launch(p, a.Stdin, out, errs)
 	if err != nil {
 		return nil, err
 	}
-	defer r.release()
+	defer func() {
+		r.release()
+		outFile.drop()
+		errsFile.drop()
+	}()
 	result := &tool.ShellResult{}
 	select {
 	case <-r.c.Done():
@@ -73,8 +83,23 @@ func (s *session) shell(ctx context.Context, a tool.ShellArgs) (*tool.ShellResul
 	result.DurationMS = time.Since(began).Milliseconds()
 	result.ExitCode, result.Signal = how(status)
 	result.Stdout, result.Stderr = out.output(), errs.output()
-	result.Note = s.note(r.c, result)
+	result.Note = joined(s.note(r.c, result), outFile.close(&result.Stdout), errsFile.close(&result.Stderr))
 	return result, nil
+}
+
+// joined are the notes that are not empty.
+func joined(notes ...string) string {
+	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), "; ")
+}
+
+// newer returns the last line of the stream that was written to last.
+func newer(a, b *kept) string {
+	first, at := a.lastLine()
+	second, later := b.lastLine()
+	if first == "" || second != "" && later.After(at) {
+		return second
+	}
+	return first
 }
 
 // running is a command of the shell tool with its streams.
@@ -95,7 +120,7 @@ func (s *session) launch(p program, stdin string, out, errs *kept) (_ *running, 
 			return
 		}
 		if w, ok := errors.AsType[*wire.Error](err); !ok {
-			err = &wire.Error{Code: wire.CodeToolFailed, Message: "no pipe can be made: " + errorText(err)}
+			err = &wire.Error{Code: wire.CodeToolFailed, Message: "pipe: " + errorText(err)}
 		} else {
 			err = w
 		}
@@ -159,10 +184,10 @@ func (r *running) release() {
 	}
 }
 
-// note tells what is not in the numbers.
+// note returns what the numbers do not say.
 func (s *session) note(c *command, r *tool.ShellResult) string {
 	if !r.TimedOut && r.ExitCode == 128+int(unix.SIGKILL) && s.view == nil && s.oom.newer() {
-		return "killed, probably because the worker's memory was used up (resources.memory)"
+		return "OOM-killed, probably: the worker's memory was used up (resources.memory)"
 	}
 	// Without anybody in its group there is rarely somebody elsewhere, and the
 	// look at all processes takes its time.

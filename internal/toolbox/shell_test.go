@@ -63,12 +63,12 @@ func TestShellRefuses(t *testing.T) {
 		says []string
 	}{
 		{map[string]any{}, wire.CodeInvalidParams, []string{"either command or argv"}},
-		{tool.ShellArgs{Command: "a", Argv: []string{"b"}}, wire.CodeInvalidParams, []string{"stand together"}},
-		{map[string]any{"argv": "ls", "cwd": 1, "Command": "x", "timeout_seconds": -1}, wire.CodeInvalidParams, []string{"argv must be a list of texts", "cwd must be a text", `unknown argument "Command"`, "timeout_seconds must not be negative"}},
-		{map[string]any{"argv": []any{"ls", 1}}, wire.CodeInvalidParams, []string{"argv must be a list of texts"}},
-		{tool.ShellArgs{Argv: []string{"a\x00b"}, Cwd: "\x00"}, wire.CodeInvalidParams, []string{"argv holds a zero byte", "cwd holds a zero byte"}},
+		{tool.ShellArgs{Command: "a", Argv: []string{"b"}}, wire.CodeInvalidParams, []string{"not both"}},
+		{map[string]any{"argv": "ls", "cwd": 1, "Command": "x", "timeout_seconds": -1}, wire.CodeInvalidParams, []string{"argv must be a list of strings", "cwd must be a string", `unknown argument "Command"`, "timeout_seconds must not be negative"}},
+		{map[string]any{"argv": []any{"ls", 1}}, wire.CodeInvalidParams, []string{"argv must be a list of strings"}},
+		{tool.ShellArgs{Argv: []string{"a\x00b"}, Cwd: "\x00"}, wire.CodeInvalidParams, []string{"argv contains a zero byte", "cwd contains a zero byte"}},
 		{tool.ShellArgs{Argv: []string{""}}, wire.CodeInvalidParams, []string{"the program is missing"}},
-		{tool.ShellArgs{Argv: []string{"true"}, Env: map[string]string{"A=B": "x", "": "y", "Z": "\x00"}}, wire.CodeInvalidParams, []string{`"A=B" is no name`, `"" is no name`, "value of Z"}},
+		{tool.ShellArgs{Argv: []string{"true"}, Env: map[string]string{"A=B": "x", "": "y", "Z": "\x00"}}, wire.CodeInvalidParams, []string{`"A=B" is not a valid variable name`, `"" is not a valid variable name`, "value of Z"}},
 		{tool.ShellArgs{Argv: []string{"true"}, MaxOutputBytes: 1 << 30}, wire.CodeInvalidParams, []string{"max_output_bytes is at most 4194304"}},
 		{tool.ShellArgs{Argv: []string{"true"}, TimeoutSeconds: 61}, wire.CodeInvalidParams, []string{"timeout_seconds is at most 60"}},
 		{tool.ShellArgs{Argv: make([]string, 2000)}, wire.CodeInvalidParams, []string{"argv is too long"}},
@@ -241,7 +241,7 @@ func TestFull(t *testing.T) {
 // A call that goes on says so, each second; one that ends soon says nothing.
 func TestProgress(t *testing.T) {
 	c := open(t, everything()).session(RoleTools)
-	for command, want := range map[string]int{"sleep 2.3": 2, "true": 0} {
+	for command, want := range map[string]int{"echo one; sleep 0.2; echo two >&2; sleep 2.1": 2, "true": 0} {
 		args, err := json.Marshal(tool.ShellArgs{Command: command})
 		if err != nil {
 			t.Fatal(err)
@@ -256,7 +256,7 @@ func TestProgress(t *testing.T) {
 		}
 		got := 0
 		for n := range out.Notified() {
-			if n.Method != "$/progress" || !strings.Contains(string(n.Params), "running for ") {
+			if n.Method != "$/progress" || !strings.Contains(string(n.Params), "running for ") || !strings.HasSuffix(string(n.Params), `s: two"}`) {
 				t.Errorf("%s %s", n.Method, n.Params)
 			}
 			got++

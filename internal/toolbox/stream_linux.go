@@ -100,7 +100,7 @@ func (s *stream) carry() {
 	}
 }
 
-// waiting tells how many bytes are in the pipe.
+// waiting returns how many bytes are in the pipe.
 func (s *stream) waiting() (n int) {
 	raw, err := s.pipe.SyscallConn()
 	if err != nil {

@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 		case "enter":
 			os.Exit(EnterMain(os.Args[2:], os.Stdout, os.Stderr))
 		case "tools":
+			scratchDir, _ = os.Getwd()
 			os.Exit(Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		}
 	}

@@ -31,7 +31,7 @@ func CopyTo(ctx context.Context, conn io.ReadWriteCloser, dir string, tar io.Rea
 		in := call.Stream(wire.Stdin)
 		source := &failing{Reader: tar}
 		if _, err := io.Copy(in, source); source.err != nil {
-			unread <- source.err // without an end it is no archive
+			unread <- source.err // without an end it is not an archive
 			return
 		} else if err == nil {
 			_ = in.Close()

@@ -19,7 +19,7 @@ import (
 // Accept offers a socket in the worker's directory, as the host sees it, and
 // waits for the worker's PID 1 to connect, whose number on this machine is pid.
 // It waits at most [Wait]. Any error means that sessions of this worker must
-// come another way; nobody is left behind in the directory.
+// come another way; nothing stays in the directory.
 func Accept(ctx context.Context, dir string, pid int) (net.Conn, error) {
 	if pid <= 0 {
 		return nil, errors.New("the worker's process is unknown here")

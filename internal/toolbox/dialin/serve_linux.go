@@ -64,7 +64,7 @@ func poke(c chan struct{}) {
 
 // Open watches the directory; [Server.Serve] misses nothing that comes after it.
 // Where the kernel gives no watch, the directory is polled. Without the directory
-// there is no door, which is no error: sessions come by the engine then.
+// there is no door, which is not an error: sessions come by the engine then.
 func (d *Server) Open() (err error) {
 	info, err := os.Stat(d.dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !info.IsDir() {

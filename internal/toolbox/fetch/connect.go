@@ -49,7 +49,7 @@ func connect(ctx context.Context, dial Dial, u *url.URL) (*conn, error) {
 	to := server
 	if proxy != nil {
 		if proxy.Scheme != "http" {
-			return nil, fmt.Errorf("the proxy %s of the environment isn't one by http", proxy.Redacted())
+			return nil, fmt.Errorf("the proxy %s of the environment is not an HTTP proxy", proxy.Redacted())
 		}
 		to = address(proxy)
 	}
@@ -101,7 +101,7 @@ func address(u *url.URL) string {
 func (c *conn) tunnel(ctx context.Context, server string) error {
 	server = withoutZone(server)
 	if err := ask(c, http.MethodConnect, server, server); err != nil {
-		return fmt.Errorf("the proxy can't be asked: %w", err)
+		return fmt.Errorf("request to the proxy: %w", err)
 	}
 	resp, err := c.response((&http.Request{Method: http.MethodConnect}).WithContext(ctx))
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *conn) tunnel(ctx context.Context, server string) error {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the proxy answers %.200q", resp.Status)
+		return fmt.Errorf("the proxy responded %.200q", resp.Status)
 	}
 	return nil // a server of TLS says nothing before it is asked: the reader holds no byte of it
 }
@@ -132,19 +132,19 @@ func (c *conn) response(req *http.Request) (*http.Response, error) {
 		resp, err := http.ReadResponse(br, req)
 		switch {
 		case err != nil && bound.N <= 0:
-			return nil, fmt.Errorf("the head of the answer is longer than %d bytes", maxHead)
+			return nil, fmt.Errorf("the header of the response is longer than %d bytes", maxHead)
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, errors.New("the connection was closed without an answer")
+			return nil, errors.New("the connection was closed without a response")
 		case err != nil:
-			return nil, fmt.Errorf("the answer isn't one of HTTP: %w", err)
+			return nil, fmt.Errorf("not a valid HTTP response: %w", err)
 		case resp.StatusCode == http.StatusSwitchingProtocols:
-			return nil, errors.New("the server switches to another protocol, which wasn't asked for")
+			return nil, errors.New("the server switched protocols without a request to do so")
 		case resp.StatusCode >= 200:
 			bound.N = maxWire
 			return resp, nil
 		}
 	}
-	return nil, errors.New("the server only says that an answer will come")
+	return nil, errors.New("the server sent 1xx responses only")
 }
 
 // explain tells a missing set of certificates from a wrong certificate.

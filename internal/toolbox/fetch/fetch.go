@@ -43,7 +43,7 @@ func Get(ctx context.Context, dial Dial, g *tool.Grant, a tool.FetchURLArgs) (*t
 	most := a.MaxBytes
 	switch {
 	case most < 0 || most > tool.MaxFetchBytes:
-		return nil, fmt.Errorf("max_bytes is %d; it can be 1 to %d", most, tool.MaxFetchBytes)
+		return nil, fmt.Errorf("max_bytes is %d, want 1 to %d", most, tool.MaxFetchBytes)
 	case most == 0:
 		most = tool.DefaultFetchBytes
 	}
@@ -74,20 +74,20 @@ func Get(ctx context.Context, dial Dial, g *tool.Grant, a tool.FetchURLArgs) (*t
 			return nil, fmt.Errorf("%s: more than %d redirects, the next one to %s", u, tool.MaxRedirects, quoted(next))
 		}
 		if u, err = parse(u, next); err != nil {
-			return nil, fmt.Errorf("a redirect of %s leads to what can't be fetched: %w", quoted(a.URL), err)
+			return nil, fmt.Errorf("redirect of %s: %w", quoted(a.URL), err)
 		}
 	}
 }
 
 // parse reads a URL, of a redirect relative to the one before. The host becomes
-// the name as it stands in DNS, so that grant, guard and server see the same.
+// the name as DNS has it, so that grant, guard and server see the same.
 func parse(base *url.URL, text string) (*url.URL, error) {
 	if len(text) > maxURL {
 		return nil, fmt.Errorf("the URL has %d bytes, at most %d", len(text), maxURL)
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("the URL %s can't be read", quoted(text))
+		return nil, fmt.Errorf("the URL %s is not valid", quoted(text))
 	}
 	if base != nil {
 		u = base.ResolveReference(u)
@@ -99,14 +99,14 @@ func parse(base *url.URL, text string) (*url.URL, error) {
 	case u.Hostname() == "":
 		return nil, fmt.Errorf("the URL %s has no host", quoted(text))
 	case u.User != nil:
-		return nil, errors.New("the URL holds a user or password, which fetch_url doesn't send")
+		return nil, errors.New("the URL contains a user or password, which fetch_url does not send")
 	}
 	if u.Host, err = httpguts.PunycodeHostPort(u.Host); err != nil || !httpguts.ValidHostHeader(u.Host) {
-		return nil, fmt.Errorf("the host of %s is no valid name", quoted(text))
+		return nil, fmt.Errorf("the host of %s is not a valid name", quoted(text))
 	}
 	if p := u.Port(); p != "" {
 		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
-			return nil, fmt.Errorf("the URL has the port %s, which isn't one of 1 to 65535", quoted(p))
+			return nil, fmt.Errorf("the URL has port %s, want 1 to 65535", quoted(p))
 		}
 	}
 	return u, nil
@@ -163,14 +163,14 @@ func body(resp *http.Response, most int, r *tool.FetchURLResult) error {
 		case err == io.EOF: // of an answer without a body
 			from = bytes.NewReader(nil)
 		case err != nil:
-			return fmt.Errorf("the answer says that it is gzip, and isn't: %w", err)
+			return fmt.Errorf("the response is declared as gzip, but is not: %w", err)
 		default:
 			from = z
 		}
 	}
 	b, err := io.ReadAll(io.LimitReader(from, int64(most)+1))
 	if err != nil {
-		return fmt.Errorf("the answer breaks off after %d bytes: %w", len(b), err)
+		return fmt.Errorf("the response broke off after %d bytes: %w", len(b), err)
 	}
 	if r.Truncated = len(b) > most; r.Truncated {
 		b = b[:most]
@@ -204,7 +204,7 @@ func refusal(resp *http.Response) error {
 	if t == "" {
 		t = resp.Status
 	}
-	return fmt.Errorf("the guard of the workshop doesn't let it through:\n%s", t)
+	return fmt.Errorf("the guard of the workshop refused it:\n%s", t)
 }
 
 func quoted(s string) string { return strconv.Quote(clip.Bytes(s, 200)) }

@@ -153,10 +153,10 @@ func TestGet(t *testing.T) {
 		{path: "/asked", want: tool.FetchURLResult{Status: 200, ContentType: "text/plain; charset=utf-8", Body: "GET workshop/1 gzip 0 cookies"}},
 		{path: "/gzip", want: tool.FetchURLResult{Status: 200, Body: "unpacked"}},
 		{path: "/bomb", most: 5, want: tool.FetchURLResult{Status: 200, Body: "00000", Truncated: true}},
-		{path: "/nogzip", err: "says that it is gzip"},
+		{path: "/nogzip", err: "declared as gzip"},
 		{path: "/endless", most: 4, want: tool.FetchURLResult{Status: 200, ContentType: "text/plain; charset=utf-8", Body: "xxxx", Truncated: true}},
-		{path: "/short", err: "breaks off after 9 bytes"},
-		{path: "/close", err: "closed without an answer"},
+		{path: "/short", err: "broke off after 9 bytes"},
+		{path: "/close", err: "closed without a response"},
 		{path: "/none", want: tool.FetchURLResult{Status: 404, ContentType: "text/plain; charset=utf-8", Body: "404 page not found\n"}},
 		{path: "/304", want: tool.FetchURLResult{Status: 304}},
 		{path: "/hints", want: tool.FetchURLResult{Status: 418}},
@@ -166,7 +166,7 @@ func TestGet(t *testing.T) {
 		{path: "/away?to=http://u:p@127.0.0.1/", err: "user or password"},
 		{path: "/away?to=text", want: tool.FetchURLResult{URL: "/text", Status: 200, ContentType: "text/plain; charset=utf-8", Body: "héllo", Redirects: 1}},
 		{path: "/away", want: tool.FetchURLResult{Status: 303}},
-		{path: "/denied", err: "doesn't let it through:\nworkshop: hint: workshop firewall allow x"},
+		{path: "/denied", err: "refused it:\nworkshop: hint: workshop firewall allow x"},
 		{path: "/text", most: tool.MaxFetchBytes + 1, err: "1 to 4194304"},
 	} {
 		r, err := Get(context.Background(), nil, all, tool.FetchURLArgs{URL: s.URL + c.path, MaxBytes: c.most})
@@ -185,8 +185,8 @@ func TestGet(t *testing.T) {
 
 func TestBadURL(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "doesn't begin", "example.org": "doesn't begin", "ftp://example.org": "doesn't begin", "http://": "no host", "http://:80/": "no host", "http://a:0/": `the port "0"`, "http://a:65536/": `the port "65536"`,
-		"http://u@a/": "user or password", "http://a b/": "can't be read", "http://[::1/": "can't be read", "http://\x7f/": "can't be read", "http://xn--a\u00fc.example/": "no valid name", "http://a/" + strings.Repeat("x", maxURL): "at most 8192", "JavaScript:alert(1)": "doesn't begin",
+		"": "doesn't begin", "example.org": "doesn't begin", "ftp://example.org": "doesn't begin", "http://": "no host", "http://:80/": "no host", "http://a:0/": `port "0"`, "http://a:65536/": `port "65536"`,
+		"http://u@a/": "user or password", "http://a b/": "is not valid", "http://[::1/": "is not valid", "http://\x7f/": "is not valid", "http://xn--a\u00fc.example/": "not a valid name", "http://a/" + strings.Repeat("x", maxURL): "at most 8192", "JavaScript:alert(1)": "doesn't begin",
 	} {
 		_, err := Get(context.Background(), nil, all, tool.FetchURLArgs{URL: text})
 		wantErr(t, err, want)
@@ -275,13 +275,13 @@ func TestBadServer(t *testing.T) {
 		more  func(net.Conn)
 		want  string
 	}{
-		{"", nil, "without an answer"},
-		{"SSH-2.0-x\r\n", nil, "isn't one of HTTP"},
-		{"HTTP/1.1 200 OK\r\nX: ", flood("xxxxxxxxxxxxxxxx"), "the head of the answer is longer than"},
-		{"HTTP/1.1 200 OK\r\n", flood("A: b\r\n"), "the head of the answer is longer than"},
-		{"", flood("HTTP/1.1 100 Continue\r\n\r\n"), "only says that an answer will come"},
-		{"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", nil, "another protocol"},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", nil, "breaks off"},
+		{"", nil, "without a response"},
+		{"SSH-2.0-x\r\n", nil, "not a valid HTTP response"},
+		{"HTTP/1.1 200 OK\r\nX: ", flood("xxxxxxxxxxxxxxxx"), "the header of the response is longer than"},
+		{"HTTP/1.1 200 OK\r\n", flood("A: b\r\n"), "the header of the response is longer than"},
+		{"", flood("HTTP/1.1 100 Continue\r\n\r\n"), "1xx responses only"},
+		{"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", nil, "switched protocols"},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", nil, "broke off"},
 	} {
 		_, err := Get(context.Background(), nil, all, tool.FetchURLArgs{URL: answer(t, []byte(c.bytes), c.more)})
 		wantErr(t, err, c.want)
@@ -321,13 +321,13 @@ func TestProxy(t *testing.T) {
 	}
 	for _, scheme := range []string{"http", "https"} {
 		_, err = Get(context.Background(), nil, all, tool.FetchURLArgs{URL: scheme + "://denied.example/"})
-		wantErr(t, err, "doesn't let it through:\nworkshop: denied.example is not allowed\nworkshop: hint: add it")
+		wantErr(t, err, "refused it:\nworkshop: denied.example is not allowed\nworkshop: hint: add it")
 	}
 	_, err = Get(context.Background(), nil, all, tool.FetchURLArgs{URL: "https://other.example/"})
-	wantErr(t, err, `the proxy answers "502 Bad Gateway"`)
+	wantErr(t, err, `the proxy responded "502 Bad Gateway"`)
 	t.Setenv("HTTP_PROXY", "socks5://127.0.0.1:1")
 	_, err = Get(context.Background(), nil, all, tool.FetchURLArgs{URL: "http://other.example/"})
-	wantErr(t, err, "isn't one by http")
+	wantErr(t, err, "is not an HTTP proxy")
 }
 
 // TestTLSHelper is a worker with the certificates that TestTLS gives it: Go

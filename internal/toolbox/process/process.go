@@ -16,7 +16,7 @@ import (
 // Version of the form. Programs of different versions refuse each other.
 const Version = 1
 
-// Descriptors that a session is started with, beside its connection (0 and 1).
+// Descriptors that a session is started with, besides its connection (0 and 1).
 const (
 	SpecFD    = 3 // a file with the Spec, which is read from its beginning
 	ProgramFD = 4 // workshop-init
@@ -86,7 +86,7 @@ func Read(r io.Reader) (*Spec, error) {
 		return nil, fmt.Errorf("what the session is given can't be read: %w", err)
 	}
 	if d.More() {
-		return nil, errors.New("something stands behind what the session is given")
+		return nil, errors.New("trailing data after what the session is given")
 	}
 	return &s, nil
 }

@@ -73,7 +73,7 @@ func (c *call) why() error {
 	return ErrCallEnded
 }
 
-// end ends the streams and notifications. cause is what readers get behind what
+// end ends the streams and notifications. cause is what readers get after what
 // has come, nil the regular end. Only the first end counts.
 func (c *call) end(cause error) {
 	c.mu.Lock()
@@ -108,7 +108,7 @@ func (c *call) end(cause error) {
 }
 
 // settle waits until what the streams of an ended call were written is queued,
-// and nothing more can be. It tells whether there are any.
+// and nothing more can be. It reports whether there are any.
 func (c *call) settle() (wrote bool) {
 	c.mu.Lock()
 	out := c.out

@@ -64,7 +64,7 @@ func TestCall(t *testing.T) {
 				t.Error("a method with a space was sent")
 			}
 			var n int
-			if err := c.Call(background, "echo", text{"x"}, &n); err == nil || !strings.Contains(err.Error(), "isn't what was expected") {
+			if err := c.Call(background, "echo", text{"x"}, &n); err == nil || !strings.Contains(err.Error(), "unexpected form") {
 				t.Errorf("another type of result: %v", err)
 			}
 			if err := c.Call(background, "echo", text{"x"}, nil); err != nil {

@@ -27,7 +27,7 @@ func NewClient(rwc io.ReadWriteCloser) *Conn {
 // Call makes a call and waits for its answer, which is decoded into result
 // unless that is nil. When ctx ends, the call is cancelled and Call returns
 // ctx's cause at once; the answer is thrown away. What the other side refuses
-// is an [*Error]; a connection that ends meanwhile is a [*LostError].
+// is an [*Error]; a connection that ends before is a [*LostError].
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
 	o, err := c.begin(ctx, method, params)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Conn) message(b []byte) error {
 		return c.notified(&e)
 	}
 	if e.null {
-		return fmt.Errorf("the other side ended the connection: %w", parseError(e.err))
+		return fmt.Errorf("the peer ended the connection: %w", parseError(e.err))
 	}
 	c.mu.Lock()
 	call, known := c.calls[e.id], e.id <= c.last
@@ -84,7 +84,7 @@ func (c *Conn) message(b []byte) error {
 	case !known:
 		return faultf(CodeInvalidRequest, "an answer is for call %d, which was never made", e.id)
 	case call == nil:
-		return nil // cancelled meanwhile
+		return nil // cancelled by now
 	}
 	o := call.owner.(*Outgoing)
 	if e.err != nil {
@@ -109,7 +109,7 @@ func (c *Conn) notified(e *envelope) error {
 func parseError(b []byte) error {
 	e := new(Error)
 	if json.Unmarshal(b, e) != nil || e.Message == "" && e.Code == 0 {
-		return &Error{Code: CodeInternal, Message: "the other side refused, with an error that can't be read"}
+		return &Error{Code: CodeInternal, Message: "the peer refused, with an error that is not valid"}
 	}
 	return e
 }

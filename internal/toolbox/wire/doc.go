@@ -10,7 +10,7 @@
 //
 // A sender of a stream begins with Window bytes of credit, so a reader that
 // stops stops its stream and no other. The answer of a call is the end of its
-// streams and stands behind their data; otherwise messages overtake data. What
+// streams and follows their data; otherwise messages overtake data. What
 // comes for a call that has ended is dropped, to the credit that it had left.
 //
 // Anything that isn't this is a desync: an unknown kind, a length that a kind

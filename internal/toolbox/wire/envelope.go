@@ -39,7 +39,7 @@ const (
 )
 
 // parseEnvelope reads a message. It is strict: a key that JSON-RPC doesn't
-// have, or that stands there twice, could mean one thing here and another to
+// have, or that is given twice, could mean one thing here and another to
 // the next reader.
 func parseEnvelope(b []byte) (envelope, *fault) {
 	var e envelope
@@ -49,7 +49,7 @@ func parseEnvelope(b []byte) (envelope, *fault) {
 	case i < len(b) && b[i] == '[':
 		return e, faultf(CodeInvalidRequest, "a message is a batch, which isn't taken: send one object a message")
 	case i >= len(b) || b[i] != '{':
-		return e, faultf(CodeParse, "a message is no JSON object")
+		return e, faultf(CodeParse, "a message is not a JSON object")
 	case !utf8.Valid(b):
 		return e, faultf(CodeParse, "a message isn't UTF-8")
 	}
@@ -83,7 +83,7 @@ func (e *envelope) set(key, value []byte) (bit int, err error) {
 	case "id":
 		e.null = string(value) == "null"
 		if e.id = parseID(value); e.id == 0 && !e.null {
-			return 0, faultf(CodeInvalidRequest, "a message's id is no number from 1 to 4294967295")
+			return 0, faultf(CodeInvalidRequest, "a message's id is not a number from 1 to 4294967295")
 		}
 		return hasID, nil
 	case "method":
@@ -91,7 +91,7 @@ func (e *envelope) set(key, value []byte) (bit int, err error) {
 			e.method = string(value[1 : len(value)-1])
 		}
 		if !isMethod(e.method) {
-			return 0, faultf(CodeInvalidRequest, "a message's method is no string of 1 to 254 plain characters")
+			return 0, faultf(CodeInvalidRequest, "a message's method is not a string of 1 to 254 plain characters")
 		}
 		return hasMethod, nil
 	case "params":
@@ -107,7 +107,7 @@ func (e *envelope) set(key, value []byte) (bit int, err error) {
 	return 0, faultf(CodeInvalidRequest, "a message has a key that JSON-RPC 2.0 doesn't: %.40q", key)
 }
 
-// isMethod tells whether s can name a method: what needs no escape in JSON.
+// isMethod reports whether s can name a method: what needs no escape in JSON.
 func isMethod(s string) bool {
 	for _, c := range []byte(s) {
 		if c <= ' ' || c > '~' || c == '"' || c == '\\' {
@@ -128,7 +128,7 @@ func (e *envelope) check(seen int) *fault {
 	case hasVersion | hasID | hasError:
 		return nil
 	}
-	return faultf(CodeInvalidRequest, "a message is no request, notification or answer of JSON-RPC 2.0")
+	return faultf(CodeInvalidRequest, "a message is not a request, notification or response of JSON-RPC 2.0")
 }
 
 // parseID reads the id of a call; 0 where it is none.

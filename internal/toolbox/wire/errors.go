@@ -25,7 +25,7 @@ type LostError struct {
 
 func (e *LostError) Error() string {
 	if e.Sent {
-		return fmt.Sprintf("the connection ended in mid-call, and nobody knows how far the call came: %v", e.Cause)
+		return fmt.Sprintf("the connection ended during the call, which may have been executed in part: %v", e.Cause)
 	}
 	return fmt.Sprintf("the connection ended before the call was sent: %v", e.Cause)
 }
@@ -36,8 +36,8 @@ func (e *LostError) Unwrap() error { return e.Cause }
 var (
 	// ErrClosed: this side closed the connection.
 	ErrClosed = errors.New("the connection was closed here")
-	// ErrPeerClosed: the other side closed the connection, between two frames.
-	ErrPeerClosed = errors.New("the other side closed the connection")
+	// ErrPeerClosed: the peer closed the connection, between two frames.
+	ErrPeerClosed = errors.New("the peer closed the connection")
 	// ErrCancelled is the cause of a handler's context whose call the client cancelled.
 	ErrCancelled = errors.New("the call was cancelled")
 	// ErrCallEnded: a stream or a notification of a call that has ended.

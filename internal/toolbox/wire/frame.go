@@ -120,7 +120,7 @@ func (l *link) readData(br *bufio.Reader, n uint32) error {
 	return l.readLate(br, id, size)
 }
 
-// readLate drops what comes for a call that has ended meanwhile: at most what
+// readLate drops what arrives for a call that has ended: at most what
 // such calls had credit for.
 func (l *link) readLate(br *bufio.Reader, id uint32, n int) error {
 	l.mu.Lock()

@@ -25,7 +25,7 @@ type inflow struct {
 	owed   int // consumed, credit not yet sent
 	eos    bool
 	over   bool  // the call has ended
-	cause  error // what a reader gets then, behind the bytes; nil: io.EOF
+	cause  error // what a reader gets then, after the bytes; nil: io.EOF
 	closed bool  // nobody reads
 }
 
@@ -36,7 +36,7 @@ func newInflow(l *link, id uint32, stream byte) *inflow {
 }
 
 // receive takes one data frame's n bytes from the connection; false where the
-// call has ended meanwhile.
+// call has ended by then.
 func (f *inflow) receive(br *bufio.Reader, n int) (bool, error) {
 	f.mu.Lock()
 	switch {
@@ -85,7 +85,7 @@ func (f *inflow) receive(br *bufio.Reader, n int) (bool, error) {
 	return true, nil
 }
 
-// room gives the two parts of the ring behind what it holds, n bytes long. The
+// room returns the two parts of the ring after what it holds, n bytes long. The
 // credit keeps the sum within Window.
 func (f *inflow) room(n int) (a, b []byte) {
 	if need := f.count + n; need > len(f.ring) {

@@ -107,7 +107,7 @@ func (l *link) waitClosed() {
 	}
 }
 
-// receives tells whether this side is the one that a stream's bytes come to.
+// receives reports whether this side reads the stream.
 func (l *link) receives(stream byte) bool {
 	if l.server {
 		return stream == Stdin

@@ -83,7 +83,7 @@ func (m *message) raw(raw json.RawMessage) error {
 	case skipSpace(raw, end) != len(raw):
 		return errSyntax
 	case !utf8.Valid(raw):
-		return errors.New("it isn't UTF-8")
+		return errors.New("it is not valid UTF-8")
 	}
 	m.buf.Write(raw)
 	return nil

@@ -42,7 +42,7 @@ type frame struct {
 
 // outbox is what waits to be written to the connection: messages and credit
 // first, then data, one frame at a time, so that a stream holds up a message by
-// one frame at most. Answers of calls with streams stand behind their data.
+// one frame at most. Responses of calls with streams follow their data.
 //
 // Who has queued a frame writes as much as is taken at once (see try), which
 // saves a change of goroutines. One goroutine writes the rest: nobody else ever
@@ -122,7 +122,7 @@ func (o *outbox) push(f frame, low bool) bool {
 }
 
 // withdraw takes a request back that nothing was written of, with what is
-// queued behind it for the same call. It tells whether nothing was written.
+// queued after it for the same call. It reports whether nothing was written.
 func (o *outbox) withdraw(id uint32, req *atomic.Int32) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -106,7 +106,7 @@ func (f *outflow) Write(p []byte) (int, error) {
 	return done, f.fail()
 }
 
-// close ends the stream: the other side reads io.EOF behind what was written.
+// close ends the stream: the other side reads io.EOF after what was written.
 func (f *outflow) close() {
 	f.mu.Lock()
 	if f.closed || f.cause != nil {

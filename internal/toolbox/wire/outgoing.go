@@ -48,7 +48,7 @@ func (o *Outgoing) Wait(result any) error {
 		return nil
 	}
 	if err := json.Unmarshal(o.result, result); err != nil {
-		return fmt.Errorf("the answer isn't what was expected: %w", err)
+		return fmt.Errorf("unexpected form of the response: %w", err)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	errSyntax = errors.New("it isn't JSON")
+	errSyntax = errors.New("it is not valid JSON")
 	errDepth  = errors.New("its JSON is nested deeper than 64")
 )
 
@@ -20,7 +20,7 @@ func skipSpace(b []byte, i int) int {
 }
 
 // skipValue returns the index after the JSON value at i. It accepts what
-// [encoding/json.Valid] does, to the depth: the decoders behind it take
+// [encoding/json.Valid] does, to the depth: the decoders after it take
 // whatever depth they are given. Valid UTF-8 is the caller's to check.
 func skipValue(b []byte, i, depth int) (int, error) {
 	if i >= len(b) {
@@ -78,7 +78,7 @@ func skipArray(b []byte, i, depth int) (int, error) {
 	}
 }
 
-// skipObject calls field, if it isn't nil, with each key as it stands there
+// skipObject calls field, if it isn't nil, with each key as it is written
 // (between its quotes, escapes unread) and each value.
 func skipObject(b []byte, i, depth int, field func(key, value []byte) error) (int, error) {
 	i = skipSpace(b, i+1)
@@ -214,7 +214,7 @@ func skipNumber(b []byte, i int) (int, error) {
 	return i, nil
 }
 
-// tooDeep tells whether valid JSON is nested deeper than MaxDepth.
+// tooDeep reports whether valid JSON is nested deeper than MaxDepth.
 func tooDeep(b []byte) bool {
 	depth := 0
 	for i := 0; i < len(b); i++ {

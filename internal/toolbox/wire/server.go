@@ -195,7 +195,7 @@ func (s *server) work(in *Incoming) {
 // answer runs a call's handler and sends what it says.
 func (s *server) answer(in *Incoming) {
 	var result any
-	err := errors.New("the tool gave up its call")
+	err := errors.New("the tool ended without a result")
 	// Deferred, for runtime.Goexit in a handler ends this goroutine.
 	defer func() { s.finish(in, result, err) }()
 	result, err = s.handle(in)
@@ -234,7 +234,7 @@ func (s *server) finish(in *Incoming, result any, err error) {
 func (s *server) handle(in *Incoming) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = nil, &Error{Code: CodeInternal, Message: fmt.Sprintf("the tool failed by a defect of its own: %v", p)}
+			result, err = nil, &Error{Code: CodeInternal, Message: fmt.Sprintf("internal error of the tool: %v", p)}
 		}
 	}()
 	return s.handler(in.ctx, in)
