@@ -18,14 +18,14 @@ func (*document) title() string { return "the file" }
 // workshopForm is `workshop:` as it is written.
 type workshopForm struct {
 	Source      diag.Source
-	Name        *Value[string]     `key:"name" required:"true" validate:"name" literal:"The name is part of file and container names." example:"write name: my-workshop" doc:"Name of the workshop; lower-case letters, digits, _ and -."`
-	Version     *Value[string]     `key:"version" validate:"semver" number:"true" literal:"The version names what stands in the repository." example:"write version: 1.2.0" doc:"Semantic version."`
-	Description *Value[string]     `key:"description" doc:"What the workshop is for."`
-	Isolation   *Value[Isolation]  `key:"isolation" validate:"oneof=docker namespace auto" literal:"What the isolation is must be seen in the file." doc:"The kind of engine."`
+	Name        *Value[string]     `key:"name" required:"true" validate:"name" literal:"The name is part of file and container names." example:"write name: my-workshop" doc:"Name of the workshop: lower-case letters, digits, _ and -, at most 63."`
+	Version     *Value[string]     `key:"version" validate:"semver" number:"true" literal:"The version names what stands in the repository." example:"write version: 1.2.0" doc:"Semantic version of the workshop itself."`
+	Description *Value[string]     `key:"description" example:"write description: Reviews a change" doc:"What the workshop is for."`
+	Isolation   *Value[Isolation]  `key:"isolation" validate:"oneof=docker namespace auto" literal:"What the isolation is must be seen in the file." example:"write isolation: namespace" default:"auto" doc:"The kind of engine: Docker, namespaces without a daemon, or the one that fits this machine (auto)."`
 	Container   *partialContainer  `key:"container" required:"true" example:"write container: {image: NAME:TAG}" doc:"What every worker gets; a worker may narrow it."`
-	Workers     *[]workerEntry     `key:"workers" required:"true" example:"write workers: [NAME]" doc:"The workers, by name."`
-	Approvals   *approvalsForm     `key:"approvals" example:"write approvals: {default: ask}" doc:"Which tool calls a person must agree to."`
-	MCP         map[string]mcpForm `key:"mcp" names:"servername" doc:"MCP servers that run in the workers which list their tools, by name."`
+	Workers     *[]workerEntry     `key:"workers" required:"true" example:"write workers: [reviewer]" doc:"The workers, by name; each has a file of its own."`
+	Approvals   *approvalsForm     `key:"approvals" example:"write approvals: {default: ask}" doc:"Which tool calls a person must approve."`
+	MCP         map[string]mcpForm `key:"mcp" names:"servername" example:"write mcp: {github: {command: github-mcp-server}}" doc:"MCP servers by name; each runs in the workers that list its tools."`
 }
 
 func (*workshopForm) title() string { return "workshop" }
@@ -34,9 +34,9 @@ func (*workshopForm) keepsParts()   {}
 // workerForm is the long form of a worker.
 type workerForm struct {
 	Source    diag.Source
-	Name      *Value[string]    `key:"name" required:"true" validate:"name" literal:"The name finds the worker's file and names its container." example:"write name: NAME" doc:"Name of the worker."`
-	File      *Value[string]    `key:"file" literal:"Which files make a workshop must be seen in it." doc:"The worker's file, relative to this one, where it isn't found by name."`
-	Container *partialContainer `key:"container" doc:"Narrows what the workshop gives."`
+	Name      *Value[string]    `key:"name" required:"true" validate:"name" literal:"The name finds the worker's file and names its container." example:"write name: reviewer" doc:"Name of the worker: lower-case letters, digits, _ and -, at most 63; not guard, room or room-…."`
+	File      *Value[string]    `key:"file" literal:"Which files make a workshop must be seen in it." example:"write file: workers/reviewer.md" doc:"The worker's file, relative to this one; without it the file is found by name."`
+	Container *partialContainer `key:"container" example:"write container: {network: none}" doc:"Narrows what the workshop grants."`
 }
 
 func (*workerForm) title() string { return "a worker" }
@@ -98,8 +98,8 @@ func ReservedName(name string) bool {
 // approvalsForm is `approvals:` as it is written.
 type approvalsForm struct {
 	Source  diag.Source
-	Default *Value[Approval] `key:"default" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be seen in the file." doc:"For calls that no rule matches."`
-	Rules   *[]approvalForm  `key:"rules" doc:"The first rule that matches decides."`
+	Default *Value[Approval] `key:"default" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be seen in the file." example:"write default: ask" default:"ask" doc:"Decision for calls that no rule matches."`
+	Rules   *[]approvalForm  `key:"rules" example:"write rules: [{tool: shell, match: git status, approval: auto}]" doc:"Rules in order; the first that matches a call decides."`
 }
 
 func (*approvalsForm) title() string { return "approvals" }
@@ -108,9 +108,9 @@ func (*approvalsForm) keepsParts()   {}
 // approvalForm is one rule of approvals.
 type approvalForm struct {
 	Source   diag.Source
-	Tool     *Value[string]   `key:"tool" required:"true" validate:"text,oneline" literal:"What needs a person's yes must be seen in the file." doc:"Name of the tool, mcp__SERVER, mcp__SERVER__TOOL, delegate_WORKER, or *."`
-	Match    *Value[string]   `key:"match" validate:"oneline" literal:"What needs a person's yes must be seen in the file." doc:"Which calls: the first words of a command, a path with * and **, a host. Absent: every call."`
-	Approval *Value[Approval] `key:"approval" required:"true" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be seen in the file." doc:"What happens with the call."`
+	Tool     *Value[string]   `key:"tool" required:"true" validate:"text,oneline" literal:"What needs a person's yes must be seen in the file." example:"write tool: shell" doc:"Name of the tool, mcp__SERVER, mcp__SERVER__TOOL, delegate_WORKER, or *."`
+	Match    *Value[string]   `key:"match" validate:"oneline" literal:"What needs a person's yes must be seen in the file." example:"write match: git status" doc:"Which calls: the first words of a command, a path with * and **, or a host. Without it: every call."`
+	Approval *Value[Approval] `key:"approval" required:"true" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be seen in the file." example:"write approval: auto" doc:"Run without a question (auto), ask a person, or refuse (deny)."`
 }
 
 func (*approvalForm) title() string { return "a rule of approvals" }

@@ -14,7 +14,8 @@ import (
 //	literal:"reason"    no variables here, and why
 //	required:"true"     the key must be there
 //	example:"memory: 2G"   a line to paste, for hints
-//	doc:"…"             one sentence for editors
+//	default:"256M"      what an absent key means
+//	doc:"…"             what the key means, for editors and docs/reference.md
 //	names:"envname"     rule for the keys of a mapping with free names
 //	number:"true"       a text that may be written as a number
 type form struct {
@@ -31,6 +32,7 @@ type field struct {
 	literal  string
 	example  string
 	doc      string
+	absent   string // value of an absent key
 	names    string
 	required bool
 	number   bool
@@ -103,7 +105,7 @@ func formOf(t reflect.Type) *form {
 		f := &field{
 			index: i, keyName: key, typ: sf.Type,
 			validate: sf.Tag.Get("validate"), literal: sf.Tag.Get("literal"),
-			example: sf.Tag.Get("example"), doc: sf.Tag.Get("doc"), names: sf.Tag.Get("names"),
+			example: sf.Tag.Get("example"), doc: sf.Tag.Get("doc"), absent: sf.Tag.Get("default"), names: sf.Tag.Get("names"),
 			required: sf.Tag.Get("required") == "true", number: sf.Tag.Get("number") == "true",
 		}
 		out.fields = append(out.fields, f)

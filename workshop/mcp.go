@@ -14,10 +14,10 @@ import (
 // mcpForm is one server of `mcp:` as it is written.
 type mcpForm struct {
 	Source  diag.Source
-	Command *Value[string]           `key:"command" required:"true" validate:"text,oneline" literal:"It is part of a generated file." example:"write command: PROGRAM" doc:"The program, in the worker's image."`
-	Args    *[]Value[string]         `key:"args" validate:"oneline" literal:"They are part of a generated file." doc:"Its arguments."`
-	Env     map[string]Value[string] `key:"env" names:"envname" number:"true" literal:"It is part of a generated file; a value of the host comes in by secrets, or by env of the container." doc:"Variables of the server alone."`
-	Secrets map[string]Value[string] `key:"secrets" names:"envname" validate:"secretname" literal:"It names a secret." doc:"Variables that get the value of a secret of the worker: {GITHUB_TOKEN: github_token}."`
+	Command *Value[string]           `key:"command" required:"true" validate:"text,oneline" literal:"It is part of a generated file." example:"write command: github-mcp-server" doc:"Program in the worker's image; it speaks over stdin and stdout."`
+	Args    *[]Value[string]         `key:"args" validate:"oneline" literal:"They are part of a generated file." example:"write args: [stdio, \"--read-only\"]" doc:"Arguments of the program."`
+	Env     map[string]Value[string] `key:"env" names:"envname" number:"true" literal:"It is part of a generated file; a value of the host comes in by secrets, or by env of the container." example:"write env: {LOG_LEVEL: warn}" doc:"Environment variables of this server alone."`
+	Secrets map[string]Value[string] `key:"secrets" names:"envname" validate:"secretname" literal:"It names a secret." example:"write secrets: {GITHUB_TOKEN: github_token}" doc:"Environment variables that get the value of a secret of the worker."`
 }
 
 func (*mcpForm) title() string { return "a server of mcp" }

@@ -15,15 +15,15 @@ import (
 // mountForm is the long form of a mount.
 type mountForm struct {
 	Source         diag.Source
-	Name           *Value[string]   `key:"name" validate:"name" literal:"Names don't depend on the machine." doc:"Name of the mount, for messages."`
+	Name           *Value[string]   `key:"name" validate:"name" literal:"Names don't depend on the machine." example:"write name: input" doc:"Name of the mount in messages."`
 	From           *Value[string]   `key:"source" required:"true" validate:"text,oneline" example:"write source: ./data" doc:"Directory or file of the host, relative to this file."`
 	Target         *Value[string]   `key:"target" required:"true" validate:"oneline" example:"write target: /data" doc:"Absolute path in the container."`
-	Mode           *Value[string]   `key:"mode" validate:"oneof=ro rw" doc:"ro (default) or rw."`
-	Exclude        *[]Value[string] `key:"exclude" literal:"What stays out must be seen in the file." example:"write exclude: [\".env\", \"**/*.pem\"]" doc:"Globs relative to the source; the mount is then a read-only copy without them."`
-	Copy           *Value[bool]     `key:"copy" literal:"The kind of a mount is part of the generated project." doc:"A read-only copy instead of a live bind; works on engines elsewhere."`
-	OutsideProject *Value[bool]     `key:"outside_project" literal:"What leaves the project must be seen in the file." doc:"The source may lie outside the project's directory."`
-	Git            *Value[string]   `key:"git" validate:"oneof=rw" literal:"What protects the host must be seen in the file." doc:"rw: .git below the mount may be written, except its hooks."`
-	Sockets        *Value[string]   `key:"sockets" validate:"oneof=allow" literal:"What protects the host must be seen in the file." doc:"allow: sockets, FIFOs and devices below the source are taken."`
+	Mode           *Value[string]   `key:"mode" validate:"oneof=ro rw" example:"write mode: rw" default:"ro" doc:"Read-only, or writable."`
+	Exclude        *[]Value[string] `key:"exclude" literal:"What stays out must be seen in the file." example:"write exclude: [\".env\", \"**/*.pem\"]" doc:"Globs relative to the source; the mount becomes a read-only copy without what they match."`
+	Copy           *Value[bool]     `key:"copy" literal:"The kind of a mount is part of the generated project." example:"write copy: true" default:"false" doc:"Mount a read-only copy in place of a live bind; works on engines elsewhere."`
+	OutsideProject *Value[bool]     `key:"outside_project" literal:"What leaves the project must be seen in the file." example:"write outside_project: true" default:"false" doc:"The source may be outside the project directory."`
+	Git            *Value[string]   `key:"git" validate:"oneof=rw" literal:"What protects the host must be seen in the file." example:"write git: rw" doc:"Makes .git below the mount writable, except its hooks."`
+	Sockets        *Value[string]   `key:"sockets" validate:"oneof=allow" literal:"What protects the host must be seen in the file." example:"write sockets: allow" doc:"Accepts sockets, FIFOs and devices below the source, which are refused otherwise."`
 }
 
 func (*mountForm) title() string { return "a mount" }

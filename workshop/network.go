@@ -13,12 +13,12 @@ const whyPolicy = "The policy of the guard is a generated file that is reviewed 
 // networkForm is the long form of `network:`.
 type networkForm struct {
 	Source diag.Source
-	Mode   *Value[firewall.Mode] `key:"mode" literal:"How far a worker reaches must be seen in the file." doc:"none: loopback only. restricted: what allow says. open: any public name and address over TCP."`
-	Allow  *[]allowLine          `key:"allow" example:"write allow: [api.github.com, \"github.com:22\"]" doc:"What may be reached."`
-	Deny   *[]denyLine           `key:"deny" example:"write deny: [gist.github.com]" doc:"What is never reached; wins over every allow."`
-	DNS    *[]Upstream           `key:"dns" example:"write dns: [198.51.100.53]" doc:"Upstream resolvers of the guard; none on the machine itself, unless a variable of yours names it."`
-	Proxy  *Upstream             `key:"proxy" example:"write proxy: http://proxy.internal:3128" doc:"Upstream HTTP proxy of the guard; none on the machine itself, unless a variable of yours names it."`
-	Room   *Value[string]        `key:"room" validate:"oneof=shared own" literal:"The rooms are part of the generated project." doc:"own: shares its network namespace with no other worker."`
+	Mode   *Value[firewall.Mode] `key:"mode" literal:"How far a worker reaches must be seen in the file." example:"write mode: restricted" default:"none" doc:"Loopback only (none), what allow says (restricted), or any public name and address over TCP (open)."`
+	Allow  *[]allowLine          `key:"allow" example:"write allow: [api.github.com, \"github.com:22\"]" doc:"What may be reached: hosts, ranges of addresses, presets."`
+	Deny   *[]denyLine           `key:"deny" example:"write deny: [gist.github.com]" doc:"What is never reached; deny wins over allow."`
+	DNS    *[]Upstream           `key:"dns" example:"write dns: [198.51.100.53]" doc:"Upstream resolvers of the guard; default: the engine's. An address of the machine itself must come from a variable of yours."`
+	Proxy  *Upstream             `key:"proxy" example:"write proxy: http://proxy.internal:3128" doc:"Upstream HTTP proxy of the guard; default: none. An address of the machine itself must come from a variable of yours."`
+	Room   *Value[string]        `key:"room" validate:"oneof=shared own" literal:"The rooms are part of the generated project." example:"write room: own" default:"shared" doc:"Share the network namespace with workers of the same policy, or with no other worker (own)."`
 }
 
 func (*networkForm) title() string { return "network" }

@@ -30,22 +30,22 @@ type workerEntry struct {
 type partialContainer struct {
 	Source diag.Source // the mapping
 
-	Image     *Value[string]           `key:"image" validate:"imageref" example:"write image: NAME:TAG, or image: host" doc:"Image reference; oci:DIR[:TAG] or docker-archive:FILE[:NAME], relative to the file, in the namespace engine; or host for the host's own /usr, read-only."`
-	Build     *Build                   `key:"build" example:"write build: {context: ./docker/worker}" doc:"Builds the image from the repository; instead of image."`
-	Pull      *Value[PullPolicy]       `key:"pull" validate:"oneof=missing never always" doc:"When the image is pulled."`
-	User      *Value[string]           `key:"user" validate:"uidgid" number:"true" doc:"uid or uid:gid, never root nor 65531 or 65532, which are the guard's and the outlet's; default: the caller's."`
-	Workdir   *Value[string]           `key:"workdir" validate:"abspath,oneline" doc:"Working directory in the container. Where it is missing, it is made, below a mount as the worker's user. Nothing enters it through magic links, such as /proc/self/fd/3."`
-	Network   *partialNetwork          `key:"network" example:"write network: none, restricted or open" doc:"What the worker may reach."`
-	Mounts    *[]Mount                 `key:"mounts" example:"write mounts: [./src:/workspace/src:ro]" doc:"Directories and files of the project inside the container."`
-	Scratch   *Value[Size]             `key:"scratch" validate:"min=4096" example:"write scratch: 256M" doc:"Size of the tmpfs at /scratch."`
-	Tmp       *Value[Size]             `key:"tmp" validate:"min=4096" example:"write tmp: 512M" doc:"Size of the tmpfs at /tmp."`
-	Shm       *Value[Size]             `key:"shm" validate:"min=4096" example:"write shm: 64M" doc:"Size of the tmpfs at /dev/shm."`
-	Home      *Value[Size]             `key:"home" validate:"min=4096" example:"write home: 256M" doc:"Size of the tmpfs at /home/worker."`
-	Resources *partialResources        `key:"resources" example:"write resources: {memory: 2G, cpu: 1}" doc:"Limits of one worker."`
-	Env       map[string]Value[string] `key:"env" names:"envname" number:"true" example:"write env: {NAME: value}; {NAME: \"${NAME}\"} takes it from the environment" doc:"Environment variables."`
-	Secrets   *[]Secret                `key:"secrets" example:"write secrets: [{name: github_token, env: GITHUB_TOKEN}]" doc:"Files at /run/secrets/NAME. A worker gets those that its own container names."`
+	Image     *Value[string]           `key:"image" validate:"imageref" example:"write image: NAME:TAG, or image: host" doc:"Image reference, or host for the programs of this machine, read-only. With the namespace engine also oci:DIR[:TAG] or docker-archive:FILE[:NAME], relative to this file."`
+	Build     *Build                   `key:"build" example:"write build: {context: ./docker/worker}" doc:"Builds the image from the repository; excludes image."`
+	Pull      *Value[PullPolicy]       `key:"pull" validate:"oneof=missing never always" example:"write pull: always" default:"missing" doc:"When the image is pulled."`
+	User      *Value[string]           `key:"user" validate:"uidgid" number:"true" example:"write user: \"1000:1000\"" doc:"uid or uid:gid; default: the caller's. Never root, and neither 65531 nor 65532, which the guard and the outlet have."`
+	Workdir   *Value[string]           `key:"workdir" validate:"abspath,oneline" example:"write workdir: /workspace" default:"/workspace" doc:"Working directory in the container; created if it is missing. Paths through magic links such as /proc/self/fd/3 are refused."`
+	Network   *partialNetwork          `key:"network" example:"write network: restricted" default:"none" doc:"What the worker may reach."`
+	Mounts    *[]Mount                 `key:"mounts" example:"write mounts: [./src:/workspace/src:ro]" doc:"Directories and files of the project in the container."`
+	Scratch   *Value[Size]             `key:"scratch" validate:"min=4096" example:"write scratch: 256M" default:"256M" doc:"Size of the tmpfs at /scratch."`
+	Tmp       *Value[Size]             `key:"tmp" validate:"min=4096" example:"write tmp: 512M" default:"512M" doc:"Size of the tmpfs at /tmp."`
+	Shm       *Value[Size]             `key:"shm" validate:"min=4096" example:"write shm: 64M" default:"64M" doc:"Size of the tmpfs at /dev/shm."`
+	Home      *Value[Size]             `key:"home" validate:"min=4096" example:"write home: 256M" default:"256M" doc:"Size of the tmpfs at /home/worker."`
+	Resources *partialResources        `key:"resources" example:"write resources: {memory: 2G, cpu: 1}" doc:"Limits of each worker."`
+	Env       map[string]Value[string] `key:"env" names:"envname" number:"true" example:"write env: {LANG: C.UTF-8, EDITOR: \"${EDITOR:-vi}\"}" doc:"Environment variables; not for tokens, which are secrets."`
+	Secrets   *[]Secret                `key:"secrets" example:"write secrets: [{name: github_token, env: GITHUB_TOKEN}]" doc:"Files at /run/secrets/NAME; a worker gets those that its own container names."`
 	Ports     *[]Port                  `key:"ports" example:"write ports: [\"8080:8080\"]" doc:"Ports of the worker that are published on the host."`
-	Runtime   *Value[string]           `key:"runtime" validate:"runtime" doc:"OCI runtime of the engine."`
+	Runtime   *Value[string]           `key:"runtime" validate:"runtime" example:"write runtime: crun" doc:"OCI runtime of the engine; default: the engine's."`
 
 	// Keys gives the place of every key that stands in the mapping, by its
 	// path below container: "mounts", "network", "network.mode",
@@ -72,10 +72,10 @@ type partialNetwork struct {
 // partialResources is a `resources:` as it is written.
 type partialResources struct {
 	Source  diag.Source
-	Memory  *Value[Size]          `key:"memory" validate:"min=6291456" example:"write memory: 2G" doc:"Memory; there is no swap beyond it."`
-	CPU     *Value[float64]       `key:"cpu" validate:"min=0.01,max=1024" example:"write cpu: 1" doc:"CPU cores."`
-	PIDs    *Value[int64]         `key:"pids" validate:"min=16,max=4194304" example:"write pids: 256" doc:"Processes and threads."`
-	Timeout *Value[time.Duration] `key:"timeout" validate:"min=1000000000,max=86400000000000" example:"write timeout: 10m" doc:"Of one tool call."`
+	Memory  *Value[Size]          `key:"memory" validate:"min=6291456" example:"write memory: 2G" default:"2G" doc:"Memory; there is no swap beyond it."`
+	CPU     *Value[float64]       `key:"cpu" validate:"min=0.01,max=1024" example:"write cpu: 1" default:"1" doc:"CPU cores."`
+	PIDs    *Value[int64]         `key:"pids" validate:"min=16,max=4194304" example:"write pids: 256" default:"256" doc:"Processes and threads."`
+	Timeout *Value[time.Duration] `key:"timeout" validate:"min=1000000000,max=86400000000000" example:"write timeout: 10m" default:"10m" doc:"Time limit of one tool call."`
 }
 
 func (*partialContainer) title() string { return "container" }

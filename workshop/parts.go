@@ -11,10 +11,10 @@ import (
 // buildForm is the long form of `build:`.
 type buildForm struct {
 	Source     diag.Source
-	Context    *Value[string]           `key:"context" required:"true" validate:"oneline" example:"write context: ./docker/worker" doc:"Directory of the project."`
-	Dockerfile *Value[string]           `key:"dockerfile" validate:"oneline" doc:"Relative to context; default Dockerfile."`
-	Args       map[string]Value[string] `key:"args" names:"envname" number:"true" doc:"Build arguments."`
-	Target     *Value[string]           `key:"target" validate:"stage" doc:"Stage of the Dockerfile."`
+	Context    *Value[string]           `key:"context" required:"true" validate:"oneline" example:"write context: ./docker/worker" doc:"Directory of the project that is the build context."`
+	Dockerfile *Value[string]           `key:"dockerfile" validate:"oneline" example:"write dockerfile: Dockerfile" default:"Dockerfile" doc:"Dockerfile, relative to context."`
+	Args       map[string]Value[string] `key:"args" names:"envname" number:"true" example:"write args: {GO_VERSION: \"1.26\"}" doc:"Build arguments."`
+	Target     *Value[string]           `key:"target" validate:"stage" example:"write target: dev" doc:"Stage of the Dockerfile."`
 }
 
 func (*buildForm) title() string { return "build" }
@@ -55,7 +55,7 @@ func (b *Build) decode(d *decoder, n *node, f *field) bool {
 type secretForm struct {
 	Source diag.Source
 	Name   *Value[string] `key:"name" required:"true" validate:"secretname" literal:"Names don't depend on the machine." example:"write name: github_token" doc:"Name of the file in /run/secrets."`
-	Env    *Value[string] `key:"env" validate:"envname" literal:"It is the name of the variable, not its value." example:"write env: GITHUB_TOKEN" doc:"Variable of the host that holds the value."`
+	Env    *Value[string] `key:"env" validate:"envname" literal:"It is the name of the variable, not its value." example:"write env: GITHUB_TOKEN" doc:"Environment variable of the host that holds the value."`
 	File   *Value[string] `key:"file" validate:"text,oneline" example:"write file: ./ca.pem" doc:"File of the host that holds the value."`
 }
 

@@ -18,14 +18,14 @@ import (
 // ruleForm is the long form of a line of allow or deny.
 type ruleForm struct {
 	Source    diag.Source
-	Host      *Value[string] `key:"host" doc:"A name, *.NAME (one label more) or **.NAME (one or more)."`
-	CIDR      *Value[string] `key:"cidr" doc:"A range of addresses, reached by address."`
-	Port      *portList      `key:"port" doc:"A TCP port, or a range such as 8000-8010; default 80 and 443."`
-	Private   *Value[bool]   `key:"private" literal:"The policy is a generated file." doc:"The name may have a private address."`
-	AnyTenant *Value[bool]   `key:"any_tenant" literal:"The policy is a generated file." doc:"A wildcard on a suffix where anyone can register is meant so."`
-	ECH       *echAllow      `key:"ech" example:"write ech: allow, or remove the key" doc:"allow: a TLS hello with an encrypted part (ECH) passes by its outer name; what is inside can't be checked."`
-	Upload    *uploadBudget  `key:"upload" example:"write a size and a time: 500K/m, 5M/h, 1G/d" doc:"Bounds what the workers of a room send there together, such as 5M/h; the time is m, h or d."`
-	Preset    *Value[string] `key:"preset" literal:"What a preset opens must be seen in the file." doc:"A list of hosts that comes with the program."`
+	Host      *Value[string] `key:"host" example:"write host: \"*.example.org\"" doc:"A name, *.NAME (one label more) or **.NAME (one or more)."`
+	CIDR      *Value[string] `key:"cidr" example:"write cidr: 10.20.0.0/16" doc:"A range of addresses, reached by address."`
+	Port      *portList      `key:"port" example:"write port: 5432" default:"[80, 443]" doc:"TCP ports: a number, a range such as 8000-8010, or a list. A line of deny without it denies all ports."`
+	Private   *Value[bool]   `key:"private" literal:"The policy is a generated file." example:"write private: true" default:"false" doc:"The name may resolve to a private address."`
+	AnyTenant *Value[bool]   `key:"any_tenant" literal:"The policy is a generated file." example:"write any_tenant: true" default:"false" doc:"Allows a wildcard below a suffix where anyone can register a name."`
+	ECH       *echAllow      `key:"ech" example:"write ech: allow" doc:"Accepts TLS with an encrypted ClientHello by its outer name; the inner name can't be checked."`
+	Upload    *uploadBudget  `key:"upload" example:"write upload: 5M/h" doc:"Limits what the workers of a room send there together, per minute (m), hour (h) or day (d)."`
+	Preset    *Value[string] `key:"preset" literal:"What a preset opens must be seen in the file." example:"write preset: npm" doc:"A list of hosts that comes with the program; workshop presets lists them."`
 }
 
 func (*ruleForm) title() string { return "a network rule" }

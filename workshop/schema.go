@@ -66,6 +66,9 @@ func (g *schemaMaker) form(t reflect.Type) object {
 		if f.doc != "" {
 			s["description"] = f.doc
 		}
+		if f.absent != "" {
+			s["default"] = absentValue(f.absent)
+		}
 		properties[f.keyName] = s
 		if f.required {
 			required = append(required, f.keyName)
@@ -79,6 +82,15 @@ func (g *schemaMaker) form(t reflect.Type) object {
 		x.refine(out, properties, g)
 	}
 	return out
+}
+
+// absentValue is a default as JSON has it.
+func absentValue(text string) any {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text // a word
+	}
+	return v
 }
 
 // refined is a form whose schema says more than its tags.

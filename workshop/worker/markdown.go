@@ -19,7 +19,24 @@ func (f *file) markdown() {
 		f.delegates(fd)
 	}
 	f.resultType(false)
-	f.rest(nil, "name", "description", "allowed-tools", "disallowed-tools", "delegates-to", "model", "result_type", "output_schema_ref")
+	names := make([]string, len(markdownKeys))
+	for i, k := range markdownKeys {
+		names[i] = k.name
+	}
+	f.rest(nil, names...)
+}
+
+// markdownKeys are the keys of our own form, with what docs/reference.md says of
+// them.
+var markdownKeys = []struct{ name, kind, absent, doc, example string }{
+	{"name", "text", "the file's name", "Name of the worker, as workshop.yaml lists it.", "name: reviewer"},
+	{"description", "text", "", "What the worker is for; clients see it.", "description: Reviews a change"},
+	{"allowed-tools", "list of tools, or text with commas", "no tools", "Limit of what the worker is offered. `tools` and `toolsets` are other names of this key.", "allowed-tools: Read, Grep, Bash(git:*)"},
+	{"disallowed-tools", "list of tools, or text with commas", "", "Tools that are removed from the list.", "disallowed-tools: Bash"},
+	{"delegates-to", "list of workers", "no workers", "Workers of the same workshop that this one may call; each may reach no more than its caller.", "delegates-to: [scanner]"},
+	{"model", "text", "", "Kept for the program that calls the model; the workshop doesn't use it.", "model: large"},
+	{"result_type", "JSON Schema, or path of a .json file", "no check", "What an answer must look like: `workshop check-result`.", "result_type: schemas/report.json"},
+	{"output_schema_ref", "path of a .json file", "no check", "Another name of `result_type`.", "output_schema_ref: schemas/report.json"},
 }
 
 // oneList reads the tool list that stands under one of the names. Under two
