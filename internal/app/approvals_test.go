@@ -69,18 +69,18 @@ func shellCall(line string) approval.Call {
 // A file that others write can't grant more than its user's settings (B42).
 func TestSharedFileIsCapped(t *testing.T) {
 	a, file := approvalsApp(t, "  approvals: {default: auto, rules: [{tool: shell, approval: auto}, {tool: \"*\", approval: auto}]}\n")
-	_, err := a.testGate(t, file, ApprovalOptions{}, nil).Allow(t.Context(), shellCall("git status"))
+	_, err := a.testGate(t, file, ApprovalOptions{}, nil).Allow(t.Context(), shellCall("git status"), nil)
 	if _, ok := errors.AsType[*approval.RefusedError](err); !ok {
 		t.Fatal(err)
 	}
 	for max, want := range map[string]bool{"auto": true, "ask": false, "deny": false} {
 		a.Settings.ApprovalsMax = max
-		if _, err := a.testGate(t, file, ApprovalOptions{}, nil).Allow(t.Context(), shellCall("x; y")); (err == nil) != want {
+		if _, err := a.testGate(t, file, ApprovalOptions{}, nil).Allow(t.Context(), shellCall("x; y"), nil); (err == nil) != want {
 			t.Errorf("%s: %v", max, err)
 		}
 	}
 	a.Settings.ApprovalsMax = "deny"
-	if _, err := a.testGate(t, file, ApprovalOptions{ApproveAll: true}, nil).Allow(t.Context(), shellCall("x")); err == nil {
+	if _, err := a.testGate(t, file, ApprovalOptions{ApproveAll: true}, nil).Allow(t.Context(), shellCall("x"), nil); err == nil {
 		t.Error("--approve-all is more than the settings")
 	}
 }
@@ -92,7 +92,7 @@ func TestDefaultGiven(t *testing.T) {
 		"": true, "  approvals: {rules: [{tool: shell, approval: ask}]}\n": true, "  approvals: {default: ask}\n": false,
 	} {
 		a, file := approvalsApp(t, text)
-		if _, err := a.testGate(t, file, ApprovalOptions{}, nil).Allow(t.Context(), read); (err == nil) != want {
+		if _, err := a.testGate(t, file, ApprovalOptions{}, nil).Allow(t.Context(), read, nil); (err == nil) != want {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -104,7 +104,7 @@ func TestAlways(t *testing.T) {
 	a, file := approvalsApp(t, "  approvals:\n    rules:\n      - {tool: shell, match: git push, approval: deny}\n      - {tool: shell, approval: ask} # all others\n")
 	person := &says{answer: approval.Always}
 	g := a.testGate(t, file, ApprovalOptions{}, person)
-	if _, err := g.Allow(t.Context(), shellCall("git status -s")); err != nil {
+	if _, err := g.Allow(t.Context(), shellCall("git status -s"), nil); err != nil {
 		t.Fatal(err)
 	}
 	const added = `      - {tool: shell, match: "git status", approval: auto}`
@@ -122,28 +122,28 @@ func TestAlways(t *testing.T) {
 		t.Error(info.Mode())
 	}
 	next := a.testGate(t, file, ApprovalOptions{}, nil)
-	if v, err := next.Allow(t.Context(), shellCall("git status")); err != nil || v.Decision != workshop.ApprovalAuto {
+	if v, err := next.Allow(t.Context(), shellCall("git status"), nil); err != nil || v.Decision != workshop.ApprovalAuto {
 		t.Error(v, err)
 	}
 	for _, line := range []string{"git push", "git status; x", "git log"} {
-		if _, err := next.Allow(t.Context(), shellCall(line)); err == nil {
+		if _, err := next.Allow(t.Context(), shellCall(line), nil); err == nil {
 			t.Errorf("%s passes", line)
 		}
 	}
 	// Another user of the same file hasn't agreed to anything.
 	a.Home = t.TempDir()
-	if _, err := a.testGate(t, file, ApprovalOptions{}, nil).Allow(t.Context(), shellCall("git status")); err == nil {
+	if _, err := a.testGate(t, file, ApprovalOptions{}, nil).Allow(t.Context(), shellCall("git status"), nil); err == nil {
 		t.Error("one user's always is another's")
 	}
 	// That one's always doesn't change the file.
 	person = &says{answer: approval.Always}
-	if _, err := a.testGate(t, file, ApprovalOptions{}, person).Allow(t.Context(), shellCall("git status")); err != nil || !strings.Contains(person.q.Change, "has the rule; you agree") {
+	if _, err := a.testGate(t, file, ApprovalOptions{}, person).Allow(t.Context(), shellCall("git status"), nil); err != nil || !strings.Contains(person.q.Change, "has the rule; you agree") {
 		t.Error(err, person.q.Change)
 	}
 	if now, _ := os.ReadFile(file); string(now) != string(data) {
 		t.Errorf("%s", now)
 	}
-	if _, err := a.testGate(t, file, ApprovalOptions{}, nil).Allow(t.Context(), shellCall("git status")); err != nil {
+	if _, err := a.testGate(t, file, ApprovalOptions{}, nil).Allow(t.Context(), shellCall("git status"), nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -159,14 +159,14 @@ func TestAlwaysFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	person := &says{answer: approval.Once}
-	if _, err := a.testGate(t, file, ApprovalOptions{}, person).Allow(t.Context(), shellCall("git status")); err != nil || person.q.Change != "" || person.q.Rule == nil {
+	if _, err := a.testGate(t, file, ApprovalOptions{}, person).Allow(t.Context(), shellCall("git status"), nil); err != nil || person.q.Change != "" || person.q.Rule == nil {
 		t.Error(err, person.q)
 	}
 
 	a, file = approvalsApp(t, "")
 	before, _ := os.ReadFile(file)
 	g := a.testGate(t, file, ApprovalOptions{}, &changing{file: file})
-	if _, err := g.Allow(t.Context(), shellCall("git status")); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+	if _, err := g.Allow(t.Context(), shellCall("git status"), nil); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Error(err)
 	}
 	if now, _ := os.ReadFile(file); string(now) != "# new\n"+string(before) {
@@ -226,10 +226,10 @@ func TestApprovalSettings(t *testing.T) {
 	a, file := approvalsApp(t, "")
 	a.Settings.ApprovalsCommand = `sh -c 'grep -q "git status" && echo "{\"answer\":\"once\"}"'`
 	g := a.testGate(t, file, ApprovalOptions{}, &says{answer: approval.No})
-	if _, err := g.Allow(t.Context(), shellCall("git status")); err != nil {
+	if _, err := g.Allow(t.Context(), shellCall("git status"), nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := g.Allow(t.Context(), shellCall("git push")); err == nil {
+	if _, err := g.Allow(t.Context(), shellCall("git push"), nil); err == nil {
 		t.Error("passes")
 	}
 }

@@ -25,6 +25,9 @@ type RuleChange struct {
 	Private, ECH bool
 
 	comment string // of the lines that are written
+	// text is the one line that stands for all rules, as "preset: npm"; empty: each
+	// has its own.
+	text string
 }
 
 // End says until when a change lasts that has no time.

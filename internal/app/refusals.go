@@ -2,7 +2,10 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +18,16 @@ import (
 // command that does it in the running guard. Command is empty where the line alone
 // helps.
 type Opening struct{ Line, Command string }
+
+// fileLine is the line to write into the file: that of a preset which has the name.
+func (x Refusal) fileLine() string {
+	if name, err := firewall.ParseName(x.Name); err == nil && x.Line == x.Name {
+		if preset := presetOf(name); preset != "" {
+			return "preset: " + preset
+		}
+	}
+	return x.Line
+}
 
 // OpeningOf reads what an event suggests for a worker, the first of the room where
 // it is empty; not ok where no line helps.
@@ -52,6 +65,70 @@ type Refusal struct {
 	dns    bool   // only its addresses were asked for
 	rule   string // that decided, as the guard writes it
 	Opening
+}
+
+// onPort is a look-up with the port that its program would have connected to.
+func (x Refusal) onPort(port uint16, worker string) Refusal {
+	if !x.dns || x.Line != x.Name || x.Command == "" {
+		return x
+	}
+	x.Target = net.JoinHostPort(x.Target, strconv.Itoa(int(port)))
+	x.Line += ":" + strconv.Itoa(int(port))
+	x.Command = allowCommand(x.Name, port, x.Line, worker)
+	return x
+}
+
+// sshPort is where ssh connects to unless it is told otherwise.
+const sshPort = 22
+
+// seen gives look-ups the port that the output of their program shows.
+func (s *Signs) seen(list []Refusal, worker string) []Refusal {
+	out := slices.Clone(list)
+	for i, x := range out {
+		if x.dns && s.sawSSH(x.Name) {
+			out[i] = x.onPort(sshPort, worker)
+		}
+	}
+	return out
+}
+
+// shortWhy says a reason in a few words; empty for that of a missing line.
+func (x Refusal) shortWhy() string {
+	why, _, _ := strings.Cut(ReasonText(x.Reason), ";")
+	switch {
+	case x.Reason == firewall.ReasonName:
+		return ""
+	case x.Reason == firewall.ReasonPort:
+		return "not allowed with this port"
+	case x.Reason == firewall.ReasonDenied && x.rule != "":
+		return "denied by " + x.deniedBy()
+	}
+	return why
+}
+
+// toldRefused is what a model is told of refusals; empty for none.
+func toldRefused(list []Refusal) string {
+	var targets []string
+	for _, x := range list[:min(len(list), maxDenials)] {
+		what := x.Target
+		if _, err := firewall.ParseName(x.Name); err != nil && x.Name != "" || what == "" {
+			what = "what is not a name" // a worker could write a sentence there
+		}
+		if why := x.shortWhy(); why != "" {
+			what += " (" + why + ")"
+		}
+		targets = appendNew(targets, what)
+	}
+	if more := len(list) - maxDenials; more > 0 {
+		targets = append(targets, fmt.Sprintf("%d more", more))
+	}
+	switch len(targets) {
+	case 0:
+		return ""
+	case 1:
+		return "During this call the guard refused " + targets[0] + " for this room. It is not an error of the server: do not retry, tell the person."
+	}
+	return "During this call the guard refused " + WorkersText(targets) + " for this room. These are not errors of the servers: do not retry, tell the person."
 }
 
 // deniedBy says which deny line it was.
@@ -115,6 +192,16 @@ func (r *Refusals) Add(l events.Line) {
 	r.List = append(r.List, x)
 }
 
+// addSince takes an event that was at a time or later. It reports whether an
+// earlier one may stand for later ones, which the guard joins to it.
+func (r *Refusals) addSince(l events.Line, since time.Time) (repeats bool) {
+	if !l.Time.Before(since) {
+		r.Add(l)
+		return false
+	}
+	return l.Verdict == events.Deny && slices.Contains(l.Workers, r.Worker) && l.Time.After(since.Add(-joinTime))
+}
+
 // Says reports whether a line about x says what one about y would: the same, or
 // the look-up and the connection of one name that one command allows.
 func (x Refusal) Says(y Refusal) bool {
@@ -124,7 +211,7 @@ func (x Refusal) Says(y Refusal) bool {
 
 // Text is a refusal in one line.
 func (x Refusal) Text() string {
-	why, opens := ReasonText(x.Reason), ""
+	why, opens := x.shortWhy(), ""
 	switch {
 	case x.Command != "":
 		opens = "; to allow it: " + x.Command
@@ -132,14 +219,10 @@ func (x Refusal) Text() string {
 		opens = "; to allow it, add to network.allow: - " + x.Line
 	}
 	switch {
-	case x.Reason == firewall.ReasonName:
+	case why == "":
 		why = "not allowed"
-	case x.Reason == firewall.ReasonPort:
-		why = "not allowed with this port"
-	case x.Reason == firewall.ReasonDenied && x.rule != "":
-		why = "denied by " + x.deniedBy()
-	case opens != "":
-		why, _, _ = strings.Cut(why, ";")
+	case opens == "" && x.Reason != firewall.ReasonDenied:
+		why = ReasonText(x.Reason)
 	}
 	return strings.Join(strings.Fields("refused "+x.Target), " ") + " (" + why + ")" + opens
 }
@@ -152,11 +235,7 @@ func (r *Running) refusedSince(ctx context.Context, worker string, since time.Ti
 	for look := 1; ; look++ {
 		found, repeats := Refusals{Worker: worker}, false
 		reader := &eventReader{each: func(_ []byte, l events.Line) error {
-			if l.Time.Before(since) {
-				repeats = repeats || l.Verdict == events.Deny && slices.Contains(l.Workers, worker)
-			} else {
-				found.Add(l)
-			}
+			repeats = found.addSince(l, since) || repeats
 			return nil
 		}}
 		began := time.Now()

@@ -58,18 +58,35 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 	return done, err
 }
 
+// ruleLine is one line of a list, and the rules that it stands for.
+type ruleLine struct {
+	text  string
+	rules []firewall.Rule
+}
+
+// lines are those that a change writes.
+func (o RuleChange) lines() (out []ruleLine) {
+	if o.text != "" {
+		return []ruleLine{{o.text, o.Rules}}
+	}
+	for _, r := range o.Rules {
+		out = append(out, ruleLine{RuleLine(r, o.Deny), []firewall.Rule{r}})
+	}
+	return out
+}
+
 // withLines puts the lines into the text of the file. A worker with lists of
 // its own gets the line there, and its workshop has to cover it (B40).
 func (env *Env) withLines(s *Source, text []byte, o RuleChange) ([]byte, error) {
 	base := &s.Workshop.Container.Network
-	for _, r := range o.Rules {
-		line := edit.Line{Worker: o.Worker, Deny: o.Deny, Text: RuleLine(r, o.Deny), Comment: o.comment}
+	for _, l := range o.lines() {
+		line := edit.Line{Worker: o.Worker, Deny: o.Deny, Text: l.text, Comment: o.comment}
 		where := []edit.Line{line}
 		if o.Worker != "" {
 			whole := line
 			whole.Worker = ""
 			_, err := edit.Add(text, line)
-			covered := o.Deny || firewall.CoveredBy(r, filled(base.Allow)) || base.Mode.V == firewall.Open && isPublic(r)
+			covered := o.Deny || coveredBy(l.rules, base.Allow) || base.Mode.V == firewall.Open && !slices.ContainsFunc(l.rules, func(r firewall.Rule) bool { return !isPublic(r) })
 			switch {
 			case errors.Is(err, edit.ErrInherits):
 				where = []edit.Line{whole}

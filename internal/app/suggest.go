@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/presets"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
@@ -26,6 +27,8 @@ type Suggestions struct {
 	Since   time.Time       `json:"since,omitzero"`
 	Allow   []SuggestedLine `json:"allow"`
 	LeftOut LeftOut         `json:"left_out"`
+	// InVain are names that were looked up and have no address.
+	InVain []string `json:"in_vain,omitempty"`
 	// File is the path of the workshop file; empty where it isn't read.
 	File string `json:"-"`
 
@@ -52,7 +55,8 @@ type SuggestedLine struct {
 	Learned bool      `json:"learned"` // it was let through
 	Refused bool      `json:"refused"`
 
-	rule firewall.Rule
+	rules []firewall.Rule // what it opens: one rule, or those of its preset
+	names []string        // of a preset: those that were asked for
 }
 
 // Comment says who asked, how often, and when first.
@@ -65,7 +69,11 @@ func (l *SuggestedLine) Comment() string {
 	if l.Refused && !l.Learned {
 		did = "refused "
 	}
-	return fmt.Sprintf("%s: %s%s, first %s", WorkersText(l.Workers), did, often, l.First.Local().Format("2006-01-02 15:04"))
+	of := ""
+	if len(l.names) > 0 {
+		of = WorkersText(l.names) + "; "
+	}
+	return fmt.Sprintf("%s%s: %s%s, first %s", of, WorkersText(l.Workers), did, often, l.First.Local().Format("2006-01-02 15:04"))
 }
 
 // Suggest reads the guard's log and returns the smallest list of rules for what
@@ -113,7 +121,7 @@ func (env *Env) WriteSuggested(ctx context.Context, found *Suggestions) (*Rewrit
 	var changes []RuleChange
 	for _, l := range found.Allow {
 		for _, worker := range l.listsOf(s, found.request.Worker) {
-			changes = append(changes, RuleChange{Rules: []firewall.Rule{l.rule}, Worker: worker, comment: l.Comment()})
+			changes = append(changes, RuleChange{Rules: l.rules, Worker: worker, comment: l.Comment(), text: l.Line})
 		}
 	}
 	done, err := env.rewrite(ctx, s, changes...)
@@ -129,7 +137,7 @@ func (l *SuggestedLine) listsOf(s *Source, worker string) []string {
 	lists := map[string]bool{}
 	for _, name := range l.Workers {
 		w := s.Worker(name)
-		if w == nil || w.Container.Network.Mode.V == firewall.None || worker != "" && name != worker || firewall.CoveredBy(l.rule, filled(w.Container.Network.Allow)) {
+		if w == nil || w.Container.Network.Mode.V == firewall.None || worker != "" && name != worker || coveredBy(l.rules, w.Container.Network.Allow) {
 			continue
 		}
 		if sameRules(w.Container.Network.Allow, s.Workshop.Container.Network.Allow) {
@@ -153,6 +161,7 @@ type dialRequests struct {
 type requestedName struct {
 	ports  map[uint16]*dialRequest
 	lookUp *dialRequest // its addresses were asked for, and refused
+	inVain *dialRequest // its addresses were asked for, and there are none
 }
 
 // dialRequest is how often something was asked for, and by whom.
@@ -185,11 +194,18 @@ func (x *dialRequest) add(l events.Line) *dialRequest {
 func (q *dialRequests) add(_ []byte, l events.Line) error {
 	learned := l.Verdict == events.Allow && l.Reason == firewall.ReasonLearned
 	refused := q.request.Denied && l.Verdict == events.Deny
-	if !learned && !refused || q.request.Worker != "" && !slices.Contains(l.Workers, q.request.Worker) {
+	inVain := l.Verdict == events.Note && l.Reason == events.ReasonUnresolved && l.Rule == ""
+	if !learned && !refused && !inVain || q.request.Worker != "" && !slices.Contains(l.Workers, q.request.Worker) {
 		return nil
 	}
 	name, err := firewall.ParseName(l.Name)
 	switch {
+	case inVain && err != nil:
+		return nil
+	case inVain:
+		n := q.named(name)
+		n.inVain = n.inVain.add(l)
+		return nil
 	case refused && l.Reason != firewall.ReasonName && l.Reason != firewall.ReasonPort:
 		q.leave(&q.out.Other, l)
 		return nil
@@ -197,17 +213,21 @@ func (q *dialRequests) add(_ []byte, l events.Line) error {
 		q.leave(&q.out.Nameless, l)
 		return nil
 	}
-	n := q.names[name]
-	if n == nil {
-		n = &requestedName{ports: map[uint16]*dialRequest{}}
-		q.names[name] = n
-	}
+	n := q.named(name)
 	if l.Kind == events.DNS {
 		n.lookUp = n.lookUp.add(l)
 	} else {
 		n.ports[l.Port] = n.ports[l.Port].add(l)
 	}
 	return nil
+}
+
+// named is what was asked for of a name.
+func (q *dialRequests) named(name firewall.Name) *requestedName {
+	if q.names[name] == nil {
+		q.names[name] = &requestedName{ports: map[uint16]*dialRequest{}}
+	}
+	return q.names[name]
 }
 
 // leave counts what is left out, each thing once.
@@ -222,9 +242,9 @@ func (q *dialRequests) leave(n *int, l events.Line) {
 	}
 }
 
-// suggest makes the lines: 80 and 443 of a name are its bare name, another port
-// is a line of its own. A name of which only the addresses were asked for, in
-// vain, would have been connected to on some port: most likely these two.
+// suggest makes the lines: 80 and 443 of a name are one line, another port is a
+// line of its own. A name of which only the addresses were asked for, and refused,
+// would have been connected to on some port: most likely 80 or 443.
 func (q *dialRequests) suggest(s *Source) *Suggestions {
 	out := &Suggestions{Allow: []SuggestedLine{}, source: s, request: q.request}
 	for name, n := range q.names {
@@ -235,21 +255,68 @@ func (q *dialRequests) suggest(s *Source) *Suggestions {
 				web = web.join(x)
 				ports = append(ports, firewall.PortRange{First: port, Last: port})
 			} else {
-				q.line(out, s, name, []firewall.PortRange{{First: port, Last: port}}, x, false)
+				q.line(out, s, name, []firewall.PortRange{{First: port, Last: port}}, x)
 			}
 		}
 		if len(n.ports) == 0 {
 			web, ports = n.lookUp, firewall.DefaultAllowPorts()
 		}
 		if web != nil {
-			q.line(out, s, name, firewall.NormalizePorts(ports), web, true)
+			q.line(out, s, name, firewall.NormalizePorts(ports), web)
+		}
+		if len(n.ports) == 0 && n.lookUp == nil && n.inVain != nil {
+			out.InVain = append(out.InVain, name.String())
 		}
 	}
+	slices.Sort(out.InVain)
 	out.LeftOut = q.out
+	out.usePresets()
 	slices.SortFunc(out.Allow, func(a, b SuggestedLine) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(len(a.Line), len(b.Line)), cmp.Compare(a.Line, b.Line))
 	})
 	return out
+}
+
+// usePresets puts a preset in the place of lines that it has, where they are most
+// of its names.
+func (out *Suggestions) usePresets() {
+	for _, name := range presets.Names() {
+		preset, _ := presets.Get(name)
+		var has, rest []SuggestedLine
+		for _, l := range out.Allow {
+			if len(l.names) == 0 && slices.ContainsFunc(preset.Rules, func(r presets.Rule) bool {
+				return r.Host.String() == l.Name && firewall.CoveredBy(l.rules[0], []firewall.Rule{{Host: r.Host, Ports: r.Ports}})
+			}) {
+				has = append(has, l)
+			} else {
+				rest = append(rest, l)
+			}
+		}
+		if len(has) == 0 || 2*len(has) < len(preset.Rules) {
+			continue
+		}
+		line := SuggestedLine{Line: "preset: " + name, Name: "preset: " + name, First: has[0].First}
+		for _, l := range has {
+			line.names = append(line.names, l.Name)
+			line.Ports = cmp.Or(line.Ports, l.Ports)
+			line.Workers = slices.Compact(slices.Sorted(slices.Values(append(line.Workers, l.Workers...))))
+			line.Count += l.Count
+			line.Learned, line.Refused = line.Learned || l.Learned, line.Refused || l.Refused
+			if l.First.Before(line.First) {
+				line.First = l.First
+			}
+		}
+		slices.Sort(line.names)
+		for _, r := range preset.Rules {
+			line.rules = append(line.rules, firewall.Rule{Host: r.Host, Ports: r.Ports, Preset: name})
+		}
+		out.Allow = append(rest, line)
+	}
+}
+
+// coveredBy reports whether lines have all that rules open.
+func coveredBy(rules, lines []firewall.Rule) bool {
+	return !slices.ContainsFunc(rules, func(r firewall.Rule) bool { return !firewall.CoveredBy(r, filled(lines)) })
 }
 
 // join is both together.
@@ -274,7 +341,7 @@ func (x *dialRequest) join(y *dialRequest) *dialRequest {
 
 // line adds the line for ports of a name, unless the file decides about them
 // for all workers that asked.
-func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, ports []firewall.PortRange, x *dialRequest, bare bool) {
+func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, ports []firewall.PortRange, x *dialRequest) {
 	host, err := firewall.ParseHostPattern(name.String())
 	if err != nil {
 		q.out.Nameless++
@@ -304,13 +371,9 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 		q.out.Covered++
 		return
 	}
-	asked := firewall.FormatPorts(ports)
-	if bare {
-		rule.Ports = firewall.DefaultAllowPorts()
-	}
 	slices.Sort(x.workers)
 	out.Allow = append(out.Allow, SuggestedLine{
-		Line: RuleLine(rule, false), Name: name.String(), Ports: asked, Workers: x.workers,
-		Count: x.count, First: x.first, Learned: x.learned, Refused: x.refused, rule: rule,
+		Line: RuleLine(rule, false), Name: name.String(), Ports: firewall.FormatPorts(ports), Workers: x.workers,
+		Count: x.count, First: x.first, Learned: x.learned, Refused: x.refused, rules: []firewall.Rule{rule},
 	})
 }

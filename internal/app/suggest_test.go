@@ -2,8 +2,10 @@ package app
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,14 +91,14 @@ func TestSuggest(t *testing.T) {
 		{"learned", SuggestRequest{}, `api.example.org # one and two: 4 times
 api.example.org:8443 # one and two: once
 ssh.example.org:22 # one and two: once
-sub.wild.example.org # one, own and two: 3 times`, LeftOut{Denied: 1, Nameless: 3}},
+sub.wild.example.org:443 # one, own and two: 3 times`, LeftOut{Denied: 1, Nameless: 3}},
 		{"denied too", SuggestRequest{Denied: true}, `api.example.org # one and two: 4 times
 api.example.org:8443 # one and two: once
 asked.example.org # one and two: refused 2 times
 ssh.example.org:22 # one and two: once
-sub.wild.example.org # one, own and two: 3 times
+sub.wild.example.org:443 # one, own and two: 3 times
 tunnel.example.org:22 # one and two: refused once`, LeftOut{Denied: 1, Nameless: 3, Other: 2}},
-		{"one worker", SuggestRequest{Worker: "own"}, `sub.wild.example.org # own: 2 times`, LeftOut{}},
+		{"one worker", SuggestRequest{Worker: "own"}, `sub.wild.example.org:443 # own: 2 times`, LeftOut{}},
 	} {
 		got := suggestFrom(t, s, learnedLog, c.o)
 		var lines []string
@@ -126,7 +128,7 @@ func TestSuggestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"has.example.org   # stays\n", "        - api.example.org # one and two: 4 times, first ", "        - ssh.example.org:22", "allow: [has.example.org, sub.wild.example.org]"} {
+	for _, want := range []string{"has.example.org   # stays\n", "        - api.example.org # one and two: 4 times, first ", "        - ssh.example.org:22", "allow: [has.example.org, sub.wild.example.org:443]"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
@@ -143,6 +145,44 @@ func TestSuggestWrite(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(done.Lines, "\n"), "+") {
 		t.Errorf("no diff: %q", done.Lines)
+	}
+}
+
+// Where most names of a preset were asked for, the preset is the line, also as it
+// is written; what was looked up and has no address is listed.
+func TestSuggestPreset(t *testing.T) {
+	env, s := learnedSource(t)
+	line := func(verdict, reason, name string, port int) string {
+		return fmt.Sprintf(`{"time":"2026-11-21T10:00:03Z","room":"room","workers":["one","two"],"kind":"tls","name":%q,"port":%d,"protocol":"tcp","verdict":%q,"reason":%q,"count":1}`+"\n", name, port, verdict, reason)
+	}
+	log := line("allow", "learned", "pypi.org", 443) + line("allow", "learned", "files.pythonhosted.org", 443) +
+		line("allow", "learned", "pypi.org", 8443) + // not the preset's
+		line("allow", "learned", "registry.npmjs.org", 443) + // one of three
+		line("note", "unresolved", "gone.example.org", 443) +
+		line("note", "unresolved", "pypi.org", 443) // it answered later
+	found := suggestFrom(t, s, log, SuggestRequest{})
+	var lines []string
+	for _, l := range found.Allow {
+		text, _, _ := strings.Cut(l.Comment(), ", first")
+		lines = append(lines, l.Line+" # "+text)
+	}
+	want := []string{
+		"preset: pypi # files.pythonhosted.org and pypi.org; one and two: 2 times",
+		"pypi.org:8443 # one and two: once",
+		"registry.npmjs.org:443 # one and two: once",
+	}
+	if !slices.Equal(lines, want) || !slices.Equal(found.InVain, []string{"gone.example.org"}) {
+		t.Errorf("in vain %q, lines\n%s", found.InVain, strings.Join(lines, "\n"))
+	}
+	if _, err := env.WriteSuggested(t.Context(), found); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := env.Read(t.Context(), s.Path)
+	if err != nil || fresh.Workshop == nil {
+		t.Fatal(err, fresh.Diagnostics)
+	}
+	if left := suggestFrom(t, fresh, log, SuggestRequest{}); len(left.Allow) != 0 {
+		t.Errorf("still suggested: %+v", left.Allow)
 	}
 }
 

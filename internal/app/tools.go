@@ -46,6 +46,11 @@ type Tools struct {
 	// they say, or isn't there.
 	compared chan struct{}
 	audit    *audit.Log
+
+	feed       *deniedFeed
+	feedOnce   sync.Once // the feed begins
+	toldMu     sync.Mutex
+	toldPerson map[string]bool // what the person was told of calls
 }
 
 // OpenTools opens the audit log of a project. It touches no engine yet: see
@@ -58,7 +63,7 @@ func (env *Env) OpenTools(ctx context.Context, c *Project, names []string, o Too
 	}
 	h := &Tools{
 		env: env, c: c, names: names, o: o, audit: log,
-		ready: make(chan struct{}),
+		ready: make(chan struct{}), feed: newDeniedFeed(), toldPerson: map[string]bool{},
 	}
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	return h, nil
@@ -95,7 +100,8 @@ func (h *Tools) Host(worker, client string, asker approval.Asker, changed func()
 	}
 	return session.Open(session.Config{
 		Workshop: h.c.Workshop, Dial: h.dial, Client: client, Gate: gate, Audit: h.audit, Changed: changed,
-		Warn: func(text string) { h.env.warn("%s", Printable(text)) },
+		Watch: h.watch,
+		Warn:  func(text string) { h.env.warn("%s", Printable(text)) },
 	}, worker)
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -21,32 +22,58 @@ const (
 // maxDenials are named after a failed command; the log has the others.
 const maxDenials = 5
 
+// Ran is a command that ran in a worker for a person.
+type Ran struct {
+	Worker  string
+	Dir     string // where it ran; empty: in the worker's directory
+	Started time.Time
+	// Signs are those of its output; nil: it wasn't read.
+	Signs *Signs
+	// Shown reports whether a refusal was shown while it ran.
+	Shown func(Refusal) bool
+}
+
 // SayRefused says at the end of a shell in a worker what was refused since its
 // start, except for what was shown while it ran.
-func (env *Env) SayRefused(ctx context.Context, r *Running, worker string, since time.Time, shown func(Refusal) bool) {
-	if w := env.quietWorker(ctx, r, worker); w != nil && HasNetwork(w) {
-		env.sayDenials(ctx, r, worker, since, shown)
+func (env *Env) SayRefused(ctx context.Context, r *Running, ran Ran) {
+	if w := env.quietWorker(ctx, r, ran.Worker); w != nil && HasNetwork(w) {
+		env.sayDenials(ctx, r, ran)
 	}
 }
 
-// SayWhyFailed says what of a worker's boundary may be why a command failed in it with
-// an exit code, except for refusals that were shown since it was started. It is silent where the file can't be read: the command's own failure is what
-// matters.
-func (env *Env) SayWhyFailed(ctx context.Context, r *Running, worker string, code int, since time.Time, shown func(Refusal) bool) {
-	w := env.quietWorker(ctx, r, worker)
+// SayWhyFailed says in one hint what of a worker's boundary made a command fail in
+// it with an exit code, where that was seen: by its output, the code, the engine or
+// the guard. It is silent where the file can't be read: the command's own failure
+// is what matters.
+func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int) {
+	w := env.quietWorker(ctx, r, ran.Worker)
+	if w == nil {
+		return
+	}
+	if ran.Signs == nil {
+		ran.Signs = &Signs{}
+	}
+	dir := path.Join(w.Container.Workdir.V, ran.Dir)
+	if path.IsAbs(ran.Dir) {
+		dir = ran.Dir
+	}
+	readOnly := hintReadOnly(readOnlyPlaces(w, dir, ran.Signs.paths()), env.Shown(r.File))
 	switch {
-	case w == nil:
 	case code == codeKilled:
 		env.hint("%d is SIGKILL: most often a program needed more than the memory limit of %s (resources.memory of %s)",
-			code, w.Container.Resources.Memory.V, worker)
+			code, w.Container.Resources.Memory.V, ran.Worker)
 	case code > codeSignal:
 		// It was ended, as by Ctrl-C, and has not failed.
+	case readOnly != "":
+		env.hint("%s", readOnly)
 	case !HasNetwork(w):
-		env.hint("%s has no network; if that is why it failed, allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
-			worker, env.Shown(r.File))
-	case env.sayStopped(ctx, r, worker):
+		if ran.Signs.sawNetwork() {
+			env.hint("%s has no network; allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
+				ran.Worker, env.Shown(r.File))
+		}
+	case env.sayStopped(ctx, r, ran.Worker):
 	default:
-		env.sayDenials(ctx, r, worker, since, shown)
+		env.sayDenials(ctx, r, ran)
 	}
 }
 
@@ -70,15 +97,15 @@ func (env *Env) sayStopped(ctx context.Context, r *Running, worker string) bool 
 	if err != nil {
 		return false
 	}
-	stopped := Stopped(seen, worker)
-	for _, down := range stopped {
-		env.hint("the %s doesn't run, so %s has no network: `workshop up` repairs it", down, worker)
+	switch stopped := Stopped(seen, worker); {
+	case len(stopped) > 0:
+		env.hint("the %s of %s is not running, so it has no network: `workshop up` repairs it", strings.Join(stopped, " and the "), worker)
+	case len(Stale(seen, worker)) > 0:
+		env.hint("%s", StaleText(Stale(seen, worker)))
+	default:
+		return false
 	}
-	stale := Stale(seen, worker)
-	if len(stale) > 0 {
-		env.hint("%s", StaleText(stale))
-	}
-	return len(stopped)+len(stale) > 0
+	return true
 }
 
 // StaleText says what became of workers in a room that was restarted.
@@ -86,52 +113,43 @@ func StaleText(workers []string) string {
 	return "the room of " + WorkersText(workers) + " was restarted, which leaves no network: `workshop up` repairs it"
 }
 
-// sayDenials names what the guard refused to a worker since a time, and what
-// would allow it: the line for the file, and the command for what runs. What was
-// shown live isn't named again.
-func (env *Env) sayDenials(ctx context.Context, r *Running, worker string, since time.Time, shown func(Refusal) bool) {
-	seen := slices.DeleteFunc(r.refusedSince(ctx, worker, since), shown)
+// sayDenials names in one hint what the guard refused to a worker while a command
+// ran, and what would allow it: the lines for the file, and the commands for what
+// runs. What was shown live isn't named again.
+func (env *Env) sayDenials(ctx context.Context, r *Running, ran Ran) {
+	seen := slices.DeleteFunc(r.refusedSince(ctx, ran.Worker, ran.Started), ran.Shown)
 	if len(seen) == 0 {
 		return
 	}
-	var refused, lines, commands, why []string
-	for i, x := range seen {
-		what := x.Target
-		if x.Reason != firewall.ReasonName && x.Reason != firewall.ReasonPort {
-			what += " (" + Printable(x.Reason)
-			if x.Reason == firewall.ReasonDenied && x.rule != "" {
-				what += " by " + x.deniedBy()
-			}
-			what += ")"
-		}
-		if i < maxDenials {
-			refused = appendNew(refused, what)
-			lines = appendNew(lines, x.Line)
-			commands = appendNew(commands, x.Command)
-			if what != x.Target && firewall.Why(x.Reason) != "" {
-				why = appendNew(why, x.Reason)
-			}
-		}
+	if ran.Signs != nil {
+		seen = ran.Signs.seen(seen, ran.Worker)
 	}
-	text := "meanwhile the guard refused " + strings.Join(refused, ", ")
+	var refused, lines, commands []string
+	for _, x := range seen[:min(len(seen), maxDenials)] {
+		what := x.Target
+		if why := x.shortWhy(); why != "" {
+			what += " (" + why + ")"
+		}
+		refused = appendNew(refused, what)
+		lines = appendNew(lines, x.fileLine())
+		commands = appendNew(commands, x.Command)
+	}
+	text := "the guard refused " + strings.Join(refused, ", ")
 	if more := len(seen) - maxDenials; more > 0 {
 		text += fmt.Sprintf(" and %d more (`workshop firewall log --denied`)", more)
 	}
 	if len(lines) > 0 {
 		text += "; to allow it, add to network.allow in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")
 	}
-	env.hint("%s", text)
 	if len(commands) > 0 {
-		env.hint("or allow it at once, in what runs now:\n`%s`", strings.Join(commands, "`\n`"))
+		text += "\nor allow it in what runs now: `" + strings.Join(commands, "`\n`") + "`"
 	}
 	if slices.ContainsFunc(seen, func(x Refusal) bool {
 		return x.Reason == firewall.ReasonDenied && strings.HasPrefix(x.rule, firewall.LiveLine)
 	}) {
-		env.hint("`workshop firewall show` lists live changes, `workshop firewall reload --reset` drops them")
+		text += "\n`workshop firewall show` lists live changes, `workshop firewall reload --reset` drops them"
 	}
-	for _, reason := range why {
-		env.hint("%s: %s", reason, firewall.Why(reason))
-	}
+	env.hint("%s", text)
 }
 
 // appendNew appends what isn't empty and isn't there yet.

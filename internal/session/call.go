@@ -74,8 +74,13 @@ func (c *call) run(ctx context.Context) (*Result, error) {
 		return nil, c.refused(err)
 	}
 	if c.asks() {
-		v, err := c.host.c.Gate.Allow(ctx, approval.Call{Worker: c.session.worker.Name, Tool: c.own, Args: c.args, Chain: c.session.chain()})
+		v, err := c.host.c.Gate.Allow(ctx, approval.Call{Worker: c.session.worker.Name, Tool: c.own, Args: c.args, Chain: c.session.chain()}, c.possible)
 		c.event.Decision, c.event.Answer, c.event.Why = string(v.Decision), string(v.Answer), v.Why
+		if no, ok := errors.AsType[*impossibleError](err); ok {
+			_ = c.refused(err)
+			c.watch()(ctx, no.result)
+			return no.result, nil
+		}
 		if err != nil {
 			return nil, c.refused(err)
 		}
@@ -87,7 +92,9 @@ func (c *call) run(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("%s wasn't run, because the audit can't be written: %w", c.own, err)
 	}
 	c.begun = time.Now()
+	seen := c.watch()
 	r, err := c.execute(ctx)
+	seen(ctx, r)
 	c.done(r, err)
 	return r, err
 }
@@ -226,6 +233,11 @@ func (c *call) once(ctx context.Context) (*Result, error) {
 	return render(c.own, raw), nil
 }
 
+// failure is the result of a tool that failed.
+func failure(e *wire.Error) *Result {
+	return &Result{Failed: true, Content: []json.RawMessage{textBlock(e.Message)}}
+}
+
 // failed says what an error of the wire means.
 func (c *call) failed(ctx context.Context, err error) (*Result, error) {
 	var lost *wire.LostError
@@ -241,7 +253,7 @@ func (c *call) failed(ctx context.Context, err error) (*Result, error) {
 		}
 		return nil, fmt.Errorf("%s of %s: %w", c.own, worker, err)
 	case answer.Code == wire.CodeToolFailed, answer.Code == wire.CodeTimeout:
-		return &Result{Failed: true, Content: []json.RawMessage{textBlock(answer.Message)}}, nil
+		return failure(answer), nil
 	case answer.Code == wire.CodeInvalidParams:
 		return nil, &ArgumentsError{Tool: c.own, Problems: []string{answer.Message}}
 	case answer.Code == wire.CodeNotOffered:

@@ -125,6 +125,13 @@ func notSent(err error) bool {
 	return errors.As(err, &lost) && !lost.Sent
 }
 
+// check returns why a call would fail, as far as the toolbox can find out without
+// changing anything; one of an earlier version can't.
+func (v *live) check(ctx context.Context, name string, args json.RawMessage) error {
+	var none struct{}
+	return v.conn.Call(ctx, "check", protocol.Call{Tool: name, Arguments: args}, &none)
+}
+
 // call runs one of our tools in the session.
 func (v *live) call(ctx context.Context, name string, args json.RawMessage, progress func(Progress)) (json.RawMessage, error) {
 	var raw json.RawMessage

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/internal/session/audit"
+	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -30,6 +31,8 @@ type Config struct {
 	Audit *audit.Log
 	// MaxDepth bounds delegation; 0: DefaultDepth.
 	MaxDepth int
+	// Watch looks at the worker's boundary during each call; may be nil.
+	Watch Watch
 	// Changed is called when the tools that Tools lists have changed; may be nil.
 	Changed func()
 	// Warn is told, once, what isn't offered and why, and what to do: a worker
@@ -131,7 +134,8 @@ type Result struct {
 	// Failed: the tool ran and says what is wrong; Content tells it.
 	Failed bool
 
-	exitCode *int // of a command, for the audit
+	exitCode *int              // of a command, for the audit
+	shell    *tool.ShellResult // Structured as it was read; nil: of another tool
 }
 
 // Close ends all sessions: what their tools started ends too. Calls that are

@@ -17,7 +17,7 @@ func render(name string, raw json.RawMessage) *Result {
 	switch name {
 	case tool.Shell:
 		text = read(raw, func(v *tool.ShellResult) string {
-			r.exitCode = &v.ExitCode
+			r.exitCode, r.shell = &v.ExitCode, v
 			return shellText(v)
 		})
 	case tool.ReadFile:
@@ -107,7 +107,9 @@ func shellText(r *tool.ShellResult) string {
 		l.add("[exit code 0, no output]")
 	}
 	if r.Note != "" {
-		l.addf("[%s]", r.Note)
+		for note := range strings.SplitSeq(r.Note, "\n") {
+			l.addf("[%s]", note)
+		}
 	}
 	return l.String()
 }

@@ -15,22 +15,26 @@ import (
 type runner interface {
 	decode(name string, args json.RawMessage, g *tool.Grant) (any, []string)
 	run(context.Context, *session, any) (any, error)
+	// check returns why run would fail, as far as that shows without changing
+	// anything.
+	check(context.Context, any) error
 	// ownTimeout: the tool ends at the grant's timeout by itself.
 	ownTimeout() bool
 }
 
 type typed[A, R any] struct {
-	f     func(context.Context, *session, A) (R, error)
-	check func(A, *tool.Grant) []string
-	timed bool
+	f        func(context.Context, *session, A) (R, error)
+	dry      func(context.Context, A) error // nil: nothing shows beforehand
+	problems func(A, *tool.Grant) []string
+	timed    bool
 }
 
 func (t typed[A, R]) decode(name string, data json.RawMessage, g *tool.Grant) (any, []string) {
 	var a A
 	problems := decodeObject(data, &a)
 	problems = append(problems, outOfRange(name, a)...)
-	if t.check != nil && len(problems) == 0 {
-		problems = t.check(a, g)
+	if t.problems != nil && len(problems) == 0 {
+		problems = t.problems(a, g)
 	}
 	return a, problems
 }
@@ -39,10 +43,35 @@ func (t typed[A, R]) run(ctx context.Context, s *session, a any) (any, error) {
 	return t.f(ctx, s, a.(A))
 }
 
+func (t typed[A, R]) check(ctx context.Context, a any) error {
+	if t.dry == nil {
+		return nil
+	}
+	return t.dry(ctx, a.(A))
+}
+
 func (t typed[A, R]) ownTimeout() bool { return t.timed }
 
 // call runs a tool, if the grant offers it.
 func (s *session) call(ctx context.Context, c *wire.Incoming) (any, error) {
+	return s.withTool(ctx, c, func(ctx context.Context, t runner, args any) (any, error) {
+		ctx, stop := report(ctx, c)
+		defer stop()
+		return t.run(ctx, s, args)
+	})
+}
+
+// check says why a call would fail, as far as that shows without changing
+// anything. It has the parameters of call, and refuses what call refuses.
+func (s *session) check(ctx context.Context, c *wire.Incoming) (any, error) {
+	return s.withTool(ctx, c, func(ctx context.Context, t runner, args any) (any, error) {
+		return struct{}{}, t.check(ctx, args)
+	})
+}
+
+// withTool finds the tool of a call and reads its arguments, if the grant offers
+// it, and uses it within the worker's timeout.
+func (s *session) withTool(ctx context.Context, c *wire.Incoming, use func(context.Context, runner, any) (any, error)) (any, error) {
 	var call Call
 	if err := decode(c.Params, &call); err != nil {
 		return nil, err
@@ -77,9 +106,7 @@ func (s *session) call(ctx context.Context, c *wire.Incoming) (any, error) {
 		})
 		defer cancel()
 	}
-	ctx, stop := report(ctx, c)
-	defer stop()
-	result, err := t.run(ctx, s, args)
+	result, err := use(ctx, t, args)
 	if err != nil {
 		return nil, toolError(ctx, err)
 	}

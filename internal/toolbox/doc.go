@@ -27,6 +27,7 @@
 //
 //	hello  {"version", "client", "role": "tools"|"exec"}  → Hello; the first call, once
 //	call   {"tool", "arguments"}                          → the tool's result; role tools
+//	check  {"tool", "arguments"}                          → {}, or the error that call would be; it changes nothing; role tools
 //	exec   Exec                                           → Exit; streams; "$/signal", "$/resize"; role exec
 //	archive.in  {"dir"}                                   → {}; stdin is a tar stream, unpacked there; role exec
 //	archive.out {"path"}                                  → {}; stdout is a tar stream of it; role exec

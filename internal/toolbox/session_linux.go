@@ -93,10 +93,11 @@ var methods = map[string]struct {
 	"archive.in":  {RoleExec, (*session).archiveIn},
 	"archive.out": {RoleExec, (*session).archiveOut},
 
-	"call": {RoleTools, (*session).call},
-	"exec": {RoleExec, (*session).exec},
-	"mcp":  {RoleTools, (*session).mcp},
-	"ping": {"", func(*session, context.Context, *wire.Incoming) (any, error) { return struct{}{}, nil }},
+	"call":  {RoleTools, (*session).call},
+	"check": {RoleTools, (*session).check},
+	"exec":  {RoleExec, (*session).exec},
+	"mcp":   {RoleTools, (*session).mcp},
+	"ping":  {"", func(*session, context.Context, *wire.Incoming) (any, error) { return struct{}{}, nil }},
 }
 
 func (s *session) hello(params []byte) (any, error) {

@@ -11,8 +11,8 @@ import (
 // tools by name: what each is given and gives, and how it is run.
 var tools = map[string]runner{
 	tool.ReadFile:    plain(files.Read),
-	tool.WriteFile:   plain(files.Write),
-	tool.EditFile:    plain(files.Edit),
+	tool.WriteFile:   checked(files.Write, files.CheckWrite),
+	tool.EditFile:    checked(files.Edit, files.CheckEdit),
 	tool.ListFiles:   plain(files.List),
 	tool.SearchFiles: plain(files.Search),
 	tool.FetchURL: typed[tool.FetchURLArgs, *tool.FetchURLResult]{f: func(ctx context.Context, s *session, a tool.FetchURLArgs) (*tool.FetchURLResult, error) {
@@ -20,7 +20,14 @@ var tools = map[string]runner{
 	}},
 	tool.Shell: typed[tool.ShellArgs, *tool.ShellResult]{f: func(ctx context.Context, s *session, a tool.ShellArgs) (*tool.ShellResult, error) {
 		return s.shell(ctx, a)
-	}, check: shellProblems, timed: true},
+	}, problems: shellProblems, timed: true},
+}
+
+// checked is a plain tool that can say beforehand why a call would fail.
+func checked[A, R any](f func(context.Context, A) (R, error), dry func(context.Context, A) error) runner {
+	t := plain(f).(typed[A, R])
+	t.dry = dry
+	return t
 }
 
 // plain is a tool that needs nothing of the session.

@@ -3,6 +3,7 @@ package firewall
 import (
 	"context"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -82,6 +83,9 @@ func (a verbs) suggestText(s *app.Suggestions) error {
 	return w.Flush()
 }
 
+// maxInVain names without an address are listed.
+const maxInVain = 20
+
 // suggestNotes says what the list can't.
 func (a verbs) suggestNotes(s *app.Suggestions, denied bool) {
 	if s.Since.IsZero() {
@@ -95,6 +99,12 @@ func (a verbs) suggestNotes(s *app.Suggestions, denied bool) {
 			hint = "; `workshop up --learn` lets workers ask, and --denied shows what was refused"
 		}
 		a.Say("%s", a.Pasteable("nothing to suggest"+hint))
+	}
+	if names := s.InVain; len(names) > 0 {
+		if more := len(names) - maxInVain; more > 0 {
+			names = append(slices.Clone(names[:maxInVain]), fmt.Sprintf("%d more", more))
+		}
+		a.Say("asked for in vain, without an address: %s", app.WorkersText(names))
 	}
 	for _, n := range []struct {
 		n    int

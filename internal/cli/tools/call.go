@@ -192,7 +192,7 @@ func callError(err error) error {
 		if e.Hint == "" {
 			return app.Fail(app.CodeRefused, "%w", e)
 		}
-		return app.Fail(app.CodeRefused, "%s", strings.TrimSuffix(e.Error(), "; "+e.Hint)).Hint("%s", e.Hint)
+		return app.Fail(app.CodeRefused, "%w", e).Hint("%s", e.Hint)
 	}
 	if e, ok := errors.AsType[*session.ArgumentsError](err); ok {
 		return app.Fail(app.CodeUsage, "%w", e)

@@ -57,7 +57,9 @@ func (a verbs) shellEnd(ran *tool.ShellResult) error {
 		}
 	}
 	if ran.Note != "" {
-		a.Say("%s", app.Printable(ran.Note))
+		for note := range strings.SplitSeq(ran.Note, "\n") {
+			a.Say("%s", app.Printable(note))
+		}
 	}
 	if ran.ExitCode != 0 {
 		return app.Exit(ran.ExitCode)

@@ -112,6 +112,7 @@ func (a verbs) tools(ctx context.Context, cmd *cobra.Command, worker string, o o
 			return h.Host(worker, client, asker, changed)
 		},
 		Warn: func(text string) { a.Warn("%s", app.Printable(text)) },
+		Hint: func(text string) { a.Hint("%s", app.Printable(text)) },
 	})
 	switch cause := context.Cause(ctx); {
 	case cause == nil:

@@ -94,6 +94,7 @@ func (a verbs) exec(ctx context.Context, worker string, command []string, o exec
 	}
 	var started time.Time
 	var live *refusedWatch
+	var signs app.Signs
 	code, err := a.Exec(ctx, e, worker, run, func(run *engine.ExecOptions) (func(), error) {
 		restore, err := a.attachTerminal(run, o.noTTY)
 		if err != nil {
@@ -101,6 +102,13 @@ func (a verbs) exec(ctx context.Context, worker string, command []string, o exec
 		}
 		started = time.Now()
 		live = a.watchRefused(ctx, e, worker, run, started)
+		switch {
+		case !o.hint || a.Quiet:
+		case run.TTY:
+			run.Stdout = signs.Tee(run.Stdout)
+		default:
+			run.Stderr = signs.Tee(run.Stderr)
+		}
 		return func() {
 			live.end()
 			restore()
@@ -109,12 +117,13 @@ func (a verbs) exec(ctx context.Context, worker string, command []string, o exec
 	if err != nil {
 		return err
 	}
+	ran := app.Ran{Worker: worker, Dir: o.workdir, Started: started, Signs: &signs, Shown: live.hasTold}
 	if o.refused {
-		a.SayRefused(ctx, e, worker, started, live.hasTold)
+		a.SayRefused(ctx, e, ran)
 	}
 	if code != 0 {
 		if o.hint {
-			a.SayWhyFailed(ctx, e, worker, code, started, live.hasTold)
+			a.SayWhyFailed(ctx, e, ran, code)
 		}
 		return app.Exit(code)
 	}

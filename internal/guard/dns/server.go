@@ -127,9 +127,14 @@ func (s *Server) odd(reason string) {
 // for a refusal. It leaves out names under a wildcard: a worker could invent those
 // and fill the log.
 func (s *Server) unresolved(name firewall.Name, d firewall.Decision) {
-	if d.Rule != nil && !d.Rule.Host.IsWildcard() {
-		s.Report(events.Event{Kind: events.DNS, Verdict: events.Note, Reason: events.ReasonUnresolved, Name: name.String(), Protocol: "dns", Rule: d.Rule.Line})
+	e := events.Event{Kind: events.DNS, Verdict: events.Note, Reason: events.ReasonUnresolved, Name: name.String(), Protocol: "dns"}
+	switch {
+	case d.Rule != nil && !d.Rule.Host.IsWildcard():
+		e.Rule = d.Rule.Line
+	case d.Reason != firewall.ReasonLearned: // `firewall suggest` lists what a room that learns asked for in vain
+		return
 	}
+	s.Report(e)
 }
 
 // found filters and pins the addresses of an allowed name.

@@ -129,14 +129,17 @@ func (r *Room) dialName(ctx context.Context, a dialRequest, p *policy.Room, d fi
 // refusal. It leaves out clients that have disconnected, and names under a
 // wildcard: a worker could invent those and fill the log.
 func (r *Room) failed(ctx context.Context, reason string, a dialRequest, d firewall.Decision, addrs []netip.Addr, port uint16) {
-	if ctx.Err() != nil || d.Rule == nil || d.Rule.Host.IsWildcard() {
+	learned := d.Reason == firewall.ReasonLearned && reason == events.ReasonUnresolved
+	if ctx.Err() != nil || !learned && (d.Rule == nil || d.Rule.Host.IsWildcard()) {
 		return
 	}
 	e := events.Event{Kind: a.kind, Verdict: events.Note, Reason: reason, Name: a.name, Port: port, Protocol: "tcp"}
 	if len(addrs) == 1 {
 		e.Address = addrs[0].String()
 	}
-	e.Rule = d.Rule.Line
+	if d.Rule != nil {
+		e.Rule = d.Rule.Line
+	}
 	r.Report(e)
 }
 

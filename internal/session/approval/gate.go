@@ -35,8 +35,9 @@ type answered struct {
 }
 
 // Allow returns nil with the verdict where the call may run, else a
-// [RefusedError] with it.
-func (g *Gate) Allow(ctx context.Context, c Call) (Verdict, error) {
+// [RefusedError] with it. Before a person is asked, possible may return an error
+// of its own for a call that can't succeed; nil: nobody knows.
+func (g *Gate) Allow(ctx context.Context, c Call, possible func(context.Context) error) (Verdict, error) {
 	v := g.Policy.Decide(c)
 	switch {
 	case v.Decision == workshop.ApprovalAuto:
@@ -45,7 +46,13 @@ func (g *Gate) Allow(ctx context.Context, c Call) (Verdict, error) {
 		return v, g.denied(c, v)
 	case g.recall(c, &v):
 		return v, nil
-	case g.Asker == nil:
+	}
+	if possible != nil {
+		if err := possible(ctx); err != nil {
+			return v, err
+		}
+	}
+	if g.Asker == nil {
 		return v, g.unanswered(c, v)
 	}
 	turn := g.turns()

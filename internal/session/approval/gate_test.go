@@ -79,8 +79,14 @@ func refused(t *testing.T, err error, want ...string) {
 		t.Fatalf("not refused: %v", err)
 	}
 	for _, w := range want {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("%v\ndoesn't say %q", err, w)
+		if !strings.Contains(err.Error()+"\n"+r.Hint, w) {
+			t.Errorf("%v\n%s\ndoesn't say %q", err, r.Hint, w)
+		}
+	}
+	// What a model is told is one sentence, and nothing that loosens an approval.
+	for _, w := range []string{"--approve-all", "approvals_max", "approvals.rules", "config.yaml", "\n"} {
+		if !strings.HasPrefix(r.Why, "your setting") && strings.Contains(err.Error(), w) {
+			t.Errorf("a model is told %q: %v", w, err)
 		}
 	}
 }
@@ -88,23 +94,23 @@ func refused(t *testing.T, err error, want ...string) {
 // B42: with nobody to ask, what needs a yes is refused, and says what to do.
 func TestNobodyToAsk(t *testing.T) {
 	g := &Gate{}
-	_, err := g.Allow(t.Context(), shell("git status"))
-	refused(t, err, "(B42)", "nobody to ask", "`- {tool: shell, match: \"git status\", approval: auto}`", "approvals_max: auto", "--approve-all")
-	_, err = g.Allow(t.Context(), shell("git status; x"))
+	_, err := g.Allow(t.Context(), shell("git status"), nil)
+	refused(t, err, "(B42)", "nobody can be asked", "tell the person", "`- {tool: shell, match: \"git status\", approval: auto}`", "approvals_max: auto", "--approve-all")
+	_, err = g.Allow(t.Context(), shell("git status; x"), nil)
 	refused(t, err, "no rule can let just this call pass")
 	g = &Gate{Policy: Policy{Max: auto}}
-	_, err = g.Allow(t.Context(), shell("git status"))
+	_, err = g.Allow(t.Context(), shell("git status"), nil)
 	refused(t, err, "put `- {tool: shell")
-	if strings.Contains(err.Error(), "approvals_max") {
-		t.Error(err)
+	if hint := err.(*RefusedError).Hint; strings.Contains(hint, "approvals_max") {
+		t.Error(hint)
 	}
 	g = &Gate{Policy: Policy{Rules: rules(rule("shell", "git", auto))}}
-	_, err = g.Allow(t.Context(), shell("git status"))
+	_, err = g.Allow(t.Context(), shell("git status"), nil)
 	refused(t, err, "approvals_max: auto")
-	if strings.Contains(err.Error(), "top of") {
-		t.Error(err)
+	if hint := err.(*RefusedError).Hint; strings.Contains(hint, "top of") {
+		t.Error(hint)
 	}
-	if v, err := (&Gate{}).Allow(t.Context(), Call{Worker: "w", Tool: "read_file", Args: json.RawMessage(`{"path":"x"}`)}); err != nil || v.Decision != auto || v.Answer != "" {
+	if v, err := (&Gate{}).Allow(t.Context(), Call{Worker: "w", Tool: "read_file", Args: json.RawMessage(`{"path":"x"}`)}, nil); err != nil || v.Decision != auto || v.Answer != "" {
 		t.Error(v, err)
 	}
 }
@@ -112,13 +118,13 @@ func TestNobodyToAsk(t *testing.T) {
 func TestDenied(t *testing.T) {
 	p := &person{}
 	g := &Gate{Policy: Policy{Rules: rules(rule("shell", "git push", deny)), ApproveAll: true}, Asker: p}
-	v, err := g.Allow(t.Context(), shell("x; git push"))
+	v, err := g.Allow(t.Context(), shell("x; git push"), nil)
 	refused(t, err, "workshop.yaml:7")
 	g = &Gate{Policy: Policy{Strict: true}, Asker: p}
-	_, err = g.Allow(t.Context(), shell("git push"))
+	_, err = g.Allow(t.Context(), shell("git push"), nil)
 	refused(t, err, "--strict")
 	g = &Gate{Policy: Policy{Max: deny}, Asker: p}
-	_, err = g.Allow(t.Context(), shell("git push"))
+	_, err = g.Allow(t.Context(), shell("git push"), nil)
 	refused(t, err, "approvals_max is deny")
 	if len(p.asked) > 0 || v.Decision != deny {
 		t.Error(p.asked, v)
@@ -131,7 +137,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		p := &person{answers: []Answer{answer, Once}}
 		g := &Gate{Asker: p}
-		v, err := g.Allow(t.Context(), shell("git status"))
+		v, err := g.Allow(t.Context(), shell("git status"), nil)
 		if want == "" {
 			if err != nil || v.Answer != Once || v.Decision != ask {
 				t.Errorf("%q: %+v %v", answer, v, err)
@@ -143,12 +149,12 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 		// Once is once.
-		if _, err := g.Allow(t.Context(), shell("git status")); err != nil || len(p.asked) != 2 {
+		if _, err := g.Allow(t.Context(), shell("git status"), nil); err != nil || len(p.asked) != 2 {
 			t.Errorf("%q: asked %d times, %v", answer, len(p.asked), err)
 		}
 	}
 	p := &person{err: errors.New("the pipe is broken")}
-	_, err := (&Gate{Asker: p}).Allow(t.Context(), shell("git status"))
+	_, err := (&Gate{Asker: p}).Allow(t.Context(), shell("git status"), nil)
 	refused(t, err, "the pipe is broken")
 }
 
@@ -158,7 +164,7 @@ func TestSession(t *testing.T) {
 	allow := func(c Call, answers ...Answer) Verdict {
 		t.Helper()
 		p.answers, p.asked = answers, nil
-		v, err := g.Allow(t.Context(), c)
+		v, err := g.Allow(t.Context(), c, nil)
 		if err != nil || len(p.asked) != len(answers) {
 			t.Errorf("%s: asked %d times, %v", c.Args, len(p.asked), err)
 		}
@@ -184,7 +190,7 @@ func TestSession(t *testing.T) {
 		t.Error(q)
 	}
 	p.answers = []Answer{Session}
-	_, err := g.Allow(t.Context(), shell("x && y"))
+	_, err := g.Allow(t.Context(), shell("x && y"), nil)
 	refused(t, err, "isn't one of those")
 
 	// A yes to one reason to ask is none to another: the session's rule for all
@@ -198,7 +204,7 @@ func TestAlways(t *testing.T) {
 	first := rule("shell", "", ask)
 	p, b := &person{answers: []Answer{Always}}, &book{}
 	g := &Gate{Asker: p, Remember: b, Policy: Policy{Rules: rules(rule("shell", "git push", deny), first), Max: auto}}
-	v, err := g.Allow(t.Context(), shell("git status"))
+	v, err := g.Allow(t.Context(), shell("git status"), nil)
 	if err != nil || v.Answer != Always || len(b.written) != 1 || b.written[0] != (Rule{"shell", "git status"}) {
 		t.Fatal(v, err, b.written)
 	}
@@ -211,19 +217,19 @@ func TestAlways(t *testing.T) {
 	// For every worker from now on.
 	c := shell("git status -s")
 	c.Worker = "other"
-	if v, err := g.Allow(t.Context(), c); err != nil || v.Answer != Always {
+	if v, err := g.Allow(t.Context(), c, nil); err != nil || v.Answer != Always {
 		t.Error(v, err)
 	}
-	_, err = g.Allow(t.Context(), shell("git push"))
+	_, err = g.Allow(t.Context(), shell("git push"), nil)
 	refused(t, err)
 
 	// What can't be written, or isn't what was shown, doesn't run.
 	for _, b := range []*book{{err: errors.New("read-only")}, {changes: true}} {
 		p := &person{answers: []Answer{Always, Once}}
 		g := &Gate{Asker: p, Remember: b}
-		_, err := g.Allow(t.Context(), shell("git status"))
+		_, err := g.Allow(t.Context(), shell("git status"), nil)
 		refused(t, err, "can't be written")
-		if _, err := g.Allow(t.Context(), shell("git status")); err != nil || len(p.asked) != 2 || len(b.written) > 0 {
+		if _, err := g.Allow(t.Context(), shell("git status"), nil); err != nil || len(p.asked) != 2 || len(b.written) > 0 {
 			t.Error(err, len(p.asked), b.written)
 		}
 	}
@@ -244,13 +250,13 @@ func TestOfferedUnderCap(t *testing.T) {
 	} {
 		p := &person{answers: []Answer{Once}}
 		g := &Gate{Asker: p, Remember: &book{}, Policy: Policy{Rules: rules(c.rule)}}
-		if _, err := g.Allow(t.Context(), c.call); err != nil || p.asked[0].Rule == nil || *p.asked[0].Rule != c.want {
+		if _, err := g.Allow(t.Context(), c.call, nil); err != nil || p.asked[0].Rule == nil || *p.asked[0].Rule != c.want {
 			t.Errorf("%v: %v %v", c.rule, p.asked[0].Rule, err)
 		}
 	}
 	p := &person{answers: []Answer{Once}}
 	g := &Gate{Asker: p, Remember: &book{}, Policy: Policy{Rules: rules(rule("*", "", auto))}}
-	if _, err := g.Allow(t.Context(), shell("a; b")); err != nil || p.asked[0].Rule != nil {
+	if _, err := g.Allow(t.Context(), shell("a; b"), nil); err != nil || p.asked[0].Rule != nil {
 		t.Error(err, p.asked[0].Rule)
 	}
 }
@@ -263,7 +269,7 @@ func TestUnsureOffersNothing(t *testing.T) {
 		g := &Gate{Asker: p, Policy: Policy{Rules: rules(rule("search_files", "secret/**", a), rule("*", "", auto)), Max: auto}}
 		c := Call{Worker: "w", Tool: "search_files", Args: json.RawMessage(`{"pattern":"x"}`)}
 		for range 2 {
-			if _, err := g.Allow(t.Context(), c); err != nil || p.asked[0].Rule != nil {
+			if _, err := g.Allow(t.Context(), c, nil); err != nil || p.asked[0].Rule != nil {
 				t.Errorf("%s: %v %v", a, p.asked[0].Rule, err)
 			}
 		}
@@ -281,7 +287,7 @@ func TestConcurrent(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			if _, err := g.Allow(t.Context(), shell("git status")); err != nil {
+			if _, err := g.Allow(t.Context(), shell("git status"), nil); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -299,7 +305,7 @@ func TestCancel(t *testing.T) {
 	g := &Gate{Asker: p}
 	first := make(chan error, 1)
 	go func() {
-		_, err := g.Allow(t.Context(), shell("a"))
+		_, err := g.Allow(t.Context(), shell("a"), nil)
 		first <- err
 	}()
 	for asked := 0; asked == 0; {
@@ -310,7 +316,7 @@ func TestCancel(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err := g.Allow(ctx, shell("b"))
+	_, err := g.Allow(ctx, shell("b"), nil)
 	refused(t, err)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
@@ -321,7 +327,7 @@ func TestCancel(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = g.Allow(cancelled, shell("c"))
+	_, err = g.Allow(cancelled, shell("c"), nil)
 	refused(t, err)
 	if len(p.asked) != 1 {
 		t.Errorf("asked %d times", len(p.asked))

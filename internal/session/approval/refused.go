@@ -11,17 +11,14 @@ import (
 type RefusedError struct {
 	Call Call
 	Why  string
+	// Hint says to the person how such calls can pass; it is not for a model.
 	Hint string
 	err  error
 }
 
-// Error is one line: what is refused, why, and what to do.
+// Error is one sentence: what is refused, and why.
 func (e *RefusedError) Error() string {
-	s := e.Call.Tool + " of " + e.Call.Worker + " was not approved (B42): " + e.Why
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
+	return e.Call.Tool + " of " + e.Call.Worker + " was not approved (B42): " + e.Why
 }
 
 // Unwrap gives what kept a person from being asked.
@@ -45,7 +42,7 @@ func (g *Gate) denied(c Call, v Verdict) *RefusedError {
 
 // unanswered is for calls that need a yes where nobody is.
 func (g *Gate) unanswered(c Call, v Verdict) *RefusedError {
-	return &RefusedError{Call: c, Why: "it needs a person's yes, and there is nobody to ask (" + v.Why + ")", Hint: g.howToAllow(c, v)}
+	return &RefusedError{Call: c, Why: "it needs a person's yes, and nobody can be asked; don't retry, tell the person", Hint: v.Why + ": " + g.howToAllow(c, v)}
 }
 
 // howToAllow says how such a call can pass without a person, as exactly as it

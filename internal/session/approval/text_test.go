@@ -66,7 +66,7 @@ func TestTextIsBounded(t *testing.T) {
 	}
 	// No rule for what a person didn't see whole.
 	p := &person{answers: []Answer{Once}}
-	if _, err := (&Gate{Asker: p}).Allow(t.Context(), Call{Tool: "shell", Args: args(map[string]any{"command": "echo " + strings.Repeat("x", 20<<10)})}); err != nil || p.asked[0].Rule != nil {
+	if _, err := (&Gate{Asker: p}).Allow(t.Context(), Call{Tool: "shell", Args: args(map[string]any{"command": "echo " + strings.Repeat("x", 20<<10)})}, nil); err != nil || p.asked[0].Rule != nil {
 		t.Error(err, p.asked[0].Rule)
 	}
 }

@@ -46,7 +46,8 @@ func TestAnswers(t *testing.T) {
 		{call(1, "rendered", `{}`), `{"content":[{"text":"as text","type":"text"}]}`, 0},
 		{call(1, "fails", `{}`), `"isError":true`, 0},
 		{call(1, "limited", `{}`), `"isError":true`, 0},
-		{call(1, "refused", `{}`), `run it with workshop call`, 0},
+		{call(1, "refused", `{}`), `(B42): nobody to ask"`, 0},
+		{call(1, "refused", `{}`), `(B42): nobody to ask"`, 0},
 		{call(1, "asks", `{}`), `"isError":true`, 0},
 		{call(1, "newer kind", `{}`), `{"type":"hologram","x":1}`, 0},
 		{call(1, "no json", `{}`), `not valid JSON`, 0},
@@ -75,6 +76,13 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	r.alive()
+	// How a refused call can pass is the person's to know, once.
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(r.warns.String(), "run it with workshop call"); n != 1 {
+		t.Errorf("the person was told %d times: %q", n, r.warns.String())
+	}
 }
 
 // What Content says is not sent again as JSON, but on request.

@@ -33,6 +33,8 @@ type Options struct {
 	Open func(ctx context.Context, asker approval.Asker, client string, changed func()) (*session.Host, error)
 	// Warn gets what a person should know; nil: nobody.
 	Warn func(text string)
+	// Hint gets, once, how calls that were refused can pass; nil: nobody.
+	Hint func(text string)
 }
 
 // host is what is used of a session.Host.
@@ -59,10 +61,13 @@ func run(ctx context.Context, o Options, open opener) error {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
+	if o.Hint == nil {
+		o.Hint = func(string) {}
+	}
 	hosting, stop := context.WithCancel(ctx)
 	defer stop()
 	c := newConn(o.In, o.Out)
-	s := &server{open: open, ctx: hosting, warn: o.Warn, conn: c, structured: o.Structured, opened: make(chan struct{}), news: make(chan struct{}, 1)}
+	s := &server{open: open, ctx: hosting, warn: o.Warn, hint: o.Hint, conn: c, structured: o.Structured, opened: make(chan struct{}), news: make(chan struct{}, 1)}
 	protocol := mcp.NewServer(&mcp.Implementation{Name: "workshop", Title: "workshop", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: o.Instructions,
 		Capabilities: &mcp.ServerCapabilities{

@@ -18,6 +18,7 @@ type server struct {
 	open opener
 	ctx  context.Context // of the Host
 	warn func(string)
+	hint func(string)
 	conn *conn
 	// structured is Options.Structured.
 	structured bool
@@ -28,6 +29,7 @@ type server struct {
 	err    error
 	failed bool          // err isn't the end of the client
 	news   chan struct{} // the tools have changed
+	hinted sync.Once     // how refused calls can pass
 }
 
 func (s *server) middleware(next mcp.MethodHandler) mcp.MethodHandler {

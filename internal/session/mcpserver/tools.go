@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -143,6 +142,7 @@ func (s *server) call(ctx context.Context, ss *mcp.ServerSession, p *mcp.CallToo
 	case errors.As(err, &unknown) && !offers(ctx, h, p.Name):
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	case err != nil:
+		s.tellPerson(err)
 		return failed(err), nil
 	}
 	return s.passed(res), nil
@@ -175,12 +175,15 @@ func (s *server) passed(r *session.Result) *result {
 	return out
 }
 
-func failed(err error) *result {
-	text := err.Error()
-	var refused *approval.RefusedError
-	if errors.As(err, &refused) && refused.Hint != "" && !strings.Contains(text, refused.Hint) {
-		text += "\n" + refused.Hint
+// tellPerson says once in a run how calls that were refused can pass. The model is
+// told only that they are refused: it is not its matter to loosen that.
+func (s *server) tellPerson(err error) {
+	if refused, ok := errors.AsType[*approval.RefusedError](err); ok && refused.Hint != "" {
+		s.hinted.Do(func() { s.hint(refused.Error() + "; " + refused.Hint) })
 	}
-	block, _ := json.Marshal(map[string]string{"type": "text", "text": text})
+}
+
+func failed(err error) *result {
+	block, _ := json.Marshal(map[string]string{"type": "text", "text": err.Error()})
 	return &result{Content: []json.RawMessage{block}, IsError: true}
 }

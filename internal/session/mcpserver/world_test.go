@@ -132,11 +132,12 @@ func startWith(t testing.TB, h *stand, opening func(context.Context) error) *raw
 	r := newRaw(t, cin, cout)
 	r.h, r.stop = h, stop
 	var mu sync.Mutex
-	o := Options{Structured: h.structured, In: sin, Out: sout, Version: "1.2.3", Instructions: "You may echo.", Warn: func(s string) {
+	tell := func(s string) {
 		mu.Lock()
 		defer mu.Unlock()
 		r.warns.WriteString(s + "\n")
-	}}
+	}
+	o := Options{Structured: h.structured, In: sin, Out: sout, Version: "1.2.3", Instructions: "You may echo.", Warn: tell, Hint: tell}
 	go func() {
 		r.done <- run(ctx, o, func(ctx context.Context, a approval.Asker, client string, changed func()) (host, error) {
 			if opening != nil {

@@ -18,41 +18,58 @@ const maxLines = 100
 
 // Edit is edit_file.
 func Edit(ctx context.Context, a tool.EditFileArgs) (*tool.EditFileResult, error) {
+	var result *tool.EditFileResult
+	err := edit(ctx, a, func(t *target, edited []byte, lines []int, n int) error {
+		if err := t.unchanged(); err != nil {
+			return err
+		}
+		note, err := t.put(ctx, edited, false)
+		result = &tool.EditFileResult{Path: a.Path, Replacements: n, Lines: lines, Note: note}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// CheckEdit returns why [Edit] would fail, as far as that shows without changing
+// anything: nil is no promise.
+func CheckEdit(ctx context.Context, a tool.EditFileArgs) error {
+	return edit(ctx, a, func(t *target, _ []byte, _ []int, _ int) error { return t.writable() })
+}
+
+// edit finds what is to be replaced, and hands on the new content, the lines of
+// the replacements, and how many they are.
+func edit(ctx context.Context, a tool.EditFileArgs, do func(t *target, edited []byte, lines []int, n int) error) error {
 	switch {
 	case a.OldString == "":
-		return nil, errors.New("old_string is empty: give the text to replace; write_file writes a whole file")
+		return errors.New("old_string is empty: give the text to replace; write_file writes a whole file")
 	case a.OldString == a.NewString:
-		return nil, errors.New("old_string and new_string are the same: nothing would change")
+		return errors.New("old_string and new_string are the same: nothing would change")
 	}
 	unlock, err := lock(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer unlock()
-	t, err := resolve(a.Path, false)
+	t, err := resolve(a.Path, noDirs)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer t.close()
 	if t.old < 0 {
-		return nil, explain(a.Path, unix.ENOENT)
+		return explain(a.Path, unix.ENOENT)
 	}
 	old, err := t.read(ctx)
 	if err != nil {
-		return nil, explain(a.Path, err)
+		return explain(a.Path, err)
 	}
 	edited, lines, n, err := replaced(a, old)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := t.unchanged(); err != nil {
-		return nil, explain(a.Path, err)
-	}
-	note, err := t.put(ctx, edited, false)
-	if err != nil {
-		return nil, explain(a.Path, err)
-	}
-	return &tool.EditFileResult{Path: a.Path, Replacements: n, Lines: lines, Note: note}, nil
+	return explain(a.Path, do(t, edited, lines, n))
 }
 
 func (t *target) read(ctx context.Context) ([]byte, error) {

@@ -46,7 +46,15 @@ func TestEdit(t *testing.T) {
 		if err := os.WriteFile("f", []byte(c.file), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Edit(ctx, tool.EditFileArgs{Path: "f", OldString: c.from, NewString: c.to, ReplaceAll: c.all})
+		a := tool.EditFileArgs{Path: "f", OldString: c.from, NewString: c.to, ReplaceAll: c.all}
+		check := CheckEdit(ctx, a)
+		if got := content(t, "f"); got != c.file {
+			t.Errorf("the check changed %.40q to %.40q", c.file, got)
+		}
+		r, err := Edit(ctx, a)
+		if fmt.Sprint(check) != fmt.Sprint(err) {
+			t.Errorf("%.40q: the check says %v, the call %v", c.file, check, err)
+		}
 		if c.err != "" {
 			c.want = c.file
 		}
@@ -79,7 +87,7 @@ func until(n int) (out []int) {
 func TestEditChanged(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tree(t, ".", map[string]string{"f": "one"})
-	to, err := resolve("f", false)
+	to, err := resolve("f", noDirs)
 	if err != nil {
 		t.Fatal(err)
 	}

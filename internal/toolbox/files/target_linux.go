@@ -22,9 +22,19 @@ type target struct {
 	inPlace bool
 }
 
+// missingDirs says what happens to the missing directories of a path.
+type missingDirs int
+
+const (
+	noDirs    missingDirs = iota // they are an error
+	makeDirs                     // they are made
+	checkDirs                    // whether they can be made is checked
+)
+
 // resolve finds where to write. A symbolic link leads to what it points to, be
-// it there or not. With mkdir, directories that miss are made.
-func resolve(given string, mkdir bool) (_ *target, err error) {
+// it there or not. With checkDirs, a target in a missing directory has neither a
+// dir nor an old file.
+func resolve(given string, missing missingDirs) (_ *target, err error) {
 	if err := checkPath(given); err != nil {
 		return nil, err
 	}
@@ -48,9 +58,13 @@ func resolve(given string, mkdir bool) (_ *target, err error) {
 		if name == "" || name == "." || name == ".." {
 			return t, errDirectory
 		}
-		d, err := t.open(at, parent, mkdir)
+		d, err := t.open(at, parent, missing)
 		if err != nil {
 			return t, err
+		}
+		if d == nil {
+			t.closeDir()
+			return t, nil
 		}
 		t.closeDir()
 		t.dir, t.name = d, name
@@ -83,13 +97,17 @@ func (t *target) ofMount(m *mount) (err error) {
 	return err
 }
 
-// open gives a handle of a directory that is on no procfs.
-func (t *target) open(at int, parent string, mkdir bool) (*os.File, error) {
+// open returns a handle of a directory that is not on a procfs; nil for one that
+// could be made, with checkDirs.
+func (t *target) open(at int, parent string, missing missingDirs) (*os.File, error) {
 	if parent == "" {
 		parent = "."
 	}
 	fd, err := handle(at, parent, unix.O_DIRECTORY)
-	if err == unix.ENOENT && mkdir && at == unix.AT_FDCWD { // after a link, none is made
+	if err == unix.ENOENT && missing != noDirs && at == unix.AT_FDCWD { // the target of a link is never made
+		if missing == checkDirs {
+			return nil, mayMake(parent)
+		}
 		if err = t.mkdirs(parent); err == nil {
 			fd, err = handle(at, parent, unix.O_DIRECTORY)
 		}
@@ -121,7 +139,43 @@ func (t *target) mkdirs(parent string) error {
 	return nil
 }
 
-// readlink gives where a symbolic link points to; empty for anything else.
+// mayMake returns why mkdirs would fail at its first directory.
+func mayMake(parent string) error {
+	have := "."
+	if path.IsAbs(parent) {
+		have = "/"
+	}
+	for i := 1; i <= len(parent); i++ {
+		if i < len(parent) && parent[i] != '/' {
+			continue
+		}
+		fd, err := handle(unix.AT_FDCWD, parent[:i], unix.O_DIRECTORY)
+		if err == unix.ENOENT {
+			return mayMakeIn(have, parent[:i])
+		}
+		if err != nil {
+			return err
+		}
+		unix.Close(fd)
+		have = parent[:i]
+	}
+	return nil
+}
+
+// mayMakeIn returns why the directory p, which is missing, can't be made in dir.
+func mayMakeIn(dir, p string) error {
+	fd, err := handle(unix.AT_FDCWD, dir, unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := view.writable(fd, path.Base(p), p); err != nil {
+		return err
+	}
+	return mayAdd(fd)
+}
+
+// readlink returns where a symbolic link points to; empty for anything else.
 func readlink(at int, name string) (string, error) {
 	b := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(at, name, b)

@@ -15,22 +15,16 @@ import (
 
 // Write is write_file.
 func Write(ctx context.Context, a tool.WriteFileArgs) (*tool.WriteFileResult, error) {
-	content := []byte(a.Content)
-	if a.Binary {
-		var err error
-		if content, err = base64.StdEncoding.DecodeString(a.Content); err != nil {
-			return nil, errors.New("content is not valid base64, but binary is set")
-		}
-	}
-	if len(content) > tool.MaxWriteBytes {
-		return nil, fmt.Errorf("content has %d bytes, at most %d can be written", len(content), tool.MaxWriteBytes)
+	content, err := contentOf(a)
+	if err != nil {
+		return nil, err
 	}
 	unlock, err := lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	t, err := resolve(a.Path, true)
+	t, err := resolve(a.Path, makeDirs)
 	if err != nil {
 		return nil, err
 	}
@@ -43,15 +37,64 @@ func Write(ctx context.Context, a tool.WriteFileArgs) (*tool.WriteFileResult, er
 	return &tool.WriteFileResult{Path: a.Path, Bytes: int64(len(content)), Created: t.old < 0, Note: note}, nil
 }
 
+// CheckWrite returns why [Write] would fail, as far as that shows without changing
+// anything: nil is no promise.
+func CheckWrite(ctx context.Context, a tool.WriteFileArgs) error {
+	if _, err := contentOf(a); err != nil {
+		return err
+	}
+	unlock, err := lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	t, err := resolve(a.Path, checkDirs)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	return explain(a.Path, t.writable())
+}
+
+// contentOf returns the bytes to write.
+func contentOf(a tool.WriteFileArgs) ([]byte, error) {
+	content := []byte(a.Content)
+	if a.Binary {
+		var err error
+		if content, err = base64.StdEncoding.DecodeString(a.Content); err != nil {
+			return nil, errors.New("content is not valid base64, but binary is set")
+		}
+	}
+	if len(content) > tool.MaxWriteBytes {
+		return nil, fmt.Errorf("content has %d bytes, at most %d can be written", len(content), tool.MaxWriteBytes)
+	}
+	return content, nil
+}
+
+// writable returns why the target can't be written. A file that is there is
+// replaced, or written in place where its directory can't be written.
+func (t *target) writable() error {
+	if t.old >= 0 {
+		// rename(2) doesn't ask whether the file that it replaces is writable.
+		return unix.Faccessat(unix.AT_FDCWD, procPath(t.old), unix.W_OK, unix.AT_EACCESS)
+	}
+	if t.dir == nil {
+		return nil // it can be made: see checkDirs
+	}
+	return mayAdd(int(t.dir.Fd()))
+}
+
+// mayAdd returns why nothing can be made in a directory.
+func mayAdd(dir int) error {
+	return unix.Faccessat(unix.AT_FDCWD, procPath(dir), unix.W_OK|unix.X_OK, 0)
+}
+
 // put writes the content into a new file and gives it the name, in one step: at
 // no time is there half of it. Where the directory takes no new file, or the
 // name is a mount of its own, the file itself is written, and note says so.
 func (t *target) put(ctx context.Context, content []byte, executable bool) (note string, err error) {
-	if t.old >= 0 {
-		// rename(2) doesn't ask whether the file that it replaces is writable.
-		if err := unix.Faccessat(unix.AT_FDCWD, procPath(t.old), unix.W_OK, unix.AT_EACCESS); err != nil {
-			return "", err
-		}
+	if err := t.writable(); err != nil {
+		return "", err
 	}
 	if err = unix.EBUSY; !t.inPlace { // of a mount of its own rename(2) says so
 		err = t.replace(ctx, content, executable)

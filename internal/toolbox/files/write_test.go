@@ -5,6 +5,7 @@ package files
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,22 @@ func names(t *testing.T, dir string) []string {
 		out = append(out, e.Name())
 	}
 	return out
+}
+
+// checkedWrite is Write after CheckWrite, which must say the same and change
+// nothing.
+func checkedWrite(t *testing.T, a tool.WriteFileArgs) (*tool.WriteFileResult, error) {
+	t.Helper()
+	before := names(t, ".")
+	check := CheckWrite(ctx, a)
+	if now := names(t, "."); !slices.Equal(now, before) {
+		t.Errorf("the check of %s changed something: %q, was %q", a.Path, now, before)
+	}
+	r, err := Write(ctx, a)
+	if fmt.Sprint(check) != fmt.Sprint(err) {
+		t.Errorf("the check of %s says %v, the call %v", a.Path, check, err)
+	}
+	return r, err
 }
 
 func TestWrite(t *testing.T) {
@@ -86,7 +103,7 @@ func TestWrite(t *testing.T) {
 		{path: "", err: "path is empty"},
 	} {
 		text := "text of " + c.path
-		r, err := Write(ctx, tool.WriteFileArgs{Path: c.path, Content: text, Executable: c.exec})
+		r, err := checkedWrite(t, tool.WriteFileArgs{Path: c.path, Content: text, Executable: c.exec})
 		if !wantErr(t, err, c.err) || err != nil {
 			continue
 		}
@@ -127,7 +144,7 @@ func TestWriteLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	// The lock is passed, the write isn't.
-	to, err := resolve("f", true)
+	to, err := resolve("f", makeDirs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +209,14 @@ func TestWriteHelper(t *testing.T) {
 	must(unix.Mount("src", "dst", "", unix.MS_BIND, ""))
 	must(unix.Mount("src", "rodst", "", unix.MS_BIND, ""))
 	must(unix.Mount("", "rodst", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	r, err := Write(ctx, tool.WriteFileArgs{Path: "dst", Content: "in place"})
+	r, err := checkedWrite(t, tool.WriteFileArgs{Path: "dst", Content: "in place"})
 	if err != nil || !strings.Contains(r.Note, "in place") || r.Created || content(t, "src") != "in place" {
 		t.Errorf("a file that is a mount: %+v, %v", r, err)
 	}
 	if r, err := Edit(ctx, tool.EditFileArgs{Path: "dst", OldString: "in place", NewString: "ok"}); err != nil || r.Note == "" || content(t, "src") != "ok" {
 		t.Errorf("a file that is a mount: %+v, %v", r, err)
 	}
-	_, err = Write(ctx, tool.WriteFileArgs{Path: "rodst", Content: "x"})
+	_, err = checkedWrite(t, tool.WriteFileArgs{Path: "rodst", Content: "x"})
 	wantErr(t, err, "read-only")
 	must(unix.Chown("mine", 1000, 1000))
 	must(unix.Chmod("mine", 0o400))
@@ -209,24 +226,24 @@ func TestWriteHelper(t *testing.T) {
 	must(unix.Setresgid(1000, 1000, 1000))
 	must(unix.Setresuid(1000, 1000, 1000))
 	must(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
-	_, err = Write(ctx, tool.WriteFileArgs{Path: "open/new", Content: "x"})
+	_, err = checkedWrite(t, tool.WriteFileArgs{Path: "open/new", Content: "x"})
 	must(err)
-	_, err = Write(ctx, tool.WriteFileArgs{Path: "open/new", Content: "y"})
+	_, err = checkedWrite(t, tool.WriteFileArgs{Path: "open/new", Content: "y"})
 	must(err)
 	_, err = Read(ctx, tool.ReadFileArgs{Path: "open/new"})
 	must(err)
 	// The directory is somebody else's, the file is ours.
-	r, err = Write(ctx, tool.WriteFileArgs{Path: "free", Content: "longer than before"})
+	r, err = checkedWrite(t, tool.WriteFileArgs{Path: "free", Content: "longer than before"})
 	if err != nil || r.Note == "" || content(t, "free") != "longer than before" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	r, err = Write(ctx, tool.WriteFileArgs{Path: "free", Content: "short"})
+	r, err = checkedWrite(t, tool.WriteFileArgs{Path: "free", Content: "short"})
 	if err != nil || content(t, "free") != "short" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	_, err = Write(ctx, tool.WriteFileArgs{Path: "mine", Content: "x"})
+	_, err = checkedWrite(t, tool.WriteFileArgs{Path: "mine", Content: "x"})
 	wantErr(t, err, "permission denied")
-	_, err = Write(ctx, tool.WriteFileArgs{Path: "new", Content: "x"})
+	_, err = checkedWrite(t, tool.WriteFileArgs{Path: "new", Content: "x"})
 	wantErr(t, err, "permission denied")
 }
 

@@ -1,0 +1,136 @@
+package app
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/lib/subpath"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// maxPlaces are named at once.
+const maxPlaces = 3
+
+// readOnlyPlace is a part of a worker that a program tried to write, in vain.
+type readOnlyPlace struct {
+	path  string // the mount, or the protected directory in one
+	image bool   // it belongs to the image
+	opens string // the mount that makes it writable, as the file has it; empty: none does
+}
+
+// readOnlyPlaces finds the places of paths that couldn't be written, each once.
+// The paths were written by a worker; relative ones are below dir.
+func readOnlyPlaces(w *workshop.Worker, dir string, paths []string) (places []readOnlyPlace) {
+	for _, p := range paths {
+		if !path.IsAbs(p) {
+			p = path.Join("/", dir, p)
+		}
+		place, ok := placeOf(w, path.Clean(p))
+		if ok && !slices.ContainsFunc(places, func(x readOnlyPlace) bool { return x.path == place.path }) {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// placeOf is the place of a path that couldn't be written; not ok where the
+// worker may write there.
+func placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
+	var m *workshop.Mount
+	for i := range w.Container.Mounts {
+		at := &w.Container.Mounts[i]
+		if subpath.Within(p, at.Target.V) && (m == nil || len(at.Target.V) > len(m.Target.V)) {
+			m = at
+		}
+	}
+	switch {
+	case m == nil:
+		for _, writable := range []string{"/tmp", "/scratch", "/home/worker", "/dev", "/proc", "/sys", "/run"} {
+			if subpath.Within(p, writable) {
+				return readOnlyPlace{}, false
+			}
+		}
+		return readOnlyPlace{path: shownPlace(p), image: true}, true
+	case m.IsCopy():
+		return readOnlyPlace{path: m.Target.V}, true
+	case !m.ReadWrite:
+		return readOnlyPlace{path: m.Target.V, opens: Printable(m.Source.V + ":" + m.Target.V + ":rw")}, true
+	}
+	at := m.Target.V
+	for part := range strings.SplitSeq(strings.TrimPrefix(p[len(strings.TrimSuffix(at, "/")):], "/"), "/") {
+		at = path.Join(at, part)
+		if !compose.IsProtected(part) {
+			continue
+		}
+		switch {
+		case part != ".git":
+			return readOnlyPlace{path: shownPlace(at)}, true
+		case !m.GitWritable:
+			return readOnlyPlace{path: shownPlace(at), opens: Printable("{source: " + m.Source.V + ", target: " + m.Target.V + ", mode: rw, git: rw}")}, true
+		case subpath.Within(p, path.Join(at, "hooks")):
+			return readOnlyPlace{path: shownPlace(path.Join(at, "hooks"))}, true
+		}
+	}
+	return readOnlyPlace{}, false
+}
+
+// maxPlace bytes of a path are named.
+const maxPlace = 200
+
+// shownPlace is as much of a path that a worker wrote as is made of the characters
+// of ordinary names: it must not speak to the reader.
+func shownPlace(p string) string {
+	out := "/"
+	for part := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
+		if strings.Trim(part, placeChars) != "" || len(out)+len(part) > maxPlace {
+			break
+		}
+		out = path.Join(out, part)
+	}
+	return out
+}
+
+const placeChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+@~"
+
+// toldReadOnly is what a model is told of places; empty for none.
+func toldReadOnly(places []readOnlyPlace) string {
+	var mounted, image []string
+	for _, x := range places {
+		switch {
+		case len(mounted)+len(image) == maxPlaces:
+		case x.image:
+			image = append(image, x.path)
+		default:
+			mounted = append(mounted, x.path)
+		}
+	}
+	var told []string
+	if len(mounted) > 0 {
+		told = append(told, "Read-only in this workshop: "+strings.Join(mounted, ", ")+". Don't try another way, tell the person.")
+	}
+	if len(image) > 0 {
+		told = append(told, "Read-only, as all of the image: "+strings.Join(image, ", ")+". The worker can write to its read-write mounts, /tmp, /scratch and its home directory.")
+	}
+	return strings.Join(told, "\n")
+}
+
+// hintReadOnly is what a person is told of places: the first one that can be
+// opened, else the first; empty for none.
+func hintReadOnly(places []readOnlyPlace, file string) string {
+	if len(places) == 0 {
+		return ""
+	}
+	x := places[0]
+	if i := slices.IndexFunc(places, func(x readOnlyPlace) bool { return x.opens != "" }); i >= 0 {
+		x = places[i]
+	}
+	switch {
+	case x.image:
+		return x.path + " belongs to the image, which is read-only; the worker can write to its read-write mounts, /tmp, /scratch and its home directory"
+	case x.opens == "":
+		return x.path + " is always read-only for workers"
+	}
+	return x.path + " is read-only: to let the worker write there, write its mount as `" + x.opens + "` in " + file + ", then run `workshop up`"
+}

@@ -1,0 +1,130 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"time"
+
+	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/tool"
+	"github.com/llmdo/workshop/workshop"
+)
+
+const (
+	// patient is how long a call that failed waits for what the guard has to say
+	// of it: engines show a line of its log with some delay.
+	patient = 150 * time.Millisecond
+	// quick calls that succeed wait for nothing, others for a time of their own
+	// order.
+	quick = 5 * time.Millisecond
+	// maxToldPerson bounds the hints of one run.
+	maxToldPerson = 100
+)
+
+// watch is the [session.Watch] of tools: the model is told what the guard refused
+// during its call, and what it could not write; the person is told once what would
+// allow it.
+func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) []string {
+	w := h.c.Worker(worker)
+	if w == nil {
+		return nil
+	}
+	network := HasNetwork(w) && usesNetwork(name)
+	if network {
+		h.feedOnce.Do(h.feedBegins)
+	}
+	began := time.Now()
+	return func(ctx context.Context, e session.Ended) (notes []string) {
+		var signs Signs
+		for _, text := range e.Output {
+			signs.read(text)
+		}
+		places := readOnlyPlaces(w, workdirOf(w, e.Arguments), writtenPaths(name, e, &signs))
+		if text := toldReadOnly(places); text != "" {
+			notes = append(notes, text)
+			h.tellPerson("", hintReadOnly(places, h.env.Shown(h.c.File)))
+		}
+		if !network || h.engine == nil || !h.engine.Capabilities().Contained {
+			return notes
+		}
+		wait := min(2*time.Since(began), onItsWay)
+		if e.Failed || signs.sawNetwork() {
+			wait = patient
+		} else if time.Since(began) < quick {
+			wait = 0
+		}
+		refused := h.feed.wait(ctx, worker, began, wait, func() { <-h.engine.AskGuard(ctx) })
+		refused = signs.seen(refused, worker)
+		if text := toldRefused(refused); text != "" {
+			notes = append(notes, text)
+		}
+		for _, x := range refused {
+			h.tellPerson("workshop: "+x.Text(), "")
+		}
+		return notes
+	}
+}
+
+// usesNetwork reports whether a tool may reach the network.
+func usesNetwork(name string) bool {
+	_, _, server := tool.SplitMCP(name)
+	return server || name == tool.Shell || name == tool.FetchURL
+}
+
+// writtenPaths are those that a call could not write, as its output shows.
+func writtenPaths(name string, e session.Ended, signs *Signs) []string {
+	if name != tool.WriteFile && name != tool.EditFile {
+		return signs.paths()
+	}
+	var a struct{ Path string }
+	if len(signs.paths()) == 0 || json.Unmarshal(e.Arguments, &a) != nil {
+		return nil
+	}
+	return []string{a.Path}
+}
+
+// workdirOf is where a call works.
+func workdirOf(w *workshop.Worker, args json.RawMessage) string {
+	var a struct{ Cwd string }
+	_ = json.Unmarshal(args, &a) // a tool without it works in the worker's directory
+	if path.IsAbs(a.Cwd) {
+		return a.Cwd
+	}
+	return path.Join(w.Container.Workdir.V, a.Cwd)
+}
+
+// feedBegins follows the guard's log until the tools are closed.
+func (h *Tools) feedBegins() {
+	since := time.Now().Add(-joinTime)
+	go func() {
+		select {
+		case <-h.ready:
+		case <-h.ctx.Done():
+			return
+		}
+		if h.err == nil && h.engine != nil && h.engine.Capabilities().Contained {
+			h.engine.FollowEvents(h.ctx, since, func(l events.Line) { h.feed.add(l) })
+		}
+	}()
+}
+
+// tellPerson says something to the person, once in a run: a line of what happened,
+// or what to do.
+func (h *Tools) tellPerson(line, hint string) {
+	text := line + hint
+	h.toldMu.Lock()
+	known := text == "" || h.toldPerson[text] || len(h.toldPerson) >= maxToldPerson
+	if !known {
+		h.toldPerson[text] = true
+	}
+	h.toldMu.Unlock()
+	switch {
+	case known:
+	case hint != "":
+		h.env.hint("%s", hint)
+	default:
+		h.env.say("%s", line)
+	}
+}
