@@ -100,8 +100,9 @@ func (r *signReader) line() {
 }
 
 var (
-	// readOnlyText is EROFS as strerror(3) of glibc and musl, Go and Node.js write it.
-	readOnlyText = regexp.MustCompile(`(?i)read-only file ?system`)
+	// readOnlyText is EROFS as strerror(3) of glibc and musl, Go, Node.js and our own
+	// file tools write it.
+	readOnlyText = regexp.MustCompile(`(?i)read-only file ?system|file system is mounted read-only`)
 	// networkText is what programs say of a name that isn't resolved, or of a
 	// connection that is refused; the group is a name that ssh(1) was given.
 	networkText = regexp.MustCompile(`(?i)ssh: could not resolve hostname ([^\s:]+)` +

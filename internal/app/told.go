@@ -16,9 +16,9 @@ const (
 	// patient is how long a call that failed waits for what the guard has to say
 	// of it: engines show a line of its log with some delay.
 	patient = 150 * time.Millisecond
-	// quick calls that succeed wait for nothing, others for a time of their own
-	// order.
-	quick = 5 * time.Millisecond
+	// quick calls that succeed wait for nothing, others that long.
+	quick   = 4 * time.Millisecond
+	aMoment = 40 * time.Millisecond
 	// maxToldPerson bounds the hints of one run.
 	maxToldPerson = 100
 )
@@ -49,10 +49,11 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		if !network || h.engine == nil || !h.engine.Capabilities().Contained {
 			return notes
 		}
-		wait := min(2*time.Since(began), onItsWay)
-		if e.Failed || signs.sawNetwork() {
+		wait := aMoment
+		switch {
+		case e.Failed || signs.sawNetwork():
 			wait = patient
-		} else if time.Since(began) < quick {
+		case time.Since(began) < quick:
 			wait = 0
 		}
 		refused := h.feed.wait(ctx, worker, began, wait, func() { <-h.engine.AskGuard(ctx) })

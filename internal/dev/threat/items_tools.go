@@ -47,4 +47,14 @@ var toolItems = []Item{
 		Remedy: "Give the server a worker of its own, and delegate to it",
 		Promises: []string{"B44"},
 	},
+	{
+		ID: "W9", Attack: "A note of ours that a worker writes: names and paths that it asks for, which stand in what a model is told of refusals",
+		Status: Closed, Answer: "A note names what the guard refused to that worker's room while the call ran, and mounts of the file: never a text of the output. What is not a valid name, or not made of the characters of ordinary paths, is left out; five names and three paths stand in it at most",
+		Promises: []string{"B28"}, Tests: []string{"internal/app TestToldRefused", "internal/app TestReadOnlyPlaces", "internal/app TestSigns", "e2e TestModelIsTold"},
+	},
+	{
+		ID: "W10", Attack: "The look whether a call can succeed, which comes before the question: to read by it what needs a yes, or to change something",
+		Status: Closed, Answer: "It is made only where the worker may read the file without a question, and where it is offered `read_file`. It opens nothing for writing and makes nothing; what a rule denies isn't looked at",
+		Promises: []string{"B41", "B42"}, Tests: []string{"internal/session TestImpossibleIsNotAsked", "internal/toolbox/files TestWrite", "internal/toolbox/files TestEdit"},
+	},
 }

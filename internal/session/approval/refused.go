@@ -42,7 +42,7 @@ func (g *Gate) denied(c Call, v Verdict) *RefusedError {
 
 // unanswered is for calls that need a yes where nobody is.
 func (g *Gate) unanswered(c Call, v Verdict) *RefusedError {
-	return &RefusedError{Call: c, Why: "it needs a person's yes, and nobody can be asked; don't retry, tell the person", Hint: v.Why + ": " + g.howToAllow(c, v)}
+	return &RefusedError{Call: c, Why: "it needs a person's yes, and nobody can be asked; don't retry, tell the person", Hint: g.howToAllow(c, v) + " (asked because: " + v.Why + ")"}
 }
 
 // howToAllow says how such a call can pass without a person, as exactly as it

@@ -179,7 +179,7 @@ func (s *server) passed(r *session.Result) *result {
 // told only that they are refused: it is not its matter to loosen that.
 func (s *server) tellPerson(err error) {
 	if refused, ok := errors.AsType[*approval.RefusedError](err); ok && refused.Hint != "" {
-		s.hinted.Do(func() { s.hint(refused.Error() + "; " + refused.Hint) })
+		s.hinted.Do(func() { s.hint(refused.Call.Tool + " of " + refused.Call.Worker + " was refused: " + refused.Hint) })
 	}
 }
 

@@ -29,7 +29,7 @@ type Options struct {
 }
 
 // every is how often a reader looks for more.
-const every = 100 * time.Millisecond
+const every = 20 * time.Millisecond
 
 // Read gives the entries of the log in dir to emit, the oldest first. Its error
 // is emit's, or why the log can't be read (fs.ErrNotExist: there is none); the

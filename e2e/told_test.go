@@ -1,0 +1,183 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/client"
+	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+)
+
+// toldFiles are callFiles with a git repository that is mounted rw, and a worker in
+// a room of its own.
+func toldFiles() map[string]string {
+	files := callFiles()
+	files["workshop.yaml"] = strings.Replace(files["workshop.yaml"], "      - ./out:/workspace/out:rw\n", "      - ./out:/workspace/out:rw\n      - ./repo:/workspace/repo:rw\n", 1) +
+		"    - {name: other, container: {network: {room: own}}}\n"
+	files["workers/other.md"] = "---\nname: other\ntools: Bash\n---\nx\n"
+	files["repo/a.txt"] = "a\n"
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n\tbare = false\n", "objects/.keep": "", "refs/.keep": ""} {
+		files["repo/.git/"+name] = text
+	}
+	return files
+}
+
+const (
+	serversFault = " for this room. It is not an error of the server: do not retry, tell the person."
+	readOnlyHere = "Read-only in this workshop: %s. Don't try another way, tell the person."
+)
+
+// What the boundary refused during a call stands in its note and its text, for each
+// kind of client; what it refused to others, or before, doesn't, and what it only
+// might have refused neither.
+func TestModelIsTold(t *testing.T) {
+	s := scenario.At(t, "a model is told during which call the guard refused what, and what is read-only", toldFiles())
+	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
+	s.Up()
+	c := newRPC(t, s, "--approve-all", "editor")
+	_, err := exec.LookPath("git")
+	testutil.Require(t, err == nil, "there is no git")
+	for _, x := range []struct {
+		name, tool, args string
+		want             string // the note; empty: none
+	}{
+		{"name", "shell", `{"command": "curl -sS http://denied.example.org/ || true"}`, "During this call the guard refused denied.example.org:80" + serversFault},
+		{"again", "shell", `{"command": "curl -sS http://denied.example.org/ || true"}`, "During this call the guard refused denied.example.org:80" + serversFault},
+		{"look-up", "shell", `{"command": "getent hosts looked.example.org | cat"}`, "During this call the guard refused looked.example.org" + serversFault},
+		{"port", "shell", `{"argv": ["perl", "-MIO::Socket::INET", "-e", "IO::Socket::INET->new(PeerAddr => 'allowed.example.org:22') or die $@"]}`, "During this call the guard refused allowed.example.org:22 (not allowed with this port)" + serversFault},
+		{"fetch_url", "fetch_url", `{"url": "http://fetched.example.org/"}`, "During this call the guard refused fetched.example.org:80" + serversFault},
+		{".git", "shell", `{"command": "git -c safe.directory=* add a.txt", "cwd": "/workspace/repo"}`, fmt.Sprintf(readOnlyHere, "/workspace/repo/.git")},
+		{"mount", "shell", `{"command": "touch ../src/new", "cwd": "/workspace/out"}`, fmt.Sprintf(readOnlyHere, "/workspace/src")},
+		{"write_file", "write_file", `{"path": "/workspace/src/new", "content": "x"}`, fmt.Sprintf(readOnlyHere, "/workspace/src")},
+		{"success", "shell", `{"command": "true"}`, ""},
+		{"failure", "shell", `{"command": "echo no such thing >&2; exit 1"}`, ""},
+		{"allowed", "fetch_url", `{"url": "http://allowed.example.org/"}`, ""},
+		{"writable", "write_file", `{"path": "/workspace/out/new", "content": "x"}`, ""},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			a := c.ask("tools/call", fmt.Sprintf(`{"name": %q, "arguments": %s}`, x.tool, x.args))
+			text, note := answerOf(t, a.Result)
+			told := ""
+			for _, line := range strings.Split(text, "\n") {
+				if strings.HasPrefix(line, "[During this call") || strings.HasPrefix(line, "[Read-only") {
+					told += strings.Trim(line, "[]")
+				}
+			}
+			if told != x.want || x.tool == "shell" && note != x.want {
+				t.Errorf("told %q, note %q, want %q\n%s\n%s", told, note, x.want, a.Result, a.Error)
+			}
+		})
+	}
+
+	// Others' refusals at the same time are not this call's.
+	busy := s.Command(t.Context(), "exec", "other", "--", "sh", "-c", "for i in 1 2 3 4 5 6; do getent hosts o$i.example.org; sleep 0.3; done")
+	if err := busy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	a := c.ask("tools/call", `{"name": "shell", "arguments": {"command": "sleep 1; exit 1"}}`)
+	_ = busy.Wait()
+	if text, _ := answerOf(t, a.Result); strings.Contains(text, "refused") {
+		t.Errorf("another room's refusals are told: %s", text)
+	}
+	c.end()
+	c.ended()
+	// The person reads what allows it, once.
+	if n := strings.Count(c.errs.String(), "to allow it: workshop firewall allow denied.example.org --worker "); n != 1 {
+		t.Errorf("the person was told %d times\n%s", n, c.errs)
+	}
+	if n := strings.Count(c.errs.String(), "git: rw}` in workshop.yaml"); n != 1 {
+		t.Errorf("git: rw was named %d times\n%s", n, c.errs)
+	}
+
+	d := s.Run("call", "--approve-all", "editor", "shell", "command=curl -sSf http://called.example.org/")
+	if d.Code == 0 || !strings.Contains(d.Err, "During this call the guard refused called.example.org:80"+serversFault) {
+		t.Errorf("call: %d\n%s", d.Code, d.Err)
+	}
+}
+
+// answerOf is the text of an answer, and the note of its structured result.
+func answerOf(t *testing.T, result json.RawMessage) (text, note string) {
+	t.Helper()
+	var a struct {
+		Content    []struct{ Text string }
+		Structured struct{ Note string } `json:"structuredContent"`
+	}
+	if err := json.Unmarshal(result, &a); err != nil {
+		t.Fatalf("%v: %s", err, result)
+	}
+	for _, b := range a.Content {
+		text += b.Text + "\n"
+	}
+	return text, a.Structured.Note
+}
+
+// A program that uses package client gets the same texts.
+func TestClientIsTold(t *testing.T) {
+	scenario.NotRootless(t, "the client is this process, which is root")
+	s := scenario.At(t, "package client has the note of a refusal in a result's text", toldFiles())
+	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
+	for _, e := range append(s.Program(t.Context(), "").Env, "WORKSHOP_FILE=", "WORKSHOP_PROJECT_NAME=") {
+		name, value, _ := strings.Cut(e, "=")
+		t.Setenv(name, value)
+	}
+	w := open(t, client.Options{Dir: s.Dir, Project: s.Project, Up: true, Approve: func(context.Context, client.Call) (client.Answer, error) { return client.Once, nil }})
+	r, err := w.Call(t.Context(), "editor", "shell", map[string]string{"command": "curl -sS http://denied.example.org/"})
+	if err != nil || !strings.Contains(r.Text, "[During this call the guard refused denied.example.org:80"+serversFault+"]") {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+// With nobody to ask a model is told one sentence, and the person once how to loosen
+// it; a call that can't succeed fails without a question.
+func TestUnattendedIsTold(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	s := callScenario(t, "an unattended refusal is one sentence for the model, and the way out is the person's to know")
+	s.Up("editor")
+	c := newRPC(t, s, "editor")
+	const want = "write_file of editor was not approved (B42): it needs a person's yes, and nobody can be asked; don't retry, tell the person\n"
+	for range 2 {
+		a := c.ask("tools/call", `{"name": "write_file", "arguments": {"path": "/workspace/out/n.txt", "content": "x"}}`)
+		if text, _ := answerOf(t, a.Result); text != want || s.Exists("out/n.txt") {
+			t.Errorf("told %q", text)
+		}
+	}
+	a := c.ask("tools/call", `{"name": "write_file", "arguments": {"path": "/workspace/src/a.txt", "content": "x"}}`)
+	if text, _ := answerOf(t, a.Result); strings.Contains(text, "B42") || !strings.Contains(text, fmt.Sprintf(readOnlyHere, "/workspace/src")) {
+		t.Errorf("a write that can't succeed: %q", text)
+	}
+	c.end()
+	c.ended()
+	if n := strings.Count(c.errs.String(), "approvals_max: auto"); n != 1 || strings.Count(c.errs.String(), "write_file of editor was refused: ") != 1 {
+		t.Errorf("the person was told %d times\n%s", n, c.errs)
+	}
+}
+
+// A room that was restarted by hand leaves its workers without a network: exec says
+// what repairs it, and that does.
+func TestStaleRoom(t *testing.T) {
+	scenario.OnlyDocker(t, "rooms of other engines aren't restarted by hand")
+	s := callScenario(t, "after a restart of its room by hand, a worker has no network, and exec says what repairs it")
+	s.Up("editor")
+	if err := s.Restart("room"); err != nil {
+		t.Fatal(err)
+	}
+	d := s.Run("exec", "editor", "--", "curl", "-sSf", "http://allowed.example.org/")
+	if d.Code == 0 || !strings.Contains(d.Err, "workshop: hint: the room of editor was restarted, so the worker has lost its network: `workshop up` repairs it\n") {
+		t.Errorf("%d\n%s", d.Code, d.Err)
+	}
+	ps := s.Expect(0, "ps", "--format", "json")
+	if !strings.Contains(ps.Out, `"stale": true`) {
+		t.Errorf("ps says nothing:\n%s", ps.Out)
+	}
+	s.Up("editor")
+	if d := s.Expect(0, "exec", "editor", "--", "curl", "-sSf", "http://allowed.example.org/"); !strings.Contains(d.Out, "allowed.example.org") {
+		t.Errorf("%+v", d)
+	}
+}
