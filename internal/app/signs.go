@@ -84,10 +84,10 @@ func (r *signReader) Write(b []byte) (int, error) {
 func (r *signReader) line() {
 	line := string(r.rest)
 	r.rest = r.rest[:0]
-	if readOnlyText.MatchString(line) {
+	if readOnlyText().MatchString(line) {
 		r.signs.addPaths(line)
 	}
-	m := networkText.FindStringSubmatch(line)
+	m := networkText().FindStringSubmatch(line)
 	if m == nil {
 		return
 	}
@@ -102,23 +102,28 @@ func (r *signReader) line() {
 var (
 	// readOnlyText is EROFS as strerror(3) of glibc and musl, Go, Node.js and our own
 	// file tools write it.
-	readOnlyText = regexp.MustCompile(`(?i)read-only file ?system|file system is mounted read-only`)
+	readOnlyText = pattern(`(?i)read-only file ?system|file system is mounted read-only`)
 	// networkText is what programs say of a name that isn't resolved, or of a
 	// connection that is refused; the group is a name that ssh(1) was given.
-	networkText = regexp.MustCompile(`(?i)ssh: could not resolve hostname ([^\s:]+)` +
+	networkText = pattern(`(?i)ssh: could not resolve hostname ([^\s:]+)` +
 		`|could ?n.t resolve|could not resolve|failed to resolve|name or service not known|name resolution|no such host|name does not resolve` +
 		`|nodename nor servname|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|connection refused|network is unreachable|bad address|not allowed in workshop\.yaml`)
 	// quotedText is what programs put between quotes.
-	quotedText = regexp.MustCompile("['\"`\u2018\u201c]([^'\"`\u2018\u2019\u201c\u201d]+)['\"`\u2019\u201d]")
+	quotedText = pattern("['\"`\u2018\u201c]([^'\"`\u2018\u2019\u201c\u201d]+)['\"`\u2019\u201d]")
 )
+
+// pattern is compiled when it is needed.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // addPaths keeps what may be a path in a line, quoted ones first.
 func (s *Signs) addPaths(line string) {
 	var found []string
-	for _, m := range quotedText.FindAllStringSubmatch(line, 4) {
+	for _, m := range quotedText().FindAllStringSubmatch(line, 4) {
 		found = append(found, m[1])
 	}
-	for _, word := range strings.FieldsFunc(quotedText.ReplaceAllString(line, " "), func(r rune) bool { return strings.ContainsRune(" \t\r:,;()[]", r) }) {
+	for _, word := range strings.FieldsFunc(quotedText().ReplaceAllString(line, " "), func(r rune) bool { return strings.ContainsRune(" \t\r:,;()[]", r) }) {
 		found = append(found, word)
 	}
 	s.mu.Lock()
