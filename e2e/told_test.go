@@ -169,7 +169,7 @@ func TestStaleRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := s.Run("exec", "editor", "--", "curl", "-sSf", "http://allowed.example.org/")
-	if d.Code == 0 || !strings.Contains(d.Err, "workshop: hint: the room of editor was restarted, so the worker has lost its network: `workshop up` repairs it\n") {
+	if d.Code == 0 || !strings.Contains(d.Err, "workshop: hint: the room of editor was restarted, which leaves no network: `workshop up` repairs it\n") {
 		t.Errorf("%d\n%s", d.Code, d.Err)
 	}
 	ps := s.Expect(0, "ps", "--format", "json")
