@@ -41,7 +41,7 @@ func TestModelIsTold(t *testing.T) {
 	s := scenario.At(t, "a model is told during which call the guard refused what, and what is read-only", toldFiles())
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	s.Up()
-	c := newRPC(t, s, "--approve-all", "editor")
+	c := newRPC(t, s, "--structured", "--approve-all", "editor")
 	_, err := exec.LookPath("git")
 	testutil.Require(t, err == nil, "there is no git")
 	for _, x := range []struct {
