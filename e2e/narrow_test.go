@@ -168,7 +168,7 @@ func TestB40_DelegationNarrows(t *testing.T) {
 	doesNot("builder__read_file", plan, "no such file")
 	doesNot("builder__read_file", token, "no such file")
 	doesNot("builder__fetch_url", there, "denied.example.org")
-	doesNot("builder__list_files", `{"path": "/workspace"}`, "builder isn't offered list_files")
+	doesNot("builder__list_files", `{"path": "/workspace"}`, "builder has no tool list_files")
 	doesNot("builder__shell", `{"argv": ["id"]}`, "none of those that are allowed")
 	does("builder__write_file", `{"path": "/workspace/out/b.txt", "content": "b"}`, "b.txt")
 
@@ -177,14 +177,14 @@ func TestB40_DelegationNarrows(t *testing.T) {
 	does("builder__reader__shell", `{"argv": ["cat", "/workspace/src/a.txt"]}`, "a line")
 	doesNot("builder__reader__read_file", `{"path": "/workspace/out/b.txt"}`, "no such file")
 	does("builder__reader__shell", `{"argv": ["cat", "/workspace/out/b.txt"]}`, `"exit_code":1`)
-	doesNot("builder__reader__write_file", `{"path": "/scratch/x", "content": "x"}`, "reader isn't offered write_file")
-	doesNot("builder__reader__fetch_url", `{"url": "http://allowed.example.org/"}`, "reader isn't offered fetch_url")
+	doesNot("builder__reader__write_file", `{"path": "/scratch/x", "content": "x"}`, "reader has no tool write_file")
+	doesNot("builder__reader__fetch_url", `{"url": "http://allowed.example.org/"}`, "reader has no tool fetch_url")
 
 	// A file that grants more, within what the caller has: neither a client that
 	// is there, nor a new one, nor the toolbox takes it, until up.
 	s.Write("workers/reader.md", strings.Replace(s.Read("workers/reader.md"), "Bash(cat:*)", "Bash(cat:*), Write", 1))
 	write := []string{"call", "--approve-all", "reader", "write_file", "path=/scratch/x", "content=x"}
-	doesNot("builder__reader__write_file", `{"path": "/scratch/x", "content": "x"}`, "reader isn't offered write_file")
+	doesNot("builder__reader__write_file", `{"path": "/scratch/x", "content": "x"}`, "reader has no tool write_file")
 	if d := s.Run(write...); d.Code != 4 || !strings.Contains(d.Err, "`workshop up`") {
 		t.Errorf("code %d\n%s", d.Code, d.Err)
 	}

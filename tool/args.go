@@ -44,8 +44,10 @@ type Output struct {
 	Omitted int64 `json:"omitted,omitempty" jsonschema:"how many bytes were left out of the middle of text"`
 	// NextLine counts from 1, in File.
 	NextLine int    `json:"next_line,omitempty" jsonschema:"number of the line where something was left out: first_line of read_file to go on in file"`
-	File     string `json:"file,omitempty" jsonschema:"a file of the worker with the whole output until the session ends; of more than 4 MiB, the first and the last half of that"`
-	Binary   bool   `json:"binary,omitempty" jsonschema:"the output holds bytes that are not text"`
+	File     string `json:"file,omitempty" jsonschema:"a file of the worker with the whole output, until the session ends"`
+	// FileOmitted is more than 0 for a stream of more than MaxOutputFile bytes.
+	FileOmitted int64 `json:"file_omitted,omitempty" jsonschema:"how many bytes of the middle file does not have"`
+	Binary      bool  `json:"binary,omitempty" jsonschema:"the output holds bytes that are not text"`
 }
 
 // ShellResult is how a command ended.

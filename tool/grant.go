@@ -62,8 +62,8 @@ type Server struct {
 // ([ShellArgs.Argv]) where it is one plain command. It takes no env either, for
 // PATH, LD_PRELOAD, GIT_SSH and their like make another program of an allowed
 // one. Its cwd is free, unless the program itself is relative to it (./gradlew).
-// A limit keeps a model at its task; what a program may reach is the container's
-// to say.
+// A limit keeps a model at its task; the container decides what a program can
+// reach.
 func (g *Grant) Check(name string, args json.RawMessage) error {
 	return g.check(name, func(limit string) string {
 		switch name {
@@ -104,8 +104,8 @@ func (g *Grant) WholeServer(server string) bool {
 	})
 }
 
-// check finds an offer of the tool without a limit, or with one that excess has
-// nothing against. Of several limits, the last one's complaint is told.
+// check finds an offer of the tool without a limit, or with one that the call
+// keeps to by excess. Of several limits, the error has the last one's reason.
 func (g *Grant) check(name string, excess func(limit string) string) error {
 	why := ""
 	if _, tool, mcp := SplitMCP(name); mcp && tool == "" {
@@ -161,8 +161,8 @@ func SplitMCP(name string) (server, tool string, ok bool) {
 	return server, tool, true
 }
 
-// NotOfferedError says that a worker hasn't a tool, or not for these
-// arguments (B41).
+// NotOfferedError is a call of a tool that a worker does not have, or not with
+// these arguments (B41).
 type NotOfferedError struct {
 	Worker, Tool string
 	// Why, where the tool is offered with a limit that the call exceeds.
@@ -172,16 +172,15 @@ type NotOfferedError struct {
 }
 
 func (e *NotOfferedError) Error() string {
-	worker := "the worker"
-	if e.Worker != "" {
-		worker += " " + e.Worker
-	}
-	has := "it has no tools"
+	worker, has := "the worker "+e.Worker, "its file lists no tools"
 	if len(e.Offered) > 0 {
-		has = "it has " + strings.Join(e.Offered, ", ")
+		has = "its file lists " + strings.Join(e.Offered, ", ")
 	}
-	if e.Why != "" {
-		return fmt.Sprintf("%s isn't offered this call of %s: %s; %s", worker, e.Tool, e.Why, has)
+	switch {
+	case e.Worker == "": // of a client that has all workers
+		return fmt.Sprintf("there is no tool %s: %s; the tools are %s", e.Tool, e.Why, strings.Join(e.Offered, ", "))
+	case e.Why != "":
+		return fmt.Sprintf("%s may not make this call of %s: %s; %s", worker, e.Tool, e.Why, has)
 	}
-	return fmt.Sprintf("%s isn't offered %s; %s, as its file lists them", worker, e.Tool, has)
+	return fmt.Sprintf("%s has no tool %s; %s", worker, e.Tool, has)
 }

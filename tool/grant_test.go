@@ -24,11 +24,11 @@ func TestCheck(t *testing.T) {
 		args  string
 		want  string // part of the error; empty: offered
 	}{
-		{nil, "shell", `{"argv":["git"]}`, "the worker w isn't offered shell; it has no tools"},
-		{offers("read_file", "shell(git:*)"), "write_file", `{}`, "isn't offered write_file; it has read_file, shell(git:*)"},
+		{nil, "shell", `{"argv":["git"]}`, "the worker w has no tool shell; its file lists no tools"},
+		{offers("read_file", "shell(git:*)"), "write_file", `{}`, "has no tool write_file; its file lists read_file, shell(git:*)"},
 		{offers("read_file"), "read_file", `{"path":"x"}`, ""},
 		{offers("read_file"), "read_file", `nonsense`, ""},
-		{offers("read_file"), "Read_file", `{}`, "isn't offered"},
+		{offers("read_file"), "Read_file", `{}`, "has no tool"},
 		{offers("read_file(src/**)"), "read_file", `{"path":"src/a"}`, "unknown"},
 		{offers("shell"), "shell", `{"command":"rm -rf /","env":{"A":"b"}}`, ""},
 		{offers("shell(git:*)", "shell"), "shell", `{"command":"rm"}`, ""},
@@ -93,12 +93,12 @@ func TestCheck(t *testing.T) {
 		{offers("mcp__ci"), "mcp__ci__run", `{}`, ""},
 		{offers("mcp__ci__*"), "mcp__ci__run", `{}`, ""},
 		{offers("mcp__ci__run"), "mcp__ci__run", `{}`, ""},
-		{offers("mcp__ci__run"), "mcp__ci__run__x", `{}`, "isn't offered"},
-		{offers("mcp__ci__run"), "mcp__ci__log", `{}`, "isn't offered"},
-		{offers("mcp__ci"), "mcp__cix__run", `{}`, "isn't offered"},
-		{offers("mcp__ci"), "mcp__ci", `{}`, "isn't offered"},
-		{offers("mcp__ci__*"), "mcp__ci__*", `{}`, "isn't offered"},
-		{offers("mcp__ci"), "mcp__ci__", `{}`, "isn't offered"},
+		{offers("mcp__ci__run"), "mcp__ci__run__x", `{}`, "has no tool"},
+		{offers("mcp__ci__run"), "mcp__ci__log", `{}`, "has no tool"},
+		{offers("mcp__ci"), "mcp__cix__run", `{}`, "has no tool"},
+		{offers("mcp__ci"), "mcp__ci", `{}`, "has no tool"},
+		{offers("mcp__ci__*"), "mcp__ci__*", `{}`, "has no tool"},
+		{offers("mcp__ci"), "mcp__ci__", `{}`, "has no tool"},
 		{offers("mcp__ci(x)"), "mcp__ci__run", `{}`, "unknown"},
 	} {
 		g := Grant{Worker: "w", Tools: c.tools}

@@ -64,7 +64,7 @@ func (c command) covers(d command) bool {
 	return c.allows(d.tokens)
 }
 
-// shellExcess says what a limit of shell has against a call; "" for nothing.
+// shellExcess returns why a limit of shell refuses a call; "" if it does not.
 func shellExcess(limit string, args json.RawMessage) string {
 	c, bad := parseCommand(limit)
 	if bad != nil {
@@ -104,7 +104,7 @@ func parseDomain(limit string) (firewall.HostPattern, *OfferError) {
 	return p, nil
 }
 
-// urlExcess says what a limit of fetch_url has against a URL; "" for nothing.
+// urlExcess returns why a limit of fetch_url refuses a URL; "" if it does not.
 func urlExcess(limit, text string) string {
 	p, bad := parseDomain(limit)
 	if bad != nil {

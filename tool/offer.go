@@ -50,7 +50,7 @@ func CheckOffer(o Offer) error {
 	return bad
 }
 
-// Excess gives the offers of a delegate that none of its caller's covers (B40):
+// Excess returns the offers of a delegate that none of its caller's covers (B40):
 // the name must be covered, and the limit be within the caller's.
 func Excess(delegate, caller []Offer) []Offer {
 	var out []Offer

@@ -8,9 +8,8 @@ import (
 	"io"
 )
 
-// ParseGrant reads what [Grant] is written as in the arguments of a gate. What
-// it doesn't know is an error: a grant that isn't understood as a whole grants
-// nothing.
+// ParseGrant reads a [Grant] from the arguments of a gate. Unknown members are
+// errors: a grant that is not understood as a whole grants nothing.
 func ParseGrant(text string) (Grant, error) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.DisallowUnknownFields()

@@ -20,7 +20,7 @@ func Specs() []Spec {
 	}
 }
 
-// Find gives the description of a tool.
+// Find returns the description of a tool.
 func Find(name string) (Spec, bool) {
 	for _, s := range Specs() {
 		if s.Name == name {

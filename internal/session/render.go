@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/llmdo/workshop/internal/diagtext"
 	"github.com/llmdo/workshop/tool"
@@ -89,11 +90,11 @@ func (l *lines) String() string { return l.b.String() }
 
 func shellText(r *tool.ShellResult) string {
 	l := &lines{}
-	l.add(r.Stdout.Text)
+	l.add(shown(r.Stdout))
 	l.add(outputNote("stdout", r.Stdout))
 	if r.Stderr.Bytes > 0 {
 		l.add("[stderr]")
-		l.add(r.Stderr.Text)
+		l.add(shown(r.Stderr))
 		l.add(outputNote("stderr", r.Stderr))
 	}
 	switch {
@@ -116,17 +117,17 @@ func shellText(r *tool.ShellResult) string {
 
 func outputNote(stream string, o tool.Output) string {
 	var notes []string
-	if o.Omitted > 0 {
-		text := fmt.Sprintf("%s: %d of %d bytes left out", stream, o.Omitted, o.Bytes)
-		switch file := diagtext.Printable(o.File); {
-		case file == "":
-			text += "; filter the output, or set max_output_bytes"
-		case o.Binary:
-			text += fmt.Sprintf("; the whole output is in %s until the session ends: use read_file with binary and offset, or tail", file)
-		default:
-			text += fmt.Sprintf("; the whole output is in %s until the session ends: use read_file with first_line %d, or tail", file, o.NextLine)
+	switch {
+	case o.Text != "" && shown(o) == "":
+		notes = append(notes, fmt.Sprintf("%s: %d bytes that are not text, not shown", stream, o.Bytes))
+		if o.File == "" {
+			notes = append(notes, "to see them, pipe them through base64 or od")
+		} else {
+			notes = append(notes, whereRest(o))
 		}
-		notes = append(notes, text)
+		return "[" + strings.Join(notes, "; ") + "]"
+	case o.Omitted > 0:
+		notes = append(notes, fmt.Sprintf("%s: %d of %d bytes left out", stream, o.Omitted, o.Bytes), whereRest(o))
 	}
 	if o.Binary {
 		notes = append(notes, stream+" is not all text: bytes that are not UTF-8 are replaced")
@@ -135,6 +136,44 @@ func outputNote(stream string, o tool.Output) string {
 		return ""
 	}
 	return "[" + strings.Join(notes, "; ") + "]"
+}
+
+// whereRest says how to see what was left out of an output.
+func whereRest(o tool.Output) string {
+	if o.File == "" {
+		return "filter the output, or set max_output_bytes"
+	}
+	what := "the whole output is"
+	if o.FileOmitted > 0 {
+		what = fmt.Sprintf("all but %d bytes of the middle are", o.FileOmitted)
+	}
+	how := fmt.Sprintf("first_line %d", o.NextLine)
+	if o.Binary {
+		how = "binary and offset"
+	}
+	return fmt.Sprintf("%s in %s until the session ends: use read_file with %s, or tail", what, diagtext.Printable(o.File), how)
+}
+
+// unreadable reports whether a text is of bytes that are not text, from a tenth
+// of its characters on.
+func unreadable(text string) bool {
+	all, bad := 0, 0
+	for _, r := range text {
+		if all++; r == utf8.RuneError || r < ' ' && !strings.ContainsRune("\t\n\r\x1b\b", r) {
+			bad++
+		}
+	}
+	return bad*10 > all
+}
+
+// shown is what a model sees of an output: nothing of many bytes that it can't
+// read.
+func shown(o tool.Output) string {
+	const few = 200
+	if o.Binary && o.Bytes > few && unreadable(o.Text) {
+		return ""
+	}
+	return o.Text
 }
 
 func readText(r *tool.ReadFileResult) string {

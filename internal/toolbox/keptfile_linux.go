@@ -275,7 +275,7 @@ func (p *spill) close(o *tool.Output) (note string) {
 	}
 	o.File = p.file.path
 	if half := p.file.half; p.file.total > 2*half {
-		return fmt.Sprintf("%s has the first and the last %d bytes of %s", p.file.path, half, p.stream)
+		o.FileOmitted = p.file.total - 2*half
 	}
 	return ""
 }

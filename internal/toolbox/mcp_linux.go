@@ -74,7 +74,7 @@ func serverEnded(name string, exit Exit, said string) string {
 	return message
 }
 
-// serverEnv gives the variables of a server, its secrets among them.
+// serverEnv returns the variables of a server, its secrets among them.
 func serverEnv(server tool.Server, open func(secret string) (*os.File, error)) (env []string, err error) {
 	for name, value := range server.Env {
 		env = append(env, name+"="+value)

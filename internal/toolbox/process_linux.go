@@ -108,7 +108,7 @@ func keep(spec *process.Spec, stdin, stdout *os.File) error {
 // lookEvery is how often a file is looked at where the kernel gives no watch.
 const lookEvery = 100 * time.Millisecond
 
-// whenRemoved tells the end of a file that is there. Where the kernel gives no
+// whenRemoved returns a channel that is closed when a file is removed. Where the kernel gives no
 // watch, of which each user has a number, it looks again and again.
 func whenRemoved(file string) (<-chan struct{}, error) {
 	first, err := os.Lstat(file)

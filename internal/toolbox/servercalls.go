@@ -80,7 +80,7 @@ func toolCalled(line []byte) (name string, call bool, err error) {
 	return name, true, nil
 }
 
-// members gives those of an object that are asked for. Some programs read keys
+// members returns those of an object that are asked for. Some programs read keys
 // without regard to case, and of two alike some take the first and some the last:
 // so a key that may be taken for one of them must be it, once.
 func members(object []byte, wanted ...string) (map[string]json.RawMessage, error) {

@@ -52,7 +52,7 @@ func newInput() (r, w *os.File, err error) {
 	return os.NewFile(uintptr(rd), "|"), os.NewFile(uintptr(wr), "|"), nil
 }
 
-// pipe gives both ends, of which the program's must block.
+// pipe returns both ends, of which the program's must block.
 func pipe() (r, w int, err error) {
 	var p [2]int
 	err = unix.Pipe2(p[:], unix.O_CLOEXEC)

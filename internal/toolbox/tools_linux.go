@@ -8,7 +8,7 @@ import (
 	"github.com/llmdo/workshop/tool"
 )
 
-// tools by name: what each is given and gives, and how it is run.
+// tools by name: arguments, result and function of each.
 var tools = map[string]runner{
 	tool.ReadFile:    plain(files.Read),
 	tool.WriteFile:   checked(files.Write, files.CheckWrite),

@@ -198,7 +198,7 @@ func (d *Server) look() {
 	d.met = met
 }
 
-// connect gives a connection to somebody outside of this process namespace.
+// connect returns a connection to a process outside of this namespace.
 func connect(path string) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

@@ -95,7 +95,7 @@ func (p *ignorePattern) match(path string, isDir bool) bool {
 	return ok && p.rest.match(rest)
 }
 
-// find gives the last pattern that matches; nil for none.
+// find returns the last pattern that matches; nil for none.
 func (g ignoring) find(path string, isDir bool) *ignorePattern {
 	for i := len(g) - 1; i >= 0; i-- {
 		if g[i].match(path, isDir) {

@@ -194,7 +194,7 @@ func (s *searcher) line(line []byte) error {
 	return nil
 }
 
-// show gives a line for the result, which counts it.
+// show returns a line for the result, which counts it.
 func (s *searcher) show(line []byte, from int) string {
 	t := cutText(line, from)
 	s.size += len(t)

@@ -89,7 +89,7 @@ func (m *matcher) nothing(block []byte) bool {
 	return !m.re.Match(block)
 }
 
-// line gives where the expression matches in a line without its end.
+// line returns where the expression matches in a line without its end.
 func (m *matcher) line(b []byte) (from int, ok bool) {
 	at := m.re.FindIndex(b)
 	if at == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"strconv"
 	"strings"
 
@@ -169,7 +170,7 @@ func explain(path string, err error) error {
 		}
 		return fmt.Errorf("%s %w", path, err)
 	case errors.Is(err, unix.ENOENT):
-		return fmt.Errorf("%s: no such file or directory", path)
+		return fmt.Errorf("%s: no such file or directory%s", path, inWorkdir(path))
 	case errors.Is(err, unix.ENOTDIR):
 		return fmt.Errorf("%s: a part of the path is not a directory", path)
 	case errors.Is(err, unix.ELOOP):
@@ -188,6 +189,21 @@ func explain(path string, err error) error {
 		err = p.Err
 	}
 	return fmt.Errorf("%s: %w", path, err)
+}
+
+// inWorkdir says what a relative path is relative to.
+func inWorkdir(p string) string {
+	if path.IsAbs(p) {
+		return ""
+	}
+	dir, err := os.Getwd()
+	if view != nil {
+		dir, err = view.workdir, nil
+	}
+	if err != nil {
+		return ""
+	}
+	return " in the working directory " + show(dir)
 }
 
 // retry calls again what a signal has interrupted.

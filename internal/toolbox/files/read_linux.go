@@ -50,7 +50,7 @@ func Read(ctx context.Context, a tool.ReadFileArgs) (*tool.ReadFileResult, error
 	return r, nil
 }
 
-// within gives a number of the arguments, or its default for 0.
+// within returns a number of the arguments, or its default for 0.
 func within(name string, n, normal, most int) (int, error) {
 	switch {
 	case n < 0 || n > most:
@@ -165,7 +165,7 @@ func oneLine(br *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// longLine gives the beginning of a line that is longer than what was asked for.
+// longLine returns the beginning of a line that is longer than what was asked for.
 func longLine(line []byte, first int, offset int64, r *tool.ReadFileResult) error {
 	for n := 1; n < utf8.UTFMax && n < len(line); n++ { // not through a character
 		if c := line[len(line)-n:]; utf8.RuneStart(c[0]) {

@@ -3,8 +3,8 @@ package files
 import "strings"
 
 // skippedNames are directories of dependencies and caches that a walk skips
-// without a .gitignore. Only names are here that nobody gives to sources: build,
-// dist, target and vendor are not, but see [marked].
+// without a .gitignore. Sources have none of these names; they may have build,
+// dist, target and vendor, but see [marked].
 var skippedNames = map[string]bool{
 	// dependencies
 	"node_modules": true, "bower_components": true, "jspm_packages": true, ".pnpm-store": true, ".yarn": true,

@@ -105,7 +105,7 @@ func local(name string) (string, error) {
 	return name, nil
 }
 
-// open gives a handle of a directory below the root; with mkdir, those that
+// open returns a handle of a directory below the root; with mkdir, those that
 // miss are made.
 func (u *unpacker) open(name string, mkdir bool) (int, error) {
 	fd, err := u.beneath(name)

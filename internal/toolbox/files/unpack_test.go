@@ -155,7 +155,7 @@ func TestUnpackProblems(t *testing.T) {
 		in   io.Reader
 		says string
 	}{
-		"not a directory":      {dir + "/none", bytes.NewReader(whole), "no such file"},
+		"not a directory":   {dir + "/none", bytes.NewReader(whole), "no such file"},
 		"a file":            {dir + "/f", bytes.NewReader(whole), "not a directory"},
 		"of the kernel":     {"/proc/self", bytes.NewReader(whole), "closed"},
 		"no archive":        {dir, strings.NewReader(strings.Repeat("x", 600)), "read the tar stream"},

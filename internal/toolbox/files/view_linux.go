@@ -99,7 +99,7 @@ func (v *View) locate(p string) (m *mount, rel string) {
 	return m, rel
 }
 
-// mountAt gives the mount whose target a path is.
+// mountAt returns the mount whose target a path is.
 func (v *View) mountAt(p string) *mount {
 	if v == nil {
 		return nil
@@ -232,7 +232,7 @@ func (v *View) Open(p string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), p), nil
 }
 
-// Source gives the path here of an absolute one in a mount, as it is written;
+// Source returns the path here of an absolute one in a mount, as it is written;
 // others stay as they are.
 func (v *View) Source(p string) string {
 	if v == nil || !path.IsAbs(p) {

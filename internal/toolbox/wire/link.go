@@ -115,7 +115,7 @@ func (l *link) receives(stream byte) bool {
 	return stream == Stdout || stream == Stderr
 }
 
-// find gives a call, nil where it has ended.
+// find returns a call, nil where it has ended.
 func (l *link) find(id uint32) (*call, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

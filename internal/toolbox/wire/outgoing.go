@@ -20,7 +20,7 @@ type Outgoing struct {
 	err    error
 }
 
-// Stream gives a stream of the call: stdin can be written, stdout and stderr
+// Stream returns a stream of the call: stdin can be written, stdout and stderr
 // be read (io.EOF at their end, which an answer is as well). Reads are what
 // gives the other side credit, so output that isn't read holds up the call;
 // closing an output throws the rest of it away. A write waits for credit and

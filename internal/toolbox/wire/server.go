@@ -29,7 +29,7 @@ type Incoming struct {
 	cancel context.CancelCauseFunc
 }
 
-// Stream gives a stream of the call: stdin can be read, stdout and stderr be
+// Stream returns a stream of the call: stdin can be read, stdout and stderr be
 // written. Writing waits for credit; it fails when the call is cancelled or the
 // connection has ended. What isn't closed is closed when the handler has
 // returned.
