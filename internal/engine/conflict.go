@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// ConflictError reports that the project isn't as the plan's observation says: an
-// object appeared, is gone, or is in use. An engine finishes what it was asked
-// for by a client that was killed since. Observe and plan again.
+// ConflictError means that the project has changed since the plan's observation: an
+// object appeared, disappeared, or is in use. One cause is a client that was killed
+// while the engine finishes its request. Observe and plan again.
 type ConflictError struct{ Err error }
 
 // Conflict is a [ConflictError] with a formatted message.
@@ -15,7 +15,7 @@ func Conflict(format string, args ...any) error {
 	return &ConflictError{Err: fmt.Errorf(format, args...)}
 }
 
-// Error is the engine's message.
+// Error returns the engine's message.
 func (e *ConflictError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the engine's error.

@@ -1,5 +1,5 @@
-// Package engine is what every engine has in common: what it can enforce, what
-// is observed of a workshop, and the plan that turns one into the other.
+// Package engine has what all engines share: their interface, the observed state
+// of a workshop, and the planner that computes the steps to the desired state.
 //
 // Planning is pure. An engine carries out one step at a time and decides
 // nothing.
@@ -18,48 +18,46 @@ import (
 // Engine carries out compiled projects. Implementations are safe for use by
 // several goroutines.
 type Engine interface {
-	// Capabilities are the same on every machine, and cost nothing.
+	// Capabilities returns data that doesn't depend on the machine.
 	Capabilities() Capabilities
-	// Ping returns nil when the engine answers. It costs no more than that.
+	// Ping returns nil if the engine responds. It does nothing else.
 	Ping(ctx context.Context) error
-	// Info asks the engine what it is and what it can enforce.
+	// Info describes the engine and what it can enforce on this machine.
 	Info(ctx context.Context) (Info, error)
-	// InitNames gives the image and the volume by which containers get
-	// workshop-init; empty where there are none.
+	// InitNames returns the names of the image and the volume with workshop-init;
+	// empty if the engine has none.
 	InitNames(ctx context.Context) (image, volume string, err error)
-	// Check refuses a project with facts that this engine can't carry out on this
+	// Check refuses a project with facts that this engine can't run on this
 	// machine, before anything is pulled or started.
 	Check(ctx context.Context, c *compose.Compiled) error
-	// CanLearn returns why no room can learn on this machine; nil: rooms can.
+	// CanLearn returns nil if rooms can learn on this machine, else why not.
 	CanLearn() error
-	// Observe returns what exists of the project, and which of the given image
-	// references exist ([DesiredImages]). With images it is for a plan, and also
+	// Observe returns the existing objects of the project, and which of the given
+	// image references exist ([DesiredImages]). With images, for a plan, it also
 	// reads which policy the guard has ([Observed.PolicyDigest]).
 	Observe(ctx context.Context, project string, images ...string) (Observed, error)
-	// Apply carries out the plan, reporting each step to events (which may be
-	// nil). It stops at the first error; what it has done is left for the
-	// next Observe to see.
+	// Apply carries out the plan and reports each step to events, which may be
+	// nil. It stops at the first error and rolls nothing back.
 	Apply(ctx context.Context, p *Plan, events func(Event)) error
 	// Exec runs a command in a worker and returns its exit code.
 	Exec(ctx context.Context, project, service string, o ExecOptions) (int, error)
 	// Logs writes the logs of services (all if empty).
 	Logs(ctx context.Context, project string, services []string, o LogsOptions) error
-	// CopyTo and CopyFrom move a tar stream into or out of a worker's directory.
+	// CopyTo and CopyFrom copy a tar stream into or out of a worker's directory.
 	CopyTo(ctx context.Context, project, service, dir string, tar io.Reader) error
 	CopyFrom(ctx context.Context, project, service, path string) (io.ReadCloser, error)
 	// Control connects to the control socket of the project's guard (package
-	// internal/guard/control). A guard that doesn't run is a [NotRunningError].
-	// dir as in [ExecOptions].
+	// internal/guard/control). If the guard isn't running, the error is a
+	// [NotRunningError]. dir is [ExecOptions].Directory.
 	Control(ctx context.Context, project, dir string) (io.ReadWriteCloser, error)
-	// Session connects to the toolbox of a worker (package internal/toolbox): a
-	// new session, which ends with the connection. ctx bounds the connecting
-	// alone. A worker that doesn't run is a [NotRunningError]; one whose program
-	// knows no sessions, at the first read at the latest, a [NoToolboxError]. dir
-	// as in [ExecOptions].
+	// Session starts a session of a worker's toolbox (package internal/toolbox),
+	// which ends with the connection. ctx bounds only connecting. If the worker
+	// isn't running, the error is a [NotRunningError]; if its workshop-init doesn't
+	// support sessions, it is a [NoToolboxError], at the first read at the latest.
+	// dir is [ExecOptions].Directory.
 	Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error)
-	// Tidy removes what the engine keeps for a project beside its containers, where
-	// nothing of the project is left. Another directory's is not touched; the empty
-	// directory means any.
+	// Tidy removes the engine's other files of a project, if no object of it is
+	// left. It doesn't touch those of another directory; "" means any.
 	Tidy(ctx context.Context, project, directory string) error
 	Close() error
 }
@@ -74,52 +72,50 @@ type Info struct {
 	Local      bool   // it sees this machine's files (unix socket, not in a VM)
 	DataRoot   string
 	Runtimes   []string
-	// DefaultRuntime is the OCI runtime of containers that name none.
+	// DefaultRuntime is the OCI runtime of containers without `runtime`.
 	DefaultRuntime string
 	Socket         string // path of its unix socket, if it has one
 	IPv6           bool   // the kernel has IPv6
 	Limits         Limits
-	// Unlimited says that the user chose to go on without the limits that are
-	// missing (--without-limits).
+	// Unlimited: the user accepts that limits are missing (--without-limits).
 	Unlimited bool
-	// Own are directories of the engine's own on this machine, which nobody may
-	// mount, nor anything in them.
+	// Own are the engine's own directories on this machine. Neither they nor
+	// anything in them may be mounted.
 	Own []string
-	// Findings are what it found on this machine about promises, beside Limits.
+	// Findings are what it found on this machine about promises, besides Limits.
 	Findings []Finding
 }
 
-// Finding is one thing that decides on this machine whether a promise can be
-// kept.
+// Finding is one property of this machine that a promise depends on.
 type Finding struct {
-	Promise string // "B22"; empty: none hangs on it
+	Promise string // "B22"; empty: none depends on it
 	Name    string // a word: "user-namespaces"
 	Held    bool
-	Meaning string // what holds with it, or, where it isn't held, why
-	Do      string // where it isn't held: what to do; may be empty
-	// Rooms says that it matters to workers with a room alone.
+	Meaning string // what it provides or, if it isn't held, why not
+	Do      string // what to do if it isn't held; may be empty
+	// Rooms: it matters only to workers with a room.
 	Rooms bool
 }
 
-// Limits tells which resource limits the engine can enforce (B5).
+// Limits are the resource limits that the engine can enforce (B5).
 type Limits struct{ Memory, Swap, CPU, PIDs, Seccomp bool }
 
-// Observed is one snapshot of what exists of a project.
+// Observed is a snapshot of a project's existing objects.
 type Observed struct {
 	Project    string
 	Containers []Container
 	Networks   []Object
 	Volumes    []Object
-	// Others carry the project's name and are no workshop's.
+	// Others have the project's name and don't belong to a workshop.
 	Others []Other
-	// WorkersOnly says that the engine has neither rooms nor a guard: plans are
-	// made for the workers alone.
+	// WorkersOnly: the engine has neither rooms nor a guard, so plans contain
+	// workers only.
 	WorkersOnly bool
-	// Images says which of the asked references exist, with their IDs.
+	// Images has the IDs of the requested references that exist.
 	Images map[string]string
 	// PolicyDigest is the digest of the policy file that a guard of this project
-	// starts with (firewall.EncodePolicy, SHA-256, hexadecimal); empty where
-	// there is none, it can't be read, or no images were asked for.
+	// starts with (firewall.EncodePolicy, SHA-256, hexadecimal); empty if there is
+	// none, it can't be read, or no images were requested.
 	PolicyDigest string
 }
 
@@ -130,10 +126,10 @@ type Object struct {
 	Labels map[string]string
 }
 
-// WithObject puts an object into a list, in the place of one of its name.
+// WithObject adds an object to a list, replacing one of the same name.
 func WithObject(list []Object, o Object) []Object { return append(WithoutObject(list, o.Name), o) }
 
-// WithoutObject takes an object out of a list.
+// WithoutObject removes an object from a list.
 func WithoutObject(list []Object, name string) []Object {
 	return slices.DeleteFunc(list, func(o Object) bool { return o.Name == name })
 }
@@ -143,37 +139,37 @@ type Container struct {
 	ID         string
 	Name       string
 	Service    string
-	Role       string // of LabelRole; only for display, never for a decision on the boundary
+	Role       string // of LabelRole; for display only, never for a security decision
 	Image      string
 	ImageID    string
 	ConfigHash string
 	State      string // created, running, exited …
 	ExitCode   int
 	Started    time.Time
-	Directory  string // project directory that it belongs to
-	ByCompose  bool   // made by a Compose program from the generated files
+	Directory  string // its project directory
+	ByCompose  bool   // created by a Compose program from the generated files
 	Ports      []string
 	// NetworkOf is the ID of the container whose network namespace it joins.
 	NetworkOf string
 	// Networks are the names of the networks that it is attached to, NetworkIDs
-	// the IDs of those that it has had since it was started.
+	// the IDs of those that it has had since its start.
 	Networks, NetworkIDs []string
-	// Volumes are the names of the volumes that it mounts, where an engine tells.
+	// Volumes are the names of the volumes that it mounts, if the engine reports them.
 	Volumes []string
-	// NotHeld are the promises that the user gave up for it when it was made: B5
-	// by --without-limits.
+	// NotHeld are the promises that the user waived when it was created: B5 by
+	// --without-limits.
 	NotHeld []string
 	// OneOff is a container of `docker compose run`, or a helper.
 	OneOff bool
-	// Silent says that the engine lists it, and doesn't answer for it
+	// Silent: the engine lists it but doesn't respond to requests about it
 	// ([SilentError]).
 	Silent bool
-	// Helper is a never started container through which volumes are filled;
-	// one that is seen was left by an interrupted run.
+	// Helper is a never started container by which volumes are filled; an existing
+	// one was left by an interrupted run.
 	Helper bool
 }
 
-// Event reports one step while it is carried out.
+// Event is the progress of a step.
 type Event struct {
 	Step           Step
 	Status         Status
@@ -199,22 +195,22 @@ type ExecOptions struct {
 	Env     []string // KEY=VALUE, added to the container's
 	Workdir string   // empty: the worker's; relative: to that one
 	User    string   // empty: the worker's
-	// Directory refuses a worker of another project directory with a
-	// [ForeignError]; empty: any.
+	// Directory, if not empty, must be the worker's project directory; else the
+	// error is a [ForeignError].
 	Directory string
 	TTY       bool
 	Stdin     io.Reader // nil: no stdin
 	Stdout    io.Writer
 	Stderr    io.Writer // with TTY everything goes to Stdout
-	// Size returns the terminal's size; Resized is signalled when it changed.
+	// Size returns the terminal's size; Resized receives when it has changed.
 	Size    func() (rows, cols uint, ok bool)
 	Resized <-chan struct{}
 	// Signals are forwarded to the command's process by name ("SIGINT").
 	Signals <-chan string
 }
 
-// ToolboxCommand is what a session of the worker is asked to run. User and
-// Directory are not in it: an engine checks them before.
+// ToolboxCommand returns the command for a session of the worker, without User and
+// Directory, which an engine checks before.
 func (o *ExecOptions) ToolboxCommand() toolbox.Command {
 	return toolbox.Command{
 		Argv: o.Command, Env: o.Env, Cwd: o.Workdir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: o.Signals,
@@ -222,7 +218,7 @@ func (o *ExecOptions) ToolboxCommand() toolbox.Command {
 	}
 }
 
-// LogsOptions says which part of the logs is wanted.
+// LogsOptions selects a part of the logs.
 type LogsOptions struct {
 	Follow     bool
 	Timestamps bool
@@ -233,18 +229,18 @@ type LogsOptions struct {
 	Prefix     bool // "service | " before each line
 }
 
-// Desired is what a plan starts from.
+// Desired is the desired state of a plan.
 type Desired struct {
 	Compiled *compose.Compiled // with facts
-	// Only names the workers that are wanted; empty: all.
+	// Only has the names of the wanted workers; empty: all.
 	Only []string
-	// NoWorkers says that none is wanted, Only aside: those that run stay as they
-	// are, unless they are in another room than theirs.
+	// NoWorkers: none is wanted, whatever Only is. Running ones are left alone
+	// unless they are in the wrong room.
 	NoWorkers bool
-	// Builds gives for a service with a build section the hash of its context
-	// and options; it names the image that is built. An engine computes it.
+	// Builds maps a service with a build section to the hash of its context and
+	// options, which names the built image. An engine computes it.
 	Builds map[string]string
-	// Pulled says that images with pull policy "always" were pulled by the
-	// plan of [PlanPull] before this one.
+	// Pulled: the preceding plan of [PlanPull] has pulled images with pull policy
+	// "always".
 	Pulled bool
 }

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// ForeignError says that objects with the project's name belong to another
-// project directory, or are no workshop's. It is a refusal (exit code 4): nothing
+// ForeignError means that objects with the project's name belong to another
+// project directory, or not to a workshop. It is a refusal (exit code 4): nothing
 // was touched.
 type ForeignError struct {
 	Project   string
 	Object    string // the first object found, "container/x"
-	Directory string // where we are
-	Other     string // the directory that it belongs to; empty where it names none
-	Workshop  bool   // it is a workshop's
+	Directory string // the caller's project directory
+	Other     string // the directory that it belongs to; empty if unknown
+	Workshop  bool   // it belongs to a workshop
 	Suggest   string // a project name to use with -p
 }
 
-// Error says whose the objects are and what to do.
+// Error names the owner of the objects, and what to do.
 func (e *ForeignError) Error() string {
 	if !e.Workshop {
 		return fmt.Sprintf("%s: use -p %s here", e.What(), e.Suggest)
@@ -26,7 +26,7 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s: use -p %s here, or run `workshop down` there", e.What(), e.Suggest)
 }
 
-// What says whose the objects are.
+// What names the owner of the objects.
 func (e *ForeignError) What() string {
 	switch {
 	case e.Workshop:
@@ -40,10 +40,10 @@ func (e *ForeignError) What() string {
 // ExitCode is 4: refused.
 func (e *ForeignError) ExitCode() int { return 4 }
 
-// UnknownWorkerError names workers that the workshop does not have.
+// UnknownWorkerError means that the workshop has no workers of these names.
 type UnknownWorkerError struct{ Names, Have []string }
 
-// Error names them and the ones that there are.
+// Error names them and the existing ones.
 func (e *UnknownWorkerError) Error() string {
 	return fmt.Sprintf("no worker %s in this workshop: it has %s", strings.Join(e.Names, ", "), strings.Join(e.Have, ", "))
 }
@@ -51,16 +51,16 @@ func (e *UnknownWorkerError) Error() string {
 // ExitCode is 2: usage.
 func (e *UnknownWorkerError) ExitCode() int { return 2 }
 
-// NotRunningError says that services of a project have no container that runs.
+// NotRunningError means that services of a project have no running container.
 type NotRunningError struct {
 	Project  string
 	Services []string
 	State    string // of the one service, empty if there is no container
 }
 
-// Error says what to do.
+// Error has the remedy.
 func (e *NotRunningError) Error() string {
-	state := "not there"
+	state := "missing"
 	if e.State != "" {
 		state = e.State
 	}
@@ -70,23 +70,23 @@ func (e *NotRunningError) Error() string {
 // ExitCode is 5: engine.
 func (e *NotRunningError) ExitCode() int { return 5 }
 
-// NoToolboxError says that a worker's workshop-init knows no sessions: another
-// version of workshop brought it up.
+// NoToolboxError means that a worker's workshop-init doesn't support sessions:
+// another version of workshop created it.
 type NoToolboxError struct{ Worker string }
 
-// Error says what to do.
+// Error has the remedy.
 func (e *NoToolboxError) Error() string {
-	return fmt.Sprintf("worker %s was brought up by an older workshop, whose program there has no tools: run `workshop up`", e.Worker)
+	return fmt.Sprintf("worker %s was created by an older workshop and has no toolbox: run `workshop up`", e.Worker)
 }
 
 // ExitCode is 5: engine.
 func (e *NoToolboxError) ExitCode() int { return 5 }
 
-// MissingImageError says that an image is not on the engine and may not be
+// MissingImageError means that an image is not on the engine and may not be
 // pulled.
 type MissingImageError struct{ Image, Service string }
 
-// Error says what to do.
+// Error has the remedy.
 func (e *MissingImageError) Error() string {
 	return fmt.Sprintf("image %s of %s is not on this engine, and pull is never: build or load it, or set pull: missing", e.Image, e.Service)
 }
@@ -94,7 +94,7 @@ func (e *MissingImageError) Error() string {
 // ExitCode is 5: engine.
 func (e *MissingImageError) ExitCode() int { return 5 }
 
-// PortTakenError says that something else listens on a port that a worker
+// PortTakenError means that something else listens on a port that a worker
 // publishes.
 type PortTakenError struct {
 	Address string // host:port
@@ -103,24 +103,24 @@ type PortTakenError struct {
 	Err     error // the engine's
 }
 
-// Error says what to do.
+// Error has the remedy.
 func (e *PortTakenError) Error() string {
 	return fmt.Sprintf("port %s, which %s publishes, is taken by another program or container: stop that, or publish another port under `ports`", e.Address, e.Worker)
 }
 
-// Unwrap gives the engine's error.
+// Unwrap returns the engine's error.
 func (e *PortTakenError) Unwrap() error { return e.Err }
 
 // ExitCode is 5: engine.
 func (e *PortTakenError) ExitCode() int { return 5 }
 
-// SilentGuardError says that a guard runs and doesn't answer.
+// SilentGuardError means that a guard runs but doesn't respond.
 type SilentGuardError struct {
 	Container string // "container/x"
 	After     time.Duration
 }
 
-// Error says how long it was waited for.
+// Error has the time waited.
 func (e *SilentGuardError) Error() string {
 	return fmt.Sprintf("%s: the guard doesn't answer after %s", e.Container, e.After)
 }
@@ -128,15 +128,15 @@ func (e *SilentGuardError) Error() string {
 // ExitCode is 1: failed.
 func (e *SilentGuardError) ExitCode() int { return 1 }
 
-// NotReadyError says why a container is not ready, in its own words if it had
-// some.
+// NotReadyError means that a container didn't become ready, with the reason it
+// printed, if any.
 type NotReadyError struct {
 	Service string
 	Reason  string // of the FAILED line
-	Stderr  string // its last words
+	Stderr  string // the end of its output
 }
 
-// Error is the reason.
+// Error returns the reason.
 func (e *NotReadyError) Error() string {
 	msg := e.Reason
 	if e.Stderr != "" {
@@ -148,15 +148,15 @@ func (e *NotReadyError) Error() string {
 // ExitCode is 1: failed.
 func (e *NotReadyError) ExitCode() int { return 1 }
 
-// RefusedError says that an engine can't carry a project out as it is: what it
-// would have to do, or give up, it doesn't. Nothing was started.
+// RefusedError means that an engine refuses a project that it can't run without
+// breaking a promise or doing what it never does. Nothing was started.
 type RefusedError struct {
-	Promise string // the one that can't be kept: "B4"; empty: none hangs on it
+	Promise string // the one that can't be kept: "B4"; empty: none is concerned
 	Reason  string
 	Do      string // what to do
 }
 
-// Error is the reason with the promise's number, and what to do.
+// Error returns the reason with the promise's number, and what to do.
 func (e *RefusedError) Error() string {
 	msg := e.Reason
 	if e.Promise != "" {
@@ -171,12 +171,12 @@ func (e *RefusedError) Error() string {
 // ExitCode is 4: refused.
 func (e *RefusedError) ExitCode() int { return 4 }
 
-// SilentError says that the engine doesn't answer for a container.
+// SilentError means that the engine doesn't respond to requests about a container.
 type SilentError struct{ Container string }
 
-// Error says why that may be, and what to do.
+// Error has the likely cause, and what to do.
 func (e *SilentError) Error() string {
-	return fmt.Sprintf("the engine doesn't answer for container %s: it may wait for a process that it started there (`docker exec`) and that was stopped; `workshop down` ends it", e.Container)
+	return fmt.Sprintf("the engine doesn't respond about container %s: it may be waiting for a stopped process of `docker exec`; `workshop down` ends it", e.Container)
 }
 
 // ExitCode is 5: engine.

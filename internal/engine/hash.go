@@ -13,18 +13,17 @@ import (
 	"github.com/llmdo/workshop/compose"
 )
 
-// CgroupNamespace is the cgroup namespace of every container: one of its own
-// (B6). Docker's default on cgroup v1 is the host's, which shows the paths of
-// the host's cgroups in /proc/self/cgroup. The generated project can't say it:
-// docker-compose 1.29 refuses the key `cgroup` in the format that it knows.
+// CgroupNamespace is the cgroup namespace mode of every container: its own (B6).
+// Docker's default on cgroup v1 is the host's, which shows the paths of the host's
+// cgroups in /proc/self/cgroup. The generated project doesn't set it, because
+// docker-compose 1.29 refuses the key `cgroup` in its format.
 const CgroupNamespace = "private"
 
-// ConfigHash identifies what a service's container was made from: everything
-// of the project that reaches the container, and nothing that does not, such
-// as the order of starts or where the image comes from. Of the policy that is
-// what a running guard can't change; the lines of the rooms are given to it by
-// [OpReloadPolicy]. (What they take from variables stands in its environment,
-// which is part of the hash.)
+// ConfigHash identifies the configuration of a service's container: everything of
+// the project that reaches the container, and nothing that doesn't, such as the
+// order of starts or the source of the image. Of the policy it includes what a
+// running guard can't change; the lines of the rooms are sent by [OpReloadPolicy].
+// (Variables in those lines are in the guard's environment, which is included.)
 func ConfigHash(d Desired, service string) string {
 	c := d.Compiled
 	s := c.Project.Services[service]
@@ -62,7 +61,7 @@ func ConfigHash(d Desired, service string) string {
 	}
 	if c.Roles[service] == compose.RoleGuard {
 		in.Policy = c.Policy.Fixed()
-		// For plain Compose, which makes the guard anew when a label changes.
+		// For plain Compose, which recreates the guard when a label changes.
 		in.Service.Labels = maps.Clone(s.Labels)
 		delete(in.Service.Labels, compose.LabelPolicy)
 	}
@@ -76,7 +75,7 @@ func NetworkHash(p *types.Project, key string) string {
 	return hashOf(n)
 }
 
-// CopyHash identifies what a read-only copy is made from, not its content.
+// CopyHash identifies the source of a read-only copy, not its content.
 func CopyHash(c compose.Copy) string {
 	c.Digest = ""
 	return hashOf(c)

@@ -6,9 +6,9 @@ import (
 	"github.com/llmdo/workshop/internal/image/reference"
 )
 
-// ImageSourceError says that an engine reads no images from directories or
-// files of this machine (oci:DIR, docker-archive:FILE). It is a refusal:
-// nothing was started.
+// ImageSourceError means that an engine can't read images from directories or
+// files of this machine (oci:DIR, docker-archive:FILE). It is a refusal: nothing
+// was started.
 type ImageSourceError struct {
 	Image  string // as workshop.yaml names it
 	Engine string // "docker"
@@ -22,14 +22,14 @@ func (e *ImageSourceError) Error() string {
 	} else if err == nil && r.Kind == reference.Archive {
 		load = "load it with `docker load -i " + r.Path + "`"
 	}
-	return fmt.Sprintf("image %s: the %s engine reads no images from this machine's files: set `isolation: namespace`, or %s and name it", e.Image, e.Engine, load)
+	return fmt.Sprintf("image %s: the %s engine can't read images from files: set `isolation: namespace`, or %s and use its name", e.Image, e.Engine, load)
 }
 
 // ExitCode is 4: refused.
 func (e *ImageSourceError) ExitCode() int { return 4 }
 
-// RefuseImageFiles returns an [ImageSourceError] for the first reference that
-// names a directory or file. It is for engines with a store of their own.
+// RefuseImageFiles returns an [ImageSourceError] for the first reference to a
+// directory or file. It is for engines with their own image store.
 func RefuseImageFiles(engine string, images ...string) error {
 	for _, image := range images {
 		if r, err := reference.Parse(image); err == nil && r.OnMachine() {

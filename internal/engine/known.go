@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// KnownFields lists, per type of the project, the fields that an engine carries
-// out. A field that is set and not listed is an error, never dropped.
+// KnownFields lists, per type of the project, the fields that an engine
+// supports. Any other field that is set is an error, never dropped.
 type KnownFields map[string][]string
 
-// UnknownFieldError names fields of the project that an engine would not carry
-// out.
+// UnknownFieldError means that the project sets fields that an engine doesn't
+// support.
 type UnknownFieldError struct {
 	Engine string // "docker"
 	Of     string // "service x"
@@ -21,11 +21,11 @@ type UnknownFieldError struct {
 
 // Error names them.
 func (e *UnknownFieldError) Error() string {
-	return fmt.Sprintf("%s: the %s engine does not carry out %s", e.Of, e.Engine, strings.Join(e.Fields, ", "))
+	return fmt.Sprintf("%s: the %s engine does not support %s", e.Of, e.Engine, strings.Join(e.Fields, ", "))
 }
 
-// Check returns an [UnknownFieldError] if v, or a struct of a listed type inside
-// it, sets a field that is not known.
+// Check returns an [UnknownFieldError] if v, or a struct of a listed type in it,
+// sets a field that isn't listed.
 func (k KnownFields) Check(engine, of string, v any) error {
 	var fields []string
 	k.walk(reflect.ValueOf(v), "", &fields)
@@ -72,8 +72,8 @@ func (k KnownFields) fields(v reflect.Value, fields []string, path string, out *
 	}
 }
 
-// empty reports whether v is a slice or map without content; what has meaning
-// when empty (command, entrypoint) is known.
+// empty reports whether v is an empty slice or map. Fields for which empty has a
+// meaning (command, entrypoint) are listed.
 func empty(v reflect.Value) bool {
 	return (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0
 }

@@ -17,5 +17,5 @@ const (
 	LabelVolume      = "com.docker.compose.volume"
 )
 
-// LabelHelper marks the containers through which volumes are filled.
+// LabelHelper marks containers by which volumes are filled.
 const LabelHelper = "dev.llmdo.workshop.helper"

@@ -10,8 +10,8 @@ import (
 )
 
 // WriteLogs writes the logs of services, of all if none is named: one service
-// after the other, or with Follow all at once, line by line. one writes those of
-// one container; that following ends with ctx is no error of it.
+// after the other, or with Follow concurrently, line by line. one writes the logs of
+// one container; its error is ignored once ctx has ended.
 func WriteLogs(ctx context.Context, seen Observed, services []string, o LogsOptions, one func(ctx context.Context, c Container, stdout, stderr io.Writer) error) error {
 	var list []Container
 	for _, c := range seen.Containers {
@@ -45,7 +45,7 @@ func WriteLogs(ctx context.Context, seen Observed, services []string, o LogsOpti
 		write := func() {
 			out, errOut := &prefixWriter{w: o.Stdout, prefix: prefix, mu: &mu}, &prefixWriter{w: o.Stderr, prefix: prefix, mu: &mu}
 			err := errors.Join(one(ctx, c, out, errOut), out.end(), errOut.end())
-			if ctx.Err() == nil { // that is how following ends
+			if ctx.Err() == nil { // ctx ends following
 				errs[i] = err
 			}
 		}
@@ -59,8 +59,8 @@ func WriteLogs(ctx context.Context, seen Observed, services []string, o LogsOpti
 	return errors.Join(errs...)
 }
 
-// prefixWriter writes whole lines, each behind the prefix, so that two
-// services never share one.
+// prefixWriter writes whole lines, each after the prefix, so that two services
+// never share one.
 type prefixWriter struct {
 	w      io.Writer
 	prefix string
@@ -68,7 +68,7 @@ type prefixWriter struct {
 	rest   []byte
 }
 
-// maxPending is where an unfinished line is written as it is, in bytes.
+// maxPending is the size in bytes at which an unfinished line is written.
 const maxPending = 64 << 10
 
 func (p *prefixWriter) Write(b []byte) (int, error) {

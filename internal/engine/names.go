@@ -12,7 +12,7 @@ import (
 	"github.com/llmdo/workshop/internal/image/reference"
 )
 
-// ContainerName is the name of a service's container, as Compose forms it.
+// ContainerName returns the name of a service's container, as Compose forms it.
 func ContainerName(p *types.Project, service string) string {
 	if s, ok := p.Services[service]; ok && s.ContainerName != "" {
 		return s.ContainerName
@@ -20,7 +20,7 @@ func ContainerName(p *types.Project, service string) string {
 	return p.Name + "-" + service + "-1"
 }
 
-// VolumeName is the engine's name of a volume of the project.
+// VolumeName returns the engine's name of a volume of the project.
 func VolumeName(p *types.Project, key string) string {
 	if v := p.Volumes[key]; v.Name != "" {
 		return v.Name
@@ -28,7 +28,7 @@ func VolumeName(p *types.Project, key string) string {
 	return p.Name + "_" + key
 }
 
-// NetworkName is the engine's name of a network of the project.
+// NetworkName returns the engine's name of a network of the project.
 func NetworkName(p *types.Project, key string) string {
 	if n := p.Networks[key]; n.Name != "" {
 		return n.Name
@@ -36,9 +36,9 @@ func NetworkName(p *types.Project, key string) string {
 	return p.Name + "_" + key
 }
 
-// ImageRef is the reference of the image that a service runs: what it names,
-// with the path of an image in this machine's files made absolute, or for one
-// with a build section a name that follows from the content.
+// ImageRef returns the reference of a service's image: the one it names, with the
+// path of an image in files made absolute, or with a build section a name derived
+// from the content.
 func ImageRef(d Desired, service string) string {
 	s := d.Compiled.Project.Services[service]
 	if s.Build == nil {
@@ -56,8 +56,8 @@ func ImageRef(d Desired, service string) string {
 	return d.Compiled.Project.Name + "-build:" + hash[:min(16, len(hash))]
 }
 
-// DesiredImages lists the references that a plan must know about, sorted and
-// without repetition.
+// DesiredImages lists the image references of a plan, sorted and without
+// duplicates.
 func DesiredImages(d Desired) []string {
 	refs := map[string]bool{}
 	for name := range d.Compiled.Project.Services {
@@ -69,9 +69,9 @@ func DesiredImages(d Desired) []string {
 	return sortedKeys(refs)
 }
 
-// ProjectDirectory is the project directory that an object's labels name, or
-// "" for none. Compose programs record the directory of the compose file, which
-// is .workshop/<name> in the project.
+// ProjectDirectory returns the project directory in an object's labels, or "".
+// Compose programs record the directory of the compose file, which is
+// .workshop/<name> in the project.
 func ProjectDirectory(labels map[string]string) string {
 	if dir := labels[compose.LabelDirectory]; dir != "" {
 		return dir
@@ -83,7 +83,7 @@ func ProjectDirectory(labels map[string]string) string {
 	return dir
 }
 
-// suggestProject gives a project name that the directory has for itself.
+// suggestProject returns a project name unique to the directory.
 func suggestProject(project, directory string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(filepath.Base(directory)) {

@@ -8,21 +8,20 @@ import (
 	"github.com/llmdo/workshop/compose"
 )
 
-// Other is an object that carries the project's name and is no workshop's: a
-// docker-compose.yml of the same name made it, or somebody by hand. It is never
+// Other is an object that has the project's name and doesn't belong to a workshop:
+// it was created from a docker-compose.yml of the same name, or by hand. It is never
 // touched.
 type Other struct {
 	Object    string // "volume/web_pgdata"
-	Directory string // of its Compose project; empty where no label names one
+	Directory string // of its Compose project; empty if no label names one
 }
 
-// OurContainer tells by its labels whether a container is a workshop's: made by
-// an engine, or by a Compose program from the rendered files.
+// OurContainer reports whether a container with these labels belongs to a workshop:
+// created by an engine, or by a Compose program from the rendered files.
 //
-// Compose's label of the project tells nothing: any docker-compose.yml gives it.
-// Nor does a label of ours alone: an image can have it, and its containers
-// inherit it. But what makes a container sets Compose's working directory, which
-// is .workshop/<name>, or, for a helper, gives none.
+// Compose's project label is not enough: any docker-compose.yml sets it. Nor is our
+// own label: containers inherit it from an image. But the creator of a container
+// sets Compose's working directory, which is .workshop/<name>, or none for a helper.
 func OurContainer(labels map[string]string) bool {
 	dir := labels[LabelWorkingDir]
 	switch {
@@ -34,15 +33,15 @@ func OurContainer(labels map[string]string) bool {
 	return filepath.Base(filepath.Dir(dir)) == ".workshop"
 }
 
-// IsHelper reports whether a container is one through which volumes are filled. It
-// is of no service; one that is may have the label from its image.
+// IsHelper reports whether a container is a helper by which volumes are filled. It
+// has no service; a service's container may have the label from its image.
 func IsHelper(labels map[string]string) bool {
 	return labels[LabelHelper] != "" && labels[LabelService] == ""
 }
 
-// MadeByEngine gives the configuration hash of a container that an engine made,
-// and "" for one that a Compose program made: there, Compose's own hash is another
-// one, wherever ours comes from.
+// MadeByEngine returns the configuration hash of a container created by an engine,
+// and "" for one created by a Compose program, where Compose's own hash differs from
+// ours.
 func MadeByEngine(labels map[string]string) string {
 	if hash := labels[compose.LabelConfigHash]; hash == labels[LabelComposeHash] {
 		return hash
@@ -57,11 +56,11 @@ func OfProject(labels map[string]string, c *compose.Compiled) bool {
 	return labels[LabelProject] == want[LabelProject] && labels[compose.LabelDirectory] == want[compose.LabelDirectory]
 }
 
-// Sift moves the networks and volumes that are no workshop's to Others. The
-// containers are sifted before.
+// Sift moves networks and volumes that don't belong to a workshop to Others.
+// Containers are sifted before.
 func (o *Observed) Sift() {
-	// Files that an older version rendered gave these no label of ours. They are
-	// ours if our containers have them, and nobody else's can.
+	// Files rendered by an older version set no label of ours on these. They are
+	// ours if our containers exist, and no others can have them.
 	alone := len(o.Others) == 0
 	used := func(by func(Container) []string, what, key string, n Object) bool {
 		return alone && n.Name == o.Project+"_"+key && slices.ContainsFunc(o.Containers, func(c Container) bool {

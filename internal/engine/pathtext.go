@@ -5,16 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// CheckPath refuses a path that an engine can't be told. Its request, or the
-// description of a container, is JSON: what isn't UTF-8 becomes U+FFFD there, which
-// is the path of something else (B7). Nothing is mounted, built or opened for a
-// worker by a path that has not been through here.
+// CheckPath refuses a path that isn't UTF-8. Requests to engines and descriptions of
+// containers are JSON, where invalid bytes become U+FFFD, which is another path
+// (B7). Every path that is mounted, built or opened for a worker is checked here.
 func CheckPath(what, path string) error {
 	if utf8.ValidString(path) {
 		return nil
 	}
 	return &RefusedError{
-		Promise: "B7", Reason: fmt.Sprintf("%s, %q, is a path that is not UTF-8, and the engine would be told another one", what, path),
-		Do: "rename the directory that has such a name",
+		Promise: "B7", Reason: fmt.Sprintf("%s, %q, is not UTF-8, and the engine would get another path", what, path),
+		Do: "rename the directory",
 	}
 }

@@ -15,20 +15,19 @@ type Plan struct {
 	Project  string
 	Compiled *compose.Compiled // nil for down
 	Steps    []Step
-	// WaitTimeout is how long each container may take from its start until it
-	// is ready; 0: as long as the context allows.
+	// WaitTimeout bounds the time from each container's start until it is ready;
+	// 0: only the context does.
 	WaitTimeout time.Duration
-	// ReloadTimeout is how long a guard that runs may take to have its new policy;
-	// 0, or more than 15 seconds: 15 seconds.
+	// ReloadTimeout bounds the time until a running guard has its new policy; 0, or
+	// more than 15 seconds: 15 seconds.
 	ReloadTimeout time.Duration
-	// Desired is what the plan was made from; zero for down.
+	// Desired is the state that the plan leads to; zero for down.
 	Desired Desired
-	// Observed is the snapshot that it was made from.
+	// Observed is the snapshot that it starts from.
 	Observed Observed
 }
 
-// Empty reports whether the plan changes nothing: it has no step but checks of
-// what is there.
+// Empty reports whether the plan changes nothing: it has checks only.
 func (p *Plan) Empty() bool {
 	for _, s := range p.Steps {
 		if !s.onlyLooks() {
@@ -43,13 +42,13 @@ func (p *Plan) Starts(service string) bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Op == OpStartContainer && s.Service == service })
 }
 
-// onlyLooks reports whether a step checks what is there and changes nothing.
+// onlyLooks reports whether a step is a check and changes nothing.
 func (s Step) onlyLooks() bool {
 	return s.Op == OpFillTools || s.Op == OpWaitReady || s.Op == OpCheckPort
 }
 
-// String returns one line per step: what it waits for, its number, what it
-// acts on, what it does and why.
+// String returns one line per step: the steps it waits for, its number, target,
+// operation and cause.
 func (p *Plan) String() string {
 	var b strings.Builder
 	for _, s := range p.Steps {
@@ -66,11 +65,11 @@ func (s Step) String() string {
 // Step is one call to the engine.
 type Step struct {
 	ID    int
-	After []int // IDs of the steps that must be done before
+	After []int // IDs of the steps that must be done first
 	Op    Op
 	// Target is the object's name: "container/code-reviewer", "network/default".
 	Target string
-	// Cause says why: "not found", "configuration changed", "room is recreated".
+	// Cause is the reason: "not found", "configuration changed", "its room is recreated".
 	Cause string
 	// Service is the compose service for container steps.
 	Service string
@@ -95,13 +94,13 @@ const (
 	OpFillVolume      Op = 7 // policy or a read-only copy
 	OpCreateContainer Op = 8
 	OpStartContainer  Op = 9
-	OpWaitReady       Op = 10 // the READY line of room, guard or gate
+	OpWaitReady       Op = 10 // the READY line of a room, guard or worker
 	OpStopContainer   Op = 11
 	OpRemoveContainer Op = 12
 	OpRemoveNetwork   Op = 13
 	OpRemoveVolume    Op = 14
-	OpReloadPolicy    Op = 15 // give the running guard a new policy, then fill its volume
-	OpCheckPort       Op = 16 // no other program of this machine listens on a port that is published
+	OpReloadPolicy    Op = 15 // send the running guard a new policy, then fill its volume
+	OpCheckPort       Op = 16 // check that no other program of this machine listens on a published port
 )
 
 var opNames = map[Op]string{
@@ -112,7 +111,7 @@ var opNames = map[Op]string{
 	OpStopContainer: "stop", OpRemoveContainer: "remove", OpRemoveNetwork: "remove", OpRemoveVolume: "remove",
 }
 
-// String returns what the step does, as a verb.
+// String returns the operation as a verb.
 func (o Op) String() string {
 	if s, ok := opNames[o]; ok {
 		return s

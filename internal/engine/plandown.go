@@ -6,10 +6,9 @@ import (
 	"github.com/llmdo/workshop/compose"
 )
 
-// PlanDown removes everything that is observed of a project. Images and the
-// tool volume are not the project's and stay, and so does what only carries its
-// name. With a directory, the objects of another one are refused ([ForeignError],
-// as [CheckDirectory]).
+// PlanDown removes all observed objects of a project. Images and the tool volume
+// don't belong to the project and stay, and so do objects that only have its name.
+// With a directory, objects of another one are refused, as by [CheckDirectory].
 func PlanDown(o Observed, directory string) (*Plan, error) {
 	if err := CheckDirectory(o, directory); err != nil {
 		return nil, err
@@ -34,8 +33,8 @@ func PlanDown(o Observed, directory string) (*Plan, error) {
 	return pl.plan, nil
 }
 
-// PlanRestart stops and starts workers without changing them; with nothing in
-// Only everything, rooms and guard too. A service without a container is a
+// PlanRestart stops and starts workers without changing them; if Only is empty,
+// rooms and guard too. If a service has no container, the error is a
 // [NotRunningError].
 func PlanRestart(d Desired, o Observed) (*Plan, error) {
 	pl := newPlanner(d, o)
@@ -85,9 +84,8 @@ func PlanRestart(d Desired, o Observed) (*Plan, error) {
 	return pl.plan, nil
 }
 
-// PlanPull pulls the images with pull policy "always" of the wanted workers. It
-// comes before [PlanUp], which then sees in a new observation whether an image
-// changed.
+// PlanPull pulls the wanted workers' images with pull policy "always". It precedes
+// [PlanUp], which needs a new observation to see whether an image has changed.
 func PlanPull(d Desired) (*Plan, error) {
 	pl := newPlanner(d, Observed{})
 	workers, err := pl.workers()

@@ -26,10 +26,10 @@ type planner struct {
 	network map[string]int // key → step that creates the network, or leaves one of its name
 	created map[string]int // service → step
 	started map[string]int // service → step
-	barrier []int          // pulls and builds: nothing is changed before they went well
+	barrier []int          // pulls and builds: nothing is changed before they have succeeded
 	init    int            // step that loads the workshop-init image, or 0
 	tools   int            // step that verifies the tool volume, or 0
-	reload  int            // step that gives the guard its new policy, or 0
+	reload  int            // step that sends the guard its new policy, or 0
 }
 
 func newPlanner(d Desired, o Observed) *planner {
@@ -75,8 +75,8 @@ func (pl *planner) remove(c Container, cause string, after ...int) int {
 }
 
 // CheckDirectory refuses objects of another project directory with a
-// [ForeignError]; directory "" accepts all of them. Where nothing is there but
-// what is no workshop's, that is refused too, whatever the directory.
+// [ForeignError]; directory "" accepts any. It also refuses a project of which only
+// objects exist that don't belong to a workshop.
 func CheckDirectory(o Observed, directory string) error {
 	if err := foreign(o, o.Project, directory); err != nil {
 		return err
@@ -87,7 +87,7 @@ func CheckDirectory(o Observed, directory string) error {
 	return refuseOthers(o, o.Project, directory)
 }
 
-// refuseOthers refuses what carries the project's name and is no workshop's.
+// refuseOthers refuses objects that have the project's name and don't belong to a workshop.
 func refuseOthers(o Observed, project, directory string) error {
 	if len(o.Others) == 0 {
 		return nil
@@ -96,13 +96,13 @@ func refuseOthers(o Observed, project, directory string) error {
 	return &ForeignError{Project: project, Object: first.Object, Directory: directory, Other: first.Directory, Suggest: suggestProject(project, directory)}
 }
 
-// NewForeignError is about one object of another project directory.
+// NewForeignError returns the error for one object of another project directory.
 func NewForeignError(project, object, directory, other string) *ForeignError {
 	return &ForeignError{Project: project, Object: object, Directory: directory, Other: other, Workshop: true, Suggest: suggestProject(project, directory)}
 }
 
-// refuseForeign refuses what is observed of another project directory than the
-// one that the facts name; without facts nothing.
+// refuseForeign refuses observed objects of a project directory other than that of
+// the facts; without facts it refuses nothing.
 func (pl *planner) refuseForeign() error {
 	if pl.c.Facts == nil {
 		return nil
@@ -110,8 +110,7 @@ func (pl *planner) refuseForeign() error {
 	return foreign(pl.o, pl.p.Name, pl.c.Facts.ProjectDir)
 }
 
-// foreign refuses objects of another project directory; directory "" accepts
-// all of them.
+// foreign refuses objects of another project directory; directory "" accepts any.
 func foreign(o Observed, project, directory string) error {
 	refuse := func(object, other string) error {
 		if directory == "" || other == "" || other == directory {

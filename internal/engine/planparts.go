@@ -16,8 +16,8 @@ func find(objects []Object, name string) (Object, bool) {
 	return objects[i], true
 }
 
-// removeTwins leaves one network of each name: an engine may make another one
-// for a run that was killed. The one that a container has had stays.
+// removeTwins removes duplicate networks: an engine may finish creating one for a
+// run that was killed. The one that a container has used stays.
 func (pl *planner) removeTwins() {
 	had := func(n Object) bool {
 		return slices.ContainsFunc(pl.o.Containers, func(c Container) bool { return slices.Contains(c.NetworkIDs, n.ID) })
@@ -33,12 +33,12 @@ func (pl *planner) removeTwins() {
 		if !had(kept[i]) {
 			twin, kept[i] = kept[i], n
 		}
-		pl.network[twin.Labels[LabelNetwork]] = pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + twin.Name, ObjectID: twin.ID, Cause: "another one of its name"})
+		pl.network[twin.Labels[LabelNetwork]] = pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + twin.Name, ObjectID: twin.ID, Cause: "duplicate name"})
 	}
 	pl.o.Networks = kept
 }
 
-// changedNetworks lists existing networks that are configured otherwise.
+// changedNetworks lists existing networks with another configuration.
 func (pl *planner) changedNetworks() map[string]bool {
 	out := map[string]bool{}
 	for key := range pl.p.Networks {
@@ -49,9 +49,9 @@ func (pl *planner) changedNetworks() map[string]bool {
 	return out
 }
 
-// changedCopies gives for existing copies that were made from something else
-// what to say. A worker must not go on with files that are excluded now (B9),
-// asked for or not; files that changed are copied again for the wanted ones.
+// changedCopies maps stale copies to the cause. Copies from a changed source are
+// always replaced: no worker may keep files that are now excluded (B9). Changed
+// files are copied again for wanted workers only.
 func (pl *planner) changedCopies(wanted []string) map[string]string {
 	out := map[string]string{}
 	for key, c := range pl.c.Copies {
@@ -60,7 +60,7 @@ func (pl *planner) changedCopies(wanted []string) map[string]string {
 		switch {
 		case !ok:
 		case have.Labels[compose.LabelConfigHash] != CopyHash(c):
-			out[key] = "what is copied of " + c.Source + " changed"
+			out[key] = "source of the copy of " + c.Source + " changed"
 		case otherFiles(have, c) && isWanted:
 			out[key] = "copy of " + c.Source + " changed"
 		}
@@ -72,15 +72,14 @@ func otherFiles(have Object, c compose.Copy) bool {
 	return c.Digest != "" && have.Labels[compose.LabelContent] != c.Digest
 }
 
-// CopyChanged reports whether the volume of a copy exists and was made from
-// something else, or other files.
+// CopyChanged reports whether the volume of a copy exists and has another source,
+// or other files.
 func CopyChanged(c *compose.Compiled, o Observed, key string) bool {
 	have, ok := find(o.Volumes, VolumeName(c.Project, key))
 	return ok && (have.Labels[compose.LabelConfigHash] != CopyHash(c.Copies[key]) || otherFiles(have, c.Copies[key]))
 }
 
-// CopyUser names a container that has the volume of a copy; empty if there is
-// none.
+// CopyUser returns the name of a container with the volume of a copy, or "".
 func CopyUser(c *compose.Compiled, o Observed, key string) string {
 	for _, k := range o.Containers {
 		if uses(c.Project.Services[k.Service], key) {
@@ -90,11 +89,11 @@ func CopyUser(c *compose.Compiled, o Observed, key string) string {
 	return ""
 }
 
-// initName is what the plan calls our own image, whose reference is a digest; on
-// engines without images it is the program that would be in it.
+// initName is the name of our own image in plans, as its reference is a digest. On
+// engines without images it is the program itself.
 const initName = "workshop-init"
 
-// prepareImages adds what gets the images of containers that are made.
+// prepareImages adds the steps that get the images of created containers.
 func (pl *planner) prepareImages(decisions map[string]decision) error {
 	initImage, tools := "", false
 	if pl.c.Facts != nil {
@@ -150,8 +149,8 @@ func (pl *planner) image(service, ref string, s types.ServiceConfig) (int, error
 	return pl.add(step), nil
 }
 
-// prepareNetworks replaces changed networks, removes those that the project
-// does not have, and makes missing ones.
+// prepareNetworks replaces changed networks, removes orphans, and creates missing
+// ones.
 func (pl *planner) prepareNetworks(decisions map[string]decision) {
 	users := func(name string) []int {
 		var after []int
@@ -184,7 +183,7 @@ func (pl *planner) prepareNetworks(decisions map[string]decision) {
 	}
 	for _, n := range pl.o.Networks {
 		if !wanted[n.Name] {
-			pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + n.Name, ObjectID: n.ID, Cause: "not in the workshop any more"}, users(n.Name)...)
+			pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + n.Name, ObjectID: n.ID, Cause: "no longer in the workshop"}, users(n.Name)...)
 		}
 	}
 }
@@ -198,9 +197,9 @@ func (pl *planner) used(decisions map[string]decision, network string) bool {
 	return false
 }
 
-// prepareVolumes makes volumes and fills the policy and the copies. A copy is
-// made anew when every container that uses it is, so it never changes below a
-// worker that runs.
+// prepareVolumes creates volumes and fills the policy and the copies. A copy is
+// replaced only if every container that uses it is recreated, so it never changes
+// under a running worker.
 func (pl *planner) prepareVolumes(decisions map[string]decision) {
 	wanted := map[string]bool{}
 	for _, key := range sortedKeys(pl.p.Volumes) {
@@ -218,7 +217,7 @@ func (pl *planner) prepareVolumes(decisions map[string]decision) {
 		_, isCopy := pl.c.Copies[key]
 		cause := "not found"
 		if exists && isCopy && made && !stays {
-			cause = "its users are made anew"
+			cause = "its users are recreated"
 			gone = append(gone, pl.add(Step{Op: OpRemoveVolume, Target: "volume/" + name, ObjectID: name, Key: key, Cause: cause}, gone...))
 			exists = false
 		}
@@ -237,13 +236,13 @@ func (pl *planner) prepareVolumes(decisions map[string]decision) {
 			for _, c := range pl.o.Containers {
 				after = append(after, pl.removed[c.ID])
 			}
-			pl.add(Step{Op: OpRemoveVolume, Target: "volume/" + v.Name, ObjectID: v.Name, Cause: "not in the workshop any more"}, after...)
+			pl.add(Step{Op: OpRemoveVolume, Target: "volume/" + v.Name, ObjectID: v.Name, Cause: "no longer in the workshop"}, after...)
 		}
 	}
 }
 
-// volumeUsers reports whether a volume is used by containers that are made and
-// by ones that stay, and which steps remove old users.
+// volumeUsers reports whether a volume is used by created containers and by ones
+// that stay, and returns the steps that remove old users.
 func (pl *planner) volumeUsers(decisions map[string]decision, key string) (made, stays bool, gone []int) {
 	for _, service := range sortedKeys(decisions) {
 		if !uses(pl.p.Services[service], key) {

@@ -5,14 +5,14 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// policyChanged reports whether the guard would start with another policy than
-// the desired one. A policy that couldn't be read counts as another.
+// policyChanged reports whether the guard would start with a policy other than the
+// desired one. An unreadable policy counts as changed.
 func (pl *planner) policyChanged() bool {
 	return pl.c.Policy != nil && pl.o.PolicyDigest != firewall.Digest(pl.c.Policy)
 }
 
-// startsWithOldPolicy reports whether a guard that was stopped is started, and its
-// volume has another policy: it is filled before.
+// startsWithOldPolicy reports whether a stopped guard is started whose volume has
+// another policy, and so must be filled first.
 func (pl *planner) startsWithOldPolicy(decisions map[string]decision) bool {
 	for _, service := range pl.services(compose.RoleGuard) {
 		if decisions[service].action == start && pl.policyChanged() {
@@ -22,9 +22,9 @@ func (pl *planner) startsWithOldPolicy(decisions map[string]decision) bool {
 	return false
 }
 
-// allRemoved are the steps that remove containers. A guard gets a new policy
-// after them: a worker on its way to another room must not meet lines that its
-// old room has only now (B40).
+// allRemoved returns the steps that remove containers. The guard gets a new policy
+// after them: a worker that moves to another room must not use new lines of its old
+// room (B40).
 func (pl *planner) allRemoved() []int {
 	var ids []int
 	for _, c := range pl.o.Containers {
@@ -33,11 +33,11 @@ func (pl *planner) allRemoved() []int {
 	return ids
 }
 
-// reloadPolicy gives a guard that stays the new policy: connections that it
-// still allows go on, the others end (B27), and no worker is touched.
+// reloadPolicy sends a guard that stays the new policy: connections that it still
+// allows continue, the others are reset (B27), and no worker is touched.
 //
-// Everything that is started waits for the step: it finds the new policy from
-// its first packet on.
+// Every start waits for this step, so that the new policy applies from the first
+// packet.
 func (pl *planner) reloadPolicy(decisions map[string]decision) {
 	for _, service := range pl.services(compose.RoleGuard) {
 		if decisions[service].action != keep || !pl.policyChanged() {
@@ -52,9 +52,9 @@ func (pl *planner) reloadPolicy(decisions map[string]decision) {
 	}
 }
 
-// OnlyReload reports whether a plan of [PlanUp] does nothing but give the guard a
-// new policy, or nothing at all. Else more says, once for each object, what it
-// would do besides and why: "container/p-guard-1: create (not found)".
+// OnlyReload reports whether a plan of [PlanUp] at most sends the guard a new
+// policy. Otherwise more lists the other operations, once for each object, with the
+// cause: "container/p-guard-1: create (not found)".
 func OnlyReload(p *Plan) (only bool, more []string) {
 	said := map[string]bool{}
 	for _, s := range p.Steps {

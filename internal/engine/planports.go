@@ -13,8 +13,8 @@ import (
 	"github.com/llmdo/workshop/compose"
 )
 
-// checkPorts adds the look at published ports that no container of the project
-// has yet. As pulls and builds, it comes before anything is changed.
+// checkPorts adds checks of published ports that no container of the project has
+// yet. Like pulls and builds, they precede all changes.
 func (pl *planner) checkPorts(decisions map[string]decision) {
 	for _, service := range sortedKeys(decisions) {
 		if a := decisions[service].action; a != create && a != start {
@@ -30,20 +30,20 @@ func (pl *planner) checkPorts(decisions map[string]decision) {
 	}
 }
 
-// publishes reports whether a container of the project has a port of the machine.
+// publishes reports whether a container of the project publishes on a port.
 func (o Observed) publishes(port string) bool {
 	return slices.ContainsFunc(o.Containers, func(c Container) bool {
 		return slices.ContainsFunc(c.Ports, func(at string) bool { return strings.Contains(at, ":"+port+"->") })
 	})
 }
 
-// portTime is how long a container that was just ended may take to let go of a
+// portTime is how long a container that has just ended may take to release a
 // port.
 const portTime = time.Second
 
-// CheckPort is a [PortTakenError] where another program of this machine listens
-// on the address, and a conflict where a container of the project does by now. What
-// else is wrong with it, the start tells.
+// CheckPort returns a [PortTakenError] if another program of this machine listens
+// on the address, and a [ConflictError] if a container of the project now does. Any
+// other problem is left to the start.
 func CheckPort(ctx context.Context, e Engine, c *compose.Compiled, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/llmdo/workshop/compose"
 )
 
-// PlanRollBack plans what takes back an up that failed: before is what there was,
-// now what there is. Where a worker ran before, what runs in the place of
-// something earlier stays, and what is there for the first time goes: a new
-// worker. Where none ran, all that is new goes, and what was started is stopped.
+// PlanRollBack plans the rollback of a failed up from the state now towards the
+// state before. If a worker ran before, replaced objects stay, and only those that
+// are there for the first time, such as a new worker, are removed. If none ran,
+// everything new is removed, and what was started is stopped.
 func PlanRollBack(c *compose.Compiled, before, now Observed) *Plan {
 	pl := newPlanner(Desired{}, now)
 	ran := slices.ContainsFunc(before.Containers, func(k Container) bool {

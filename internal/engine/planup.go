@@ -12,10 +12,10 @@ import (
 type action int
 
 const (
-	leave  action = iota // not asked for, not touched
-	keep                 // running as it should
-	start                // there as it should be, but stopped
-	create               // made, after the old one is removed
+	leave  action = iota // not wanted, not touched
+	keep                 // running and up to date
+	start                // up to date, but stopped
+	create               // created, after the old one is removed
 )
 
 type decision struct {
@@ -23,20 +23,20 @@ type decision struct {
 	cause  string
 }
 
-// PlanUp plans what makes the observed project the desired one. Rooms and the
-// guard are always complete, because the guard is ready only when it serves
-// all rooms; Only chooses among workers.
+// PlanUp plans the steps from the observed to the desired state. It always includes
+// all rooms and the guard, because the guard is ready only when it serves all rooms;
+// Only selects workers.
 //
-// A container that was created and never started is always made anew, and a
-// volume is filled before any container that uses it is started. So whatever
-// an interrupted run left, a container that ran once had complete volumes.
+// A container that was created but never started is always recreated, and a volume
+// is filled before any container that uses it is started. So whatever an interrupted
+// run left, a container that ever ran had complete volumes.
 //
-// Images are pulled and built before anything is changed: an image that can't
-// be had leaves what runs as it is.
+// Images are pulled and built first: a missing image leaves the running workshop
+// unchanged.
 //
-// A guard stays when only the lines of its rooms changed: a step gives it the new
-// policy (see reloadPolicy). It is made anew for resolvers, the proxy, published
-// ports, rooms, modes, and for another value of a variable in a line.
+// If only the lines of its rooms have changed, the guard stays and gets the new
+// policy (see reloadPolicy). It is recreated for a change of resolvers, proxy,
+// published ports, rooms, modes, or a variable's value in a line.
 //
 // The errors are a [ForeignError], an [UnknownWorkerError] and a
 // [MissingImageError].
@@ -71,8 +71,7 @@ func PlanUp(d Desired, o Observed) (*Plan, error) {
 	return pl.plan, nil
 }
 
-// removeStrays removes what the project does not have, and finds the one
-// container of each service.
+// removeStrays removes orphans, and finds the one container of each service.
 func (pl *planner) removeStrays(wanted []string) {
 	for _, c := range pl.o.Containers {
 		_, known := pl.p.Services[c.Service]
@@ -80,11 +79,11 @@ func (pl *planner) removeStrays(wanted []string) {
 		case c.Helper:
 			pl.remove(c, "left by an interrupted run")
 		case c.OneOff:
-			// Somebody's `docker compose run`: theirs until `down`.
+			// A user's `docker compose run`: it stays until `down`.
 		case !known:
-			pl.remove(c, "not in the workshop any more")
+			pl.remove(c, "no longer in the workshop")
 		case c.Name != ContainerName(pl.p, c.Service):
-			pl.remove(c, "a second container of "+c.Service)
+			pl.remove(c, "duplicate container of "+c.Service)
 		case c.State == "created" && pl.c.Roles[c.Service] == compose.RoleWorker && !slices.Contains(wanted, c.Service):
 			pl.remove(c, "was never started")
 		default:
@@ -116,7 +115,7 @@ func (pl *planner) decideOne(service string, role compose.Role, asked bool, done
 	}
 	room := pl.c.RoomOf[service]
 	if room != "" && done[room].action == create {
-		return decision{create, "its room is made anew"}
+		return decision{create, "its room is recreated"}
 	}
 	s := pl.p.Services[service]
 	for _, v := range s.Volumes {
@@ -126,7 +125,7 @@ func (pl *planner) decideOne(service string, role compose.Role, asked bool, done
 	}
 	if !asked {
 		if c.State == "running" && c.NetworkOf != "" && c.NetworkOf != pl.byService[room].ID {
-			// It would go on with the lines of others (B40).
+			// It would continue with the lines of others (B40).
 			return decision{create, "it is in another room"}
 		}
 		return decision{leave, ""}
@@ -147,8 +146,8 @@ func (pl *planner) decideOne(service string, role compose.Role, asked bool, done
 	case room != "" && c.NetworkOf != pl.byService[room].ID:
 		return decision{create, "it is in another room"}
 	case room != "" && c.State == "running" && c.Started.Before(pl.byService[room].Started):
-		// A room that was restarted by hand has a new namespace; the worker
-		// is left in the old one, closed for good (B21).
+		// A room that was restarted by hand has a new namespace; the worker is left
+		// in the old one, which stays closed (B21).
 		return decision{create, "its room was restarted"}
 	}
 	switch c.State {
@@ -215,7 +214,7 @@ func (pl *planner) start(service string, d decision) int {
 			after = append(after, pl.volumes[v.Source])
 		}
 	}
-	if d.action == start { // of one that is created, that waits
+	if d.action == start { // a created one's creation waits
 		for key := range pl.p.Services[service].Networks {
 			after = append(after, pl.network[key])
 		}
@@ -230,7 +229,7 @@ func (pl *planner) start(service string, d decision) int {
 	return pl.add(Step{Op: OpStartContainer, Target: pl.target(service), Service: service, ObjectID: pl.keptID(service, d), Cause: cause}, after...)
 }
 
-// toolsFor is the step that verifies the tool volume, if the service uses it.
+// toolsFor returns the step that verifies the tool volume, if the service uses it.
 func (pl *planner) toolsFor(service string) int {
 	if !uses(pl.p.Services[service], compose.ToolsVolume) {
 		return 0
@@ -249,8 +248,7 @@ func (pl *planner) target(service string) string {
 	return "container/" + ContainerName(pl.p, service)
 }
 
-// keptID is the ID of the container if it stays; a created one's is known
-// only when it is made.
+// keptID returns the ID of the container if it stays; a created one has no ID yet.
 func (pl *planner) keptID(service string, d decision) string {
 	if d.action == create {
 		return ""

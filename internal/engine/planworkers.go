@@ -9,9 +9,10 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// workersOnly leaves rooms and guard out of a project, with all that is theirs.
-// The policy stays, with the values of its variables, and its digest in the labels of those that it is about: they
-// are made anew when it changes, as no guard is told.
+// workersOnly removes rooms and guard, with their objects, from a project. The
+// policy stays, with the values of its variables. Its digest is put into the labels
+// of the workers concerned, which are recreated when it changes, as there is no
+// guard to update.
 func workersOnly(c *compose.Compiled) *compose.Compiled {
 	out := *c
 	project := *c.Project
@@ -21,14 +22,14 @@ func workersOnly(c *compose.Compiled) *compose.Compiled {
 	for _, key := range []string{compose.PolicyVolume, compose.SocketsVolume} {
 		delete(project.Volumes, key)
 	}
-	if c.Policy != nil { // the values are the guard's, which goes
+	if c.Policy != nil { // the values are in the guard's service, which is removed
 		env := c.Project.Services[compose.GuardService].Environment
 		if p, err := firewall.Expand(c.Policy, func(name string) (string, bool) {
 			if v := env[name]; v != nil {
 				return *v, true
 			}
 			return "", false
-		}); err == nil { // an engine refuses what isn't expanded
+		}); err == nil { // an engine refuses a policy that isn't expanded
 			out.Policy = p
 		}
 	}

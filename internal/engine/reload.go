@@ -12,25 +12,25 @@ import (
 	"github.com/llmdo/workshop/internal/guard/control"
 )
 
-// reloadTime is what a guard gets to take a policy, and to come back where it
-// just ends: it answers in milliseconds.
+// reloadTime is how long a guard may take to apply a policy, or to restart first:
+// it responds in milliseconds.
 const (
 	reloadTime  = 15 * time.Second
 	reloadAgain = 100 * time.Millisecond
 )
 
-// Reload is how an engine reaches a guard that runs, and its policy's volume.
+// Reload is how an engine reaches a running guard, and its policy's volume.
 type Reload struct {
 	// Dial connects to the guard's control; the connection ends with ctx.
 	Dial func(context.Context) (io.ReadWriteCloser, error)
-	// Fill puts the policy of the plan into its volume.
+	// Fill writes the policy of the plan into its volume.
 	Fill func(context.Context) error
 }
 
-// ReloadPolicy gives the running guard the policy, and then its volume. In this
-// order the file stays the old one when the guard refuses it. A guard that ended
-// in between had read the old file: that shows, and it is asked again; by then
-// the file is the new one.
+// ReloadPolicy sends the running guard the policy, then writes it to the volume, so
+// that the old file stays if the guard refuses the policy. A guard that restarted in
+// between has read the old file: this is detected, and the policy sent again; by
+// then the file is the new one.
 func (r *Runner) ReloadPolicy(ctx context.Context, s Step, way Reload) error {
 	limit := reloadTime
 	if r.Plan.ReloadTimeout > 0 {
@@ -57,7 +57,7 @@ func (r *Runner) ReloadPolicy(ctx context.Context, s Step, way Reload) error {
 				return problem
 			}
 		case others > 0:
-			return errors.New("the guard was given the new policy and has another one: does another program change it? Run `workshop up` again")
+			return errors.New("the guard got the new policy but has another one: another program may have changed it; run `workshop up` again")
 		default:
 			others++
 		}
@@ -68,8 +68,8 @@ func (r *Runner) ReloadPolicy(ctx context.Context, s Step, way Reload) error {
 	}
 }
 
-// reloadOnce returns the digest of the policy that the guard has in the end. It
-// is asked over the same connection as before, which a restart would have ended.
+// reloadOnce sends the policy once and returns the digest of the policy that the
+// guard then has. It uses one connection, which a restart of the guard would close.
 func (r *Runner) reloadOnce(ctx context.Context, way Reload, cut *int) (string, error) {
 	c := r.Plan.Compiled
 	conn, err := way.Dial(ctx)
@@ -81,8 +81,8 @@ func (r *Runner) reloadOnce(ctx context.Context, way Reload, cut *int) (string, 
 	var applied control.Applied
 	problem := client.Do(control.Request{Op: control.OpPolicy, Policy: firewall.EncodePolicy(c.Policy)}, &applied)
 	if problem != nil {
-		// It may have taken the policy and failed to carry out all of it. Then
-		// the old one must not come back with its next start.
+		// It may have applied the policy in part. Then the old one must not come
+		// back with its next start.
 		var state control.State
 		if err := client.Do(control.Request{Op: control.OpState}, &state); err != nil || state.Digest != firewall.Digest(c.Policy) {
 			return "", problem
@@ -97,7 +97,7 @@ func (r *Runner) reloadOnce(ctx context.Context, way Reload, cut *int) (string, 
 	return state.Digest, err
 }
 
-// cutText says how many connections a new policy ended.
+// cutText returns how many connections a new policy ended, in words.
 func cutText(n int) string {
 	switch n {
 	case 0:

@@ -10,20 +10,19 @@ import (
 	"github.com/llmdo/workshop/compose"
 )
 
-// MaxStarts is how many containers are started at a time; two cores gain
-// nothing after four.
+// MaxStarts is how many containers are started at a time; on two cores more than
+// four are no faster.
 const MaxStarts = 4
 
 // maxCalls is how many other steps run at a time.
 const maxCalls = 8
 
-// FinishTime is what a call that changes the engine gets to end after the
-// run was cancelled: an answer that nobody waits for would leave us not
-// knowing what exists.
+// FinishTime is how long a call that changes the engine may continue after the run
+// was cancelled: without its response it is unknown what exists.
 const FinishTime = 10 * time.Second
 
-// ApplyError says where a plan stopped. What was done stays for the next up
-// or down, which repairs it.
+// ApplyError is where a plan stopped. The finished steps are not rolled back; the
+// next up or down repairs the project.
 type ApplyError struct {
 	Step  Step
 	Done  int // steps that were done
@@ -39,8 +38,8 @@ func (e *ApplyError) Error() string {
 // Unwrap returns the cause.
 func (e *ApplyError) Unwrap() error { return e.Err }
 
-// ExitCode is 5, the engine's, or the cause's own: a container that was not
-// ready is a failure (1).
+// ExitCode is 5 (engine), or the cause's own: a container that isn't ready is a
+// failure (1).
 func (e *ApplyError) ExitCode() int {
 	var coded interface{ ExitCode() int }
 	if errors.As(e.Err, &coded) {
@@ -49,17 +48,17 @@ func (e *ApplyError) ExitCode() int {
 	return 5
 }
 
-// Runner carries out the steps of a plan: every step as soon as those before it
-// are done, at most [MaxStarts] starts at a time. An engine fills it for one
+// Runner carries out the steps of a plan: every step as soon as those it waits for
+// are done, at most [MaxStarts] starts at a time. An engine makes one for each
 // Apply.
 type Runner struct {
 	Plan   *Plan
 	Events func(Event) // called by one goroutine at a time; may be nil
 	// Do carries out one step.
 	Do func(context.Context, Step) error
-	// Explain says of an error what whoever met it could not know; may be nil.
+	// Explain adds to an error what its origin couldn't know; may be nil.
 	Explain func(error) error
-	// Told returns what a container said of its failure, a [NotReadyError], where
+	// Told returns a [NotReadyError] with the failure that a container printed, if
 	// another step failed first as a consequence; may be nil.
 	Told func() error
 
@@ -67,7 +66,7 @@ type Runner struct {
 	starts, calls *slots
 }
 
-// Emit reports on a step.
+// Emit reports an event of a step.
 func (r *Runner) Emit(ev Event) {
 	if r.Events == nil {
 		return
@@ -77,8 +76,8 @@ func (r *Runner) Emit(ev Event) {
 	r.Events(ev)
 }
 
-// Run carries the plan out. It stops at the first error, an [ApplyError], or
-// when ctx ends; calls that are under way are let finish.
+// Run carries out the plan. It stops at the first error, an [ApplyError], or when
+// ctx ends; running calls may finish.
 func (r *Runner) Run(ctx context.Context) error {
 	r.starts, r.calls = &slots{free: MaxStarts}, &slots{free: maxCalls}
 	for _, s := range r.Plan.Steps {
@@ -121,7 +120,7 @@ func (r *Runner) Run(ctx context.Context) error {
 					err = r.Explain(err)
 				}
 				r.Emit(Event{Step: s, Status: StepFailed, Err: err})
-				// A container's own words say more than what followed from it.
+				// A container's own message is more helpful than its consequence.
 				var told *NotReadyError
 				if failure == nil || errors.As(err, &told) && !errors.As(failure.Err, &told) {
 					failure = &ApplyError{Step: s, Total: len(r.Plan.Steps), Err: err}
@@ -139,13 +138,13 @@ func (r *Runner) Run(ctx context.Context) error {
 		failure.Done = finished
 		if r.Told != nil && !errors.As(failure.Err, new(*NotReadyError)) {
 			if told := r.Told(); told != nil {
-				failure.Err = fmt.Errorf("%w\n%v", told, failure.Err) // which is its consequence, and no conflict
+				failure.Err = fmt.Errorf("%w\n%v", told, failure.Err) // %v: its consequence isn't a conflict
 			}
 		}
 		return failure
 	}
 	if finished < len(r.Plan.Steps) {
-		return fmt.Errorf("stopped after %d of %d steps; run `workshop up` to go on or `workshop down` to remove what is there: %w", finished, len(r.Plan.Steps), context.Cause(ctx))
+		return fmt.Errorf("stopped after %d of %d steps; run `workshop up` to continue or `workshop down` to remove what exists: %w", finished, len(r.Plan.Steps), context.Cause(ctx))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 )
 
-// Environment gives a service's variables as KEY=VALUE, sorted. One without a
+// Environment returns a service's variables as KEY=VALUE, sorted. One without a
 // value is an error: it would be taken from this machine.
 func Environment(vars types.MappingWithEquals) ([]string, error) {
 	env := make([]string, 0, len(vars))
@@ -26,7 +26,7 @@ func Environment(vars types.MappingWithEquals) ([]string, error) {
 	return env, nil
 }
 
-// ContainerLabels are those of a service's container: Compose's own, ours, and
+// ContainerLabels returns the labels of a service's container: Compose's, ours, and
 // the project's.
 func ContainerLabels(d Desired, service string) map[string]string {
 	c := d.Compiled
@@ -34,7 +34,7 @@ func ContainerLabels(d Desired, service string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, s.Labels)
 	maps.Copy(out, s.CustomLabels)
-	delete(out, compose.LabelPolicy) // a reload would leave it wrong
+	delete(out, compose.LabelPolicy) // a reload would make it stale
 	hash := ConfigHash(d, service)
 	dependsOn := make([]string, 0, len(s.DependsOn))
 	for _, dep := range slices.Sorted(maps.Keys(s.DependsOn)) {
@@ -58,11 +58,11 @@ func ContainerLabels(d Desired, service string) map[string]string {
 	return out
 }
 
-// ObjectLabels are on everything that belongs to the project.
+// ObjectLabels returns the labels of every object of the project.
 func ObjectLabels(c *compose.Compiled) map[string]string {
 	out := map[string]string{
 		LabelProject: c.Project.Name,
-		// A version of Compose whose labels these are.
+		// A version of Compose that uses these labels.
 		LabelVersion: "2.40.3",
 	}
 	if c.Facts != nil && c.Facts.ProjectDir != "" {
@@ -71,7 +71,7 @@ func ObjectLabels(c *compose.Compiled) map[string]string {
 	return out
 }
 
-// NetworkLabels are those of a network of the project.
+// NetworkLabels returns the labels of a network of the project.
 func NetworkLabels(c *compose.Compiled, key string) map[string]string {
 	n := c.Project.Networks[key]
 	out := ObjectLabels(c)
@@ -82,7 +82,7 @@ func NetworkLabels(c *compose.Compiled, key string) map[string]string {
 	return out
 }
 
-// VolumeLabels are those of a volume of the project.
+// VolumeLabels returns the labels of a volume of the project.
 func VolumeLabels(c *compose.Compiled, key string) map[string]string {
 	v := c.Project.Volumes[key]
 	out := ObjectLabels(c)
@@ -96,8 +96,8 @@ func VolumeLabels(c *compose.Compiled, key string) map[string]string {
 	return out
 }
 
-// HostPath makes a source of the project absolute; relative ones are relative
-// to the generated directory.
+// HostPath returns the absolute path of a source of the project; relative ones are
+// relative to the generated directory.
 func HostPath(c *compose.Compiled, source string) string {
 	if f := c.Facts; f != nil && f.ProjectDir != "" && !filepath.IsAbs(source) {
 		return filepath.Join(f.ProjectDir, ".workshop", c.Project.Name, source)

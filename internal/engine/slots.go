@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// slots lets a number of steps run at a time. Those that wait get their turn
-// in order of their IDs. One slot is kept free for the reserved step until it
-// came: the guard takes longest to start, so nothing may hold it up.
+// slots bounds the number of concurrent steps. Waiting steps are admitted in order
+// of their IDs. One slot is kept free for the reserved step: the guard takes longest
+// to start, so it must not wait.
 type slots struct {
 	mu       sync.Mutex
 	free     int
@@ -40,7 +40,7 @@ func (s *slots) get(ctx context.Context, id int) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case <-w.turn: // it came at the same time
+	case <-w.turn: // it was admitted concurrently
 		s.free++
 		s.serve()
 	default:
@@ -56,7 +56,7 @@ func (s *slots) put() {
 	s.serve()
 }
 
-// serve gives free slots to those that wait. The lock is held.
+// serve admits waiting steps to free slots. The lock is held.
 func (s *slots) serve() {
 	for s.free > 0 && len(s.waiting) > 0 {
 		i := 0

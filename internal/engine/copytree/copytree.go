@@ -1,5 +1,5 @@
-// Package copytree writes what the volumes of a project hold, as tar streams:
-// its policy and read-only copies. Build contexts are written by it too.
+// Package copytree writes the content of a project's volumes, its policy and
+// read-only copies, as tar streams. It also writes build contexts.
 package copytree
 
 import (
@@ -18,34 +18,33 @@ import (
 	"github.com/llmdo/workshop/internal/lib/pathglob"
 )
 
-// Limits of what is sent to an engine as a copy of files or a build context.
+// Limits of a copy or a build context that is sent to an engine.
 const (
 	MaxBytes = 4 << 30
 	MaxFiles = 500_000
 )
 
-// Options says what is copied, and whose the copies are. The zero value copies
-// everything, for root.
+// Options selects what is copied, and sets the owner of the copies. The zero value
+// copies everything, for root.
 type Options struct {
-	// Exclude are globs relative to the source; a directory that matches is
-	// left out with all below it.
+	// Exclude are globs relative to the source; a matching directory is left out
+	// with everything below it.
 	Exclude []string
 	// UID and GID own the copies.
 	UID, GID int
-	// Readable lets everybody read the copies: whoever reaches the volume is
-	// meant to.
+	// Readable makes the copies readable by everybody with access to the volume.
 	Readable bool
-	// NoLinks refuses a directory with a symbolic link in its path, where the
-	// system can tell what was opened (Linux).
+	// NoLinks refuses a directory with a symbolic link in its path, on systems
+	// that report what was opened (Linux).
 	NoLinks bool
 	// MaxBytes and MaxFiles bound the copy; 0: the package's.
 	MaxBytes int64
 	MaxFiles int
 }
 
-// Write writes the files below dir to w, in order of their names. Symlinks
-// are copied as links, never followed: what they point at is looked up where
-// the copy is. Sockets, FIFOs and devices are errors.
+// Write writes the files below dir to w, in order of their names. Symbolic links
+// are copied, never followed: they resolve where the copy is. Sockets, FIFOs and
+// devices are errors.
 func Write(w *tar.Writer, dir string, o Options) error {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = MaxBytes
@@ -60,7 +59,7 @@ func Write(w *tar.Writer, dir string, o Options) error {
 	}
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrInvalid) || err != nil && isFile(dir) {
-		return fmt.Errorf("copy %s: it is a file; a copy is made of a directory", dir)
+		return fmt.Errorf("copy %s: not a directory", dir)
 	}
 	if err != nil {
 		return err
@@ -100,14 +99,14 @@ func Write(w *tar.Writer, dir string, o Options) error {
 	})
 }
 
-// source reads a directory that a worker may write to: were a FIFO in the place of
-// what it opens by now, the root's own FS would wait for its other end.
+// source reads a directory that a worker may write to. If a file is replaced by a
+// FIFO before it is opened, the FS of [os.Root] would block.
 type source struct{ *os.Root }
 
-// Files gives what is below a root, as [Write] reads it.
+// Files returns the files below a root, as [Write] reads them.
 func Files(root *os.Root) fs.FS { return source{root} }
 
-// Open opens a file or directory, and never waits.
+// Open opens a file or directory without blocking.
 func (s source) Open(name string) (fs.File, error) { return boundedfile.OpenIn(s.Root, name) }
 
 func isFile(path string) bool {
@@ -115,8 +114,8 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// Entry writes one entry of a walk through root, and returns how many bytes of
-// content it had.
+// Entry writes one entry of a walk through root, and returns the size of its
+// content.
 func Entry(w *tar.Writer, root *os.Root, name string, d fs.DirEntry, o Options) (int64, error) {
 	h := &tar.Header{Name: filepath.ToSlash(name), Uid: o.UID, Gid: o.GID}
 	switch d.Type() {
@@ -140,10 +139,10 @@ func Entry(w *tar.Writer, root *os.Root, name string, d fs.DirEntry, o Options) 
 	case 0:
 		return writeFile(w, root, name, h, o)
 	}
-	return 0, fmt.Errorf("it is a %s, which can't be copied; leave it out with exclude", kindOf(d.Type()))
+	return 0, fmt.Errorf("a %s can't be copied; leave it out with exclude", kindOf(d.Type()))
 }
 
-// writeFile sends as many bytes as the file had when it was opened.
+// writeFile writes as many bytes as the file had when it was opened.
 func writeFile(w *tar.Writer, root *os.Root, name string, h *tar.Header, o Options) (int64, error) {
 	f, err := boundedfile.OpenIn(root, name)
 	if err != nil {
@@ -154,7 +153,7 @@ func writeFile(w *tar.Writer, root *os.Root, name string, h *tar.Header, o Optio
 	if err != nil {
 		return 0, err
 	}
-	// A link would lead to what exclude leaves out.
+	// A symbolic link could lead to excluded files.
 	if now, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() || !os.SameFile(info, now) {
 		return 0, errors.New("it changed while it was copied")
 	}
@@ -167,7 +166,7 @@ func writeFile(w *tar.Writer, root *os.Root, name string, h *tar.Header, o Optio
 	}
 	n, err := io.CopyN(w, f, h.Size)
 	if errors.Is(err, io.EOF) {
-		return n, errors.New("it became shorter while it was copied")
+		return n, errors.New("it was truncated while it was copied")
 	}
 	return n, err
 }

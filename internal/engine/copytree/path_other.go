@@ -4,5 +4,5 @@ package copytree
 
 import "os"
 
-// isAt can't tell here by which path a directory was opened.
+// isAt does nothing, as this system doesn't report the path of an opened directory.
 func isAt(*os.Root, string) error { return nil }

@@ -15,8 +15,8 @@ import (
 // PolicyFile is the policy's name in its volume.
 const PolicyFile = "policy.json"
 
-// Volume writes what goes into a volume of the project before its users are
-// started: the policy, or a read-only copy.
+// Volume writes the initial content of a volume of the project: the policy, or a
+// read-only copy.
 func Volume(w *tar.Writer, c *compose.Compiled, key string) error {
 	if key == compose.PolicyVolume {
 		if c.Policy == nil {
@@ -31,15 +31,15 @@ func Volume(w *tar.Writer, c *compose.Compiled, key string) error {
 	}
 	cp, ok := c.Copies[key]
 	if !ok {
-		return fmt.Errorf("nothing says what goes into volume %q", key)
+		return fmt.Errorf("volume %q has no known content", key)
 	}
-	// The worker reads them, whose uid another `user:` may have chosen.
+	// Readable, because the worker's uid may be set by `user:`.
 	o := Options{Exclude: cp.Exclude, Readable: true}
 	source := cp.Source
 	if f := c.Facts; f != nil {
 		o.UID, o.GID = f.UID, f.GID
 		if s, ok := f.Sources[source]; ok && s.Real != "" {
-			source, o.NoLinks = s.Real, true // as it was looked at
+			source, o.NoLinks = s.Real, true // as it was checked
 		} else if !filepath.IsAbs(source) {
 			source = filepath.Join(f.ProjectDir, source)
 		}

@@ -10,15 +10,15 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// answerWithin is how long the engine may take to begin its answer to a question
-// about one container. Some of its versions hold a container's lock while they
-// start a process in it, and a worker can stop that process: then no question
-// about the container is ever answered.
+// answerWithin is how long the engine may take to begin a response about one
+// container. Some of its versions hold a container's lock while they start a process
+// in it, and a worker can stop that process: then they never respond to a request
+// about the container.
 const answerWithin = 4 * time.Second
 
-// answer calls the engine about a container. Where it doesn't answer in time, the
-// error is an [*engine.SilentError]. What is read from an answer later has the
-// time of ctx.
+// answer calls the engine about a container. If the response doesn't begin in time,
+// the error is an [*engine.SilentError]. Reading the response is bounded by ctx
+// alone.
 func answer[T any](ctx context.Context, name string, call func(context.Context) (T, error)) (T, error) {
 	within, cancel := context.WithCancelCause(ctx)
 	silent := &engine.SilentError{Container: name}
@@ -36,13 +36,13 @@ func isSilent(err error) bool {
 	return ok
 }
 
-// pause stops a container's processes.
+// pause freezes a container's processes.
 func (e *Engine) pause(ctx context.Context, id string) error {
 	_, err := answer(ctx, id, func(ctx context.Context) (struct{}, error) { return struct{}{}, e.cli.ContainerPause(ctx, id) })
 	return err
 }
 
-// inspect asks for a container by its ID or name; the name is for messages.
+// inspect returns the state of a container by its ID; name is for messages.
 func (e *Engine) inspect(ctx context.Context, id, name string) (container.InspectResponse, error) {
 	return answer(ctx, name, func(ctx context.Context) (container.InspectResponse, error) { return e.cli.ContainerInspect(ctx, id) })
 }

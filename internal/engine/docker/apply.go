@@ -31,12 +31,12 @@ type run struct {
 	p      *engine.Plan
 	runner *engine.Runner
 
-	holding sync.Mutex // writers are paused
+	holding sync.Mutex // held while writers are paused
 
 	mu     sync.Mutex
 	ids    map[string]string        // service → container
-	ready  map[string]*readiness    // container → what it said
-	mounts map[string][]mount.Mount // container → what this run made it with
+	ready  map[string]*readiness    // container → its output so far
+	mounts map[string][]mount.Mount // container → mounts it was created with by this run
 	links  map[string]*linksSeen    // image and platform → its links
 }
 

@@ -29,8 +29,8 @@ import (
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
-// Build is one image that a plan builds: what a person is shown and asked
-// about, once per Hash.
+// Build is one image that a plan builds. The user is asked to approve it, once per
+// Hash.
 type Build struct {
 	// Services that run the image, sorted.
 	Services []string
@@ -39,19 +39,18 @@ type Build struct {
 	Dockerfile string
 	Args       map[string]string
 	Target     string
-	// Hash identifies all of the context's files that are sent, the
-	// Dockerfile, args and target.
+	// Hash identifies the files of the context that are sent, the Dockerfile, args
+	// and target.
 	Hash  string
 	Files int
 	Bytes int64
 }
 
-// ErrNotApproved refuses a build that nobody agreed to.
-var ErrNotApproved = errors.New("building an image runs its Dockerfile on the engine and was not agreed to; run `workshop up` on a terminal, or with --yes")
+// ErrNotApproved refuses a build that wasn't approved.
+var ErrNotApproved = errors.New("building an image runs its Dockerfile on the engine and was not approved; run `workshop up` on a terminal, or with --yes")
 
-// Builds reads the build contexts of a project and returns what would be
-// built, a Build per content, in order of their first service.
-// Hashes gives [engine.Desired.Builds].
+// Builds reads the build contexts of a project and returns a Build per content, in
+// order of the first service. Hashes makes [engine.Desired.Builds] of them.
 func Builds(ctx context.Context, c *compose.Compiled) ([]Build, error) {
 	var out []Build
 	for _, service := range sortedKeys(c.Project.Services) {
@@ -112,9 +111,8 @@ func newBuild(ctx context.Context, c *compose.Compiled, service string, cfg *typ
 	return b, err
 }
 
-// writeContext writes a build context as a tar that depends on names, modes
-// and content alone. It honours .dockerignore; the Dockerfile always goes
-// along.
+// writeContext writes a build context as a tar that depends only on names, modes
+// and content. It honours .dockerignore, but always includes the Dockerfile.
 func writeContext(ctx context.Context, w io.Writer, dir, dockerfile string) (files int, size int64, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -144,8 +142,8 @@ func writeContext(ctx context.Context, w io.Writer, dir, dockerfile string) (fil
 				return fmt.Errorf(".dockerignore: %w", err)
 			}
 			if out {
-				// A later line may take something below it in again, and the
-				// Dockerfile may be below it.
+				// A later line may include something below it again, and the Dockerfile may
+				// be below it.
 				if d.IsDir() && !ignored.Exclusions() && !strings.HasPrefix(filepath.ToSlash(dockerfile), name+"/") {
 					return fs.SkipDir
 				}
@@ -167,21 +165,21 @@ func writeContext(ctx context.Context, w io.Writer, dir, dockerfile string) (fil
 	return files, size, errors.Join(err, tw.Close())
 }
 
-// ignoring are the patterns of .dockerignore, and the time that is left for them.
+// ignoring is the patterns of .dockerignore, with the remaining time for matching.
 type ignoring struct {
 	*patternmatcher.PatternMatcher
 	left time.Duration
 }
 
-// maxIgnoring is how long files of one context are compared with its patterns. A
-// pattern is an expression: what it costs shows when it is tried.
+// maxIgnoring bounds the time for matching the files of one context. The cost of a
+// pattern, a regular expression, isn't known in advance.
 const maxIgnoring = 30 * time.Second
 
 func (i *ignoring) matches(name string) (bool, error) {
 	begin := time.Now()
 	out, err := i.MatchesOrParentMatches(name)
 	if i.left -= time.Since(begin); i.left < 0 {
-		return false, errors.New("its patterns take too long to compare with the files; write fewer and shorter ones, and leave directories out as a whole")
+		return false, errors.New("matching its patterns takes too long; use fewer and shorter ones, and exclude whole directories")
 	}
 	return out, err
 }
@@ -196,7 +194,7 @@ func dockerignore(root *os.Root) (*ignoring, error) {
 		return nil, fmt.Errorf(".dockerignore: %w", err)
 	}
 	if len(patterns) > maxIgnored {
-		return nil, fmt.Errorf(".dockerignore has %d patterns, at most %d; leave directories out as a whole", len(patterns), maxIgnored)
+		return nil, fmt.Errorf(".dockerignore has %d patterns, at most %d are possible; exclude whole directories", len(patterns), maxIgnored)
 	}
 	matcher, err := patternmatcher.New(patterns)
 	if err != nil {
@@ -211,11 +209,11 @@ const (
 	maxDockerfile = 1 << 20
 )
 
-// maxIgnored patterns of .dockerignore: each is tried on each file of a context.
+// maxIgnored bounds the patterns of .dockerignore: each is matched with each file.
 const maxIgnored = 1000
 
-// ReadDockerfile gives the text of a build's Dockerfile, which a link leads no
-// further than its context.
+// ReadDockerfile returns the text of a build's Dockerfile. A symbolic link may not
+// lead out of the context.
 func ReadDockerfile(b Build) ([]byte, error) {
 	root, err := os.OpenRoot(b.Context)
 	if err != nil {
@@ -225,7 +223,7 @@ func ReadDockerfile(b Build) ([]byte, error) {
 	return boundedfile.ReadIn(root, b.Dockerfile, maxDockerfile)
 }
 
-// approve asks for every build of the plan.
+// approve calls ApproveBuild for every build of the plan.
 func (e *Engine) approve(ctx context.Context, p *engine.Plan) error {
 	if !slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.Op == engine.OpBuildImage }) {
 		return nil
@@ -251,8 +249,8 @@ func (e *Engine) approve(ctx context.Context, p *engine.Plan) error {
 	return nil
 }
 
-// build sends exactly the context that was hashed: it is written to a file
-// first and compared with the plan.
+// build sends exactly the context that was hashed: it first writes it to a file and
+// compares the hash with the plan's.
 func (e *Engine) build(ctx context.Context, p *engine.Plan, s engine.Step, emit func(engine.Event)) error {
 	cfg := p.Compiled.Project.Services[s.Service].Build
 	b, err := newBuild(ctx, p.Compiled, s.Service, cfg)
@@ -275,7 +273,7 @@ func (e *Engine) build(ctx context.Context, p *engine.Plan, s engine.Step, emit 
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != p.Desired.Builds[s.Service] {
-		return fmt.Errorf("the files in %s changed since they were looked at: run `workshop up` again", b.Context)
+		return fmt.Errorf("the files in %s have changed since they were hashed: run `workshop up` again", b.Context)
 	}
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err

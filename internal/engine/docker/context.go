@@ -20,14 +20,14 @@ import (
 // contextEndpoint is the name of the engine's endpoint in a docker context.
 const contextEndpoint = "docker"
 
-// reach is an engine's address and what is needed to talk to it. The Docker
-// CLI's own package for this (cli/context/docker) would link a second client.
+// reach is an engine's address and credentials. The Docker CLI's own package for
+// this (cli/context/docker) would link a second client.
 type reach struct {
 	context.EndpointMetaBase
 	tls *context.TLSData // nil: none in the context
 }
 
-// fromContext reads a docker context below dir.
+// fromContext loads a docker context below dir.
 func fromContext(dir, name string) (reach, error) {
 	s := store.New(dir, store.NewConfig(func() any { return &map[string]any{} },
 		store.EndpointTypeGetter(contextEndpoint, func() any { return &context.EndpointMetaBase{} })))
@@ -46,8 +46,8 @@ func fromContext(dir, name string) (reach, error) {
 	return reach{EndpointMetaBase: base, tls: secrets}, nil
 }
 
-// options are those of a client that reaches it: by ssh where the address says
-// so, by TLS where the context has keys or says that none are checked.
+// options returns the client options: ssh for an ssh address, TLS if the context has
+// keys or turns verification off.
 func (r reach) options() ([]client.Opt, error) {
 	version := []client.Opt{client.WithVersionFromEnv(), client.WithAPIVersionNegotiation()}
 	if r.Host == "" {
@@ -71,7 +71,7 @@ func (r reach) options() ([]client.Opt, error) {
 		if err != nil {
 			return nil, err
 		}
-		// First: WithHost completes the transport that it finds.
+		// First, because WithHost completes an existing transport.
 		opts = append([]client.Opt{client.WithHTTPClient(&http.Client{
 			Transport: &http.Transport{
 				TLSClientConfig: config,

@@ -10,11 +10,10 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// dialExec starts a program of ours in a container and connects to its standard
-// input and output. The connection ends with the program, which ends with it at
-// the latest, or when ctx does. What the program said on its standard error is
-// the error at the end ([saidError]); so is what the engine says in its place
-// where it can't start it, which mine tells by the first byte.
+// dialExec starts workshop-init in a container and connects to its standard input
+// and output. Program and connection end together, or when ctx does. The final error
+// is a [saidError] with the program's stderr, or the engine's message if it can't
+// start the program; mine recognises the program's output by its first byte.
 func (e *Engine) dialExec(ctx context.Context, id string, command []string, mine func(first byte) bool) (*execConn, error) {
 	made, err := answer(ctx, id, func(ctx context.Context) (container.ExecCreateResponse, error) {
 		return e.cli.ContainerExecCreate(ctx, id, container.ExecOptions{
@@ -48,12 +47,12 @@ func (e *Engine) dialExec(ctx context.Context, id string, command []string, mine
 	}}, nil
 }
 
-// saidError is what a program, or the engine in its place, said before it ended.
+// saidError is the final message of a program, or of the engine in its place.
 type saidError struct{ text string }
 
 func (e *saidError) Error() string { return e.text }
 
-// lastWords keeps the beginning of what is said; it takes everything.
+// lastWords keeps the beginning of what is written, and accepts everything.
 type lastWords struct{ bytes.Buffer }
 
 func (l *lastWords) Write(b []byte) (int, error) {
@@ -63,8 +62,8 @@ func (l *lastWords) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// answers passes what the program says. Where it can't be started, the engine
-// says so in its place.
+// answers passes the program's output on. If the program can't be started, the
+// engine writes a message there instead.
 type answers struct {
 	w       io.Writer
 	problem io.Writer
@@ -84,7 +83,7 @@ func (a *answers) Write(b []byte) (int, error) {
 type execConn struct {
 	io.Reader
 	io.Writer
-	detach func() // from the context
+	detach func() // detaches it from the context
 	close  func() error
 }
 

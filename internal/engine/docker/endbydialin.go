@@ -11,17 +11,17 @@ import (
 	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
-// What is taken for an engine that waits for a worker: to remove a container
-// takes milliseconds, to stop one ten seconds, after which the engine kills.
+// Times after which an engine counts as blocked by a worker: removing a container
+// takes milliseconds, stopping one ten seconds, after which the engine kills.
 const (
 	removeAfter  = 2 * time.Second
 	stopAfter    = 15 * time.Second
-	removeWithin = time.Minute // where there is no door
+	removeWithin = time.Minute // without a dial-in directory
 )
 
-// endByDoor ends a worker by its door, unless done is called before: an engine
-// that holds the container's lock until a process has started there, which the
-// worker stopped, can't be told to kill it, and is free when it has ended.
+// endByDoor ends a worker by its dial-in socket, unless done is called first. It is
+// for an engine that holds the container's lock while it starts a process that the
+// worker has stopped: it can't kill the container, but recovers once that has ended.
 func (e *Engine) endByDoor(ctx context.Context, id string, after time.Duration) (done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -42,8 +42,8 @@ func (e *Engine) endByDoor(ctx context.Context, id string, after time.Duration) 
 	return func() { cancel(); <-ended }
 }
 
-// dialInByList finds a worker's door in the list of containers, for which the engine
-// needs no lock; "": there is none on this machine.
+// dialInByList finds a worker's dial-in directory in the list of containers, for
+// which the engine needs no lock; "": there is none on this machine.
 func (e *Engine) dialInByList(ctx context.Context, id string) string {
 	if e.endpoint.socket() == "" {
 		return ""

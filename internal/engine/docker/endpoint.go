@@ -10,7 +10,7 @@ import (
 	"github.com/docker/go-connections/tlsconfig"
 )
 
-// endpoint is how an engine is reached.
+// endpoint is the address of an engine.
 type endpoint struct {
 	host    string // "unix:///var/run/docker.sock"
 	context string // the docker context that named it, or ""
@@ -26,9 +26,9 @@ func (ep endpoint) socket() string {
 	return path
 }
 
-// findEndpoint chooses as the docker command does: an explicit host, an
-// explicit context, DOCKER_HOST, DOCKER_CONTEXT, the current context, the
-// default socket.
+// findEndpoint selects the endpoint like the docker command, in this order: an
+// explicit host, an explicit context, DOCKER_HOST, DOCKER_CONTEXT, the current
+// context, the default socket.
 func findEndpoint(o Options) (endpoint, error) {
 	env := func(name string) string { v, _ := o.Lookup(name); return v }
 	host, name := o.Host, o.Context

@@ -50,7 +50,7 @@ func TestUnreachable(t *testing.T) {
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	l.Close()
 	for host, want := range map[string]string{
-		"unix://" + filepath.Join(dir, "none.sock"): "there is no such socket",
+		"unix://" + filepath.Join(dir, "none.sock"): "the socket does not exist",
 		"unix://" + dead:    "systemctl start docker",
 		"tcp://127.0.0.1:1": "DOCKER_HOST",
 	} {

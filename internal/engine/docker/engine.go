@@ -10,21 +10,20 @@ import (
 	"github.com/llmdo/workshop/internal/initimage"
 )
 
-// MinAPIVersion is the oldest engine API that is spoken: Docker 20.10.
+// MinAPIVersion is the oldest supported engine API: Docker 20.10.
 const MinAPIVersion = "1.41"
 
-// Options says which engine is used and what is asked of the caller. The zero
-// value uses what the docker command would use.
+// Options selects the engine. The zero value selects the docker command's.
 type Options struct {
 	// Host is a DOCKER_HOST value; empty: the environment's, else the
 	// current context's.
 	Host string
-	// Context names a docker context; it loses against Host.
+	// Context names a docker context; Host has precedence.
 	Context string
-	// Lookup reads the environment; nil: nothing is set.
+	// Lookup returns variables of the environment; nil: none is set.
 	Lookup func(string) (string, bool)
-	// ApproveBuild is asked for every build of a plan before its first step.
-	// An error refuses the plan. Nil refuses every build.
+	// ApproveBuild is called for every build of a plan before its first step. An
+	// error refuses the plan. Nil refuses every build.
 	ApproveBuild func(context.Context, Build) error
 	// Init is the set of workshop-init programs; nil: the embedded one.
 	Init *initimage.Set
@@ -48,8 +47,8 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
-// New finds the engine; it does not talk to it yet. Errors are unusable
-// settings, such as a context that does not exist.
+// New finds the engine without connecting to it. Errors are about settings, such as
+// a context that doesn't exist.
 func New(_ context.Context, o Options) (*Engine, error) {
 	if o.Lookup == nil {
 		o.Lookup = func(string) (string, bool) { return "", false }
@@ -69,7 +68,7 @@ func New(_ context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close waits for what is under way and releases the connections.
+// Close waits for background work and closes the connections.
 func (e *Engine) Close() error {
 	e.settle()
 	return e.cli.Close()

@@ -22,21 +22,21 @@ import (
 	toolbox "github.com/llmdo/workshop/internal/toolbox/client"
 )
 
-// Exit codes of Exec, as Docker's own.
+// Exit codes of Exec, the same as Docker's.
 const (
 	exitOurs       = toolbox.ExitOurs
 	exitCannotRun  = 126 // found, but can't be executed
 	exitNoSuchFile = 127 // not found
 )
 
-// Exec runs a command in a worker's container and returns its exit code. With
-// an error, the command did not run to its end: the code is 125 if we or the
-// engine failed, 126 or 127 if the command can't be executed or is not there.
+// Exec runs a command in a worker's container and returns its exit code. With an
+// error the command didn't complete: the code is 125 if workshop or the engine
+// failed, 126 or 127 if the command can't be executed or isn't found.
 //
-// The API can start a process but not signal it. So the process carries a
-// random mark in its environment, and a signal is a second exec, of
-// `workshop-init signal MARK NAME`, that finds it in /proc. When ctx ends, the
-// command is killed so.
+// The API can start a process but not signal it. So the process has a random mark
+// in its environment, and a signal is sent by a second exec, of `workshop-init
+// signal MARK NAME`, which finds it in /proc. That also kills the command when ctx
+// ends.
 func (e *Engine) Exec(ctx context.Context, project, service string, o engine.ExecOptions) (int, error) {
 	w, err := e.running(ctx, project, service, o.Directory)
 	if err != nil {
@@ -53,8 +53,8 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 		}
 	case sameUID && e.dialInOf(w) == dialInHere:
 		return exitOurs, &engine.RefusedError{
-			Promise: "B60", Reason: fmt.Sprintf("the worker could stop a command of its own uid and another group (%s; it is %s) while the engine starts it, for ever", o.User, w.user),
-			Do: "leave --user out, or give another uid",
+			Promise: "B60", Reason: fmt.Sprintf("the worker could block a command with its own uid and another group (%s; the worker is %s) for ever while the engine starts it", o.User, w.user),
+			Do: "omit --user, or use another uid",
 		}
 	}
 	if o.Workdir != rootDir && len(o.Command) > 0 {
@@ -63,8 +63,8 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	return e.execIn(ctx, w.container.ID, compose.InitPath, o)
 }
 
-// sameUser compares a user that is asked for, UID or UID:GID in numbers, with a
-// worker's, UID:GID. Empty is the worker's.
+// sameUser compares a requested user, numeric UID or UID:GID, with the worker's,
+// UID:GID. Empty means the worker's.
 func sameUser(asked, worker string) (uid, both bool) {
 	if asked == "" {
 		return true, true
@@ -76,15 +76,14 @@ func sameUser(asked, worker string) (uid, both bool) {
 	return uid, uid && (!given || number(askedGID) == number(workerGID))
 }
 
-// rootDir is where the engine starts everything: workshop-init goes on to the
-// working directory from inside (package workdir). By the engine a path would be
-// followed through magic links.
+// rootDir is the working directory of every exec: workshop-init changes to the real
+// one from inside (package workdir). The engine would follow magic links.
 const rootDir = "/"
 
 // execIn runs the command in / of a container whose workshop-init is program.
 func (e *Engine) execIn(ctx context.Context, id, program string, o engine.ExecOptions) (int, error) {
 	if len(o.Command) == 0 {
-		return exitOurs, errors.New("no command is given")
+		return exitOurs, errors.New("missing command")
 	}
 	mark := rand.Text()
 	opts := container.ExecOptions{
@@ -106,7 +105,7 @@ func (e *Engine) execIn(ctx context.Context, id, program string, o engine.ExecOp
 	return s.run(ctx)
 }
 
-// execution is one command that was started.
+// execution is one started command.
 type execution struct {
 	e               *Engine
 	container, exec string
@@ -124,8 +123,8 @@ func (s *execution) run(ctx context.Context) (int, error) {
 	output := make(chan error, 1)
 	go func() { output <- s.copyOutput() }()
 	if s.o.Stdin != nil {
-		// Ends with the connection at the latest; a blocked read of a terminal
-		// is not waited for.
+		// Ends with the connection at the latest; a blocked read of a terminal isn't
+		// waited for.
 		go func() {
 			_, _ = io.Copy(s.conn.Conn, s.o.Stdin)
 			_ = s.conn.CloseWrite()
@@ -138,7 +137,7 @@ func (s *execution) run(ctx context.Context) (int, error) {
 		select {
 		case <-begun.C:
 			if !s.begun(ctx) {
-				return exitOurs, fmt.Errorf("%w; the command may begin yet, once it answers", &engine.SilentError{Container: s.container})
+				return exitOurs, fmt.Errorf("%w; the command may still start once it responds", &engine.SilentError{Container: s.container})
 			}
 		case err := <-output:
 			if err != nil {
@@ -160,8 +159,8 @@ func (s *execution) run(ctx context.Context) (int, error) {
 	}
 }
 
-// copyOutput takes the engine's stream apart. With a terminal there is one
-// stream only.
+// copyOutput demultiplexes the engine's stream. With a terminal there is only one
+// stream.
 func (s *execution) copyOutput() error {
 	errOut := s.o.Stderr
 	if errOut == nil {
@@ -175,8 +174,8 @@ func (s *execution) copyOutput() error {
 	return err
 }
 
-// begun reports whether the command was started: what was stopped on its way never
-// is.
+// begun reports whether the command was started; a process stopped before exec
+// never is.
 func (s *execution) begun(ctx context.Context) bool {
 	state, err := answer(ctx, s.container, func(ctx context.Context) (container.ExecInspect, error) {
 		return s.e.cli.ContainerExecInspect(ctx, s.exec)
@@ -189,14 +188,14 @@ func (s *execution) resize(ctx context.Context) {
 		return
 	}
 	if rows, cols, ok := s.o.Size(); ok {
-		// A process that is just ending has no size any more.
+		// A process that is ending no longer has a size.
 		_ = s.e.cli.ContainerExecResize(ctx, s.exec, container.ResizeOptions{Height: rows, Width: cols})
 	}
 }
 
-// end returns the exit code. An engine that could not start the command says
-// so in its output; that becomes the error, with the code that Docker has for
-// it (20.10 has 126 for both).
+// end returns the exit code. An engine that couldn't start the command writes a
+// message to its output, which becomes the error, with Docker's code for it (20.10
+// has 126 for both).
 func (s *execution) end(ctx context.Context) (int, error) {
 	code, pid, err := s.exitCode(ctx)
 	if err != nil {
@@ -211,8 +210,8 @@ func (s *execution) end(ctx context.Context) (int, error) {
 	return code, s.out.release()
 }
 
-// exitCode asks for the code; the stream may end a moment before the engine
-// has noted it.
+// exitCode polls for the code: the stream may end slightly before the engine has
+// recorded it.
 func (s *execution) exitCode(ctx context.Context) (code, pid int, err error) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		state, err := s.e.cli.ContainerExecInspect(ctx, s.exec)
@@ -230,7 +229,7 @@ func (s *execution) exitCode(ctx context.Context) (code, pid int, err error) {
 	}
 }
 
-// signal sends a signal to the command; that it is gone already is no error.
+// signal sends a signal to the command; it isn't an error if that has ended.
 func (s *execution) signal(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -249,7 +248,8 @@ func (e *Engine) execError(err error) error {
 	return e.explain(err)
 }
 
-// startCode reads from the engine's words why a command could not be started.
+// startCode derives the exit code from the engine's message about a command that
+// couldn't be started.
 func startCode(msg string) int {
 	switch {
 	case strings.Contains(msg, "executable file not found"), strings.Contains(msg, "no such file or directory"):

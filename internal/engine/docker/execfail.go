@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// runtimeFailed is how the engine begins when it writes, into the command's
-// own output, that the command could not be started.
+// runtimeFailed is the beginning of the engine's message, in the command's output,
+// that the command couldn't be started.
 const runtimeFailed = "OCI runtime exec failed"
 
-// heldWriter passes everything on, but holds back output that begins as the
-// engine's own words do, until it is known who wrote it.
+// heldWriter passes everything on, but holds output that begins like the engine's
+// message until it is known who wrote it.
 type heldWriter struct {
 	w       io.Writer
 	held    []byte
@@ -29,7 +29,7 @@ func (h *heldWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// release writes what is held: the command wrote it.
+// release writes the held output: it is the command's.
 func (h *heldWriter) release() error {
 	h.decided = true
 	held := h.held

@@ -14,10 +14,10 @@ import (
 	"github.com/llmdo/workshop/internal/engine/copytree"
 )
 
-// fillDir is where a helper has the volume that it fills.
+// fillDir is the mount point of the filled volume in a helper.
 const fillDir = "/workspace"
 
-// fill puts the policy or a read-only copy into a volume of the project.
+// fill writes the policy or a read-only copy into a volume of the project.
 func (e *Engine) fill(ctx context.Context, c *compose.Compiled, key string) error {
 	pr, pw := io.Pipe()
 	go func() {
@@ -25,11 +25,11 @@ func (e *Engine) fill(ctx context.Context, c *compose.Compiled, key string) erro
 		err := copytree.Volume(w, c, key)
 		pw.CloseWithError(errors.Join(err, w.Close()))
 	}()
-	// Ends the writer when the engine did not read to the end.
+	// Ends the writer if the engine hasn't read to EOF.
 	defer pr.Close()
 	name := engine.VolumeName(c.Project, key)
 	err := e.withHelper(ctx, helper{mount: name, at: fillDir, labels: engine.ObjectLabels(c), volume: mountedLabels(c, key)}, func(id string) error {
-		// The engine's answer to a broken stream hides why it broke.
+		// The engine's response to a broken stream hides the cause.
 		r := &failing{r: pr}
 		err := e.cli.CopyToContainer(ctx, id, fillDir, r, container.CopyToContainerOptions{})
 		if r.err != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// A helper is a container of the workshop-init image that is created and never
-// started: the archive API reads and writes volumes through it.
+// helper is a container of the workshop-init image that is created but never
+// started, to access volumes by the archive API.
 type helper struct {
 	name     string            // "": a random one
 	mount    string            // volume, may be empty
 	at       string            // where
-	readOnly bool              // mounted so
-	labels   map[string]string // of the project, if it is one's
-	volume   map[string]string // labels of the volume, if it is one's
+	readOnly bool              // mounted read-only
+	labels   map[string]string // of the project, if any
+	volume   map[string]string // labels of the volume, if the project's
 }
 
 func (e *Engine) createHelper(ctx context.Context, h helper) (string, error) {
@@ -46,16 +46,16 @@ func (e *Engine) createHelper(ctx context.Context, h helper) (string, error) {
 	return made.ID, err
 }
 
-// removeHelper removes it even when the caller's context is done.
+// removeHelper removes a helper even if the caller's context is done.
 func (e *Engine) removeHelper(id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	// One that stays is labelled and goes at the next up or down.
+	// One that stays is labelled, and removed by the next up or down.
 	_ = e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 }
 
-// withHelper removes the helper in the background if all went well: nothing
-// waits for it but the end of the run ([Engine.settle]).
+// withHelper removes the helper in the background after success: only the end of
+// the run waits for it ([Engine.settle]).
 func (e *Engine) withHelper(ctx context.Context, h helper, use func(id string) error) error {
 	id, err := e.createHelper(ctx, h)
 	if err != nil {
@@ -69,5 +69,5 @@ func (e *Engine) withHelper(ctx context.Context, h helper, use func(id string) e
 	return nil
 }
 
-// settle waits for what goes on in the background.
+// settle waits for background work.
 func (e *Engine) settle() { e.background.Wait() }

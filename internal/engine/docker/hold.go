@@ -13,13 +13,13 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// holdTime bounds how long it takes to let paused workers go on.
+// holdTime bounds the time for unpausing workers.
 const holdTime = 10 * time.Second
 
-// holdWriters pauses the project's workers that ran before and may write to this
-// machine's files, until goOn is called: between the last look at a worker's
-// sources and its start the engine follows them once more, and a program that
-// exchanges a directory for a link would win that race in a few tries (B7).
+// holdWriters pauses the project's running workers that may write to this machine's
+// files, until goOn is called: between the last check of a worker's sources and its
+// start the engine resolves them again, and a program that replaces a directory by
+// a symbolic link would win that race in a few tries (B7).
 func (r *run) holdWriters(ctx context.Context, service string) (goOn func(), err error) {
 	goOn = func() {}
 	if r.p.Compiled.Roles[service] != compose.RoleWorker {
@@ -40,23 +40,23 @@ func (r *run) holdWriters(ctx context.Context, service string) (goOn func(), err
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdTime)
 		defer cancel()
 		for _, id := range paused {
-			_ = r.e.cli.ContainerUnpause(ctx, id) // one that is gone has nothing to go on with
+			_ = r.e.cli.ContainerUnpause(ctx, id) // an error means that it has ended
 		}
 		r.holding.Unlock()
 	}
 	for _, id := range ids {
 		err := r.e.pause(ctx, id)
 		if isSilent(err) {
-			paused = append(paused, id) // it may be yet
+			paused = append(paused, id) // it may still become paused
 		}
 		switch {
-		case err == nil, strings.Contains(err.Error(), "already paused"): // by a killed run
+		case err == nil, strings.Contains(err.Error(), "already paused"): // by a run that was killed
 			paused = append(paused, id)
-		case cerrdefs.IsNotFound(err), cerrdefs.IsConflict(err): // it runs no more
+		case cerrdefs.IsNotFound(err), cerrdefs.IsConflict(err): // it has ended
 		default:
 			goOn()
 			return func() {}, &engine.RefusedError{
-				Promise: "B7", Reason: fmt.Sprintf("a worker that runs can't be paused while %s starts, and could exchange what is mounted: %v", service, err),
+				Promise: "B7", Reason: fmt.Sprintf("a running worker can't be paused while %s starts, and could replace what is mounted: %v", service, err),
 				Do: "run `workshop down`, then `workshop up`",
 			}
 		}
@@ -64,8 +64,8 @@ func (r *run) holdWriters(ctx context.Context, service string) (goOn func(), err
 	return goOn, nil
 }
 
-// writes reports whether a container may write to files of this machine; one that
-// the file doesn't have any more may.
+// writes reports whether a container may write to files of this machine; an orphan
+// may.
 func (r *run) writes(k engine.Container) bool {
 	role, known := r.p.Compiled.Roles[k.Service]
 	if known && role != compose.RoleWorker {

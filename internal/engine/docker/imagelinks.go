@@ -19,14 +19,14 @@ import (
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// linksSeen are the links of one image as far as a run has looked at them: a path →
-// where it is. Workers of one image ask for the same ones.
+// linksSeen caches the symbolic links of one image during a run: path → target.
+// Workers of one image need the same ones.
 type linksSeen struct {
 	mu sync.Mutex
 	at map[string]string
 }
 
-// linksOf gives those of the image that a container is made of.
+// linksOf returns the cached links of a container's image.
 func (r *run) linksOf(t *creation) *linksSeen {
 	key := t.config.Image
 	if p := t.platform; p != nil {
@@ -41,10 +41,10 @@ func (r *run) linksOf(t *creation) *linksSeen {
 }
 
 // checkImageLinks refuses an image whose symbolic links lead a mount into another
-// one, or into what the engine fills: what is mounted would lie over workshop-init
-// or over the list of users (B7, B12), or be made in a directory of this machine.
-// Links that only move a mount are followed, such as /lib. The image is looked at in
-// a container of its own, which is never started and has no mounts.
+// one, or into a place that the engine fills: the mount would cover workshop-init or
+// the list of users (B7, B12), or its mount point be made in a directory of this
+// machine. Links that only move a mount, such as /lib, are followed. The image is
+// read by a separate container, which is never started and has no mounts.
 func (e *Engine) checkImageLinks(ctx context.Context, t *creation, seen *linksSeen) error {
 	config := &container.Config{Image: t.config.Image, Entrypoint: []string{"/none"}, NetworkDisabled: true,
 		Labels: map[string]string{engine.LabelHelper: "true", engine.LabelService: "", engine.LabelOneOff: "True", engine.LabelProject: t.config.Labels[engine.LabelProject], compose.LabelDirectory: t.config.Labels[compose.LabelDirectory]}}
@@ -52,7 +52,7 @@ func (e *Engine) checkImageLinks(ctx context.Context, t *creation, seen *linksSe
 	var targets []string
 	for _, m := range t.host.Mounts {
 		targets = append(targets, m.Target)
-		if m.Type == mount.TypeTmpfs { // else the engine would make volumes of those that the image declares
+		if m.Type == mount.TypeTmpfs { // they keep the engine from creating volumes that the image declares
 			host.Mounts = append(host.Mounts, m)
 		}
 	}
@@ -88,12 +88,12 @@ func (e *Engine) checkImageLinks(ctx context.Context, t *creation, seen *linksSe
 	})
 }
 
-// filled are places of a container that the engine fills, beside its mounts.
+// filled are paths of a container that the engine fills, besides its mounts.
 var filled = []string{"/proc", "/sys", "/dev", "/run", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"}
 
-// imageLinks compares where targets lie in each other, as they are written and with
-// the links of the image followed. look gives where a path leads that is a link, in
-// full; "" for everything else. seen holds what was found, a path → where it is.
+// imageLinks compares which targets are inside each other, as written and with the
+// links of the image resolved. look returns the full target of a symbolic link, ""
+// for any other path. seen caches the results.
 func imageLinks(targets []string, seen map[string]string, look func(string) (string, error)) error {
 	targets = append(slices.Clone(filled), targets...)
 	slices.SortFunc(targets, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
@@ -121,7 +121,7 @@ func imageLinks(targets []string, seen map[string]string, look func(string) (str
 			_, around := subpath.Below(real[j], real[i])
 			if in != now || around {
 				return &engine.RefusedError{
-					Promise: "B7", Reason: "symbolic links of the image lead " + target + " to " + real[i] + ", and " + targets[j] + " to " + real[j] + ": one would lie in the other",
+					Promise: "B7", Reason: "symbolic links of the image lead " + target + " to " + real[i] + ", and " + targets[j] + " to " + real[j] + ": one would be inside the other",
 					Do: "choose other targets, or an image without these links",
 				}
 			}
@@ -130,7 +130,7 @@ func imageLinks(targets []string, seen map[string]string, look func(string) (str
 	return nil
 }
 
-// follow gives where a path of the image is.
+// follow resolves a path of the image.
 func follow(p string, seen map[string]string, look func(string) (string, error)) (string, error) {
 	if at, ok := seen[p]; ok || p == "/" {
 		return cmp.Or(at, "/"), nil

@@ -13,13 +13,12 @@ import (
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// imageVolumeSize is how much fits into a directory that an image declares as
-// a volume.
+// imageVolumeSize is the size of the tmpfs over a volume that an image declares.
 const imageVolumeSize = 64 << 20
 
-// coverVolumes mounts a small tmpfs over each volume that the image declares
-// and the workshop doesn't mount: the engine would make a writable volume of
-// any size on the machine's disk for it (B3).
+// coverVolumes mounts a small tmpfs over each volume that the image declares and the
+// workshop doesn't mount: the engine would create a writable volume without a size
+// limit on the machine's disk (B3).
 func (e *Engine) coverVolumes(ctx context.Context, t *creation) error {
 	image, err := e.cli.ImageInspect(ctx, t.config.Image)
 	if err != nil {
@@ -42,7 +41,7 @@ func cover(h *container.HostConfig, volumes []string) error {
 			if subpath.Within(dir, path.Clean(m.Target)) && m.Type == mount.TypeBind {
 				// The engine would make its mount point on this machine, as root.
 				return &engine.RefusedError{
-					Promise: "B7", Reason: fmt.Sprintf("the image declares a volume at %s, inside of what is mounted at %s", dir, m.Target),
+					Promise: "B7", Reason: fmt.Sprintf("the image declares a volume at %s, inside the mount at %s", dir, m.Target),
 					Do: "mount a directory of your own at " + dir + ", choose another target, or use an image that doesn't declare it",
 				}
 			}

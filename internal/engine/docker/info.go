@@ -16,7 +16,7 @@ import (
 	"github.com/llmdo/workshop/internal/promise"
 )
 
-// Info asks the engine what it is. The answer is kept for the life of e.
+// Info describes the engine. The result is cached for the lifetime of e.
 func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,10 +60,9 @@ func goarch(machine string) string {
 	return machine
 }
 
-// isLocal reports whether the daemon sees this machine's files: it is reached
-// by a unix socket and runs on this kernel under this host name. A socket that
-// is forwarded, mounted into a container or served from a VM (Docker Desktop)
-// fails one of these.
+// isLocal reports whether the daemon sees this machine's files: it listens on a unix
+// socket and has this kernel and this host name. A socket that is forwarded, mounted
+// into a container or served from a VM (Docker Desktop) fails one of these.
 func (e *Engine) isLocal(raw system.Info) bool {
 	if e.endpoint.socket() == "" || runtime.GOOS != "linux" || strings.Contains(raw.OperatingSystem, "Docker Desktop") {
 		return false
@@ -78,7 +77,7 @@ func (e *Engine) isLocal(raw system.Info) bool {
 
 func hasIPv6(local bool) bool {
 	if !local {
-		// Not asked for in a room is refused there: closed either way.
+		// A room where it isn't expected refuses it: closed either way.
 		return false
 	}
 	_, err := os.Stat("/proc/net/if_inet6")

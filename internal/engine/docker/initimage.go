@@ -11,9 +11,9 @@ import (
 	"github.com/docker/docker/client"
 )
 
-// InitNames gives the names that Facts carry: the workshop-init image and the
-// tool volume for this engine's architecture. They follow from the embedded
-// program; the engine is asked for nothing but its architecture.
+// InitNames returns the names of the workshop-init image and the tool volume for
+// this engine's architecture. They are derived from the embedded program; of the
+// engine only the architecture is needed.
 func (e *Engine) InitNames(ctx context.Context) (image, volume string, err error) {
 	arch, err := e.arch(ctx)
 	if err != nil {
@@ -26,8 +26,8 @@ func (e *Engine) InitNames(ctx context.Context) (image, volume string, err error
 	return n.ImageID, n.Volume(), nil
 }
 
-// PrepareInit makes image and tool volume ready, as `compile --load` needs
-// them, and returns their names.
+// PrepareInit loads the image and fills the tool volume, for `compile --load`, and
+// returns their names.
 func (e *Engine) PrepareInit(ctx context.Context) (image, volume string, err error) {
 	if _, volume, err = e.InitNames(ctx); err != nil {
 		return "", "", err
@@ -40,8 +40,8 @@ func (e *Engine) PrepareInit(ctx context.Context) (image, volume string, err err
 	return id, volume, e.fillTools(ctx, volume, nil)
 }
 
-// isInit reports whether a reference means the workshop-init image; never, if
-// this build has none.
+// isInit reports whether a reference is that of the workshop-init image; it is
+// always false if this build has none.
 func (e *Engine) isInit(ctx context.Context, ref string) bool {
 	if !strings.HasPrefix(ref, "sha256:") {
 		return false
@@ -54,8 +54,8 @@ func (e *Engine) isInit(ctx context.Context, ref string) bool {
 	return err == nil && (ref == n.ImageID || ref == n.ManifestID)
 }
 
-// findInit returns the engine's ID of the image, "" if it is not there. It is
-// looked for by both IDs that its content can have, never by its name alone.
+// findInit returns the engine's ID of the image, "" if it doesn't exist. It looks
+// for both IDs that the content can have, never for the name alone.
 func (e *Engine) findInit(ctx context.Context) (string, error) {
 	arch, err := e.arch(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (e *Engine) loadInit(ctx context.Context) (string, error) {
 	}
 	id, err := e.findInit(ctx)
 	if err == nil && id == "" {
-		err = fmt.Errorf("load the workshop-init image: the engine does not have it afterwards: %s", strings.TrimSpace(string(out)))
+		err = fmt.Errorf("load the workshop-init image: the engine still doesn't have it: %s", strings.TrimSpace(string(out)))
 	}
 	return id, err
 }

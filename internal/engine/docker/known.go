@@ -6,8 +6,8 @@ import (
 	"github.com/llmdo/workshop/internal/promise"
 )
 
-// known lists, per type of the project, the fields that the translation
-// carries out. A field that is set and not listed is an error.
+// known lists, per type of the project, the fields that are translated. Any other
+// field that is set is an error.
 var known = engine.KnownFields{
 	"ServiceConfig": {
 		// To the container.
@@ -18,10 +18,10 @@ var known = engine.KnownFields{
 		"Tmpfs", "Tty", "Ulimits", "User", "UserNSMode", "Volumes", "WorkingDir",
 		// To the plan.
 		"Build", "ContainerName", "DependsOn", "Name", "PullPolicy",
-		// Readiness is a line on stdout here; the check is for plain Compose,
-		// and an exec per interval and container is not free.
+		// Readiness is a line on stdout here. The check is for plain Compose, and an
+		// exec per interval and container isn't free.
 		"HealthCheck",
-		// Notes of the compile for its writers.
+		// Notes of the compile for its renderers.
 		"Extensions",
 	},
 	"ServiceVolumeConfig":  {"Type", "Source", "Target", "ReadOnly", "Bind", "Volume", "Tmpfs", "Extensions"},
@@ -40,6 +40,6 @@ var known = engine.KnownFields{
 	"BuildConfig":          {"Context", "Dockerfile", "Args", "Target", "Labels", "Extensions"},
 }
 
-// checkKnown returns an [engine.UnknownFieldError] if v sets a field that is not
-// known.
+// checkKnown returns an [engine.UnknownFieldError] if v sets a field that isn't
+// listed.
 func checkKnown(of string, v any) error { return known.Check(promise.Docker, of, v) }

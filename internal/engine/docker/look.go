@@ -14,17 +14,16 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// worker is a container with what a session must know of it.
+// worker is a container with the properties that a session needs.
 type worker struct {
 	container engine.Container
-	pid       int    // of its main process, as the engine sees it
+	pid       int    // of its main process, in the engine's PID namespace
 	user      string // of its processes
-	door      string // directory of this machine that it has as its door; "": none
+	door      string // its dial-in directory on this machine; "": none
 }
 
-// look finds the container of a service by one call where that is possible: the
-// engine is asked for the name that the container has if it was made by us.
-// Labels must agree; else the service is looked for by them.
+// look finds the container of a service, if possible by one call with the name that
+// workshop gives it. Its labels must match; otherwise look searches by label.
 func (e *Engine) look(ctx context.Context, project, service string) (worker, error) {
 	name := project + "-" + service + "-1"
 	i, err := answer(ctx, name, func(ctx context.Context) (*inspection, error) { return e.inspectFast(ctx, name) })
@@ -47,7 +46,7 @@ func (e *Engine) look(ctx context.Context, project, service string) (worker, err
 	return w, err
 }
 
-// lookAt is what a session must know of a container beside what the list has of it.
+// lookAt returns the properties of a container that the list doesn't have.
 func (e *Engine) lookAt(ctx context.Context, id, name string) (worker, error) {
 	i, err := e.inspect(ctx, id, name)
 	if err != nil {
@@ -60,16 +59,15 @@ func (e *Engine) lookAt(ctx context.Context, id, name string) (worker, error) {
 	return w, nil
 }
 
-// mount takes a mount for the worker's door if it is: a bind that the worker
-// can't write to.
+// mount sets the dial-in directory if the mount is one: a read-only bind.
 func (w *worker) mount(kind, source, target string, writable bool) {
 	if kind == "bind" && target == compose.DialInDir && !writable && filepath.IsAbs(source) {
 		w.door = source
 	}
 }
 
-// inspection is the part of an engine's answer (GET /containers/ID/json) that
-// is needed here: to read it takes a fraction of the whole.
+// inspection is the needed part of the response to GET /containers/ID/json:
+// decoding it takes a fraction of the whole.
 type inspection struct {
 	ID    string `json:"Id"`
 	Name  string
@@ -99,11 +97,11 @@ func (i *inspection) worker() worker {
 	return w
 }
 
-// maxInspection bounds the engine's answer.
+// maxInspection bounds the engine's response.
 const maxInspection = 4 << 20
 
-// inspectFast asks the engine of this machine in its own API version (a path
-// without one): so the client needn't ask for the version before.
+// inspectFast inspects a container of a local engine by a path without an API
+// version, so that the client needn't negotiate one first.
 func (e *Engine) inspectFast(ctx context.Context, name string) (*inspection, error) {
 	if e.endpoint.socket() == "" {
 		return nil, http.ErrNotSupported
@@ -114,8 +112,8 @@ func (e *Engine) inspectFast(ctx context.Context, name string) (*inspection, err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	// One question over a connection of its own: half of a client's time goes
-	// into what it keeps for the next one.
+	// A separate connection for one request: half of a client's time is spent on
+	// reuse.
 	if _, err := io.WriteString(conn, "GET /containers/"+url.PathEscape(name)+"/json HTTP/1.1\r\nHost: docker\r\nConnection: close\r\n\r\n"); err != nil {
 		return nil, err
 	}

@@ -22,17 +22,17 @@ import (
 	"github.com/llmdo/workshop/internal/promise"
 )
 
-// Observe lists what carries Compose's label of the project: one call each for
-// containers, networks and volumes, and one per image, all at once. What is no
-// workshop's is told apart ([engine.OurContainer]). Where images are asked for, it
-// also reads the policy of the guard.
+// Observe lists the objects with Compose's label of the project: one call each for
+// containers, networks and volumes, and one per image, all concurrently. It separates
+// objects that don't belong to a workshop ([engine.OurContainer]). With images it also
+// reads the policy of the guard.
 func (e *Engine) Observe(ctx context.Context, project string, images ...string) (engine.Observed, error) {
 	if err := engine.RefuseImageFiles(promise.Docker, images...); err != nil {
 		return engine.Observed{}, err
 	}
 	o := engine.Observed{Project: project, Images: map[string]string{}}
 	label := filters.NewArgs(filters.Arg("label", engine.LabelProject+"="+project))
-	_ = e.Ping(ctx) // before calls that run at once; if it fails, they say so
+	_ = e.Ping(ctx) // before concurrent calls; if it fails, they report it
 	var volumes []*volume.Volume
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -99,11 +99,11 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	return o, nil
 }
 
-// started asks when running containers were started: the list knows only when
-// they were made, and a room that was restarted since has a new namespace.
+// started gets the start times of running containers: the list has only the
+// creation times, and a restarted room has a new namespace.
 //
-// Nothing is planned on top of a container that the engine is silent about; what
-// is shown or removed needs no answer.
+// A plan fails on a container that the engine doesn't respond about; showing or
+// removing it needs no response.
 func (e *Engine) started(ctx context.Context, all []engine.Container, plan bool) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
@@ -113,7 +113,7 @@ func (e *Engine) started(ctx context.Context, all []engine.Container, plan bool)
 				i, err := e.inspect(ctx, c.ID, c.Name)
 				switch {
 				case cerrdefs.IsNotFound(err):
-					return nil // gone meanwhile: what follows finds out
+					return nil // removed concurrently: a later call finds out
 				case isSilent(err) && !plan:
 					c.Silent = true
 					return nil
@@ -180,8 +180,8 @@ func observed(s *container.Summary) engine.Container {
 	return c
 }
 
-// exitCode reads the code from a list's status, "Exited (137) 2 minutes ago":
-// the list says it nowhere else, and an inspect per container is not needed.
+// exitCode parses the code from a list's status, "Exited (137) 2 minutes ago": the
+// list has it nowhere else, and this saves an inspect per container.
 func exitCode(status string) int {
 	rest, ok := strings.CutPrefix(status, "Exited (")
 	if !ok {
@@ -197,7 +197,7 @@ func exitCode(status string) int {
 
 // one returns the container of a service, which must exist.
 func (e *Engine) one(ctx context.Context, project, service string) (engine.Container, error) {
-	_ = e.Ping(ctx) // as in Observe, beside which it may run
+	_ = e.Ping(ctx) // as in Observe, with which it may run concurrently
 	list, err := e.cli.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
 		filters.Arg("label", engine.LabelProject+"="+project), filters.Arg("label", engine.LabelService+"="+service))})
 	if err != nil {

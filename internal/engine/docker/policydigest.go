@@ -17,10 +17,10 @@ import (
 	"github.com/llmdo/workshop/internal/engine/copytree"
 )
 
-// policyDigest identifies the policy file that the project's guard starts with;
-// empty if there is none, or nobody can read it. It is read on this machine
-// where that is possible, else by the archive API through the guard's
-// container, which runs or not.
+// policyDigest returns the digest of the policy file that the project's guard starts
+// with; "" if there is none or it can't be read. It reads the file directly on this
+// machine if possible, else by the archive API through the guard's container,
+// running or not.
 func (e *Engine) policyDigest(ctx context.Context, containers []engine.Container, volumes []*volume.Volume) string {
 	for _, v := range volumes {
 		if v.Labels[engine.LabelVolume] != compose.PolicyVolume || v.Labels[compose.LabelDirectory] == "" {
@@ -49,8 +49,7 @@ func (e *Engine) policyDigest(ctx context.Context, containers []engine.Container
 	return ""
 }
 
-// digest is [firewall.Digest] of a policy that is read; empty if it can't be
-// one.
+// digest returns the [firewall.Digest] of a policy, "" if it isn't valid.
 func digest(r io.Reader) string {
 	h := sha256.New()
 	if n, err := io.Copy(h, io.LimitReader(r, firewall.MaxPolicyBytes+1)); err != nil || n > firewall.MaxPolicyBytes {
@@ -59,9 +58,9 @@ func digest(r io.Reader) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// openHere opens a file of a volume on this machine, where the engine is here
-// and the caller may (root): that spares the engine a helper and the start of a
-// process. It is nil where it can't be read so.
+// openHere opens a file of a volume directly, if the engine is local and the caller
+// is permitted (root): this saves a helper and the start of a process. Otherwise it
+// returns nil.
 func (e *Engine) openHere(ctx context.Context, v volume.Volume, name string) *os.File {
 	info, err := e.Info(ctx)
 	if err != nil || !info.Local || v.Driver != "local" || len(v.Options) > 0 || v.Mountpoint == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// startError tells of a taken port instead of what the engine says about it,
-// which is long and names neither the worker nor what to do.
+// startError replaces the engine's message about a port in use, which is long and
+// names neither the worker nor a remedy.
 func (r *run) startError(service string, err error) error {
 	if err == nil {
 		return nil
@@ -28,7 +28,7 @@ func (r *run) startError(service string, err error) error {
 	return err
 }
 
-// mentionsPort reports whether a text has an address with the port: engines say
+// mentionsPort reports whether a text has an address with the port: engines write
 // "127.0.0.1:8080", "127.0.0.1:8080/tcp" and the like.
 func mentionsPort(text, port string) bool {
 	for rest := text; ; {

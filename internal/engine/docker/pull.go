@@ -69,7 +69,7 @@ func pullError(ref string, err error) error {
 	return fmt.Errorf("pull %s: %w", ref, err)
 }
 
-// messages reads the engine's stream of JSON messages up to its error or end.
+// messages reads the engine's stream of JSON messages until an error or EOF.
 func messages(r io.Reader, each func(*jsonmessage.JSONMessage)) error {
 	dec := json.NewDecoder(r)
 	for {
@@ -96,8 +96,8 @@ func registryOf(ref string) string {
 	return reference.Domain(named)
 }
 
-// credentials asks the user's configuration and credential helpers, as docker
-// does. No credentials is "".
+// credentials returns the credentials from the user's configuration and credential
+// helpers, like docker; "" if there are none.
 func (e *Engine) credentials(ref string) (string, error) {
 	host := registryOf(ref)
 	if host == "" {
@@ -124,8 +124,8 @@ func (e *Engine) credentials(ref string) (string, error) {
 	})
 }
 
-// allCredentials are those that a build may need for its base images. What
-// can't be read is left out: the pull then says what is missing.
+// allCredentials returns credentials for the base images of a build. It leaves out
+// unreadable ones; the pull then reports what is missing.
 func (e *Engine) allCredentials() map[string]registry.AuthConfig {
 	dir, _ := e.opts.Lookup("DOCKER_CONFIG")
 	file, err := config.Load(dir)

@@ -18,17 +18,17 @@ import (
 	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
-// Lines that our programs print on stdout when they are, or can't become,
+// Lines that workshop-init prints on stdout when it is ready, or can't become
 // ready.
 const (
 	readyLine    = "READY"
 	failedPrefix = "FAILED"
 )
 
-// maxLine bounds what is kept of a line, and of stderr, in bytes.
+// maxLine bounds the kept bytes of a line, and of stderr.
 const maxLine = 4 << 10
 
-// readiness is what a container says on its way to be ready.
+// readiness is the output of a container until it is ready.
 type readiness struct {
 	done  chan struct{}
 	conn  io.Closer
@@ -42,9 +42,9 @@ type readiness struct {
 
 func (rd *readiness) close() { rd.once.Do(func() { rd.conn.Close() }) }
 
-// listen attaches to a container that is started afterwards, so that no line
-// is missed. It detaches at READY: an attached client that does not read
-// would stop the container's output.
+// listen attaches to a container before it is started, so that no line is missed.
+// It detaches at READY: an attached client that doesn't read would block the
+// container's output.
 func (e *Engine) listen(ctx context.Context, id string, tty bool) (*readiness, error) {
 	conn, err := e.cli.ContainerAttach(ctx, id, container.AttachOptions{Stream: true, Stdout: true, Stderr: true})
 	if err != nil {
@@ -55,7 +55,7 @@ func (e *Engine) listen(ctx context.Context, id string, tty bool) (*readiness, e
 	return rd, nil
 }
 
-// errHeard ends the copy when the line was heard.
+// errHeard ends the copy once the line is found.
 var errHeard = fmt.Errorf("heard")
 
 func (rd *readiness) read(r io.Reader, tty bool) {
@@ -69,7 +69,7 @@ func (rd *readiness) read(r io.Reader, tty bool) {
 	_, _ = stdcopy.StdCopy(out, rd, r)
 }
 
-// hear looks at one line of stdout.
+// hear parses one line of stdout.
 func (rd *readiness) hear(line string) error {
 	line = strings.TrimRight(line, "\r")
 	if line == readyLine {
@@ -127,7 +127,7 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 	if r.p.WaitTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.p.WaitTimeout, &engine.NotReadyError{
-			Service: s.Service, Reason: fmt.Sprintf("not ready after %s (see `workshop logs %s`, or give it more time with --wait-timeout)", r.p.WaitTimeout, s.Service)})
+			Service: s.Service, Reason: fmt.Sprintf("not ready after %s (see `workshop logs %s`, or raise --wait-timeout)", r.p.WaitTimeout, s.Service)})
 		defer cancel()
 	}
 	id := s.ObjectID
@@ -147,7 +147,7 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(logEvery):
-			// A killed run had it started, and it was ready before it was listened to.
+			// A killed run had started it, and it was ready before listen.
 			if r.e.saidReady(ctx, id) {
 				return nil
 			}
@@ -155,8 +155,7 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 	}
 }
 
-// logEvery is how often a container that was started, and says nothing, is looked
-// up in its log.
+// logEvery is how often the log of a started but silent container is checked.
 const logEvery = time.Second
 
 func (r *run) verdict(ctx context.Context, rd *readiness, id, service string) error {
@@ -178,14 +177,14 @@ func (r *run) verdict(ctx context.Context, rd *readiness, id, service string) er
 	case !c.State.Running:
 		reason += fmt.Sprintf(" (exit code %d)", c.State.ExitCode)
 		if c.State.OOMKilled {
-			reason += ", killed for want of memory"
+			reason += ", OOM-killed"
 		}
 	}
 	return &engine.NotReadyError{Service: service, Reason: reason, Stderr: rd.lastWords()}
 }
 
-// told returns what a container said of its failure, where another step
-// failed first as a consequence.
+// told returns the failure that a container printed, if another step failed first as
+// a consequence.
 func (r *run) told() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,13 +204,13 @@ func (r *run) told() error {
 	return nil
 }
 
-// healthEvery is how often a running container without a READY line in its
-// log is asked.
+// healthEvery is how often the health of a running container without a READY line
+// in its log is checked.
 const healthEvery = 500 * time.Millisecond
 
-// alreadyReady waits for a container that ran before this plan: its log has
-// the READY line, unless the log was rotated or an interrupted run left it on
-// its way. Then its own health command says.
+// alreadyReady waits for a container that ran before this plan: its log has the
+// READY line, unless the log was rotated or the container isn't ready yet. Then its
+// health command decides.
 func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compose.Compiled) error {
 	if e.saidReady(ctx, id) {
 		return nil
@@ -238,8 +237,8 @@ func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compos
 	}
 }
 
-// health asks a container that runs whether it is ready; nil: it is. A worker is
-// asked at its door, which it opens just before READY.
+// health returns nil if a running container is ready. For a worker it checks the
+// dial-in socket, which opens just before READY.
 func (e *Engine) health(ctx context.Context, id, service string, role compose.Role, out io.Writer) error {
 	name, program := "gate", compose.InitPath
 	switch role {
@@ -269,15 +268,14 @@ func (e *Engine) health(ctx context.Context, id, service string, role compose.Ro
 	return err
 }
 
-// isGoing reports whether a container is being removed, which ends it first.
+// isGoing reports whether a container is being removed.
 func isGoing(s *container.State) bool { return s.Status == "removing" || s.Dead }
 
-// neverFinished is the engine's time of an event that did not happen.
+// neverFinished is the engine's time of an event that hasn't happened.
 const neverFinished = "0001-01-01T00:00:00Z"
 
-// saidReady looks for the READY line since the end of the container's last
-// run: the line of this one may be older than the time that the engine notes
-// as its start.
+// saidReady looks for the READY line since the end of the container's previous run:
+// the line may be older than the start time that the engine records.
 func (e *Engine) saidReady(ctx context.Context, id string) bool {
 	c, err := e.inspect(ctx, id, id)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// reload gives the running guard the policy, and then its volume.
+// reload sends the running guard the policy, then writes it to the volume.
 //
 // The volume is read-only in the guard, so it is filled through a helper. The
-// archive API removes a file before it writes the new one: a guard that starts
-// in between finds none, or a part, which is no policy. It ends, and the engine
-// starts it again; its rooms are closed meanwhile.
+// archive API removes a file before it writes the new one: a guard that starts in
+// between finds no file, or an incomplete one that isn't a valid policy. It exits,
+// and the engine restarts it; until then its rooms are closed.
 func (r *run) reload(ctx context.Context, s engine.Step) error {
 	return r.runner.ReloadPolicy(ctx, s, engine.Reload{
 		Dial: func(ctx context.Context) (io.ReadWriteCloser, error) { return r.e.dialControl(ctx, s.ObjectID) },

@@ -17,11 +17,10 @@ import (
 	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
-// Session connects to the toolbox of a worker: through its door where the
-// engine is on this machine, else by `workshop-init tools` that the engine
-// starts.
+// Session connects to the toolbox of a worker: by its dial-in socket if the engine
+// is local, else by an exec of `workshop-init tools`.
 //
-// A shell's commands wait for this, so the engine is asked once.
+// It makes a single request to the engine, because every `exec` waits for it.
 func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error) {
 	w, err := e.running(ctx, project, service, dir)
 	if err != nil {
@@ -38,7 +37,7 @@ func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.
 	return &sessionConn{execConn: conn, worker: service}, nil
 }
 
-// running returns a worker that runs. dir as in [engine.ExecOptions].
+// running returns a running worker. dir is as in [engine.ExecOptions].
 func (e *Engine) running(ctx context.Context, project, service, dir string) (worker, error) {
 	w, err := e.look(ctx, project, service)
 	if err != nil {
@@ -51,19 +50,19 @@ func (e *Engine) running(ctx context.Context, project, service, dir string) (wor
 	case c.State != "running":
 		return w, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
 	case c.Role == compose.RoleRoom.String() || c.Role == compose.RoleGuard.String():
-		return w, fmt.Errorf("%s is the workshop's %s, and commands run in workers only", service, c.Role)
+		return w, fmt.Errorf("%s is a %s, and commands run in workers only", service, c.Role)
 	}
 	return w, nil
 }
 
-// knocks is how often a worker is waited for at its door ([dialin.Wait]).
+// knocks is how often a connection to the dial-in socket is tried ([dialin.Wait]).
 const knocks = 5
 
-// enter connects through a worker's door. It returns nil where there is none, or
-// nobody can tell: the engine can carry the session itself then.
+// enter connects by a worker's dial-in socket. It returns nil if there is none, or
+// if that is unknown: then the engine can carry the session.
 //
-// Where there is one, the engine isn't asked instead: the worker could stop what
-// the engine starts there, and some versions then never answer again for the
+// If there is one, the engine isn't a fallback: the worker could stop the process
+// that the engine starts, and some versions then never respond again about the
 // container.
 func (e *Engine) enter(ctx context.Context, w worker) (net.Conn, error) {
 	state := e.dialInOf(w)
@@ -83,14 +82,14 @@ func (e *Engine) enter(ctx context.Context, w worker) (net.Conn, error) {
 			return nil, nil
 		}
 	}
-	if errors.Is(err, os.ErrNotExist) { // else it is taken for a command that isn't found
-		err = errors.New("its directory is gone")
+	if errors.Is(err, os.ErrNotExist) { // else it would look like a command not found
+		err = errors.New("its directory no longer exists")
 	}
 	name := w.container.Service
-	return nil, fmt.Errorf("the door of worker %s: %w; a limit of the worker may be reached (resources.pids, resources.memory): `workshop restart %s` ends what runs there", name, err, name)
+	return nil, fmt.Errorf("connect to worker %s: %w; it may have reached a limit (resources.pids, resources.memory): `workshop restart %s` ends its processes", name, err, name)
 }
 
-// dialInState is what this machine knows of a worker's door.
+// dialInState is the state of a worker's dial-in directory on this machine.
 type dialInState int
 
 const (
@@ -99,17 +98,17 @@ const (
 	dialInGone
 )
 
-// dialInOf reports whether the worker has the directory that its door's name means
-// now: the user's runtime directory goes with the last login, and the next `up`
-// makes it anew, while the worker runs on. Nobody would come to a door there.
+// dialInOf reports whether the worker's dial-in directory is still the one at its
+// path: the user's runtime directory is removed at the last logout, and the next
+// `up` recreates it while the worker keeps running. Its socket can't be reached then.
 func (e *Engine) dialInOf(w worker) dialInState {
 	if w.door == "" || e.endpoint.socket() == "" {
 		return dialInGone
 	}
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(w.pid) + "/mountinfo")
 	if err != nil {
-		// Where /proc shows everybody's processes, and not this one, the engine has
-		// other process numbers. With hidepid (proc(5)) a worker's is not shown.
+		// If /proc shows the processes of all users, but not this one, the engine is in
+		// another PID namespace. With hidepid (proc(5)) a worker's isn't shown.
 		if _, shown := os.Stat("/proc/1"); errors.Is(err, os.ErrNotExist) && shown == nil {
 			return dialInGone
 		}
@@ -125,14 +124,14 @@ func (e *Engine) dialInOf(w worker) dialInState {
 			return dialInGone
 		}
 	}
-	return dialInGone // another process has the number here
+	return dialInGone // another process has this PID here
 }
 
-// isFrame tells the toolbox's first byte, the kind of a frame (package wire),
-// from the words of an engine that could not start it.
+// isFrame distinguishes the toolbox's first byte, the kind of a frame (package
+// wire), from the message of an engine that couldn't start it.
 func isFrame(first byte) bool { return first == 0 }
 
-// sessionConn knows what it means that a toolbox isn't there.
+// sessionConn turns the error of a missing toolbox into a [engine.NoToolboxError].
 type sessionConn struct {
 	*execConn
 	worker string

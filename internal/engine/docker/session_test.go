@@ -138,7 +138,7 @@ func TestSessionByTheDoorAlone(t *testing.T) {
 	if _, err := f.e.Session(t.Context(), f.name, "one", f.dir); err == nil || !strings.Contains(err.Error(), "workshop restart one") {
 		t.Errorf("a session: %v", err)
 	}
-	for user, want := range map[string]string{"": "the door of worker one", "01000": "the door of worker one", "1000:1000": "the door of worker one", "1000:5": "B60"} {
+	for user, want := range map[string]string{"": "connect to worker one", "01000": "connect to worker one", "1000:1000": "connect to worker one", "1000:5": "B60"} {
 		var out bytes.Buffer
 		if code, err := f.e.Exec(t.Context(), f.name, "one", engine.ExecOptions{Command: []string{"/workshop-init", "say"}, User: user, Stdout: &out}); code != exitOurs || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a command of %q: %d, %v, %q", user, code, err, &out)

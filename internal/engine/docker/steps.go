@@ -26,7 +26,7 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 		return r.wait(ctx, s)
 	case engine.OpCheckPort:
 		if info, err := r.e.Info(ctx); err != nil || !info.Local {
-			return err // it is another machine's
+			return err // the engine is remote
 		}
 		return engine.CheckPort(ctx, r.e, r.p.Compiled, s.Key)
 	}
@@ -60,7 +60,7 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 	case engine.OpRemoveVolume:
 		return conflict(ignoreGone(r.e.cli.VolumeRemove(ctx, s.ObjectID, false)))
 	}
-	return fmt.Errorf("step %d has no operation that the docker engine knows: %d", s.ID, int(s.Op))
+	return fmt.Errorf("step %d: the docker engine has no operation %d", s.ID, int(s.Op))
 }
 
 // ignoreGone accepts that somebody else removed the object.
@@ -71,16 +71,17 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// conflict marks what an engine says where the project isn't as it was observed:
-// a name that is taken, a container, network or volume that is gone, or in use.
+// conflict marks an engine's error as an [engine.ConflictError] if the project has
+// changed since it was observed: a name is taken, or a container, network or volume
+// is gone or in use.
 func conflict(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case cerrdefs.IsConflict(err), cerrdefs.IsNotFound(err),
-		strings.Contains(err.Error(), "has active endpoints"),                 // of a network that is to go
-		strings.Contains(err.Error(), "is ambiguous"),                         // two networks of one name
-		strings.Contains(err.Error(), "cannot join network of a non running"): // its room ended
+		strings.Contains(err.Error(), "has active endpoints"),                 // of a network to remove
+		strings.Contains(err.Error(), "is ambiguous"),                         // two networks with one name
+		strings.Contains(err.Error(), "cannot join network of a non running"): // its room has ended
 		return &engine.ConflictError{Err: err}
 	}
 	return err
@@ -101,7 +102,7 @@ func (r *run) createNetwork(ctx context.Context, s engine.Step) error {
 	}
 	_, err := r.e.cli.NetworkCreate(ctx, engine.NetworkName(p, s.Key), o)
 	if err != nil && strings.Contains(err.Error(), "non-overlapping") {
-		return fmt.Errorf("%w: the engine has no free range of addresses left; remove unused networks with `docker network prune`", err)
+		return fmt.Errorf("%w: the engine has no free address range left; remove unused networks with `docker network prune`", err)
 	}
 	return conflict(err)
 }
@@ -114,8 +115,8 @@ func (r *run) createVolume(ctx context.Context, s engine.Step) error {
 	}
 	name := engine.VolumeName(c.Project, s.Key)
 	made, err := r.e.cli.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: engine.VolumeLabels(c, s.Key)})
-	if err == nil && !engine.OfProject(made.Labels, c) { // the engine gives what is there
-		err = fmt.Errorf("there is a volume %s that does not belong to the project: remove it with `docker volume rm %s`, or use -p for another project name", name, name)
+	if err == nil && !engine.OfProject(made.Labels, c) { // the engine returns an existing one
+		err = fmt.Errorf("volume %s exists and doesn't belong to the project: remove it with `docker volume rm %s`, or use -p for another project name", name, name)
 	}
 	return conflict(err)
 }
@@ -164,7 +165,7 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	return nil
 }
 
-// taken says who has the name of a container that was to be made.
+// taken returns an error that says who has the name of a container to create.
 func (r *run) taken(ctx context.Context, name string, taken error) error {
 	c, err := r.e.inspect(ctx, name, name)
 	if err != nil { // it is being created
@@ -173,7 +174,7 @@ func (r *run) taken(ctx context.Context, name string, taken error) error {
 	if c.Config.Labels[engine.LabelProject] == r.p.Project && engine.OurContainer(c.Config.Labels) {
 		return engine.Conflict("container %s was created by another run: wait for it, and run `workshop up` again", name)
 	}
-	return fmt.Errorf("there is a container %s that does not belong to the project: remove it with `docker rm -f %s`, or use -p for another project name", name, name)
+	return fmt.Errorf("container %s exists and doesn't belong to the project: remove it with `docker rm -f %s`, or use -p for another project name", name, name)
 }
 
 func (r *run) start(ctx context.Context, s engine.Step) error {
@@ -204,7 +205,7 @@ func (r *run) removeContainer(ctx context.Context, s engine.Step) error {
 	defer cancel()
 	defer r.e.endByDoor(ctx, s.ObjectID, removeAfter)()
 	err := r.e.cli.ContainerRemove(ctx, s.ObjectID, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	// "Removal already in progress": somebody else's call, wait for its end.
+	// "Removal already in progress": wait for the end of another call.
 	for cerrdefs.IsConflict(err) {
 		select {
 		case <-ctx.Done():

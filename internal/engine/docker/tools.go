@@ -25,24 +25,23 @@ import (
 )
 
 const (
-	// toolsDir is where helpers have the tool volume; the archive API works
-	// on paths of a container.
+	// toolsDir is the mount point of the tool volume in helpers; the archive API
+	// uses paths of a container.
 	toolsDir = "/opt/workshop"
-	// lockAge is how old a container that serves as lock may become before
-	// it counts as left behind.
+	// lockAge is the age from which a container that serves as a lock counts as
+	// stale.
 	lockAge = time.Minute
-	// labelTools is on the tool volume, with its name; one that the engine made
-	// for a late container has no label at all.
+	// labelTools is on the tool volume, with its name; a volume that the engine
+	// created implicitly for a container has no label.
 	labelTools = "dev.llmdo.workshop.tools"
 )
 
-// errTools says that the tool volume does not hold what its name says.
+// errTools means that the tool volume's content doesn't match its name.
 var errTools = errors.New("wrong content")
 
-// fillTools makes sure that the tool volume holds the program, whole: it is
-// verified by size and hash before every use. A volume with other content is
-// never repaired in place. If nothing uses it, it is made anew; else that is
-// an error.
+// fillTools makes sure that the tool volume has the complete program, which is
+// verified by size and hash before every use. A volume with other content is never
+// repaired in place: if nothing uses it, it is recreated, else it is an error.
 func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]string) error {
 	err := e.verifyTools(ctx, name, labels)
 	if err == nil || !errors.Is(err, errTools) && !cerrdefs.IsNotFound(err) {
@@ -56,15 +55,15 @@ func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]s
 		return fmt.Errorf("tool volume %s: %w", name, e.explain(err))
 	}
 	defer unlock()
-	// Another run may have filled it before we had the lock.
+	// Another run may have filled it before this one got the lock.
 	err = e.verifyTools(ctx, name, labels)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, errTools):
-		e.settle() // helpers of our own are no use of it
+		e.settle() // so that our own helpers don't count as users
 		if err := e.cli.VolumeRemove(ctx, name, false); err != nil {
-			return fmt.Errorf("the tool volume %s does not hold the workshop-init that its name says, and is in use (%w): stop the workshops that use it (`docker ps -a --filter volume=%s`) and try again", name, err, name)
+			return fmt.Errorf("the content of tool volume %s doesn't match its name, and it is in use (%w): stop the workshops that use it (`docker ps -a --filter volume=%s`) and try again", name, err, name)
 		}
 	case !cerrdefs.IsNotFound(err):
 		return err
@@ -103,7 +102,7 @@ func (e *Engine) verifyTools(ctx context.Context, name string, labels map[string
 	if err != nil {
 		return err
 	}
-	// A helper that names a missing volume would make it.
+	// A helper that names a missing volume would create it.
 	v, err := e.cli.VolumeInspect(ctx, name)
 	if err != nil {
 		return err
@@ -131,8 +130,8 @@ func (e *Engine) verifyTools(ctx context.Context, name string, labels map[string
 	})
 }
 
-// verifyHere reads the volume on this machine; done is false where it can't be
-// read so.
+// verifyHere reads the volume directly on this machine; done is false if that isn't
+// possible.
 func (e *Engine) verifyHere(ctx context.Context, v volume.Volume, want initimage.Names) (done bool, err error) {
 	f := e.openHere(ctx, v, path.Base(compose.InitPath))
 	if f == nil {
@@ -146,8 +145,8 @@ func (e *Engine) verifyHere(ctx context.Context, v volume.Volume, want initimage
 	return true, check(f, stat.Size(), stat.Mode(), want)
 }
 
-// check compares a file with the program, and its mode: one that a worker can
-// read would be dumpable there.
+// check compares a file's content and mode with the program's: if a worker could
+// read it, its process would be dumpable there.
 func check(r io.Reader, size int64, mode fs.FileMode, want initimage.Names) error {
 	if size != want.Size || !mode.IsRegular() || mode.Perm() != initimage.ToolMode {
 		return fmt.Errorf("%w: %d bytes, mode %s", errTools, size, mode)
@@ -170,9 +169,8 @@ func (e *Engine) program(ctx context.Context) ([]byte, error) {
 	return e.init.Binary(arch)
 }
 
-// lockTools takes a lock that holds for every client of the engine: a
-// container of a fixed name, never started. One that a killed run left is
-// taken away when it is old.
+// lockTools takes a lock among all clients of the engine: a container of a fixed
+// name, never started. A stale one of a killed run is removed.
 func (e *Engine) lockTools(ctx context.Context, name string, labels map[string]string) (func(), error) {
 	lock := name + "-lock"
 	for {

@@ -20,7 +20,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// creation is one call of the engine's container create.
+// creation is the arguments of one container create call.
 type creation struct {
 	name     string
 	config   *container.Config
@@ -29,9 +29,9 @@ type creation struct {
 	platform *ocispec.Platform
 }
 
-// translate says a service in the engine's words. joins is the ID of the
-// container whose network namespace a "service:" network mode means; image is
-// the engine's name of the image, if it differs from the reference.
+// translate translates a service to a container create call. joins is the ID of the
+// container of a "service:" network mode; image is the engine's name of the image,
+// if it differs from the reference.
 func translate(d engine.Desired, service, joins, image string) (*creation, error) {
 	s, ok := d.Compiled.Project.Services[service]
 	if !ok {

@@ -63,8 +63,8 @@ func (t translation) host(joins string) (*container.HostConfig, error) {
 	return h, nil
 }
 
-// nanoCPUs goes through the shortest decimal, so that 0.1 is 100000000 and
-// not the float's 100000001.
+// nanoCPUs converts by the shortest decimal, so that 0.1 is 100000000 and not the
+// float's 100000001.
 func nanoCPUs(cpus float32) int64 {
 	f, err := strconv.ParseFloat(strconv.FormatFloat(float64(cpus), 'f', -1, 32), 64)
 	if err != nil {
@@ -87,11 +87,11 @@ func restart(policy string) (container.RestartPolicy, error) {
 	case types.RestartPolicyUnlessStopped, types.RestartPolicyAlways, types.RestartPolicyOnFailure:
 		return container.RestartPolicy{Name: container.RestartPolicyMode(policy)}, nil
 	}
-	return container.RestartPolicy{}, fmt.Errorf("restart policy %q is not known", policy)
+	return container.RestartPolicy{}, fmt.Errorf("unknown restart policy %q", policy)
 }
 
-// securityOpt puts the seccomp profile in the place of the path that the
-// generated file has.
+// securityOpt replaces the path of the seccomp profile in the generated file by the
+// profile.
 func (t translation) securityOpt() ([]string, error) {
 	var out []string
 	for _, opt := range t.s.SecurityOpt {
@@ -102,7 +102,7 @@ func (t translation) securityOpt() ([]string, error) {
 		switch {
 		case key == "seccomp" && value != "unconfined":
 			if len(t.c.Seccomp) == 0 {
-				return nil, fmt.Errorf("security_opt %q: the project carries no seccomp profile", opt)
+				return nil, fmt.Errorf("security_opt %q: the project has no seccomp profile", opt)
 			}
 			out = append(out, "seccomp="+string(t.c.Seccomp))
 		case ok:
@@ -126,7 +126,7 @@ func (t translation) networkMode(joins string) (container.NetworkMode, error) {
 		return container.NetworkMode(mode), nil
 	}
 	if len(t.s.Networks) == 0 {
-		return "", fmt.Errorf("neither a network nor a network mode is given")
+		return "", fmt.Errorf("missing network or network mode")
 	}
 	return container.NetworkMode(engine.NetworkName(t.c.Project, sortedKeys(t.s.Networks)[0])), nil
 }
@@ -136,7 +136,7 @@ func (t translation) network(h *container.HostConfig) (*network.NetworkingConfig
 		return &network.NetworkingConfig{}, nil
 	}
 	if len(t.s.Networks) > 1 {
-		return nil, fmt.Errorf("more than one network is not carried out by the docker engine")
+		return nil, fmt.Errorf("the docker engine does not support more than one network")
 	}
 	key := sortedKeys(t.s.Networks)[0]
 	ep := &network.EndpointSettings{}
@@ -162,14 +162,14 @@ func (t translation) ports(c *container.Config, h *container.HostConfig) error {
 	}
 	for _, p := range t.s.Ports {
 		if p.Mode != "" && p.Mode != "host" && p.Mode != "ingress" {
-			return fmt.Errorf("port mode %q is not known", p.Mode)
+			return fmt.Errorf("unknown port mode %q", p.Mode)
 		}
 		port, err := natPort(strconv.FormatUint(uint64(p.Target), 10), p.Protocol)
 		if err != nil {
 			return err
 		}
 		if p.HostIP == "" {
-			// Fail closed: Docker would take every address (B10).
+			// Fail closed: Docker would bind every address (B10).
 			return fmt.Errorf("port %s is published without an address", port)
 		}
 		c.ExposedPorts = exposePort(c.ExposedPorts, port)

@@ -62,14 +62,14 @@ func (t translation) mount(v types.ServiceVolumeConfig) (mount.Mount, error) {
 			m.TmpfsOptions = &mount.TmpfsOptions{SizeBytes: int64(v.Tmpfs.Size), Mode: os.FileMode(v.Tmpfs.Mode)}
 		}
 	default:
-		return m, fmt.Errorf("volume type %q of %s is not known", v.Type, v.Target)
+		return m, fmt.Errorf("unknown volume type %q of %s", v.Type, v.Target)
 	}
 	return m, nil
 }
 
-// mountedLabels are those of a volume that the engine makes because a container
-// that is created late names it: so it is known as the project's, and, without the
-// hash, as one to be made anew. External ones are nobody's.
+// mountedLabels returns the labels of a volume that the engine creates implicitly
+// with a container: they identify the project and, without the hash, a volume to
+// recreate. External volumes get none.
 func mountedLabels(c *compose.Compiled, key string) map[string]string {
 	if bool(c.Project.Volumes[key].External) {
 		return nil
@@ -79,9 +79,8 @@ func mountedLabels(c *compose.Compiled, key string) map[string]string {
 	return labels
 }
 
-// bind is never recursive (B7): what is mounted below a source is not part of
-// what was asked for. A missing source is an error of the engine, never a
-// directory that it makes as root.
+// bind is never recursive (B7): mounts below a source are not included. A missing
+// source is an error of the engine, which must not create it as root.
 func (t translation) bind(m mount.Mount, v types.ServiceVolumeConfig) (mount.Mount, error) {
 	m.Type, m.Source = mount.TypeBind, engine.HostPath(t.c, v.Source)
 	if !filepath.IsAbs(m.Source) {
@@ -96,7 +95,7 @@ func (t translation) bind(m mount.Mount, v types.ServiceVolumeConfig) (mount.Mou
 			m.BindOptions.Propagation = mount.Propagation(v.Bind.Propagation)
 		}
 		if r := v.Bind.Recursive; r != "" && r != "disabled" {
-			return m, fmt.Errorf("bind.recursive %q of %s: binds are never recursive here", r, v.Target)
+			return m, fmt.Errorf("bind.recursive %q of %s: binds are never recursive", r, v.Target)
 		}
 	}
 	return m, nil

@@ -10,14 +10,14 @@ import (
 	"github.com/docker/docker/client"
 )
 
-// UnreachableError says that the engine does not answer, and what to do.
+// UnreachableError means that the engine doesn't respond.
 type UnreachableError struct {
 	Endpoint string
 	Err      error
 	Hint     string
 }
 
-// Error is one line; see Hint for what to do.
+// Error returns one line; Hint has the remedy.
 func (e *UnreachableError) Error() string {
 	msg := "no Docker Engine answers at " + e.Endpoint
 	if e.Err != nil {
@@ -35,7 +35,7 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 // ExitCode is 5: engine.
 func (e *UnreachableError) ExitCode() int { return 5 }
 
-// cause keeps the innermost words of a chain that repeats the endpoint.
+// cause returns the innermost message of a chain that repeats the endpoint.
 func cause(err error) string {
 	msg := err.Error()
 	if i := strings.LastIndex(msg, ": "); i >= 0 && strings.Contains(msg, "dial") {
@@ -44,8 +44,8 @@ func cause(err error) string {
 	return msg
 }
 
-// explain turns a failed connection into an [UnreachableError]; other errors
-// stay as they are.
+// explain turns a failed connection into an [UnreachableError], and returns other
+// errors unchanged.
 func (e *Engine) explain(err error) error {
 	if err == nil || !client.IsErrConnectionFailed(err) && !strings.Contains(err.Error(), "permission denied while trying to connect") {
 		return err
@@ -59,9 +59,9 @@ func (e *Engine) explain(err error) error {
 	case errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied"):
 		out.Err, out.Hint = errors.New("permission denied"), "run `sudo usermod -aG docker $USER`, then log in again"
 	case errors.Is(statErr, fs.ErrNotExist):
-		out.Err, out.Hint = errors.New("there is no such socket"), "install Docker, or start it with `sudo systemctl start docker`"
+		out.Err, out.Hint = errors.New("the socket does not exist"), "install Docker, or start it with `sudo systemctl start docker`"
 	default:
-		out.Err, out.Hint = errors.New("nothing listens there"), "start it with `sudo systemctl start docker`"
+		out.Err, out.Hint = errors.New("connection refused"), "start it with `sudo systemctl start docker`"
 	}
 	if e.endpoint.context != "" {
 		out.Hint += fmt.Sprintf(" (the endpoint comes from the docker context %q)", e.endpoint.context)

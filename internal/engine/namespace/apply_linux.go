@@ -15,10 +15,9 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
 )
 
-// Apply carries out the plan, as [engine.Runner] does. What can't be carried out
-// here is refused before the first step. At the end a supervisor that has
-// nothing any more is ended, and a project of which nothing is left leaves
-// nothing.
+// Apply carries out the plan, as [engine.Runner] does. It refuses what this engine
+// doesn't support before the first step. At the end it ends a supervisor without
+// containers, and removes the state of a project without objects.
 func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.Event)) error {
 	r := &run{e: e, p: p, ids: map[string]string{}, removed: map[string]bool{}}
 	if err := r.look(ctx); err != nil {
@@ -41,14 +40,14 @@ type run struct {
 
 	dial    sync.Mutex
 	running *client.Client // the supervisor
-	looked  bool           // running says whether there is one
-	usable  bool           // it is there, and may be given specs
+	looked  bool           // running is set, or there is no supervisor
+	usable  bool           // it exists and accepts our specs
 	mu      sync.Mutex
 	ids     map[string]string // service → container
-	removed map[string]bool   // services of a supervisor that doesn't live
+	removed map[string]bool   // services of a dead supervisor
 }
 
-// look judges what is to be made before anything is changed.
+// look checks everything to be created before anything is changed.
 func (r *run) look(ctx context.Context) error {
 	if r.p.Compiled == nil {
 		return nil
@@ -74,8 +73,8 @@ func (r *run) look(ctx context.Context) error {
 	return nil
 }
 
-// found is the project's supervisor; nil where there is none, or one that doesn't
-// answer. It is looked for once.
+// found returns the project's supervisor; nil if there is none, or it doesn't
+// respond. It searches once.
 func (r *run) found(ctx context.Context) (*client.Client, error) {
 	r.dial.Lock()
 	defer r.dial.Unlock()
@@ -88,7 +87,7 @@ func (r *run) found(ctx context.Context) (*client.Client, error) {
 	return r.running, err
 }
 
-// supervisor finds the project's supervisor; it is started if there is none.
+// supervisor returns the project's supervisor, and starts one if there is none.
 func (r *run) supervisor(ctx context.Context) (*client.Client, error) {
 	r.dial.Lock()
 	defer r.dial.Unlock()
@@ -102,7 +101,7 @@ func (r *run) supervisor(ctx context.Context) (*client.Client, error) {
 	return r.running, nil
 }
 
-// settle ends what has nothing to do any more.
+// settle ends a supervisor without containers, and removes state that isn't needed.
 func (r *run) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
@@ -122,8 +121,8 @@ func (r *run) settle(ctx context.Context) error {
 	return r.e.settle(ctx, r.p.Project, len(kept.Networks)+len(kept.Volumes) == 0)
 }
 
-// remove removes a container. Where no supervisor lives and all is to go,
-// nothing has to be started for it: the state goes with the project.
+// remove removes a container. If there is no supervisor and everything is removed,
+// none is started for it: the state is removed with the project.
 func (r *run) remove(ctx context.Context, s engine.Step) error {
 	if r.p.Compiled == nil {
 		c, err := r.found(ctx)
@@ -176,8 +175,8 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	return sv.Create(ctx, c)
 }
 
-// conflict marks what a supervisor says where the project isn't as it was
-// observed: a service exists or is gone, or the supervisor itself is.
+// conflict marks a supervisor's error as an [engine.ConflictError] if the project
+// has changed since it was observed: a service or the supervisor appeared or is gone.
 func conflict(err error) error {
 	told, ok := errors.AsType[*api.Error](err)
 	if ok && slices.Contains([]api.Code{api.CodeExists, api.CodeUnknown, api.CodeNotRunning, api.CodeEnding}, told.Code) || errors.Is(err, client.ErrNone) {
@@ -210,7 +209,7 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 	if r.p.WaitTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.p.WaitTimeout, &engine.NotReadyError{
-			Service: s.Service, Reason: fmt.Sprintf("not ready after %s (see `workshop logs %s`, or give it more time with --wait-timeout)", r.p.WaitTimeout, s.Service)})
+			Service: s.Service, Reason: fmt.Sprintf("not ready after %s (see `workshop logs %s`, or raise --wait-timeout)", r.p.WaitTimeout, s.Service)})
 		defer cancel()
 	}
 	c, err := r.supervisor(ctx)
@@ -228,7 +227,7 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 	return err
 }
 
-// verdict says why a container isn't ready; nil if it is.
+// verdict returns why a container isn't ready; nil if it is.
 func verdict(service string, r *api.Ready) error {
 	switch {
 	case r.Ready:
@@ -241,16 +240,16 @@ func verdict(service string, r *api.Ready) error {
 		reason += fmt.Sprintf(" (exit code %d)", r.ExitCode)
 	}
 	if r.OOM {
-		reason += ", killed for want of memory"
+		reason += ", OOM-killed"
 	}
 	return &engine.NotReadyError{Service: service, Reason: reason, Stderr: r.Stderr}
 }
 
-// toldTime is how long is asked for what a container has said already.
+// toldTime bounds a request for what a container has already printed.
 const toldTime = 50 * time.Millisecond
 
-// told returns what a container said of its failure, where another step failed
-// first as a consequence.
+// told returns the failure that a container printed, if another step failed first as
+// a consequence.
 func (r *run) told() error {
 	if r.running == nil {
 		return nil
@@ -269,7 +268,7 @@ func (r *run) told() error {
 	return nil
 }
 
-// exists reports whether a path is there.
+// exists reports whether a path exists.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -24,12 +24,12 @@ import (
 // endTime is how long a supervisor may take to stop everything and to end.
 const endTime = 60 * time.Second
 
-// killTime is how long a process may take to be gone after SIGKILL.
+// killTime is how long a process may take to end after SIGKILL.
 const killTime = 10 * time.Second
 
-// Tidy ends the supervisor of a project that has no container any more, and
-// removes the project's state where no network and no volume is left either. Of
-// another project directory it touches nothing.
+// Tidy ends the supervisor of a project without containers, and removes the
+// project's state if it has no networks and volumes either. It doesn't touch the
+// state of another project directory.
 func (e *Engine) Tidy(ctx context.Context, project, directory string) error {
 	seen, err := e.Observe(ctx, project)
 	if err != nil || engine.CheckDirectory(seen, directory) != nil || len(seen.Containers) > 0 {
@@ -39,7 +39,7 @@ func (e *Engine) Tidy(ctx context.Context, project, directory string) error {
 }
 
 // settle ends the supervisor and, with all, removes the project's directory and
-// what is left of its control groups.
+// leftover control groups.
 func (e *Engine) settle(ctx context.Context, project string, all bool) error {
 	dir := e.dir(project)
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
@@ -54,17 +54,17 @@ func (e *Engine) settle(ctx context.Context, project string, all bool) error {
 	if err := cleanGroups(dir); err != nil {
 		return err
 	}
-	// Under another name first: who looks meanwhile sees all of it, or nothing.
+	// Renamed first: a concurrent reader sees all of it, or nothing.
 	if err := os.Rename(dir, filepath.Join(e.opts.StateDir, oldPrefix+project+"-"+newID())); err != nil {
 		return err
 	}
 	return e.removeOld()
 }
 
-// oldPrefix begins the names of what is being removed; no project's does.
+// oldPrefix begins the names of directories being removed; no project's does.
 const oldPrefix = ".old-"
 
-// removeOld removes it, and what others left that were killed.
+// removeOld removes those directories, including ones of killed commands.
 func (e *Engine) removeOld() error {
 	list, err := os.ReadDir(e.opts.StateDir)
 	for _, d := range list {
@@ -79,14 +79,13 @@ func (e *Engine) removeOld() error {
 func cleanGroups(dir string) error {
 	f, err := client.State(dir)
 	if err != nil || f.Cgroup == "" {
-		return nil // it never made any, or nobody can tell
+		return nil // it never made any, or that is unknown
 	}
 	return cgroup.CleanStaleIn(f.CgroupDirs, f.Cgroup, true)
 }
 
-// end ends the supervisor of a project, and returns when it is gone: with it
-// everything that it started (pid_namespaces(7)). One that doesn't answer is
-// killed.
+// end ends the supervisor of a project, and with it everything that it started
+// (pid_namespaces(7)), and waits for the end. It kills one that doesn't respond.
 func (e *Engine) end(ctx context.Context, project string) error {
 	dir := e.dir(project)
 	lives, err := client.Lives(dir)
@@ -104,7 +103,7 @@ func (e *Engine) end(ctx context.Context, project string) error {
 		cancel()
 	}
 	if silent {
-		err = errors.New("it doesn't answer")
+		err = errors.New("it doesn't respond")
 	}
 	if lives, e := client.Lives(dir); e == nil && !lives {
 		return waitGone(pidfd)
@@ -113,7 +112,7 @@ func (e *Engine) end(ctx context.Context, project string) error {
 		return context.Cause(ctx)
 	}
 	if pidfd < 0 {
-		return fmt.Errorf("the supervisor of project %s doesn't end, and can't be found to be killed: %w", project, errors.Join(err, who))
+		return fmt.Errorf("the supervisor of project %s doesn't end, and its process isn't found: %w", project, errors.Join(err, who))
 	}
 	if e := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); e != nil && e != unix.ESRCH {
 		return fmt.Errorf("the supervisor of project %s doesn't end (%w) and can't be killed: %w", project, err, e)
@@ -121,7 +120,7 @@ func (e *Engine) end(ctx context.Context, project string) error {
 	return waitGone(pidfd)
 }
 
-// waitGone waits until a killed or ended process is gone.
+// waitGone waits for the end of a process that is ending or killed.
 func waitGone(pidfd int) error {
 	if pidfd < 0 {
 		return nil
@@ -133,16 +132,16 @@ func waitGone(pidfd int) error {
 		case err != nil:
 			return err
 		case n == 0:
-			return errors.New("the supervisor was killed and isn't gone: a process of it waits for the machine, for a file system perhaps")
+			return errors.New("the supervisor was killed but hasn't ended: one of its processes is blocked in the kernel, perhaps by a file system")
 		default:
 			return nil
 		}
 	}
 }
 
-// holder finds the supervisor's process without its help: by who listens on its
-// socket, else by who holds its lock. It must be ours: of our uid, and a
-// program of that name. The descriptor is -1 where it isn't found.
+// holder finds the supervisor's process without its help: the listener on its
+// socket, else the holder of its lock. The process must have our uid and the
+// program's name. The descriptor is -1 if it isn't found.
 func holder(dir string) (pidfd int, err error) {
 	pid, err := listener(dir)
 	if err != nil {
@@ -155,7 +154,7 @@ func holder(dir string) (pidfd int, err error) {
 	if err != nil {
 		return -1, fmt.Errorf("process %d: %w", pid, err)
 	}
-	// Looked at after the descriptor was had: the number is still its own.
+	// Checked with the pidfd open, so the PID can't be reused.
 	if err = oursAt(pid, dir); err == nil {
 		err = unix.PidfdSendSignal(pidfd, 0, nil, 0)
 	}
@@ -166,7 +165,7 @@ func holder(dir string) (pidfd int, err error) {
 	return pidfd, nil
 }
 
-// oursAt reports whether a process is a supervisor of that directory, and ours.
+// oursAt returns an error unless a process is our supervisor of that directory.
 func oursAt(pid int, dir string) error {
 	var st unix.Stat_t
 	proc := "/proc/" + strconv.Itoa(pid)
@@ -184,8 +183,8 @@ func oursAt(pid int, dir string) error {
 	return nil
 }
 
-// listener is the process that listens on the supervisor's socket: connecting
-// needs no answer of it (SO_PEERCRED, unix(7)).
+// listener returns the process that listens on the supervisor's socket. Connecting
+// needs no response from it (SO_PEERCRED, unix(7)).
 func listener(dir string) (int, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -202,12 +201,12 @@ func listener(dir string) (int, error) {
 		return 0, err
 	}
 	if cred.Pid <= 0 || cred.Uid != uint32(os.Geteuid()) {
-		return 0, fmt.Errorf("the socket in %s is not served by a process of yours", dir)
+		return 0, fmt.Errorf("the socket in %s is served by another user's process", dir)
 	}
 	return int(cred.Pid), nil
 }
 
-// lockHolder finds in the kernel's list (proc_locks(5)) who holds a flock.
+// lockHolder finds the holder of a flock in the kernel's list (proc_locks(5)).
 func lockHolder(name string) (int, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(name, &st); err != nil {
@@ -227,5 +226,5 @@ func lockHolder(name string) (int, error) {
 			}
 		}
 	}
-	return 0, errors.New("nobody is known to hold " + name)
+	return 0, errors.New("no process is known to hold " + name)
 }

@@ -14,28 +14,28 @@ import (
 	"github.com/llmdo/workshop/internal/lib/cgroup"
 )
 
-// Engine carries plans out in namespaces of this machine. It is safe for use by
-// several goroutines.
+// Engine runs projects in namespaces of this machine. It is safe for use by several
+// goroutines.
 type Engine struct {
 	opts     Options
 	init     *initimage.Set
 	rootless bool
 
-	// What can be enforced: where this process is, and by the project's supervisor.
-	// The error says what to do.
+	// The limits that can be enforced in this process's control groups, and by the
+	// project's supervisor. The error says what to do.
 	machineLimits, limits func() (cgroup.Limits, error)
 
 	store func() (*image.Store, error)
-	// netfilter is what is known of the kernel's.
+	// netfilter returns what is known of the kernel's netfilter.
 	netfilter func() netfilter
 
 	objects sync.Mutex // objects.json
-	silent  sync.Map   // projects whose supervisor didn't answer
+	silent  sync.Map   // projects whose supervisor didn't respond
 }
 
 var _ engine.Engine = (*Engine)(nil)
 
-// New makes the engine; it starts and looks at nothing yet.
+// New returns the engine; it starts and checks nothing.
 func New(_ context.Context, o Options) (*Engine, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -56,17 +56,17 @@ func New(_ context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close releases nothing: what runs, goes on.
+// Close does nothing: projects keep running.
 func (e *Engine) Close() error { return nil }
 
-// dir is the directory of a project.
+// dir returns the directory of a project.
 func (e *Engine) dir(project string) string { return filepath.Join(e.opts.StateDir, project) }
 
-// arch is the only one that runs here.
+// arch is the only architecture that runs here.
 const arch = runtime.GOARCH
 
-// findLimits tells which limits can be enforced. The error is a
-// *cgroup.Unavailable where some can't.
+// findLimits returns the limits that can be enforced. The error is a
+// *cgroup.Unavailable if some can't.
 func findLimits() (cgroup.Limits, error) {
 	p, err := cgroup.Find()
 	if err != nil {
@@ -75,8 +75,8 @@ func findLimits() (cgroup.Limits, error) {
 	return p.Can(), p.Require()
 }
 
-// projectLimits is what the project's supervisor can enforce, which was perhaps
-// started in other control groups than ours; where none lives, what a new one could.
+// projectLimits returns the limits that the project's supervisor can enforce, which
+// may be in other control groups than ours; without one, those of a new one.
 func (e *Engine) projectLimits() (cgroup.Limits, error) {
 	can, err := e.machineLimits()
 	if e.opts.Project == "" {
@@ -88,23 +88,23 @@ func (e *Engine) projectLimits() (cgroup.Limits, error) {
 	}
 	f, failed := client.State(dir)
 	switch {
-	case failed != nil: // whoever reads it next says so
+	case failed != nil: // the next reader reports it
 		return can, err
 	case f.Limits:
 		return cgroup.Limits{Memory: true, Swap: true, CPU: true, PIDs: true}, nil
 	case err != nil || len(f.Containers) == 0:
-		// Nothing was brought up yet: it may be another command's, just starting,
-		// whose state isn't written. It looks itself before it starts anything.
+		// There is no state yet: another command may have just started it. That one
+		// checks the limits itself before it starts anything.
 		return can, err
 	}
-	why := "project " + e.opts.Project + " was brought up where there were none"
+	why := "project " + e.opts.Project + " was brought up without limits"
 	return cgroup.Limits{}, &cgroup.Unavailable{
 		Missing: []cgroup.Missing{{Limit: cgroup.Memory, Why: why}, {Limit: cgroup.Swap, Why: why}, {Limit: cgroup.CPU, Why: why}, {Limit: cgroup.PIDs, Why: why}},
-		Do:      "There are limits now: `workshop down`, and then `workshop up`",
+		Do:      "limits are available now: run `workshop down`, then `workshop up`",
 	}
 }
 
-// unlimited reports whether containers are made without limits.
+// unlimited reports whether containers are created without limits.
 func (e *Engine) unlimited() bool {
 	_, err := e.limits()
 	return e.opts.WithoutLimits && err != nil

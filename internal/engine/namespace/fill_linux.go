@@ -17,7 +17,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
 )
 
-// fill puts the policy or a read-only copy into a volume of the project.
+// fill writes the policy or a read-only copy into a volume of the project.
 func (e *Engine) fill(c *compose.Compiled, key string) error {
 	name := engine.VolumeName(c.Project, key)
 	dir, err := e.volumeDir(c.Project.Name, name)
@@ -34,8 +34,8 @@ func (e *Engine) fill(c *compose.Compiled, key string) error {
 	return nil
 }
 
-// fillPolicy replaces the policy in one step: a guard that is just started
-// reads the old one or the new one.
+// fillPolicy replaces the policy atomically: a starting guard reads the old one or
+// the new one.
 func fillPolicy(c *compose.Compiled, dir string) error {
 	if c.Policy == nil {
 		return errors.New("the project has no policy")
@@ -43,8 +43,7 @@ func fillPolicy(c *compose.Compiled, dir string) error {
 	return atomicfile.Write(filepath.Join(dir, copytree.PolicyFile), firewall.EncodePolicy(c.Policy), 0o444)
 }
 
-// fillCopy writes what the docker engine would send, into a directory that was
-// just made.
+// fillCopy writes what the docker engine would send into a new directory.
 func fillCopy(c *compose.Compiled, key, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -58,7 +57,7 @@ func fillCopy(c *compose.Compiled, key, dir string) error {
 		w.CloseWithError(errors.Join(err, t.Close()))
 	}()
 	defer r.Close()
-	// The modes of directories come at the end: one may not be writable.
+	// Modes of directories are set last: one may not be writable.
 	var dirs []*tar.Header
 	for t := tar.NewReader(r); ; {
 		h, err := t.Next()
@@ -84,8 +83,8 @@ func fillCopy(c *compose.Compiled, key, dir string) error {
 	return nil
 }
 
-// writeEntry writes one entry. Nothing is written through a link ([os.Root], and
-// a stream of copytree has each name once).
+// writeEntry writes one entry. It never follows a symbolic link ([os.Root]; and a
+// stream of copytree has each name once).
 func writeEntry(root *os.Root, h *tar.Header, r io.Reader) error {
 	switch h.Typeflag {
 	case tar.TypeDir:
@@ -106,10 +105,10 @@ func writeEntry(root *os.Root, h *tar.Header, r io.Reader) error {
 		}
 		return finishEntry(root, h)
 	}
-	return fmt.Errorf("%s is neither file, directory nor link", h.Name)
+	return fmt.Errorf("%s is not a file, directory or symbolic link", h.Name)
 }
 
-// finishEntry gives a file or directory its owner, mode and time.
+// finishEntry sets the owner, mode and time of a file or directory.
 func finishEntry(root *os.Root, h *tar.Header) error {
 	if err := lchown(root, h); err != nil {
 		return err
@@ -120,7 +119,8 @@ func finishEntry(root *os.Root, h *tar.Header) error {
 	return root.Chtimes(h.Name, time.Time{}, time.Unix(0, 0)) // as in Docker's copies
 }
 
-// lchown gives an entry to the worker. Without root the caller is the worker.
+// lchown changes the owner of an entry to the worker. Without root the caller is the
+// worker.
 func lchown(root *os.Root, h *tar.Header) error {
 	if os.Geteuid() != 0 {
 		return nil

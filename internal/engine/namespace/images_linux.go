@@ -13,8 +13,8 @@ import (
 	"github.com/llmdo/workshop/internal/image/reference"
 )
 
-// imageID returns the ID of an image, "" if there is none. Of workshop-init's
-// there is the program.
+// imageID returns the ID of an image, "" if there is none. For workshop-init's it
+// checks for the program.
 func (e *Engine) imageID(ctx context.Context, ref string) (string, error) {
 	if n, err := e.init.Names(arch); err == nil && ref == n.ImageID {
 		if e.hasProgram() {
@@ -29,11 +29,11 @@ func (e *Engine) imageID(ctx context.Context, ref string) (string, error) {
 	return img.ID, nil
 }
 
-// lookUp returns an image of the store; nil if it hasn't it.
+// lookUp returns an image of the store; nil if the store doesn't have it.
 func (e *Engine) lookUp(ctx context.Context, ref string) (*image.Image, error) {
 	parsed, err := reference.Parse(ref)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the name of what is built, which is refused by itself
+		return nil, nil //nolint:nilerr // the name of a built image, which is refused elsewhere
 	}
 	store, err := e.store()
 	if err != nil {
@@ -42,7 +42,7 @@ func (e *Engine) lookUp(ctx context.Context, ref string) (*image.Image, error) {
 	return store.Lookup(ctx, parsed)
 }
 
-// pull gets the image of a step into the store.
+// pull pulls the image of a step into the store.
 func (e *Engine) pull(ctx context.Context, p *engine.Plan, s engine.Step, emit func(engine.Event)) error {
 	ref, err := reference.Parse(s.Key)
 	if err != nil {
@@ -62,7 +62,7 @@ func (e *Engine) pull(ctx context.Context, p *engine.Plan, s engine.Step, emit f
 	return err
 }
 
-// imageOf gives a translation what it takes from an image.
+// imageOf returns the function by which a translation gets images.
 func (e *Engine) imageOf(ctx context.Context) func(string) (workerImage, error) {
 	return func(ref string) (workerImage, error) {
 		img, err := e.lookUp(ctx, ref)
@@ -83,5 +83,5 @@ func (e *Engine) imageOf(ctx context.Context) func(string) (workerImage, error) 
 	}
 }
 
-// pendingImage is for looking at a project before its images are there.
+// pendingImage is for checking a project before its images are pulled.
 func pendingImage(string) (workerImage, error) { return workerImage{pending: true}, nil }

@@ -11,7 +11,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/cgroup"
 )
 
-// Info says what the machine can enforce.
+// Info describes what the machine can enforce.
 func (e *Engine) Info(context.Context) (engine.Info, error) {
 	_, noIPv6 := os.Stat("/proc/net/if_inet6")
 	i := engine.Info{
@@ -34,14 +34,14 @@ func (e *Engine) Info(context.Context) (engine.Info, error) {
 	return i, nil
 }
 
-// hasSeccomp reports whether the kernel takes filters: without one it says EFAULT
-// (seccomp(2)).
+// hasSeccomp reports whether the kernel supports seccomp filters: a call without a
+// filter then fails with EFAULT (seccomp(2)).
 func hasSeccomp() bool {
 	_, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0)
 	return e == unix.EFAULT
 }
 
-// InitNames gives the names that Facts carry, the same as a Docker engine's.
+// InitNames returns the names for Facts, the same as a Docker engine's.
 func (e *Engine) InitNames(context.Context) (image, volume string, err error) {
 	n, err := e.init.Names(arch)
 	if err != nil {
@@ -50,8 +50,8 @@ func (e *Engine) InitNames(context.Context) (image, volume string, err error) {
 	return n.ImageID, n.Volume(), nil
 }
 
-// Capabilities are those of an engine of containers.
+// Capabilities returns those of a container engine.
 func (e *Engine) Capabilities() engine.Capabilities { return engine.Capabilities{Contained: true} }
 
-// Ping is nil: it is this program.
+// Ping returns nil: the engine is this program.
 func (e *Engine) Ping(context.Context) error { return nil }

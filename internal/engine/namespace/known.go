@@ -2,8 +2,8 @@ package namespace
 
 import "github.com/llmdo/workshop/internal/engine"
 
-// known lists, per type of the project, the fields that the translation carries
-// out. A field that is set and not listed is an error.
+// known lists, per type of the project, the fields that are translated. Any other
+// field that is set is an error.
 var known = engine.KnownFields{
 	"ServiceConfig": {
 		// To the container.
@@ -16,7 +16,7 @@ var known = engine.KnownFields{
 		"Build", "ContainerName", "DependsOn", "Name", "PullPolicy",
 		// Readiness is a line on stdout here; the check is for plain Compose.
 		"HealthCheck",
-		// Notes of the compile for its writers.
+		// Notes of the compile for its renderers.
 		"Extensions",
 	},
 	"ServiceVolumeConfig": {"Type", "Source", "Target", "ReadOnly", "Bind", "Volume", "Extensions"},
@@ -25,12 +25,11 @@ var known = engine.KnownFields{
 	"ServicePortConfig":   {"Mode", "HostIP", "Target", "Published", "Protocol", "Extensions"},
 	"UlimitsConfig":       {"Single", "Soft", "Hard", "Extensions"},
 	"LoggingConfig":       {"Driver", "Options", "Extensions"},
-	// The guard is in the machine's network; of a network nothing is made but
-	// its name.
+	// The guard is in the machine's network; a network is only a name.
 	"NetworkConfig": {"Name", "Driver", "Labels", "CustomLabels", "Extensions"},
 	"VolumeConfig":  {"Name", "Labels", "CustomLabels", "External", "Extensions"},
 }
 
-// checkKnown returns an [engine.UnknownFieldError] if v sets a field that is not
-// known.
+// checkKnown returns an [engine.UnknownFieldError] if v sets a field that isn't
+// listed.
 func checkKnown(of string, v any) error { return known.Check(kind, of, v) }

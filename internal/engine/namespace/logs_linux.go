@@ -39,16 +39,16 @@ func (e *Engine) Logs(ctx context.Context, project string, services []string, o 
 			return err
 		})
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it has said nothing yet
+			return nil // no output yet
 		}
 		return err
 	})
 }
 
-// timestamp is the form in which Docker writes times before lines.
+// timestamp is Docker's layout of times before log lines.
 const timestamp = "2006-01-02T15:04:05.000000000Z07:00"
 
-// logOptions reads --tail and --since as Docker does.
+// logOptions parses --tail and --since as Docker does.
 func logOptions(o engine.LogsOptions, now time.Time) (logfile.Options, error) {
 	out := logfile.Options{Tail: logfile.All, Follow: o.Follow}
 	if o.Tail != "" && o.Tail != "all" {
@@ -58,7 +58,7 @@ func logOptions(o engine.LogsOptions, now time.Time) (logfile.Options, error) {
 		}
 		out.Tail = n
 		if n < 0 {
-			out.Tail = logfile.All // as Docker
+			out.Tail = logfile.All // like Docker
 		}
 	}
 	if o.Since == "" {

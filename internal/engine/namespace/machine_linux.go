@@ -15,7 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 )
 
-// machine finds out what translations must know.
+// machine collects what translations need.
 func (e *Engine) machine(ctx context.Context, c *compose.Compiled) (machine, error) {
 	m := machine{
 		rootless: e.rootless, uid: os.Geteuid(), gid: os.Getegid(), unlimited: e.unlimited(),
@@ -26,7 +26,7 @@ func (e *Engine) machine(ctx context.Context, c *compose.Compiled) (machine, err
 	if m.tools, _, err = e.programDir(); err != nil {
 		return m, err
 	}
-	// Bind sources have no symbolic links on their way.
+	// Bind sources must not have symbolic links in their path.
 	for _, dir := range []*string{&m.volumes, &m.resolv, &m.tools} {
 		if *dir, err = realParent(*dir); err != nil {
 			return m, err
@@ -52,7 +52,7 @@ func (e *Engine) machine(ctx context.Context, c *compose.Compiled) (machine, err
 	return m, nil
 }
 
-// realParent resolves the links of a path that may not exist to its end yet.
+// realParent resolves the symbolic links of a path whose last elements may not exist.
 func realParent(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if !os.IsNotExist(err) {
@@ -66,7 +66,7 @@ func realParent(path string) (string, error) {
 	return filepath.Join(real, filepath.Base(path)), err
 }
 
-// Check refuses a project that this engine can't carry out here, before
+// Check refuses a project that this engine can't run on this machine, before
 // anything is pulled or started.
 func (e *Engine) Check(ctx context.Context, c *compose.Compiled) error {
 	m, err := e.machine(ctx, c)
@@ -76,7 +76,7 @@ func (e *Engine) Check(ctx context.Context, c *compose.Compiled) error {
 	if err := e.checkRooms(c); err != nil {
 		return err
 	}
-	m.image, m.real = pendingImage, realParent // neither images nor directories need be there yet
+	m.image, m.real = pendingImage, realParent // neither images nor directories need exist yet
 	d := engine.Desired{Compiled: c}
 	for _, service := range sortedKeys(c.Project.Services) {
 		if c.Project.Services[service].Build != nil {

@@ -21,18 +21,18 @@ import (
 	"github.com/llmdo/workshop/internal/room/kernelsupport"
 )
 
-// netfilter is what is known of this kernel's before a room is made. The room
-// itself decides.
+// netfilter is what is known of the kernel's netfilter before a room is created. The
+// room's own check decides.
 type netfilter struct {
-	missing []string // modules, which the kernel hasn't and can't load
-	unsure  bool     // nobody here may ask, and there is no program that could
+	missing []string // modules that the kernel lacks and can't load
+	unsure  bool     // the caller may not ask, and there is no program to do it
 }
 
 func (n netfilter) load() string { return "`sudo modprobe -a " + strings.Join(n.missing, " ") + "`" }
 
-// lookForNetfilter asks the kernel. Without root the caller may ask only in a
-// network namespace of its own, for which a process is started, unless all
-// modules are loaded to be seen.
+// lookForNetfilter asks the kernel. Without root the caller may ask only in its own
+// network namespace, for which a process is started, unless all modules are visibly
+// loaded.
 func (e *Engine) lookForNetfilter() netfilter {
 	missing, err := kernelsupport.Missing(kernelsupport.Extensions())
 	switch {
@@ -48,8 +48,8 @@ func (e *Engine) lookForNetfilter() netfilter {
 	return netfilter{unsure: true}
 }
 
-// modulesLoaded reports whether all is loaded; what is built into the kernel isn't
-// seen.
+// modulesLoaded reports whether all modules are loaded; it doesn't see those built
+// into the kernel.
 func modulesLoaded() bool {
 	names := []string{"nfnetlink", "nf_tables", "nft_compat", "nft_chain_nat"}
 	for _, x := range kernelsupport.Extensions() {
@@ -63,10 +63,10 @@ func modulesLoaded() bool {
 	return true
 }
 
-// askTime bounds a process that takes milliseconds.
+// askTime bounds the process of askApart, which takes milliseconds.
 const askTime = 5 * time.Second
 
-// askApart asks in user and network namespaces of their own.
+// askApart asks in new user and network namespaces.
 func (e *Engine) askApart() ([]string, error) {
 	dir, _, err := e.programDir()
 	if err != nil {
@@ -89,20 +89,20 @@ func (e *Engine) askApart() ([]string, error) {
 	return strings.Fields(out.String()), nil
 }
 
-// netfilterFinding says by what rooms are closed. Nothing is refused for it.
+// netfilterFinding reports by what means rooms are closed. Nothing is refused for it.
 func (e *Engine) netfilterFinding() engine.Finding {
 	f := engine.Finding{Name: "nf_tables", Held: true, Rooms: true, Meaning: "rooms are made by nf_tables"}
 	switch n := e.netfilter(); {
 	case n.unsure:
-		f.Meaning = "rooms are made by nf_tables, or by AnyIP should the kernel lack it: nobody here may ask before"
+		f.Meaning = "rooms are made by nf_tables, or by AnyIP if the kernel lacks it, which can't be checked before"
 	case len(n.missing) > 0:
-		f.Held, f.Do = false, n.load()+" where the kernel has them, or a kernel with them: rooms can then do all"
-		f.Meaning = fmt.Sprintf("rooms are made by AnyIP, as the kernel lacks %s: no `network: open`, no --learn, %d ports beside 80 and 443; denials are counted without the uid", strings.Join(n.missing, ", "), handover.MaxListeners)
+		f.Held, f.Do = false, n.load()+" if the kernel has them, or use a kernel with them: rooms then have all features"
+		f.Meaning = fmt.Sprintf("rooms are made by AnyIP, as the kernel lacks %s: no `network: open`, no --learn, %d ports besides 80 and 443; denials are counted without the uid", strings.Join(n.missing, ", "), handover.MaxListeners)
 	}
 	return f
 }
 
-// checkRooms refuses what only a room by netfilter can do.
+// checkRooms refuses what requires a room with netfilter.
 func (e *Engine) checkRooms(c *compose.Compiled) error {
 	if c.Policy == nil {
 		return nil
@@ -117,9 +117,9 @@ func (e *Engine) checkRooms(c *compose.Compiled) error {
 		case r.Mode == firewall.None, r.Mode != firewall.Open && n <= handover.MaxListeners:
 			continue
 		case r.Mode == firewall.Open:
-			why, do = "`network: open` leads all ports to the guard", "name what is needed with `mode: restricted`"
+			why, do = "`network: open` leads all ports to the guard", "list the needed hosts with `mode: restricted`"
 		default:
-			why, do = fmt.Sprintf("its lines allow %d ports beside 80 and 443, and %d can be opened", n, handover.MaxListeners), "name fewer ports"
+			why, do = fmt.Sprintf("its lines allow %d ports besides 80 and 443, and at most %d can be opened", n, handover.MaxListeners), "allow fewer ports"
 		}
 		if err := e.needsNetfilter(strings.Join(r.Workers, ", ")+": "+why, do); err != nil {
 			return err
@@ -128,20 +128,20 @@ func (e *Engine) checkRooms(c *compose.Compiled) error {
 	return nil
 }
 
-// needsNetfilter refuses something for a kernel without; where that isn't known,
-// the room does.
+// needsNetfilter refuses something on a kernel without netfilter; if that isn't
+// known, the room refuses it.
 func (e *Engine) needsNetfilter(why, do string) error {
 	n := e.netfilter()
 	if len(n.missing) == 0 {
 		return nil
 	}
 	return &engine.RefusedError{
-		Reason: fmt.Sprintf("%s; this kernel lacks %s, and a room without it can't do that", why, strings.Join(n.missing, ", ")),
-		Do:     n.load() + " loads it where the kernel has it; or " + do,
+		Reason: fmt.Sprintf("%s; this kernel lacks %s, which a room needs for that", why, strings.Join(n.missing, ", ")),
+		Do:     n.load() + " loads it if the kernel has it; or " + do,
 	}
 }
 
-// CanLearn refuses learning where a room can't open ports that no line names.
+// CanLearn refuses learning if rooms can't open ports that no line has.
 func (e *Engine) CanLearn() error {
-	return e.needsNetfilter("--learn opens every port", "learn on another machine, and commit what `workshop firewall suggest` gives")
+	return e.needsNetfilter("--learn opens every port", "learn on another machine, and commit the lines of `workshop firewall suggest`")
 }

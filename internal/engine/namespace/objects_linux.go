@@ -21,8 +21,8 @@ import (
 // objectsName is the file with the networks and volumes of a project.
 const objectsName = "objects.json"
 
-// objects are the networks and volumes of a project, by name. A network is
-// nothing but its entry here: the guard's is the machine's.
+// objects has the networks and volumes of a project, by name. A network is only its
+// entry here: the guard uses the machine's network.
 type objects struct {
 	Networks []engine.Object `json:"networks,omitempty"`
 	Volumes  []engine.Object `json:"volumes,omitempty"`
@@ -45,16 +45,16 @@ func readObjects(dir string) (objects, error) {
 	return o, nil
 }
 
-// damaged says what to do where a file of the state isn't what was written there.
+// damaged returns an error, with the remedy, about a damaged file of the state.
 func damaged(dir, name string, err error) error {
 	file := filepath.Join(dir, name)
 	if err == io.EOF {
 		err = errors.New("it is empty")
 	}
-	return fmt.Errorf("%s can't be read (%w): remove it, and run `workshop down`, which clears up what is left of the project", file, err)
+	return fmt.Errorf("%s can't be read (%w): remove it and run `workshop down`, which cleans up the project", file, err)
 }
 
-// changeObjects changes the file, as one of several steps at a time.
+// changeObjects changes the file; steps may run concurrently.
 func (e *Engine) changeObjects(project string, change func(*objects)) error {
 	e.objects.Lock()
 	defer e.objects.Unlock()
@@ -74,10 +74,10 @@ func (e *Engine) changeObjects(project string, change func(*objects)) error {
 	return atomicfile.Write(filepath.Join(dir, objectsName), append(b, '\n'), 0o600)
 }
 
-// newID makes what tells an object from another one of its name.
+// newID returns a random ID, different for objects of the same name.
 func newID() string { return strings.ToLower(rand.Text()) }
 
-// volumeDir is the directory of a volume; its name was checked.
+// volumeDir returns the directory of a volume after checking its name.
 func (e *Engine) volumeDir(project, name string) (string, error) {
 	if !validName(name) {
 		return "", fmt.Errorf("volume %q: the name is not valid as a directory name", name)
@@ -85,11 +85,11 @@ func (e *Engine) volumeDir(project, name string) (string, error) {
 	return filepath.Join(e.dir(project), api.VolumeDir, name), nil
 }
 
-// makeDir makes the directory of a project, for its user alone.
+// makeDir makes the directory of a project, accessible to its user alone.
 func (e *Engine) makeDir(project string) error {
 	dir := e.dir(project)
 	if err := os.MkdirAll(filepath.Join(dir, api.VolumeDir), 0o700); err != nil {
-		return fmt.Errorf("the state of the project: %w: set XDG_STATE_HOME to a directory that you may write", err)
+		return fmt.Errorf("the state of the project: %w: set XDG_STATE_HOME to a directory that you can write to", err)
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -23,18 +23,18 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
 )
 
-// Labels that a container carries beside Compose's and the project's.
+// Labels of a container in addition to Compose's and the project's.
 const (
-	labelID        = "dev.llmdo.workshop.id"         // random: one container, and none that is made later
+	labelID        = "dev.llmdo.workshop.id"         // random, unique to a container
 	labelNetworkOf = "dev.llmdo.workshop.network-of" // the ID of the container that it joins
 	labelNetworks  = "dev.llmdo.workshop.networks"   // names, with spaces between them
 )
 
-// killed is the exit code of what SIGKILL ended.
+// killed is the exit code after SIGKILL.
 const killed = 137
 
-// Observe asks the supervisor what there is. Where none lives, nothing of the
-// project runs, whatever was written down.
+// Observe queries the supervisor. If none is alive, nothing of the project runs,
+// whatever the state files say.
 func (e *Engine) Observe(ctx context.Context, project string, images ...string) (engine.Observed, error) {
 	o := engine.Observed{Project: project, Images: map[string]string{}}
 	list, err := e.list(ctx, project)
@@ -69,8 +69,8 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	return o, nil
 }
 
-// stateDead is what is left of a container whose supervisor doesn't answer: it
-// may run, and nobody can tell.
+// stateDead is the state of a container whose supervisor doesn't respond: whether it
+// runs is unknown.
 const stateDead = "dead"
 
 // list returns the containers of a project.
@@ -115,7 +115,7 @@ func (e *Engine) observed(s api.Seen, all map[string]api.Seen) engine.Container 
 		Directory: engine.ProjectDirectory(l), NetworkOf: l[labelNetworkOf], Networks: strings.Fields(l[labelNetworks]),
 	}
 	if s.State == api.Running && c.Network.Mode == spec.NetJoin && !s.Joined.Equal(all[c.Network.Of].Started) {
-		out.NetworkOf += " before" // its room was started again since
+		out.NetworkOf += " before" // its room has been restarted since
 	}
 	if c.Limits.Unlimited {
 		out.NotHeld = []string{"B5"}
@@ -135,9 +135,9 @@ func (e *Engine) observed(s api.Seen, all map[string]api.Seen) engine.Container 
 	return out
 }
 
-// dialInGone reports whether the directory through which sessions reach a worker is
-// another one than when it was started: whoever logs out may lose his runtime
-// directory, and `up` makes it anew, where the worker doesn't look.
+// dialInGone reports whether a worker's dial-in directory was replaced after its
+// start: a logout may remove the user's runtime directory, and `up` recreates it,
+// but the worker keeps the old one.
 func dialInGone(s api.Seen) bool {
 	for _, m := range s.Container.Mounts {
 		if m.Type != spec.Bind || m.Target != compose.DialInDir {
@@ -147,14 +147,14 @@ func dialInGone(s api.Seen) bool {
 		if err := unix.Statx(unix.AT_FDCWD, m.Source, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st); err != nil {
 			return err == unix.ENOENT
 		}
-		// A file system that doesn't tell when its files were made says nothing.
+		// A file system without birth times doesn't tell.
 		return st.Mask&unix.STATX_BTIME != 0 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).After(s.Started)
 	}
 	return false
 }
 
-// policyDigest identifies the policy file that the guard starts with; empty if
-// there is none.
+// policyDigest returns the digest of the policy file that the guard starts with; ""
+// if there is none.
 func (e *Engine) policyDigest(project string, kept objects) string {
 	for _, v := range kept.Volumes {
 		if v.Labels[engine.LabelVolume] != compose.PolicyVolume || !validName(v.Name) {
@@ -174,8 +174,8 @@ func (e *Engine) policyDigest(project string, kept objects) string {
 	return ""
 }
 
-// one returns the container of a service of the project, which must belong to
-// the directory, if one is named.
+// one returns the container of a service of the project, which must belong to the
+// directory unless that is empty.
 func (e *Engine) one(ctx context.Context, project, service, directory string) (api.Seen, error) {
 	list, err := e.list(ctx, project)
 	if err != nil {

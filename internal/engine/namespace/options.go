@@ -7,20 +7,20 @@ import (
 	"github.com/llmdo/workshop/internal/initimage"
 )
 
-// Options says where the engine keeps what, and what its caller chose.
+// Options has the engine's directories, and the caller's choices.
 type Options struct {
 	// StateDir holds a directory for each project, CacheDir workshop-init and
-	// images; both absolute. Empty: there is no home directory, an error.
+	// images; both are absolute. Empty is an error: there is no home directory.
 	StateDir, CacheDir string
 	// Version is the program's, for display.
 	Version string
-	// Lookup reads the environment; nil: nothing is set.
+	// Lookup returns variables of the environment; nil: none is set.
 	Lookup func(string) (string, bool)
-	// WithoutLimits goes on where the machine enforces no limits of memory, cpu
-	// and processes (B5). Where it does, they are enforced all the same.
+	// WithoutLimits accepts that the machine can't enforce limits of memory, cpu
+	// and processes (B5). If it can, they are still enforced.
 	WithoutLimits bool
-	// Project is the one that the engine is asked about: where its supervisor
-	// lives, what that can enforce counts, and not where the caller is. Empty: none.
+	// Project is the project that Info is about: if it has a supervisor, the limits
+	// are those of the supervisor, not of the caller. Empty: none.
 	Project string
 	// Init is the set of workshop-init programs; nil: the embedded one.
 	Init *initimage.Set
@@ -28,7 +28,7 @@ type Options struct {
 
 func (o *Options) check() error {
 	if !filepath.IsAbs(o.StateDir) || !filepath.IsAbs(o.CacheDir) {
-		return errors.New("the namespace engine needs a place for its state: set HOME, or XDG_STATE_HOME and XDG_CACHE_HOME")
+		return errors.New("the namespace engine needs a directory for its state: set HOME, or XDG_STATE_HOME and XDG_CACHE_HOME")
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// New refuses: namespaces are Linux's.
+// New returns an error: namespaces require Linux.
 func New(_ context.Context, o Options) (engine.Engine, error) {
 	if err := o.check(); err != nil {
 		return nil, err

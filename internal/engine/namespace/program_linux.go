@@ -14,12 +14,11 @@ import (
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
 )
 
-// The program lies in a directory of its own, which workers have at
-// /opt/workshop, with a mode that lets nobody read it ([initimage.ToolMode]). So
-// it isn't hashed again before each up: when it was written, its content was
-// what it should be, and what the file system says of the file then (number,
-// size, mode, and the time of its last change of any kind, which no program can
-// set) is kept beside it. Where that differs the file is written anew.
+// The program is in its own directory, which workers have at /opt/workshop, with a
+// mode that makes it unreadable ([initimage.ToolMode]). It isn't hashed again before
+// each up: when it is written, its verified content is recorded by a stamp (inode,
+// size, mode, and ctime, which no program can set). If the stamp differs, the file
+// is written again.
 
 // stamp identifies a file and its state.
 type stamp struct {
@@ -39,7 +38,7 @@ func stampOf(name string) (stamp, error) {
 	return stamp{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mode: st.Mode, UID: st.Uid, CTime: st.Ctim.Nano()}, nil
 }
 
-// programDir is the directory of the program of this build.
+// programDir returns the directory of this build's program.
 func (e *Engine) programDir() (string, initimage.Names, error) {
 	n, err := e.init.Names(arch)
 	if err != nil {
@@ -67,7 +66,7 @@ func unchanged(dir string, n initimage.Names) bool {
 }
 
 // program makes sure that the cache has the program, and returns its directory.
-// Two at once wait for each other.
+// Concurrent calls wait for each other.
 func (e *Engine) program() (string, error) {
 	dir, n, err := e.programDir()
 	if err != nil {
@@ -75,7 +74,7 @@ func (e *Engine) program() (string, error) {
 	}
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return "", fmt.Errorf("the cache: %w: set XDG_CACHE_HOME and XDG_STATE_HOME to directories that you may write", err)
+		return "", fmt.Errorf("the cache: %w: set XDG_CACHE_HOME and XDG_STATE_HOME to directories that you can write to", err)
 	}
 	if err := executable(parent); err != nil {
 		return "", err
@@ -91,7 +90,7 @@ func (e *Engine) program() (string, error) {
 		}
 		if unchanged(dir, n) {
 			now := time.Now()
-			_ = os.Chtimes(dir, now, now) // it is used: removeUnused
+			_ = os.Chtimes(dir, now, now) // time of the last use, for removeUnused
 			return dir, nil
 		}
 	}
@@ -102,16 +101,16 @@ func (e *Engine) program() (string, error) {
 	return dir, nil
 }
 
-// writeProgram replaces the file in one step: a worker may just execute it.
+// writeProgram replaces the file atomically: a worker may be executing it.
 func (e *Engine) writeProgram(dir string) error {
-	data, err := e.init.Binary(arch) // its hash was compared
+	data, err := e.init.Binary(arch) // its hash is checked
 	if err != nil {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // whatever the umask is
+	if err := os.Chmod(dir, 0o755); err != nil { // regardless of the umask
 		return err
 	}
 	_ = os.Remove(dir + ".json")
@@ -130,14 +129,14 @@ func (e *Engine) writeProgram(dir string) error {
 	return atomicfile.Write(dir+".json", b, 0o600)
 }
 
-// executable refuses a file system from which nothing can be executed.
+// executable refuses a file system that is mounted noexec.
 func executable(dir string) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return &os.PathError{Op: "statfs", Path: dir, Err: err}
 	}
 	if st.Flags&unix.ST_NOEXEC != 0 {
-		return fmt.Errorf("%s lies on a file system that is mounted noexec, and workshop-init has to be executed from it: set XDG_CACHE_HOME to a directory elsewhere", dir)
+		return fmt.Errorf("%s is on a noexec file system, but workshop-init must be executed from it: set XDG_CACHE_HOME to another directory", dir)
 	}
 	return nil
 }

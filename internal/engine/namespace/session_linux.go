@@ -17,8 +17,8 @@ import (
 	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
-// Session connects to the toolbox of a worker through its door: nothing else
-// leads into one.
+// Session connects to the toolbox of a worker by its dial-in socket, the only way
+// into it.
 func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error) {
 	s, err := e.worker(ctx, project, service, dir)
 	if err != nil {
@@ -27,30 +27,30 @@ func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.
 	return e.enter(ctx, project, &s)
 }
 
-// worker returns a worker that runs.
+// worker returns a running worker.
 func (e *Engine) worker(ctx context.Context, project, service, dir string) (api.Seen, error) {
 	s, err := e.one(ctx, project, service, dir)
 	switch {
 	case err != nil:
 		return s, err
 	case s.Container.Role != spec.Worker:
-		return s, fmt.Errorf("%s is the workshop's %s, and commands run in workers only", service, s.Container.Role)
+		return s, fmt.Errorf("%s is a %s, and commands run in workers only", service, s.Container.Role)
 	case s.State != api.Running:
 		return s, &engine.NotRunningError{Project: project, Services: []string{service}, State: string(s.State)}
 	case !s.Ready:
-		return s, fmt.Errorf("worker %s is not ready yet: its door opens when its gate has passed; `workshop up` waits for it, `workshop logs %s` shows what it says", service, service)
+		return s, fmt.Errorf("worker %s is not ready yet: `workshop up` waits for it, `workshop logs %s` shows its output", service, service)
 	}
 	return s, nil
 }
 
-// enter waits at the door of a worker.
+// enter connects to the dial-in socket of a worker.
 func (e *Engine) enter(ctx context.Context, project string, s *api.Seen) (net.Conn, error) {
 	service := s.Container.Service
 	i := slices.IndexFunc(s.Container.Mounts, func(m spec.Mount) bool {
 		return m.Type == spec.Bind && m.Target == compose.DialInDir && m.ReadOnly
 	})
 	if i < 0 {
-		return nil, fmt.Errorf("worker %s has no door: run `workshop up`", service)
+		return nil, fmt.Errorf("worker %s has no dial-in directory: run `workshop up`", service)
 	}
 	c, err := e.find(ctx, project)
 	if err != nil {
@@ -67,24 +67,24 @@ func (e *Engine) enter(ctx context.Context, project string, s *api.Seen) (net.Co
 		}
 		return nil, err
 	}
-	defer pidfd.Close() // until then the number is the worker's
+	defer pidfd.Close() // until then the PID can't be reused
 	conn, err := dialin.Accept(ctx, s.Container.Mounts[i].Source, pid)
 	if err != nil && ctx.Err() == nil {
-		if errors.Is(err, os.ErrNotExist) { // else it is taken for a command that isn't found
-			err = errors.New("its directory is gone")
+		if errors.Is(err, os.ErrNotExist) { // else it would look like a command not found
+			err = errors.New("its directory no longer exists")
 		}
-		return nil, fmt.Errorf("the door of worker %s: %w: `workshop ps` reports whether it runs, `workshop restart %s` gives it a new one", service, err, service)
+		return nil, fmt.Errorf("connect to worker %s: %w: `workshop ps` shows whether it runs, `workshop restart %s` recreates its socket", service, err, service)
 	}
 	return conn, err
 }
 
-// notRunning reports whether a service ended before a request came.
+// notRunning reports whether a request failed because the service has ended.
 func notRunning(err error) bool {
 	told, ok := errors.AsType[*api.Error](err)
 	return ok && (told.Code == api.CodeNotRunning || told.Code == api.CodeUnknown) || errors.Is(err, os.ErrProcessDone)
 }
 
-// Control connects to the guard's control: the supervisor hands it a new
+// Control connects to the guard's control: the supervisor passes it a new
 // connection.
 func (e *Engine) Control(ctx context.Context, project, dir string) (io.ReadWriteCloser, error) {
 	s, err := e.one(ctx, project, compose.GuardService, dir)
@@ -97,7 +97,7 @@ func (e *Engine) Control(ctx context.Context, project, dir string) (io.ReadWrite
 	return e.control(ctx, project)
 }
 
-// control connects to the guard that runs. The connection ends with ctx.
+// control connects to the running guard. The connection ends with ctx.
 func (e *Engine) control(ctx context.Context, project string) (io.ReadWriteCloser, error) {
 	c, err := e.find(ctx, project)
 	if err != nil {
@@ -123,14 +123,14 @@ type bound struct {
 	stop func() bool
 }
 
-// Close ends it.
+// Close closes the connection.
 func (b *bound) Close() error {
 	b.stop()
 	return b.Conn.Close()
 }
 
-// Exec runs a command in a session of its own. There is one user in a worker:
-// nothing below its supervisor becomes another.
+// Exec runs a command in its own session. A worker has one user: no process below
+// its supervisor can change to another.
 func (e *Engine) Exec(ctx context.Context, project, service string, o engine.ExecOptions) (int, error) {
 	s, err := e.worker(ctx, project, service, o.Directory)
 	if err != nil {
@@ -144,7 +144,7 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 		if !ok || uid != p.UID || gid != p.GID {
 			return toolbox.ExitOurs, &engine.RefusedError{
 				Promise: "B4", Reason: fmt.Sprintf("a command can't run as %s in %s: on the namespace engine a worker has one user, %d:%d", o.User, service, p.UID, p.GID),
-				Do: "leave --user out",
+				Do: "omit --user",
 			}
 		}
 	}
@@ -155,7 +155,7 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	return toolbox.Exec(ctx, conn, o.ToolboxCommand())
 }
 
-// CopyTo unpacks a tar stream in a directory of a worker, as its user.
+// CopyTo extracts a tar stream into a directory of a worker, as its user.
 func (e *Engine) CopyTo(ctx context.Context, project, service, dir string, tar io.Reader) error {
 	conn, err := e.Session(ctx, project, service, "")
 	if err != nil {
@@ -164,8 +164,8 @@ func (e *Engine) CopyTo(ctx context.Context, project, service, dir string, tar i
 	return toolbox.CopyTo(ctx, conn, dir, tar)
 }
 
-// CopyFrom returns a tar stream of a file or directory of a worker, as far as its
-// user can read it.
+// CopyFrom returns a tar stream of a file or directory of a worker, with what its
+// user can read.
 func (e *Engine) CopyFrom(ctx context.Context, project, service, path string) (io.ReadCloser, error) {
 	conn, err := e.Session(ctx, project, service, "")
 	if err != nil {

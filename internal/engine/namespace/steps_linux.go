@@ -57,7 +57,7 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 	case engine.OpRemoveVolume:
 		return r.e.removeVolume(r.p.Project, s.ObjectID)
 	}
-	return fmt.Errorf("step %d has no operation that the namespace engine knows: %d", s.ID, int(s.Op))
+	return fmt.Errorf("step %d: the namespace engine has no operation %d", s.ID, int(s.Op))
 }
 
 func (r *run) createNetwork(s engine.Step) error {
@@ -86,7 +86,8 @@ func (e *Engine) forgetNetwork(project, id string) error {
 	})
 }
 
-// createVolume makes the directory first: a volume that is listed is there.
+// createVolume makes the directory before it lists the volume, so that every listed
+// volume exists.
 func (r *run) createVolume(s engine.Step) error {
 	c := r.p.Compiled
 	if err := checkKnown("volume "+s.Key, c.Project.Volumes[s.Key]); err != nil {
@@ -100,11 +101,11 @@ func (r *run) createVolume(s engine.Step) error {
 	if err := r.e.makeDir(r.p.Project); err != nil {
 		return err
 	}
-	// One that is there, and isn't listed, was left by a run that was killed.
+	// An existing directory that isn't listed was left by a killed run.
 	if err := rmtree.Remove(dir); err != nil {
 		return err
 	}
-	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755)); err != nil { // whatever the umask is
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755)); err != nil { // regardless of the umask
 		return err
 	}
 	o := engine.Object{Name: name, Labels: engine.VolumeLabels(c, s.Key)}

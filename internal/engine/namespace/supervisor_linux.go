@@ -26,11 +26,11 @@ import (
 	"github.com/llmdo/workshop/internal/lib/cgroup"
 )
 
-// answerTime is how long a supervisor may take until it answers for the first
-// time; it takes milliseconds.
+// answerTime is how long a new supervisor may take until its first response; it
+// takes milliseconds.
 const answerTime = 15 * time.Second
 
-// find connects to the supervisor of a project; nil where none lives.
+// find connects to the supervisor of a project; nil if none is alive.
 func (e *Engine) find(ctx context.Context, project string) (*client.Client, error) {
 	dir := e.dir(project)
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
@@ -45,11 +45,11 @@ func (e *Engine) find(ctx context.Context, project string) (*client.Client, erro
 	return c, err
 }
 
-// deathTime is how long one that was killed may take to be gone.
+// deathTime is how long a killed supervisor may take to end.
 const deathTime = 2 * time.Second
 
-// hasEnded reports whether a request failed because the supervisor ended
-// meanwhile: one that is being killed still takes connections.
+// hasEnded reports whether a request failed because the supervisor was ending: while
+// it is being killed it still accepts connections.
 func (e *Engine) hasEnded(ctx context.Context, project string, err error) bool {
 	if errors.Is(err, client.ErrNone) {
 		return true
@@ -65,14 +65,14 @@ func (e *Engine) hasEnded(ctx context.Context, project string, err error) bool {
 	return false
 }
 
-// silentTime is how long a supervisor may take to say hello: it does in less
-// than a millisecond. One that took longer once has silentAgain after that.
+// silentTime is how long a supervisor may take to respond: normally it takes less
+// than a millisecond. After one timeout it has silentAgain.
 var silentTime = 10 * time.Second // shorter in a test
 
 const silentAgain = time.Second
 
-// alive finds the supervisor of a project; nil where there is none, or one that
-// doesn't answer.
+// alive returns the supervisor of a project; nil if there is none, or it doesn't
+// respond.
 func (e *Engine) alive(ctx context.Context, project string) (c *client.Client, silent bool, err error) {
 	limit := silentTime
 	if _, was := e.silent.Load(project); was {
@@ -96,9 +96,9 @@ func (e *Engine) alive(ctx context.Context, project string) (c *client.Client, s
 	return nil, false, err
 }
 
-// fellSilent reports whether a request failed because its time was over.
+// fellSilent reports whether a request timed out.
 func (e *Engine) fellSilent(ctx, within context.Context, project string, err error) bool {
-	silent := ctx.Err() == nil && (within.Err() != nil || isTimeout(err)) // a connection's own comes a moment earlier
+	silent := ctx.Err() == nil && (within.Err() != nil || isTimeout(err)) // the connection's own timeout is slightly earlier
 	if silent {
 		e.silent.Store(project, true)
 	}
@@ -110,9 +110,9 @@ func isTimeout(err error) bool {
 	return ok && timed.Timeout()
 }
 
-// supervisor finds the supervisor of a project, or starts one, also in the place
-// of one that doesn't answer. One of another build goes on as it is, as long as
-// it understands our specs.
+// supervisor returns the supervisor of a project, or starts one, also to replace one
+// that doesn't respond. A supervisor of another build is kept if it understands our
+// specs.
 func (e *Engine) supervisor(ctx context.Context, project string) (*client.Client, error) {
 	c, silent, err := e.alive(ctx, project)
 	switch {
@@ -124,18 +124,18 @@ func (e *Engine) supervisor(ctx context.Context, project string) (*client.Client
 		if err := e.end(ctx, project); err != nil {
 			return nil, err
 		}
-		e.silent.Delete(project) // the next one is another
+		e.silent.Delete(project) // the next supervisor starts afresh
 	}
 	if err := e.start(project); err != nil {
 		return nil, err
 	}
 	if c, err = e.find(ctx, project); err == nil && c == nil {
-		err = errors.New("the supervisor ended at once: its words are in " + filepath.Join(e.dir(project), api.ErrorsName))
+		err = errors.New("the supervisor exited at once: its output is in " + filepath.Join(e.dir(project), api.ErrorsName))
 	}
 	return c, err
 }
 
-// sameForm refuses a supervisor that has another form of specs.
+// sameForm refuses a supervisor with another version of specs.
 func (e *Engine) sameForm(project string) error {
 	var f struct {
 		Version int `json:"version"`
@@ -149,15 +149,15 @@ func (e *Engine) sameForm(project string) error {
 	}
 	if f.Version != spec.Version {
 		return &engine.RefusedError{
-			Reason: fmt.Sprintf("project %s was brought up by another version of workshop", project), Do: "run `workshop down`, and then `workshop up`",
+			Reason: fmt.Sprintf("project %s was brought up by another version of workshop", project), Do: "run `workshop down`, then `workshop up`",
 		}
 	}
 	return nil
 }
 
-// start starts a supervisor: PID 1 of a pid namespace, detached from us, so that
-// it goes on when we end. Without root it gets a user namespace that has the
-// caller's ids alone, and all rights in there.
+// start starts a supervisor: PID 1 of a pid namespace, detached, so that it outlives
+// this process. Without root it gets a user namespace that maps only the caller's
+// ids, with all capabilities in it.
 func (e *Engine) start(project string) error {
 	if why := e.whyNot(); why != nil {
 		return why
@@ -187,14 +187,14 @@ func (e *Engine) start(project string) error {
 		Path: filepath.Join(program, programName), Args: []string{programName, "supervise", "--dir", dir},
 		Dir: "/", Env: []string{"PATH=" + defaultPath}, Stdout: its, Stderr: words, SysProcAttr: e.attributes(),
 	}
-	// What our caller left open isn't the supervisor's: a pipe would never end.
+	// Don't leak descriptors of the caller: a pipe would never reach EOF.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	err = cmd.Start()
 	its.Close()
 	if err != nil {
 		return e.refuseStart(fmt.Errorf("the supervisor can't be started: %w", err))
 	}
-	// It may end before we do.
+	// It may end before this process does.
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	_ = said.SetReadDeadline(time.Now().Add(answerTime))
@@ -207,44 +207,44 @@ func (e *Engine) start(project string) error {
 		return e.refuseSaid(reason)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		_ = cmd.Process.Kill()
-		return fmt.Errorf("the supervisor isn't ready after %v: its words are in %s", answerTime, words.Name())
+		return fmt.Errorf("the supervisor isn't ready after %v: its output is in %s", answerTime, words.Name())
 	}
 	select {
 	case err = <-ended:
 	case <-time.After(time.Second):
 	}
-	return fmt.Errorf("the supervisor ended at once (%v): %s", err, lastLine(words.Name()))
+	return fmt.Errorf("the supervisor exited at once (%v): %s", err, lastLine(words.Name()))
 }
 
-// prepareGroups does for a supervisor what it can't do itself: it doesn't see
-// the processes that are beside it in a delegated group, and may get other
-// groups than one that was killed.
+// prepareGroups prepares control groups where a supervisor can't do it: it doesn't
+// see the other processes of a delegated group, and may get other groups than a
+// killed predecessor.
 func prepareGroups(dir string) error {
 	if err := cleanGroups(dir); err != nil {
 		return err
 	}
 	p, err := cgroup.Find()
 	if err != nil || p.Require() != nil {
-		return nil // Info has said why, and what to do
+		return nil // Info reports why, and what to do
 	}
 	return p.Prepare()
 }
 
-// refuseSaid explains what a supervisor said why it can't be one.
+// refuseSaid returns the error for a supervisor's reason not to start.
 func (e *Engine) refuseSaid(reason string) error {
 	if strings.Contains(reason, "permission denied") || strings.Contains(reason, "not permitted") || strings.Contains(reason, "refuses it") {
 		if why := e.whyNot(); why != nil {
 			return why
 		}
-		return &engine.RefusedError{Promise: "B6", Reason: "nothing can be kept apart from the machine: " + reason, Do: "use --engine docker, or a machine whose rules allow it"}
+		return &engine.RefusedError{Promise: "B6", Reason: "workers can't be isolated from the machine: " + reason, Do: "use --engine docker, or a machine whose rules allow it"}
 	}
-	if strings.Contains(reason, "another supervisor lives") { // a killed run had started it
-		return engine.Conflict("the supervisor can't begin: %s", reason)
+	if strings.Contains(reason, "another supervisor lives") { // started by a killed run
+		return engine.Conflict("the supervisor can't start: %s", reason)
 	}
-	return errors.New("the supervisor can't begin: " + reason)
+	return errors.New("the supervisor can't start: " + reason)
 }
 
-// attributes of the supervisor's process.
+// attributes returns the attributes of the supervisor's process.
 func (e *Engine) attributes() *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 	if !e.rootless {
@@ -259,7 +259,7 @@ func (e *Engine) attributes() *syscall.SysProcAttr {
 	return a
 }
 
-// lastCapability is the highest one that the kernel has.
+// lastCapability returns the highest capability of the kernel.
 func lastCapability() int {
 	b, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
 	n, e := strconv.Atoi(string(bytes.TrimSpace(b)))
@@ -269,7 +269,7 @@ func lastCapability() int {
 	return n
 }
 
-// lastLine is the end of a file of text.
+// lastLine returns the last line of a file.
 func lastLine(name string) string {
 	b, err := os.ReadFile(name)
 	if err != nil {

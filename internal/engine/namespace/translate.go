@@ -22,7 +22,7 @@ import (
 // kind is the engine's name.
 const kind = promise.Namespace
 
-// machine is what a translation must know of this machine and its caller.
+// machine has the properties of this machine and the caller that a translation needs.
 type machine struct {
 	rootless  bool
 	uid, gid  int    // the caller's
@@ -30,33 +30,33 @@ type machine struct {
 	tools     string // directory of workshop-init
 	resolv    string // directory of the guard's resolv.conf
 	filter    []byte // the compiled seccomp profile
-	unlimited bool   // --without-limits, where none can be enforced
-	// files is the highest hard limit of open files that the caller can give;
-	// 0: any.
+	unlimited bool   // --without-limits, and none can be enforced
+	// files is the highest hard limit of open files that the caller can set; 0:
+	// any.
 	files uint64
 	// firstPort is the lowest port that the caller may listen on.
 	firstPort int
-	// image gives what is known of an image; workshop-init's is not asked for.
+	// image returns an image; it isn't called for workshop-init's.
 	image func(ref string) (workerImage, error)
-	// real gives a path without symbolic links.
+	// real resolves the symbolic links of a path.
 	real func(string) (string, error)
 }
 
-// image is what a container takes from its image.
+// workerImage is the part of an image that a container uses.
 type workerImage struct {
 	id  string // digest of its configuration
 	dir string // extracted; empty: an empty root
-	// pending says that the image isn't there yet: its user and directory can't
-	// be looked at.
+	// pending: the image isn't pulled yet, so its user and directory can't be
+	// checked.
 	pending    bool
 	env        []string
 	user       string
 	workingDir string
-	volumes    []string // that it declares
+	volumes    []string // declared by it
 }
 
-// translate says what the container of a service is. It is pure but for what the
-// machine's functions look up. Whatever it can't say is an error, by name.
+// translate translates a service to a container. It is pure except for the machine's
+// functions. Anything it can't translate is an error, by name.
 func translate(d engine.Desired, service string, m machine) (*spec.Container, error) {
 	s, ok := d.Compiled.Project.Services[service]
 	if !ok {
@@ -67,7 +67,7 @@ func translate(d engine.Desired, service string, m machine) (*spec.Container, er
 	}
 	t := translation{d: d, c: d.Compiled, m: m, name: service, s: s, role: roles[d.Compiled.Roles[service]]}
 	if t.role == "" {
-		return nil, fmt.Errorf("service %s is neither worker nor room nor guard", service)
+		return nil, fmt.Errorf("service %s is not a worker, room or guard", service)
 	}
 	out, err := t.container()
 	if err != nil {
@@ -111,20 +111,20 @@ func (t *translation) container() (*spec.Container, error) {
 	return t.out, nil
 }
 
-// root sets the root file system: what the image is, or an empty one, in which
-// workshop-init lies where its image has it.
+// root sets the root file system: the image's, or an empty one with workshop-init at
+// the path that it has in its own image.
 func (t *translation) root() error {
 	if t.s.Build != nil {
 		return buildRefusal(t.name)
 	}
 	if !t.s.ReadOnly {
-		return fmt.Errorf("its root is always read-only here (B3), and the project says otherwise")
+		return fmt.Errorf("its root must be read-only (B3)")
 	}
 	if f := t.c.Facts; f != nil && f.InitImage != "" && t.s.Image == f.InitImage {
 		t.ours, t.image = true, workerImage{id: f.InitImage}
 	} else {
 		if t.role != spec.Worker {
-			return fmt.Errorf("the image of a %s is workshop-init's, and it has %q", t.role, t.s.Image)
+			return fmt.Errorf("the image of a %s must be workshop-init's, got %q", t.role, t.s.Image)
 		}
 		var err error
 		if t.image, err = t.m.image(t.out.Image); err != nil {
@@ -135,7 +135,7 @@ func (t *translation) root() error {
 	return engine.CheckPath("the root", t.image.dir)
 }
 
-// buildRefusal: nothing here runs the lines of a Dockerfile.
+// buildRefusal returns the error for `build:`: this engine can't run a Dockerfile.
 func buildRefusal(service string) error {
 	return &engine.RefusedError{
 		Reason: fmt.Sprintf("%s has `build:`, which needs the docker engine", service),
@@ -143,16 +143,16 @@ func buildRefusal(service string) error {
 	}
 }
 
-// process sets what is executed. A worker's gate, the room and the guard are
-// always given in full: an image's ENTRYPOINT and CMD are not run (B12).
+// process sets the executed program. The project always has the full command of
+// workers, rooms and the guard: an image's ENTRYPOINT and CMD are not run (B12).
 func (t *translation) process() error {
 	p := &t.out.Process
 	p.Args = slices.Concat(t.s.Entrypoint, t.s.Command)
 	if len(p.Args) == 0 || !path.IsAbs(p.Args[0]) {
-		return fmt.Errorf("its main process is %q, no absolute path: an image's own is not run (B12)", p.Args)
+		return fmt.Errorf("its main process %q is not an absolute path: an image's own is not run (B12)", p.Args)
 	}
 	if t.role == spec.Room && t.m.rootless {
-		// The room lets in who has the guard's uid.
+		// The room admits a peer with the guard's uid.
 		p.Args = append(p.Args, "--guard-uid", strconv.Itoa(t.m.uid))
 	}
 	if t.role == spec.Guard {
@@ -174,12 +174,11 @@ func (t *translation) process() error {
 	return nil
 }
 
-// defaultPath is what Docker gives where the image says nothing
-// (moby/oci: DefaultPathEnv).
+// defaultPath is Docker's default PATH (moby/oci: DefaultPathEnv).
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// mergeEnv gives the variables of a container as Docker does: the service's
-// first, then the image's, then a PATH and the host name. It is sorted.
+// mergeEnv returns the variables of a container, sorted, with Docker's precedence:
+// the service's, then the image's, then a PATH and the host name.
 func mergeEnv(own, image []string, hostname string) []string {
 	all := map[string]string{}
 	for _, list := range [][]string{{"PATH=" + defaultPath, "HOSTNAME=" + hostname}, image, own} {
@@ -196,10 +195,10 @@ func mergeEnv(own, image []string, hostname string) []string {
 	return out
 }
 
-// dockerGrace is Docker's between the stop signal and SIGKILL.
+// dockerGrace is Docker's time between the stop signal and SIGKILL.
 const dockerGrace = 10 * time.Second
 
-// life sets how it is stopped and started again.
+// life sets how the container is stopped and restarted.
 func (t *translation) life() error {
 	t.out.Grace = dockerGrace
 	if g := t.s.StopGracePeriod; g != nil {
@@ -211,17 +210,17 @@ func (t *translation) life() error {
 	case types.RestartPolicyUnlessStopped:
 		t.out.Restart = spec.RestartUnlessStopped
 	default:
-		return fmt.Errorf("restart policy %q is not carried out by the namespace engine", t.s.Restart)
+		return fmt.Errorf("the namespace engine does not support the restart policy %q", t.s.Restart)
 	}
 	if t.s.Init != nil && *t.s.Init {
-		return fmt.Errorf("init: true is not carried out by the namespace engine: its main process reaps (B12)")
+		return fmt.Errorf("the namespace engine does not support init: true, as its main process reaps (B12)")
 	}
 	switch t.s.Runtime {
 	case "", "runc", "crun":
 		return nil
 	}
 	return &engine.RefusedError{
-		Reason: fmt.Sprintf("runtime %q: the namespace engine runs workers itself, and as runc and crun would", t.s.Runtime),
+		Reason: fmt.Sprintf("runtime %q: the namespace engine runs workers itself, as runc and crun would", t.s.Runtime),
 		Do:     "remove `runtime:`, or use --engine docker",
 	}
 }

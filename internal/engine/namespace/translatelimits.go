@@ -13,7 +13,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
-// security asks for what every container has here anyway (B2), and nothing else.
+// security accepts only the options that every container has on this engine (B2).
 func (t *translation) security() error {
 	var noNew, seccomp bool
 	for _, opt := range t.s.SecurityOpt {
@@ -27,25 +27,25 @@ func (t *translation) security() error {
 		case key == "seccomp" && value != "" && value != "unconfined":
 			seccomp = true
 		default:
-			return fmt.Errorf("security_opt %q is not carried out by the namespace engine", opt)
+			return fmt.Errorf("the namespace engine does not support security_opt %q", opt)
 		}
 	}
 	switch {
 	case !noNew:
 		return fmt.Errorf("it may gain privileges: security_opt has no no-new-privileges (B2)")
 	case !seccomp || len(t.c.Seccomp) == 0 || len(t.m.filter) == 0:
-		return fmt.Errorf("the project carries no seccomp profile for it (B2)")
+		return fmt.Errorf("the project has no seccomp profile for it (B2)")
 	}
 	switch t.s.Ipc {
 	case "", "private":
 		return nil
 	}
-	return fmt.Errorf("ipc %q: every container has a namespace of its own (B6)", t.s.Ipc)
+	return fmt.Errorf("ipc %q: every container has its own namespace (B6)", t.s.Ipc)
 }
 
 func (t *translation) capabilities() error {
 	if !slices.Contains(t.s.CapDrop, "ALL") || len(t.s.CapDrop) != 1 {
-		return fmt.Errorf("cap_drop %v: all are dropped here (B1)", t.s.CapDrop)
+		return fmt.Errorf("cap_drop %v: all must be dropped (B1)", t.s.CapDrop)
 	}
 	if len(t.s.CapAdd) > 0 && t.role != spec.Room {
 		return fmt.Errorf("cap_add %v: only a room has capabilities (B1)", t.s.CapAdd)
@@ -57,7 +57,7 @@ func (t *translation) capabilities() error {
 	return nil
 }
 
-// dockerShm is the size of /dev/shm where the project gives none.
+// dockerShm is the size of /dev/shm if the project sets none, as in Docker.
 const dockerShm = 64 << 20
 
 func (t *translation) limits() error {
@@ -73,9 +73,9 @@ func (t *translation) limits() error {
 	case l.Memory <= 0 || l.PIDs <= 0 || !(l.CPUs > 0) || math.IsInf(l.CPUs, 0):
 		return fmt.Errorf("it has no limit of memory, cpus or pids (B5)")
 	case int64(t.s.MemSwapLimit) != l.Memory:
-		return fmt.Errorf("memswap_limit %d is not mem_limit: there is no swap beyond the memory here (B5)", int64(t.s.MemSwapLimit))
+		return fmt.Errorf("memswap_limit %d differs from mem_limit: swap is not supported (B5)", int64(t.s.MemSwapLimit))
 	case l.Shm < 0:
-		return fmt.Errorf("shm_size %d is below zero", l.Shm)
+		return fmt.Errorf("shm_size %d is negative", l.Shm)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (t *translation) rlimits() error {
 		r.Soft, r.Hard = uint64(u.Soft), uint64(u.Hard)
 		if name == "nofile" && t.m.files > 0 && r.Hard > t.m.files {
 			return &engine.RefusedError{
-				Reason: fmt.Sprintf("%s needs %d open files, and this user may have %d", t.name, r.Hard, t.m.files),
+				Reason: fmt.Sprintf("%s needs %d open files, but this user may have %d", t.name, r.Hard, t.m.files),
 				Do:     fmt.Sprintf("raise the hard limit (`ulimit -Hn`; limits.conf(5): `%d hard nofile %d`, or LimitNOFILE= of the service that you run in)", t.m.uid, r.Hard),
 			}
 		}
@@ -102,7 +102,7 @@ func (t *translation) rlimits() error {
 	return nil
 }
 
-// What is kept of the output where the project doesn't say.
+// Kept output if the project sets no limits.
 const (
 	logSize  = 10 << 20
 	logFiles = 3
@@ -114,7 +114,7 @@ func (t *translation) log() error {
 		return nil
 	}
 	if d := t.s.Logging.Driver; d != "" && d != "json-file" {
-		return fmt.Errorf("logging driver %q is not carried out by the namespace engine", d)
+		return fmt.Errorf("the namespace engine does not support the logging driver %q", d)
 	}
 	for _, key := range sortedKeys(t.s.Logging.Options) {
 		value := t.s.Logging.Options[key]
@@ -125,10 +125,10 @@ func (t *translation) log() error {
 		case "max-file":
 			t.out.Log.MaxFiles, err = strconv.Atoi(value)
 		default:
-			return fmt.Errorf("logging option %q is not carried out by the namespace engine", key)
+			return fmt.Errorf("the namespace engine does not support the logging option %q", key)
 		}
 		if err != nil || t.out.Log.MaxSize <= 0 || t.out.Log.MaxFiles <= 0 {
-			return fmt.Errorf("logging option %s: %q is not understood", key, value)
+			return fmt.Errorf("logging option %s: %q is not valid", key, value)
 		}
 	}
 	return nil

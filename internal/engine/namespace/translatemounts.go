@@ -27,7 +27,7 @@ func (t *translation) mounts() error {
 		t.add(spec.Mount{Type: spec.Bind, Source: path.Join(t.m.tools, programName), Target: compose.ImageInit, ReadOnly: true})
 	}
 	if t.role == spec.Guard {
-		// It dials the machine's resolvers, which the supervisor keeps there.
+		// The guard dials the machine's resolvers; the supervisor updates this file.
 		t.add(spec.Mount{Type: spec.Bind, Source: t.m.resolv, Target: guardResolv, ReadOnly: true})
 	}
 	for i := range t.s.Volumes {
@@ -57,15 +57,14 @@ func (t *translation) mount(v *types.ServiceVolumeConfig) (spec.Mount, error) {
 	case types.VolumeTypeVolume:
 		err = t.volume(&m, v)
 	default:
-		err = fmt.Errorf("volume type %q of %s is not carried out by the namespace engine", v.Type, v.Target)
+		err = fmt.Errorf("the namespace engine does not support the volume type %q of %s", v.Type, v.Target)
 	}
 	return m, err
 }
 
-// bind is never recursive (B7): what is mounted below a source is not part of
-// what was asked for. Only the parts of the host's programs are, because below a
-// user namespace the kernel doesn't take a directory without what is mounted in
-// it (mount_namespaces(7)).
+// bind is never recursive (B7): mounts below a source are not included. The only
+// exception are parts of the host's programs, because in a user namespace the kernel
+// doesn't bind a directory without the mounts in it (mount_namespaces(7)).
 func (t *translation) bind(m *spec.Mount, v *types.ServiceVolumeConfig) error {
 	source := engine.HostPath(t.c, v.Source)
 	if !filepath.IsAbs(source) {
@@ -73,10 +72,10 @@ func (t *translation) bind(m *spec.Mount, v *types.ServiceVolumeConfig) error {
 	}
 	if b := v.Bind; b != nil {
 		if b.Propagation != "" && b.Propagation != types.PropagationRPrivate && b.Propagation != types.PropagationPrivate {
-			return fmt.Errorf("bind.propagation %q of %s: mounts are private here", b.Propagation, v.Target)
+			return fmt.Errorf("bind.propagation %q of %s: mounts are always private", b.Propagation, v.Target)
 		}
 		if b.Recursive != "" && b.Recursive != "disabled" {
-			return fmt.Errorf("bind.recursive %q of %s: binds are never recursive here", b.Recursive, v.Target)
+			return fmt.Errorf("bind.recursive %q of %s: binds are never recursive", b.Recursive, v.Target)
 		}
 	}
 	m.Recursive = t.ours && t.c.Facts != nil && v.ReadOnly && source == v.Target && slices.Contains(t.c.Facts.HostPaths, source)
@@ -87,8 +86,8 @@ func (t *translation) bind(m *spec.Mount, v *types.ServiceVolumeConfig) error {
 	return engine.CheckMoved(t.c, v.Target, source, m.Source)
 }
 
-// volume is a directory of the project's, or for the tool volume the one that
-// workshop-init lies in.
+// volume translates a volume to a bind of a directory of the project, or for the
+// tool volume of workshop-init's directory.
 func (t *translation) volume(m *spec.Mount, v *types.ServiceVolumeConfig) error {
 	config, ok := t.c.Project.Volumes[v.Source]
 	if !ok {
@@ -98,7 +97,7 @@ func (t *translation) volume(m *spec.Mount, v *types.ServiceVolumeConfig) error 
 		return err
 	}
 	if v.Volume == nil || !v.Volume.NoCopy {
-		return fmt.Errorf("volume %q at %s: volumes are never filled from the image here", v.Source, v.Target)
+		return fmt.Errorf("volume %q at %s: volumes are never filled from the image", v.Source, v.Target)
 	}
 	name := engine.VolumeName(t.c.Project, v.Source)
 	switch {
@@ -108,7 +107,7 @@ func (t *translation) volume(m *spec.Mount, v *types.ServiceVolumeConfig) error 
 		}
 		m.Source = t.m.tools
 	case bool(config.External):
-		return fmt.Errorf("volume %q is external, and the namespace engine has none but the project's", name)
+		return fmt.Errorf("volume %q is external, and the namespace engine supports only volumes of the project", name)
 	case !validName(name):
 		return fmt.Errorf("volume %q: the name is not valid as a directory name", name)
 	default:
@@ -117,13 +116,13 @@ func (t *translation) volume(m *spec.Mount, v *types.ServiceVolumeConfig) error 
 	return nil
 }
 
-// validName reports whether a volume's name is one part of a path.
+// validName reports whether a volume's name is a single path element.
 func validName(name string) bool {
 	return name != "" && name != "." && name != ".." && len(name) <= 255 && !strings.ContainsAny(name, "/\x00")
 }
 
-// imageVolumeSize is how much fits into a directory that an image declares as
-// a volume, as in the docker engine.
+// imageVolumeSize is the size of the tmpfs over a volume that an image declares, as
+// in the docker engine.
 const imageVolumeSize = 64 << 20
 
 // coverVolumes mounts a small tmpfs over each volume that the image declares
@@ -141,12 +140,12 @@ func (t *translation) coverVolumes() error {
 	return nil
 }
 
-// inOwn reports whether a path lies in what every container has of its own.
+// inOwn reports whether a path is in a file system that every container gets.
 func inOwn(p string) bool {
 	return subpath.Within(p, "/proc") || subpath.Within(p, "/sys") || subpath.Within(p, "/dev")
 }
 
-// sortMounts orders them as Docker does: what lies in another comes after it.
+// sortMounts sorts the mounts as Docker does: a mount inside another comes after it.
 func (t *translation) sortMounts() error {
 	slices.SortStableFunc(t.out.Mounts, func(a, b spec.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Target, "/"), strings.Count(b.Target, "/")), strings.Compare(a.Target, b.Target))

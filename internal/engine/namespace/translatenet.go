@@ -14,8 +14,8 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
-// holder is the service whose names a container has: with a network namespace
-// come its host name, hosts and resolvers.
+// holder returns the service whose names a container has: host name, hosts and
+// resolvers belong to the network namespace.
 func (t *translation) holder() types.ServiceConfig {
 	if of, ok := strings.CutPrefix(t.s.NetworkMode, types.ServicePrefix); ok {
 		return t.c.Project.Services[of]
@@ -23,14 +23,14 @@ func (t *translation) holder() types.ServiceConfig {
 	return t.s
 }
 
-// network sets the network namespace, its sysctls and the names that go with it.
+// network sets the network namespace, its sysctls and its names.
 func (t *translation) network() error {
 	n := &t.out.Network
 	of, joins := strings.CutPrefix(t.s.NetworkMode, types.ServicePrefix)
 	switch {
 	case joins:
 		if t.role != spec.Worker || t.c.RoomOf[t.name] != of || roles[t.c.Roles[of]] != spec.Room {
-			return fmt.Errorf("network_mode %q: only a worker joins a network, and its own room's", t.s.NetworkMode)
+			return fmt.Errorf("network_mode %q: only a worker joins a network, that of its own room", t.s.NetworkMode)
 		}
 		n.Mode, n.Of = spec.NetJoin, of
 	case t.s.NetworkMode == "none" && t.role == spec.Room:
@@ -40,25 +40,25 @@ func (t *translation) network() error {
 	case t.s.NetworkMode == "" && t.role == spec.Guard && len(t.s.Networks) == 1:
 		key := sortedKeys(t.s.Networks)[0]
 		if t.s.Networks[key] != nil {
-			return fmt.Errorf("network %q has settings for the guard, whose network is the machine's here", key)
+			return fmt.Errorf("network %q has settings for the guard, which uses the machine's network on this engine", key)
 		}
 		if err := checkNetwork(t.c.Project, key); err != nil {
 			return err
 		}
 		n.Mode = spec.NetHost
 	default:
-		return fmt.Errorf("a %s with network_mode %q and %d networks is not carried out by the namespace engine", t.role, t.s.NetworkMode, len(t.s.Networks))
+		return fmt.Errorf("the namespace engine does not support a %s with network_mode %q and %d networks", t.role, t.s.NetworkMode, len(t.s.Networks))
 	}
 	if len(t.s.Sysctls) > 0 {
 		if n.Mode != spec.NetRoom && n.Mode != spec.NetNone {
-			return fmt.Errorf("sysctls are for a network of its own")
+			return fmt.Errorf("sysctls require its own network")
 		}
 		t.out.Sysctls = t.s.Sysctls
 	}
 	return t.names()
 }
 
-// checkNetwork refuses a network that asks for what a name alone isn't.
+// checkNetwork refuses a network with more settings than a name.
 func checkNetwork(p *types.Project, key string) error {
 	network, ok := p.Networks[key]
 	if !ok {
@@ -68,12 +68,12 @@ func checkNetwork(p *types.Project, key string) error {
 		return err
 	}
 	if network.Driver != "" && network.Driver != "bridge" {
-		return fmt.Errorf("network %q has the driver %q, and the guard's network is the machine's here", key, network.Driver)
+		return fmt.Errorf("network %q has the driver %q, but the guard uses the machine's network on this engine", key, network.Driver)
 	}
 	return nil
 }
 
-// names writes what Docker writes into a container without a network of its own
+// names writes the files that Docker writes for a container without a network
 // (libnetwork: etchosts.Build, resolvconf.Build).
 func (t *translation) names() error {
 	h := t.holder()
@@ -90,7 +90,7 @@ func (t *translation) names() error {
 	t.file("/etc/hostname", t.out.Hostname+"\n")
 	if t.out.Network.Mode == spec.NetHost {
 		if len(h.DNS)+len(h.DNSSearch)+len(h.DNSOpts) > 0 {
-			return fmt.Errorf("dns settings of a guard are not carried out: its resolvers are the machine's")
+			return fmt.Errorf("dns settings of a guard are not supported: it uses the machine's resolvers")
 		}
 		return nil
 	}
@@ -116,8 +116,7 @@ func (t *translation) names() error {
 	return nil
 }
 
-// file puts a file of the container's own in its place, unless the project
-// mounts one there.
+// file adds a file of the container, unless the project mounts one there.
 func (t *translation) file(name, data string) {
 	if slices.ContainsFunc(t.out.Mounts, func(m spec.Mount) bool { return path.Clean(m.Target) == name }) {
 		return
@@ -125,17 +124,17 @@ func (t *translation) file(name, data string) {
 	t.out.Files = append(t.out.Files, spec.File{Path: name, Data: data, Mode: 0o644})
 }
 
-// ports are the guard's alone: it is told by its supervisor who connects.
+// ports sets the published ports of the guard; the supervisor listens on them.
 func (t *translation) ports() error {
 	if len(t.s.Ports) > 0 && t.role != spec.Guard {
 		return fmt.Errorf("ports are published by the guard alone")
 	}
 	for _, p := range t.s.Ports {
 		if p.Mode != "" && p.Mode != "host" && p.Mode != "ingress" {
-			return fmt.Errorf("port mode %q is not known", p.Mode)
+			return fmt.Errorf("unknown port mode %q", p.Mode)
 		}
 		if p.Protocol != "" && p.Protocol != "tcp" {
-			return fmt.Errorf("port %d has the protocol %q, and only tcp is published", p.Target, p.Protocol)
+			return fmt.Errorf("port %d has the protocol %q, but only tcp is supported", p.Target, p.Protocol)
 		}
 		if p.HostIP == "" {
 			return fmt.Errorf("port %d is published without an address (B10)", p.Target)
@@ -150,7 +149,7 @@ func (t *translation) ports() error {
 		}
 		if int(port) < t.m.firstPort {
 			return &engine.RefusedError{
-				Reason: fmt.Sprintf("port %d, which %s publishes, is one that only root may listen on here", port, t.c.Publisher(p.Published)),
+				Reason: fmt.Sprintf("only root may listen on port %d, which %s publishes", port, t.c.Publisher(p.Published)),
 				Do:     "publish another one, as in `\"8080:" + strconv.Itoa(int(p.Target)) + "\"`",
 			}
 		}

@@ -16,15 +16,15 @@ func (t *translation) tmpfs() error {
 			return err
 		}
 		if t.role != spec.Worker && t.m.rootless {
-			m.UID, m.GID = t.out.Process.UID, t.out.Process.GID // its own, whoever that is here
+			m.UID, m.GID = t.out.Process.UID, t.out.Process.GID // the worker's, in any mapping
 		}
 		t.add(m)
 	}
 	return nil
 }
 
-// parseTmpfs reads Compose's short form "TARGET:OPTION,…" with the options of
-// tmpfs(5) that are carried out. Any other is an error; so is one without a size.
+// parseTmpfs parses Compose's short form "TARGET:OPTION,…" with the supported options
+// of tmpfs(5). Any other option is an error, and so is a missing size.
 func parseTmpfs(line string) (spec.Mount, error) {
 	target, options, _ := strings.Cut(line, ":")
 	m := spec.Mount{Type: spec.Tmpfs, Target: path.Clean(target), Mode: 0o1777, NoExec: true}
@@ -41,12 +41,12 @@ func parseTmpfs(line string) (spec.Mount, error) {
 		}
 		key, value, given := strings.Cut(option, "=")
 		if seen[key] {
-			return bad("the option %s stands there twice", key)
+			return bad("duplicate option %s", key)
 		}
 		seen[key] = true
 		ok := !given
 		switch key {
-		case "rw", "nosuid", "nodev", "noexec": // as every mount is, and the default
+		case "rw", "nosuid", "nodev", "noexec": // true of every mount, and the default
 		case "exec":
 			m.NoExec = false
 		case "size":
@@ -59,23 +59,23 @@ func parseTmpfs(line string) (spec.Mount, error) {
 		case "gid":
 			m.GID, ok = id(value)
 		default:
-			return bad("the option %q is not carried out by the namespace engine", option)
+			return bad("the namespace engine does not support the option %q", option)
 		}
 		if !ok {
-			return bad("the option %q is not understood", option)
+			return bad("the option %q is not valid", option)
 		}
 	}
 	switch {
 	case m.Size == 0:
 		return bad("it has no size (B3)")
 	case seen["exec"] && seen["noexec"]:
-		return bad("it is exec and noexec")
+		return bad("both exec and noexec are set")
 	}
 	return m, nil
 }
 
-// parseSize reads a number of bytes, with k, m or g behind it as the kernel
-// does (memparse).
+// parseSize parses a number of bytes with an optional suffix k, m or g, as the
+// kernel does (memparse).
 func parseSize(s string) (int64, bool) {
 	shift := 0
 	if s != "" {

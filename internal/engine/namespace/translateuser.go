@@ -14,8 +14,8 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
-// user sets who the process is. Room and guard have the ids of the project where
-// the caller is root, else the caller's: there are no others below it.
+// user sets the process's user. Room and guard have the ids of the project if the
+// caller is root, else the caller's: its user namespace has no others.
 func (t *translation) user() error {
 	p := &t.out.Process
 	if t.role != spec.Worker {
@@ -42,26 +42,26 @@ func (t *translation) user() error {
 	case uid == 0 || gid == 0:
 		return &engine.RefusedError{
 			Promise: "B4", Reason: fmt.Sprintf("%s would run as root (user %q)", t.name, user),
-			Do: "set `user: \"1000:1000\"`, or leave it out",
+			Do: "set `user: \"1000:1000\"`, or omit it",
 		}
 	case t.m.rootless && (int64(uid) != int64(t.m.uid) || int64(gid) != int64(t.m.gid)):
 		return &engine.RefusedError{
-			Promise: "B4", Reason: fmt.Sprintf("%s would run as %d:%d, and without root the namespace engine has no user but the caller, %d:%d", t.name, uid, gid, t.m.uid, t.m.gid),
-			Do: "leave `user:` out, run workshop as that user or as root, or use --engine docker",
+			Promise: "B4", Reason: fmt.Sprintf("%s would run as %d:%d, but without root the namespace engine has only the caller's user, %d:%d", t.name, uid, gid, t.m.uid, t.m.gid),
+			Do: "omit `user:`, run workshop as that user or as root, or use --engine docker",
 		}
 	}
 	p.UID, p.GID = uid, gid
 	return nil
 }
 
-// errPending: only the image knows, and it isn't there yet.
-var errPending = errors.New("the image is not there yet")
+// errPending means that the answer depends on an image that isn't pulled yet.
+var errPending = errors.New("the image is not pulled yet")
 
-// maxAccounts bounds what is read of an image's passwd and group.
+// maxAccounts bounds the size of an image's passwd and group files.
 const maxAccounts = 1 << 20
 
-// lookUp gives the ids of "uid", "uid:gid", "name" or "name:group", names by the
-// image's /etc/passwd and /etc/group, as Docker does. An empty user is root's.
+// lookUp returns the ids of "uid", "uid:gid", "name" or "name:group". Like Docker it
+// resolves names by the image's /etc/passwd and /etc/group. An empty user is root.
 func (t *translation) lookUp(user string) (uid, gid uint32, err error) {
 	if uid, gid, ok := numeric(user); ok {
 		return uid, gid, nil
@@ -85,7 +85,7 @@ func (t *translation) lookUp(user string) (uid, gid uint32, err error) {
 	case isNumber:
 		uid = n
 	case account == nil:
-		return 0, 0, fmt.Errorf("its image has no user %q; write the uid and gid in numbers", name)
+		return 0, 0, fmt.Errorf("its image has no user %q; use a numeric uid and gid", name)
 	default:
 		if n, isNumber = id(account[2]); !isNumber {
 			return 0, 0, fmt.Errorf("its image has the uid %q for %s", account[2], name)
@@ -113,13 +113,13 @@ func (t *translation) lookUp(user string) (uid, gid uint32, err error) {
 		return !found
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("its image has no group %q; write the uid and gid in numbers", group)
+		err = fmt.Errorf("its image has no group %q; use a numeric uid and gid", group)
 	}
 	return uid, gid, err
 }
 
-// accounts reads the lines of a file of the image until each returns false.
-// Nothing outside of the image is read: its links are its own.
+// accounts calls each for the lines of a file of the image until it returns false.
+// Symbolic links are resolved inside the image.
 func (t *translation) accounts(name string, each func([]string) bool) error {
 	if t.image.dir == "" {
 		return nil
@@ -157,7 +157,7 @@ func readAccounts(r io.Reader, each func([]string) bool) error {
 	return lines.Err()
 }
 
-// numeric reads "uid:gid" in numbers.
+// numeric parses a numeric "uid:gid".
 func numeric(user string) (uid, gid uint32, ok bool) {
 	u, g, both := strings.Cut(user, ":")
 	uid, okU := id(u)
@@ -165,7 +165,7 @@ func numeric(user string) (uid, gid uint32, ok bool) {
 	return uid, gid, both && okU && okG
 }
 
-// id reads one number; those above 2^31-2 are none that a system gives.
+// id parses one id; systems assign none above 2^31-2.
 func id(s string) (uint32, bool) {
 	n, err := strconv.ParseUint(s, 10, 31)
 	if err != nil || strconv.FormatUint(n, 10) != s || n == 1<<31-1 {

@@ -10,25 +10,25 @@ import (
 	"github.com/llmdo/workshop/internal/lib/rmtree"
 )
 
-// unusedTime is how long a program stays in the cache that no `up` has used.
+// unusedTime is how long a program stays in the cache after its last `up`.
 const unusedTime = 30 * 24 * time.Hour
 
-// removeUnused removes programs of other versions from the cache, when this one
-// was written, and what is left of writers that were killed. Its caller has the
-// cache's lock alone: whoever takes a program of it is asked to note the time
-// first, and so finds it whole or writes it again. What is in the way, the next
-// version tries again.
+// removeUnused removes programs of other versions from the cache, and leftovers of
+// killed writers, after this version's program was written. The caller holds the
+// cache's lock exclusively: a user of a program first records the time of use, so it
+// finds the program complete or writes it again. Errors are left to the next version.
 //
-// Containers of a project name the directory, and need it when they are started
-// again, however long ago they were made.
+// Containers of a project refer to the directory, and need it for a restart however
+// old they are.
 func (e *Engine) removeUnused(cache string) {
 	used, err := e.usedPrograms()
 	if err != nil {
-		return // what runs can't be told
+		return // the running containers are unknown
 	}
 	list, _ := os.ReadDir(cache)
 	for _, entry := range list {
-		// A program's directory has the time of its last use, its stamp goes with it.
+		// A program's directory has the time of its last use; its stamp is removed
+		// with it.
 		digest := strings.TrimSuffix(entry.Name(), ".json")
 		info, err := os.Lstat(filepath.Join(cache, digest))
 		if err != nil {
@@ -40,8 +40,8 @@ func (e *Engine) removeUnused(cache string) {
 	}
 }
 
-// usedPrograms are the names of directories that containers of any project have
-// mounted, programs' among them.
+// usedPrograms returns the names of all directories that containers of any project
+// have mounted, including those of programs.
 func (e *Engine) usedPrograms() (map[string]bool, error) {
 	used := map[string]bool{}
 	projects, err := os.ReadDir(e.opts.StateDir)

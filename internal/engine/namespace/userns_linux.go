@@ -8,18 +8,17 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// forbidden are the settings by which systems forbid user namespaces to
-// ordinary users (user_namespaces(7), namespaces(7); the others are Debian's and
-// Ubuntu's).
+// forbidden lists the settings that forbid user namespaces to unprivileged users
+// (user_namespaces(7), namespaces(7); the others are Debian's and Ubuntu's).
 var forbidden = []struct{ file, sysctl, when, set, why string }{
-	{"/proc/sys/user/max_user_namespaces", "user.max_user_namespaces", "0", "15000", "this machine gives out no user namespaces"},
-	{"/proc/sys/kernel/unprivileged_userns_clone", "kernel.unprivileged_userns_clone", "0", "1", "this machine gives user namespaces to root alone"},
-	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "kernel.apparmor_restrict_unprivileged_userns", "1", "0", "AppArmor leaves programs no rights in user namespaces"},
+	{"/proc/sys/user/max_user_namespaces", "user.max_user_namespaces", "0", "15000", "user namespaces are disabled on this machine"},
+	{"/proc/sys/kernel/unprivileged_userns_clone", "kernel.unprivileged_userns_clone", "0", "1", "only root may create user namespaces on this machine"},
+	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "kernel.apparmor_restrict_unprivileged_userns", "1", "0", "AppArmor denies programs all capabilities in user namespaces"},
 }
 
-// userNamespaces finds what stands against running without root.
+// userNamespaces returns the finding on running without root.
 func (e *Engine) userNamespaces() engine.Finding {
-	f := engine.Finding{Promise: "B6", Name: "user-namespaces", Held: true, Meaning: "an ordinary user can run workers apart from the machine"}
+	f := engine.Finding{Promise: "B6", Name: "user-namespaces", Held: true, Meaning: "an unprivileged user can run isolated workers"}
 	if !e.rootless {
 		f.Meaning = "not needed: the caller is root"
 		return f
@@ -30,8 +29,8 @@ func (e *Engine) userNamespaces() engine.Finding {
 	return f
 }
 
-// whyNot says which setting forbids a rootless caller its namespaces; nil if
-// none does.
+// whyNot returns an error with the setting that forbids a rootless caller its
+// namespaces; nil if none does.
 func (e *Engine) whyNot() *engine.RefusedError {
 	if !e.rootless {
 		return nil
@@ -43,7 +42,7 @@ func (e *Engine) whyNot() *engine.RefusedError {
 		}
 		return &engine.RefusedError{
 			Promise: "B6", Reason: fmt.Sprintf("%s (%s = %s)", f.why, f.sysctl, f.when),
-			Do: fmt.Sprintf("`sudo sysctl %s=%s` allows them, /etc/sysctl.d keeps it; or run workshop as root, or with --engine docker", f.sysctl, f.set),
+			Do: fmt.Sprintf("`sudo sysctl %s=%s` allows them (/etc/sysctl.d makes it permanent); or run workshop as root, or with --engine docker", f.sysctl, f.set),
 		}
 	}
 	return nil
@@ -55,11 +54,11 @@ func (e *Engine) refuseStart(err error) error {
 		return why
 	}
 	if os.IsPermission(err) || strings.Contains(err.Error(), "no space left") { // ENOSPC: too many namespaces
-		do := "in a container, its own rules forbid it; elsewhere look for seccomp, AppArmor or SELinux; or use --engine docker"
+		do := "in a container, its own rules forbid it; elsewhere check seccomp, AppArmor or SELinux; or use --engine docker"
 		if !e.rootless {
 			do = "root lacks CAP_SYS_ADMIN here, as in a container; " + do
 		}
-		return &engine.RefusedError{Promise: "B6", Reason: "the system gives out no namespaces: " + err.Error(), Do: do}
+		return &engine.RefusedError{Promise: "B6", Reason: "namespaces can't be created: " + err.Error(), Do: do}
 	}
 	return err
 }

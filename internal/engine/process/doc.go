@@ -1,23 +1,21 @@
-// Package process carries plans out in process mode: there are no containers,
-// and tools run on this machine as the caller, under checks of paths and lists.
-// It waives the promises B1 to B31 (internal/promise), and whoever uses it says
-// so at every start.
+// Package process is the engine of process mode: without containers, tools run on
+// this machine as the caller, with checks of paths and allow lists. It waives the
+// promises B1 to B31 (internal/promise), and every start says so.
 //
-// What remains of a worker is a description (toolbox/process.Spec): its tools,
-// its mounts as places of this machine, its environment, its network's lines. A
-// session is a process of workshop-init with that description. Its file tools
-// open nothing but what lies below a mount's source, and write only where the
-// mount says rw. Programs that it starts are fenced by Landlock where the kernel
-// has it: they read the machine's programs and the sources, and write the rw ones
-// and directories of their own (HOME, /tmp, /scratch). fetch_url asks the policy
-// and the never-list. Nothing of a session outlives it.
+// A worker is only a description (toolbox/process.Spec): its tools, its mounts as
+// paths of this machine, its environment, its network lines. A session is a
+// workshop-init process with that description. Its file tools open only files below
+// a mount's source, and write only to rw mounts. Its programs are restricted by
+// Landlock if the kernel has it: they read the machine's programs and the sources,
+// and write to rw sources and their own directories (HOME, /tmp, /scratch).
+// fetch_url checks the policy and the never-list. Nothing of a session outlives it.
 //
-// What isn't held, beside all that a container gives: programs have the
-// machine's network, unix sockets that have a path (an engine's among them), the
-// user's terminals (/dev/pts), and know no paths of the worker but by their
-// working directory and variables. Of modes, owners and times of files Landlock
-// knows nothing, and before Linux 6.12 nothing of signals. A read-only directory
-// within a writable mount, such as .git, is closed to the file tools alone.
+// Besides everything that a container provides, this is missing: programs have the
+// machine's network, unix sockets with a path (also an engine's), and the user's
+// terminals (/dev/pts); they find the worker's paths only by working directory and
+// variables. Landlock doesn't restrict changes of modes, owners and times, and before
+// Linux 6.12 no signals. A read-only directory within a writable mount, such as
+// .git, is read-only for the file tools alone.
 //
 // `up` starts nothing: it writes the descriptions to the state directory,
 // $XDG_STATE_HOME/workshop/process/PROJECT.

@@ -26,7 +26,7 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
-// New makes the engine; it starts nothing.
+// New returns the engine; it starts nothing.
 func New(_ context.Context, o Options) (engine.Engine, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -43,14 +43,14 @@ func New(_ context.Context, o Options) (engine.Engine, error) {
 	return e, nil
 }
 
-// Close releases nothing.
+// Close does nothing.
 func (e *Engine) Close() error { return nil }
 
-// dockerSocket is what an engine's group may open, and Landlock doesn't close.
+// dockerSocket is open to the engine's group; Landlock doesn't restrict it.
 const dockerSocket = "/var/run/docker.sock"
 
-// Info says what stands in for the promises that don't hold. None of the
-// findings is one of a promise: which ones are waived, package promise says.
+// Info returns findings on what replaces the waived promises, which are listed in
+// package promise. No finding has a promise.
 func (e *Engine) Info(context.Context) (engine.Info, error) {
 	_, noIPv6 := os.Stat("/proc/net/if_inet6")
 	i := engine.Info{
@@ -60,33 +60,33 @@ func (e *Engine) Info(context.Context) (engine.Info, error) {
 	fence := engine.Finding{Name: "landlock", Held: true, Meaning: "programs of a worker read its mounts and the machine's programs, and write its rw mounts"}
 	if landlock.ABI() == 0 {
 		fence.Held = false
-		fence.Meaning = "this kernel has no Landlock: only the file tools are bound to the mounts, and a shell reaches every file that you reach"
-		fence.Do = "use --isolation namespace, or take the tool shell from the workers"
+		fence.Meaning = "this kernel has no Landlock: only the file tools are restricted to the mounts, and a shell reaches every file that you reach"
+		fence.Do = "use --isolation namespace, or remove the tool shell from the workers"
 	}
 	i.Findings = append(i.Findings, fence)
 	if c, err := net.Dial("unix", dockerSocket); err == nil {
 		c.Close()
 		i.Findings = append(i.Findings, engine.Finding{
-			Name: "engine-socket", Meaning: "a worker's programs can open " + dockerSocket + ", and so become root of this machine",
-			Do: "take the tool shell from the workers, or use --isolation docker",
+			Name: "engine-socket", Meaning: "a worker's programs can open " + dockerSocket + ", and so become root on this machine",
+			Do: "remove the tool shell from the workers, or use --isolation docker",
 		})
 	}
 	return i, nil
 }
 
-// Capabilities are none: nothing contains a worker.
+// Capabilities returns none: nothing contains a worker.
 func (e *Engine) Capabilities() engine.Capabilities { return engine.Capabilities{} }
 
-// Ping is nil: it is this program.
+// Ping returns nil: the engine is this program.
 func (e *Engine) Ping(context.Context) error { return nil }
 
-// CanLearn is nil: there are no rooms.
+// CanLearn returns nil: there are no rooms.
 func (e *Engine) CanLearn() error { return nil }
 
-// Tidy does nothing: nothing is kept beside the state of the workers.
+// Tidy does nothing: there is nothing but the state of the workers.
 func (e *Engine) Tidy(context.Context, string, string) error { return nil }
 
-// InitNames gives the names that Facts carry; nothing has them here.
+// InitNames returns the names for Facts; this engine has no such objects.
 func (e *Engine) InitNames(context.Context) (image, volume string, err error) {
 	n, err := e.init.Names(runtime.GOARCH)
 	if err != nil {
@@ -95,7 +95,7 @@ func (e *Engine) InitNames(context.Context) (image, volume string, err error) {
 	return n.ImageID, n.Volume(), nil
 }
 
-// Observe reads what is recorded. All images are there, as none is used.
+// Observe reads the recorded state. All images count as existing, as none is used.
 func (e *Engine) Observe(_ context.Context, project string, images ...string) (engine.Observed, error) {
 	s, err := e.read(project)
 	if err != nil {
@@ -108,10 +108,10 @@ func (e *Engine) Observe(_ context.Context, project string, images ...string) (e
 	return o, nil
 }
 
-// imageID stands for an image: the machine's programs are used.
+// imageID returns the ID of an image that isn't used.
 func imageID(ref string) string { return "none:" + ref }
 
-// Logs has none: what a worker's programs print goes to their session.
+// Logs writes nothing: the output of a worker's programs goes to their session.
 func (e *Engine) Logs(ctx context.Context, project string, services []string, o engine.LogsOptions) error {
 	seen, err := e.Observe(ctx, project)
 	if err != nil {
@@ -130,7 +130,7 @@ func (e *Engine) Control(context.Context, string, string) (io.ReadWriteCloser, e
 	return nil, &engine.RefusedError{Promise: "B20", Reason: "process mode has no guard: workers have the machine's network", Do: "use --isolation namespace"}
 }
 
-// worker finds a worker that is up, of the directory where it is not empty.
+// worker returns a running worker, which must be of dir unless that is empty.
 func (e *Engine) worker(project, service, dir string) (engine.Container, error) {
 	s, err := e.read(project)
 	if err != nil {
@@ -150,7 +150,7 @@ func (e *Engine) worker(project, service, dir string) (engine.Container, error) 
 	return c, nil
 }
 
-// validName keeps a name from being a path.
+// validName reports whether a name is safe as a file name.
 func validName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\x00")
 }

@@ -19,19 +19,18 @@ import (
 	"github.com/llmdo/workshop/internal/toolbox/process"
 )
 
-// mounts gives what a worker has of this machine: the mounts of its file, copies
-// and secrets at their sources, directories of its own for what is in memory
-// elsewhere, and as "/" a directory in which all of that is linked, so that
-// paths relative to the working directory mean in a shell what they mean to the
-// file tools.
+// mounts returns a worker's mounts: those of its file, copies and secrets at their
+// sources, its own directories in place of memory file systems, and as "/" a
+// directory with links to all of them, so that paths relative to the working
+// directory mean the same in a shell as in the file tools.
 func (e *Engine) mounts(c *compose.Compiled, s types.ServiceConfig, id string, u user) ([]process.Mount, error) {
 	data, err := e.data(c.Project.Name)
 	if err != nil {
 		return nil, err
 	}
 	own := filepath.Join(data, ownName, id)
-	// Links of a description before are gone; what the worker keeps in its own
-	// directories stays.
+	// Links of a previous description are removed; the worker's own directories
+	// keep their content.
 	view := filepath.Join(own, "view")
 	if err := rmtree.Remove(view); err != nil {
 		return nil, err
@@ -79,8 +78,8 @@ func (e *Engine) mounts(c *compose.Compiled, s types.ServiceConfig, id string, u
 	return list, link(view, path.Join("/", s.WorkingDir), list)
 }
 
-// ofContainer tells of a bind that the compile makes for containers: programs
-// of `image: host`, accounts, the door.
+// ofContainer reports whether a bind is made by the compile for containers alone:
+// programs of `image: host`, accounts, the dial-in directory.
 func ofContainer(c *compose.Compiled, v types.ServiceVolumeConfig) bool {
 	switch v.Target {
 	case compose.DialInDir, compose.InitDir, "/etc/passwd", "/etc/group":
@@ -89,7 +88,7 @@ func ofContainer(c *compose.Compiled, v types.ServiceVolumeConfig) bool {
 	return v.Source == v.Target && c.Facts != nil && slices.Contains(c.Facts.HostPaths, v.Source)
 }
 
-// link makes the worker's root: a link for each mount that is in no other, and
+// link makes the worker's root: a link for each mount that isn't in another one, and
 // the working directory.
 func link(view, workdir string, mounts []process.Mount) error {
 	inOther := func(p string) bool {
@@ -114,15 +113,15 @@ func link(view, workdir string, mounts []process.Mount) error {
 	return os.MkdirAll(at, 0o755)
 }
 
-// makeReadable makes a directory for everybody who gets there.
+// makeReadable makes a directory that everybody can read.
 func makeReadable(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	return os.Chmod(dir, 0o755) // whatever the umask is
+	return os.Chmod(dir, 0o755) // regardless of the umask
 }
 
-// ownDirectory makes a directory of the worker's user alone.
+// ownDirectory makes a directory for the worker's user alone.
 func ownDirectory(dir string, u user) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err

@@ -11,13 +11,13 @@ import (
 // kind is the engine's name.
 const kind = promise.Process
 
-// Options says where the engine keeps what.
+// Options has the engine's directories.
 type Options struct {
 	// StateDir holds a directory for each project, CacheDir workshop-init; both
-	// absolute. Empty: there is no home directory, an error.
+	// are absolute. Empty is an error: there is no home directory.
 	StateDir, CacheDir string
-	// DataDir holds what sessions reach of their own; empty: StateDir, or for
-	// root, whose home nobody else enters, [RootData].
+	// DataDir holds the sessions' own directories; empty: StateDir, or [RootData]
+	// for root, whose home others can't enter.
 	DataDir string
 	// Version is the program's, for display.
 	Version string
@@ -25,8 +25,7 @@ type Options struct {
 	Init *initimage.Set
 }
 
-// RootData is where the workers of root have their own directories: they run as
-// another user.
+// RootData holds the directories of root's workers, which run as another user.
 const RootData = "/var/lib/workshop/process"
 
 func (o *Options) check() error {

@@ -8,7 +8,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// New refuses: what runs the tools is a Linux program.
+// New returns an error: tools are run by a Linux program.
 func New(_ context.Context, o Options) (engine.Engine, error) {
 	if err := o.check(); err != nil {
 		return nil, err

@@ -13,9 +13,9 @@ import (
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
 )
 
-// program opens workshop-init, without a right to read it: sessions are given
-// the descriptor, and execute it wherever its directory is. It is written where it
-// isn't there; the directory is named by its content, and the user's alone.
+// program opens workshop-init with O_PATH: sessions get the descriptor and execute
+// it even if they can't reach its directory. A missing file is written; the
+// directory is named after the content, and accessible to the user alone.
 func (e *Engine) program() (*os.File, error) {
 	n, err := e.init.Names(runtime.GOARCH)
 	if err != nil {
@@ -40,7 +40,7 @@ func openProgram(name string, n initimage.Names) (*os.File, error) {
 	var st unix.Stat_t
 	err = unix.Fstat(fd, &st)
 	if err == nil && (st.Mode != unix.S_IFREG|initimage.ToolMode || st.Size != n.Size || st.Uid != uint32(os.Geteuid())) {
-		err = errors.New("it isn't what was written there")
+		err = errors.New("its content has changed")
 	}
 	if err != nil {
 		f.Close()
@@ -49,9 +49,9 @@ func openProgram(name string, n initimage.Names) (*os.File, error) {
 	return f, nil
 }
 
-// writeProgram replaces the file in one step: a session may just execute it.
+// writeProgram replaces the file atomically: a session may be executing it.
 func (e *Engine) writeProgram(name string) error {
-	data, err := e.init.Binary(runtime.GOARCH) // its hash was compared
+	data, err := e.init.Binary(runtime.GOARCH) // its hash is checked
 	if err != nil {
 		return err
 	}

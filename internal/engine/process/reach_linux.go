@@ -12,9 +12,8 @@ import (
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// reachedBy makes a directory below that of the data which sessions of a group
-// enter by its path, and nobody else: root's data isn't below a home that would
-// keep others out.
+// reachedBy makes a directory below DataDir that only sessions of a group can enter
+// by path: root's DataDir isn't below a home directory that keeps others out.
 func (e *Engine) reachedBy(dir string, gid int) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -33,7 +32,7 @@ func (e *Engine) reachedBy(dir string, gid int) error {
 	return os.Chmod(dir, 0o750)
 }
 
-// groupOf is the one of the workers that have a copy.
+// groupOf returns the group of the workers that have a copy.
 func groupOf(c *compose.Compiled, key string) (gid int, err error) {
 	first := ""
 	for name, s := range c.Project.Services {
@@ -50,8 +49,8 @@ func groupOf(c *compose.Compiled, key string) (gid int, err error) {
 			}
 			if first != "" && u.gid != gid {
 				return 0, &engine.RefusedError{
-					Reason: fmt.Sprintf("%s and %s have one copy (exclude:) and two groups: in process mode everybody on this machine would have to read it", first, name),
-					Do:     "give them one group with `user:`, or use --isolation namespace",
+					Reason: fmt.Sprintf("%s and %s share a copy (exclude:) but not a group: in process mode everybody on this machine would have to read it", first, name),
+					Do:     "set the same group with `user:`, or use --isolation namespace",
 				}
 			}
 			first, gid = name, u.gid

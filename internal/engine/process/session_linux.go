@@ -20,8 +20,8 @@ import (
 	"github.com/llmdo/workshop/internal/toolbox/process"
 )
 
-// Session starts a session of a worker. It ends with the connection, and all
-// that it started with it.
+// Session starts a session of a worker. The session and all its processes end with
+// the connection.
 func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error) {
 	c, err := e.worker(project, service, dir)
 	if err != nil {
@@ -32,7 +32,7 @@ func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.
 	}
 	w, err := e.readWorker(project, c.ID)
 	if err != nil {
-		return nil, fmt.Errorf("what is recorded of %s: %w: run `workshop up`", service, err)
+		return nil, fmt.Errorf("description of %s: %w: run `workshop up`", service, err)
 	}
 	w.Spec.Instance = fmt.Sprintf("%s.%d", c.ID, c.Started.UnixNano())
 	spec, err := specFile(&w.Spec)
@@ -45,7 +45,7 @@ func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.
 		return nil, err
 	}
 	defer program.Close()
-	given := []*os.File{spec, program} // from 3 on
+	given := []*os.File{spec, program} // descriptors from 3 on
 	sources, err := openSources(w.Spec.Mounts)
 	defer func() {
 		for _, f := range sources {
@@ -87,8 +87,8 @@ func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.
 	return conn, nil
 }
 
-// openSources opens what is mounted; a link on the way is an error: it was none
-// when the worker was made.
+// openSources opens the sources of mounts. A symbolic link in a path is an error:
+// there was none when the worker was created.
 func openSources(mounts []process.Mount) (list []*os.File, err error) {
 	for _, m := range mounts {
 		fd, err := unix.Openat2(unix.AT_FDCWD, m.Source, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
@@ -100,7 +100,7 @@ func openSources(mounts []process.Mount) (list []*os.File, err error) {
 	return list, nil
 }
 
-// specFile is a file in memory; no command line shows it.
+// specFile returns the spec as a file in memory, so that no command line shows it.
 func specFile(s *process.Spec) (*os.File, error) {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -135,8 +135,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(p[0]), "session"), os.NewFile(uintptr(p[1]), "session"), nil
 }
 
-// sessionConn is the connection to a session; where that could not begin, its
-// last words are the error.
+// sessionConn is the connection to a session. If the session couldn't begin, the
+// error is its stderr.
 type sessionConn struct {
 	*os.File
 	said  lastWords
@@ -146,7 +146,7 @@ type sessionConn struct {
 
 func (c *sessionConn) Read(p []byte) (int, error) {
 	n, err := c.File.Read(p)
-	// A reset is an end too: of one that has not read what it was sent.
+	// A reset is an end too: the peer hasn't read everything it was sent.
 	if c.began = c.began || n > 0; !c.began && (err == io.EOF || errors.Is(err, syscall.ECONNRESET)) {
 		<-c.ended
 		if text := c.said.String(); text != "" {
@@ -156,7 +156,7 @@ func (c *sessionConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lastWords keeps the first of what a program says.
+// lastWords keeps the beginning of a program's stderr.
 type lastWords struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -178,10 +178,10 @@ func (l *lastWords) String() string {
 	return strings.TrimPrefix(line, "workshop-init: error: tools: ")
 }
 
-// Exec runs a command in a session of its own; what it leaves ends with it.
+// Exec runs a command in its own session, which ends what the command leaves behind.
 func (e *Engine) Exec(ctx context.Context, project, service string, o engine.ExecOptions) (int, error) {
 	if o.User != "" {
-		return 0, &engine.RefusedError{Promise: "B4", Reason: "in process mode there is no other user than the worker's", Do: "leave --user out"}
+		return 0, &engine.RefusedError{Promise: "B4", Reason: "in process mode there is no other user than the worker's", Do: "omit --user"}
 	}
 	conn, err := e.Session(ctx, project, service, o.Directory)
 	if err != nil {
@@ -190,7 +190,7 @@ func (e *Engine) Exec(ctx context.Context, project, service string, o engine.Exe
 	return client.Exec(ctx, conn, o.ToolboxCommand())
 }
 
-// CopyTo unpacks a tar stream in a directory of a worker, as its user.
+// CopyTo extracts a tar stream into a directory of a worker, as its user.
 func (e *Engine) CopyTo(ctx context.Context, project, service, dir string, tar io.Reader) error {
 	conn, err := e.Session(ctx, project, service, "")
 	if err != nil {
@@ -199,7 +199,7 @@ func (e *Engine) CopyTo(ctx context.Context, project, service, dir string, tar i
 	return client.CopyTo(ctx, conn, dir, tar)
 }
 
-// CopyFrom gives a tar stream of a file or directory of a worker.
+// CopyFrom returns a tar stream of a file or directory of a worker.
 func (e *Engine) CopyFrom(ctx context.Context, project, service, path string) (io.ReadCloser, error) {
 	conn, err := e.Session(ctx, project, service, "")
 	if err != nil {

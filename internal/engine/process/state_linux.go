@@ -15,7 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/rmtree"
 )
 
-// State of a worker that is up, as engines have it.
+// running is the state of a running worker, named as by other engines.
 const running = "running"
 
 // stateName is the file of a project, workersName the directory with the
@@ -28,7 +28,7 @@ const (
 	volumesName = "volumes"
 )
 
-// state is what `up` has recorded of a project.
+// state is the recorded state of a project.
 type state struct {
 	Containers []engine.Container `json:"containers,omitempty"`
 	Volumes    []engine.Object    `json:"volumes,omitempty"`
@@ -36,12 +36,12 @@ type state struct {
 
 func (e *Engine) dir(project string) (string, error) {
 	if !validName(project) {
-		return "", fmt.Errorf("%q can't be the name of a project", project)
+		return "", fmt.Errorf("%q is not valid as a project name", project)
 	}
 	return filepath.Join(e.opts.StateDir, project), nil
 }
 
-// data is the directory with what a project's sessions reach.
+// data returns the directory with the sessions' own directories of a project.
 func (e *Engine) data(project string) (string, error) {
 	if _, err := e.dir(project); err != nil {
 		return "", err
@@ -77,8 +77,8 @@ func (e *Engine) readLocked(project string) (*state, error) {
 	return s, nil
 }
 
-// change changes the state as one of several steps. With the last worker
-// and copy everything goes.
+// change changes the state; steps may run concurrently. With the last worker and
+// copy the state is removed.
 func (e *Engine) change(project string, f func(*state) error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,7 +102,7 @@ func (e *Engine) change(project string, f func(*state) error) error {
 	return writeJSON(filepath.Join(dir, stateName), s)
 }
 
-// writeJSON writes a file in one step.
+// writeJSON writes a file atomically.
 func writeJSON(name string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {

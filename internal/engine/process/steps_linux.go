@@ -20,8 +20,8 @@ import (
 	"github.com/llmdo/workshop/internal/lib/safetar"
 )
 
-// Check refuses workers that can't run as their user here or have MCP servers,
-// and proxies.
+// Check refuses workers whose user isn't available or that have MCP servers, and
+// upstream proxies.
 func (e *Engine) Check(_ context.Context, c *compose.Compiled) error {
 	for _, name := range slices.Sorted(maps.Keys(c.Roles)) {
 		if c.Roles[name] != compose.RoleWorker {
@@ -35,13 +35,13 @@ func (e *Engine) Check(_ context.Context, c *compose.Compiled) error {
 		}
 	}
 	if c.Policy != nil && c.Policy.Proxy != "" {
-		return &engine.RefusedError{Reason: "network.proxy: process mode has no guard that would use it", Do: "use --isolation namespace"}
+		return &engine.RefusedError{Reason: "network.proxy: process mode has no guard to use it", Do: "use --isolation namespace"}
 	}
 	return nil
 }
 
-// Apply records what the plan says. What makes no worker, as a restart, knows no
-// users: they were looked at when the workers came up.
+// Apply records the result of the plan. Plans that create no worker, such as a
+// restart, don't check users again.
 func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.Event)) error {
 	if slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.Op == engine.OpCreateContainer }) {
 		if err := e.Check(ctx, p.Compiled); err != nil {
@@ -75,7 +75,7 @@ func (e *Engine) step(p *engine.Plan, s engine.Step) error {
 	case engine.OpRemoveContainer:
 		return e.remove(p.Project, s)
 	}
-	return fmt.Errorf("step %d has no operation that process mode knows: %d", s.ID, int(s.Op))
+	return fmt.Errorf("step %d: process mode has no operation %d", s.ID, int(s.Op))
 }
 
 func newID() string { return strings.ToLower(rand.Text()) }
@@ -87,7 +87,7 @@ func (e *Engine) turn(project string, st *state, s engine.Step) error {
 		c = st.byService(s.Service)
 	}
 	if c == nil {
-		return fmt.Errorf("%s isn't there any more: run `workshop up`", s.Target)
+		return fmt.Errorf("%s no longer exists: run `workshop up`", s.Target)
 	}
 	c.State, c.Started = "exited", time.Time{}
 	if s.Op == engine.OpStartContainer {
@@ -99,7 +99,7 @@ func (e *Engine) turn(project string, st *state, s engine.Step) error {
 func (e *Engine) volumeDir(project, name string) (string, error) {
 	dir, err := e.data(project)
 	if err == nil && !validName(name) {
-		err = fmt.Errorf("%q can't be the name of a volume", name)
+		err = fmt.Errorf("%q is not valid as a volume name", name)
 	}
 	return filepath.Join(dir, volumesName, name), err
 }
@@ -160,7 +160,7 @@ func (e *Engine) removeVolume(project, name string) error {
 	})
 }
 
-// create records a worker, and what its sessions are given.
+// create records a worker with the description for its sessions.
 func (e *Engine) create(p *engine.Plan, s engine.Step) error {
 	c := p.Compiled
 	one := engine.Container{
@@ -182,7 +182,7 @@ func (e *Engine) create(p *engine.Plan, s engine.Step) error {
 	})
 }
 
-// remove forgets a service; a worker's own directories go too.
+// remove removes a service and a worker's own directories.
 func (e *Engine) remove(project string, s engine.Step) error {
 	return e.change(project, func(st *state) error {
 		c := st.byID(s.ObjectID)

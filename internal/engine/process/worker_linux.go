@@ -26,11 +26,11 @@ import (
 	"github.com/llmdo/workshop/tool"
 )
 
-// defaultPath is where programs are looked for; the engines' own.
+// defaultPath is PATH as set by the other engines.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// systemFiles are what programs of a machine read beside those that `image:
-// host` shows: accounts and names.
+// systemFiles are files that programs of a machine read besides those of `image:
+// host`: accounts and names.
 var systemFiles = []string{
 	"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/shells", "/etc/profile", "/etc/inputrc",
 	"/run/systemd/resolve", "/var/lib/ca-certificates", "/sys/devices/system/cpu", "/sys/fs/cgroup",
@@ -39,18 +39,18 @@ var systemFiles = []string{
 // devices are those that a container has too.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
 
-// worker is what is recorded of one: what its sessions are given, and as whom
-// they run.
+// worker is the recorded state of a worker: the description for its sessions, and
+// their user.
 type worker struct {
 	UID, GID int
 	Spec     process.Spec
 }
 
-// user is as whom a worker runs.
+// user is the uid and gid of a worker.
 type user struct{ uid, gid int }
 
-// userOf refuses a user that can't be had: without root, there is the caller
-// alone; and nobody runs as root.
+// userOf parses a user and refuses unavailable ones: without root, all but the
+// caller; and root always.
 func userOf(service, text string) (user, error) {
 	uid, gid, ok := strings.Cut(text, ":")
 	u, err := strconv.Atoi(uid)
@@ -71,7 +71,7 @@ func (e *Engine) workerFile(project, id string) (string, error) {
 	return filepath.Join(dir, workersName, id+".json"), err
 }
 
-// describe writes what the sessions of a worker are given.
+// describe writes the description for the sessions of a worker.
 func (e *Engine) describe(c *compose.Compiled, service, id string) error {
 	s := c.Project.Services[service]
 	u, err := userOf(service, s.User)
@@ -112,13 +112,14 @@ func (e *Engine) writeWorker(project, id string, w *worker) error {
 	return writeJSON(file, w)
 }
 
-// upFile is there while a worker is up: its sessions end with it.
+// upFile returns the path of a file that exists while a worker is up: its sessions
+// end when it is removed.
 func (e *Engine) upFile(project, id string) (string, error) {
 	dir, err := e.data(project)
 	return filepath.Join(dir, ownName, id, "up"), err
 }
 
-// setUp makes or removes the file of a worker.
+// setUp creates or removes the upFile of a worker.
 func (e *Engine) setUp(project, id string, up bool) error {
 	file, err := e.upFile(project, id)
 	if err != nil {
@@ -126,7 +127,7 @@ func (e *Engine) setUp(project, id string, up bool) error {
 	}
 	if up {
 		if err = os.WriteFile(file, nil, 0o644); err == nil {
-			err = os.Chmod(file, 0o644) // whatever the umask is
+			err = os.Chmod(file, 0o644) // regardless of the umask
 		}
 		return err
 	}
@@ -152,7 +153,7 @@ func (e *Engine) readWorker(project, id string) (*worker, error) {
 	return w, nil
 }
 
-// forget removes what a worker had.
+// forget removes everything recorded of a worker.
 func (e *Engine) forget(project, id string) error {
 	file, err := e.workerFile(project, id)
 	if err != nil {
@@ -168,26 +169,26 @@ func (e *Engine) forget(project, id string) error {
 	return rmtree.Remove(filepath.Join(dir, ownName, id))
 }
 
-// grantOf reads the grant from the arguments of the worker's gate, where the
-// compile has written it.
+// grantOf parses the grant from the arguments of the worker's workshop-init, as
+// written by the compile.
 func grantOf(s types.ServiceConfig) (tool.Grant, error) {
 	at := slices.Index(s.Entrypoint, "--tools")
 	if at < 0 || at+1 >= len(s.Entrypoint) {
-		return tool.Grant{}, errors.New("the project doesn't say what its tools are")
+		return tool.Grant{}, errors.New("the project has no grant of tools")
 	}
 	g, err := tool.ParseGrant(s.Entrypoint[at+1])
 	if err == nil && len(g.MCP) > 0 {
-		// A list of tools starts servers already, before anybody is asked.
+		// Listing tools already starts servers, before any approval.
 		return tool.Grant{}, &engine.RefusedError{
 			Promise: "B43", Reason: fmt.Sprintf("worker %s has MCP servers (%s): process mode would run their programs as you, before a tool is called", s.Name, strings.Join(slices.Sorted(maps.Keys(g.MCP)), ", ")),
-			Do: "use `--isolation namespace`, or take mcp__ out of the worker's tools",
+			Do: "use `--isolation namespace`, or remove mcp__ from the worker's tools",
 		}
 	}
 	return g, err
 }
 
-// policyOf gives the policy with the worker's room alone, its variables expanded
-// (engine.Observed.WorkersOnly); nil for a worker without a network.
+// policyOf returns the policy with the worker's room alone and its variables
+// expanded (engine.Observed.WorkersOnly); nil for a worker without a network.
 func policyOf(c *compose.Compiled, service string) ([]byte, error) {
 	if c.Policy == nil {
 		return nil, nil
@@ -208,8 +209,8 @@ func policyOf(c *compose.Compiled, service string) ([]byte, error) {
 	return firewall.EncodePolicy(&one), nil
 }
 
-// environment is the worker's, with paths of this machine in the place of the
-// worker's, and without the guard's proxy, which isn't there.
+// environment returns the worker's environment, with paths of this machine in place
+// of the worker's, and without the guard's proxy.
 func environment(s types.ServiceConfig, mounts []process.Mount) ([]string, error) {
 	vars := types.MappingWithEquals{"PATH": ptr(defaultPath)}
 	proxy := "http://127.0.0.1:" + strconv.Itoa(firewall.PortProxy)
