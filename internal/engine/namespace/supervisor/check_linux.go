@@ -11,7 +11,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// Bounds of what a container may ask of its supervisor.
+// Bounds of what a container may request.
 const (
 	maxName  = 200
 	maxGrace = 24 * time.Hour
@@ -19,11 +19,11 @@ const (
 	maxPorts = 1024
 )
 
-// check looks at what the supervisor itself acts on. The rest, what the
-// container is, package container looks at.
+// check checks the fields that the supervisor itself uses. The rest is checked by
+// package container.
 func check(c *spec.Container) error {
 	if c.Version != spec.Version {
-		return fmt.Errorf("the container is of version %d of the form, this program knows %d", c.Version, spec.Version)
+		return fmt.Errorf("container version %d, want %d", c.Version, spec.Version)
 	}
 	if !validService(c.Service) {
 		return fmt.Errorf("%q is not a service name", clip.Bytes(c.Service, maxText))
@@ -34,42 +34,42 @@ func check(c *spec.Container) error {
 	switch c.Role {
 	case spec.Worker, spec.Room, spec.Guard:
 	default:
-		return bad("it has the role %q", clip.Bytes(string(c.Role), maxText))
+		return bad("unknown role %q", clip.Bytes(string(c.Role), maxText))
 	}
 	switch c.Network.Mode {
 	case spec.NetNone, spec.NetRoom, spec.NetHost:
 		if c.Network.Of != "" {
-			return bad("its network is %s, and of %q", c.Network.Mode, clip.Bytes(c.Network.Of, maxText))
+			return bad("its network is %s, but of %q", c.Network.Mode, clip.Bytes(c.Network.Of, maxText))
 		}
 	case spec.NetJoin:
 		if !validService(c.Network.Of) || c.Network.Of == c.Service {
 			return bad("it can't join the network of %q", clip.Bytes(c.Network.Of, maxText))
 		}
 	default:
-		return bad("it has the network %q", clip.Bytes(string(c.Network.Mode), maxText))
+		return bad("unknown network mode %q", clip.Bytes(string(c.Network.Mode), maxText))
 	}
-	// Whatever else goes wrong: a worker in the machine's network has no rules.
+	// Checked on its own: a worker in the machine's network would have no rules.
 	if (c.Network.Mode == spec.NetHost) != (c.Role == spec.Guard) {
-		return bad("the machine's network is the guard's and nobody else's")
+		return bad("only the guard may use the machine's network")
 	}
 	switch c.Restart {
 	case "", spec.RestartNo, spec.RestartUnlessStopped:
 	default:
-		return bad("it has the restart policy %q", clip.Bytes(string(c.Restart), maxText))
+		return bad("unknown restart policy %q", clip.Bytes(string(c.Restart), maxText))
 	}
 	switch {
 	case len(c.Process.Args) == 0:
 		return bad("it has no program")
 	case c.Grace < 0 || c.Grace > maxGrace:
-		return bad("its grace is %v", c.Grace)
+		return bad("grace period %v is not valid", c.Grace)
 	case c.Log.MaxSize <= 0 || c.Log.MaxFiles <= 0 || c.Log.MaxFiles > maxFiles:
-		return bad("its log has %d files of %d bytes", c.Log.MaxFiles, c.Log.MaxSize)
+		return bad("a log of %d files of %d bytes is not valid", c.Log.MaxFiles, c.Log.MaxSize)
 	case !c.Limits.Unlimited && (c.Limits.Memory <= 0 || c.Limits.PIDs <= 0 || !(c.Limits.CPUs > 0)):
 		return bad("it has no limit of memory, cpus or pids (B5)")
 	case len(c.Ports) > 0 && c.Role != spec.Guard:
-		return bad("it has ports, which only a guard has")
+		return bad("only a guard may have ports")
 	case len(c.Ports) > maxPorts:
-		return bad("it has %d ports", len(c.Ports))
+		return bad("too many ports: %d", len(c.Ports))
 	}
 	for _, p := range c.Ports {
 		if _, err := address(p); err != nil {
@@ -79,7 +79,7 @@ func check(c *spec.Container) error {
 	return nil
 }
 
-// validService: the name is a part of paths too.
+// validService reports whether a service's name is valid, also as part of a path.
 func validService(name string) bool {
 	if name == "" || len(name) > maxName || strings.Trim(name, ".") == "" {
 		return false
@@ -98,7 +98,7 @@ func address(p spec.Port) (netip.AddrPort, error) {
 		return a, fmt.Errorf("%q is not an address with a port", clip.Bytes(p.Address, maxText))
 	}
 	if a.Port() == 0 || p.Target == 0 {
-		return a, errors.New("a port is 0")
+		return a, errors.New("port 0 is not valid")
 	}
 	return a, nil
 }

@@ -14,28 +14,28 @@ import (
 	"github.com/llmdo/workshop/internal/room/kernelsupport"
 )
 
-// kept are the capabilities that a supervisor goes on with, in its user
-// namespace. Everything else is gone for it and for all that it starts.
+// kept are the capabilities that a supervisor keeps in its user namespace. It and
+// all its children lose the others.
 var kept = []uintptr{
 	unix.CAP_SYS_ADMIN,        // namespaces, mounts
 	unix.CAP_NET_ADMIN,        // a room's, and loopback of a new network namespace
 	unix.CAP_NET_BIND_SERVICE, // a room's; published ports below 1024 as root
 	unix.CAP_SETUID,           // the ids of workers and the guard, as root
 	unix.CAP_SETGID,
-	unix.CAP_SETPCAP,      // what it starts empties its bounding set
+	unix.CAP_SETPCAP,      // containers empty their bounding set
 	unix.CAP_KILL,         // as root, workers have another uid
 	unix.CAP_SYS_PTRACE,   // /proc/PID/ns/net of a room, which isn't dumpable
-	unix.CAP_DAC_OVERRIDE, // as root: sources of mounts that are a user's, mode 0700
+	unix.CAP_DAC_OVERRIDE, // as root: sources of mounts of a user, mode 0700
 	unix.CAP_DAC_READ_SEARCH,
-	unix.CAP_CHOWN, // files and directories that a container gets of its own
+	unix.CAP_CHOWN, // a container's own files and directories
 	unix.CAP_FOWNER,
 	unix.CAP_SYS_RESOURCE, // as root: rlimits and oom_score_adj
 	unix.CAP_SYS_CHROOT,   // setns(2) into a mount namespace
 }
 
-// closeInherited closes what the caller has left open by mistake, a shell's pipe
-// perhaps, which would stay open as long as this process lives. What we open
-// ourselves is closed on exec, and so isn't meant.
+// closeInherited closes descriptors that the caller has leaked, such as a shell's
+// pipe, which would stay open for the lifetime of this process. Our own are
+// close-on-exec, and so excluded.
 func closeInherited() error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -58,24 +58,24 @@ func confine() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("PR_SET_DUMPABLE: %w", err)
 	}
-	// Neither is the caller's: a directory that it could not unmount, and modes
-	// of files that containers make.
+	// Don't inherit these: the directory would keep a mount busy, and the umask
+	// would change the modes of containers' files.
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
 	unix.Umask(0o022)
 	if os.Getpid() != 1 {
-		return errors.New("a supervisor is PID 1 of a pid namespace: workshop starts it so")
+		return errors.New("a supervisor must be PID 1 of a pid namespace, as started by workshop")
 	}
-	// What is mounted on the machine later is still seen, and can be a source.
+	// Later mounts of the machine still propagate, and can be sources.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return fmt.Errorf("a mount namespace of its own: %w", err)
+		return fmt.Errorf("a new mount namespace: %w", err)
 	}
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		if errors.Is(err, unix.EPERM) {
-			err = errors.New("the kernel refuses it where parts of /proc are covered, as in most containers")
+			err = errors.New("the kernel refuses it if parts of /proc are covered, as in most containers")
 		}
-		return fmt.Errorf("/proc of its own: %w", err)
+		return fmt.Errorf("a new /proc: %w", err)
 	}
 	if err := closeInherited(); err != nil {
 		return err
@@ -83,23 +83,23 @@ func confine() error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	// In our own user namespace alone: none below it, for anybody.
+	// Only in our own user namespace: no process can create one below it.
 	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
 		return fmt.Errorf("user namespaces can't be closed to workers: %w", err)
 	}
 	return nil
 }
 
-// dropCapabilities leaves the process those in kept, in all its sets, and takes
-// care that no program that is executed gains any. It has to be the whole
-// process: a child has the sets of the thread that made it.
+// dropCapabilities reduces all sets of the process to kept, and makes sure that no
+// executed program gains any. It applies to all threads: a child has the sets of the
+// thread that created it.
 func dropCapabilities() error {
 	var keep uint64
 	for _, c := range kept {
 		keep |= 1 << c
 	}
-	// Packet sockets of rooms without netfilter. An ordinary user's supervisor may
-	// not ask here; it has the capability in networks of its own alone.
+	// Packet sockets of rooms without netfilter. The supervisor of an unprivileged
+	// user may not ask here; it has the capability only in its own networks.
 	if missing, err := kernelsupport.Missing(kernelsupport.Extensions()); len(missing) > 0 || err != nil {
 		keep |= 1 << unix.CAP_NET_RAW
 	}
@@ -108,7 +108,7 @@ func dropCapabilities() error {
 			continue
 		}
 		_, _, e := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0)
-		if e != 0 && e != unix.EINVAL { // one that this kernel doesn't have
+		if e != 0 && e != unix.EINVAL { // EINVAL: this kernel doesn't have it
 			return fmt.Errorf("capability %d can't be dropped: %w", c, e)
 		}
 	}
@@ -118,14 +118,14 @@ func dropCapabilities() error {
 		return fmt.Errorf("capget: %w", err)
 	}
 	if data[unix.CAP_SYS_ADMIN/32].Effective&(1<<(unix.CAP_SYS_ADMIN%32)) == 0 {
-		return errors.New("a supervisor has to have the capabilities of its user namespace: workshop starts it so")
+		return errors.New("a supervisor must have all capabilities of its user namespace, as started by workshop")
 	}
 	for i := range data {
 		mask := uint32(keep >> (32 * i))
 		data[i].Permitted &= mask
 		data[i].Effective &= mask
-		// What is in both sets can be ambient: as another uid than 0 children
-		// have it from there.
+		// Capabilities in both sets can be ambient, which is how children with a uid
+		// other than 0 get them.
 		data[i].Inheritable &= mask
 	}
 	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0)

@@ -12,21 +12,21 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 )
 
-// The restart policy is Docker's: the first restart comes after 100 ms, each
-// further one after twice the time, up to a minute; a run of 10 s begins anew.
+// The restart delays are Docker's: 100 ms before the first restart, doubled for each
+// further one, up to a minute; a run of 10 s resets them.
 const (
 	firstDelay = 100 * time.Millisecond
 	lastDelay  = time.Minute
 	longRun    = 10 * time.Second
 )
 
-// drainTime is how long the output of a container that has ended is read: a
-// descriptor of it may live on where it was sent to.
+// drainTime is how long the output of an ended container is read: another process
+// may hold a descriptor that was sent to it.
 const drainTime = 2 * time.Second
 
-// watch waits for the end of a run and notes it. When PID 1 was collected,
-// nothing of its pid namespace is left: the kernel lets the parent know after
-// it (zap_pid_ns_processes).
+// watch waits for the end of a run and records it. Once PID 1 is reaped, its pid
+// namespace is empty: the kernel notifies the parent afterwards
+// (zap_pid_ns_processes).
 func (s *Supervisor) watch(sv *service, r *run) {
 	status := r.proc.Wait()
 	code := status.ExitStatus()
@@ -62,7 +62,7 @@ func (s *Supervisor) watch(sv *service, r *run) {
 	s.note()
 }
 
-// next is how long the next restart waits.
+// next returns the delay of the next restart.
 func (sv *service) next() time.Duration {
 	if sv.delay == 0 {
 		sv.delay = firstDelay
@@ -106,8 +106,8 @@ func (s *Supervisor) again(sv *service, halt chan struct{}, delay time.Duration)
 	}
 }
 
-// halted ends that a service is restarted; it returns the run that may still
-// have to be ended.
+// halted stops restarts of a service, and returns the run that may still have to be
+// ended.
 func (s *Supervisor) halted(sv *service) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +122,8 @@ func (s *Supervisor) halted(sv *service) *run {
 	return sv.run
 }
 
-// stop ends a service; its caller has the turn. When it returns without an
-// error, nothing of it runs.
+// stop ends a service; its caller holds the turn. If it returns without an error,
+// nothing of the service runs.
 func (s *Supervisor) stop(sv *service) *api.Error {
 	r := s.halted(sv)
 	defer sv.unlisten()
@@ -142,8 +142,8 @@ func (s *Supervisor) stop(sv *service) *api.Error {
 		case <-time.After(sv.c.Grace):
 		}
 	}
-	// PID 1 first: the kernel then kills all that its namespace has, which is all
-	// that is in the group.
+	// PID 1: the kernel then kills its whole namespace, which is everything in the
+	// group.
 	if err := r.proc.Signal(unix.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return failure(api.CodeFailed, "%s can't be killed: %v", sv.c.Service, err)
 	}
@@ -151,15 +151,15 @@ func (s *Supervisor) stop(sv *service) *api.Error {
 	case <-r.ended:
 		return nil
 	case <-time.After(killTime):
-		return failure(api.CodeFailed, "%s was killed and has not ended after %v: a process of it waits for the machine, for a file system perhaps", sv.c.Service, killTime)
+		return failure(api.CodeFailed, "%s was killed but has not ended after %v: one of its processes is blocked in the kernel, perhaps by a file system", sv.c.Service, killTime)
 	}
 }
 
-// killTime is how long the end of what was killed is waited for.
+// killTime is how long a killed run may take to end.
 const killTime = 30 * time.Second
 
-// shutdown stops everything, at the same time, and refuses what comes later. It
-// returns when nothing runs; ended is closed then.
+// shutdown stops everything concurrently, and refuses later requests. It returns
+// when nothing runs and ended is closed.
 func (s *Supervisor) shutdown() *api.Error {
 	s.mu.Lock()
 	first := !s.ending
@@ -193,7 +193,7 @@ func (s *Supervisor) shutdown() *api.Error {
 		problems = append(problems, err)
 	}
 	if err := errors.Join(problems...); err != nil {
-		return failure(api.CodeFailed, "%v", fmt.Errorf("the supervisor ends, and with it what is left: %w", err))
+		return failure(api.CodeFailed, "%v", fmt.Errorf("the supervisor is ending with what still runs: %w", err))
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ func contained(r container.Starter, program string, c *spec.Container, o contain
 type run struct {
 	proc    *reaper.Process
 	pidfd   *os.File
-	net     *os.File      // its network namespace, for those that join it; nil when it has ended already
-	control *net.UnixConn // of a guard: where its connections are handed over
+	net     *os.File      // its network namespace, for services that join it; nil if it has ended
+	control *net.UnixConn // of a guard: passes control connections to it
 	group   *cgroup.Group // nil: without limits
 	heard   *hearing
 	output  sync.WaitGroup
@@ -45,9 +45,8 @@ type run struct {
 	oom     bool
 }
 
-// launch starts a service's program, again where the restart policy says so; its
-// caller has the turn. What it leaves is a run with a goroutine that waits for
-// its end, or nothing.
+// launch starts a service's program, with again set as a restart; its caller holds
+// the turn. Unless it fails, it leaves a run with a goroutine that waits for its end.
 func (s *Supervisor) launch(sv *service, again bool) *api.Error {
 	s.starts <- struct{}{}
 	defer func() { <-s.starts }()
@@ -56,7 +55,7 @@ func (s *Supervisor) launch(sv *service, again bool) *api.Error {
 	r.heard.told = func() { s.isReady(sv, r) }
 	c := sv.c
 	var o container.Options
-	var handed []*os.File // copies of the child's, ours to close
+	var handed []*os.File // duplicates for the child, closed here
 	letGo := func() {
 		for _, f := range handed {
 			f.Close()
@@ -118,14 +117,14 @@ func (s *Supervisor) launch(sv *service, again bool) *api.Error {
 	o.PidFD = &pidfd
 	r.started = now()
 	r.proc, err = s.begin(s.reaper, s.program, &c, o)
-	letGo() // or the output would have no end
+	letGo() // or the output would never reach EOF
 	if err != nil {
 		return r.drop(s, err)
 	}
 	if pidfd >= 0 {
 		r.pidfd = os.NewFile(uintptr(pidfd), "pidfd")
 	}
-	_ = r.proc.While(func() error { // while it isn't collected the number is its own
+	_ = r.proc.While(func() error { // until it is reaped its PID can't be reused
 		r.net, err = os.Open("/proc/" + strconv.Itoa(r.proc.Pid) + "/ns/net")
 		return err
 	})
@@ -145,8 +144,8 @@ func (s *Supervisor) launch(sv *service, again bool) *api.Error {
 	return nil
 }
 
-// isReady notes that a run said READY, perhaps before launch has made it the
-// service's.
+// isReady records that a run printed READY, perhaps before launch has assigned it to
+// the service.
 func (s *Supervisor) isReady(sv *service, r *run) {
 	s.mu.Lock()
 	r.ready = true
@@ -158,13 +157,13 @@ func (s *Supervisor) isReady(sv *service, r *run) {
 	go s.note()
 }
 
-// drop takes back what a start that failed has made.
+// drop undoes a failed start.
 func (r *run) drop(s *Supervisor, why error) *api.Error {
 	if r.control != nil {
 		r.control.Close()
 	}
 	r.removeGroup(s)
-	// The pipe may be held by what is being killed.
+	// A process that is being killed may hold the pipe.
 	r.drain(time.Second)
 	var taken *api.Error
 	var missing *cgroup.Unavailable
@@ -181,8 +180,7 @@ func (r *run) drop(s *Supervisor, why error) *api.Error {
 	return failure(api.CodeFailed, "%s", message)
 }
 
-// namespace is the network namespace of a service that runs, and when that was
-// started.
+// namespace returns the network namespace of a running service, and its start time.
 func (s *Supervisor) namespace(of string) (*os.File, time.Time, *api.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +198,7 @@ func (s *Supervisor) namespace(of string) (*os.File, time.Time, *api.Error) {
 	return os.NewFile(uintptr(fd), "netns"), sv.run.started, nil
 }
 
-// connect makes the connection over which a guard is handed others.
+// connect makes the socket pair by which connections are passed to a guard.
 func (r *run) connect() (theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -11,25 +11,25 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 )
 
-// How long the lock is tried for: while another supervisor has it, which may be
-// about to end, and while only clients have it, who look by sharing it for a moment.
+// Times for acquiring the lock: if another supervisor has it, which may be ending,
+// and if only clients have it, which share it briefly to check.
 const (
 	lockTime   = 200 * time.Millisecond
 	sharedTime = 5 * time.Second
 )
 
-// lockLook is how often a supervisor looks whether its lock has a name.
+// lockLook is how often a supervisor checks whether its lock file still exists.
 const lockLook = 2 * time.Second
 
-// lockRemoved reports whether somebody removed the lock, and so the state directory:
-// no client finds this process any more, and another one may be in its place.
+// lockRemoved reports whether the lock file, and so the state directory, was
+// removed: clients no longer find this process, and another may have replaced it.
 func (s *Supervisor) lockRemoved() bool {
 	var st unix.Stat_t
 	return s.lock != nil && unix.Fstat(int(s.lock.Fd()), &st) == nil && st.Nlink == 0
 }
 
-// takeLock opens the state directory and makes sure that it has no other
-// supervisor. The lock is held as long as this process lives.
+// takeLock opens the state directory and makes sure that it has no other supervisor.
+// The lock is held for the lifetime of this process.
 func (s *Supervisor) takeLock() (*os.File, error) {
 	dir, err := os.OpenFile(s.dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Supervisor) takeLock() (*os.File, error) {
 		return nil, err
 	}
 	if st.Mode&0o077 != 0 || int(st.Uid) != os.Geteuid() {
-		return nil, fmt.Errorf("%s must be yours, with the mode 0700: who writes there says what runs", s.dir)
+		return nil, fmt.Errorf("%s must be yours, with mode 0700: whoever can write there decides what runs", s.dir)
 	}
 	fd, err := unix.Openat(int(dir.Fd()), api.LockName, unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {

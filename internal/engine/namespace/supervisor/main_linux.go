@@ -22,29 +22,28 @@ import (
 	"github.com/llmdo/workshop/internal/lib/cgroup"
 )
 
-// memoryLimit makes the collector work harder; a supervisor of 20 containers
-// needs a few MiB.
+// memoryLimit makes the garbage collector work harder; a supervisor of 20
+// containers needs a few MiB.
 const memoryLimit = 24 << 20
 
-// program is what children execute: this very file, whatever stands at its path
-// now.
+// program is executed by children: this very file, even if its path was replaced.
 const program = "/proc/self/exe"
 
-// harmless are signals at which a program of Go would end. A supervisor has no
-// terminal, and ends when it is told to: by SIGTERM or a request.
+// harmless are signals that would end a Go program. A supervisor has no terminal,
+// and ends only by SIGTERM or a request.
 var harmless = []os.Signal{
 	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGABRT, unix.SIGTRAP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM,
 	unix.SIGVTALRM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGIO, unix.SIGPWR, unix.SIGSYS,
 }
 
-// Main is `workshop-init supervise --dir STATE_DIR`: it prints READY on stdout
-// when it takes requests, or "FAILED reason", closes stdout, and stays until it
-// gets SIGTERM or the request to end. It returns the exit code; when the process
-// ends, everything that it started does.
+// Main is `workshop-init supervise --dir STATE_DIR`: it prints READY on stdout once
+// it accepts requests, or "FAILED reason", closes stdout, and runs until SIGTERM or
+// a shutdown request. It returns the exit code. Everything that it started ends with
+// the process.
 //
-// Its caller starts it as PID 1 of a pid namespace with a mount namespace of its
-// own, and, where it isn't root, in a user namespace that has its uid and gid
-// alone, with all capabilities, ambient ones too.
+// Its caller starts it as PID 1 of a pid namespace in a new mount namespace and,
+// without root, in a user namespace that maps only the caller's uid and gid, with
+// all capabilities, also ambient ones.
 func Main(args []string, stdout, stderr io.Writer) int {
 	return run1(args, stdout, stderr, contained)
 }
@@ -61,7 +60,7 @@ func run1(args []string, stdout, stderr io.Writer, begin starter) int {
 		return 2
 	}
 	if f.NArg() > 0 || !filepath.IsAbs(*dir) {
-		fmt.Fprintln(stderr, "workshop-init supervise: error: it takes --dir and an absolute path")
+		fmt.Fprintln(stderr, "workshop-init supervise: error: --dir with an absolute path is required")
 		return 2
 	}
 	signals := make(chan os.Signal, 16)
@@ -83,7 +82,7 @@ func run1(args []string, stdout, stderr io.Writer, begin starter) int {
 	return s.loop(signals, l)
 }
 
-// prepare does all that comes before the first request.
+// prepare does everything before the first request.
 func (s *Supervisor) prepare() (*net.UnixListener, error) {
 	if err := confine(); err != nil {
 		return nil, err
@@ -113,7 +112,7 @@ func (s *Supervisor) prepare() (*net.UnixListener, error) {
 	return open(dir)
 }
 
-// loop collects what ends, until the supervisor is to end itself.
+// loop reaps processes until the supervisor is to end.
 func (s *Supervisor) loop(signals <-chan os.Signal, l *net.UnixListener) int {
 	stop := func() {
 		if err := s.shutdown(); err != nil {
@@ -126,7 +125,7 @@ func (s *Supervisor) loop(signals <-chan os.Signal, l *net.UnixListener) int {
 		case <-looks.C:
 			if s.lockRemoved() {
 				looks.Stop()
-				s.say("%s was removed: it ends, and all that it started", s.dir)
+				s.say("%s was removed: the supervisor and everything it started end", s.dir)
 				go stop()
 			}
 		case sig := <-signals:
@@ -137,7 +136,7 @@ func (s *Supervisor) loop(signals <-chan os.Signal, l *net.UnixListener) int {
 			go stop()
 		case <-s.ended:
 			l.Close()
-			if !s.lockRemoved() { // else it's another one's
+			if !s.lockRemoved() { // else it belongs to another supervisor
 				_ = os.Remove(s.dir + "/" + api.SocketName)
 			}
 			for end := time.Now().Add(time.Second); s.busy.Load() > 0 && time.Now().Before(end); {
@@ -148,14 +147,14 @@ func (s *Supervisor) loop(signals <-chan os.Signal, l *net.UnixListener) int {
 	}
 }
 
-// groupPrefix begins the names of a project's control groups: another project
-// may have the same name in another state directory.
+// groupPrefix returns the prefix of a project's control groups. It depends on the
+// state directory, as another one may have a project of the same name.
 func groupPrefix(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return "ws" + hex.EncodeToString(sum[:6]) + "-"
 }
 
-// hashOf hashes a program beside everything else: 8 MB take some milliseconds.
+// hashOf hashes a program concurrently: 8 MB take some milliseconds.
 func hashOf(f *os.File) func() string {
 	hash := sync.OnceValue(func() string {
 		defer f.Close()
@@ -169,8 +168,8 @@ func hashOf(f *os.File) func() string {
 	return hash
 }
 
-// closeStdout ends what the caller reads; the number stays taken, so that
-// nothing else gets it.
+// closeStdout closes the pipe to the caller but keeps the descriptor number
+// occupied, so that nothing else gets it.
 func closeStdout() error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

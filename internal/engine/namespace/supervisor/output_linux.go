@@ -11,9 +11,9 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/logfile"
 )
 
-// perSecond is how much of a stream's log is written in a second, in bytes: a
-// short line costs many times its own. The writing counts against no limit of the container; what prints without end
-// waits here, and slows itself alone.
+// perSecond bounds the bytes of a stream's log per second; a short line costs many
+// times its size. Writing counts against no limit of the container, so a program that
+// prints without end is slowed here, without affecting others.
 const perSecond = 16 << 20
 
 // buffers are as large as a pipe; a stream has one only while it is read.
@@ -27,14 +27,14 @@ type stream struct {
 	pace *pace
 	rest []byte // the beginning of a line
 	cost int    // bytes of the log since the last pause
-	lost bool   // it was said that entries are lost
+	lost bool   // the loss of entries has been reported
 	say  func(error)
 }
 
 func stdoutOf(r *run) *stream { return &stream{name: logfile.Stdout, hear: r.heard.stdout} }
 func stderrOf(r *run) *stream { return &stream{name: logfile.Stderr, hear: r.heard.stderr} }
 
-// pipe makes an output of a container; it returns the container's end.
+// pipe makes an output stream of a container and returns the container's end.
 func (s *Supervisor) pipe(sv *service, r *run, st *stream) (*os.File, error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -49,12 +49,12 @@ func (s *Supervisor) pipe(sv *service, r *run, st *stream) (*os.File, error) {
 	ours := os.NewFile(uintptr(fds[0]), st.name)
 	r.readers = append(r.readers, ours)
 	st.log, st.pace = sv.log, &pace{}
-	st.say = func(err error) { s.say("what %s prints is lost for now: %v", sv.c.Service, err) }
+	st.say = func(err error) { s.say("output of %s is being lost: %v", sv.c.Service, err) }
 	r.output.Go(func() { st.read(ours) })
 	return os.NewFile(uintptr(fds[1]), st.name), nil
 }
 
-// drain waits until the output was read to its end, and not longer than within.
+// drain waits until the output was read to EOF, but not longer than within.
 func (r *run) drain(within time.Duration) {
 	for _, f := range r.readers {
 		_ = f.SetReadDeadline(time.Now().Add(within))
@@ -66,7 +66,7 @@ func (r *run) drain(within time.Duration) {
 	r.readers = nil
 }
 
-// read reads a stream to its end.
+// read reads a stream until EOF.
 func (st *stream) read(f *os.File) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -95,7 +95,7 @@ func (st *stream) read(f *os.File) {
 			if err == nil && n > 0 {
 				st.take(buf[:n])
 				st.flush()
-				st.hear(buf[:n]) // who is told of the READY line finds it in the log
+				st.hear(buf[:n]) // after the log, so that the READY line is found there
 			}
 			buffers.Put(buf)
 		}
@@ -131,7 +131,7 @@ func (st *stream) take(p []byte) {
 	}
 }
 
-// write writes one entry: what is left of before, and p.
+// write writes one entry: the rest of the previous read, and p.
 func (st *stream) write(p []byte) {
 	if len(st.rest) > 0 {
 		p = append(st.rest, p...)
@@ -148,7 +148,7 @@ func (st *stream) flush() {
 	}
 }
 
-// failed says that entries are lost, once until one isn't.
+// failed reports the loss of entries, once until a write succeeds.
 func (st *stream) failed(err error) (written bool) {
 	if err != nil && !st.lost {
 		st.say(err)
@@ -160,10 +160,10 @@ func (st *stream) failed(err error) (written bool) {
 // pace bounds how much is read in a time.
 type pace struct{ paid time.Time }
 
-// burst is what may be read at once, as the time that it takes.
+// burst is how much may be read at once, as a time at perSecond.
 const burst = 250 * time.Millisecond
 
-// spend tells how long to wait after n bytes.
+// spend returns how long to wait after n bytes.
 func (p *pace) spend(n int, at time.Time) time.Duration {
 	if earliest := at.Add(-burst); p.paid.Before(earliest) {
 		p.paid = earliest

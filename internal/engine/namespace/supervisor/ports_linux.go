@@ -12,14 +12,14 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 )
 
-// inbound is a published port: a socket that listens, for a guard.
+// inbound is the listening socket of a published port, for a guard.
 type inbound struct {
 	target uint16
 	socket *os.File
 }
 
-// listen opens the ports of a guard, all or none. They stay open over its
-// restarts, so that a connection waits and is not refused.
+// listen opens the ports of a guard, all or none. They stay open across its
+// restarts, so that connections wait and are not refused.
 func (sv *service) listen() *api.Error {
 	if sv.ports != nil {
 		return nil
@@ -47,7 +47,7 @@ func listen(p spec.Port) (*os.File, *api.Error) {
 	if err != nil {
 		return nil, failure(api.CodeInvalid, "%v", err)
 	}
-	network := "tcp6" // and not IPv4 besides
+	network := "tcp6" // without IPv4
 	if a.Addr().Unmap().Is4() {
 		network = "tcp4"
 	}
@@ -62,9 +62,9 @@ func listen(p spec.Port) (*os.File, *api.Error) {
 	e := failure(api.CodeFailed, "%s can't be listened on: %v", a, err)
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
-		e = failure(api.CodePortTaken, "%s is taken by another program of this machine", a)
+		e = failure(api.CodePortTaken, "%s is in use by another program of this machine", a)
 	case errors.Is(err, unix.EACCES):
-		e.Message = fmt.Sprintf("%s can't be listened on: ports below net.ipv4.ip_unprivileged_port_start are root's", a)
+		e.Message = fmt.Sprintf("%s can't be listened on: only root may use ports below net.ipv4.ip_unprivileged_port_start", a)
 	}
 	e.Address, e.Worker = p.Address, p.Worker
 	return nil, e

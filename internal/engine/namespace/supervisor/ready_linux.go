@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// Lines that our programs print on stdout when they are, or can't become,
+// Lines that workshop-init prints on stdout when it is ready, or can't become
 // ready.
 const (
 	readyLine    = "READY"
 	failedPrefix = "FAILED"
 )
 
-// maxWords bounds what is kept of a line, and of stderr, in bytes.
+// maxWords bounds the kept bytes of a line, and of stderr.
 const maxWords = 4 << 10
 
-// hearing is what a container says on its way to be ready.
+// hearing is the output of a container until it is ready.
 type hearing struct {
 	mu     sync.Mutex
 	done   chan struct{} // closed at the line
@@ -30,7 +30,7 @@ type hearing struct {
 
 func newHearing() *hearing { return &hearing{done: make(chan struct{})} }
 
-// stdout looks for the line, until it was heard.
+// stdout looks for the line until it is found.
 func (h *hearing) stdout(p []byte) {
 	h.mu.Lock()
 	for !h.ready && !h.failed && len(p) > 0 {
@@ -71,7 +71,7 @@ func (h *hearing) hear(line string) {
 	close(h.done)
 }
 
-// stderr keeps the end of it.
+// stderr keeps the end of the stream.
 func (h *hearing) stderr(p []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +87,7 @@ func (h *hearing) lastWords() string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(h.words), "?"))
 }
 
-// verdict is what was heard.
+// verdict returns the result so far.
 func (h *hearing) verdict() (ready, failed bool, reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

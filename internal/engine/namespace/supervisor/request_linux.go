@@ -11,17 +11,16 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// takes says what each operation has beside op: what it must have, and nothing
-// else.
+// takes lists the required fields of each operation besides op; others are refused.
 var takes = map[string]struct{ service, container, signal bool }{
 	api.OpHello: {}, api.OpList: {}, api.OpShutdown: {},
 	api.OpCreate: {container: true},
 	api.OpStart:  {service: true}, api.OpReady: {service: true}, api.OpStop: {service: true}, api.OpRemove: {service: true}, api.OpPid: {service: true},
 	api.OpSignal:  {service: true, signal: true},
-	api.OpControl: {}, // service may be given
+	api.OpControl: {}, // service is optional
 }
 
-// decode reads the request of a line.
+// decode parses the request of a line.
 func decode(line []byte) (*api.Request, error) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()

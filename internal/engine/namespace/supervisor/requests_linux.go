@@ -16,9 +16,9 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// handle carries out one request. The file, if there is one, goes along with the
-// answer and is closed by the caller. ctx ends when the client is gone, which
-// only what waits looks at.
+// handle carries out one request. The file, if not nil, is sent with the response
+// and closed by the caller. ctx ends when the client disconnects, which cancels
+// waiting only.
 func (s *Supervisor) handle(ctx context.Context, r *api.Request) (api.Answer, *os.File) {
 	var a api.Answer
 	var f *os.File
@@ -59,7 +59,7 @@ func (s *Supervisor) handle(ctx context.Context, r *api.Request) (api.Answer, *o
 	return a, f
 }
 
-// names of the services, sorted; mu is held.
+// names returns the names of the services, sorted; mu is held.
 func (s *Supervisor) names() []string {
 	list := make([]string, 0, len(s.services))
 	for name := range s.services {
@@ -88,7 +88,7 @@ func (s *Supervisor) create(c *spec.Container) *api.Error {
 		return err
 	}
 	defer sv.done()
-	if err := s.save(); err != nil { // together with that of others
+	if err := s.save(); err != nil { // merged with those of concurrent requests
 		if e := s.remove(sv); e != nil {
 			s.say("%v", e)
 		}
@@ -97,9 +97,9 @@ func (s *Supervisor) create(c *spec.Container) *api.Error {
 	return nil
 }
 
-// newcomer makes a service known; its caller has the turn.
+// newcomer adds a service, of which its caller then holds the turn.
 func (s *Supervisor) newcomer(c *spec.Container) (*service, *api.Error) {
-	// Its log is opened only where it is nobody else's.
+	// Its log is opened only after making sure that the name is free.
 	s.creating.Lock()
 	defer s.creating.Unlock()
 	s.mu.Lock()
@@ -107,11 +107,11 @@ func (s *Supervisor) newcomer(c *spec.Container) (*service, *api.Error) {
 	s.mu.Unlock()
 	switch {
 	case old != nil:
-		return nil, failure(api.CodeExists, "there is a service %q already", c.Service)
+		return nil, failure(api.CodeExists, "service %q already exists", c.Service)
 	case ending:
 		return nil, endingError()
 	case n >= maxServices:
-		return nil, failure(api.CodeFailed, "there are %d services: that is all that a supervisor keeps", n)
+		return nil, failure(api.CodeFailed, "too many services: a supervisor keeps at most %d", n)
 	}
 	sv, err := s.newService(*c, State{State: api.Created, Created: now()})
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Supervisor) startService(name string) *api.Error {
 	case state == api.Running:
 		return nil
 	}
-	s.halted(sv) // a restart that waits
+	s.halted(sv) // a pending restart
 	s.mu.Lock()
 	halt := make(chan struct{})
 	sv.halt, sv.delay = halt, 0
@@ -157,7 +157,7 @@ func (s *Supervisor) startService(name string) *api.Error {
 	return nil
 }
 
-// remove forgets a service that doesn't run; the caller has the turn.
+// remove removes a service that isn't running; the caller holds the turn.
 func (s *Supervisor) remove(sv *service) *api.Error {
 	s.mu.Lock()
 	delete(s.services, sv.c.Service)
@@ -193,7 +193,7 @@ func notRunning(name string) *api.Error {
 	return failure(api.CodeNotRunning, "%s is not running", name)
 }
 
-// running is the run of a service.
+// running returns the run of a service.
 func (s *Supervisor) running(name string) (*run, *api.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +207,7 @@ func (s *Supervisor) running(name string) (*run, *api.Error) {
 	return sv.run, nil
 }
 
-// pid is a descriptor of a service's main process.
+// pid returns a pidfd of a service's main process.
 func (s *Supervisor) pid(name string) (*os.File, *api.Error) {
 	r, err := s.running(name)
 	if err != nil {
@@ -225,11 +225,11 @@ func (s *Supervisor) pid(name string) (*os.File, *api.Error) {
 	return os.NewFile(uintptr(fd), "pidfd"), nil
 }
 
-// passTime bounds how long a guard that doesn't listen is waited for.
+// passTime bounds passing a connection to a guard that doesn't receive.
 const passTime = 5 * time.Second
 
-// control is a connection to the guard's control. Without a name it is that of
-// the guard there is.
+// control returns a connection to the guard's control. Without a name it is that of
+// the only guard.
 func (s *Supervisor) control(name string) (*os.File, *api.Error) {
 	if name == "" {
 		s.mu.Lock()
@@ -263,7 +263,7 @@ func (s *Supervisor) control(name string) (*os.File, *api.Error) {
 		if _, gone := s.running(name); gone != nil {
 			return nil, gone
 		}
-		return nil, failure(api.CodeFailed, "%s takes no connection: %v", name, err)
+		return nil, failure(api.CodeFailed, "%s accepts no connection: %v", name, err)
 	}
 	return ours, nil
 }

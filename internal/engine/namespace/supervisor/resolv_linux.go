@@ -16,30 +16,29 @@ import (
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
 )
 
-// A guard has no file of the machine's, and a bind of one would be the file that
-// was there when it was started: programs that manage resolv.conf replace it. So
-// it is copied into a directory, which the guard has, and which shows the copy
-// that is there.
+// Programs that manage resolv.conf replace the file, and a bind of it would keep
+// showing the old one. So the machine's resolv.conf is copied into a directory that
+// is mounted into the guard.
 
-// machineResolv is the machine's file. Links and mounts on its way are followed
-// anew each time.
+// machineResolv is the machine's file. Links and mounts in its path are resolved
+// each time.
 const machineResolv = "/etc/resolv.conf"
 
-// resolvLook is how often it is looked at while a guard runs.
+// resolvLook is how often it is checked while a guard runs.
 const resolvLook = time.Second
 
 // maxResolv bounds it in bytes.
 const maxResolv = 64 << 10
 
-// resolvCopy is what the guards were given last.
+// resolvCopy is the latest copy for the guards.
 type resolvCopy struct {
 	mu     sync.Mutex
 	data   []byte // nil: nothing yet
-	failed string // the last look, as it was said
+	failed string // the error last reported
 }
 
-// copyResolv brings the copy up to date. What can't be read, or is gone, leaves
-// the last one.
+// copyResolv updates the copy. If the file can't be read, or no longer exists, the
+// last copy stays.
 func (s *Supervisor) copyResolv() {
 	r := &s.resolv
 	r.mu.Lock()
@@ -52,7 +51,7 @@ func (s *Supervisor) copyResolv() {
 	}
 	failed := ""
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		failed = fmt.Sprintf("the guard's resolvers stay what they were: %v", err)
+		failed = fmt.Sprintf("the guard keeps its resolvers: %v", err)
 	}
 	if failed != "" && failed != r.failed {
 		s.say("%s", failed)
@@ -60,7 +59,7 @@ func (s *Supervisor) copyResolv() {
 	r.failed = failed
 }
 
-// readResolv reads a file, and nothing that makes its reader wait.
+// readResolv reads a regular file; it never blocks on anything else.
 func readResolv(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -77,7 +76,7 @@ func readResolv(name string) ([]byte, error) {
 	return b, err
 }
 
-// followResolv keeps the copy up to date as long as a guard runs.
+// followResolv keeps the copy up to date while a guard runs.
 func (s *Supervisor) followResolv(ended <-chan struct{}) {
 	t := time.NewTicker(resolvLook)
 	defer t.Stop()
@@ -91,7 +90,7 @@ func (s *Supervisor) followResolv(ended <-chan struct{}) {
 	}
 }
 
-// newResolv makes the directory, without what an earlier supervisor left.
+// newResolv makes the directory, after removing that of the previous supervisor.
 func newResolv(dir string) error {
 	dir += "/" + api.ResolvDir
 	if err := os.RemoveAll(dir); err != nil {

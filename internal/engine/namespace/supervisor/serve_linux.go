@@ -18,9 +18,9 @@ import (
 	"github.com/llmdo/workshop/internal/lib/peercred"
 )
 
-// Bounds of what clients may cost.
+// Bounds of the cost of clients.
 const (
-	maxConns  = 1024 // each service may be waited for
+	maxConns  = 1024 // clients may wait for each service
 	smallLine = 64 << 10
 	maxLarge  = 4 // requests above smallLine at a time
 	lineTime  = 10 * time.Second
@@ -29,13 +29,13 @@ const (
 )
 
 // open opens the socket in an open directory, whose path may be longer than the
-// address of a socket can be (108 bytes). What an earlier supervisor left there
-// is removed: our lock says that none lives.
+// address of a socket (108 bytes). It removes the socket of the previous supervisor,
+// which isn't alive, as this one holds the lock.
 func open(dir *os.File) (*net.UnixListener, error) {
 	defer runtime.KeepAlive(dir) // a number doesn't keep it open
 	at := int(dir.Fd())
 	if err := unix.Unlinkat(at, api.SocketName, 0); err != nil && err != unix.ENOENT {
-		return nil, fmt.Errorf("%s is in the way: %w", api.SocketName, err)
+		return nil, fmt.Errorf("%s can't be removed: %w", api.SocketName, err)
 	}
 	old := unix.Umask(0o177)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: "/proc/self/fd/" + strconv.Itoa(at) + "/" + api.SocketName, Net: "unix"})
@@ -67,21 +67,21 @@ func (s *Supervisor) accept(l *net.UnixListener) {
 				s.serve(c, large)
 			}()
 		default:
-			refuse(c, failure(api.CodeFailed, "%d clients are served already", maxConns))
+			refuse(c, failure(api.CodeFailed, "too many clients: at most %d are served", maxConns))
 			c.Close()
 		}
 	}
 }
 
-// trusted reports whether the other side is our own user or root, and none of our
-// containers: those have a number in our pid namespace, a client outside has
-// none (SO_PEERCRED, unix(7)). The directory keeps others away already.
+// trusted reports whether the peer is our own user or root, and not one of our
+// containers: those have a PID in our pid namespace, a client outside has none
+// (SO_PEERCRED, unix(7)). The directory's mode already keeps others away.
 func trusted(c *net.UnixConn) bool {
 	cred, err := peercred.Of(c)
 	return err == nil && (cred.Uid == 0 || cred.Uid == uint32(os.Geteuid())) && (cred.Pid == 0 || os.Getpid() != 1)
 }
 
-// serve carries out the requests of one client, one after the other.
+// serve carries out the requests of one client in order.
 func (s *Supervisor) serve(c *net.UnixConn, large chan struct{}) {
 	r := bufio.NewReaderSize(c, 4<<10)
 	for {
@@ -119,8 +119,8 @@ func (s *Supervisor) serve(c *net.UnixConn, large chan struct{}) {
 	}
 }
 
-// attend gives a context that ends when the client goes away. done has to be
-// called before anything else is read.
+// attend returns a context that ends when the client disconnects. done must be called
+// before anything else is read.
 func attend(c *net.UnixConn, r *bufio.Reader) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
@@ -139,7 +139,7 @@ func attend(c *net.UnixConn, r *bufio.Reader) (ctx context.Context, done func())
 
 var errTooLong = fmt.Errorf("the request is longer than %d bytes", api.MaxRequest)
 
-// readLine reads one line. Few large ones are read at the same time.
+// readLine reads one line. It bounds the number of large ones read concurrently.
 func readLine(r *bufio.Reader, large chan struct{}) ([]byte, error) {
 	var out []byte
 	big := false
@@ -170,10 +170,10 @@ func readLine(r *bufio.Reader, large chan struct{}) ([]byte, error) {
 
 func refuse(c *net.UnixConn, e *api.Error) { _ = send(c, &api.Answer{Error: e}, nil) }
 
-// errInFlight is what a client is told where the kernel passes no descriptor.
-var errInFlight = fmt.Sprintf("no descriptor can be passed on (%v): programs of uid %d, as a rule a worker's, have too many under way in sockets; end them with `workshop down`", unix.ETOOMANYREFS, os.Getuid())
+// errInFlight is the message to a client if the kernel refuses to pass a descriptor.
+var errInFlight = fmt.Sprintf("no descriptor can be passed on (%v): programs of uid %d, usually a worker's, have too many in flight in sockets; end them with `workshop down`", unix.ETOOMANYREFS, os.Getuid())
 
-// send writes an answer; the descriptor goes with its first byte.
+// send writes a response; the descriptor is sent with its first byte.
 func send(c *net.UnixConn, a *api.Answer, f *os.File) error {
 	b, err := json.Marshal(a)
 	if err != nil {

@@ -17,16 +17,15 @@ import (
 	"github.com/llmdo/workshop/internal/lib/cgroup"
 )
 
-// killed is the exit code of what SIGKILL ended, in the shell's and Docker's
-// way: 128 and the signal.
+// killed is the exit code after SIGKILL, as in shells and Docker: 128 plus the
+// signal.
 const killed = 137
 
-// changed is called, with mu held, when what state.json has has changed.
+// changed records a change of the content of state.json; mu is held.
 func (s *Supervisor) changed() { s.changes++ }
 
-// save writes state.json, if it isn't what is there. What was changed before
-// the call is in it when it returns; changes that come together are written
-// once.
+// save writes state.json unless it is up to date. When it returns, changes before the
+// call are written; concurrent changes are written together.
 func (s *Supervisor) save() error {
 	s.mu.Lock()
 	want := s.changes
@@ -47,14 +46,14 @@ func (s *Supervisor) save() error {
 		return fmt.Errorf("%s was removed", s.dir)
 	}
 	if err := atomicfile.Write(s.dir+"/"+api.StateName, b, 0o600); err != nil {
-		return fmt.Errorf("what runs can't be written down: %w", err)
+		return fmt.Errorf("the state can't be written: %w", err)
 	}
 	s.saved = want
 	return nil
 }
 
-// form is state.json as api.File reads it; mu is held. The containers' own forms
-// are kept and not made again at every change: there are kilobytes of each.
+// form returns state.json in the format of api.File; mu is held. The JSON of each
+// container, some kilobytes, is cached.
 func (s *Supervisor) form() ([]byte, error) {
 	var dirs []string
 	if s.groups != nil {
@@ -76,20 +75,19 @@ func (s *Supervisor) form() ([]byte, error) {
 			b = append(b, ',')
 		}
 		b = append(append(b, "\n{\"container\":"...), sv.form...)
-		b = append(append(b, ','), state[1:]...) // state is an object, and has fields
+		b = append(append(b, ','), state[1:]...) // state is an object with fields
 	}
 	return append(b, "]}\n"...), nil
 }
 
-// note saves, where an error can't change what has happened.
+// note saves the state and only reports an error.
 func (s *Supervisor) note() {
 	if err := s.save(); err != nil {
 		s.say("%v", err)
 	}
 }
 
-// load takes over what the last supervisor of the directory knew. Nothing of it
-// runs any more.
+// load loads the state of the previous supervisor. Nothing in it runs any more.
 func (s *Supervisor) load() error {
 	path := s.dir + "/" + api.StateName
 	b, err := os.ReadFile(path)
@@ -101,10 +99,10 @@ func (s *Supervisor) load() error {
 	}
 	f, err := readState(b)
 	if err != nil {
-		return fmt.Errorf("%s: %w; nothing of it runs: move the file away to begin anew", path, err)
+		return fmt.Errorf("%s: %w; nothing of it runs: move the file away to start afresh", path, err)
 	}
-	// Where its groups are depends on who started it. Those of another directory,
-	// of which this one is a copy, are not ours.
+	// The location of its groups depends on who started it. If this directory is a
+	// copy of another one, that one's groups are not ours.
 	dirs := f.CgroupDirs
 	if f.Cgroup != s.prefix {
 		dirs = nil
@@ -132,21 +130,21 @@ func (s *Supervisor) load() error {
 	return nil
 }
 
-// clean removes the groups that an earlier supervisor left, in the directories
-// that it knew and in our own. There are none as a rule, and then nothing is
-// touched: to remove a directory of v1 takes tens of milliseconds.
+// clean removes groups left by the previous supervisor, in its directories and in
+// ours. Usually there are none, and then nothing is touched: removing a directory of
+// v1 takes tens of milliseconds.
 func (s *Supervisor) clean(dirs []string) error {
 	if s.groups != nil {
 		dirs = append(slices.Clone(dirs), s.groups.Dirs()...)
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
-		entries, _ := os.ReadDir(dir) // what is wrong with it, the cleaning says
+		entries, _ := os.ReadDir(dir) // an error is reported by the cleaning
 		if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), s.prefix) }) {
 			continue
 		}
 		if err := cgroup.CleanStaleIn(slices.Compact(dirs), s.prefix, true); err != nil {
-			return fmt.Errorf("groups of an earlier supervisor: %w", err)
+			return fmt.Errorf("groups of the previous supervisor: %w", err)
 		}
 		return nil
 	}
@@ -162,10 +160,10 @@ func readState(b []byte) (*api.File, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more behind it")
+		return nil, errors.New("trailing data")
 	}
 	if f.Version != spec.Version {
-		return nil, fmt.Errorf("it is of version %d of the form, this program knows %d", f.Version, spec.Version)
+		return nil, fmt.Errorf("state format %d, want %d", f.Version, spec.Version)
 	}
 	seen := map[string]bool{}
 	for i := range f.Containers {
@@ -174,13 +172,13 @@ func readState(b []byte) (*api.File, error) {
 			return nil, err
 		}
 		if seen[c.Container.Service] {
-			return nil, fmt.Errorf("service %q stands twice", c.Container.Service)
+			return nil, fmt.Errorf("duplicate service %q", c.Container.Service)
 		}
 		seen[c.Container.Service] = true
 		switch c.State {
 		case api.Created, api.Running, api.Restarting, api.Exited:
 		default:
-			return nil, fmt.Errorf("service %q has the state %q", c.Container.Service, c.State)
+			return nil, fmt.Errorf("service %q has the unknown state %q", c.Container.Service, c.State)
 		}
 	}
 	return &f, nil

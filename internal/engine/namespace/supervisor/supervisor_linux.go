@@ -17,41 +17,40 @@ import (
 	"github.com/llmdo/workshop/internal/lib/reaper"
 )
 
-// maxStarts is how many containers are started at a time: more only wait for
-// each other.
+// maxStarts is how many containers are started at a time; more aren't faster.
 const maxStarts = 4
 
-// maxServices bounds what a supervisor keeps.
+// maxServices bounds the services of a supervisor.
 const maxServices = 4096
 
-// Supervisor is all that one process of `workshop-init supervise` knows.
+// Supervisor is the state of a `workshop-init supervise` process.
 type Supervisor struct {
 	dir    string
 	reaper *reaper.Reaper
 	begin  starter
 	errors io.Writer // supervisor.log
-	lock   *os.File  // held as long as this process lives; nil in tests without one
+	lock   *os.File  // held for the lifetime of the process; nil in tests without one
 	hash   func() string
 
 	groups   *cgroup.Parent // nil: no limit can be enforced, see noGroups
 	noGroups error
-	prefix   string // of the names of our groups, the project's alone
+	prefix   string // of the names of our groups, unique to the project
 
 	program string        // of children: this one
-	starts  chan struct{} // a place for each start
+	starts  chan struct{} // bounds concurrent starts
 
 	mu       sync.Mutex
 	services map[string]*service
 	numbers  uint64 // of groups
 	changes  uint64
 	ending   bool
-	ended    chan struct{} // closed when everything was stopped, after ending
+	ended    chan struct{} // closed once everything has stopped, after ending
 
 	creating sync.Mutex   // one service at a time
-	busy     atomic.Int64 // requests that aren't answered
+	busy     atomic.Int64 // requests in progress
 
 	saving sync.Mutex
-	saved  uint64 // changes that state.json has
+	saved  uint64 // changes contained in state.json
 
 	resolv resolvCopy
 }
@@ -59,10 +58,10 @@ type Supervisor struct {
 // service is one container, whether it runs or not.
 type service struct {
 	c    spec.Container
-	form json.RawMessage // c, for state.json
+	form json.RawMessage // JSON of c, for state.json
 
-	// turn holds one token: who has it may change the service. What only its
-	// holder touches:
+	// turn holds one token, whose holder may change the service. Used only by
+	// the holder:
 	turn  chan struct{}
 	log   *logfile.Writer
 	ports []inbound
@@ -70,12 +69,12 @@ type service struct {
 	// Under the Supervisor's mu:
 	state State
 	run   *run          // the latest; nil: not started by this supervisor
-	halt  chan struct{} // closed by stop; nil: it is not to run
+	halt  chan struct{} // closed by stop; nil: it shall not run
 	delay time.Duration // before the next restart
 	gone  bool          // removed
 }
 
-// State is what is seen of a service beside its spec.
+// State is the visible state of a service besides its spec.
 type State struct {
 	State     api.State `json:"state"`
 	Ready     bool      `json:"ready"`
@@ -124,11 +123,10 @@ func (s *Supervisor) say(format string, args ...any) {
 	fmt.Fprintf(s.errors, "%s %s\n", time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(format, args...))
 }
 
-// now is a time as it is after a way through JSON.
+// now returns the time as it is after a JSON round trip.
 func now() time.Time { return time.Now().UTC().Round(0) }
 
-// mine takes the turn of a service, which must exist. The turn is given back by
-// done.
+// mine takes the turn of a service, which must exist. done returns the turn.
 func (s *Supervisor) mine(name string) (*service, *api.Error) {
 	s.mu.Lock()
 	sv := s.services[name]
@@ -153,10 +151,10 @@ func unknown(name string) *api.Error {
 	return failure(api.CodeUnknown, "there is no service %q", clip.Bytes(name, maxText))
 }
 
-// failure makes an error for a client.
+// failure returns an error for a client.
 func failure(code api.Code, format string, args ...any) *api.Error {
 	return &api.Error{Code: code, Message: clip.Bytes(fmt.Sprintf(format, args...), maxText)}
 }
 
-// maxText bounds the text of an error, which may repeat what was sent.
+// maxText bounds the text of an error, which may quote the request.
 const maxText = 4 << 10

@@ -7,13 +7,13 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 )
 
-// lookAgain is how often a restart is waited for.
+// lookAgain is how often a pending restart is polled.
 const lookAgain = 20 * time.Millisecond
 
-// ready waits until a service said that it is ready, or can't be, or ended. One
-// that was ready and is being restarted is waited for.
+// ready waits until a service is ready, failed or ended. It also waits for one that
+// is being restarted.
 func (s *Supervisor) ready(ctx context.Context, name string) (*api.Ready, *api.Error) {
-	gone := failure(api.CodeFailed, "nobody waits any more")
+	gone := failure(api.CodeFailed, "the client has disconnected")
 	for {
 		s.mu.Lock()
 		sv := s.services[name]
@@ -21,7 +21,7 @@ func (s *Supervisor) ready(ctx context.Context, name string) (*api.Ready, *api.E
 		if sv == nil {
 			return nil, unknown(name)
 		}
-		// A start that is on its way comes first.
+		// Wait for a start in progress.
 		select {
 		case <-ctx.Done():
 			return nil, gone
@@ -46,7 +46,7 @@ func (s *Supervisor) ready(ctx context.Context, name string) (*api.Ready, *api.E
 				}
 			case <-r.ended:
 			}
-			// It ended; whether it is restarted, the next look tells.
+			// It has ended; the next poll tells whether it is restarted.
 		case state.State == api.Exited:
 			return r.verdict(), nil
 		default:
@@ -68,7 +68,7 @@ func (s *Supervisor) is(sv *service, r *run, state api.State) bool {
 	return sv.run == r && sv.state.State == state
 }
 
-// verdict is how a start went, when the line was heard or the run has ended.
+// verdict returns the result of a start once the line was found or the run ended.
 func (r *run) verdict() *api.Ready {
 	ready, failed, reason := r.heard.verdict()
 	v := &api.Ready{Ready: ready, Reason: reason}
@@ -78,7 +78,7 @@ func (r *run) verdict() *api.Ready {
 	default:
 	}
 	if failed && reason == "" {
-		v.Reason = "it gives no reason"
+		v.Reason = "without a reason"
 	}
 	if !v.Ready {
 		v.Stderr = r.heard.lastWords()

@@ -1,8 +1,7 @@
-// Package api is what a supervisor and its clients say to each other over the
-// unix socket in the project's state directory: one JSON object a line each
-// way, one request at a time on a connection, several connections. Where an
-// answer carries a descriptor, it comes with the answer's first byte
-// (SCM_RIGHTS, unix(7)).
+// Package api is the protocol between a supervisor and its clients over the unix
+// socket in the project's state directory: one JSON object a line, one request at a
+// time on each of several connections. A descriptor is sent with the response's
+// first byte (SCM_RIGHTS, unix(7)).
 package api
 
 import (
@@ -16,7 +15,7 @@ const (
 	SocketName = "supervisor.sock"
 	StateName  = "state.json"
 	LockName   = "supervisor.lock" // held by the supervisor as long as it lives
-	ErrorsName = "supervisor.log"  // what it printed itself
+	ErrorsName = "supervisor.log"  // the supervisor's own output
 	LogDir     = "log"             // log/SERVICE.log, see package logfile
 	VolumeDir  = "volumes"         // volumes/NAME
 	ResolvDir  = "resolv"          // a copy of the machine's resolv.conf, for the guard
@@ -28,14 +27,14 @@ const (
 	OpHello    = "hello"    // → Hello
 	OpList     = "list"     // → List
 	OpCreate   = "create"   // Container; the service must not exist
-	OpStart    = "start"    // Service; returns when its program was executed
+	OpStart    = "start"    // Service; returns once its program is executed
 	OpReady    = "ready"    // Service; waits until it is ready, failed or ended → Ready
 	OpSignal   = "signal"   // Service, Signal: to the main process
 	OpStop     = "stop"     // Service: SIGTERM, the grace, SIGKILL; waits; not restarted
-	OpRemove   = "remove"   // Service: stops it if it runs, and forgets it
-	OpPid      = "pid"      // Service → answer with a pidfd of the main process
-	OpControl  = "control"  // Service if there are several guards → answer with a connection to the guard's control
-	OpShutdown = "shutdown" // stops everything and ends; containers that are left are forgotten only with Remove before
+	OpRemove   = "remove"   // Service: stops it if it runs, and removes it
+	OpPid      = "pid"      // Service → response with a pidfd of the main process
+	OpControl  = "control"  // Service if there are several guards → response with a connection to the guard's control
+	OpShutdown = "shutdown" // stops everything and ends; containers stay recorded unless removed before
 )
 
 // MaxRequest bounds a request in bytes, its end of line included.
@@ -49,21 +48,21 @@ type Request struct {
 	Signal    string          `json:"signal,omitempty"` // "SIGTERM"
 }
 
-// Answer is one line of the supervisor.
+// Answer is one response line of the supervisor.
 type Answer struct {
 	Error *Error `json:"error,omitempty"`
 	Hello *Hello `json:"hello,omitempty"`
 	List  []Seen `json:"list,omitempty"`
 	Ready *Ready `json:"ready,omitempty"`
-	// FD says that a descriptor comes along.
+	// FD: a descriptor is sent with the response.
 	FD bool `json:"fd,omitempty"`
 }
 
-// Error is why a request was not carried out.
+// Error is why a request failed.
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
-	// Address and Worker are those of a port that is taken.
+	// Address and Worker are those of a port in use.
 	Address string `json:"address,omitempty"`
 	Worker  string `json:"worker,omitempty"`
 }
@@ -76,7 +75,7 @@ type Code string
 
 // The codes.
 const (
-	CodeInvalid    Code = "invalid"     // the request makes no sense
+	CodeInvalid    Code = "invalid"     // the request is not valid
 	CodeUnknown    Code = "unknown"     // no such service
 	CodeExists     Code = "exists"      // the service exists
 	CodeNotRunning Code = "not-running" // the service, or the one whose network it joins
@@ -86,15 +85,15 @@ const (
 	CodeFailed     Code = "failed"
 )
 
-// Hello says who answers.
+// Hello identifies the supervisor.
 type Hello struct {
 	Version string `json:"version"` // SHA-256 of the program, in hex
 	PID     int    `json:"pid"`     // in its own namespace: 1
-	// Limits are enforced by cgroups here; what they are called.
+	// Cgroup is the name of the cgroups that enforce the limits.
 	Cgroup string `json:"cgroup,omitempty"`
 }
 
-// State is a container's, in Docker's words.
+// State is a container's state, named as by Docker.
 type State string
 
 // The states.
@@ -105,7 +104,7 @@ const (
 	Exited     State = "exited"
 )
 
-// Seen is one container as it is.
+// Seen is the current state of one container.
 type Seen struct {
 	Container spec.Container `json:"container"`
 	State     State          `json:"state"`
@@ -116,31 +115,30 @@ type Seen struct {
 	Started   time.Time      `json:"started,omitzero"`
 	Finished  time.Time      `json:"finished,omitzero"`
 	Restarts  int            `json:"restarts,omitempty"`
-	// Joined is when the container whose network namespace it joined was
-	// started; another time than that container's now: it is gone.
+	// Joined is the start time of the container whose network namespace it joined;
+	// if that container now has another, the namespace no longer exists.
 	Joined time.Time `json:"joined,omitzero"`
 }
 
-// Ready is how a start went.
+// Ready is the result of a start.
 type Ready struct {
 	Ready    bool   `json:"ready"`
 	Reason   string `json:"reason,omitempty"` // of its FAILED line
-	Stderr   string `json:"stderr,omitempty"` // its last words
+	Stderr   string `json:"stderr,omitempty"` // the end of its output
 	Ended    bool   `json:"ended,omitempty"`
 	ExitCode int    `json:"exit_code,omitempty"`
 	OOM      bool   `json:"oom_killed,omitempty"`
 }
 
-// File is the form of state.json: what a supervisor writes whenever something
-// changes, and what the next one begins with. Nothing that it says runs does,
-// unless a supervisor answers.
+// File is the format of state.json, which a supervisor writes at every change and
+// the next one loads. Without a live supervisor nothing in it runs.
 type File struct {
 	Version    int    `json:"version"` // spec.Version
 	Containers []Seen `json:"containers"`
-	// Cgroup is what the names of the groups begin with, and CgroupDirs where they
-	// are, for whoever cleans up after a supervisor that was killed.
+	// Cgroup is the prefix of the names of groups, and CgroupDirs their
+	// directories, for cleaning up after a killed supervisor.
 	Cgroup     string   `json:"cgroup,omitempty"`
 	CgroupDirs []string `json:"cgroup_dirs,omitempty"`
-	// Limits says that all limits of what it starts can be enforced (B5).
+	// Limits: all limits of its containers can be enforced (B5).
 	Limits bool `json:"limits"`
 }

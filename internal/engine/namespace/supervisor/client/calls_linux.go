@@ -14,14 +14,14 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 )
 
-// Hello tells who answers.
+// Hello returns the supervisor's identity.
 func (c *Client) Hello(ctx context.Context) (*api.Hello, error) {
 	a, err := c.plain(ctx, api.Request{Op: api.OpHello})
 	if err != nil {
 		return nil, err
 	}
 	if a.Hello == nil {
-		return nil, errors.New("the supervisor doesn't say who it is")
+		return nil, errors.New("the supervisor's response lacks hello")
 	}
 	return a.Hello, nil
 }
@@ -35,25 +35,25 @@ func (c *Client) List(ctx context.Context) ([]api.Seen, error) {
 	return a.List, nil
 }
 
-// Create makes a container known, which then can be started.
+// Create adds a container, which can then be started.
 func (c *Client) Create(ctx context.Context, container *spec.Container) error {
 	return c.do(ctx, api.Request{Op: api.OpCreate, Container: container})
 }
 
-// Start starts a service and returns when its program was executed. One that
-// runs is left alone.
+// Start starts a service and returns once its program is executed. It does nothing
+// if the service is running.
 func (c *Client) Start(ctx context.Context, service string) error {
 	return c.do(ctx, api.Request{Op: api.OpStart, Service: service})
 }
 
-// Ready waits until a service said that it is ready, or can't be, or ended.
+// Ready waits until a service is ready, failed or ended.
 func (c *Client) Ready(ctx context.Context, service string) (*api.Ready, error) {
 	a, err := c.plain(ctx, api.Request{Op: api.OpReady, Service: service})
 	if err != nil {
 		return nil, err
 	}
 	if a.Ready == nil {
-		return nil, errors.New("the supervisor doesn't say whether it is ready")
+		return nil, errors.New("the supervisor's response lacks ready")
 	}
 	return a.Ready, nil
 }
@@ -63,20 +63,20 @@ func (c *Client) Signal(ctx context.Context, service, signal string) error {
 	return c.do(ctx, api.Request{Op: api.OpSignal, Service: service, Signal: signal})
 }
 
-// Stop ends a service by SIGTERM, its grace and SIGKILL, and returns when
-// nothing of it runs. When ctx ends, it is stopped all the same.
+// Stop ends a service by SIGTERM and, after its grace period, SIGKILL, and waits
+// for the end of all its processes. The end of ctx doesn't cancel the stop.
 func (c *Client) Stop(ctx context.Context, service string) error {
 	return c.do(ctx, api.Request{Op: api.OpStop, Service: service})
 }
 
-// Remove stops a service and forgets it, with its log.
+// Remove stops a service and removes it with its log.
 func (c *Client) Remove(ctx context.Context, service string) error {
 	return c.do(ctx, api.Request{Op: api.OpRemove, Service: service})
 }
 
-// Pid returns a descriptor of a service's main process (pidfd_open(2)), which
-// the caller closes, and the process's number for the caller. The number is the
-// process's as long as the descriptor's poll doesn't say that it ended.
+// Pid returns a pidfd of a service's main process (pidfd_open(2)), which the caller
+// closes, and its PID in the caller's namespace. The PID is valid until poll of the
+// descriptor reports the end.
 func (c *Client) Pid(ctx context.Context, service string) (pid int, pidfd *os.File, err error) {
 	_, f, err := c.call(ctx, api.Request{Op: api.OpPid, Service: service})
 	if err != nil {
@@ -92,8 +92,8 @@ func (c *Client) Pid(ctx context.Context, service string) (pid int, pidfd *os.Fi
 	return pid, f, nil
 }
 
-// Number is the number that the process of a pidfd has in the pid namespace of
-// the caller (proc_pid_fdinfo(5)).
+// Number returns the PID of a pidfd's process in the caller's pid namespace
+// (proc_pid_fdinfo(5)).
 func Number(pidfd *os.File) (int, error) {
 	b, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(int(pidfd.Fd())))
 	if err != nil {
@@ -108,16 +108,16 @@ func Number(pidfd *os.File) (int, error) {
 			case pid == -1:
 				return 0, os.ErrProcessDone
 			case pid <= 0:
-				return 0, errors.New("the process has no number here")
+				return 0, errors.New("the process has no PID in this namespace")
 			}
 			return pid, nil
 		}
 	}
-	return 0, errors.New("the descriptor is none of a process")
+	return 0, errors.New("the descriptor is not a pidfd")
 }
 
-// Control returns a connection to the control of the guard (package
-// guard/control). The service may be empty where there is one guard.
+// Control returns a connection to the guard's control (package guard/control). The
+// service may be empty if there is one guard.
 func (c *Client) Control(ctx context.Context, service string) (net.Conn, error) {
 	_, f, err := c.call(ctx, api.Request{Op: api.OpControl, Service: service})
 	if err != nil {
@@ -130,8 +130,7 @@ func (c *Client) Control(ctx context.Context, service string) (net.Conn, error) 
 	return net.FileConn(f)
 }
 
-// Shutdown stops everything and ends the supervisor; it returns when that is
-// gone.
+// Shutdown stops everything and ends the supervisor, and waits for its end.
 func (c *Client) Shutdown(ctx context.Context) error {
 	err := c.do(ctx, api.Request{Op: api.OpShutdown})
 	var told *api.Error
@@ -145,7 +144,7 @@ func (c *Client) Shutdown(ctx context.Context) error {
 			return e
 		case !lives && errors.As(err, &told):
 			return told
-		case !lives: // also when it was gone before it could answer
+		case !lives: // also if it ended before it could respond
 			return nil
 		}
 		select {
@@ -161,7 +160,7 @@ func (c *Client) do(ctx context.Context, r api.Request) error {
 	return err
 }
 
-// plain is a call whose answer carries no descriptor.
+// plain is a call without a descriptor in the response.
 func (c *Client) plain(ctx context.Context, r api.Request) (*api.Answer, error) {
 	a, f, err := c.call(ctx, r)
 	if f != nil {

@@ -19,21 +19,20 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 )
 
-// ErrNone says that no supervisor lives in the directory: nothing of the
-// project runs.
-var ErrNone = errors.New("nothing of this workshop runs: it has no supervisor")
+// ErrNone means that the directory has no live supervisor: nothing of the project
+// runs.
+var ErrNone = errors.New("the workshop isn't running: it has no supervisor")
 
-// maxAnswer bounds an answer in bytes.
+// maxAnswer bounds a response in bytes.
 const maxAnswer = 64 << 20
 
-// Client asks one supervisor. Each call has a connection of its own, so calls
-// may be made at the same time, and one that is given up disturbs no other.
-// Errors of the supervisor are of type *[api.Error]; [ErrNone] where none lives
-// any more.
+// Client calls one supervisor. Each call has its own connection, so calls may be
+// concurrent, and cancelling one doesn't affect others. Errors of the supervisor are
+// of type *[api.Error]; without a live supervisor the error is [ErrNone].
 type Client struct{ dir string }
 
-// Dial finds the supervisor of a state directory. One that is just beginning or
-// ending is waited for, until ctx ends.
+// Dial finds the supervisor of a state directory. It waits for one that is starting
+// or ending, until ctx ends.
 func Dial(ctx context.Context, dir string) (*Client, error) {
 	c := &Client{dir: dir}
 	for {
@@ -54,7 +53,7 @@ func Dial(ctx context.Context, dir string) (*Client, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the supervisor in %s lives and doesn't answer: %w", dir, context.Cause(ctx))
+			return nil, fmt.Errorf("the supervisor in %s is alive but doesn't respond: %w", dir, context.Cause(ctx))
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
@@ -79,8 +78,8 @@ func Lives(dir string) (bool, error) {
 	return false, nil
 }
 
-// State reads what the last supervisor of a directory has written down. Nothing
-// of it runs, unless one lives. A project that never ran has no containers.
+// State reads the state file of a directory. Without a live supervisor nothing in
+// it runs. A project that never ran has no containers.
 func State(dir string) (*api.File, error) {
 	b, err := os.ReadFile(dir + "/" + api.StateName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,14 +93,14 @@ func State(dir string) (*api.File, error) {
 		return nil, err
 	}
 	if f.Version != spec.Version {
-		return nil, fmt.Errorf("it is of another version of workshop: of form %d, this program knows %d", f.Version, spec.Version)
+		return nil, fmt.Errorf("written by another version of workshop: state format %d, want %d", f.Version, spec.Version)
 	}
 	return &f, nil
 }
 
-// Connect opens a connection to the supervisor of a state directory, by
-// a descriptor of the directory: its path may be longer than the address of a
-// socket can be (108 bytes).
+// Connect connects to the supervisor of a state directory by a descriptor of the
+// directory, because the path may be longer than the address of a socket (108
+// bytes).
 func Connect(ctx context.Context, dir string) (*net.UnixConn, error) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -113,7 +112,7 @@ func Connect(ctx context.Context, dir string) (*net.UnixConn, error) {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Uid != uint32(os.Geteuid()) {
-		return nil, errors.Join(err, fmt.Errorf("%s is another user's: set XDG_STATE_HOME to a directory of yours", dir))
+		return nil, errors.Join(err, fmt.Errorf("%s is another user's: set XDG_STATE_HOME to your own directory", dir))
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", "/proc/self/fd/"+strconv.Itoa(fd)+"/"+api.SocketName)
@@ -126,15 +125,15 @@ func Connect(ctx context.Context, dir string) (*net.UnixConn, error) {
 	return conn.(*net.UnixConn), nil
 }
 
-// call sends one request and reads its answer. The file is nil where the answer
-// carries none.
+// call sends one request and reads its response. The file is nil if the response has
+// none.
 func (c *Client) call(ctx context.Context, r api.Request) (*api.Answer, *os.File, error) {
 	b, err := json.Marshal(&r)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(b) >= api.MaxRequest {
-		return nil, nil, fmt.Errorf("service %s: %d bytes are more than a supervisor takes", r.Service, len(b))
+		return nil, nil, fmt.Errorf("service %s: a request of %d bytes is too large for the supervisor", r.Service, len(b))
 	}
 	conn, err := Connect(ctx, c.dir)
 	if err != nil {
@@ -147,7 +146,7 @@ func (c *Client) call(ctx context.Context, r api.Request) (*api.Answer, *os.File
 	case ctx.Err() != nil && err != nil:
 		return nil, nil, context.Cause(ctx)
 	case err != nil:
-		return nil, nil, fmt.Errorf("the supervisor in %s doesn't answer (its own words are in %s): %w", c.dir, api.ErrorsName, err)
+		return nil, nil, fmt.Errorf("the supervisor in %s doesn't respond (its output is in %s): %w", c.dir, api.ErrorsName, err)
 	case a.Error != nil:
 		if f != nil {
 			f.Close()
@@ -157,7 +156,7 @@ func (c *Client) call(ctx context.Context, r api.Request) (*api.Answer, *os.File
 		if f != nil {
 			f.Close()
 		}
-		return nil, nil, errors.New("the supervisor's answer and its descriptor don't go together")
+		return nil, nil, errors.New("the supervisor's response doesn't match its descriptor")
 	}
 	return a, f, nil
 }
@@ -190,7 +189,7 @@ func exchange(conn *net.UnixConn, request []byte) (*api.Answer, *os.File, error)
 			return fail(err)
 		}
 		if line = append(line, buf[:n]...); len(line) > maxAnswer {
-			return fail(errors.New("the answer is too long"))
+			return fail(errors.New("the response is too long"))
 		}
 		if line[len(line)-1] == '\n' {
 			break
@@ -204,7 +203,7 @@ func exchange(conn *net.UnixConn, request []byte) (*api.Answer, *os.File, error)
 	return &a, file, nil
 }
 
-// descriptor is that of a message, closed on exec.
+// descriptor returns the descriptor of a message, with close-on-exec.
 func descriptor(oob []byte) *os.File {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {

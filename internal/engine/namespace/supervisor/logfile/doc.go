@@ -1,15 +1,14 @@
-// Package logfile keeps what a container prints: a directory per service, in it
+// Package logfile keeps the output of containers: per service a directory of
 // numbered files of JSON lines, of which the oldest are removed. The supervisor
-// writes them, the engine on the host reads them; a file is only appended to and
-// never renamed, so that a reader can follow without being told.
+// writes them, the engine on the host reads them. Files are only appended to and
+// never renamed, so that a reader can follow without notifications.
 //
 // A line is one object:
 //
 //	{"time":"2026-11-22T06:00:00.123456789Z","stream":"stdout","text":"one line\n"}
 //
-// A line of the container that is longer than [MaxText] is split, as Docker
-// does; a piece that isn't the end of its line has no "\n" at the end. What is no
-// UTF-8 becomes U+FFFD.
+// A line of the container longer than [MaxText] is split, as Docker does; only the
+// last piece ends in "\n". Invalid UTF-8 becomes U+FFFD.
 package logfile
 
 import (
@@ -32,12 +31,12 @@ const (
 	Stderr = "stderr"
 )
 
-// suffix of a file of a log; before it stands its number, from 1 up.
+// suffix of a log file, after its number, which begins with 1.
 const suffix = ".log"
 
 // Entry is one line, or a piece of one.
 type Entry struct {
-	Time   time.Time `json:"time"` // UTC, when it was read
+	Time   time.Time `json:"time"` // UTC, when the output was read
 	Stream string    `json:"stream"`
 	Text   string    `json:"text"`
 }

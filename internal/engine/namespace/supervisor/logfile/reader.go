@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// All is Options.Tail for everything that is kept.
+// All is Options.Tail for all kept entries.
 const All = -1
 
-// Options say what of a log is wanted.
+// Options selects entries of a log.
 type Options struct {
-	// Tail is how many of the last entries; All: every one. The zero value is
-	// none, which makes sense with Follow.
+	// Tail is the number of last entries; All: every one. Zero, for none, is
+	// useful with Follow.
 	Tail int
-	// Since leaves out what is older; the zero value is the beginning.
+	// Since leaves out older entries; the zero value is the beginning.
 	Since time.Time
-	// Follow waits for more, over rotations and restarts, until the context ends
+	// Follow waits for more, across rotations and restarts, until the context ends
 	// or the log is removed.
 	Follow bool
 }
 
-// every is how often a reader looks for more.
+// every is how often a following reader polls.
 const every = 20 * time.Millisecond
 
-// Read gives the entries of the log in dir to emit, the oldest first. Its error
-// is emit's, or why the log can't be read (fs.ErrNotExist: there is none); the
-// end of the context is none. Lines that are damaged are left out.
+// Read calls emit for the entries of the log in dir, the oldest first. It returns
+// emit's error, or why the log can't be read (fs.ErrNotExist: there is none), and nil
+// at the end of the context. It skips damaged lines.
 func Read(ctx context.Context, dir string, o Options, emit func(Entry) error) error {
 	r := &reader{ctx: ctx, o: o, emit: emit, dir: dir}
 	defer r.close()
@@ -67,7 +67,7 @@ func Read(ctx context.Context, dir string, o Options, emit func(Entry) error) er
 	return nil
 }
 
-// reader has read file n so far, up to its last complete line.
+// reader has read file n up to its last complete line.
 type reader struct {
 	ctx  context.Context
 	o    Options
@@ -79,7 +79,7 @@ type reader struct {
 	file *os.File
 	buf  *bufio.Reader
 	part []byte
-	long bool // the line is longer than any of ours
+	long bool // the current line is longer than any valid one
 	gone bool
 }
 
@@ -89,7 +89,7 @@ func (r *reader) close() {
 	}
 }
 
-// read goes on to file n. One that was removed meanwhile is left out.
+// read reads file n, unless it has been removed.
 func (r *reader) read(n int) error {
 	skip := r.skip
 	r.skip = 0
@@ -110,7 +110,7 @@ func (r *reader) read(n int) error {
 	return r.lines()
 }
 
-// lines gives on what is complete in the present file.
+// lines emits the complete lines of the current file.
 func (r *reader) lines() error {
 	for r.ctx.Err() == nil {
 		b, err := r.buf.ReadSlice('\n')
@@ -141,7 +141,7 @@ func (r *reader) lines() error {
 	return nil
 }
 
-// more reads what was written since.
+// more reads what was written since the last call.
 func (r *reader) more() error {
 	list, err := numbers(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,7 +151,7 @@ func (r *reader) more() error {
 	if err != nil {
 		return err
 	}
-	// The newer files were made after the last line of this one.
+	// Newer files were created after the last line of this one.
 	if r.file != nil {
 		if err := r.lines(); err != nil {
 			return err
@@ -167,7 +167,7 @@ func (r *reader) more() error {
 	return nil
 }
 
-// tail finds where the last entries begin, and leaves out the files before.
+// tail finds where the last entries begin, and skips the files before.
 func (r *reader) tail(list []int) ([]int, error) {
 	left := r.o.Tail
 	for i, n := range slices.Backward(list) {
@@ -191,8 +191,8 @@ func (r *reader) tail(list []int) ([]int, error) {
 	return list, nil
 }
 
-// back finds the offset of the last want complete lines, or of as many as there
-// are.
+// back finds the offset of the last want complete lines, or of all if there are
+// fewer.
 func back(f *os.File, want int) (at int64, found int, err error) {
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {

@@ -12,26 +12,25 @@ import (
 	"time"
 )
 
-// Writer appends to a service's log. Its methods may be called at the same
-// time.
+// Writer appends to a service's log. It is safe for concurrent use.
 type Writer struct {
 	dir      string
 	maxSize  int64
 	maxFiles int
 
 	mu      sync.Mutex
-	file    *os.File // nil after a write or an opening that failed
+	file    *os.File // nil after a failed write or open
 	n       int      // its number
 	size    int64
 	waiting []byte // entries that aren't written yet, of this file
 }
 
-// Open opens the log in dir, which it makes if it isn't there, mode 0700. It
-// goes on in the newest file that is there. maxSize is that of one file in
-// bytes; maxFiles counts the one that is written. Both are above zero.
+// Open opens the log in dir, which it creates if necessary, mode 0700, and continues
+// its newest file. maxSize is the size of one file in bytes; maxFiles includes the
+// current one. Both must be positive.
 func Open(dir string, maxSize int64, maxFiles int) (*Writer, error) {
 	if maxSize <= 0 || maxFiles <= 0 {
-		return nil, fmt.Errorf("a log of %d files of %d bytes keeps nothing", maxFiles, maxSize)
+		return nil, fmt.Errorf("a log of %d files of %d bytes can't keep anything", maxFiles, maxSize)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -47,8 +46,8 @@ func Open(dir string, maxSize int64, maxFiles int) (*Writer, error) {
 	return w, w.open()
 }
 
-// open opens the newest file. A supervisor that was killed may have left half a
-// line at its end.
+// open opens the newest file. A killed supervisor may have left an incomplete line
+// at its end.
 func (w *Writer) open() error {
 	f, err := os.OpenFile(fileName(w.dir, w.n), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
@@ -71,7 +70,7 @@ func (w *Writer) open() error {
 	return nil
 }
 
-// removeOld removes what is more than maxFiles.
+// removeOld removes the files beyond maxFiles.
 func (w *Writer) removeOld() {
 	list, err := numbers(w.dir)
 	if err != nil {
@@ -83,16 +82,15 @@ func (w *Writer) removeOld() {
 	}
 }
 
-// buffers hold what waits, while it does: most logs are silent most of the
-// time.
+// buffers hold pending entries: most logs are silent most of the time.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// batch is how many bytes are written at once, about.
+// batch is about how many bytes are written at once.
 const batch = 64 << 10
 
-// Write appends one entry of at most MaxText bytes and tells how long it is in
-// the file. It may wait in memory until Flush. After an error, such as a full
-// disk, what waits is lost and the next one tries again.
+// Write appends one entry of at most MaxText bytes and returns its length in the
+// file. It may stay in memory until Flush. After an error, such as a full disk,
+// pending entries are lost, and the next call tries again.
 func (w *Writer) Write(at time.Time, stream string, text []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +119,7 @@ func (w *Writer) Write(at time.Time, stream string, text []byte) (int, error) {
 	return n, nil
 }
 
-// Flush writes what waits.
+// Flush writes pending entries.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,13 +143,13 @@ func (w *Writer) flush() error {
 	n, err := w.file.Write(w.waiting)
 	w.size += int64(n)
 	if err != nil {
-		w.file.Close() // opened again it is repaired
+		w.file.Close() // the next open repairs it
 		w.file = nil
 	}
 	return err
 }
 
-// rotate goes on to the next file.
+// rotate begins the next file.
 func (w *Writer) rotate() error {
 	if w.file != nil {
 		w.file.Close()
@@ -171,14 +169,14 @@ func appendEntry(b []byte, at time.Time, stream string, text []byte) []byte {
 	return append(appendText(b, text), "}\n"...)
 }
 
-// appendText is json.Marshal, with a short way for what most lines are.
+// appendText is json.Marshal with a fast path for common lines.
 func appendText(b, text []byte) []byte {
 	line, end := bytes.CutSuffix(text, []byte{'\n'})
 	for _, c := range line {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' {
 			quoted, err := json.Marshal(string(text))
 			if err != nil {
-				quoted = []byte(`""`) // a string always has a form
+				quoted = []byte(`""`) // marshalling a string never fails
 			}
 			return append(b, quoted...)
 		}
