@@ -75,7 +75,7 @@ func TestCopyRefusesWhatIsNoFile(t *testing.T) {
 	if _, err := copied(t, dir, Options{}); err == nil || !strings.Contains(err.Error(), "FIFO") {
 		t.Errorf("err = %v", err)
 	}
-	if _, err := copied(t, filepath.Join(dir, "a"), Options{}); err == nil || !strings.Contains(err.Error(), "it is a file") {
+	if _, err := copied(t, filepath.Join(dir, "a"), Options{}); err == nil || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("a file: %v", err)
 	}
 }

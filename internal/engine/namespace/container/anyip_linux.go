@@ -10,15 +10,15 @@ import (
 	"github.com/llmdo/workshop/internal/room/kernelsupport"
 )
 
-// instead is what a room has where netfilter lacks something.
+// instead is what a room gets if the kernel lacks a part of netfilter.
 type instead struct {
 	lacks   bool
-	packets []int // none: they can't be had, and the room says what follows
+	packets []int // packet sockets; none: not permitted, and the room reports the consequence
 }
 
-// withoutNetfilter looks for netfilter in the network namespace of the calling
-// thread. Where it isn't there, or doesn't answer, it makes what the room does
-// without it; whether it does, the room's program decides.
+// withoutNetfilter checks for netfilter in the network namespace of the calling
+// thread. If that is missing or doesn't respond, it makes the sockets for a room
+// without it; the room's program decides whether to use them.
 func withoutNetfilter() (n instead) {
 	missing, err := kernelsupport.Missing(kernelsupport.Extensions())
 	if n.lacks = len(missing) > 0 || err != nil; n.lacks {
@@ -27,7 +27,7 @@ func withoutNetfilter() (n instead) {
 	return n
 }
 
-// args are what `workshop-init room` is told of it.
+// args returns the corresponding arguments of `workshop-init room`.
 func (n instead) args() []string {
 	if !n.lacks {
 		return nil
@@ -43,7 +43,7 @@ func (n instead) args() []string {
 	return args
 }
 
-// look prints the kernel modules that a room by netfilter misses, in one line.
+// look prints the kernel modules missing for a room with netfilter, in one line.
 func look(stdout, stderr io.Writer) int {
 	missing, err := kernelsupport.Missing(kernelsupport.Extensions())
 	if err != nil && !errors.Is(err, kernelsupport.ErrNobody) {

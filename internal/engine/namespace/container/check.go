@@ -9,14 +9,14 @@ import (
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// Check tells what is wrong with a container, before anything is started. What
-// it lets through can still fail: the machine decides the rest.
+// Check checks a container before anything is started. A valid one can still fail
+// on the machine.
 func Check(c *spec.Container) error {
 	if c == nil {
 		return fmt.Errorf("no container")
 	}
 	if c.Version != spec.Version {
-		return fmt.Errorf("container %s has form %d, this program knows %d: use programs of one version", c.Name, c.Version, spec.Version)
+		return fmt.Errorf("container %s: spec version %d, want %d: use programs of one version", c.Name, c.Version, spec.Version)
 	}
 	for _, check := range []func(*spec.Container) error{checkProcess, checkMounts, checkFiles, checkNetwork, checkLimits} {
 		if err := check(c); err != nil {
@@ -36,7 +36,7 @@ func checkProcess(c *spec.Container) error {
 	}
 	for _, s := range append(append([]string{c.Hostname}, p.Args...), p.Env...) {
 		if strings.IndexByte(s, 0) >= 0 {
-			return fmt.Errorf("%q holds a zero byte", s)
+			return fmt.Errorf("%q contains a zero byte", s)
 		}
 	}
 	for _, e := range p.Env {
@@ -49,11 +49,11 @@ func checkProcess(c *spec.Container) error {
 	}
 	for _, name := range c.Capabilities {
 		if _, ok := capabilities[name]; !ok {
-			return fmt.Errorf("the capability %q is none that a container may have", name)
+			return fmt.Errorf("the capability %q is not allowed", name)
 		}
 	}
 	if n := len(c.Seccomp); n == 0 || n%8 != 0 || n > 8*4096 { // struct sock_filter, BPF_MAXINSNS
-		return fmt.Errorf("a seccomp filter of %d bytes is none", n)
+		return fmt.Errorf("a seccomp filter of %d bytes is not valid", n)
 	}
 	if c.OOMScore < -1000 || c.OOMScore > 1000 {
 		return fmt.Errorf("oom_score_adj %d is not between -1000 and 1000", c.OOMScore)
@@ -61,12 +61,12 @@ func checkProcess(c *spec.Container) error {
 	return nil
 }
 
-// clean: an absolute path in its shortest form, without what C can't say.
+// clean reports whether p is a clean absolute path without zero bytes.
 func clean(p string) bool {
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p && strings.IndexByte(p, 0) < 0 && len(p) < 4096
 }
 
-// reserved are the directories that every container has of its own.
+// reserved are directories that every container gets.
 var reserved = []string{"/proc", "/sys", "/dev"}
 
 func checkTarget(target string) error {
@@ -75,7 +75,7 @@ func checkTarget(target string) error {
 	}
 	for _, r := range reserved {
 		if subpath.Within(target, r) {
-			return fmt.Errorf("the target %s lies in %s, which a container has of its own", target, r)
+			return fmt.Errorf("the target %s is in %s, which every container gets", target, r)
 		}
 	}
 	return nil
@@ -91,7 +91,7 @@ func checkMounts(c *spec.Container) error {
 		}
 		for _, earlier := range c.Mounts[:i] {
 			if m.Target != earlier.Target && subpath.Within(earlier.Target, m.Target) {
-				return fmt.Errorf("the mount at %s would hide the earlier one at %s", m.Target, earlier.Target)
+				return fmt.Errorf("the mount at %s would cover the earlier one at %s", m.Target, earlier.Target)
 			}
 		}
 		switch m.Type {
@@ -103,17 +103,17 @@ func checkMounts(c *spec.Container) error {
 				return fmt.Errorf("the source of %s is the machine's root", m.Target)
 			}
 			if m.Size != 0 || m.Mode != 0 || m.UID != 0 || m.GID != 0 {
-				return fmt.Errorf("the bind at %s has a size, a mode or an owner", m.Target)
+				return fmt.Errorf("the bind at %s must not have a size, a mode or an owner", m.Target)
 			}
 		case spec.Tmpfs:
 			if m.Source != "" || m.ReadOnly || m.Recursive {
-				return fmt.Errorf("the tmpfs at %s has a source, or is read-only or recursive", m.Target)
+				return fmt.Errorf("the tmpfs at %s must not have a source or be read-only or recursive", m.Target)
 			}
 			if m.Size <= 0 {
 				return fmt.Errorf("the tmpfs at %s has no size", m.Target)
 			}
 			if m.Mode&^0o1777 != 0 {
-				return fmt.Errorf("the tmpfs at %s has the mode %o", m.Target, m.Mode)
+				return fmt.Errorf("the tmpfs at %s: mode %o is not valid", m.Target, m.Mode)
 			}
 		default:
 			return fmt.Errorf("the mount at %s has the unknown type %q", m.Target, m.Type)
@@ -128,7 +128,7 @@ func checkFiles(c *spec.Container) error {
 			return err
 		}
 		if f.Mode&^0o777 != 0 {
-			return fmt.Errorf("the file %s has the mode %o", f.Path, f.Mode)
+			return fmt.Errorf("the file %s: mode %o is not valid", f.Path, f.Mode)
 		}
 	}
 	return nil
@@ -139,7 +139,7 @@ func checkNetwork(c *spec.Container) error {
 	case spec.NetNone, spec.NetRoom:
 	case spec.NetJoin, spec.NetHost:
 		if len(c.Sysctls) > 0 {
-			return fmt.Errorf("sysctls are those of a new network namespace, and this container has none")
+			return fmt.Errorf("sysctls require a new network namespace")
 		}
 	default:
 		return fmt.Errorf("the network mode %q is unknown", c.Network.Mode)
@@ -148,38 +148,38 @@ func checkNetwork(c *spec.Container) error {
 		return fmt.Errorf("only a room may do without netfilter")
 	}
 	if c.Network.Mode == spec.NetHost && len(c.Capabilities) > 0 {
-		return fmt.Errorf("a container in the machine's network may have no capability")
+		return fmt.Errorf("a container in the machine's network must not have capabilities")
 	}
 	for name, value := range c.Sysctls {
 		if _, err := sysctlPath(name); err != nil {
 			return err
 		}
 		if value == "" || len(value) > 256 {
-			return fmt.Errorf("the sysctl %s has the value %q", name, value)
+			return fmt.Errorf("the sysctl %s: value %q is not valid", name, value)
 		}
 	}
 	return nil
 }
 
-// sysctlPath is the file of a sysctl below /proc/sys.
+// sysctlPath returns the file of a sysctl below /proc/sys.
 func sysctlPath(name string) (string, error) {
 	bad := strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-.") != "" || strings.Contains(name, "..") || strings.HasSuffix(name, ".")
 	if bad || !strings.HasPrefix(name, "net.") {
-		return "", fmt.Errorf("the sysctl %q is none of a network namespace", name)
+		return "", fmt.Errorf("the sysctl %q does not belong to a network namespace", name)
 	}
 	return strings.ReplaceAll(name, ".", "/"), nil
 }
 
 func checkLimits(c *spec.Container) error {
 	if c.Limits.Shm < 0 {
-		return fmt.Errorf("/dev/shm has the size %d", c.Limits.Shm)
+		return fmt.Errorf("/dev/shm: size %d is not valid", c.Limits.Shm)
 	}
 	for _, r := range c.Rlimits {
 		if _, ok := rlimits[r.Name]; !ok {
 			return fmt.Errorf("the limit %q is unknown", r.Name)
 		}
 		if r.Soft > r.Hard {
-			return fmt.Errorf("the limit %s has the soft value %d above the hard %d", r.Name, r.Soft, r.Hard)
+			return fmt.Errorf("the limit %s: the soft value %d exceeds the hard value %d", r.Name, r.Soft, r.Hard)
 		}
 	}
 	return nil

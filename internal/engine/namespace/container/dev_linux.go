@@ -6,17 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// devices of the machine that every program may need; they can be read and
-// written, and do nothing.
+// devices are harmless devices of the machine that every program may need.
 var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
-// devLinks are what programs expect beside them.
+// devLinks are symbolic links that programs expect besides the devices.
 var devLinks = [][2]string{
 	{"/proc/self/fd", "fd"}, {"/proc/self/fd/0", "stdin"}, {"/proc/self/fd/1", "stdout"}, {"/proc/self/fd/2", "stderr"}, {"pts/ptmx", "ptmx"},
 }
 
-// dev makes a /dev of the container's own. The devices are the machine's files:
-// nobody but its root can make others.
+// dev makes the container's /dev. The devices are the machine's files: only its root
+// can create others.
 func (s *stage) dev() error {
 	fd, err := newMount("tmpfs", noSetuid|noExec, number("size", 64<<10), mode(0o755), number("nr_inodes", 64))
 	if err == nil {
@@ -36,9 +35,9 @@ func (s *stage) dev() error {
 			return fmt.Errorf("/dev/%s: %w", l[1], err)
 		}
 	}
-	// The machine has some thousand in all.
+	// The whole machine has some thousand.
 	pts := []option{{"ptmxmode", "0666"}, {"mode", "0620"}, {"max", "512"}}
-	// Terminals belong to the group tty, where there is one.
+	// Terminals belong to the group tty, if there is one.
 	terminals, err := newMount("devpts", noSetuid|noExec, append(pts, option{"gid", "5"})...)
 	if err != nil {
 		terminals, err = newMount("devpts", noSetuid|noExec, pts...)
@@ -77,8 +76,8 @@ func (s *stage) device(name string) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFCHR {
 		return fmt.Errorf("not a device on this machine")
 	}
-	// Read-only: the file, its owner and mode, are the machine's. The device
-	// behind it is written all the same.
+	// Read-only, as the file, its owner and mode are the machine's. Writing to the
+	// device itself still works.
 	fd, err := clone(source, noSetuid|noExec|readOnly, false)
 	if err != nil {
 		return err
@@ -90,7 +89,7 @@ func (s *stage) device(name string) error {
 	return unix.MoveMount(fd, "", s.devDir, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// devMount puts a file system into /dev.
+// devMount mounts a file system in /dev.
 func (s *stage) devMount(fd int, err error, name string) error {
 	if err == nil {
 		err = unix.Mkdirat(s.devDir, name, 0o755)

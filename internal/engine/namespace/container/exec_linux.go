@@ -14,7 +14,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/landlock"
 )
 
-// limits of setrlimit(2). Those that aren't set are the caller's.
+// limits sets the limits of setrlimit(2). Others are inherited.
 func (s *stage) limits() error {
 	for _, r := range withOwn(s.c.Rlimits) {
 		if err := unix.Setrlimit(rlimits[r.Name], &unix.Rlimit{Cur: r.Soft, Max: r.Hard}); err != nil {
@@ -24,10 +24,10 @@ func (s *stage) limits() error {
 	return nil
 }
 
-// withOwn adds what no container inherits. No core is ever written: it would
-// hold secrets, and where it goes is the machine's decision. And who may use
-// real-time priorities, as the users of many desktops may, would need no share
-// of the processors (B5): no control group bounds those.
+// withOwn adds limits that are never inherited. No core is dumped: it would contain
+// secrets, and the machine decides where it is written. Real-time priorities, which
+// many desktops permit, would bypass the cpu limit (B5), as no control group bounds
+// them.
 func withOwn(given []spec.Rlimit) []spec.Rlimit {
 	all := []spec.Rlimit{{Name: "core"}, {Name: "rtprio"}, {Name: "nice"}}
 	for _, r := range given {
@@ -38,7 +38,7 @@ func withOwn(given []spec.Rlimit) []spec.Rlimit {
 	return all
 }
 
-// descriptors: none but the program's own outlive execve(2).
+// descriptors makes sure that only the program's own descriptors outlive execve(2).
 func (s *stage) descriptors() error {
 	for _, fd := range s.order.Null {
 		null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -61,8 +61,8 @@ func (s *stage) descriptors() error {
 	return nil
 }
 
-// enter goes to the working directory, as the user. No link leads out of the
-// container, by a descriptor that is still open.
+// enter changes to the working directory, as the user. A magic link of a descriptor
+// that is still open can't lead out of the container.
 func (s *stage) enter() error {
 	cwd := strings.TrimPrefix(s.c.Process.Cwd, "/")
 	if cwd == "" {
@@ -78,15 +78,14 @@ func (s *stage) enter() error {
 	return unix.Close(fd)
 }
 
-// landlock is a second fence, should a mount be writable that must not be. A
-// kernel without it has the first alone.
+// landlock is a second layer of protection, should a mount wrongly be writable. A
+// kernel without Landlock has the mounts alone.
 func (s *stage) landlock() error {
 	if !s.c.Landlock {
 		return nil
 	}
 	rules := landlock.Rules{Read: []string{"/"}, Write: []string{"/dev", "/proc"}, WriteFDs: s.writable, ScopeSignals: true}
-	// The abstract sockets of a room are its workers' in common, those of the
-	// machine nobody's.
+	// The workers of a room share its abstract sockets; none may use the machine's.
 	rules.ScopeSockets = s.c.Network.Mode == spec.NetNone || s.c.Network.Mode == spec.NetHost
 	_, err := landlock.Restrict(rules)
 	if err != nil && !errors.Is(err, landlock.ErrUnsupported) {
@@ -95,7 +94,7 @@ func (s *stage) landlock() error {
 	return nil
 }
 
-// signals are as a new process has them: nothing is ignored or held back.
+// signals resets the signals: none is ignored or blocked.
 func (s *stage) signals() error {
 	// struct sigaction of the kernel; 1 is SIG_IGN.
 	var now, none [4]uint64
@@ -120,8 +119,8 @@ func (s *stage) signals() error {
 	return nil
 }
 
-// seccomp: the last thing. The filter lets execve through, and what tells of
-// its failure.
+// seccomp installs the filter, as the last step. The filter allows execve, and the
+// calls that report its failure.
 func (s *stage) seccomp() error {
 	filter := slices.Concat(before(s.c), unsafe.Slice((*unix.SockFilter)(unsafe.Pointer(&s.c.Seccomp[0])), len(s.c.Seccomp)/8))
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}

@@ -10,7 +10,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// files puts those of the spec to their places.
+// files writes the files of the spec.
 func (s *stage) files() error {
 	for i := range s.c.Files {
 		if err := s.file(&s.c.Files[i]); err != nil {
@@ -20,8 +20,8 @@ func (s *stage) files() error {
 	return nil
 }
 
-// file: in the root, which is read-only in the end, it takes the place of what
-// is there. In another mount it is mounted over it.
+// file writes one file. In the root, which becomes read-only later, it replaces an
+// existing one; in another mount it is mounted over it.
 func (s *stage) file(f *spec.File) error {
 	parent, err := s.point(path.Dir(f.Path), true)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *stage) file(f *spec.File) error {
 	if base, rel := s.under(f.Path); id == s.root.id && (s.isRoot(base) || rel != ".") {
 		return write(parent, path.Base(f.Path), f)
 	}
-	// The name goes when it is mounted: no program ever sees it.
+	// The name is removed after mounting: no program ever sees it.
 	const name = ".file"
 	if err := write(s.root.fd, name, f); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (s *stage) file(f *spec.File) error {
 	return unix.Unlinkat(s.root.fd, name, 0)
 }
 
-// write makes a file new, whatever has its name.
+// write replaces whatever has the name by a new file.
 func write(dir int, name string, f *spec.File) error {
 	if err := unix.Unlinkat(dir, name, 0); err != nil && err != unix.ENOENT {
 		return err
@@ -75,7 +75,7 @@ func write(dir int, name string, f *spec.File) error {
 	return unix.Fchmod(fd, f.Mode)
 }
 
-// workdir makes the working directory where that is missing, as Docker does.
+// workdir makes a missing working directory, as Docker does.
 
 func (s *stage) workdir() error {
 	if s.c.Process.Cwd == "/" || s.hasOwn(s.c.Process.Cwd) {
@@ -88,7 +88,7 @@ func (s *stage) workdir() error {
 	return unix.Close(fd)
 }
 
-// hasOwn: it lies in /proc, /sys or /dev.
+// hasOwn reports whether p is in /proc, /sys or /dev.
 func (s *stage) hasOwn(p string) bool {
 	for _, r := range reserved {
 		if subpath.Within(p, r) {

@@ -6,15 +6,14 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
-// hostFilter comes before the filter of a container in the machine's network,
-// the guard. Abstract sockets belong to a network, and behind those of the
-// machine are its window server, a bus, an engine's helpers; Landlock refuses
-// them from Linux 6.12 on only. So there are no unix sockets but those of the
-// type that a room listens with (SOCK_SEQPACKET), no pairs of them that could be
-// sent elsewhere, and of the other families those of the guard's work: what else
-// the machine has, Bluetooth perhaps, is not for it.
+// hostFilter precedes the filter of a container in the machine's network, the guard.
+// Abstract sockets belong to a network namespace, and on the machine's listen its
+// window server, a bus, an engine's helpers; Landlock refuses them only from Linux
+// 6.12. So the filter allows only unix sockets of the type that a room listens with
+// (SOCK_SEQPACKET), no pairs of them that could be sent elsewhere, and of other
+// families only those that the guard needs, not Bluetooth for example.
 //
-// The architecture is looked at by what follows, which ends who has another one.
+// The filter that follows checks the architecture, and kills on a foreign one.
 var hostFilter = []unix.SockFilter{
 	{Code: bpfLoad, K: 0}, // the number of the call (struct seccomp_data, linux/seccomp.h)
 	{Code: bpfJumpEqual, K: unix.SYS_SOCKET, Jt: 1},
@@ -38,7 +37,7 @@ const (
 	bpfReturn    = unix.BPF_RET | unix.BPF_K
 )
 
-// before is what a container's filter begins with.
+// before returns the beginning of a container's filter.
 func before(c *spec.Container) []unix.SockFilter {
 	if c.Network.Mode == spec.NetHost {
 		return hostFilter

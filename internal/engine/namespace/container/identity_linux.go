@@ -8,10 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is set here is set for the calling thread, not for all, as syscall's
-// functions do: execve(2) ends the others.
+// Unlike syscall's functions, these set the calling thread only: execve(2) ends the
+// others.
 
-// boundingSet: what isn't kept can't be had again, and uid 0 means nothing.
+// boundingSet drops all capabilities that aren't kept for good, and takes away the
+// privileges of uid 0.
 func (s *stage) boundingSet() error {
 	keep := s.kept()
 	for n := 0; n < 64; n++ {
@@ -20,13 +21,13 @@ func (s *stage) boundingSet() error {
 		}
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(n), 0, 0, 0)
 		if err == unix.EINVAL && n > unix.CAP_AUDIT_READ {
-			break // the kernel has no more
+			break // the kernel has no further ones
 		}
 		if err != nil {
 			return fmt.Errorf("drop capability %d: %w", n, err)
 		}
 	}
-	// The ids change without a change of capabilities, which are set apart.
+	// Changing ids doesn't change capabilities, which are set separately.
 	bits := secNoRoot | secNoRoot<<1 | secNoSetuidFixup | secNoSetuidFixup<<1 | secKeepCaps<<1
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, uintptr(bits), 0, 0, 0); err != nil {
 		return fmt.Errorf("securebits: %w", err)
@@ -49,15 +50,16 @@ func (s *stage) kept() uint64 {
 	return set
 }
 
-// groupsDenied reports whether this is the user namespace of an ordinary user,
+// groupsDenied reports whether this is the user namespace of an unprivileged user,
 // who may not change groups (user_namespaces(7)).
 func groupsDenied() bool {
 	b, err := os.ReadFile("/proc/self/setgroups")
 	return err == nil && string(b) == "deny\n"
 }
 
-// ids: the container's user and group, and no other group. An ordinary user's
-// supervisor may not change groups; those it has are no ids of its namespace.
+// ids sets the container's user and group, without supplementary groups. The
+// supervisor of an unprivileged user may not change groups; those it has aren't
+// mapped into its namespace.
 func (s *stage) ids() error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 && !(errno == unix.EPERM && groupsDenied()) {
 		return fmt.Errorf("setgroups: %w", errno)
@@ -74,13 +76,13 @@ func (s *stage) ids() error {
 
 func notMapped(what string, id uint32, err error) error {
 	if err == unix.EINVAL {
-		return fmt.Errorf("%s %d isn't mapped here: an ordinary user's containers run with the user's own ids", what, id)
+		return fmt.Errorf("%s %d isn't mapped here: without root containers run with the caller's own ids", what, id)
 	}
 	return fmt.Errorf("%s %d: %w", what, id, err)
 }
 
-// capabilities: exactly those that are kept, in all sets, so that the program
-// has them too.
+// capabilities sets exactly the kept ones in all sets, so that the program has them
+// too.
 func (s *stage) capabilities() error {
 	keep := s.kept()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -106,8 +108,7 @@ func (s *stage) capabilities() error {
 	return nil
 }
 
-// keyring: an empty session keyring; the one of whoever started the supervisor
-// isn't seen.
+// keyring joins an empty session keyring, to hide that of the supervisor's caller.
 func (s *stage) keyring() error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); errno != 0 && errno != unix.ENOSYS {
 		return fmt.Errorf("a session keyring: %w", errno)

@@ -11,9 +11,8 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
-// What of /proc and /sys is hidden and what can't be written, as with Docker
-// (moby/oci/defaults.go), some that name what the machine is, and triggers of
-// pressure, which no limit counts.
+// Hidden and read-only paths of /proc and /sys: Docker's (moby/oci/defaults.go),
+// some that identify the machine, and pressure triggers, which no limit counts.
 var (
 	maskedProcFiles = []string{"interrupts", "kcore", "keys", "latency_stats", "timer_list", "timer_stats", "sched_debug"}
 	maskedProcDirs  = []string{"asound", "acpi", "scsi"}
@@ -23,7 +22,8 @@ var (
 
 const kernelFS = noSetuid | noDevice | noExec
 
-// special puts a mount to a directory of the root that isn't a link.
+// special attaches a mount to a directory of the root, which must not be a symbolic
+// link.
 func (s *stage) special(fd int, target string) error {
 	name := strings.TrimPrefix(target, "/")
 	if err := unix.Mkdirat(s.root.fd, name, 0o755); err != nil && err != unix.EEXIST {
@@ -37,8 +37,8 @@ func (s *stage) special(fd int, target string) error {
 	return move(fd, at)
 }
 
-// proc: the container's own. It is mounted while the old one can be seen: the
-// kernel wants that of an ordinary user.
+// proc mounts the container's own /proc while the old one is visible, which the
+// kernel requires of an unprivileged user.
 func (s *stage) proc() error {
 	fd, err := newMount("proc", kernelFS)
 	if err == nil {
@@ -46,7 +46,7 @@ func (s *stage) proc() error {
 	}
 	if err != nil {
 		if err == unix.EPERM {
-			err = fmt.Errorf("%w (parts of this machine's /proc are hidden, as in a container: an ordinary user can't have a fresh one there)", err)
+			err = fmt.Errorf("%w (parts of this machine's /proc are hidden, as in a container: without root a new one can't be mounted)", err)
 		}
 		return fmt.Errorf("/proc: %w", err)
 	}
@@ -80,8 +80,8 @@ func (s *stage) masks() error {
 	return nil
 }
 
-// mask puts /dev/null over files and an empty directory over directories. What
-// isn't there needs none.
+// mask mounts /dev/null over files and an empty directory over directories, if they
+// exist.
 func (s *stage) mask(dir int, where string, files, dirs []string, empty *int) error {
 	do := func(name string, directory bool) error {
 		at, err := open(dir, name, 0, unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS)
@@ -104,7 +104,7 @@ func (s *stage) mask(dir int, where string, files, dirs []string, empty *int) er
 			if *empty, err = newMount("tmpfs", kernelFS|readOnly, number("size", 4096), number("nr_inodes", 1), mode(0o555)); err != nil {
 				return err
 			}
-			return move(*empty, at) // the others are copies of it
+			return move(*empty, at) // the others are clones of it
 		}
 		fd, err := clone(*empty, kernelFS|readOnly, false)
 		if err != nil {
@@ -121,9 +121,8 @@ func (s *stage) mask(dir int, where string, files, dirs []string, empty *int) er
 	return nil
 }
 
-// throttles are the directories, below /sys, that tell when a processor was
-// held back: by them, what others compute can be guessed. Virtual machines have
-// none as a rule.
+// throttles returns the directories below /sys with times of cpu throttling, from
+// which computations of others can be inferred. Virtual machines usually have none.
 func throttles() []string {
 	found, _ := filepath.Glob(throttled)
 	for i, dir := range found {
@@ -134,9 +133,9 @@ func throttles() []string {
 
 var throttled = "/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle"
 
-// sys shows the network namespace of whoever mounts it. Who is in the
-// machine's gets none; nor does an ordinary user on a machine that hides parts
-// of its own.
+// sys mounts /sys, which shows the mounter's network namespace. A container in the
+// machine's gets none; nor does one of an unprivileged user if parts of the machine's
+// /sys are hidden.
 func (s *stage) sys() error {
 	s.sys_ = -1
 	if s.c.Network.Mode == spec.NetHost {
@@ -160,7 +159,7 @@ func (s *stage) sys() error {
 	return s.cgroups()
 }
 
-// cgroups shows the container its own group.
+// cgroups mounts the container's own group.
 func (s *stage) cgroups() error {
 	var made []int
 	for _, m := range s.order.Cgroup {
@@ -174,11 +173,11 @@ func (s *stage) cgroups() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Target, err)
 		}
-		// On /sys/fs/cgroup, or on a directory made in what is mounted there.
+		// On /sys/fs/cgroup, or on a directory created in the mount there.
 		base, rel := s.sys_, "fs/cgroup"
 		if m.Target != cgroupDir {
 			if len(made) == 0 || path.Dir(m.Target) != cgroupDir {
-				return fmt.Errorf("%s: nothing is there to mount it on", m.Target)
+				return fmt.Errorf("%s: the mount point doesn't exist", m.Target)
 			}
 			base, rel = made[0], path.Base(m.Target)
 			if err := unix.Mkdirat(base, rel, 0o755); err != nil && err != unix.EEXIST {

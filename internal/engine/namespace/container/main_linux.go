@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// step is a part of what makes a container, in the order of steps.
+// step is one step of making a container.
 type step struct {
 	name string
 	do   func(*stage) error
 }
 
-// steps: what can be opened from outside comes first, then what only a
-// privileged process can do, and the filter last.
+// steps lists the steps in order: first what is opened from outside, then what
+// requires privileges, and the filter last.
 var steps = []step{
 	{"itself", (*stage).itself},
 	{"root", (*stage).newRoot},
@@ -46,12 +46,12 @@ var steps = []step{
 	{"seccomp", (*stage).seccomp},
 }
 
-// Main is `workshop-init contain FD [network | room]`: what Start starts. FD is the
-// first descriptor after those of the container's program: there the order is
-// read; the next one takes the status. With network it makes a network
-// namespace meanwhile: nothing else of a start takes the kernel so long. With
-// room it also looks there whether netfilter is. It returns only when something
-// failed. `workshop-init contain look` only looks, where it is started.
+// Main is `workshop-init contain FD [network | room]`, started by Start. FD is the
+// first descriptor after those of the container's program: the order is read from
+// it, and the status written to the next one. With network it concurrently makes a
+// network namespace, the slowest part of a start; with room it also checks for
+// netfilter there. It returns only on failure. `workshop-init contain look` only
+// checks for netfilter in its own namespace.
 func Main(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 && args[0] == "look" {
 		return look(stdout, stderr)
@@ -61,11 +61,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		first, _ = strconv.Atoi(args[0])
 	}
 	if first < 3 || os.Getpid() != 1 {
-		fmt.Fprintln(stderr, "workshop-init contain: a supervisor starts this, with an order")
+		fmt.Fprintln(stderr, "workshop-init contain: to be started by a supervisor")
 		return 2
 	}
-	// What is set from here on is the thread's, and execve(2) takes it from the
-	// thread that calls it.
+	// The following settings are per thread, and execve(2) keeps those of the calling
+	// thread.
 	runtime.LockOSThread()
 	s := &stage{first: first, status: first + 1}
 	if len(args) == 2 {
@@ -79,7 +79,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// run carries the order out. It returns when something failed.
+// run carries out the order. It returns only on failure.
 func (s *stage) run(steps []step) error {
 	o, err := readOrder(os.NewFile(uintptr(s.first), "order"))
 	if err != nil {

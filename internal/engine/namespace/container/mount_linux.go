@@ -10,7 +10,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
-// Attributes that mounts have.
+// Attributes of mounts.
 const (
 	noSetuid = unix.MOUNT_ATTR_NOSUID
 	noDevice = unix.MOUNT_ATTR_NODEV
@@ -18,10 +18,10 @@ const (
 	readOnly = unix.MOUNT_ATTR_RDONLY
 )
 
-// option of a file system; without a value it is a flag.
+// option is an option of a file system; without a value it is a flag.
 type option struct{ key, value string }
 
-// newMount makes a file system and a mount of it, which is attached nowhere.
+// newMount makes a file system and a detached mount of it.
 func newMount(fs string, attributes int, options ...option) (int, error) {
 	fd, err := unix.Fsopen(fs, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -48,7 +48,7 @@ func newMount(fs string, attributes int, options ...option) (int, error) {
 	return m, nil
 }
 
-// because adds what the kernel says of an error to it.
+// because adds the kernel's explanation to an error.
 func because(fd int, err error) error {
 	var buf [512]byte
 	if n, _ := unix.Read(fd, buf[:]); n > 2 && buf[0] == 'e' {
@@ -59,14 +59,14 @@ func because(fd int, err error) error {
 
 func number(key string, n int64) option { return option{key, strconv.FormatInt(n, 10)} }
 
-// sized bounds a tmpfs: its bytes, and the memory that empty files take.
+// sized bounds a tmpfs: its bytes, and by its inodes the memory of empty files.
 func sized(n int64) []option {
 	return []option{number("size", n), number("nr_inodes", max(n/1024, 1024))}
 }
 
 func mode(m uint32) option { return option{"mode", strconv.FormatUint(uint64(m), 8)} }
 
-// clone makes a mount of what is there, attached nowhere.
+// clone makes a detached mount of an existing file or directory.
 func clone(fd int, attributes uint64, recursive bool) (int, error) {
 	flags := uint(unix.AT_EMPTY_PATH)
 	if recursive {
@@ -83,7 +83,7 @@ func clone(fd int, attributes uint64, recursive bool) (int, error) {
 	return m, nil
 }
 
-// mounts makes those of the spec.
+// mounts makes the mounts of the spec.
 func (s *stage) mounts() error {
 	for i := range s.c.Mounts {
 		m := &s.c.Mounts[i]
@@ -113,7 +113,7 @@ func (s *stage) bind(m *spec.Mount) error {
 	}
 	fd, err := clone(source, attributes, m.Recursive)
 	if err == unix.EINVAL && !m.Recursive {
-		return fmt.Errorf("%s: a file system is mounted below it, and an ordinary user can't leave that out", m.Source)
+		return fmt.Errorf("%s: a file system is mounted below it, which can't be left out without root", m.Source)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Source, err)
@@ -138,7 +138,7 @@ func (s *stage) tmpfs(m *spec.Mount) error {
 	if m.Mode != 0 {
 		options = append(options, mode(m.Mode))
 	}
-	if m.UID != 0 || m.GID != 0 { // else whoever mounts it: root, or the ordinary user
+	if m.UID != 0 || m.GID != 0 { // else the mounter's: root, or the unprivileged user
 		options = append(options, number("uid", int64(m.UID)), number("gid", int64(m.GID)))
 	}
 	fd, err := newMount("tmpfs", attributes, options...)

@@ -10,21 +10,21 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 )
 
-// The arguments of Main that let it make a network namespace; the second, for a
-// room that may do without netfilter.
+// The arguments of Main by which it makes a network namespace; the second is for a
+// room that may lack netfilter.
 const (
 	newNetworkArg = "network"
 	newRoomArg    = "room"
 )
 
-// namespace is a new one, by a descriptor.
+// namespace is a new network namespace, by a descriptor.
 type namespace struct {
 	fd      int
 	instead instead
 	err     error
 }
 
-// makeNetwork makes a network namespace in a thread of its own, which ends.
+// makeNetwork makes a network namespace in a separate thread, which then ends.
 func makeNetwork(to chan<- namespace, anyIP bool) {
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -39,12 +39,12 @@ func makeNetwork(to chan<- namespace, anyIP bool) {
 	to <- n
 }
 
-// network joins the namespace that was given or made. Its loopback interface is
-// up then; a room does that itself.
+// network joins the given or created namespace, and brings up its loopback
+// interface, except in a room, which does that itself.
 func (s *stage) network() error {
 	mode := s.c.Network.Mode
 	if fresh := mode == spec.NetNone || mode == spec.NetRoom; fresh != (s.newNetwork != nil) {
-		return fmt.Errorf("the network mode %s and a new network don't go together", mode)
+		return fmt.Errorf("the network mode %s doesn't match the new network", mode)
 	}
 	switch mode {
 	case spec.NetHost:
@@ -58,7 +58,7 @@ func (s *stage) network() error {
 		return nil
 	}
 	if s.anyIP != s.c.Network.AnyIP {
-		return fmt.Errorf("what looks for netfilter and the network of the container don't go together")
+		return fmt.Errorf("the check for netfilter doesn't match the container's network")
 	}
 	n := <-s.newNetwork
 	s.instead = n.instead
@@ -91,7 +91,8 @@ func loopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, r)
 }
 
-// sysctls are written by the container's own /proc, before that is read-only.
+// sysctls writes the sysctls by the container's own /proc, before that becomes
+// read-only.
 func (s *stage) sysctls() error {
 	for name, value := range s.c.Sysctls {
 		p, err := sysctlPath(name)
@@ -115,5 +116,5 @@ func (s *stage) hostname() error {
 	if err := unix.Sethostname([]byte(s.c.Hostname)); err != nil {
 		return fmt.Errorf("the host name %q: %w", s.c.Hostname, err)
 	}
-	return unix.Setdomainname([]byte("(none)")) // the machine's would be seen
+	return unix.Setdomainname([]byte("(none)")) // hides the machine's
 }

@@ -10,19 +10,18 @@ import (
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// order is what Start says to the stage: one JSON object, to the end of the
+// order is the message of Start to the stage: one JSON object, until EOF of the
 // pipe.
 type order struct {
 	Container *spec.Container `json:"container"`
 	Cgroup    []CgroupMount   `json:"cgroup,omitempty"`
-	// Null are the descriptors, below 3, that become the container's own
-	// /dev/null: by the machine's, its root could change that file.
+	// Null are the descriptors below 3 that become the container's own /dev/null:
+	// through the machine's, its root could change that file.
 	Null []int `json:"null,omitempty"`
 }
 
-// CgroupMount is a mount of a control group file system, read-only: what the
-// container sees of its own group. It is converted from what package cgroup
-// gives.
+// CgroupMount is a read-only mount of a control group file system, by which the
+// container sees its own group. It is converted from package cgroup's type.
 type CgroupMount struct {
 	Type    string // cgroup2, cgroup, or the tmpfs that holds those
 	Options string // of the file system, joined by commas
@@ -51,7 +50,7 @@ func parseOrder(b []byte) (*order, error) {
 		return nil, fmt.Errorf("the order can't be read: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("the order can't be read: something follows it")
+		return nil, fmt.Errorf("the order can't be read: trailing data")
 	}
 	if err := Check(o.Container); err != nil {
 		return nil, err

@@ -206,7 +206,7 @@ func TestErrors(t *testing.T) {
 		}{
 			{change: func(c *spec.Container) { c.Process.Args[0] = "/missing" }, want: "execute /missing"},
 			{change: func(c *spec.Container) { c.Process.Args[0] = "/usr" }, want: "execute /usr"},
-			{change: func(c *spec.Container) { c.Process.UID = 12345 }, want: "uid 12345 isn't mapped here: an ordinary user's containers run with the user's own ids", as: "user"},
+			{change: func(c *spec.Container) { c.Process.UID = 12345 }, want: "uid 12345 isn't mapped here: without root containers run with the caller's own ids", as: "user"},
 			{change: func(c *spec.Container) { c.Process.GID = 12345 }, want: "gid 12345 isn't mapped", as: "user"},
 			{change: func(c *spec.Container) {
 				c.Mounts = append(c.Mounts, spec.Mount{Type: spec.Tmpfs, Target: "/t", Size: 4096, UID: 12345})

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newRoot makes the root file system and puts it over the old one's root
-// directory, where it can be mounted into; paths still lead into the old one.
+// newRoot makes the root file system and mounts it over the old root directory, so
+// that mounts can be attached to it; paths still lead into the old one.
 func (s *stage) newRoot() error {
-	// From here on nothing of what is mounted or unmounted goes in or out.
+	// From here on mounts propagate neither in nor out.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
 	}
@@ -20,7 +20,7 @@ func (s *stage) newRoot() error {
 	if s.null, err = unix.Open("/dev/null", unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
 		return fmt.Errorf("/dev/null: %w", err)
 	}
-	// Of what is written to it, the files of the spec are the most.
+	// Its content is mainly the files of the spec.
 	size := int64(1 << 20)
 	for _, f := range s.c.Files {
 		size += int64(len(f.Data)) + 4096
@@ -51,8 +51,8 @@ func (s *stage) over(fd int) error {
 	return unix.MoveMount(fd, "", s.outside, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// overlay puts the image under a layer that takes the places for mounts and
-// the files of the spec. It is read-only in the end.
+// overlay mounts the image under a layer for mount points and the files of the
+// spec. It becomes read-only later.
 func (s *stage) overlay(layer int) (int, error) {
 	lower, dir, err := s.openSource(s.c.Root.Dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *stage) overlay(layer int) (int, error) {
 			return -1, err
 		}
 	}
-	// The upper directory is the root's: it has the image's owner and mode.
+	// The upper directory becomes the root: it gets the image's owner and mode.
 	var st unix.Stat_t
 	if err := unix.Fstat(lower, &st); err != nil {
 		return -1, err
@@ -75,22 +75,21 @@ func (s *stage) overlay(layer int) (int, error) {
 	if err := unix.Fchmodat(layer, "upper", st.Mode&0o7777, 0); err != nil {
 		return -1, err
 	}
-	// By descriptors: no character of a path means anything then.
+	// By descriptors, so that no character of a path is special.
 	options := []option{
 		{"lowerdir", fmt.Sprintf("/proc/self/fd/%d", lower)},
 		{"upperdir", fmt.Sprintf("/proc/self/fd/%d/upper", layer)},
 		{"workdir", fmt.Sprintf("/proc/self/fd/%d/work", layer)},
 	}
-	if groupsDenied() { // an ordinary user has no other extended attributes
+	if groupsDenied() { // without root there are no other extended attributes
 		options = append(options, option{"userxattr", ""})
 	}
 	fd, err := newMount("overlay", noSetuid|noDevice, options...)
 	if err != nil {
 		return -1, err
 	}
-	// The overlay has the layer, and nobody else is to. One mount, no more, may
-	// lie over the old root: pivot takes the old root away, and nothing with it
-	// that covers it.
+	// Only the overlay may keep the layer. At most one mount may be over the old
+	// root: pivot removes the old root, but no further mount that covers it.
 	if err := unix.Fchdir(layer); err != nil {
 		return -1, err
 	}
@@ -100,7 +99,7 @@ func (s *stage) overlay(layer int) (int, error) {
 	return fd, s.over(fd)
 }
 
-// readOnlyRoot: from here on the root can't be written.
+// readOnlyRoot makes the root read-only.
 func (s *stage) readOnlyRoot() error {
 	for _, fd := range []int{s.root.fd, s.devDir} {
 		if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: readOnly}); err != nil {
@@ -111,7 +110,7 @@ func (s *stage) readOnlyRoot() error {
 }
 
 // pivot makes the new root the root of this process and of its namespace, and
-// takes the old one away with all that is mounted in it.
+// unmounts the old one with everything mounted in it.
 func (s *stage) pivot() error {
 	if err := unix.Fchdir(s.root.fd); err != nil {
 		return err
@@ -126,12 +125,12 @@ func (s *stage) pivot() error {
 		return err
 	}
 	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("the old root can't be taken away: %w", err)
+		return fmt.Errorf("the old root can't be unmounted: %w", err)
 	}
 	if err := unix.Chdir("/"); err != nil {
 		return err
 	}
-	// A mount that were left over the root would be reached by "/..".
+	// A leftover mount over the root would be reached by "/..".
 	for _, p := range []string{"/", "/.."} {
 		if id, err := openID(p); err != nil || id != s.root.id {
 			return fmt.Errorf("%s is not the container's root (%v)", p, err)

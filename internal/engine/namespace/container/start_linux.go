@@ -17,44 +17,44 @@ import (
 	"github.com/llmdo/workshop/internal/lib/reaper"
 )
 
-// Options are what a container gets that can't be said in its spec.
+// Options has the descriptors and functions of a start that can't be in a spec.
 type Options struct {
 	// Stdin, Stdout and Stderr are the program's; nil: /dev/null.
 	Stdin, Stdout, Stderr *os.File
-	// NetNS is the network namespace of a container that joins one; it must be
-	// given then, and not otherwise.
+	// NetNS is the network namespace of a container that joins one, and nil for any
+	// other.
 	NetNS *os.File
 	// Files are the program's descriptors 3, 4, …
 	Files []*os.File
-	// Cgroup puts the container's PID 1 into its group; nothing of the spec is
-	// carried out before it returned. nil: none.
+	// Cgroup moves the container's PID 1 into its group; the set-up waits for it.
+	// nil: none.
 	Cgroup func(pid int) error
-	// CgroupMounts is what the container sees of its group.
+	// CgroupMounts are the mounts by which the container sees its group.
 	CgroupMounts []CgroupMount
-	// PidFD, if not nil, is set to a descriptor of the container's PID 1
-	// (pidfd_open(2)), which the caller closes; -1 where there is none.
+	// PidFD, if not nil, is set to a pidfd of the container's PID 1
+	// (pidfd_open(2)), which the caller closes; -1 if there is none.
 	PidFD *int
 }
 
-// startTimeout is how long a container's own set-up may take. It takes some
-// milliseconds; a source on a file system that doesn't answer takes for ever.
+// startTimeout bounds a container's own set-up. Normally it takes some
+// milliseconds; with a source on a file system that hangs it takes for ever.
 const startTimeout = 30 * time.Second
 
-// Starter is what a container's PID 1 is started by: a [reaper.Reaper].
+// Starter starts a container's PID 1: a [reaper.Reaper].
 type Starter interface {
 	Start(path string, argv []string, attr *syscall.ProcAttr) (*reaper.Process, error)
 }
 
-// Start starts a container with program, which is workshop-init, and returns
-// when the container's own program was executed. An error says what could not
-// be done; then there is no process, or one that is killed and ends.
+// Start starts a container by program, which is workshop-init, and returns once the
+// container's own program is executed. After an error there is no process, or one
+// that has been killed.
 func Start(starter Starter, program string, c *spec.Container, o Options) (*reaper.Process, error) {
 	if err := Check(c); err != nil {
 		return nil, err
 	}
 	fail := func(err error) (*reaper.Process, error) { return nil, fmt.Errorf("container %s: %w", c.Name, err) }
 	if (o.NetNS != nil) != (c.Network.Mode == spec.NetJoin) {
-		return fail(fmt.Errorf("the network mode %s and a namespace to join don't go together", c.Network.Mode))
+		return fail(fmt.Errorf("the network mode %s doesn't match the namespace to join", c.Network.Mode))
 	}
 	orderRead, orderWrite, err := os.Pipe()
 	if err != nil {
@@ -95,8 +95,8 @@ func Start(starter Starter, program string, c *spec.Container, o Options) (*reap
 	}
 	attr := &syscall.ProcAttr{
 		Dir: "/",
-		// The stage ends soon: no collection, no look at the control group for how
-		// many processors there are.
+		// The stage is short-lived: no garbage collection, and no look at the
+		// control group for the number of processors.
 		Env: []string{"GOGC=off", "GOMAXPROCS=2"},
 		Sys: &syscall.SysProcAttr{
 			Setsid:     true, // no terminal to type into (TIOCSTI)
@@ -131,8 +131,8 @@ func Start(starter Starter, program string, c *spec.Container, o Options) (*reap
 	return p, nil
 }
 
-// What the stage writes: begun, immediately before it executes the program;
-// failed and a text, when something couldn't be done.
+// Status of the stage: begun immediately before it executes the program; failed,
+// with a text, on an error.
 const (
 	begun  = 'X'
 	failed = 'E'
@@ -157,7 +157,7 @@ func guide(p *reaper.Process, text []byte, to, from *os.File, cgroup func(int) e
 	case strings.HasPrefix(said, string(failed)):
 		return errors.New(strings.ToValidUTF8(said[1:], "?"))
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("it was not set up within %v", startTimeout)
+		return fmt.Errorf("set-up timed out after %v", startTimeout)
 	case err != nil:
 		return err
 	case len(answer) == 1 && said == "":
@@ -165,6 +165,6 @@ func guide(p *reaper.Process, text []byte, to, from *os.File, cgroup func(int) e
 	case writeErr != nil:
 		return fmt.Errorf("its first process ended: %w", writeErr)
 	default:
-		return fmt.Errorf("its first process ended before it executed the program")
+		return fmt.Errorf("its first process exited before it executed the program")
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// How a target is found: in the root, which nobody can change meanwhile, an
-// image's own symbolic links are followed, below the root. In a mount, which
-// another container may have for writing at this moment, none is.
+// How a target is found: in the root, which nobody can change concurrently, an
+// image's own symbolic links are followed, inside the root. In a mount, to which
+// another container may be writing, none is followed.
 
-// under returns the innermost mount so far in which a target lies, and what
-// the target is called there.
+// under returns the innermost mount so far that contains a target, and the target's
+// path in it.
 func (s *stage) under(target string) (place, string) {
 	best := s.root
 	for _, p := range s.places { // the later of two at one target is on top
@@ -33,7 +33,7 @@ func (s *stage) under(target string) (place, string) {
 
 func (s *stage) isRoot(p place) bool { return p.fd == s.root.fd }
 
-// resolve opens what is at a target now.
+// resolve opens the current file at a target.
 func (s *stage) resolve(base place, rel string) (int, error) {
 	if s.isRoot(base) {
 		return open(base.fd, rel, 0, unix.RESOLVE_IN_ROOT)
@@ -41,8 +41,8 @@ func (s *stage) resolve(base place, rel string) (int, error) {
 	return open(base.fd, rel, 0, unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS)
 }
 
-// point opens the place for a mount; what is missing of it is made, on the
-// root and on the container's tmpfs alone. Nothing is ever made on the machine.
+// point opens a mount point. A missing one is created, but only in the root and in
+// the container's tmpfs, never on the machine.
 func (s *stage) point(target string, dir bool) (int, error) {
 	base, rel := s.under(target)
 	fd, err := s.resolve(base, rel)
@@ -65,7 +65,7 @@ func (s *stage) point(target string, dir bool) (int, error) {
 
 func (s *stage) makePoint(base place, target string, dir bool) (int, error) {
 	if !s.own[base.id] {
-		return -1, fmt.Errorf("%s doesn't exist in what is mounted at %s, and nothing is made there: make it", target, base.target)
+		return -1, fmt.Errorf("%s doesn't exist in the mount at %s, where nothing is created: create it", target, base.target)
 	}
 	parent, err := s.point(path.Dir(target), true)
 	if err != nil {
@@ -87,8 +87,8 @@ func (s *stage) makePoint(base place, target string, dir bool) (int, error) {
 	return open(parent, name, 0, unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS)
 }
 
-// attach puts a detached mount to its target and looks whether it is there:
-// the directory could have been moved away meanwhile.
+// attach attaches a detached mount to its target and verifies it: the directory
+// could have been moved away concurrently.
 func (s *stage) attach(fd int, target string, dir bool) (place, error) {
 	at, err := s.point(target, dir)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *stage) attach(fd int, target string, dir bool) (place, error) {
 		return place{}, err
 	}
 	if (st.Mode&unix.S_IFMT == unix.S_IFDIR) != dir {
-		return place{}, fmt.Errorf("one is a directory, the other isn't")
+		return place{}, fmt.Errorf("source and target must both be directories or both be files")
 	}
 	if err := move(fd, at); err != nil {
 		return place{}, err
@@ -117,11 +117,11 @@ func (s *stage) attach(fd int, target string, dir bool) (place, error) {
 	return p, nil
 }
 
-// verify looks whether the mount with this number is what is seen at a target,
-// before it is one of places.
+// verify checks that the mount with this ID is visible at a target, before it is
+// added to places.
 func (s *stage) verify(target string, id uint64) error {
 	base, rel := s.under(target)
-	if rel == "." && !s.isRoot(base) { // on top of another mount: its descriptor shows what is below
+	if rel == "." && !s.isRoot(base) { // on top of another mount, whose descriptor shows the covered directory
 		base, rel = s.root, strings.TrimPrefix(target, "/")
 	}
 	seen, err := s.resolve(base, rel)

@@ -1,5 +1,5 @@
-// Package seccomp has the seccomp filters that containers of the namespace engine
-// get: the profile that compose gives every service, compiled.
+// Package seccomp has the seccomp filters of the namespace engine's containers,
+// compiled from the profile that compose sets on every service.
 package seccomp
 
 import (
@@ -21,9 +21,9 @@ var amd64 []byte
 //go:embed filter_arm64.bin
 var arm64 []byte
 
-// Filter returns the filter of the profile for one of Go's architectures: an array of
-// struct sock_filter (linux/filter.h), not to be changed. Any profile but the one that
-// the filters were made of is an error.
+// Filter returns the profile's filter for one of Go's architectures: an array of
+// struct sock_filter (linux/filter.h), which must not be modified. A profile other
+// than the one that the filters were compiled from is an error.
 func Filter(profile []byte, arch string) ([]byte, error) {
 	if sum := sha256.Sum256(profile); hex.EncodeToString(sum[:]) != strings.TrimSpace(profileSum) {
 		return nil, fmt.Errorf("the seccomp profile is not the one that the filters of this program were made of: `go generate ./internal/engine/namespace/seccomp`")

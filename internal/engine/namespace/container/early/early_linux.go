@@ -1,8 +1,8 @@
-// Package early runs `workshop-init contain` while the program is still being
-// initialised. Packages are initialised in the order of their paths, each after
-// what it imports (Go's specification, Program initialization): those of
-// networks and certificates, which a container's start has no use for, come
-// later and cost it half a millisecond. Only workshop-init imports it.
+// Package early runs `workshop-init contain` during the initialisation of the
+// program. Packages are initialised in the order of their paths, each after its
+// imports (Go specification, Program initialization): those for networks and
+// certificates, which a container's start doesn't need, come later and would cost
+// half a millisecond. Only workshop-init imports it.
 package early
 
 import (
