@@ -136,7 +136,7 @@ func TestB21_RoomThatCantBeTold(t *testing.T) {
 
 	b.set(true)
 	_, err = g.Do(t.Context(), control.Request{Op: control.OpChange, Changes: []firewall.Live{liveChange(t, "x.example:23"), liveChange(t, "deny ssh.example.org:1-65535")}})
-	if err == nil || !strings.Contains(err.Error(), `room "room" couldn't be told`) || !strings.Contains(err.Error(), "no such module") {
+	if err == nil || !strings.Contains(err.Error(), `room "room" can't be sent its ports`) || !strings.Contains(err.Error(), "no such module") {
 		t.Errorf("%v", err)
 	}
 	ssh, _ := firewall.ParseName("ssh.example.org")

@@ -132,24 +132,24 @@ func TestTranslateRefusals(t *testing.T) {
 			s.Volumes = []types.ServiceVolumeConfig{{Type: "volume", Source: "x", Target: "/y"}}
 		},
 		"has no container":   func(s *types.ServiceConfig, _ *compose.Compiled) { s.NetworkMode = "service:room" },
-		"neither a network":  func(s *types.ServiceConfig, _ *compose.Compiled) { s.NetworkMode = "" },
+		"missing network":    func(s *types.ServiceConfig, _ *compose.Compiled) { s.NetworkMode = "" },
 		"has no value":       func(s *types.ServiceConfig, _ *compose.Compiled) { s.Environment = types.MappingWithEquals{"A": nil} },
 		"no seccomp profile": func(s *types.ServiceConfig, _ *compose.Compiled) { s.SecurityOpt = []string{"seccomp:./seccomp.json"} },
 		"restart policy":     func(s *types.ServiceConfig, _ *compose.Compiled) { s.Restart = "sometimes" },
 		"secret \"s\" has no": func(s *types.ServiceConfig, _ *compose.Compiled) {
 			s.Secrets = []types.ServiceSecretConfig{{Source: "s"}}
 		},
-		`source of /y, "/x\xff", is a path that is not UTF-8`: func(s *types.ServiceConfig, _ *compose.Compiled) {
+		`source of /y, "/x\xff", is not UTF-8`: func(s *types.ServiceConfig, _ *compose.Compiled) {
 			s.Volumes = []types.ServiceVolumeConfig{{Type: "bind", Source: "/x\xff", Target: "/y"}}
 		},
-		`source of /run/secrets/s, "/x\xff", is a path that is not UTF-8`: func(s *types.ServiceConfig, c *compose.Compiled) {
+		`source of /run/secrets/s, "/x\xff", is not UTF-8`: func(s *types.ServiceConfig, c *compose.Compiled) {
 			s.Secrets = []types.ServiceSecretConfig{{Source: "s"}}
 			c.Project.Secrets = types.Secrets{"s": {File: "/x\xff"}}
 		},
-		`target, "/y\xff", is a path that is not UTF-8`: func(s *types.ServiceConfig, _ *compose.Compiled) {
+		`target, "/y\xff", is not UTF-8`: func(s *types.ServiceConfig, _ *compose.Compiled) {
 			s.Volumes = []types.ServiceVolumeConfig{{Type: "tmpfs", Target: "/y\xff"}}
 		},
-		"carry out Privileged": func(s *types.ServiceConfig, _ *compose.Compiled) { s.Privileged = true },
+		"does not support Privileged": func(s *types.ServiceConfig, _ *compose.Compiled) { s.Privileged = true },
 	} {
 		if _, err := translate(oneService(change), "w", "", ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)

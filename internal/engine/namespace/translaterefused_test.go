@@ -70,11 +70,11 @@ func TestTranslateRefusals(t *testing.T) {
 		service, want string
 		change        func(*types.ServiceConfig, *compose.Compiled)
 	}{
-		{"w", "does not carry out Privileged", of(func(s *types.ServiceConfig) { s.Privileged = true })},
-		{"w", "does not carry out Platform", of(func(s *types.ServiceConfig) { s.Platform = "linux/arm64" })},
-		{"w", "does not carry out Devices", of(func(s *types.ServiceConfig) { s.Devices = []types.DeviceMapping{{Source: "/dev/kvm"}} })},
-		{"w", "does not carry out Pid", of(func(s *types.ServiceConfig) { s.Pid = "host" })},
-		{"w", "does not carry out UserNSMode", of(func(s *types.ServiceConfig) { s.UserNSMode = "host" })},
+		{"w", "does not support Privileged", of(func(s *types.ServiceConfig) { s.Privileged = true })},
+		{"w", "does not support Platform", of(func(s *types.ServiceConfig) { s.Platform = "linux/arm64" })},
+		{"w", "does not support Devices", of(func(s *types.ServiceConfig) { s.Devices = []types.DeviceMapping{{Source: "/dev/kvm"}} })},
+		{"w", "does not support Pid", of(func(s *types.ServiceConfig) { s.Pid = "host" })},
+		{"w", "does not support UserNSMode", of(func(s *types.ServiceConfig) { s.UserNSMode = "host" })},
 		{"w", "Volumes.Bind.SELinux", mount(types.ServiceVolumeConfig{Type: "bind", Source: "/x", Target: "/y", Bind: &types.ServiceVolumeBind{SELinux: "z"}})},
 		{"w", "Volumes.Tmpfs", mount(types.ServiceVolumeConfig{Type: "tmpfs", Target: "/y", Tmpfs: &types.ServiceVolumeTmpfs{Size: 1}})},
 		{"guard", "Internal", func(_ *types.ServiceConfig, c *compose.Compiled) {
@@ -85,13 +85,13 @@ func TestTranslateRefusals(t *testing.T) {
 		}},
 		{"guard", "settings for the guard", other("guard", func(s *types.ServiceConfig) { s.Networks["default"] = &types.ServiceNetworkConfig{} })},
 		{"x", "no service", nil},
-		{"w", "neither worker nor room", func(_ *types.ServiceConfig, c *compose.Compiled) { delete(c.Roles, "w") }},
+		{"w", "not a worker, room or guard", func(_ *types.ServiceConfig, c *compose.Compiled) { delete(c.Roles, "w") }},
 		{"w", "needs the docker engine", of(func(s *types.ServiceConfig) { s.Build = &types.BuildConfig{Context: "."} })},
-		{"w", "read-only here (B3)", of(func(s *types.ServiceConfig) { s.ReadOnly = false })},
-		{"room", "is workshop-init's", other("room", func(s *types.ServiceConfig) { s.Image = "x" })},
+		{"w", "must be read-only (B3)", of(func(s *types.ServiceConfig) { s.ReadOnly = false })},
+		{"room", "must be workshop-init's", other("room", func(s *types.ServiceConfig) { s.Image = "x" })},
 
-		{"w", "no absolute path", of(func(s *types.ServiceConfig) { s.Entrypoint = nil })},
-		{"w", "no absolute path", of(func(s *types.ServiceConfig) { s.Entrypoint = types.ShellCommand{"gate"} })},
+		{"w", "not an absolute path", of(func(s *types.ServiceConfig) { s.Entrypoint = nil })},
+		{"w", "not an absolute path", of(func(s *types.ServiceConfig) { s.Entrypoint = types.ShellCommand{"gate"} })},
 		{"w", "has no value", of(func(s *types.ServiceConfig) { s.Environment = types.MappingWithEquals{"A": nil} })},
 		{"w", "working directory", of(func(s *types.ServiceConfig) { s.WorkingDir = "x" })},
 		{"w", "restart policy", of(func(s *types.ServiceConfig) { s.Restart = "always" })},
@@ -107,8 +107,8 @@ func TestTranslateRefusals(t *testing.T) {
 		{"guard", "in numbers", other("guard", func(s *types.ServiceConfig) { s.User = "guard" })},
 
 		{"w", "never recursive", mount(types.ServiceVolumeConfig{Type: "bind", Source: "/x", Target: "/y", Bind: &types.ServiceVolumeBind{Recursive: "enabled"}})},
-		{"w", "private here", mount(types.ServiceVolumeConfig{Type: "bind", Source: "/x", Target: "/y", Bind: &types.ServiceVolumeBind{Propagation: "rshared"}})},
-		{"w", `source of /y, "/x\xff", is a path that is not UTF-8`, mount(types.ServiceVolumeConfig{Type: "bind", Source: "/x\xff", Target: "/y"})},
+		{"w", "always private", mount(types.ServiceVolumeConfig{Type: "bind", Source: "/x", Target: "/y", Bind: &types.ServiceVolumeBind{Propagation: "rshared"}})},
+		{"w", `source of /y, "/x\xff", is not UTF-8`, mount(types.ServiceVolumeConfig{Type: "bind", Source: "/x\xff", Target: "/y"})},
 		{"w", "gone", mount(types.ServiceVolumeConfig{Type: "bind", Source: "/gone", Target: "/y"})},
 		{"w", "not absolute", mount(types.ServiceVolumeConfig{Type: "bind", Source: "/x", Target: "y"})},
 		{"w", "volume type", mount(types.ServiceVolumeConfig{Type: "npipe", Source: "/x", Target: "/y"})},
@@ -131,15 +131,15 @@ func TestTranslateRefusals(t *testing.T) {
 
 		{"w", "no size", tmpfs("/x:rw")},
 		{"w", "no size", tmpfs("/x")},
-		{"w", "not understood", tmpfs("/x:size=0")},
-		{"w", "not understood", tmpfs("/x:size=10%")},
-		{"w", "not understood", tmpfs("/x:size=9999999999g")},
-		{"w", "not understood", tmpfs("/x:size=1m,mode=4777")},
-		{"w", "not understood", tmpfs("/x:size=1m,uid=-1")},
-		{"w", "not understood", tmpfs("/x:size=1m,rw=1")},
+		{"w", "is not valid", tmpfs("/x:size=0")},
+		{"w", "is not valid", tmpfs("/x:size=10%")},
+		{"w", "is not valid", tmpfs("/x:size=9999999999g")},
+		{"w", "is not valid", tmpfs("/x:size=1m,mode=4777")},
+		{"w", "is not valid", tmpfs("/x:size=1m,uid=-1")},
+		{"w", "is not valid", tmpfs("/x:size=1m,rw=1")},
 		{"w", `does not support the option "suid"`, tmpfs("/x:size=1m,suid")},
 		{"w", `does not support the option "nr_inodes=5"`, tmpfs("/x:size=1m,nr_inodes=5")},
-		{"w", "twice", tmpfs("/x:size=1m,size=2m")},
+		{"w", "duplicate option", tmpfs("/x:size=1m,size=2m")},
 		{"w", "exec and noexec", tmpfs("/x:size=1m,exec,noexec")},
 		{"w", "not absolute", tmpfs("x:size=1m")},
 
@@ -185,7 +185,7 @@ func TestTranslateRefusals(t *testing.T) {
 		})},
 		{"w", "logging driver", of(func(s *types.ServiceConfig) { s.Logging = &types.LoggingConfig{Driver: "syslog"} })},
 		{"w", "logging option", of(func(s *types.ServiceConfig) { s.Logging = &types.LoggingConfig{Options: types.Options{"tag": "x"}} })},
-		{"w", "not understood", of(func(s *types.ServiceConfig) {
+		{"w", "is not valid", of(func(s *types.ServiceConfig) {
 			s.Logging = &types.LoggingConfig{Options: types.Options{"max-size": "-1"}}
 		})},
 	} {
@@ -278,7 +278,7 @@ func TestTranslateRootless(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*types.ServiceConfig, *compose.Compiled){
-		"no user but the caller": func(s *types.ServiceConfig, _ *compose.Compiled) { s.User = "1001:1000" },
+		"only the caller's user": func(s *types.ServiceConfig, _ *compose.Compiled) { s.User = "1001:1000" },
 		"4096": func(s *types.ServiceConfig, _ *compose.Compiled) {
 			s.Ulimits = map[string]*types.UlimitsConfig{"nofile": {Single: 5000}}
 		},

@@ -251,7 +251,7 @@ ls /home/w: <nil>
 		if err := os.Symlink("/etc", c.Root.Dir+"/proc"); err != nil {
 			t.Fatal(err)
 		}
-		if got := run(t, mode, job{Spec: c}); !strings.Contains(got.Err, "/proc: a symbolic link") {
+		if got := run(t, mode, job{Spec: c}); !strings.Contains(got.Err, "/proc: the path contains a symbolic link") {
 			t.Errorf("an image whose /proc is a link: %+v", got)
 		}
 	})
@@ -317,8 +317,8 @@ func TestLinks(t *testing.T) {
 			{mounts: []spec.Mount{bind(dir+"/rw/link", "/x")}, want: "symbolic link"},
 			{mounts: []spec.Mount{bind(dir+"/rw/self/real", "/x")}, want: "symbolic link"},
 			{mounts: []spec.Mount{bind(dir+"/rw/missing", "/x")}, want: "no such file"},
-			{mounts: []spec.Mount{bind(dir+"/fifo", "/x")}, want: "no directory, file or socket"},
-			{mounts: []spec.Mount{bind("/dev/null", "/x")}, want: "no directory, file or socket"},
+			{mounts: []spec.Mount{bind(dir+"/fifo", "/x")}, want: "not a directory, file or socket"},
+			{mounts: []spec.Mount{bind("/dev/null", "/x")}, want: "not a directory, file or socket"},
 			{mounts: []spec.Mount{bind(dir+"/rw", "/ws"), bind(dir+"/other", "/ws/abs")}, want: "symbolic link"},
 			{mounts: []spec.Mount{bind(dir+"/rw", "/ws"), bind(dir+"/other", "/ws/abs/lib")}, want: "symbolic link"},
 			{mounts: []spec.Mount{bind(dir+"/rw", "/ws"), bind(dir+"/other", "/ws/self/real")}, want: "symbolic link"},

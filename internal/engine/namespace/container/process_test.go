@@ -242,7 +242,7 @@ func TestMainAlone(t *testing.T) {
 			t.Errorf("%q: %d", args, code)
 		}
 	}
-	if !strings.Contains(b.String(), "a supervisor starts this") {
+	if !strings.Contains(b.String(), "to be started by a supervisor") {
 		t.Error(b.String())
 	}
 }

@@ -219,7 +219,7 @@ func TestNotStartedSo(t *testing.T) {
 		// A file in the place of the socket.
 		w.must(w.Shutdown(t.Context()))
 		w.must(os.Mkdir(w.dir+"/"+api.SocketName, 0o700))
-		if line, _, _ := w.begin(); !strings.HasPrefix(line, "FAILED ") || !strings.Contains(line, "in the way") {
+		if line, _, _ := w.begin(); !strings.HasPrefix(line, "FAILED ") || !strings.Contains(line, "can't be removed") {
 			t.Errorf("%q", line)
 		}
 		w.must(os.Remove(w.dir + "/" + api.SocketName))

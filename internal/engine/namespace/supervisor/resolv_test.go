@@ -68,7 +68,7 @@ func TestResolvConfIsReplaced(t *testing.T) {
 		replace(stub+"/resolv.conf", "six\n")
 		sees("six")
 		b, err := os.ReadFile(w.dir + "/" + api.ErrorsName)
-		if n := strings.Count(string(b), "/etc/resolv.conf is no file"); err != nil || n != 1 {
+		if n := strings.Count(string(b), "/etc/resolv.conf is not a regular file"); err != nil || n != 1 {
 			t.Errorf("it is said %d times: %s", n, b)
 		}
 		// What a supervisor left is no answer of the next one's machine.
