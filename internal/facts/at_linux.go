@@ -8,17 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is below a directory that a worker writes to is opened by the descriptor
-// of its parent: a path could lead elsewhere a moment later, and may be longer
-// than the system takes.
+// Files below a directory that a worker writes to are opened by the descriptor of
+// their parent: a path could lead elsewhere a moment later, and may exceed PATH_MAX.
 
-// openDirAt opens a directory of parent, never through a symlink and never
-// waiting for a FIFO in its place.
+// openDirAt opens a directory of parent without following a symlink, and without
+// blocking on a FIFO.
 func openDirAt(parent *os.File, name string) (*os.File, error) {
 	return openAt(parent, name, unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
-// openFileAt opens a file of parent for reading, under the same conditions.
+// openFileAt opens a file of parent for reading in the same way.
 func openFileAt(parent *os.File, name string) (*os.File, error) {
 	return openAt(parent, name, unix.O_RDONLY|unix.O_NOCTTY)
 }
@@ -33,7 +32,7 @@ func lstatAt(parent *os.File, name string) (fs.FileInfo, error) {
 	return f.Stat()
 }
 
-// readlinkAt returns what a symlink of parent says.
+// readlinkAt returns the target of a symlink of parent.
 func readlinkAt(parent *os.File, name string) (string, error) {
 	to := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(int(parent.Fd()), name, to)

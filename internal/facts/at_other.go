@@ -8,8 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Workers elsewhere run in a machine of their own, which sees these files by
-// sharing: paths will do.
+// On other systems workers run in a VM that shares these files: paths suffice.
 
 func openDirAt(parent *os.File, name string) (*os.File, error) {
 	info, err := lstatAt(parent, name)

@@ -197,7 +197,7 @@ func TestBoundsOfLinks(t *testing.T) {
 		t.Errorf("followed: %v, %v; want near, and not far", s, err)
 	}
 	s, err = take(t.Context(), time.Now())
-	if got := s.NotChecked(); err != nil || len(got) != 1 || got[0].Path != dir || !strings.Contains(got[0].Why, "lead on for more than") || s[filepath.Join(dir, "near")] != "" {
+	if got := s.NotChecked(); err != nil || len(got) != 1 || got[0].Path != dir || !strings.Contains(got[0].Why, "took more than") || s[filepath.Join(dir, "near")] != "" {
 		t.Errorf("without time: %v, %v", s, err)
 	}
 

@@ -10,9 +10,9 @@ import (
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// builds looks for the context and the Dockerfile of every image that is built.
+// builds checks the context and the Dockerfile of every built image.
 func (c *collector) builds() {
-	seen := map[diag.Range]bool{} // workers share the workshop's
+	seen := map[diag.Range]bool{} // workers share the workshop's builds
 	for i := range c.o.Workshop.Workers {
 		b := c.o.Workshop.Workers[i].Container.Build
 		if b == nil || seen[b.Context.Source.Range] {
@@ -22,7 +22,7 @@ func (c *collector) builds() {
 		dir := c.abs(b.Context.V)
 		real, err := hostlink.Follow(dir, nil)
 		if err != nil {
-			c.problem("build-context-refused", b.Context.Source.Range, fmt.Sprintf("the build context %s can't be followed: %v", b.Context.V, err),
+			c.problem("build-context-refused", b.Context.Source.Range, fmt.Sprintf("the build context %s can't be resolved: %v", b.Context.V, err),
 				"use a directory of the project")
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// Options says what is to be looked at and what the engine told about itself.
+// Options has the subject of the collection, and the engine's properties.
 type Options struct {
 	Workshop *workshop.Workshop
 	Compiled *compose.Compiled // of the workshop, before facts
@@ -23,7 +23,7 @@ type Options struct {
 	Lookup     func(string) (string, bool) // environment; nil: none
 	Home       string                      // of the caller; empty: none
 
-	// UID and GID are the caller's; negative where the system has none.
+	// UID and GID are the caller's; negative if the system has none.
 	UID, GID int
 
 	// Arch, IPv6, Local, Runtimes, DefaultRuntime, DataRoot and Sockets describe
@@ -37,13 +37,13 @@ type Options struct {
 	Sockets        []string // paths of the engine's sockets
 	// UserRuntimes are the other OCI runtimes that the user's settings allow.
 	UserRuntimes []string
-	// EngineDirs are directories of the engine's own.
+	// EngineDirs are the engine's own directories.
 	EngineDirs []string
 
 	InitImage, InitVolume string
 
-	// SkipContents doesn't look into the sources: what a copy would have, what
-	// is protected or special.
+	// SkipContents skips the content of sources: files of copies, protected
+	// directories and special files.
 	SkipContents bool
 	// SecretsOnDisk allows secrets outside a memory file system.
 	SecretsOnDisk bool
@@ -56,9 +56,9 @@ func (o *Options) lookup(name string) (string, bool) {
 	return o.Lookup(name)
 }
 
-// Collect finds out what [compose.WithFacts] needs, and what a run needs besides
-// that is missing here. It changes nothing. Everything that could not be found out
-// is an error in the list, so that nothing starts on half the facts.
+// Collect collects the facts for [compose.WithFacts], and what is missing on this
+// machine for a run. It changes nothing. Every fact that can't be collected is an
+// error in the list, so that nothing starts with incomplete facts.
 func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List) {
 	c := &collector{o: &o, missing: &Missing{at: diag.Range{Filename: o.Workshop.File}, uid: o.UID}}
 	c.missing.facts = &c.facts
@@ -78,7 +78,7 @@ func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List
 	}
 	if o.Local {
 		if f.HostAddrs, err = hostAddrs(); err != nil {
-			c.problem("host-addresses", diag.Range{Filename: o.Workshop.File}, "can't tell this machine's addresses, which workers must not reach (B26): "+err.Error(), "")
+			c.problem("host-addresses", diag.Range{Filename: o.Workshop.File}, "can't read this machine's addresses, which workers must not reach (B26): "+err.Error(), "")
 		}
 	}
 	f.UID, f.GID, f.UserReason = User(o.UID, o.GID, o.lookup, dir)
@@ -103,21 +103,21 @@ func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List
 type collector struct {
 	o     *Options
 	facts compose.Facts
-	// missing is what is made later.
+	// missing is created later.
 	missing *Missing
 	users   map[string]string // user of a worker
 	names   *aliases
 	problems
 }
 
-// problems are what could not be found out or made.
+// problems collects what couldn't be found out or created.
 type problems struct{ list diag.List }
 
 func (p *problems) problem(code string, at diag.Range, summary, hint string) {
 	p.list = append(p.list, diag.Diagnostic{Severity: diag.Error, Code: code, Range: at, Summary: summary, Hint: hint})
 }
 
-// realDir is a directory's absolute path with symlinks resolved.
+// realDir returns a directory's absolute path with symlinks resolved.
 func realDir(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
@@ -130,7 +130,7 @@ func realDir(dir string) (string, error) {
 		}
 	}
 	if err == nil && !utf8.ValidString(abs) {
-		err = fmt.Errorf("the project's directory %q has a name that is not UTF-8: engines are told paths as JSON, and would be told of another directory (B7); rename it", abs)
+		err = fmt.Errorf("the path of the project's directory, %q, is not UTF-8: engines would get another path (B7); rename it", abs)
 	}
 	return abs, err
 }

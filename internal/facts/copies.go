@@ -15,8 +15,8 @@ import (
 	"github.com/llmdo/workshop/diag"
 )
 
-// copies looks at what the read-only copies would have now, so that `up` makes
-// workers anew that would go on with older files.
+// copies computes the current digests of read-only copies, so that `up` recreates
+// workers with outdated files.
 func (c *collector) copies(ctx context.Context) {
 	c.facts.CopyDigests = map[string]string{}
 	if c.o.SkipContents {
@@ -26,19 +26,19 @@ func (c *collector) copies(ctx context.Context) {
 		cp := c.o.Compiled.Copies[key]
 		sf := c.facts.Sources[cp.Source]
 		if !sf.Exists {
-			continue // WithFacts says so
+			continue // reported by WithFacts
 		}
 		digest, err := copyDigest(ctx, sf.Real, cp.Exclude)
 		if err != nil {
-			c.problem("mount-source-unreadable", c.sourceAt(cp.Source), fmt.Sprintf("can't look through %s, of which a copy is made (B9): %s", cp.Source, ClipPath(err.Error())),
-				"leave out with exclude what can't be read or needn't be copied")
+			c.problem("mount-source-unreadable", c.sourceAt(cp.Source), fmt.Sprintf("can't read %s, the source of a copy (B9): %s", cp.Source, ClipPath(err.Error())),
+				"exclude what can't be read or needn't be copied")
 			continue
 		}
 		c.facts.CopyDigests[key] = digest
 	}
 }
 
-// sourceAt is where a source is mounted first.
+// sourceAt returns the position of the first mount of a source.
 func (c *collector) sourceAt(source string) diag.Range {
 	for _, u := range c.uses() {
 		if u.source == source {
@@ -48,9 +48,9 @@ func (c *collector) sourceAt(source string) diag.Range {
 	return diag.Range{Filename: c.o.Workshop.File}
 }
 
-// copyDigest identifies the files of a copy by names, kinds, permissions,
-// sizes and times of change, without reading them. What is left out doesn't
-// matter, and neither does when a directory changed.
+// copyDigest returns a digest of the names, types, permissions, sizes and times of
+// change of a copy's files, without reading them. Excluded files and the times of
+// directories don't count.
 func copyDigest(ctx context.Context, root string, exclude []string) (string, error) {
 	h := sha256.New()
 	seen := 0

@@ -13,8 +13,8 @@ import (
 	"github.com/llmdo/workshop/internal/lib/hostlink"
 )
 
-// create notes a missing rw directory inside the project, which is made with the
-// worker's owner.
+// create records a missing rw directory inside the project, which is created with
+// the worker's owner.
 func (c *collector) create(u *use, path string) {
 	if u.outside || !c.o.Local {
 		return
@@ -39,22 +39,22 @@ func (c *collector) create(u *use, path string) {
 type dirToMake struct {
 	source    string // as written
 	path, rel string // absolute, and below the project's directory
-	user      string // UID:GID of who gets it
+	user      string // UID:GID of its owner
 	at        diag.Range
 }
 
-// refused is the problem with a directory that isn't made.
+// refused returns the problem with a directory that isn't created.
 func (d *dirToMake) refused(f *compose.Facts) (problem diag.Diagnostic, refused bool) {
 	why := d.notMade(f)
 	return diag.Diagnostic{
 		Severity: diag.Error, Code: "mount-source-create", Range: d.at,
-		Summary: fmt.Sprintf("%s does not exist, and isn't made: %s", d.source, why), Hint: "make it yourself, or mount another directory",
+		Summary: fmt.Sprintf("%s does not exist and isn't created: %s", d.source, why), Hint: "create it yourself, or mount another directory",
 	}, why != ""
 }
 
-// notMade says why a directory of the project is not made: nothing may be left on
-// the host by an `up` that is refused, as it is for what programs of the host read
-// (B8), for what nobody may mount (B7), and where a link leads elsewhere.
+// notMade returns why a directory of the project is not created: an `up` that will
+// be refused must leave nothing on the host. It is refused for what programs of the
+// host read (B8), for what may not be mounted (B7), and if a link leads elsewhere.
 func (d *dirToMake) notMade(f *compose.Facts) string {
 	for part := range strings.SplitSeq(filepath.ToSlash(d.rel), "/") {
 		if compose.IsProtected(part) {
@@ -62,7 +62,7 @@ func (d *dirToMake) notMade(f *compose.Facts) string {
 		}
 	}
 	if link, _ := hostlink.Below(f.ProjectDir, d.rel); link != "" {
-		return link + " on the way is a symbolic link"
+		return link + " in its path is a symbolic link"
 	}
 	if git, hooks := around(f.ProjectDir, d.path); git || hooks {
 		return "it is in a git directory (B8)"

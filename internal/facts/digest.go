@@ -13,9 +13,8 @@ import (
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
-// maxHashed bounds what is read of files: of one, and of all of a snapshot.
-// Beyond that a file is known by what the system says of it; its time of change
-// can't be set.
+// maxHashed bounds the bytes hashed of one file, and of all of a snapshot. Beyond
+// that a file is identified by its metadata; its ctime can't be set.
 const (
 	maxHashed    = 16 << 20
 	maxHashedAll = 256 << 20
@@ -39,11 +38,10 @@ func (s Snapshot) file(name string) error {
 	return err
 }
 
-// digestAt identifies a file of a directory; "" if there is none. A symlink is
-// hashed as what it says: the file behind it may be anywhere. left is how much
-// may be read, and is reduced.
+// digestAt returns the digest of a file of a directory; "" if there is none. For a
+// symlink it hashes the target path. left is how much may be read, and is reduced.
 func digestAt(dir *os.File, name string, left *int64) (digest string, err error) {
-	for range 10 { // somebody may just save it
+	for range 10 { // an editor may be saving it
 		if digest, err = digestNow(dir, name, left); !errors.Is(err, errReplaced) {
 			return digest, err
 		}
@@ -51,7 +49,7 @@ func digestAt(dir *os.File, name string, left *int64) (digest string, err error)
 	return "", fmt.Errorf("%s: %w", filepath.Join(dir.Name(), name), err)
 }
 
-var errReplaced = errors.New("it is replaced again and again")
+var errReplaced = errors.New("it keeps being replaced")
 
 func digestNow(dir *os.File, name string, left *int64) (string, error) {
 	info, err := lstatAt(dir, name)

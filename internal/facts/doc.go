@@ -1,7 +1,7 @@
-// Package facts finds out what the machine is: mount sources, the workers'
-// user, protected directories, secrets. [Missing] makes what `up` needs on the host
+// Package facts collects facts about the machine: mount sources, the workers' user,
+// protected directories, secrets. [Missing] creates what `up` needs on the host
 // (missing rw directories, the runtime directory) and nothing else.
 //
-// [compose.WithFacts] judges what is collected here; this package reports only
-// what it could not find out or make.
+// [compose.WithFacts] checks the facts; this package reports only what it couldn't
+// collect or create.
 package facts

@@ -6,9 +6,9 @@ import (
 )
 
 // gitConfig yields the variables of a git configuration file (git-config(1)),
-// without their sections: what is looked for are names of files, and a section
-// too much only means one that is watched in vain. Nothing is an error: what git
-// would refuse to read is read as far as it goes.
+// without their sections: the caller looks for file names, and watching a file too
+// many is harmless. It never fails: a file that git would refuse is read as far as
+// possible.
 func gitConfig(text string) iter.Seq2[string, string] {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	return func(yield func(string, string) bool) {
@@ -25,15 +25,15 @@ func gitConfig(text string) iter.Seq2[string, string] {
 				}
 			case isSpace(c):
 				text = text[1:]
-			default: // a comment, or nothing that git reads
+			default: // a comment, or something that git doesn't read
 				_, text, _ = strings.Cut(text, "\n")
 			}
 		}
 	}
 }
 
-// afterSection skips the rest of a section's head, in whose name in quotes a
-// bracket may stand.
+// afterSection skips the rest of a section's header, whose quoted name may contain a
+// bracket.
 func afterSection(text string) string {
 	quoted := false
 	for i := 0; i < len(text); i++ {
@@ -49,7 +49,7 @@ func afterSection(text string) string {
 	return ""
 }
 
-// variable reads a name, in lower case, and its value, empty where it has none.
+// variable reads a name, in lower case, and its value, "" if it has none.
 func variable(text string) (name, value, rest string) {
 	end := strings.IndexFunc(text, func(r rune) bool { return r > 127 || !isLetter(byte(r)) && r != '-' && (r < '0' || r > '9') })
 	if end < 0 {
@@ -64,7 +64,7 @@ func variable(text string) (name, value, rest string) {
 	return name, value, rest
 }
 
-// configValue reads to the end of a line that may go on in the next one.
+// configValue reads a value to the end of its line, with continuation lines.
 func configValue(text string) (value, rest string) {
 	var b strings.Builder
 	quoted, comment, kept := false, false, 0
@@ -79,7 +79,7 @@ func configValue(text string) (value, rest string) {
 			if b.Len() > 0 {
 				b.WriteByte(c)
 			}
-			continue // and not kept, at the end
+			continue // trailing space isn't kept
 		case !quoted && (c == '#' || c == ';'):
 			comment = true
 			continue

@@ -14,15 +14,15 @@ import (
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
-// Bounds of what is read of indexes (B60). One of 500,000 files has some 50 MB.
+// Bounds of reading indexes (B60). One of 500,000 files has some 50 MB.
 const (
 	maxIndex      = 64 << 20  // bytes of one,
 	maxIndexAll   = 128 << 20 // and of all
-	maxIndexNames = 4         // bytes of names that are looked at, for each byte of an index
+	maxIndexNames = 4         // bytes of names that are checked, per byte of an index
 )
 
-// index says of a git directory's index what git would write beside the worktree
-// by it: git checks a path before it adds it, and not when it reads it again. An
+// index records paths of a git directory's index that git would write outside the
+// worktree: git checks a path when it adds it, but not when it reads it again. An
 // index isn't hashed, as every `git add` changes it.
 func (w *watcher) index(gitDir string) {
 	hash := objectHash(gitDir)
@@ -54,7 +54,7 @@ func (w *watcher) index(gitDir string) {
 	}
 }
 
-// objectHash is the length of the names of objects in a git directory.
+// objectHash returns the length in bytes of object names in a git directory.
 func objectHash(dir string) int {
 	if common, err := boundedfile.Read(filepath.Join(dir, "commondir"), maxGitFile); err == nil {
 		dir = pathFrom(dir, strings.TrimRight(string(common), "\r\n"))
@@ -72,13 +72,13 @@ func objectHash(dir string) int {
 	return hash
 }
 
-// gitIndex is what counts of an index.
+// gitIndex is the relevant content of an index.
 type gitIndex struct {
 	refused string // the first path that git doesn't add
 	base    string // of a split index: the hash that names the shared one
 }
 
-// errIndex is why an index can't be told.
+// errIndex is why an index can't be parsed.
 type errIndex string
 
 func (e errIndex) Error() string { return "this index can't be read: " + string(e) }
@@ -90,29 +90,29 @@ const (
 	modeSymlink = 0o120000
 )
 
-// parseIndex reads an index of git (gitformat-index(5)), versions 2 to 4, whose
-// names of objects have hash bytes. What two readers could take for different
-// entries is an error: git begins to read a large one at several places at once,
-// which an extension tells it (IEOT), and finds extensions by another (EOIE).
+// parseIndex parses a git index (gitformat-index(5)) of versions 2 to 4, whose object
+// names have hash bytes. An index that two readers could read differently is an
+// error: git reads a large one concurrently from offsets in an extension (IEOT), and
+// finds extensions by another (EOIE).
 func parseIndex(data []byte, hash int) (x gitIndex, err error) {
 	const head, stat = 12, 40
 	if len(data) < head+hash || string(data[:4]) != "DIRC" {
-		return x, errIndex("it doesn't begin as one")
+		return x, errIndex("the signature is wrong")
 	}
 	version, entries := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
 	if version < 2 || version > 4 {
 		return x, errIndex(fmt.Sprintf("version %d, want 2 to 4", version))
 	}
-	end := len(data) - hash // a checksum is last
+	end := len(data) - hash // before the checksum
 	at := head
 	var name []byte
-	var begins []int // of entries
-	var whole []bool // whether an entry repeats nothing of the one before
+	var begins []int // offsets of entries
+	var whole []bool // whether an entry shares no prefix with the previous one
 	looked := 0
-	unnamed := false // an entry of a split index may have the name of the shared one's
+	unnamed := false // an entry of a split index may take its name from the shared index
 	for range entries {
 		if at+stat+hash+2 > end {
-			return x, errIndex("it ends in an entry")
+			return x, errIndex("truncated in an entry")
 		}
 		begins = append(begins, at)
 		mode := binary.BigEndian.Uint32(data[at+24:])
@@ -121,25 +121,25 @@ func parseIndex(data []byte, hash int) (x gitIndex, err error) {
 		if flags&0x4000 != 0 {
 			text += 2
 		}
-		kept := 0 // of the name before
+		kept := 0 // bytes of the previous name
 		if version == 4 {
 			strip, n := varint(data[min(text, end):end])
 			if n == 0 || strip > len(name) {
-				return x, errIndex("a name repeats more than there is")
+				return x, errIndex("a name shares a longer prefix than the previous name has")
 			}
 			kept, text = len(name)-strip, text+n
 		}
 		size := bytes.IndexByte(data[min(text, end):end], 0)
 		if size < 0 {
-			return x, errIndex("a name doesn't end")
+			return x, errIndex("a name isn't terminated")
 		}
 		name = append(name[:kept], data[text:text+size]...)
-		from := bytes.LastIndexByte(name[:kept], '/') + 1 // the rest was looked at
+		from := bytes.LastIndexByte(name[:kept], '/') + 1 // the part before was checked
 		if looked += len(name) - from; looked > maxIndexNames*len(data) {
-			return x, errIndex("its names repeat too much")
+			return x, errIndex("its names share too long prefixes")
 		}
 		if length := int(flags & 0xfff); length != min(len(name), 0xfff) {
-			return x, errIndex("a name has not the length that is told")
+			return x, errIndex("a name differs from its length")
 		}
 		whole = append(whole, kept == 0)
 		if at = text + size + 1; version < 4 {
@@ -159,24 +159,24 @@ func parseIndex(data []byte, hash int) (x gitIndex, err error) {
 		switch kind {
 		case "link":
 			if x.base != "" || len(body) < hash {
-				return x, errIndex("what it shares isn't told")
+				return x, errIndex("it doesn't name exactly one shared index")
 			}
 			if bytes.ContainsFunc(body[:hash], func(r rune) bool { return r != 0 }) {
 				x.base = hex.EncodeToString(body[:hash])
 			}
 		case "EOIE":
 			if len(body) != 4+hash || int64(binary.BigEndian.Uint32(body)) != int64(entriesEnd) || at != end {
-				return x, errIndex("it ends elsewhere by what it says")
+				return x, errIndex("the end-of-index extension is wrong")
 			}
 			ends = true
 		case "IEOT":
 			if !blocks(body, begins, whole, version) {
-				return x, errIndex("its blocks are not those of its entries")
+				return x, errIndex("the blocks of its offset table don't match its entries")
 			}
 		}
 	}
-	if last := end - 12 - hash; !ends && last > 0 && string(data[last:last+4]) == "EOIE" { // git looks for it there
-		return x, errIndex("it ends elsewhere by what it says")
+	if last := end - 12 - hash; !ends && last > 0 && string(data[last:last+4]) == "EOIE" { // where git looks for it
+		return x, errIndex("the end-of-index extension is wrong")
 	}
 	if at != end {
 		return x, errIndex("an entry is longer than the file")
@@ -187,8 +187,8 @@ func parseIndex(data []byte, hash int) (x gitIndex, err error) {
 	return x, nil
 }
 
-// blocks reports whether the table of a large index has blocks that begin where
-// entries do, one after the other, each with a name that is whole.
+// blocks reports whether the offset table of a large index has contiguous blocks that
+// begin at entries with a full name.
 func blocks(table []byte, begins []int, whole []bool, version uint32) bool {
 	if len(table) < 4 || len(table)%8 != 4 || binary.BigEndian.Uint32(table) != 1 {
 		return false
@@ -204,7 +204,8 @@ func blocks(table []byte, begins []int, whole []bool, version uint32) bool {
 	return first == len(begins)
 }
 
-// varint reads a number as git writes it, and how many bytes it has; 0: it is none.
+// varint parses a number in git's encoding and returns its size in bytes, 0 if it
+// isn't valid.
 func varint(data []byte) (value, size int) {
 	for size < len(data) && size < 4 { // no name has more than 2^28 bytes
 		c := data[size]
@@ -218,9 +219,9 @@ func varint(data []byte) (value, size int) {
 	return 0, 0
 }
 
-// refusedPath reports whether git refuses to add a path (verify_path of its
-// read-cache.c), on any system: one that leads out of the worktree, or into what
-// some file system takes for .git.
+// refusedPath reports whether git refuses to add a path on any system (verify_path in
+// its read-cache.c): one that leads out of the worktree, or into a name that some file
+// system treats as .git.
 func refusedPath(path string, mode uint32) bool {
 	if mode&modeType == modeDir { // a directory that isn't checked out
 		path = strings.TrimSuffix(path, "/")
@@ -239,8 +240,8 @@ func refusedPath(path string, mode uint32) bool {
 	return false
 }
 
-// gitName is a name as file systems may take it: without letters that nobody
-// sees (HFS+), and what NTFS leaves out at the end, in lower case.
+// gitName returns a name as file systems may treat it: in lower case, without
+// characters ignored by HFS+, and without trailing ones ignored by NTFS.
 func gitName(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.Map(func(r rune) rune {

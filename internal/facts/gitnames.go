@@ -13,7 +13,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/hostlink"
 )
 
-// Bounds of what configuration files of git may name (B60).
+// Bounds of following git's configuration (B60).
 const (
 	maxConfig    = 1 << 20  // bytes of one file,
 	maxConfigAll = 64 << 20 // and of all
@@ -23,10 +23,10 @@ const (
 	maxLookups   = 200_000  // of names in the file system
 )
 
-// gitNames are what files of the tree git's configuration names: included
-// configuration, hooks, programs. Git isn't asked, as it would run them, and of
-// the many variables that hold a command none is told from others: each word of
-// any value that is the name of a file is one that may be run.
+// gitNames collects files of the tree that git's configuration names: included
+// configuration, hooks, programs. Git itself isn't used, as it would run them. All
+// variables are treated as commands: each word of a value that names a file counts as
+// a program that may be run.
 type gitNames struct {
 	dirs    []string            // git directories
 	files   []string            // .git files: worktrees and submodules have one each
@@ -38,8 +38,8 @@ type gitNames struct {
 	lookups int
 }
 
-// names takes the files that configuration names, of git directories in the
-// tree, of those around it, and of the user, where a worker can write them.
+// names adds the files that a worker can write to and that are named by configuration:
+// of git directories in and around the tree, and of the user.
 func (w *watcher) names() error {
 	for _, l := range w.git.links {
 		if late, err := w.late(); late {
@@ -47,7 +47,7 @@ func (w *watcher) names() error {
 		}
 		switch to, err := hostlink.Follow(l, nil); {
 		case err != nil:
-			w.s[l] += leadsOut + "a place where it isn't followed: " + err.Error()
+			w.s[l] += leadsOut + "an unresolvable path: " + err.Error()
 		case !w.writable(to):
 			w.s[l] += leadsOut + ClipPath(to)
 		}
@@ -70,8 +70,8 @@ func (w *watcher) names() error {
 	}
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
-	// What names are relative to: git runs programs in the worktree, or in a git
-	// directory that has none.
+	// The base directories of names: git runs programs in the worktree, or in a git
+	// directory without one.
 	bases := map[string][]string{}
 	var all []string
 	for _, dir := range dirs {
@@ -80,8 +80,8 @@ func (w *watcher) names() error {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	// First, so that no other uses its bounds up: as git has it here, and where the
-	// environment is another.
+	// First, so that others don't exhaust the bounds: with this environment, and with
+	// another one.
 	for _, file := range append(userConfigs(w.home, w.lookup), userConfigs(w.home, none)...) {
 		if err := w.config(file, "", all, 0); err != nil {
 			return err
@@ -100,9 +100,8 @@ func (w *watcher) names() error {
 	return nil
 }
 
-// leads returns the git directory that a .git file leads to, and the one that
-// it shares configuration with, and remembers whose worktree is there. A .git
-// directory is one itself.
+// leads returns the git directory of a .git file or directory, and the one with which
+// it shares configuration, and records its worktree.
 func (w *watcher) leads(file string) []string {
 	tree, dir := filepath.Dir(file), file
 	if text, err := boundedfile.Read(file, maxGitFile); err == nil {
@@ -129,7 +128,7 @@ func (w *watcher) leads(file string) []string {
 	return dirs
 }
 
-// config reads one configuration file, in which names are relative to bases.
+// config reads one configuration file; names in it are relative to bases.
 func (w *watcher) config(file, dir string, bases []string, deep int) error {
 	of := [2]string{file, dir}
 	if w.git.read[of] {
@@ -144,7 +143,7 @@ func (w *watcher) config(file, dir string, bases []string, deep int) error {
 		if errors.As(err, &large) && w.writable(file) {
 			w.put(file, unchecked+large.Error())
 		}
-		return nil // no configuration, or none that is read: as a file it was taken before
+		return nil // not a readable configuration; as a file it is already added
 	}
 	w.git.bytes += len(text)
 	if w.git.read[of] = true; len(w.git.read) > maxConfigs || w.git.bytes > maxConfigAll || deep > maxIncludes {
@@ -154,7 +153,7 @@ func (w *watcher) config(file, dir string, bases []string, deep int) error {
 	return w.values(text, file, dir, bases, deep)
 }
 
-// values takes the names in a text of configuration, that of a file.
+// values adds the names in the text of a configuration file.
 func (w *watcher) values(text, file, dir string, bases []string, deep int) error {
 	bases = slices.Clip(bases)
 	for name, value := range gitConfig(text) {
@@ -196,7 +195,7 @@ func (w *watcher) values(text, file, dir string, bases []string, deep int) error
 	return nil
 }
 
-// named takes a file, and what it leads to.
+// named adds a file, and the target if it is a symlink.
 func (w *watcher) named(path string) {
 	info, err := os.Lstat(path)
 	if err != nil || info.IsDir() {
@@ -208,7 +207,7 @@ func (w *watcher) named(path string) {
 	_ = w.follow(link{path: path}) // a file, so nothing is walked
 }
 
-// expanded is a value with the user's home in place of ~.
+// expanded returns a value with ~ replaced by the user's home.
 func (w *watcher) expanded(value string) string {
 	if rest, ok := strings.CutPrefix(value, "~/"); ok && w.home != "" {
 		return filepath.Join(w.home, rest)
@@ -216,7 +215,7 @@ func (w *watcher) expanded(value string) string {
 	return value
 }
 
-// words are a value, and what a shell might take for the name of a file in it.
+// words returns a value, and the words in it that a shell could use as file names.
 func words(value string) []string {
 	out := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n!\"'`;|&()<>$=", r) })
 	if len(out) != 1 || out[0] != value {
@@ -232,7 +231,7 @@ func words(value string) []string {
 	return slices.DeleteFunc(out, func(s string) bool { return len(s) > maxPath || strings.ContainsRune(s, 0) })
 }
 
-// pathFrom is a path that may be relative to a directory.
+// pathFrom resolves a path relative to a directory.
 func pathFrom(base, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -246,8 +245,8 @@ func readConfig(file string) (string, error) {
 	return string(text), err
 }
 
-// userConfigs are the configuration files of git that count in every repository,
-// the strongest last (git(1), git-config(1)).
+// userConfigs returns git's configuration files for all repositories, in order of
+// increasing precedence (git(1), git-config(1)).
 func userConfigs(home string, lookup func(string) (string, bool)) (files []string) {
 	if file, ok := lookup("GIT_CONFIG_SYSTEM"); ok {
 		files = append(files, file)
@@ -267,8 +266,8 @@ func userConfigs(home string, lookup func(string) (string, bool)) (files []strin
 // none is an environment without variables.
 func none(string) (string, bool) { return "", false }
 
-// envConfig is the configuration that stands in the environment itself
-// (GIT_CONFIG_COUNT), stronger than any file, as the text of one.
+// envConfig returns the configuration in environment variables (GIT_CONFIG_COUNT),
+// which overrides all files, as the text of a file.
 func envConfig(lookup func(string) (string, bool)) string {
 	count, _ := lookup("GIT_CONFIG_COUNT")
 	n, _ := strconv.Atoi(count)
@@ -283,8 +282,8 @@ func envConfig(lookup func(string) (string, bool)) string {
 	return b.String()
 }
 
-// GitRefusesBare reports whether the user's configuration has git refuse bare
-// repositories that it finds by itself.
+// GitRefusesBare reports whether the user's configuration makes git refuse bare
+// repositories that it discovers (safe.bareRepository).
 func GitRefusesBare(home string, lookup func(string) (string, bool)) bool {
 	refuses := false
 	var texts []string

@@ -8,8 +8,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// hostAddrs are the machine's addresses that no class of the never-list holds
-// anyway.
+// hostAddrs returns the machine's addresses that aren't in a class of the never-list.
 func hostAddrs() ([]string, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// hostDirs and hostFiles are what `image: host` shows of the machine: its
-// programs and what they read of /etc. Keys, accounts and settings that may
-// hold credentials are not among them.
+// hostDirs and hostFiles are the paths of the machine in `image: host`: its programs
+// and the files of /etc that they read, without keys, accounts and settings that may
+// contain credentials.
 var (
 	hostDirs  = []string{"/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/libx32"}
 	hostFiles = []string{
@@ -22,9 +22,9 @@ var (
 	hostPatterns = []string{"/etc/java*", "/etc/perl", "/etc/python3*"}
 )
 
-// HostPaths lists the read-only binds of `image: host` below root ("/"
-// outside of tests), each at its own place, with the file systems that are
-// mounted below the directories: binds take one file system.
+// HostPaths returns the read-only binds of `image: host` below root ("/" except in
+// tests), each at its own path. It includes the mounts below the directories, as a
+// bind covers one file system.
 func HostPaths(root string) []string {
 	at := func(p string) string { return filepath.Join(root, p) }
 	var out []string

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writable refuses a directory that the caller can't make files in.
+// writable refuses a directory in which the caller can't create files.
 func writable(dir string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		return &fs.PathError{Op: "write to", Path: dir, Err: err}
@@ -18,7 +18,7 @@ func writable(dir string) error {
 	return nil
 }
 
-// idOf tells files apart, whatever their names.
+// idOf identifies a file independently of its name.
 func idOf(info os.FileInfo) (id fileID, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountPoints returns where file systems are mounted in this mount namespace.
+// mountPoints returns the mount points of this mount namespace.
 func mountPoints() ([]string, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -26,8 +26,8 @@ func mountPoints() ([]string, error) {
 	return parseMountinfo(f)
 }
 
-// parseMountinfo reads the fifth field of each line; space, tab, newline and
-// backslash stand there as \ooo (proc_pid_mountinfo(5)).
+// parseMountinfo returns the fifth field of each line, where space, tab, newline and
+// backslash are escaped as \ooo (proc_pid_mountinfo(5)).
 func parseMountinfo(r io.Reader) ([]string, error) {
 	var points []string
 	lines := bufio.NewScanner(r)
@@ -64,8 +64,7 @@ func hasACL(path string) bool {
 	return err == nil && n > 0
 }
 
-// inMemory reports whether a directory lies on a file system that never reaches
-// a disk by itself (statfs(2)).
+// inMemory reports whether a directory is on a memory file system (statfs(2)).
 func inMemory(dir string) bool {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
@@ -74,8 +73,8 @@ func inMemory(dir string) bool {
 	return int64(st.Type) == unix.TMPFS_MAGIC || int64(st.Type) == unix.RAMFS_MAGIC
 }
 
-// stateOf tells one state of a file from another without reading it: nobody
-// sets a time of change (inode(7)).
+// stateOf identifies a state of a file without reading it: its ctime can't be set
+// (inode(7)).
 func stateOf(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

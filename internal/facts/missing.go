@@ -18,12 +18,11 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// Missing is what a run needs on this machine, as [Collect] found out: directories
-// of the project, the runtime directory and what is in it. The zero value is
-// nothing.
+// Missing is what [Collect] found missing on this machine for a run: directories of
+// the project, the runtime directory and its content. The zero value is nothing.
 type Missing struct {
 	facts    *compose.Facts
-	at       diag.Range // of the file, for what belongs to no line
+	at       diag.Range // of the file, for problems without a line
 	dirs     []dirToMake
 	uid      int    // of the caller
 	runtime  string // the runtime directory; empty: none
@@ -41,7 +40,7 @@ type secretToWrite struct {
 	user   string // UID:GID
 }
 
-// Make makes all of it; what is there already stays. Every error is in the list.
+// Make creates all of it and keeps what exists. Every error is in the list.
 func (m *Missing) Make() diag.List {
 	m.list = nil
 	for i := range m.dirs {
@@ -70,11 +69,11 @@ func (m *Missing) Make() diag.List {
 	return m.list
 }
 
-// makeDir makes a missing rw directory, unless it may not be made any more. All
-// work is done below the project directory by a root handle, so that a symlink
-// can't lead out of it.
+// makeDir creates a missing rw directory after checking again that this is allowed.
+// It works by an [os.Root] of the project directory, so that a symlink can't lead out
+// of it.
 func (m *Missing) makeDir(d *dirToMake) {
-	if problem, refused := d.refused(m.facts); refused { // since it was looked at
+	if problem, refused := d.refused(m.facts); refused { // since it was checked
 		m.list = append(m.list, problem)
 		return
 	}
@@ -90,11 +89,11 @@ func (m *Missing) writeSecret(s secretToWrite) {
 	}
 	if err := writeFile(s.file, s.value, 0o400, uid, gid); err != nil {
 		m.problem("secret-file", s.secret.At.Range, fmt.Sprintf("secret %s can't be made readable for uid %d: %v", s.secret.Name, uid, err),
-			"run workshop as that user or as root, or leave `user:` out")
+			"run workshop as that user or as root, or omit `user:`")
 	}
 }
 
-// makeDirs makes every missing directory of rel below dir, owned by user.
+// makeDirs creates every missing directory of rel below dir, owned by user.
 func makeDirs(dir, rel, user string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -105,7 +104,7 @@ func makeDirs(dir, rel, user string) error {
 	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
 		made = filepath.Join(made, part)
 		if err := root.Mkdir(made, 0o755); errors.Is(err, fs.ErrExist) {
-			if info, err := root.Lstat(made); err != nil || !info.IsDir() { // since it was looked at
+			if info, err := root.Lstat(made); err != nil || !info.IsDir() { // since it was checked
 				return errors.Join(err, fmt.Errorf("%s is not a directory", made))
 			}
 			continue
@@ -119,8 +118,8 @@ func makeDirs(dir, rel, user string) error {
 	return nil
 }
 
-// chown gives a new directory to the worker. Only root may; another caller is
-// the worker, or the gate says that it can't write.
+// chown changes the owner of a new directory to the worker. Only root may; any other
+// caller is the worker's user, or the worker reports that it can't write.
 func chown(root *os.Root, name, user string) error {
 	uid, gid, ok := parseIDs(user)
 	if !ok || os.Geteuid() != 0 {
@@ -129,8 +128,8 @@ func chown(root *os.Root, name, user string) error {
 	return root.Lchown(name, uid, gid)
 }
 
-// privateDirs makes directories that only the caller may enter, and refuses
-// ones that somebody else made first.
+// privateDirs creates directories that only the caller may enter, and refuses those
+// created by somebody else.
 func privateDirs(parent, dir string, uid int) error {
 	if err := os.MkdirAll(filepath.Dir(parent), 0o700); err != nil {
 		return err
@@ -149,21 +148,21 @@ func privateDirs(parent, dir string, uid int) error {
 	return nil
 }
 
-// makeDialIn makes a directory through which sessions reach a worker. What it is in
-// is the caller's alone; a worker's PID 1, of another user, must be able to watch
-// its own (inotify_add_watch(2): it needs the right to read).
+// makeDialIn creates a dial-in directory, by which sessions reach a worker. Its parent
+// is accessible to the caller alone; a worker's PID 1, of another user, must be able
+// to watch its own (inotify_add_watch(2) needs read permission).
 func makeDialIn(dir string) error {
 	err := os.Mkdir(dir, dialInMode)
 	if errors.Is(err, fs.ErrExist) {
 		err = nil
 	}
-	return errors.Join(err, os.Chmod(dir, dialInMode)) // the umask is nothing to rely on
+	return errors.Join(err, os.Chmod(dir, dialInMode)) // regardless of the umask
 }
 
 const dialInMode = 0o755
 
-// writeFile replaces a file in one step, unless it is right already: a running
-// worker has the old one bound. Negative ids are left as they are.
+// writeFile replaces a file atomically unless it is up to date: a running worker has
+// the old one bound. Negative ids are not changed.
 func writeFile(name string, data []byte, mode os.FileMode, uid, gid int) error {
 	if have, err := boundedfile.Read(name, int64(len(data))); err == nil && bytes.Equal(have, data) && right(name, mode, uid, gid) {
 		return nil

@@ -4,8 +4,8 @@ package facts
 
 import "io/fs"
 
-// mountPoints is not asked elsewhere: engines there are in a VM and do not
-// see the machine's own files, or only those that the VM shares.
+// mountPoints returns nothing: on other systems engines are in a VM, which sees at
+// most shared files.
 func mountPoints() ([]string, error) { return nil, nil }
 
 func hasACL(string) bool { return false }

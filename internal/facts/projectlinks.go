@@ -14,9 +14,9 @@ import (
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// projectLinks looks in the project, beside what workers may write, for links of
-// the names that are watched: by `.envrc -> out/e` a worker that may write to
-// `out` writes the project's .envrc. The workshop's own files may be below a link.
+// projectLinks looks for symlinks with watched names in the parts of the project that
+// workers can't write to: with `.envrc -> out/e` a worker that may write to `out`
+// writes the project's .envrc. The workshop's own files may be below a link.
 func (w *watcher) projectLinks() error {
 	if w.project == "" || len(w.roots) == 0 || w.writable(w.project) {
 		return nil
@@ -34,7 +34,7 @@ func (w *watcher) projectLinks() error {
 	t.enter = func(d *dir) { d.whole = d.whole || wholly(d.name()) && !d.packages && !d.dotGit }
 	t.missed = func(rel string, err error) {
 		if errors.Is(err, fs.ErrPermission) {
-			return // nor do the user's programs get there
+			return // the user's programs can't reach it either
 		}
 		w.put(filepath.Join(w.project, filepath.FromSlash(rel)), unchecked+boundedfile.Reason(err))
 	}
@@ -43,14 +43,14 @@ func (w *watcher) projectLinks() error {
 	return err
 }
 
-// dotted reports whether some files in a directory of this name count; as a link
-// it counts as a whole.
+// dotted reports whether some files in a directory of this name count; a link of the
+// name counts as a whole.
 func dotted(name string) bool {
 	return strings.HasPrefix(name, ".") && watchedBelow[name] != nil
 }
 
-// through takes what a path of the project leads to, and where that is, if workers
-// may write on its way.
+// through adds the target of a path of the project, if workers may write to it or to
+// a directory in its path.
 func (w *watcher) through(l link) error {
 	if late, err := w.late(); late {
 		return err
@@ -61,7 +61,7 @@ func (w *watcher) through(l link) error {
 	writable := false
 	end, err := hostlink.Follow(l.path, func(part string) { writable = writable || w.writable(part) })
 	if err != nil {
-		w.put(l.path, "leads where it isn't followed: "+err.Error())
+		w.put(l.path, "leads to an unresolvable path: "+err.Error())
 		return nil
 	}
 	if writable {
@@ -69,7 +69,7 @@ func (w *watcher) through(l link) error {
 	}
 	info, err := os.Lstat(end)
 	switch {
-	case err != nil: // a worker may still make it
+	case err != nil: // a worker may still create it
 		return nil
 	case !info.IsDir():
 		if w.writable(end) {

@@ -17,11 +17,11 @@ import (
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// Record is what the first `up` of a project noted, and later ones added: enough
-// to find what is up, to compare what workers may have written with what was there
-// before them, and to end it, whatever they made of the project's files (B8). It
-// lies with the user's state, where no worker gets, by the project's name, and ends
-// with `down`.
+// Record is the record of a running project, written by the first `up` and extended by
+// later ones: enough to find the project, to compare what workers may have written
+// with the original, and to end it, whatever they did to the project's files (B8). It
+// is in the user's state directory, which no worker can reach, under the project's
+// name, until `down`.
 type Record struct {
 	Project string
 	Dir     string // of the project, with symlinks resolved
@@ -38,13 +38,14 @@ const (
 	maxRecord  = 16 << 20 // bytes
 )
 
-// NewRecord is that of a project with facts; state is the directory of all records.
+// NewRecord returns the record of a project with facts; state is the directory of all
+// records.
 func NewRecord(state string, c *compose.Compiled, named bool) *Record {
 	r := &Record{
 		Project: c.Facts.Project, Dir: c.Facts.ProjectDir, Named: named,
 		RuntimeDir: c.Facts.RuntimeDir, at: filepath.Join(state, c.Facts.Project),
 	}
-	if r.RuntimeDir != "" { // an engine elsewhere has no mounts of ours
+	if r.RuntimeDir != "" { // a remote engine has no mounts of this machine
 		r.Roots = writableRoots(c)
 	}
 	for _, f := range c.WorkshopFiles() {
@@ -53,8 +54,7 @@ func NewRecord(state string, c *compose.Compiled, named bool) *Record {
 	return r
 }
 
-// LoadRecord reads the record of a project; nil without an error where there is
-// none.
+// LoadRecord reads the record of a project; it returns nil, nil if there is none.
 func LoadRecord(state, project string) (*Record, error) {
 	if state == "" {
 		return nil, nil
@@ -71,7 +71,7 @@ func LoadRecord(state, project string) (*Record, error) {
 		err = fmt.Errorf("it is of project %q", r.Project)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the record of what was brought up as project %s, in %s: %w", project, r.at, err)
+		return nil, fmt.Errorf("the record of project %s in %s: %w", project, r.at, err)
 	}
 	r.each(func(p string) string {
 		if path, err := strconv.Unquote(p); err == nil {
@@ -82,7 +82,7 @@ func LoadRecord(state, project string) (*Record, error) {
 	return r, nil
 }
 
-// Records reads those of all projects.
+// Records reads the records of all projects.
 func Records(state string) (all []*Record, err error) {
 	entries, err := os.ReadDir(state)
 	if state == "" || errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +109,7 @@ func (r *Record) each(change func(string) string) {
 	r.Dir, r.RuntimeDir = change(r.Dir), change(r.RuntimeDir)
 }
 
-// With is the record with what a later `up` of the same directory adds.
+// With returns the record extended by a later `up` of the same directory.
 func (r *Record) With(later *Record) *Record {
 	both := *later
 	both.Named = r.Named || later.Named
@@ -118,8 +118,8 @@ func (r *Record) With(later *Record) *Record {
 	return &both
 }
 
-// Take looks at the watched files as they are now. home is the user's, whose
-// configuration of git counts too; lookup is their environment.
+// Take takes a snapshot of the watched files. home is the user's, whose git
+// configuration counts too; lookup returns variables of their environment.
 func (r *Record) Take(ctx context.Context, home string, lookup func(string) (string, bool)) (Snapshot, error) {
 	w := &watcher{ctx: ctx, project: r.Dir, own: map[string]bool{}, roots: r.Roots, home: home, lookup: lookup, most: maxEntries, keeps: maxWatched}
 	for _, file := range r.Own {
@@ -128,17 +128,17 @@ func (r *Record) Take(ctx context.Context, home string, lookup func(string) (str
 	return w.take()
 }
 
-// Baseline is what the watched files were before any worker could write them.
+// Baseline returns the snapshot from before any worker could write.
 func (r *Record) Baseline() (Snapshot, error) {
 	s, err := LoadSnapshot(r.at)
 	if err == nil && s == nil {
-		err = errors.New("what they were at `up` is not in " + r.at)
+		err = errors.New("the snapshot of `up` is missing in " + r.at)
 	}
 	return s, err
 }
 
-// Extend is a baseline with what a later snapshot has beyond the places that r
-// says workers could write to before.
+// Extend returns a baseline extended by the files of a later snapshot outside the
+// directories that workers could already write to by r.
 func (r *Record) Extend(baseline, later Snapshot) Snapshot {
 	out := Snapshot{}
 	for p, what := range later {
@@ -177,8 +177,8 @@ func (r *Record) Rewrite(name string, write func() error) error {
 	return Rewrite([]string{r.at}, name, write)
 }
 
-// ForgetRecord removes the record of a project, and its baseline after it: a `down`
-// that is killed on its way leaves no record without a baseline.
+// ForgetRecord removes the record of a project before its baseline, so that a killed
+// `down` leaves no record without a baseline.
 func ForgetRecord(state, project string) error {
 	if state == "" {
 		return nil
@@ -190,14 +190,14 @@ func ForgetRecord(state, project string) error {
 	return os.RemoveAll(at)
 }
 
-// MayWrite reports whether a path lies where the project's workers may write.
+// MayWrite reports whether the project's workers may write to a path.
 func (r *Record) MayWrite(path string) bool {
 	return slices.ContainsFunc(r.Roots, func(root string) bool { return subpath.Within(path, root) })
 }
 
-// WrittenBy returns a project that is up from another directory than a file's and
-// whose workers may have written it since `up`: they may write there, and it isn't
-// what it was then. Nil if there is none.
+// WrittenBy returns a running project of another directory than the file's whose
+// workers may have written the file since `up`: they may write there, and the file has
+// changed. Nil if there is none.
 func WrittenBy(file string, all []*Record) *Record {
 	if real, err := realDir(filepath.Dir(file)); err == nil {
 		file = filepath.Join(real, filepath.Base(file))
@@ -210,7 +210,7 @@ func WrittenBy(file string, all []*Record) *Record {
 	return nil
 }
 
-// saw reports whether a file is what it was at `up`.
+// saw reports whether a file is unchanged since `up`.
 func (r *Record) saw(file string) bool {
 	before, err := r.Baseline()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/llmdo/workshop/internal/lib/hostlink"
 )
 
-// Homes are the home directories of the caller by the machine's own list of
-// users, and for root those of the user that called sudo: HOME may be another.
+// Homes returns the caller's home directories in the machine's user database, and for
+// root those of the user that called sudo: HOME may differ.
 func Homes(uid int, lookup func(string) (string, bool)) []string {
 	ids := []int{uid}
 	if u, _, ok := sudo(lookup); ok && uid == 0 {
@@ -27,8 +27,8 @@ func Homes(uid int, lookup func(string) (string, bool)) []string {
 	return out
 }
 
-// refusedPaths are the paths that no worker gets here (B7): each also by what it
-// really is where symbolic links lead elsewhere.
+// refusedPaths returns the paths that no worker gets on this machine (B7), as written
+// and with symbolic links resolved.
 func refusedPaths(o *Options, projectDir string) hostpath.List {
 	l := hostpath.For(hostpath.Caller{
 		Homes: append(Homes(o.UID, o.lookup), o.Home), Lookup: o.lookup, Project: projectDir,
@@ -59,8 +59,8 @@ func refusedPaths(o *Options, projectDir string) hostpath.List {
 	return l
 }
 
-// realPaths are what a path is where symbolic links lead elsewhere, on its way
-// too: what doesn't exist could be made by a worker who may write above it.
+// realPaths returns a path with symbolic links resolved, also in its parents: a
+// missing file could be created by a worker that may write above it.
 func realPaths(p string) (out []string) {
 	if !filepath.IsAbs(p) {
 		return nil
@@ -81,8 +81,8 @@ func realPaths(p string) (out []string) {
 	return out
 }
 
-// aliases tell refused paths by what the file system says they are: a bind mount
-// gives a directory a second name, a hard link a file.
+// aliases recognises refused paths by device and inode: a bind mount gives a directory
+// a second name, a hard link a file.
 type aliases struct {
 	refused map[fileID]hostpath.Refused
 	above   map[fileID]hostpath.Refused // directories that contain one
@@ -92,7 +92,7 @@ type fileID struct{ dev, ino uint64 }
 
 func aliasesOf(l hostpath.List) *aliases {
 	a := &aliases{map[fileID]hostpath.Refused{}, map[fileID]hostpath.Refused{}}
-	looked := map[string]bool{} // with all above
+	looked := map[string]bool{} // including all parents
 	for _, r := range l {
 		if !filepath.IsAbs(r.Path) {
 			continue
@@ -114,8 +114,7 @@ func aliasesOf(l hostpath.List) *aliases {
 	return a
 }
 
-// why tells why a source with its symbolic links resolved is refused, "" if it
-// isn't.
+// why returns why a resolved source is refused, "" if it isn't.
 func (a *aliases) why(source string) string {
 	if id, ok := identity(source); ok {
 		if r, ok := a.refused[id]; ok {
@@ -128,14 +127,14 @@ func (a *aliases) why(source string) string {
 	for dir := filepath.Dir(source); dir != "/"; dir = filepath.Dir(dir) {
 		if id, ok := identity(dir); ok {
 			if r, ok := a.refused[id]; ok && !r.Whole {
-				return "lies inside another name of " + r.Path
+				return "is inside another name of " + r.Path
 			}
 		}
 	}
 	return ""
 }
 
-// identity is that of what a path leads to.
+// identity returns the identity of a path's target.
 func identity(p string) (fileID, bool) {
 	info, err := os.Stat(p)
 	if err != nil {

@@ -106,7 +106,7 @@ func TestRefusedByWhatIsMounted(t *testing.T) {
 	for p, want := range map[string]string{
 		"mnt":           "is another name of " + at("home"),
 		"mnt/.ssh":      "is another name of " + at("home/.ssh"),
-		"mnt/.ssh/deep": "lies inside another name of " + at("home/.ssh"),
+		"mnt/.ssh/deep": "is inside another name of " + at("home/.ssh"),
 		"mnt/.config":   "contains " + at("home/.config/containers") + " under another name",
 		"mnt/project":   "",
 		"home/project":  "",

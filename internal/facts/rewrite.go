@@ -1,9 +1,8 @@
 package facts
 
-// Rewrite runs write, which replaces the file name, and takes the new content
-// into the snapshot that lies in one of the directories: what this
-// program writes is no change of a worker's. A file that had changed before
-// stays a change.
+// Rewrite runs write, which replaces the file name, and updates the snapshots in the
+// directories: a change by this program isn't one by a worker. A file that had changed
+// before stays a change.
 func Rewrite(dirs []string, name string, write func() error) error {
 	for _, dir := range dirs {
 		s, err := LoadSnapshot(dir)

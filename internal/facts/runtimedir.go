@@ -16,22 +16,22 @@ import (
 	"github.com/llmdo/workshop/internal/lib/fileowner"
 )
 
-// runtimeParent is a place where a runtime directory may be.
+// runtimeParent is a possible parent of a runtime directory.
 type runtimeParent struct {
 	dir    string
 	memory bool // on a memory file system
 }
 
-// RuntimeID names the runtime directory of a project: two projects of one name
-// in different directories have different ones.
+// RuntimeID returns the name of a project's runtime directory, which differs for
+// projects of one name in different directories.
 func RuntimeID(project, projectDir string) string {
 	sum := sha256.Sum256([]byte(projectDir))
 	return project + "-" + hex.EncodeToString(sum[:4])
 }
 
-// runtimeParents lists where the runtime directory may be, best first: the
-// user's runtime directory (XDG Base Directory), which root often has not;
-// /run for root; /dev/shm; a disk last.
+// runtimeParents lists the possible parents of the runtime directory, the best first:
+// the user's runtime directory (XDG Base Directory), which root often lacks; /run for
+// root; /dev/shm; a disk last.
 func runtimeParents(uid int, lookup func(string) (string, bool), home string) []runtimeParent {
 	var dirs []string
 	if dir, ok := lookup("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) && usable(dir, uid) {
@@ -59,8 +59,8 @@ func runtimeParents(uid int, lookup func(string) (string, bool), home string) []
 	return append(out, runtimeParent{disk, inMemory(filepath.Dir(disk))})
 }
 
-// usable reports whether a directory is there and the caller's own: with sudo -E
-// XDG_RUNTIME_DIR names another user's.
+// usable reports whether a directory exists and belongs to the caller: with sudo -E
+// XDG_RUNTIME_DIR is another user's.
 func usable(dir string, uid int) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
@@ -70,7 +70,7 @@ func usable(dir string, uid int) bool {
 	return !ok || who == uid
 }
 
-// runtime decides on the runtime directory and on what is to be in it.
+// runtime chooses the runtime directory and its content.
 func (c *collector) runtime() {
 	where := diag.Range{Filename: c.o.Workshop.File}
 	project := c.o.Project
@@ -91,7 +91,7 @@ func (c *collector) runtime() {
 		if len(skipped) > 0 {
 			c.list = append(c.list, diag.Diagnostic{Severity: diag.Warning, Code: "runtime-dir-skipped", Range: where,
 				Summary: fmt.Sprintf("the directory for secrets and names is %s: %s", parent.dir, strings.Join(skipped, "; ")),
-				Hint:    "remove what is in the way, or set XDG_RUNTIME_DIR to a directory of yours on a tmpfs"})
+				Hint:    "remove it, or set XDG_RUNTIME_DIR to your own directory on a tmpfs"})
 		}
 		c.facts.RuntimeDir = dir
 		c.missing.runtime, c.missing.identity, c.missing.doors = dir, compose.IdentityFiles(c.o.Compiled, c.facts), compose.DialInPaths(c.o.Compiled, c.facts)
@@ -105,9 +105,9 @@ func (c *collector) runtime() {
 	c.problem("runtime-dir", where, "no memory file system for secrets was found (B11)", runtimeHint)
 }
 
-const runtimeHint = "set XDG_RUNTIME_DIR to a directory of yours on a tmpfs, or allow it with --secrets-on-disk"
+const runtimeHint = "set XDG_RUNTIME_DIR to your own directory on a tmpfs, or use --secrets-on-disk"
 
-// canMake refuses a directory that the caller can't make, or not write to.
+// canMake refuses a directory that the caller can't create or write to.
 func canMake(dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
@@ -119,9 +119,9 @@ func canMake(dir string) error {
 	}
 }
 
-// private refuses a directory that somebody else made, or may write to: some of
-// the places are everybody's (/dev/shm, /tmp), and the names are known. What
-// doesn't exist is nobody's.
+// private refuses a directory that somebody else created or may write to: some parents
+// are world-writable (/dev/shm, /tmp), and the names are predictable. A missing
+// directory is accepted.
 func private(dir string, uid int) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -155,8 +155,8 @@ func Forget(dirs []string, uid int) error {
 	return errors.Join(errs...)
 }
 
-// RuntimeDirs lists the existing runtime directories of a project. Some of the
-// places are everybody's (/dev/shm): what another user has put there isn't read.
+// RuntimeDirs lists the existing runtime directories of a project. Some parents are
+// world-writable (/dev/shm): directories of other users are ignored.
 func RuntimeDirs(project, projectDir string, uid int, lookup func(string) (string, bool), home string) []string {
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }

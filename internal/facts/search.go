@@ -22,7 +22,7 @@ import (
 
 const (
 	maxProtected = 128  // each is a mount of a worker,
-	maxPins      = 1024 // and so is each directory on the way to it
+	maxPins      = 1024 // and so is each directory in the path to it
 	maxSpecials  = 1000 // more are not listed
 )
 
@@ -30,8 +30,8 @@ const (
 // searched.
 const CodeNotChecked = "mount-not-fully-checked"
 
-// search looks through a bound source for special files and, where it is
-// writable, for protected directories.
+// search searches a bound source for special files and, if it is writable, for
+// protected directories.
 func (c *collector) search(ctx context.Context, u *use, sf *compose.SourceFacts) {
 	if u.readWrite {
 		sf.Git, sf.GitHooks = around(c.facts.ProjectDir, sf.Real)
@@ -58,7 +58,7 @@ func (c *collector) search(ctx context.Context, u *use, sf *compose.SourceFacts)
 		t.enter, t.listed = s.enter, s.listed
 	}
 	if err := t.walk(); err != nil {
-		c.problem("mount-source-unreadable", u.at, fmt.Sprintf("can't look through %s (B7): %v", u.source, err), "")
+		c.problem("mount-source-unreadable", u.at, fmt.Sprintf("can't read %s (B7): %v", u.source, err), "")
 		return
 	}
 	slices.Sort(sf.Specials)
@@ -70,8 +70,8 @@ func (c *collector) search(ctx context.Context, u *use, sf *compose.SourceFacts)
 		c.list = append(c.list, diag.Diagnostic{
 			Severity: diag.Warning, Code: CodeNotChecked, Range: u.at,
 			Summary: fmt.Sprintf("%s is not fully checked (B7, B8): %s", u.source, missed[0]+more),
-			Detail:  "Directories such as .git are not held there, and sockets not seen.",
-			Hint:    "remove what lies there, or mount the directories that the worker needs one by one; `up --strict` refuses",
+			Detail:  "Directories such as .git are not protected there, and sockets not seen.",
+			Hint:    "remove it, or mount the directories that the worker needs one by one; `up --strict` refuses",
 		})
 	}
 	if !u.readWrite {
@@ -80,7 +80,7 @@ func (c *collector) search(ctx context.Context, u *use, sf *compose.SourceFacts)
 	sf.Git = s.root
 	if n := s.mounts(); len(s.found) > maxProtected || n > maxPins {
 		c.problem("mount-too-many-protected", u.at,
-			fmt.Sprintf("%s has %d protected directories such as %s, at most %d can be held, by %d mounts (B8)", u.source, len(s.found), ClipPath(s.found[0].Path), maxProtected, maxPins),
+			fmt.Sprintf("%s has %d directories to protect such as %s, at most %d are possible, by %d mounts (B8)", u.source, len(s.found), ClipPath(s.found[0].Path), maxProtected, maxPins),
 			"remove those that a worker made, or mount the directories that the worker writes to one by one")
 		return
 	}
@@ -88,9 +88,9 @@ func (c *collector) search(ctx context.Context, u *use, sf *compose.SourceFacts)
 	c.facts.Protected[u.source] = s.found
 }
 
-// closed reports whether a directory that the caller can't read is closed to
-// the worker too: one with the caller's uid, unless it may write there and owns
-// the directory, and so could make it readable.
+// closed reports whether a directory that the caller can't read is closed to the worker
+// too. That is so for a worker with the caller's uid, unless it may write there and
+// owns the directory, and so could make it readable.
 func (c *collector) closed(u *use, full string) bool {
 	caller := strconv.Itoa(c.o.UID) + ":"
 	for _, user := range c.users {
@@ -109,7 +109,7 @@ func (c *collector) closed(u *use, full string) bool {
 	return known && uid != c.o.UID
 }
 
-// holding is how a mount holds a directory, and what is below it (B8).
+// holding is how a mount protects a directory and everything below it (B8).
 type holding int
 
 const (
@@ -118,27 +118,26 @@ const (
 	heldGit // writable with `git: rw`, apart from hooks
 )
 
-// protectedSearch gathers protected directories, outermost ones only, and the
-// hooks of the git directories among them: `git: rw` holds those.
+// protectedSearch collects protected directories, outermost ones only, and the hooks
+// of git directories among them, which `git: rw` protects.
 type protectedSearch struct {
 	found  []compose.Protected
-	root   bool // the source itself is or lies inside a git directory
+	root   bool // the source itself is or is inside a git directory
 	missed func(rel string, err error)
 }
 
-// add takes a directory, unless no engine can be told of it: mounts are told in
-// JSON, which has no other names than UTF-8, and would be those of a directory
-// beside it.
+// add adds a directory, unless its path isn't UTF-8: engines get mounts as JSON, and
+// would mount another directory.
 func (s *protectedSearch) add(p compose.Protected) {
 	if !utf8.ValidString(p.Path) {
-		s.missed(p.Path, errBound{"no mount can hold it: its path is not UTF-8"})
+		s.missed(p.Path, errBound{"it can't be protected by a mount: its path is not UTF-8"})
 		return
 	}
 	s.found = append(s.found, p)
 }
 
-// enter finds directories by their names: they are held also where they can't
-// be opened.
+// enter finds directories by their names: they are protected even if they can't be
+// opened.
 func (s *protectedSearch) enter(d *dir) {
 	if d.held == notHeld && !d.packages && compose.IsProtected(d.name()) {
 		s.hold(d)
@@ -162,9 +161,9 @@ func (s *protectedSearch) listed(d *dir) {
 	}
 }
 
-// around reports whether a source lies inside a git directory, and whether it is
-// or lies inside the hooks of one. A checkout may lie anywhere, a bare repository
-// too: what isn't in the project counts where it is called .git, and for its hooks.
+// around reports whether a source is inside a git directory, and whether it is or is
+// inside the hooks of one. Checkouts and bare repositories may be anywhere: outside
+// the project a directory counts if it is called .git, and hooks always do.
 func around(project, real string) (git, hooks bool) {
 	_, own := subpath.Below(real, project)
 	for at, up := real, filepath.Dir(real); up != at; at, up = up, filepath.Dir(up) {
@@ -188,7 +187,7 @@ func (s *protectedSearch) hold(d *dir) {
 	s.add(p)
 }
 
-// mounts counts the directories on the way to those found.
+// mounts counts the directories in the paths to those found.
 func (s *protectedSearch) mounts() int {
 	way := map[string]bool{}
 	for _, p := range s.found {

@@ -24,8 +24,8 @@ func hasSecrets(w *workshop.Workshop) bool {
 	return slices.ContainsFunc(w.Workers, func(w workshop.Worker) bool { return len(w.Container.Secrets) > 0 })
 }
 
-// secrets reads the value of each secret, and names the file for it that only the
-// worker's user may read, one per user. The value is in no other place (B11).
+// secrets reads the value of each secret, and chooses a file for it that only the
+// worker's user may read, one per user. The value is stored nowhere else (B11).
 func (c *collector) secrets(dir string) {
 	c.facts.SecretFiles = map[string]string{}
 	for i := range c.o.Workshop.Workers {
@@ -47,18 +47,18 @@ func (c *collector) secret(dir string, s *workshop.Secret, key string) {
 		return
 	}
 	if value == nil {
-		return // WithFacts says so
+		return // reported by WithFacts
 	}
 	file := secretFile(filepath.Join(dir, "secret-"+strings.ReplaceAll(strings.ReplaceAll(key, "@", "-"), ":", "-")), value)
 	c.facts.SecretFiles[key] = file
 	c.missing.secrets = append(c.missing.secrets, secretToWrite{s, file, value, key[strings.LastIndexByte(key, '@')+1:]})
 }
 
-// secretFile names the file of a value: the one that has it already, else the
-// next one that doesn't exist. A changed value so changes the worker's mounts,
-// and `up` makes the worker anew; in its place, a running worker would go on
-// with the old one. Former values are removed by `down`: workers that were not
-// brought up again still have them bound.
+// secretFile returns the file of a value: the one that already has it, else the next
+// one that doesn't exist. So a changed value changes the worker's mounts, and `up`
+// recreates the worker; if the file were replaced, a running worker would keep the old
+// value. Former values are removed by `down`, as other workers may still have them
+// bound.
 func secretFile(base string, value []byte) string {
 	name := base
 	for n := 2; ; n++ {
@@ -70,7 +70,7 @@ func secretFile(base string, value []byte) string {
 	}
 }
 
-// secretValue returns nil where there is no value.
+// secretValue returns nil if there is no value.
 func (c *collector) secretValue(s *workshop.Secret) ([]byte, error) {
 	if s.Env != "" {
 		if v, ok := c.o.lookup(s.Env); ok {
@@ -99,10 +99,10 @@ func (c *collector) secretValue(s *workshop.Secret) ([]byte, error) {
 	return data, err
 }
 
-// openSecret opens the file of a secret. One that is written as the project's is
-// the project's, and one in a directory that a worker writes to is there: a
-// worker could put a link to any file of the caller's in its place, at any
-// moment (B7, B45). Elsewhere links lead where they lead.
+// openSecret opens the file of a secret. A path in the project must stay in the
+// project, and a path in a directory that a worker writes to must stay there: a worker
+// could replace it by a link to any file of the caller at any moment (B7, B45).
+// Elsewhere links are followed.
 func (c *collector) openSecret(p string) (*os.File, error) {
 	if !filepath.IsAbs(p) {
 		p = filepath.Join(c.facts.ProjectDir, p)
@@ -113,7 +113,7 @@ func (c *collector) openSecret(p string) (*os.File, error) {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
 	if why := c.refused(p, end); why != "" {
-		return nil, fmt.Errorf("%s %s, which a worker never gets (B7): put the value into a file of its own, or write env: VARIABLE", p, why)
+		return nil, fmt.Errorf("%s %s, which a worker never gets (B7): put the value into a separate file, or use env: VARIABLE", p, why)
 	}
 	within := [][2]string{{c.facts.ProjectDir, c.facts.ProjectDir}}
 	for _, u := range c.uses() {
@@ -133,15 +133,15 @@ func (c *collector) openSecret(p string) (*os.File, error) {
 		defer root.Close()
 		f, err := boundedfile.OpenIn(root, name)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("%w: it must lie in %s, and so must what symbolic links on its way lead to; else write where it is", err, w[0])
+			err = fmt.Errorf("%w: the file and the targets of symbolic links in its path must be in %s; otherwise use its real path", err, w[0])
 		}
 		return f, err
 	}
 	return boundedfile.Open(p)
 }
 
-// refused tells why a path is one that no worker gets, by its name or by what it
-// leads to, real; "" if it isn't.
+// refused returns why no worker gets a path, by its name or by its target, real; "" if
+// it isn't refused.
 func (c *collector) refused(p, real string) string {
 	why := cmp.Or(c.facts.Refusal(p), c.facts.Refusal(real))
 	if why == "" && c.names != nil {

@@ -7,10 +7,9 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// SecretValues gives the values of a workshop's secrets, for whoever writes texts
-// that they must not enter; of a value with space around it also what is
-// within. A secret without a value, or one that can't be read, is left out:
-// no worker has it either.
+// SecretValues returns the values of a workshop's secrets, for redaction; a value with
+// surrounding space also without it. Secrets without a readable value are left out, as
+// no worker has them.
 func SecretValues(w *workshop.Workshop, projectDir string, lookup func(string) (string, bool)) []string {
 	c := &collector{o: &Options{Workshop: w, Lookup: lookup}}
 	c.facts.ProjectDir = projectDir

@@ -17,9 +17,9 @@ import (
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
-// Snapshot is what the files were that programs of the host run or believe
-// later and that a mount can't hold (B8): by absolute path a digest, "dir" for
-// a protected directory, "unreadable", or why a directory was not fully checked.
+// Snapshot is the state of files that programs of the host may run or trust later and
+// that a mount can't protect (B8): by absolute path a digest, "dir" for a protected
+// directory, "unreadable", or why a directory was not fully checked.
 type Snapshot map[string]string
 
 const (
@@ -35,11 +35,10 @@ type Change struct {
 	Why  string // of NotChecked
 }
 
-// ChangeKind says what happened to a file.
+// ChangeKind is the kind of a change.
 type ChangeKind string
 
-// The kinds of changes. NotChecked is none, but nobody knows: a bound of the
-// search was reached.
+// The kinds of changes. NotChecked means unknown: a bound of the search was reached.
 const (
 	Changed    ChangeKind = "changed"
 	New        ChangeKind = "new"
@@ -47,10 +46,10 @@ const (
 	NotChecked ChangeKind = "not fully checked"
 )
 
-// snapshotFile is where `up` keeps the snapshot, beside the record of the project.
+// snapshotFile is the snapshot of `up`, next to the record of the project.
 const snapshotFile = "protected.json"
 
-// maxSnapshot bounds a snapshot that was kept, in bytes.
+// maxSnapshot bounds a saved snapshot, in bytes.
 const maxSnapshot = 256 << 20
 
 // NotChecked lists what the snapshot doesn't cover.
@@ -65,8 +64,8 @@ func (s Snapshot) NotChecked() []Change {
 	return out
 }
 
-// Compare returns what after doesn't cover, then what is different in it, each in
-// order of path.
+// Compare returns what after doesn't cover, then the differences, each in order of
+// path.
 func (s Snapshot) Compare(after Snapshot) []Change {
 	out := after.NotChecked()
 	for p, digest := range after {
@@ -94,7 +93,7 @@ func (s Snapshot) Compare(after Snapshot) []Change {
 	return out
 }
 
-// missed reports whether a path lies in what is not fully checked.
+// missed reports whether a path is in a directory that was not fully checked.
 func (s Snapshot) missed(p string) bool {
 	for up := filepath.Dir(p); ; up = filepath.Dir(up) {
 		if strings.HasPrefix(s[up], unchecked) {
@@ -106,7 +105,7 @@ func (s Snapshot) missed(p string) bool {
 	}
 }
 
-// Save keeps the snapshot in a directory.
+// Save writes the snapshot to a directory.
 func (s Snapshot) Save(in string) error {
 	text := make(Snapshot, len(s))
 	for p, what := range s {
@@ -119,7 +118,7 @@ func (s Snapshot) Save(in string) error {
 	return writeFile(filepath.Join(in, snapshotFile), data, 0o600, -1, -1)
 }
 
-// LoadSnapshot reads what [Snapshot.Save] kept; nil without an error where
+// LoadSnapshot reads the snapshot written by [Snapshot.Save]; it returns nil, nil if
 // there is none.
 func LoadSnapshot(from string) (Snapshot, error) {
 	data, err := boundedfile.Read(filepath.Join(from, snapshotFile), maxSnapshot)
@@ -142,8 +141,8 @@ func LoadSnapshot(from string) (Snapshot, error) {
 	return s, nil
 }
 
-// keyOf is a path as JSON has it, where each text is UTF-8: others are in quotes,
-// which no absolute path begins with.
+// keyOf returns a path as a JSON key, which must be UTF-8: other paths are quoted, as
+// no absolute path begins with a quote.
 func keyOf(path string) string {
 	if utf8.ValidString(path) {
 		return path
@@ -167,7 +166,7 @@ func writableRoots(c *compose.Compiled) []string {
 	return outermost(all)
 }
 
-// outermost leaves out directories that lie in others of the list.
+// outermost leaves out directories inside others of the list.
 func outermost(all []string) (roots []string) {
 	slices.Sort(all)
 	for _, p := range all {

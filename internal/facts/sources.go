@@ -22,10 +22,10 @@ import (
 type use struct {
 	source    string // as written
 	at        diag.Range
-	bind      bool // at least one mount that is not a copy
+	bind      bool // at least one mount isn't a copy
 	readWrite bool
-	sockets   bool   // all binds say `sockets: allow`
-	outside   bool   // a mount says outside_project
+	sockets   bool   // all binds have `sockets: allow`
+	outside   bool   // a mount has outside_project
 	user      string // of the first worker that writes
 }
 
@@ -61,11 +61,11 @@ func (u *use) add(m *workshop.Mount, user string) {
 	}
 }
 
-// sources looks at every mount source.
+// sources checks every mount source.
 func (c *collector) sources(ctx context.Context) {
 	mounted, err := mountPoints()
 	if err != nil {
-		c.problem("mounts-unknown", diag.Range{Filename: c.o.Workshop.File}, "can't see what is mounted: "+err.Error(), "is /proc mounted?")
+		c.problem("mounts-unknown", diag.Range{Filename: c.o.Workshop.File}, "can't read the mounts: "+err.Error(), "is /proc mounted?")
 	}
 	for _, u := range c.uses() {
 		path := c.abs(u.source)
@@ -74,10 +74,10 @@ func (c *collector) sources(ctx context.Context) {
 		}
 		sf, err := statSource(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // WithFacts says so
+			continue // reported by WithFacts
 		}
 		if err != nil {
-			c.problem("mount-source-unreadable", u.at, fmt.Sprintf("can't look at %s: %v", u.source, err), "")
+			c.problem("mount-source-unreadable", u.at, fmt.Sprintf("can't check %s: %v", u.source, err), "")
 			continue
 		}
 		if c.o.Local {
@@ -93,7 +93,7 @@ func (c *collector) sources(ctx context.Context) {
 	c.points()
 }
 
-// points looks at the mount points of mounts inside of others.
+// points checks the mount points of mounts inside others.
 func (c *collector) points() {
 	c.facts.Points = map[string]compose.PointFacts{}
 	for i := range c.o.Workshop.Workers {
@@ -108,14 +108,14 @@ func (c *collector) points() {
 			rel := strings.TrimPrefix(mounts[j].Target.V, outer.Target.V+"/")
 			link, err := hostlink.Below(real, rel)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				c.problem("mount-source-unreadable", mounts[j].At.Range, fmt.Sprintf("can't look at the mount point of %s: %v", mounts[j].Target.V, err), "")
+				c.problem("mount-source-unreadable", mounts[j].At.Range, fmt.Sprintf("can't check the mount point of %s: %v", mounts[j].Target.V, err), "")
 			}
 			c.facts.Points[filepath.Join(real, rel)] = compose.PointFacts{Exists: err == nil, Link: link}
 		}
 	}
 }
 
-// abs is where a source is that may be relative to the project.
+// abs returns the absolute path of a source, which may be relative to the project.
 func (c *collector) abs(source string) string {
 	if filepath.IsAbs(source) {
 		return filepath.Clean(source)
@@ -123,8 +123,8 @@ func (c *collector) abs(source string) string {
 	return filepath.Join(c.facts.ProjectDir, source)
 }
 
-// granted looks where the workshop's sources lead below which workers mount
-// something, also where no worker mounts them themselves (B40).
+// granted resolves the workshop's sources below which workers mount something, even if
+// no worker mounts those sources themselves (B40).
 func (c *collector) granted() {
 	for i := range c.o.Workshop.Workers {
 		for _, m := range c.o.Workshop.Workers[i].Container.Mounts {
@@ -138,7 +138,7 @@ func (c *collector) granted() {
 	}
 }
 
-// statSource looks at one source; symlinks are resolved first.
+// statSource returns the facts of one source, after resolving symlinks.
 func statSource(path string) (compose.SourceFacts, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -156,12 +156,12 @@ func statSource(path string) (compose.SourceFacts, error) {
 	return sf, nil
 }
 
-// special tells sockets, FIFOs and devices.
+// special reports whether a file is a socket, FIFO or device.
 func special(m fs.FileMode) bool {
 	return m&(fs.ModeSocket|fs.ModeNamedPipe|fs.ModeDevice|fs.ModeCharDevice) != 0
 }
 
-// below picks the mount points strictly below dir.
+// below returns the mount points strictly below dir.
 func below(points []string, dir string) []string {
 	var out []string
 	for _, p := range points {

@@ -7,13 +7,13 @@ import (
 	"github.com/llmdo/workshop/internal/lib/fileowner"
 )
 
-// fallbackID is the uid and gid of workers where nothing better is known. 65531
-// and 65532 are others' (workshop.ReservedID).
+// fallbackID is the uid and gid of workers if there is no better choice. 65531 and
+// 65532 are reserved (workshop.ReservedID).
 const fallbackID = 65530
 
-// User decides as whom workers run, and says why: the caller; for root the
-// user that called sudo, else the owner of the project directory, else 65530.
-// Files of workers then belong to somebody who can remove them. Never root.
+// User returns the user of workers and the reason: the caller; for root the user that
+// called sudo, else the owner of the project directory, else 65530. So files of
+// workers belong to somebody who can remove them. It is never root.
 func User(uid, gid int, lookup func(string) (string, bool), projectDir string) (int, int, string) {
 	if uid > 0 {
 		return uid, notRoot(gid, uid), "the caller"
@@ -28,7 +28,7 @@ func User(uid, gid int, lookup func(string) (string, bool), projectDir string) (
 			return u, notRoot(g, u), "the owner of the project directory"
 		}
 	}
-	return fallbackID, fallbackID, "the fallback: caller and project directory are root's"
+	return fallbackID, fallbackID, "the fallback, as caller and owner of the project directory are root"
 }
 
 func sudo(lookup func(string) (string, bool)) (uid, gid int, ok bool) {
@@ -39,13 +39,13 @@ func sudo(lookup func(string) (string, bool)) (uid, gid int, ok bool) {
 	return uid, notRoot(gid, uid), errU == nil && errG == nil && uid > 0 && gid >= 0
 }
 
-// SudoUID is the user who called sudo, by its variables.
+// SudoUID returns the user that called sudo, from its variables.
 func SudoUID(lookup func(string) (string, bool)) (int, bool) {
 	uid, _, ok := sudo(lookup)
 	return uid, ok
 }
 
-// OwnerOf is who a file belongs to, a symbolic link itself.
+// OwnerOf returns the owner of a file; it doesn't follow a symbolic link.
 func OwnerOf(path string) (uid int, ok bool) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func OwnerOf(path string) (uid int, ok bool) {
 	return uid, ok
 }
 
-// notRoot replaces the root group by the user's own number.
+// notRoot replaces the root group by the user's uid.
 func notRoot(gid, uid int) int {
 	if gid > 0 {
 		return gid

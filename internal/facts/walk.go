@@ -16,33 +16,31 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// Bounds of a search below a source (B60). A path that is longer, with those
-// of source and target before it, is one that neither a program nor a mount can
-// name (PATH_MAX is 4096).
+// Bounds of a search below a source (B60). A longer path, appended to source or
+// target, can't be used by a program or a mount (PATH_MAX is 4096).
 const (
 	maxEntries = 2_000_000 // files and directories
-	maxPending = 200_000   // directories that are known and not searched yet
+	maxPending = 200_000   // directories found but not searched yet
 	maxDepth   = 128       // each is an open descriptor
 	maxPath    = 3072
 )
 
-// tree is a walk over directories by their descriptors. It never follows a
-// symlink and never leaves its file system's mount. What it doesn't reach is
-// told by missed.
+// tree is a walk over directories by descriptors. It never follows a symlink and never
+// crosses a mount point. It calls missed for what it doesn't reach.
 type tree struct {
 	ctx  context.Context
 	root string
 	skip []string // absolute paths that are not entered
 	most int      // entries; 0: maxEntries
-	// whole is that of the root (dir.whole).
+	// whole is dir.whole of the root.
 	whole bool
-	// visit is called for every entry, before it is known what its directory is
-	// to git; listed when that is known; enter for every directory below, before
-	// it is opened.
+	// visit is called for every entry, before the git layout of its directory is
+	// known; listed once it is known; enter for every subdirectory before it is
+	// opened.
 	visit  func(d *dir, e fs.DirEntry)
 	listed func(d *dir)
 	enter  func(d *dir)
-	// missed is called for a directory that was not or not fully searched.
+	// missed is called for a directory that was not fully searched.
 	missed func(rel string, err error)
 
 	seen, pending int
@@ -57,17 +55,17 @@ type dir struct {
 	up   *dir
 	deep int
 	has  gitLayout
-	// git: git takes it for a git directory; inGit: it is or lies inside one;
-	// dotGit, packages: so of a directory called .git, or one of installed packages.
+	// git: git recognises it as a git directory; inGit: it is or is inside one;
+	// dotGit, packages: likewise for .git, and for installed packages.
 	git, inGit, dotGit, packages bool
 	// links are the symlinks in it, once it is listed.
 	links []string
-	// whole: every file in it is watched. held: how a mount holds it.
+	// whole: every file in it is watched. held: how a mount protects it.
 	whole bool
 	held  holding
 }
 
-// child is a directory below d, not opened.
+// child returns a subdirectory of d, not opened.
 func (d *dir) child(name string) *dir {
 	dotGit := isDotGit(name)
 	return &dir{
@@ -84,7 +82,8 @@ func (d *dir) name() string {
 	return path.Base(d.rel)
 }
 
-// top is a root in its place: git may read it for what it lies in.
+// top returns a root with the properties from its parents: git may read it because of
+// those.
 func top(root string) *dir {
 	base, above := filepath.Base(root), filepath.Dir(root)
 	dotGit := isDotGit(base)
@@ -101,7 +100,7 @@ func top(root string) *dir {
 	}
 }
 
-// errBound is that a bound of a search ended it.
+// errBound means that a search reached a bound.
 type errBound struct{ what string }
 
 func (e errBound) Error() string { return e.what }
@@ -154,8 +153,8 @@ func (t *tree) dir(d *dir) error {
 	return nil
 }
 
-// list visits the entries of d and returns the names of the directories. Its
-// error is that of the context.
+// list visits the entries of d and returns the names of the subdirectories. Its error
+// is the context's.
 func (t *tree) list(d *dir) (below []string, err error) {
 	most := t.most
 	if most == 0 {
@@ -188,11 +187,10 @@ func (t *tree) list(d *dir) (below []string, err error) {
 	}
 }
 
-// gone reports whether a directory was removed or exchanged for something else
-// after it was listed.
+// gone reports whether a directory was removed or replaced after it was listed.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
 
-// ClipPath shortens a path that nobody would read to its end, for a message.
+// ClipPath shortens a long path for a message.
 func ClipPath(p string) string { return clip.Text(p, 300) }

@@ -6,15 +6,14 @@ import (
 	"github.com/llmdo/workshop/compose"
 )
 
-// dependencies are directories of installed packages: nobody opens them as a
-// project, and packages bring hundreds of .github directories along. What git
-// reads counts there too: git enters a submodule wherever it is.
+// dependencies are directories of installed packages: nobody opens them as a project,
+// and packages contain hundreds of .github directories. Git's files count there too,
+// as git enters submodules anywhere.
 var dependencies = map[string]bool{"node_modules": true, "site-packages": true, "bower_components": true}
 
-// watchedNames are files that programs of the host run, or take orders from,
-// when somebody opens the directory, without being asked for it: shells and
-// version managers, other workers' instructions, git and its hooks, package
-// managers, editors and debuggers. In lower case.
+// watchedNames are files that programs of the host run or obey implicitly when somebody
+// opens the directory: shells and version managers, agents' instructions, git and its
+// hooks, package managers, editors and debuggers. In lower case.
 var watchedNames = map[string]bool{
 	".envrc": true, ".env": true, ".autoenv.zsh": true, ".mise.toml": true, "mise.toml": true, ".mise.local.toml": true, "mise.local.toml": true,
 	".tool-versions": true, "flake.nix": true, "shell.nix": true, "devenv.nix": true, "devbox.json": true,
@@ -29,17 +28,17 @@ var watchedNames = map[string]bool{
 	"workshop.yaml": true, "workshop.yml": true,
 }
 
-// watchedDirs are directories of which every file counts, as of the protected
-// ones, but which a worker may have reasons to write to: other editors and
-// agents, and what their tools read (.bsp: build servers; .direnv: the cached
-// environments that direnv sources). In lower case.
+// watchedDirs are directories in which every file counts, like protected ones, but to
+// which a worker may have reasons to write: those of other editors and agents, and of
+// their tools (.bsp: build servers; .direnv: cached environments that direnv sources).
+// In lower case.
 var watchedDirs = map[string]bool{
 	".cursor": true, ".gemini": true, ".codex": true, ".windsurf": true, ".kiro": true, ".continue": true, ".roo": true, ".qwen": true, ".amazonq": true,
 	".zed": true, ".helix": true, ".devcontainer": true,
 	".bsp": true, ".mise": true, ".opencode": true,
 }
 
-// watchedBelow are files that count in directories of one name.
+// watchedBelow has the files that count in directories of a name.
 var watchedBelow = map[string]func(name string) bool{
 	".direnv": func(name string) bool { return strings.HasSuffix(name, ".rc") },
 	".cargo":  func(name string) bool { return name == "config.toml" || name == "config" },
@@ -54,7 +53,7 @@ func wholly(name string) bool {
 	return compose.IsProtected(name) && !isDotGit(name) || watchedDirs[strings.ToLower(name)]
 }
 
-// watched reports whether a file of d is hashed for its name.
+// watched reports whether a file of d is hashed because of its name.
 func watched(d *dir, name string) bool {
 	if d.whole {
 		return true

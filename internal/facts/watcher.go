@@ -16,20 +16,20 @@ import (
 
 // Bounds of a snapshot (B60).
 const (
-	maxWatched = 50_000   // files and directories that are named in it
+	maxWatched = 50_000   // files and directories in it
 	maxNames   = 16 << 20 // bytes of their names: it is kept in memory
-	maxLinked  = 10_000   // entries of a directory that a link or a setting names
+	maxLinked  = 10_000   // entries of a directory named by a link or a setting
 )
 
-// maxFollowing is how long links and names in configuration are followed, once
-// the tree was searched: each may lead over others, by paths of any form.
+// maxFollowing bounds the time for following links and names in configuration after
+// the search of the tree: each may lead to others, by any path.
 const maxFollowing = 10 * time.Second
 
 // watcher takes one snapshot.
 type watcher struct {
 	ctx context.Context
 	own map[string]bool // the workshop's files
-	// project is a directory whose links lead programs into roots; "" for none.
+	// project is a directory whose links may lead programs into roots; "" for none.
 	project string
 	roots   []string // writable from inside
 	home    string
@@ -38,20 +38,20 @@ type watcher struct {
 	keeps   int                         // names, at most
 
 	s     Snapshot
-	left  int64           // bytes to hash
+	left  int64           // bytes that may still be hashed
 	bytes int             // of names in s
 	full  bool            // a bound of s was reached
-	until time.Time       // links and names are followed
+	until time.Time       // end of following links and names
 	links []link          // found on a walk, to be followed after it
 	whole map[string]bool // directories that were followed
 	git   gitNames
 }
 
-// link is a symlink by whose name programs find a file or a directory.
+// link is a symlink with a name by which programs find a file or a directory.
 type link struct {
 	path  string
-	whole bool // a directory behind it counts as a whole
-	// outside: it is the project's own, where no worker writes.
+	whole bool // a directory that it leads to counts as a whole
+	// outside: it is in a part of the project to which no worker writes.
 	outside bool
 }
 
@@ -77,7 +77,7 @@ func (w *watcher) take() (Snapshot, error) {
 	if w.until.IsZero() {
 		w.until = time.Now().Add(maxFollowing)
 	}
-	for len(w.links) > 0 { // those behind others are in a directory that is searched once
+	for len(w.links) > 0 { // links in a followed directory are added once
 		l := w.links[0]
 		w.links = w.links[1:]
 		follow := w.follow
@@ -91,8 +91,8 @@ func (w *watcher) take() (Snapshot, error) {
 	return w.s, w.names()
 }
 
-// walk searches a directory. As a whole every file in it counts, and it is
-// small.
+// walk searches a directory. With whole every file in it counts, and the bounds are
+// smaller.
 func (w *watcher) walk(root string, whole bool) error {
 	t := tree{ctx: w.ctx, root: root, whole: whole, most: w.most}
 	if whole {
@@ -140,7 +140,7 @@ func (w *watcher) walk(root string, whole bool) error {
 	return err
 }
 
-// gitDir takes what git reads of a git directory.
+// gitDir adds the files that git reads of a git directory.
 func (w *watcher) gitDir(root string, d *dir) {
 	full := filepath.Join(root, filepath.FromSlash(d.rel))
 	if d.has.opens() {
@@ -164,19 +164,19 @@ func (w *watcher) gitDir(root string, d *dir) {
 	}
 }
 
-// linkIn takes a link that stands for a directory.
+// linkIn adds a link in place of a directory.
 func (w *watcher) linkIn(root string, d *dir, name string) {
 	if info, err := lstatAt(d.file, name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		w.file(root, d, name)
 	}
 }
 
-// file takes a file of a directory that is open.
+// file adds a file of an open directory.
 func (w *watcher) file(root string, d *dir, name string) {
 	w.digest(d.file, filepath.Join(root, filepath.FromSlash(d.rel), name), d.whole || d.git || wholly(name))
 }
 
-// path takes a file by its path.
+// path adds a file by its path.
 func (w *watcher) path(full string) {
 	dir, err := boundedfile.Open(filepath.Dir(full))
 	if err != nil {
@@ -189,7 +189,7 @@ func (w *watcher) path(full string) {
 	w.digest(dir, full, false)
 }
 
-// digest takes a file of a directory, and keeps in mind where a link leads.
+// digest adds a file of a directory, and queues a link to be followed.
 func (w *watcher) digest(dir *os.File, full string, whole bool) {
 	if w.full || w.s[full] != "" {
 		return
@@ -209,18 +209,18 @@ func (w *watcher) digest(dir *os.File, full string, whole bool) {
 	}
 }
 
-// follow takes what a link leads to, where a worker can write it.
+// follow adds the target of a link, if a worker can write to it.
 func (w *watcher) follow(l link) error {
 	if late, err := w.late(); late {
 		return err
 	}
 	info, err := os.Stat(l.path)
 	if err != nil {
-		return nil // nor does a program get there: the kernel ends at 40 links, EvalSymlinks at 255
+		return nil // programs can't reach it either: the kernel follows 40 links, EvalSymlinks 255
 	}
 	real, err := filepath.EvalSymlinks(l.path)
 	switch {
-	case err != nil || !w.writable(real): // what is outside changes by no worker
+	case err != nil || !w.writable(real): // no worker changes anything outside
 	case !info.IsDir():
 		w.path(real)
 	case l.whole && !w.whole[real]:
@@ -231,8 +231,8 @@ func (w *watcher) follow(l link) error {
 	return nil
 }
 
-// gitLink takes a link of a git directory, unless it counts for its name: git
-// writes through it, and what is behind it doesn't count.
+// gitLink adds a link of a git directory, unless its name counts: git writes through
+// it, and its target doesn't count.
 func (w *watcher) gitLink(dir *os.File, full string) {
 	if w.s[full] != "" {
 		return
@@ -244,12 +244,12 @@ func (w *watcher) gitLink(dir *os.File, full string) {
 	}
 }
 
-// leadsOut is in a snapshot's word for a link in a git directory by which git
-// would write where no worker can.
+// leadsOut is the snapshot's text for a link in a git directory by which git would
+// write where no worker can.
 const leadsOut = " leads out to "
 
-// late reports whether nothing more is followed: the time for it is over, or ctx,
-// whose error it returns.
+// late reports whether the time for following is over. If ctx has ended, it returns
+// its error.
 func (w *watcher) late() (bool, error) {
 	if err := w.ctx.Err(); err != nil {
 		return true, err
@@ -258,7 +258,7 @@ func (w *watcher) late() (bool, error) {
 		return false, nil
 	}
 	for _, root := range w.roots {
-		w.s[root] = fmt.Sprintf("%slinks, and names in the configuration of git, lead on for more than %s", unchecked, maxFollowing)
+		w.s[root] = fmt.Sprintf("%sfollowing links and names in git's configuration took more than %s", unchecked, maxFollowing)
 	}
 	return true, nil
 }

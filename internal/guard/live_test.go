@@ -395,7 +395,7 @@ func TestB21_RoomIsToldAgain(t *testing.T) {
 			var a control.Applied
 			if err := w.host(control.Request{Op: control.OpChange, Reset: true, For: control.Duration(time.Hour), Changes: []firewall.Live{
 				{Rule: firewall.Rule{CIDR: netip.MustParsePrefix("198.51.100.192/26"), Ports: ports(t, port+",8000")}},
-			}}, &a); err != nil && !strings.Contains(err.Error(), "the room is gone") {
+			}}, &a); err != nil && !strings.Contains(err.Error(), "the room has ended") {
 				t.Error(err)
 			}
 		}()

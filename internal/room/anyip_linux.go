@@ -17,23 +17,23 @@ import (
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
-// anyIP is a room without netfilter: its loopback takes every address for its
-// own (docs/decisions/anyip.md). What nobody listens on, the kernel refuses.
+// anyIP is a room without netfilter: every address is local to its loopback
+// (docs/decisions/anyip.md). The kernel refuses ports that nobody listens on.
 type anyIP struct {
 	listeners map[uint16]int          // of the policy's ports
-	counting  map[firewall.Family]int // packet sockets that nobody reads
+	counting  map[firewall.Family]int // packet sockets for counting only, never read
 
 	mu   sync.Mutex
 	seen map[firewall.Family]uint64 // by the counting sockets
 }
 
-// newAnyIP makes a room of this kind, because netfilter lacks something.
+// newAnyIP makes a room of this kind; lack is what netfilter lacks.
 func newAnyIP(o Options, fs families, v6Routes bool, lack error) (_ *Room, err error) {
 	switch {
 	case o.Open:
-		return nil, fmt.Errorf("%w; and `open` needs it in every room: only netfilter can lead all ports to the guard", lack)
+		return nil, fmt.Errorf("%w; `open` always needs it, as only netfilter can redirect all ports to the guard", lack)
 	case len(o.Packets) < 2*len(fs):
-		return nil, fmt.Errorf("%w; and without it what is refused is counted by packet sockets (B28), which the room was not given", lack)
+		return nil, fmt.Errorf("%w; without it refused packets are counted by packet sockets (B28), which the room did not get", lack)
 	}
 	r := &Room{o: o, families: fs, any: &anyIP{listeners: map[uint16]int{}, counting: map[firewall.Family]int{}, seen: map[firewall.Family]uint64{}}}
 	defer func() {
@@ -50,26 +50,26 @@ func newAnyIP(o Options, fs families, v6Routes bool, lack error) (_ *Room, err e
 			return nil, err
 		}
 		_ = unix.SetsockoptInt(shown, unix.SOL_SOCKET, unix.SO_RCVBUF, 1<<20)
-		// The kernel makes it the least that there is: nobody reads it, and what
-		// doesn't fit is counted too.
+		// The kernel rounds up to its minimum: nobody reads the socket, and packets
+		// that don't fit are counted too.
 		_ = unix.SetsockoptInt(counting, unix.SOL_SOCKET, unix.SO_RCVBUF, 1)
 		r.any.counting[f] = counting
 		r.fds = append(r.fds, shown)
 	}
 	closeFDs(o.Packets[2*len(fs):])
-	// A ping of any address would be answered by ourselves: nobody may send one, as
-	// in every new namespace. Where that can't be written it is what it is.
+	// A ping of any address would be answered locally, so nobody may send one. That
+	// is the default of a new namespace, should writing fail.
 	_ = os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("1 0"), 0)
-	// Listeners and counters before routes: no packet goes anywhere before.
+	// Listeners and counters before routes: without routes no packet is sent.
 	if err := routes(fs, v6Routes, localRoute); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// localRoute makes every address one of the loopback's own. In another table than
-// local, IPv4 connections would hang; without the preferred source, their source
-// would be what they dial. Multicast would vanish: it is refused (EACCES).
+// localRoute makes every address local to loopback. In a table other than local, IPv4
+// connections would hang; without the preferred source, their source would be the
+// dialled address. Multicast, which would be dropped silently, is refused (EACCES).
 func localRoute(f firewall.Family) error {
 	if err := refuseMulticast(f); err != nil {
 		return err
@@ -103,8 +103,8 @@ func refuseMulticast(f firewall.Family) error {
 	return nil
 }
 
-// openAnyIPSockets opens what is handed over but the packet sockets, in the order
-// of handover.Sockets.
+// openAnyIPSockets opens the sockets to hand over except the packet sockets, in the
+// order of handover.Sockets.
 func openAnyIPSockets(fs families) (fds []int, err error) {
 	open := func(make func() (int, error)) {
 		if err != nil {
@@ -122,9 +122,9 @@ func openAnyIPSockets(fs families) (fds []int, err error) {
 	return fds, err
 }
 
-// dnsSocket is the socket for questions over UDP. It tells which address each was
-// sent to, and may answer from it: an IPv6 address that no interface has needs
-// IPV6_FREEBIND for that.
+// dnsSocket returns the socket for questions over UDP. It reports the destination
+// address of each, and may send the answer from it: for an IPv6 address that no
+// interface has this needs IPV6_FREEBIND.
 func dnsSocket(fs families) (int, error) {
 	fd, err := listener(fs, unix.SOCK_DGRAM, 53)
 	if err != nil {
@@ -142,10 +142,10 @@ func dnsSocket(fs families) (int, error) {
 	return fd, nil
 }
 
-// open makes the listeners those of ports. What a worker's program has already
-// stays closed, and the answer says who has it.
+// open replaces the listeners by those of ports. A port in use by a worker's program
+// stays closed, and the response says who has it.
 func (a *anyIP) open(fs families, ports []firewall.PortRange) (o handover.Opened) {
-	// The guard serves the others that come to its proxy's port.
+	// The guard itself serves other connections to its proxy's port.
 	ports = firewall.SubtractPorts(ports, []firewall.PortRange{{First: firewall.PortProxy, Last: firewall.PortProxy}})
 	n := 0
 	for _, p := range ports {
@@ -161,7 +161,7 @@ func (a *anyIP) open(fs families, ports []firewall.PortRange) (o handover.Opened
 		for _, port := range slices.Sorted(maps.Keys(a.listeners)) {
 			o.Ports, o.FDs = append(o.Ports, port), append(o.FDs, a.listeners[port])
 		}
-		o.Taken = fmt.Sprintf("there are %d ports beside 80 and 443, and without nf_tables a room can open %d: no new one is open; name fewer, or `sudo modprobe -a nf_tables nft_compat`", n, handover.MaxListeners)
+		o.Taken = fmt.Sprintf("there are %d ports besides 80 and 443, but without nf_tables a room can open %d: no new one is open; allow fewer, or `sudo modprobe -a nf_tables nft_compat`", n, handover.MaxListeners)
 		return o
 	}
 	var taken []string
@@ -183,7 +183,7 @@ func (a *anyIP) open(fs families, ports []firewall.PortRange) (o handover.Opened
 			o.Ports, o.FDs = append(o.Ports, port), append(o.FDs, fd)
 		}
 	}
-	const most = 8 // of them are named
+	const most = 8 // listed by name
 	if more := len(taken) - most; more > 0 {
 		taken = append(taken[:most], fmt.Sprintf("and %d more ports", more))
 	}
@@ -193,7 +193,7 @@ func (a *anyIP) open(fs families, ports []firewall.PortRange) (o handover.Opened
 	return o
 }
 
-// counters are the kernel's counts of what the filters pass.
+// counters returns the kernel's counts of packets that match the filters.
 func (a *anyIP) counters() (c handover.Counters, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

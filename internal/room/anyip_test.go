@@ -398,7 +398,7 @@ func TestAnyIPRefused(t *testing.T) {
 	}{
 		"not allowed":       {"room without netfilter", nil, "use a kernel that has it"},
 		"no packet sockets": {"room without netfilter", []string{"--fallback", "anyip"}, "packet sockets (B28)"},
-		"open":              {"room without netfilter, with packet sockets", []string{"--open"}, "`open` needs it"},
+		"open":              {"room without netfilter, with packet sockets", []string{"--open"}, "`open` always needs it"},
 		"no packet socket":  {"room without netfilter", []string{"--fallback", "anyip", "--packet-fds", "3,4,5,6"}, "packet socket"},
 	} {
 		if line := failing(t, role(c.role), c.args...); !strings.Contains(line, c.want) {

@@ -2,16 +2,16 @@ package room
 
 import "golang.org/x/sys/unix"
 
-// assembler makes a classic BPF program (Documentation/networking/filter.rst of
-// the kernel). Jumps are to labels that come later; "yes" passes the packet, as
-// the end does, "no" doesn't.
+// assembler assembles a classic BPF program (the kernel's
+// Documentation/networking/filter.rst). Jumps lead forward to labels; "yes", like the
+// end, passes the packet, "no" drops it.
 type assembler struct {
 	code   []unix.SockFilter
 	jumps  []jump
 	labels map[string]int
 }
 
-// jump is one whose distance isn't known yet.
+// jump is a jump whose distance isn't known yet.
 type jump struct {
 	at    int
 	label string
@@ -50,8 +50,8 @@ func (a *assembler) to(label string, field func(*unix.SockFilter) *uint8) {
 	a.jumps = append(a.jumps, jump{len(a.code) - 1, label, field})
 }
 
-// Loads of a byte, or of two or four in network order, at an offset of the
-// packet; those with X from the end of the IPv4 header on.
+// Loads of a byte, or of two or four in network order, at an offset of the packet;
+// those with X at an offset from the end of the IPv4 header.
 func (a *assembler) load8(at uint32)   { a.emit(unix.BPF_LD|unix.BPF_B|unix.BPF_ABS, at) }
 func (a *assembler) load16(at uint32)  { a.emit(unix.BPF_LD|unix.BPF_H|unix.BPF_ABS, at) }
 func (a *assembler) load32(at uint32)  { a.emit(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, at) }
@@ -59,7 +59,7 @@ func (a *assembler) loadX8(at uint32)  { a.emit(unix.BPF_LD|unix.BPF_B|unix.BPF_
 func (a *assembler) loadX16(at uint32) { a.emit(unix.BPF_LD|unix.BPF_H|unix.BPF_IND, at) }
 func (a *assembler) loadX32(at uint32) { a.emit(unix.BPF_LD|unix.BPF_W|unix.BPF_IND, at) }
 
-// headerX makes X the length of the IPv4 header that begins at an offset.
+// headerX sets X to the length of the IPv4 header at an offset.
 func (a *assembler) headerX(at uint32) { a.emit(unix.BPF_LDX|unix.BPF_B|unix.BPF_MSH, at) }
 
 func (a *assembler) jump(label string) {

@@ -13,8 +13,8 @@ import (
 
 var errNoCounter = errors.New("counters: the rules are gone")
 
-// denied returns the kernel's count of packets that went through the chain
-// that refuses: the counter of its first rule (linux/netfilter/nf_tables.h).
+// denied returns the kernel's count of packets in the refusing chain: the counter of
+// its first rule (linux/netfilter/nf_tables.h).
 func denied(f firewall.Family) (uint64, error) {
 	c, err := dialNetlink(unix.NETLINK_NETFILTER)
 	if err != nil {

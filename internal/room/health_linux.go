@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Health reports whether a room listens for guards in this network namespace.
-// It asks the kernel: a room serves one guard at a time, and that is not us.
+// Health returns nil if a room listens for guards in this network namespace. It asks
+// the kernel, because a room serves one guard at a time.
 func Health() error {
 	f, err := os.Open("/proc/net/unix") // proc_net_unix(5)
 	if err != nil {

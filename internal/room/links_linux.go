@@ -25,7 +25,7 @@ func checkPorts() error {
 	const file = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("can't tell who may bind ports below 1024: %w", err)
+		return fmt.Errorf("can't read who may bind ports below 1024: %w", err)
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil || n < 1024 {
@@ -34,8 +34,8 @@ func checkPorts() error {
 	return nil
 }
 
-// familiesHere tells which families sockets exist for, and whether IPv6
-// addresses do: with disable_ipv6 there are sockets and rules but no routes.
+// familiesHere returns the families for which sockets exist, and whether IPv6 addresses
+// do: with disable_ipv6 there are sockets and rules but no routes.
 func familiesHere() (fs families, v6Routes bool, err error) {
 	fs = families{firewall.V4}
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -49,14 +49,14 @@ func familiesHere() (fs families, v6Routes bool, err error) {
 	fs = append(fs, firewall.V6)
 	b, err := os.ReadFile("/proc/sys/net/ipv6/conf/lo/disable_ipv6")
 	if err != nil {
-		return nil, false, fmt.Errorf("can't tell whether the namespace has IPv6: %w", err)
+		return nil, false, fmt.Errorf("can't check whether the namespace has IPv6: %w", err)
 	}
 	return fs, strings.TrimSpace(string(b)) == "0", nil
 }
 
-// checkLinks refuses a namespace with a way out (B20): an interface beside lo
-// that is up. Fallback devices of tunnel modules (tunl0, sit0 …) appear in
-// every namespace and are down; nobody in a room can change that but we.
+// checkLinks refuses a namespace with a way out (B20): an interface other than lo that
+// is up. Fallback devices of tunnel modules (tunl0, sit0 …) appear in every namespace
+// and are down; in a room only this program could change that.
 func checkLinks() (loopbackUp bool, err error) {
 	links, err := net.Interfaces()
 	if err != nil {
@@ -82,9 +82,9 @@ func setLoopbackUp() error {
 	return routeRequest("set lo up", unix.RTM_NEWLINK, 0, header, nil)
 }
 
-// defaultRoute leads everything to lo. The preferred source is not optional:
-// without it the answers to refused packets have no way back and connections
-// hang instead of failing.
+// defaultRoute routes everything to lo. The preferred source is required: without it
+// responses to refused packets can't be routed back, and connections hang instead of
+// failing.
 func defaultRoute(f firewall.Family) error {
 	src := netip.MustParseAddr("127.0.0.1")
 	header := unix.RtMsg{Family: unix.AF_INET, Table: unix.RT_TABLE_MAIN, Protocol: unix.RTPROT_STATIC, Scope: unix.RT_SCOPE_LINK, Type: unix.RTN_UNICAST}

@@ -17,8 +17,8 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// Defaults of the command line: where the compiled project mounts the sockets,
-// and the user that its guard runs as.
+// Defaults of the command line: the mount point of the sockets in the compiled project,
+// and its guard's user.
 const (
 	defaultDir      = "/run/workshop"
 	defaultGuardUID = 65532
@@ -27,7 +27,7 @@ const (
 // Main is `workshop-init room`: it makes the room, prints READY or "FAILED
 // reason" on stdout and stays until it gets a signal. It returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
-	// A room's container has 16 MiB and 16 pids, threads among them.
+	// A room's container has 16 MiB and 16 pids, including threads.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(20)
 	debug.SetMemoryLimit(8 << 20)
@@ -57,20 +57,20 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	f := flag.NewFlagSet("workshop-init room", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.Name, "name", "", "name of the room (required)")
-	f.BoolVar(&o.Open, "open", false, "lead every TCP connection to the guard")
+	f.BoolVar(&o.Open, "open", false, "redirect every TCP connection to the guard")
 	f.StringVar(&o.Dir, "dir", defaultDir, "directory of the socket")
 	f.UintVar(&uid, "guard-uid", defaultGuardUID, "user that the guard runs as")
-	fallback := f.String("fallback", "", "anyip: where the kernel lacks nf_tables, do without")
+	fallback := f.String("fallback", "", "anyip: work without nf_tables if the kernel lacks it")
 	packets := f.String("packet-fds", "", "descriptors of packet sockets of the room's namespace, for --fallback anyip")
 	err := f.Parse(args)
 	if err == nil && f.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
 	if err == nil && !firewall.ValidRoomName(o.Name) {
-		err = fmt.Errorf("--name %q can't be the name of a room", o.Name)
+		err = fmt.Errorf("--name %q is not valid as a room name", o.Name)
 	}
 	if o.AnyIP = *fallback == "anyip"; err == nil && !o.AnyIP && *fallback != "" {
-		err = fmt.Errorf("--fallback %q is not known; there is anyip", *fallback)
+		err = fmt.Errorf("unknown --fallback %q, want anyip", *fallback)
 	}
 	if err == nil && *packets != "" {
 		o.Packets, err = parsePackets(*packets)

@@ -26,9 +26,8 @@ func extensionsOf(f firewall.Family, exprs []expr.Any) (out []kernelsupport.Exte
 	return out
 }
 
-// lacking says what the kernel misses for a transaction that it refused with
-// err, all of it at once; nil when that isn't what is wrong. at is the message
-// that was refused, 0 for none.
+// lacking returns an error with all modules that the kernel lacks for a transaction
+// refused with err; nil if that isn't the cause. at is the refused message, 0 for none.
 func (t *transaction) lacking(err error, at int) error {
 	var missing []string
 	add := func(module string) {
@@ -38,7 +37,7 @@ func (t *transaction) lacking(err error, at int) error {
 	}
 	switch {
 	case at == 0 && (errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT)):
-		// nobody speaks nfnetlink, so nobody knows of extensions either
+		// without nfnetlink extensions can't be asked for
 		return lacks("nfnetlink", "nf_tables", "nft_compat")
 	case at == 1 && errors.Is(err, unix.EOPNOTSUPP):
 		add("nf_tables") // no such subsystem (nfnetlink_rcv_batch)
@@ -61,7 +60,7 @@ func (t *transaction) lacking(err error, at int) error {
 	return lacks(missing...)
 }
 
-// lackError says which kernel modules a room by netfilter misses.
+// lackError is the kernel modules missing for a room with netfilter.
 type lackError struct{ modules []string }
 
 func lacks(modules ...string) error { return &lackError{modules} }
@@ -72,5 +71,5 @@ func (e *lackError) Error() string {
 	if n := len(e.modules); n > 1 {
 		list = strings.Join(e.modules[:n-1], ", ") + " and " + e.modules[n-1]
 	}
-	return fmt.Sprintf("the kernel lacks %s, and a room can't be closed without: load it on the machine that runs the containers (sudo modprobe -a %s), or use a kernel that has it; a worker with `network: none` needs no room", list, strings.Join(e.modules, " "))
+	return fmt.Sprintf("the kernel lacks %s, without which a room can't be closed: load it on the machine that runs the containers (sudo modprobe -a %s), or use a kernel that has it; a worker with `network: none` needs no room", list, strings.Join(e.modules, " "))
 }

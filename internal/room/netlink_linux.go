@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netlinkTimeout bounds the wait for an answer of the kernel, which comes
-// within the call that sends the question.
+// netlinkTimeout bounds the wait for the kernel's answer, which normally arrives within
+// the call that sends the request.
 const netlinkTimeout = 10 * time.Second
 
 // dialNetlink opens a socket of a netlink family in the namespace of the
@@ -25,8 +25,8 @@ func dialNetlink(family int) (*netlink.Conn, error) {
 		c.Close()
 		return nil, err
 	}
-	// The default is small for a long list of ports; not being allowed to
-	// raise it shows, if at all, as an error of the transaction.
+	// The default is small for a long list of ports. If it can't be raised, at worst the
+	// transaction fails.
 	_ = c.SetWriteBuffer(1 << 20)
 	return c, nil
 }
@@ -46,8 +46,7 @@ func request(typ, flags uint16, header any, order binary.ByteOrder, attributes f
 	return m, err
 }
 
-// routeRequest carries out one message of rtnetlink(7); what says what it is
-// about.
+// routeRequest sends one message of rtnetlink(7); what describes it in errors.
 func routeRequest(what string, typ, flags uint16, header any, attributes func(*netlink.AttributeEncoder)) error {
 	c, err := dialNetlink(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -64,8 +63,8 @@ func routeRequest(what string, typ, flags uint16, header any, attributes func(*n
 	return nil
 }
 
-// refusal is the kernel's own error where err is one: the library's words
-// around it say nothing more.
+// refusal returns the kernel's own error in err, if any: the library's text around it
+// adds nothing.
 func refusal(err error) error {
 	var op *netlink.OpError
 	if errors.As(err, &op) && op.Sequence != 0 {
@@ -74,7 +73,7 @@ func refusal(err error) error {
 	return err
 }
 
-// netfilterHeader is struct nfgenmsg (linux/netfilter/nfnetlink.h), whose
+// netfilterHeader returns a struct nfgenmsg (linux/netfilter/nfnetlink.h), whose
 // resource is in network order.
 func netfilterHeader(family uint8, resource uint16) unix.Nfgenmsg {
 	return unix.Nfgenmsg{Nfgen_family: family, Version: unix.NFNETLINK_V0, Res_id: binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, resource))}

@@ -21,16 +21,16 @@ const (
 	nfulnlCfgFSeq    = 1
 )
 
-// nflogSocket binds a group of NFLOG: the first 128 bytes of each packet, sent
-// at once (threshold 1, or events come a second late), numbered so that lost
-// ones can be counted. A group has one listener per namespace; another gets
-// EPERM. What it returns is not blocking.
+// nflogSocket binds a group of NFLOG: the first 128 bytes of each packet, sent at once
+// (threshold 1, or events are a second late), numbered so that lost ones can be
+// counted. A group has one listener per namespace; another gets EPERM. The returned
+// socket is non-blocking.
 func nflogSocket(group uint16) (int, error) {
 	c, err := dialNetlink(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return -1, err
 	}
-	defer c.Close() // the descriptor that is returned is another of the same socket
+	defer c.Close() // the returned descriptor is a duplicate
 	m, err := request(unix.NFNL_SUBSYS_ULOG<<8|nfulnlMsgConfig, unix.NLM_F_ACK, netfilterHeader(unix.AF_UNSPEC, group), binary.BigEndian, func(e *netlink.AttributeEncoder) {
 		e.Uint8(nfulaCfgCmd, nfulnlCfgCmdBind)
 		e.Bytes(nfulaCfgMode, append(binary.BigEndian.AppendUint32(nil, 128), nfulnlCopyPacket, 0))
@@ -41,11 +41,11 @@ func nflogSocket(group uint16) (int, error) {
 		return -1, err
 	}
 	if _, err := c.Execute(m); errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) {
-		return -1, lacks("nfnetlink_log") // nobody answers to the subsystem
+		return -1, lacks("nfnetlink_log") // the subsystem doesn't exist
 	} else if err != nil {
 		return -1, fmt.Errorf("NFLOG group %d: %w", group, refusal(err))
 	}
-	// A burst of denials waits here for the guard; a rootless room gets what
+	// A burst of denials is buffered here for the guard; a rootless room gets as much as
 	// the machine's limit allows.
 	_ = c.SetReadBuffer(1 << 20)
 	raw, err := c.SyscallConn()

@@ -11,7 +11,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// watch makes a packet socket see what tells of a refused packet of a family.
+// watch makes a packet socket receive packets that indicate a refusal in a family.
 func watch(fd int, f firewall.Family) error {
 	if err := ownPacketSocket(fd); err != nil {
 		return fmt.Errorf("packet socket: descriptor %d %w", fd, err)
@@ -23,15 +23,15 @@ func watch(fd int, f firewall.Family) error {
 	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}); err != nil {
 		return fmt.Errorf("packet socket: filter: %w", err)
 	}
-	// Of a protocol, the kernel shows what arrives: nothing twice.
+	// Bound to a protocol it receives incoming packets only, so none twice.
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol>>8 | protocol<<8, Ifindex: loopbackIndex}); err != nil {
 		return fmt.Errorf("packet socket: %w", err)
 	}
 	return nil
 }
 
-// ownPacketSocket refuses what isn't an unbound packet socket of this network
-// namespace: one of another would show what others send.
+// ownPacketSocket refuses anything but an unbound packet socket of this network
+// namespace: one of another would show others' traffic.
 func ownPacketSocket(fd int) error {
 	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil || family != unix.AF_PACKET {
@@ -56,30 +56,30 @@ func ownPacketSocket(fd int) error {
 	return nil
 }
 
-// received returns how many packets passed a packet socket's filter since it was
-// last asked: those that didn't fit into its buffer too (PACKET_STATISTICS).
+// received returns how many packets passed a packet socket's filter since the last
+// call, including those that didn't fit into its buffer (PACKET_STATISTICS).
 func received(fd int) (uint64, error) {
 	var s struct{ packets, drops uint32 } // struct tpacket_stats
 	size := uint32(unsafe.Sizeof(s))
 	if _, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS, uintptr(unsafe.Pointer(&s)), uintptr(unsafe.Pointer(&size)), 0); errno != 0 {
 		return 0, os.NewSyscallError("PACKET_STATISTICS", errno)
 	}
-	return uint64(s.packets), nil // drops are among them
+	return uint64(s.packets), nil // includes drops
 }
 
 // snapshot is how much of a packet the guard gets, as with NFLOG.
 const snapshot = 128
 
-// The filters pass, of what arrives on lo,
+// The filters pass these packets that arrive on lo:
 //   - the reset that answers a SYN to a port where nobody listens: RST and ACK
 //     with sequence number 0 (tcp_v4_send_reset of net/ipv4/tcp_ipv4.c), if it
-//     comes from a foreign address. It says exactly that a connection was refused,
-//     and by which address, whatever listens a moment later;
-//   - UDP to a foreign address but DNS: whether it is refused can't be told from
-//     the ICMP message, which the kernel limits;
-//   - other protocols but ICMP, and those of extension headers, to foreign addresses.
+//     comes from a foreign address. It proves that a connection was refused, and by
+//     which address, whatever listens a moment later;
+//   - UDP to a foreign address except DNS: the ICMP message of a refusal is unreliable,
+//     as the kernel rate-limits it;
+//   - other protocols except ICMP, and those of extension headers, to foreign addresses.
 //
-// Foreign is what isn't 127.0.0.0/8, ::1 or multicast.
+// Foreign addresses are all but 127.0.0.0/8, ::1 and multicast.
 var (
 	refused4 = filter(func(a *assembler) {
 		a.load8(9)

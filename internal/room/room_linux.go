@@ -13,27 +13,27 @@ import (
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
-// Options is what a room is made from.
+// Options are the options of a room.
 type Options struct {
 	// Name of the room; the guard knows it by the socket's path.
 	Name string
-	// Open leads every TCP connection to the guard.
+	// Open redirects every TCP connection to the guard.
 	Open bool
 	// Dir holds the socket <Name>.sock.
 	Dir string
 	// GuardUID is the user that the guard runs as.
 	GuardUID uint32
-	// AnyIP lets the room do without netfilter where the kernel hasn't what it
-	// needs of it; see docs/decisions/anyip.md.
+	// AnyIP permits a room without netfilter if the kernel lacks a part of it; see
+	// docs/decisions/anyip.md.
 	AnyIP bool
-	// Packets are packet sockets of [fallback.PacketSockets], which such a room needs.
+	// Packets are packet sockets of [kernelsupport.PacketSockets] for such a room.
 	Packets []int
-	// Log gets lines about guards that come and go; may be nil.
+	// Log, if not nil, gets lines about guards that connect and disconnect.
 	Log func(string)
 }
 
-// Room is a namespace that has been made a room. It keeps copies of all
-// sockets, so that a guard that comes again gets the same.
+// Room is a namespace turned into a room. It keeps duplicates of all sockets, so that
+// the next guard gets the same ones.
 type Room struct {
 	o        Options
 	families families
@@ -41,10 +41,10 @@ type Room struct {
 	any      *anyIP // nil: netfilter redirects
 
 	mu    sync.Mutex
-	ports []firewall.PortRange // that are redirected beside 53, 80 and 443
+	ports []firewall.PortRange // redirected, other than 53, 80 and 443
 }
 
-// New makes a room of the namespace of the process. On an error the namespace
+// New turns the namespace of the process into a room. After an error the namespace
 // leads nowhere and nothing is handed over.
 func New(o Options) (*Room, error) {
 	r, err := newRoom(o)
@@ -56,7 +56,7 @@ func New(o Options) (*Room, error) {
 
 func newRoom(o Options) (*Room, error) {
 	if !firewall.ValidRoomName(o.Name) {
-		return nil, fmt.Errorf("%q can't be the name of a room", o.Name)
+		return nil, fmt.Errorf("%q is not valid as a room name", o.Name)
 	}
 	if err := checkPorts(); err != nil {
 		return nil, err
@@ -74,9 +74,8 @@ func newRoom(o Options) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Rules before routes: there is no moment at which a packet could go
-	// somewhere else than the rules say. The policy's ports are refused until the
-	// guard tells which they are.
+	// Rules before routes: at no moment can a packet go anywhere but by the rules.
+	// The policy's ports are refused until the guard sends them.
 	err = loadRules(firewall.NewRuleset(firewall.RulesetOptions{Open: o.Open}), fs)
 	if lack := new(lackError); o.AnyIP && errors.As(err, &lack) {
 		return newAnyIP(o, fs, v6Routes, lack)
@@ -95,8 +94,8 @@ func newRoom(o Options) (*Room, error) {
 	return &Room{o: o, families: fs, fds: fds}, nil
 }
 
-// routes makes the route of each family that has addresses here; without any,
-// connections get EADDRNOTAVAIL at once.
+// routes adds a route for each family with addresses; without one, connections fail at
+// once with EADDRNOTAVAIL.
 func routes(fs families, v6 bool, route func(firewall.Family) error) error {
 	for _, f := range fs {
 		if f == firewall.V6 && !v6 {
@@ -125,7 +124,7 @@ func (r *Room) Serve(ready func(), stop <-chan struct{}) error {
 	return s.Serve(l)
 }
 
-// Close closes the room's copies of the sockets. Rules and routes stay.
+// Close closes the room's duplicates of the sockets. Rules and routes stay.
 func (r *Room) Close() {
 	closeFDs(r.fds)
 	r.fds = nil
@@ -152,7 +151,7 @@ func (r *Room) Sockets() (handover.Kind, []int, error) {
 // to a worker's port.
 func (r *Room) Dial(port uint16) (int, error) {
 	if port >= firewall.PortDNS && port <= firewall.PortProxy {
-		return -1, fmt.Errorf("port %d is the guard's own", port)
+		return -1, fmt.Errorf("port %d belongs to the guard", port)
 	}
 	fd, err := roomSocket(r.families, unix.SOCK_STREAM)
 	if err != nil {
@@ -165,10 +164,10 @@ func (r *Room) Dial(port uint16) (int, error) {
 func (r *Room) Redirect(ports []firewall.PortRange) (handover.Opened, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// 53, 80 and 443 have rules or listeners of their own.
+	// 53, 80 and 443 have their own rules or listeners.
 	ports = firewall.SubtractPorts(ports, []firewall.PortRange{{First: 53, Last: 53}, {First: 80, Last: 80}, {First: 443, Last: 443}})
 	if len(ports) > firewall.MaxRedirects {
-		return handover.Opened{}, errors.New("too many ranges of ports")
+		return handover.Opened{}, errors.New("too many port ranges")
 	}
 	ports = firewall.NormalizePorts(ports)
 	if r.any != nil {
@@ -179,7 +178,7 @@ func (r *Room) Redirect(ports []firewall.PortRange) (handover.Opened, error) {
 	}
 	change := replaceNAT
 	if len(r.ports) == 0 && !r.o.Open {
-		change = appendNAT // what a guard tells first
+		change = appendNAT // the first list of a guard
 	}
 	if err := change(firewall.RulesetOptions{Ports: ports, Open: r.o.Open}, r.families); err != nil {
 		return handover.Opened{}, err

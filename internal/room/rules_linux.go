@@ -10,7 +10,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// families are those that the room has.
+// families are the address families of a room.
 type families []firewall.Family
 
 func nfproto(f firewall.Family) byte {
@@ -43,17 +43,17 @@ func loadRules(rules firewall.Ruleset, fs families) error {
 	err := t.commit()
 	switch {
 	case errors.Is(err, unix.EEXIST):
-		return fmt.Errorf("rules: %w (the namespace has iptables rules already; a room needs a fresh one)", err)
+		return fmt.Errorf("rules: %w (the namespace already has iptables rules; a room needs a new one)", err)
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP):
-		return fmt.Errorf("rules: %w (what a room needs of the kernel: nf_tables, nft_compat, nft_chain_nat, xt_conntrack, xt_NFLOG, xt_REDIRECT, ipt_REJECT and ip6t_REJECT)", err)
+		return fmt.Errorf("rules: %w (a room needs of the kernel: nf_tables, nft_compat, nft_chain_nat, xt_conntrack, xt_NFLOG, xt_REDIRECT, ipt_REJECT and ip6t_REJECT)", err)
 	case err != nil:
 		return fmt.Errorf("rules: %w", err)
 	}
 	return nil
 }
 
-// replaceNAT replaces the rules of the chain that redirects, in one
-// transaction: no packet sees it empty.
+// replaceNAT replaces the rules of the redirecting chain in one transaction: no packet
+// sees it empty.
 func replaceNAT(o firewall.RulesetOptions, fs families) error {
 	t := newTransaction()
 	for _, f := range fs {
@@ -66,9 +66,9 @@ func replaceNAT(o firewall.RulesetOptions, fs families) error {
 	return nil
 }
 
-// appendNAT adds the rules of ports to a chain that has none yet and doesn't end
-// in one for all. The kernel frees nothing for it: what is replaced costs 12 ms,
-// because it waits until no packet looks at the old rules.
+// appendNAT adds the rules of ports to a chain that has none yet, and no final rule for
+// all ports. It is faster than replacing, which takes 12 ms because the kernel waits
+// until no packet uses the old rules.
 func appendNAT(o firewall.RulesetOptions, fs families) error {
 	t := newTransaction()
 	for _, f := range fs {
@@ -109,11 +109,11 @@ func (t *transaction) rules(f firewall.Family, table, chain string, rules []fire
 	}
 }
 
-// expressions are those of a rule in the order of iptables-nft.
+// expressions returns the expressions of a rule in the order of iptables-nft.
 func expressions(f firewall.Family, r firewall.ChainRule) []expr.Any {
 	var x []expr.Any
 	if r.Destination.IsValid() {
-		// As many bytes of the address as the prefix has; ours are whole bytes.
+		// The prefix's bytes of the address; our prefixes are whole bytes.
 		offset := uint32(16) // of the destination in the IPv4 header
 		if f == firewall.V6 {
 			offset = 24

@@ -74,7 +74,7 @@ func TestSetUpFails(t *testing.T) {
 	}{
 		"unprivileged ports": {script(t, "echo 500 > /proc/sys/net/ipv4/ip_unprivileged_port_start"), "net.ipv4.ip_unprivileged_port_start=1024"},
 		"an interface":       {script(t, "ip link add ws0 type veth peer name ws1; ip link set ws0 up"), "interface ws0"},
-		"rules are there":    {script(t, "iptables -A OUTPUT -j ACCEPT"), "a room needs a fresh one"},
+		"rules are there":    {script(t, "iptables -A OUTPUT -j ACCEPT"), "a room needs a new one"},
 		"a port is taken":    {script(t, "python3 -c 'import socket,time; s=socket.socket(); s.bind((\"127.0.0.1\",534)); s.listen(); time.sleep(10)' >/dev/null 2>&1 & until ss -Hltn | grep -q :534; do sleep 0.05; done"), "port 534"},
 		"NFLOG is taken":     {func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, roleVariable+"=room with NFLOG taken") }, "NFLOG group 100"},
 		"no netfilter":       {func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, roleVariable+"=room without netfilter") }, "the kernel lacks nfnetlink, nf_tables and nft_compat"},

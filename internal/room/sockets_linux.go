@@ -12,7 +12,7 @@ import (
 // lowers it to net.core.somaxconn.
 const backlog = 4096
 
-// openSockets opens what is handed over, in the order of handover.Sockets.
+// openSockets opens the sockets to hand over, in the order of handover.Sockets.
 func openSockets(fs families) (fds []int, err error) {
 	defer func() {
 		if err != nil {
@@ -64,8 +64,8 @@ func listener(fs families, typ int, port uint16) (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("socket for port %d: %w", port, err)
 	}
-	// For TCP, so that connections in TIME_WAIT don't keep the port; for UDP
-	// it would let others bind the same.
+	// For TCP, so that connections in TIME_WAIT don't block the port; for UDP it would
+	// allow others to bind the same one.
 	if typ == unix.SOCK_STREAM {
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// whoHas says which socket keeps a port from the room. Its process is in another
-// pid namespace: `ss -ltnp` in a worker shows it.
+// whoHas describes the socket that occupies a port of the room. Its process is in
+// another pid namespace: `ss -ltnp` in a worker shows it.
 func whoHas(port uint16) string {
 	out := fmt.Sprintf("port %d is taken", port)
 	for _, file := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {

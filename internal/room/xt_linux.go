@@ -8,8 +8,8 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// Matches and targets of xtables. The library knows the structures of most;
-// those of NFLOG and REJECT are below. A test reads all of them back.
+// Matches and targets of xtables. The library has the structures of most; those of
+// NFLOG and REJECT are below. A test reads all of them back.
 
 func xtPorts(p firewall.Protocol, ports firewall.PortRange) xt.InfoAny {
 	source, destination := [2]uint16{0, 65535}, [2]uint16{ports.First, ports.Last}
@@ -35,8 +35,8 @@ func xtRedirect(f firewall.Family, port uint16) xt.InfoAny {
 	return &xt.NatIPv4MultiRangeCompat{{Flags: flags, MinPort: port, MaxPort: port}}
 }
 
-// unknown is a structure that the library doesn't know, padded to eight bytes
-// as nft_compat wants it.
+// unknown encodes a structure that the library lacks, padded to eight bytes as
+// nft_compat requires.
 func unknown(info any) xt.InfoAny {
 	b, err := binary.Append(nil, binary.NativeEndian, info)
 	if err != nil {
@@ -58,8 +58,8 @@ func xtNFLog(l *firewall.NFLog) xt.InfoAny {
 }
 
 // xtReject is enum ipt_reject_with (linux/netfilter_ipv4/ipt_REJECT.h) or
-// ip6t_reject_with (linux/netfilter_ipv6/ip6t_REJECT.h). The IPv4 kernel takes
-// wrong values without a word.
+// ip6t_reject_with (linux/netfilter_ipv6/ip6t_REJECT.h). For IPv4 the kernel silently
+// accepts invalid values.
 func xtReject(f firewall.Family, r firewall.RejectWith) xt.InfoAny {
 	var with uint32
 	switch {

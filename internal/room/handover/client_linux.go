@@ -16,8 +16,8 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// requestTimeout bounds one request. A room answers in microseconds; one that
-// doesn't is as good as gone.
+// requestTimeout bounds one request. A room responds in microseconds; one that doesn't
+// counts as ended.
 const requestTimeout = 5 * time.Second
 
 // Client is the guard's side. It is safe for use by several goroutines; one
@@ -47,8 +47,8 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	return client, nil
 }
 
-// Done is closed when the room or the connection is gone. Everything that the
-// room handed over must be closed then.
+// Done returns a channel that is closed when the room or the connection has ended.
+// Everything that the room handed over must then be closed.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
 // Close ends the connection. Sockets that were handed over stay open.
@@ -64,7 +64,7 @@ func (c *Client) end() {
 	})
 }
 
-// Sockets asks for all sockets of the room, again where that was done before.
+// Sockets requests all sockets of the room; it may be called repeatedly.
 func (c *Client) Sockets() (Sockets, error) {
 	rest, fds, err := c.do(request{verb: verbSockets}, -1)
 	if err != nil {
@@ -86,10 +86,10 @@ func (c *Client) Sockets() (Sockets, error) {
 	return s, nil
 }
 
-// DialSocket asks for a fresh TCP socket of the room's namespace with which the
-// caller connects to a port of 127.0.0.1 or ::1 inside the room. It is
-// non-blocking and not connected; its family (SO_DOMAIN) is AF_INET6 with
-// IPV6_V6ONLY off, or AF_INET where the room has no IPv6.
+// DialSocket requests a new TCP socket of the room's namespace, with which the caller
+// connects to a port of 127.0.0.1 or ::1 inside the room. It is non-blocking and not
+// connected; its family (SO_DOMAIN) is AF_INET6 with IPV6_V6ONLY off, or AF_INET if
+// the room has no IPv6.
 func (c *Client) DialSocket(port int) (*os.File, error) {
 	if port < 1 || port > 65535 {
 		return nil, fmt.Errorf("handover: port %d is out of range", port)
@@ -105,11 +105,10 @@ func (c *Client) DialSocket(port int) (*os.File, error) {
 	return os.NewFile(uintptr(fds[0]), "dial-"+strconv.Itoa(port)), nil
 }
 
-// Redirect replaces the list of ports beside 53, 80 and 443 that the room leads
-// to the guard. A room of kind [NFTables] redirects them to the TCP socket, in
-// one transaction; one of kind [AnyIP] answers with a listener for each, also for
-// those that were told before. With a [*TakenError] it does so for those that it
-// could open.
+// Redirect replaces the list of ports, other than 53, 80 and 443, that the room leads
+// to the guard. A room of kind [NFTables] redirects them to the TCP socket, in one
+// transaction. One of kind [AnyIP] returns a listener for each, including ports that
+// were open before; with a [*TakenError], for those that it could open.
 func (c *Client) Redirect(ports []firewall.PortRange) ([]Listener, error) {
 	rest, fds, err := c.do(request{verb: verbRedirect, ports: firewall.NormalizePorts(ports)}, -1)
 	if err != nil {
@@ -133,7 +132,7 @@ func (c *Client) Redirect(ports []firewall.PortRange) ([]Listener, error) {
 	return out, err
 }
 
-// Counters asks for the kernel's counters of refused packets.
+// Counters requests the kernel's counters of refused packets.
 func (c *Client) Counters() (Counters, error) {
 	rest, fds, err := c.do(request{verb: verbCounters}, -1)
 	closeAll(fds)
@@ -143,8 +142,8 @@ func (c *Client) Counters() (Counters, error) {
 	return parseCounters(rest)
 }
 
-// Keep gives the room a file of [NewKept] in place of what it keeps. The
-// caller's descriptor stays open.
+// Keep replaces the file that the room keeps by one of [NewKept]. The caller's
+// descriptor stays open.
 func (c *Client) Keep(f *os.File) error {
 	var err error
 	if raw, rawErr := f.SyscallConn(); rawErr != nil {
@@ -159,7 +158,7 @@ func (c *Client) Keep(f *os.File) error {
 	return err
 }
 
-// Kept returns the file that an earlier guard gave the room, nil if none did.
+// Kept returns the file that the previous guard left with the room, nil if none did.
 func (c *Client) Kept() (*os.File, error) {
 	rest, fds, err := c.do(request{verb: verbKept}, -1)
 	switch {
@@ -179,13 +178,13 @@ func (c *Client) Kept() (*os.File, error) {
 	return os.NewFile(uintptr(fds[0]), keptName), nil
 }
 
-// do sends a request, with a descriptor unless fd is -1, and returns its answer.
+// do sends a request, with a descriptor unless fd is -1, and returns the response.
 func (c *Client) do(r request, fd int) (string, []int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.conn.SetWriteDeadline(time.Now().Add(requestTimeout))
-	// A room that refuses tells why before it closes: look at its answer
-	// even if the request could not be sent.
+	// A room that refuses sends the reason before it closes: read the response even
+	// if the request couldn't be sent.
 	var oob []byte
 	if fd >= 0 {
 		oob = unix.UnixRights(fd)
@@ -210,15 +209,15 @@ func (c *Client) do(r request, fd int) (string, []int, error) {
 			}
 		default:
 		}
-		return "", nil, errors.Join(errors.New("the room is gone"), sendErr)
+		return "", nil, errors.Join(errors.New("the room has ended"), sendErr)
 	case <-timeout.C:
-		c.end() // a late answer would be taken for that of the next request
-		return "", nil, errors.New("the room does not answer")
+		c.end() // a late response would be taken for that of the next request
+		return "", nil, errors.New("the room does not respond")
 	}
 }
 
-// read receives answers until the connection ends, also while nothing was
-// asked: that is how the end of the room is seen.
+// read receives responses until the connection ends, also between requests, to detect
+// the end of the room.
 func (c *Client) read() {
 	defer c.end()
 	for {
@@ -235,8 +234,8 @@ func (c *Client) read() {
 	}
 }
 
-// receive reads one packet with its descriptors; a packet that is too long or
-// lost descriptors on the way is an error.
+// receive reads one packet with its descriptors; a packet that is too long or has lost
+// descriptors is an error.
 func receive(conn *net.UnixConn) ([]byte, []int, error) {
 	data := make([]byte, maxPacket)
 	oob := make([]byte, unix.CmsgSpace(4*maxFiles))

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeptSize is the size of the file that a room keeps for the guard. Its pages
-// are charged to whoever writes them first, which is the guard.
+// KeptSize is the size of the file that a room keeps for the guard. Its pages are
+// charged to their first writer, the guard.
 const KeptSize = 256 << 10
 
 const keptName = "workshop-kept"
 
-// keptSeals fix the size, so that neither side can make the other fail on it,
-// and themselves (memfd_create(2)).
+// keptSeals fix the size, so that neither side can make the other fail, and the seals
+// themselves (memfd_create(2)).
 const keptSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
-// NewKept makes an empty file that a room takes: a memfd of [KeptSize] bytes.
+// NewKept returns an empty file that a room accepts: a memfd of [KeptSize] bytes.
 func NewKept() (*os.File, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate(keptName, flags|unix.MFD_NOEXEC_SEAL)
@@ -39,8 +39,7 @@ func NewKept() (*os.File, error) {
 	return f, nil
 }
 
-// checkKept refuses a descriptor that isn't such a file: each side looks at what
-// the other sends.
+// checkKept refuses a descriptor that isn't such a file: each side checks the other's.
 func checkKept(fd int) error {
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {

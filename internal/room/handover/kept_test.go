@@ -129,7 +129,7 @@ func TestKeepRefuses(t *testing.T) {
 	}{
 		{"no descriptor", "keep", nil, "got 0 descriptors, want 1"},
 		{"two descriptors", "keep", []*os.File{good, good}, "got 2 descriptors, want 1"},
-		{"an argument", "keep 1", []*os.File{good}, "keep takes nothing"},
+		{"an argument", "keep 1", []*os.File{good}, "keep takes no arguments"},
 		{"one with kept", "kept", []*os.File{good}, "got 1 descriptors, want 0"},
 		{"one with sockets", "sockets", []*os.File{good}, "got 1 descriptors, want 0"},
 		{"a file", "keep", []*os.File{file}, "not a memfd"},

@@ -11,8 +11,8 @@ import (
 
 // Limits of the protocol.
 const (
-	maxPacket = 8192             // bytes of a request or answer
-	maxFiles  = MaxListeners + 8 // descriptors of an answer; the kernel takes 253 (SCM_MAX_FD)
+	maxPacket = 8192             // bytes of a request or response
+	maxFiles  = MaxListeners + 8 // descriptors of a response; the kernel allows 253 (SCM_MAX_FD)
 )
 
 // MaxListeners is how many ports of the policy a room of kind [AnyIP] opens: it
@@ -26,8 +26,8 @@ type Kind string
 const (
 	// NFTables redirects by netfilter: SO_ORIGINAL_DST is what a worker dialled.
 	NFTables Kind = ""
-	// AnyIP takes every address for its own: a connection's local address is what
-	// a worker dialled, and each port has a listener.
+	// AnyIP makes every address local: a connection's local address is what a
+	// worker dialled, and each port has a listener.
 	AnyIP Kind = "anyip"
 )
 
@@ -35,7 +35,7 @@ func parseKind(s string) (Kind, error) {
 	if k := Kind(s); k == NFTables || k == AnyIP {
 		return k, nil
 	}
-	return "", errors.New("handover: the kind of the room is not known")
+	return "", errors.New("handover: unknown kind of room")
 }
 
 type verb string
@@ -50,7 +50,7 @@ const (
 	verbKept     verb = "kept"
 )
 
-// files is how many descriptors come with a request.
+// files returns how many descriptors are sent with a request.
 func (v verb) files() int {
 	if v == verbKeep {
 		return 1
@@ -65,7 +65,7 @@ type request struct {
 	ports []firewall.PortRange // redirect, sorted and joined
 }
 
-// parseRequest decodes a packet. Nothing but what encode writes is accepted.
+// parseRequest decodes a packet. It accepts only the canonical output of encode.
 func parseRequest(b []byte) (request, error) {
 	if len(b) > maxPacket {
 		return request{}, errors.New("the request is too long")
@@ -75,12 +75,12 @@ func parseRequest(b []byte) (request, error) {
 	switch r.verb {
 	case verbSockets, verbCounters, verbKeep, verbKept:
 		if hasArg {
-			return request{}, fmt.Errorf("%s takes nothing", word)
+			return request{}, fmt.Errorf("%s takes no arguments", word)
 		}
 	case verbDial:
 		port, err := firewall.ParsePorts(arg)
 		if err != nil || len(port) != 1 || port[0].First != port[0].Last {
-			return request{}, errors.New("dial needs one port")
+			return request{}, errors.New("dial takes one port")
 		}
 		r.port = port[0].First
 	case verbRedirect:
@@ -91,7 +91,7 @@ func parseRequest(b []byte) (request, error) {
 			}
 		}
 		if len(r.ports) > firewall.MaxRedirects {
-			return request{}, fmt.Errorf("more than %d ranges of ports", firewall.MaxRedirects)
+			return request{}, fmt.Errorf("more than %d port ranges", firewall.MaxRedirects)
 		}
 	default:
 		return request{}, errors.New("unknown request")
@@ -112,8 +112,8 @@ func (r request) encode() []byte {
 	return []byte(r.verb)
 }
 
-// Counters are packets that the room refused since it was made, by family, as
-// the kernel counts them: nothing that was refused is missing.
+// Counters are the packets that the room has refused since its creation, by family, as
+// counted by the kernel: none is missing.
 type Counters struct {
 	Denied4, Denied6 uint64
 	Kind             Kind
@@ -148,12 +148,12 @@ func parseCounters(rest string) (c Counters, err error) {
 	return c, err
 }
 
-// Opened is what a room of kind [AnyIP] has open after a list of ports was told;
-// a room that redirects has none, and its zero value.
+// Opened is the result of Redirect in a room of kind [AnyIP]. For a room that redirects
+// it is the zero value.
 type Opened struct {
-	Ports []uint16 // rising
-	FDs   []int    // a listener for each, which stays the room's
-	Taken string   // says who has the ports that are missing; "" if none is
+	Ports []uint16 // ascending
+	FDs   []int    // a listener for each, owned by the room
+	Taken string   // who has the missing ports; "" if none is missing
 }
 
 func (o Opened) encode() string {
@@ -168,7 +168,7 @@ func (o Opened) encode() string {
 	return out
 }
 
-// parseOpened reads an answer to redirect.
+// parseOpened parses a response to redirect.
 func parseOpened(rest string) (ports []uint16, taken string, err error) {
 	list, taken, _ := strings.Cut(rest, "; ")
 	if list == "" {
@@ -189,13 +189,13 @@ func parseOpened(rest string) (ports []uint16, taken string, err error) {
 	return ports, taken, nil
 }
 
-// TakenError says that a room of kind [AnyIP] couldn't open ports, because a
-// worker's program has them: they lead nowhere outside.
+// TakenError means that a room of kind [AnyIP] couldn't open ports that a worker's
+// program uses: they lead nowhere outside.
 type TakenError struct{ Text string }
 
 func (e *TakenError) Error() string { return e.Text }
 
-// parseAnswer returns what follows "ok", or the error that the room tells.
+// parseAnswer returns what follows "ok", or the room's error.
 func parseAnswer(b []byte) (string, error) {
 	s := string(b)
 	if s == "ok" {
@@ -210,5 +210,5 @@ func parseAnswer(b []byte) (string, error) {
 	if text, ok := strings.CutPrefix(s, "error "); ok {
 		return "", errors.New("the room says: " + strings.ToValidUTF8(text, "?"))
 	}
-	return "", errors.New("handover: the room's answer is not understood")
+	return "", errors.New("handover: invalid response of the room")
 }

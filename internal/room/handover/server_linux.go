@@ -17,12 +17,12 @@ import (
 
 // Handler is the room behind a [Server]. Its methods are called one at a time.
 type Handler interface {
-	// Sockets returns the descriptors in the order of [Sockets]. They stay
-	// the handler's.
+	// Sockets returns the descriptors in the order of [Sockets], which the handler
+	// still owns.
 	Sockets() (Kind, []int, error)
 	// Dial returns a new descriptor, which the server closes.
 	Dial(port uint16) (int, error)
-	// Redirect opens or redirects these ports, and no others any more.
+	// Redirect replaces the open or redirected ports by these.
 	Redirect(ports []firewall.PortRange) (Opened, error)
 	Counters() (Counters, error)
 }
@@ -32,21 +32,20 @@ type Server struct {
 	Handler Handler
 	// UID is the only user that is served.
 	UID uint32
-	// Log gets a line about every guard that comes or is refused; may be nil.
+	// Log, if not nil, gets a line about every guard that connects or is refused.
 	Log func(line string)
 
 	mu   sync.Mutex
 	busy bool
-	kept *os.File // the guard's, which nobody reads here; nil: none
+	kept *os.File // the guard's, never read here; nil: none
 }
 
-// Listen listens at path, where a socket that an earlier room left is removed.
-// Everybody may connect: the directory is the fence, and Serve looks at the
-// peer's uid.
+// Listen listens at path, after removing the socket of a previous room. Everybody may
+// connect: access is restricted by the directory, and Serve checks the peer's uid.
 func Listen(path string) (*net.UnixListener, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode().Type() != os.ModeSocket {
-			return nil, fmt.Errorf("%s is in the way: it is not a socket", path)
+			return nil, fmt.Errorf("%s exists and is not a socket", path)
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, err
@@ -79,7 +78,7 @@ func (s *Server) Serve(l *net.UnixListener) error {
 	}
 }
 
-// admit checks the peer and takes the one place that there is.
+// admit checks the peer and takes the only place.
 func (s *Server) admit(conn *net.UnixConn) error {
 	cred, err := peercred.Of(conn)
 	if err != nil {
@@ -97,8 +96,8 @@ func (s *Server) admit(conn *net.UnixConn) error {
 	return nil
 }
 
-// refuse tells why and waits for the peer to read it: closing a unix socket
-// with an unread request in it would throw the answer away.
+// refuse sends the reason and waits for the peer to read it: closing a unix socket with
+// an unread request would discard the response.
 func refuse(conn *net.UnixConn, why error) {
 	defer conn.Close()
 	send(conn, []byte("error "+why.Error()))
@@ -144,10 +143,10 @@ func (s *Server) serve(conn *net.UnixConn) {
 	s.mu.Lock()
 	s.busy = false
 	s.mu.Unlock()
-	s.log("the guard has gone")
+	s.log("the guard has disconnected")
 }
 
-// keep replaces what is kept.
+// keep replaces the kept file.
 func (s *Server) keep(f *os.File) {
 	if s.kept != nil {
 		s.kept.Close()
@@ -155,7 +154,7 @@ func (s *Server) keep(f *os.File) {
 	s.kept = f
 }
 
-// answer carries out one request. A returned error is told to the guard.
+// answer carries out one request. A returned error is sent to the guard.
 func (s *Server) answer(conn *net.UnixConn, r request) error {
 	switch r.verb {
 	case verbSockets:

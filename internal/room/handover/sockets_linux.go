@@ -2,12 +2,12 @@ package handover
 
 import "os"
 
-// Sockets are what a room hands over. All were made in the room's network
-// namespace, are non-blocking and, but for NFLog and Refused, dual-stack where
-// the room has IPv6.
+// Sockets are the sockets that a room hands over. All were created in the room's
+// network namespace, are non-blocking and, except NFLog and Refused, dual-stack if the
+// room has IPv6.
 //
-// A room of kind [AnyIP] has no TCP, but a listener for each port of the policy,
-// with the answer to [Client.Redirect]; and Refused in place of NFLog.
+// A room of kind [AnyIP] has no TCP, but a listener for each port of the policy, in the
+// response to [Client.Redirect]; and it has Refused in place of NFLog.
 type Sockets struct {
 	Kind Kind
 
@@ -18,12 +18,12 @@ type Sockets struct {
 	Proxy  *os.File // listens on 536: explicit HTTP proxy; with AnyIP, on loopback alone it is that
 	TCP    *os.File // listens on 535: redirected connections to the policy's other ports
 	NFLog  *os.File // NETLINK_NETFILTER, bound to group 100, threshold 1, with sequence numbers
-	// Refused4 and 6 are packet sockets (packet(7)) that see what tells of a
-	// refused packet, from its IP header on; 6 is nil without IPv6.
+	// Refused4 and 6 are packet sockets (packet(7)) that receive packets indicating a
+	// refusal, from the IP header on; 6 is nil without IPv6.
 	Refused4, Refused6 *os.File
 }
 
-// descriptors that a room of either kind sends.
+// Numbers of descriptors that a room of either kind sends.
 const (
 	numShared  = 5
 	numSockets = numShared + 2
@@ -38,7 +38,7 @@ func (s *Sockets) files() []**os.File {
 	return append(shared, &s.TCP, &s.NFLog)
 }
 
-// names of the files of either kind.
+// names returns the names of the files of either kind.
 func (s *Sockets) names() []string {
 	shared := []string{"dns-udp", "dns-tcp", "http", "tls", "proxy"}
 	if s.Kind == AnyIP {
@@ -47,8 +47,8 @@ func (s *Sockets) names() []string {
 	return append(shared, "tcp", "nflog")
 }
 
-// enough reports whether a room of the kind sends so many: only the last of AnyIP
-// may be missing.
+// enough reports whether n is a valid number of sockets for the kind: only the last of
+// AnyIP may be missing.
 func (k Kind) enough(n int) bool { return n == numSockets || k == AnyIP && n == numSockets-1 }
 
 // Listener is one port of the policy in a room of kind [AnyIP].
@@ -57,8 +57,7 @@ type Listener struct {
 	File *os.File
 }
 
-// Close closes all sockets; those that are nil are skipped. The room's copies
-// stay open.
+// Close closes all sockets that aren't nil. The room's duplicates stay open.
 func (s *Sockets) Close() {
 	for _, f := range s.files() {
 		if *f != nil {

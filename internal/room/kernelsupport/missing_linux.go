@@ -1,6 +1,6 @@
-// Package kernelsupport says whether a room can be made by netfilter here, and makes
-// what one without it needs of whoever makes its network namespace
-// (docs/decisions/anyip.md). It is all that the maker links of a room.
+// Package kernelsupport reports whether the kernel has the netfilter modules for a
+// room, and makes the packet sockets for a room without them (docs/decisions/anyip.md).
+// It is for the creator of the room's network namespace, which links no more of a room.
 package kernelsupport
 
 import (
@@ -20,7 +20,7 @@ type Extension struct {
 	Target   bool
 }
 
-// Module is the kernel module that has it.
+// Module returns the kernel module of the extension.
 func (x Extension) Module() string {
 	switch {
 	case x.Name == "tcp" || x.Name == "udp":
@@ -33,7 +33,8 @@ func (x Extension) Module() string {
 	return "xt_" + x.Name
 }
 
-// Extensions are those that a room's rules use; a test of package room compares.
+// Extensions returns the extensions that a room's rules use; a test of package room
+// compares them.
 func Extensions() (out []Extension) {
 	for _, f := range []byte{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6} {
 		out = append(out, Extension{f, "REDIRECT", 0, true}, Extension{f, "tcp", 0, false}, Extension{f, "udp", 0, false},
@@ -42,8 +43,8 @@ func Extensions() (out []Extension) {
 	return out
 }
 
-// ErrNobody says that the kernel has no nfnetlink at all.
-var ErrNobody = errors.New("nobody speaks nfnetlink")
+// ErrNobody means that the kernel has no nfnetlink at all.
+var ErrNobody = errors.New("the kernel has no nfnetlink")
 
 // Of linux/netfilter/nf_tables_compat.h, nf_tables.h and nfnetlink.h.
 const (
@@ -55,10 +56,10 @@ const (
 )
 
 // Missing asks the kernel, in the network namespace of the calling thread, which
-// modules it lacks for these extensions by nf_tables; it makes nothing, and loads
-// what it can. What a rule or chain needs beside, nft_chain_nat, can't be asked
-// for. An error says that the kernel didn't answer: it needs CAP_NET_ADMIN there,
-// and is [ErrNobody] where nobody could.
+// modules it lacks for these extensions by nf_tables. It creates nothing, but may load
+// modules. It can't ask for nft_chain_nat, which chains also need. It needs
+// CAP_NET_ADMIN in the namespace. On error the kernel didn't answer; without nfnetlink
+// the error is [ErrNobody].
 func Missing(exts []Extension) (modules []string, err error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
 	if err == unix.EPROTONOSUPPORT || err == unix.EAFNOSUPPORT {
@@ -71,8 +72,8 @@ func Missing(exts []Extension) (modules []string, err error) {
 	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, fmt.Errorf("nfnetlink: %w", err)
 	}
-	// The first apart: where nobody answers for extensions, the kernel looks for
-	// the module again at each question.
+	// The first separately: without the subsystem the kernel tries to load its module
+	// at each question.
 	for _, part := range [][]Extension{exts[:min(1, len(exts))], exts[min(1, len(exts)):]} {
 		answers, err := compat(fd, part)
 		if err != nil {
@@ -81,7 +82,7 @@ func Missing(exts []Extension) (modules []string, err error) {
 		for i, errno := range answers {
 			module := part[i].Module()
 			switch errno {
-			case 0, unix.EPROTONOSUPPORT: // there, with another revision: a rule will tell
+			case 0, unix.EPROTONOSUPPORT: // exists, perhaps in another revision: adding the rule will tell
 				continue
 			case unix.ENOENT:
 			case unix.EINVAL: // no such subsystem (nfnetlink_rcv_msg of net/netfilter/nfnetlink.c)
@@ -98,7 +99,7 @@ func Missing(exts []Extension) (modules []string, err error) {
 	return modules, nil
 }
 
-// tables names nf_tables, unless it is there.
+// tables returns nf_tables if it is missing.
 func tables(fd int) ([]string, error) {
 	answers, err := exchange(fd, [][]byte{message(tablesGetGen, 1, unix.NFPROTO_UNSPEC, nil)})
 	if err == nil && answers[0] == 0 {
@@ -107,7 +108,7 @@ func tables(fd int) ([]string, error) {
 	return []string{"nf_tables"}, err
 }
 
-// compat asks for extensions, as iptables-nft does, in one system call.
+// compat asks for extensions in one system call, as iptables-nft does.
 func compat(fd int, exts []Extension) ([]unix.Errno, error) {
 	var questions [][]byte
 	for i, x := range exts {
@@ -124,7 +125,7 @@ func compat(fd int, exts []Extension) ([]unix.Errno, error) {
 	return exchange(fd, questions)
 }
 
-// message is one of nfnetlink: struct nlmsghdr, struct nfgenmsg and attributes.
+// message encodes an nfnetlink message: struct nlmsghdr, struct nfgenmsg, attributes.
 func message(typ uint16, sequence int, family byte, attributes []byte) []byte {
 	b := binary.NativeEndian.AppendUint32(nil, uint32(unix.NLMSG_HDRLEN+4+len(attributes)))
 	b = binary.NativeEndian.AppendUint16(b, typ)
@@ -142,8 +143,8 @@ func attribute(b []byte, typ uint16, value []byte) []byte {
 	return append(b, make([]byte, -len(value)&3)...)
 }
 
-// exchange sends questions, numbered from 1, and returns what the kernel says to
-// each: 0 or an error. All answers are there when the questions are sent.
+// exchange sends questions, numbered from 1, and returns the kernel's answer to each: 0
+// or an error. All answers are available once the questions are sent.
 func exchange(fd int, questions [][]byte) ([]unix.Errno, error) {
 	if len(questions) == 0 {
 		return nil, nil
@@ -168,7 +169,7 @@ func exchange(fd int, questions [][]byte) ([]unix.Errno, error) {
 			continue
 		}
 		errno := unix.Errno(-int32(binary.NativeEndian.Uint32(buf[unix.NLMSG_HDRLEN:])))
-		// Not allowed to ask at all: one answer, whatever was asked.
+		// Without permission there is one answer for all questions.
 		if errno == unix.EPERM {
 			return nil, errno
 		}
@@ -177,14 +178,14 @@ func exchange(fd int, questions [][]byte) ([]unix.Errno, error) {
 	return out, nil
 }
 
-// numPackets is how many packet sockets a room of both families needs: of each
-// family one that the guard reads, and one that only counts.
+// numPackets is how many packet sockets a room of both families needs: for each family
+// one that the guard reads, and one that only counts.
 const numPackets = 4
 
-// PacketSockets makes the packet sockets of `workshop-init room --packet-fds` in
-// the network namespace of the calling thread. They see nothing yet. It needs
-// CAP_NET_RAW there, which the room itself never has: whoever makes the
-// namespace calls this before it drops its capabilities.
+// PacketSockets makes the packet sockets of `workshop-init room --packet-fds` in the
+// network namespace of the calling thread. They receive nothing yet. It needs
+// CAP_NET_RAW there, which the room itself never has: the creator of the namespace
+// calls this before it drops its capabilities.
 func PacketSockets() (fds []int, err error) {
 	for range numPackets {
 		// SOCK_DGRAM: packets begin with their IP header (packet(7)).
