@@ -17,16 +17,16 @@ import (
 	"github.com/llmdo/workshop/internal/image/reference"
 )
 
-// archive reads what `docker save` and `podman save` write: a tar archive with
-// a manifest.json, configurations and uncompressed layers (moby image
-// specification 1.2, "Combined Image JSON + Filesystem Changeset Format").
+// archive reads the output of `docker save` and `podman save`: a tar archive with a
+// manifest.json, configurations and uncompressed layers (moby image specification
+// 1.2, "Combined Image JSON + Filesystem Changeset Format").
 type archive struct {
 	f       *os.File
 	members map[string]member
 }
 
-// member is a file of the archive, or a link to one (of old Dockers, for layers
-// that two images share).
+// member is a file of the archive, or a link to one (written by old Dockers for shared
+// layers).
 type member struct {
 	offset, size int64
 	link         string
@@ -50,7 +50,7 @@ func openArchive(file string) (*archive, error) {
 
 func (a *archive) Close() error { return a.f.Close() }
 
-// index notes where each file lies; what is in them is skipped.
+// index records the offset of each file and skips its content.
 func (a *archive) index() error {
 	var head [4]byte
 	if _, err := a.f.ReadAt(head[:], 0); err == nil && (head[0] == 0x1f && head[1] == 0x8b || string(head[:]) == "\x28\xb5\x2f\xfd") {
@@ -62,7 +62,7 @@ func (a *archive) index() error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("its archive is damaged, or no tar archive: %w", err)
+			return fmt.Errorf("its archive is not a valid tar archive: %w", err)
 		}
 		if n >= maxMembers {
 			return fmt.Errorf("its archive has more than %d files", maxMembers)
@@ -81,7 +81,7 @@ func (a *archive) index() error {
 	}
 }
 
-// section is a member's content.
+// section returns a member's content.
 func (a *archive) section(name string) (*io.SectionReader, error) {
 	for range 8 {
 		m, ok := a.members[path.Clean(name)]
@@ -102,7 +102,7 @@ func (a *archive) small(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if r.Size() > limit {
-		return nil, fmt.Errorf("%.200q of its archive has %d bytes, and may have %d", name, r.Size(), limit)
+		return nil, fmt.Errorf("%.200q of its archive has %d bytes, at most %d are allowed", name, r.Size(), limit)
 	}
 	data := make([]byte, r.Size())
 	_, err = io.ReadFull(r, data)
@@ -119,7 +119,7 @@ type saved struct {
 func (a *archive) resolve(_ context.Context, ref reference.Ref, arch string, limits Limits) (*found, error) {
 	data, err := a.small("manifest.json", maxManifest)
 	if err != nil {
-		return nil, fmt.Errorf("it is nothing that `docker save` wrote: %w", err)
+		return nil, fmt.Errorf("not written by `docker save`: %w", err)
 	}
 	var list []saved
 	if err := json.Unmarshal(data, &list); err != nil {
@@ -133,7 +133,7 @@ func (a *archive) resolve(_ context.Context, ref reference.Ref, arch string, lim
 		return nil, err
 	}
 	id := digestOf(data)
-	// Configurations are called by their digests: HEX.json, blobs/sha256/HEX.
+	// Configurations are named by their digests: HEX.json, blobs/sha256/HEX.
 	if sum := strings.TrimSuffix(path.Base(s.Config), ".json"); checkDigest("sha256:"+sum) == nil && id != "sha256:"+sum {
 		return nil, &DigestError{What: "its configuration", Want: "sha256:" + sum, Got: id}
 	}
@@ -142,10 +142,10 @@ func (a *archive) resolve(_ context.Context, ref reference.Ref, arch string, lim
 		return nil, err
 	}
 	if len(diffIDs) != len(s.Layers) {
-		return nil, fmt.Errorf("its archive has %d layers, and its configuration names %d", len(s.Layers), len(diffIDs))
+		return nil, fmt.Errorf("its archive has %d layers, but its configuration lists %d", len(s.Layers), len(diffIDs))
 	}
 	if len(diffIDs) > limits.Layers {
-		return nil, fmt.Errorf("it has %d layers, and may have %d", len(diffIDs), limits.Layers)
+		return nil, fmt.Errorf("it has %d layers, at most %d are allowed", len(diffIDs), limits.Layers)
 	}
 	f := &found{id: id, config: c}
 	for i, name := range s.Layers {
@@ -163,7 +163,7 @@ func (a *archive) resolve(_ context.Context, ref reference.Ref, arch string, lim
 	return f, nil
 }
 
-// pickSaved chooses by name, or the only one.
+// pickSaved returns the image with the reference's name, or the only one.
 func pickSaved(list []saved, ref reference.Ref) (*saved, error) {
 	var names []string
 	for i := range list {

@@ -16,11 +16,11 @@ import (
 	"github.com/llmdo/workshop/internal/lib/rmtree"
 )
 
-// sweep removes what interrupted runs left: nobody holds its lock.
+// sweep removes leftovers of interrupted runs, whose lock nobody holds.
 func (s *Store) sweep() {
 	list, err := os.ReadDir(filepath.Join(s.dir, "work"))
 	if err != nil {
-		return // the next Get says so
+		return // the next Get reports it
 	}
 	for _, d := range list {
 		l := flock.New(filepath.Join(s.dir, "locks", d.Name()), flock.SetPermissions(0o600))
@@ -32,8 +32,8 @@ func (s *Store) sweep() {
 	}
 }
 
-// List returns the images of the store, by ID. Ref is a name of each, if it was
-// pulled by one.
+// List returns the images of the store, by ID. Ref is a name of each, if it was pulled
+// by name.
 func (s *Store) List() ([]Image, error) {
 	names, err := s.names()
 	if err != nil {
@@ -88,9 +88,8 @@ func (s *Store) names() (map[string]nameRecord, error) {
 	return out, nil
 }
 
-// Remove removes an image by its ID, and every name it has; one that isn't
-// there is no error. The caller knows that nothing runs from it: its files are
-// gone for what does.
+// Remove removes an image by its ID, with every name it has. A missing image is not an
+// error. The caller makes sure that no worker is using it, as its files are removed.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := checkDigest(id); err != nil {
 		return err
@@ -111,7 +110,7 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 			}
 		}
 	}
-	// Out of the way at once: half an image is never found.
+	// Renamed first, so that an incomplete image is never found.
 	work := filepath.Join(s.dir, "work", strings.TrimPrefix(id, "sha256:"))
 	if err := rmtree.Remove(work); err != nil {
 		return err

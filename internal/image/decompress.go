@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// decompress unpacks a layer. What it is packed with is seen from its first
-// bytes: what manifests say of it is not always true.
+// decompress decompresses a layer. It detects the format by the first bytes, as
+// manifests are not always right.
 func decompress(r io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, err := b.Peek(4)
@@ -44,7 +44,7 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return n, fmt.Errorf("a layer unpacks to more than an image may have")
+		return n, fmt.Errorf("a layer unpacks to more bytes than an image may have")
 	}
 	return n, err
 }

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// digestOf is the digest of bytes, as images are named by.
+// digestOf returns the digest of data in the form that identifies images.
 func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// checkDigest refuses what is no SHA-256 digest: names of files and URLs are
-// made of them.
+// checkDigest refuses anything but a SHA-256 digest: file names and URLs are made of
+// it.
 func checkDigest(d string) error {
 	sum, ok := strings.CutPrefix(d, "sha256:")
 	if !ok || len(sum) != 64 || strings.Trim(sum, "0123456789abcdef") != "" {
@@ -26,17 +26,17 @@ func checkDigest(d string) error {
 	return nil
 }
 
-// DigestError says that something isn't what it was asked for by: damaged, or
-// exchanged.
+// DigestError means that content doesn't have the requested digest: it is damaged or
+// was replaced.
 type DigestError struct{ What, Want, Got string }
 
-// Error says both.
+// Error has both digests.
 func (e *DigestError) Error() string {
-	return fmt.Sprintf("%s is damaged, or was exchanged: it should be %s, and is %s", e.What, e.Want, e.Got)
+	return fmt.Sprintf("%s is damaged or was replaced: digest %[3]s, want %[2]s", e.What, e.Want, e.Got)
 }
 
-// verified reads a blob and fails at its end, or beyond its size, unless it has
-// the digest. A size below 0 is not known. Its end must be read.
+// verified reads a blob and fails at its end, or beyond its size, unless it has the
+// digest. A negative size is unknown. The caller must read until EOF.
 type verified struct {
 	r    io.Reader
 	what string
@@ -54,7 +54,7 @@ func (v *verified) Read(p []byte) (int, error) {
 	n, err := v.r.Read(p)
 	v.sum.Write(p[:n])
 	if v.n += int64(n); v.size >= 0 && v.n > v.size {
-		return n, fmt.Errorf("%s is longer than the %d bytes that it should have", v.what, v.size)
+		return n, fmt.Errorf("%s is longer than %d bytes", v.what, v.size)
 	}
 	if err == io.EOF {
 		if v.size >= 0 && v.n < v.size {
@@ -70,7 +70,7 @@ func (v *verified) Read(p []byte) (int, error) {
 // readVerified reads all of a small blob.
 func readVerified(r io.Reader, what string, d descriptor, limit int64) ([]byte, error) {
 	if d.Size < 0 || d.Size > limit {
-		return nil, fmt.Errorf("%s has %d bytes, and may have %d", what, d.Size, limit)
+		return nil, fmt.Errorf("%s has %d bytes, at most %d are allowed", what, d.Size, limit)
 	}
 	var b bytes.Buffer
 	_, err := io.Copy(&b, verify(r, what, d.Digest, d.Size))

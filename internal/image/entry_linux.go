@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// put makes what is to be at a path, in place of whatever is there.
+// put creates an entry at a path, replacing an existing one.
 func (x *extractor) put(p string, create func(place) error) (place, error) {
 	if p == "" {
-		return place{}, errors.New("the layer has something other than a directory as its root")
+		return place{}, errors.New("the root of the layer is not a directory")
 	}
 	at, err := x.at(p, true)
 	if err != nil {
 		return at, err
 	}
 	if err = create(at); err == unix.EEXIST {
-		// Another layer's, or an earlier one of this: the later wins.
+		// Of a layer below, or earlier in this one: the later entry wins.
 		if err = x.remove(at, p, nil); err != nil {
 			return at, err
 		}
@@ -62,7 +62,7 @@ func (x *extractor) directory(p string, m *metadata) error {
 		}
 		var st unix.Stat_t
 		if serr := unix.Fstatat(at.dir, at.base, &st, unix.AT_SYMLINK_NOFOLLOW); serr == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
-			return nil // of a layer below: they are one
+			return nil // directories of layers are merged
 		}
 		return err
 	})
@@ -89,8 +89,8 @@ func (x *extractor) file(p string, m *metadata, size int64, r io.Reader) error {
 		return err
 	}
 	defer f.Close()
-	// The holes of an archive cost it nothing, and nobody reads there: they stay
-	// holes, and end with the context.
+	// Holes of a sparse archive entry are cheap to send: they stay holes, and copying
+	// them ends with the context.
 	n, err := io.CopyBuffer(holes{f}, &canceled{x.ctx, r}, x.buffer)
 	x.bytes += n
 	if err == nil {
@@ -131,8 +131,7 @@ func (x *extractor) symlink(p string, m *metadata, target string) error {
 	return nil
 }
 
-// link makes a second name of a file of this image. Its owner, mode and time
-// are those of the file.
+// link makes a hard link to a file of this image, which keeps its owner, mode and time.
 func (x *extractor) link(p, target string) error {
 	t, err := x.limits.entryPath(target)
 	if err != nil {
@@ -154,7 +153,7 @@ func (x *extractor) link(p, target string) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%q is a hard link to %q, which the image hasn't", p, target)
+		return fmt.Errorf("%q is a hard link to %q, which does not exist in the image", p, target)
 	case err == unix.ELOOP:
 		return fmt.Errorf("%q is a hard link to %q, through a symbolic link", p, target)
 	case err != nil:
@@ -164,7 +163,7 @@ func (x *extractor) link(p, target string) error {
 	return err
 }
 
-// holes leaves out of a new file what is zero.
+// holes writes a new file with holes in place of zeros.
 type holes struct{ f *os.File }
 
 func (h holes) Write(p []byte) (int, error) {

@@ -18,28 +18,28 @@ import (
 
 // extractor unpacks the layers of one image over one another.
 //
-//   - Links are data: nothing is written, linked or removed through a symbolic
-//     link, and a hard link only joins what is in the image already.
-//   - Device nodes and FIFOs are refused by name. A FIFO in a root that several
-//     workers share would be a channel between them, although it is read-only.
-//     Below dev/ they are left out: a worker has a /dev of its own over it.
-//   - setuid and setgid bits are dropped. Inside they would do nothing (nosuid,
-//     no_new_privs); in the store they would be root's programs for everybody
-//     who gets at them.
-//   - No extended attribute is kept: security.* and trusted.* are orders to the
-//     host's kernel, user.overlay.* are orders to an overlay, and no program of
-//     an image needs another one.
-//   - Times are kept: what is compiled next to its source goes by them.
+//   - Links are data: nothing is written, linked or removed through a symbolic link,
+//     and a hard link may only lead to a file of the image.
+//   - Device nodes and FIFOs are refused. A FIFO in a root that several workers share
+//     would be a channel between them, although the root is read-only. Below dev/
+//     they are left out, as a worker's own /dev covers it.
+//   - setuid and setgid bits are dropped. In a worker they have no effect (nosuid,
+//     no_new_privs); in the store they would be setuid programs for everybody with
+//     access to it.
+//   - Extended attributes are dropped: security.* and trusted.* control the host's
+//     kernel, user.overlay.* controls an overlay, and programs of images don't need
+//     others.
+//   - Times are kept: compiled files are compared with their source by them.
 type extractor struct {
-	ctx    context.Context // ends what is read of nothing, see holes
+	ctx    context.Context // ends the copying of holes
 	root   int             // the directory that everything goes below
 	limits Limits
-	chown  bool // give files their owners: for root
+	chown  bool // set the owners of files: for root
 
 	bytes, entries int64                // so far
 	dirs           map[string]*metadata // of directories: set at the end
 	lower          bool                 // there are layers below this one
-	seen           map[string]struct{}  // what this layer brought; nil in the first
+	seen           map[string]struct{}  // entries of this layer; nil in the first
 	open           int                  // the directory of the last entry, or -1
 	openPath       string
 	buffer         []byte
@@ -86,7 +86,7 @@ func (x *extractor) count() error {
 	return nil
 }
 
-// made notes an entry; dir is given for directories.
+// made records an entry; dir is set for directories.
 func (x *extractor) made(p string, dir *metadata) {
 	if x.seen != nil {
 		x.seen[p] = struct{}{}
@@ -131,14 +131,14 @@ func (x *extractor) entry(h *tar.Header, r io.Reader) error {
 			return nil
 		}
 		what := map[byte]string{tar.TypeChar: "a device", tar.TypeBlock: "a device", tar.TypeFifo: "a FIFO"}[h.Typeflag]
-		return fmt.Errorf("%q is %s, which no image may bring along", p, what)
+		return fmt.Errorf("%q is %s, which images must not contain", p, what)
 	}
-	return fmt.Errorf("%q is of the type %q, which no layer has", p, h.Typeflag)
+	return fmt.Errorf("%q has the unknown type %q", p, h.Typeflag)
 }
 
 func metadataOf(h *tar.Header) (*metadata, error) {
 	if h.Uid < 0 || h.Gid < 0 || int64(h.Uid) >= math.MaxUint32 || int64(h.Gid) >= math.MaxUint32 {
-		return nil, fmt.Errorf("has the owner %d:%d, which nobody has", h.Uid, h.Gid)
+		return nil, fmt.Errorf("has the owner %d:%d, which is not valid", h.Uid, h.Gid)
 	}
 	mode := uint32(h.Mode & 0o777)
 	if h.Typeflag == tar.TypeDir {
@@ -147,8 +147,8 @@ func metadataOf(h *tar.Header) (*metadata, error) {
 	return &metadata{mode: mode, uid: h.Uid, gid: h.Gid, time: h.ModTime}, nil
 }
 
-// hide carries out a whiteout: it reaches the layers below alone, wherever in
-// its own layer it stands.
+// hide applies a whiteout: it affects only the layers below, whatever its position in
+// its own layer.
 func (x *extractor) hide(p string, opaque bool) error {
 	if x.seen == nil || p == "" && !opaque {
 		return nil
@@ -170,8 +170,8 @@ func (x *extractor) hide(p string, opaque bool) error {
 	return x.remove(at, p, x.seen)
 }
 
-// finish gives directories their modes and times, the deepest first: until now
-// they had to be writable.
+// finish sets the modes and times of directories, the deepest first: until now they had
+// to be writable.
 func (x *extractor) finish() error {
 	defer x.forget()
 	for _, p := range slices.Backward(slices.Sorted(maps.Keys(x.dirs))) {
@@ -198,8 +198,8 @@ func (x *extractor) finish() error {
 	return nil
 }
 
-// setTime sets the time of change, if there is one. Those that no file system
-// has become the nearest that all have.
+// setTime sets the modification time, if there is one, limited to the range that all
+// file systems support.
 func setTime(at place, t time.Time) error {
 	if t.IsZero() {
 		return nil

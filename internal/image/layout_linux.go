@@ -16,12 +16,12 @@ import (
 	"github.com/llmdo/workshop/internal/image/reference"
 )
 
-// layout reads an OCI image layout (OCI image specification, image-layout.md).
-// A worker may be able to write there: no link leads out of it, and nothing but
-// a file is opened.
+// layout reads an OCI image layout (OCI image specification, image-layout.md). A worker
+// may be able to write there: links can't lead out of it, and only regular files are
+// opened.
 type layout struct{ root *os.Root }
 
-// refName is the annotation by which an index names its images.
+// refName is the annotation with the name of an image in an index.
 const refName = "org.opencontainers.image.ref.name"
 
 func openLayout(dir string) (*layout, error) {
@@ -34,7 +34,7 @@ func openLayout(dir string) (*layout, error) {
 
 func (l *layout) Close() error { return l.root.Close() }
 
-// regular opens a file, and nothing else: a FIFO would wait for ever.
+// regular opens a regular file; a FIFO would block for ever.
 func (l *layout) regular(name string) (*os.File, error) {
 	f, err := l.root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *layout) manifest(ctx context.Context, d descriptor) (io.ReadCloser, err
 	return l.blob(ctx, d)
 }
 
-// small reads a file of the layout that no digest names.
+// small reads a file of the layout that has no digest.
 func (l *layout) small(name string) ([]byte, error) {
 	f, err := l.regular(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +95,7 @@ func (l *layout) resolve(ctx context.Context, ref reference.Ref, arch string, li
 	}
 	var version struct{ ImageLayoutVersion string }
 	if err := json.Unmarshal(about, &version); err != nil || version.ImageLayoutVersion != "1.0.0" {
-		return nil, fmt.Errorf("its image layout has the version %.20q, and only 1.0.0 is read", version.ImageLayoutVersion)
+		return nil, fmt.Errorf("image layout version %.20q is not supported, want 1.0.0", version.ImageLayoutVersion)
 	}
 	data, err := l.small("index.json")
 	if err != nil {
@@ -115,7 +115,7 @@ func (l *layout) resolve(ctx context.Context, ref reference.Ref, arch string, li
 	return resolve(ctx, l, data, arch, limits)
 }
 
-// pickLayout chooses by digest, by tag, or the only one.
+// pickLayout returns the image by digest, by tag, or the only one.
 func pickLayout(list []descriptor, ref reference.Ref, arch string) (*descriptor, error) {
 	var names []string
 	var fit []descriptor
@@ -144,7 +144,7 @@ func pickLayout(list []descriptor, ref reference.Ref, arch string) (*descriptor,
 	case len(fit) == 1:
 		return &fit[0], nil
 	}
-	// Several of one name are one image for several machines.
+	// Several of one name are one image for several platforms.
 	if len(names) <= 1 || ref.Name != "" {
 		return choose(fit, arch)
 	}

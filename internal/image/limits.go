@@ -2,7 +2,7 @@ package image
 
 import "cmp"
 
-// Limits bound what one image may cost (B60). A limit of 0 is its default.
+// Limits bound the cost of one image (B60). 0 means the default.
 type Limits struct {
 	Bytes   int64 // of all unpacked layers together: 32 GiB
 	Entries int64 // of all layers together: 1,000,000
@@ -11,15 +11,15 @@ type Limits struct {
 	Depth   int   // of a name, in components: 128
 }
 
-// Limits that nobody needs otherwise.
+// Fixed limits.
 const (
-	maxManifest  = 4 << 20   // bytes of a manifest or index: what registries take too
+	maxManifest  = 4 << 20   // bytes of a manifest or index, the same as in registries
 	maxConfig    = 8 << 20   // bytes of a configuration
 	maxNesting   = 4         // indexes in indexes
 	maxComponent = 255       // bytes of one component of a name (NAME_MAX)
 	maxEnv       = 1000      // variables of a configuration, and volumes
 	maxText      = 32 << 10  // bytes of one text of a configuration
-	maxWindow    = 128 << 20 // bytes that zstd may look back: zstd -22 and --long=27
+	maxWindow    = 128 << 20 // bytes of zstd's window: zstd -22 and --long=27
 	maxMembers   = 100_000   // entries of a docker-archive
 )
 
@@ -33,6 +33,6 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// archives is how many bytes those of all layers may have: headers and padding
-// aside, they aren't larger than their files.
+// archives returns the size limit of all layers' archives: apart from headers and
+// padding they aren't larger than their files.
 func (l Limits) archives() int64 { return l.Bytes + 4096*l.Entries }

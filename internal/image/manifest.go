@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// descriptor names a blob (OCI image specification, descriptor.md).
+// descriptor identifies a blob (OCI image specification, descriptor.md).
 type descriptor struct {
 	MediaType   string            `json:"mediaType"`
 	Digest      string            `json:"digest"`
@@ -57,16 +57,16 @@ type configuration struct {
 	} `json:"rootfs"`
 }
 
-// found is an image that a source has: everything but its layers' content.
+// found is an image found in a source: everything except its layers' content.
 type found struct {
 	id     string // digest of the configuration
 	config Config
 	layers []layer
 }
 
-// checkSize bounds what is read of all layers, or pulled to the disk: packed
-// ones aren't larger than unpacked, but zstd may skip parts, and something may
-// follow the end.
+// checkSize bounds the bytes read of all layers, or pulled to the disk: compressed
+// layers aren't larger than unpacked ones, but zstd may have skippable frames, and
+// there may be trailing data.
 func (f *found) checkSize(limits Limits) error {
 	left := limits.archives()
 	for i := range f.layers {
@@ -79,13 +79,13 @@ func (f *found) checkSize(limits Limits) error {
 
 // layer is one layer of a found image.
 type layer struct {
-	blob   descriptor // Digest is empty where only the unpacked layer has one
+	blob   descriptor // Digest is empty if only the unpacked layer has one
 	diffID string
 	remote bool                                             // it is worth pulling ahead
 	open   func(ctx context.Context) (io.ReadCloser, error) // as it is stored, unchecked
 }
 
-// blobs gives what descriptors name, unchecked.
+// blobs opens the content of descriptors, unverified.
 type blobs interface {
 	manifest(ctx context.Context, d descriptor) (io.ReadCloser, error)
 	blob(ctx context.Context, d descriptor) (io.ReadCloser, error)
@@ -100,17 +100,17 @@ var (
 	configTypes = []string{"application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json"}
 )
 
-// parseDocument reads a manifest or index that was verified.
+// parseDocument parses a verified manifest or index.
 func parseDocument(data []byte) (*document, error) {
 	var doc document
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return nil, fmt.Errorf("its manifest is damaged: %w", err)
 	}
 	if doc.SchemaVersion != 2 {
-		return nil, fmt.Errorf("its manifest has version %d: only version 2 is read; push it again with a current tool", doc.SchemaVersion)
+		return nil, fmt.Errorf("manifest version %d is not supported, want 2: push it again with a current tool", doc.SchemaVersion)
 	}
 	if doc.isIndex() == (doc.Config.Digest != "" || len(doc.Layers) > 0) {
-		return nil, errors.New("its manifest is neither an image's nor an index of images")
+		return nil, errors.New("its manifest is not an image manifest or index")
 	}
 	for _, list := range [][]descriptor{doc.Layers, doc.Manifests, {doc.Config}} {
 		for _, d := range list {
@@ -122,7 +122,7 @@ func parseDocument(data []byte) (*document, error) {
 	return &doc, nil
 }
 
-// resolve reads what a manifest or index leads to for an architecture.
+// resolve returns the image that a manifest or index leads to for an architecture.
 func resolve(ctx context.Context, b blobs, data []byte, arch string, limits Limits) (*found, error) {
 	for range maxNesting {
 		doc, err := parseDocument(data)
@@ -140,7 +140,7 @@ func resolve(ctx context.Context, b blobs, data []byte, arch string, limits Limi
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("it has more than %d indexes in one another", maxNesting)
+	return nil, fmt.Errorf("more than %d nested indexes", maxNesting)
 }
 
 // fetch reads a small blob and verifies it.
@@ -160,7 +160,7 @@ func choose(list []descriptor, arch string) (*descriptor, error) {
 	for i := range list {
 		d := &list[i]
 		if d.Platform == nil && len(list) == 1 {
-			return d, nil // its configuration says what it is for
+			return d, nil // its configuration has the platform
 		}
 		if d.Platform == nil || d.Platform.OS == "unknown" { // an attestation
 			continue
@@ -169,7 +169,7 @@ func choose(list []descriptor, arch string) (*descriptor, error) {
 		if d.Platform.OS != "linux" || d.Platform.Architecture != arch {
 			continue
 		}
-		// The plainest variant runs everywhere: amd64 before amd64/v3.
+		// The lowest variant runs everywhere: amd64 before amd64/v3.
 		if best == nil || d.Platform.Variant < best.Platform.Variant {
 			best = d
 		}
@@ -181,19 +181,19 @@ func choose(list []descriptor, arch string) (*descriptor, error) {
 	return best, nil
 }
 
-// PlatformError says that an image isn't for this machine.
+// PlatformError means that an image isn't available for this machine's platform.
 type PlatformError struct {
 	Want string
 	Have []string // quoted
 }
 
-// Error names what there is.
+// Error lists the available platforms.
 func (e *PlatformError) Error() string {
-	have := "nothing that names its platform"
+	have := "unknown platforms"
 	if len(e.Have) > 0 {
 		have = strings.Join(e.Have[:min(len(e.Have), 20)], ", ")
 	}
-	return fmt.Sprintf("there is none for %s: it has %s; build or choose one for this machine", e.Want, have)
+	return fmt.Sprintf("not available for %s, only for %s: build or choose one for this machine", e.Want, have)
 }
 
 func resolveImage(ctx context.Context, b blobs, doc *document, arch string, limits Limits) (*found, error) {
@@ -209,15 +209,15 @@ func resolveImage(ctx context.Context, b blobs, doc *document, arch string, limi
 		return nil, err
 	}
 	if len(diffIDs) != len(doc.Layers) {
-		return nil, fmt.Errorf("it has %d layers, and its configuration names %d", len(doc.Layers), len(diffIDs))
+		return nil, fmt.Errorf("it has %d layers, but its configuration lists %d", len(doc.Layers), len(diffIDs))
 	}
 	if len(diffIDs) > limits.Layers {
-		return nil, fmt.Errorf("it has %d layers, and may have %d", len(diffIDs), limits.Layers)
+		return nil, fmt.Errorf("it has %d layers, at most %d are allowed", len(diffIDs), limits.Layers)
 	}
 	f := &found{id: digestOf(data), config: c}
 	for i, d := range doc.Layers {
 		if !slices.Contains(layerTypes, d.MediaType) {
-			return nil, fmt.Errorf("layer %d has the type %.80q: only tar, gzip and zstd are read", i+1, d.MediaType)
+			return nil, fmt.Errorf("layer %d: type %.80q is not supported, want tar, gzip or zstd", i+1, d.MediaType)
 		}
 		if d.Size < 0 {
 			return nil, fmt.Errorf("layer %d has %d bytes", i+1, d.Size)
@@ -227,13 +227,13 @@ func resolveImage(ctx context.Context, b blobs, doc *document, arch string, limi
 	return f, nil
 }
 
-// parseConfig reads a configuration that was verified.
+// parseConfig parses a verified configuration.
 func parseConfig(data []byte, arch string) (Config, []string, error) {
 	var c configuration
 	if err := json.Unmarshal(data, &c); err != nil {
 		return Config{}, nil, fmt.Errorf("its configuration is damaged: %w", err)
 	}
-	// Images made from scratch by simple tools say nothing.
+	// Simple tools that build images from scratch don't set it.
 	if p := (platform{OS: c.OS, Architecture: c.Architecture}); c.OS != "" && c.OS != "linux" || c.Architecture != "" && c.Architecture != arch {
 		return Config{}, nil, &PlatformError{Want: "linux/" + arch, Have: []string{fmt.Sprintf("%q", &p)}}
 	}
@@ -253,13 +253,13 @@ func parseConfig(data []byte, arch string) (Config, []string, error) {
 	}
 	for _, e := range out.Env {
 		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
-			return Config{}, nil, fmt.Errorf("its configuration has %.40q as a variable", e)
+			return Config{}, nil, fmt.Errorf("its configuration has the invalid variable %.40q", e)
 		}
 	}
 	for i, v := range out.Volumes {
 		out.Volumes[i] = path.Join("/", v)
 	}
-	if out.WorkingDir != "" { // relative ones are the root's, as in Docker
+	if out.WorkingDir != "" { // relative ones are relative to the root, as in Docker
 		out.WorkingDir = path.Join("/", out.WorkingDir)
 	}
 	return out, c.RootFS.DiffIDs, nil

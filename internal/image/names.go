@@ -13,9 +13,9 @@ const (
 	whiteoutMeta   = ".wh..wh."     // AUFS's own bookkeeping, which means nothing here
 )
 
-// entryPath makes of an entry's name a path below the root: clean, relative,
-// "" for the root itself. A leading slash is the image's root, as Docker reads
-// it. What could mean another place than its text says is an error.
+// entryPath converts an entry's name to a path below the root: clean, relative, "" for
+// the root itself. As in Docker a leading slash is the image's root. An ambiguous name
+// is an error.
 func (l *Limits) entryPath(name string) (string, error) {
 	if len(name) > l.Name {
 		return "", fmt.Errorf("the name %.40q… has more than %d bytes", name, l.Name)
@@ -46,9 +46,8 @@ func (l *Limits) entryPath(name string) (string, error) {
 	return strings.Join(parts, "/"), nil
 }
 
-// hidden returns what a whiteout at p removes: a path, and whether it is all
-// that is in it (opaque) or itself. ok is false for what isn't a whiteout, and
-// for AUFS's bookkeeping, whose path is "" then.
+// hidden returns what a whiteout at p removes: a path, and whether only its content is
+// removed (opaque). For AUFS's bookkeeping the path is "".
 func hidden(p string) (target string, opaque, isWhiteout bool, err error) {
 	dir, base := path.Split(p)
 	name, ok := strings.CutPrefix(base, whiteout)

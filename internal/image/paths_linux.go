@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// beneath opens a path below a directory without following any link on the
-// way, so that what an image planted leads nowhere (openat2(2), Linux 5.6).
+// beneath opens a path below a directory without following any link, so that links of
+// an image lead nowhere (openat2(2), Linux 5.6).
 func beneath(dir int, p string, flags int) (int, error) {
 	if p == "" {
 		p = "."
@@ -29,15 +29,15 @@ func beneath(dir int, p string, flags int) (int, error) {
 	}
 }
 
-// place is where an entry goes: a directory's descriptor and a name in it. The
-// descriptor is the extractor's, until the next place is asked for.
+// place is the location of an entry: a directory's descriptor and a name in it. The
+// extractor owns the descriptor and closes it at the next place.
 type place struct {
 	dir  int
 	base string
 }
 
-// at finds the place of a path, "" excluded. Directories on the way that aren't
-// there are made if create says so, else it is [fs.ErrNotExist].
+// at returns the place of a path, which must not be "". Missing parents are created
+// with create; otherwise the error is [fs.ErrNotExist].
 func (x *extractor) at(p string, create bool) (place, error) {
 	dir, base := path.Split(p)
 	dir = strings.TrimSuffix(dir, "/")
@@ -68,7 +68,7 @@ func (x *extractor) at(p string, create bool) (place, error) {
 	return place{fd, base}, nil
 }
 
-// forget closes the directory that is kept open: it may not be there any more.
+// forget closes the cached directory, which may no longer exist.
 func (x *extractor) forget() {
 	if x.open >= 0 {
 		unix.Close(x.open)
@@ -76,7 +76,7 @@ func (x *extractor) forget() {
 	x.open, x.openPath = -1, ""
 }
 
-// mkdirAll makes directories that no entry names.
+// mkdirAll makes directories without an entry.
 func (x *extractor) mkdirAll(p string) error {
 	at, err := x.at(p, true)
 	if err != nil {
@@ -92,8 +92,8 @@ func (x *extractor) mkdirAll(p string) error {
 	return nil
 }
 
-// remove removes what is at a path, if anything. What keep names stays, with
-// the directories that it is in; nil keeps nothing.
+// remove removes a path, if it exists. Paths in keep stay, with their parents; nil
+// keeps nothing.
 func (x *extractor) remove(at place, p string, keep map[string]struct{}) error {
 	if _, ok := keep[p]; !ok {
 		switch err := unix.Unlinkat(at.dir, at.base, 0); err {
@@ -123,8 +123,8 @@ func (x *extractor) remove(at place, p string, keep map[string]struct{}) error {
 	}
 }
 
-// removeBelow removes what is in a directory; a file has nothing in it. No link
-// is followed.
+// removeBelow removes the content of a directory; it does nothing for a file. It
+// doesn't follow links.
 func (x *extractor) removeBelow(at place, p string, keep map[string]struct{}) error {
 	fd, err := unix.Openat(at.dir, at.base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == unix.ENOTDIR || err == unix.ELOOP || err == unix.ENOENT {

@@ -16,12 +16,11 @@ const (
 	attempts = 3 // of one layer
 )
 
-// pulledFile is a layer that was pulled and verified; nothing names the file.
+// pulledFile is a pulled and verified layer, in a file without a name.
 type pulledFile struct{ *os.File }
 
-// fetcher gives layers in order. Those of a registry are pulled while others
-// before them are unpacked, and verified before anything of them is; those of
-// this machine are just opened.
+// fetcher returns layers in order. Those of a registry are pulled while earlier ones
+// are unpacked, and verified before they are unpacked; local ones are just opened.
 type fetcher struct {
 	layers  []layer
 	results []chan pulled
@@ -50,7 +49,7 @@ func fetchAhead(ctx context.Context, layers []layer, dir string, m *meter) *fetc
 			a.group.Go(func() error {
 				f, err := pull(a.ctx, &layers[i], dir, m, fmt.Sprintf("pulling layer %d of %d", i+1, len(layers)))
 				if err != nil {
-					a.cancel(err) // ends the others; they say so too
+					a.cancel(err) // ends the others, with the same error
 				}
 				a.results[i] <- pulled{f, err}
 				return nil
@@ -61,7 +60,7 @@ func fetchAhead(ctx context.Context, layers []layer, dir string, m *meter) *fetc
 	return a
 }
 
-// layer gives the next one.
+// layer returns layer i, the next one.
 func (a *fetcher) layer(i int) (io.ReadCloser, error) {
 	if !a.layers[i].remote {
 		return a.layers[i].open(a.ctx)
@@ -73,7 +72,7 @@ func (a *fetcher) layer(i int) (io.ReadCloser, error) {
 	return &pulledFile{r.f}, nil
 }
 
-// close ends what still runs.
+// close ends running pulls.
 func (a *fetcher) close() {
 	a.cancel(context.Canceled)
 	a.group.Wait()
@@ -88,7 +87,7 @@ func (a *fetcher) close() {
 	}
 }
 
-// pull gets a layer into a file without a name.
+// pull pulls a layer into a file without a name.
 func pull(ctx context.Context, l *layer, dir string, m *meter, detail string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, "layer-*")
 	if err != nil {

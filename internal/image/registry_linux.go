@@ -21,8 +21,8 @@ import (
 	"github.com/llmdo/workshop/internal/image/reference"
 )
 
-// registry reads images by the distribution API (OCI distribution
-// specification) with the user's credentials.
+// registry pulls images by the OCI distribution specification with the user's
+// credentials.
 type registry struct {
 	host   string
 	ref    name.Reference
@@ -43,8 +43,8 @@ func openRegistry(ref reference.Ref, lookup func(string) (string, bool)) (*regis
 
 func (*registry) Close() error { return nil }
 
-// dialer is a transport with an end to every wait but that for a body, which
-// [stalls] has.
+// dialer returns a transport with a timeout for every wait except for a body, for which
+// [stalls] has one.
 func dialer() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext
@@ -54,10 +54,10 @@ func dialer() *http.Transport {
 	return t
 }
 
-// secure refuses plain HTTP to anything but this machine, as Docker does: the
-// library also tries it for private addresses and names below .local. A registry
-// elsewhere can't lead to this machine either, by the place of its tokens or by a
-// redirect: services here trust who asks them.
+// secure refuses plain HTTP to any host but this machine, as Docker does: the library
+// also tries it for private addresses and names below .local. Nor may a remote registry
+// lead to this machine, by its token server or a redirect: local services trust their
+// clients.
 type secure struct {
 	next     http.RoundTripper
 	registry string // its host, without the port
@@ -65,10 +65,10 @@ type secure struct {
 
 func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {
 	if thisMachine(r.URL.Hostname()) && !thisMachine(s.registry) {
-		return nil, fmt.Errorf("the registry leads to %s, which is this machine", r.URL.Host)
+		return nil, fmt.Errorf("the registry redirects to %s, which is this machine", r.URL.Host)
 	}
 	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
-		return nil, fmt.Errorf("%s without TLS: only registries on localhost are asked so", r.URL.Host)
+		return nil, fmt.Errorf("%s without TLS: only registries on localhost may lack it", r.URL.Host)
 	}
 	return s.next.RoundTrip(r)
 }
@@ -107,7 +107,7 @@ func (k keychain) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	}
 	host := r.RegistryStr()
 	if host == name.DefaultRegistry {
-		host = authn.DefaultAuthKey // the name that docker login stores it under
+		host = authn.DefaultAuthKey // the key used by docker login
 	}
 	a, err := file.GetAuthConfig(host)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *registry) resolve(ctx context.Context, ref reference.Ref, arch string, 
 // maxStall is how long a registry may send nothing.
 const maxStall = time.Minute
 
-// stalls ends a body that stopped coming.
+// stalls ends the read of a body that has stalled.
 type stalls struct {
 	io.ReadCloser
 	ctx    context.Context
@@ -179,7 +179,7 @@ type stalls struct {
 }
 
 func newStalls(ctx context.Context, r io.ReadCloser, cancel context.CancelCauseFunc) *stalls {
-	return &stalls{r, ctx, cancel, time.AfterFunc(maxStall, func() { cancel(fmt.Errorf("nothing came for %s", maxStall)) })}
+	return &stalls{r, ctx, cancel, time.AfterFunc(maxStall, func() { cancel(fmt.Errorf("no data for %s", maxStall)) })}
 }
 
 func (s *stalls) Read(p []byte) (int, error) {
@@ -197,7 +197,7 @@ func (s *stalls) Close() error {
 	return s.ReadCloser.Close()
 }
 
-// explainRegistry says what to do about an error of a registry.
+// explainRegistry adds a hint to an error of a registry.
 func explainRegistry(ref reference.Ref, err error) error {
 	host := ref.RegistryHost()
 	var dns *net.DNSError
@@ -224,7 +224,7 @@ func statusHint(e *transport.Error, ref reference.Ref) string {
 	}
 	switch {
 	case e.StatusCode == http.StatusTooManyRequests:
-		return "the registry's limit is reached: wait, or run `" + login + "`"
+		return "rate-limited by the registry: wait, or run `" + login + "`"
 	case e.StatusCode == http.StatusUnauthorized, e.StatusCode == http.StatusForbidden, strings.Contains(e.Error(), "denied"):
 		return "check the name, or run `" + login + "`"
 	case e.StatusCode == http.StatusNotFound:

@@ -147,7 +147,7 @@ func TestPull(t *testing.T) {
 	if have := content(t, s, r, Never); have != "f: 2" {
 		t.Error(have)
 	}
-	for name, want := range map[string]string{":far": `it has "linux/ppc64le", "linux/s390x"`, ":none": "check name and tag", "@" + digestOf(nil): "check name and tag"} {
+	for name, want := range map[string]string{":far": `only for "linux/ppc64le", "linux/s390x"`, ":none": "check name and tag", "@" + digestOf(nil): "check name and tag"} {
 		if _, err := s.Get(t.Context(), ref(t, host+"/acme/worker"+name), "", nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -42,10 +42,10 @@ func TestExchanged(t *testing.T) {
 		}{
 			"manifest": {func(img *testImage, dir string) {
 				write(t, blobFile(dir, digestOf(img.manifest)), bytes.Replace(img.manifest, []byte("2"), []byte("3"), 1))
-			}, "is damaged, or was exchanged"},
+			}, "is damaged or was replaced"},
 			"configuration": {func(img *testImage, dir string) {
 				write(t, blobFile(dir, digestOf(img.config)), bytes.Replace(img.config, []byte("65532"), []byte("00000"), 1))
-			}, "is damaged, or was exchanged"},
+			}, "is damaged or was replaced"},
 			"layer": {func(img *testImage, dir string) {
 				other := pack(t, how, evil)
 				// Of the same size, so that only the digest tells.
@@ -76,7 +76,7 @@ func TestExchanged(t *testing.T) {
 				f := blobFile(dir, digestOf(img.layers[1]))
 				os.Remove(f)
 				unix.Mkfifo(f, 0o600)
-			}, "is no file"},
+			}, "is not a regular file"},
 		} {
 			t.Run(name+string(how), func(t *testing.T) {
 				img := imageOf(t, how, nil, layers...)
@@ -89,7 +89,7 @@ func TestExchanged(t *testing.T) {
 		wrong := imageOf(t, how, func(c map[string]any) {
 			c["rootfs"] = map[string]any{"diff_ids": []string{digestOf(layers[0]), digestOf(evil)}}
 		}, layers...)
-		refused(t, Options{}, ref(t, "oci:"+layoutOf(t, wrong)), "layer 2 unpacked is damaged, or was exchanged")
+		refused(t, Options{}, ref(t, "oci:"+layoutOf(t, wrong)), "layer 2 unpacked is damaged or was replaced")
 	}
 }
 
@@ -106,35 +106,35 @@ func TestHostileDocuments(t *testing.T) {
 		seal   func(*testImage)
 		want   string
 	}{
-		"other architecture": {set("architecture", "riscv64"), nil, `none for linux/` + runtime.GOARCH + `: it has "linux/riscv64"`},
-		"other system":       {set("os", "windows"), nil, `it has "windows/`},
+		"other architecture": {set("architecture", "riscv64"), nil, `not available for linux/` + runtime.GOARCH + `, only for "linux/riscv64"`},
+		"other system":       {set("os", "windows"), nil, `only for "windows/`},
 		"no JSON":            {nil, func(i *testImage) { i.config = []byte("{"); i.seal(t) }, "configuration is damaged"},
 		"wrong types":        {set("config", map[string]any{"Env": "x"}), nil, "configuration is damaged"},
-		"a bad variable":     {set("config", map[string]any{"Env": []string{"=x"}}), nil, "as a variable"},
+		"a bad variable":     {set("config", map[string]any{"Env": []string{"=x"}}), nil, "invalid variable"},
 		"a zero byte":        {set("config", map[string]any{"User": "a\x00b"}), nil, "zero byte"},
 		"a long text":        {set("config", map[string]any{"WorkingDir": strings.Repeat("a", 40000)}), nil, "too long"},
 		"many variables":     {set("config", map[string]any{"Env": slices.Repeat([]string{"A=1"}, 1001)}), nil, "more than 1000"},
-		"a large one":        {set("x", strings.Repeat("a", 9<<20)), nil, "may have"},
-		"no such digest":     {set("rootfs", map[string]any{"diff_ids": []string{"md5:1"}}), nil, "no SHA-256"},
-		"fewer layers":       {set("rootfs", map[string]any{"diff_ids": []string{}}), nil, "names 0"},
+		"a large one":        {set("x", strings.Repeat("a", 9<<20)), nil, "are allowed"},
+		"no such digest":     {set("rootfs", map[string]any{"diff_ids": []string{"md5:1"}}), nil, "not a SHA-256"},
+		"fewer layers":       {set("rootfs", map[string]any{"diff_ids": []string{}}), nil, "lists 0"},
 		"many layers": {set("rootfs", map[string]any{"diff_ids": many}), func(i *testImage) {
 			i.layers, i.types = slices.Repeat(i.layers, 300), slices.Repeat(i.types, 300)
 			i.seal(t)
-		}, "may have 256"},
+		}, "at most 256"},
 		"an artifact": {nil, func(i *testImage) {
 			i.manifest = bytes.Replace(i.manifest, []byte(configTypes[0]), []byte("application/vnd.x"), 1)
 		}, "an artifact"},
 		"foreign layer": {nil, func(i *testImage) {
 			i.types[0] = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
 			i.seal(t)
-		}, "only tar, gzip and zstd"},
+		}, "want tar, gzip or zstd"},
 		"version 1": {nil, func(i *testImage) { i.manifest = []byte(`{"schemaVersion":1}`) }, "version 1"},
-		"both":      {nil, func(i *testImage) { i.manifest = append(i.manifest[:len(i.manifest)-1], `,"manifests":[{}]}`...) }, "neither"},
-		"nothing":   {nil, func(i *testImage) { i.manifest = []byte(`{"schemaVersion":2}`) }, "neither"},
+		"both":      {nil, func(i *testImage) { i.manifest = append(i.manifest[:len(i.manifest)-1], `,"manifests":[{}]}`...) }, "not an image manifest"},
+		"nothing":   {nil, func(i *testImage) { i.manifest = []byte(`{"schemaVersion":2}`) }, "not an image manifest"},
 		"a path as digest": {nil, func(i *testImage) {
 			i.manifest = bytes.Replace(i.manifest, []byte(digestOf(i.layers[0])), []byte("sha256:../../../../etc/passwd"), 1)
-		}, "no SHA-256"},
-		"negative size": {nil, func(i *testImage) { i.manifest = bytes.Replace(i.manifest, []byte(`"size":`), []byte(`"size":-`), 1) }, "may have"},
+		}, "not a SHA-256"},
+		"negative size": {nil, func(i *testImage) { i.manifest = bytes.Replace(i.manifest, []byte(`"size":`), []byte(`"size":-`), 1) }, "are allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			img := imageOf(t, gzipped, c.config, l)
@@ -183,7 +183,7 @@ func TestLayoutChoice(t *testing.T) {
 	for in, want := range map[string]string{
 		":1": "one", ":many": "two", "@" + digestOf(one.manifest): "one", "@" + digestOf(nested): "two",
 		"": `several images: write oci:DIR:TAG; it has "1", "deep", "far", "many"`, ":x": "no such image", "@" + digestOf(nil): "no such image",
-		":far": `it has "linux/s390x"`, ":deep": "indexes in one another",
+		":far": `only for "linux/s390x"`, ":deep": "nested indexes",
 	} {
 		s := openStore(t, Options{})
 		img, err := s.Get(t.Context(), ref(t, "oci:"+dir+in), "", nil)
@@ -197,14 +197,14 @@ func TestLayoutChoice(t *testing.T) {
 	}
 	for name, change := range map[string]func(dir string){
 		"no oci-layout": func(d string) { os.Remove(filepath.Join(d, "oci-layout")) },
-		"only 1.0.0":    func(d string) { write(t, filepath.Join(d, "oci-layout"), []byte(`{"imageLayoutVersion":"2"}`)) },
-		"may have": func(d string) {
+		"want 1.0.0":    func(d string) { write(t, filepath.Join(d, "oci-layout"), []byte(`{"imageLayoutVersion":"2"}`)) },
+		"are allowed": func(d string) {
 			write(t, blobFile(d, digestOf(nil)), nil)
 			write(t, filepath.Join(d, "index.json"), index(map[string]any{"digest": digestOf(nil), "size": 1 << 30}))
 		},
-		"more than":  func(d string) { os.Truncate(filepath.Join(d, "index.json"), maxManifest+1) },
-		"is no file": func(d string) { f := filepath.Join(d, "index.json"); os.Remove(f); unix.Mkfifo(f, 0o600) },
-		"opened":     func(d string) { rmtree.Remove(d) },
+		"more than":             func(d string) { os.Truncate(filepath.Join(d, "index.json"), maxManifest+1) },
+		"is not a regular file": func(d string) { f := filepath.Join(d, "index.json"); os.Remove(f); unix.Mkfifo(f, 0o600) },
+		"opened":                func(d string) { rmtree.Remove(d) },
 	} {
 		d := layoutOf(t, one)
 		change(d)
@@ -314,14 +314,14 @@ func TestArchive(t *testing.T) {
 	cut := filepath.Join(t.TempDir(), "cut.tar")
 	write(t, cut, whole[:len(whole)/2])
 	for want, file := range map[string]string{
-		"its configuration is damaged, or was exchanged": change("65532", "00000"),
-		"layer 1 unpacked is damaged, or was exchanged":  change("one", "two"),
-		"compressed":      packed,
-		"is no file":      fifo,
-		"`docker save`":   archiveOf(t, nil, nil),
-		"loop":            archiveOf(t, []*tar.Header{{Name: "manifest.json", Typeflag: tar.TypeSymlink, Linkname: "manifest.json"}}, nil),
-		"damaged":         cut,
-		"can't be opened": "/nonexistent/x.tar",
+		"its configuration is damaged or was replaced": change("65532", "00000"),
+		"layer 1 unpacked is damaged or was replaced":  change("one", "two"),
+		"compressed":            packed,
+		"is not a regular file": fifo,
+		"`docker save`":         archiveOf(t, nil, nil),
+		"loop":                  archiveOf(t, []*tar.Header{{Name: "manifest.json", Typeflag: tar.TypeSymlink, Linkname: "manifest.json"}}, nil),
+		"not a valid tar":       cut,
+		"can't be opened":       "/nonexistent/x.tar",
 	} {
 		refused(t, Options{}, ref(t, "docker-archive:"+file), want)
 	}

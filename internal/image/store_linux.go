@@ -26,22 +26,22 @@ import (
 // goroutines and processes.
 //
 //	images/HEX/rootfs      the files of the image with that ID
-//	images/HEX/image.json  the marker, written last: a whole image has one
+//	images/HEX/image.json  the marker, written last: only a complete image has one
 //	refs/HEX.json          which ID a name in a registry had, by the name's hash
-//	work/HEX/              what is being unpacked, until it is renamed
+//	work/HEX/              an image being unpacked, until it is renamed
 //	locks/HEX              held (flock) while an image is unpacked or removed
 //
-// The directory is its owner's alone: it holds the programs of images, with
-// owners of their own where root unpacked them.
+// The directory is accessible to its owner alone: it holds the programs of images, with
+// their own owners if root unpacked them.
 type Store struct {
 	dir string
 	o   Options
 }
 
-// format of the store; what has another one is unpacked anew.
+// format is the version of the store; images of another one are unpacked again.
 const format = 1
 
-// marker is what image.json says.
+// marker is the content of image.json.
 type marker struct {
 	Format int    `json:"format"`
 	ID     string `json:"id"`
@@ -49,14 +49,14 @@ type marker struct {
 	Config Config `json:"config"`
 }
 
-// nameRecord is what a file of refs says.
+// nameRecord is the content of a file in refs.
 type nameRecord struct {
 	Ref string `json:"ref"`
 	ID  string `json:"id"`
 }
 
-// Open uses a directory as a store, and makes it if need be. One that others
-// may write to is refused.
+// Open opens a directory as a store, and creates it if necessary. It refuses one that
+// others may write to.
 func Open(dir string, o Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -73,13 +73,13 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("image store: %w", err)
 	}
 	if uid, _, ok := fileowner.Of(info); !ok || uid != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("image store: %s is not yours alone: run `chown -R %d %s` and `chmod 700 %s`, or remove it", dir, os.Geteuid(), dir, dir)
+		return nil, fmt.Errorf("image store: %s is accessible to others: run `chown -R %d %s` and `chmod 700 %s`, or remove it", dir, os.Geteuid(), dir, dir)
 	}
 	return &Store{dir: dir, o: o}, nil
 }
 
-// Lookup returns the image of a reference if it is in the store, else nil. No
-// registry is asked. Layouts and archives are read: what lies there now counts.
+// Lookup returns the image of a reference if it is in the store, else nil. It doesn't
+// contact a registry, but reads layouts and archives, whose current content counts.
 func (s *Store) Lookup(ctx context.Context, ref reference.Ref) (*Image, error) {
 	if ref.Kind == reference.Registry {
 		return s.named(ref)
@@ -96,8 +96,8 @@ func (s *Store) Lookup(ctx context.Context, ref reference.Ref) (*Image, error) {
 	return s.stored(ref, f.id)
 }
 
-// Get returns the image of a reference, which it pulls and unpacks if it isn't
-// in the store.
+// Get returns the image of a reference. It pulls and unpacks it if it isn't in the
+// store.
 func (s *Store) Get(ctx context.Context, ref reference.Ref, policy Policy, progress Progress) (*Image, error) {
 	if ref.Kind == reference.Registry && policy != Always {
 		if img, err := s.named(ref); img != nil || err != nil {
@@ -129,9 +129,9 @@ func (s *Store) Get(ctx context.Context, ref reference.Ref, policy Policy, progr
 	return img, err
 }
 
-// source is where an image comes from.
+// source is a source of images.
 type source interface {
-	// resolve reads everything of the image but its layers.
+	// resolve reads everything of the image except its layers.
 	resolve(ctx context.Context, ref reference.Ref, arch string, limits Limits) (*found, error)
 	Close() error
 }
@@ -145,7 +145,7 @@ func (s *Store) source(ref reference.Ref) (src source, err error) {
 	case reference.Archive:
 		src, err = openArchive(ref.Path)
 	default:
-		return nil, fmt.Errorf("image %q is nothing that is unpacked", ref)
+		return nil, fmt.Errorf("image %q can't be unpacked", ref)
 	}
 	if err != nil {
 		return nil, s.explain(ref, err)
@@ -160,7 +160,7 @@ func (s *Store) explain(ref reference.Ref, err error) error {
 	return fmt.Errorf("image %s: %w", ref, err)
 }
 
-// named returns the image that a name in a registry had when it was pulled.
+// named returns the image that a registry's name referred to when it was pulled.
 func (s *Store) named(ref reference.Ref) (*Image, error) {
 	data, err := os.ReadFile(s.nameFile(ref))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -176,7 +176,7 @@ func (s *Store) named(ref reference.Ref) (*Image, error) {
 	return s.stored(ref, n.ID)
 }
 
-// nameFile is called by the name and the architecture.
+// nameFile returns the file of a name and the architecture.
 func (s *Store) nameFile(ref reference.Ref) string {
 	sum := sha256.Sum256([]byte(s.o.Arch + " " + ref.String()))
 	return filepath.Join(s.dir, "refs", hex.EncodeToString(sum[:])+".json")
@@ -186,7 +186,7 @@ func (s *Store) remember(ref reference.Ref, id string) error {
 	return writeFile(s.nameFile(ref), nameRecord{Ref: ref.String(), ID: id})
 }
 
-// stored returns the image with an ID if it is there and whole.
+// stored returns the image with an ID if it exists and is complete.
 func (s *Store) stored(ref reference.Ref, id string) (*Image, error) {
 	dir := s.imageDir(id)
 	data, err := os.ReadFile(filepath.Join(dir, "image.json"))
@@ -207,7 +207,7 @@ func (s *Store) imageDir(id string) string {
 	return filepath.Join(s.dir, "images", strings.TrimPrefix(id, "sha256:"))
 }
 
-// lock holds an image against other processes and goroutines.
+// lock locks an image against other processes and goroutines.
 func (s *Store) lock(ctx context.Context, id string) (*flock.Flock, error) {
 	l := flock.New(filepath.Join(s.dir, "locks", strings.TrimPrefix(id, "sha256:")), flock.SetPermissions(0o600))
 	ok, err := l.TryLockContext(ctx, 50*time.Millisecond)
@@ -220,7 +220,7 @@ func (s *Store) lock(ctx context.Context, id string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// writeFile replaces a file at once, by JSON.
+// writeFile atomically replaces a file by JSON.
 func writeFile(name string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/llmdo/workshop/internal/lib/rmtree"
 )
 
-// unpacked returns a found image, which it unpacks unless the store has it. Two
-// that want the same one wait for each other.
+// unpacked returns a found image, which it unpacks unless the store has it. Concurrent
+// calls for the same one wait for each other.
 func (s *Store) unpacked(ctx context.Context, ref reference.Ref, f *found, progress Progress) (*Image, error) {
 	if img, err := s.stored(ref, f.id); img != nil || err != nil {
 		return img, err
@@ -31,7 +31,7 @@ func (s *Store) unpacked(ctx context.Context, ref reference.Ref, f *found, progr
 	}
 	s.sweep()
 	work := filepath.Join(s.dir, "work", strings.TrimPrefix(f.id, "sha256:"))
-	if err := rmtree.Remove(work); err != nil { // of one that was killed
+	if err := rmtree.Remove(work); err != nil { // left by a killed process
 		return nil, err
 	}
 	defer rmtree.Remove(work)
@@ -43,7 +43,7 @@ func (s *Store) unpacked(ctx context.Context, ref reference.Ref, f *found, progr
 	if err != nil {
 		return nil, err
 	}
-	// The files reach the disk before the marker, and the marker before the name.
+	// Sync the files before the marker, and the marker before the name.
 	if err := syncAll(rootfs); err != nil {
 		return nil, fmt.Errorf("image store: %w", err)
 	}
@@ -90,8 +90,7 @@ func (s *Store) extract(ctx context.Context, f *found, work string, m *meter) (i
 	return x.bytes, x.finish()
 }
 
-// unpackLayer unpacks one layer, and returns what is left of the bytes that all
-// may have.
+// unpackLayer unpacks one layer, and returns how many bytes the others may have.
 func unpackLayer(ctx context.Context, x *extractor, l *layer, r io.Reader, i int, left int64) (int64, error) {
 	what := fmt.Sprintf("layer %d", i+1)
 	r = &canceled{ctx, r}
@@ -108,7 +107,7 @@ func unpackLayer(ctx context.Context, x *extractor, l *layer, r io.Reader, i int
 	if err := x.layer(plain); err != nil {
 		return 0, fmt.Errorf("%s: %w", what, err)
 	}
-	// What follows the archive's end belongs to the digests too.
+	// The digests include trailing data of the archive.
 	if _, err = io.Copy(io.Discard, plain); err == nil {
 		_, err = io.Copy(io.Discard, r)
 	}
@@ -118,7 +117,7 @@ func unpackLayer(ctx context.Context, x *extractor, l *layer, r io.Reader, i int
 	return limit.left, nil
 }
 
-// canceled ends reading with its context.
+// canceled is a reader that ends with its context.
 type canceled struct {
 	ctx context.Context
 	r   io.Reader
@@ -131,7 +130,7 @@ func (c *canceled) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// syncAll writes out the file system that a directory is on.
+// syncAll syncs the file system of a directory.
 func syncAll(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -141,7 +140,7 @@ func syncAll(dir string) error {
 	return unix.Syncfs(int(f.Fd()))
 }
 
-// meter adds up what was read of all layers.
+// meter adds up the bytes read of all layers.
 type meter struct {
 	mu             sync.Mutex
 	current, total int64
@@ -167,8 +166,8 @@ func (m *meter) add(n int64, detail string) {
 	m.tell(m.current, m.total, detail)
 }
 
-// reading counts what is read of a layer that lies on this machine; of one that
-// was pulled it only tells that it is unpacked.
+// reading counts the bytes read of a local layer; for a pulled one it only reports that
+// it is being unpacked.
 func (m *meter) reading(r io.Reader, i int) io.Reader {
 	detail := fmt.Sprintf("unpacking layer %d of %d", i+1, m.layers)
 	m.add(0, detail)
@@ -178,7 +177,7 @@ func (m *meter) reading(r io.Reader, i int) io.Reader {
 	return &counted{r, func(n int64) { m.add(n, detail) }}
 }
 
-// counted tells about every mebibyte.
+// counted reports progress every mebibyte.
 type counted struct {
 	r   io.Reader
 	add func(int64)

@@ -81,7 +81,7 @@ func TestRealDamagedState(t *testing.T) {
 					} else {
 						t.Log(err)
 					}
-					if err != nil && (!strings.Contains(err.Error(), path+" can't be read (") || !strings.Contains(err.Error(), "remove it, and run `workshop down`")) {
+					if err != nil && (!strings.Contains(err.Error(), path+" can't be read (") || !strings.Contains(err.Error(), "remove it and run `workshop down`")) {
 						t.Error(err)
 					}
 					if err := os.Remove(path); err != nil {

@@ -1,6 +1,6 @@
-// Package reference reads what `image:` names: an image of a registry, one in a
-// directory or file of the machine, or the host's own programs. It is the one
-// place that tells them apart; it looks at text alone.
+// Package reference parses the values of `image:`: an image of a registry, one in a
+// directory or file of the machine, or the host's own programs. It is the only package
+// that distinguishes them; it uses the text alone.
 package reference
 
 import (
@@ -37,20 +37,20 @@ const (
 // Ref is a parsed reference. The zero Ref names nothing. Refs are comparable.
 type Ref struct {
 	Kind Kind
-	// Name is, of a Registry, the full name with its registry and, without a
-	// Digest, its tag; of a Layout the tag; of an Archive the full name and tag
-	// of one image in it. Empty: the only image there is.
+	// Name is, for a Registry, the full name with its registry and, without a
+	// Digest, its tag; for a Layout the tag; for an Archive the full name and tag
+	// of one image in it. Empty: the only image.
 	Name string
-	// Digest of the manifest, "sha256:…", or empty. Registry and Layout alone.
+	// Digest of the manifest, "sha256:…", or empty. For Registry and Layout only.
 	Digest string
 	// Path of a Layout's directory or an Archive's file, as written.
 	Path string
 }
 
-// Error says what is wrong with a reference, and what to write.
+// Error is an invalid reference, with a hint.
 type Error struct{ Ref, Problem, Hint string }
 
-// Error is one line.
+// Error returns one line.
 func (e *Error) Error() string {
 	return fmt.Sprintf("image %q %s: %s", e.Ref, e.Problem, e.Hint)
 }
@@ -76,7 +76,7 @@ var (
 // Parse reads a reference. What is wrong with it is an [Error].
 func Parse(s string) (Ref, error) {
 	if len(s) > maxLength {
-		return Ref{}, &Error{s[:64] + "…", "is too long", fmt.Sprintf("it may have %d bytes", maxLength)}
+		return Ref{}, &Error{s[:64] + "…", "is too long", fmt.Sprintf("at most %d bytes are allowed", maxLength)}
 	}
 	if s == HostName {
 		return Ref{Kind: Host}, nil
@@ -105,10 +105,10 @@ func parseLayout(s, rest string) (Ref, error) {
 	} else if dir, tag, ok := strings.Cut(rest, ":"); ok {
 		r.Path, r.Name = dir, tag
 		if strings.HasSuffix(dir, "@sha256") {
-			return Ref{}, &Error{s, "has a digest that isn't one of 64 digits", layoutHint}
+			return Ref{}, &Error{s, "has an invalid digest", layoutHint}
 		}
 		if !tagOf().MatchString(tag) {
-			return Ref{}, &Error{s, "has a tag that no image layout has", layoutHint}
+			return Ref{}, &Error{s, "has an invalid tag", layoutHint}
 		}
 	}
 	return checked(s, r, layoutHint)
@@ -119,7 +119,7 @@ func parseArchive(s, rest string) (Ref, error) {
 	if file, name, ok := strings.Cut(rest, ":"); ok {
 		named, err := reference.ParseNormalizedNamed(name)
 		if err != nil {
-			return Ref{}, &Error{s, "names no image in the archive", archiveHint}
+			return Ref{}, &Error{s, "has an invalid name of an image in the archive", archiveHint}
 		}
 		if _, ok := named.(reference.Digested); ok {
 			return Ref{}, &Error{s, "has a digest, which archives don't keep", archiveHint}
@@ -129,7 +129,7 @@ func parseArchive(s, rest string) (Ref, error) {
 	return checked(s, r, archiveHint)
 }
 
-// checked returns r if its path is one.
+// checked returns r if its path is valid.
 func checked(s string, r Ref, hint string) (Ref, error) {
 	switch p := r.Path; {
 	case p == "":
@@ -137,9 +137,9 @@ func checked(s string, r Ref, hint string) (Ref, error) {
 	case strings.Contains(p, ":"):
 		return Ref{}, &Error{s, "has a colon in its path", hint + "; the path has none"}
 	case strings.HasPrefix(p, "~"):
-		return Ref{}, &Error{s, "has a ~, which is not replaced here", "write the path out, or relative to workshop.yaml"}
+		return Ref{}, &Error{s, "has a ~, which is not expanded", "write the full path, or one relative to workshop.yaml"}
 	case strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }):
-		return Ref{}, &Error{s, "has characters that no path here has", hint}
+		return Ref{}, &Error{s, "has characters that are not allowed in a path", hint}
 	}
 	return r, nil
 }
@@ -147,8 +147,8 @@ func checked(s string, r Ref, hint string) (Ref, error) {
 // OnMachine reports whether the image is read from a directory or file.
 func (r Ref) OnMachine() bool { return r.Kind == Layout || r.Kind == Archive }
 
-// In returns the reference with its path, if it has one, seen from a directory:
-// paths in workshop.yaml are relative to it.
+// In returns the reference with its path, if any, resolved relative to a directory:
+// that of workshop.yaml.
 func (r Ref) In(dir string) Ref {
 	if r.OnMachine() && !path.IsAbs(r.Path) {
 		r.Path = path.Join(dir, r.Path)
@@ -156,8 +156,8 @@ func (r Ref) In(dir string) Ref {
 	return r
 }
 
-// String is the reference in full. [Parse] reads it back, unless [Ref.In] put
-// it below a directory with a colon.
+// String returns the full reference. [Parse] parses it again, unless [Ref.In] added a
+// directory with a colon.
 func (r Ref) String() string {
 	digest, name := "", ""
 	if r.Digest != "" {
@@ -179,8 +179,7 @@ func (r Ref) String() string {
 	return ""
 }
 
-// RegistryHost is the host, and port, of a Registry's registry ("docker.io"),
-// or "".
+// RegistryHost returns the host and port of a Registry's registry ("docker.io"), or "".
 func (r Ref) RegistryHost() string {
 	if r.Kind != Registry {
 		return ""

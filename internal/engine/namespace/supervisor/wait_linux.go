@@ -46,7 +46,7 @@ func (s *Supervisor) ready(ctx context.Context, name string) (*api.Ready, *api.E
 				}
 			case <-r.ended:
 			}
-			// It has ended; the next poll tells whether it is restarted.
+			// It has ended; the next poll sees whether it is restarted.
 		case state.State == api.Exited:
 			return r.verdict(), nil
 		default:
