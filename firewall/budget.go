@@ -9,10 +9,10 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// Budget bounds how many bytes may go out in any stretch of time that long:
-// "5M/h". The zero value is no bound.
+// Budget bounds the bytes sent in any interval of a given length: "5M/h". The zero
+// value means no bound.
 type Budget struct {
-	// Bytes is more than zero.
+	// Bytes is positive.
 	Bytes int64
 	// Per is a minute, an hour or a day.
 	Per time.Duration
@@ -26,8 +26,8 @@ var (
 // maxBudget keeps sums far from overflowing.
 const maxBudget = 1 << 50
 
-// MaxBudgets bounds the lines with an upload budget of one room: as many as fit
-// into what the room keeps for the guard.
+// MaxBudgets bounds the lines with an upload budget of one room: as many as fit into
+// the file that the room keeps for the guard.
 const MaxBudgets = 512
 
 // Budgets counts the lines with an upload budget.
@@ -40,8 +40,7 @@ func (p *RoomPolicy) Budgets() (n int) {
 	return n
 }
 
-// ParseBudget reads NUMBER[K|M|G]/m|h|d; sizes are powers of 1024 as in
-// Compose.
+// ParseBudget parses NUMBER[K|M|G]/m|h|d; sizes are powers of 1024 as in Compose.
 func ParseBudget(s string) (Budget, error) {
 	bad := fmt.Errorf("%q is not a budget; write a size and a time: 500K/m, 5M/h, 1G/d", clip.Bytes(s, shown))
 	size, per, ok := strings.Cut(s, "/")
@@ -64,7 +63,7 @@ func ParseBudget(s string) (Budget, error) {
 // IsZero reports whether there is no bound.
 func (b Budget) IsZero() bool { return b == Budget{} }
 
-// String is what ParseBudget reads; "" for the zero value.
+// String returns the form that ParseBudget parses; "" for the zero value.
 func (b Budget) String() string {
 	if b.IsZero() {
 		return ""
@@ -84,7 +83,7 @@ func (b Budget) String() string {
 	return "invalid"
 }
 
-// within reports whether whatever keeps to b keeps to o too.
+// within reports whether keeping b implies keeping o.
 func (b Budget) within(o Budget) bool {
 	switch {
 	case o.IsZero():
@@ -99,7 +98,7 @@ func (b Budget) within(o Budget) bool {
 // MarshalText writes the budget as String does.
 func (b Budget) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// UnmarshalText reads a budget as [ParseBudget] does; empty text is no bound.
+// UnmarshalText parses a budget as [ParseBudget] does; empty text means no bound.
 func (b *Budget) UnmarshalText(text []byte) (err error) {
 	if len(text) == 0 {
 		*b = Budget{}

@@ -2,15 +2,15 @@ package firewall
 
 import "net/netip"
 
-// Class is what kind of address something is. Everything but [Public] is on
-// the never-list, which egress checks on the address itself immediately before
-// connect (B26, B31); [Class.OpenedBy] says which classes a rule can open.
+// Class is the class of an address. All classes but [Public] are on the never-list,
+// which egress checks on the address itself immediately before connect (B26, B31);
+// [Class.OpenedBy] reports which classes a rule can open.
 type Class int
 
 // The classes. The zero Class is an invalid address and is never opened.
 const (
 	Invalid     Class = iota
-	Public            // anything that is in no other class, TEST-NETs and 2001:db8::/32 among it
+	Public            // anything in no other class, including TEST-NETs and 2001:db8::/32
 	Private           // RFC 1918, unique local fc00::/7 (RFC 4193)
 	Shared            // 100.64.0.0/10 (RFC 6598)
 	Benchmark         // 198.18.0.0/15 (RFC 2544)
@@ -20,7 +20,7 @@ const (
 	Multicast         // 224.0.0.0/4, ff00::/8
 	Unspecified       // 0.0.0.0/8, ::
 	Reserved          // 240.0.0.0/4 with broadcast, 192.0.0.0/24
-	Translated        // IPv6 forms that carry an IPv4 address: NAT64, 6to4, Teredo, IPv4-compatible
+	Translated        // IPv6 forms that contain an IPv4 address: NAT64, 6to4, Teredo, IPv4-compatible
 )
 
 var classNames = [...]string{
@@ -29,7 +29,7 @@ var classNames = [...]string{
 	Unspecified: "unspecified", Reserved: "reserved", Translated: "translated",
 }
 
-// String returns the class as events name it, such as "link-local".
+// String returns the name of the class in events, such as "link-local".
 func (c Class) String() string {
 	if c < 0 || int(c) >= len(classNames) {
 		return "invalid"
@@ -37,9 +37,9 @@ func (c Class) String() string {
 	return classNames[c]
 }
 
-// classes in the order in which they are looked up: metadata services lie
-// inside ranges of other classes. Sources: IANA's special-purpose registries
-// (RFC 6890); metadata addresses from the providers' documentation.
+// classes in the order in which they are looked up: metadata services are inside
+// ranges of other classes. Sources: IANA's special-purpose registries (RFC 6890);
+// metadata addresses from the providers' documentation.
 var classes = []struct {
 	prefix netip.Prefix
 	class  Class
@@ -52,8 +52,8 @@ var classes = []struct {
 	{netip.MustParsePrefix("192.0.0.192/32"), Metadata},     // Oracle, classic
 	{netip.MustParsePrefix("fd00:ec2::/32"), Metadata},      // AWS: metadata, DNS, time
 	{netip.MustParsePrefix("fd20:ce::254/128"), Metadata},   // GCP
-	// Of these, cloud-init's documentation and sources have the addresses
-	// (datasources Scaleway, Akamai and Oracle; for Alibaba its tests).
+	// The sources of these are cloud-init's documentation and code (datasources
+	// Scaleway, Akamai and Oracle; for Alibaba its tests).
 	{netip.MustParsePrefix("fd00:42::42/128"), Metadata},        // Scaleway
 	{netip.MustParsePrefix("fd00:a9fe:a9fe::1/128"), Metadata},  // Akamai (Linode)
 	{netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"), Metadata}, // Oracle

@@ -2,8 +2,8 @@ package firewall
 
 import "net/netip"
 
-// ClassifyRange returns the class that a whole range belongs to; false where
-// its first and its last address are of different ones.
+// ClassifyRange returns the class of a range; false if its first and last address are
+// of different classes.
 func ClassifyRange(p netip.Prefix) (Class, bool) {
 	first := Classify(p.Masked().Addr())
 	return first, first == Classify(lastAddr(p))

@@ -16,11 +16,11 @@ import (
 	"github.com/llmdo/workshop/internal/lib/plainjson"
 )
 
-// MaxPolicyBytes is the largest policy file that [ParsePolicy] takes.
+// MaxPolicyBytes is the largest policy file that [ParsePolicy] accepts.
 const MaxPolicyBytes = 16 << 20
 
-// More limits of a policy file. All are far above what a person writes and bound
-// what a broken file can cost (B60).
+// Further limits of a policy file. All are far above what a person writes, and bound
+// the cost of a broken file (B60).
 const (
 	maxRooms   = 1024
 	maxRules   = 100_000 // in one room, allow and deny together
@@ -30,10 +30,9 @@ const (
 // MaxResolvers is how many upstream resolvers one guard may have.
 const MaxResolvers = 16
 
-// EncodePolicy writes the policy as JSON: indented, rooms by name, one rule a
-// line so that a change is a line in a diff. The same policy gives the same
-// bytes. It panics if the policy can't be encoded, which only an invalid Mode
-// or port range causes.
+// EncodePolicy encodes the policy as JSON: indented, rooms by name, one rule a line so
+// that a change is a line in a diff. The output is deterministic. It panics if the
+// policy can't be encoded, which only an invalid Mode or port range causes.
 func EncodePolicy(p *Policy) []byte {
 	q := *p
 	q.Version = PolicyVersion
@@ -112,10 +111,10 @@ func marshal(v any) []byte {
 	return b
 }
 
-// ParsePolicy reads what EncodePolicy wrote. Unknown and repeated keys, other
-// versions, anything behind the policy and rules that could not have been
-// compiled are errors: a guard that doesn't understand its policy serves
-// nobody. Templates are left as they are, see [Expand].
+// ParsePolicy parses the output of EncodePolicy. Unknown and duplicate keys, other
+// versions, trailing data and rules that can't have been compiled are errors: a guard
+// that doesn't understand its policy serves nobody. Templates are not expanded, see
+// [Expand].
 func ParsePolicy(data []byte) (*Policy, error) {
 	if len(data) > MaxPolicyBytes {
 		return nil, fmt.Errorf("policy: larger than %d MiB", MaxPolicyBytes>>20)
@@ -124,7 +123,7 @@ func ParsePolicy(data []byte) (*Policy, error) {
 	d.DisallowUnknownFields()
 	p := &Policy{}
 	if err := d.Decode(p); err != nil {
-		// An older program must say so and not complain about a new key.
+		// The version first, so that an older program doesn't complain about a new key.
 		var v struct{ Version int }
 		if json.Unmarshal(data, &v) == nil && v.Version != PolicyVersion {
 			return nil, versionError(v.Version)
@@ -132,7 +131,7 @@ func ParsePolicy(data []byte) (*Policy, error) {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("policy: there is something behind its end")
+		return nil, errors.New("policy: trailing data after the policy")
 	}
 	if err := uniqueKeys(data); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
@@ -147,7 +146,7 @@ func versionError(v int) error {
 	return fmt.Errorf("policy: version %d; this program reads version %d only: compile and start the workshop with one version of it", v, PolicyVersion)
 }
 
-// check holds what every policy must, expanded or not.
+// check checks what every policy must fulfil, expanded or not.
 func (p *Policy) check() error {
 	if p.Version != PolicyVersion {
 		return versionError(p.Version)
@@ -162,14 +161,14 @@ func (p *Policy) check() error {
 			return fmt.Errorf("room %q: the name must be %s", clip.Bytes(r.Room, shown), roomNameForm)
 		}
 		if rooms[r.Room] {
-			return fmt.Errorf("room %q is there twice", r.Room)
+			return fmt.Errorf("duplicate room %q", r.Room)
 		}
 		rooms[r.Room] = true
 		if len(r.Allow)+len(r.Deny) > maxRules {
 			return fmt.Errorf("room %q: more than %d rules", r.Room, maxRules)
 		}
 		if n := len(RedirectPorts(*r)); n > MaxRedirects {
-			return fmt.Errorf("room %q: %d ranges of ports beside 80 and 443; at most %d are possible", r.Room, n, MaxRedirects)
+			return fmt.Errorf("room %q: %d port ranges besides 80 and 443, at most %d are possible", r.Room, n, MaxRedirects)
 		}
 		if n := r.Budgets(); n > MaxBudgets {
 			return fmt.Errorf("room %q: %d lines with an upload budget, at most %d", r.Room, n, MaxBudgets)

@@ -1,12 +1,12 @@
-// Package firewall is the network policy of a workshop as data: which names,
-// ports and address ranges a room may reach, how that is decided, and the
-// iptables ruleset of a room.
+// Package firewall has the network policy of a workshop as data: the names, ports and
+// address ranges that a room may reach, the decisions, and the iptables ruleset of a
+// room.
 //
 // A [Policy] is what one guard enforces, a [RoomPolicy] what one room may
 // reach. [RoomPolicy.Compile] makes a [Matcher], which decides: by
 // [Matcher.Name] before a name is looked up, by [Matcher.Dial] before one of its
 // addresses is dialed, by [Matcher.Addr] for a destination without a name.
-// [NewRuleset] makes the rules that netfilter gets.
+// [NewRuleset] returns the rules for netfilter.
 //
 // # Guarantees
 //

@@ -7,14 +7,13 @@ import (
 
 // resolverNames are names of public resolvers that answer over HTTPS, TLS or QUIC,
 // and of relays that carry such questions (RFC 8484, 7858, 9250, 9230). A
-// program that reaches one asks for names that the guard never sees, so no
-// wildcard and no learning opens them, nor a name below; a line with the very
-// name does. The names are those that the providers' own pages give, most of
-// them also in curl's table of servers (github.com/curl/curl/wiki/DNS-over-HTTPS)
-// and in AdGuard's "Known DNS Providers". No such list is complete: it keeps
-// programs that switch to DoH by themselves, and wildcards that were meant for
-// something else, from opening a way around. Names that a provider also has a
-// site at are left out where the resolver has a name of its own.
+// program that reaches one looks up names unseen by the guard, so wildcards and
+// learning don't open them or names below; a line with the exact name does. The names
+// are from the providers' own pages, most of them also in curl's table of servers
+// (github.com/curl/curl/wiki/DNS-over-HTTPS) and in AdGuard's "Known DNS Providers".
+// No such list is complete: it keeps programs that switch to DoH by themselves, and
+// wildcards meant for something else, from bypassing the guard. Names that are also a
+// provider's web site are left out if the resolver has its own name.
 var resolverNames = names(`
 	dns.google dns.google.com 8888.google
 	cloudflare-dns.com dns.cloudflare.com one.one.one.one cloudflare-gateway.com
@@ -42,10 +41,10 @@ var resolverNames = names(`
 	doh.crypto.sx doh.powerdns.org
 `)
 
-// canaryNames are names that programs look up to learn whether they may go around
-// the network's resolver: Firefox (support.mozilla.org, "Canary domain") and
-// iCloud Private Relay (developer.apple.com, "Prepare your network or web
-// server for iCloud Private Relay"). That they don't exist says no.
+// canaryNames are names that programs look up to learn whether they may bypass the
+// network's resolver: Firefox (support.mozilla.org, "Canary domain") and iCloud Private
+// Relay (developer.apple.com, "Prepare your network or web server for iCloud Private
+// Relay"). NXDOMAIN means no.
 var canaryNames = names("use-application-dns.net mask.icloud.com mask-h2.icloud.com mask-canary.icloud.com")
 
 // IsDoH reports whether a name, or one above it, is that of a public resolver
@@ -57,7 +56,8 @@ func IsDoH(n Name) bool { return under(resolverNames(), n) || isCanary(n) }
 // another resolver may be used.
 func isCanary(n Name) bool { return under(canaryNames(), n) }
 
-// names makes a set when it is needed first: most programs never do.
+// names returns a function that makes the set at its first call: most programs never
+// need it.
 func names(list string) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool {
 		m := map[string]bool{}

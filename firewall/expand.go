@@ -10,14 +10,14 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// Expand returns a copy of the policy with the templates of its resolvers,
-// proxy and rules filled from the environment. Generated files hold
-// `${NAME:?}` and `${NAME:-default}` and never a value (B45); `$$` is a
-// literal dollar. An unset or empty variable without default and a value that
-// isn't a host, range, address or URL are errors, all of them at once.
+// Expand returns a copy of the policy with the templates of its resolvers, proxy and
+// rules expanded from the environment. Generated files contain `${NAME:?}` and
+// `${NAME:-default}` and never a value (B45); `$$` is a literal dollar. An unset or
+// empty variable without a default, and a value that isn't a host, range, address or
+// URL, are errors; all of them are returned.
 //
-// A rule's template may give "name:port" where the file says so; the ports are
-// those that the ruleset was compiled with, and others are an error.
+// A rule's template may expand to "name:port" if the file allows it; the ports must be
+// those that the ruleset was compiled with.
 func Expand(p *Policy, lookup func(string) (string, bool)) (*Policy, error) {
 	q := *p
 	q.Resolvers = slices.Clone(p.Resolvers)
@@ -113,7 +113,7 @@ func expandRule(r Rule, lookup func(string) (string, bool)) (Rule, error) {
 	return r, nil
 }
 
-// expandText fills in one string.
+// expandText expands one string.
 func expandText(s string, lookup func(string) (string, bool)) (string, error) {
 	var b strings.Builder
 	for {
@@ -142,7 +142,7 @@ func expandText(s string, lookup func(string) (string, bool)) (string, error) {
 	return b.String(), nil
 }
 
-// expandVariable reads "{NAME:?…}" or "{NAME:-…}" behind a dollar.
+// expandVariable parses "{NAME:?…}" or "{NAME:-…}" after a dollar.
 func expandVariable(s string, lookup func(string) (string, bool)) (value, rest string, err error) {
 	end := strings.IndexByte(s, '}')
 	if !strings.HasPrefix(s, "{") || end < 0 {
@@ -172,7 +172,7 @@ func validVariable(s string) bool {
 	return s != ""
 }
 
-// ParseResolver reads the address of an upstream resolver, "198.51.100.53" or
+// ParseResolver parses the address of an upstream resolver, "198.51.100.53" or
 // "[2001:db8::53]:5353"; the port is 53 if absent.
 func ParseResolver(s string) (netip.AddrPort, error) {
 	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {

@@ -26,7 +26,7 @@ const (
 	hostMany           // **.x
 )
 
-// ParseHostPattern reads a pattern. Names outside ASCII become A-labels.
+// ParseHostPattern parses a pattern. Non-ASCII names become A-labels.
 // Errors are of type *[HostError]. One of them comes together with a usable
 // pattern: for [HostAnyTenant] it is up to the caller to accept the pattern
 // (`any_tenant: true`) or to report the error.
@@ -62,7 +62,7 @@ func ParseHostPattern(s string) (HostPattern, error) {
 	return p, nil
 }
 
-// parsePolicyName reads the name in a pattern as a person writes it.
+// parsePolicyName parses the name in a pattern written by a person.
 func parsePolicyName(whole, s string) (Name, error) {
 	if len(s) > 4*maxName {
 		_, err := ParseName(s)
@@ -119,7 +119,7 @@ func below(name, base string) bool {
 	return at > 0 && name[at] == '.' && name[at+1:] == base
 }
 
-// String returns the pattern as it is written, with A-labels.
+// String returns the pattern in the form of workshop.yaml, with A-labels.
 func (p HostPattern) String() string {
 	switch p.kind {
 	case hostOne:
@@ -147,8 +147,8 @@ func (p HostPattern) IsZero() bool { return p.kind == hostNone }
 // MarshalText writes the pattern as String does.
 func (p HostPattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads a pattern as [ParseHostPattern] does, but leaves
-// [HostAnyTenant] to whoever knows the rule; empty text is the zero pattern.
+// UnmarshalText parses a pattern as [ParseHostPattern] does, but ignores
+// [HostAnyTenant], which is checked with the rule; empty text is the zero pattern.
 func (p *HostPattern) UnmarshalText(b []byte) error {
 	if len(b) == 0 {
 		*p = HostPattern{}

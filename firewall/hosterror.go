@@ -13,10 +13,10 @@ type HostProblem int
 // The problems of hosts.
 const (
 	HostEmpty        HostProblem = iota + 1
-	HostSyntax                   // a character or label that no name has
+	HostSyntax                   // a character or label that is not allowed in a name
 	HostLength                   // RFC 1035 §2.3.4
 	HostAddress                  // an IP literal in any notation; addresses are written as cidr
-	HostPort                     // "name:22" where only a name can stand
+	HostPort                     // "name:22" where only a name is allowed
 	HostURL                      // "https://name/…"
 	HostIDN                      // not a valid internationalised name
 	HostWildcard                 // a star in another place than the first label
@@ -24,7 +24,7 @@ const (
 	HostAnyTenant                // *.github.io: anyone can register there; allowed with any_tenant
 )
 
-// HostError says why text is not a host and what to write instead.
+// HostError is why text is not a host, and what to write instead.
 type HostError struct {
 	Input   string
 	Problem HostProblem
@@ -41,8 +41,8 @@ func hostError(input string, p HostProblem, message, hint string) *HostError {
 	return &HostError{Input: input, Problem: p, Message: message, Hint: hint}
 }
 
-// characterError explains the first character of s that no name has, by what
-// the writer probably meant.
+// characterError explains the first character of s that is not allowed in a name, by
+// what the writer probably meant.
 func characterError(s string, at int) *HostError {
 	switch c := s[at]; {
 	case strings.Contains(s, "://"):
@@ -56,9 +56,9 @@ func characterError(s string, at int) *HostError {
 	case c == '@':
 		return hostError(s, HostURL, fmt.Sprintf("%q has user information, which is not part of a host", s), "write "+s[at+1:])
 	case c == ':':
-		return hostError(s, HostPort, fmt.Sprintf("%q has a port where only a host can stand", s), fmt.Sprintf("write {host: %s, port: %s}", s[:at], s[at+1:]))
+		return hostError(s, HostPort, fmt.Sprintf("%q has a port, but only a host is allowed here", s), fmt.Sprintf("write {host: %s, port: %s}", s[:at], s[at+1:]))
 	case c == '*':
-		return hostError(s, HostWildcard, fmt.Sprintf("%q has a star where none can stand; a wildcard is the whole first label", s), "write *.NAME (one label more) or **.NAME (one or more)")
+		return hostError(s, HostWildcard, fmt.Sprintf("%q has a star in the wrong place; a wildcard is the whole first label", s), "write *.NAME (one label more) or **.NAME (one or more)")
 	case c == '_':
 		return hostError(s, HostSyntax, fmt.Sprintf("%q has an underscore, which host names don't have (RFC 1123 §2.1)", s), "")
 	case c >= 0x80:

@@ -10,11 +10,10 @@ import (
 // maxDepth bounds nesting; a policy has five levels.
 const maxDepth = 16
 
-// uniqueKeys refuses objects in which a key stands twice, or otherwise than
-// EncodePolicy writes it: encoding/json takes the last one and ignores case, so
-// two readers could see different policies. data is valid JSON already; a
-// scanner of its own makes this cheaper than the tokens of encoding/json by a
-// factor of ten, which counts with 10,000 names.
+// uniqueKeys refuses objects with duplicate keys, or keys other than those written by
+// EncodePolicy: encoding/json uses the last one and ignores case, so two readers could
+// see different policies. data must be valid JSON. A separate scanner is ten times
+// faster than the tokens of encoding/json, which matters with 10,000 names.
 func uniqueKeys(data []byte) error {
 	var stack [maxDepth][]string // the keys seen so far, by level
 	depth := 0
@@ -52,8 +51,8 @@ func stringEnd(data []byte, i int) int {
 	return min(i, len(data)-1)
 }
 
-// addKey adds a key to those of an object; unknown keys were refused before,
-// so there are never many.
+// addKey adds a key to those of an object; there are never many, as unknown keys are
+// refused before.
 func addKey(keys *[]string, key string) error {
 	for _, c := range []byte(key) {
 		if c != '_' && (c < 'a' || c > 'z') {
@@ -62,7 +61,7 @@ func addKey(keys *[]string, key string) error {
 	}
 	for _, k := range *keys {
 		if k == key {
-			return fmt.Errorf("the key %q is there twice", clip.Bytes(key, shown))
+			return fmt.Errorf("duplicate key %q", clip.Bytes(key, shown))
 		}
 	}
 	*keys = append(*keys, key)

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// Live is a change of the policy that is in memory alone. One that allows is gone
-// when the guard ends, one that denies when its room has ended too, or earlier.
+// Live is a change of the policy in memory only. An allow ends with the guard, a deny
+// when its room has ended too, or either at Until.
 type Live struct {
-	// Room that it is about; empty: all.
+	// Room that it applies to; empty: all.
 	Room string `json:"room,omitempty"`
 	// Deny makes the rule one of deny; else it is one of allow.
 	Deny bool `json:"deny,omitempty"`
-	// Rule has neither a template nor a preset. Its Line says that it is live.
+	// Rule must not have a template or a preset. Its Line is [LiveLine].
 	Rule Rule `json:"rule"`
-	// Until is when it ends; zero: no earlier.
+	// Until is when it ends; zero: not earlier.
 	Until time.Time `json:"until,omitzero"`
 }
 
 // LiveLine is the Line of rules that are live only.
 const LiveLine = "workshop firewall"
 
-// Overlay returns a copy of the policy, expanded, with live changes, and with
-// the named rooms learning. p stays as it is.
+// Overlay returns a copy of the expanded policy p with live changes, and with the named
+// rooms learning.
 //
-// Of lines with the same target the first decides, so live ones stand before the
-// file's: what they open beside, such as private addresses, holds. One without a
-// budget keeps that of the file's line.
+// Of lines with the same target the first decides, so live ones precede the file's, and
+// their other keys, such as private, take effect. A live line without a budget keeps
+// that of the file's line.
 func (p *Policy) Overlay(live []Live, learning func(room string) bool) *Policy {
 	q := *p
 	q.Rooms = slices.Clone(p.Rooms)
@@ -77,8 +77,8 @@ func overlap(a, b []PortRange) bool {
 	return false
 }
 
-// Fixed returns what of the policy a running guard can't change: everything but
-// the lines of the rooms and where their workers stand.
+// Fixed returns the part of the policy that a running guard can't change: everything
+// but the lines of the rooms and the positions of their workers.
 func (p *Policy) Fixed() *Policy {
 	q := *p
 	q.Rooms = slices.Clone(p.Rooms)
@@ -88,10 +88,10 @@ func (p *Policy) Fixed() *Policy {
 	return &q
 }
 
-// Check says what is wrong with a live change, nil if nothing is.
+// Check returns an error if a live change is not valid.
 func (l Live) Check() error { return l.Rule.check(l.Deny) }
 
-// RoomPorts returns the ports that a room redirects beside 53, 80 and 443:
+// RoomPorts returns the ports that a room redirects besides 53, 80 and 443:
 // those of its lines, or all while it learns.
 func RoomPorts(p RoomPolicy) []PortRange {
 	if p.Learn {

@@ -1,14 +1,14 @@
 package firewall
 
-// MachineName is what a host name stands for by convention on the machine that
-// looks it up.
+// MachineName is the conventional meaning of a host name on the machine that looks it
+// up.
 type MachineName int
 
 // The conventions. The zero value is a name without one.
 const (
 	NoMachine    MachineName = iota
 	LoopbackName             // localhost and its aliases
-	MetadataName             // the cloud's metadata service, which hands out credentials
+	MetadataName             // the cloud's metadata service, which returns credentials
 	EngineHost               // the machine that runs the containers, as engines name it
 )
 
@@ -24,7 +24,7 @@ var (
 	`)
 )
 
-// Machine returns what a name stands for by convention.
+// Machine returns the conventional meaning of a name.
 func (n Name) Machine() MachineName {
 	switch {
 	case loopbackNames()[n.s], below(n.s, "localhost"):

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Decision is what the policy says about one connection or question.
+// Decision is the policy's decision about one connection or question.
 type Decision struct {
 	Allowed bool
-	// Rule is the line that decided; nil where none did (mode, no match). Of
-	// several allow lines it is the longest.
+	// Rule is the deciding line; nil if there is none (mode, no match). Of several
+	// allow lines it is the longest.
 	Rule *Rule
 	// Reason is one of the Reason constants or the name of a [Class].
 	Reason string
-	// Suggest is the line for `network.allow` that would allow it; empty
-	// where no line would.
+	// Suggest is the line for `network.allow` that would allow it; empty if there
+	// is none.
 	Suggest string
 }
 
@@ -28,12 +28,12 @@ const (
 	ReasonPort    = "port"         // lines have it, but not with this port
 	ReasonInvalid = "invalid"      // not a name
 	ReasonLearned = "learned"      // allowed because the room learns, by no line
-	ReasonSpecial = "special-name" // a name of the local network, or of nobody
-	ReasonDoH     = "doh"          // a resolver over HTTPS, which only a line of its own name allows
+	ReasonSpecial = "special-name" // a name of the local network, or one that is never looked up
+	ReasonDoH     = "doh"          // a resolver over HTTPS, which only a line with its exact name allows
 )
 
-// Matcher answers for one room, in a time that doesn't depend on the number of
-// rules. It is immutable and safe for use by several goroutines.
+// Matcher decides for one room, in a time that doesn't depend on the number of rules.
+// It is immutable and safe for use by several goroutines.
 type Matcher struct {
 	mode        Mode
 	learn       bool
@@ -132,9 +132,9 @@ func (x *index) name(n Name, port uint16) (best *Rule, otherPort bool) {
 	return best, otherPort
 }
 
-// Name decides about a connection to a port of a name. Deny always wins,
-// whatever its length. The address that the name resolves to is a question of
-// its own: [Matcher.Dial].
+// Name decides about a connection to a port of a name. Deny always wins, whatever its
+// length. The address that the name resolves to is decided separately by
+// [Matcher.Dial].
 func (m *Matcher) Name(n Name, port uint16) Decision {
 	if n.IsZero() {
 		return Decision{Reason: ReasonInvalid}
@@ -149,8 +149,8 @@ func (m *Matcher) Name(n Name, port uint16) Decision {
 	return m.named(n, m.allowed(r, otherPort, suggest(n.s, port)), suggest(n.s, port))
 }
 
-// Addr decides about a connection to a port of an address that no name stands
-// for: by the cidr lines and the never-list.
+// Addr decides about a connection to a port of an address without a name: by the cidr
+// lines and the never-list.
 func (m *Matcher) Addr(a netip.Addr, port uint16) Decision {
 	a = a.Unmap()
 	if m.mode == None {
@@ -170,9 +170,9 @@ func (m *Matcher) Addr(a netip.Addr, port uint16) Decision {
 	return d
 }
 
-// Dial decides about the address that a name was resolved to, immediately
-// before connect: d is the decision of [Matcher.Name] for it. The never-list
-// holds (B31), and deny lines with a range.
+// Dial decides about the address that a name was resolved to, immediately before
+// connect: d is the decision of [Matcher.Name] for it. It applies the never-list (B31)
+// and deny lines with a range.
 func (m *Matcher) Dial(d Decision, a netip.Addr, port uint16) Decision {
 	if !d.Allowed {
 		return d
@@ -189,7 +189,7 @@ func (m *Matcher) neverList(d Decision, a netip.Addr, port uint16) Decision {
 	if c.OpenedBy(d.Rule) {
 		return d
 	}
-	// A range beside the name's line opens an address of its own right.
+	// A range line can open an address independently of the name's line.
 	if r, _ := m.allow.addr(a, port); r != nil && c.OpenedBy(r) {
 		return Decision{Allowed: true, Rule: r, Reason: ReasonAllowed}
 	}
@@ -204,11 +204,11 @@ func (m *Matcher) neverList(d Decision, a netip.Addr, port uint16) Decision {
 	return out
 }
 
-// named decides about names that need more than a mode, a wildcard or learning: d
-// is what the lines and the mode say, whichever way the name came. A name that is
-// asked for at a resolver over HTTPS never reaches the guard, so only a line with
-// its very name opens one. Mode open leaves those, because it promises nothing
-// about names (B24), but what browsers ask shall tell them to keep to the guard.
+// named decides about names for which a mode, a wildcard or learning isn't enough: d is
+// the decision by lines and mode. Questions to a resolver over HTTPS bypass the guard,
+// so only a line with its exact name opens one. Mode open allows them, because it
+// promises nothing about names (B24), but canary names are refused, so that browsers
+// keep to the guard.
 func (m *Matcher) named(n Name, d Decision, suggestion string) Decision {
 	wide := d.Rule == nil || d.Rule.Host.IsWildcard()
 	switch {
@@ -217,7 +217,7 @@ func (m *Matcher) named(n Name, d Decision, suggestion string) Decision {
 			return Decision{Rule: d.Rule, Reason: ReasonSpecial}
 		}
 	case wide && isCanary(n):
-		return Decision{Rule: d.Rule, Reason: ReasonDoH} // who asks wants to hear that it doesn't exist
+		return Decision{Rule: d.Rule, Reason: ReasonDoH} // the expected answer is that it doesn't exist
 	case wide && m.mode != Open && IsDoH(n):
 		return Decision{Rule: d.Rule, Reason: ReasonDoH, Suggest: suggestion}
 	case m.learn && !d.Allowed:

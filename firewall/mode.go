@@ -18,7 +18,7 @@ func ParseMode(s string) (Mode, error) {
 	return None, fmt.Errorf("%q is not a network mode; write none, restricted or open", clip.Bytes(s, shown))
 }
 
-// String returns the mode as it is written in workshop.yaml.
+// String returns the mode's name in workshop.yaml.
 func (m Mode) String() string {
 	if m < 0 || int(m) >= len(modeNames) {
 		return "invalid"

@@ -14,7 +14,7 @@ import (
 // (RFC 1035 §2.3.1, RFC 1123 §2.1), internationalised labels as A-labels (RFC
 // 5890 §2.3.2.1), at most 253 characters, no trailing dot. Two Names are the
 // same host exactly when they are ==. It can only be made by [ParseName], so
-// whoever holds one needs not check it again. The zero Name is no host.
+// a holder needn't check it again. The zero Name is not a host.
 type Name struct{ s string }
 
 // Limits of RFC 1035 §2.3.4; 253 is what 255 octets on the wire leave.
@@ -23,11 +23,11 @@ const (
 	maxLabel = 63
 )
 
-// ParseName makes a Name of a host as it comes from a ClientHello, a Host
-// header, a DNS question or a policy. Upper case is folded. Everything that
-// some other parser might read differently is refused: a trailing dot, an
-// address in any notation (also 2130706433, 0x7f.1), a port, user info, NUL,
-// non-ASCII and A-labels that don't decode. Errors are of type *[HostError].
+// ParseName parses a host from a ClientHello, a Host header, a DNS question or a
+// policy. It folds upper case, and refuses everything that another parser might read
+// differently: a trailing dot, an address in any notation (also 2130706433, 0x7f.1), a
+// port, user info, NUL, non-ASCII and A-labels that don't decode. Errors are of type
+// *[HostError].
 func ParseName(s string) (Name, error) {
 	lower, err := foldName(s)
 	if err != nil {
@@ -41,10 +41,10 @@ func ParseName(s string) (Name, error) {
 	return Name{lower}, nil
 }
 
-// String returns the name as it stands in DNS, without a trailing dot.
+// String returns the name as in DNS, without a trailing dot.
 func (n Name) String() string { return n.s }
 
-// IsZero reports whether n is no host.
+// IsZero reports whether n is the zero Name.
 func (n Name) IsZero() bool { return n.s == "" }
 
 // MarshalText writes the name as String does.
@@ -153,8 +153,8 @@ func checkALabels(s, lower string) error {
 	return nil
 }
 
-// toALabels maps what a person writes (Bücher.example) to A-labels as UTS #46
-// asks for look-ups, without the transitional mappings of IDNA 2003.
+// toALabels converts a name written by a person (Bücher.example) to A-labels as
+// required by UTS #46 for look-ups, without the transitional mappings of IDNA 2003.
 var toALabels = idna.New(
 	idna.MapForLookup(),
 	idna.CheckHyphens(false),

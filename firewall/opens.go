@@ -2,10 +2,10 @@ package firewall
 
 import "net/netip"
 
-// Opens reports whether some line opens addresses of class c to a name: a line
-// of the name itself, or a range that holds the address. It is asked for the
-// addresses in a DNS answer, where no port is known yet; the dialler asks again
-// with the port ([Matcher.Dial]).
+// Opens reports whether some line opens addresses of class c to a name: a line of the
+// name itself, or a range that contains the address. It is for the addresses in a DNS
+// answer, where the port isn't known yet; the dialler checks again with the port
+// ([Matcher.Dial]).
 func (m *Matcher) Opens(n Name, a netip.Addr, c Class) bool {
 	if c == Public {
 		return true

@@ -6,14 +6,14 @@ import (
 	"github.com/llmdo/workshop/diag"
 )
 
-// Mode is how far a room reaches. The order is the order of narrowing:
+// Mode is how far a room reaches. The modes are ordered:
 // none < restricted < open. The zero value is [None].
 type Mode int
 
 // The modes, see the network section of workshop.yaml.
 const (
 	None       Mode = iota // loopback only, no room service
-	Restricted             // what the allow list says
+	Restricted             // by the allow list
 	Open                   // any public name and address over TCP, through the guard
 )
 
@@ -50,8 +50,8 @@ type RoomPolicy struct {
 	Allow   []Rule   `json:"allow,omitempty"`
 	// Deny wins over every Allow, whatever its length.
 	Deny []Rule `json:"deny,omitempty"`
-	// Learn lets every name pass that no line denies and no never-list holds,
-	// so that it can be recorded. It is live only, never part of a file.
+	// Learn allows every name that no line denies and that isn't on the
+	// never-list, so that it can be recorded. It is live only, never in a file.
 	Learn bool `json:"-"`
 }
 
@@ -62,13 +62,12 @@ type Rule struct {
 	Host HostPattern `json:"host,omitzero"`
 	// CIDR is a range of addresses that is reached by address.
 	CIDR netip.Prefix `json:"cidr,omitzero"`
-	// Template is the host or range where workshop.yaml writes it with a
-	// variable: "${DB_HOST:?}". The guard puts the value in, see [Expand];
-	// until then the rule allows nothing and denies nothing.
+	// Template is a host or range with a variable in workshop.yaml:
+	// "${DB_HOST:?}". The guard expands it, see [Expand]; until then the rule
+	// allows nothing and denies nothing.
 	Template string `json:"template,omitempty"`
-	// Value is what the template stands for where the workshop was loaded. It
-	// is not part of the policy file (B45): engines give it to the guard in
-	// its environment.
+	// Value is the template's value when the workshop was loaded. It is not part
+	// of the policy file (B45): engines pass it to the guard in its environment.
 	Value string `json:"-"`
 	// Ports are TCP ports, sorted and joined. An allow line without a port
 	// means 80 and 443, a deny line without a port means all (then Ports is
@@ -77,19 +76,18 @@ type Rule struct {
 	// Private opens private ranges to the names of this rule. Metadata,
 	// loopback and link-local addresses stay closed.
 	Private bool `json:"private,omitempty"`
-	// ECH lets a ClientHello with an encrypted part pass by its outer name
-	// (`ech: allow`): what is inside can't be checked.
+	// ECH allows a ClientHello with an encrypted part by its outer name (`ech:
+	// allow`): the inner name can't be checked.
 	ECH bool `json:"ech,omitempty"`
-	// Upload bounds what workers of one room send to all that this rule allows
-	// together, in bytes of TCP payload; zero: no bound.
+	// Upload bounds the bytes of TCP payload that the workers of one room together
+	// send under this rule; zero: no bound.
 	Upload Budget `json:"upload,omitzero"`
-	// AnyTenant says that a wildcard on a suffix where anyone can register
-	// is meant so.
+	// AnyTenant accepts a wildcard on a suffix where anyone can register.
 	AnyTenant bool `json:"any_tenant,omitempty"`
 	// Preset is the name of the preset that this rule comes from.
 	Preset string `json:"preset,omitempty"`
-	// Line says where the rule is written: "workshop.yaml:12". It is what
-	// explain, events and denials name.
+	// Line is the position of the rule, "workshop.yaml:12", as shown by explain,
+	// events and denials.
 	Line string `json:"line,omitempty"`
 	// Source is the same for diagnostics; it is not part of the policy file.
 	Source diag.Source `json:"-"`
@@ -120,6 +118,6 @@ const (
 	FirstPublish = 20000
 )
 
-// ReadyName is answered by the guard's DNS once it serves the room that asks;
-// the gate waits for it. It never leaves the guard.
+// ReadyName is answered by the guard's DNS once it serves the room; a worker's PID 1
+// waits for it. It is never sent upstream.
 const ReadyName = "ready.workshop.internal"

@@ -10,12 +10,12 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// maxPorts bounds the ranges of one list: more than anybody writes, few enough
-// that a ruleset stays small.
+// maxPorts bounds the ranges of one list: more than anybody writes, but few enough for
+// a small ruleset.
 const maxPorts = 1024
 
 // MaxRedirects is the number of port ranges that the policy of one room may
-// have beside 80 and 443, so that a ruleset is one netlink message.
+// have besides 80 and 443, so that a ruleset is one netlink message.
 const MaxRedirects = 256
 
 // AllPorts is every TCP port.
@@ -69,7 +69,7 @@ func parsePort(s string) (uint16, error) {
 	return uint16(n), nil
 }
 
-// shown is how much of a bad value a message repeats, in bytes.
+// shown is how much of an invalid value a message quotes, in bytes.
 const shown = 40
 
 // NormalizePorts returns the ranges sorted, with overlapping and adjacent ones
@@ -132,10 +132,10 @@ func FormatPorts(ports []PortRange) string {
 	return strings.Join(s, ",")
 }
 
-// Valid reports whether the range is one: 1 ≤ First ≤ Last.
+// Valid reports whether 1 ≤ First ≤ Last.
 func (r PortRange) Valid() bool { return r.First >= 1 && r.First <= r.Last }
 
-// Contains reports whether port lies in the range.
+// Contains reports whether port is in the range.
 func (r PortRange) Contains(port uint16) bool { return port >= r.First && port <= r.Last }
 
 // String returns "22" or "8000-8010".

@@ -44,8 +44,7 @@ func CoveredBy(r Rule, rules []Rule) bool {
 	return false
 }
 
-// Target returns what the rule is about, as it is written: the host pattern,
-// the range or the template.
+// Target returns the rule's host pattern, range or template as written.
 func (r Rule) Target() string {
 	switch {
 	case r.Template != "":
@@ -56,8 +55,7 @@ func (r Rule) Target() string {
 	return r.Host.String()
 }
 
-// Meant is [Rule.Target] with what a template stands for put in, without its
-// port, where the workshop was loaded.
+// Meant is [Rule.Target] with a template replaced by its value, without its port.
 func (r Rule) Meant() string {
 	switch {
 	case r.Template == "" || r.Value == "":
@@ -69,13 +67,13 @@ func (r Rule) Meant() string {
 	return host
 }
 
-// webPorts is what an allow line without a port means.
+// webPorts are the ports of an allow line without ports.
 var webPorts = []PortRange{{80, 80}, {443, 443}}
 
 // DefaultAllowPorts returns the ports of an allow line that names none: 80, 443.
 func DefaultAllowPorts() []PortRange { return append([]PortRange(nil), webPorts...) }
 
-// check says what is wrong with a rule of a policy file, nil if nothing is.
+// check returns an error if a rule of a policy file is not valid.
 func (r Rule) check(deny bool) error {
 	targets := 0
 	for _, set := range []bool{!r.Host.IsZero(), r.CIDR.IsValid(), r.Template != ""} {
@@ -107,7 +105,7 @@ func (r Rule) check(deny bool) error {
 	}
 	if r.CIDR.IsValid() {
 		if r.CIDR != r.CIDR.Masked() {
-			return fmt.Errorf("the range %s has bits behind its mask; write %s", r.CIDR, r.CIDR.Masked())
+			return fmt.Errorf("the range %s has bits set beyond its mask; write %s", r.CIDR, r.CIDR.Masked())
 		}
 		if r.CIDR.Addr().Is4In6() {
 			return fmt.Errorf("the range %s is an IPv4 range in IPv6 form; write the IPv4 range", r.CIDR)

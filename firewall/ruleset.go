@@ -7,8 +7,8 @@ import "net/netip"
 // names or addresses. Two forms are made of it: [Ruleset.Text], and the netlink
 // messages of package room.
 //
-// It is not what keeps a worker in: a room has no interface but loopback (B20).
-// It leads connections to the guard and makes everything else fail at once.
+// It isn't what isolates a worker: a room has no interface but loopback (B20). It
+// redirects connections to the guard and makes everything else fail at once.
 type Ruleset struct {
 	// IPv4 and IPv6 hold the tables of one family each, in the order in which
 	// iptables-save prints them.
@@ -38,11 +38,11 @@ type Table struct {
 	Chains []Chain
 }
 
-// Chain is a built-in chain, which has a Policy, or one of ours, which has
+// Chain is a built-in chain, which has a Policy, or a user-defined one, which has
 // none.
 type Chain struct {
 	Name   string
-	Policy Verdict // "" for a chain of ours
+	Policy Verdict // "" for a user-defined chain
 	Rules  []ChainRule
 }
 
@@ -56,8 +56,8 @@ const (
 	Return Verdict = "RETURN"
 )
 
-// ChainRule is one rule: what a packet must be, all of it, and what happens.
-// Zero matches are absent.
+// ChainRule is one rule: its matches, all of which must apply, and its target. Zero
+// matches are absent.
 type ChainRule struct {
 	Destination netip.Prefix // -d
 	Protocol    Protocol     // -p
@@ -91,10 +91,10 @@ type NFLog struct {
 	Threshold uint16 // packets that the kernel gathers before it sends
 }
 
-// RejectWith is the answer of the target REJECT.
+// RejectWith is the response of the target REJECT.
 type RejectWith int
 
-// The answers. Prohibited is icmp-admin-prohibited or icmp6-adm-prohibited.
+// The responses. Prohibited is icmp-admin-prohibited or icmp6-adm-prohibited.
 const (
 	RejectReset RejectWith = iota + 1
 	RejectProhibited
@@ -108,15 +108,15 @@ const (
 	ChainDeny = "WS_DENY"
 )
 
-// RulesetOptions is what the ruleset of a room depends on.
+// RulesetOptions are the properties that the ruleset of a room depends on.
 type RulesetOptions struct {
-	// Ports are those of the policy beside 53, 80 and 443: [RedirectPorts].
+	// Ports are those of the policy besides 53, 80 and 443: [RedirectPorts].
 	Ports []PortRange
-	// Open leads every TCP connection to the guard.
+	// Open redirects every TCP connection to the guard.
 	Open bool
 }
 
-// RedirectPorts returns the ports that lines of the policy allow beside 80 and
+// RedirectPorts returns the ports that lines of the policy allow besides 80 and
 // 443, which every room redirects, and 53, which is the guard's DNS: they
 // become rules of their own.
 func RedirectPorts(p RoomPolicy) []PortRange {
@@ -128,7 +128,7 @@ func RedirectPorts(p RoomPolicy) []PortRange {
 }
 
 // NewRuleset returns the ruleset of a room. Ports are sorted and joined; each
-// range is a rule of its own, so that the list has no limit and needs no
+// range is a separate rule, so that the list has no limit and needs no
 // kernel module beyond xt_tcpudp.
 func NewRuleset(o RulesetOptions) Ruleset {
 	return Ruleset{
@@ -137,8 +137,8 @@ func NewRuleset(o RulesetOptions) Ruleset {
 	}
 }
 
-// NATRules returns the rules of [ChainNAT] of a family: what a change of the
-// policy's ports replaces.
+// NATRules returns the rules of [ChainNAT] of a family, which a change of the policy's
+// ports replaces.
 func NATRules(f Family, o RulesetOptions) []ChainRule {
 	loopback := netip.MustParsePrefix("127.0.0.0/8")
 	if f == V6 {
@@ -169,8 +169,8 @@ func natRules(loopback netip.Prefix, o RulesetOptions) []ChainRule {
 
 func tables(loopback netip.Prefix, o RulesetOptions) []Table {
 	jump := func(chain string) ChainRule { return ChainRule{Target: Target{Jump: chain}} }
-	// Everything leaves and arrives by lo, answers and resets with a foreign
-	// address as source: only the destination tells loopback from the rest.
+	// Everything leaves and arrives on lo, responses and resets with a foreign source
+	// address: only the destination distinguishes loopback from the rest.
 	local := ChainRule{Destination: loopback, Target: Target{Verdict: Accept}}
 	direct := func(p Protocol, ports PortRange) ChainRule {
 		return ChainRule{Protocol: p, Ports: ports, NotDNAT: true, Target: Target{Jump: ChainDeny}}

@@ -10,7 +10,7 @@ var unopenable = names("localhost " + ReadyName + " onion invalid in-addr.arpa i
 // Unopenable reports whether a line with the pattern opens nothing.
 func (p HostPattern) Unopenable() bool { return under(unopenable(), Name{p.name}) }
 
-// WhyUnopenable says of a line with such a pattern why, for people.
+// WhyUnopenable explains to people why a line with such a pattern opens nothing.
 const WhyUnopenable = "the name is the room's own or is never looked up; what listens in the room is reached without a line"
 
 // IsOwn reports whether a name is the room's own: the guard's DNS answers it with

@@ -31,7 +31,7 @@ var suffixes = sync.OnceValue(func() string {
 	return list.String()
 })
 
-// unregistered are top-level names that nobody can register below, though no
+// unregistered are top-level names below which nobody can register, though no
 // registry lists them: RFC 6761, RFC 6762 and ICANN's
 // resolutions of 2018 (corp, home, mail) and 2024 (internal).
 const unregistered = " corp example home internal invalid local localhost mail test "

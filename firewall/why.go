@@ -25,7 +25,7 @@ var reasons = map[string]string{
 	ReasonDoH:            "a public resolver or relay, at which a program looks up names unseen; no wildcard and no learning opens it, only a line with this very name",
 
 	"no-sni":          "TLS without a server name, so nobody can tell which host is meant; connect by name, or add a line with a `cidr:` for the address",
-	"ech":             "the server name is encrypted (ECH), so it can't be checked; switch ECH off in the program. A line with `ech: allow` lets it pass by its outer name, behind which any name of that provider may stand",
+	"ech":             "the server name is encrypted (ECH), so it can't be checked; switch ECH off in the program. A line with `ech: allow` lets it pass by its outer name, but then any name of that provider may be meant",
 	"upload-budget":   "the line's budget for uploads is used up; bytes become free as time passes, and a larger `upload:` on the line allows more",
 	"not-tls":         "port 443 carries TLS only, and this is something else; a line with a `cidr:` for the address allows it, unless a deny line has a name: then every connection must show its own",
 	"malformed":       "not a TLS hello, HTTP request or DNS question that can be understood; nothing allows it",

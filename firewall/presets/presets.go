@@ -55,7 +55,7 @@ func Names() []string {
 	return out
 }
 
-// Get gives the preset of a name. The result belongs to the caller.
+// Get returns the preset of a name. The caller may modify the result.
 func Get(name string) (Preset, bool) {
 	data, err := files.ReadFile("data/" + name + ".json")
 	if err != nil {
