@@ -248,7 +248,7 @@ type Result struct {
 	// Text is the answer for a model or a person.
 	Text string
 	// Structured is the same as JSON, by the tool's output schema; nil where the
-	// tool gives none.
+	// tool returns none.
 	Structured json.RawMessage
 	// Content are all content blocks of MCP, images too.
 	Content []json.RawMessage
@@ -304,7 +304,7 @@ func (w *Workshop) Close() error {
 	return all
 }
 
-// host gives the tools of one worker; always the same.
+// host returns the tools of one worker; always the same.
 func (w *Workshop) host(worker string) (*session.Host, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

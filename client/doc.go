@@ -11,7 +11,7 @@
 //	result, err := w.Call(ctx, "reviewer", "read_file", map[string]any{"path": "main.go"})
 //
 // A call that the workshop's approvals ask about is put to Options.Approve;
-// without that function it is refused. A tool that ran and failed is no error:
+// without that function it is refused. A tool that ran and failed is not an error:
 // see [Result.Failed].
 //
 // The audit log and the user's settings are found by the environment, as the

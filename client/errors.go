@@ -87,7 +87,7 @@ type LostError struct {
 func (e *LostError) Error() string { return e.err.Error() }
 func (e *LostError) Unwrap() error { return e.err }
 
-// typed makes an error of ours one of this package.
+// typed makes our own error one of this package.
 func typed(err error) error {
 	if e, ok := errors.AsType[*app.InvalidError](err); ok {
 		return &InvalidError{File: e.File, Diagnostics: e.Diagnostics}

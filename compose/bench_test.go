@@ -44,7 +44,7 @@ func mustLoad(tb testing.TB, files fstest.MapFS) *workshop.Workshop {
 }
 
 // The rows of speed.md: ours (all of load, compile and render, and the compile
-// and render alone) beside compose-go's loader on what they wrote.
+// and render alone) next to compose-go's loader on what they wrote.
 func BenchmarkCompile(b *testing.B) {
 	for _, n := range []int{1, 100, 1000} {
 		files := manyWorkers(n)

@@ -22,7 +22,7 @@ func (v Violation) String() string {
 	return v.Promise + ": service " + v.Service + ": " + v.Detail
 }
 
-// Check tells in which ways a compiled project breaks the boundary; nil means
+// Check returns the ways in which a compiled project breaks the boundary; nil means
 // in none. It shares no code with the compile and looks at nothing but the
 // project, what role each service has, and what the file declared. Labels and
 // names decide nothing. What it does not know is a violation, so that a new
@@ -44,7 +44,7 @@ func Check(c *Compiled) []Violation {
 			k.common(&s)
 			k.guard(&s)
 		default:
-			k.add("B6", "the compile did not make this service")
+			k.add("B6", "the service is not part of the compiled project")
 		}
 		k.unknown(s)
 	}
@@ -111,7 +111,7 @@ func (k *checker) unknown(s types.ServiceConfig) {
 	s.Environment, s.Volumes, s.Tmpfs = nil, nil, nil
 	s.WorkingDir, s.Runtime, s.Logging, s.Labels = "", "", nil, nil
 	for _, field := range nonZero(s) {
-		k.add("B6", "%s is not a key of the compile", field)
+		k.add("B6", "%s is not a key that is compiled", field)
 	}
 }
 

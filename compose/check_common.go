@@ -48,7 +48,7 @@ func (k *checker) common(s *types.ServiceConfig) {
 }
 
 // entrypoint checks the first words of the main process and of the health
-// check: both run programs of ours.
+// check: both run our programs.
 func (k *checker) entrypoint(s *types.ServiceConfig, program, verb string) {
 	k.must(len(s.Entrypoint) >= 2 && s.Entrypoint[0] == program && s.Entrypoint[1] == verb, "B12", "the main process is %q", []string(s.Entrypoint))
 	h := s.HealthCheck
@@ -64,7 +64,7 @@ func (k *checker) initImage(s *types.ServiceConfig) {
 	k.must(s.Image == want && s.Build == nil && want != "", "B12", "the image is %q, not workshop-init", s.Image)
 }
 
-// boundedLog tells whether a container's output is kept in a few files of a
+// boundedLog reports whether a container's output is kept in a few files of a
 // size, and nowhere else: another driver would send it away.
 func boundedLog(l *types.LoggingConfig) bool {
 	if l == nil || l.Driver != "json-file" || len(l.Options) != 2 {
@@ -84,7 +84,7 @@ func option(options, name string) bool {
 	return false
 }
 
-// positiveSize tells whether tmpfs options limit the size.
+// positiveSize reports whether tmpfs options limit the size.
 func positiveSize(options string) bool {
 	for o := range strings.SplitSeq(options, ",") {
 		if size, ok := strings.CutPrefix(o, "size="); ok {

@@ -21,7 +21,7 @@ func (k *checker) mounts(s *types.ServiceConfig) {
 		default:
 			k.add("B3", "%s is mounted as %q", v.Target, v.Type)
 		}
-		k.must(v.Tmpfs == nil && v.Image == nil && v.Consistency == "" && len(v.Extensions) == 0, "B3", "the mount at %s has options that the compile does not use", v.Target)
+		k.must(v.Tmpfs == nil && v.Image == nil && v.Consistency == "" && len(v.Extensions) == 0, "B3", "the mount at %s has options that are not compiled", v.Target)
 		for j := range s.Volumes[:i] {
 			k.must(s.Volumes[j].Target != v.Target, "B3", "two mounts at %s", v.Target)
 		}
@@ -59,7 +59,7 @@ func (k *checker) bind(v *types.ServiceVolumeConfig) {
 	}
 }
 
-// own tells whether a bind is one that the compile makes itself, by what the
+// own reports whether a bind is one that the compile makes itself, by what the
 // facts say: host programs, names of the user, secrets, the worker's own door.
 func (k *checker) own(v *types.ServiceVolumeConfig) bool {
 	f := k.c.Facts
@@ -119,7 +119,7 @@ func (k *checker) protected(s *types.ServiceConfig) {
 	}
 }
 
-// declares tells whether a mount inside v is one of the file's own: a mount
+// declares reports whether a mount inside v is one of the file's own: a mount
 // point that covers what is below it.
 func (k *checker) declares(m, v *types.ServiceVolumeConfig) bool {
 	w := k.c.definition(k.service)
@@ -168,7 +168,7 @@ func (k *checker) gitWritable(v *types.ServiceVolumeConfig) bool {
 // descend walks from the mount down to p: every directory on the way must be a
 // mount of itself (its name can't be moved away then), until one is read-only
 // as a whole or declared by the user. loose is the first that isn't; writable
-// tells that all are mounts and none is read-only.
+// reports whether all are mounts and none is read-only.
 func (k *checker) descend(at map[string]*types.ServiceVolumeConfig, v *types.ServiceVolumeConfig, p string) (loose *string, writable bool) {
 	for end := 0; end <= len(p); end++ {
 		if end < len(p) && p[end] != '/' {

@@ -28,7 +28,7 @@ func (k *checker) seccomp() {
 	k.must(!p.allows("clone", 0x10000000), "B2", "the seccomp profile allows user namespaces") // CLONE_NEWUSER
 }
 
-// allows tells whether a call with these first arguments is allowed on some
+// allows reports whether a call with these first arguments is allowed on some
 // architecture and kernel.
 func (p *seccompProfile) allows(name string, args ...uint64) bool {
 	for _, r := range p.Syscalls {

@@ -22,7 +22,7 @@ func (k *checker) tools(s *types.ServiceConfig) {
 		k.must(!strings.HasPrefix(word, "--tools="), "B41", "the tools are told as %q", word)
 	}
 	if len(told) != 1 {
-		k.add("B41", "what its tools may do is told %d times", len(told))
+		k.add("B41", "what its tools may do is given %d times", len(told))
 		return
 	}
 	var g struct {

@@ -86,7 +86,7 @@ func (c *compiler) add(s types.ServiceConfig, role Role) {
 	c.out.Roles[s.Name] = role
 }
 
-// checkNames refuses workers that are called like a service of ours.
+// checkNames refuses workers that are called like one of our services.
 func checkNames(w *workshop.Workshop, rooms []roomGroup) error {
 	ours := map[string]bool{GuardService: true}
 	for i := range rooms {

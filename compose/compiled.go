@@ -64,14 +64,14 @@ const (
 // Variables of the generated project that only `compile --load` and engines
 // can give. They are rendered as ${NAME:?run workshop compile --load}.
 const (
-	// VarFacts stands where the tool volume's name belongs, which only the
+	// VarFacts is in place of the tool volume's name, which only the
 	// second file gives: neither the first file alone nor both variables
 	// without the second file start anything.
 	VarFacts     = "WORKSHOP_FACTS"
 	VarInitImage = "WORKSHOP_INIT_IMAGE" // image reference or ID of workshop-init
 )
 
-// Labels that the project carries beside Compose's own.
+// Labels that the project carries next to Compose's own.
 const (
 	LabelRole       = "dev.llmdo.workshop.role" // worker | room | guard
 	LabelWorkshop   = "dev.llmdo.workshop.name"
@@ -89,7 +89,7 @@ type Compiled struct {
 	Project *types.Project
 	// Roles by service name.
 	Roles map[string]Role
-	// RoomOf gives the room service of a worker service; absent for a worker
+	// RoomOf returns the room service of a worker service; absent for a worker
 	// with network mode none.
 	RoomOf map[string]string
 	// Policy is the guard's; nil when no worker has a room.
@@ -102,7 +102,7 @@ type Compiled struct {
 	// Seccomp is the profile of all services as JSON for the engine; the same
 	// for every architecture, see [SeccompProfile].
 	Seccomp []byte
-	// Origins tells for a path of the project ("services.code-reviewer.mem_limit")
+	// Origins says for a path of the project ("services.code-reviewer.mem_limit")
 	// where its value was written.
 	Origins map[string]diag.Source
 	// Facts is nil before WithFacts.
@@ -177,7 +177,7 @@ type Facts struct {
 	HostPaths  []string
 	InitImage  string // reference or ID of the workshop-init image
 	InitVolume string // name of the tool volume
-	// SecretFiles gives for a secret's name the file that holds its value.
+	// SecretFiles returns for a secret's name the file that holds its value.
 	// The files belong to the worker's uid, so a secret of workers with
 	// different users has one per user: "NAME" or "NAME@UID:GID".
 	SecretFiles map[string]string
@@ -185,11 +185,11 @@ type Facts struct {
 
 // RefusedPath is a path that no worker gets (B7).
 type RefusedPath struct {
-	// Path is absolute and clean; a last * stands for any end of the name.
+	// Path is absolute and clean; a last * matches any end of the name.
 	Path string
 	// What is its name in messages; empty: the path.
 	What string
-	// Whole: what lies inside may be mounted.
+	// Whole: what is inside may be mounted.
 	Whole bool
 }
 
@@ -221,6 +221,6 @@ type SourceFacts struct {
 	Specials    []string
 	// Git: git takes the source for a git directory, whatever its name is.
 	Git bool
-	// GitHooks: it is or lies inside the hooks of a git directory.
+	// GitHooks: it is in the hooks of a git directory.
 	GitHooks bool
 }

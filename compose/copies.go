@@ -8,7 +8,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// Excluded tells whether patterns leave out a name, which is relative to the
+// Excluded reports whether patterns leave out a name, which is relative to the
 // source, with slashes. A directory that is left out is so with all below it.
 // The patterns are valid ones.
 func Excluded(patterns []string, name string) bool {
@@ -25,8 +25,8 @@ func copiesWithFacts(copies map[string]Copy, f *Facts) map[string]Copy {
 	return out
 }
 
-// copyLabels tells what the copies of a worker were made from, so that plain
-// Compose too makes the worker anew when a file changed.
+// copyLabels returns what the copies of a worker were made from, so that plain
+// Compose too recreates the worker when a file changed.
 func (m *machine) copyLabels(s *types.ServiceConfig, a *addition) {
 	for _, v := range s.Volumes {
 		if digest := m.f.CopyDigests[v.Source]; v.Type == types.VolumeTypeVolume && digest != "" {

@@ -99,7 +99,7 @@ func (e *emitter) end(src diag.Source) {
 	e.b = append(e.b, '\n')
 }
 
-// flow writes a list of words of ours on one line.
+// flow writes a list of our own words on one line.
 func (e *emitter) flow(indent int, name string, words []string) {
 	if len(words) == 0 {
 		return
@@ -118,8 +118,8 @@ func (e *emitter) flow(indent int, name string, words []string) {
 // duration in the form that Compose reads.
 func duration(d time.Duration) string { return d.String() }
 
-// appendPlace writes file and line. The file stands without its directory:
-// generated files do not depend on where the workshop lies.
+// appendPlace writes file and line. The file is written without its directory:
+// generated files do not depend on where the workshop is.
 func appendPlace(b []byte, src diag.Source) []byte {
 	b = append(b, cleanComment(path.Base(src.Range.Filename))...)
 	b = append(b, ':')

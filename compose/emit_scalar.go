@@ -56,7 +56,7 @@ func lower(s string) string {
 	return string(w[:len(s)])
 }
 
-// isQuotedText tells of printable ASCII with double quotes.
+// isQuotedText reports whether text is printable ASCII with double quotes.
 func isQuotedText(s string) bool {
 	quotes := false
 	for i := range len(s) {
@@ -72,7 +72,7 @@ const hexDigits = "0123456789abcdef"
 
 // appendQuoted writes a double-quoted scalar. Everything that a reader might
 // fold, strip or refuse is escaped; bytes that are not UTF-8 become U+FFFD, as
-// YAML can't carry them. Plain text with quotes in it, such as JSON, stands in
+// YAML can't carry them. Plain text with quotes in it, such as JSON, is in
 // single quotes: it is to be read by people.
 func appendQuoted(b []byte, s string) []byte {
 	if isQuotedText(s) {

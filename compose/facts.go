@@ -134,12 +134,12 @@ func (m *machine) general() {
 	}
 	if workshop.ReservedID(m.f.UID) || workshop.ReservedID(m.f.GID) {
 		m.list.add("user-reserved", where, "workers can't run as "+userOf("", m.f)+": the guard or the outlet has that id (B60)",
-			"They would run so because of "+cmp.Or(m.f.UserReason, "the caller")+". What the kernel counts for each uid, such as watches, would be theirs to use up.",
+			"The user comes from "+cmp.Or(m.f.UserReason, "the caller")+". The kernel limits some resources, such as watches, per uid: workers could exhaust those of the guard.",
 			"run workshop as another user, or, as root, set `user: \"1000:1000\"` in container")
 	}
 	if m.f.InitImage == "" || m.f.InitVolume == "" {
 		m.list.add("init-missing", where, "image or tool volume of workshop-init is not known",
-			"Without them no worker has its gate.", "run `make build`, then try again")
+			"Workers can't start without them.", "run `make build`, then try again")
 	}
 }
 

@@ -43,12 +43,12 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 		return
 	}
 	if !k.OutsideProject && !subpath.Within(sf.Real, m.f.ProjectDir) {
-		m.list.add("mount-outside-project", at, fmt.Sprintf("%s lies outside the project directory (B7)", written),
+		m.list.add("mount-outside-project", at, fmt.Sprintf("%s is outside the project directory (B7)", written),
 			resolvedTo(m.f.absolute(written), sf.Real), "write {source: "+written+", target: "+k.Target.V+", outside_project: true}")
 		return
 	}
 	if base := m.f.Sources[k.Within]; k.Within != "" && (!base.Exists || !subpath.Within(sf.Real, base.Real)) {
-		m.list.add("mount-leads-out", at, fmt.Sprintf("%s lies outside of %s, which the workshop mounts (B40)", written, k.Within),
+		m.list.add("mount-leads-out", at, fmt.Sprintf("%s is outside of %s, which the workshop mounts (B40)", written, k.Within),
 			resolvedTo(m.f.absolute(written), sf.Real), "mount what the workshop mounts, or add a mount of "+sf.Real+" to the workshop's container")
 		return
 	}
@@ -70,7 +70,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 			case sf.Git:
 				what = "is a git directory"
 			}
-			m.list.add("mount-protected", at, fmt.Sprintf("%s %s, by which programs of the host run others later; it can't be writable (B8)", written, what), "", hint)
+			m.list.add("mount-protected", at, fmt.Sprintf("%s %s, which makes programs of the host run others later; it can't be writable (B8)", written, what), "", hint)
 		}
 	}
 	m.resolve(s, k, sf.Real)
@@ -79,7 +79,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 	}
 }
 
-// point checks the mount point of a mount inside of another one: it stands in the
+// point checks the mount point of a mount inside of another one: it is in the
 // other's source. An engine would follow a link there to another place of the
 // container, such as that of workshop-init, and would make a missing directory on
 // this machine, as root.
@@ -97,11 +97,11 @@ func (m *machine) point(all *workshop.Container, k *workshop.Mount) bool {
 	switch {
 	case p.Link != "":
 		m.list.add("mount-target-link", k.At.Range, fmt.Sprintf("the target %s leads through %s, which is a symbolic link (B7, B12)", k.Target.V, p.Link),
-			"What is mounted would be at another place of the worker.", "remove the link, or choose a target outside of "+outer.Target.V)
+			"The mount would be at another path of the worker.", "remove the link, or choose a target outside of "+outer.Target.V)
 		return false
 	case !p.Exists:
-		m.list.add("mount-point-missing", k.At.Range, fmt.Sprintf("the target %s lies inside of %s, and %s has no %s", k.Target.V, outer.Target.V, outer.Source.V, rel),
-			"Nothing is made in what is mounted.", "make it: mkdir -p "+shellquote.Quote(path.Join(m.f.absolute(outer.Source.V), rel))+"; or choose a target outside of "+outer.Target.V)
+		m.list.add("mount-point-missing", k.At.Range, fmt.Sprintf("the target %s is inside %s, and %s has no %s", k.Target.V, outer.Target.V, outer.Source.V, rel),
+			"Nothing is created in a mount source.", "make it: mkdir -p "+shellquote.Quote(path.Join(m.f.absolute(outer.Source.V), rel))+"; or choose a target outside of "+outer.Target.V)
 		return false
 	}
 	return true

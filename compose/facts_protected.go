@@ -11,7 +11,7 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// protectedDirs are the directories of B8: what stands in them, programs of
+// protectedDirs are the directories of B8: what is in them, programs of
 // the host run later; .workshop is what plain Compose starts.
 var protectedDirs = []string{".claude", ".git", ".github", ".husky", ".idea", ".vscode", ".workshop"}
 
@@ -45,7 +45,7 @@ const (
 // look at them and the start of a container would be given any directory of the
 // host, or choose what is mounted over workshop-init (B7, B12).
 //
-// covered tells whether a target is at or below another mount of the worker:
+// covered reports whether a target is at or below another mount of the worker:
 // that one is a mount point already, and hides what it covers.
 func protectedMounts(m *workshop.Mount, real string, found []Protected, sources []string, covered func(target string) bool) []types.ServiceVolumeConfig {
 	readOnly := map[string]bool{} // path → read-only, or a pin
@@ -80,7 +80,7 @@ func pinWay(readOnly map[string]bool, p string) {
 	}
 }
 
-// coveredBy returns a function that tells whether a target inside m is at or
+// coveredBy returns a function that reports whether a target inside m is at or
 // below another mount of the container.
 func coveredBy(k *workshop.Container, m *workshop.Mount) func(string) bool {
 	return func(target string) bool {
@@ -118,7 +118,7 @@ func (f *Facts) sourcesBelow(dir string) []string {
 	return slices.Compact(out)
 }
 
-// underReadOnly tells whether a directory above p is read-only as a whole.
+// underReadOnly reports whether a directory above p is read-only as a whole.
 func underReadOnly(readOnly map[string]bool, p string) bool {
 	for up := path.Dir(p); up != "."; up = path.Dir(up) {
 		if readOnly[up] {
@@ -128,16 +128,16 @@ func underReadOnly(readOnly map[string]bool, p string) bool {
 	return false
 }
 
-// IsProtected tells whether a directory with this base name is protected.
+// IsProtected reports whether a directory with this base name is protected.
 func IsProtected(name string) bool {
 	// Case does not tell two names apart on the file systems of some hosts.
 	return slices.Contains(protectedDirs, strings.ToLower(name))
 }
 
-// protectedOn names the protected directory that a source is, or lies inside
+// protectedOn names the protected directory that a source is, or is inside
 // of, below the project; "" if there is none, ".git" for all git directories,
 // ".git/hooks" for their hooks, wherever they are.
-// Above the project nothing counts: a checkout may lie anywhere.
+// Above the project nothing counts: a checkout may be anywhere.
 func (f *Facts) protectedOn(real string) string {
 	for _, sf := range f.Sources {
 		if sf.GitHooks && sf.Real == real {

@@ -33,7 +33,7 @@ func (m *machine) runtime(w *workshop.Worker, room string) {
 		return
 	case !slices.Contains(m.f.UserRuntimes, name):
 		m.list.add("runtime-unknown", at, which+" is not known to keep to the machine's kernel and to add no devices (B6, B30)",
-			"What it adds, a variable of the file or of an image can decide.", fmt.Sprintf("use `runtime: runc`, or write `runtimes: [%s]` in your settings file", name))
+			"A variable of the file or of an image can decide what it adds.", fmt.Sprintf("use `runtime: runc`, or write `runtimes: [%s]` in your settings file", name))
 		return
 	}
 	if r.V != "" && len(m.f.Runtimes) > 0 && !slices.Contains(m.f.Runtimes, r.V) && !strings.HasPrefix(r.V, "io.containerd.") {

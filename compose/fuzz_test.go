@@ -47,7 +47,7 @@ func FuzzEnvironment(f *testing.F) {
 	})
 }
 
-// validText tells whether YAML can carry a text (YAML 1.2, 5.1).
+// validText reports whether YAML can carry a text (YAML 1.2, 5.1).
 func validText(s string) bool { return strings.ToValidUTF8(s, "") == s }
 
 // compileText reports whether the text is a workshop that compiles.

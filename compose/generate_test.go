@@ -21,7 +21,7 @@ func (c *choices) n(most int) int {
 
 func (c *choices) of(words ...string) string { return words[c.n(len(words))] }
 
-// container writes a random `container:` in flow form; worker tells whether
+// container writes a random `container:` in flow form; worker reports whether
 // keys that only a workshop may have are left out.
 func (c *choices) container(worker bool) string {
 	var keys []string

@@ -63,7 +63,7 @@ func (c *compiler) guard(rooms []roomGroup) {
 
 // userUpstreams are the upstreams that the user named, as
 // [firewall.UserUpstreamsEnv] has them. They are the machine's and not the
-// file's, so they are no part of what is rendered.
+// file's, so they are not part of what is rendered.
 func (c *Compiled) userUpstreams() []string {
 	if c.workshop == nil {
 		return nil

@@ -15,7 +15,7 @@ const (
 )
 
 // hardened returns a service with what every role has in common: B1, B2, B3,
-// B6, and an init of ours as main process (B12).
+// B6, and our init as main process (B12).
 func hardened(name string, grace time.Duration) types.ServiceConfig {
 	s := types.ServiceConfig{Name: name}
 	s.CapDrop = []string{"ALL"}
@@ -32,7 +32,7 @@ func hardened(name string, grace time.Duration) types.ServiceConfig {
 // noNewPrivileges is the security_opt of B2.
 const noNewPrivileges = "no-new-privileges:true"
 
-// healthcheck is for plain Compose alone: engines of ours wait for the READY
+// healthcheck is for plain Compose alone: our engines wait for the READY
 // line. The interval is a compromise: each check is an exec in the container.
 func healthcheck(command ...string) *types.HealthCheckConfig {
 	return &types.HealthCheckConfig{

@@ -46,7 +46,7 @@ func (c *compiler) tmpfs(s *types.ServiceConfig, k *workshop.Container) {
 	}
 }
 
-// ownedTmpfs gives each tmpfs to the worker's user. The mode alone is not
+// ownedTmpfs makes the owner of each tmpfs the worker's user. The mode alone is not
 // enough: where the image has the directory, runc gives the mount that one's
 // mode (libcontainer/rootfs_linux.go), and an image's /home/worker is 0755.
 func ownedTmpfs(all []string, user string) []string {

@@ -17,7 +17,7 @@ type roomGroup struct {
 	source diag.Source
 }
 
-// groupRooms gives each room the policy that its workers share.
+// groupRooms assigns each room the policy that its workers share.
 func groupRooms(w *workshop.Workshop) []roomGroup {
 	first := make(map[string]*workshop.Worker, len(w.Workers))
 	for i := range w.Workers {

@@ -61,7 +61,7 @@ func RenderFacts(c *Compiled) ([]File, error) {
 	return files, nil
 }
 
-// addition writes what is added to one service. passwd and group stand beside
+// addition writes what is added to one service. passwd and group are next to
 // the file; all other sources are this machine's. The door is left out: its
 // directory goes with a restart of the machine, and Compose would refuse to
 // start without; sessions of such a worker go through the engine.
@@ -102,7 +102,7 @@ func (e *emitter) labels(labels types.Labels) {
 	}
 }
 
-// isIdentity tells whether a mount is one of the identity files.
+// isIdentity reports whether a mount is one of the identity files.
 func isIdentity(v *types.ServiceVolumeConfig, f *Facts) bool {
 	if v.Target != "/etc/passwd" && v.Target != "/etc/group" {
 		return false

@@ -9,7 +9,7 @@ import (
 )
 
 // renderProject writes compose.yaml. There is no top-level name and no key
-// that docker-compose 1.29 refuses; binds stand without their options, which
+// that docker-compose 1.29 refuses; binds are written without their options, which
 // 1.29 does not know (it refuses missing sources anyway, and mounts below a
 // source were refused by WithFacts).
 func renderProject(c *Compiled) []byte {

@@ -42,7 +42,7 @@ func (c *compiler) room(g *roomGroup) {
 	c.add(s, RoleRoom)
 }
 
-// names are the name keys of a network namespace: they stand at its owner,
+// names are the name keys of a network namespace: they are at its owner,
 // because a container that joins a namespace can't carry them. Every look-up
 // goes to loopback: answered by the guard in a room, refused at once without.
 func names(s *types.ServiceConfig) {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// seccompFile is where the profile stands beside compose.yaml, and
+// seccompFile is where the profile is, next to compose.yaml, and
 // seccompOption the security_opt that names it. Engines that take a profile
 // inline replace the option by Compiled.Seccomp.
 const (
@@ -78,7 +78,7 @@ var socketFamilies = []struct{ value, freeBits uint64 }{
 
 // fcntlCommands are the allowed second arguments of fcntl(2), in the same form:
 // all up to F_GETDELEG (1039) but F_SETLEASE (1024). With a lease on a file, or
-// a delegation (F_SETDELEG, 1040), whoever else opens it waits up to 45 seconds
+// a delegation (F_SETDELEG, 1040), another process that opens it waits up to 45 seconds
 // for the holder (/proc/sys/fs/lease-break-time): a worker could so hold up
 // programs of the host by any file of its uid that it sees, also read-only.
 // The kernel takes the low 32 bits.

@@ -10,7 +10,7 @@ import (
 // the project. Only workers that name the secret get it.
 func (m *machine) secret(a *addition, s *workshop.Secret, user string) {
 	if !m.f.Local {
-		m.list.add("engine-elsewhere", s.At.Range, fmt.Sprintf("the engine does not see this machine's files, so secret %s can't be given", s.Name),
+		m.list.add("engine-elsewhere", s.At.Range, fmt.Sprintf("the engine does not see this machine's files, so the secret %s can't be mounted", s.Name),
 			"Secrets are files of this machine that are bound into the worker.", "use an engine on this machine, or remove the secret")
 		return
 	}
@@ -38,7 +38,7 @@ func SecretFile(f *Facts, name, user string) string {
 	return f.SecretFiles[name]
 }
 
-// WorkerUsers gives the user of every worker on this machine, by service.
+// WorkerUsers returns the user of every worker on this machine, by service.
 func WorkerUsers(c *Compiled, f Facts) map[string]string {
 	out := make(map[string]string, len(c.Roles))
 	for name, role := range c.Roles {

@@ -19,7 +19,7 @@ const toolsFlag = "--tools"
 const maxGrant = 96 << 10
 
 // tools writes what the worker's tools may do into the arguments of its gate,
-// where the toolbox reads it (B41): they stand in the project, and PID 1 can't
+// where the toolbox reads it (B41): they are in the project, and PID 1 can't
 // be told others. It is there for a worker without tools too.
 func (c *compiler) tools(service string, w *workshop.Worker) []string {
 	g := grantOf(c.w, w)

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Severity tells whether a problem stops the run. The zero value is invalid.
+// Severity reports whether a problem stops the run. The zero value is invalid.
 type Severity int
 
 // The severities, most severe first.
@@ -45,7 +45,7 @@ type Pos struct {
 }
 
 // Range is the part of a file that a diagnostic is about; End is the first
-// place behind it. A zero Range names no file; one without Start.Line names
+// place after it. A zero Range names no file; one without Start.Line names
 // the file as a whole.
 type Range struct {
 	Filename string `json:"filename"`
@@ -61,7 +61,7 @@ func (r Range) String() string {
 	return r.Filename + ":" + strconv.Itoa(r.Start.Line) + ":" + strconv.Itoa(r.Start.Column)
 }
 
-// Source tells where a value of a compiled or effective configuration was
+// Source says where a value of a compiled or effective configuration was
 // written. The zero Source means that nobody wrote it: it is a default.
 type Source struct {
 	Range Range
@@ -116,7 +116,7 @@ func (l List) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// HasErrors tells whether at least one diagnostic is an [Error].
+// HasErrors reports whether at least one diagnostic is an [Error].
 func (l List) HasErrors() bool { return l.Count(Error) > 0 }
 
 // Count returns the number of diagnostics of the given severity.

@@ -61,11 +61,11 @@ func TestB40_WiderDelegateIsRefused(t *testing.T) {
 	}{
 		{
 			"a tool", "workers/reader.md", "tools: Read, ", "tools: Read, LS, ",
-			[]string{"workers/builder.md:4:", "which has a tool that it hasn't itself: LS", "workers/reader.md:3:"},
+			[]string{"workers/builder.md:4:", "which has a tool that it lacks: LS", "workers/reader.md:3:"},
 		},
 		{
 			"a wider limit", "workers/reader.md", "Bash(cat:*)", "Bash",
-			[]string{"workers/builder.md:4:", "which has a tool that it hasn't itself: Bash", "workers/reader.md:3:", "workers/builder.md:3:"},
+			[]string{"workers/builder.md:4:", "which has a tool that it lacks: Bash", "workers/reader.md:3:", "workers/builder.md:3:"},
 		},
 		{
 			"another limit", "workers/reader.md", "Bash(cat:*)", "Bash(git log:*)",

@@ -76,7 +76,7 @@ func loadsSoFits(t *testing.T, s *jsonschema.Schema, data []byte) {
 	}
 	j, err := json.Marshal(raw)
 	if err != nil {
-		t.Skip() // keys that are no text can't be JSON
+		t.Skip() // keys that are not text can't be JSON
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(j))
 	if err != nil {

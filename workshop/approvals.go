@@ -12,7 +12,7 @@ import (
 	"github.com/llmdo/workshop/workshop/worker"
 )
 
-// check reads a rule of approvals as whoever decides will.
+// check reads a rule of approvals as the host reads it when it decides.
 func (a *approvalForm) check(d *decoder) bool {
 	match := ""
 	if a.Match != nil {
@@ -35,7 +35,7 @@ func (a *approvalForm) check(d *decoder) bool {
 	if ours, ok := worker.ToolName(name); ok {
 		hint = "write tool: " + ours
 		if name != a.Tool.V {
-			hint += ", and what stands in the parentheses as match"
+			hint += ", and the text in parentheses as match"
 		}
 	} else if near := nearest(a.Tool.V, append(callrule.Names(), "delegate_", "mcp__")); near != "" && !strings.HasSuffix(near, "_") {
 		hint = fmt.Sprintf("did you mean %q? %s", near, bad.Hint)

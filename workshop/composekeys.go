@@ -7,8 +7,8 @@ type instead struct{ why, hint string }
 
 const (
 	whyClosed   = "The boundary of a worker can't be opened from the file."
-	whyOneKind  = "A workshop has workers, no services of its own kind."
-	whyOurs     = "The compile decides this for every worker."
+	whyOneKind  = "A workshop has workers in place of services."
+	whyOurs     = "This is the same for every worker and can't be set."
 	hintRemove  = "remove the key"
 	whyWorkshop = "This key belongs to the workshop, not to a container."
 )
@@ -84,11 +84,11 @@ var containerKeys = map[string]instead{
 	"scale":               {"", "list each worker by name"},
 	"extends":             {whyOneKind, "write the keys out"},
 	"configs":             {"", "write mounts: [./config:/workspace/config:ro]"},
-	"isolation":           {whyWorkshop, "write isolation beside container"},
-	"name":                {whyWorkshop, "write name beside container"},
+	"isolation":           {whyWorkshop, "write isolation next to container"},
+	"name":                {whyWorkshop, "write name next to container"},
 	"allow":               {"", "write network: {mode: restricted, allow: […]}"},
 	"deny":                {"", "write network: {mode: restricted, deny: […]}"},
-	"tools":               {"What a worker may use stands in its own file.", "write `allowed-tools` in the worker's file"},
+	"tools":               {"A worker's own file lists its tools.", "write `allowed-tools` in the worker's file"},
 }
 
 // documentKeys are keys that people try at the top of the file.
@@ -110,7 +110,7 @@ var workshopKeys = map[string]instead{
 	"volumes":  {"", "write container: {mounts: […]}"},
 	"networks": {"", "write container: {network: …}"},
 	"model":    {"LLM calls stay on the host (B44).", "write `model` in the worker's file"},
-	"toolsets": {"What a worker may use stands in its own file.", "write `allowed-tools` in the worker's file"},
+	"toolsets": {"A worker's own file lists its tools.", "write `allowed-tools` in the worker's file"},
 	"sandbox":  {"", "write container"},
 }
 

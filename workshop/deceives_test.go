@@ -63,7 +63,7 @@ func TestMappedHosts(t *testing.T) {
 		if want == "" && len(list) == 0 {
 			continue
 		}
-		if len(list) != 1 || list[0].Code != "mapped-host" || list[0].Severity != diag.Warning || list[0].Summary != "the host stands for "+want || list[0].Range.Start.Line != 5 {
+		if len(list) != 1 || list[0].Code != "mapped-host" || list[0].Severity != diag.Warning || list[0].Summary != "the host is read as "+want || list[0].Range.Start.Line != 5 {
 			t.Errorf("%s: got %v, want %s", host, list, want)
 		}
 	}

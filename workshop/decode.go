@@ -192,8 +192,8 @@ func (d *decoder) mapping(n *node, v reflect.Value) bool {
 	return true
 }
 
-// keys returns the pairs of a mapping without those that stand twice, and
-// reports these and keys that are no text.
+// keys returns the pairs of a mapping without those that are given twice, and
+// reports these and keys that are not text.
 func (d *decoder) keys(n *node) []pair {
 	seen := make(map[string]diag.Range, len(n.pairs))
 	out := make([]pair, 0, len(n.pairs))
@@ -203,7 +203,7 @@ func (d *decoder) keys(n *node) []pair {
 			d.fail(p.key.rng, "wrong-type", "a key must be text, not "+p.key.describe(), "text that begins with { or [ needs quotes")
 			continue
 		case p.key.tag == "!!merge":
-			d.failDetail(p.key.rng, "merge-key", "merge keys (<<) are not taken",
+			d.failDetail(p.key.rng, "merge-key", "merge keys (<<) are not supported",
 				"Each key has one place in the file, so that errors and generated files can name it.", "write the keys out")
 			continue
 		case strings.Contains(p.key.text, "$") && strings.Contains(p.key.text, "{"):
@@ -213,7 +213,7 @@ func (d *decoder) keys(n *node) []pair {
 		if first, again := seen[p.key.text]; again {
 			d.report(diag.Diagnostic{
 				Severity: diag.Error, Code: "duplicate-key",
-				Summary: fmt.Sprintf("the key %q stands twice in one mapping", clip(p.key.text)),
+				Summary: fmt.Sprintf("the key %q is given twice in one mapping", clip(p.key.text)),
 				Hint:    "remove one of them", Range: p.key.rng,
 				Related: []diag.Related{{Message: "first here", Range: first}},
 			})

@@ -46,7 +46,7 @@ func delegations(w *Workshop, work *effort, p *problems) {
 					}
 				}
 				p.add(diag.Diagnostic{Severity: diag.Error, Code: "delegate-unknown", Range: ref.Source.Range,
-					Summary: fmt.Sprintf("%s delegates to %s, which is no worker of this workshop", wk.Name, ref.Name),
+					Summary: fmt.Sprintf("%s delegates to %s, which is not a worker of this workshop", wk.Name, ref.Name),
 					Hint:    hint, Related: []diag.Related{{Message: wk.Name + " is listed here", Range: wk.Source.Range}}})
 				continue
 			}
@@ -127,7 +127,7 @@ func delegateTools(caller, to *Worker, ref worker.Reference, work *effort, p *pr
 			grant = caller.Definition.Tools[has].Source.Range
 		}
 		p.add(diag.Diagnostic{Severity: diag.Error, Code: "delegate-widening", Range: ref.Source.Range,
-			Summary: fmt.Sprintf("%s delegates to %s, which has a tool that it hasn't itself: %s", caller.Name, to.Name, t.Written),
+			Summary: fmt.Sprintf("%s delegates to %s, which has a tool that it lacks: %s", caller.Name, to.Name, t.Written),
 			Detail:  "The delegate does what its caller says, so it may have only tools that its caller has.",
 			Hint:    fmt.Sprintf("add %s to the tools of %s, or take it from those of %s", t.Written, caller.Name, to.Name),
 			Related: []diag.Related{{Message: to.Name + " has", Range: t.Source.Range}, {Message: caller.Name + " has", Range: grant}}})
@@ -142,7 +142,7 @@ func delegateWhat(x excess, d, c Container) string {
 	case "network.deny":
 		return x.summary
 	case "network.allow":
-		return strings.TrimSuffix(x.summary, " isn't covered by a line of the workshop's allow")
+		return strings.TrimSuffix(x.summary, " is not covered by a line of the workshop's allow")
 	case "secrets":
 		return "the secret " + strings.TrimPrefix(x.summary, "the workshop has no secret ")
 	}
@@ -184,7 +184,7 @@ func cycles(workers []Worker, byName map[string]*Worker, p *problems) {
 	}
 }
 
-// cycle tells of the circle at the end of a path.
+// cycle reports the circle at the end of a path.
 func cycle(path []worker.Reference, byName map[string]*Worker) diag.Diagnostic {
 	last := path[len(path)-1]
 	from := slices.IndexFunc(path, func(r worker.Reference) bool { return r.Name == last.Name })
@@ -197,6 +197,6 @@ func cycle(path []worker.Reference, byName map[string]*Worker) diag.Diagnostic {
 		}
 	}
 	return diag.Diagnostic{Severity: diag.Error, Code: "delegate-cycle", Range: last.Source.Range, Related: related,
-		Summary: "workers delegate in a circle: " + strings.Join(names, " → "),
+		Summary: "workers delegate in a cycle: " + strings.Join(names, " → "),
 		Hint:    "remove one of the references; a worker gets its delegate's answer, it needs no way back"}
 }

@@ -25,23 +25,23 @@ func TestDelegation(t *testing.T) {
 		{
 			name: "an unknown name", workers: "    - a\n    - reviewer\n",
 			files: map[string]string{"workers/a.md": delegating("reviewr"), "workers/reviewer.md": plainWorker},
-			want:  []string{"workers/a.md:3: a delegates to reviewr, which is no worker of this workshop [5]"},
+			want:  []string{"workers/a.md:3: a delegates to reviewr, which is not a worker of this workshop [5]"},
 		},
 		{
 			name: "to itself", workers: "    - a\n", files: map[string]string{"workers/a.md": delegating("a")},
-			want: []string{"workers/a.md:3: workers delegate in a circle: a → a"},
+			want: []string{"workers/a.md:3: workers delegate in a cycle: a → a"},
 		},
 		{
 			name: "a circle", workers: "    - a\n    - b\n    - c\n",
 			files: map[string]string{"workers/a.md": delegating("b"), "workers/b.md": delegating("c"), "workers/c.md": delegating("b")},
-			want:  []string{"workers/c.md:3: workers delegate in a circle: b → c → b [3]"},
+			want:  []string{"workers/c.md:3: workers delegate in a cycle: b → c → b [3]"},
 		},
 		{
 			name: "two circles", workers: "    - a\n    - b\n",
 			files: map[string]string{"workers/a.md": delegating("a", "b"), "workers/b.md": delegating("a")},
 			want: []string{
-				"workers/a.md:3: workers delegate in a circle: a → a",
-				"workers/b.md:3: workers delegate in a circle: a → b → a [3]",
+				"workers/a.md:3: workers delegate in a cycle: a → a",
+				"workers/b.md:3: workers delegate in a cycle: a → b → a [3]",
 			},
 		},
 		{
@@ -49,7 +49,7 @@ func TestDelegation(t *testing.T) {
 			files: map[string]string{"a.agent": "---\nname: a\ntoolsets: [b, c, filesystem_project_ro]\n---\nDo.\n", "b.agent": "---\nname: b\ntoolsets: [a, filesystem_project_ro]\n---\nDo.\n"},
 			want: []string{
 				`a.agent:3: "c" is neither a toolset nor a worker of this workshop, it isn't offered`,
-				"b.agent:3: workers delegate in a circle: a → b → a [3]",
+				"b.agent:3: workers delegate in a cycle: a → b → a [3]",
 			},
 		},
 	} {
@@ -95,7 +95,7 @@ func TestDelegateReachesNoMore(t *testing.T) {
 		{"deny", `{network: {deny: [x.example.org]}}`, `{network: {mode: restricted, allow: [x.example.org]}}`, []string{
 			"workers/a.md:3: a delegates to b, which reaches more: x.example.org port 1-65535 is denied there and not here [13] [11]"}},
 		{"a mount", `{mounts: ["./a:/a"]}`, `{mounts: ["./b:/b"]}`, []string{
-			"workers/a.md:3: a delegates to b, which reaches more: the source ./b isn't a source of the caller's mounts, nor below one [13] [11]"}},
+			"workers/a.md:3: a delegates to b, which reaches more: the source ./b is not among the sources of the caller's mounts, nor below one [13] [11]"}},
 		{"a writable mount", `{mounts: ["./b:/b"]}`, `{mounts: ["./b:/b:rw"]}`, []string{
 			"workers/a.md:3: a delegates to b, which reaches more: ./b is mounted read-only in the caller and read-write here [13] [11]"}},
 		{"a secret", `{}`, `{secrets: [s]}`, []string{

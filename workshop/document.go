@@ -19,9 +19,9 @@ func (*document) title() string { return "the file" }
 type workshopForm struct {
 	Source      diag.Source
 	Name        *Value[string]     `key:"name" required:"true" validate:"name" literal:"The name is part of file and container names." example:"write name: my-workshop" doc:"Name of the workshop: lower-case letters, digits, _ and -, at most 63."`
-	Version     *Value[string]     `key:"version" validate:"semver" number:"true" literal:"The version names what stands in the repository." example:"write version: 1.2.0" doc:"Semantic version of the workshop itself."`
+	Version     *Value[string]     `key:"version" validate:"semver" number:"true" literal:"The version describes what is in the repository." example:"write version: 1.2.0" doc:"Semantic version of the workshop itself."`
 	Description *Value[string]     `key:"description" example:"write description: Reviews a change" doc:"What the workshop is for."`
-	Isolation   *Value[Isolation]  `key:"isolation" validate:"oneof=docker namespace auto" literal:"What the isolation is must be seen in the file." example:"write isolation: namespace" default:"auto" doc:"The kind of engine: Docker, namespaces without a daemon, or the one that fits this machine (auto)."`
+	Isolation   *Value[Isolation]  `key:"isolation" validate:"oneof=docker namespace auto" literal:"The isolation must be visible in the file." example:"write isolation: namespace" default:"auto" doc:"The kind of engine: Docker, namespaces without a daemon, or the one that fits this machine (auto)."`
 	Container   *partialContainer  `key:"container" required:"true" example:"write container: {image: NAME:TAG}" doc:"What every worker gets; a worker may narrow it."`
 	Workers     *[]workerEntry     `key:"workers" required:"true" example:"write workers: [reviewer]" doc:"The workers, by name; each has a file of its own."`
 	Approvals   *approvalsForm     `key:"approvals" example:"write approvals: {default: ask}" doc:"Which tool calls a person must approve."`
@@ -35,7 +35,7 @@ func (*workshopForm) keepsParts()   {}
 type workerForm struct {
 	Source    diag.Source
 	Name      *Value[string]    `key:"name" required:"true" validate:"name" literal:"The name finds the worker's file and names its container." example:"write name: reviewer" doc:"Name of the worker: lower-case letters, digits, _ and -, at most 63; not guard, room or room-…."`
-	File      *Value[string]    `key:"file" literal:"Which files make a workshop must be seen in it." example:"write file: workers/reviewer.md" doc:"The worker's file, relative to this one; without it the file is found by name."`
+	File      *Value[string]    `key:"file" literal:"Which files make a workshop must be visible in it." example:"write file: workers/reviewer.md" doc:"The worker's file, relative to this one; without it the file is found by name."`
 	Container *partialContainer `key:"container" example:"write container: {network: none}" doc:"Narrows what the workshop grants."`
 }
 
@@ -43,9 +43,9 @@ func (*workerForm) title() string { return "a worker" }
 
 var workerKeys = map[string]instead{
 	"description":   {"A worker's file describes it.", "write it in the worker's file"},
-	"tools":         {"What a worker may use stands in its own file.", "write `allowed-tools` in the worker's file"},
-	"allowed-tools": {"What a worker may use stands in its own file.", "write `allowed-tools` in the worker's file"},
-	"delegates-to":  {"Whom a worker calls stands in its own file.", "write `delegates-to` in the worker's file"},
+	"tools":         {"A worker's own file lists its tools.", "write `allowed-tools` in the worker's file"},
+	"allowed-tools": {"A worker's own file lists its tools.", "write `allowed-tools` in the worker's file"},
+	"delegates-to":  {"A worker's own file lists its delegates.", "write `delegates-to` in the worker's file"},
 	"model":         {"LLM calls stay on the host (B44).", "write `model` in the worker's file"},
 	"path":          {"", "write file: workers/NAME.md"},
 }
@@ -74,8 +74,8 @@ func (w *workerEntry) decode(d *decoder, n *node, f *field) bool {
 	}
 	w.Name, w.Container = *form.Name, form.Container
 	if ReservedName(w.Name.V) {
-		d.fail(w.Name.Source.Range, "reserved-name", fmt.Sprintf("the name %q is the compile's own", w.Name.V),
-			"guard, room and room-… name our own services; choose another name")
+		d.fail(w.Name.Source.Range, "reserved-name", fmt.Sprintf("the name %q is reserved", w.Name.V),
+			"choose another name: guard, room and room-… are services of every project")
 		return false
 	}
 	if form.File != nil {
@@ -98,7 +98,7 @@ func ReservedName(name string) bool {
 // approvalsForm is `approvals:` as it is written.
 type approvalsForm struct {
 	Source  diag.Source
-	Default *Value[Approval] `key:"default" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be seen in the file." example:"write default: ask" default:"ask" doc:"Decision for calls that no rule matches."`
+	Default *Value[Approval] `key:"default" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be visible in the file." example:"write default: ask" default:"ask" doc:"Decision for calls that no rule matches."`
 	Rules   *[]approvalForm  `key:"rules" example:"write rules: [{tool: shell, match: git status, approval: auto}]" doc:"Rules in order; the first that matches a call decides."`
 }
 
@@ -108,9 +108,9 @@ func (*approvalsForm) keepsParts()   {}
 // approvalForm is one rule of approvals.
 type approvalForm struct {
 	Source   diag.Source
-	Tool     *Value[string]   `key:"tool" required:"true" validate:"text,oneline" literal:"What needs a person's yes must be seen in the file." example:"write tool: shell" doc:"Name of the tool, mcp__SERVER, mcp__SERVER__TOOL, delegate_WORKER, or *."`
-	Match    *Value[string]   `key:"match" validate:"oneline" literal:"What needs a person's yes must be seen in the file." example:"write match: git status" doc:"Which calls: the first words of a command, a path with * and **, or a host. Without it: every call."`
-	Approval *Value[Approval] `key:"approval" required:"true" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be seen in the file." example:"write approval: auto" doc:"Run without a question (auto), ask a person, or refuse (deny)."`
+	Tool     *Value[string]   `key:"tool" required:"true" validate:"text,oneline" literal:"What needs a person's yes must be visible in the file." example:"write tool: shell" doc:"Name of the tool, mcp__SERVER, mcp__SERVER__TOOL, delegate_WORKER, or *."`
+	Match    *Value[string]   `key:"match" validate:"oneline" literal:"What needs a person's yes must be visible in the file." example:"write match: git status" doc:"Which calls: the first words of a command, a path with * and **, or a host. Without it: every call."`
+	Approval *Value[Approval] `key:"approval" required:"true" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be visible in the file." example:"write approval: auto" doc:"Run without a question (auto), ask a person, or refuse (deny)."`
 }
 
 func (*approvalForm) title() string { return "a rule of approvals" }

@@ -76,7 +76,7 @@ func effectiveNetwork(base Network, n *partialNetwork, work *effort) Network {
 	return out
 }
 
-// namedSecrets gives the workshop's secrets that a worker names, in the
+// namedSecrets returns the workshop's secrets that a worker names, in the
 // worker's order and with the worker's places.
 func namedSecrets(base []Secret, named *[]Secret) []Secret {
 	if named == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // environment returns the lookup of all variables: the caller's environment,
-// then the files of --env-file (the last one first), then `.env` beside the
+// then the files of --env-file (the last one first), then `.env` next to the
 // file.
 func environment(fsys fs.FS, dir string, o Options, p *problems) *variables {
 	caller := func(name string) (setting, bool) {
@@ -78,7 +78,7 @@ type foreignReference struct {
 	src      *source // of `.env`
 }
 
-// missing stands around the name of a variable that `.env` doesn't set, in the
+// missing encloses the name of a variable that `.env` doesn't set, in the
 // place of its value; no text of a file has it.
 const missing = "\x00"
 
@@ -132,7 +132,7 @@ const (
 	codeEnvAsks    = "env-reads-environment"
 )
 
-// badEnvFile tells the line but not the text of the error: that may hold the
+// badEnvFile reports the line but not the text of the error: that may hold the
 // value of a secret.
 func badEnvFile(name string, data []byte, err error) diag.Diagnostic {
 	d := diag.Diagnostic{
@@ -151,7 +151,7 @@ func badEnvFile(name string, data []byte, err error) diag.Diagnostic {
 	return d
 }
 
-// unreadable tells that a file can't be read.
+// unreadable reports a file that can't be read.
 func unreadable(name string, err error) diag.Diagnostic {
 	d := diag.Diagnostic{
 		Severity: diag.Error, Code: "unreadable", Range: diag.Range{Filename: name},

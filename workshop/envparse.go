@@ -76,7 +76,7 @@ func parseEnv(data []byte, lookup func(string) (string, bool)) (map[string]strin
 	return values, nil
 }
 
-// statementEnd is the byte behind the first statement, with the blank lines and
+// statementEnd is the byte after the first statement, with the blank lines and
 // comments before it. The rules are compose-go's (dotenv/parser.go); where it
 // finds an error, it finds the same one in the statement.
 func statementEnd(s string) int {
@@ -113,7 +113,7 @@ func statementEnd(s string) int {
 // envBlank reports whether a value may begin after the character.
 func envBlank(r rune) bool { return strings.ContainsRune("\t\v\f\r \u0085\u00a0", r) }
 
-// quotedEnd is the byte behind the quote that closes the first one.
+// quotedEnd is the byte after the quote that closes the first one.
 func quotedEnd(s string) int {
 	escaped := false
 	for i := 1; i < len(s); i++ {

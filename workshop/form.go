@@ -71,7 +71,7 @@ func (f *field) key(name string) *field {
 	return &x
 }
 
-// in tells where a key is missing.
+// in says where a key is missing.
 func (f *form) in() string {
 	if f.title == "" {
 		return ""

@@ -77,7 +77,7 @@ func checkMount(t *testing.T, m Mount) {
 		t.Errorf("a writable copy: %+v (B9)", m)
 	}
 	if !m.OutsideProject && (strings.HasPrefix(m.Source.V, "/") || strings.HasPrefix(path.Clean(m.Source.V)+"/", "../")) {
-		t.Errorf("the source %q lies outside of the project", m.Source.V)
+		t.Errorf("the source %q is outside of the project", m.Source.V)
 	}
 }
 

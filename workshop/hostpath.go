@@ -13,7 +13,7 @@ import (
 // hostUse says what a path of the host is for.
 type hostUse struct {
 	what    string // "mount source", for messages
-	outside bool   // it may lie outside the project
+	outside bool   // it may be outside the project
 	key     string // that allows it, for the hint; empty: nothing does
 	instead string // of a path that no worker gets, for the hint
 }
@@ -36,7 +36,7 @@ func (u hostUse) hint() string {
 	return "mount a directory of the project instead"
 }
 
-// relativeProblem tells why p isn't a clean path below the project's
+// relativeProblem returns why p isn't a clean path below the project's
 // directory, or returns "".
 func relativeProblem(p string) string {
 	switch {
@@ -54,7 +54,7 @@ func relativeProblem(p string) string {
 	return ""
 }
 
-// deceives tells runes that no path here has: control characters, and those that
+// deceives reports whether no path may have a rune: control characters, and those that
 // turn the direction of the line that shows it (Unicode UAX #9).
 func deceives(r rune) bool {
 	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
@@ -115,7 +115,7 @@ func (d *decoder) outside(at diag.Range, p string, use hostUse) {
 	source, _, _ := strings.Cut(p, " (")
 	x := diag.Diagnostic{
 		Severity: diag.Error, Code: "outside-project", Range: at,
-		Summary: fmt.Sprintf("the %s %s lies outside the project's directory", use.what, clip(p)),
+		Summary: fmt.Sprintf("the %s %s is outside the project's directory", use.what, clip(p)),
 		Hint:    "use a path below the directory of " + d.base(),
 	}
 	if use.key != "" {
@@ -129,7 +129,7 @@ func (d *decoder) relativeSource(p string, at diag.Range, use hostUse) {
 	end := d.follow(path.Join(d.dir, p))
 	switch {
 	case end.loop:
-		d.fail(at, "bad-path", fmt.Sprintf("the %s %s has more than %d symbolic links, or by them more than %d parts, or one that can't be read", use.what, clip(p), maxLinks, maxParts), "remove the loop, or name where the links lead")
+		d.fail(at, "bad-path", fmt.Sprintf("the %s %s can't be resolved: more than %d symbolic links, more than %d parts by them, or a link that can't be read", use.what, clip(p), maxLinks, maxParts), "remove the loop, or name where the links lead")
 		return
 	case end.abs != "":
 		shown := p
@@ -148,7 +148,7 @@ func (d *decoder) relativeSource(p string, at diag.Range, use hostUse) {
 		if end.linked {
 			shown = p + " (a symbolic link out of the project)"
 		}
-		// Where the project lies isn't known. Climbing leads to the root at
+		// Where the project is isn't known. Climbing leads to the root at
 		// the latest, so what follows the dots is judged as if from there.
 		if end.linked && d.protected(at, shown, path.Clean("/"+end.up), use) {
 			return
@@ -244,7 +244,7 @@ func lstat(fsys fs.FS, name string) (fs.FileInfo, error) {
 	return fs.Lstat(fsys, name)
 }
 
-// exists tells whether a path relative to the file exists; known is false
+// exists reports whether a path relative to the file exists; known is false
 // where the fs.FS can't tell.
 func (d *decoder) exists(p string) (exists, known bool) {
 	if strings.HasPrefix(p, "/") {
@@ -258,7 +258,7 @@ func (d *decoder) exists(p string) (exists, known bool) {
 	return err == nil, true
 }
 
-// protected reports an absolute path that B7 refuses, and tells whether it did.
+// protected reports an absolute path that B7 refuses, and reports whether it did.
 func (d *decoder) protected(at diag.Range, shown, p string, use hostUse) bool {
 	why := d.refused.Why(p)
 	if why == "" {

@@ -16,9 +16,9 @@ import (
 
 // Options says what Load takes from outside the project's files.
 type Options struct {
-	// Lookup gives the environment's variables; nil: none.
+	// Lookup returns the environment's variables; nil: none.
 	Lookup func(name string) (value string, ok bool)
-	// EnvFiles are read after the `.env` beside the file, later ones win;
+	// EnvFiles are read after the `.env` next to the file, later ones win;
 	// paths relative to the fs.FS. The environment wins over all of them.
 	EnvFiles []string
 	// Home is the caller's home directory, absolute; it is what `~` in a
@@ -63,7 +63,7 @@ func Load(ctx context.Context, fsys fs.FS, file string, o Options) (*Workshop, d
 
 func loadFile(ctx context.Context, fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
 	p := &problems{}
-	// A repository must not show what lies elsewhere on the machine (B45).
+	// A repository must not show what is elsewhere on the machine (B45).
 	if to, out := (&locator{fsys: fsys, dir: path.Dir(file)}).follow(file); out && !o.FollowFile {
 		p.add(diag.Diagnostic{Severity: diag.Error, Code: "file-outside", Range: diag.Range{Filename: file},
 			Summary: "the file is outside of the project: symbolic links lead to " + clip(to),

@@ -31,7 +31,7 @@ func (l *locator) place(e workerEntry) diag.Range {
 	return e.Name.Source.Range
 }
 
-// shown gives a path as workshop.yaml would write it.
+// shown returns a path as workshop.yaml would write it.
 func (l *locator) shown(p string) string {
 	if l.dir == "." {
 		return p
@@ -39,7 +39,7 @@ func (l *locator) shown(p string) string {
 	return strings.TrimPrefix(p, l.dir+"/")
 }
 
-// find gives the file of an entry: the one that `file:` names, or the only one
+// find returns the file of an entry: the one that `file:` names, or the only one
 // at the places for its name. None and several are problems.
 func (l *locator) find(e workerEntry) (worker.Candidate, bool) {
 	if e.File.V != "" {
@@ -75,7 +75,7 @@ func (l *locator) find(e workerEntry) (worker.Candidate, bool) {
 	return worker.Candidate{}, false
 }
 
-// named gives the file of an entry with `file:`.
+// named returns the file of an entry with `file:`.
 func (l *locator) named(e workerEntry) (worker.Candidate, bool) {
 	refuse := func(code, summary, hint string) (worker.Candidate, bool) {
 		l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: code, Range: e.File.Source.Range, Summary: summary, Hint: hint})
@@ -85,9 +85,9 @@ func (l *locator) named(e workerEntry) (worker.Candidate, bool) {
 	switch {
 	case path.IsAbs(e.File.V) || strings.HasPrefix(e.File.V, "~") || !l.inside(c.Path):
 		return refuse("worker-outside", fmt.Sprintf("the file of the worker %s is outside of the project: %s", e.Name.V, e.File.V),
-			"a worker file lies in the folder of workshop.yaml or below it; copy it there")
+			"copy it into the folder of workshop.yaml")
 	case c.Dialect == "":
-		return refuse("worker-dialect", fmt.Sprintf("%s is no kind of worker file", e.File.V),
+		return refuse("worker-dialect", fmt.Sprintf("%s is not a worker file", e.File.V),
 			"a worker file ends in .md, .worker or .agent, or is called SKILL.md")
 	case !l.isFile(c.Path):
 		return refuse("worker-not-found", fmt.Sprintf("there is no file %s", c.Path), l.wrongFileHint(e.Name.V))
@@ -95,14 +95,14 @@ func (l *locator) named(e workerEntry) (worker.Candidate, bool) {
 	return c, l.reachable(e, c.Path)
 }
 
-// inside tells whether a path stays in the folder of workshop.yaml, as it is
+// inside reports whether a path stays in the folder of workshop.yaml, as it is
 // written.
 func (l *locator) inside(p string) bool {
 	return fs.ValidPath(p) && (l.dir == "." || strings.HasPrefix(p, l.dir+"/"))
 }
 
 // reachable refuses a file to which a symbolic link leads out of the project:
-// another repository's workshop must not show what lies elsewhere. File
+// another repository's workshop must not show what is elsewhere. File
 // systems that don't tell of links (fs.ReadLinkFS) have none to follow.
 func (l *locator) reachable(e workerEntry, file string) bool {
 	to, out := l.follow(file)
@@ -130,8 +130,8 @@ func (l *locator) follow(file string) (to string, out bool) {
 
 func (l *locator) isFile(p string) bool {
 	_, err := fs.Stat(l.fsys, p)
-	// A link out of an os.Root can't be followed, and is a file all the same. What
-	// is no file is refused where it is read.
+	// A link out of an os.Root can't be followed, but counts as a file. What
+	// is not one is refused when it is read.
 	return err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid)
 }
 
@@ -160,11 +160,11 @@ func (l *locator) wrongFileHint(name string) string {
 	return hint
 }
 
-// full tells that further problems are only counted: words for them would be
+// full reports whether further problems are only counted: words for them would be
 // work for nothing.
 func full(p *problems) bool { return len(p.list) >= maxProblems }
 
-// list gives the names for which a worker file is there, sorted.
+// list returns the names for which a worker file is there, sorted.
 func (l *locator) list() []string {
 	var out []string
 	for _, d := range []string{"workers", ".", ".claude/agents", "skills", ".claude/skills"} {

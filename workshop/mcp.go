@@ -24,8 +24,8 @@ func (*mcpForm) title() string { return "a server of mcp" }
 
 var mcpKeys = map[string]instead{
 	"type":    {"Servers run in the worker and speak over their standard input and output.", "remove the key"},
-	"url":     {"A server elsewhere is no part of a workshop.", "give its client the address; a worker reaches it by network.allow"},
-	"headers": {"A server elsewhere is no part of a workshop.", "give its client the address; a worker reaches it by network.allow"},
+	"url":     {"A server elsewhere is not part of a workshop.", "give its client the address; a worker reaches it by network.allow"},
+	"headers": {"A server elsewhere is not part of a workshop.", "give its client the address; a worker reaches it by network.allow"},
 	"cwd":     {"", "a server runs in the worker's workdir"},
 	"timeout": {"", "write resources.timeout"},
 }
@@ -54,7 +54,7 @@ func (d *decoder) mcpServers(forms map[string]mcpForm) []MCPServer {
 				d.fail(v.Source.Range, "secret-unknown", fmt.Sprintf("the workshop's container has no secret %s", clip(v.V)), fmt.Sprintf("add it there: secrets: [{name: %s, env: VARIABLE}]", clip(v.V)))
 			}
 			if _, twice := f.Env[variable]; twice {
-				d.fail(f.Secrets[variable].Source.Range, "bad-value", fmt.Sprintf("the variable %s stands in env and in secrets", clip(variable)), "remove one of them")
+				d.fail(f.Secrets[variable].Source.Range, "bad-value", fmt.Sprintf("the variable %s is in both env and secrets", clip(variable)), "remove one of them")
 			}
 		}
 		out = append(out, s)

@@ -19,11 +19,11 @@ type mountForm struct {
 	From           *Value[string]   `key:"source" required:"true" validate:"text,oneline" example:"write source: ./data" doc:"Directory or file of the host, relative to this file."`
 	Target         *Value[string]   `key:"target" required:"true" validate:"oneline" example:"write target: /data" doc:"Absolute path in the container."`
 	Mode           *Value[string]   `key:"mode" validate:"oneof=ro rw" example:"write mode: rw" default:"ro" doc:"Read-only, or writable."`
-	Exclude        *[]Value[string] `key:"exclude" literal:"What stays out must be seen in the file." example:"write exclude: [\".env\", \"**/*.pem\"]" doc:"Globs relative to the source; the mount becomes a read-only copy without what they match."`
+	Exclude        *[]Value[string] `key:"exclude" literal:"What stays out must be visible in the file." example:"write exclude: [\".env\", \"**/*.pem\"]" doc:"Globs relative to the source; the mount becomes a read-only copy without what they match."`
 	Copy           *Value[bool]     `key:"copy" literal:"The kind of a mount is part of the generated project." example:"write copy: true" default:"false" doc:"Mount a read-only copy in place of a live bind; works on engines elsewhere."`
-	OutsideProject *Value[bool]     `key:"outside_project" literal:"What leaves the project must be seen in the file." example:"write outside_project: true" default:"false" doc:"The source may be outside the project directory."`
-	Git            *Value[string]   `key:"git" validate:"oneof=rw" literal:"What protects the host must be seen in the file." example:"write git: rw" doc:"Makes .git below the mount writable, except its hooks."`
-	Sockets        *Value[string]   `key:"sockets" validate:"oneof=allow" literal:"What protects the host must be seen in the file." example:"write sockets: allow" doc:"Accepts sockets, FIFOs and devices below the source, which are refused otherwise."`
+	OutsideProject *Value[bool]     `key:"outside_project" literal:"What leaves the project must be visible in the file." example:"write outside_project: true" default:"false" doc:"The source may be outside the project directory."`
+	Git            *Value[string]   `key:"git" validate:"oneof=rw" literal:"What protects the host must be visible in the file." example:"write git: rw" doc:"Makes .git below the mount writable, except its hooks."`
+	Sockets        *Value[string]   `key:"sockets" validate:"oneof=allow" literal:"What protects the host must be visible in the file." example:"write sockets: allow" doc:"Accepts sockets, FIFOs and devices below the source, which are refused otherwise."`
 }
 
 func (*mountForm) title() string { return "a mount" }
@@ -34,7 +34,7 @@ var mountKeys = map[string]instead{
 	"rw":          {"", "write mode: rw"},
 	"type":        {"Mounts are binds; a mount with exclude or copy is a copy.", hintRemove},
 	"bind":        {"Mounts are private and not recursive (B7).", hintRemove},
-	"volume":      {"Named volumes are not taken.", "write source: ./DIRECTORY"},
+	"volume":      {"Named volumes are not supported.", "write source: ./DIRECTORY"},
 	"tmpfs":       {"", "write scratch: 256M in container"},
 	"consistency": {"", hintRemove},
 	"path":        {"", "write source and target"},
@@ -86,10 +86,10 @@ func (m *Mount) decode(d *decoder, n *node, f *field) bool {
 	before := d.errors
 	switch {
 	case m.ReadWrite && form.Exclude != nil:
-		d.failDetail(n.rng, "exclude-with-rw", "exclude and `mode: rw` can't both stand in one mount",
+		d.failDetail(n.rng, "exclude-with-rw", "exclude and `mode: rw` exclude each other",
 			"A mount with exclude is a read-only copy (B9).", "remove one of them, or mount a directory without the files to leave out")
 	case m.ReadWrite && m.Copy:
-		d.fail(n.rng, "copy-with-rw", "copy and `mode: rw` can't both stand in one mount; a copy is read-only", "remove one of them")
+		d.fail(n.rng, "copy-with-rw", "copy and `mode: rw` exclude each other: a copy is read-only", "remove one of them")
 	case m.GitWritable && !m.ReadWrite:
 		d.fail(form.Git.Source.Range, "bad-mount", "`git: rw` needs `mode: rw`", "write mode: rw, or remove git")
 	}
@@ -113,7 +113,7 @@ func (m *Mount) short(d *decoder, n *node, f *field) bool {
 	parts := s.split(':')
 	switch {
 	case len(parts) == 1:
-		d.fail(n.rng, "bad-mount", fmt.Sprintf("the mount %q has no target", clip(n.text)), "write "+clip(n.text)+":/workspace, with the path in the container behind the colon")
+		d.fail(n.rng, "bad-mount", fmt.Sprintf("the mount %q has no target", clip(n.text)), "write "+clip(n.text)+":/workspace, with the path in the container after the colon")
 		return false
 	case len(parts) > 3:
 		d.fail(n.rng, "bad-mount", fmt.Sprintf("the mount %q has too many colons", clip(n.text)), "write SOURCE:TARGET[:ro|rw], or the long form {source: …, target: …}")
@@ -138,7 +138,7 @@ func (m *Mount) short(d *decoder, n *node, f *field) bool {
 		return false
 	case src != "." && src != ".." && src != "~" && !strings.HasPrefix(src, "./") && !strings.HasPrefix(src, "../") && !strings.HasPrefix(src, "/") && !strings.HasPrefix(src, "~"):
 		d.failDetail(m.Source.Source.Range, "bad-mount", fmt.Sprintf("the source %q looks like a volume's name", clip(src)),
-			"Named volumes are not taken; a relative path begins with ./ in the short form.", "write ./"+clip(src))
+			"Named volumes are not supported; a relative path begins with ./ in the short form.", "write ./"+clip(src))
 		return false
 	}
 	return d.mount(m)
@@ -147,7 +147,7 @@ func (m *Mount) short(d *decoder, n *node, f *field) bool {
 func (d *decoder) mountMode(s scalar) {
 	switch mode := s.text(); mode {
 	case "z", "Z", "cached", "delegated", "consistent", "nocopy", "rshared", "rslave", "rprivate", "shared", "slave", "private":
-		d.fail(s.rng(), "bad-mount", fmt.Sprintf("the mount option %q is not taken", mode), "write ro or rw")
+		d.fail(s.rng(), "bad-mount", fmt.Sprintf("the mount option %q is not supported", mode), "write ro or rw")
 	default:
 		d.notOneOf(s.rng(), mode, []string{"ro", "rw"}, "the mode of the mount")
 	}
@@ -242,7 +242,7 @@ func (d *decoder) checkMounts(mounts []Mount) {
 }
 
 // Around returns a function that gives the mount of a container in which the
-// target of another lies, the nearest one; nil: it lies in none.
+// target of another is, the nearest one; nil: it is in none.
 func Around(mounts []Mount) func(*Mount) *Mount {
 	byTarget := make(map[string]*Mount, len(mounts))
 	for i := range mounts {
@@ -273,7 +273,7 @@ func (d *decoder) checkNested(m, outer *Mount) {
 	}
 	d.refuse("mounts", diag.Diagnostic{
 		Severity: diag.Error, Code: "mount-point-missing",
-		Summary: fmt.Sprintf("the target %s lies inside of %s, which is read-only and has no %s", m.Target.V, outer.Target.V, rel),
+		Summary: fmt.Sprintf("the target %s is inside %s, which is read-only and has no %s", m.Target.V, outer.Target.V, rel),
 		Detail:  "The mount point can't be made in a read-only mount.",
 		Hint:    fmt.Sprintf("make it: mkdir -p %s; or choose a target outside of %s", shellquote.Quote(path.Join(outer.Source.V, rel)), outer.Target.V),
 		Range:   m.At.Range, Related: []diag.Related{{Message: "the read-only mount", Range: outer.At.Range}},

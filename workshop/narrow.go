@@ -20,7 +20,7 @@ type excess struct {
 	grant   diag.Range // the outer container's line; zero where it has none
 }
 
-// widening tells an excess of a worker's `container:` over its workshop's,
+// widening reports an excess of a worker's `container:` over its workshop's,
 // with both places (B40).
 func (x excess) widening(outer string) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "widening", Summary: x.summary, Hint: x.hint, Range: x.at,
@@ -54,7 +54,7 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 	found = append(found, limitsExcess(c, base)...)
 	if c.Runtime != nil {
 		found = append(found, excess{key: "runtime", at: c.at("runtime", c.Runtime.Source), grant: base.Runtime.Source.Range,
-			summary: "runtime can't stand in a worker: all containers of a workshop share one",
+			summary: "runtime can't be set by a worker: all containers of a workshop share one",
 			hint:    "move it to the workshop's container"})
 	}
 	for _, x := range found {
@@ -93,7 +93,7 @@ func (e *effort) done(file string, p *problems) {
 	}
 }
 
-// at gives the place of a key of a partial container, or that of its value.
+// at returns the place of a key of a partial container, or that of its value.
 func (c *partialContainer) at(key string, s diag.Source) diag.Range {
 	if s.Range.Filename != "" {
 		return s.Range

@@ -6,7 +6,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// budgetKept tells whether inner sends no more than the line o of outer, which
+// budgetKept reports whether inner sends no more than the line o of outer, which
 // has a budget, lets through; else it gives the line of inner that does, or none
 // where inner is open and needs no line for it. The guard counts for the longest
 // line that a name fits, so a name keeps its budget although a wider line without
@@ -55,10 +55,10 @@ func budgetHint(r, o firewall.Rule) string {
 	return fmt.Sprintf("write a line for %q with `upload: %s` or less here too", o.Target(), o.Upload)
 }
 
-// inside tells whether o names all that r names.
+// inside reports whether o names all that r names.
 func inside(r, o firewall.Rule) bool { return sameTarget(r, o) }
 
-// keepsBudget tells whether whatever keeps to r's budget keeps to o's.
+// keepsBudget reports whether whatever keeps to r's budget keeps to o's.
 func keepsBudget(r, o firewall.Rule) bool {
 	x := o
 	x.Upload, x.ECH = r.Upload, false

@@ -31,7 +31,7 @@ func mountsExcess(inner, outer []Mount, work *effort) []excess {
 // over the nearest one says why.
 func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 	why := excess{key: "mounts", at: m.At.Range,
-		summary: fmt.Sprintf("the source %s isn't a source of the workshop's mounts, nor below one", m.Source.V),
+		summary: fmt.Sprintf("the source %s is not among the sources of the workshop's mounts, nor below one", m.Source.V),
 		hint:    fmt.Sprintf("add `- %s:%s` to the mounts of the workshop's container, or remove it here", m.Source.V, m.Target.V)}
 	if len(outer) > 0 {
 		why.grant = outer[0].At.Range
@@ -104,7 +104,7 @@ func quoted(patterns []string) string {
 	return strings.Join(out, ", ")
 }
 
-// protectedIn gives the first directory of B8 on a path below a mount.
+// protectedIn returns the first directory of B8 on a path below a mount.
 func protectedIn(below string) string {
 	for part := range strings.SplitSeq(below, "/") {
 		switch part {
@@ -115,7 +115,7 @@ func protectedIn(below string) string {
 	return ""
 }
 
-// residues gives what is left of a pattern, which is relative to a directory,
+// residues returns what is left of a pattern, which is relative to a directory,
 // for the directory `below` it: `data/*.key` for data is `*.key`. whole tells
 // that the pattern takes the directory itself away.
 func residues(pattern, below string) (rest []string, whole bool) {
@@ -153,7 +153,7 @@ func residues(pattern, below string) (rest []string, whole bool) {
 	return rest, whole
 }
 
-// excludes tells whether a list of patterns takes away what the pattern does.
+// excludes reports whether a list of patterns takes away what the pattern does.
 func excludes(list []string, pattern string) bool {
 	return slices.ContainsFunc(list, func(p string) bool {
 		p = path.Clean(p)

@@ -8,11 +8,11 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// notInWorker reports what can't stand in a worker's `network:` at all.
+// notInWorker reports what can't be set by a worker's `network:` at all.
 func notInWorker(n *partialNetwork, base Network) []excess {
 	var out []excess
 	if n.DNS != nil {
-		x := excess{key: "network.dns", at: n.Source.Range, summary: "dns can't stand in a worker: one guard serves all workers of a workshop", hint: "move it to the workshop's network"}
+		x := excess{key: "network.dns", at: n.Source.Range, summary: "dns can't be set by a worker: one guard serves all workers of a workshop", hint: "move it to the workshop's network"}
 		if len(*n.DNS) > 0 {
 			x.at = (*n.DNS)[0].Source.Range
 		}
@@ -23,7 +23,7 @@ func notInWorker(n *partialNetwork, base Network) []excess {
 	}
 	if n.Proxy != nil {
 		out = append(out, excess{key: "network.proxy", at: n.Proxy.Source.Range, grant: base.Proxy.Source.Range,
-			summary: "proxy can't stand in a worker: one guard serves all workers of a workshop", hint: "move it to the workshop's network"})
+			summary: "proxy can't be set by a worker: one guard serves all workers of a workshop", hint: "move it to the workshop's network"})
 	}
 	if n.OwnRoom != nil && !n.OwnRoom.V && base.OwnRoom.V {
 		out = append(out, excess{key: "network.room", at: n.OwnRoom.Source.Range, grant: base.OwnRoom.Source.Range,
@@ -38,7 +38,7 @@ func notInWorker(n *partialNetwork, base Network) []excess {
 //   - every line of its allow is covered by lines of outer's allow, host, port
 //     and range alike; where outer is open, a line for public names or
 //     addresses is covered by that,
-//   - every line of outer's deny that touches something inner allows stands in
+//   - every line of outer's deny that touches something inner allows is in
 //     inner's deny as well.
 //
 // Presets are expanded on both sides.
@@ -71,7 +71,7 @@ func networkExcess(inner, outer Network, work *effort) []excess {
 			break
 		}
 		out = append(out, excess{key: "network.allow", at: r.Source.Range, grant: nearestGrant(r, outer),
-			summary: ruleText(r) + " isn't covered by a line of the workshop's allow",
+			summary: ruleText(r) + " is not covered by a line of the workshop's allow",
 			hint:    allowHint(r, outer)})
 	}
 	for _, o := range outer.Allow {
@@ -99,7 +99,7 @@ func networkExcess(inner, outer Network, work *effort) []excess {
 	return out
 }
 
-// same tells that a list was inherited: it covers itself.
+// same reports whether a list was inherited: it covers itself.
 func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 func allowedBy(r firewall.Rule, n Network) bool {
@@ -109,8 +109,8 @@ func allowedBy(r firewall.Rule, n Network) bool {
 	return n.Mode.V == firewall.Open && public(r)
 }
 
-// public tells whether a rule opens nothing but what mode open reaches too.
-// A range may be so wide that a private one lies inside of it; the widest
+// public reports whether a rule opens nothing but what mode open reaches too.
+// A range may be so wide that a private one is inside it; the widest
 // private ranges begin at /8 (10.0.0.0) and /7 (fc00::), RFC 1918 and 4193,
 // and none that a rule can open is smaller than /16.
 func public(r firewall.Rule) bool {
@@ -123,7 +123,7 @@ func public(r firewall.Rule) bool {
 	return firewall.Classify(r.CIDR.Addr()) == firewall.Public
 }
 
-// denyKept tells whether inner denies d too, or reaches nothing of it.
+// denyKept reports whether inner denies d too, or reaches nothing of it.
 func denyKept(d firewall.Rule, inner Network) bool {
 	if firewall.CoveredBy(d, inner.Deny) {
 		return true
@@ -139,7 +139,7 @@ func denyKept(d firewall.Rule, inner Network) bool {
 	return true
 }
 
-// mayMeet tells whether two rules can be about one connection. Two host
+// mayMeet reports whether two rules can be about one connection. Two host
 // patterns have a name in common only when one covers the other. A name may
 // have any address, so a name and a range may always meet.
 func mayMeet(a, b firewall.Rule) bool {
@@ -166,7 +166,7 @@ func portsMeet(a, b []firewall.PortRange) bool {
 	return false
 }
 
-// nearestGrant gives the line that a reader would compare: one for the same
+// nearestGrant returns the line that a reader would compare: one for the same
 // host with other ports, else the whole network.
 func nearestGrant(r firewall.Rule, n Network) diag.Range {
 	for _, o := range n.Allow {
@@ -194,7 +194,7 @@ func allowHint(r firewall.Rule, n Network) string {
 			case r.ECH && !o.ECH:
 				return fmt.Sprintf("the workshop's line for %s doesn't let encrypted hellos pass; add `ech: allow` there or remove it here", o.Target())
 			case !keepsBudget(r, o):
-				return fmt.Sprintf("the workshop's line for %s bounds what is sent; add `upload: %s` or less here", o.Target(), o.Upload)
+				return fmt.Sprintf("the workshop's line for %s limits uploads; add `upload: %s` or less here", o.Target(), o.Upload)
 			}
 			return fmt.Sprintf("the workshop's line for %s allows port %s; add the port there or remove it here", o.Target(), portsText(o.Ports))
 		}

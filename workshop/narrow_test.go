@@ -90,35 +90,35 @@ func TestNarrowing(t *testing.T) {
 		{"allow: private not needed", `{network: {allow: [{host: db.internal, port: 5432}]}}`, nil},
 		{"allow: a preset of the workshop", `{network: {allow: [preset: go]}}`, nil},
 		{"allow: a host of its preset", `{network: {allow: ["sum.golang.org:443"]}}`, nil},
-		{"allow: another host", `{network: {allow: [example.com]}}`, []string{"25: example.com port 80,443 isn't covered by a line of the workshop's allow [6]"}},
-		{"allow: the apex of a wildcard", `{network: {allow: ["example.org:443"]}}`, []string{"25: example.org port 443 isn't covered by a line of the workshop's allow [6]"}},
-		{"allow: another port", `{network: {allow: ["api.github.com:22"]}}`, []string{"25: api.github.com port 22 isn't covered by a line of the workshop's allow [8]"}},
-		{"allow: one port too many", `{network: {allow: [a.example.org]}}`, []string{"25: a.example.org port 80,443 isn't covered by a line of the workshop's allow [9]"}},
-		{"allow: a wider range", `{network: {allow: [{cidr: 198.51.0.0/16, port: 8000}]}}`, []string{"25: 198.51.0.0/16 port 8000 isn't covered by a line of the workshop's allow [6]"}},
-		{"allow: private where the workshop isn't", `{network: {allow: [{host: api.github.com, port: 443, private: true}]}}`, []string{"25: api.github.com port 443 isn't covered by a line of the workshop's allow [8]"}},
+		{"allow: another host", `{network: {allow: [example.com]}}`, []string{"25: example.com port 80,443 is not covered by a line of the workshop's allow [6]"}},
+		{"allow: the apex of a wildcard", `{network: {allow: ["example.org:443"]}}`, []string{"25: example.org port 443 is not covered by a line of the workshop's allow [6]"}},
+		{"allow: another port", `{network: {allow: ["api.github.com:22"]}}`, []string{"25: api.github.com port 22 is not covered by a line of the workshop's allow [8]"}},
+		{"allow: one port too many", `{network: {allow: [a.example.org]}}`, []string{"25: a.example.org port 80,443 is not covered by a line of the workshop's allow [9]"}},
+		{"allow: a wider range", `{network: {allow: [{cidr: 198.51.0.0/16, port: 8000}]}}`, []string{"25: 198.51.0.0/16 port 8000 is not covered by a line of the workshop's allow [6]"}},
+		{"allow: private where the workshop isn't", `{network: {allow: [{host: api.github.com, port: 443, private: true}]}}`, []string{"25: api.github.com port 443 is not covered by a line of the workshop's allow [8]"}},
 		{"allow: another preset", `{network: {allow: [preset: pypi]}}`, []string{
-			"25: pypi.org port 443 (of the preset pypi) isn't covered by a line of the workshop's allow [6]",
-			"25: files.pythonhosted.org port 443 (of the preset pypi) isn't covered by a line of the workshop's allow [6]",
+			"25: pypi.org port 443 (of the preset pypi) is not covered by a line of the workshop's allow [6]",
+			"25: files.pythonhosted.org port 443 (of the preset pypi) is not covered by a line of the workshop's allow [6]",
 		}},
 		{"deny: anything", `{network: {deny: [api.github.com]}}`, nil},
-		{"dns", `{network: {dns: [198.51.100.53]}}`, []string{"25: dns can't stand in a worker: one guard serves all workers of a workshop"}},
-		{"proxy", `{network: {proxy: "http://198.51.100.1:3128"}}`, []string{"25: proxy can't stand in a worker: one guard serves all workers of a workshop"}},
-		{"runtime", `{runtime: runc}`, []string{"25: runtime can't stand in a worker: all containers of a workshop share one"}},
+		{"dns", `{network: {dns: [198.51.100.53]}}`, []string{"25: dns can't be set by a worker: one guard serves all workers of a workshop"}},
+		{"proxy", `{network: {proxy: "http://198.51.100.1:3128"}}`, []string{"25: proxy can't be set by a worker: one guard serves all workers of a workshop"}},
+		{"runtime", `{runtime: runc}`, []string{"25: runtime can't be set by a worker: all containers of a workshop share one"}},
 
 		{"mounts: none", `{mounts: []}`, nil},
 		{"mounts: the same, elsewhere", `{mounts: ["./src:/elsewhere"]}`, nil},
 		{"mounts: below", `{mounts: ["./src/a/../b:/src"]}`, nil},
 		{"mounts: read-only instead", `{mounts: ["./out:/out:ro"]}`, nil},
-		{"mounts: another source", `{mounts: ["./other:/src"]}`, []string{"25: the source ./other isn't a source of the workshop's mounts, nor below one [15]"}},
-		{"mounts: a source with the same beginning", `{mounts: ["./src2:/src"]}`, []string{"25: the source ./src2 isn't a source of the workshop's mounts, nor below one [15]"}},
-		{"mounts: above", `{mounts: ["./:/src"]}`, []string{"25: the source ./ isn't a source of the workshop's mounts, nor below one [15]"}},
+		{"mounts: another source", `{mounts: ["./other:/src"]}`, []string{"25: the source ./other is not among the sources of the workshop's mounts, nor below one [15]"}},
+		{"mounts: a source with the same beginning", `{mounts: ["./src2:/src"]}`, []string{"25: the source ./src2 is not among the sources of the workshop's mounts, nor below one [15]"}},
+		{"mounts: above", `{mounts: ["./:/src"]}`, []string{"25: the source ./ is not among the sources of the workshop's mounts, nor below one [15]"}},
 		{"mounts: writable", `{mounts: ["./src:/src:rw"]}`, []string{"25: ./src is mounted read-only in the workshop and read-write here [15]"}},
 		{"mounts: a protected directory, B8", `{mounts: ["./repo/.git:/git:rw"]}`, []string{"25: .git is read-only below the workshop's mount: what is planted there runs on the host [18]"}},
 		{"mounts: a protected directory read-only", `{mounts: ["./repo/.git:/git"]}`, nil},
 		{"mounts: git", `{mounts: [{source: ./repo, target: /repo, mode: rw, git: rw}]}`, []string{"25: `git: rw` isn't granted by the workshop's mount [18]"}},
 		{"mounts: sockets", `{mounts: [{source: ./repo, target: /repo, sockets: allow}]}`, []string{"25: `sockets: allow` isn't granted by the workshop's mount [18]"}},
-		{"mounts: outside of the project", `{mounts: [{source: ../x, target: /x, outside_project: true}]}`, []string{"25: the source ../x isn't a source of the workshop's mounts, nor below one [15]"}},
-		{"mounts: absolute", `{mounts: [{source: /src, target: /x, outside_project: true}]}`, []string{"25: the source /src isn't a source of the workshop's mounts, nor below one [15]"}},
+		{"mounts: outside of the project", `{mounts: [{source: ../x, target: /x, outside_project: true}]}`, []string{"25: the source ../x is not among the sources of the workshop's mounts, nor below one [15]"}},
+		{"mounts: absolute", `{mounts: [{source: /src, target: /x, outside_project: true}]}`, []string{"25: the source /src is not among the sources of the workshop's mounts, nor below one [15]"}},
 		{"mounts: outside of the project, not granted", `{mounts: [{source: ./src, target: /src, outside_project: true}]}`, []string{"25: `outside_project: true` isn't granted by the workshop's mount [15]"}},
 		{"copy: the directory itself", `{mounts: ["./data/sub:/data"]}`, []string{"25: the workshop's mount excludes **/*.pem, this one doesn't [16]"}},
 		{"exclude: the same", `{mounts: [{source: ./data, target: /data, exclude: ["**/*.pem", ".env", "keys/*"]}]}`, nil},
@@ -144,9 +144,9 @@ func TestNarrowing(t *testing.T) {
 		{"free: image, user, workdir", `{image: "other:2", user: "2000:2000", workdir: /x}`, nil},
 		{"free: build", `{build: {context: ./docker}}`, nil},
 		{"all at once", `{runtime: runc, network: open, mounts: ["./x:/x"], resources: {memory: 2G}}`, []string{
-			"25: runtime can't stand in a worker: all containers of a workshop share one",
+			"25: runtime can't be set by a worker: all containers of a workshop share one",
 			"25: network open is more than the workshop's restricted [6]",
-			"25: the source ./x isn't a source of the workshop's mounts, nor below one [15]",
+			"25: the source ./x is not among the sources of the workshop's mounts, nor below one [15]",
 			"25: memory 2G is more than the workshop's 1G [20]",
 		}},
 	} {
@@ -181,9 +181,9 @@ func TestNarrowingOpen(t *testing.T) {
 		"a public name":     {`{network: {mode: restricted, allow: [example.org, "x.example.org:22"]}}`, nil},
 		"a public range":    {`{network: {mode: restricted, allow: [{cidr: 198.51.100.0/24, port: 22}]}}`, nil},
 		"the private host":  {`{network: {mode: restricted, allow: [{host: db.internal, port: 5432, private: true}]}}`, nil},
-		"a private host":    {`{network: {mode: restricted, allow: [{host: x.internal, port: 5432, private: true}]}}`, []string{"8: x.internal port 5432 isn't covered by a line of the workshop's allow [5]"}},
-		"a private range":   {`{network: {mode: restricted, allow: [{cidr: 10.0.0.0/8, port: 22}]}}`, []string{"8: 10.0.0.0/8 port 22 isn't covered by a line of the workshop's allow [5]"}},
-		"a range around it": {`{network: {mode: restricted, allow: [{cidr: 8.0.0.0/6, port: 22}]}}`, []string{"8: 8.0.0.0/6 port 22 isn't covered by a line of the workshop's allow [5]"}},
+		"a private host":    {`{network: {mode: restricted, allow: [{host: x.internal, port: 5432, private: true}]}}`, []string{"8: x.internal port 5432 is not covered by a line of the workshop's allow [5]"}},
+		"a private range":   {`{network: {mode: restricted, allow: [{cidr: 10.0.0.0/8, port: 22}]}}`, []string{"8: 10.0.0.0/8 port 22 is not covered by a line of the workshop's allow [5]"}},
+		"a range around it": {`{network: {mode: restricted, allow: [{cidr: 8.0.0.0/6, port: 22}]}}`, []string{"8: 8.0.0.0/6 port 22 is not covered by a line of the workshop's allow [5]"}},
 	} {
 		_, diags := Load(t.Context(), project(fmt.Sprintf(open, tt.worker), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
 		var got []string
@@ -206,8 +206,8 @@ func TestNarrowingMore(t *testing.T) {
 		want   []string
 	}{
 		"below the project":       {`{mounts: ["./a/b:/x"]}`, nil},
-		"above the project":       {`{mounts: [{source: ../x, target: /x, outside_project: true}]}`, []string{"9: the source ../x isn't a source of the workshop's mounts, nor below one [6]"}},
-		"an absolute path":        {`{mounts: [{source: /x, target: /x, outside_project: true}]}`, []string{"9: the source /x isn't a source of the workshop's mounts, nor below one [6]"}},
+		"above the project":       {`{mounts: [{source: ../x, target: /x, outside_project: true}]}`, []string{"9: the source ../x is not among the sources of the workshop's mounts, nor below one [6]"}},
+		"an absolute path":        {`{mounts: [{source: /x, target: /x, outside_project: true}]}`, []string{"9: the source /x is not among the sources of the workshop's mounts, nor below one [6]"}},
 		"a room that is shared":   {`{network: {room: shared}}`, []string{"9: the workshop gives every worker a room of its own, this one would share [5]"}},
 		"another mount grants it": {`{mounts: ["./keys:/k", "./vendor:/v"]}`, nil},
 	} {
@@ -269,7 +269,7 @@ func TestSecretsAreGivenByName(t *testing.T) {
 	if diags.HasErrors() || len(w.Workers[0].Container.Secrets) != 0 {
 		t.Fatalf("%v, secrets %v", diags, w.Workers[0].Container.Secrets)
 	}
-	if got := strings.Join(places(diags), "\n"); !strings.Contains(got, "22: no worker is given the secret token") {
+	if got := strings.Join(places(diags), "\n"); !strings.Contains(got, "22: no worker uses the secret token") {
 		t.Error(got)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-const whyPolicy = "The policy of the guard is a generated file that is reviewed as it stands."
+const whyPolicy = "The guard's policy is a generated file, which people review."
 
 // networkForm is the long form of `network:`.
 type networkForm struct {
 	Source diag.Source
-	Mode   *Value[firewall.Mode] `key:"mode" literal:"How far a worker reaches must be seen in the file." example:"write mode: restricted" default:"none" doc:"Loopback only (none), what allow says (restricted), or any public name and address over TCP (open)."`
+	Mode   *Value[firewall.Mode] `key:"mode" literal:"How far a worker reaches must be visible in the file." example:"write mode: restricted" default:"none" doc:"Loopback only (none), what allow says (restricted), or any public name and address over TCP (open)."`
 	Allow  *[]allowLine          `key:"allow" example:"write allow: [api.github.com, \"github.com:22\"]" doc:"What may be reached: hosts, ranges of addresses, presets."`
 	Deny   *[]denyLine           `key:"deny" example:"write deny: [gist.github.com]" doc:"What is never reached; deny wins over allow."`
 	DNS    *[]Upstream           `key:"dns" example:"write dns: [198.51.100.53]" doc:"Upstream resolvers of the guard; default: the engine's. An address of the machine itself must come from a variable of yours."`
@@ -24,7 +24,7 @@ type networkForm struct {
 func (*networkForm) title() string { return "network" }
 
 var networkKeys = map[string]instead{
-	"ports":     {"", "write ports beside network"},
+	"ports":     {"", "write ports next to network"},
 	"policy":    {"", "write mode, allow and deny"},
 	"rules":     {"", "write allow and deny"},
 	"allowlist": {"", "write allow"},

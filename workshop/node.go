@@ -19,12 +19,12 @@ const (
 )
 
 // node is one value of the file with its place. Aliases are replaced by what
-// they stand for; such a node has the place where it is written.
+// they refer to; such a node has the place where it is written.
 type node struct {
 	kind  kind
 	text  string // of a scalar, unquoted
 	tag   string // of a scalar: !!str !!int !!float !!bool !!null
-	inner int    // byte at which text stands literally in the file; -1 if it is escaped or folded
+	inner int    // byte at which text is literally in the file; -1 if it is escaped or folded
 	items []*node
 	pairs []pair
 	rng   diag.Range
@@ -157,7 +157,7 @@ func (b *treeBuilder) scalar(n *yaml.Node) *node {
 	return out
 }
 
-// closingQuote returns the byte behind the quote that ends the scalar at at.
+// closingQuote returns the byte after the quote that ends the scalar at at.
 func closingQuote(data []byte, at int) int {
 	if at >= len(data) {
 		return at
@@ -177,7 +177,7 @@ func closingQuote(data []byte, at int) int {
 	return len(data)
 }
 
-// close sets the end of a list or mapping: behind its last value, and behind
+// close sets the end of a list or mapping: after its last value, and after
 // the bracket in flow style.
 func (b *treeBuilder) close(out *node, n *yaml.Node, bracket byte) {
 	end := out.rng.Start

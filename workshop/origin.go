@@ -6,7 +6,7 @@ type Origin int
 
 // The origins. The zero Origin is the repository's: trusted least.
 const (
-	OfFile Origin = iota // workshop.yaml, or the `.env` beside it
+	OfFile Origin = iota // workshop.yaml, or the `.env` next to it
 	OfUser               // the caller's environment, or a file of --env-file
 )
 

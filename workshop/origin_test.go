@@ -75,7 +75,7 @@ func TestOriginOfVariables(t *testing.T) {
 		{".env", "FROM_DOTENV", "", OfFile},
 		{"--env-file", "MINE", "mine.env", OfUser},
 		{"--env-file that takes from .env", "MINE", "mixed.env", OfFile},
-		{"beside it", "OTHER", "mixed.env", OfFile},
+		{"next to it", "OTHER", "mixed.env", OfFile},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := testOptions()

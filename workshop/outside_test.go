@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// linked makes a project in which name is a symbolic link to a file beside the
+// linked makes a project in which name is a symbolic link to a file next to the
 // project that holds text.
 func linked(t *testing.T, name, text string) (dir string) {
 	t.Helper()
@@ -44,7 +44,7 @@ func linked(t *testing.T, name, text string) (dir string) {
 	return dir
 }
 
-// B45: a repository shows nothing of what lies elsewhere by links in the place
+// B45: a repository shows nothing of what is elsewhere by links in the place
 // of its files; the name of a file on the command line does, without a quote.
 func TestFilesOutsideAreNotShown(t *testing.T) {
 	for _, tt := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
-// parse reads YAML text into nodes. It returns nil when the text is no YAML or
+// parse reads YAML text into nodes. It returns nil when the text is not valid YAML, or
 // beyond the limits; then there is an error in the problems.
 func parse(src *source, p *problems) *node {
 	if !checkText(src, p) {

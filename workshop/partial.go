@@ -24,8 +24,8 @@ type workerEntry struct {
 }
 
 // partialContainer is a `container:` as it is written: every key may be
-// absent (nil), and a key that is present keeps where it stands. Everything
-// in it is already well formed; a key whose value was refused stands in
+// absent (nil), and a key that is present keeps its place. Everything
+// in it is already well formed; a key whose value was refused is in
 // Refused and is absent or incomplete.
 type partialContainer struct {
 	Source diag.Source // the mapping
@@ -47,7 +47,7 @@ type partialContainer struct {
 	Ports     *[]Port                  `key:"ports" example:"write ports: [\"8080:8080\"]" doc:"Ports of the worker that are published on the host."`
 	Runtime   *Value[string]           `key:"runtime" validate:"runtime" example:"write runtime: crun" doc:"OCI runtime of the engine; default: the engine's."`
 
-	// Keys gives the place of every key that stands in the mapping, by its
+	// Keys returns the place of every key that is in the mapping, by its
 	// path below container: "mounts", "network", "network.mode",
 	// "resources.memory".
 	Keys map[string]diag.Range
@@ -111,7 +111,7 @@ func (c *partialContainer) together(d *decoder) {
 	build, hasBuild := c.Keys["build"]
 	if hasImage && hasBuild {
 		d.refuse("build", diag.Diagnostic{
-			Severity: diag.Error, Code: "image-and-build", Summary: "image and build can't both stand in one container",
+			Severity: diag.Error, Code: "image-and-build", Summary: "image and build exclude each other",
 			Hint: "remove one of them", Range: build, Related: []diag.Related{{Message: "image is here", Range: image}},
 		})
 	}
@@ -140,13 +140,13 @@ func (c *partialContainer) together(d *decoder) {
 	}
 }
 
-// has tells whether a key stands in the container, well formed or not.
+// has reports whether a key is in the container, well formed or not.
 func (c *partialContainer) has(path string) bool {
 	_, ok := c.Keys[path]
 	return ok
 }
 
-// refusedBelow tells whether a key or one inside of it was refused.
+// refusedBelow reports whether a key or one inside of it was refused.
 func (c *partialContainer) refusedBelow(key string) bool {
 	for path := range c.Refused {
 		if path == key || strings.HasPrefix(path, key+".") {
@@ -164,11 +164,11 @@ func (d *decoder) refuse(path string, x diag.Diagnostic) {
 	d.add(x)
 }
 
-// once reports a name that stands twice in a list.
+// once reports a name that is listed twice.
 func (d *decoder) once(path string, seen map[string]diag.Range, name string, at diag.Range, what string) {
 	if first, again := seen[name]; again {
 		d.refuse(path, diag.Diagnostic{
-			Severity: diag.Error, Code: "duplicate-" + path[:len(path)-1], Summary: fmt.Sprintf("the %s %s stands twice in the list", what, clip(name)),
+			Severity: diag.Error, Code: "duplicate-" + path[:len(path)-1], Summary: fmt.Sprintf("the %s %s is listed twice", what, clip(name)),
 			Hint: "remove one of them, or choose another", Range: at, Related: []diag.Related{{Message: "first here", Range: first}},
 		})
 		return

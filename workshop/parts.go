@@ -77,7 +77,7 @@ func (s *Secret) decode(d *decoder, n *node, f *field) bool {
 			return false
 		}
 	case n.kind == scalarNode && !n.isNull():
-		d.fail(n.rng, "bad-secret", fmt.Sprintf("the secret %q says nothing about its value", clip(n.text)), "write {name: NAME, env: VARIABLE} or {name: NAME, file: ./FILE}")
+		d.fail(n.rng, "bad-secret", fmt.Sprintf("the secret %q has neither env nor file", clip(n.text)), "write {name: NAME, env: VARIABLE} or {name: NAME, file: ./FILE}")
 		return false
 	default:
 		d.wrongType(n, f, "a mapping {name, env} or {name, file}")
@@ -95,7 +95,7 @@ func (s *Secret) decode(d *decoder, n *node, f *field) bool {
 	}
 	switch {
 	case d.worker && given > 0:
-		d.fail(n.rng, "bad-secret", "a worker names secrets; where their values come from stands in the workshop's container", "write secrets: ["+s.Name+"]")
+		d.fail(n.rng, "bad-secret", "a worker only names secrets; the workshop's container says where the values come from", "write secrets: ["+s.Name+"]")
 		return false
 	case !d.worker && given != 1:
 		d.fail(n.rng, "bad-secret", fmt.Sprintf("the secret %q needs exactly one of env and file", s.Name), "write {name: "+s.Name+", env: VARIABLE} or {name: "+s.Name+", file: ./FILE}")

@@ -15,7 +15,7 @@ type portForm struct {
 	Published *Value[uint16] `key:"published" example:"write published: 8080" doc:"Port of the host; default: the target."`
 	Target    *Value[uint16] `key:"target" required:"true" literal:"The guard's policy is a generated file." example:"write target: 8080" doc:"Port of the worker, 1024 or above."`
 	Host      *Value[string] `key:"host" example:"write host: 127.0.0.1" default:"127.0.0.1" doc:"Address of the host."`
-	Expose    *Value[bool]   `key:"expose_beyond_host" literal:"What other machines reach must be seen in the file." example:"write expose_beyond_host: true" default:"false" doc:"Required for 0.0.0.0 and ::, which other machines reach."`
+	Expose    *Value[bool]   `key:"expose_beyond_host" literal:"What other machines reach must be visible in the file." example:"write expose_beyond_host: true" default:"false" doc:"Required for 0.0.0.0 and ::, which other machines reach."`
 }
 
 func (*portForm) title() string { return "a port" }

@@ -31,7 +31,7 @@ func resolveWorkers(ctx context.Context, fsys fs.FS, w *Workshop, entries []work
 		}
 		if before, twice := first[name]; twice {
 			p.add(diag.Diagnostic{Severity: diag.Error, Code: "duplicate-worker", Range: e.Name.Source.Range,
-				Summary: fmt.Sprintf("the worker %s stands twice in the list", name),
+				Summary: fmt.Sprintf("the worker %s is listed twice", name),
 				Hint:    fmt.Sprintf("remove one, or give it another name and the same file: `- {name: %s-2, file: %s}`", name, workerFileHint(name)),
 				Related: []diag.Related{{Message: "first here", Range: before}}})
 			continue
@@ -65,7 +65,7 @@ func resolveWorkers(ctx context.Context, fsys fs.FS, w *Workshop, entries []work
 
 func workerFileHint(name string) string { return worker.Candidates(name)[0].Path }
 
-// read gives a worker's definition and the path of its file; problems are
+// read returns a worker's definition and the path of its file; problems are
 // reported.
 func (l *locator) read(e workerEntry) (string, worker.Definition) {
 	c, ok := l.find(e)
@@ -112,7 +112,7 @@ func (l *locator) resultType(def *worker.Definition, file string) {
 	}
 	at := path.Join(path.Dir(file), ref.Name)
 	if path.IsAbs(ref.Name) || !l.inside(at) {
-		refuse(fmt.Sprintf("the schema %s is outside of the project", ref.Name), "keep it beside the worker's file")
+		refuse(fmt.Sprintf("the schema %s is outside of the project", ref.Name), "keep it next to the worker's file")
 		return
 	}
 	if to, out := l.follow(at); out {
@@ -125,6 +125,6 @@ func (l *locator) resultType(def *worker.Definition, file string) {
 		return
 	}
 	if def.ResultType, err = l.schemas.File(at, data); err != nil {
-		refuse(fmt.Sprintf("%s isn't a JSON Schema: %v", at, err), "")
+		refuse(fmt.Sprintf("%s is not a valid JSON Schema: %v", at, err), "")
 	}
 }

@@ -45,7 +45,7 @@ func TestReferences(t *testing.T) {
 		{name: "two, and said which", workers: "    - {name: a, file: a.agent}\n", files: map[string]string{"workers/a.md": md, "a.agent": llmdo}},
 		{
 			name: "twice in the list", workers: "    - a\n    - name: a\n", files: map[string]string{"workers/a.md": md},
-			want: []string{"6: the worker a stands twice in the list [5]"}, hint: "`- {name: a-2, file: workers/a.md}`",
+			want: []string{"6: the worker a is listed twice [5]"}, hint: "`- {name: a-2, file: workers/a.md}`",
 		},
 		{
 			name: "a file that isn't there", workers: "    - {name: a, file: b.md}\n",
@@ -53,7 +53,7 @@ func TestReferences(t *testing.T) {
 		},
 		{
 			name: "no kind of worker file", workers: "    - {name: a, file: a.txt}\n", files: map[string]string{"a.txt": md},
-			want: []string{"5: a.txt is no kind of worker file"},
+			want: []string{"5: a.txt is not a worker file"},
 		},
 		{
 			name: "another name in the file", workers: "    - a\n", files: map[string]string{"workers/a.md": "---\nname: b\nallowed-tools: []\n---\nDo.\n"},
@@ -174,7 +174,7 @@ func TestResultTypeFiles(t *testing.T) {
 		"../../s.json": "the schema ../../s.json is outside of the project",
 		"/s.json":      "the schema /s.json is outside of the project",
 		"none.json":    "the schema workers/none.json can't be read",
-		"bad.json":     "workers/bad.json isn't a JSON Schema",
+		"bad.json":     "workers/bad.json is not a valid JSON Schema",
 	} {
 		_, diags := Load(t.Context(), project(small+"    - a\n", map[string]string{
 			"workers/a.md": "---\nallowed-tools: []\nresult_type: " + ref + "\n---\nDo.\n",

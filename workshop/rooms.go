@@ -54,7 +54,7 @@ func Rooms(w *Workshop) []Room {
 	return rooms
 }
 
-// firstRule stands for a list: lists that were inherited share it.
+// firstRule identifies a list: lists that were inherited share it.
 func firstRule(rules []firewall.Rule) *firewall.Rule {
 	if len(rules) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func unusedSecrets(w *Workshop, entries []workerEntry, p *problems) {
 	for _, s := range w.Container.Secrets {
 		if !named[s.Name] && len(entries) > 0 {
 			p.add(diag.Diagnostic{Severity: diag.Warning, Code: "secret-unused", Range: s.At.Range,
-				Summary: fmt.Sprintf("no worker is given the secret %s", s.Name),
+				Summary: fmt.Sprintf("no worker uses the secret %s", s.Name),
 				Detail:  "A worker gets only the secrets that its entry names.",
 				Hint:    fmt.Sprintf("name it where it is needed: `- {name: %s, container: {secrets: [%s]}}`", entries[0].Name.V, s.Name)})
 		}

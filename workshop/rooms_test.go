@@ -52,9 +52,9 @@ func TestPorts(t *testing.T) {
 	}{
 		{name: "to the only worker", network: "restricted", ports: "    ports: [\"8080:8080\"]\n", workers: "    - a\n", given: "a 8080"},
 		{name: "to none of two", network: "restricted", ports: "    ports: [\"8080:8080\"]\n", workers: "    - a\n    - b\n",
-			want: []string{"6: ports stand at the workshop, which has 2 workers: a, b"}},
+			want: []string{"6: ports of the workshop belong to one worker, and it has 2: a, b"}},
 		{name: "in two places", network: "restricted", ports: "    ports: [\"8080:8080\"]\n", workers: "    - {name: a, container: {ports: [\"8081:8081\"]}}\n",
-			want: []string{"6: ports stand at the workshop and at its only worker [8]"}},
+			want: []string{"6: ports are given both by the workshop and by its only worker [8]"}},
 		{name: "in a worker", network: "restricted", workers: "    - {name: a, container: {ports: [\"8080:8080\"]}}\n    - b\n", given: "a 8080"},
 		{name: "one target in one room", network: "restricted", workers: "    - {name: a, container: {ports: [\"8080:8080\"]}}\n    - {name: b, container: {ports: [\"8081:8080\"]}}\n",
 			want: []string{"8: a and b share a room and can't both listen on port 8080 [7]"}},

@@ -25,12 +25,12 @@ type ruleForm struct {
 	AnyTenant *Value[bool]   `key:"any_tenant" literal:"The policy is a generated file." example:"write any_tenant: true" default:"false" doc:"Allows a wildcard below a suffix where anyone can register a name."`
 	ECH       *echAllow      `key:"ech" example:"write ech: allow" doc:"Accepts TLS with an encrypted ClientHello by its outer name; the inner name can't be checked."`
 	Upload    *uploadBudget  `key:"upload" example:"write upload: 5M/h" doc:"Limits what the workers of a room send there together, per minute (m), hour (h) or day (d)."`
-	Preset    *Value[string] `key:"preset" literal:"What a preset opens must be seen in the file." example:"write preset: npm" doc:"A list of hosts that comes with the program; workshop presets lists them."`
+	Preset    *Value[string] `key:"preset" literal:"What a preset opens must be visible in the file." example:"write preset: npm" doc:"A list of hosts that comes with the program; workshop presets lists them."`
 }
 
 func (*ruleForm) title() string { return "a network rule" }
 
-const whyNotBuilt = "Network rules that need what isn't built are refused, never half enforced."
+const whyNotBuilt = "Rules that can't be enforced are refused."
 
 var ruleKeys = map[string]instead{
 	"protocol": {whyNotBuilt + " There is no relay for UDP and other protocols; rules are about TCP.", hintRemove},
@@ -53,7 +53,7 @@ var ruleKeys = map[string]instead{
 	"rate":       {"", hintUpload},
 	"bandwidth":  {"", hintUpload},
 	"bytes":      {"", hintUpload},
-	"download":   {"What comes in isn't bounded, only what is sent.", hintUpload},
+	"download":   {"Only uploads are limited.", hintUpload},
 	"esni":       {"", "write ech: allow"},
 }
 
@@ -70,7 +70,7 @@ func (p *portList) decode(d *decoder, n *node, f *field) bool {
 	for _, x := range nodes {
 		var text Value[string]
 		g := *f
-		g.number, g.literal = true, "Which ports are open must be seen in the file."
+		g.number, g.literal = true, "Which ports are open must be visible in the file."
 		if !text.decode(d, x, &g) {
 			return false
 		}
@@ -302,8 +302,8 @@ func (d *decoder) setHost(r *firewall.Rule, host string, at diag.Source, deny bo
 	r.Source.Template = at.Template
 	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		d.add(diag.Diagnostic{
-			Severity: diag.Warning, Code: "mapped-host", Summary: fmt.Sprintf("the host stands for %s", p),
-			Detail: "Characters that look like others, or like nothing, make another name of it.",
+			Severity: diag.Warning, Code: "mapped-host", Summary: fmt.Sprintf("the host is read as %s", p),
+			Detail: "Look-alike or invisible characters make it another name.",
 			Hint:   fmt.Sprintf("write %s if you mean that", p), Range: at.Range,
 		})
 	}
@@ -333,7 +333,7 @@ func (d *decoder) setCIDR(r *firewall.Rule, x *Value[string]) bool {
 		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %q is not a range of addresses", clip(x.V)), hint)
 		return false
 	case p != p.Masked():
-		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %s has bits behind its mask", p), "write "+p.Masked().String())
+		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %s has bits set outside its mask", p), "write "+p.Masked().String())
 		return false
 	case p.Addr().Is4In6():
 		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %s is an IPv4 range in IPv6 form", p), "write the IPv4 range")
@@ -353,7 +353,7 @@ func (d *decoder) setCIDR(r *firewall.Rule, x *Value[string]) bool {
 	return true
 }
 
-// portsPattern is the one notation of ports; it stands in the JSON Schema too.
+// portsPattern is the one notation of ports; it is in the JSON Schema too.
 const portsPattern = `[0-9]+(-[0-9]+)?(, ?[0-9]+(-[0-9]+)?)*`
 
 var portsRE = lazily(`^` + portsPattern + `$`)

@@ -28,7 +28,7 @@ func (e *echAllow) schema(*schemaMaker) object { return object{"enum": []string{
 // uploadBudget is `upload:` of a line of allow.
 type uploadBudget firewall.Budget
 
-// budgetPattern stands in the JSON Schema; firewall.ParseBudget decides.
+// budgetPattern is in the JSON Schema; firewall.ParseBudget decides.
 const budgetPattern = `^[1-9][0-9]{0,15}[KMG]?/[mhd]$`
 
 func (u *uploadBudget) decode(d *decoder, n *node, f *field) bool {
@@ -49,7 +49,7 @@ func (u *uploadBudget) schema(*schemaMaker) object {
 	return object{"type": "string", "pattern": budgetPattern}
 }
 
-// checkBudgets warns of a budget beside a line that allows the same without
+// checkBudgets warns of a budget next to a line that allows the same without
 // one: allows are a union, so which of the two counts is a matter of order.
 func (d *decoder) checkBudgets(rules []firewall.Rule) {
 	free := map[string]firewall.Rule{}
@@ -76,7 +76,7 @@ func (d *decoder) checkBudgets(rules []firewall.Rule) {
 }
 
 // policyText reads a scalar that becomes part of the guard's policy as it
-// stands, whatever YAML takes it for.
+// is, whatever type YAML reads.
 func (d *decoder) policyText(n *node, f *field) (text Value[string], ok bool) {
 	g := *f
 	g.number, g.literal = true, whyPolicy

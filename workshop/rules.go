@@ -16,7 +16,7 @@ import (
 	"github.com/llmdo/workshop/internal/image/reference"
 )
 
-// The patterns of names. They stand in the JSON Schema too.
+// The patterns of names. They are in the JSON Schema too.
 const (
 	namePattern       = `^[a-z0-9][a-z0-9_-]{0,62}$`
 	envNamePattern    = `^[A-Za-z_][A-Za-z0-9_]*$`
@@ -77,14 +77,14 @@ const (
 	guardID  = 65532
 )
 
-// ReservedID tells whether a uid or gid is the guard's or the outlet's, which no
+// ReservedID reports whether a uid or gid is the guard's or the outlet's, which no
 // worker may have.
 func ReservedID(id int) bool { return id == guardID || id == outletID }
 
-// userProblem tells what is wrong with "uid" or "uid:gid".
+// userProblem returns what is wrong with "uid" or "uid:gid".
 func userProblem(s string) string {
 	if !userRE().MatchString(s) {
-		return "is not uid or uid:gid in numbers"
+		return "is not a numeric uid or uid:gid"
 	}
 	for part := range strings.SplitSeq(s, ":") {
 		switch n, err := strconv.ParseInt(part, 10, 32); {
@@ -93,7 +93,7 @@ func userProblem(s string) string {
 		case n == 0:
 			return "is root, or has the group of root"
 		case ReservedID(int(n)):
-			return "has an id that the guard or the outlet has"
+			return "has the id of the guard or the outlet"
 		case part[0] == '0':
 			return "has an id with leading zeros"
 		}
@@ -171,8 +171,8 @@ func (d *decoder) userError(at diag.Range, user string) {
 		detail = "A worker never runs as root (B4)."
 		hint = `write another id, or leave user out: then it is your own`
 	}
-	if strings.HasPrefix(userProblem(user), "has an id that the guard") {
-		detail = "Watches, descriptors in flight and more count for each uid: a worker with theirs could take all, and cut the network of every workshop (B60)."
+	if strings.HasPrefix(userProblem(user), "has the id of the guard") {
+		detail = "The kernel limits some resources per uid: a worker with this id could exhaust those of the guard and cut the network of every workshop (B60)."
 		hint = `write another id, or leave user out: then it is your own`
 	}
 	d.failDetail(at, "bad-user", fmt.Sprintf("user %q %s", user, userProblem(user)), detail, hint)

@@ -16,7 +16,7 @@ type scalar struct {
 
 // part is literal text or one variable.
 type part struct {
-	text     string // what it stands for
+	text     string // the value
 	template string // what is rendered: `$$` for a literal `$`; `${NAME:?}`
 	variable string // name; empty for literal text
 	origin   Origin // of text
@@ -104,7 +104,7 @@ func (s scalar) cutLast(sep byte) (before, after scalar, found bool) {
 	return s.with(nil), s, false
 }
 
-// split divides literal text before and behind the byte at.
+// split divides literal text before and after the byte at.
 func (p part) split(at int) (part, part) {
 	// `$$` is two bytes of the file and one of the text: count the dollars.
 	raw := at + strings.Count(p.text[:at], "$")

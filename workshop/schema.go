@@ -142,7 +142,7 @@ var rulePatterns = map[string]string{
 	"semver":     `^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`,
 }
 
-// variablePattern is text that has a variable: what it stands for isn't known.
+// variablePattern is text that has a variable: its value is not known.
 const variablePattern = `\$`
 
 // scalar is the schema of a Value.

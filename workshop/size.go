@@ -8,7 +8,7 @@ import (
 	"github.com/docker/go-units"
 )
 
-// maxSize is the largest size that is taken: 1 PiB. Beyond lie overflows.
+// maxSize is the largest size that is taken: 1 PiB. Larger ones overflow.
 const maxSize = Size(1) << 50
 
 // ParseSize reads a size as Compose does (go-units: 512M, 2G, 1.5g, 64mb,
@@ -35,7 +35,7 @@ func ParseSize(s string) (Size, error) {
 	return Size(n), nil
 }
 
-// digits tells whether s is a number in plain decimal notation.
+// digits reports whether s is a number in plain decimal notation.
 func digits(s string) bool {
 	if s == "" || s == "." {
 		return false

@@ -75,7 +75,7 @@ func (s *source) span(from, to int) diag.Range {
 	return diag.Range{Filename: s.name, Start: s.pos(from), End: s.pos(max(from, to))}
 }
 
-// lineEnd returns the byte behind the text of the line that at lies in.
+// lineEnd returns the byte after the text of the line that at lies in.
 func (s *source) lineEnd(at int) int {
 	end := len(s.data)
 	if i := bytes.IndexByte(s.data[at:], '\n'); i >= 0 {

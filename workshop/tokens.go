@@ -90,7 +90,7 @@ func withoutTokens(d diag.Diagnostic) diag.Diagnostic {
 func (d *decoder) checkTokens(key string, env map[string]Value[string]) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		v := env[name]
-		// With variables: what stands in the file, a default among it.
+		// With variables: the text of the file, defaults included.
 		kind := tokenIn(cmp.Or(v.Source.Template, v.V))
 		if kind == "" {
 			continue

@@ -151,17 +151,17 @@ type Mount struct {
 	// Exclude or Copy is a read-only copy in a project volume.
 	Exclude        []string
 	Copy           bool
-	OutsideProject bool // the source may lie outside the project directory
+	OutsideProject bool // the source may be outside the project directory
 	GitWritable    bool // git: rw
 	AllowSockets   bool // sockets: allow
 	// Within is the source of the workshop's mount that grants this one; empty
-	// for the workshop's own. The real path must lie below that one's real
+	// for the workshop's own. The real path must be below that one's real
 	// path: a link could lead out of it.
 	Within string
 	At     diag.Source // the whole entry
 }
 
-// IsCopy tells whether the mount is a read-only copy in a project volume.
+// IsCopy reports whether the mount is a read-only copy in a project volume.
 func (m *Mount) IsCopy() bool { return m.Copy || len(m.Exclude) > 0 }
 
 // Resources are the limits of one worker; all are always set.
@@ -220,7 +220,7 @@ type MCPServer struct {
 	Name    string
 	Command []string // command and args: the program first
 	Env     map[string]string
-	// Secrets gives variables the value of a secret of the worker.
+	// Secrets returns variables the value of a secret of the worker.
 	Secrets map[string]string
 	At      diag.Source
 }

@@ -16,7 +16,7 @@ import (
 func (d *decoder) unknownKey(p pair, f *form) string {
 	key := clip(p.key.text)
 	if x, ok := hinted(f, p.key.text); ok {
-		d.failDetail(p.key.rng, "unsupported-key", fmt.Sprintf("the key %q is not taken%s", key, f.in()), x.why, x.hint)
+		d.failDetail(p.key.rng, "unsupported-key", fmt.Sprintf("the key %q is not supported%s", key, f.in()), x.why, x.hint)
 		return ""
 	}
 	hint := "valid keys: " + f.list()
@@ -34,7 +34,7 @@ func (d *decoder) notOneOf(at diag.Range, text string, valid []string, name stri
 	if near := nearest(text, valid); near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near) + hint
 	}
-	d.fail(at, "bad-value", fmt.Sprintf("%s %q is not one of its values", name, clip(text)), hint)
+	d.fail(at, "bad-value", fmt.Sprintf("%s %q is not a valid value", name, clip(text)), hint)
 }
 
 // nearest returns the candidate that text was probably meant to be, or "".

@@ -76,7 +76,7 @@ func (d *decoder) checkResolver(x Upstream) {
 	}
 }
 
-// proxyPattern stands in the JSON Schema.
+// proxyPattern is in the JSON Schema.
 const proxyPattern = `^http://[^/\s]+/?$`
 
 var proxyRE = lazily(proxyPattern)

@@ -45,7 +45,7 @@ func (d *decoder) scalar(n *node, f *field, into any) (scalar, bool) {
 		return s, false
 	}
 	if strings.ContainsRune(s.text(), 0) {
-		d.fail(s.rng(), "bad-value", fmt.Sprintf("%s holds the character NUL, which no program is given", f.name()), "remove it: in double quotes it is \\0, \\x00 or \\u0000")
+		d.fail(s.rng(), "bad-value", fmt.Sprintf("%s holds the character NUL, which no program can receive", f.name()), "remove it: in double quotes it is \\0, \\x00 or \\u0000")
 		return s, false
 	}
 	if name := s.variable(); name != "" && f != nil && f.literal != "" {
@@ -120,7 +120,7 @@ func (d *decoder) parse(s scalar, f *field, into any) bool {
 		*x = Isolation(text)
 		check = text
 		if *x == IsolationProcess {
-			d.failDetail(s.rng(), "process-isolation", "`isolation: process` can't stand in the file",
+			d.failDetail(s.rng(), "process-isolation", "`isolation: process` can't be set in the file",
 				"Without isolation a worker's tools run as you, so only you can ask for it.",
 				"remove it; you can ask for it with `--isolation process`, or with `engine: process` in your own settings file")
 			return false

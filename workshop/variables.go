@@ -44,7 +44,7 @@ func (v *variables) use(name, def string, hasDefault bool) {
 }
 
 // expand splits the text of a node into literal text and variables. What is a
-// variable and what it stands for is decided by compose-go's template package,
+// variable and its value is decided by compose-go's template package,
 // so that a value means here what it means in the rendered project; it is
 // asked piece by piece, because it matches a whole line at once.
 func (d *decoder) expand(n *node) (scalar, bool) {
@@ -89,7 +89,7 @@ func (d *decoder) expand(n *node) (scalar, bool) {
 	return s, true
 }
 
-// variableEnd returns the byte behind what begins with the `$` at from.
+// variableEnd returns the byte after what begins with the `$` at from.
 func variableEnd(text string, from int) int {
 	rest := text[from:]
 	switch {
@@ -108,7 +108,7 @@ func variableEnd(text string, from int) int {
 	return end
 }
 
-// nameByte tells whether a variable's name has the byte; digits can't begin it.
+// nameByte reports whether a variable's name has the byte; digits can't begin it.
 func nameByte(c byte, digits bool) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || digits && c >= '0' && c <= '9'
 }
@@ -158,7 +158,7 @@ func (d *decoder) variable(s scalar, text string, from, to int) (part, bool) {
 		for name < len(text) && nameByte(text[name], name > to) {
 			name++
 		}
-		hint := "write a } behind it, as in ${NAME}, or `$$` for a dollar sign"
+		hint := "close it with }, as in ${NAME}, or `$$` for a dollar sign"
 		if name > to {
 			hint = "write ${" + text[to:name] + "}, or `$$` for a dollar sign"
 		}
@@ -176,7 +176,7 @@ func (d *decoder) variable(s scalar, text string, from, to int) (part, bool) {
 		d.fail(at, "bad-variable", fmt.Sprintf("%q is not a variable", expr), "write ${NAME}, ${NAME:-default} or `$$` for a dollar sign")
 		return p, false
 	case op != "" && op != ":-" && op != ":?":
-		d.failDetail(at, "bad-variable", fmt.Sprintf("${%s%s…} is not taken", name, op),
+		d.failDetail(at, "bad-variable", fmt.Sprintf("${%s%s…} is not supported", name, op),
 			"Generated files keep variables, and not every program that reads them knows this form.",
 			fmt.Sprintf("write ${%s}, ${%s:-default} or ${%s:?message}", name, name, name))
 		return p, false
@@ -234,7 +234,7 @@ func (d *decoder) variable(s scalar, text string, from, to int) (part, bool) {
 }
 
 func (d *decoder) setHint(name string) string {
-	return fmt.Sprintf("set it (%s=… in the environment or in the .env file beside %s), or write ${%s:-default}", name, d.base(), name)
+	return fmt.Sprintf("set it (%s=… in the environment or in the .env file next to %s), or write ${%s:-default}", name, d.base(), name)
 }
 
 // parseVariable splits $NAME, ${NAME}, ${NAME:-default} and the like.
@@ -259,7 +259,7 @@ func parseVariable(expr string) (name, op, arg string) {
 	return name, "", ""
 }
 
-// wholeMatch tells whether compose-go takes all of expr as one variable.
+// wholeMatch reports whether compose-go takes all of expr as one variable.
 func wholeMatch(expr string) bool {
 	at := template.DefaultPattern.FindStringIndex(expr)
 	return at != nil && at[0] == 0 && at[1] == len(expr)

@@ -22,9 +22,9 @@ func TestWarningsAboutTheNetwork(t *testing.T) {
 		{"with a port, and by a variable", `restricted, allow: ["cloudflare-dns.com:443", {host: "${R:-dns.quad9.net}"}]`, "a", []string{
 			"5: cloudflare-dns.com is a public resolver over HTTPS: names asked there are not checked", "5: dns.quad9.net is a public resolver over HTTPS: names asked there are not checked"}},
 		{"a wildcard opens none, and a deny closes one", `restricted, allow: ["**.cloudflare-dns.com"], deny: [dns.google]`, "a", nil},
-		{"a budget beside a line without one", "restricted, allow: [a.example.org, {host: a.example.org, port: 443, upload: 5M/h}]", "a",
+		{"a budget next to a line without one", "restricted, allow: [a.example.org, {host: a.example.org, port: 443, upload: 5M/h}]", "a",
 			[]string{"5: the budget for a.example.org may bound nothing: another line allows the same without one [5]"}},
-		{"a budget beside a preset", "restricted, allow: [{host: registry.npmjs.org, upload: 5M/h}, preset: npm]", "a",
+		{"a budget next to a preset", "restricted, allow: [{host: registry.npmjs.org, upload: 5M/h}, preset: npm]", "a",
 			[]string{"5: the budget for registry.npmjs.org may bound nothing: another line allows the same without one [5]"}},
 		{"a budget on another port, or below a wildcard", `restricted, allow: ["**.example.org", "a.example.org:22", {host: a.example.org, upload: 5M/h}]`, "a", nil},
 		{"expose without host", "restricted", "{name: a, container: {ports: [{target: 8080, expose_beyond_host: true}]}}",

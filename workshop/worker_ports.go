@@ -8,7 +8,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// assignPorts gives the ports that stand at the workshop to its only worker.
+// assignPorts assigns the ports of the workshop to its only worker.
 // With several workers it would be a guess whose they are.
 func assignPorts(w *Workshop, entries []workerEntry, p *problems) {
 	ports := w.Container.Ports
@@ -19,7 +19,7 @@ func assignPorts(w *Workshop, entries []workerEntry, p *problems) {
 		own := w.Workers[0].Container.Ports
 		if len(own) > 0 {
 			p.add(diag.Diagnostic{Severity: diag.Error, Code: "ports-twice", Range: ports[0].At.Range,
-				Summary: "ports stand at the workshop and at its only worker", Hint: "move them to one place",
+				Summary: "ports are given both by the workshop and by its only worker", Hint: "move them to one place",
 				Related: []diag.Related{{Message: "the worker's", Range: own[0].At.Range}}})
 			return
 		}
@@ -34,7 +34,7 @@ func assignPorts(w *Workshop, entries []workerEntry, p *problems) {
 		names = append(names, e.Name.V)
 	}
 	p.add(diag.Diagnostic{Severity: diag.Error, Code: "ports-ambiguous", Range: ports[0].At.Range,
-		Summary: fmt.Sprintf("ports stand at the workshop, which has %d workers: %s", len(names), strings.Join(firstOf(names, 10), ", ")),
+		Summary: fmt.Sprintf("ports of the workshop belong to one worker, and it has %d: %s", len(names), strings.Join(firstOf(names, 10), ", ")),
 		Hint:    fmt.Sprintf("move them to the worker that listens: `- {name: %s, container: {ports: [%q]}}`", names[0], portText(ports[0]))})
 }
 

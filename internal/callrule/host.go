@@ -27,7 +27,7 @@ func parseHost(match string) (matcher, *Error) {
 		if err != nil {
 			why = ": " + err.Error()
 		}
-		return nil, &Error{Summary: "the match " + quote(match) + " is no host" + why, Hint: "write a host as in network.allow: api.github.com, *.example.org, example.org:8080; not a URL"}
+		return nil, &Error{Summary: "the match " + quote(match) + " is not a host" + why, Hint: "write a host as in network.allow: api.github.com, *.example.org, example.org:8080; not a URL"}
 	}
 	h := host{pattern: p}
 	if found {

@@ -24,7 +24,7 @@ func parsePath(match string) (matcher, *Error) {
 	case slices.Contains(strings.Split(m, "/"), ".."):
 		return nil, &Error{Summary: "the match " + quote(match) + " leaves its directory", Hint: "write an absolute path, or one below the worker's working directory"}
 	case strings.HasPrefix(m, "~"):
-		return nil, &Error{Summary: "the match " + quote(match) + " begins with ~, which stands for nothing here", Hint: "write the path out: /home/worker/…"}
+		return nil, &Error{Summary: "the match " + quote(match) + " begins with ~, which is not expanded here", Hint: "write the path out: /home/worker/…"}
 	case strings.HasSuffix(m, "/") && m != "/":
 		return nil, &Error{Summary: "the match " + quote(match) + " ends with a slash", Hint: "write " + m + "** for what is in the directory"}
 	case pathglob.Alternatives(m) > pathglob.MaxAlternatives:
@@ -78,7 +78,7 @@ func directory(p, g string) fileArgs {
 // readable are paths that are compared at all.
 func (a fileArgs) readable() bool { return len(a.path) <= maxPath && !strings.ContainsRune(a.path, 0) }
 
-// leaves tells that the path has a .., which a symbolic link before it would
+// leaves reports whether the path has a .., which a symbolic link before it would
 // take elsewhere than the text says.
 func (a fileArgs) leaves() bool {
 	return slices.Contains(strings.Split(a.path, "/"), "..")
@@ -86,7 +86,7 @@ func (a fileArgs) leaves() bool {
 
 // place makes the path one that the pattern can be compared with: both absolute,
 // or both below the working directory. ok is false where the directory is
-// unknown; out tells that the path lies outside of it.
+// unknown; out reports whether the path is outside of it.
 func (m glob) place(p, workdir string) (clean string, out, ok bool) {
 	p = path.Clean(p)
 	switch {
@@ -128,7 +128,7 @@ func (m glob) grants(c Call) bool {
 	return m.matches(p)
 }
 
-// all tells whether the pattern has everything below a directory.
+// all reports whether the pattern has everything below a directory.
 func (m glob) all(dir string) bool {
 	prefix, ok := strings.CutSuffix(string(m), "**")
 	if !ok {
@@ -180,7 +180,7 @@ func (m glob) restricts(c Call) Certainty {
 	return No
 }
 
-// under tells whether something below a directory may match.
+// under reports whether something below a directory may match.
 func (m glob) under(dir string) bool {
 	base, _ := doublestar.SplitPattern(string(m))
 	base = path.Clean(base)

@@ -32,7 +32,7 @@ type Call struct {
 	Workdir string
 }
 
-// Certainty tells whether a call is what a rule is about.
+// Certainty reports whether a call is what a rule is about.
 type Certainty int
 
 // The certainties.
@@ -128,7 +128,7 @@ func isDelegate(name string) bool {
 	return strings.HasPrefix(name, DelegatePrefix) && len(name) > len(DelegatePrefix)
 }
 
-// about tells whether the rule is about a tool.
+// about reports whether the rule is about a tool.
 func (r Rule) about(name string) bool {
 	switch {
 	case r.name == "" || name == "":
@@ -142,13 +142,13 @@ func (r Rule) about(name string) bool {
 	return ok && server == r.server && one != "" && (r.tool == "" || r.tool == one)
 }
 
-// Grants tells whether the rule, as one that lets calls pass, is surely about
+// Grants reports whether the rule, as one that lets calls pass, is surely about
 // this one.
 func (r Rule) Grants(c Call) bool {
 	return r.about(c.Tool) && !r.broken && (r.match == nil || r.match.grants(c))
 }
 
-// Restricts tells whether the rule, as one that stops calls, is about this one.
+// Restricts reports whether the rule, as one that stops calls, is about this one.
 func (r Rule) Restricts(c Call) Certainty {
 	switch {
 	case !r.about(c.Tool):
@@ -159,7 +159,7 @@ func (r Rule) Restricts(c Call) Certainty {
 	return r.match.restricts(c)
 }
 
-// Wide tells that the rule is about every call of shell, or of all tools.
+// Wide reports whether the rule is about every call of shell, or of all tools.
 func (r Rule) Wide() bool { return r.name == Any || r.match == nil && r.name == tool.Shell }
 
 func quote(s string) string { return `"` + clip.Bytes(s, 60) + `"` }

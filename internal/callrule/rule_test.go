@@ -229,7 +229,7 @@ func TestParseRefuses(t *testing.T) {
 		{"write_file", "x/", "ends with a slash"},
 		{"write_file", "[", "can't be read"},
 		{"write_file", strings.Repeat("{a,b}", 9), "too many alternatives"},
-		{"fetch_url", "https://example.com", "is no host"},
+		{"fetch_url", "https://example.com", "is not a host"},
 		{"fetch_url", "example.com:x", "has no port"},
 	} {
 		r, err := callrule.Parse(c.tool, c.match)

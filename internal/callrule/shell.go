@@ -23,7 +23,7 @@ func parseCommand(match string) (matcher, *Error) {
 	return command(words), nil
 }
 
-// argvOf gives the words of a call, where they are known without a shell.
+// argvOf returns the words of a call, where they are known without a shell.
 func argvOf(a tool.ShellArgs) ([]string, bool) {
 	switch {
 	case a.Command != "" && len(a.Argv) > 0:
@@ -49,7 +49,7 @@ func (m command) grants(c Call) bool {
 	return a.Cwd == "" || !strings.Contains(argv[0], "/") || argv[0][0] == '/'
 }
 
-// restricts looks at every command of a line, and behind programs that start
+// restricts looks at every command of a line, and after programs that start
 // others. It can't know all of them: it is for mistakes, not for a model that
 // hides what it does.
 func (m command) restricts(c Call) Certainty {
@@ -87,7 +87,7 @@ func (m command) line(line string, left *int) Certainty {
 }
 
 // begins compares the first words. The program may be given by its path, and
-// options, each with an argument or without, may stand between the words:
+// options, each with an argument or without, may be between the words:
 // `git -C dir push` is `git push`.
 func (m command) begins(words []shellline.Word, left *int) Certainty {
 	option := false // the word before may take this one as its argument

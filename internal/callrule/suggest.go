@@ -11,7 +11,7 @@ import (
 	"github.com/llmdo/workshop/tool"
 )
 
-// Suggest gives the rule that a person may want for calls like this one: a
+// Suggest returns the rule that a person may want for calls like this one: a
 // program with its sub-command, the directory of a file, a host, one tool of a
 // server. ok is false where no rule would grant the call.
 func Suggest(c Call) (match string, ok bool) {
@@ -51,7 +51,7 @@ var runners = []string{"bisect", "do", "exec", "run", "rebase", "submodule", "x"
 
 var interpreters = []string{"python", "perl", "ruby", "node", "php", "lua", "deno", "bun", "awk", "gawk", "mawk", "tclsh", "psql", "sqlite3", "mysql"}
 
-// runsAnything tells that a program runs what its arguments or its input say.
+// runsAnything reports whether a program runs what its arguments or its input say.
 func runsAnything(program string) bool {
 	name := path.Base(program)
 	return isOneOf(name, shells...) || isOneOf(name, starters...) || isOneOf(strings.TrimRight(name, "0123456789."), interpreters...)

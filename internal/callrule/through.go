@@ -85,12 +85,12 @@ func (m command) through(words []shellline.Word, left *int) Certainty {
 	return No
 }
 
-// input tells that a script isn't a file that stands there before.
+// input reports whether a script isn't a file that was there before.
 func input(w shellline.Word) bool {
 	return !w.Literal || w.Text == "-" || strings.HasPrefix(w.Text, "/dev/") || strings.HasPrefix(w.Text, "/proc/")
 }
 
-// shell looks at the arguments of a shell: `-c LINE`, also behind and before
+// shell looks at the arguments of a shell: `-c LINE`, also after and before
 // other options (`bash -euo pipefail -c LINE`, `sh -c -- LINE`).
 func (m command) shell(args []shellline.Word, left *int) Certainty {
 	is, line, seen := No, false, false
@@ -122,7 +122,7 @@ func (m command) shell(args []shellline.Word, left *int) Certainty {
 	return is
 }
 
-// takesWord tells that an option of a shell takes the next word: -o pipefail.
+// takesWord reports whether an option of a shell takes the next word: -o pipefail.
 func takesWord(option string) bool {
 	if strings.HasPrefix(option, "--") {
 		return isOneOf(option, "--rcfile", "--init-file")

@@ -278,7 +278,7 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// plain tells whether a rune is text. Left out besides C0 and C1 are the marks
+// plain reports whether a rune is text. Left out next tos C0 and C1 are the marks
 // that reorder a line (Unicode UAX #9), the byte order mark and the line
 // separators.
 func plain(r rune) bool {

@@ -20,8 +20,8 @@ type Rule struct {
 
 // AddRule returns the text of a workshop.yaml with the rule in approvals.rules:
 // before another rule of the file, or at the end where before is nil. The keys
-// are made where they miss. A rule that stands there already, and before that
-// other one, is no change. Whether it is a valid rule is for workshop.Load to
+// are made where they miss. A rule that is already there, before that
+// other one, is not a change. Whether it is a valid rule is for workshop.Load to
 // say. The error is an [*Error]; then nothing was added.
 func AddRule(src []byte, r Rule, before *Rule) ([]byte, error) {
 	e := &editor{line: Line{Text: r.String()}, rules: true, nest: 2}
@@ -38,7 +38,7 @@ func AddRule(src []byte, r Rule, before *Rule) ([]byte, error) {
 	return e.result(src)
 }
 
-// String is the rule as a YAML value on one line, as it can be pasted behind a
+// String is the rule as a YAML value on one line, as it can be pasted after a
 // dash of approvals.rules.
 func (r Rule) String() string {
 	s := "{tool: " + yamlText(r.Tool, false)
@@ -49,7 +49,7 @@ func (r Rule) String() string {
 }
 
 // yamlText is text in double quotes with the escapes of JSON, which YAML reads
-// alike; a name may be written as it is. A $ stands for a variable in a
+// alike; a name may be written as it is. A $ begins a variable in a
 // workshop.yaml, two for itself.
 func yamlText(s string, quoted bool) string {
 	if !quoted && s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == "" {
@@ -96,13 +96,13 @@ func (e *editor) approvals(before *Rule) error {
 		return err
 	}
 	if list.value.Kind != yaml.SequenceNode {
-		return e.byHand(list.key, "rules is no list", nil)
+		return e.byHand(list.key, "rules is not a list", nil)
 	}
 	return e.ruleInto(list, before)
 }
 
 func (e *editor) gone(at *yaml.Node) error {
-	return e.byHand(at, "the rule that it must stand before is not there any more", nil)
+	return e.byHand(at, "the rule that it must precede is no longer there", nil)
 }
 
 func (e *editor) ruleInto(list entry, before *Rule) error {
@@ -139,7 +139,7 @@ func (e *editor) before(list entry, at int) error {
 	} else {
 		depth := v.Column - 1
 		line := item.Line
-		for ; line > list.key.Line; line-- { // the dash may stand above
+		for ; line > list.key.Line; line-- { // the dash may be above
 			if head := e.text(line); len(head) > depth && head[depth] == '-' && isItem(head[depth:]) {
 				break
 			}

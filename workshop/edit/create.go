@@ -33,7 +33,7 @@ func (e *editor) newList(n entry) error {
 		return nil
 	}
 	depth := v.Column - 1
-	after := e.behind(v, "mode", "allow")
+	after := e.after(v, "mode", "allow")
 	k, value := v.Content[after], v.Content[after+1]
 	line := e.pairEnd(k, value, depth)
 	e.insertions = append(e.insertions, e.below(line, e.keyLine(depth, key), e.itemLine(depth+e.nest, "- ")))
@@ -51,9 +51,9 @@ func (e *editor) pairEnd(k, v *yaml.Node, depth int) int {
 	return e.blockEnd(from, depth, v.Kind == yaml.SequenceNode)
 }
 
-// behind returns the place in a mapping's content of the last of these keys,
+// after returns the place in a mapping's content of the last of these keys,
 // or of its last key.
-func (e *editor) behind(m *yaml.Node, keys ...string) int {
+func (e *editor) after(m *yaml.Node, keys ...string) int {
 	at := len(m.Content) - 2
 	found := -1
 	for i := 0; i+1 < len(m.Content); i += 2 {
@@ -81,7 +81,7 @@ func (e *editor) newNetwork(c entry) error {
 	}
 	depth := v.Column - 1
 	step := max(2, v.Column-c.key.Column)
-	after := e.behind(v, "image", "build", "pull", "user", "workdir")
+	after := e.after(v, "image", "build", "pull", "user", "workdir")
 	k, value := v.Content[after], v.Content[after+1]
 	line := e.pairEnd(k, value, depth)
 	e.insertions = append(e.insertions, e.below(line,
@@ -110,7 +110,7 @@ func (e *editor) shortNetwork(c, n entry) error {
 		e.insertions = []insertion{{value, "{mode: "}, {min(end, len(e.data)), ", " + e.list() + ": [" + e.line.Text + "]}"}}
 		return nil
 	}
-	// The colon, and nothing else, stands between the key and the value.
+	// The colon, and nothing else, is between the key and the value.
 	head := bytes.TrimRight(e.data[e.starts[mode.Line-1]:value], " ")
 	if mode.Line != n.key.Line || len(head) == 0 || head[len(head)-1] != ':' {
 		return e.byHand(n.key, "the network is written in a way that can't be edited here", nil)

@@ -20,7 +20,7 @@ type Line struct {
 	// Text as it is written, a YAML value on one line: `api.github.com`,
 	// `"*.example.org"`, `{host: db.internal, port: 5432, private: true}`.
 	Text string
-	// Comment is put behind the line as `# …` and is one line of text; may be
+	// Comment is put after the line as `# …` and is one line of text; may be
 	// empty. A list on one line has no place for it, there it is left out.
 	Comment string
 }
@@ -49,7 +49,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives [ErrInherits] where that is the reason.
+// Unwrap returns [ErrInherits] where that is the reason.
 func (e *Error) Unwrap() error { return e.err }
 
 // limits as of package workshop, which refuses what is beyond.
@@ -59,7 +59,7 @@ const (
 )
 
 // Add returns the text of a workshop.yaml with the lines in it. A line that is
-// there already is no change. Only the form of a line is checked: whether its
+// already there is not a change. Only the form of a line is checked: whether its
 // host is one, and whether a worker's line is covered by its workshop, is for
 // workshop.Load to say about the result. The error is an [*Error]; then
 // nothing was added.
@@ -127,7 +127,7 @@ func (l Line) parse() (*yaml.Node, error) {
 	return forms[0], nil
 }
 
-// oneLine tells whether s is text without ends of lines and control
+// oneLine reports whether s is text without ends of lines and control
 // characters, as YAML sees them.
 func oneLine(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
@@ -135,7 +135,7 @@ func oneLine(s string) bool {
 	})
 }
 
-// plain tells that a value stands for itself: no anchor, no alias, no list.
+// plain reports whether a value is written in one place: no anchor, no alias, no list.
 func plain(n *yaml.Node) bool {
 	if n.Anchor != "" || n.Kind != yaml.ScalarNode && n.Kind != yaml.MappingNode || n.Style&yaml.TaggedStyle != 0 {
 		return false
@@ -176,7 +176,7 @@ func load(data []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// equal tells whether two trees mean the same; the order of keys counts,
+// equal reports whether two trees mean the same; the order of keys counts,
 // styles and comments don't.
 func equal(a, b *yaml.Node) bool {
 	if a.Kind != b.Kind || a.ShortTag() != b.ShortTag() || a.Value != b.Value || a.Anchor != b.Anchor || len(a.Content) != len(b.Content) {

@@ -112,7 +112,7 @@ func (e *editor) network(c, n entry) error {
 		return err
 	}
 	if list.value.Kind != yaml.SequenceNode {
-		return e.byHand(list.key, e.list()+" is no list", nil)
+		return e.byHand(list.key, e.list()+" is not a list", nil)
 	}
 	if slices.ContainsFunc(list.value.Content, func(x *yaml.Node) bool { return sameItem(x, e.item) }) {
 		return nil
@@ -150,7 +150,7 @@ func sameItem(a, b *yaml.Node) bool {
 	return true
 }
 
-// toList puts the line behind the last one of a list.
+// toList appends the line after the last one of a list.
 func (e *editor) toList(list entry) error {
 	v := list.value
 	if x, ok := e.flow(e.offset(v)); ok && v.Style&yaml.FlowStyle != 0 {

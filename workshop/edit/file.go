@@ -71,7 +71,7 @@ func (f *file) text(line int) []byte {
 	return bytes.TrimSuffix(f.data[f.starts[line-1]:end], []byte("\r"))
 }
 
-// lineOf returns the line, from 1, that a byte lies in.
+// lineOf returns the line, from 1, that a byte is in.
 func (f *file) lineOf(at int) int {
 	line, found := slices.BinarySearch(f.starts, at)
 	if found {
@@ -93,7 +93,7 @@ func indent(line []byte) (spaces int, what byte) {
 
 // blockEnd returns the last line of what begins in a line and is indented
 // deeper than depth; list allows items at depth itself too. Comments count
-// where they are indented deeper and more follows or stand right below.
+// where they are indented deeper and more follows or are right below.
 func (f *file) blockEnd(line, depth int, list bool) int {
 	end := line
 	joined := true // no blank line since end

@@ -11,7 +11,7 @@ import (
 type entry struct{ key, value *yaml.Node }
 
 // lookup finds a key. It is an error where the mapping isn't one, or is
-// written so that its text stands for other places too.
+// written so that its text is used in other places too.
 func (e *editor) lookup(m *yaml.Node, key string) (entry, error) {
 	if err := e.editable(m); err != nil {
 		return entry{}, err
@@ -24,10 +24,10 @@ func (e *editor) lookup(m *yaml.Node, key string) (entry, error) {
 		k := m.Content[i]
 		switch {
 		case k.Kind != yaml.ScalarNode || k.ShortTag() == "!!merge" || k.Anchor != "":
-			return entry{}, e.byHand(k, "this key is no plain text", nil)
+			return entry{}, e.byHand(k, "this key is not plain text", nil)
 		case k.Value != key:
 		case found.key != nil:
-			return entry{}, e.byHand(k, fmt.Sprintf("the key %s stands twice", key), nil)
+			return entry{}, e.byHand(k, fmt.Sprintf("the key %s is given twice", key), nil)
 		default:
 			found = entry{k, m.Content[i+1]}
 		}

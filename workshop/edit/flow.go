@@ -65,7 +65,7 @@ func (f *file) quoteEnd(i int) int {
 	return len(f.data) - 1
 }
 
-// into returns the insertions that put text behind the last entry of a flow.
+// into returns the insertions that put text after the last entry of a flow.
 func (f *file) into(x flow, text, comment string) []insertion {
 	trailing := f.data[x.last] == ','
 	lastLine := f.lineOf(x.last)

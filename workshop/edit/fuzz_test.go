@@ -70,7 +70,7 @@ func FuzzAdd(f *testing.F) {
 	})
 }
 
-// insertedOnly tells whether out is src with bytes put in.
+// insertedOnly reports whether out is src with bytes put in.
 func insertedOnly(src, out []byte) bool {
 	for _, c := range out {
 		if len(src) > 0 && c == src[0] {

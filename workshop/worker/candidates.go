@@ -18,7 +18,7 @@ const nameRule = "lower-case letters, digits, - and _, at most 63, beginning wit
 
 var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`) })
 
-// ValidName tells whether a worker may be called so. The rule is that of
+// ValidName reports whether a worker may be called so. The rule is that of
 // Compose services, shortened to what a DNS label and a container's name hold;
 // it lets no path separator through.
 func ValidName(name string) bool { return nameForm().MatchString(name) }
@@ -41,7 +41,7 @@ func Candidates(name string) []Candidate {
 	}
 }
 
-// DialectOf tells by its path how a file is to be read; "" where the path
+// DialectOf returns by its path the format of a file; "" where the path
 // doesn't say it.
 func DialectOf(file string) Dialect {
 	file = path.Clean(strings.ReplaceAll(file, `\`, "/"))

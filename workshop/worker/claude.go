@@ -20,9 +20,9 @@ func (f *file) claudeAgent() {
 	f.resultType(false)
 	f.rest(map[string]string{
 		"color": "", "effort": "", "background": "", "initialPrompt": "", "maxTurns": "", "memory": "",
-		"allowed-tools":  "it is no key of a sub-agent; the list is tools",
+		"allowed-tools":  "it is not a key of a sub-agent; the list is tools",
 		"permissionMode": "approvals are decided in workshop.yaml",
-		"mcpServers":     "a server that runs in the worker stands below mcp: in workshop.yaml",
+		"mcpServers":     "declare a server that runs in the worker under mcp: in workshop.yaml",
 		"hooks":          "nothing of a worker file is executed",
 		"skills":         "list the skill as a worker, or copy its text",
 		"isolation":      "every worker has a container of its own",

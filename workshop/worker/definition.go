@@ -15,13 +15,13 @@ type Definition struct {
 	// Instructions is the body: the prompt. It is data and never executed.
 	Instructions string
 	// Tools is the limit of what the worker is offered. Empty: no tools. Where
-	// a tool stands more than once, each entry allows what its Pattern says.
+	// a tool is listed more than once, each entry allows what its Pattern says.
 	Tools []Tool
 	// DelegatesTo names workers of the same workshop.
 	DelegatesTo []Reference
-	// Toolsets are the entries of an llm-do `toolsets` that are no toolset of
+	// Toolsets are the entries of an llm-do `toolsets` that are not a toolset of
 	// llm-do itself. There such an entry may be the name of another worker:
-	// whoever knows the workshop's workers decides, and warns of the others.
+	// the loader of the workshop decides, and warns of the others.
 	Toolsets []Reference
 	// Model is kept for the orchestrator; the workshop does not use it.
 	Model string

@@ -91,7 +91,7 @@ func TestParse(t *testing.T) {
 			in:   "---\nname: a\nname: b\nalowed-tools: Read\n---\nDo.\n",
 			want: " | ",
 			diags: []string{
-				`3:1-3:5 error: the key "name" stands twice`,
+				`3:1-3:5 error: the key "name" is given twice`,
 			},
 		},
 		{
@@ -160,7 +160,7 @@ func TestParse(t *testing.T) {
 			in:   "---\nname: a\ndescription: Use it when: \"x\"\ntools: Read, Frob\n---\nDo.\n",
 			want: "a | read_file",
 			diags: []string{
-				"3:1-3:30 warning: the description holds a colon and isn't YAML; it is read as text",
+				"3:1-3:30 warning: the description has a colon and is not valid YAML; it is read as text",
 				`4:14-4:18 warning: unknown tool "Frob", it isn't offered`,
 			},
 		},
@@ -183,7 +183,7 @@ func TestParse(t *testing.T) {
 			want: "pdfs | read_file",
 			diags: []string{
 				"1:1-1:1 warning: the key description is missing, which an agent skill requires",
-				`2:7-2:11 warning: the skill is called "pdfs" and stands in the directory "pdf"; the specification wants one name`,
+				`2:7-2:11 warning: the skill is called "pdfs", its directory "pdf"; the specification requires one name`,
 			},
 		},
 		{
@@ -209,7 +209,7 @@ func TestParse(t *testing.T) {
 		},
 		{
 			name: "no kind of worker file", path: "workers/a.txt", in: "Do.\n", want: " | ",
-			diags: []string{"0:0-0:0 error: workers/a.txt is no kind of worker file"},
+			diags: []string{"0:0-0:0 error: workers/a.txt is not a worker file"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func splitFrontMatter(t *text) (frontMatter, *diag.Diagnostic) {
 	if line != marker {
 		if from, ok := lateMarker(t.data, begin); ok {
 			return frontMatter{}, problem(from, from+len(marker), "front matter must begin on the first line",
-				"remove what stands above the first ---")
+				"remove what is above the first ---")
 		}
 		return frontMatter{body: begin}, nil
 	}
@@ -66,7 +66,7 @@ func splitFrontMatter(t *text) (frontMatter, *diag.Diagnostic) {
 		"add a line --- below the last key and above the instructions")
 }
 
-// lineAt gives the line at a byte, without trailing blanks, and where the next
+// lineAt returns the line at a byte, without trailing blanks, and where the next
 // one begins.
 func lineAt(data []byte, at int) (string, int) {
 	rest := data[at:]

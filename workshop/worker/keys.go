@@ -71,7 +71,7 @@ func (f *file) readKeys(from, to int) {
 			if again, more, errAgain := decode(text); errAgain == nil {
 				doc, second, err = again, more, nil
 				at := f.offset(line+f.first, 1)
-				f.report(diag.Warning, "worker-yaml", f.span(at, f.lineEnd(at)), "put quotes around it", "the description holds a colon and isn't YAML; it is read as text")
+				f.report(diag.Warning, "worker-yaml", f.span(at, f.lineEnd(at)), "put quotes around it", "the description has a colon and is not valid YAML; it is read as text")
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func (f *file) readKeys(from, to int) {
 		}
 		if before := seen[k.Value]; before != nil {
 			f.tell(diag.Diagnostic{Severity: diag.Error, Code: "worker-duplicate-key",
-				Summary: fmt.Sprintf("the key %q stands twice", shorten(k.Value)), Hint: "keep one of them", Range: f.rangeOf(k),
+				Summary: fmt.Sprintf("the key %q is given twice", shorten(k.Value)), Hint: "keep one of them", Range: f.rangeOf(k),
 				Related: []diag.Related{{Message: "first here", Range: f.rangeOf(before.key)}}})
 			continue
 		}
@@ -118,7 +118,7 @@ func (f *file) readKeys(from, to int) {
 	}
 }
 
-// take returns the field of the first of the names that stands in the file and
+// take returns the field of the first of the names that is in the file and
 // marks it as read; nil when there is none.
 func (f *file) take(name string) *field {
 	for _, fd := range f.fields {
@@ -147,7 +147,7 @@ func (f *file) str(name string) (string, diag.Range) {
 	return v.Value, f.rangeOf(fd.value)
 }
 
-// resolve follows an alias. An anchor may stand for a value that holds the
+// resolve follows an alias. An anchor may name a value that holds the
 // alias itself, so nothing may walk on below without a bound of its own.
 func resolve(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
@@ -156,10 +156,10 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// start gives the byte at which a node begins.
+// start returns the byte at which a node begins.
 func (f *file) start(n *yaml.Node) int { return f.offset(n.Line+f.first, n.Column) }
 
-// rangeOf gives the place of a node: the scalar itself where it is written on
+// rangeOf returns the place of a node: the scalar itself where it is written on
 // one line, else the rest of its first line.
 func (f *file) rangeOf(n *yaml.Node) diag.Range {
 	from := f.start(n)
@@ -176,7 +176,7 @@ func (f *file) rangeOf(n *yaml.Node) diag.Range {
 	return f.span(from, end)
 }
 
-// inside gives the places of parts of a scalar's value, where the file has the
+// inside returns the places of parts of a scalar's value, where the file has the
 // value letter by letter; else that of the scalar.
 func (f *file) inside(n *yaml.Node) func(from, to int) diag.Range {
 	at := f.start(n)
@@ -198,8 +198,8 @@ func (f *file) keep(fd *field) {
 	f.def.Extra[fd.name] = f.source(fd)
 }
 
-// source is a field's value as YAML text: written anew where it stands for
-// itself, else (with aliases, whose anchors are elsewhere) letter by letter.
+// source is a field's value as YAML text: marshalled where it is
+// complete, else (with aliases, whose anchors are elsewhere) letter by letter.
 func (f *file) source(fd *field) string {
 	if budget := maxNodes; !hasAlias(fd.value, &budget) {
 		if out, err := yaml.Marshal(fd.value); err == nil {

@@ -164,7 +164,7 @@ func contentOf(n *yaml.Node) []*yaml.Node {
 	return n.Content
 }
 
-// child gives the value of a key of a mapping, or nil.
+// child returns the value of a key of a mapping, or nil.
 func child(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil

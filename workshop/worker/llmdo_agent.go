@@ -6,7 +6,7 @@ import "github.com/llmdo/workshop/diag"
 // are two lists of names that are merged.
 func (f *file) llmdoAgent() {
 	if fd := f.take("entry"); fd != nil {
-		f.report(diag.Error, "worker-unknown-key", f.rangeOf(fd.key), "remove it: workshop.yaml lists the workers", "entry can't stand in an .agent file")
+		f.report(diag.Error, "worker-unknown-key", f.rangeOf(fd.key), "remove it: workshop.yaml lists the workers", "entry is not a key of .agent files")
 	}
 	if text, _ := f.str("instructions"); text != "" && f.def.Instructions == "" {
 		f.def.Instructions = instructions([]byte(text))

@@ -8,7 +8,7 @@ func (f *file) llmdoWorker() {
 	text, at := f.str("instructions")
 	switch {
 	case text != "" && f.def.Instructions != "":
-		f.report(diag.Error, "worker-instructions", at, "keep one of them", "the instructions stand under the key and below the keys")
+		f.report(diag.Error, "worker-instructions", at, "keep one of them", "the instructions are given twice: under the key, and below the keys")
 	case text != "":
 		f.def.Instructions = instructions([]byte(text))
 	case f.def.Instructions == "":

@@ -39,7 +39,7 @@ var markdownKeys = []struct{ name, kind, absent, doc, example string }{
 	{"output_schema_ref", "path of a .json file", "no check", "Another name of `result_type`.", "output_schema_ref: schemas/report.json"},
 }
 
-// oneList reads the tool list that stands under one of the names. Under two
+// oneList reads the tool list under one of the names. Under two
 // of them it is an error: which one is the limit would be a guess.
 func (f *file) oneList(names ...string) {
 	var given []*field

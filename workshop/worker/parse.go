@@ -28,7 +28,7 @@ func (s *Schemas) Parse(path string, data []byte, hint Dialect) (Definition, dia
 	f.def = Definition{Dialect: f.dialect, Source: diag.Source{Range: diag.Range{Filename: path}}}
 	read := f.reader()
 	if read == nil {
-		f.report(diag.Error, "worker-dialect", diag.Range{Filename: path}, "a worker file ends in .md, .worker or .agent, or is called SKILL.md", "%s is no kind of worker file", path)
+		f.report(diag.Error, "worker-dialect", diag.Range{Filename: path}, "a worker file ends in .md, .worker or .agent, or is called SKILL.md", "%s is not a worker file", path)
 		return f.def, f.told()
 	}
 	fm, bad := splitFrontMatter(f.text)

@@ -27,7 +27,7 @@ func newText(path string, data []byte) *text {
 	return t
 }
 
-// pos gives the place of a byte.
+// pos returns the place of a byte.
 func (t *text) pos(b int) diag.Pos {
 	b = max(0, min(b, len(t.data)))
 	line := sort.SearchInts(t.lines, b+1) - 1
@@ -44,12 +44,12 @@ func (t *text) pos(b int) diag.Pos {
 	return diag.Pos{Line: line + 1, Column: column, Byte: b}
 }
 
-// span gives the range from one byte to before another.
+// span returns the range from one byte to before another.
 func (t *text) span(from, to int) diag.Range {
 	return diag.Range{Filename: t.path, Start: t.pos(from), End: t.pos(max(from, to))}
 }
 
-// offset gives the byte at a line and a column, both from 1, the column in
+// offset returns the byte at a line and a column, both from 1, the column in
 // characters; it stays inside the line.
 func (t *text) offset(line, column int) int {
 	line = max(1, min(line, len(t.lines)))
@@ -67,7 +67,7 @@ func (t *text) offset(line, column int) int {
 	return b
 }
 
-// lineEnd gives the byte behind the last character of the line that holds b.
+// lineEnd returns the byte after the last character of the line that holds b.
 func (t *text) lineEnd(b int) int {
 	for ; b < len(t.data) && t.data[b] != '\n'; b++ {
 	}

@@ -83,7 +83,7 @@ type resolved struct {
 	err error
 }
 
-// refersToDefinitions tells that every reference of a schema leads to $defs, so
+// refersToDefinitions reports whether every reference of a schema leads to $defs, so
 // that it means the same in a part that has the same $defs.
 func refersToDefinitions(schema []byte) bool {
 	for d := json.NewDecoder(bytes.NewReader(schema)); ; {
@@ -100,12 +100,12 @@ func refersToDefinitions(schema []byte) bool {
 	}
 }
 
-// add tells of a byte of the answer.
+// add reports a problem at a byte of the answer.
 func (c *resultCheck) add(at int64, summary, hint string) {
 	c.list = append(c.list, diag.Diagnostic{Severity: diag.Error, Code: "result-type", Summary: summary, Hint: hint, Range: c.place(at)})
 }
 
-// wrong tells of a value. Where it stands is looked for at the end: a place for
+// wrong reports a value. Its place is looked for at the end: a place for
 // each value of an answer could take far more memory than the answer.
 func (c *resultCheck) wrong(at, summary string) {
 	if len(c.list) < maxResultProblems {
@@ -122,7 +122,7 @@ func (c *resultCheck) place(at int64) diag.Range {
 	return diag.Range{Filename: c.name, Start: pos, End: pos}
 }
 
-// walk tells what is wrong with a value. The library stops at the first
+// walk returns what is wrong with a value. The library stops at the first
 // problem, so objects and lists are looked at part by part; what their own
 // keywords say counts where no part is wrong.
 func (c *resultCheck) walk(s *jsonschema.Schema, value any, at string) {
@@ -175,7 +175,7 @@ func (c *resultCheck) valid(s *jsonschema.Schema, value any) error {
 	}
 	if r.err != nil {
 		if s != c.root {
-			return nil // a reference that only the whole resolves: its own check tells
+			return nil // a reference that only the whole resolves: its own check reports it
 		}
 		return r.err
 	}
@@ -201,7 +201,7 @@ func plainSchemaError(err error) string {
 			text = rest
 		}
 	}
-	// Numbers stand there as fractions, and with six digits behind the point.
+	// Numbers are fractions there, with six digits after the point.
 	return fractionRE().ReplaceAllString(text, "$1")
 }
 
@@ -214,7 +214,7 @@ type wanted struct {
 	below   map[string]*wanted
 }
 
-// locate gives the offsets of values by their JSON pointers.
+// locate returns the offsets of values by their JSON pointers.
 func locate(data []byte, pointers []string) map[string]int64 {
 	root := &wanted{}
 	for _, p := range pointers {

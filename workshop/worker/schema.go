@@ -18,7 +18,7 @@ import (
 )
 
 // MaxSchema is the largest JSON Schema of a result type, in bytes, and
-// maxSchemaDepth how deep its objects and lists nest: the library reads what lies
+// maxSchemaDepth how deep its objects and lists nest: the library reads what is
 // inside of each one again.
 const (
 	MaxSchema      = 256 << 10
@@ -26,7 +26,7 @@ const (
 )
 
 // resultType reads what the worker gives back: a JSON Schema written down, or
-// the path of a file that holds one. python tells that the dialect's own
+// the path of a file that holds one. python reports whether the dialect's own
 // programs also take the name of a Python class there.
 func (f *file) resultType(python bool) {
 	var given []*field
@@ -64,7 +64,7 @@ func (f *file) resultType(python bool) {
 		data, err = f.schemas.Compile(fd.name, data)
 	}
 	if err != nil {
-		f.report(diag.Error, "worker-result-type", f.rangeOf(fd.value), "correct it, or write the path of a .json file that holds the schema", "%s isn't a JSON Schema: %v", fd.name, err)
+		f.report(diag.Error, "worker-result-type", f.rangeOf(fd.value), "correct it, or write the path of a .json file that holds the schema", "%s is not a valid JSON Schema: %v", fd.name, err)
 		return
 	}
 	f.def.ResultType = data
@@ -82,7 +82,7 @@ func (f *file) resultFile(fd *field, ref string, python bool) {
 		f.keep(fd)
 		return
 	}
-	f.report(diag.Error, "worker-result-type", at, hint, "%q is no file with a JSON Schema", shorten(ref))
+	f.report(diag.Error, "worker-result-type", at, hint, "%q is not a file with a JSON Schema", shorten(ref))
 }
 
 // File reads a file that holds a JSON Schema, as JSON or YAML, and gives it as
@@ -125,7 +125,7 @@ func (s *Schemas) compile(_ string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("there is something behind the schema")
+		return nil, errors.New("trailing data after the schema")
 	}
 	if err := s.check(data); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func jsonValue(n *yaml.Node, budget *int) (any, error) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k := resolve(n.Content[i])
 			if _, twice := out[k.Value]; twice || k.Kind != yaml.ScalarNode {
-				return nil, fmt.Errorf("line %d: the key %q stands twice or is no word", k.Line, shorten(k.Value))
+				return nil, fmt.Errorf("line %d: the key %q is given twice, or is not a word", k.Line, shorten(k.Value))
 			}
 			v, err := jsonValue(n.Content[i+1], budget)
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// checkSchema tells what is wrong with a JSON Schema (drafts 7 and 2020-12) as
+// checkSchema returns what is wrong with a JSON Schema (drafts 7 and 2020-12) as
 // far as it can be told without an instance: values of the wrong kind, patterns
 // and references that lead nowhere. Nothing outside of the document is read.
 //
@@ -27,7 +27,7 @@ func (all *Schemas) check(data []byte) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):
-		// The library's own types stand in Field and Type; what the reader
+		// The library's own types are in Field and Type; what the reader
 		// wrote is the last part and Value.
 		name := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
 		if name == "" {
@@ -55,7 +55,7 @@ func (all *Schemas) check(data []byte) error {
 // schemaTypes are the names of JSON Schema validation 2020-12, §6.1.1.
 var schemaTypes = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
-// checkTypes looks for names of types that don't exist, in s, which stands at
+// checkTypes looks for names of types that don't exist, in s, which is at
 // the JSON pointer at, and below it.
 func checkTypes(at string, s *jsonschema.Schema) error {
 	if s == nil {

@@ -37,7 +37,7 @@ var schemas = map[string]string{
 	`{"$ref": "#a"}`:                         `"a"`,
 	`{"$ref": "b.json"}`:                     "b.json",
 	`{"$ref": "https://example.org/a.json"}`: "it refers to https://example.org/a.json",
-	`{} {}`:                                  "there is something behind the schema",
+	`{} {}`:                                  "trailing data after the schema",
 	`{"a`:                                    "unexpected EOF",
 }
 

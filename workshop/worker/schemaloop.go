@@ -35,7 +35,7 @@ type loops struct {
 	state   map[string]int // 1: on the way, 2: done
 }
 
-// otherNames are keywords that stand in fields of another name or without one.
+// otherNames are keywords that are in fields of another name or without one.
 var otherNames = map[string]string{"Items": "items", "ItemsArray": "items", "DependencySchemas": "dependencies"}
 
 func (l *loops) collect(at string, s *jsonschema.Schema) error {

@@ -92,7 +92,7 @@ func (s *Schemas) spendPatterns(root *jsonschema.Schema) error {
 		return err
 	}
 	for _, p := range patterns {
-		if re, err := syntax.Parse(p, syntax.Perl); err == nil { // else the library tells
+		if re, err := syntax.Parse(p, syntax.Perl); err == nil { // else the library reports it
 			s.spent.steps += steps(re)
 		}
 		if err := s.spent.check(); err != nil {
@@ -117,7 +117,7 @@ func steps(re *syntax.Regexp) int {
 	return min(n, maxPatternSteps+1)
 }
 
-// weigh gives how deep the objects and lists of a JSON text nest, how many values
+// weigh returns how deep the objects and lists of a JSON text nest, how many values
 // it has, and the length of their JSON pointers together.
 func weigh(data []byte) (depth, parts, paths int) {
 	var open []int // lengths of the names on the way

@@ -10,14 +10,14 @@ import (
 	"github.com/llmdo/workshop/diag"
 )
 
-// agentSkill reads SKILL.md of the agent skills specification. Keys of ours
-// stand there under `metadata`, as text; at the top they are taken too.
+// agentSkill reads SKILL.md of the agent skills specification. Our keys
+// are under `metadata`, as text; at the top they are taken too.
 // allowed-tools only approves in advance there; here it is the limit, which is
 // less and so never a danger.
 func (f *file) agentSkill() {
 	f.common("name", "description")
 	if dir := path.Base(path.Dir(f.path)); f.def.Name != dir && dir != "." {
-		f.report(diag.Warning, "worker-name", f.def.Source.Range, "rename the directory or the skill", "the skill is called %q and stands in the directory %q; the specification wants one name", shorten(f.def.Name), dir)
+		f.report(diag.Warning, "worker-name", f.def.Source.Range, "rename the directory or the skill", "the skill is called %q, its directory %q; the specification requires one name", shorten(f.def.Name), dir)
 	}
 	if n := utf8.RuneCountInString(f.def.Description); n > 1024 {
 		f.report(diag.Warning, "worker-type", f.top(), "shorten it", "the description has %d characters, the specification allows 1024", n)

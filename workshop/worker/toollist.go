@@ -58,7 +58,7 @@ func splitTools(s string) ([]entry, *listError) {
 	return out, nil
 }
 
-// joined is the entry that was meant where a blank stands before the limit.
+// joined is the entry that was meant where a blank precedes the limit.
 func joined(before []entry, s string, open int) string {
 	end := closing(s, open)
 	if len(before) == 0 || end < 0 || before[len(before)-1].limited {
@@ -69,7 +69,7 @@ func joined(before []entry, s string, open int) string {
 
 func separates(r rune) bool { return r == ',' || unicode.IsSpace(r) }
 
-// closing gives the byte of the parenthesis that closes the one at open, or -1.
+// closing returns the byte of the parenthesis that closes the one at open, or -1.
 func closing(s string, open int) int {
 	depth := 0
 	for i := open; i < len(s); i++ {

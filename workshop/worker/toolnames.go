@@ -14,11 +14,11 @@ func toolNames() []string {
 	return []string{tool.ReadFile, tool.WriteFile, tool.EditFile, tool.ListFiles, tool.SearchFiles, tool.Shell, tool.FetchURL}
 }
 
-// ToolName gives our name of a tool: for our own names, and for those of Claude
+// ToolName returns our name of a tool: for our own names, and for those of Claude
 // Code.
 func ToolName(name string) (string, bool) { return ourTool(name) }
 
-// ourTool gives our tool for a name of a list: our own names, those of Claude
+// ourTool returns our tool for a name of a list: our own names, those of Claude
 // Code (its tools reference; MultiEdit and LS are of older versions), and tools
 // of MCP servers. Which servers there are knows the workshop.
 func ourTool(name string) (string, bool) {
@@ -69,7 +69,7 @@ func absentTool(name string) string {
 	return ""
 }
 
-// nearest gives the one of the words that is most like s, if any is like it.
+// nearest returns the one of the words that is most like s, if any is like it.
 func nearest(s string, words []string) string {
 	best, least := "", 0
 	for _, w := range words {
@@ -81,7 +81,7 @@ func nearest(s string, words []string) string {
 	return best
 }
 
-// swapped tells that two letters next to each other changed places.
+// swapped reports whether two letters next to each other changed places.
 func swapped(a, b string) bool {
 	if len(a) != len(b) {
 		return false

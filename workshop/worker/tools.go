@@ -94,7 +94,7 @@ func (f *file) limited(fd *field, e written, name string) {
 	f.add(Tool{Name: name, Pattern: e.limit, Written: e.text, Source: diag.Source{Range: e.at}})
 }
 
-// add offers a tool once: two names of a list may be one tool of ours.
+// add offers a tool once: two names of a list may be one of our tools.
 func (f *file) add(t Tool) {
 	if !slices.ContainsFunc(f.def.Tools, func(o Tool) bool { return o.Name == t.Name && o.Pattern == t.Pattern }) {
 		f.def.Tools = append(f.def.Tools, t)

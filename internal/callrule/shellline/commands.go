@@ -17,10 +17,10 @@ type Word struct {
 // maxDepth bounds how deep commands are nested in each other.
 const maxDepth = 200
 
-// Commands gives every simple command that a line names, as bash and as POSIX
+// Commands returns every simple command that a line names, as bash and as POSIX
 // read it: in lists, pipes, conditions, functions and substitutions. `((x))` is
 // arithmetic to the one and runs x to the other, and so with `[[ a || x ]]`. ok
-// is false for a line that can't be read; a shell may read it all the same, in
+// is false for a line that can't be read; a shell may read it anyway, in
 // its own way.
 func Commands(line string) (commands [][]Word, ok bool) {
 	if len(line) > MaxLine || strings.ContainsRune(line, 0) || deep(line) {
@@ -51,7 +51,7 @@ func Commands(line string) (commands [][]Word, ok bool) {
 	return commands, ok
 }
 
-// deep tells that a line opens more than the parser, which recurses, should
+// deep reports whether a line opens more than the parser, which recurses, should
 // follow.
 func deep(line string) bool {
 	return strings.Count(line, "(")+strings.Count(line, "{")+strings.Count(line, "`") > maxDepth
@@ -68,7 +68,7 @@ func wordsOf(list []*syntax.Word) (out []Word) {
 	return out
 }
 
-// expands tells that a shell may make other words of unquoted text: names of
+// expands reports whether a shell may make other words of unquoted text: names of
 // files, alternatives in braces, a home directory.
 func expands(w *syntax.Word) bool {
 	for i, p := range w.Parts {
@@ -91,7 +91,7 @@ func expands(w *syntax.Word) bool {
 	return false
 }
 
-// textOf gives the text of a word without its quotes, and whether that is all
+// textOf returns the text of a word without its quotes, and whether that is all
 // that there is to it.
 func textOf(w *syntax.Word) (text string, literal bool) {
 	var b strings.Builder

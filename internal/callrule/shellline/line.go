@@ -30,7 +30,7 @@ var keywords = []string{
 	"time", "function", "select", "coproc", "namespace", "repeat", "foreach", "nocorrect", "noglob", "end",
 }
 
-// ParseLine gives the words of a line that is one simple command of literal
+// ParseLine returns the words of a line that is one simple command of literal
 // words, and nothing else: no operator, no redirection, no assignment, no
 // expansion of any kind (quotes may keep one from being one), no comment, no
 // end of a line outside of quotes. For any other line ok is false.
@@ -142,7 +142,7 @@ func doubleQuoted(s string, text *strings.Builder) int {
 	return -1
 }
 
-// printing tells that quoted text has no control characters but tabs and ends
+// printing reports whether quoted text has no control characters but tabs and ends
 // of lines: shells use some for themselves.
 func printing(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' || r == 0x7f })
