@@ -29,8 +29,8 @@ func toolsMain(args []string, _, stderr io.Writer) int {
 	return toolbox.Main(args, os.Stdin, os.Stdout, stderr)
 }
 
-// connectMain joins its caller with the control socket of the guard, in whose
-// container it runs.
+// connectMain connects its caller to the control socket of the guard, in whose container
+// it runs.
 func connectMain(args []string, stdout, stderr io.Writer) int {
 	if len(args) != 0 {
 		fmt.Fprint(stderr, usage)
@@ -39,8 +39,8 @@ func connectMain(args []string, stdout, stderr io.Writer) int {
 	return control.Connect(control.SocketPath, os.Stdin, stdout, stderr)
 }
 
-// healthMain is the health check of plain Compose: it exits with 0 or says
-// what is missing. Our own engine doesn't wait for it.
+// healthMain is the health check of plain Compose: it exits with 0 or prints what is
+// missing. Our own engines don't use it.
 func healthMain(args []string, _, stderr io.Writer) int {
 	checks := map[string]func() error{
 		"room":  room.Health,

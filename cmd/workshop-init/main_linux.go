@@ -1,7 +1,6 @@
-// Workshop-init is the only program of ours inside containers. Its first
-// argument says what it is there: room, guard, connect, gate, tools, enter,
-// health, probe or signal. Outside of one, supervise holds a project's containers
-// and contain makes one.
+// Workshop-init is the only program of ours inside containers. Its first argument is its
+// role: room, guard, connect, gate, tools, enter, health, probe or signal. Outside of
+// containers, supervise runs a project's containers and contain starts one.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package hostpath says which paths of the host no worker gets (B7). It judges
-// text; who knows the machine adds what links and mounts make of it.
+// Package hostpath lists the host paths that no worker gets (B7). It compares text;
+// callers with access to the machine also resolve links and mounts.
 package hostpath
 
 import (
@@ -10,12 +10,11 @@ import (
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// Caller is whose paths a list is about.
+// Caller is the user whose paths a list has.
 type Caller struct {
-	// Homes are home directories; those that aren't absolute, and the root, are
-	// left out.
+	// Homes are home directories; relative ones and the root are ignored.
 	Homes []string
-	// Lookup gives the variables of the environment; nil: none is set.
+	// Lookup returns variables of the environment; nil: none is set.
 	Lookup func(string) (string, bool)
 	// Project is the directory of workshop.yaml, absolute; empty: not known.
 	Project string
@@ -23,19 +22,19 @@ type Caller struct {
 
 // Refused is a path that no worker gets.
 type Refused struct {
-	// Path is absolute and clean; a last * stands for any end of the name. One
-	// that begins with ~ is for sources whose home directory isn't known.
+	// Path is absolute and clean; a trailing * matches any rest of the name. One
+	// that begins with ~ is for sources with an unknown home directory.
 	Path string
-	// What is its name in messages; empty: the path.
+	// What names it in messages; empty: the path.
 	What string
-	// Whole: what lies inside may be mounted.
+	// Whole: paths inside may be mounted.
 	Whole bool
 }
 
-// List are the paths that are refused.
+// List is the refused paths.
 type List []Refused
 
-// parentsOfHomes hold the home directories of a machine's users.
+// parentsOfHomes are the usual parents of home directories.
 var parentsOfHomes = []string{"/home", "/Users"}
 
 // For returns the list of B7 for a caller.
@@ -68,7 +67,7 @@ func For(c Caller) List {
 	return l
 }
 
-// ofHome is what is refused of a home directory.
+// ofHome returns the refused paths of a home directory.
 func ofHome(home string) List {
 	l := List{{home, "a home directory", true}}
 	for _, place := range slices.Concat(places, own) {
@@ -79,7 +78,7 @@ func ofHome(home string) List {
 	return l
 }
 
-// expand gives the paths of a place that a variable names.
+// expand returns the paths of a place given by a variable.
 func (c *Caller) expand(place string) (out []string) {
 	name, ok := strings.CutPrefix(place, "$")
 	if !ok || c.Lookup == nil {
@@ -100,9 +99,9 @@ func (c *Caller) expand(place string) (out []string) {
 	return slices.Compact(out)
 }
 
-// Why tells why the absolute, clean path p is refused, in words that follow it:
-// "lies inside /etc". It returns "" where nothing is against it. Directories
-// that look like another user's home (/home/NAME) are refused as the caller's.
+// Why returns why the absolute, clean path p is refused, as text that follows the path:
+// "lies inside /etc". It returns "" if p is accepted. Directories that look like
+// another user's home (/home/NAME) are refused like the caller's.
 func (l List) Why(p string) string {
 	if slices.Contains(engineSockets, path.Base(p)) {
 		return "is an engine's socket"

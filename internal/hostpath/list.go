@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// places are refused when a source is one of them, contains one or lies inside
-// one. ~ is each home directory of the caller's; $NAME is what the variable
-// names, if that is an absolute path, a list of such (KUBECONFIG) or a unix://
-// address; a last * is any end of the name.
+// places are refused paths: a source must not be one, contain one or be inside one. ~
+// is each home directory of the caller; $NAME is the variable's value, if it is an
+// absolute path, a list of them (KUBECONFIG) or a unix:// address; a trailing * matches
+// any rest of the name.
 //
-// A place by a variable doesn't count where it lies in the project, or has the
-// project in it: what a project keeps there, it shows to its workers on purpose.
+// A place by a variable is ignored if it is inside the project or contains it: the
+// project shows it to its workers on purpose.
 var places = []string{
 	"/dev",
 	"/etc",
@@ -67,8 +67,8 @@ var places = []string{
 	"$npm_config_userconfig",
 }
 
-// own are workshop's directories: settings there name programs that run on the
-// host, and state is believed. They count wherever they are.
+// own are workshop's directories: settings there name programs that run on the host, and
+// state there is trusted. They are refused anywhere.
 var own = []string{
 	"~/.cache/workshop",
 	"~/.config/workshop",
@@ -82,11 +82,11 @@ var own = []string{
 	"$XDG_STATE_HOME/workshop",
 }
 
-// engineSockets are names that engines give their sockets, wherever they are.
+// engineSockets are the names of engines' sockets, in any directory.
 var engineSockets = []string{"containerd.sock", "docker.sock", "podman.sock"}
 
-// Pattern is a regular expression, without an end, for sources that are refused
-// whoever calls, as far as their text tells. It is for editors.
+// Pattern returns a regular expression, not anchored at the end, for sources that are
+// refused for every caller by their text. It is for editors.
 func Pattern() string {
 	parts := []string{`/`, `/.*/(` + strings.ReplaceAll(strings.Join(engineSockets, "|"), ".", `\.`) + `)`}
 	above := append([]string{"/root"}, parentsOfHomes...)

@@ -15,19 +15,19 @@ const EntryPoint = "/workshop-init"
 // Repository is the name of the image; its tag is the start of its ID.
 const Repository = "workshop-init"
 
-// Image is the workshop-init image as `docker load` reads it. Both IDs follow
-// from its content alone, so an engine can be asked for it before it is sent.
+// Image is the workshop-init image for `docker load`. Both IDs are derived from its
+// content, so an engine can be asked for it before it is sent.
 type Image struct {
-	// ID is "sha256:" and the digest of the configuration: what engines with
-	// graph drivers call the image.
+	// ID is "sha256:" and the digest of the configuration: the image's ID in
+	// engines with graph drivers.
 	ID string
-	// ManifestID is the digest of the manifest: what engines with the
-	// containerd image store call it.
+	// ManifestID is the digest of the manifest: the image's ID in engines with the
+	// containerd image store.
 	ManifestID string
-	// Ref is the human-readable name that it gets.
+	// Ref is the human-readable name.
 	Ref string
-	// Tar is a docker-save archive (manifest.json) that is an OCI image
-	// layout (index.json) as well.
+	// Tar is a docker-save archive (manifest.json) and also an OCI image layout
+	// (index.json).
 	Tar []byte
 }
 
@@ -41,7 +41,7 @@ func (s *Set) Image(arch string) (*Image, error) {
 	return NewImage(arch, data)
 }
 
-// directories are the mount points; a fresh volume takes over their mode.
+// directories are the mount points; a new volume gets their mode.
 var directories = []string{
 	"bin", "dev", "etc", "etc/workshop", "home", "home/worker", "lib", "lib64", "opt", "opt/workshop",
 	"proc", "run", "run/secrets", "run/workshop", "sbin", "scratch", "sys", "tmp", "usr", "var", "var/tmp", "workspace",
@@ -65,8 +65,8 @@ type platform struct {
 	OS           string `json:"os"`
 }
 
-// NewImage makes the image of a program. The same program gives the same
-// bytes: no times, no names of the machine.
+// NewImage makes the image of a program. It is reproducible: without times and names of
+// the machine.
 func NewImage(arch string, program []byte) (*Image, error) {
 	layer, err := layerTar(program)
 	if err != nil {

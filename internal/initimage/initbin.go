@@ -18,13 +18,13 @@ const MaxSize = 64 << 20
 //go:embed bin
 var embedded embed.FS
 
-// NotBuiltError says that no workshop-init for an architecture is embedded.
+// NotBuiltError means that no workshop-init for an architecture is embedded.
 type NotBuiltError struct {
 	Arch string
 	Have []string // architectures that are embedded
 }
 
-// Error says what to do.
+// Error has the remedy.
 func (e *NotBuiltError) Error() string {
 	if len(e.Have) == 0 {
 		return "this build has no workshop-init embedded: run `make build` and use bin/workshop"
@@ -33,8 +33,8 @@ func (e *NotBuiltError) Error() string {
 		e.Arch, strings.Join(e.Have, ", "))
 }
 
-// A Set is a number of embedded programs by architecture. The zero Set is not
-// usable; [Default] is the one of this build.
+// Set is a set of embedded programs by architecture. The zero Set is not usable;
+// [Default] is that of this build.
 type Set struct {
 	files fs.FS // workshop-init-linux-ARCH.zst at the root
 
@@ -43,7 +43,7 @@ type Set struct {
 	names  map[string]Names
 }
 
-// Names are what follows from the bytes of a program.
+// Names are derived from the bytes of a program.
 type Names struct {
 	Size   int64  `json:"size"`   // bytes
 	Digest string `json:"digest"` // SHA-256 in hex
@@ -59,7 +59,7 @@ type Names struct {
 // worker's uid can neither trace it nor write to its descriptors.
 const ToolMode = 0o111
 
-// Volume names the tool volume of the program by its content and mode.
+// Volume returns the name of the program's tool volume, derived from content and mode.
 func (n Names) Volume() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %04o", n.Digest, ToolMode))
 	return "workshop-init-" + hex.EncodeToString(sum[:12])
@@ -81,7 +81,7 @@ func Describe(arch string, program []byte) (Names, error) {
 // NewSet reads compressed programs from the root of files.
 func NewSet(files fs.FS) *Set { return &Set{files: files} }
 
-// Default is what this build carries.
+// Default returns the set embedded in this build.
 func Default() *Set { return defaultSet() }
 
 var defaultSet = sync.OnceValue(func() *Set {
@@ -106,7 +106,7 @@ func (s *Set) Digest(arch string) (string, error) {
 	return n.Digest, err
 }
 
-// VolumeName names the tool volume of the program by its content.
+// VolumeName returns the name of the program's tool volume.
 func (s *Set) VolumeName(arch string) (string, error) {
 	n, err := s.Names(arch)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Set) Names(arch string) (Names, error) {
 	return n, nil
 }
 
-// readNames reads what pack wrote.
+// readNames reads the file written by pack.
 func (s *Set) readNames(arch string) (n Names, err error) {
 	if _, err := fs.Stat(s.files, FileName(arch)); err != nil {
 		return n, err
@@ -157,7 +157,7 @@ func (s *Set) readNames(arch string) (n Names, err error) {
 	return n, nil
 }
 
-// load unpacks a program; it must be the one that its names were made of.
+// load unpacks a program, which must match its names.
 func (s *Set) load(arch string) ([]byte, error) {
 	if data := s.loaded[arch]; data != nil {
 		return data, nil

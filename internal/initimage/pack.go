@@ -9,13 +9,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// BaseArch is the architecture whose program the others are packed against:
-// they share their texts, tables and data, which makes them a quarter smaller.
+// BaseArch is the architecture whose program is the base of the others' compression:
+// shared texts, tables and data make them a quarter smaller.
 const BaseArch = "amd64"
 
-// Pack compresses a program as it is embedded, with zstd: the same bytes for
-// the same program. base is the program of [BaseArch] for another one, and nil
-// for that itself; [unpack] needs it again.
+// Pack compresses a program with zstd, reproducibly. base is the program of [BaseArch],
+// and nil for that one itself; [unpack] needs it again.
 func Pack(program, base []byte) []byte {
 	o := []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(32 << 20), zstd.WithEncoderConcurrency(1)}
 	if len(base) > 0 {
@@ -23,23 +22,23 @@ func Pack(program, base []byte) []byte {
 	}
 	w, err := zstd.NewWriter(nil, o...)
 	if err != nil {
-		panic(err) // options that stand here
+		panic(err) // constant options
 	}
 	defer w.Close()
 	return w.EncodeAll(program, nil)
 }
 
-// baseID is what a packed program says of its base.
+// baseID returns the ID of a base in a packed program.
 func baseID(base []byte) uint32 {
 	sum := sha256.Sum256(base)
 	return binary.BigEndian.Uint32(sum[:]) | 1 // 0 is none
 }
 
-// errOtherBase says that a program was packed against another one.
-var errOtherBase = errors.New("it was packed against another program: run `make build`")
+// errOtherBase means that a program was packed with another base.
+var errOtherBase = errors.New("packed with another base: run `make build`")
 
-// unpack is the way back, up to [MaxSize]. base is called for what the program
-// was packed against, if anything.
+// unpack reverses Pack, up to [MaxSize]. base is called if the program was packed with a
+// base.
 func unpack(packed []byte, base func() ([]byte, error)) ([]byte, error) {
 	var h zstd.Header
 	if err := h.Decode(packed); err != nil {

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// unwrapErrno leaves the path out of an error whose message names it already.
+// unwrapErrno removes the path from an error for a message that already has it.
 func unwrapErrno(err error) error {
 	var no syscall.Errno
 	if errors.As(err, &no) {

@@ -9,8 +9,8 @@ import (
 	"github.com/llmdo/workshop/internal/workerinit/pid1"
 )
 
-// Health reports whether the gate that is PID 1 here has been passed, by doing
-// what it did: its arguments are those of PID 1.
+// Health returns nil if the worker is ready: it repeats the checks of PID 1 with the
+// arguments of PID 1.
 func Health(ctx context.Context) error {
 	args, ok, err := pid1.Arguments()
 	if err != nil {

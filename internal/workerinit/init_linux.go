@@ -10,9 +10,9 @@ import (
 	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
-// grace is how long the worker's processes have to end after the signal; then
-// the kernel kills what is left, because PID 1 ends (pid_namespaces(7)). It is
-// short: `down` and `restart` wait for it.
+// grace is how long the worker's processes may take to end after the signal; then
+// PID 1 exits, and the kernel kills the others (pid_namespaces(7)). It is short, as
+// `down` and `restart` wait for it.
 const grace = 100 * time.Millisecond
 
 // initLoop reaps orphans until SIGTERM or SIGINT, which it forwards to every
@@ -35,12 +35,12 @@ func initLoop(signals <-chan os.Signal, r *reaper.Reaper, d *dialin.Server) int 
 	return 0
 }
 
-// endAll forwards a signal to all processes but ourselves and waits until
-// they have ended or the grace is over. As anything but PID 1 it does nothing:
-// "all" would be the machine's.
+// endAll forwards a signal to all other processes and waits until they have ended or
+// the grace period is over. It does nothing unless it runs as PID 1: "all" would be the
+// machine's.
 func endAll(no unix.Signal, r *reaper.Reaper) {
 	if os.Getpid() != 1 || unix.Kill(-1, no) != nil {
-		return // ESRCH: nobody is left
+		return // ESRCH: no process is left
 	}
 	for end := time.Now().Add(grace); time.Now().Before(end); {
 		r.Reap()

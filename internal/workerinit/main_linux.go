@@ -22,28 +22,28 @@ import (
 	"github.com/llmdo/workshop/tool"
 )
 
-// Options is what a worker must pass.
+// Options are the checks that a worker must pass.
 type Options struct {
 	// Room: wait until the room's DNS answers.
 	Room bool
 	// Write lists the directories that must be writable.
 	Write []string
-	// Workdir is the worker's working directory, an absolute path; empty: none is
-	// entered. It is made where it is missing and the worker may write.
+	// Workdir is the worker's working directory, an absolute path; empty: none. If
+	// it is missing, it is created where the worker may write.
 	Workdir string
-	// Tools is what the worker's tools may do, as JSON. The sessions of the
-	// toolbox read it from our arguments (tool.Grant); nil: nothing.
+	// Tools is the worker's grant of tools (tool.Grant) as JSON. Toolbox sessions
+	// read it from the arguments of PID 1; nil: nothing.
 	Tools *string
-	// Timeout bounds the wait for the room; 0 means as long as it takes.
+	// Timeout bounds the wait for the room; 0 means no limit.
 	Timeout time.Duration
 }
 
-// spareThreads: once the worker has reached its limit of processes, PID 1 gets
-// no thread, and must not end for want of one.
+// spareThreads are threads started in advance: once the worker has reached its limit of
+// processes, PID 1 gets no new thread, and must not crash.
 const spareThreads = 3
 
-// harmless are signals at which the gate goes on. SIGSEGV and its like end a
-// program of Go in any case.
+// harmless are signals that PID 1 ignores. SIGSEGV and the like end a Go program in any
+// case.
 var harmless = []os.Signal{
 	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGTRAP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM,
 	unix.SIGVTALRM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGIO, unix.SIGPWR, unix.SIGSYS,
@@ -56,13 +56,13 @@ const defaultTimeout = 5 * time.Minute
 // with 1; then it reaps until it gets SIGTERM or SIGINT. It returns the exit
 // code.
 func Main(args []string, stdout, stderr io.Writer) int {
-	// First of all, before anything of the worker can run: a process of the
-	// same uid must not write to our descriptors (/proc/1/fd) or trace us.
+	// First, before any program of the worker can run: a process of the same uid must
+	// not write to PID 1's descriptors (/proc/1/fd) or trace it.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		fmt.Fprintln(stdout, "FAILED PR_SET_DUMPABLE: "+err.Error())
 		return 1
 	}
-	// Threads and memory of the gate count against the worker's limits.
+	// Threads and memory of PID 1 count against the worker's limits.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(20)
 
@@ -80,9 +80,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	// spares those without a handler (signal(7), pid_namespaces(7)).
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGCHLD)
-	// Go's runtime has a handler for every signal, and would end at these: any
-	// process of the worker could send one. Nobody reads the channel. To ignore
-	// them would be inherited by what sessions run.
+	// Go's runtime has a handler for every signal, and would exit on these, which any
+	// process of the worker could send. The channel isn't read. Ignoring the signals
+	// would be inherited by commands of sessions.
 	signal.Notify(make(chan os.Signal, 1), harmless...)
 	reaper.SpareThreads(spareThreads)
 
@@ -101,7 +101,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 			waiting = false
 		case s := <-signals:
 			if s == unix.SIGCHLD {
-				r.Reap() // an exec before readiness (B21) leaves orphans too
+				r.Reap() // an exec before readiness (B21) may leave orphans
 				continue
 			}
 			return 0
@@ -117,11 +117,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return initLoop(signals, r, d)
 }
 
-// Pass tests the directories, enters the working directory and waits for the
-// room. Its error is everything that is wrong, for a person.
+// Pass checks the directories, enters the working directory and waits for the room. Its
+// error lists all problems.
 func Pass(ctx context.Context, o Options) error {
-	// The directories need no waiting: what is wrong with them is said at
-	// once.
+	// Problems with directories are reported without waiting for the room.
 	var problems []error
 	for _, dir := range o.Write {
 		if err := checkWritable(dir); err != nil {
@@ -145,7 +144,7 @@ func Pass(ctx context.Context, o Options) error {
 	return waitForRoom(ctx)
 }
 
-// enter makes the working directory, and works there.
+// enter creates the working directory and changes to it.
 func enter(dir string) error {
 	if err := workdir.Make(dir); err != nil {
 		return err
@@ -173,14 +172,14 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	f.Var((*dirs)(&o.Write), "write", "directory that must be writable (may be repeated)")
 	f.Func("workdir", "working directory, entered without magic links", func(dir string) error {
 		if !path.IsAbs(dir) || o.Workdir != "" {
-			return fmt.Errorf("want one absolute path, got %q", dir)
+			return fmt.Errorf("got %q, want one absolute path", dir)
 		}
 		o.Workdir = dir
 		return nil
 	})
 	f.Func("tools", "what the worker's tools may do (JSON)", func(text string) error {
 		if o.Tools != nil {
-			return errors.New("it stands twice")
+			return errors.New("it is given twice")
 		}
 		o.Tools = &text
 		return nil

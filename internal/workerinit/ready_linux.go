@@ -12,15 +12,15 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// Every query waits in the room's socket until there is a guard, so the answer
-// comes as soon as there is one; another query is only needed when the first
-// was refused (no room yet) or lost (its socket was full).
+// Every query waits in the room's socket until there is a guard, so the answer arrives
+// as soon as there is one. Another query is only needed if the first was refused (no
+// room yet) or lost (its socket was full).
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 500 * time.Millisecond
 )
 
-// resolver is where every query of a room arrives, whatever address is asked.
+// resolver is any address: a room redirects all queries to the guard.
 const resolver = "127.0.0.1:53"
 
 // waitForRoom asks the room's DNS for [firewall.ReadyName] until it answers.
@@ -36,7 +36,7 @@ func waitForRoom(ctx context.Context) error {
 			return nil
 		} else if !errors.Is(err, errNoAnswer) {
 			last = err
-			// Refused at once: don't spin.
+			// Refused immediately: don't spin.
 			select {
 			case <-ctx.Done():
 			case <-time.After(retry):
@@ -96,7 +96,7 @@ func readyQuery() (query []byte, id uint16, err error) {
 }
 
 // isReady reports whether the message is a successful answer to our query.
-// Without a guard nobody answers; what the answer holds doesn't matter.
+// Without a guard there is no answer; its content doesn't matter.
 func isReady(b []byte, id uint16) bool {
 	var p dnsmessage.Parser
 	h, err := p.Start(b)

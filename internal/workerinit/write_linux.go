@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkWritable makes a file in dir and removes it (B4). The error names the
-// directory, who we are, whose it is and what to do.
+// checkWritable creates and removes a file in dir (B4). The error has the directory,
+// its owner, the process's uid, and a hint.
 func checkWritable(dir string) error {
 	uid := os.Getuid()
 	file, err := makeFile(dir)
@@ -44,7 +44,7 @@ func checkWritable(dir string) error {
 		dir, uid, owner, group, info.Mode().Perm(), uid, owner, group, unwrapErrno(err))
 }
 
-// madeFile is what the test left, for a look at its owner.
+// madeFile is the file of the test, to check its owner.
 type madeFile struct{ owner uint32 }
 
 func (f madeFile) ownedBy(uid int, dir string) error {
@@ -54,9 +54,9 @@ func (f madeFile) ownedBy(uid int, dir string) error {
 	return fmt.Errorf("a file that uid %d makes in %s belongs to uid %d: the mount's file system changes owners (NFS squash or user namespace mapping); mount a local directory", uid, dir, f.owner)
 }
 
-// makeFile makes a file without a name where the file system can (open(2),
-// O_TMPFILE), so that nothing is left whatever happens; else one with a name
-// that it removes.
+// makeFile creates a file without a name if the file system supports it (open(2),
+// O_TMPFILE), so that nothing is left behind; otherwise one with a name, which it
+// removes.
 func makeFile(dir string) (madeFile, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err == nil {
@@ -68,7 +68,7 @@ func makeFile(dir string) (madeFile, error) {
 	}
 	name := filepath.Join(dir, ".workshop-gate-"+strconv.Itoa(os.Getpid()))
 	fd, err = unix.Open(name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-	if errors.Is(err, unix.EEXIST) { // of a gate that was killed in between
+	if errors.Is(err, unix.EEXIST) { // left by a killed process
 		if err = unix.Unlink(name); err == nil {
 			fd, err = unix.Open(name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 		}

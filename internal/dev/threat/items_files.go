@@ -5,7 +5,7 @@ var fileItems = []Item{
 	{
 		ID: "F1", Attack: "A mount, copy, secret, build or image from a path with credentials or settings: `~/.config/workshop` with `mode: rw`, `~/.netrc`, `/etc`",
 		Status: Open, Answer: "[One list](mounts.md#paths-of-the-host-b7) is refused under every key: by text, by symbolic links, and by file identity for bind mounts and hard links. So are paths that aren't UTF-8. Other files of a home need `outside_project: true`",
-		Remedy: "Read `workshop config` before a first `up`",
+		Remedy:   "Read `workshop config` before a first `up`",
 		Promises: []string{"B7", "B43"}, Tests: []string{"internal/hostpath TestEveryEntry", "workshop TestNoKeyOpensRefusedPaths", "internal/facts TestRefusedUnderOtherNames", "internal/facts TestRefusedByWhatIsMounted", "internal/facts TestSourcesThatAreNotUTF8", "internal/engine/docker TestTranslateRefusals", "internal/engine/namespace TestTranslateRefusals", "e2e TestB07_RefusedSources"},
 	},
 	{
@@ -56,7 +56,7 @@ var fileItems = []Item{
 	{
 		ID: "F11", Attack: "The name of another Compose project: `up` and `down` would remove its containers, networks and volumes",
 		Status: Closed, Answer: "Ours has our label with the project's directory, and a container Compose's working directory too, since images can set labels. Others are never touched: `up` refuses; `down` removes ours, names the rest, and refuses if nothing is ours. Unlabelled networks and volumes of an older version are ours while only our containers use them",
-		Remedy: "`-p` gives another name. Unlabelled volumes without containers are refused: `docker volume rm NAME_sockets`",
+		Remedy:   "`-p` gives another name. Unlabelled volumes without containers are refused: `docker volume rm NAME_sockets`",
 		Promises: []string{"B60"}, Tests: []string{"internal/engine TestOurContainer", "internal/engine TestSift", "internal/engine TestPlansLeaveOthersAlone", "internal/engine/docker TestOthersOfTheName", "internal/engine/docker TestOthersBesideOurs", "e2e TestB60_OthersOfTheName", "e2e TestPlainCompose_Down"},
 	},
 	{
@@ -67,7 +67,7 @@ var fileItems = []Item{
 	{
 		ID: "F13", Attack: "A mount target through a link: `./evil:/workspace/link/workshop-init`, where `link`, of a mount or the image, leads to /opt/workshop, so that the repository's program is PID 1, with secrets and other `--tools`. Or an image's volumes inside a mount, created on the host as root. Or a worker swaps a pinned directory (one with a .git) for a link while a worker starts",
 		Status: Open, Answer: "A mount point inside a mount must exist, be no link, and is pinned in every worker that may write there. Docker's mounts are checked again before each start, with the workshop's writers paused. An image's links lead no mount into another one or into what the engine fills; its volumes are in no mount. The namespace engine follows no link in a mount",
-		Remedy: "Docker follows links between check and start: only this workshop's workers may write to those directories. `docker compose up` checks neither: use `workshop up`",
+		Remedy:   "Docker follows links between check and start: only this workshop's workers may write to those directories. `docker compose up` checks neither: use `workshop up`",
 		Promises: []string{"B7", "B12"}, Tests: []string{"internal/facts TestTargetsThroughLinks", "compose TestMountPointsInWritableMountsArePinned", "internal/engine/docker TestWaysAreLookedAtBeforeAStart", "internal/engine/docker TestWritersAreHeld", "internal/engine/docker TestLinksOfTheImage", "internal/engine/docker TestLinksOfARealImage", "internal/engine/docker TestVolumesOfTheImageInsideOfMounts", "internal/engine/namespace/container TestLinks"},
 	},
 	{

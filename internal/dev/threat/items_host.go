@@ -7,25 +7,25 @@ var hostItems = []Item{
 		ID: "H1", Attack: "A git directory not called `.git`: bare, with a `commondir`, named by a `.git` file or link, a submodule `x/refs`; its configuration runs a command at the next `git status`. With `git: rw`: an index entry `.git/hooks/post-checkout` or `../../.bashrc`, which `git checkout` writes; a link `.git/logs/HEAD` to `~/.bashrc`; a source inside a git directory",
 		Fell:   []string{"git, unless `safe.bareRepository` is `explicit`"},
 		Status: Closed, Answer: "What git takes for a git directory is read-only if it exists at `up`, else named. Named too: changes of `config`, `config.worktree`, `commondir`, `gitdir`, attributes, hooks and an unfinished rebase; symbolic links there; an index that is unreadable, ambiguous, over 64 MiB (\"not fully checked\") or has a path that git refuses to add. Hooks are never writable, whatever `git:` and `outside_project:` say. Other sources in a git directory are watched by their place there",
-		Remedy: "Named is not prevented: [what to do before git](security.md#what-is-not-protected)",
+		Remedy:   "Named is not prevented: [what to do before git](security.md#what-is-not-protected)",
 		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestGitDirectoriesAreHeld", "internal/facts TestSourceIsAGitDirectory", "internal/facts TestProjectIsAGitDirectory", "internal/facts TestIndex", "internal/facts TestIndexesOfGit", "internal/facts FuzzIndex", "e2e TestB08_NothingPlantedForTheHost"},
 	},
 	{
 		ID: "H2", Attack: "Files in the tree that git configuration names: `include.path`, `core.hooksPath`, programs, in the configuration of the repository, of a surrounding one, or of the user (also by `XDG_CONFIG_HOME`, `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM`, `GIT_CONFIG_COUNT`)",
 		Status: Closed, Answer: "Configuration is read without git. Each word of a value that names a file in an `rw` mount is watched; included files and hooks directories entirely",
-		Remedy: "A program found by `PATH`, and what it runs",
+		Remedy:   "A program found by `PATH`, and what it runs",
 		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestWhatGitRunsByTheEnvironmentIsNamed", "internal/facts TestGitConfigOfTheEnvironment", "internal/facts TestGitConfig", "internal/facts FuzzGitConfig"},
 	},
 	{
 		ID: "H3", Attack: "Files that shells, version managers, editors, debuggers and agents run when a directory is opened: `.envrc`, `mise.toml`, `.vscode`, `.cursor`, `.nvim.lua`, also through links",
 		Status: Closed, Answer: "Directories that tools execute are read-only. Known file names and link targets are watched",
-		Remedy: "Unlisted names, and [what editors take from the tree](security.md#what-is-not-protected), such as `eslint.config.js`. Use an editor that asks before it trusts a directory",
+		Remedy:   "Unlisted names, and [what editors take from the tree](security.md#what-is-not-protected), such as `eslint.config.js`. Use an editor that asks before it trusts a directory",
 		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatOthersRunIsNamed", "internal/facts TestSnapshot", "e2e TestB08_NothingPlantedForTheHost"},
 	},
 	{
 		ID: "H4", Attack: "A tree that can't be searched: paths too long, millions of files, closed directories, so that a command fails or misses something",
 		Status: Closed, Answer: "The search goes to 128 directories, 3,072 characters and 2,000,000 entries. Beyond, it says \"not fully checked\" with the place; `--strict` of `up`, `ps` and `down` exits with 4. A directory closed since `up` is named",
-		Remedy: "Without `--strict`, `up` goes on: a `.git` beyond the limits isn't protected. More than 128 protected directories below a mount are refused by name, and so are sockets",
+		Remedy:   "Without `--strict`, `up` goes on: a `.git` beyond the limits isn't protected. More than 128 protected directories below a mount are refused by name, and so are sockets",
 		Promises: []string{"B8", "B60"}, Tests: []string{"internal/facts TestWhatIsBeyondTheBounds", "internal/facts TestBoundsOfASnapshot", "internal/facts TestClosedDirectoryIsNamed", "internal/facts TestTooManyProtected", "e2e TestB08_NothingPlantedForTheHost"},
 	},
 	{
@@ -36,7 +36,7 @@ var hostItems = []Item{
 	{
 		ID: "H6", Attack: "A file planted, run and removed between two comparisons, or moved during one",
 		Status: Open, Answer: "`ps` and `down` compare two moments. They miss what existed in between, and what moves from an unsearched place to a searched one",
-		Remedy: "Run git, editors and shells in a directory that a worker writes after `workshop down --strict`",
+		Remedy:   "Run git, editors and shells in a directory that a worker writes after `workshop down --strict`",
 		Promises: []string{"B8"},
 	},
 	{
@@ -47,13 +47,13 @@ var hostItems = []Item{
 	{
 		ID: "H8", Attack: "Links of the repository into an `rw` mount, even dangling: `.vscode -> out/v`, `.envrc -> out/e`, `workshop.yaml -> out/conf`",
 		Status: Closed, Answer: "Links with watched names, or on the way to the workshop's own files, are searched in the whole project. Their targets in an `rw` mount are watched under that name, and where those lead",
-		Remedy: "Watched, not protected: mount no directory `rw` that such links lead into",
+		Remedy:   "Watched, not protected: mount no directory `rw` that such links lead into",
 		Promises: []string{"B8", "B40"}, Tests: []string{"internal/facts TestProjectLinks"},
 	},
 	{
 		ID: "H9", Attack: "The workshop's own files in an `rw` mount: a worker writes `network: open` and other tools into workshop.yaml, a worker's file, a result schema, `.env` or an `--env-file`",
 		Status: Open, Answer: "No mount can hold a file: a save by rename on the host removes it. They are [compared](mounts.md#what-is-compared-b8) under any name: `up --strict` and automatic starts refuse after a change. A workshop.yaml found without `-f` that a worker changed is refused until `down`",
-		Remedy: "`up` without `--strict`, or with `-f`, names the changes and does what the files say. Mount `./src`, not `.`, as `rw`",
+		Remedy:   "`up` without `--strict`, or with `-f`, names the changes and does what the files say. Mount `./src`, not `.`, as `rw`",
 		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/app TestEnvFilesAreWatched", "internal/app TestBaselineStays", "internal/app TestPlantedBelow", "e2e TestB08_BaselineStays"},
 	},
 }

@@ -6,7 +6,7 @@ var kernelItems = []Item{
 		ID: "K1", Attack: "System calls and sockets that have led out of containers: keyrings, `bpf`, `io_uring`, `userfaultfd`, `open_by_handle_at`, `clone3`, file leases, AF_VSOCK, AF_ALG, AF_PACKET",
 		Fell:   []string{"Docker before 1.0 (shocker.c)", "runc and its kernel (CVE-2022-0185)"},
 		Status: Closed, Answer: "One seccomp profile on every engine refuses them, whatever their arguments. A worker has no capability for them",
-		Remedy: "A hole in an allowed system call is a hole in the boundary. For strangers, use virtual machines",
+		Remedy:   "A hole in an allowed system call is a hole in the boundary. For strangers, use virtual machines",
 		Promises: []string{"B1", "B2"}, Tests: []string{"e2e TestB02_CallsThatLedOut", "e2e TestB02_NoNewPrivilegesAndSeccomp"},
 	},
 	{
@@ -73,7 +73,7 @@ var kernelItems = []Item{
 		ID: "K13", Attack: "Swapping a directory for a link between check and mount, by a worker that may write above",
 		Fell:   []string{"runc (CVE-2021-30465)"},
 		Status: Closed, Answer: "Another worker's source is pinned in a mount above it. The namespace engine opens each source once, following no link, and mounts what it opened",
-		Remedy: "Docker takes a path: a host program that may write there can swap it while a worker starts",
+		Remedy:   "Docker takes a path: a host program that may write there can swap it while a worker starts",
 		Promises: []string{"B7"}, Tests: []string{"e2e TestB07_SourcesArePinned", "e2e TestB07_SourcesThatAreSwapped"},
 	},
 	{

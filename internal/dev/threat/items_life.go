@@ -53,21 +53,21 @@ var lifeItems = []Item{
 		ID: "L9", Attack: "A worker restored from a snapshot into another network",
 		Fell:   []string{"benchflow#785"},
 		Status: Open, Answer: "`up` finds a worker outside its room, but not containers that other programs start",
-		Remedy: "Don't commit, checkpoint or restore workers; start them by `workshop up`",
+		Remedy:   "Don't commit, checkpoint or restore workers; start them by `workshop up`",
 		Promises: []string{"B21"}, Tests: []string{"e2e TestB21_EachRestartedAlone"},
 	},
 	{
 		ID: "L10", Attack: "Unseen denials, because LOG is silent in a namespace",
 		Fell:   []string{"gh-aw-firewall's LOG rules in the container"},
 		Status: Closed, Answer: "NFLOG belongs to the namespace. The guard reads it through a socket of the room, counts exactly, and reports kernel losses",
-		Remedy: "24 MB of log are kept: a flood pushes old events out, the counters stay exact. Collect the log elsewhere if it is evidence",
+		Remedy:   "24 MB of log are kept: a flood pushes old events out, the counters stay exact. Collect the log elsewhere if it is evidence",
 		Promises: []string{"B28"}, Tests: []string{"internal/room TestDenied", "internal/guard TestEventsAreExact", "internal/guard TestEveryRefusalIsOneEvent", "internal/guard TestFloodIsCounted", "internal/guard/nflog TestReadCountsWhatTheKernelLost"},
 	},
 	{
 		ID: "L11", Attack: "Crashing the guard to lose a live deny or a spent budget",
 		Fell:   []string{"this project: a request that crashed the guard removed a live deny"},
 		Status: Closed, Answer: "Both are recorded before they take effect, in memory of the room's PID 1, and enforced before the room is served. Unreadable records close the room until `firewall reload`. Periods use a clock that can't be set. Live allows and learning end",
-		Remedy: "Records end with room and guard together (`down`, `restart`, a reboot, the machine's OOM), which no worker can cause",
+		Remedy:   "Records end with room and guard together (`down`, `restart`, a reboot, the machine's OOM), which no worker can cause",
 		Promises: []string{"B27", "B60"}, Tests: []string{"internal/guard TestB27_OutlivesTheGuard", "internal/guard TestUnreadableIsClosed", "internal/guard/kept TestKilledWhileWriting", "internal/guard/proxy TestWindowOutlivesTheGuard", "internal/room/handover TestKeepRefuses", "e2e TestB21_LiveChangeEndsWithTheGuard", "e2e TestB60_UnreadableIsClosed"},
 	},
 	{
@@ -84,13 +84,13 @@ var sharedItems = []Item{
 		ID: "S1", Attack: "The guard's control socket, or other workers' services on loopback",
 		Fell:   []string{"OpenSandbox (policy over HTTP in the same namespace)"},
 		Status: Open, Answer: "The control is a unix socket on the guard's own memory file system, reached only by an exec from the host. But workers of a room share loopback",
-		Remedy: "`room: own` for a worker whose servers others must not reach",
+		Remedy:   "`room: own` for a worker whose servers others must not reach",
 		Promises: []string{"B22"}, Tests: []string{"internal/guard TestB22_ControlIsTheHosts", "internal/room/handover TestOtherUsersAreRefused", "e2e TestB20_RoomsAreApart"},
 	},
 	{
 		ID: "S2", Attack: "Abstract unix sockets, which no file system separates",
 		Status: Closed, Answer: "Our programs have none. Workers of a room share theirs",
-		Remedy: "`room: own` separates them",
+		Remedy:   "`room: own` separates them",
 		Promises: []string{"B22"}, Tests: []string{"e2e TestB22_TheRoomCantBeChanged"},
 	},
 	{
@@ -106,13 +106,13 @@ var sharedItems = []Item{
 	{
 		ID: "S5", Attack: "Two workers behind one address, served by one policy",
 		Status: Gone, Answer: "A room has one policy, and its socket identifies it. Workers with different policies have different rooms",
-		Remedy: "A mount of two rooms, writable in one, joins them: by files, and by unix sockets, which work over `ro` mounts too. Hand results over by `copy: true`",
+		Remedy:   "A mount of two rooms, writable in one, joins them: by files, and by unix sockets, which work over `ro` mounts too. Hand results over by `copy: true`",
 		Promises: []string{"B20", "B25"}, Tests: []string{"workshop TestRooms", "e2e TestB20_RoomsAreApart"},
 	},
 	{
 		ID: "S6", Attack: "Exhausting what rooms share: connections, tracked flows, queries, the log",
 		Status: Open, Answer: "The guard [bounds](security.md#what-is-not-protected) connections, large heads and queries, half of each in equal shares for its rooms, and stays below 80 % of its memory in the worst state. The kernel limits tracked flows per room; their memory, that of sockets and the guard's CPU are shared",
-		Remedy: "`room: own` has a share of its own, another workshop another guard. For strangers, use virtual machines",
+		Remedy:   "`room: own` has a share of its own, another workshop another guard. For strangers, use virtual machines",
 		Promises: []string{"B5", "B60"}, Tests: []string{"internal/guard TestManyConnections", "internal/guard TestWorstState", "internal/guard TestWorstStateOfPublishedPorts", "internal/guard TestDNSFloodOfARoom", "internal/guard TestLargeHeadsCostBoundedMemory", "internal/guard TestFloodIsCounted"},
 	},
 	{
@@ -124,13 +124,13 @@ var sharedItems = []Item{
 	{
 		ID: "S8", Attack: "Exhausting what the kernel counts per uid, not per cgroup: inotify instances and watches, epoll watches, keys, message queues, pending signals and timers, pipe pages, descriptors in flight; rootless, processes and user namespaces. Or per machine: terminals (kernel.pty.max), asynchronous requests (fs.aio-max-nr), open files (fs.file-max)",
 		Status: Open, Answer: "Tools go on: without watches the dial-in directory is polled. A worker may open 4096 files, a quarter of the guard's limit, which leaves descriptors in flight for supervisor, room and guard (workers of one uid share that count). Other programs of the uid get EMFILE or ENOSPC until the worker ends. Our commands without an epoll watch exit with 5 and say what to do; a new guard or room of that uid can't start. The kernel keeps kernel.pty.reserve terminals; a worker gets 512 on the namespace engine (devpts max=), all others on Docker. Asynchronous requests have no smaller limit, and the filter allows io_setup, like Docker's: programs get EAGAIN. Open files: 4096 a process and the process limit; root is exempt from fs.file-max",
-		Remedy: "Epoll watches in use: `kill -KILL $(pgrep -u UID -f 'workshop-init supervise')` (namespace engine) or `sudo workshop down` (Docker). Else `workshop down`, another `user:` for an untrusted worker (Docker, or as root), or `sysctl fs.inotify.max_user_instances=1024`, `kernel.pty.max=65536`, `fs.aio-max-nr=1048576`",
+		Remedy:   "Epoll watches in use: `kill -KILL $(pgrep -u UID -f 'workshop-init supervise')` (namespace engine) or `sudo workshop down` (Docker). Else `workshop down`, another `user:` for an untrusted worker (Docker, or as root), or `sysctl fs.inotify.max_user_instances=1024`, `kernel.pty.max=65536`, `fs.aio-max-nr=1048576`",
 		Promises: []string{"B5", "B60"}, Tests: []string{"compose TestCheckFindsEachViolation", "internal/lib/watchprobe TestNoWatches", "internal/engine/namespace/supervisor TestTooManyUnderWay", "internal/toolbox TestWithoutWatches", "internal/toolbox TestWhenRemovedWithoutWatches"},
 	},
 	{
 		ID: "S9", Attack: "Locks on files that a worker only reads: `flock -x` takes read-only descriptors, over `ro` mounts and `image: host`, and blocks host programs (package managers, git, builds, databases)",
 		Status: Open, Answer: "No mount option or system call filter prevents it. A lock ends with its worker. fcntl write locks need a writable descriptor, so `ro` prevents those",
-		Remedy: "`lslocks` shows the holder, `workshop down` ends it. Use `copy: true`; mount what is needed, not `/` or a home",
+		Remedy:   "`lslocks` shows the holder, `workshop down` ends it. Use `copy: true`; mount what is needed, not `/` or a home",
 		Promises: []string{"B3"},
 	},
 	{

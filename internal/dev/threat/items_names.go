@@ -30,7 +30,7 @@ var nameItems = []Item{
 		ID: "D5", Attack: "Subdomains as a channel, under a wildcard whose zone the attacker can join",
 		Fell:   []string{"agent-glovebox#1048 (`*.hf.co`)", "gh-aw-firewall (a plain domain means all below it)"},
 		Status: Closed, Answer: "Names are exact without `*.`. Wildcards on public suffixes and shared platforms are refused; others have [limits](network.md#lines-of-allow) on new names and lengths. A refusal is an event",
-		Remedy: "One new name a second passes; the budget restarts with the guard. Look-ups of up to 256 known names carry a few hundred bytes a second, outside every byte budget. Write exact names",
+		Remedy:   "One new name a second passes; the budget restarts with the guard. Look-ups of up to 256 known names carry a few hundred bytes a second, outside every byte budget. Write exact names",
 		Promises: []string{"B23"}, Tests: []string{"internal/guard TestWildcardBudget", "internal/guard/dns TestWildcardBudgetIsOfThePattern", "internal/guard/dns TestWildcardLengths", "firewall TestSuffixes"},
 	},
 	{
@@ -49,7 +49,7 @@ var nameItems = []Item{
 		ID: "D8", Attack: "Another resolver over TLS, HTTPS or QUIC",
 		Fell:   []string{"sandy#154 (in its permissive mode)"},
 		Status: Closed, Answer: "Port 853 is refused. Known resolvers open only by a line with the exact name, not by wildcards or learning. Browsers' canary names don't exist",
-		Remedy: "The list is incomplete, and a resolver on an allowed shared host is allowed",
+		Remedy:   "The list is incomplete, and a resolver on an allowed shared host is allowed",
 		Promises: []string{"B23", "B24"}, Tests: []string{"firewall TestDoH", "internal/guard TestResolversStayClosed", "internal/guard/dns TestSpecialNames"},
 	},
 	{
@@ -62,7 +62,7 @@ var nameItems = []Item{
 		ID: "D10", Attack: "Extra records in an answer, or a CNAME to a denied name",
 		Fell:   []string{"cilium#30588 (what users expect of it)"},
 		Status: Closed, Answer: "The queried name decides. Only addresses of its CNAME chain in that answer are used",
-		Remedy: "The owner of an allowed name decides where its CNAME points",
+		Remedy:   "The owner of an allowed name decides where its CNAME points",
 		Promises: []string{"B23", "B25"}, Tests: []string{"internal/guard/dns TestFlatten", "internal/guard/dns TestOnlyTheChainIsPinned", "internal/guard/dns TestForgedAnswersAreIgnored"},
 	},
 	{
@@ -90,7 +90,7 @@ var addressItems = []Item{
 		ID: "N1", Attack: "A denied name at an address shared with an allowed one (CDN)",
 		Fell:   []string{"cilium#31803", "every design that opens addresses"},
 		Status: Closed, Answer: "On 80 and 443 the SNI of each connection or Host of each request decides, and the guard dials its own answer",
-		Remedy: "`host:22` opens that port for every name at the address. Prefer HTTPS, or hosts with addresses of their own",
+		Remedy:   "`host:22` opens that port for every name at the address. Prefer HTTPS, or hosts with addresses of their own",
 		Promises: []string{"B24"}, Tests: []string{"internal/guard TestTLS", "internal/guard TestHTTP", "e2e TestB24_ByName"},
 	},
 	{
@@ -103,7 +103,7 @@ var addressItems = []Item{
 		ID: "N3", Attack: "Domain fronting: an allowed SNI, another Host inside TLS",
 		Fell:   []string{"microsandbox#709", "Docker Sandboxes (its docs)", "open-computer-use#198"},
 		Status: Open, Answer: "The guard sees the SNI, not the request inside TLS. A second hello (HelloRetryRequest) or a renegotiation can likewise name another host of the dialled server",
-		Remedy: "Don't allow providers that serve every customer under any Host; set `upload:` budgets",
+		Remedy:   "Don't allow providers that serve every customer under any Host; set `upload:` budgets",
 		Promises: []string{"B24"},
 	},
 	{
@@ -116,7 +116,7 @@ var addressItems = []Item{
 		ID: "N5", Attack: "An encrypted ClientHello with a hidden inner name",
 		Fell:   []string{"inspect_k8s_sandbox#208 (discussed)"},
 		Status: Closed, Answer: "Refused, unless the line says `ech: allow`; then it is an event. DNS never returns its keys (D7)",
-		Remedy: "`ech: allow` gives up the name: any host of that provider can be meant. curl, git, pip and Node don't need it",
+		Remedy:   "`ech: allow` gives up the name: any host of that provider can be meant. curl, git, pip and Node don't need it",
 		Promises: []string{"B24"}, Tests: []string{"internal/guard TestECH", "internal/guard TestECHOpen", "internal/guard/tlshello TestOuterName"},
 	},
 	{

@@ -11,19 +11,19 @@ var toolItems = []Item{
 	{
 		ID: "W2", Attack: "An unlisted tool, or one beyond its limit: `Bash(git:*)` with other variables, several commands, `git -c alias.x='!sh'`",
 		Status: Open, Answer: "Host and toolbox both check the grant in PID 1's arguments. A limited line must be one plain command without variables. But an allowed program, or one in a writable directory of `PATH`, can run others: a limit keeps a model at its task, the container limits its reach",
-		Remedy: "Allow programs that run no others; no mount in `PATH`; a worker of its own for what must stay apart",
+		Remedy:   "Allow programs that run no others; no mount in `PATH`; a worker of its own for what must stay apart",
 		Promises: []string{"B41"}, Tests: []string{"internal/toolbox TestOptIn", "e2e TestB41_OnlyWhatTheFileLists"},
 	},
 	{
 		ID: "W3", Attack: "Processes that outlive their call or session: daemons, fork bombs, subreapers, ignored signals",
 		Status: Open, Answer: "All stay below the session and end with it, even if it is killed. Except a program that leaves its parents, clears its environment, and kills its session or takes its file descriptors (prlimit(2)): it lives until the worker ends",
-		Remedy: "`workshop restart WORKER`; until then it can do what the worker's tools can",
+		Remedy:   "`workshop restart WORKER`; until then it can do what the worker's tools can",
 		Promises: []string{"B60"}, Tests: []string{"internal/toolbox TestSessionsEnd", "internal/toolbox TestForkBomb", "internal/toolbox TestCancel", "internal/lib/reaper TestInProcesses"},
 	},
 	{
 		ID: "W4", Attack: "The worker itself: a signal to PID 1 or a session; no process, memory or space left",
 		Status: Open, Answer: "The call fails and says why; the next works once there is room. An environment of many gigabytes isn't read. But a worker's programs share a uid: `kill 1` ends the worker and its other clients' calls (signals that mean nothing to it don't)",
-		Remedy: "`workshop up` starts it again; a worker of its own for each that must not be disturbed",
+		Remedy:   "`workshop up` starts it again; a worker of its own for each that must not be disturbed",
 		Promises: []string{"B5", "B60"}, Tests: []string{"internal/lib/reaper TestInProcesses", "internal/toolbox TestFull", "e2e TestB60_CommandsOfTools"},
 	},
 	{
@@ -44,7 +44,7 @@ var toolItems = []Item{
 	{
 		ID: "W8", Attack: "An MCP server's secrets, read by the worker's other programs (`/proc/PID/environ`, `/run/secrets`)",
 		Status: Open, Answer: "A worker's programs share a uid: what one knows, the others can read",
-		Remedy: "Give the server a worker of its own, and delegate to it",
+		Remedy:   "Give the server a worker of its own, and delegate to it",
 		Promises: []string{"B44"},
 	},
 	{

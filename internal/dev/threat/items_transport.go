@@ -24,7 +24,7 @@ var transportItems = []Item{
 		ID: "T4", Attack: "Bypassing the rules: raw and packet sockets, marks, foreign sources, source routes",
 		Fell:   []string{"dev containers that give the agent NET_ADMIN and NET_RAW for init-firewall.sh"},
 		Status: Gone, Answer: "Past the rules there is only loopback: injected packets return through INPUT. A worker can't open such sockets",
-		Remedy: "A foreign source (IP_FREEBIND) or source route gets silence instead of a refusal. With NET_RAW, which no worker can have, a worker could read and forge its room's loopback traffic",
+		Remedy:   "A foreign source (IP_FREEBIND) or source route gets silence instead of a refusal. With NET_RAW, which no worker can have, a worker could read and forge its room's loopback traffic",
 		Promises: []string{"B1", "B2", "B20"}, Tests: []string{"e2e TestB01_NoCapabilities", "e2e TestB20_NoInterfaceButLoopback", "internal/room TestFlushedRoomIsClosed"},
 	},
 	{
@@ -36,14 +36,14 @@ var transportItems = []Item{
 		ID: "T6", Attack: "ssh to any host once port 22 is open",
 		Fell:   []string{"claude-code's init-firewall.sh"},
 		Status: Closed, Answer: "A port needs a line with a name, and reaches only that name's addresses",
-		Remedy: "On a shared host ssh reaches every repository that the key opens. Use HTTPS, or a key for one repository",
+		Remedy:   "On a shared host ssh reaches every repository that the key opens. Use HTTPS, or a key for one repository",
 		Promises: []string{"B25"}, Tests: []string{"internal/guard TestPinned", "e2e TestB25_OtherPorts"},
 	},
 	{
 		ID: "T7", Attack: "The host and its network, through the gateway",
 		Fell:   []string{"claude-code's init-firewall.sh (the whole /24)", "gh-aw-firewall#207 and #558", "moat#461", "libnetwork#1151"},
 		Status: Closed, Answer: "Private ranges, gateway, neighbours and the machine's addresses at `up` are closed; only a line that names them opens one",
-		Remedy: "Later addresses of the host, those outside a NAT, of a remote engine or under plain Compose count as ordinary: bind services to 127.0.0.1, or `deny` them. `{cidr: 0.0.0.0/0}` opens private ranges and the host",
+		Remedy:   "Later addresses of the host, those outside a NAT, of a remote engine or under plain Compose count as ordinary: bind services to 127.0.0.1, or `deny` them. `{cidr: 0.0.0.0/0}` opens private ranges and the host",
 		Promises: []string{"B26"}, Tests: []string{"e2e TestB26_HostAndPrivateRanges", "internal/guard/egress TestPublicAddressOfTheHost", "internal/guard/egress TestNextHops"},
 	},
 	{
@@ -60,7 +60,7 @@ var transportItems = []Item{
 	{
 		ID: "T10", Attack: "A published port as a way out for whoever connects",
 		Status: Closed, Answer: "Ports bind 127.0.0.1 unless the file says otherwise, and lead through the guard to that one port",
-		Remedy: "Whoever may connect can take what the worker serves",
+		Remedy:   "Whoever may connect can take what the worker serves",
 		Promises: []string{"B10"}, Tests: []string{"internal/guard TestPublished", "e2e TestB10_PublishedOnLoopback"},
 	},
 }

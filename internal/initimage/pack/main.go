@@ -1,9 +1,9 @@
-// Command pack compresses a workshop-init binary for package initimage, and
-// writes what follows from its content into a .json beside:
+// Command pack compresses a workshop-init binary for package initimage, and writes the
+// names derived from its content to a .json file next to it:
 //
 //	go run ./internal/initimage/pack IN OUT.zst [BASE]
 //
-// BASE is the binary that it is packed against.
+// BASE is the binary used as the base.
 package main
 
 import (
@@ -57,8 +57,8 @@ func run(args []string) error {
 	return replace(base+".json", about)
 }
 
-// replace writes a file at once. The new one is made in the folder above,
-// because a compiler that runs meanwhile embeds whatever lies beside.
+// replace replaces a file atomically. The new one is created in the parent directory,
+// because a concurrent compiler embeds everything in this one.
 func replace(name string, data []byte) error {
 	return atomicfile.File{Name: name, Data: data, Mode: 0o644, Temp: filepath.Dir(filepath.Dir(name))}.Write()
 }

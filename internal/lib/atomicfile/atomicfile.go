@@ -1,6 +1,6 @@
-// Package atomicfile replaces files in one step: a reader, and who looks after
-// a crash or a power cut, finds the old file or the new one, whole. Which one
-// after a power cut, nobody can tell: the directory isn't waited for.
+// Package atomicfile replaces files atomically: a concurrent reader, or one after a crash
+// or a power failure, finds the complete old or new file. After a power failure it may be
+// either, as the directory isn't synced.
 package atomicfile
 
 import (
@@ -10,20 +10,20 @@ import (
 	"path/filepath"
 )
 
-// Write replaces a file, or makes it.
+// Write replaces or creates a file.
 func Write(name string, data []byte, mode fs.FileMode) error {
 	return File{Name: name, Data: data, Mode: mode}.Write()
 }
 
-// File is one that is to be in the place of another.
+// File is the new content of a file.
 type File struct {
 	Name string
 	Data []byte
-	Mode fs.FileMode // whatever the umask is
-	// Temp is the directory in which it is written, on the same file system;
-	// empty: its own.
+	Mode fs.FileMode // regardless of the umask
+	// Temp is the directory for the temporary file, on the same file system; empty:
+	// that of the file.
 	Temp string
-	// Prepare changes what else the file has, its owner perhaps; it may be nil.
+	// Prepare, if not nil, changes other attributes of the file, such as its owner.
 	Prepare func(*os.File) error
 }
 

@@ -1,6 +1,5 @@
-// Package boundedfile reads files that others may have put there: of a project,
-// of a directory that a worker writes to. It never waits for the other end of a
-// named pipe, opens nothing but regular files to read them, and reads no more
+// Package boundedfile reads untrusted files, of a project or a directory that a worker
+// writes to. It never blocks on a named pipe, reads only regular files, and reads no more
 // than a limit (B60).
 package boundedfile
 
@@ -13,18 +12,18 @@ import (
 	"syscall"
 )
 
-// flags never wait: not for a writer of a named pipe (O_NONBLOCK), and a
-// terminal doesn't become the process's own (O_NOCTTY).
+// flags keep open from blocking on a named pipe (O_NONBLOCK), and a terminal from
+// becoming the controlling one (O_NOCTTY).
 const flags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// Open opens a file or directory, whatever it is, and never waits.
+// Open opens a file of any type without blocking.
 func Open(name string) (*os.File, error) { return os.OpenFile(name, flags, 0) }
 
-// OpenIn is [Open] below a root, which no link leaves.
+// OpenIn is [Open] inside a root.
 func OpenIn(root *os.Root, name string) (*os.File, error) { return root.OpenFile(name, flags, 0) }
 
-// Read reads a regular file of at most limit bytes. Errors are [fs.PathError];
-// what is wrong is a [KindError] or a [SizeError].
+// Read reads a regular file of at most limit bytes. Errors are [fs.PathError] and may
+// wrap a [KindError] or a [SizeError].
 func Read(name string, limit int64) ([]byte, error) {
 	return read(name, limit, os.Stat, func(name string) (fs.File, error) { return Open(name) })
 }
@@ -34,14 +33,14 @@ func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
 	return read(name, limit, root.Stat, func(name string) (fs.File, error) { return OpenIn(root, name) })
 }
 
-// ReadFS is [Read] in a file system. That its Open never waits is its own
-// matter; of one with [fs.StatFS] only regular files are opened.
+// ReadFS is [Read] in a file system, whose Open must not block. If it has [fs.StatFS],
+// only regular files are opened.
 func ReadFS(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	return read(name, limit, func(name string) (fs.FileInfo, error) { return fs.Stat(fsys, name) }, fsys.Open)
 }
 
-// read looks before it opens, for to open a device may do something, and after
-// that, for it may be another file by then.
+// read checks the file before opening it, because opening a device may have effects, and
+// afterwards, because it may have been replaced.
 func read(name string, limit int64, stat func(string) (fs.FileInfo, error), open func(string) (fs.File, error)) ([]byte, error) {
 	if info, err := stat(name); err != nil {
 		return nil, err
@@ -69,7 +68,7 @@ func readOpen(f fs.File, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit { // it has grown, or it is one of procfs
+	if err == nil && int64(len(data)) > limit { // it has grown, or is in procfs
 		err = SizeError(limit)
 	}
 	return data, err
@@ -85,8 +84,7 @@ func check(info fs.FileInfo, limit int64) error {
 	return nil
 }
 
-// Reason is the text of an error without the path that an [fs.PathError] puts
-// before it.
+// Reason returns the text of an error without the path of an [fs.PathError].
 func Reason(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -95,7 +93,7 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// KindError is a file that is not a regular file: its type bits.
+// KindError means that a file is not a regular file; the value is its type bits.
 type KindError fs.FileMode
 
 func (e KindError) Error() string { return "is a " + kind(fs.FileMode(e)) + ", want a regular file" }
@@ -114,7 +112,7 @@ func kind(t fs.FileMode) string {
 	return "device"
 }
 
-// SizeError is a file beyond its limit of that many bytes.
+// SizeError means that a file exceeds a limit, in bytes.
 type SizeError int64
 
 func (e SizeError) Error() string {

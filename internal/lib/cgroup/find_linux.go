@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Parent is where this process may make groups: one directory on v2, one per
+// Parent is the directories in which this process may make groups: one on v2, one per
 // hierarchy on v1, both on a hybrid machine.
 type Parent struct {
 	places []place
@@ -33,11 +33,11 @@ type place struct {
 
 var wanted = []string{Memory, CPU, PIDs}
 
-// Find looks for where this process may make groups, and changes nothing. It
-// returns a Parent when some limit can be enforced; Require says whether all
-// can. Otherwise the error is *Unavailable, or says which file of /proc can't
-// be read. It has to be asked where /proc and the control groups are mounted
-// and visible: before a new root.
+// Find finds the directories in which this process may make groups, and changes nothing.
+// It returns a Parent if some limit can be enforced; Require reports whether all can.
+// Otherwise the error is *Unavailable, or has the file of /proc that can't be read. It
+// must be called while /proc and the control groups are visible, before a change of the
+// root.
 func Find() (*Parent, error) {
 	var text [3]string
 	for i, file := range []string{"/proc/self/mountinfo", "/proc/self/cgroup", "/proc/swaps"} {
@@ -54,7 +54,7 @@ func Find() (*Parent, error) {
 	return p, nil
 }
 
-// Can returns what can be enforced, and why the rest can't.
+// Can returns the limits that can be enforced, and why others can't.
 func (p *Parent) Can() Limits { return p.can }
 
 // Require returns *Unavailable when one of the limits can't be enforced.
@@ -147,7 +147,7 @@ func placeV1(mounts []mount, own map[string]string, controller string, uid int) 
 		}
 		dir, ok := m.dirOf(group)
 		if !ok {
-			err = fmt.Errorf("the own group %s lies outside of what is mounted at %s", group, m.point)
+			err = fmt.Errorf("the own group %s is outside of the mount at %s", group, m.point)
 			continue
 		}
 		dir = trimOwn(dir)
@@ -169,7 +169,7 @@ func placeV2(mounts []mount, own string, want []string, uid int) (place, error) 
 		}
 		dir, inside := m.dirOf(own)
 		if own == "" || !inside {
-			err = fmt.Errorf("the own group %s lies outside of what is mounted at %s", own, m.point)
+			err = fmt.Errorf("the own group %s is outside of the mount at %s", own, m.point)
 			continue
 		}
 		for _, c := range candidates(m.point, trimOwn(dir), uid) {

@@ -27,9 +27,8 @@ type made struct {
 	place
 }
 
-// Add puts a process into the group, with all its threads. The number is the
-// process's in the pid namespace of the caller. After an error it may be in
-// some of the hierarchies: it must not run on.
+// Add moves a process into the group, with all its threads. pid is in the caller's pid
+// namespace. After an error it may be in some of the hierarchies and must not continue.
 func (g *Group) Add(pid int) error {
 	if pid <= 0 {
 		return fmt.Errorf("cgroup: %d is not a process id", pid)
@@ -56,8 +55,8 @@ func (g *Group) text(controller, v2, v1 string) (string, bool) {
 	return "", false
 }
 
-// OOMKills is how often the kernel ended a process of the group for its memory;
-// -1: not known (v1 before Linux 4.13, or no memory limit here).
+// OOMKills returns how many processes of the group were OOM-killed; -1: unknown (v1
+// before Linux 4.13, or no memory limit here).
 func (g *Group) OOMKills() int64 {
 	if text, ok := g.text(Memory, "memory.events", "memory.oom_control"); ok {
 		if n, ok := field(text, "oom_kill"); ok {
@@ -67,14 +66,14 @@ func (g *Group) OOMKills() int64 {
 	return -1
 }
 
-// Mounts shows the group, and no other, to a container: at /sys/fs/cgroup, to
-// be mounted nosuid, nodev, noexec, and made read-only when all of them are
-// there (the first may have to get directories for the others).
+// Mounts returns the mounts by which a container sees only its own group: at
+// /sys/fs/cgroup, to be mounted nosuid, nodev, noexec, and made read-only once all are
+// mounted (the first may need directories for the others).
 //
-// They show the group of the process that made the cgroup namespace, so that
-// has to be made (unshare) by a process that is in the group already. A clone
-// with both CLONE_INTO_CGROUP and CLONE_NEWCGROUP is too early: copy_cgroup_ns
-// takes the parent's group.
+// They show the group of the process that created the cgroup namespace, so it must be
+// created (unshare) by a process already in the group. A clone with both
+// CLONE_INTO_CGROUP and CLONE_NEWCGROUP is too early: copy_cgroup_ns uses the parent's
+// group.
 func (g *Group) Mounts() []Mount {
 	const top = "/sys/fs/cgroup"
 	if len(g.dirs) == 1 && g.dirs[0].v2 {
@@ -86,8 +85,8 @@ func (g *Group) Mounts() []Mount {
 			list = append(list, Mount{"cgroup2", "", path.Join(top, "unified")})
 			continue
 		}
-		// A hierarchy is had by naming all that it has; where it is seen is by
-		// the controllers that are limited, one mount for each.
+		// A hierarchy is mounted by naming all its controllers; there is one mount
+		// for each limited controller.
 		for _, c := range d.controllers {
 			list = append(list, Mount{"cgroup", strings.Join(d.mounted, ","), path.Join(top, c)})
 		}
@@ -95,12 +94,11 @@ func (g *Group) Mounts() []Mount {
 	return list
 }
 
-// removeWithin: how long a group is waited for. Processes that have been
-// killed leave it a moment later.
+// removeWithin bounds the wait in Remove: killed processes leave a group slightly later.
 const removeWithin = 2 * time.Second
 
-// Remove removes the group. A group with processes isn't removed:
-// the error says so after 2 s. It may be called again.
+// Remove removes the group. If it still has processes after 2 s, that is an error, and
+// Remove may be called again.
 func (g *Group) Remove() error {
 	var errs []error
 	left := g.dirs[:0]
@@ -113,7 +111,7 @@ func (g *Group) Remove() error {
 	}
 	g.dirs = left
 	if len(left) == 0 && g.parent != nil {
-		for _, pl := range g.parent.places { // fails while another group is there
+		for _, pl := range g.parent.places { // fails while there are other groups
 			_ = unix.Rmdir(path.Join(pl.dir, groupsDir))
 		}
 	}
@@ -134,7 +132,7 @@ func rmdir(dir string, deadline time.Time) error {
 	}
 }
 
-// all are the processes in the group, in whichever hierarchy.
+// all returns the processes in the group in any hierarchy.
 func (g *Group) all() ([]int, error) {
 	var list []int
 	for _, d := range g.dirs {

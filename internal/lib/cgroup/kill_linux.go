@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killWithin: how long Kill waits. What is killed and doesn't end is stuck in
-// the kernel.
+// killWithin bounds the wait in Kill. A killed process that doesn't end is stuck in the
+// kernel.
 const killWithin = 10 * time.Second
 
 // Kill kills every process in the group, and waits until none is left, 10 s at
@@ -48,8 +48,8 @@ func (g *Group) Kill() error {
 	}
 }
 
-// signal kills these processes, and none that has one of their numbers by now:
-// who is in the group is looked at again when they can't change any more.
+// signal kills these processes, and none with a reused PID: it opens pidfds, then checks
+// again who is in the group.
 func (g *Group) signal(list []int) error {
 	fds := map[int]int{}
 	defer func() {
@@ -131,13 +131,13 @@ func CleanStaleIn(dirs []string, prefix string, kill bool) error {
 		}
 		errs = append(errs, err)
 	}
-	for _, dir := range dirs { // fails while another group is there
+	for _, dir := range dirs { // fails while there are other groups
 		_ = unix.Rmdir(dir)
 	}
 	return errors.Join(errs...)
 }
 
-// groupsOf lists a directory that Dirs named once. It may be gone by now.
+// groupsOf lists a directory once returned by Dirs, which may no longer exist.
 func groupsOf(dir string) ([]os.DirEntry, error) {
 	var st unix.Statfs_t
 	err := unix.Statfs(dir, &st)
@@ -145,7 +145,7 @@ func groupsOf(dir string) ([]os.DirEntry, error) {
 		return nil, nil
 	}
 	if err == nil && (filepath.Base(dir) != groupsDir || st.Type != unix.CGROUP_SUPER_MAGIC && st.Type != unix.CGROUP2_SUPER_MAGIC) {
-		err = errors.New("it holds no control groups of ours")
+		err = errors.New("not a directory of our control groups")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cgroup: %s: %w", dir, err)

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Limit is what a group may use. A zero value of a field limits nothing there,
-// with the exception of SwapBytes.
+// Limit is what a group may use. A zero field means no limit, except for SwapBytes.
 type Limit struct {
 	MemoryBytes int64   // of memory, page cache and tmpfs together; the kernel rounds down to whole pages
 	SwapBytes   int64   // beyond the memory; 0: none. Without meaning when MemoryBytes is 0
@@ -22,7 +21,7 @@ const (
 	PIDs   = "pids"
 )
 
-// Limits says which limits can be enforced.
+// Limits are the limits that can be enforced.
 type Limits struct {
 	Memory, Swap, CPU, PIDs bool
 	// Why has the reason for each that can't, by its name.
@@ -35,10 +34,10 @@ type Missing struct {
 	Why   string
 }
 
-// Unavailable: some limits can't be enforced where this process is.
+// Unavailable means that some limits can't be enforced in this process's groups.
 type Unavailable struct {
 	Missing []Missing // never empty, in the order memory, swap, cpu, pids
-	// Do says what a person can do about it: sentences, a command perhaps.
+	// Do is a hint: sentences, perhaps with a command.
 	Do string
 }
 
@@ -54,7 +53,7 @@ func (u *Unavailable) Error() string {
 	return b.String() + ". " + u.Do
 }
 
-// without is the way out that always exists.
+// without is the hint that always applies.
 const without = "To run without limits, so that a worker can use up the machine: `workshop up --without-limits`"
 
 func (l Limits) missing() []Missing {
@@ -70,16 +69,15 @@ func (l Limits) missing() []Missing {
 	return list
 }
 
-// Mount is a mount that shows a container its own group and no other, in the
-// order in which they have to be made.
+// Mount is one of the mounts, in order, by which a container sees only its own group.
 type Mount struct {
 	Type    string // tmpfs, cgroup or cgroup2
 	Options string // of the file system: "memory", "cpu,cpuacct", "mode=755"
 	Target  string // absolute path in the container
 }
 
-// ValidName says whether a group may be called so: one path element that is no
-// file of a control group. Those have a dot in their names, or are refused by
+// ValidName returns an error unless a name is valid for a group: one path element that
+// can't be a file of a control group. Those have a dot in their names, or are refused by
 // the kernel as existing.
 func ValidName(name string) error {
 	if name == "" || len(name) > 200 {

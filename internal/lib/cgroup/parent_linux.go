@@ -17,11 +17,11 @@ const (
 	callersDir = "workshop-callers" // v2: the processes that a delegated group had
 )
 
-// New makes a group and sets its limits, before any process is in it. The name
-// is one path element (ValidName) and must be free: an existing one is an error
-// that errors.Is fs.ErrExist, since what runs in it may be somebody's.
+// New makes a group and sets its limits, before any process is in it. The name is one
+// path element (ValidName) and must be free: for an existing one the error is
+// fs.ErrExist, since its processes may be another's.
 //
-// A limit that can't be set is an error; then nothing of the group is left.
+// A limit that can't be set is an error; the group is then removed.
 func (p *Parent) New(name string, l Limit) (*Group, error) {
 	if err := ValidName(name); err != nil {
 		return nil, err
@@ -44,10 +44,10 @@ func (p *Parent) New(name string, l Limit) (*Group, error) {
 	return g, err
 }
 
-// errGone: another's last Remove took the directory for groups away in between.
+// errGone: another process's last Remove has removed the directory for groups.
 var errGone = errors.New("gone")
 
-// check: what is asked for can be enforced by what was found.
+// check returns an error if a requested limit can't be enforced.
 func (p *Parent) check(l Limit) error {
 	if l.MemoryBytes < 0 || l.SwapBytes < 0 || l.CPUs < 0 || l.PIDs < 0 || l.CPUs != l.CPUs {
 		return fmt.Errorf("cgroup: a limit is negative: %+v", l)
@@ -65,10 +65,10 @@ func (p *Parent) check(l Limit) error {
 	return nil
 }
 
-// Prepare makes the directories that hold the groups and, on v2, hands
-// controllers on to them, for which a delegated group's own processes are moved
-// to a leaf. New does it too, but from inside a pid namespace it can't see the
-// processes that have to be moved: who starts such a process asks before.
+// Prepare makes the directories that hold the groups and, on v2, enables their
+// controllers, for which a delegated group's own processes are moved to a leaf. New
+// does it too, but inside a pid namespace it can't see the processes to move, so the
+// starter of such a process calls Prepare first.
 func (p *Parent) Prepare() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *Parent) prepare() error {
 	return nil
 }
 
-// handOn gives the children of a group its controllers.
+// handOn enables a group's controllers for its children.
 func handOn(dir string, controllers []string) error {
 	file := dir + "/cgroup.subtree_control"
 	now, err := os.ReadFile(file)
@@ -121,7 +121,7 @@ func handOn(dir string, controllers []string) error {
 	}
 	value := strings.Join(add, " ")
 	err = write(file, value)
-	// EBUSY: it has processes. New ones may begin while the others are moved.
+	// EBUSY: it has processes. New ones may start while others are moved.
 	for round := 0; errors.Is(err, unix.EBUSY) && round < 20; round++ {
 		if e := moveAway(dir); e != nil {
 			return fmt.Errorf("cgroup: %s has processes of its own, which have to leave before its children can be limited: %w", dir, e)
@@ -131,7 +131,7 @@ func handOn(dir string, controllers []string) error {
 	return err
 }
 
-// moveAway puts the processes of a group into a leaf of it.
+// moveAway moves the processes of a group into a leaf of it.
 func moveAway(dir string) error {
 	leaf := filepath.Join(dir, callersDir)
 	if err := unix.Mkdir(leaf, 0o755); err != nil && err != unix.EEXIST {
@@ -174,8 +174,7 @@ func (p *Parent) make(name string, l Limit) (_ *Group, err error) {
 	return g, nil
 }
 
-// pids of the processes in a group, as this pid namespace numbers them; 0 is
-// one outside of it.
+// pids returns the PIDs of a group in this pid namespace; 0 is a process outside of it.
 func pids(dir string) ([]int, error) {
 	b, err := os.ReadFile(dir + "/cgroup.procs")
 	if errors.Is(err, unix.ENODEV) { // removed after it was opened
@@ -195,7 +194,7 @@ func pids(dir string) ([]int, error) {
 	return list, nil
 }
 
-// write is one write(2), as the files of control groups want it.
+// write is a single write(2), as control group files require.
 func write(path, value string) error {
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err == nil {

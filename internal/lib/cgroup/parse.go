@@ -16,8 +16,8 @@ type mount struct {
 }
 
 // parseMounts reads mountinfo (proc_pid_mountinfo(5)). Lines of other file
-// systems, and those that can't be read, are left out: what isn't found is a
-// missing limit, and refused.
+// systems, and malformed ones, are skipped: a hierarchy that isn't found is a missing
+// limit, and refused.
 func parseMounts(text string) []mount {
 	var list []mount
 	for line := range strings.Lines(text) {
@@ -99,11 +99,10 @@ func parseSelf(text string) (v2 string, v1 map[string]string) {
 	return v2, v1
 }
 
-// dirOf is the directory of a group that /proc/self/cgroup names, through a
-// mount that may show a part of the hierarchy only. ok is false when the group
-// lies outside.
+// dirOf returns the directory of a group in /proc/self/cgroup, by a mount that may show
+// a part of the hierarchy only. ok is false if the group is outside of that part.
 func (m mount) dirOf(group string) (dir string, ok bool) {
-	// "/..": the group, or what is mounted, lies above this cgroup namespace's root.
+	// "/..": the group, or the mount's root, is above this cgroup namespace's root.
 	if !path.IsAbs(group) || strings.HasPrefix(group, "/..") || strings.HasPrefix(m.root, "/..") {
 		return "", false
 	}
@@ -118,7 +117,7 @@ func (m mount) dirOf(group string) (dir string, ok bool) {
 	return path.Join(m.point, rest), ok
 }
 
-// field is the number after a key in a flat keyed file: "oom_kill 3".
+// field returns the number after a key in a flat keyed file: "oom_kill 3".
 func field(text, key string) (int64, bool) {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, key+" "); ok {

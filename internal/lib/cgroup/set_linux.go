@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setting is a file of a group, what to write, and what it must say then.
+// setting is a file of a group, the value to write, and the expected value afterwards.
 type setting struct {
 	limit       string // which limit it is part of
 	file, value string
-	says        string // what is read back begins with it; "": see atMost
-	atMost      int64  // the number that is read back, or less by a page at most
+	says        string // prefix of the value read back; "": see atMost
+	atMost      int64  // the number read back, or at most a page less
 }
 
-// setLimits writes the limits of one directory and reads each back: what the
-// kernel took differently isn't what was promised.
+// setLimits writes the limits of one directory and reads each back, because the kernel
+// may have changed the value.
 func setLimits(dir string, pl place, l Limit, machineSwaps bool) error {
 	for _, s := range settings(dir, pl, l, machineSwaps) {
 		if err := write(dir+"/"+s.file, s.value); errors.Is(err, unix.ENOENT) {
@@ -106,5 +106,5 @@ func quota(cpus float64) (quota, period int64) {
 	return max(1000, int64(min(cpus, 1e6)*float64(period))), period
 }
 
-// uses says whether a group has the controller here.
+// uses reports whether a group has the controller here.
 func (pl place) uses(controller string) bool { return slices.Contains(pl.controllers, controller) }

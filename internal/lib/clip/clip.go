@@ -1,5 +1,5 @@
-// Package clip shortens text for messages and notes. What is cut off is replaced
-// by an ellipsis, which isn't counted; shorter text is returned as it is.
+// Package clip truncates text for messages. Truncated text ends in an ellipsis, which
+// isn't counted; shorter text is returned unchanged.
 package clip
 
 import (

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotFound says that no process carries the mark: it has ended, or belongs
-// to another user.
+// ErrNotFound means that no process has the mark: it has ended, or belongs to another
+// user.
 var ErrNotFound = errors.New("no process carries the mark")
 
 // Main is `workshop-init signal MARK SIGNAL`.

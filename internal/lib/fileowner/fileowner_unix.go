@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package fileowner tells who owns a file.
+// Package fileowner returns the owner of a file.
 package fileowner
 
 import (
@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// Of returns a file's owner; ok is false where the system, or what the
-// information is of, knows none.
+// Of returns a file's owner; ok is false if the information has none.
 func Of(info fs.FileInfo) (uid, gid int, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

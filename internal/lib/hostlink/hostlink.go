@@ -1,5 +1,4 @@
-// Package hostlink looks for symbolic links on the way to a path of this machine,
-// and follows them.
+// Package hostlink finds and follows symbolic links in paths of this machine.
 package hostlink
 
 import (
@@ -10,9 +9,9 @@ import (
 	"strings"
 )
 
-// Below returns the first part of the way from dir down to rel, which has no "..",
-// that is a symbolic link; "" if none is. The error is that of a part that can't be
-// looked at, such as one that doesn't exist.
+// Below returns the first symbolic link on the path from dir down to rel, which must not
+// contain ".."; "" if there is none. The error is that of a component that can't be
+// read, such as a missing one.
 func Below(dir, rel string) (link string, err error) {
 	at := dir
 	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
@@ -32,23 +31,22 @@ func Below(dir, rel string) (link string, err error) {
 }
 
 // most links are followed, as Linux does (MAXSYMLINKS, include/linux/namei.h).
-// Its length is no bound, as the kernel keeps no text of a way; ours is what nobody
-// has who isn't after the time that it takes.
+// The kernel doesn't bound the expanded length, as it doesn't keep the text; our bound
+// is only exceeded by somebody who tries to waste time.
 const (
 	most      = 40
 	mostParts = 1024
 	mostBytes = 4096
 )
 
-// errTooLong is that of a way with more parts, or a longer text.
+// errTooLong is the error of a path with more components, or a longer text.
 var errTooLong = fmt.Errorf("by its symbolic links it has more than %d parts or %d bytes", mostParts, mostBytes)
 
-// Follow returns where an absolute path leads, its symbolic links followed. What
-// doesn't exist, or can't be looked at, is taken as no link: who makes it makes it
-// there. Through more links than Linux follows nobody gets anywhere: the path itself.
-// The error is that of a way that is too long to be followed here, which Linux might
-// follow. each, unless nil, is called with every part of the way, before it is
-// looked at.
+// Follow resolves the symbolic links of an absolute path. A component that doesn't exist
+// or can't be read counts as not being a link, as it would be created there. A path with
+// more links than Linux follows is returned unchanged. The error is that of a path too
+// long to be resolved here, which Linux might resolve. each, unless nil, is called with
+// every component before it is read.
 func Follow(path string, each func(part string)) (end string, err error) {
 	at, rest := start(path)
 	for links, parts := 0, 0; len(rest) > 0; parts++ {
@@ -84,7 +82,7 @@ func Follow(path string, each func(part string)) (end string, err error) {
 	return at, nil
 }
 
-// start is the root of an absolute path, and the parts below it.
+// start returns the root of an absolute path, and the components below it.
 func start(path string) (root string, parts []string) {
 	root = filepath.VolumeName(path) + string(filepath.Separator)
 	return root, strings.Split(filepath.ToSlash(strings.TrimPrefix(path, root)), "/")

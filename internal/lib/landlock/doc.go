@@ -1,3 +1,3 @@
-// Package landlock puts a fence around the file system for the calling thread
-// and what it executes (landlock(7)), with the best that the kernel has.
+// Package landlock restricts file system access of the calling thread and the programs
+// it executes (landlock(7)), as far as the kernel supports it.
 package landlock

@@ -9,27 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rules say what stays possible. Everything else that the kernel can watch is
+// Rules list what stays allowed. All other accesses that the kernel can restrict are
 // refused.
 type Rules struct {
-	// Read may be read and executed, with all that lies below. A path that
-	// doesn't exist is an error.
+	// Read may be read and executed, with everything below. A missing path is an
+	// error.
 	Read []string
-	// Write may be read, executed and changed in every way, with all that lies
-	// below.
+	// Write may be read, executed and changed in every way, with everything below.
 	Write []string
-	// ReadFDs and WriteFDs are the same by descriptor, for who must not look up a
-	// path again. O_PATH is enough.
+	// ReadFDs and WriteFDs are the same by descriptor, for callers that must not
+	// resolve a path again. O_PATH is sufficient.
 	ReadFDs, WriteFDs []int
 	// ScopeSockets refuses connections to abstract unix sockets, and ScopeSignals
-	// signals to processes, that are not fenced by the same call.
+	// signals to processes, outside of this restriction's domain.
 	ScopeSockets, ScopeSignals bool
 }
 
-// ErrUnsupported: the kernel has no Landlock, or it isn't switched on.
+// ErrUnsupported means that the kernel has no Landlock, or that it isn't enabled.
 var ErrUnsupported = errors.New("this kernel has no Landlock")
 
-// ABI is the version that the kernel has; 0: none. What each one adds:
+// ABI returns the kernel's Landlock version; 0: none. For the versions see
 // Documentation/userspace-api/landlock.rst.
 func ABI() int {
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
@@ -71,14 +70,13 @@ func handled(abi int) uint64 {
 	return access
 }
 
-// Restrict puts the fence around the calling thread, for good, and around all
-// that it starts. The goroutine must be locked to its thread, and goes on to
-// execute a program: other threads stay outside. It sets no_new_privs.
+// Restrict irrevocably restricts the calling thread and everything that it starts. The
+// goroutine must be locked to its thread and then execute a program: other threads
+// aren't restricted. It sets no_new_privs.
 //
-// The fence is the best that the kernel has; abi says which that is: below 3
-// truncate(2), below 5 ioctl(2) of devices, and below 6 what the Scope fields
-// ask for isn't refused. Without Landlock it is 0 and [ErrUnsupported]; after
-// any error nothing was restricted.
+// The restriction depends on the kernel's version, abi: below 3 truncate(2), below 5
+// ioctl(2) of devices, and below 6 the Scope fields aren't restricted. Without Landlock
+// abi is 0 and the error [ErrUnsupported]; after any error nothing is restricted.
 func Restrict(r Rules) (abi int, err error) {
 	if abi = ABI(); abi < abiFiles {
 		return 0, ErrUnsupported
@@ -130,14 +128,14 @@ func Restrict(r Rules) (abi int, err error) {
 	return abi, nil
 }
 
-// allow adds a rule for what is below a descriptor.
+// allow adds a rule for everything below a descriptor.
 func allow(set, fd int, access uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		access &= ofAFile // the kernel refuses what has no meaning
+		access &= ofAFile // the kernel refuses others for a file
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), beneath, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)

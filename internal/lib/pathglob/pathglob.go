@@ -1,6 +1,6 @@
-// Package pathglob bounds globs that others write: *, ?, [a-z], {a,b}, and ** for
-// any number of directories. To match them is doublestar's matter, whose work is
-// bounded by their length and alternatives (B60).
+// Package pathglob bounds untrusted globs: *, ?, [a-z], {a,b}, and ** for any number of
+// directories. Matching is done by doublestar, whose work is bounded by their length and
+// alternatives (B60).
 package pathglob
 
 import (

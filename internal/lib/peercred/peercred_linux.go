@@ -1,4 +1,4 @@
-// Package peercred tells who is at the other side of a unix socket.
+// Package peercred returns the credentials of the peer of a unix socket.
 package peercred
 
 import (
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of returns what the kernel noted of the process that connected, or that listens
-// where this one connected (SO_PEERCRED, unix(7)). A pid of 0 is one that the
-// caller's pid namespace doesn't know.
+// Of returns the credentials of the process that connected, or of the listener that this
+// one connected to (SO_PEERCRED, unix(7)). The pid is 0 for a process outside of the
+// caller's pid namespace.
 func Of(c *net.UnixConn) (*unix.Ucred, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

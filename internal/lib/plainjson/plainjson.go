@@ -1,4 +1,4 @@
-// Package plainjson writes JSON that isn't for a web page.
+// Package plainjson encodes JSON without HTML escapes.
 package plainjson
 
 import (

@@ -1,5 +1,4 @@
-// Package reaper starts and collects processes where somebody must collect all
-// of them: in PID 1 of a worker, and in a session of the toolbox, to which
-// orphans fall. os/exec can't be used there, because a general wait takes away
-// the status that it waits for.
+// Package reaper starts and reaps processes in a process that must reap all: PID 1 of a
+// worker, and a session of the toolbox, which gets orphans. os/exec can't be used there,
+// because a wait for any process consumes the status that it waits for.
 package reaper

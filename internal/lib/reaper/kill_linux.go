@@ -8,16 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KillDescendants kills what runs below this process and waits until it is
-// gone, but not longer than within. It returns how many processes are left.
+// KillDescendants kills all descendants of this process and waits for their end, but not
+// longer than within. It returns how many are left.
 func (r *Reaper) KillDescendants(within time.Duration) int {
 	self := os.Getpid()
 	return r.KillAll(within, func(list []Info) []Info { return Descendants(list, self) })
 }
 
-// KillAll kills what pick chooses of all processes, again and again until it
-// chooses nothing that runs, but not longer than within. It returns how many
-// are left.
+// KillAll repeatedly kills the processes that pick selects until it selects no living
+// one, but not longer than within. It returns how many are left.
 //
 // Processes that fork and end faster than they can be listed aren't seen in
 // time, but each leaves one that has ended and falls to this process. Orphans stay
@@ -54,7 +53,7 @@ func (r *Reaper) KillAll(within time.Duration, pick func([]Info) []Info) int {
 			i.Signal(unix.SIGKILL)
 		}
 		if time.Now().After(deadline) {
-			if err != nil || missed { // what can't be seen isn't gone
+			if err != nil || missed { // the list is incomplete
 				return max(1, len(alive))
 			}
 			return len(alive)
@@ -67,8 +66,7 @@ func (r *Reaper) KillAll(within time.Duration, pick func([]Info) []Info) int {
 	}
 }
 
-// Signal sends a signal to the process that was seen, and to no other that has
-// its number now.
+// Signal sends a signal to the listed process, and never to another with a reused PID.
 func (i Info) Signal(s unix.Signal) {
 	fd, err := unix.PidfdOpen(i.Pid, 0)
 	if err == unix.ESRCH {
@@ -80,7 +78,7 @@ func (i Info) Signal(s unix.Signal) {
 	if now, ok := Look(strconv.Itoa(i.Pid)); !ok || now.Start != i.Start {
 		return
 	}
-	// A kernel or a seccomp profile without pidfd: the number is all there is.
+	// A kernel or a seccomp profile without pidfd: only the PID can be used.
 	if err != nil || unix.PidfdSendSignal(fd, s, nil, 0) == unix.ENOSYS {
 		_ = unix.Kill(i.Pid, s)
 	}

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// MarkEnv is the variable that a session gives to what its tools start:
-// "PID.START.CALL", the session's process, when it began (Info.Start), and
-// which call it is. Processes that leave their parents and their group can be
-// found by it, as long as they keep their environment.
+// MarkEnv is the variable that a session sets for processes of its tools:
+// "PID.START.CALL", the session's PID, its start time (Info.Start), and the call.
+// Processes that leave their parents and their group can be found by it, unless they
+// change their environment.
 const MarkEnv = "WORKSHOP_CALL"
 
 // Owner is the part of a mark that names this process.
@@ -26,12 +26,12 @@ func Owner() (string, error) {
 	return fmt.Sprintf("%d.%d", i.Pid, i.Start), nil
 }
 
-// maxEnviron is how much of an environment is looked at. The kernel gives no
-// program more (execve(2): 6 MiB with its arguments), but a program may tell the
-// kernel that its environment is all of its memory (PR_SET_MM_MAP, prctl(2)).
+// maxEnviron bounds how much of an environment is read. The kernel bounds it at execve(2)
+// (6 MiB with the arguments), but a program may later declare all of its memory as its
+// environment (PR_SET_MM_MAP, prctl(2)).
 const maxEnviron = 8 << 20
 
-// Mark reads the mark of a process; "" for none.
+// Mark returns the mark of a process; "" for none.
 func Mark(pid int) string {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
@@ -51,12 +51,12 @@ func Mark(pid int) string {
 	}
 }
 
-// strayLooks bounds how often KillStray looks again because of orphans that ended
-// meanwhile: their marks can't be read any more, and most never had one.
+// strayLooks bounds how often KillStray searches again because orphans have ended in
+// between: their marks can no longer be read, and most never had one.
 const strayLooks = 5
 
-// KillStray kills the processes of sessions that aren't there any more: one
-// that was killed couldn't end them. PID 1 calls it, to which they fall.
+// KillStray kills processes of ended sessions: a killed session couldn't end them. It is
+// called by PID 1, which gets them as orphans.
 func (r *Reaper) KillStray(within time.Duration) int {
 	self := os.Getpid()
 	looks := 0

@@ -8,20 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reaper starts children and collects all that end, those too that fell to
-// this process as orphans. There is one in a process, and nothing else in it
-// waits. Its zero value is ready.
+// Reaper starts children and reaps all that end, including orphans that this process
+// gets. There must be one in a process, and nothing else in it may wait for processes.
+// The zero value is ready for use.
 type Reaper struct {
-	// KillStopped: a child that is stopped is killed. A stopped session serves
-	// nobody, and would hold its place and its threads for ever. Set it before the
-	// first child.
+	// KillStopped kills stopped children: a stopped session would keep its place
+	// and its threads for ever. Set it before the first child.
 	KillStopped bool
 
 	// starting is held for reading while a child is made, so that a status
 	// can't be collected before its process is known; a start that fails
 	// collects its own child (syscall.ForkExec).
 	starting sync.RWMutex
-	mu       sync.Mutex // held where pids must stay what they are
+	mu       sync.Mutex // held while PIDs must not be reused
 	children map[int]*Process
 	stray    bool // what Reap reports next
 	holds    int  // of KillAll: while there is one orphans aren't collected
@@ -136,25 +135,25 @@ func (r *Reaper) hold(n int) {
 // Done is closed when the process has ended and was collected.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits for the end and tells how it was.
+// Wait waits for the end and returns the exit status.
 func (p *Process) Wait() unix.WaitStatus {
 	<-p.done
 	return p.status
 }
 
-// Signal sends a signal to the process; never to another one that got its
-// number later: then it is os.ErrProcessDone.
+// Signal sends a signal to the process, never to another with a reused PID: after its
+// end the error is os.ErrProcessDone.
 func (p *Process) Signal(s unix.Signal) error {
 	return p.While(func() error { return unix.Kill(p.Pid, s) })
 }
 
-// SignalGroup sends a signal to the group that the process leads. When the
-// process has ended it is os.ErrProcessDone.
+// SignalGroup sends a signal to the process group of the process. After its end the
+// error is os.ErrProcessDone.
 func (p *Process) SignalGroup(s unix.Signal) error {
 	return p.While(func() error { return unix.Kill(-p.Pid, s) })
 }
 
-// While runs f while the number of the process is certainly its own.
+// While runs f while the PID of the process can't be reused.
 func (p *Process) While(f func() error) error {
 	p.reaper.mu.Lock()
 	defer p.reaper.mu.Unlock()

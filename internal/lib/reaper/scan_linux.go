@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Info is what /proc/PID/stat says of a process (proc_pid_stat(5)).
+// Info is the content of /proc/PID/stat (proc_pid_stat(5)).
 type Info struct {
 	Pid, Parent, Group, Session int
 	State                       byte // R, S, D, T, Z …
@@ -16,11 +16,11 @@ type Info struct {
 	Start                       uint64 // clock ticks since the machine's start
 }
 
-// Ended tells of a process that only waits to be collected. A first thread that
-// has ended looks the same while others run on.
+// Ended reports whether a process is a zombie. A process whose first thread has ended
+// looks the same while others run.
 func (i Info) Ended() bool { return (i.State == 'Z' || i.State == 'X') && i.Threads <= 1 }
 
-// Scan lists the processes that can be seen. An error means that others may run.
+// Scan lists the visible processes. After an error there may be others.
 func Scan() ([]Info, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -47,7 +47,7 @@ func Scan() ([]Info, error) {
 	return list, nil
 }
 
-// Look reads one process; name is its number or "self".
+// Look returns the Info of one process; name is its PID or "self".
 func Look(name string) (Info, bool) {
 	i, err := look(name)
 	return i, err == nil
@@ -109,7 +109,7 @@ func Descendants(list []Info, of int) []Info {
 	var below []Info
 	for todo := []int{of}; len(todo) > 0; {
 		next := children[todo[0]]
-		delete(children, todo[0]) // lists aren't made at one moment: no cycle must hang us
+		delete(children, todo[0]) // a list isn't atomic: don't loop on a cycle
 		todo = todo[1:]
 		for _, i := range next {
 			below = append(below, i)

@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// SpareThreads makes the runtime have n idle threads, which it keeps. Where a
-// limit of processes is reached it can't make one, and ends the program when it
-// needs it.
+// SpareThreads makes the runtime start n threads, which it keeps idle. At a limit of
+// processes it couldn't start one, and would crash when it needs it.
 func SpareThreads(n int) {
 	var together, ended sync.WaitGroup
 	together.Add(n)

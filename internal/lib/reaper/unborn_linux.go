@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startTime is how long a start takes at most where nobody disturbs it.
+// startTime bounds an undisturbed start.
 const startTime = 20 * time.Millisecond
 
 // A child that isn't its program yet can be stopped, by any process of its uid.
@@ -65,8 +65,8 @@ func watchStart() (end func()) {
 	}
 }
 
-// killUnborn kills stopped children that have our own command line still: they
-// share our memory.
+// killUnborn kills stopped children that still have our own command line, as they share
+// our memory.
 func killUnborn() {
 	self := os.Getpid()
 	line, err := commandLine(self)
@@ -87,7 +87,7 @@ func killUnborn() {
 	}
 }
 
-// commandLine is that of a process, as far as two need to be compared.
+// commandLine returns the beginning of a process's command line, for comparison.
 func commandLine(pid int) ([]byte, error) {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {

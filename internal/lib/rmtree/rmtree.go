@@ -1,5 +1,5 @@
-// Package rmtree removes directories that others may have filled, and may be
-// changing meanwhile.
+// Package rmtree removes directories that others have filled and may be changing
+// concurrently.
 package rmtree
 
 import (
@@ -8,13 +8,12 @@ import (
 	"path/filepath"
 )
 
-// Remove removes a tree, also one of which some directories are closed to their
-// owner: copies have the modes of their source, images those of their layers.
-// Nothing outside of it is touched, whatever is put in the place of a directory
-// meanwhile; only who may write beside dir could name another one. One that
-// isn't there is removed already.
+// Remove removes a tree, also if some of its directories aren't accessible to their
+// owner: copies have the modes of their source, images those of their layers. It touches
+// nothing outside, even if directories are replaced concurrently; only somebody who may
+// write to dir's parent could redirect it. A missing tree is not an error.
 func Remove(dir string) error {
-	// It goes by descriptors, and opens no link ([os.RemoveAll], removeall_at.go).
+	// By descriptors, without following links ([os.RemoveAll], removeall_at.go).
 	if err := os.RemoveAll(dir); err == nil {
 		return nil
 	}
@@ -26,7 +25,7 @@ func Remove(dir string) error {
 	return err
 }
 
-// open gives the owner of each directory its rights back.
+// open makes each directory accessible to its owner.
 func open(dir string) error {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
@@ -36,8 +35,8 @@ func open(dir string) error {
 	return openIn(parent, filepath.Base(dir))
 }
 
-// openIn does that below a directory of root, which it doesn't leave. What is gone
-// or can't be had is left to who removes it.
+// openIn does that below a directory of root, inside root. It ignores errors, which the
+// removal reports.
 func openIn(root *os.Root, name string) error {
 	if err := root.Chmod(name, 0o700); err != nil {
 		return err

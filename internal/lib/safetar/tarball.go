@@ -1,6 +1,6 @@
-// Package safetar packs files for a worker and unpacks what comes out of one.
-// What a worker packed is not trusted: nothing is written outside of the
-// target, and what could lead out of it is left behind and named.
+// Package safetar packs files for a worker and extracts streams from one. Streams of a
+// worker are not trusted: nothing is written outside of the target, and entries that
+// could lead out of it are skipped and reported.
 package safetar
 
 import (
@@ -19,10 +19,9 @@ import (
 	"syscall"
 )
 
-// Pack writes a file or directory as a tar stream whose first entry is name.
-// Everything belongs to uid and gid: those of the directory that it goes to,
-// which is the worker's. No link is followed, and nothing outside of the source
-// is read, also where another worker may exchange what is in it.
+// Pack writes a file or directory as a tar stream whose first entry is name. All entries
+// belong to uid and gid, those of the worker's target directory. No link is followed, and
+// nothing outside of the source is read, even if another worker changes it concurrently.
 func Pack(w io.Writer, source, name string, uid, gid int) error {
 	p := &packer{t: tar.NewWriter(w), source: source, name: name, uid: uid, gid: gid}
 	return errors.Join(p.pack(), p.t.Close())
@@ -51,7 +50,7 @@ func (p *packer) pack() error {
 	return p.entry(file, p.name)
 }
 
-// entry writes a file of the root, and what is below it.
+// entry writes a file of the root, with everything below it.
 func (p *packer) entry(file, name string) error {
 	info, err := p.root.Lstat(file)
 	if err != nil {
@@ -101,26 +100,26 @@ func (p *packer) entry(file, name string) error {
 	return nil
 }
 
-// Limits bound what Extract makes of a stream; 0: no bound.
+// Limits bound what Extract creates; 0: no bound.
 type Limits struct {
-	Bytes   int64 // of all files, as long as they claim to be
-	Entries int   // files, directories, links, and what is left behind
-	Depth   int   // directories below one another
+	Bytes   int64 // of all files, by the sizes in their headers
+	Entries int   // files, directories, links, and skipped entries
+	Depth   int   // nested directories
 }
 
-// ErrLimit is in the error of a stream that is beyond its Limits.
+// ErrLimit is wrapped by the error of a stream that exceeds its Limits.
 var ErrLimit = errors.New("too much")
 
-// maxSkipped is how much of what was left behind is named.
+// maxSkipped bounds the reported skipped entries.
 const maxSkipped = 100
 
-// taken is what a stream has had of its limits.
+// taken is the used part of the limits.
 type taken struct {
 	bytes   int64
 	entries int
 }
 
-// take counts an entry, before anything is made of it.
+// take counts an entry before it is created.
 func (n *taken) take(h *tar.Header, l Limits) error {
 	n.entries++
 	if h.Typeflag == tar.TypeReg {
@@ -137,7 +136,7 @@ func (n *taken) take(h *tar.Header, l Limits) error {
 	return nil
 }
 
-// copyHoles copies a file of a size, and makes holes of blocks of zeros.
+// copyHoles copies size bytes, and makes holes of blocks of zeros.
 func copyHoles(f *os.File, r io.Reader, size int64) error {
 	zeros, b := make([]byte, 64<<10), make([]byte, 64<<10)
 	for at := int64(0); at < size; {
@@ -155,10 +154,10 @@ func copyHoles(f *os.File, r io.Reader, size int64) error {
 	return f.Truncate(size)
 }
 
-// Extract unpacks a stream that a container made into dir; the first entry's
-// name becomes name, if one is given. Nothing is written outside of dir, not
-// through links either ([os.Root]), nor more than the limits allow; a file's blocks
-// of zeros become holes. It returns what it left behind and why, maxSkipped at most.
+// Extract extracts a stream from a container into dir; name, if set, replaces the first
+// entry's name. Nothing is written outside of dir, not even through links ([os.Root]),
+// nor more than the limits allow; blocks of zeros become holes. It returns the skipped
+// entries with reasons, at most maxSkipped.
 func Extract(dir, name string, r io.Reader, l Limits) (skipped []string, err error) {
 	var n taken
 	left := 0
@@ -211,10 +210,10 @@ func Extract(dir, name string, r io.Reader, l Limits) (skipped []string, err err
 	}
 }
 
-// maxSkippedText is how much is said of one thing that was left behind, in bytes.
+// maxSkippedText bounds the text about one skipped entry, in bytes.
 const maxSkippedText = 500
 
-// clip keeps beginning and end, which says why.
+// clip keeps the beginning and the end, which has the reason.
 func clip(s string) string {
 	if len(s) <= maxSkippedText {
 		return s
@@ -222,7 +221,7 @@ func clip(s string) string {
 	return s[:maxSkippedText/2] + "…" + s[len(s)-maxSkippedText/2:]
 }
 
-// extractOne writes one entry; why says why it didn't.
+// extractOne writes one entry; why is the reason for skipping it.
 func extractOne(root *os.Root, entry string, h *tar.Header, r io.Reader) (why string, err error) {
 	mode := fs.FileMode(h.Mode) & 0o777
 	if link := linkOnTheWay(root, entry); link != "" {
@@ -264,9 +263,8 @@ func extractOne(root *os.Root, entry string, h *tar.Header, r io.Reader) (why st
 	return "", nil
 }
 
-// climbsLater reports whether ".." follows a name in a link: behind a name that
-// is a link itself it leads from where that one points, not from where the text
-// says, and so out of the target.
+// climbsLater reports whether ".." follows a name in a link: if that name is a link
+// itself, ".." is relative to its target and can lead out of dir.
 func climbsLater(link string) bool {
 	named := false
 	for part := range strings.SplitSeq(filepath.ToSlash(link), "/") {
@@ -278,8 +276,8 @@ func climbsLater(link string) bool {
 	return false
 }
 
-// linkOnTheWay finds a symlink among the parents of an entry: below one, a
-// relative link means another place than its name says.
+// linkOnTheWay finds a symlink among the parents of an entry: below one, a relative link
+// leads to another place than its text suggests.
 func linkOnTheWay(root *os.Root, entry string) string {
 	for dir := path.Dir(entry); dir != "."; dir = path.Dir(dir) {
 		if info, err := root.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {

@@ -6,7 +6,7 @@ import "strings"
 // plain are the characters that mean nothing to a POSIX shell within a word.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
 
-// Quote makes one word of a POSIX shell (XCU 2.2): s itself where that is one.
+// Quote quotes s as one word of a POSIX shell (XCU 2.2), if necessary.
 // It is for arguments: a first word with an equals sign would be an assignment.
 func Quote(s string) string {
 	if s != "" && strings.Trim(s, plain) == "" {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Within reports whether p is dir or lies below it.
+// Within reports whether p is dir or below it.
 func Within(p, dir string) bool {
 	_, ok := Below(p, dir)
 	return ok
 }
 
-// Below reports whether p is dir or lies below it, and where: "" for dir itself.
+// Below reports whether p is dir or below it, and returns the rest: "" for dir itself.
 // Both are slash-separated and need not be clean. A relative path is never below
 // an absolute one.
 func Below(p, dir string) (rest string, ok bool) {

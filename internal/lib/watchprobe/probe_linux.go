@@ -1,9 +1,9 @@
-// Package watchprobe ends a host program with words, where Go's runtime would
-// end it with a stack trace: no epoll watch or instance is to be had. The kernel
-// counts watches for each uid, and a worker with the caller's uid can hold them
-// all. The runtime asks for its first ones as soon as something waits, with
-// package os already; so the probe is an init function without imports that
-// would come first (Go initialises packages in the order of their paths).
+// Package watchprobe ends a host program with an error message if Go's runtime would end
+// it with a stack trace, because no epoll watch or instance is available. The kernel
+// counts watches for each uid, and a worker with the caller's uid can use them all. The
+// runtime needs its first ones as soon as something waits, already in package os; so the
+// probe is an init function without imports that would be initialised first (Go
+// initialises packages in the order of their paths).
 // Only the main packages import it.
 package watchprobe
 
@@ -23,7 +23,7 @@ func init() {
 	}
 }
 
-// probe does once what the runtime does at its start.
+// probe makes the system calls of the runtime's start once.
 func probe() syscall.Errno {
 	epoll, _, err := syscall.RawSyscall(syscall.SYS_EPOLL_CREATE1, syscall.EPOLL_CLOEXEC, 0, 0)
 	if err != 0 {
@@ -40,8 +40,8 @@ func probe() syscall.Errno {
 	return err
 }
 
-// say writes what is wrong and what ends it. `workshop down` couldn't run, nor
-// could another program in Go, such as docker; sh, pgrep and kill can.
+// say writes the error and the hint. `workshop down` couldn't run, nor could another Go
+// program such as docker; sh, pgrep and kill can.
 func say(err syscall.Errno) {
 	uid := strconv.Itoa(syscall.Getuid())
 	text := "workshop: error: this program can't wait for anything (" + err.Error() + "): "

@@ -21,8 +21,7 @@ func Enter(dir string) error {
 	return nil
 }
 
-// Make makes what is missing of dir, an absolute path, where the worker may
-// write; it belongs to the worker then.
+// Make creates dir, an absolute path, with missing parents, as the worker's user.
 func Make(dir string) error {
 	if err := makeAll(path.Clean(dir)); err != nil {
 		return fmt.Errorf("workdir %w", err)

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open opens a directory to work in (O_PATH) without following a magic link. The
-// name of the file is a path by which this process and its children reach it,
-// whatever happens to dir. Errors name dir and the reason.
+// Open opens a working directory (O_PATH) without following a magic link. The file's name
+// is a path by which this process and its children reach it, whatever happens to dir.
+// Errors have dir and the reason.
 func Open(dir string) (*os.File, error) {
 	fd, err := openat2(dir)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
@@ -51,8 +51,8 @@ func openat2(dir string) (int, error) {
 	}
 }
 
-// walk is for kernels before 5.6, which don't know openat2(2), and seccomp
-// profiles of their time. It follows no link at all.
+// walk is for kernels before 5.6, which lack openat2(2), and old seccomp profiles. It
+// follows no link at all.
 func walk(dir string) (int, error) {
 	start := "."
 	if path.IsAbs(dir) {
@@ -95,7 +95,7 @@ func explain(dir string, err error) error {
 	return fmt.Errorf("%s: %w", dir, err)
 }
 
-// reason is an error of the kernel's in other words.
+// reason is a kernel error with another text.
 type reason struct {
 	text string
 	err  error

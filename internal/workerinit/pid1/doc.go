@@ -1,9 +1,9 @@
-// Package pid1 reads the arguments of a worker's PID 1. They say what holds for
-// everything that is started in the worker later, and can't be changed from
-// outside of PID 1: it is not dumpable.
+// Package pid1 reads the arguments of a worker's PID 1. They apply to everything that
+// is started in the worker later, and can't be changed by other processes, as PID 1 is
+// not dumpable.
 package pid1
 
-// Flags of the gate that what is started later reads.
+// Flags of `workshop-init gate` that later processes read.
 const (
 	Tools   = "--tools"
 	Workdir = "--workdir"

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Arguments returns those of the gate that is PID 1 here. It reports false where
-// PID 1 is not a gate.
+// Arguments returns the arguments of `workshop-init gate` if that is PID 1 here, and
+// false otherwise.
 func Arguments() (args []string, ok bool, err error) {
 	b, err := os.ReadFile("/proc/1/cmdline")
 	if err != nil {
@@ -25,7 +25,7 @@ func ofGate(argv []string) ([]string, bool) {
 	return argv[at+1:], true
 }
 
-// Value returns the value of a flag among the arguments of a gate.
+// Value returns the value of a flag in the arguments of `workshop-init gate`.
 func Value(args []string, flag string) (string, bool) {
 	at := slices.Index(args, flag)
 	if at < 0 || at+1 >= len(args) {
