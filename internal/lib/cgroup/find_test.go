@@ -61,8 +61,8 @@ func TestFindV2(t *testing.T) {
 		{"a login session", uid, []string{manager + " " + all}, "/user.slice/session-3.scope", "-", "doesn't exist"},
 		{"no cpu", uid, []string{"u memory pids"}, "/u", "u", "cpu: "},
 		{"more of them higher up", uid, []string{"u " + all, "u/sub memory"}, "/u/sub", "u", ""},
-		{"outside of the namespace", uid, []string{". " + all}, "/../x", "-", "lies outside"},
-		{"none", uid, []string{". " + all}, "", "-", "lies outside"},
+		{"outside of the namespace", uid, []string{". " + all}, "/../x", "-", "is outside"},
+		{"none", uid, []string{". " + all}, "", "-", "is outside"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			top := tree(t, uid, c.groups...)
