@@ -25,7 +25,7 @@ import (
 // as a reader pastes them: page by page, in order, in one shell. What a block
 // prints is compared with the `text` block below it. See [page].
 func TestDocs(t *testing.T) {
-	scenario.OnlyNamespace(t, "the pages' host names lead to the test internet, and its certificates are trusted, for all of a machine")
+	scenario.OnlyRootless(t, "the pages are for an ordinary user, on a machine whose names and certificates are the test internet's")
 	root := scenario.TheLab(t).Root
 	var pages []string
 	for _, pattern := range []string{"README.md", "docs/recipes/*.md", "docs/troubleshooting.md", "docs/network.md"} {

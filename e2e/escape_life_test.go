@@ -69,7 +69,7 @@ func TestB06_NoDescriptorLeaks(t *testing.T) {
 	c := newRPC(t, s, "--approve-all", "builder")
 	text, _ := c.call("shell", `{"argv": ["ls", "-l", "/proc/self/fd"]}`)
 	for who, text := range map[string]string{"an exec": s.Expect(0, "exec", "--quiet", "builder", "--", "ls", "-l", "/proc/self/fd").Out, "a tool": text} {
-		open := regexp.MustCompile(`\b(\d+) -> ([^\s"\\]+)`).FindAllStringSubmatch(text, -1)
+		open := regexp.MustCompile(`\b(\d+) -(?:>|\\u003e) ([^\s"\\]+)`).FindAllStringSubmatch(text, -1)
 		if len(open) != 4 {
 			t.Errorf("%s: %s", who, text)
 		}

@@ -157,7 +157,7 @@ func TestFailedUp(t *testing.T) {
 	}
 	defer taken.Close()
 	s.Write("workers/second.md", strings.Replace(s.Read("workers/worker.md"), "name: worker", "name: second", 1))
-	slow := s.Command(t.Context(), "up")
+	slow := s.Command(t.Context(), "up", "-v")
 	for _, c := range []struct {
 		name, file string
 		code       int

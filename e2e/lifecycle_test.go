@@ -236,7 +236,7 @@ func TestB60_UnreadableIsClosed(t *testing.T) {
 	d := s.Expect(0, "ps")
 	says(s, d, "worker: closed, no network: live denies and spent upload budgets can't be read", "`workshop firewall reload`", "restricted, closed")
 	says(s, s.Expect(0, "firewall", "show"), "worker: closed, no network", "no slot has a valid checksum")
-	says(s, s.Expect(0, "firewall", "log"), "unreadable: no slot has a valid checksum: closed until `workshop firewall reload`")
+	says(s, s.Expect(0, "firewall", "log"), "the previous guard's record can't be read: no slot has a valid checksum: closed until `workshop firewall reload`")
 	for _, r := range s.Probe("worker", "tcp 198.51.100.22:22 send=x limit=300ms", "dns 127.0.0.1 allowed.example.org A limit=300ms") {
 		if r.Seen == "data" || r.Seen == testnet.Allowed {
 			t.Errorf("closed: %s %v: %s", r.Probe, r.Args, r.Seen)

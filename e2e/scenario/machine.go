@@ -52,6 +52,14 @@ func NotRootless(t testing.TB, why string) {
 	}
 }
 
+// OnlyRootless is [OnlyDocker] for a test of what an ordinary user does.
+func OnlyRootless(t testing.TB, why string) {
+	t.Helper()
+	if TheEngine() != Rootless {
+		t.Skip("rootless only: " + why)
+	}
+}
+
 // Container is a service of a project as the engine has it.
 type Container struct {
 	ID      string // another one when the container was made anew
