@@ -156,7 +156,7 @@ volumes: {pgdata: {}}
 	}
 	run("up", "-d")
 	for _, verb := range []string{"up", "down", "restart", "ps"} {
-		if d := s.Expect(4, verb); !strings.Contains(d.Err, "is no workshop") || !strings.Contains(d.Err, "-p ") {
+		if d := s.Expect(4, verb); !strings.Contains(d.Err, "is not a workshop") || !strings.Contains(d.Err, "-p ") {
 			t.Errorf("%s: %s", verb, d.Err)
 		}
 		check(verb)
