@@ -20,12 +20,20 @@ func (c *compiler) env(s *types.ServiceConfig, k *workshop.Container, hasRoom bo
 			e[p.name] = ptr(p.value)
 		}
 	}
+	if k.Build == nil && k.Image.V == workshop.HostImage {
+		e["PATH"] = ptr(hostPath)
+	}
 	for name, v := range k.Env {
 		e[name] = ptr(v.V)
 		c.origin(s.Name, "environment."+name, v.Source)
 	}
 	s.Environment = e
 }
+
+// hostPath is where a machine's programs are below /usr: the directories that
+// engines have by default (moby/oci, DefaultPathEnv), and Go's, which its
+// installation puts on PATH in a profile that no worker reads (go.dev/doc/install).
+const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin"
 
 type envPair struct{ name, value string }
 

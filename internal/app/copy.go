@@ -45,7 +45,7 @@ func (env *Env) CopyOut(ctx context.Context, worker, file, to string, unlimited 
 	defer e.Close()
 	stream, err := e.CopyFrom(ctx, e.Name, worker, path.Clean(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Fail(CodeFailed, "cp: %s:%s is not there", worker, file)
+		return Fail(CodeFailed, "cp: %s:%s: no such file or directory", worker, file)
 	}
 	if err != nil {
 		return EngineError(err)
@@ -58,7 +58,7 @@ func (env *Env) CopyOut(ctx context.Context, worker, file, to string, unlimited 
 	dir, name := env.Abs(to), ""
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		if strings.HasSuffix(to, "/") {
-			return Fail(CodeFailed, "cp: %s is no directory", to)
+			return Fail(CodeFailed, "cp: %s: not a directory", to)
 		}
 		dir, name = filepath.Dir(dir), filepath.Base(dir)
 	}
@@ -98,12 +98,12 @@ func (env *Env) CopyIn(ctx context.Context, from, worker, file string, stream io
 	place, ok := lookIn(ctx, e, worker, dir)
 	if !ok || place.Typeflag != tar.TypeDir {
 		if strings.HasSuffix(file, "/") {
-			return Fail(CodeFailed, "cp: %s:%s is no directory", worker, file)
+			return Fail(CodeFailed, "cp: %s:%s: not a directory", worker, file)
 		}
 		dir, name = path.Split(dir)
 		dir = path.Clean(dir)
 		if place, ok = lookIn(ctx, e, worker, dir); !ok {
-			return Fail(CodeFailed, "cp: %s:%s is not there", worker, dir)
+			return Fail(CodeFailed, "cp: %s:%s: no such file or directory", worker, dir)
 		}
 	}
 	r, w := io.Pipe()
