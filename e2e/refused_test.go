@@ -73,12 +73,12 @@ func TestB05_EngineWithoutALimitIsRefused(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"MemoryLimit", false, "B5: memory: can't be enforced"},
-		{"SwapLimit", false, "B5: swap: can't be enforced"},
-		{"CpuCfsQuota", false, "B5: cpu: can't be enforced"},
-		{"CpuCfsPeriod", false, "B5: cpu: can't be enforced"},
-		{"PidsLimit", false, "B5: pids: can't be enforced"},
-		{"SecurityOptions", []string{"name=apparmor"}, "B2: seccomp: can't be enforced"},
+		{"MemoryLimit", false, "memory: a worker's memory is limited (B5)"},
+		{"SwapLimit", false, "swap: no swap beyond the memory limit (B5)"},
+		{"CpuCfsQuota", false, "cpu: a worker's cpu time is limited (B5)"},
+		{"CpuCfsPeriod", false, "cpu: a worker's cpu time is limited (B5)"},
+		{"PidsLimit", false, "pids: the number of a worker's processes is limited (B5)"},
+		{"SecurityOptions", []string{"name=apparmor"}, "seccomp: system calls are filtered (B2)"},
 	} {
 		t.Run(c.key, func(t *testing.T) {
 			s := scenario.New(t, "none", "an engine that can't enforce a limit is refused by the promise's number, and nothing was started")

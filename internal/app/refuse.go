@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,11 +10,15 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// refuse says by the promise's number what an engine can't keep. It runs
-// before anything is started.
+// refuse says what an engine can't enforce, a line per promise. It runs before
+// anything is started. What is long to say is left to `capabilities`.
 func refuse(c *Project, info engine.Info) error {
-	var broken, do []string
-	var last Capability // several for one reason are one line
+	type lack struct {
+		promise, why string
+		names        []string
+	}
+	var lacks []*lack
+	var do []string
 	for _, k := range capabilities(info) {
 		if k.Promise == "" || k.Held || k.rooms && !slices.ContainsFunc(c.Workshop.Workers, func(w workshop.Worker) bool { return HasNetwork(&w) }) {
 			continue
@@ -21,23 +26,33 @@ func refuse(c *Project, info engine.Info) error {
 		if info.Unlimited && k.Promise == "B5" {
 			continue // chosen with --without-limits
 		}
-		if last.Promise == k.Promise && last.Meaning == k.Meaning {
-			broken, k.Name = broken[:len(broken)-1], last.Name+", "+k.Name
+		at := slices.IndexFunc(lacks, func(l *lack) bool { return l.promise == k.Promise })
+		if at < 0 {
+			at, lacks = len(lacks), append(lacks, &lack{promise: k.Promise, why: k.Meaning})
 		}
-		broken, last = append(broken, k.Promise+": "+k.Name+": can't be enforced there: "+k.Meaning), k
+		lacks[at].names = append(lacks[at].names, k.Name)
 		if k.Do != "" && !slices.Contains(do, k.Do) {
 			do = append(do, k.Do)
 		}
 	}
-	if len(broken) > 0 {
-		f := Fail(CodeRefused, "the %s can't keep what the workshop promises:\n%s", engineAt(info), strings.Join(broken, "\n"))
-		for _, d := range do {
-			f.Hint("%s", d)
-		}
-		return f.Hint("nothing was started; `workshop capabilities` shows what holds on this machine")
+	if len(lacks) == 0 {
+		return nil
 	}
-	return nil
+	lines := make([]string, len(lacks))
+	for i, l := range lacks {
+		lines[i] = fmt.Sprintf("%s: %s (%s)", strings.Join(l.names, ", "), l.why, l.promise)
+	}
+	f := Fail(CodeRefused, "nothing was started: the %s can't enforce here what the workshop needs:\n%s", engineAt(info), strings.Join(lines, "\n"))
+	if len(do) == 1 {
+		if first, _, _ := strings.Cut(do[0], ". "); len(first) <= maxRefusedHint {
+			return f.Hint("%s", first)
+		}
+	}
+	return f.Hint("see why, and the command that helps: `workshop capabilities --engine %s`", info.Kind)
 }
+
+// maxRefusedHint is how long a remedy may be to stand in a refusal, in bytes.
+const maxRefusedHint = 120
 
 // engineAt is "engine at unix:///var/run/docker.sock", "namespace engine".
 func engineAt(i engine.Info) string {
@@ -47,5 +62,5 @@ func engineAt(i engine.Info) string {
 	return i.Kind + " engine"
 }
 
-// HasNetwork tells whether a worker has one.
+// HasNetwork reports whether a worker has one.
 func HasNetwork(w *workshop.Worker) bool { return w.Container.Network.Mode.V != firewall.None }

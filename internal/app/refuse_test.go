@@ -1,6 +1,8 @@
 package app
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,8 +10,8 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// TestRefuseSaysAReasonOnce: limits that lack for one reason are one line.
-func TestRefuseSaysAReasonOnce(t *testing.T) {
+// TestRefuseIsShort: what lacks for one promise is one line, with one command.
+func TestRefuseIsShort(t *testing.T) {
 	var i engine.Info
 	i.Limits.Seccomp = true
 	for _, name := range []string{"memory", "swap", "cpu", "pids"} {
@@ -19,8 +21,24 @@ func TestRefuseSaysAReasonOnce(t *testing.T) {
 		}
 		i.Findings = append(i.Findings, engine.Finding{Promise: "B5", Name: name, Meaning: why, Do: "make one"})
 	}
-	err := refuse(&Project{Source: &Source{Workshop: &workshop.Workshop{}}}, i)
-	if want := "B5: memory, swap, cpu: can't be enforced there: no group\nB5: pids: can't be enforced there: no controller"; err == nil || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("%v", err)
+	refused := func(do string) *Failure {
+		for at := range i.Findings {
+			i.Findings[at].Do = do
+		}
+		f, ok := errors.AsType[*Failure](refuse(&Project{Source: &Source{Workshop: &workshop.Workshop{}}}, i))
+		if !ok {
+			t.Fatal("not refused")
+		}
+		return f
+	}
+	short := refused("make one: `mkdir x`. Or do without")
+	if want := "\nmemory, swap, cpu, pids: no group (B5)"; !strings.HasSuffix(short.Error(), want) {
+		t.Errorf("got %q, want the end %q", short, want)
+	}
+	if got, want := short.AllHints(), []string{"make one: `mkdir x`"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := refused(strings.Repeat("very long ", 20)).AllHints(); len(got) != 1 || !strings.Contains(got[0], "`workshop capabilities --engine ") {
+		t.Errorf("a long remedy: %q", got)
 	}
 }

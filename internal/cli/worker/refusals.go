@@ -132,12 +132,14 @@ func (w *refusedWatch) show(now time.Time) {
 	if text.Len() == 0 {
 		return
 	}
-	begin := ""
-	if w.screen.text {
+	begin, again := w.screen.redraw()
+	if begin == "" && w.screen.text {
 		begin = "\r\n"
 	}
-	w.screen.text = false
-	_, _ = io.WriteString(w.err, begin+text.String())
+	if again == "" {
+		w.screen.text = false
+	}
+	_, _ = io.WriteString(w.err, begin+text.String()+again)
 }
 
 // end ends it: nothing is printed any more.

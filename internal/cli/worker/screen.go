@@ -8,12 +8,14 @@ import (
 // screen follows what a program writes to a terminal, as far as a line of ours
 // needs it: whether there is room for one. The sequences are those of ECMA-48
 // and of xterm's "Control Sequences". The zero value is a terminal at the
-// command.Beginning of a line.
+// beginning of a line.
 type screen struct {
 	state     screenState
 	params    []byte // of the control sequence so far
 	alternate bool   // a program has the whole screen
-	text      bool   // something stands in the line
+	text      bool   // there is something in the line
+	line      []byte // what makes the line, such as a prompt; see redraw
+	lost      bool   // line is not all of it
 }
 
 type screenState uint8
@@ -25,6 +27,31 @@ const (
 	inControl             // behind CSI
 	inString              // behind OSC, DCS, SOS, PM or APC
 )
+
+// maxLine bounds the line that is kept, in bytes: longer ones may be more than one
+// of the terminal's.
+const maxLine = 512
+
+// redraw clears the line of the cursor for a text that takes its place, and
+// returns what writes it again behind that; nothing where it isn't known.
+func (s *screen) redraw() (clear, again string) {
+	if s.lost || len(s.line) == 0 {
+		return "", ""
+	}
+	return "\r\x1b[K", string(s.line)
+}
+
+// keep adds to the line.
+func (s *screen) keep(b ...byte) {
+	if s.lost = s.lost || len(s.line)+len(b) > maxLine; s.lost {
+		s.line = s.line[:0]
+		return
+	}
+	s.line = append(s.line, b...)
+}
+
+// newLine forgets the line.
+func (s *screen) newLine() { s.line, s.lost = s.line[:0], false }
 
 // maxControl bounds the parameters that are kept, in bytes.
 const maxControl = 64
@@ -53,8 +80,15 @@ func (s *screen) take(c byte) {
 		}
 	case c < ' ' || c == 0x7f: // works within sequences too
 		s.text = s.text && c != '\n'
+		switch c {
+		case '\n':
+			s.newLine()
+		case '\r', '\b', '\t':
+			s.keep(c)
+		}
 	case s.state == onGround:
 		s.text = true
+		s.keep(c)
 	case s.state == inControl && c < 0x40:
 		if len(s.params) < maxControl {
 			s.params = append(s.params, c)
@@ -71,14 +105,21 @@ func (s *screen) take(c byte) {
 	default:
 		if s.state == inEscape && c == 'c' { // RIS, a full reset
 			s.alternate, s.text = false, false
+			s.newLine()
 		}
 		s.state = onGround
 	}
 }
 
 // control is a complete control sequence: DECSET and DECRST lead to the
-// alternate screen and back.
+// alternate screen and back. Colours, and what moves and deletes within a line,
+// belong to the line; what asks the terminal for something must not be repeated.
 func (s *screen) control(final byte) {
+	if bytes.IndexByte([]byte("mKCDGPX@"), final) >= 0 && len(s.params) < maxControl {
+		s.keep(append(append([]byte("\x1b["), s.params...), final)...)
+	} else if bytes.IndexByte([]byte("ABEFHJLMSTdfru"), final) >= 0 {
+		s.lost = true // the cursor is in another line
+	}
 	modes, private := bytes.CutPrefix(s.params, []byte("?"))
 	if !private || final != 'h' && final != 'l' {
 		return
@@ -87,5 +128,6 @@ func (s *screen) control(final byte) {
 		return slices.Contains([]string{"47", "1047", "1049"}, string(mode))
 	}) {
 		s.alternate = final == 'h'
+		s.lost = true
 	}
 }

@@ -50,3 +50,26 @@ func TestScreen(t *testing.T) {
 		}
 	}
 }
+
+// The line that is written again is what makes it, without what asks the terminal.
+func TestRedraw(t *testing.T) {
+	for _, c := range []struct{ name, output, again string }{
+		{"nothing", "", ""},
+		{"a prompt", "made\r\n\x1b[?2004h\x1b]0;title\a\x1b[32m~ $\x1b[0m ", "\x1b[32m~ $\x1b[0m "},
+		{"typed and deleted", "$ lx\b\x1b[Ks", "$ lx\b\x1b[Ks"},
+		{"progress", "40%\r50%", "40%\r50%"},
+		{"what asks", "$ \x1b[6n\x1b[c", "$ "},
+		{"another line", "$ \x1b[2A", ""},
+		{"left a full screen", "\x1b[?1049hvim\x1b[?1049l", ""},
+		{"and went on", "\x1b[?1049hvim\x1b[?1049l\r\n$ ", "$ "},
+		{"too long", strings.Repeat("x", maxLine+1), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var s screen
+			fmt.Fprint(&s, c.output)
+			if _, again := s.redraw(); again != c.again {
+				t.Errorf("got %q, want %q", again, c.again)
+			}
+		})
+	}
+}
