@@ -58,7 +58,7 @@ func TestB27_LiveChange(t *testing.T) {
 	}
 	s.Sees("worker", "lookup ssh.example.org -> NXDOMAIN", "tcp 198.51.100.22:22 send=x -> "+cutOff, "http https://allowed.example.org/ ca=/ca.pem -> 200")
 	says(s, s.Expect(0, "firewall", "deny", "ssh.example.org:22"), "ssh.example.org:22 is denied already: `workshop firewall deny ssh.example.org`; nothing changed")
-	says(s, s.Expect(0, "firewall", "reload"), "nothing changed", "1 live change is on top of it")
+	says(s, s.Expect(0, "firewall", "reload"), "nothing changed", "1 live change is still active")
 	says(s, s.Expect(0, "firewall", "reload", "--reset"), "1 live change dropped")
 	s.Sees("worker", "tcp ssh.example.org:22 send=x -> data")
 

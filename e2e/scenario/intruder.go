@@ -139,7 +139,7 @@ func (m *namespaceMachine) intrude(s *Scenario, i *Intruder, probes []string) ([
 	return r, err
 }
 
-// intruding tells whether this process is to become an intruder.
+// intruding reports whether this process is to become an intruder.
 func intruding() bool { return os.Getenv(intrusion) != "" }
 
 // become becomes it; it returns where that failed.

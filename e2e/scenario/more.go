@@ -16,7 +16,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 )
 
-// Exists tells whether a file is in the scenario's directory.
+// Exists reports whether a file is in the scenario's directory.
 func (s *Scenario) Exists(name string) bool {
 	_, err := os.Lstat(filepath.Join(s.Dir, name))
 	return err == nil

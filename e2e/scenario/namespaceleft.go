@@ -123,7 +123,7 @@ func (m *namespaceMachine) supervisors(project string) (pids []int) {
 	return pids
 }
 
-// isSupervisor tells whether a process is `workshop-init supervise`.
+// isSupervisor reports whether a process is `workshop-init supervise`.
 func isSupervisor(pid int) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	args := strings.Split(string(line), "\x00")

@@ -104,7 +104,7 @@ func (s *Scenario) HostAddress() string { s.Helper(); return s.machine.hostAddre
 // container; where there are no containers, of the machine and the next one.
 func (s *Scenario) Addresses() (guard, peer string) { s.Helper(); return s.machine.addresses(s) }
 
-// GuardHasIPv6 tells whether the guard reaches 2001:db8:1::/48: on Docker its
+// GuardHasIPv6 reports whether the guard reaches 2001:db8:1::/48: on Docker its
 // network has no IPv6, on the namespace engine it has what the machine has.
 func (s *Scenario) GuardHasIPv6() bool { return TheEngine() != Docker && s.Internet.IPv6 }
 

@@ -23,7 +23,7 @@ import (
 const alone = "WORKSHOP_E2E_ALONE"
 
 // Alone runs the calling test once more as a process in network and mount
-// namespaces of its own, and tells whether this is that process; the other one
+// namespaces of its own, and reports whether this is that process; the other one
 // has the result already. A second engine needs it: it would change the netfilter
 // rules of the first.
 func Alone(t *testing.T) bool {

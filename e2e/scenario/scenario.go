@@ -238,7 +238,7 @@ func chown(dir string, uid int) error {
 	})
 }
 
-// HasImage tells whether the engine has an image.
+// HasImage reports whether the engine has an image.
 func (s *Scenario) HasImage(ref string) bool { return s.machine.hasImage(ref) }
 
 // ImportImage gives the engine an image of one layer, until the test ends.

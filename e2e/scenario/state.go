@@ -239,7 +239,7 @@ func within(namespace string) (pids []int) {
 	return pids
 }
 
-// ended tells whether a process is gone, or is there only until somebody reaps it.
+// ended reports whether a process is gone, or is there only until somebody reaps it.
 func ended(pid int) bool {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	_, state, ok := strings.Cut(string(b), ") ")
@@ -259,7 +259,7 @@ func (s *Scenario) Begun(cmd *exec.Cmd) {
 	s.Fatal("the program doesn't begin")
 }
 
-// Lives tells whether a process runs.
+// Lives reports whether a process runs.
 func Lives(pid int) bool { return !ended(pid) }
 
 // TryKill is [Scenario.Kill] of what may be gone already.

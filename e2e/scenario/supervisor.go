@@ -114,7 +114,7 @@ func (s *supervisor) pid(service string) (int, error) {
 			return strconv.Atoi(strings.TrimSpace(v))
 		}
 	}
-	return 0, errors.New("the descriptor is no pidfd")
+	return 0, errors.New("the descriptor is not a pidfd")
 }
 
 // control connects to the guard's control, which is handed out as a descriptor.

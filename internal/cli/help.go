@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
@@ -37,7 +39,12 @@ func help(sys *command.System, cmd *cobra.Command) {
 	}
 	fmt.Fprintf(w, "%s\n\n", strings.TrimRight(text, " \n"))
 	_ = usage(sys, cmd, w)
+	if number := promiseNumber().FindString(text + cmd.LocalFlags().FlagUsages()); number != "" && cmd.Name() != "explain" {
+		fmt.Fprintln(w, sys.Pasteable("\nRun `workshop explain "+number+"` for what "+number+" means."))
+	}
 }
+
+var promiseNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bB\d+\b`) })
 
 // usage prints how a command is called: its own flags first, then those that
 // every command has.

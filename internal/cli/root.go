@@ -42,10 +42,10 @@ func workshopCommand(sys *command.System) *cobra.Command {
 		Use:   "workshop",
 		Short: "Compose-style rooms for the tools of LLM workers",
 		Long: `workshop turns a workshop.yaml into a hardened Compose project and runs it:
-each worker gets the files, limits and network names that the file grants,
-and nothing else.`,
+each worker gets the files, limits and network names that the file grants.
+Anything the file doesn't grant is unavailable.`,
 		Example: `  workshop init                      # write a first workshop.yaml
-  workshop validate                  # all problems at once, no engine needed
+  workshop validate                  # report all problems, without an engine
   workshop up                        # start it and wait until it is usable
   workshop exec greeter -- ls -l     # run a command in a worker
   workshop down                      # remove it`,
@@ -119,7 +119,7 @@ func mayRun(sys *command.System, verb *cobra.Command) bool {
 func asRoot(root *cobra.Command, sys *command.System) {
 	root.SilenceErrors = true
 	root.SilenceUsage = true
-	// The global flags stand at every level, so that `workshop -f F logs -f`
+	// The global flags are at every level, so that `workshop -f F logs -f`
 	// works, where the second -f is --follow as in Compose.
 	root.TraverseChildren = true
 	root.SetUsageFunc(func(cmd *cobra.Command) error { return usage(sys, cmd, cmd.OutOrStderr()) })

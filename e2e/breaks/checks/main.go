@@ -77,7 +77,7 @@ func run(only string, full bool, jobs int) (failed int, err error) {
 	return failed, nil
 }
 
-// judge tells whether an edit does what it says, and what that is.
+// judge reports whether an edit does what it says, and what that is.
 func judge(file string, b *breaks.Break, full bool) (verdict string, ok bool) {
 	results, err := try(b.Fails, full, b)
 	if err != nil {
@@ -102,7 +102,7 @@ func judge(file string, b *breaks.Break, full bool) (verdict string, ok bool) {
 	return "covered by " + b.Covered + "; without both: " + verdict, ok
 }
 
-// expect tells whether the tests failed.
+// expect reports whether the tests failed.
 func expect(tests []string, results map[string]string) (string, bool) {
 	var seen []string
 	ok := true

@@ -25,8 +25,8 @@ func Compile(p *command.Program) *cobra.Command {
 	var o compileOptions
 	cmd := &cobra.Command{
 		Use:   "compile",
-		Short: "Write the Compose project that a workshop stands for",
-		Long: `compile writes .workshop/NAME/ beside the workshop file: compose.yaml, the
+		Short: "Write a workshop's Compose project",
+		Long: `compile writes .workshop/NAME/ next to the workshop file: compose.yaml, the
 guard's policy, the rooms' rules and the seccomp profile. The files depend on
 the repository alone and may be committed; then --check in CI shows that they
 are what workshop.yaml says.
@@ -44,7 +44,7 @@ workdir is in a mount, docker compose exec starts in /: name the directory (-w).
 			return a.compileVerb(ctx, o)
 		}),
 	}
-	cmd.Flags().StringVarP(&o.out, "output", "o", "", "directory to write (default: .workshop/NAME beside the file)")
+	cmd.Flags().StringVarP(&o.out, "output", "o", "", "directory to write (default: .workshop/NAME next to the file)")
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; fail if the files are not up to date")
 	cmd.Flags().BoolVar(&o.load, "load", false, "prepare image and volume for plain Compose")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "with --load: build images without asking")
@@ -91,7 +91,7 @@ func (a verbs) writeGenerated(g app.Generated) error {
 	}
 	for _, name := range done.Strange {
 		shown := a.Shown(g.Path(name))
-		a.Warn("%s is not generated, and Compose reads it by itself; remove it: `rm %s`", shown, shellquote.Quote(shown))
+		a.Warn("%s is not generated, but Compose reads it; remove it: `rm %s`", shown, shellquote.Quote(shown))
 	}
 	if len(done.Wrote)+len(done.Removed) == 0 {
 		a.Say("%s is up to date", a.Shown(g.Path("")))

@@ -19,7 +19,7 @@ func Config(p *command.Program) *cobra.Command {
 presets expanded, and the effective container of every worker. The result is a
 workshop file itself.
 
-Values of variables stand in it: don't commit it where they are private.`,
+It contains the values of variables: don't commit private ones.`,
 		Example: `  workshop config
   workshop config --format json | jq '.workshop.workers[].container.network'`,
 		Annotations: command.Formats("yaml", "json"),

@@ -27,7 +27,7 @@ it and what tests it; or what the code of a diagnostic means, with an example
 and the lines to write. Without an argument it lists both.`,
 		Example: `  workshop explain B23
   workshop explain mount-not-writable
-  workshop explain --format json B23`,
+  workshop explain B23 --format json`,
 		Args: command.Args(0, 1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {

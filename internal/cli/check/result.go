@@ -17,11 +17,11 @@ func Result(p *command.Program) *cobra.Command {
 		Use:   "check-result WORKER FILE",
 		Short: "Check a worker's answer against its result_type",
 		Long: `check-result compares a worker's answer, which is JSON, with the JSON Schema
-that the worker's file names as result_type (or output_schema_ref). Everything
-that is wrong is told, with line and column. FILE is - for standard input. It
+that the worker's file names as result_type (or output_schema_ref). Every
+problem is reported with line and column. FILE is - for standard input. It
 needs no engine.
 
-The exit code is 0 for an answer that is as it should be, 1 for one that isn't.`,
+The exit code is 0 for a valid answer, and 1 for one that isn't.`,
 		Example: `  workshop check-result code-reviewer report.json
   orchestrate reviewer | workshop check-result code-reviewer - --format json`,
 		Args:              command.Args(2, 2),

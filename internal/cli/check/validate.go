@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +21,8 @@ func Validate(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [PATH…]",
 		Short: "Check workshop files, without an engine",
-		Long: `validate reports every problem of the named workshop files at once, in order
-of position, each with what to do. A directory stands for the workshop.yaml in
-it; without a PATH the file is found as every command finds it.
+		Long: `validate reports every problem of the named workshop files, in order of position,
+each with what to do. A directory means the workshop.yaml in it; without a PATH the file is found as every command finds it.
 
 Nothing is started and no engine is asked.`,
 		Example: `  workshop validate
@@ -57,6 +57,9 @@ func (a verbs) validate(ctx context.Context, cmd *cobra.Command, args []string, 
 	}
 	errs, warnings := v.Diagnostics.Count(diag.Error), v.Diagnostics.Count(diag.Warning)
 	a.validateSummary(format, v.Files, v.Workers, errs, warnings)
+	if i := slices.IndexFunc(v.Diagnostics, func(d diag.Diagnostic) bool { return d.Code != "" }); i >= 0 && format == "text" && !a.Quiet {
+		a.WriteLine(a.Pasteable("`workshop explain " + v.Diagnostics[i].Code + "` says more, with an example"))
+	}
 	code := v.Code()
 	if strict && warnings > 0 {
 		code = max(code, app.CodeInvalid)

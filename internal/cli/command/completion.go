@@ -23,7 +23,7 @@ func (a *Program) CompleteWorkers(max int) cobra.CompletionFunc {
 	}
 }
 
-// freeText are flags whose value nobody can know, by their names.
+// freeText are names of flags whose values are not known in advance.
 var freeText = []string{"project-name", "env", "workdir", "user", "name"}
 
 // usual are values that are often meant, where others are possible too.
@@ -67,7 +67,7 @@ func engines() []string {
 // freeTextKey is the annotation of a flag that completes to nothing.
 const freeTextKey = "free-text"
 
-// FreeText says that nobody can know the value of a flag: no file is offered.
+// FreeText marks a flag whose values are not known in advance: no file is offered.
 func FreeText(c *cobra.Command, flag string) {
 	// The only errors are a flag that isn't there, and one that is completed.
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)

@@ -38,7 +38,7 @@ func (a *Program) FormatOr(cmd *cobra.Command, otherwise string) (string, error)
 	return otherwise, nil
 }
 
-// verbName is a command's words behind "workshop": "ps", "firewall show".
+// verbName is a command's words after "workshop": "ps", "firewall show".
 func verbName(cmd *cobra.Command) string {
 	_, name, _ := strings.Cut(cmd.CommandPath(), "workshop ")
 	return name

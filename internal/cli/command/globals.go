@@ -13,7 +13,7 @@ type globals struct {
 	noColor  bool
 	verbose  bool
 	envFiles []string
-	// forceProcess allows process mode where nobody is there to see its warning.
+	// forceProcess allows process mode in continuous integration, where its warning is not seen.
 	forceProcess bool
 }
 
@@ -34,7 +34,7 @@ func (a *Program) AddGlobalFlags(f *pflag.FlagSet, fileShorthand bool) {
 	f.BoolVarP(&g.quiet, "quiet", "q", g.quiet, "only results and errors")
 	f.BoolVar(&g.noColor, "no-color", g.noColor, "plain text on a terminal too")
 	f.BoolVarP(&g.verbose, "verbose", "v", g.verbose, "say more")
-	f.StringArrayVar(&g.envFiles, "env-file", nil, "variables, beside .env (repeatable)")
+	f.StringArrayVar(&g.envFiles, "env-file", nil, "file of variables, in addition to .env (repeatable)")
 }
 
 // IsGlobalFlag reports whether every command has a flag of this name.

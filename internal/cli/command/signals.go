@@ -60,7 +60,7 @@ func (in *Interrupts) Watch() {
 // Stop leaves the signals to the system again, and ends the context.
 func (in *Interrupts) Stop() { in.stop() }
 
-// Forward gives the signals to a command, by name ("SIGINT"), until the
+// Forward passes the signals on to a command, by name ("SIGINT"), until the
 // returned function is called. To a receiver that hasn't taken the one before
 // nothing is forwarded: with an engine that hangs, the second ends the process.
 func (in *Interrupts) Forward() (names <-chan string, done func()) {

@@ -20,7 +20,7 @@ type System struct {
 	// Executable is the absolute path of this program, for configurations that
 	// start it; empty: its name.
 	Executable string
-	// Under is what stands before "workshop" in a command line to paste: "llmdo "
+	// Under is what comes before "workshop" in a command line to paste: "llmdo "
 	// or nothing.
 	Under string
 	// Args are the command line's arguments; nil where there is none.
@@ -40,7 +40,7 @@ func (s *System) BuildVersion() string {
 }
 
 // Pasteable puts the program's name before the command lines of a text, which
-// all begin with "workshop", so that they can be pasted as they stand.
+// all begin with "workshop", so that they can be pasted.
 func (s *System) Pasteable(text string) string {
 	if s.Under == "" {
 		return text
@@ -48,7 +48,7 @@ func (s *System) Pasteable(text string) string {
 	return commandStart().ReplaceAllString(text, "${1}"+s.Under+"workshop ")
 }
 
-// commandStart finds where a command line begins: behind a backquote, or two
+// commandStart finds where a command line begins: after a backquote, or two
 // spaces, && or | in an example.
 var commandStart = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("(`|(?m:^  )|&& |\\| )workshop ")

@@ -11,10 +11,10 @@ import (
 
 // ofCompose says what does the work of Compose's commands that aren't here.
 var ofCompose = map[string]string{
-	"stop":  "`workshop down` ends a workshop; what it needs is made again by `workshop up`",
-	"kill":  "`workshop down` ends a workshop; `workshop restart` starts its workers anew",
+	"stop":  "`workshop down` stops and removes a workshop; `workshop up` recreates it",
+	"kill":  "`workshop down` stops and removes a workshop; `workshop restart` restarts its workers",
 	"rm":    "`workshop down` removes a workshop",
-	"start": "`workshop up` starts what doesn't run",
+	"start": "`workshop up` starts what isn't running",
 	"run":   "`workshop up` starts the workers, `workshop exec WORKER -- COMMAND` runs a command in one",
 	"build": "`workshop up` builds and pulls the images that it needs",
 	"pull":  "`workshop up` builds and pulls the images that it needs",
@@ -24,7 +24,7 @@ var ofCompose = map[string]string{
 	"top":   "`workshop exec WORKER -- ps` shows the processes of a worker",
 }
 
-// Unknown runs where a word is no command; without a word it is help.
+// Unknown runs where a word is not a command; without a word it prints help.
 func Unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()

@@ -21,7 +21,7 @@ type changeOptions struct {
 
 func (a verbs) allowCommand() *cobra.Command {
 	var o changeOptions
-	cmd := a.changeCommand(&o, `Let workers reach a name or address, at once`,
+	cmd := a.changeCommand(&o, `Allow a name or address immediately`,
 		`allow opens names, wildcards, addresses or ranges for all workers with a
 network, or for the room of one, while they run. Without a port that is 80 and
 443. Deny lines still win, and what never opens stays closed.
@@ -40,7 +40,7 @@ writes the line into workshop.yaml instead, comments and order kept, and reloads
 
 func (a verbs) denyCommand() *cobra.Command {
 	o := changeOptions{RuleChange: app.RuleChange{Deny: true}}
-	return a.changeCommand(&o, `Close a name or address, at once`,
+	return a.changeCommand(&o, `Deny a name or address immediately`,
 		`deny closes names, wildcards, addresses or ranges for all workers, or for the
 room of one, while they run: connections that go there end. Without a port that
 is every port. A deny line wins over every allow line.
@@ -86,7 +86,7 @@ func (a verbs) changeCommand(o *changeOptions, short, long, example string) *cob
 	return cmd
 }
 
-// saveRules writes lines into the workshop file, and gives them to the guard.
+// saveRules writes lines into the workshop file, and reloads the guard.
 func (a verbs) saveRules(ctx context.Context, cmd *cobra.Command, o app.RuleChange) error {
 	done, err := a.SaveRules(ctx, o)
 	if err != nil || done == nil {
@@ -94,7 +94,7 @@ func (a verbs) saveRules(ctx context.Context, cmd *cobra.Command, o app.RuleChan
 	}
 	a.showRewritten(done)
 	if len(done.NotFor) > 0 {
-		a.Say("not for %s: with a list of its own, a worker goes by that (--worker adds there)", app.WorkersText(done.NotFor))
+		a.Say("not for %s: these workers define their own allow list (add to it with --worker)", app.WorkersText(done.NotFor))
 	}
 	return a.reloadSaved(ctx, cmd, done.File)
 }
@@ -154,7 +154,7 @@ func (a verbs) sayChanged(done *app.LiveChange, o app.RuleChange) {
 	}
 	a.PrintFailure(f)
 	if done.Stale != "" {
-		a.Say("%s isn't what the guard has any more: `workshop firewall reload` gives it to the guard", a.Shown(done.Stale))
+		a.Say("%s changed since the guard read it: apply it with `workshop firewall reload`", a.Shown(done.Stale))
 	}
 }
 

@@ -68,7 +68,7 @@ func (a verbs) explain(ctx context.Context, cmd *cobra.Command, o app.ExplainReq
 	return a.explainEnd(out, check)
 }
 
-// explainEnd says what doesn't fit, and gives the exit code.
+// explainEnd reports what differs, and returns the exit code.
 func (a verbs) explainEnd(out *app.Explained, check bool) error {
 	if out.View.Missing != nil {
 		a.Say("only what %s says: %v", out.View.File, out.View.Missing)
@@ -117,7 +117,7 @@ func (a verbs) explainText(all []*app.Explanation) error {
 		if e.Suggest != "" && !e.Allowed {
 			allow := "- " + e.Suggest + " below network.allow"
 			if e.Command != "" {
-				allow += "\nor at once: " + a.Pasteable("`"+e.Command+"`")
+				allow += "\nor now: " + a.Pasteable("`"+e.Command+"`")
 			}
 			put("to allow", "%s", allow)
 		}
@@ -220,7 +220,7 @@ func showNow(n *app.ProbedNow, put func(key, format string, args ...any)) {
 		put("now", "the worker's look-up: %s", s.Seen)
 	}
 	if s := n.Connection; s != nil {
-		words := map[app.ProbeOutcome]string{app.ProbeReached: "reached", app.ProbeRefused: "refused", app.ProbeSilent: "open, and nobody says anything", app.ProbeFailed: "closed"}
+		words := map[app.ProbeOutcome]string{app.ProbeReached: "reached", app.ProbeRefused: "refused", app.ProbeSilent: "open, without an answer", app.ProbeFailed: "closed"}
 		kind, _, _ := strings.Cut(s.Probe, " ")
 		detail := clip.Runes(s.Detail, 100)
 		if detail != "" {

@@ -29,8 +29,8 @@ command that allows it, and which connections were let through. With -v it shows
 also when they ended, and what they carried.
 
 In a pipe, and with --format json, it prints the guard's own lines unchanged: one
-JSON object each. The log is bounded: the engine throws the oldest lines away,
-and with a new guard it begins anew.
+JSON object each. The log is bounded: the engine removes the oldest lines,
+and a new guard begins a new log.
 
 -f is --follow here, as in logs; the workshop file is --file, or -f before the
 command.`,

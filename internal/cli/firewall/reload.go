@@ -18,13 +18,11 @@ func (a verbs) reloadCommand() *cobra.Command {
 		Use:   "reload",
 		Short: "Give the running guard the lines of workshop.yaml",
 		Long: `reload gives the running guard the allow and deny lines of workshop.yaml.
-Connections that they don't allow any more end, the others go on, and no worker
-is touched. Where workers differ otherwise from what runs, reload says so, and
-leaves that to ` + "`up`" + `. Other resolvers, modes or rooms need ` + "`up`" + ` first; then
-reload changes nothing.
+Connections that they no longer allow end, others continue, and no worker is
+restarted. Other changes of workers are reported and left to ` + "`up`" + `. If resolvers,
+modes or rooms changed, reload changes nothing: run ` + "`up`" + `.
 
-Live changes stay, and learning goes on; --reset ends both, and forgets what
-upload budgets have spent. A room that is closed because the live denies and
+Live changes and learning continue; --reset ends both, and resets upload budgets. A room that is closed because the live denies and
 spent budgets of a guard that crashed can't be read is opened without them.`,
 		Example: `  workshop firewall reload
   workshop firewall reload --reset   # the file alone, and no learning`,
@@ -44,7 +42,7 @@ func (a verbs) reload(ctx context.Context, cmd *cobra.Command, reset bool) error
 	return err
 }
 
-// reloadSaved gives what was saved to the guard, if the workshop is up.
+// reloadSaved reloads the guard after a save, if the workshop is up.
 func (a verbs) reloadSaved(ctx context.Context, cmd *cobra.Command, file string) error {
 	err := a.reload(ctx, cmd, false)
 	f, ok := errors.AsType[*app.Failure](err)
@@ -52,10 +50,10 @@ func (a verbs) reloadSaved(ctx context.Context, cmd *cobra.Command, file string)
 	case err == nil:
 		return nil
 	case errors.Is(err, app.ErrNotUp):
-		a.Say("the workshop is not up: the next `workshop up` goes by it")
+		a.Say("the workshop is not up: takes effect on the next `workshop up`")
 		return nil
 	case ok && f.Err != nil:
-		return f.Hint("%s has the line, and what runs doesn't go by it yet", file)
+		return f.Hint("%s has the line; apply it: `workshop firewall reload`", file)
 	}
 	return err
 }
@@ -80,17 +78,17 @@ func (a verbs) sayReloaded(cmd *cobra.Command, done *app.Reloaded) {
 		a.Say("upload budgets: what was spent is forgotten")
 	}
 	if done.Stopped {
-		a.Say("learning ended: B23, B24 and B25 hold again")
+		a.Say("learning ended: egress rules are enforced again (B23–B25)")
 	}
 	if n := len(done.State.Live); n > 0 {
-		a.Say("%s on top of it: `%s` lists, `%s` drops", isOrAre(n, "live change"),
+		a.Say("%s still active: `%s` lists, `%s` drops", isOrAre(n, "live change"),
 			command.Line(cmd, "show"), command.Line(cmd, "reload --reset"))
 	}
 	if len(done.State.Learning) > 0 {
 		a.Say("%s", app.LearningText(done.State))
 	}
 	if len(done.Left) > 0 {
-		a.Say("left for `workshop up`, which makes workers anew:\n  %s", strings.Join(done.Left, "\n  "))
+		a.Say("left for `workshop up`, which recreates workers:\n  %s", strings.Join(done.Left, "\n  "))
 	}
 }
 

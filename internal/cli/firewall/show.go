@@ -71,7 +71,7 @@ func (a verbs) show(ctx context.Context, cmd *cobra.Command, worker string) erro
 }
 
 func changedText(file string) string {
-	return "the guard has another policy than " + file + ": `workshop firewall reload` gives it that one" +
+	return "the guard's policy differs from " + file + ": apply it with `workshop firewall reload`" +
 		" (where workers, modes or resolvers changed: `workshop up`)"
 }
 
@@ -147,7 +147,7 @@ func showRule(w io.Writer, verb string, r app.PolicyRule) {
 	fmt.Fprintf(w, "  %s\t%s\t%s\t%s%s\n", verb, r.Target, r.Ports, r.Line, options)
 }
 
-// ruleOptions are what a line has beside target and ports.
+// ruleOptions are a line's other keys.
 func ruleOptions(r app.PolicyRule) string {
 	var parts []string
 	for word, is := range map[string]bool{"private": r.Private, "ech: allow": r.ECH, "any_tenant": r.AnyTenant} {

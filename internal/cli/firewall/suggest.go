@@ -66,7 +66,7 @@ func (a verbs) suggest(ctx context.Context, cmd *cobra.Command, o app.SuggestReq
 		return err
 	}
 	a.showRewritten(done)
-	a.Hint("`workshop firewall reload` gives the file to the guard")
+	a.Hint("apply the file: `workshop firewall reload`")
 	return nil
 }
 

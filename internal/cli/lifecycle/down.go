@@ -18,9 +18,9 @@ func Down(p *command.Program) *cobra.Command {
 		Short: "Stop and remove a workshop",
 		Long: `down removes the containers, networks and volumes of the project and the
 secrets of this run. The image and the tool volume that all workshops share
-stay as a cache; so do your files. What only carries the project's name, as a
-docker-compose.yml of the same name gives it, stays too and is named; where
-nothing else is there, down exits with 4.
+stay as a cache; so do your files. Objects that only have the project's name,
+from a docker-compose.yml of the same name, stay too and are named; if nothing else
+is there, down exits with 4.
 
 It compares the files that a program on this machine would run or obey (git
 configuration and hooks, editor and tool settings, the workshop's own files)

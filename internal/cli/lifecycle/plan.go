@@ -13,7 +13,7 @@ import (
 )
 
 // printPlan is the result of a dry run: what was found on this machine, and the
-// steps in their order; those that don't need each other run at once.
+// steps in their order; independent ones run concurrently.
 func (a verbs) printPlan(w *workshop.Workshop, f *compose.Facts, p *engine.Plan) error {
 	if f != nil {
 		fmt.Fprintln(a.Out, "facts:")

@@ -25,7 +25,7 @@ func Ps(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ps",
 		Short: "List the containers of a workshop",
-		Long: `ps lists workers, rooms and guard, says which promises don't hold for a worker,
+		Long: `ps lists workers, rooms and guard, says which promises are not kept for a worker,
 and names watched files that changed since ` + "`up`" + ` (see down). With --quiet it
 prints the container IDs alone.`,
 		Annotations: command.Formats("table", "json"),
@@ -75,7 +75,7 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 
 func (a verbs) psTable(entries []app.ContainerStatus) error {
 	w := a.Table()
-	// What was given up by a flag doesn't stand in the file, so it has a column.
+	// What a flag gave up isn't in the file, so it has a column.
 	unlimited := slices.ContainsFunc(entries, func(p app.ContainerStatus) bool { return slices.Contains(p.NotHeld, "B5") })
 	heading := "SERVICE\tROLE\tSTATE\tNETWORK\tENGINE\tPORTS"
 	if unlimited {
@@ -129,17 +129,17 @@ func (a verbs) psNotes(s *app.Status) {
 		}
 	}
 	if len(open) > 0 {
-		a.Say("network: open: B24 and B25 don't hold for %s: any public name and address is reached over TCP", strings.Join(open, ", "))
+		a.Say("network: open: %s may reach any public name and address over TCP (B24 and B25 are off)", strings.Join(open, ", "))
 	}
 	if len(unlimited) > 0 {
-		a.Say("without limits: B5 doesn't hold for %s: memory, cpu and processes of the whole machine are theirs", strings.Join(unlimited, ", "))
+		a.Say("without limits: %s may use all memory, CPU and processes of the machine (B5 is off)", strings.Join(unlimited, ", "))
 	}
 	if len(composed) > 0 {
 		a.Say("made by Compose from the generated files: %s", strings.Join(composed, ", "))
 	}
 }
 
-// psLive says what the guard has beside the file.
+// psLive says what the guard has in addition to the file.
 func (a verbs) psLive(s *app.Status) {
 	switch {
 	case s.Silent:
@@ -160,7 +160,7 @@ func (a verbs) psLive(s *app.Status) {
 			a.Say("%s: %s", app.Count(n, "live change"), a.Pasteable("`workshop firewall show`"))
 		}
 		if slices.ContainsFunc(s.Guard.Rooms, func(r control.RoomState) bool { return r.Kind == "anyip" }) {
-			a.Say("the rooms are made by AnyIP, as this kernel lacks nf_tables: denials are counted without the uid")
+			a.Say("the rooms use AnyIP, as this kernel lacks nf_tables: denials are counted without the uid")
 		}
 	}
 }

@@ -30,17 +30,17 @@ per worker: what changed, and what the worker has. -v shows each step. The worke
 go on until ` + "`down`" + `.
 
 An ` + "`up`" + ` that fails or is interrupted takes back what it made: where nothing ran,
-nothing is left; where workers ran, they go on, and a worker that was to come up
-for the first time is removed, after the end of its log was shown. After one that
-was killed, the next ` + "`up`" + ` or ` + "`down`" + ` repairs what it left.
+nothing is left; where workers ran, they keep running, and a worker that was new is
+removed after the end of its log was shown. After an ` + "`up`" + ` that was killed, the
+next ` + "`up`" + ` or ` + "`down`" + ` repairs what it left.
 
 What the watched files are (see down) is noted by the first ` + "`up`" + ` and kept until
-` + "`down`" + `. A later one names what changed and starts all the same; with --strict it
-refuses, and so does the one that a ` + "`call`" + ` or ` + "`tools`" + ` makes by itself.
+` + "`down`" + `. A later one names what changed and starts; with --strict it refuses, as
+does the one that ` + "`call`" + ` or ` + "`tools`" + ` runs.
 
 --learn then lets workers with mode restricted reach names that no line allows,
-and records them: ` + "`firewall suggest`" + ` makes lines of that. Until it ends, promises
-B23, B24 and B25 don't hold; deny lines and what never opens do. It is refused
+and records them: ` + "`firewall suggest`" + ` prints lines for them. Until it ends, the
+allow list is not enforced (B23–B25); deny lines and what never opens are. It is refused
 in continuous integration, and for workers with secrets unless --with-secrets.`,
 		Example: `  workshop up
   workshop up --dry-run              # the plan and what was found on this machine
@@ -121,7 +121,7 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 		return err
 	}
 	unlimited := false
-	if a.Settings.WithoutLimits { // where there are limits, they hold all the same
+	if a.Settings.WithoutLimits { // where there are limits, they are enforced
 		info, err := e.Info(ctx)
 		unlimited = err == nil && info.Unlimited
 	}

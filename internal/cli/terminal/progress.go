@@ -11,8 +11,8 @@ import (
 // Progress shows what an engine does.
 type Progress interface {
 	Event(engine.Event)
-	// Done ends the display; what is written to the stream after it stands
-	// below.
+	// Done ends the display; what is written to the stream later
+	// comes below.
 	Done()
 }
 

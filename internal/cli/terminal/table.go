@@ -95,8 +95,8 @@ func writeBlock(out *strings.Builder, rows [][]string, width int) {
 }
 
 // columnWidths are those of the widest cells. Where that is too wide, the columns
-// move together, and the widest column gives way first: down to its longest word,
-// and only then further.
+// move together and the widest column shrinks first: to its longest word, and only
+// then further.
 func columnWidths(rows [][]string, width int) (widths []int, gap int) {
 	var longest []int
 	for _, row := range rows {

@@ -50,7 +50,7 @@ func Paint(on bool, attributes ...color.Attribute) func(string) string {
 	return func(s string) string { return c.Sprint(s) }
 }
 
-// Fit shortens a text to n characters, keeping the end of a name, which tells
+// Fit shortens a text to n characters, keeping the end of a name, which says
 // more.
 func Fit(s string, n int) string {
 	r := []rune(s)

@@ -63,7 +63,7 @@ func (s *toolSchema) kind() string {
 	return types[0]
 }
 
-// closed tells whether there are no properties but the listed.
+// closed reports whether only the listed properties are allowed.
 func (s *toolSchema) closed() bool { return string(bytes.TrimSpace(s.Additional)) == "false" }
 
 // parseSchema reads a tool's input schema. One that can't be read types
@@ -91,7 +91,7 @@ func parseSchema(raw json.RawMessage) *toolSchema {
 	return s
 }
 
-// callArgs makes one JSON object of what stands behind TOOL: an object, `-`, or
+// callArgs makes one JSON object of what follows TOOL: an object, `-`, or
 // `@FILE`, else KEY=VALUE with types by the schema.
 func (a verbs) callArgs(words []string, s *toolSchema) (json.RawMessage, error) {
 	if len(words) == 1 {
@@ -134,10 +134,10 @@ func jsonObject(name string, data []byte) (json.RawMessage, error) {
 	data = bytes.TrimSpace(data)
 	if !json.Valid(data) {
 		var v any
-		return nil, fmt.Errorf("%s is no JSON: %w", name, json.Unmarshal(data, &v))
+		return nil, fmt.Errorf("%s: not valid JSON: %w", name, json.Unmarshal(data, &v))
 	}
 	if data[0] != '{' {
-		return nil, fmt.Errorf("%s is JSON, but no object {…}", name)
+		return nil, fmt.Errorf("%s: got JSON, want an object {…}", name)
 	}
 	return data, nil
 }
@@ -169,7 +169,7 @@ func setArg(object map[string]any, s *toolSchema, key, value string) error {
 		return nil
 	}
 	if twice {
-		return fmt.Errorf("%s stands there twice, and is no list", key)
+		return fmt.Errorf("%s is given twice but is not a list", key)
 	}
 	v, err := typedArg(p, key, value)
 	object[key] = v
@@ -190,13 +190,13 @@ func setMember(object map[string]any, s *toolSchema, key, name, value string) er
 	members, ok := object[key].(map[string]any)
 	if !ok {
 		if _, there := object[key]; there {
-			return fmt.Errorf("%s stands there twice", key)
+			return fmt.Errorf("%s is given twice", key)
 		}
 		members = map[string]any{}
 		object[key] = members
 	}
 	if _, twice := members[name]; twice {
-		return fmt.Errorf("%s.%s stands there twice", key, name)
+		return fmt.Errorf("%s.%s is given twice", key, name)
 	}
 	members[name] = v
 	return nil

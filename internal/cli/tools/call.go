@@ -138,7 +138,7 @@ func (a verbs) callInput(cmd *cobra.Command, t *session.Tool, words []string) (j
 	return input, nil
 }
 
-// oneTool gives a tool that the worker is offered, nil for none. A call of one
+// oneTool returns a tool that the worker is offered, nil for none. A call of one
 // waits for no MCP server of the others.
 func oneTool(ctx context.Context, host *session.Host, name string) (*session.Tool, error) {
 	t, ok := host.Tool(ctx, name)
@@ -176,7 +176,7 @@ func notOffered(worker, name string, tools []session.Tool) error {
 	return f.Hint("it has %s", strings.Join(names, ", "))
 }
 
-// callError gives an error of a Host its exit code and hints.
+// callError adds the exit code and hints to an error of a Host.
 func callError(err error) error {
 	if f, ok := errors.AsType[*app.Failure](err); ok {
 		return f

@@ -14,7 +14,7 @@ import (
 	"github.com/llmdo/workshop/tool"
 )
 
-// printResult prints what a tool answered, and gives the exit code for it.
+// printResult prints what a tool answered, and returns the exit code for it.
 func (a verbs) printResult(name string, r *session.Result, format string) error {
 	var ran *tool.ShellResult
 	if name == tool.Shell && len(r.Structured) > 0 {
@@ -47,7 +47,7 @@ func (a verbs) printResult(name string, r *session.Result, format string) error 
 func (a verbs) shellEnd(ran *tool.ShellResult) error {
 	switch {
 	case ran.TimedOut:
-		a.Warn("the command was ended because its time was over")
+		a.Warn("the command timed out")
 	case ran.Signal != "":
 		a.Warn("the command was ended by %s", app.Printable(ran.Signal))
 	}
@@ -67,8 +67,7 @@ func (a verbs) shellEnd(ran *tool.ShellResult) error {
 	return nil
 }
 
-// printStructured prints the result as JSON; of a tool that gives none, and of
-// one that failed without, the content.
+// printStructured prints the result as JSON; of a tool without one, the content.
 func (a verbs) printStructured(r *session.Result) error {
 	if len(r.Structured) > 0 {
 		return a.WriteJSON(r.Structured)
@@ -79,7 +78,7 @@ func (a verbs) printStructured(r *session.Result) error {
 	}{r.Failed, r.Content})
 }
 
-// ended gives a text its last line end.
+// ended returns a text with a final newline.
 func ended(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
 		return s
@@ -89,7 +88,7 @@ func ended(s string) string {
 
 // writeText writes text of a worker.
 func (a verbs) writeText(w io.Writer, s string) {
-	// What can't be written nobody reads: a pipe that was closed.
+	// A write fails only where nobody reads: a pipe that was closed.
 	_, _ = io.WriteString(w, a.shownText(w, s))
 }
 

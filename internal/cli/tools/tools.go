@@ -89,8 +89,8 @@ func (a verbs) tools(ctx context.Context, cmd *cobra.Command, worker string, o o
 		return err
 	}
 	defer h.Close()
-	// What can be said at once ends the command; what takes long goes on beside
-	// the client, which waits for no more than the first call.
+	// What can be said at once ends the command; what takes long continues while
+	// the client runs, which waits for it on its first call.
 	if err := h.Look(ctx); err != nil {
 		return err
 	}

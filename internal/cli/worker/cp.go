@@ -23,11 +23,11 @@ func Cp(p *command.Program) *cobra.Command {
 		Long: `cp copies a file or directory. One side is WORKER:PATH, the other a path here,
 or - for a tar stream on standard input or output.
 
-The worker runs, and its user reads and writes there: what that user can't, cp
-can't.
+The worker must be running. Its user reads and writes there: cp has that user's
+permissions.
 
 What comes out of a worker is not trusted: links and names that lead out of
-TARGET, devices and set-uid bits are left behind, and said so; more than 10 GiB,
+TARGET, devices and set-uid bits are skipped and reported; more than 10 GiB,
 100,000 entries or 128 directories below one another is refused (--unlimited
 lifts these), and a stream isn't written to a terminal.`,
 		Example: `  workshop cp reviewer:/output/report.md .
@@ -80,7 +80,7 @@ func (a verbs) completeCopy(cmd *cobra.Command, args []string, prefix string) ([
 	return command.Beginning(prefix, args, names), cobra.ShellCompDirectiveNoSpace
 }
 
-// splitWorker tells WORKER:PATH from a path; C:\x and ./a:b are paths.
+// splitWorker distinguishes WORKER:PATH from a path; C:\x and ./a:b are paths.
 func splitWorker(arg string) (worker, file string, ok bool) {
 	worker, file, found := strings.Cut(arg, ":")
 	if !found || !app.ValidName(worker) || len(worker) == 1 && filepath.VolumeName(arg) != "" {

@@ -18,7 +18,7 @@ type execOptions struct {
 	workdir string
 	user    string
 	hint    bool // where a command fails: what of the boundary may be why
-	refused bool // at the end: what was refused meanwhile
+	refused bool // at the end: what was refused during it
 }
 
 // Exec is the verb exec.
@@ -63,7 +63,7 @@ yet.`,
 		cmd.Flags().BoolP(f[0], f[1], true, "accepted as in Compose")
 		_ = cmd.Flags().MarkHidden(f[0])
 	}
-	// What stands behind WORKER belongs to the command.
+	// What follows WORKER belongs to the command.
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }

@@ -153,7 +153,7 @@ func (w *refusedWatch) end() {
 	w.ended = true
 }
 
-// hasTold tells whether a refusal was shown, whenever it was.
+// hasTold reports whether a refusal was shown.
 func (w *refusedWatch) hasTold(x app.Refusal) bool {
 	if w == nil {
 		return false

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// screen follows what a program writes to a terminal, as far as a line of ours
-// needs it: whether there is room for one. The sequences are those of ECMA-48
+// screen follows what a program writes to a terminal, as far as our lines
+// need it: whether there is room for one. The sequences are those of ECMA-48
 // and of xterm's "Control Sequences". The zero value is a terminal at the
 // beginning of a line.
 type screen struct {
@@ -22,18 +22,18 @@ type screenState uint8
 
 const (
 	onGround  screenState = iota
-	inEscape              // behind ESC
-	inCharset             // behind ESC and an intermediate byte
-	inControl             // behind CSI
-	inString              // behind OSC, DCS, SOS, PM or APC
+	inEscape              // after ESC
+	inCharset             // after ESC and an intermediate byte
+	inControl             // after CSI
+	inString              // after OSC, DCS, SOS, PM or APC
 )
 
 // maxLine bounds the line that is kept, in bytes: longer ones may be more than one
 // of the terminal's.
 const maxLine = 512
 
-// redraw clears the line of the cursor for a text that takes its place, and
-// returns what writes it again behind that; nothing where it isn't known.
+// redraw returns what clears the line of the cursor, and what writes it again;
+// nothing where the line isn't known.
 func (s *screen) redraw() (clear, again string) {
 	if s.lost || len(s.line) == 0 {
 		return "", ""
@@ -56,8 +56,8 @@ func (s *screen) newLine() { s.line, s.lost = s.line[:0], false }
 // maxControl bounds the parameters that are kept, in bytes.
 const maxControl = 64
 
-// busy tells that a line of ours would stand in the middle of something: of a
-// full-screen program, or of a sequence that isn't complete.
+// busy reports whether our line would interrupt a full-screen program, or a
+// sequence that isn't complete.
 func (s *screen) busy() bool { return s.alternate || s.state != onGround }
 
 // Write implements [io.Writer].

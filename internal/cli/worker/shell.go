@@ -25,7 +25,7 @@ limits and network names that the worker has.
 On a terminal, each new refusal of the guard is one line there within a second:
 what, why, and the command that allows it; the same target once a minute, and 20
 a minute at most. Lines wait while a full-screen program runs. When the shell
-ends, it says what was refused meanwhile and not shown yet. --quiet spares both.`,
+ends, refusals that were not shown yet are listed. --quiet turns both off.`,
 		Example:           `  workshop shell greeter`,
 		Args:              command.Args(1, 1),
 		ValidArgsFunction: a.CompleteWorkers(1),

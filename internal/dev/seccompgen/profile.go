@@ -123,7 +123,7 @@ func parseVersion(s string) (version, error) {
 	a, err1 := strconv.Atoi(major)
 	b, err2 := strconv.Atoi(rest[:digits])
 	if !ok || err1 != nil || err2 != nil || a < 0 {
-		return version{}, fmt.Errorf("%q is no version of a kernel", s)
+		return version{}, fmt.Errorf("%q is not a version of a kernel", s)
 	}
 	return version{a, b}, nil
 }

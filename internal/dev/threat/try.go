@@ -178,7 +178,7 @@ func (c Case) fill(line string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(line)
 }
 
-// In tells whether the case is for an identity in a place.
+// In reports whether the case is for an identity in a place.
 func (c Case) In(p Place, who Identity) bool {
 	return (c.Place == Anywhere || c.Place == p) && (c.Who == nil || slices.Contains(c.Who, who))
 }

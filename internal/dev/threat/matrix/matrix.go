@@ -86,7 +86,7 @@ func (m *Matrix) Control(run func(lines []string) []probe.Result) {
 	}
 }
 
-// reaches tells whether an ordinary place reaches the family's addresses: an
+// reaches reports whether an ordinary place reaches the family's addresses: an
 // engine's containers have no IPv6 unless told so.
 func (m *Matrix) reaches(c threat.Case) bool {
 	return !m.NoIPv6 || !strings.Contains(c.Address, ":")
