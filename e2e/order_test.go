@@ -48,6 +48,8 @@ func TestB21_RoomRestartedUnderItsWorker(t *testing.T) {
 	s.Internet.Reset()
 	s.Sees("worker", append([]string{"connect 198.51.100.10:443 -> ECONNREFUSED|ENETUNREACH"}, closedAtOnce...)...)
 	silent(s, testnet.Evil)
+	says(s, s.Expect(0, "ps"), "restricted, stale", "`workshop up`")
+	says(s, s.Expect(1, "exec", "worker", "--", "false"), "the room of worker was restarted", "`workshop up`")
 	s.Up()
 	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200")
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,5 +79,36 @@ func TestStopped(t *testing.T) {
 		if got := Stopped(seen, "c"); got != nil {
 			t.Errorf("a worker without network: %q", got)
 		}
+	}
+}
+
+// A worker that was started before its room is in a network namespace that the room
+// has left.
+func TestStale(t *testing.T) {
+	began := time.Now()
+	container := func(id, state, of string, after time.Duration) engine.Container {
+		return engine.Container{ID: id, Service: id, State: state, NetworkOf: of, Started: began.Add(after)}
+	}
+	for _, c := range []struct {
+		name   string
+		room   engine.Container
+		worker engine.Container
+		want   []string
+	}{
+		{"as up starts them", container("r", "running", "", 0), container("w", "running", "r", 1), nil},
+		{"the room was restarted", container("r", "running", "", 2), container("w", "running", "r", 1), []string{"w"}},
+		{"the room is down", container("r", "exited", "", 2), container("w", "running", "r", 1), nil},
+		{"the worker is down", container("r", "running", "", 2), container("w", "exited", "r", 1), nil},
+		{"no room", container("r", "running", "", 2), container("w", "running", "", 1), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			seen := engine.Observed{Containers: []engine.Container{c.worker, c.room}}
+			if got := Stale(seen, ""); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if got := Stale(seen, "other"); got != nil {
+				t.Errorf("another worker: %q", got)
+			}
+		})
 	}
 }
