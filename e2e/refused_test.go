@@ -88,7 +88,7 @@ func TestB05_EngineWithoutALimitIsRefused(t *testing.T) {
 				}
 				info[c.key] = c.value
 			}))
-			if d := s.Expect(4, "up"); !strings.Contains(d.Err, c.want) || strings.Count(d.Err, "can't be enforced") != 1 {
+			if d := s.Expect(4, "up"); !strings.Contains(d.Err, c.want) || strings.Count(d.Err, "(B") != 1 {
 				t.Errorf("the error is not %q alone:\n%s", c.want, d.Err)
 			}
 			if l := left(s); l != nil {
