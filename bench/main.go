@@ -86,7 +86,7 @@ func (b *bench) run(only, sizes string, clean bool) (err error) {
 		}
 		fmt.Fprintf(os.Stderr, "bench: %s …\n", p.name)
 		if err := p.do(); err != nil {
-			// what was measured is shown all the same
+			// the measurements so far are still shown
 			b.print()
 			return fmt.Errorf("%s: %w", p.name, err)
 		}

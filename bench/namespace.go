@@ -16,11 +16,11 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
 )
 
-// benchUser is who the rows "rootless" run as: a uid that needs no account.
+// benchUser is the user of the rows "rootless": a uid that needs no account.
 const benchUser = 61001
 
 // namespaces measures the namespace engine, as root and as an ordinary user,
-// beside bwrap and Docker.
+// against bwrap and Docker.
 func (b *bench) namespaces(sizes string) error {
 	if out, err := exec.CommandContext(b.ctx, filepath.Join(filepath.Dir(b.bin), "scripts/need"), "bwrap=bubblewrap").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
@@ -45,7 +45,7 @@ func (b *bench) namespaces(sizes string) error {
 	return nil
 }
 
-// user is who runs our programs, with directories of its own.
+// user is the user that runs our programs, with its own directories.
 type user struct {
 	uid  int
 	home string

@@ -19,8 +19,7 @@ import (
 )
 
 // network runs the Go benchmarks of room, guard and policy, which make the
-// namespaces and the test internet that they need, and puts their figures
-// beside each other.
+// namespaces and the test internet that they need, and compares their figures.
 func (b *bench) network() error {
 	m, err := b.goBench("internal/room", "MakeRoom", "20x")
 	if err != nil {
@@ -36,7 +35,7 @@ func (b *bench) network() error {
 	}
 	b.add(row{what: "load 10,000 names", against: "its limit", ours: m["PolicyLoad/10000 ns/op"] / ms, other: 50, unit: "ms", limit: 1})
 	b.add(row{what: "decide, 10,000 names", against: "an empty policy", ours: m["Match/10000 ns/op"] / us, other: m["Match/0 ns/op"] / us, unit: "µs",
-		note: "beside a connection's 100 µs it can't be seen"})
+		note: "negligible compared with a connection's 100 µs"})
 
 	if m, err = b.goBench("internal/guard", "Guard", "0.5s"); err != nil {
 		return err
@@ -77,9 +76,8 @@ func (b *bench) guardMemory() error {
 	return nil
 }
 
-// goBench runs benchmarks of a package three times, once where each is one round
-// of its own, and returns the medians by name and unit, such as "MakeRoom/process
-// ns/op".
+// goBench runs benchmarks of a package three times, or once if each is a full round, and
+// returns the medians by name and unit, such as "MakeRoom/process ns/op".
 func (b *bench) goBench(pkg, pattern, each string) (map[string]float64, error) {
 	count := "3"
 	if each == "1x" {

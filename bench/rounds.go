@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// contender is one of those that are measured beside each other.
+// contender is one of the compared measurements.
 type contender struct {
 	do    func() error
 	batch int // how often in a row, each measured by itself; 0: once
 }
 
-// times are what was measured of one contender, sorted, in milliseconds.
+// times are the sorted measurements of one contender, in milliseconds.
 type times []float64
 
 func (t times) p(percent int) float64 { return t[min(len(t)*percent/100, len(t)-1)] }

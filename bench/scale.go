@@ -16,8 +16,8 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// scale measures text to files, in this process, beside compose-go's loader on
-// what comes out.
+// scale measures text to files, in this process, against compose-go's loader on the
+// result.
 func (b *bench) scale() error {
 	var first float64
 	for _, n := range []int{1, 100, 1000} {

@@ -9,7 +9,7 @@ import (
 
 const mega = 1_000_000
 
-// sizes looks at what is built, and how long that takes.
+// sizes measures the size of the programs, and the time of a build.
 func (b *bench) sizes(clean bool) error {
 	for _, s := range []struct {
 		name  string

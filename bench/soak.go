@@ -22,7 +22,7 @@ import (
 	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
-// What the guard is given to do, for as long as -for says.
+// The load on the guard, for the duration of -for.
 const (
 	soakQuestions = 500                                 // each second
 	soakNames     = 10_000                              // that are asked for
@@ -32,9 +32,8 @@ const (
 	soakLost      = 10_000                              // fewer than one of so many requests may fail
 )
 
-// soak lets a guard carry a steady load for long, in namespaces of its own with
-// a test internet, and fails where it grows or where anything that it should
-// carry isn't.
+// soak puts a guard under a steady load for a long time, in its own namespaces with a
+// test internet, and fails if the guard grows or fails to carry a connection.
 func (b *bench) soak() error {
 	w, err := b.newSoakWorld()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
-// What the hostile room does all the time; the other room works beside it.
+// The attacks of the hostile room while the other room works.
 const (
 	hostileHeld    = 2600 // connections in their worst state: more than its places
 	hostileBroken  = 30   // that are reset at any point, again and again
@@ -36,7 +36,7 @@ const (
 	hostilePort    = 20000
 )
 
-// hostileKinds are connections that cost a guard the most: nobody reads.
+// hostileKinds are the most expensive connections for a guard: their peers don't read.
 var hostileKinds = []struct{ to, say string }{
 	{"198.51.100.9:80", "GET / HTTP/1.1\r\nHost: " + soakHost(0) + "\r\nX: "},
 	{"198.51.100.9:443", "\x16\x03\x01\x10\x00\x01\x00\x0f\xfc\x03\x03"},

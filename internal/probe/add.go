@@ -2,16 +2,16 @@
 
 package probe
 
-// Run carries out one try with its positional arguments and options, and tells
-// in a word what it saw, with a detail for people. opts["limit"] is always set.
+// Run carries out one try with its positional arguments and options, and returns the
+// result in a word, with a detail for people. opts["limit"] is always set.
 type Run func(words []string, opts map[string]string) (seen, detail string)
 
 // added are the kinds of [Add].
 var added []probe
 
-// Add adds a kind of try for a program that links this package and has more to
-// try than workshop-init should be able to, such as packets of its own making.
-// Call it before [Main]. least is the number of positional arguments.
+// Add adds a kind of try for a program that links this package and tries what
+// workshop-init should not be able to, such as crafted packets. Call it before [Main].
+// least is the least number of positional arguments.
 func Add(name, usage, tells string, least int, run Run) {
 	added = append(added, probe{name, usage, tells, least, func(a args) (string, string) {
 		a.opts["limit"] = a.limit.String()
@@ -19,5 +19,5 @@ func Add(name, usage, tells string, least int, run Run) {
 	}})
 }
 
-// Seen is the word for an error: "ok" for nil, an errno's name, or "ERROR".
+// Seen returns the word for an error: "ok" for nil, an errno's name, or "ERROR".
 func Seen(err error) (seen, detail string) { return seenOf(err) }

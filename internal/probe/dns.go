@@ -29,7 +29,7 @@ var dnsCodes = map[dnsmessage.RCode]string{
 	dnsmessage.RCodeNotImplemented: "NOTIMP", dnsmessage.RCodeRefused: "REFUSED",
 }
 
-// dnsAsk sends one question to one server, whatever /etc/resolv.conf says.
+// dnsAsk sends one question to one server, ignoring /etc/resolv.conf.
 func dnsAsk(a args) (string, string) {
 	server := a.pos[0]
 	if _, _, err := net.SplitHostPort(server); err != nil {
@@ -161,7 +161,7 @@ func dnsAnswer(b []byte) (seen, detail string, err error) {
 	return strings.Join(found, ","), detail, nil
 }
 
-// dnsAddresses reads the answers; the detail tells of what is no address.
+// dnsAddresses returns the addresses in the answers; the detail has the other records.
 func dnsAddresses(p *dnsmessage.Parser) (found []string, detail string, err error) {
 	for {
 		h, err := p.AnswerHeader()

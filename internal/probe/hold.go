@@ -11,8 +11,8 @@ import (
 // holdEvery is how often a held connection is used.
 const holdEvery = 20 * time.Millisecond
 
-// hold keeps one connection to an echo in use: what becomes of it when the
-// policy changes.
+// hold keeps one connection to an echo server in use, to see the effect of a policy
+// change.
 func hold(a args) (string, string) {
 	end := time.Now().Add(a.limit)
 	c, err := a.dialer().Dial("tcp", a.pos[0])
@@ -30,8 +30,7 @@ func hold(a args) (string, string) {
 	return "kept", c.RemoteAddr().String()
 }
 
-// echoed sends a line and reads until it came back; what a server says first
-// comes before it.
+// echoed sends a line and reads until it comes back, skipping a server's greeting.
 func echoed(c net.Conn) error {
 	if _, err := io.WriteString(c, "!"); err != nil {
 		return err

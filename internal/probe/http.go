@@ -19,7 +19,7 @@ import (
 )
 
 // httpGet fetches a URL over HTTP or TLS. With connect= it dials that address
-// instead of what the name resolves to; sni= and host= lie about the name.
+// instead of the name's address; sni= and host= send another name.
 func httpGet(a args) (string, string) {
 	u, err := url.Parse(a.pos[0])
 	if err != nil {
@@ -66,8 +66,8 @@ func httpGet(a args) (string, string) {
 	return strconv.Itoa(resp.StatusCode), text(body)
 }
 
-// dialHTTP connects to where a request for u goes; proxied tells that a proxy
-// reads it. http.Transport would do the same and be a thirtieth of the binary.
+// dialHTTP connects to the destination of a request for u; proxied is set if that is a
+// proxy. http.Transport would do the same, but take a thirtieth of the binary.
 func (a args) dialHTTP(u *url.URL, config *tls.Config) (c net.Conn, proxied bool, err error) {
 	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	if p := u.Port(); p != "" {
@@ -134,7 +134,7 @@ func tunnel(a args) (string, string) {
 	}
 	defer resp.Body.Close()
 	var body []byte
-	if resp.StatusCode != http.StatusOK { // after 200 the stream belongs to the other side
+	if resp.StatusCode != http.StatusOK { // after 200 the stream is the tunnel
 		body, _ = io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	}
 	return strconv.Itoa(resp.StatusCode), text(body)

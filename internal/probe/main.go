@@ -87,11 +87,11 @@ func readProbes(r io.Reader) ([]string, error) {
 	return out, s.Err()
 }
 
-// repeatPause is between two runs of what for= repeats: nothing that opens does
-// so for less, and without it a probe takes a processor for itself.
+// repeatPause is the pause between repetitions by for=: nothing opens for a shorter time,
+// and without it a probe would occupy a CPU.
 const repeatPause = 2 * time.Millisecond
 
-// run carries a try out, repeatedly when for= says so.
+// run carries out a try, repeatedly with for=.
 func (t try) run(stdout io.Writer) Result {
 	r := Result{Name: t.args.opts["name"], Probe: t.probe.name, Args: t.args.words, Expected: t.expected}
 	t.args.stdout = stdout

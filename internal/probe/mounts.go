@@ -68,7 +68,7 @@ func writable(args) (string, string) {
 			continue
 		}
 		if info, err := os.Stat(m.target); err != nil || !info.IsDir() && !info.Mode().IsRegular() {
-			continue // /dev/null and its like hold nothing
+			continue // devices such as /dev/null store nothing
 		}
 		out = append(out, m.target)
 	}

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What ip(8) and nft(8) say to the kernel, message by message: the libraries
-// that say it for a program are several times as large as all probes together.
+// The netlink messages of ip(8) and nft(8), encoded here because libraries for them are
+// several times as large as all probes together.
 
-// ask sends messages of which the kernel confirms one, and returns its answer.
+// ask sends messages of which the kernel acknowledges one, and returns the answer.
 func ask(family int, messages ...netlink.Message) (string, string) {
 	c, err := netlink.Dial(family, nil)
 	if err != nil {
@@ -28,13 +28,13 @@ func ask(family int, messages ...netlink.Message) (string, string) {
 	return seenOf(err)
 }
 
-// message makes one from a header struct of the subsystem and attributes.
+// message encodes a message with a header struct of the subsystem and attributes.
 func message(typ, flags uint16, header []byte, attributes func(*netlink.AttributeEncoder)) netlink.Message {
 	e := netlink.NewAttributeEncoder()
 	if attributes != nil {
 		attributes(e)
 	}
-	data, _ := e.Encode() // fails for a function that fails, and none does
+	data, _ := e.Encode() // only fails if an encoding function does
 	return netlink.Message{
 		Header: netlink.Header{Type: netlink.HeaderType(typ), Flags: netlink.Request | netlink.HeaderFlags(flags)},
 		Data:   append(header, data...),

@@ -16,7 +16,7 @@ import (
 type probe struct {
 	name  string
 	usage string
-	tells string // what it says that it saw
+	tells string // its results, for the help
 	min   int    // positional arguments
 	run   func(a args) (seen, detail string)
 }
@@ -95,7 +95,7 @@ func parse(text string) (try, error) {
 	return t, nil
 }
 
-// isKey tells an option's name from text that happens to hold "=".
+// isKey reports whether text is an option's name, not other text with "=".
 func isKey(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < 'a' || r > 'z' })
 }
@@ -115,7 +115,7 @@ func split(s string) ([]string, error) {
 		}
 		quoted, err := strconv.QuotedPrefix(s[end:])
 		if err != nil {
-			return nil, errors.New("quotes that don't end")
+			return nil, errors.New("unterminated quotes")
 		}
 		value, err := strconv.Unquote(quoted)
 		if err != nil {

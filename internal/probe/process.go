@@ -55,8 +55,8 @@ func uid(args) (string, string) {
 	return out, ""
 }
 
-// start begins a program that has nothing to read; what it prints goes to out,
-// if that isn't nil. os/exec would do more, and link 60 kB for it.
+// start starts a program without input; its output goes to out, if that isn't nil.
+// os/exec would do more, but link 60 kB.
 func start(out *os.File, flags uintptr, argv ...string) (pid int, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -71,7 +71,7 @@ func start(out *os.File, flags uintptr, argv ...string) (pid int, err error) {
 	})
 }
 
-// ran starts a program and waits for its end and that of what it prints.
+// ran starts a program and waits for its end and EOF of its output.
 func ran(flags uintptr, argv ...string) (string, string) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -115,7 +115,7 @@ func namespace(a args) (string, string) {
 	return worked(ran(flag, child("true")...))
 }
 
-// worked makes "ok" of the end of a child that did what it was to do.
+// worked returns "ok" for a child that exited with 0.
 func worked(seen, detail string) (string, string) {
 	if seen == "exit 0" {
 		return "ok", ""
@@ -166,7 +166,7 @@ func processes(a args) (string, string) {
 // childCommand marks this program's own children.
 const childCommand = "-child"
 
-// child is this program again, for what must not happen in this process.
+// child runs this program again, for tries that must not run in this process.
 func child(args ...string) []string {
 	return append([]string{"/proc/self/exe", "probe", childCommand}, args...)
 }
@@ -183,7 +183,7 @@ func childMain(args []string) int {
 			return 1
 		}
 		for i := 0; i < len(b); i += os.Getpagesize() {
-			b[i] = 1 // each page must really exist
+			b[i] = 1 // allocates each page
 		}
 	case "wait":
 		time.Sleep(time.Minute)

@@ -19,9 +19,8 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// seenOf turns an error into the word that is reported: "ok" for nil, the
-// errno's name where there is one below it, else a word for the few errors
-// that have none.
+// seenOf turns an error into the reported word: "ok" for nil, the name of a wrapped
+// errno, else a word for the few errors without one.
 func seenOf(err error) (seen, detail string) {
 	if err == nil {
 		return "ok", ""
@@ -61,5 +60,5 @@ func seenOf(err error) (seen, detail string) {
 	return "ERROR", detail
 }
 
-// text shortens what a peer sent to what fits a line.
+// text shortens received text to fit a line.
 func text(b []byte) string { return clip.Bytes(string(b), 400) }

@@ -4,8 +4,8 @@ package probe
 
 import "golang.org/x/sys/unix"
 
-// systemCall tries a system call that a seccomp profile should refuse, with
-// arguments that do nothing where it is allowed.
+// systemCall tries a system call that a seccomp profile should refuse, with arguments
+// that have no effect if it is allowed.
 func systemCall(a args) (string, string) {
 	const bad = ^uintptr(0)
 	calls := map[string][4]uintptr{

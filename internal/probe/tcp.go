@@ -42,8 +42,8 @@ func connect(a args) (string, string) {
 	return "open", c.LocalAddr().String() + " to " + c.RemoteAddr().String()
 }
 
-// tcp waits for data: behind a redirect a connection opens before the guard
-// has decided about it, so only the first answer tells.
+// tcp waits for data: a redirected connection opens before the guard has decided about
+// it, so only the first data is conclusive.
 func tcp(a args) (string, string) {
 	c, err := a.dialer().Dial("tcp", a.pos[0])
 	if err != nil {
@@ -67,8 +67,7 @@ func tcp(a args) (string, string) {
 	return "data", text(buf[:n])
 }
 
-// loop shows that sockets and loopback work here at all: the control of
-// denials.
+// loop shows that sockets and loopback work at all, as the control for denials.
 func loop(a args) (string, string) {
 	l, err := net.Listen("tcp", a.pos[0])
 	if err != nil {
@@ -118,7 +117,7 @@ func respond(c net.Conn, body string) {
 	if err != nil {
 		return
 	}
-	_, _ = io.Copy(io.Discard, req.Body) // what is left unread would reset the connection
+	_, _ = io.Copy(io.Discard, req.Body) // closing with unread data would reset the connection
 	length := len(body)
 	if req.Method == http.MethodHead {
 		body = ""

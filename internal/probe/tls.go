@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// handshake does a TLS handshake and nothing more: no request is sent. The
-// certificate isn't checked, for it says nothing about who let it through.
+// handshake does a TLS handshake without sending a request. It doesn't verify the
+// certificate, as that is irrelevant to whether the connection was allowed.
 func handshake(a args) (string, string) {
 	host, _, err := net.SplitHostPort(a.pos[0])
 	if err != nil {

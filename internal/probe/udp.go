@@ -29,8 +29,8 @@ func udp(a args) (string, string) {
 	return "data", text(buf[:n])
 }
 
-// icmp sends an echo request by the unprivileged datagram socket (ping(8) of
-// today), or a raw one, and waits for an answer.
+// icmp sends an echo request by an unprivileged datagram socket (as current ping(8)), or
+// a raw one, and waits for a reply.
 func icmp(a args) (string, string) {
 	ip, err := netip.ParseAddr(a.pos[0])
 	if err != nil {
@@ -66,7 +66,7 @@ func icmp(a args) (string, string) {
 		sum := checksum(message)
 		message[2], message[3] = byte(sum>>8), byte(sum)
 	}
-	// connected, so that the kernel tells of errors that come back
+	// connected, so that the kernel reports ICMP errors
 	if err := unix.Connect(fd, to); err != nil {
 		return at("connect", err)
 	}
@@ -84,7 +84,7 @@ func icmp(a args) (string, string) {
 		}
 		answer := buf[:n]
 		if kind == unix.SOCK_RAW && family == unix.AF_INET && n > 20 {
-			answer = buf[int(buf[0]&15)*4 : n] // behind the IP header
+			answer = buf[int(buf[0]&15)*4 : n] // after the IP header
 		}
 		// a raw socket on loopback sees the request too
 		if len(answer) > 0 && (answer[0] == 0 || answer[0] == 129) {
