@@ -16,7 +16,7 @@ import (
 
 func roomMain(args []string, stdout, stderr io.Writer) int { return room.Main(args, stdout, stderr) }
 
-func gateMain(args []string, stdout, stderr io.Writer) int {
+func workerMain(args []string, stdout, stderr io.Writer) int {
 	return workerinit.Main(args, stdout, stderr)
 }
 

@@ -22,7 +22,7 @@ var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 	"room":    roomMain,
 	"guard":   guardMain,
 	"connect": connectMain,
-	"gate":    gateMain,
+	"gate":    workerMain,
 	"tools":   toolsMain,
 	"health":  healthMain,
 	"probe":   probeMain,

@@ -27,7 +27,7 @@ type Missing struct {
 	uid      int    // of the caller
 	runtime  string // the runtime directory; empty: none
 	identity []compose.File
-	doors    []string
+	dialIns  []string
 	secrets  []secretToWrite
 	problems
 }
@@ -58,8 +58,8 @@ func (m *Missing) Make() diag.List {
 			m.problem("runtime-dir", m.at, err.Error(), "")
 		}
 	}
-	for _, door := range m.doors {
-		if err := makeDialIn(door); err != nil {
+	for _, dir := range m.dialIns {
+		if err := makeDialIn(dir); err != nil {
 			m.problem("runtime-dir", m.at, err.Error(), "")
 		}
 	}

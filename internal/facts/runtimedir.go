@@ -94,7 +94,7 @@ func (c *collector) runtime() {
 				Hint:    "remove it, or set XDG_RUNTIME_DIR to your own directory on a tmpfs"})
 		}
 		c.facts.RuntimeDir = dir
-		c.missing.runtime, c.missing.identity, c.missing.doors = dir, compose.IdentityFiles(c.o.Compiled, c.facts), compose.DialInPaths(c.o.Compiled, c.facts)
+		c.missing.runtime, c.missing.identity, c.missing.dialIns = dir, compose.IdentityFiles(c.o.Compiled, c.facts), compose.DialInPaths(c.o.Compiled, c.facts)
 		c.secrets(dir)
 		return
 	}

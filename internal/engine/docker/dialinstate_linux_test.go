@@ -23,7 +23,7 @@ const asksDoor = "WORKSHOP_TEST_ASKS_DOOR"
 func TestDoorOf(t *testing.T) {
 	if v, ok := os.LookupEnv(asksDoor); ok {
 		var w worker
-		if _, err := fmt.Sscan(v, &w.pid, &w.door); err != nil {
+		if _, err := fmt.Sscan(v, &w.pid, &w.dialIn); err != nil {
 			t.Fatal(err)
 		}
 		// hidepid shows all to group 0

@@ -19,10 +19,10 @@ const (
 	removeWithin = time.Minute // without a dial-in directory
 )
 
-// endByDoor ends a worker by its dial-in socket, unless done is called first. It is
+// endByDialIn ends a worker by its dial-in socket, unless done is called first. It is
 // for an engine that holds the container's lock while it starts a process that the
 // worker has stopped: it can't kill the container, but recovers once that has ended.
-func (e *Engine) endByDoor(ctx context.Context, id string, after time.Duration) (done func()) {
+func (e *Engine) endByDialIn(ctx context.Context, id string, after time.Duration) (done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -56,5 +56,5 @@ func (e *Engine) dialInByList(ctx context.Context, id string) string {
 	for _, m := range list[0].Mounts {
 		w.mount(string(m.Type), m.Source, m.Destination, m.RW)
 	}
-	return w.door
+	return w.dialIn
 }

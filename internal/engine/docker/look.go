@@ -19,7 +19,7 @@ type worker struct {
 	container engine.Container
 	pid       int    // of its main process, in the engine's PID namespace
 	user      string // of its processes
-	door      string // its dial-in directory on this machine; "": none
+	dialIn    string // its dial-in directory on this machine; "": none
 }
 
 // look finds the container of a service, if possible by one call with the name that
@@ -62,7 +62,7 @@ func (e *Engine) lookAt(ctx context.Context, id, name string) (worker, error) {
 // mount sets the dial-in directory if the mount is one: a read-only bind.
 func (w *worker) mount(kind, source, target string, writable bool) {
 	if kind == "bind" && target == compose.DialInDir && !writable && filepath.IsAbs(source) {
-		w.door = source
+		w.dialIn = source
 	}
 }
 

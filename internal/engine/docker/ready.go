@@ -252,7 +252,7 @@ func (e *Engine) health(ctx context.Context, id, service string, role compose.Ro
 			return err
 		}
 		if state := e.dialInOf(w); state != dialInGone {
-			conn, err := dialin.Accept(ctx, w.door, w.pid)
+			conn, err := dialin.Accept(ctx, w.dialIn, w.pid)
 			if err == nil {
 				return conn.Close()
 			}

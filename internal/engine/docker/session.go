@@ -55,8 +55,8 @@ func (e *Engine) running(ctx context.Context, project, service, dir string) (wor
 	return w, nil
 }
 
-// knocks is how often a connection to the dial-in socket is tried ([dialin.Wait]).
-const knocks = 5
+// tries is how often a connection to the dial-in socket is tried ([dialin.Wait]).
+const tries = 5
 
 // enter connects by a worker's dial-in socket. It returns nil if there is none, or
 // if that is unknown: then the engine can carry the session.
@@ -70,9 +70,9 @@ func (e *Engine) enter(ctx context.Context, w worker) (net.Conn, error) {
 		return nil, nil
 	}
 	var err error
-	for range knocks {
+	for range tries {
 		var conn net.Conn
-		if conn, err = dialin.Accept(ctx, w.door, w.pid); err == nil {
+		if conn, err = dialin.Accept(ctx, w.dialIn, w.pid); err == nil {
 			return conn, nil
 		}
 		if ctx.Err() != nil {
@@ -102,7 +102,7 @@ const (
 // path: the user's runtime directory is removed at the last logout, and the next
 // `up` recreates it while the worker keeps running. Its socket can't be reached then.
 func (e *Engine) dialInOf(w worker) dialInState {
-	if w.door == "" || e.endpoint.socket() == "" {
+	if w.dialIn == "" || e.endpoint.socket() == "" {
 		return dialInGone
 	}
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(w.pid) + "/mountinfo")
@@ -118,7 +118,7 @@ func (e *Engine) dialInOf(w worker) dialInState {
 		// 36 35 98:0 /root /point … (proc_pid_mountinfo(5)); the root of one that
 		// was removed ends in //deleted.
 		if f := strings.Fields(line); len(f) > 4 && f[4] == compose.DialInDir {
-			if path.Base(f[3]) == filepath.Base(w.door) {
+			if path.Base(f[3]) == filepath.Base(w.dialIn) {
 				return dialInHere
 			}
 			return dialInGone

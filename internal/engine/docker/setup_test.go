@@ -204,10 +204,10 @@ func (f *fixture) withoutDoors(t testing.TB) {
 	for service, role := range f.c.Roles {
 		if role == compose.RoleWorker {
 			w, err := f.e.look(t.Context(), f.name, service)
-			if err != nil || w.door == "" {
+			if err != nil || w.dialIn == "" {
 				t.Fatalf("%s: %+v, %v", service, w, err)
 			}
-			if err := os.RemoveAll(w.door); err != nil {
+			if err := os.RemoveAll(w.dialIn); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -13,11 +13,11 @@ func Arguments() (args []string, ok bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	args, ok = ofGate(strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00"))
+	args, ok = workerArgs(strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00"))
 	return args, ok, nil
 }
 
-func ofGate(argv []string) ([]string, bool) {
+func workerArgs(argv []string) ([]string, bool) {
 	at := slices.Index(argv, "gate")
 	if at < 0 {
 		return nil, false
