@@ -158,7 +158,7 @@ func TestChangesAreBounded(t *testing.T) {
 	}
 	c := liveChange(t, "x.example")
 	c.Rule.Ports = many
-	if _, err := g.Do(t.Context(), control.Request{Op: control.OpChange, Changes: []firewall.Live{c}}); err == nil || !strings.Contains(err.Error(), "257 ranges") {
+	if _, err := g.Do(t.Context(), control.Request{Op: control.OpChange, Changes: []firewall.Live{c}}); err == nil || !strings.Contains(err.Error(), "257 port ranges") {
 		t.Errorf("too many ports: %v", err)
 	}
 	for i := range maxLive {

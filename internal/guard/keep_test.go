@@ -186,7 +186,7 @@ func TestUnreadableIsClosed(t *testing.T) {
 		}
 	}
 	w.guard.eventually(2, "notes", func(e event) bool {
-		return e.Verdict == "note" && e.Reason == "kept" && strings.Contains(e.Rule, "unreadable")
+		return e.Verdict == "note" && e.Reason == "kept" && strings.Contains(e.Rule, "can't be read")
 	})
 	w.carried("other", "198.51.100.201:9000")
 	w.refused("other", "198.51.100.200:9000")

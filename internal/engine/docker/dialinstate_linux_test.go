@@ -15,7 +15,7 @@ import (
 )
 
 // asksDoor makes this program a caller without rights that is asked for the state of a
-// door: directory and process of the worker are its values.
+// dialIn: directory and process of the worker are its values.
 const asksDoor = "WORKSHOP_TEST_ASKS_DOOR"
 
 // Where the door can be asked it is, before the engine: a worker can stop what the
@@ -33,7 +33,7 @@ func TestDoorOf(t *testing.T) {
 		fmt.Printf("state %d\n", onThisMachine.dialInOf(w))
 		return
 	}
-	testutil.Require(t, os.Geteuid() == 0, "mounts a door: run as root")
+	testutil.Require(t, os.Geteuid() == 0, "mounts a dialIn: run as root")
 	dir := filepath.Join(t.TempDir(), "door-worker-1")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -61,11 +61,11 @@ func TestDoorOf(t *testing.T) {
 		w    worker
 		want dialInState
 	}{
-		"the worker's":                   {worker{door: dir, pid: pid}, dialInHere},
+		"the worker's":                   {worker{dialIn: dir, pid: pid}, dialInHere},
 		"none":                           {worker{pid: pid}, dialInGone},
-		"another directory":              {worker{door: dir + "-old", pid: pid}, dialInGone},
-		"another process has the number": {worker{door: dir, pid: os.Getpid()}, dialInGone},
-		"nothing has the number":         {worker{door: dir, pid: ended.Process.Pid}, dialInGone},
+		"another directory":              {worker{dialIn: dir + "-old", pid: pid}, dialInGone},
+		"another process has the number": {worker{dialIn: dir, pid: os.Getpid()}, dialInGone},
+		"nothing has the number":         {worker{dialIn: dir, pid: ended.Process.Pid}, dialInGone},
 	} {
 		if got := onThisMachine.dialInOf(c.w); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)

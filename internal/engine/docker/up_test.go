@@ -196,7 +196,7 @@ func TestNameIsTaken(t *testing.T) {
 	}
 	t.Cleanup(func() { f.e.removeHelper(id) })
 	err = f.e.Apply(t.Context(), f.plan(t), nil)
-	if err == nil || !strings.Contains(err.Error(), "does not belong to the project") {
+	if err == nil || !strings.Contains(err.Error(), "exists and doesn't belong to the project") {
 		t.Errorf("err = %v", err)
 	}
 }
