@@ -67,7 +67,7 @@ func (env *Env) approvalSettings() (approvalSettings, error) {
 		}
 		if !ok {
 			return s, Fail(CodeUsage, "setting approvals_command: %q is not a program with its arguments", Printable(command)).
-				Hint("it runs without a shell; put what a shell is needed for into a script")
+				Hint("it runs without a shell; put what needs a shell into a script")
 		}
 		if strings.ContainsAny(argv[0], `/\\`) && !filepath.IsAbs(argv[0]) {
 			return s, Fail(CodeUsage, "setting approvals_command: %q is not an absolute path", Printable(argv[0])).

@@ -166,7 +166,7 @@ func TestAlwaysFails(t *testing.T) {
 	a, file = approvalsApp(t, "")
 	before, _ := os.ReadFile(file)
 	g := a.testGate(t, file, ApprovalOptions{}, &changing{file: file})
-	if _, err := g.Allow(t.Context(), shellCall("git status"), nil); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+	if _, err := g.Allow(t.Context(), shellCall("git status"), nil); err == nil || !strings.Contains(err.Error(), "changed by another program") {
 		t.Error(err)
 	}
 	if now, _ := os.ReadFile(file); string(now) != "# new\n"+string(before) {

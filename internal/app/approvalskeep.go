@@ -67,7 +67,7 @@ func (k *keptRules) Write(ctx context.Context, r approval.Rule, before *workshop
 	return nil
 }
 
-// edited gives the text of the file, and with the rule.
+// edited returns the text of the file, and with the rule.
 func (k *keptRules) edited(r approval.Rule, before *workshop.ApprovalRule) (old, changed []byte, err error) {
 	if info, err := os.Lstat(k.file); err != nil || !info.Mode().IsRegular() {
 		return nil, nil, errors.Join(err, fmt.Errorf("%s is a link or no ordinary file, and is not written", k.env.Shown(k.file)))

@@ -20,7 +20,7 @@ type Capability struct {
 	rooms   bool   // it matters to workers with a room alone
 }
 
-// Promise is one promise as it stands with an engine on this machine.
+// Promise is one promise as an engine keeps it on this machine.
 type Promise struct {
 	Promise string   `json:"promise"`
 	Title   string   `json:"title"`

@@ -58,7 +58,7 @@ func (env *Env) choose(ctx context.Context, t ProjectRef, o EngineOptions) (Choi
 func (env *Env) automatic(ctx context.Context, o EngineOptions) (Choice, engine.Engine, error) {
 	docker := Choice{Name: promise.Docker, Why: "a Docker engine answers"}
 	if runtime.GOOS != "linux" {
-		return Choice{Name: promise.Docker, Why: "this is no Linux machine"}, nil, nil
+		return Choice{Name: promise.Docker, Why: "this machine does not run Linux"}, nil, nil
 	}
 	e, err := env.Engine(ctx, promise.Docker, o)
 	if err == nil {
@@ -118,7 +118,7 @@ func (env *Env) allowProcess() error {
 		return nil
 	}
 	return Fail(CodeRefused, "process mode is refused in continuous integration (%s=%s): tools would run on this machine, as you", ci, env.Getenv(ci)).
-		Hint("`--isolation namespace` needs no Docker; to do it all the same, add --force-process")
+		Hint("`--isolation namespace` needs no Docker; add --force-process to allow it")
 }
 
 // SayChosen says which engine was chosen by itself, and why.
@@ -133,7 +133,7 @@ func (env *Env) sayProcess() {
 	env.warn("process mode: tools run on this machine as you, under checks of paths and lists; %s don't hold", promise.Ranges(promise.Waived(promise.Process)))
 }
 
-// imageInFiles is an image of a worker that lies in this machine's files, ""
+// imageInFiles is a worker's image that is among this machine's files, ""
 // if there is none.
 func imageInFiles(w *workshop.Workshop) string {
 	for i := range w.Workers {

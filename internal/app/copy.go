@@ -36,7 +36,7 @@ func (env *Env) connectForCopy(ctx context.Context, worker string) (*Running, er
 }
 
 // CopyOut copies a file or directory of a worker to a path here, or with "-" to w
-// as a tar stream. What leads out of that path is left behind, with a warning.
+// as a tar stream. What leads out of that path is skipped, with a warning.
 func (env *Env) CopyOut(ctx context.Context, worker, file, to string, unlimited bool, w io.Writer) error {
 	e, err := env.connectForCopy(ctx, worker)
 	if err != nil {
@@ -68,7 +68,7 @@ func (env *Env) CopyOut(ctx context.Context, worker, file, to string, unlimited 
 	}
 	skipped, err := safetar.Extract(dir, name, stream, limits)
 	for _, s := range skipped {
-		env.warn("cp: left behind: %s", Printable(s))
+		env.warn("cp: skipped: %s", Printable(s))
 	}
 	if errors.Is(err, safetar.ErrLimit) {
 		return Fail(CodeFailed, "cp: %w", err).Hint("look at what it is (`workshop exec %s -- du -a %s`); `--unlimited` copies it all", worker, shellquote.Quote(file))

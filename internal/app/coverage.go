@@ -21,7 +21,7 @@ type roomLines struct {
 	live        []firewall.Live
 }
 
-// roomsOf gives the rooms that a change is about: the worker's, or all.
+// roomsOf returns the rooms that a change is about: the worker's, or all.
 func (env *Env) roomsOf(ctx context.Context, t ProjectRef, s control.State, worker string) []roomLines {
 	var rooms []roomLines
 	policy := env.filePolicy(ctx, t, s.Digest)

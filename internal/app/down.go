@@ -39,7 +39,7 @@ func (env *Env) Down(ctx context.Context) (changed bool, err error) {
 		}
 		for _, other := range seen.Others {
 			if err == nil && !said {
-				env.say("%s stays: it carries the name of project %s, and is no workshop's", other.Object, t.Name)
+				env.say("%s stays: it has the name of project %s, but does not belong to a workshop", other.Object, t.Name)
 			}
 		}
 		if !said {

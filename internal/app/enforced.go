@@ -54,13 +54,13 @@ func enforced(r *firewall.RoomPolicy, x endpoint, port uint16, d firewall.Decisi
 	case r.Mode == firewall.Open:
 		how = "goes where the worker dialled (mode open); names serve deny lines and events only"
 	case to == firewall.PortTCP && !x.addr.IsValid():
-		how = "goes by the address that was dialled, which must be one that the guard answered for a name with this port (B25)"
+		how = "uses the address that was dialled, which must be one that the guard answered for a name with this port (B25)"
 	case x.addr.IsValid():
-		how = "goes by the address that was dialled: a line with a cidr must have it (B24, B25)"
+		how = "uses the address that was dialled: a line with a cidr must have it (B24, B25)"
 	case to == firewall.PortTLS:
-		how = "goes by the server name (SNI) of the TLS hello, looks it up itself and dials its own answer; the address that was dialled doesn't count (B24)"
+		how = "uses the server name (SNI) of the TLS hello, looks it up itself and dials its own answer; the address that was dialled doesn't count (B24)"
 	default:
-		how = "goes by the Host of each request, looks it up itself and dials its own answer; the address that was dialled doesn't count (B24)"
+		how = "uses the Host of each request, looks it up itself and dials its own answer; the address that was dialled doesn't count (B24)"
 	}
 	out = append(out, "guard: "+how)
 	if d.Allowed {

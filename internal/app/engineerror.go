@@ -10,7 +10,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
-// EngineError gives an engine's error its exit code and hints: its own where
+// EngineError adds the exit code and hints to an engine's error: its own where
 // it has one (ExitCode), else 5.
 func EngineError(err error) error {
 	if err == nil {

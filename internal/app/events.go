@@ -30,7 +30,7 @@ type eventReader struct {
 	// each gets the line as the guard wrote it, with its newline, and what it
 	// says. An error ends the reading.
 	each func(raw []byte, l events.Line) error
-	// stamped tells that each line begins with the engine's time.
+	// stamped: each line begins with the engine's time.
 	stamped bool
 	// first and last are the engine's times of the first and last line, an
 	// event or not; zero without stamped.
@@ -135,7 +135,7 @@ func ReasonText(reason string) string {
 	case events.ReasonKept:
 		return "live denies and spent upload budgets can't be read or recorded"
 	case events.ReasonLearning:
-		return "rooms began or ended to learn"
+		return "rooms started or stopped learning"
 	}
 	if why := firewall.Why(reason); why != "" {
 		return why
@@ -254,7 +254,7 @@ func (env *Env) ObserveGuard(ctx context.Context, t ProjectRef, worker string, a
 	err = services(t, seen, names)
 	if err == nil && !slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.Service == compose.GuardService }) {
 		err = Fail(CodeFailed, "project %s has no guard: none of its workers has a network", t.Name).
-			Hint("`network: {mode: restricted, allow: [HOST]}` in workshop.yaml gives them one")
+			Hint("`network: {mode: restricted, allow: [HOST]}` in workshop.yaml adds one")
 	}
 	if err != nil {
 		e.Close()

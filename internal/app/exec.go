@@ -58,13 +58,13 @@ func CheckUser(user string) error {
 	return nil
 }
 
-// isRoot tells of "0", "root" and either with a group.
+// isRoot reports whether a user is "0" or "root", with or without a group.
 func isRoot(user string) bool {
 	name, _, _ := strings.Cut(user, ":")
 	return name == "root" || name != "" && strings.Trim(name, "0") == ""
 }
 
-// isReserved tells of the guard's and the outlet's ids, as uid or gid.
+// isReserved reports whether a user has an id of the guard or the outlet, as uid or gid.
 func isReserved(user string) bool {
 	for part := range strings.SplitSeq(user, ":") {
 		if n, err := strconv.ParseUint(part, 10, 31); err == nil && workshop.ReservedID(int(n)) {
@@ -74,7 +74,7 @@ func isReserved(user string) bool {
 	return false
 }
 
-// numericUser tells whether a user is "", UID or UID:GID.
+// numericUser reports whether a user is "", UID or UID:GID.
 func numericUser(user string) bool {
 	if user == "" {
 		return true
@@ -109,7 +109,7 @@ func sessionFailure(err error, worker, program, workdir string) *Failure {
 	}
 	if lost, ok := errors.AsType[*wire.LostError](err); ok {
 		return Fail(CodeExecFailed, "the connection to %s was lost while %s ran: %w", worker, program, lost.Cause).
-			Hint("`workshop ps` tells whether the worker runs; what the command did until then is done")
+			Hint("`workshop ps` shows whether the worker runs; what the command did until then is done")
 	}
 	e, ok := errors.AsType[*client.ExecError](err)
 	switch {

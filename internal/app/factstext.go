@@ -33,7 +33,7 @@ func (env *Env) sayLeads(dir, source, real string) {
 		written = filepath.Join(dir, written)
 	}
 	if real != "" && real != written {
-		env.warn("the source %s is a symbolic link, or behind one: what is mounted is %s", Printable(source), Printable(real))
+		env.warn("the source %s is a symbolic link, or below one: %s is mounted", Printable(source), Printable(real))
 	}
 }
 

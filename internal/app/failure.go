@@ -39,7 +39,7 @@ func (f *Failure) Error() string {
 	return f.Err.Error()
 }
 
-// Unwrap gives Err.
+// Unwrap returns Err.
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Fail makes a failure with a formatted message (%w wraps).

@@ -12,7 +12,7 @@ import (
 // fileNames are looked for in this order, in one directory after the other.
 var fileNames = []string{"workshop.yaml", "workshop.yml"}
 
-// FindFile gives the absolute path of the workshop file: --file, else the
+// FindFile returns the absolute path of the workshop file: --file, else the
 // first of [fileNames] here or in a parent directory.
 func (env *Env) FindFile() (string, error) {
 	if env.Settings.File != "" {
@@ -61,7 +61,7 @@ func (env *Env) checkOwner(path string) error {
 		return nil
 	}
 	return Fail(CodeRefused, "%s belongs to another user (uid %d)", Printable(env.Shown(path)), owner).
-		Hint("it lies in a parent directory; if it is meant, name it with `-f %s`", Printable(env.Shown(path)))
+		Hint("it is in a parent directory; if you mean it, name it with `-f %s`", Printable(env.Shown(path)))
 }
 
 // fileIn looks in one directory. What is no regular file is found too, and

@@ -33,7 +33,7 @@ type Generated struct {
 }
 
 // Generate renders a project into the files of a directory; empty: .workshop/NAME
-// beside the workshop file.
+// next to the workshop file.
 func (env *Env) Generate(c *Project, dir string) (Generated, error) {
 	files, err := compose.Render(c.Compiled)
 	if err != nil {
@@ -60,7 +60,7 @@ func (g Generated) Path(name string) string {
 	return filepath.Join(g.base, g.sub, filepath.FromSlash(name))
 }
 
-// open gives the directory; it need not exist when create is false.
+// open returns the directory; it need not exist when create is false.
 func (g Generated) open(create bool) (*os.Root, error) {
 	if create {
 		if err := os.MkdirAll(g.base, 0o755); err != nil {
@@ -283,7 +283,7 @@ func strange(dir *os.Root) (there []string) {
 	return there
 }
 
-// replaceFile writes a file beside its place and renames it there, so that a
+// replaceFile writes a file next to its place and renames it there, so that a
 // reader and a crash never see half of it.
 func replaceFile(dir *os.Root, f compose.File) error {
 	if err := dir.MkdirAll(path.Dir(f.Path), 0o755); err != nil {

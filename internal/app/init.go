@@ -30,7 +30,7 @@ func (env *Env) Init(dir string, o InitOptions) (wrote []string, err error) {
 	}
 	if RealPath(dir) == RealPath(env.Home) {
 		return nil, Fail(CodeFailed, "%s is your home directory, and no worker gets that (B7)", env.Shown(dir)).
-			Hint("give a directory of the project: `workshop init my-workshop`")
+			Hint("name a directory of the project: `workshop init my-workshop`")
 	}
 	if existing, ok := fileIn(dir); ok {
 		return nil, notOverwritten(env.Shown(existing))
@@ -55,7 +55,7 @@ func (env *Env) Init(dir string, o InitOptions) (wrote []string, err error) {
 
 func notOverwritten(path string) *Failure {
 	return Fail(CodeFailed, "%s exists and is not overwritten", path).
-		Hint("move it away, or give another directory: `workshop init DIR`")
+		Hint("move it away, or name another directory: `workshop init DIR`")
 }
 
 // writeNew makes a file in a directory that must not exist. Symbolic links of a

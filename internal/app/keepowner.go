@@ -6,7 +6,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/fileowner"
 )
 
-// keepOwner gives a new file the owner of the one whose place it takes.
+// keepOwner sets the owner of a new file to that of the file it replaces.
 func keepOwner(f *os.File, old os.FileInfo) error {
 	uid, gid, ok := fileowner.Of(old)
 	if !ok || uid == os.Getuid() && gid == os.Getgid() {

@@ -39,8 +39,8 @@ func (env *Env) RefuseLearning(c *Project, names []string, withSecrets bool) err
 	var reasons []string
 	f := &Failure{Code: CodeRefused}
 	if name := env.inCI(); name != "" {
-		reasons = append(reasons, fmt.Sprintf("%s=%s: this is continuous integration, where nobody watches what is let through", name, Printable(env.Getenv(name))))
-		f.Hint("learn on a machine of yours, and commit what `workshop firewall suggest` gives")
+		reasons = append(reasons, fmt.Sprintf("%s=%s: this is continuous integration, where nobody reviews what is let through", name, Printable(env.Getenv(name))))
+		f.Hint("learn on your own machine, and commit what `workshop firewall suggest` prints")
 	}
 	if len(rooms) == 0 {
 		reasons = append(reasons, "there is nothing to learn: no worker has a network with mode restricted")
@@ -54,7 +54,7 @@ func (env *Env) RefuseLearning(c *Project, names []string, withSecrets bool) err
 	}
 	if len(secret) > 0 && !withSecrets {
 		reasons = append(reasons, "workers that would learn have secrets, and could send them to any name: "+strings.Join(secret, ", "))
-		f.Hint("learn without them, or with ones that are worth nothing; --with-secrets does it all the same")
+		f.Hint("learn without them or with dummy credentials, or add --with-secrets")
 	}
 	if len(reasons) == 0 {
 		return nil
@@ -84,13 +84,12 @@ func (env *Env) Learn(ctx context.Context, r *Running, c *Project, names []strin
 	return nil
 }
 
-// warnLearning says which promises don't hold, and which do.
+// warnLearning says what is not enforced while rooms learn, and what is.
 func (env *Env) warnLearning(workers []string, until time.Time) {
-	env.warn(`learning until %s (%s): what no line allows is let through, and recorded. For %s these promises don't hold meanwhile:
-B23: names that aren't allowed are resolved: a question can carry data to a name server
-B24: on ports 80 and 443, every name passes
-B25: so it does on other TCP ports
-What holds: deny lines; private addresses, this machine, other containers, metadata, loopback and link-local stay closed (B26, B31); resolvers over HTTPS.`,
+	env.warn(`learning until %s (%s): what no line allows is let through, and recorded. For %s, until then:
+names that aren't allowed are resolved: a query can carry data to a name server (B23)
+every name passes on ports 80 and 443 (B24), and on other TCP ports (B25)
+Still enforced: deny lines; private addresses, this machine, other containers, metadata, loopback and link-local stay closed (B26, B31); resolvers over HTTPS.`,
 		WhenText(until), LengthText(time.Until(until)), WorkersText(workers))
 	env.hint("%s", endLearning)
 	env.hint("afterwards: `workshop firewall suggest` makes lines of what was let through")
@@ -102,7 +101,7 @@ const AskTime = time.Second
 // Asked is what a guard said; nil where it doesn't answer in time.
 type Asked <-chan *control.State
 
-// AskGuard asks the guard for its state, beside whatever else goes on.
+// AskGuard asks the guard for its state, in the background.
 func (r *Running) AskGuard(ctx context.Context) Asked {
 	answer := make(chan *control.State, 1)
 	go func() {
@@ -147,7 +146,7 @@ func (env *Env) forgetLearning(project string) {
 	}
 }
 
-// mayLearn tells whether the guard is worth a question.
+// mayLearn reports whether the guard is worth a question.
 func (env *Env) mayLearn(project string) bool {
 	file := env.learningFile(project)
 	if file == "" {
@@ -187,14 +186,14 @@ func (env *Env) sayLearning(ctx context.Context, r *Running, worker string) {
 		return
 	}
 	if until, ok := learningOf(*s)[worker]; ok {
-		env.say("workshop: learning until %s: B23, B24 and B25 don't hold for %s", WhenText(until), worker)
+		env.say("workshop: learning until %s: the allow list is not enforced for %s (B23–B25)", WhenText(until), worker)
 	}
 	if len(s.Learning) == 0 {
 		env.forgetLearning(r.Name)
 	}
 }
 
-// learningOf gives for each worker of a learning room until when it learns.
+// learningOf returns for each worker of a learning room until when it learns.
 func learningOf(s control.State) map[string]time.Time {
 	out := map[string]time.Time{}
 	for _, r := range s.Rooms {
@@ -219,5 +218,5 @@ func LearningText(s control.State) string {
 		}
 	}
 	slices.Sort(workers)
-	return fmt.Sprintf("learning until %s: B23, B24 and B25 don't hold for %s", WhenText(until), WorkersText(workers))
+	return fmt.Sprintf("learning until %s: the allow list is not enforced for %s (B23–B25)", WhenText(until), WorkersText(workers))
 }

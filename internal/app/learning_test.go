@@ -19,7 +19,7 @@ func TestLearningOf(t *testing.T) {
 	if len(by) != 2 || !by["b"].Equal(until) || !by["c"].Equal(until) {
 		t.Errorf("%v", by)
 	}
-	if text := LearningText(s); !strings.HasSuffix(text, ": B23, B24 and B25 don't hold for b and c") {
+	if text := LearningText(s); !strings.HasSuffix(text, "the allow list is not enforced for b and c (B23–B25)") {
 		t.Error(text)
 	}
 }

@@ -25,7 +25,7 @@ type RuleChange struct {
 	Private, ECH bool
 
 	comment string // of the lines that are written
-	// text is the one line that stands for all rules, as "preset: npm"; empty: each
+	// text is the one line for all rules, as "preset: npm"; empty: each
 	// has its own.
 	text string
 }

@@ -81,7 +81,7 @@ func (env *Env) compileSource(s *Source) (*Project, error) {
 	return whole, env.checkHidden(whole.ProjectRef)
 }
 
-// codeOf is the exit code that problems of a file stand for: 3, or 4 where a
+// codeOf is the exit code of problems of a file: 3, or 4 where a
 // file asks for what only the caller may decide.
 func codeOf(list diag.List) int {
 	code := CodeOK

@@ -60,7 +60,7 @@ func (env *Env) quietCompile(ctx context.Context) (*Project, error) {
 	return env.compileSource(s)
 }
 
-// IsNotUp tells whether an error means that the workshop, or a worker of it,
+// IsNotUp reports whether an error means that the workshop, or a worker of it,
 // doesn't run.
 func IsNotUp(err error) bool {
 	_, stopped := errors.AsType[*engine.NotRunningError](err)

@@ -154,7 +154,7 @@ type PolicyRule struct {
 
 // RunningPolicy is what the guard does now.
 type RunningPolicy struct {
-	// Current tells that the guard has the policy of the file.
+	// Current reports whether the guard has the policy of the file.
 	Current bool `json:"current"`
 	control.State
 }

@@ -90,7 +90,7 @@ func (env *Env) factsOptions(c *Project, info engine.Info) facts.Options {
 	return o
 }
 
-// preflight says what stands against a start here.
+// preflight says what prevents a start here.
 func (env *Env) preflight(c *Project, list diag.List) error {
 	seen := *c.Source
 	seen.Diagnostics = list

@@ -13,7 +13,7 @@ import (
 // MaxProjectName is how long the name of a project, workshop or worker may be.
 const MaxProjectName = 63
 
-// validName tells whether a project, workshop or worker may be called so:
+// validName reports whether a project, workshop or worker may be called so:
 // [a-z0-9][a-z0-9_-]{0,62}.
 func ValidName(s string) bool {
 	for i := range len(s) {
@@ -28,7 +28,7 @@ func ValidName(s string) bool {
 }
 
 // projectName is -p, else the workshop's name, in a linked git worktree with
-// the worktree's name behind it, so that two checkouts of one repository can
+// the worktree's name after it, so that two checkouts of one repository can
 // be up at the same time.
 func (env *Env) projectName(name, dir string) (string, error) {
 	if p := env.Settings.Project; p != "" {
@@ -71,7 +71,7 @@ func shorten(s string) string {
 	return s[:MaxProjectName-9] + "-" + hex.EncodeToString(sum[:4])
 }
 
-// linkedWorktree gives the name of the linked git worktree that dir lies in,
+// linkedWorktree returns the name of the linked git worktree that dir is in,
 // or nothing. The worktree's `.git` is a file "gitdir: PATH"; a submodule has
 // one too, but only a worktree's PATH has a file commondir
 // (gitrepository-layout(5)). No git program is needed.

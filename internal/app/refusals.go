@@ -81,7 +81,7 @@ func (x Refusal) onPort(port uint16, worker string) Refusal {
 // sshPort is where ssh connects to unless it is told otherwise.
 const sshPort = 22
 
-// seen gives look-ups the port that the output of their program shows.
+// seen adds to look-ups the port that the output of their program shows.
 func (s *Signs) seen(list []Refusal, worker string) []Refusal {
 	out := slices.Clone(list)
 	for i, x := range out {
@@ -193,7 +193,7 @@ func (r *Refusals) Add(l events.Line) {
 }
 
 // addSince takes an event that was at a time or later. It reports whether an
-// earlier one may stand for later ones, which the guard joins to it.
+// earlier one may include later ones, which the guard joins to it.
 func (r *Refusals) addSince(l events.Line, since time.Time) (repeats bool) {
 	if !l.Time.Before(since) {
 		r.Add(l)

@@ -25,7 +25,7 @@ type Reloaded struct {
 	Left []string
 }
 
-// Reload gives the running guard the rules of the workshop file. reset drops every
+// Reload loads into the running guard the rules of the workshop file. reset drops every
 // live change, ends learning and forgets what upload budgets have spent.
 func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 	c, err := env.Compile(ctx)

@@ -154,7 +154,7 @@ func resolve(w *workshop.Workshop) Resolved {
 		Workers:   []resolvedWorker{},
 		Approvals: resolvedApprovals{Default: string(w.Approvals.Default.V)},
 	}}
-	// Ports belong to one worker and stand there.
+	// Ports belong to one worker and are listed there.
 	f.Workshop.Container.Ports = nil
 	for i := range w.Workers {
 		k := resolveContainer(&w.Workers[i].Container)

@@ -22,7 +22,7 @@ func (env *Env) replaceFile(ctx context.Context, s *Source, before, after []byte
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return Fail(CodeFailed, "%s is a link or no ordinary file, and is not written", env.Shown(file)).Hint("add the line by hand")
+		return Fail(CodeFailed, "%s is not a regular file, and is not written", env.Shown(file)).Hint("add the line by hand")
 	}
 	// Beside the file that the project has, so that paths mean the same.
 	f, err := os.CreateTemp(s.Root(), ".new-*.yaml")
@@ -38,9 +38,9 @@ func (env *Env) replaceFile(ctx context.Context, s *Source, before, after []byte
 	if err := env.checkRewritten(ctx, s, f.Name()); err != nil {
 		return err
 	}
-	// Somebody may have saved it in an editor meanwhile.
+	// Somebody may have saved it in an editor in the meantime.
 	if now, err := boundedfile.Read(file, workshop.MaxFileSize); err != nil || !bytes.Equal(now, before) {
-		return Fail(CodeFailed, "%s was changed meanwhile; nothing was written", env.Shown(file)).Hint("run it again")
+		return Fail(CodeFailed, "%s was changed by another program; nothing was written", env.Shown(file)).Hint("run it again")
 	}
 	return env.replaceWatched(s, f.Name(), file)
 }

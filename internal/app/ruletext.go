@@ -40,7 +40,7 @@ func (o *RuleChange) Parse(args []string) error {
 }
 
 // parseRule reads HOST[:PORT] as a line of allow or deny: a name or wildcard,
-// an address or a range, as workshop.yaml has them. IPv6 stands in brackets
+// an address or a range, as workshop.yaml has them. IPv6 is written in brackets
 // where a port follows: [2001:db8::1]:443, [2001:db8::]/48:443.
 func parseRule(text string, deny bool) (firewall.Rule, *Failure) {
 	r := firewall.Rule{Ports: defaultPorts(deny), Line: firewall.LiveLine}
@@ -60,7 +60,7 @@ func parseRule(text string, deny bool) (firewall.Rule, *Failure) {
 		return r, rangeProblem(text, p)
 	}
 	if strings.HasPrefix(host, "[") {
-		return r, Fail(CodeUsage, "%s: what stands in brackets is an IPv6 address, such as [2001:db8::1]:443", quoted(text))
+		return r, Fail(CodeUsage, "%s: only an IPv6 address is written in brackets, such as [2001:db8::1]:443", quoted(text))
 	}
 	p, err := firewall.ParseHostPattern(host)
 	if he, ok := errors.AsType[*firewall.HostError](err); ok && (he.Problem != firewall.HostAnyTenant || !deny) {
@@ -124,7 +124,7 @@ func rangeProblem(text string, p netip.Prefix) *Failure {
 	case p.Addr().Is4In6():
 		return Fail(CodeUsage, "%s is an IPv4 range in IPv6 form", quoted(text)).Hint("write the IPv4 range")
 	case p != p.Masked():
-		return Fail(CodeUsage, "the range %s has bits behind its mask", p).Hint("write %s", p.Masked())
+		return Fail(CodeUsage, "the range %s has bits set beyond its mask", p).Hint("write %s", p.Masked())
 	}
 	if c, ok := firewall.ClassifyRange(p); ok && !c.Openable() {
 		return Fail(CodeRefused, "%s: %s addresses stay closed whatever a line says (B26)", quoted(text), c)

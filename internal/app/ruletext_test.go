@@ -60,7 +60,7 @@ func TestParseRuleRefuses(t *testing.T) {
 		"[::1]:8080":                "4 loopback addresses stay closed",
 		"[fe80::1]":                 "4 link-local addresses stay closed",
 		"224.0.0.1":                 "4 multicast addresses stay closed",
-		"10.20.0.1/16":              "2 bits behind its mask",
+		"10.20.0.1/16":              "2 bits set beyond its mask",
 		"[::ffff:10.0.0.1]/128":     "2 IPv4 range in IPv6 form",
 		"*.com":                     "2 \"*.com\"",
 		"*":                         "2 every name",

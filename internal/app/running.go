@@ -16,7 +16,7 @@ type Running struct {
 	Chosen Choice
 }
 
-// Connect gives the engine that is used for a project, see [Env.choose]. The
+// Connect returns the engine that is used for a project, see [Env.choose]. The
 // caller closes it. approve is asked before an image is built; nil refuses every
 // build.
 func (env *Env) Connect(ctx context.Context, t ProjectRef, approve func(context.Context, BuildRequest) error) (*Running, error) {

@@ -58,7 +58,7 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 	return done, err
 }
 
-// ruleLine is one line of a list, and the rules that it stands for.
+// ruleLine is one line of a list, with its rules.
 type ruleLine struct {
 	text  string
 	rules []firewall.Rule
@@ -90,7 +90,7 @@ func (env *Env) withLines(s *Source, text []byte, o RuleChange) ([]byte, error) 
 			switch {
 			case errors.Is(err, edit.ErrInherits):
 				where = []edit.Line{whole}
-				env.say("%s has no list of its own: the line goes to the workshop's, for all that go by it", o.Worker)
+				env.say("%s has no list of its own: the line is added to the workshop's, for all workers that use it", o.Worker)
 			case !covered:
 				where = []edit.Line{whole, line}
 				env.say("the line goes to the workshop's list too: a worker may only narrow what its workshop grants (B40)")

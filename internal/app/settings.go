@@ -141,7 +141,7 @@ func (env *Env) Set(values map[string]any, from EngineFrom) error {
 	}
 	if values["wait_timeout"] != nil {
 		if s.WaitTimeout = cast.ToDuration(values["wait_timeout"]); s.WaitTimeout <= 0 {
-			return Fail(CodeUsage, "wait timeout %q is no duration above zero", text("wait_timeout")).
+			return Fail(CodeUsage, "wait timeout %q is not a duration above zero", text("wait_timeout")).
 				Hint("write it like 90s or 2m")
 		}
 	}

@@ -18,7 +18,7 @@ const silentGuardTime = 15 * time.Second
 // stopSilentGuard looks why workers didn't get ready in time. A guard that runs
 // and answers nothing in a worker's room (stopped by a signal, hanging) looks
 // healthy to the engine, so that no later plan would touch it: it is stopped,
-// which leaves the rooms closed, and the next `up` starts it. It tells whether
+// which leaves the rooms closed, and the next `up` starts it. It reports whether
 // that was so.
 func (env *Env) stopSilentGuard(ctx context.Context, e engine.Engine, plan *engine.Plan, late []string) bool {
 	if plan.Compiled == nil {
@@ -36,7 +36,7 @@ func (env *Env) stopSilentGuard(ctx context.Context, e engine.Engine, plan *engi
 	return silent && env.stopGuard(ctx, e, plan)
 }
 
-// stopGuard stops a guard that doesn't answer; it tells whether it did.
+// stopGuard stops a guard that doesn't answer; it reports whether it did.
 func (env *Env) stopGuard(ctx context.Context, e engine.Engine, plan *engine.Plan) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), silentGuardTime)
 	defer cancel()

@@ -26,7 +26,7 @@ type Source struct {
 	Diagnostics diag.List
 }
 
-// Root is the project's directory, which the file lies in.
+// Root is the project's directory, which the file is in.
 func (s *Source) Root() string { return filepath.Dir(s.Path) }
 
 // Base is the file's name, as diagnostics have it.
@@ -68,7 +68,7 @@ func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 	return s, nil
 }
 
-// sources gives the texts that the diagnostics quote, by the names they have
+// sources returns the texts that the diagnostics quote, by the names they have
 // in the project's directory: nothing from outside of it is quoted.
 func (s *Source) sources() map[string][]byte {
 	return workshop.Sources(projectFS{dir: s.Root()}, s.Diagnostics)
@@ -110,7 +110,7 @@ type projectFS struct {
 // ProjectDir is a project directory, out of which no symbolic link leads.
 func ProjectDir(dir string) fs.FS { return projectFS{dir: dir} }
 
-// add makes one file of the command line readable and gives its name.
+// add makes one file of the command line readable and returns its name.
 func (f projectFS) add(dir, file string) (string, error) {
 	if info, err := os.Stat(file); err != nil {
 		return "", err

@@ -49,7 +49,7 @@ type ContainerStatus struct {
 	// Stale says that the worker's room was restarted, so that the worker has no
 	// network until `up`.
 	Stale bool `json:"stale,omitempty"`
-	// LiveChanges of the policy, which the guard has beside the file.
+	// LiveChanges of the policy, which the guard has in addition to the file.
 	LiveChanges int `json:"live_changes,omitempty"`
 	// Upstreams of the guard that the policy names.
 	Upstreams []control.Upstream `json:"upstreams,omitempty"`
@@ -78,7 +78,7 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 	defer e.Close()
 	guard := Asked(nil)
 	if !env.Quiet {
-		guard = e.AskGuard(ctx) // beside the rest: 40 ms
+		guard = e.AskGuard(ctx) // in the background: 40 ms
 	}
 	seen, err := e.Look(ctx, asked)
 	if err != nil {

@@ -25,7 +25,7 @@ type ProjectRef struct {
 	File string
 	// isolation is what the file says; empty: nothing.
 	isolation workshop.Isolation
-	// image is one that lies in this machine's files, which only the namespace
+	// image is one among this machine's files, which only the namespace
 	// engine reads; empty: none.
 	image string
 }

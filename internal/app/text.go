@@ -85,7 +85,7 @@ func AreText(names []string) string {
 }
 
 // Indent keeps the lines of one message together. What a worker, an image or an
-// engine said may stand in them, so each is printable.
+// engine said may be in them, so each is printable.
 func Indent(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i, l := range lines {

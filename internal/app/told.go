@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/internal/guard/events"
@@ -51,10 +53,10 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		}
 		wait := aMoment
 		switch {
+		case len(places) > 0, time.Since(began) < quick && !e.Failed && !signs.sawNetwork():
+			wait = 0 // the cause was seen, or there was no time for one
 		case e.Failed || signs.sawNetwork():
 			wait = patient
-		case time.Since(began) < quick:
-			wait = 0
 		}
 		refused := h.feed.wait(ctx, worker, began, wait, func() { <-h.engine.AskGuard(ctx) })
 		refused = signs.seen(refused, worker)
@@ -80,7 +82,8 @@ func writtenPaths(name string, e session.Ended, signs *Signs) []string {
 		return signs.paths()
 	}
 	var a struct{ Path string }
-	if len(signs.paths()) == 0 || json.Unmarshal(e.Arguments, &a) != nil {
+	readOnly := slices.ContainsFunc(e.Output, func(text string) bool { return strings.Contains(text, "read-only") })
+	if !readOnly || json.Unmarshal(e.Arguments, &a) != nil {
 		return nil
 	}
 	return []string{a.Path}

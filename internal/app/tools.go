@@ -139,7 +139,7 @@ func (e toldError) Error() string {
 
 func (e toldError) Unwrap() error { return e.Failure }
 
-// Begin starts what isn't up, once, beside whatever else goes on. It goes on
+// Begin starts what isn't up, once, in the background. It goes on
 // when the call that needed it is cancelled: the next one needs it too.
 func (h *Tools) Begin() {
 	h.once.Do(func() {
@@ -201,7 +201,7 @@ func (h *Tools) Look(ctx context.Context) error {
 	case h.o.NoUp && len(seen.Containers) == 0:
 		return notUp(h.c.ProjectRef)
 	case h.o.NoUp:
-		return Fail(CodeFailed, "project %s %w as a whole: %s not usable", h.c.Name, ErrNotUp, AreText(missing)).Hint("start it with `workshop up`")
+		return Fail(CodeFailed, "project %s %w completely: %s not usable", h.c.Name, ErrNotUp, AreText(missing)).Hint("start it with `workshop up`")
 	}
 	if err := env.Elsewhere(r); err != nil {
 		return err
@@ -257,9 +257,9 @@ func (h *Tools) warnChanged(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		env.warn("can't tell whether %s is what runs: %v", env.Shown(h.c.File), err)
+		env.warn("%s can't be compared with what runs: %v", env.Shown(h.c.File), err)
 	case !plan.Empty():
-		env.warn("%s, this program, or the directories that are read-only in a mount (B8) have changed since `up`: what runs is as it was then", env.Shown(h.c.File))
+		env.warn("%s, this program, or the directories that are read-only in a mount (B8) have changed since `up`: the running workshop is out of date", env.Shown(h.c.File))
 		env.hint("`workshop up` applies it, `workshop up --dry-run` shows it")
 	}
 }
@@ -275,7 +275,7 @@ func (h *Tools) differs(ctx context.Context) (*engine.Plan, error) {
 	if o.InitImage, o.InitVolume, err = h.engine.InitNames(ctx); err != nil {
 		return nil, err
 	}
-	// What stands against a start does not matter here.
+	// What prevents a start does not matter here.
 	ready, _ := withFacts(ctx, h.c, o)
 	d := engine.Desired{Compiled: ready.Compiled, Only: h.names, Pulled: true}
 	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {

@@ -25,7 +25,7 @@ type Validation struct {
 	Refused []*Failure
 }
 
-// Validate checks workshop files: a directory stands for the one in it, no path for
+// Validate checks workshop files: a directory means the one in it, no path for
 // the one that is found. No engine is asked.
 func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error) {
 	files, missing, err := env.expandPaths(paths)
@@ -58,7 +58,7 @@ func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error
 	return v, nil
 }
 
-// Code is the exit code that the result stands for.
+// Code is the exit code of the result.
 func (v Validation) Code() int {
 	code := codeOf(v.Diagnostics)
 	for _, f := range v.Refused {
@@ -84,8 +84,8 @@ func (env *Env) waived(s *Source) diag.List {
 	}}
 }
 
-// expandPaths turns the arguments of validate into files: a directory stands
-// for the workshop file in it, no argument for the one that is found. What
+// expandPaths turns the arguments of validate into files: a directory means
+// the workshop file in it, no argument for the one that is found. What
 // isn't there is a problem like any other, so that the report is complete.
 func (env *Env) expandPaths(args []string) ([]string, diag.List, error) {
 	if len(args) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/llmdo/workshop/internal/facts"
 )
 
-// recordsDir is where records of what is up lie; "" without a home directory.
+// recordsDir has the records of what is up; "" without a home directory.
 func (env *Env) recordsDir() string {
 	if dir := env.StateDir(); dir != "" {
 		return filepath.Join(dir, "projects")
@@ -85,15 +85,15 @@ func (env *Env) watch(ctx context.Context, ready *Project, o UpOptions) error {
 		return Fail(CodeRefused, "watched files (B8): %s; nothing was started", Count(findings, "finding"))
 	case findings > 0 && o.Implicit:
 		return Fail(CodeRefused, "watched files (B8): %s since `up`; nothing was started", Count(findings, "change")).
-			Hint("`workshop ps` names them; `workshop up` starts the workers all the same, `workshop up --accept-watched` also takes the files as they are")
+			Hint("`workshop ps` names them; `workshop up` starts the workers anyway, `workshop up --accept-watched` also accepts the files as they are")
 	case stays:
-		env.hint("they go on to be named; once you have looked, `workshop up --accept-watched` takes them as they are")
+		env.hint("review them: they are listed until `workshop up --accept-watched` accepts them")
 	}
 	return r.Keep(baseline)
 }
 
 // CompareWatched names what changed since `up`, loudly, and reports whether
-// anything did. What can't be compared counts as changed. It goes by what `up`
+// anything did. What can't be compared counts as changed. It uses what `up`
 // noted, not by the files of the project, which a worker may have changed.
 func (env *Env) CompareWatched(ctx context.Context, project string, seen engine.Observed) bool {
 	changes, err := env.changes(ctx, project, seen)
@@ -154,7 +154,7 @@ func (env *Env) sayChanges(changes []facts.Change) {
 		env.hint("a worker may have written this; look at it before a program here runs or obeys it")
 	}
 	if missed {
-		env.hint("look at what lies there, or remove it: what git, a shell or an editor would run there is not known")
+		env.hint("review or remove it: what git, a shell or an editor would run there is not known")
 	}
 }
 

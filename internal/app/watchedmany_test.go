@@ -26,7 +26,7 @@ func TestB08_DecoysHideNothing(t *testing.T) {
 		a.Verbose = verbose
 		a.sayChanges(changes)
 		text := out.String()
-		for _, want := range []string{"changed since `up`: /p/z/.git/config", "new since `up`: /p/z/.mcp.json", "new since `up`: /p/000/.envrc", "not fully checked: /p/deep0", "a worker may have written this", "look at what lies there"} {
+		for _, want := range []string{"changed since `up`: /p/z/.git/config", "new since `up`: /p/z/.mcp.json", "new since `up`: /p/000/.envrc", "not fully checked: /p/deep0", "a worker may have written this", "review or remove it"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("verbose %v: %q isn't in\n%.3000s", verbose, want, text)
 			}

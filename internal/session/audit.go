@@ -15,7 +15,7 @@ func (c *call) write(event string) error {
 	return c.host.c.Audit.Write(e)
 }
 
-// refused writes down why a call wasn't run, and gives the reason back.
+// refused writes down why a call wasn't run, and returns the reason.
 func (c *call) refused(err error) error {
 	c.event.Error, c.event.Failed = err.Error(), true
 	if c.event.Decision == "" {
@@ -32,7 +32,7 @@ func (c *call) done(r *Result, err error) {
 	if errors.As(err, &lost) {
 		event = "lost"
 	}
-	c.event.Arguments = nil // stand in the first line
+	c.event.Arguments = nil // they are in the first line
 	c.event.Duration = float64(time.Since(c.begun).Microseconds()) / 1000
 	if err != nil {
 		c.event.Failed, c.event.Error = true, err.Error()

@@ -25,7 +25,7 @@ const margin = 15 * time.Second
 // Call runs a tool: it is offered (else tool.NotOfferedError), its arguments
 // fit (else [ArgumentsError]), it is approved (else approval.RefusedError) and
 // written down, then executed in the worker, at most once. A worker that dies
-// meanwhile is a [LostError]; the next call connects anew. When ctx ends, the
+// during the call is a [LostError]; the next call connects again. When ctx ends, the
 // call is cancelled in the worker too.
 func (h *Host) Call(ctx context.Context, name string, args json.RawMessage, o Options) (*Result, error) {
 	if h.life.Err() != nil {
@@ -99,7 +99,7 @@ func (c *call) run(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-// asks tells whether the call is a matter of approvals.
+// asks reports whether the call is a matter of approvals.
 func (c *call) asks() bool { return c.own != endDelegation }
 
 // check compares the call with what is offered and with the schema. It
@@ -138,13 +138,13 @@ func (c *call) arguments() (err error) {
 	return err
 }
 
-// isDelegate tells that the tool opens a delegation.
+// isDelegate reports that the tool opens a delegation.
 func (c *call) isDelegate() bool { return strings.HasPrefix(c.own, delegatePrefix) }
 
 // local calls are the host's own.
 func (c *call) local() bool { return c.isDelegate() || c.own == endDelegation }
 
-// granted checks the call, and gives a limited shell argv in place of its line.
+// granted checks the call, and replaces the line of a limited shell by argv.
 func (c *call) granted() error {
 	g := c.session.grant.Load()
 	if c.own == tool.Shell && c.session.limited() {
@@ -155,7 +155,7 @@ func (c *call) granted() error {
 	return g.Check(c.own, c.args)
 }
 
-// limited tells that each offer of shell has a limit.
+// limited reports that each offer of shell has a limit.
 func (s *workerSession) limited() bool {
 	for _, o := range s.offersOf(tool.Shell) {
 		if o.Limit == "" {

@@ -44,7 +44,7 @@ func (l *live) ended() bool {
 	}
 }
 
-// get gives the open session, or opens one.
+// get returns the open session, or opens one.
 func (l *link) get(ctx context.Context) (*live, error) {
 	select {
 	case l.turn <- struct{}{}:
@@ -118,7 +118,7 @@ func (l *link) close() {
 	}
 }
 
-// notSent tells that a call certainly wasn't executed, because the connection
+// notSent reports that a call certainly wasn't executed, because the connection
 // ended before it was sent.
 func notSent(err error) bool {
 	var lost *wire.LostError
@@ -185,7 +185,7 @@ func tell(from <-chan wire.Notification, ended <-chan struct{}, progress func(Pr
 const askTime = 2 * time.Second
 
 // whyLost says what is known of the loss of a session. It opens the next one
-// for it, which tells whether it is the same run of the worker.
+// for it, which reports whether it is the same run of the worker.
 func (s *workerSession) whyLost(before *live) string {
 	if s.life.Err() != nil {
 		return "this client ended the session"
@@ -213,7 +213,7 @@ func (s *workerSession) whyLost(before *live) string {
 	case a.Instance != "" && b.Instance != "" && a.Instance != b.Instance:
 		return "the worker was restarted"
 	case a.OOMKills >= 0 && b.OOMKills > a.OOMKills:
-		return "its session in the worker ended, perhaps for want of memory: since it began, the kernel killed processes of the worker for that (resources.memory limits it)"
+		return "its session in the worker ended, perhaps OOM-killed: the kernel has killed processes of the worker since it began (resources.memory is the limit)"
 	case a.Instance != "" && a.Instance == b.Instance:
 		return "its session in the worker ended, as when a process is killed; the worker itself runs on"
 	}

@@ -4,7 +4,7 @@ import "github.com/llmdo/workshop/tool"
 
 // Described lists every tool with its schemas, as a client gets them: those of
 // a worker (package tool) in the order of their documentation, then those of
-// delegation, where WORKER stands for a delegate. What documents and programs
+// delegation, where WORKER is a placeholder for a delegate. What documents and programs
 // say of the tools is made of it.
 func Described() []Tool {
 	var out []Tool

@@ -57,7 +57,7 @@ type Host struct {
 	closed bool
 	warned map[string]bool
 	opened int    // delegations, for the names of their sessions
-	names  *table // nil: to be made anew
+	names  *table // nil: to be made again
 }
 
 // Open makes a Host for one worker, or, with worker "", for all: then names
@@ -176,7 +176,7 @@ func (h *Host) warn(format string, a ...any) {
 	}
 }
 
-// changed tells that the list of tools is another.
+// changed reports that the list of tools is another.
 func (h *Host) changed() {
 	if h.life.Err() == nil && h.c.Changed != nil {
 		h.c.Changed()

@@ -38,7 +38,7 @@ func (h *Host) Tools(ctx context.Context) ([]Tool, error) {
 	return out, nil
 }
 
-// Tool gives one tool as [Host.Tools] does, false where it isn't offered. Of the
+// Tool returns one tool as [Host.Tools] does, false where it isn't offered. Of the
 // MCP servers it starts only the one that the name is of.
 func (h *Host) Tool(ctx context.Context, name string) (Tool, bool) {
 	if h.life.Err() != nil {
@@ -92,7 +92,7 @@ func (t target) describe(full string) (Tool, bool) {
 	}
 	d, ok := t.session.serverTool(t.own)
 	if !ok {
-		return out, false // the list changed meanwhile
+		return out, false // the list has changed since
 	}
 	out.Title, out.InputSchema, out.OutputSchema = d.Title, d.InputSchema, d.OutputSchema
 	server, _, _ := tool.SplitMCP(t.own)

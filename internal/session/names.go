@@ -8,7 +8,7 @@ import (
 	"github.com/llmdo/workshop/tool"
 )
 
-// separator stands between a worker and its tool, as between an MCP server and
+// separator is between a worker and its tool, as between an MCP server and
 // its own.
 const separator = "__"
 
@@ -65,7 +65,7 @@ func (s *workerSession) claim(taken map[string]*workerSession) error {
 	return nil
 }
 
-// target is what a full name stands for.
+// target is the tool of a full name.
 type target struct {
 	session *workerSession
 	own     string // the tool's own name
@@ -77,7 +77,7 @@ type table struct {
 	order  []string
 }
 
-// table gives what is offered now: of each worker session the fixed names first, then what
+// table returns what is offered now: of each worker session the fixed names first, then what
 // its MCP servers have and no fixed name is.
 func (h *Host) table() *table {
 	h.mu.Lock()
@@ -123,7 +123,7 @@ func (h *Host) forget() {
 	h.mu.Unlock()
 }
 
-// find gives the tool of a full name. A name that may be an MCP server's starts
+// find returns the tool of a full name. A name that may be an MCP server's starts
 // the server, which alone knows its tools.
 func (h *Host) find(ctx context.Context, name string) (target, error) {
 	if t, ok := h.table().byName[name]; ok {

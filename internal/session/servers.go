@@ -75,7 +75,7 @@ func (s *workerSession) serverTools() []string {
 	return out
 }
 
-// offers tells whether a tool of an MCP server is offered.
+// offers reports whether a tool of an MCP server is offered.
 func (s *workerSession) offers(own string) bool { return s.grant.Load().Check(own, nil) == nil }
 
 // serverNames are the MCP servers of which the worker is offered any tool, in
@@ -92,7 +92,7 @@ func (s *workerSession) serverNames() []string {
 	return out
 }
 
-// serverTool gives the description of a tool of an MCP server.
+// serverTool returns the description of a tool of an MCP server.
 func (s *workerSession) serverTool(own string) (mcpclient.Tool, bool) {
 	server, name, _ := tool.SplitMCP(own)
 	if srv := s.servers[server]; srv != nil {
@@ -151,7 +151,7 @@ func (c *call) callServer(ctx context.Context, server, name string) (*Result, er
 	return &Result{Structured: r.Structured, Content: r.Content, Failed: r.Failed}, nil
 }
 
-// object gives arguments that are a JSON object, each key once, in what is in it
+// object returns arguments that are a JSON object, each key once, in what is in it
 // too: who approves the call, the audit and the server see the same. The rest is
 // the server's to check.
 func object(name string, args json.RawMessage) (json.RawMessage, error) {

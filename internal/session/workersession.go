@@ -16,7 +16,7 @@ type workerSession struct {
 	host   *Host
 	worker *workshop.Worker
 	parent *workerSession  // nil at the top
-	prefix string          // stands in front of the names of its tools
+	prefix string          // prefix of the names of its tools
 	id     string          // of the delegation; empty at the top
 	life   context.Context // until close
 	end    context.CancelFunc

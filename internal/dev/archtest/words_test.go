@@ -15,8 +15,7 @@ import (
 // unworded are the packages whose texts are not reworded yet. A package that is
 // finished is deleted here; the list goes when it is empty.
 var unworded = []string{
-	"internal/app/...",
-	"internal/session/...",
+	"internal/session/mcpserver/...",
 }
 
 // aboutPromises are the packages whose texts are lists of promises.

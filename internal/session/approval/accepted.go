@@ -29,7 +29,7 @@ type acceptedFile struct {
 	Files map[string][]Rule `json:"files"`
 }
 
-// Rules gives what was accepted for a workshop.yaml. A file that can't be read is
+// Rules returns what was accepted for a workshop.yaml. A file that can't be read is
 // an error, none at all is nothing.
 func (a Accepted) Rules(file string) ([]Rule, error) {
 	f, err := a.read()

@@ -26,14 +26,14 @@ type Call struct {
 type Policy struct {
 	// Rules are the file's; package callrule says what they are about.
 	Rules []workshop.ApprovalRule
-	// Default is the file's, where Given tells that it has one. Without, what
+	// Default is the file's, where Given reports that it has one. Without, what
 	// only reads inside the worker (tool.Spec.ReadOnly and not OpenWorld) is auto
 	// and the rest ask.
 	Default workshop.Approval
 	Given   bool
 	// Max is the most that a file may grant by itself: the user's setting
 	// `approvals_max`, ask where it isn't set. What is auto without any file, and
-	// what the user accepted (Accepted), is auto all the same. deny denies
+	// what the user accepted (Accepted), is auto anyway. deny denies
 	// everything.
 	Max workshop.Approval
 	// Accepted are rules that this user said `always` to, for this file. They
@@ -116,7 +116,7 @@ type Asker interface {
 type Remember interface {
 	// Preview tells what Write would change, as text for a person; never empty
 	// without an error. before is the rule of the file that asks for calls that r
-	// is about, which r has to stand before; nil: none does.
+	// is about, which r must precede; nil: none does.
 	Preview(r Rule, before *workshop.ApprovalRule) (string, error)
 	// Write writes the rule down. An error means that nothing was written.
 	Write(ctx context.Context, r Rule, before *workshop.ApprovalRule) error

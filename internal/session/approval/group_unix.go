@@ -33,7 +33,7 @@ func ownSocket(path string) error {
 	uid, _, ok := fileowner.Of(info)
 	switch {
 	case info.Mode().Type() != os.ModeSocket:
-		return fmt.Errorf("%s is no socket", path)
+		return fmt.Errorf("%s is not a socket", path)
 	case !ok || uid != os.Getuid() && uid != 0:
 		return fmt.Errorf("%s belongs to another user", path)
 	}

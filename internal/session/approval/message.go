@@ -34,7 +34,7 @@ type Reply struct {
 // maxReply bounds an answer, in bytes.
 const maxReply = 64 << 10
 
-// encode gives the question as one line.
+// encode returns the question as one line.
 func (q *Question) encode() ([]byte, error) {
 	m := Message{
 		Type: "approval", Version: 1, Worker: q.Call.Worker, Tool: q.Call.Tool, Chain: q.Call.Chain,
@@ -47,7 +47,7 @@ func (q *Question) encode() ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// decodeReply reads one object {"answer": …}, and nothing behind it.
+// decodeReply reads one object {"answer": …}, and no trailing data.
 func (q *Question) decodeReply(data []byte) (Answer, error) {
 	var r Reply
 	d := json.NewDecoder(bytes.NewReader(data))

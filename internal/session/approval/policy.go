@@ -36,7 +36,7 @@ func (p *Policy) Decide(c Call) Verdict {
 	return v
 }
 
-// mayGrant tells whether an auto of the file counts.
+// mayGrant reports whether an auto of the file counts.
 func (p *Policy) mayGrant(c Call, v Verdict) bool {
 	return p.Max == workshop.ApprovalAuto || readsInside(c.Tool) ||
 		v.rule != nil && slices.Contains(p.Accepted, Rule{v.rule.Tool, v.rule.Match})
@@ -96,14 +96,14 @@ func (p *Policy) call(c Call) callrule.Call {
 	return callrule.Call{Tool: c.Tool, Args: c.Args, Workdir: p.Workdirs[c.Worker]}
 }
 
-// readsInside tells that a tool changes nothing and reaches nothing outside of
+// readsInside reports whether a tool changes nothing and reaches nothing outside of
 // the worker. What an MCP server says of its own tools doesn't count.
 func readsInside(name string) bool {
 	s, ok := tool.Find(name)
 	return ok && s.ReadOnly && !s.OpenWorld
 }
 
-// place is a rule and where it stands.
+// place is a rule with its position.
 func place(r *workshop.ApprovalRule) string {
 	text := "the rule " + Rule{r.Tool, r.Match}.line(r.Approval)
 	if at := r.At.Range; at.Filename != "" {

@@ -183,7 +183,7 @@ func TestSocketFails(t *testing.T) {
 		"closes":   {listen(t, func(net.Conn, []byte) {}), "without an answer"},
 		"too long": {listen(t, func(c net.Conn, _ []byte) { c.Write(bytes.Repeat([]byte(" "), 1<<20)) }), "too long"},
 		"no file":  {filepath.Join(dir, "none"), "no such file"},
-		"a file":   {file, "no socket"},
+		"a file":   {file, "not a socket"},
 	} {
 		began := testutil.Now()
 		a, err := (&Socket{Path: c.path, Timeout: 500 * time.Millisecond}).Ask(t.Context(), question())

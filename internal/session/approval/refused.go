@@ -21,10 +21,10 @@ func (e *RefusedError) Error() string {
 	return e.Call.Tool + " of " + e.Call.Worker + " was not approved (B42): " + e.Why
 }
 
-// Unwrap gives what kept a person from being asked.
+// Unwrap returns what kept a person from being asked.
 func (e *RefusedError) Unwrap() error { return e.err }
 
-var errChanged = errors.New("the file was changed meanwhile")
+var errChanged = errors.New("the file was changed by another program")
 
 // denied says what denies.
 func (g *Gate) denied(c Call, v Verdict) *RefusedError {

@@ -13,7 +13,7 @@ import (
 )
 
 // Terminal asks the person at a terminal. What was typed before the question
-// stands there is no answer: it is thrown away.
+// is there is not an answer: it is discarded.
 type Terminal struct {
 	// In is a terminal; anything else can't be asked.
 	In *os.File
@@ -32,7 +32,7 @@ const maxTries = 3
 // empty line and the end of input are a no.
 func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
 	if t.In == nil || !term.IsTerminal(int(t.In.Fd())) {
-		return "", errors.New("the input is no terminal")
+		return "", errors.New("the input is not a terminal")
 	}
 	if _, err := io.WriteString(t.Out, t.text(q)); err != nil {
 		return "", err
@@ -93,7 +93,7 @@ func prompt(answers []Answer) string {
 	return text + "[N]o: "
 }
 
-// text is the question. What comes from the call stands behind bars, so that it
+// text is the question. What comes from the call is written after bars, so that it
 // can't look like a part of the question.
 func (t *Terminal) text(q Question) string {
 	var b strings.Builder

@@ -20,7 +20,7 @@ const (
 	maxArgs    = 8 << 10  // of arguments of unknown tools
 )
 
-// textOf writes a call for a person; cut tells that it isn't all of it.
+// textOf writes a call for a person; cut reports that it isn't all of it.
 func textOf(c Call) (text string, cut bool) {
 	var w writer
 	switch c.Tool {
@@ -50,7 +50,7 @@ func textOf(c Call) (text string, cut bool) {
 		if tool.Decode(c.Args, &a) == nil {
 			w.field("", a.Path)
 			if a.ReplaceAll {
-				w.field("wherever it stands", "")
+				w.field("every occurrence", "")
 			}
 			w.content("replaces", a.OldString, maxContent)
 			w.content("by", a.NewString, maxContent)
@@ -61,7 +61,7 @@ func textOf(c Call) (text string, cut bool) {
 		var a tool.FetchURLArgs
 		if tool.Decode(c.Args, &a) == nil {
 			w.field("", a.URL)
-			// What stands before an @, or is shortened, hides whither it goes.
+			// What is before an @, or is shortened, hides where it goes.
 			if u, err := url.Parse(a.URL); err == nil && (w.cut || u.User != nil) {
 				w.field("to the host", u.Host)
 			}

@@ -20,7 +20,7 @@ func TestText(t *testing.T) {
 		{"shell", `{"command":"a","x":1}`, "{\n  \"command\": \"a\",\n  \"x\": 1\n}"},
 		{"shell", "{\x1b", "{\\u{1b}"},
 		{"write_file", `{"path":"a\nb","content":"x\ny\n","executable":true}`, "a\\nb\n(made executable)\ncontent (2 lines, 4 bytes):\n    x\n    y"},
-		{"edit_file", `{"path":"a","old_string":"x","new_string":"","replace_all":true}`, "a\n(wherever it stands)\nreplaces (1 line, 1 byte):\n    x\nby (0 lines, 0 bytes):"},
+		{"edit_file", `{"path":"a","old_string":"x","new_string":"","replace_all":true}`, "a\n(every occurrence)\nreplaces (1 line, 1 byte):\n    x\nby (0 lines, 0 bytes):"},
 		{"fetch_url", `{"url":"https://example.com/\u202e"}`, `https://example.com/\u{202e}`},
 		{"fetch_url", `{"url":"https://example.com:x@example.org/"}`, "https://example.com:x@example.org/\nto the host: example.org"},
 		{"write_file", `{"path":"a","content":"eA==","binary":true}`, "a\n(the content is base64)\ncontent (1 line, 4 bytes):\n    eA=="},

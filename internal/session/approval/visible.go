@@ -62,8 +62,8 @@ func visibleLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Barred is text of several lines behind bars, so that it can't look like a part
-// of the question that it stands in.
+// Barred is text of several lines, each after a bar, so that it can't look like a
+// part of the question that it is in.
 func Barred(text string) string {
 	if text == "" {
 		return ""

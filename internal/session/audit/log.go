@@ -50,7 +50,7 @@ func (l *Log) open() error {
 	info, err := f.Stat()
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		err = errors.New(l.path + " is no ordinary file")
+		err = errors.New(l.path + " is not a regular file")
 	case err == nil && info.Mode().Perm()&0o077 != 0:
 		err = f.Chmod(0o600)
 	}
@@ -153,7 +153,7 @@ func (l *Log) rotate(more int) error {
 	return l.reopen()
 }
 
-// current tells whether the open file is still the one of that name.
+// current reports whether the open file is still the one of that name.
 func (l *Log) current() (bool, error) {
 	mine, err := l.file.Stat()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 const (
 	// MinSecret is the length, in bytes, of the shortest value that is looked
-	// for: a shorter one stands in any text.
+	// for: a shorter one is in any text.
 	MinSecret = 4
 	// maxText is how much of a text of the arguments is kept, in bytes.
 	maxText = 1 << 10
@@ -26,7 +26,7 @@ const (
 	// maxName is how much is kept of each text that isn't an argument: a name that
 	// a client made up must not push other lines out of the files.
 	maxName = 2 << 10
-	// Replacement stands where a secret was.
+	// Replacement is written in place of a secret.
 	Replacement = "[secret]"
 )
 
@@ -99,14 +99,14 @@ func percentForms(s string) (out []string) {
 
 var percentByte = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-F]{2}`) })
 
-// base64Forms are what stands in the base64 of any text with s in it: where it
+// base64Forms are parts of the base64 of any text with s in it: where it
 // begins at each of the three places of a group, the characters that only s
-// decides (as in user:password of HTTP). Short ones would stand anywhere.
+// decides (as in user:password of HTTP). Short ones would match anywhere.
 func base64Forms(s string) (out []string) {
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for shift := range 3 {
 			text := enc.EncodeToString([]byte(strings.Repeat("\x00", shift) + s))
-			text = text[(shift*8+5)/6:]                      // of what stands before
+			text = text[(shift*8+5)/6:]                      // of what is before
 			text = text[:len(text)-partOf((shift+len(s))%3)] // with what follows
 			if len(text) >= 6 {
 				out = append(out, text)

@@ -128,7 +128,7 @@ func keyOf(params json.RawMessage) string {
 	return p.Meta.Token
 }
 
-// Read gives the SDK the next answer to one of its requests.
+// Read returns the next answer to one of its requests.
 func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		line, err := readLine(c.in, MaxLine)
@@ -206,7 +206,7 @@ func (c *conn) admit(line []byte) (jsonrpc.Message, error) {
 // noMessage counts lines that are no message: some servers write a log there.
 func (c *conn) noMessage(line []byte) error {
 	if c.garbage++; c.garbage > MaxGarbage {
-		return fmt.Errorf("it writes what is no MCP to its standard output: %.80q", line)
+		return fmt.Errorf("it writes lines that are not MCP to its standard output: %.80q", line)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
 // Package mcpclient is the client of MCP servers that run in workers. A server
-// there is started when it is first needed, kept, and started anew when it has
+// there is started when it is first needed, kept, and started again when it has
 // ended.
 //
 // A server is not trusted: what it sends is bounded (limits below), its names,
@@ -8,7 +8,7 @@
 // it says about its tools (annotations) is a hint for a person, never a reason
 // to run one without a yes.
 //
-// The official SDK is the client; this package stands between it and the server
+// The official SDK is the client; this package is between it and the server
 // (conn), because the SDK queues whatever comes.
 package mcpclient
 

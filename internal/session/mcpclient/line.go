@@ -32,7 +32,7 @@ func readLine(r *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// depthOf tells how deep objects and lists of a JSON text stand in each other.
+// depthOf returns how deep objects and lists of a JSON text are nested.
 // It doesn't look whether the text is valid.
 func depthOf(b []byte) int {
 	depth, most := 0, 0

@@ -46,7 +46,7 @@ type annotations struct {
 	LastModified string   `json:"lastModified,omitempty"`
 }
 
-// text is a block whose text stands there even when it is empty.
+// text is a block whose text is written even when it is empty.
 type text struct {
 	Type        string       `json:"type"`
 	Text        string       `json:"text"`

@@ -93,7 +93,7 @@ func (r *run) close() {
 	})
 }
 
-// watch lists anew when the server says that its tools have changed, and clears
+// watch lists again when the server says that its tools have changed, and clears
 // up when it has ended.
 func (r *run) watch() {
 	defer r.close()
@@ -143,7 +143,7 @@ func (r *run) list(ctx context.Context) ([]Tool, error) {
 			}
 			if err != nil {
 				if bad++; bad > MaxTools {
-					r.s.warn("it has more than %d tools that can't be offered, the others behind them aren't either", MaxTools)
+					r.s.warn("it has more than %d tools that can't be offered; those after them aren't offered either", MaxTools)
 					return tools, nil
 				}
 				r.s.warn("%v; it isn't offered", err)
@@ -156,7 +156,7 @@ func (r *run) list(ctx context.Context) ([]Tool, error) {
 		case p.NextCursor == "":
 			return tools, nil
 		case pages+1 == MaxPages || p.NextCursor == cursor:
-			r.s.warn("its list of tools has no end, the tools behind page %d aren't offered", pages+1)
+			r.s.warn("its list of tools has more than %d pages; the tools after them aren't offered", pages+1)
 			return tools, nil
 		}
 		cursor = p.NextCursor

@@ -84,7 +84,7 @@ func (s *Server) Starting() time.Duration {
 	return time.Since(s.starting.begun)
 }
 
-// List gives the tools of the server, and starts it if need be. When ctx ends,
+// List returns the tools of the server, and starts it if need be. When ctx ends,
 // the start goes on, and Changed tells when the tools are there.
 func (s *Server) List(ctx context.Context) ([]Tool, error) {
 	if _, err := s.get(ctx); err != nil {
@@ -93,7 +93,7 @@ func (s *Server) List(ctx context.Context) ([]Tool, error) {
 	return s.Known(), nil
 }
 
-// get gives the running server, or starts it.
+// get returns the running server, or starts it.
 func (s *Server) get(ctx context.Context) (*run, error) {
 	s.mu.Lock()
 	if s.life.Err() != nil {
@@ -132,7 +132,7 @@ func (s *Server) start(st *starting) {
 		err = fmt.Errorf("the MCP server %s doesn't start: %w", s.c.Name, err)
 	}
 	s.mu.Lock()
-	if s.life.Err() != nil && r != nil { // closed meanwhile
+	if s.life.Err() != nil && r != nil { // closed in the meantime
 		go r.close()
 		r, err = nil, ErrClosed
 	}
@@ -144,7 +144,7 @@ func (s *Server) start(st *starting) {
 	s.tellChanged(changed)
 }
 
-// set takes a list over and tells whether it is another. s.mu is held.
+// set takes a list over and reports whether it is another. s.mu is held.
 func (s *Server) set(tools []Tool) bool {
 	same := slices.EqualFunc(s.tools, tools, equal)
 	s.tools = tools

@@ -197,7 +197,7 @@ func TestACallIsCancelled(t *testing.T) {
 func TestServersThatMisbehave(t *testing.T) {
 	for role, want := range map[string]string{
 		"exits":   "exit status 3; it said last: no such option",
-		"garbage": "no MCP to its standard output",
+		"garbage": "not MCP to its standard output",
 		"endless": "a line of more than 4194304 bytes",
 		"asking":  "asks more than it reads",
 		"silent":  "hasn't answered yet",
@@ -225,7 +225,7 @@ func TestListsThatMisbehave(t *testing.T) {
 		warn  string
 	}{
 		"huge":  {MaxTools, "more than 256 tools"},
-		"pages": {0, "has no end"},
+		"pages": {0, "has more than"},
 		"bad":   {1, "listed twice"},
 		"notes": {1, ""},
 		"worse": {0, "more than 256 tools that can't be offered"},

@@ -29,7 +29,7 @@ func clean(s string, most int) string {
 	return s[:cut] + mark
 }
 
-// word tells that a text consists of 1 to most characters of names of tools.
+// word reports that a text consists of 1 to most characters of names of tools.
 func word(s string, most int) bool {
 	return s != "" && len(s) <= most && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
