@@ -169,14 +169,14 @@ func TestB40_DelegationNarrows(t *testing.T) {
 	doesNot("builder__read_file", token, "no such file")
 	doesNot("builder__fetch_url", there, "denied.example.org")
 	doesNot("builder__list_files", `{"path": "/workspace"}`, "builder has no tool list_files")
-	doesNot("builder__shell", `{"argv": ["id"]}`, "none of those that are allowed")
+	doesNot("builder__shell", `{"argv": ["id"]}`, "not one of those that are allowed")
 	does("builder__write_file", `{"path": "/workspace/out/b.txt", "content": "b"}`, "b.txt")
 
 	does("builder__delegate_reader", `{"task": "read"}`, "You read.")
 	does("builder__reader__read_file", `{"path": "/workspace/src/a.txt"}`, "a line")
 	does("builder__reader__shell", `{"argv": ["cat", "/workspace/src/a.txt"]}`, "a line")
 	doesNot("builder__reader__read_file", `{"path": "/workspace/out/b.txt"}`, "no such file")
-	does("builder__reader__shell", `{"argv": ["cat", "/workspace/out/b.txt"]}`, `"exit_code":1`)
+	does("builder__reader__shell", `{"argv": ["cat", "/workspace/out/b.txt"]}`, "[exit code 1]")
 	doesNot("builder__reader__write_file", `{"path": "/scratch/x", "content": "x"}`, "reader has no tool write_file")
 	doesNot("builder__reader__fetch_url", `{"url": "http://allowed.example.org/"}`, "reader has no tool fetch_url")
 

@@ -73,11 +73,9 @@ const plays = {
       }
       for (const t of tools) {
         assert.ok(t.description && t.title && t.inputSchema.type === 'object', `${t.name} isn't described`)
-        for (const hint of ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']) {
-          assert.equal(typeof t.annotations?.[hint], 'boolean', `${t.name} has no ${hint}`)
-        }
       }
-      const of = name => tools.find(t => t.name === name).annotations
+      // A hint that is not sent is the protocol's default.
+      const of = name => ({ readOnlyHint: false, destructiveHint: true, openWorldHint: true, ...tools.find(t => t.name === name).annotations })
       assert.equal(of('read_file').readOnlyHint, true)
       assert.equal(of('write_file').readOnlyHint, false)
       assert.equal(of('shell').destructiveHint, true)
@@ -255,7 +253,7 @@ const plays = {
       const r = await client.callTool({ name: 'write_file', arguments: { path: '/workspace/out/mute', content: 'x' } })
       assert.equal(r.isError, true)
       assert.match(text(r), /approv/)
-      assert.match(text(r), /workshop call|approvals|elicitation/)
+      assert.match(text(r), /tell the person/)
     })
     await client.close()
   },
