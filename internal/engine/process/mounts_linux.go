@@ -75,7 +75,7 @@ func (e *Engine) mounts(c *compose.Compiled, s types.ServiceConfig, id string, u
 		}
 		list[i].Source = real
 	}
-	return list, link(view, path.Join("/", s.WorkingDir), list)
+	return list, link(view, workdirOf(s), list)
 }
 
 // ofContainer reports whether a bind is made by the compile for containers alone:

@@ -29,6 +29,10 @@ func TestFileTools(t *testing.T) {
 	if s.welcome.Workdir != "/workspace" || s.welcome.Grant.Worker != "one" || s.welcome.OOMKills != -1 || s.welcome.Instance == "" {
 		t.Errorf("%+v", s.welcome)
 	}
+	two, inMount := h.session("two"), tool.ReadFileResult{}
+	if err := two.call(tool.ReadFile, tool.ReadFileArgs{Path: "a.txt"}, &inMount); err != nil || two.welcome.Workdir != "/workspace/src" {
+		t.Errorf("a working directory in a mount: %q, %v", two.welcome.Workdir, err)
+	}
 	read := func(p string) (string, error) {
 		var r tool.ReadFileResult
 		err := s.call(tool.ReadFile, tool.ReadFileArgs{Path: p}, &r)

@@ -121,7 +121,7 @@ const workshopFile = `workshop:
     resources: {timeout: 20s}
   workers:
     - {name: one, container: {secrets: [token]}}
-    - {name: two, container: {network: none}}
+    - {name: two, container: {network: none, workdir: /workspace/src}}
   mcp:
     echo: {command: sh, args: ["-c", "cat; echo $$TOKEN"], secrets: {TOKEN: token}}
 `

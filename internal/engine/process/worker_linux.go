@@ -83,7 +83,7 @@ func (e *Engine) describe(c *compose.Compiled, service, id string) error {
 		return err
 	}
 	w := &worker{UID: u.uid, GID: u.gid, Spec: process.Spec{
-		Version: process.Version, Grant: grant, Workdir: path.Join("/", s.WorkingDir),
+		Version: process.Version, Grant: grant, Workdir: workdirOf(s),
 		System: append(facts.HostPaths("/"), systemFiles...), Devices: devices, Landlock: landlock.ABI() > 0,
 	}}
 	if w.Spec.Policy, err = policyOf(c, service); err != nil {
@@ -167,6 +167,16 @@ func (e *Engine) forget(project, id string) error {
 		return err
 	}
 	return rmtree.Remove(filepath.Join(dir, ownName, id))
+}
+
+// workdirOf reads the working directory from the arguments of the worker's
+// workshop-init; the service's own is / if that is in a mount.
+func workdirOf(s types.ServiceConfig) string {
+	dir := s.WorkingDir
+	if at := slices.Index(s.Entrypoint, "--workdir"); at >= 0 && at+1 < len(s.Entrypoint) {
+		dir = s.Entrypoint[at+1]
+	}
+	return path.Join("/", dir)
 }
 
 // grantOf parses the grant from the arguments of the worker's workshop-init, as
