@@ -222,12 +222,12 @@ func proxy(s *scenario.Scenario) (asked *atomic.Int64) {
 			defer far.Close()
 			asked.Add(1)
 			w.WriteHeader(http.StatusOK)
-			near, _, err := http.NewResponseController(w).Hijack()
+			near, read, err := http.NewResponseController(w).Hijack()
 			if err != nil {
 				return
 			}
 			defer near.Close()
-			go func() { _, _ = io.Copy(far, near); far.Close() }()
+			go func() { _, _ = io.Copy(far, read); far.Close() }()
 			_, _ = io.Copy(near, far)
 		}))
 	}()

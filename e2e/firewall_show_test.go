@@ -74,7 +74,7 @@ func TestFirewallExplain(t *testing.T) {
 		{"allowed.example.org:80 --worker one", 0, []string{`connection \(tcp\): reached: data, HTTP/1\.1 [234]`}},
 		{"ssh.example.org:22 --worker one", 0, []string{`line +workshop\.yaml:9: `, `guard's port 535`, `connection \(tcp\): reached: data, SSH-2`}},
 		{"registry.npmjs.org:443 --worker one", 0, []string{`line +workshop\.yaml:11: - \{preset: npm\}`, `of preset npm \(version \d+\): \w`, `reached: handshake`}},
-		{"denied.example.org --worker one", 4, []string{`^refused: denied\.example\.org:443 for one$`, `or at once: .workshop firewall allow denied\.example\.org --worker one`, `now +the guard would refuse it`, `look-up: NXDOMAIN`, `refused: NXDOMAIN`}},
+		{"denied.example.org --worker one", 4, []string{`^refused: denied\.example\.org:443 for one$`, `or now: .workshop firewall allow denied\.example\.org --worker one`, `now +the guard would refuse it`, `look-up: NXDOMAIN`, `refused: NXDOMAIN`}},
 		{"gist.allowed.example.org --worker one", 4, []string{`line +workshop\.yaml:12: deny: \[gist`, `now +the guard would refuse it, by workshop\.yaml:12`}},
 		{"inner.example.org --worker one", 4, []string{`^refused: inner`, `reason +a private address`, `line +workshop\.yaml:10`, `\{host: inner\.example\.org, port: 443, private: true\}`, `10\.1\.2\.3: a private address`}},
 		{"169.254.169.254:80 --worker one", 4, []string{`reason +the cloud's metadata service`, `refused: data, HTTP/1\.1 403`}},
@@ -337,7 +337,7 @@ func onScreen(t *testing.T, s *scenario.Scenario) {
 	}
 	probe := func(name string) string { return compose.InitPath + " probe 'lookup " + name + "'; " }
 	line := func(name string) string {
-		return "\nworkshop: refused " + name + " (not allowed); to allow it: workshop firewall allow " + name + " --worker one\n"
+		return "workshop: refused " + name + " (not allowed); to allow it: workshop firewall allow " + name + " --worker one\n"
 	}
 	// what is typed is echoed: the quotes aren't in what is printed
 	fmt.Fprintln(keys, probe("live.example.org")+"echo the tool e''nded")

@@ -63,7 +63,7 @@ func byAnyIP(t *testing.T) {
 	s.Probe("worker", "connect 198.51.100.66:9000 limit=1s", "udp 198.51.100.66:5000 limit=1s", "dns 198.51.100.54 denied.example.org A limit=1s", "http https://198.51.100.66/ ca=/ca.pem limit=1s")
 	silent(s, testnet.Evil)
 	silent(s, testnet.DNS2)
-	if ps := s.Expect(0, "ps"); !strings.Contains(ps.Out+ps.Err, "by AnyIP") {
+	if ps := s.Expect(0, "ps"); !strings.Contains(ps.Out+ps.Err, "use AnyIP") {
 		t.Errorf("ps doesn't say it:\n%s%s", ps.Out, ps.Err)
 	}
 	can := s.Expect(0, "capabilities")

@@ -172,14 +172,21 @@ type NotOfferedError struct {
 }
 
 func (e *NotOfferedError) Error() string {
+	if e.Worker == "" { // a client that has all workers, or a session that was granted none
+		text := "there is no tool " + e.Tool
+		if e.Why != "" {
+			text += ": " + e.Why
+		}
+		if len(e.Offered) == 0 {
+			return text + "; no tools are granted"
+		}
+		return text + "; the tools are " + strings.Join(e.Offered, ", ")
+	}
 	worker, has := "the worker "+e.Worker, "its file lists no tools"
 	if len(e.Offered) > 0 {
 		has = "its file lists " + strings.Join(e.Offered, ", ")
 	}
-	switch {
-	case e.Worker == "": // of a client that has all workers
-		return fmt.Sprintf("there is no tool %s: %s; the tools are %s", e.Tool, e.Why, strings.Join(e.Offered, ", "))
-	case e.Why != "":
+	if e.Why != "" {
 		return fmt.Sprintf("%s may not make this call of %s: %s; %s", worker, e.Tool, e.Why, has)
 	}
 	return fmt.Sprintf("%s has no tool %s; %s", worker, e.Tool, has)

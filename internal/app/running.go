@@ -84,9 +84,8 @@ func (env *Env) observeServices(ctx context.Context, names []string, asked bool)
 // Stopped names what a worker's network needs and doesn't run: its room, the
 // guard. Without a name it is about all workers.
 func Stopped(seen engine.Observed, worker string) []string {
-	rooms, guard, needed := map[string]bool{}, false, false
+	guard, needed := false, false
 	for _, c := range seen.Containers {
-		rooms[c.ID] = c.State == "running"
 		guard = guard || c.Role == compose.RoleGuard.String() && c.State == "running"
 	}
 	var out []string
@@ -95,7 +94,7 @@ func Stopped(seen engine.Observed, worker string) []string {
 			continue
 		}
 		needed = true
-		if !rooms[c.NetworkOf] && !slices.Contains(out, "room") {
+		if roomOf(seen, c) == roomStopped && !slices.Contains(out, "room") {
 			out = append(out, "room")
 		}
 	}
@@ -111,13 +110,39 @@ func Stopped(seen engine.Observed, worker string) []string {
 func Stale(seen engine.Observed, worker string) []string {
 	var out []string
 	for _, c := range seen.Containers {
-		room := slices.IndexFunc(seen.Containers, func(k engine.Container) bool { return k.ID == c.NetworkOf })
-		if room < 0 || c.State != "running" || worker != "" && c.Service != worker {
+		if c.NetworkOf == "" || c.State != "running" || worker != "" && c.Service != worker {
 			continue
 		}
-		if r := seen.Containers[room]; r.State == "running" && c.Started.Before(r.Started) {
+		if roomOf(seen, c) == roomRestarted {
 			out = append(out, c.Service)
 		}
 	}
 	return out
+}
+
+type roomState int
+
+const (
+	roomRuns roomState = iota
+	roomStopped
+	roomRestarted
+)
+
+// roomOf finds out what became of a container's room since the container started. A
+// restarted room has another ID on the namespace engine, and another start on Docker.
+func roomOf(seen engine.Observed, c engine.Container) roomState {
+	state := roomStopped
+	for _, k := range seen.Containers {
+		switch {
+		case k.ID == c.NetworkOf && k.State != "running":
+			return roomStopped
+		case k.ID == c.NetworkOf && c.Started.Before(k.Started):
+			return roomRestarted
+		case k.ID == c.NetworkOf:
+			return roomRuns
+		case k.Role == compose.RoleRoom.String() && k.State == "running":
+			state = roomRestarted
+		}
+	}
+	return state
 }

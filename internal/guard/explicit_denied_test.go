@@ -68,30 +68,6 @@ func TestDenialsForPeople(t *testing.T) {
 	}
 }
 
-// TestDenialsOfRetries: the status line, which pip prints with each of its retries,
-// has the command once; the body always. Another target has its own.
-func TestDenialsOfRetries(t *testing.T) {
-	p := restricted(t, "allowed.example.org")
-	p.Rooms[0].Workers = []string{"alice"}
-	w := newWorld(t, p)
-	for i, c := range []struct {
-		host string
-		hint bool
-	}{{"evil.example.net", true}, {"evil.example.net", false}, {"other.example.net", true}, {"evil.example.net", false}} {
-		nc := w.mustDial("room", "tcp", explicitAddr)
-		io.WriteString(nc, "CONNECT "+c.host+":443 HTTP/1.1\r\nHost: "+c.host+":443\r\n\r\n")
-		resp, err := http.ReadResponse(bufio.NewReader(nc), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, _ := io.ReadAll(resp.Body)
-		command := "workshop firewall allow " + c.host + " --worker alice"
-		if resp.StatusCode != 403 || strings.Contains(resp.Status, "; to allow it: "+command) != c.hint || !strings.Contains(string(body), command) {
-			t.Errorf("%d: %s: %q\n%s", i, c.host, resp.Status, body)
-		}
-	}
-}
-
 // TestTunnelsHoldOneName: within a tunnel nothing leads elsewhere.
 func TestTunnelsHoldOneName(t *testing.T) {
 	w := newWorld(t, restricted(t, "allowed.example.org", "second.example.org"))

@@ -106,7 +106,7 @@ func TestOptIn(t *testing.T) {
 	// Without --tools nothing is offered; a worker's own process gets no more
 	// by starting a session itself.
 	none := openWith(t, setting{}).session(RoleTools)
-	wants(t, none.call(tool.Shell, tool.ShellArgs{Argv: []string{"true"}}, nil), wire.CodeNotOffered, "it has no tools")
+	wants(t, none.call(tool.Shell, tool.ShellArgs{Argv: []string{"true"}}, nil), wire.CodeNotOffered, "there is no tool shell; no tools are granted")
 }
 
 // TestNotDumpable: a process of the same uid can't look into a session or write

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
@@ -15,35 +14,9 @@ import (
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
-const (
-	// sameAgain is for how long a retry doesn't get the command in its status line.
-	sameAgain = 10 * time.Second
-	// maxHints bounds the commands that are remembered.
-	maxHints = 64
-)
-
-// hints are the commands that status lines had lately.
-type hints struct {
-	mu   sync.Mutex
-	last map[string]time.Time
-}
-
-// again reports whether a command was in a status line a moment ago.
-func (h *hints) again(command string, now time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	at, known := h.last[command]
-	if h.last == nil || len(h.last) >= maxHints {
-		h.last = map[string]time.Time{}
-	}
-	h.last[command] = now
-	return known && now.Sub(at) < sameAgain
-}
-
 // denied answers 403 with the reason, and the command and the line that would
 // allow it. The status line has reason and command too: of a response to CONNECT,
-// most programs show nothing else. Of retries only the first has the command there:
-// pip prints the status line of each.
+// most programs show nothing else (npm at once, pip with each retry).
 func (r *Room) denied(c net.Conn, p *policy.Room, to authority, d firewall.Decision, keep bool) error {
 	what := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port))) + " is not allowed"
 	if d.Reason == firewall.ReasonName {
@@ -67,9 +40,7 @@ func (r *Room) denied(c net.Conn, p *policy.Room, to authority, d firewall.Decis
 	}
 	if d.Suggest != "" {
 		if command := allowCommand(p, to, d); command != "" {
-			if !r.hints.again(command, time.Now()) {
-				what += "; to allow it: " + command
-			}
+			what += "; to allow it: " + command
 			body += "workshop: hint: to allow it now, run outside of the worker:\n  " + command + "\n"
 		}
 		body += "workshop: hint: to allow it for good, add this line to network.allow in workshop.yaml:\n  - " + d.Suggest + "\n"

@@ -45,8 +45,6 @@ type Room struct {
 	Budgets *Budgets
 	// Original returns what a worker dialled; nil: [OriginalDst].
 	Original func(*net.TCPConn) (netip.AddrPort, error)
-
-	hints hints
 }
 
 func (r *Room) original(c *net.TCPConn) (netip.AddrPort, error) {
