@@ -32,7 +32,7 @@ func writablePolicy(w *Workshop, l *locator, root string, work *effort, p *probl
 				if !work.spend(1 + len(list.mounts)) {
 					return
 				}
-				if below, ok := subpath.Below(path.Join("/", root, file), source); ok && protectedIn(below) == "" && innermost(list.mounts, path.Join(m.Target.V, below)) == m {
+				if below, ok := subpath.Below(path.Join("/", root, file), source); ok && protectedIn(below) == "" && MountAt(list.mounts, path.Join(m.Target.V, below)) == m {
 					exposed = append(exposed, fmt.Sprintf("./%s:%s:ro", l.shown(file), path.Join(m.Target.V, below)))
 				}
 			}
@@ -74,8 +74,9 @@ func (l *locator) hostPath(source, root string) (string, bool) {
 	return path.Join("/", root, end.inside), end.inside != ""
 }
 
-// innermost returns the mount that a path of the container is in; nil: none.
-func innermost(mounts []Mount, at string) *Mount {
+// MountAt returns the mount that an absolute path of the container is in, the
+// innermost one; nil: none.
+func MountAt(mounts []Mount, at string) *Mount {
 	var in *Mount
 	for i := range mounts {
 		m := &mounts[i]

@@ -21,8 +21,12 @@ type readOnlyPlace struct {
 }
 
 // readOnlyPlaces finds the places of paths that couldn't be written, each once.
-// The paths were written by a worker; relative ones are below dir.
+// The paths were written by a worker; relative ones are below dir, and that, if it is
+// relative or empty, below the worker's directory.
 func readOnlyPlaces(w *workshop.Worker, dir string, paths []string) (places []readOnlyPlace) {
+	if !path.IsAbs(dir) {
+		dir = path.Join(w.Container.Workdir.V, dir)
+	}
 	for _, p := range paths {
 		if !path.IsAbs(p) {
 			p = path.Join("/", dir, p)
@@ -38,13 +42,7 @@ func readOnlyPlaces(w *workshop.Worker, dir string, paths []string) (places []re
 // placeOf is the place of a path that couldn't be written; not ok where the
 // worker may write there.
 func placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
-	var m *workshop.Mount
-	for i := range w.Container.Mounts {
-		at := &w.Container.Mounts[i]
-		if subpath.Within(p, at.Target.V) && (m == nil || len(at.Target.V) > len(m.Target.V)) {
-			m = at
-		}
-	}
+	m := workshop.MountAt(w.Container.Mounts, p)
 	switch {
 	case m == nil:
 		for _, writable := range []string{"/tmp", "/scratch", "/home/worker", "/dev", "/proc", "/sys", "/run"} {

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/tool"
-	"github.com/llmdo/workshop/workshop"
 )
 
 const (
@@ -43,7 +41,7 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		for _, text := range e.Output {
 			signs.read(text)
 		}
-		places := readOnlyPlaces(w, workdirOf(w, e.Arguments), writtenPaths(name, e, &signs))
+		places := readOnlyPlaces(w, cwdOf(e.Arguments), writtenPaths(name, e, &signs))
 		if text := toldReadOnly(places); text != "" {
 			notes = append(notes, text)
 			h.tellPerson("", hintReadOnly(places, h.env.Shown(h.c.File)))
@@ -89,14 +87,11 @@ func writtenPaths(name string, e session.Ended, signs *Signs) []string {
 	return []string{a.Path}
 }
 
-// workdirOf is where a call works.
-func workdirOf(w *workshop.Worker, args json.RawMessage) string {
+// cwdOf is the directory that a call names; empty: none.
+func cwdOf(args json.RawMessage) string {
 	var a struct{ Cwd string }
 	_ = json.Unmarshal(args, &a) // a tool without it works in the worker's directory
-	if path.IsAbs(a.Cwd) {
-		return a.Cwd
-	}
-	return path.Join(w.Container.Workdir.V, a.Cwd)
+	return a.Cwd
 }
 
 // feedBegins follows the guard's log until the tools are closed.

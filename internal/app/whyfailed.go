@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -53,11 +52,7 @@ func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int)
 	if ran.Signs == nil {
 		ran.Signs = &Signs{}
 	}
-	dir := path.Join(w.Container.Workdir.V, ran.Dir)
-	if path.IsAbs(ran.Dir) {
-		dir = ran.Dir
-	}
-	readOnly := hintReadOnly(readOnlyPlaces(w, dir, ran.Signs.paths()), env.Shown(r.File))
+	readOnly := hintReadOnly(readOnlyPlaces(w, ran.Dir, ran.Signs.paths()), env.Shown(r.File))
 	switch {
 	case code == codeKilled:
 		env.hint("%d is SIGKILL: most often a program needed more than the memory limit of %s (resources.memory of %s)",
