@@ -2,7 +2,6 @@ package threat
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -17,7 +16,13 @@ func Model(text string) (string, error) {
 }
 
 // Matrix is [Model] for docs/threat-matrix.md.
-func Matrix(text string) (string, error) { return replace(text, "matrix", matrixTable()) }
+func Matrix(text string) (string, error) {
+	text, err := replace(text, "evidence", evidence())
+	if err != nil {
+		return "", err
+	}
+	return replace(text, "matrix", matrixTable())
+}
 
 // replace puts made between the markers of a part.
 func replace(text, part, made string) (string, error) {
@@ -81,17 +86,29 @@ func (i Item) entry() string {
 		}
 		text += fmt.Sprintf("  *%s:* %s.\n", label, i.Remedy)
 	}
-	if len(i.Fell) > 0 {
-		text += fmt.Sprintf("  *Seen in:* %s.\n", strings.Join(i.Fell, "; "))
-	}
-	var evidence []string
-	for _, try := range i.Tries() {
-		evidence = append(evidence, "`"+try+"`")
-	}
-	if evidence = append(evidence, byPackage(i.Tests)...); len(evidence) > 0 {
-		text += fmt.Sprintf("  *Tests:* %s\n", strings.Join(evidence, ", "))
-	}
 	return text
+}
+
+// evidence is an entry for each attack: probes of the matrix, Go tests, and where
+// it was seen.
+func evidence() string {
+	var b strings.Builder
+	b.WriteString("\n")
+	for _, i := range Items() {
+		var tests []string
+		for _, try := range i.Tries() {
+			tests = append(tests, "`"+try+"`")
+		}
+		if tests = append(tests, byPackage(i.Tests)...); len(tests) == 0 {
+			tests = []string{"no test"}
+		}
+		fmt.Fprintf(&b, "- **%s** %s\n", i.ID, strings.Join(tests, ", "))
+		if len(i.Fell) > 0 {
+			fmt.Fprintf(&b, "  *Seen in:* %s\n", strings.Join(i.Fell, "; "))
+		}
+	}
+	b.WriteString("\n")
+	return b.String()
 }
 
 // byPackage shortens tests: the directory once, then the names.
@@ -114,21 +131,13 @@ func byPackage(tests []string) []string {
 // matrixTable is a row for each try.
 func matrixTable() string {
 	var b strings.Builder
-	b.WriteString("\n| probe | what is tried | worker, uid 0 | default capabilities | only |\n|---|---|---|---|---|\n")
+	b.WriteString("\n| probe | what is tried | result |\n|---|---|---|\n")
 	for _, t := range Tries() {
 		line := "`" + t.Lines[0] + "`"
 		if n := len(t.Lines) - 1; n > 0 {
 			line = fmt.Sprintf("%s +%d", line, n)
 		}
-		sees := t.Sees
-		if t.Root != "" {
-			sees += ", " + t.Root
-		}
-		other := t.Default
-		if t.Who != nil && !slices.Contains(t.Who, Default) {
-			other = "–"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", t.ID, cell(line), cell(words(sees)), cell(words(other)), only(t))
+		fmt.Fprintf(&b, "| `%s`%s | %s | %s |\n", t.ID, only(t), cell(line), cell(results(t)))
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -143,13 +152,31 @@ func only(t Try) string {
 	if t.Place != Anywhere {
 		out = append(out, string(t.Place))
 	}
-	return strings.Join(out, ", ")
+	for _, who := range t.Who {
+		out = append(out, string(who))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, ", ") + ")"
+}
+
+// results are what the worker must see, and the other identities if that differs.
+func results(t Try) string {
+	out := words(t.Sees)
+	if t.Root != "" {
+		out += "; root: " + words(t.Root)
+	}
+	if t.Default != "" {
+		out += "; default: " + words(t.Default)
+	}
+	return out
 }
 
 // words makes alternatives readable.
 func words(s string) string {
-	s = strings.NewReplacer(cut, "cut off", told, "400, 403 or 421", guardsListeners, "the guard's alone").Replace(s)
-	return strings.ReplaceAll(s, "|", " or ")
+	s = strings.NewReplacer(cut, "cut off", guardsListeners, "the guard's alone").Replace(s)
+	return strings.ReplaceAll(s, "|", "/")
 }
 
 // cell keeps text within a cell of a table.

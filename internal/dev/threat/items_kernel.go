@@ -5,40 +5,40 @@ var kernelItems = []Item{
 	{
 		ID: "K1", Attack: "System calls and sockets that have led out of containers: keyrings, `bpf`, `io_uring`, `userfaultfd`, `open_by_handle_at`, `clone3`, file leases, AF_VSOCK, AF_ALG, AF_PACKET",
 		Fell:   []string{"Docker before 1.0 (shocker.c)", "runc and its kernel (CVE-2022-0185)"},
-		Status: Closed, Answer: "One seccomp profile on every engine refuses them, whatever their arguments. A worker has no capability for them",
+		Status: Closed, Answer: "One seccomp profile on every engine refuses them, and a worker has no capability for them",
 		Remedy:   "A hole in an allowed system call is a hole in the boundary. For strangers, use virtual machines",
 		Promises: []string{"B1", "B2"}, Tests: []string{"e2e TestB02_CallsThatLedOut", "e2e TestB02_NoNewPrivilegesAndSeccomp"},
 	},
 	{
 		ID: "K2", Attack: "A user namespace of its own, to be root in it",
-		Status: Closed, Answer: "seccomp refuses `clone`, `clone3`, `unshare` and `setns` with it. Rootless, the supervisor also allows none below its own",
+		Status: Closed, Answer: "seccomp refuses `clone`, `clone3`, `unshare` and `setns` with it; rootless, the supervisor allows none either",
 		Promises: []string{"B2"}, Tests: []string{"e2e TestB02_CallsThatLedOut", "e2e TestB02_NoNewPrivilegesAndSeccomp"},
 	},
 	{
 		ID: "K3", Attack: "Another process through `/proc/1/root`, `/proc/PID/ns`, `ptrace`, `process_vm_readv`, `pidfd_getfd`",
 		Fell:   []string{"runc (CVE-2019-5736, CVE-2024-21626)"},
-		Status: Closed, Answer: "PID 1 isn't dumpable, so its own user can't inspect or trace it. Room, guard and supervisor have no pid in a worker, even with the same uid",
+		Status: Closed, Answer: "PID 1 can't be inspected or traced by its own user. Room, guard and supervisor have no pid in a worker",
 		Promises: []string{"B6", "B12"}, Tests: []string{"e2e TestB06_OtherProcesses", "e2e TestB41_InitIsNeverDumpable"},
 	},
 	{
 		ID: "K4", Attack: "Writing to `/proc/sys`, `/proc/sysrq-trigger`, `/sys`, `release_agent`, `core_pattern`, `uevent_helper`; reading `/proc/kcore`, `/proc/keys`",
 		Fell:   []string{"Docker, privileged (release_agent, CVE-2022-0492)"},
-		Status: Closed, Answer: "Read-only, masked, or namespaced where the kernel can. Visible cgroups begin at the worker's own",
+		Status: Closed, Answer: "Read-only, masked, or namespaced where the kernel can; visible cgroups begin at the worker's own",
 		Promises: []string{"B3", "B6"}, Tests: []string{"e2e TestB03_TheKernelsFiles"},
 	},
 	{
 		ID: "K5", Attack: "Mounting a file system, a bind of `/`, another `/proc`, or removing the read-only flag",
-		Status: Closed, Answer: "No capability, and seccomp refuses old and new calls. Rootless, mount flags are locked too",
+		Status: Closed, Answer: "No capability, and seccomp refuses the calls; rootless, mount flags are locked too",
 		Promises: []string{"B2", "B3"}, Tests: []string{"e2e TestB03_NoMountOfItsOwn", "e2e TestB03_ReadOnlyButWhatIsDeclared"},
 	},
 	{
-		ID: "K6", Attack: "Mount propagation: later mounts below a source reach the worker, or the worker's reach the machine",
+		ID: "K6", Attack: "Mount propagation, into the worker or out of it",
 		Status: Closed, Answer: "A worker's mounts are private, and binds exclude what is mounted below their source",
 		Promises: []string{"B7"}, Tests: []string{"e2e TestB03_MountsOfLaterStayApart"},
 	},
 	{
 		ID: "K7", Attack: "Devices: `/dev/kvm`, `/dev/mem`, `/dev/fuse`, disks, `mknod`",
-		Status: Closed, Answer: "`/dev` has six devices that hold nothing. `mknod` needs a capability, and every other mount ignores devices",
+		Status: Closed, Answer: "`/dev` has six devices that hold nothing, `mknod` needs a capability, and other mounts ignore devices",
 		Promises: []string{"B6"}, Tests: []string{"e2e TestB06_Devices"},
 	},
 	{
@@ -54,13 +54,13 @@ var kernelItems = []Item{
 	},
 	{
 		ID: "K10", Attack: "Signals to everybody, or to a pid of the machine",
-		Status: Gone, Answer: "A process without a pid in the worker gets none. Rootless too, where guard and supervisor have the same user",
+		Status: Gone, Answer: "A process without a pid in the worker gets none, not even the guard and supervisor of a rootless engine, which have the same user",
 		Promises: []string{"B6"}, Tests: []string{"e2e TestB06_SignalsStayInside"},
 	},
 	{
 		ID: "K11", Attack: "Leaked descriptors: of the host, a directory, a cgroup",
 		Fell:   []string{"runc (CVE-2024-21626)"},
-		Status: Closed, Answer: "All descriptors are close-on-exec. workshop-init enters the working directory from inside: no engine resolves a path through a mount, and no magic link is followed",
+		Status: Closed, Answer: "All are close-on-exec. workshop-init enters the working directory from inside and follows no magic link",
 		Promises: []string{"B6"}, Tests: []string{"e2e TestB06_NoDescriptorLeaks", "e2e TestB06_WorkdirIsEnteredFromInside"},
 	},
 	{
@@ -78,11 +78,11 @@ var kernelItems = []Item{
 	},
 	{
 		ID: "K14", Attack: "Killing the namespace engine's supervisor",
-		Status: Closed, Answer: "It is PID 1 of the namespace that holds everything else: if it ends, the kernel ends the rest. No worker reaches it",
+		Status: Closed, Answer: "It is PID 1 of the namespace that holds everything else, so all ends with it; no worker reaches it",
 		Promises: []string{"B21"}, Tests: []string{"e2e TestB21_SupervisorKilled", "e2e TestB06_OtherProcesses"},
 	},
 	{
-		ID: "K15", Attack: "A foreign runtime: `runtime: nvidia` with `network: none` and a device variable, or one with another kernel, in the file or as the engine's default",
+		ID: "K15", Attack: "A foreign runtime: `runtime: nvidia` with a device variable, or another kernel, in the file or as the engine's default",
 		Status: Closed, Answer: "Only runtimes that share the kernel and add nothing are accepted; without a room, also [those of the user's settings](engines.md). `up` names them",
 		Promises: []string{"B6", "B30"}, Tests: []string{"compose TestRuntimes", "internal/app TestRuntimesOfTheUser", "internal/cli/lifecycle TestRuntimeIsSaid"},
 	},

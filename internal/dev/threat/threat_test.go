@@ -167,3 +167,34 @@ func TestDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentsAreWhole: no attack, promise, test or try is missing in the documents.
+func TestDocumentsAreWhole(t *testing.T) {
+	model, evidence := catalogue(), evidence()
+	for _, i := range Items() {
+		for _, part := range append([]string{i.Answer, i.Remedy, "(" + strings.Join(i.Promises, ", ") + ")"}, strings.SplitN(i.Attack, ": ", 2)...) {
+			if !strings.Contains(model, part) {
+				t.Errorf("%s: the catalogue lacks %q", i.ID, part)
+			}
+		}
+		_, entry, found := strings.Cut(evidence, "- **"+i.ID+"** ")
+		if entry, _, _ = strings.Cut(entry, "\n- "); !found {
+			t.Errorf("%s has no entry in the evidence", i.ID)
+		}
+		for _, part := range slices.Concat(i.Tries(), i.Fell, testNames(i.Tests)) {
+			if !strings.Contains(entry, part) {
+				t.Errorf("%s: the evidence lacks %q", i.ID, part)
+			}
+		}
+	}
+}
+
+// testNames are tests without their package.
+func testNames(tests []string) []string {
+	var names []string
+	for _, t := range tests {
+		_, name, _ := strings.Cut(t, " ")
+		names = append(names, name)
+	}
+	return names
+}
