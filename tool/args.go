@@ -43,8 +43,10 @@ type Output struct {
 	Bytes   int64 `json:"bytes" jsonschema:"how many bytes were printed"`
 	Omitted int64 `json:"omitted,omitempty" jsonschema:"how many bytes were left out of the middle of text"`
 	// NextLine counts from 1, in File.
-	NextLine int    `json:"next_line,omitempty" jsonschema:"number of the line where something was left out: first_line of read_file to go on in file"`
-	File     string `json:"file,omitempty" jsonschema:"a file of the worker with the whole output, until the session ends"`
+	NextLine int `json:"next_line,omitempty" jsonschema:"number of the line where something was left out: first_line of read_file to go on in file"`
+	// NextOffset is given in place of NextLine.
+	NextOffset int64  `json:"next_offset,omitempty" jsonschema:"where the output is not text, or the line very long: offset of read_file with binary to go on in file"`
+	File       string `json:"file,omitempty" jsonschema:"a file of the worker with the output, until the session ends; all of it, but for file_omitted"`
 	// FileOmitted is more than 0 for a stream of more than MaxOutputFile bytes.
 	FileOmitted int64 `json:"file_omitted,omitempty" jsonschema:"how many bytes of the middle file does not have"`
 	Binary      bool  `json:"binary,omitempty" jsonschema:"the output holds bytes that are not text"`
@@ -130,12 +132,12 @@ type ListFilesResult struct {
 	Path      string  `json:"path"`
 	Entries   []Entry `json:"entries"`
 	Truncated bool    `json:"truncated,omitempty" jsonschema:"there are more"`
-	Note      string  `json:"note,omitempty" jsonschema:"what else is worth knowing, such as directories that were skipped"`
+	Note      string  `json:"note,omitempty" jsonschema:"what else is worth knowing, such as what was skipped"`
 }
 
 // Entry is one path.
 type Entry struct {
-	Path   string `json:"path" jsonschema:"relative to the directory"`
+	Path   string `json:"path" jsonschema:"relative to the working directory if it is below that, otherwise absolute"`
 	Type   string `json:"type" jsonschema:"file, directory, symlink or other"`
 	Size   int64  `json:"size,omitempty" jsonschema:"of a file, in bytes"`
 	Target string `json:"target,omitempty" jsonschema:"of a symbolic link"`
@@ -160,12 +162,12 @@ type SearchFilesResult struct {
 	Matches       []Match `json:"matches"`
 	FilesSearched int     `json:"files_searched"`
 	Truncated     bool    `json:"truncated,omitempty" jsonschema:"there may be more"`
-	Note          string  `json:"note,omitempty" jsonschema:"what else is worth knowing, such as directories that were skipped"`
+	Note          string  `json:"note,omitempty" jsonschema:"what else is worth knowing, such as what was skipped"`
 }
 
 // Match is one line that matches, or, with files_only, one file.
 type Match struct {
-	Path   string   `json:"path" jsonschema:"relative to the directory that was searched"`
+	Path   string   `json:"path" jsonschema:"relative to the working directory if it is below that, otherwise absolute"`
 	Line   int      `json:"line,omitempty"`
 	Text   string   `json:"text,omitempty" jsonschema:"the line; a long one is cut to 1000 bytes"`
 	Before []string `json:"before,omitempty"`

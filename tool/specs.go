@@ -14,7 +14,7 @@ func Specs() []Spec {
 		{Name: SearchFiles, Title: "Search in files", ReadOnly: true, Idempotent: true, Args: SearchFilesArgs{}, Result: SearchFilesResult{},
 			Description: "Finds lines by regular expression (RE2) in text files. Dependencies and caches such as node_modules are skipped; give one as path to search it."},
 		{Name: Shell, Title: "Run a command", Destructive: true, OpenWorld: true, Args: ShellArgs{}, Result: ShellResult{},
-			Description: "Runs a program (argv) or a shell line (command), and waits for its end. Long output is cut in the middle, and the result names a file with all of it."},
+			Description: "Runs a program (argv) or a shell line (command), and waits for its end. Long output is cut in the middle, and the result names a file with more of it."},
 		{Name: FetchURL, Title: "Fetch a URL", ReadOnly: true, Idempotent: true, OpenWorld: true, Args: FetchURLArgs{}, Result: FetchURLResult{},
 			Description: "Gets a document by HTTP or HTTPS. A host that the workshop does not allow is refused."},
 	}

@@ -230,7 +230,7 @@ func (c *call) once(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return c.failed(ctx, err)
 	}
-	return render(c.own, raw), nil
+	return render(c.own, raw, len(c.session.offersOf(tool.ReadFile)) > 0), nil
 }
 
 // failure is the result of a tool that failed.

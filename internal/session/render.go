@@ -12,14 +12,15 @@ import (
 
 // render makes what a model reads of the result of one of our tools: plain text
 // as a person would see it. The result itself is Structured.
-func render(name string, raw json.RawMessage) *Result {
-	r := &Result{Structured: raw, Rendered: true}
+// reads: the model has read_file for what is not in it.
+func render(name string, raw json.RawMessage, reads bool) *Result {
+	r := &Result{Structured: raw, Rendered: true, reads: reads}
 	text := ""
 	switch name {
 	case tool.Shell:
 		text = read(raw, func(v *tool.ShellResult) string {
 			r.exitCode, r.shell = &v.ExitCode, v
-			return shellText(v)
+			return shellText(v, reads)
 		})
 	case tool.ReadFile:
 		text = read(raw, func(v *tool.ReadFileResult) string { return noted(readText(v), v.Note) })
@@ -88,14 +89,14 @@ func (l *lines) addf(format string, a ...any) { l.add(fmt.Sprintf(format, a...))
 
 func (l *lines) String() string { return l.b.String() }
 
-func shellText(r *tool.ShellResult) string {
+func shellText(r *tool.ShellResult, reads bool) string {
 	l := &lines{}
 	l.add(shown(r.Stdout))
-	l.add(outputNote("stdout", r.Stdout))
+	l.add(outputNote("stdout", r.Stdout, reads))
 	if r.Stderr.Bytes > 0 {
 		l.add("[stderr]")
 		l.add(shown(r.Stderr))
-		l.add(outputNote("stderr", r.Stderr))
+		l.add(outputNote("stderr", r.Stderr, reads))
 	}
 	switch {
 	case r.TimedOut:
@@ -115,7 +116,7 @@ func shellText(r *tool.ShellResult) string {
 	return l.String()
 }
 
-func outputNote(stream string, o tool.Output) string {
+func outputNote(stream string, o tool.Output, reads bool) string {
 	var notes []string
 	switch {
 	case o.Text != "" && shown(o) == "":
@@ -123,11 +124,12 @@ func outputNote(stream string, o tool.Output) string {
 		if o.File == "" {
 			notes = append(notes, "to see them, pipe them through base64 or od")
 		} else {
-			notes = append(notes, whereRest(o))
+			o.NextLine, o.NextOffset = 0, 0 // from its beginning
+			notes = append(notes, whereRest(o, reads))
 		}
 		return "[" + strings.Join(notes, "; ") + "]"
 	case o.Omitted > 0:
-		notes = append(notes, fmt.Sprintf("%s: %d of %d bytes left out", stream, o.Omitted, o.Bytes), whereRest(o))
+		notes = append(notes, fmt.Sprintf("%s: %d of %d bytes left out", stream, o.Omitted, o.Bytes), whereRest(o, reads))
 	}
 	if o.Binary {
 		notes = append(notes, stream+" is not all text: bytes that are not UTF-8 are replaced")
@@ -138,20 +140,28 @@ func outputNote(stream string, o tool.Output) string {
 	return "[" + strings.Join(notes, "; ") + "]"
 }
 
-// whereRest says how to see what was left out of an output.
-func whereRest(o tool.Output) string {
+// whereRest says how to see what was left out of an output: with read_file, or with
+// programs of the shell where that is all the model has.
+func whereRest(o tool.Output, reads bool) string {
 	if o.File == "" {
 		return "filter the output, or set max_output_bytes"
 	}
 	what := "the whole output is"
 	if o.FileOmitted > 0 {
-		what = fmt.Sprintf("all but %d bytes of the middle are", o.FileOmitted)
+		what = fmt.Sprintf("not the whole output, but its first and last %d bytes are", (o.Bytes-o.FileOmitted)/2)
 	}
-	how := fmt.Sprintf("first_line %d", o.NextLine)
-	if o.Binary {
-		how = "binary and offset"
+	how := ""
+	switch {
+	case !reads && o.NextLine > 0:
+		how = fmt.Sprintf("tail -n +%d", o.NextLine)
+	case !reads:
+		how = fmt.Sprintf("tail -c +%d", o.NextOffset+1)
+	case o.NextLine > 0:
+		how = fmt.Sprintf("read_file with first_line %d", o.NextLine)
+	default:
+		how = fmt.Sprintf("read_file with binary and offset %d", o.NextOffset)
 	}
-	return fmt.Sprintf("%s in %s until the session ends: use read_file with %s, or tail", what, diagtext.Printable(o.File), how)
+	return fmt.Sprintf("%s in %s until the session ends: use %s", what, diagtext.Printable(o.File), how)
 }
 
 // unreadable reports whether a text is of bytes that are not text, from a tenth
@@ -188,6 +198,7 @@ func readText(r *tool.ReadFileResult) string {
 	}
 	l.add(r.Content)
 	switch {
+	case r.Note != "": // it says how the file goes on
 	case r.Truncated && r.NextLine > 0:
 		l.addf("[the file goes on; read it with first_line %d]", r.NextLine)
 	case r.Truncated:

@@ -10,6 +10,7 @@ import (
 )
 
 func TestRender(t *testing.T) {
+	const goesOn = "line 1 is longer than max_bytes and is cut; with binary, it goes on at offset 1; the next line is first_line 2"
 	for _, c := range []struct {
 		name   string
 		result any
@@ -17,14 +18,15 @@ func TestRender(t *testing.T) {
 	}{
 		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a", Bytes: 1}, ExitCode: 1, Note: "n"}, "a\n[exit code 1]\n[n]"},
 		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, Binary: true}}, "a…b\n[stdout: 90 of 100 bytes left out; filter the output, or set max_output_bytes; stdout is not all text: bytes that are not UTF-8 are replaced]"},
-		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, NextLine: 7, File: "/scratch/1"}}, "a…b\n[stdout: 90 of 100 bytes left out; the whole output is in /scratch/1 until the session ends: use read_file with first_line 7, or tail]"},
-		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, File: "/scratch/\x1b1", Binary: true}}, "a…b\n[stdout: 90 of 100 bytes left out; the whole output is in /scratch/\\x1b1 until the session ends: use read_file with binary and offset, or tail; stdout is not all text: bytes that are not UTF-8 are replaced]"},
+		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, NextLine: 7, File: "/scratch/1"}}, "a…b\n[stdout: 90 of 100 bytes left out; the whole output is in /scratch/1 until the session ends: use read_file with first_line 7]"},
+		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, NextOffset: 5, File: "/scratch/\x1b1", Binary: true}}, "a…b\n[stdout: 90 of 100 bytes left out; the whole output is in /scratch/\\x1b1 until the session ends: use read_file with binary and offset 5; stdout is not all text: bytes that are not UTF-8 are replaced]"},
 		{tool.Shell, tool.ShellResult{TimedOut: true, Signal: "SIGKILL", ExitCode: 137, DurationMS: 1500, Stderr: tool.Output{Text: "e\n", Bytes: 2}}, "[stderr]\ne\n[timed out after 1.5 s]"},
-		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, NextLine: 7, File: "/scratch/1", FileOmitted: 50}}, "a…b\n[stdout: 90 of 100 bytes left out; all but 50 bytes of the middle are in /scratch/1 until the session ends: use read_file with first_line 7, or tail]"},
+		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "a…b", Bytes: 100, Omitted: 90, NextLine: 7, File: "/scratch/1", FileOmitted: 50}}, "a…b\n[stdout: 90 of 100 bytes left out; not the whole output, but its first and last 25 bytes are in /scratch/1 until the session ends: use read_file with first_line 7]"},
 		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: "\x00\uFFFD", Bytes: 2, Binary: true}}, "\x00\uFFFD\n[stdout is not all text: bytes that are not UTF-8 are replaced]"},
 		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: strings.Repeat("ab\uFFFD", 100), Bytes: 300, Binary: true}}, "[stdout: 300 bytes that are not text, not shown; to see them, pipe them through base64 or od]"},
-		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: strings.Repeat("ab\uFFFD", 100), Bytes: 3000, Omitted: 2700, File: "/scratch/1", Binary: true}}, "[stdout: 3000 bytes that are not text, not shown; the whole output is in /scratch/1 until the session ends: use read_file with binary and offset, or tail]"},
+		{tool.Shell, tool.ShellResult{Stdout: tool.Output{Text: strings.Repeat("ab\uFFFD", 100), Bytes: 3000, Omitted: 2700, NextOffset: 150, File: "/scratch/1", Binary: true}}, "[stdout: 3000 bytes that are not text, not shown; the whole output is in /scratch/1 until the session ends: use read_file with binary and offset 0]"},
 		{tool.ReadFile, tool.ReadFileResult{Path: "f", Content: "x\n", Truncated: true, NextLine: 2}, "x\n[the file goes on; read it with first_line 2]"},
+		{tool.ReadFile, tool.ReadFileResult{Path: "f", Content: "x", Truncated: true, NextLine: 2, Note: goesOn}, "x\n[" + goesOn + "]"},
 		{tool.ReadFile, tool.ReadFileResult{Path: "f"}, "[f is empty]"},
 		{tool.ReadFile, tool.ReadFileResult{Path: "f", Content: "x", Note: "n"}, "x\n[n]"},
 		{tool.ReadFile, tool.ReadFileResult{Path: "f", Content: "AA==", Binary: true, Size: 1}, "[base64 of f, 1 bytes]\nAA=="},
@@ -40,9 +42,25 @@ func TestRender(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := render(c.name, raw)
+		r := render(c.name, raw, true)
 		if got := textOf(r); got != c.want || string(r.Structured) != string(raw) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A model without read_file is told of the programs that read the file.
+func TestRenderWithoutReadFile(t *testing.T) {
+	for want, o := range map[string]tool.Output{
+		"tail -n +7": {Text: "a…b", Bytes: 100, Omitted: 90, NextLine: 7, File: "/scratch/1"},
+		"tail -c +6": {Text: "a…b", Bytes: 100, Omitted: 90, NextOffset: 5, File: "/scratch/1"},
+	} {
+		raw, err := json.Marshal(tool.ShellResult{Stdout: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := textOf(render(tool.Shell, raw, false)); !strings.HasSuffix(got, ": use "+want+"]") {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -59,8 +59,9 @@ func (r *Result) addNotes(notes []string) {
 			notes = append([]string{v.Note}, notes...)
 		}
 		v.Note = strings.Join(notes, "\n")
-		*r = *structured(v, shellText(v))
-		r.exitCode, r.shell = &v.ExitCode, v
+		reads := r.reads
+		*r = *structured(v, shellText(v, reads))
+		r.exitCode, r.shell, r.reads = &v.ExitCode, v, reads
 		return
 	}
 	for _, note := range notes {

@@ -52,10 +52,11 @@ type outputFile struct {
 	err        error // why the file was removed
 }
 
-// keepsOutput reports whether the worker has a tool to read the files with.
+// keepsOutput reports whether the worker has a tool to read the files with. In
+// process mode a program hasn't their paths, which are the worker's.
 func (s *session) keepsOutput() bool {
 	return slices.ContainsFunc(s.grant.Tools, func(o tool.Offer) bool {
-		return o.Name == tool.ReadFile || o.Name == tool.Shell && o.Limit == ""
+		return o.Name == tool.ReadFile || o.Name == tool.Shell && o.Limit == "" && s.view == nil
 	})
 }
 

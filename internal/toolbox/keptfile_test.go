@@ -56,8 +56,18 @@ func TestOutputFile(t *testing.T) {
 	})
 	t.Run("one line", func(t *testing.T) {
 		got := c.shell("head -c 100000 /dev/zero | tr '\\0' x")
-		if size := c.shell("stat -c %s " + got.Stdout.File); size.Stdout.Text != "100000\n" || got.Stdout.NextLine != 1 {
+		if size := c.shell("stat -c %s " + got.Stdout.File); size.Stdout.Text != "100000\n" || got.Stdout.NextLine != 1 || got.Stdout.NextOffset != 0 {
 			t.Errorf("%+v, line %d", size, got.Stdout.NextLine)
+		}
+	})
+	t.Run("one line that read_file cuts", func(t *testing.T) {
+		got := c.shell("head -c 1000000 /dev/zero | tr '\\0' x; echo; echo end").Stdout
+		if got.NextLine != 0 || got.NextOffset != tool.DefaultOutputBytes/2 || !strings.HasSuffix(got.Text, "x\nend\n") {
+			t.Fatalf("line %d, offset %d, %q", got.NextLine, got.NextOffset, got.Text[len(got.Text)-10:])
+		}
+		var part tool.ReadFileResult
+		if err := c.call(tool.ReadFile, tool.ReadFileArgs{Path: got.File, Binary: true, Offset: got.NextOffset, MaxBytes: 3}, &part); err != nil || part.Content != "eHh4" {
+			t.Errorf("%+v, %v", part, err)
 		}
 	})
 	t.Run("without an end", func(t *testing.T) {

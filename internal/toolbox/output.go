@@ -29,6 +29,7 @@ type kept struct {
 	tail  []byte // a ring once it is full
 	next  int    // index of the oldest byte of a full ring
 	total int64
+	lines int       // that have ended
 	when  time.Time // of the newest byte
 }
 
@@ -43,6 +44,7 @@ func (k *kept) add(b []byte) {
 		k.rest(b)
 	}
 	k.total += int64(len(b))
+	k.lines += bytes.Count(b, []byte("\n"))
 	k.when = time.Now()
 	if room := k.max - k.max/2 - len(k.head); room > 0 {
 		n := min(room, len(b))
@@ -93,7 +95,15 @@ func (k *kept) output() tool.Output {
 		if fits(first, last) {
 			omitted := k.total - int64(len(head)+len(tail))
 			text := fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", strings.TrimSuffix(first, "\n"), omitted, last)
-			return tool.Output{Text: text, Bytes: k.total, Omitted: omitted, NextLine: bytes.Count(head, []byte("\n")) + 1, Binary: b1 || b2}
+			o := tool.Output{Text: text, Bytes: k.total, Omitted: omitted, Binary: b1 || b2}
+			before := bytes.Count(head, []byte("\n"))
+			oneLine := k.lines == before+bytes.Count(tail, []byte("\n"))
+			if o.Binary || oneLine && omitted > tool.DefaultReadBytes {
+				o.NextOffset = int64(len(head)) // by lines, read_file would come no further
+			} else {
+				o.NextLine = before + 1
+			}
+			return o
 		}
 		head, tail = head[:len(head)/2], tail[len(tail)-len(tail)/2:]
 	}

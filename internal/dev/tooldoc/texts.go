@@ -12,7 +12,7 @@ type text struct {
 	notes string
 }
 
-const skipNotes = "Skipped without a `.gitignore` too: `node_modules`, `.venv`, `__pycache__`, `site-packages` and other well-known names of dependencies and caches, any directory with a `CACHEDIR.TAG` (cargo's `target`) or a `pyvenv.cfg`, and the `vendor` of Go and Composer. `build`, `dist` and other names are searched. `note` names what was skipped. To look into one, give it as `path` or name it in `glob`; `ignored` looks into all."
+const skipNotes = "Skipped: what a `.gitignore` says, and without one too `node_modules`, `.venv`, `__pycache__`, `site-packages` and other well-known names of dependencies and caches, any directory with a `CACHEDIR.TAG` (cargo's `target`) or a `pyvenv.cfg`, and the `vendor` of Go and Composer. `build`, `dist` and other names are searched. `note` counts what was skipped and names the first of it. To look into one, give it as `path` or name it in `glob`; `ignored` looks into all."
 
 var texts = map[string]text{
 	tool.ReadFile: {
@@ -61,7 +61,7 @@ var texts = map[string]text{
 		},
 		examples: []string{"shell argv=go argv=test argv=./...", "shell 'command=make test 2>&1 | tail -20' timeout_seconds=300"},
 		notes: "A command that fails is not an error of the tool: see `exit_code`. When it times out, or the call is cancelled, the command and what it started are killed. What it leaves in the background ends with the session, and `note` says so.\n\n" +
-			"Of a long stream `text` has the beginning and the end. All of it is in `file`, below the worker's `/scratch`, until the session ends: read on with `read_file` at `first_line` = `next_line`, or with `tail`. A worker with neither `read_file` nor an unlimited shell gets no file, and where `/scratch` is full `note` says why there is none. While the command runs, progress notifications have its last line of output.",
+			"Of a long stream `text` has the beginning and the end. All of it, or of more than 4 MiB the first and the last 2 MiB, is in `file`, below the worker's `/scratch`, until the session ends: read on with `read_file` at `first_line` = `next_line`, or with `binary` at `offset` = `next_offset`. A worker with neither `read_file` nor an unlimited shell gets no file, and where `/scratch` is full `note` says why there is none. While the command runs, progress notifications have its last line of output.",
 	},
 	tool.FetchURL: {
 		errors: []string{

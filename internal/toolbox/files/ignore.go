@@ -123,3 +123,15 @@ func (s *scope) ignored(path string, isDir bool) bool {
 	}
 	return false
 }
+
+// ignoresAll reports whether all that is in a directory is left out by a rule for
+// that directory: build/* and build/** are, and * in its own file.
+func (s *scope) ignoresAll(dir string) bool {
+	in := dir + "/"
+	for ; s != nil; s = s.above {
+		if p := s.rules.find(in[s.skip:]+"\x00", false); p != nil { // a name that nothing has
+			return !p.again && (!p.name || s.skip == len(in))
+		}
+	}
+	return false
+}

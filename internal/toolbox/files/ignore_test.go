@@ -65,7 +65,11 @@ func listed(t testing.TB, dir string) []string {
 	}
 	var names []string
 	for _, e := range r.Entries {
-		names = append(names, e.Path)
+		p, err := filepath.Rel(resultPath(dir, -1), e.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, p)
 	}
 	return names
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -36,6 +37,7 @@ type searcher struct {
 	around    int // lines before and after
 	most      int
 	buf       []byte
+	base      string // of the paths of its files, in results
 
 	matches   []tool.Match
 	size      int // bytes of what is shown
@@ -49,8 +51,8 @@ type searcher struct {
 }
 
 // file searches one. Its matches don't count when it turns out to be binary.
-func (s *searcher) file(ctx context.Context, path string, r io.Reader) error {
-	s.path, s.number, s.before, s.first = path, 0, s.before[:0], len(s.matches)
+func (s *searcher) file(ctx context.Context, file string, r io.Reader) error {
+	s.path, s.number, s.before, s.first = file, 0, s.before[:0], len(s.matches)
 	size, truncated := s.size, s.truncated
 	have, cut := 0, false // cut: the rest of this line is passed over
 	for {
@@ -179,11 +181,12 @@ func (s *searcher) line(line []byte) error {
 			if len(s.matches) >= s.most || s.size > maxResult {
 				s.truncated = true
 			} else if s.filesOnly {
-				s.matches = append(s.matches, tool.Match{Path: show(s.path)})
+				s.matches = append(s.matches, tool.Match{Path: s.shown()})
 				return errNext
 			} else {
-				s.matches = append(s.matches, tool.Match{Path: show(s.path), Line: s.number, Text: s.show(line, from), Before: slices.Clone(s.before)})
-				s.size += len(s.path)
+				m := tool.Match{Path: s.shown(), Line: s.number, Text: s.show(line, from), Before: slices.Clone(s.before)}
+				s.matches = append(s.matches, m)
+				s.size += len(m.Path)
 			}
 		}
 	}
@@ -193,6 +196,9 @@ func (s *searcher) line(line []byte) error {
 	}
 	return nil
 }
+
+// shown is the path of the file in results.
+func (s *searcher) shown() string { return show(path.Join(s.base, s.path)) }
 
 // show returns a line for the result, which counts it.
 func (s *searcher) show(line []byte, from int) string {

@@ -28,11 +28,11 @@ func List(ctx context.Context, a tool.ListFilesArgs) (*tool.ListFilesResult, err
 		return nil, err
 	}
 	defer d.Close()
-	w := &walker{ctx: ctx, root: d, path: a.Path, glob: g, hidden: a.Hidden, ignored: a.Ignored}
+	w := &walker{ctx: ctx, root: d, path: a.Path, base: resultPath(a.Path, int(d.Fd())), glob: g, hidden: a.Hidden, ignored: a.Ignored}
 	r := &tool.ListFilesResult{Path: a.Path, Entries: []tool.Entry{}}
 	size := 0
 	add := func(p string, e entry) error {
-		t := describe(int(d.Fd()), p, e)
+		t := w.describe(p, e)
 		size += len(t.Path) + len(t.Target)
 		if len(r.Entries) == most || size > maxResult {
 			r.Truncated = true
@@ -59,13 +59,13 @@ func (w *walker) here(most int, visit func(string, entry) error) error {
 	var s *scope
 	if !w.ignored {
 		s, w.prefix = w.above()
-		s = w.scope(int(w.root.Fd()), s, w.prefix, false)
+		s = w.scope(int(w.root.Fd()), s, w.prefix, w.base, false)
 	}
 	entries, over, err := w.list(w.root, "", most, func(e entry) bool {
 		if !w.hidden && strings.HasPrefix(e.name, ".") {
 			return false
 		}
-		return w.ignored || !s.ignored(w.prefix+e.name, e.kind.IsDir())
+		return !w.excludes(s, e.name, e.kind.IsDir())
 	})
 	if err != nil {
 		return err
@@ -83,8 +83,9 @@ func (w *walker) here(most int, visit func(string, entry) error) error {
 
 // describe returns what an entry is. One that is gone by now keeps what the
 // directory said.
-func describe(at int, p string, e entry) tool.Entry {
-	t := tool.Entry{Path: show(p), Type: "other"}
+func (w *walker) describe(p string, e entry) tool.Entry {
+	at := int(w.root.Fd())
+	t := tool.Entry{Path: show(w.shown(p)), Type: "other"}
 	switch {
 	case e.kind.IsDir():
 		t.Type = "directory"

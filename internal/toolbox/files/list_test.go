@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,12 +42,12 @@ func TestList(t *testing.T) {
 	}{
 		{args: tool.ListFilesArgs{}, want: []string{"a-b", "a.txt", "a/", "b.go", "bad\uFFFDname", "empty/", "pipe", "q/"}},
 		{args: tool.ListFilesArgs{Hidden: true, Ignored: true}, want: []string{".git/", ".github/", ".gitignore", ".hidden", "a-b", "a.txt", "a/", "b.go", "bad\uFFFDname", "empty/", "log.log", "out/", "pipe", "q/"}},
-		{args: tool.ListFilesArgs{Path: "a"}, want: []string{"b/", "up", "x.go"}},
-		{args: tool.ListFilesArgs{Path: "a/up/a/"}, want: []string{"b/", "up", "x.go"}},
-		{args: tool.ListFilesArgs{Path: "a", Glob: "**/*.go"}, want: []string{"b/y.go", "x.go"}},
+		{args: tool.ListFilesArgs{Path: "a"}, want: []string{"a/b/", "a/up", "a/x.go"}},
+		{args: tool.ListFilesArgs{Path: "a/up/a/"}, want: []string{"a/up/a/b/", "a/up/a/up", "a/up/a/x.go"}},
+		{args: tool.ListFilesArgs{Path: "a", Glob: "**/*.go"}, want: []string{"a/b/y.go", "a/x.go"}},
 		{args: tool.ListFilesArgs{Glob: "**/*.go"}, want: []string{"a/b/y.go", "a/x.go", "b.go", "q/[x].go"}},
 		{args: tool.ListFilesArgs{Glob: "**/*.go", Ignored: true}, want: []string{"a/b/y.go", "a/x.go", "b.go", "out/z.go", "q/[x].go"}},
-		{args: tool.ListFilesArgs{Path: "out", Glob: "*"}, want: []string{"z.go"}},
+		{args: tool.ListFilesArgs{Path: "out", Glob: "*"}, want: []string{"out/z.go"}},
 		{args: tool.ListFilesArgs{Glob: "*.go"}, want: []string{"b.go"}},
 		{args: tool.ListFilesArgs{Glob: "./*.go"}, want: []string{"b.go"}},
 		{args: tool.ListFilesArgs{Glob: "*/*.go"}, want: []string{"a/x.go", "q/[x].go"}},
@@ -82,7 +83,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	r, err := List(ctx, tool.ListFilesArgs{Path: "a"})
-	want := []tool.Entry{{Path: "b", Type: "directory"}, {Path: "up", Type: "symlink", Target: ".."}, {Path: "x.go", Type: "file"}}
+	want := []tool.Entry{{Path: "a/b", Type: "directory"}, {Path: "a/up", Type: "symlink", Target: ".."}, {Path: "a/x.go", Type: "file"}}
 	if diff := cmp.Diff(want, r.Entries); diff != "" || err != nil {
 		t.Errorf("%s, %v", diff, err)
 	}
@@ -102,7 +103,7 @@ func TestListBounded(t *testing.T) {
 	}
 	for _, glob := range []string{"", "*"} {
 		r, err := List(ctx, tool.ListFilesArgs{Path: dir, Glob: glob, MaxEntries: 3})
-		if err != nil || !r.Truncated || len(r.Entries) != 3 || r.Entries[0].Path != "0000" || r.Entries[2].Path != "0002" {
+		if err != nil || !r.Truncated || len(r.Entries) != 3 || r.Entries[0].Path != dir+"/0000" || r.Entries[2].Path != dir+"/0002" {
 			t.Errorf("%q: %+v, %v", glob, r, err)
 		}
 		if r, err = List(ctx, tool.ListFilesArgs{Path: dir, Glob: glob, MaxEntries: 5000}); err != nil || r.Truncated || len(r.Entries) != 5000 {
@@ -187,8 +188,9 @@ func FuzzList(f *testing.F) {
 			t.Errorf("%d entries of %d", len(r.Entries), most)
 		}
 		for _, e := range r.Entries {
-			ok := glob == "" || doublestar.MatchUnvalidated(strings.TrimPrefix(glob, "./"), e.Path) || strings.Contains(e.Path, "\uFFFD")
-			if !ok || !utf8.ValidString(e.Path) || strings.HasPrefix(e.Path, "/") {
+			below, absolute := strings.CutPrefix(e.Path, path.Join(dir, sub)+"/")
+			ok := glob == "" || doublestar.MatchUnvalidated(strings.TrimPrefix(glob, "./"), below) || strings.Contains(e.Path, "\uFFFD")
+			if !ok || !utf8.ValidString(e.Path) || !absolute {
 				t.Errorf("%q: %+v", glob, e)
 			}
 		}

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // openFile opens a regular file for the flags, which are those of open(2)
@@ -196,14 +199,51 @@ func inWorkdir(p string) string {
 	if path.IsAbs(p) {
 		return ""
 	}
-	dir, err := os.Getwd()
-	if view != nil {
-		dir, err = view.workdir, nil
-	}
-	if err != nil {
+	dir := workdir()
+	if dir == "" {
 		return ""
 	}
 	return " in the working directory " + show(dir)
+}
+
+// workdir is the directory that relative paths are below; empty: unknown.
+func workdir() string {
+	if view != nil {
+		return view.workdir
+	}
+	dir, err := unix.Getwd()
+	if err != nil || !path.IsAbs(dir) {
+		return ""
+	}
+	return dir
+}
+
+// resultPath is a path of the caller as results have it, for another call to take:
+// relative to the working directory where it is below that, otherwise absolute. Of
+// one with "..", before which there may be a symbolic link, the descriptor says
+// where it is.
+func resultPath(given string, fd int) string {
+	dir, p := workdir(), given
+	switch {
+	case view != nil:
+		p = view.abs(given)
+	case slices.Contains(strings.Split(given, "/"), ".."):
+		real, err := os.Readlink(procPath(fd))
+		if err != nil || !path.IsAbs(real) {
+			return given
+		}
+		p = real
+	case !path.IsAbs(given):
+		p = path.Join(dir, given)
+	}
+	p = path.Clean(p)
+	if p == dir {
+		return "."
+	}
+	if rel, ok := subpath.Below(p, dir); ok && dir != "/" {
+		return rel
+	}
+	return p
 }
 
 // retry calls again what a signal has interrupted.

@@ -96,7 +96,7 @@ func readLines(ctx context.Context, f *os.File, first, lines, most int, r *tool.
 				r.Truncated = true
 				break // begins the next part
 			}
-			return longLine(line, first, offset, r)
+			return longLine(f, line, first, offset, r)
 		}
 		out = append(out, line...)
 		if len(line) > 0 {
@@ -166,7 +166,7 @@ func oneLine(br *bufio.Reader, most int) ([]byte, error) {
 }
 
 // longLine returns the beginning of a line that is longer than what was asked for.
-func longLine(line []byte, first int, offset int64, r *tool.ReadFileResult) error {
+func longLine(f *os.File, line []byte, first int, offset int64, r *tool.ReadFileResult) error {
 	for n := 1; n < utf8.UTFMax && n < len(line); n++ { // not through a character
 		if c := line[len(line)-n:]; utf8.RuneStart(c[0]) {
 			if !utf8.FullRune(c) {
@@ -175,9 +175,30 @@ func longLine(line []byte, first int, offset int64, r *tool.ReadFileResult) erro
 			break
 		}
 	}
-	r.Lines, r.Truncated, r.NextLine = 1, true, first+1
-	r.Note = fmt.Sprintf("line %d is longer than max_bytes and is cut; with binary, it goes on at offset %d", first, offset+int64(len(line)))
+	r.Lines, r.Truncated = 1, true
+	rest := offset + int64(len(line))
+	r.Note = fmt.Sprintf("line %d is longer than max_bytes and is cut; with binary, it goes on at offset %d", first, rest)
+	if another(f, rest) {
+		r.NextLine = first + 1
+		r.Note += fmt.Sprintf("; the next line is first_line %d", r.NextLine)
+	}
 	return text(line, r)
+}
+
+// another reports whether a line that goes on at an offset is followed by another
+// one, as far as that shows soon.
+func another(f *os.File, offset int64) bool {
+	br := bufio.NewReaderSize(io.NewSectionReader(f, offset, tool.MaxReadBytes), chunk)
+	for {
+		switch _, err := br.ReadSlice('\n'); err {
+		case nil:
+			_, err = br.Peek(1)
+			return err == nil
+		case bufio.ErrBufferFull:
+		default:
+			return false
+		}
+	}
 }
 
 func text(b []byte, r *tool.ReadFileResult) error {

@@ -35,7 +35,7 @@ func (w *walker) above() (*scope, string) {
 			break
 		}
 		if d == "/" {
-			if cwd, err := os.Getwd(); err == nil && strings.HasPrefix(real, slash(strings.TrimSuffix(cwd, "/"))) {
+			if cwd := workdir(); cwd != "" && strings.HasPrefix(real, slash(strings.TrimSuffix(cwd, "/"))) {
 				top = cwd
 			}
 			break
@@ -49,7 +49,7 @@ func (w *walker) above() (*scope, string) {
 	at := ""
 	for _, name := range strings.Split(rel, "/") {
 		if d, err := openDirAt(unix.AT_FDCWD, path.Join(top, at), 0); err == nil {
-			s = w.scope(int(d.Fd()), s, at, at != "")
+			s = w.scope(int(d.Fd()), s, at, path.Join(top, at), at != "")
 			d.Close()
 		}
 		at += name + "/"
@@ -57,17 +57,17 @@ func (w *walker) above() (*scope, string) {
 	return s, at
 }
 
-// scope adds the rules of a directory, whose path is prefix, to those above it.
-// The rules of a repository don't apply to one inside of it.
-func (w *walker) scope(fd int, above *scope, prefix string, inner bool) *scope {
+// scope adds the rules of a directory, whose path is prefix, and shown in results,
+// to those above it. The rules of a repository don't apply to one inside of it.
+func (w *walker) scope(fd int, above *scope, prefix, shown string, inner bool) *scope {
 	s := above
 	if repository := exists(fd, ".git"); repository {
 		if inner {
 			s = nil
 		}
-		s = w.rules(fd, ".git/info/exclude", prefix, s)
+		s = w.rules(fd, ".git/info/exclude", prefix, shown, s)
 	}
-	return w.rules(fd, ".gitignore", prefix, s)
+	return w.rules(fd, ".gitignore", prefix, shown, s)
 }
 
 func exists(at int, name string) bool {
@@ -76,7 +76,7 @@ func exists(at int, name string) bool {
 }
 
 // rules adds a file of patterns. As git does, it follows no symbolic link.
-func (w *walker) rules(at int, name, prefix string, above *scope) *scope {
+func (w *walker) rules(at int, name, prefix, shown string, above *scope) *scope {
 	fd, err := handle(at, name, unix.O_NOFOLLOW)
 	if err != nil {
 		return above
@@ -87,7 +87,7 @@ func (w *walker) rules(at int, name, prefix string, above *scope) *scope {
 	}
 	f, err := reopen(fd, name, unix.O_RDONLY)
 	if err != nil {
-		w.left.add(prefix + name)
+		w.left.add(path.Join(shown, name))
 		return above
 	}
 	defer f.Close()
@@ -97,7 +97,7 @@ func (w *walker) rules(at int, name, prefix string, above *scope) *scope {
 	}
 	b, err := io.ReadAll(io.LimitReader(&source{w.ctx, f}, int64(most)+1))
 	if err != nil || len(b) > most {
-		w.left.add(prefix + name)
+		w.left.add(path.Join(shown, name))
 		return above
 	}
 	rules := parseIgnore(b)

@@ -47,7 +47,7 @@ func Search(ctx context.Context, a tool.SearchFilesArgs) (*tool.SearchFilesResul
 			return nil, err
 		}
 		defer f.Close()
-		if err := s.file(ctx, a.Path, f); err != nil && err != errStop {
+		if err := s.file(ctx, resultPath(a.Path, int(f.Fd())), f); err != nil && err != errStop {
 			if err == errBinary {
 				return nil, fmt.Errorf("%s is a binary file, and those aren't searched", show(a.Path))
 			}
@@ -69,7 +69,8 @@ func (s *searcher) below(ctx context.Context, a tool.SearchFilesArgs, g glob, r 
 		return err
 	}
 	defer d.Close()
-	w := &walker{ctx: ctx, root: d, path: a.Path, glob: g, hidden: a.Hidden, ignored: a.Ignored}
+	w := &walker{ctx: ctx, root: d, path: a.Path, base: resultPath(a.Path, int(d.Fd())), glob: g, hidden: a.Hidden, ignored: a.Ignored}
+	s.base = w.base
 	err = w.files(func(p string, e entry) error {
 		if !e.kind.IsRegular() {
 			return nil
@@ -84,7 +85,7 @@ func (s *searcher) below(ctx context.Context, a tool.SearchFilesArgs, g glob, r 
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		w.left.add(p)
+		w.left.add(w.shown(p))
 		return nil
 	})
 	r.Truncated = w.over

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestSearch(t *testing.T) {
 		{args: tool.SearchFilesArgs{Pattern: `(?-m)^two$`}, want: []string{"crlf:2:two"}},
 		{args: tool.SearchFilesArgs{Pattern: `a\s+func`}, want: nil},
 		{args: tool.SearchFilesArgs{Pattern: `^$`}, want: []string{"a.go:2:"}},
-		{args: tool.SearchFilesArgs{Pattern: "func", Path: "sub", Ignored: true}, want: []string{"log.log:1:func"}},
+		{args: tool.SearchFilesArgs{Pattern: "func", Path: "sub", Ignored: true}, want: []string{"sub/log.log:1:func"}},
 		{args: tool.SearchFilesArgs{Pattern: "func", Path: "sub"}, want: nil},
 		{args: tool.SearchFilesArgs{Pattern: "func", Path: "sub/log.log"}, want: []string{"sub/log.log:1:func"}},
 		{args: tool.SearchFilesArgs{Pattern: "B", Path: "link.go"}, want: []string{"link.go:4:func B() {}"}},
@@ -71,7 +72,7 @@ func TestSearch(t *testing.T) {
 		for _, m := range r.Matches {
 			got = append(got, fmt.Sprintf("%s:%d:%s", m.Path, m.Line, m.Text))
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" || r.Truncated != c.more || r.Note != "" {
+		if diff := cmp.Diff(c.want, got); diff != "" || r.Truncated != c.more || r.Note != "" && r.Note != "skipped by .gitignore: sub/log.log"+howToInclude {
 			t.Errorf("%+v (-want +got)\n%s %v %q", c.args, diff, r.Truncated, r.Note)
 		}
 	}
@@ -193,4 +194,62 @@ func FuzzSearch(f *testing.F) {
 			t.Errorf("%q in %q (-want +got)\n%s", pattern, content, diff)
 		}
 	})
+}
+
+// What a list or a search names, read_file takes as it is: relative to the working
+// directory below it, absolute elsewhere, and true where a link is before a "..".
+func TestResultPaths(t *testing.T) {
+	dir := t.TempDir()
+	tree(t, dir, map[string]string{"work/a.txt": "hit", "work/sub/b.txt": "hit", "work/deep/er/c.txt": "hit", "other/d.txt": "hit"})
+	t.Chdir(filepath.Join(dir, "work"))
+	if err := os.Symlink("deep/er", "link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, path, want string }{
+		{"default", "", "sub/b.txt"},
+		{"relative", "sub", "sub/b.txt"},
+		{"not clean", "./sub//", "sub/b.txt"},
+		{"absolute, below", dir + "/work/sub", "sub/b.txt"},
+		{"absolute, the working directory", dir + "/work", "sub/b.txt"},
+		{"absolute, elsewhere", dir + "/other", dir + "/other/d.txt"},
+		{"above", "../other", dir + "/other/d.txt"},
+		{"above and back", "../work/sub", "sub/b.txt"},
+		{"through a link", "link", "link/c.txt"},
+		{"through a link and up", "link/..", "deep/er/c.txt"},
+		{"a file", dir + "/work/sub/b.txt", "sub/b.txt"},
+		{"a file elsewhere", "../other/d.txt", dir + "/other/d.txt"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			found, err := Search(ctx, tool.SearchFilesArgs{Path: c.path, Pattern: "hit"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var paths []string
+			for _, m := range found.Matches {
+				paths = append(paths, m.Path)
+			}
+			if !slices.Contains(paths, c.want) {
+				t.Errorf("a search names %q, want %s", paths, c.want)
+			}
+			if !strings.HasPrefix(c.name, "a file") {
+				r, err := List(ctx, tool.ListFilesArgs{Path: c.path, Glob: "**"})
+				if err != nil || !slices.ContainsFunc(r.Entries, func(e tool.Entry) bool { return e.Path == c.want }) {
+					t.Errorf("a list names %+v, want %s (%v)", r, c.want, err)
+				}
+				if r, err = List(ctx, tool.ListFilesArgs{Path: c.path}); err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range r.Entries {
+					if e.Type == "file" {
+						paths = append(paths, e.Path)
+					}
+				}
+			}
+			for _, p := range paths {
+				if got, err := read(p); err != nil || strings.TrimSpace(got) != "hit" {
+					t.Errorf("%s: %q, %v", p, got, err)
+				}
+			}
+		})
+	}
 }

@@ -36,7 +36,7 @@ func (w *walker) skips(p, name string) bool {
 	if w.ignored || !skippedNames[name] || w.glob.names(name) {
 		return false
 	}
-	w.skipped.add(p)
+	w.skipped.add(w.shown(p))
 	return true
 }
 

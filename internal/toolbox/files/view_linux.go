@@ -275,7 +275,7 @@ func (w *walker) aboveInView(real string) (*scope, string) {
 	at := ""
 	for _, name := range strings.Split(rel, "/") {
 		if d, err := openDirAt(m.Handle, path.Join(in(top), at), 0); err == nil {
-			s = w.scope(int(d.Fd()), s, at, at != "")
+			s = w.scope(int(d.Fd()), s, at, path.Join(m.Target, in(path.Join(top, at))), at != "")
 			d.Close()
 		}
 		at += name + "/"

@@ -169,13 +169,15 @@ func TestViewLists(t *testing.T) {
 		}
 		return strings.Join(out, "; ") + r.Note
 	}
+	const skipped = "skipped by .gitignore: out/ignored.txt" + howToInclude
 	for want, a := range map[string]tool.ListFilesArgs{
-		"one.txt file; out directory; src directory":                         {},
-		"workspace directory":                                                {Path: "/"},
-		"a.txt file; dir symlink; sub directory":                             {Path: "src"},
-		"one.txt file; out/old.txt file; src/a.txt file; src/sub/b.txt file": {Glob: "**/*.txt"},
-		"workspace/out/old.txt file; workspace/src/a.txt file":               {Path: "/", Glob: "workspace/*/*.txt"},
-		".gitignore file; old.txt file":                                      {Path: "out", Glob: "*", Hidden: true},
+		"one.txt file; out directory; src directory":                                   {},
+		"/workspace directory":                                                         {Path: "/"},
+		"src/a.txt file; src/dir symlink; src/sub directory":                           {Path: "src"},
+		"one.txt file; out/old.txt file; src/a.txt file; src/sub/b.txt file" + skipped: {Glob: "**/*.txt"},
+		"/workspace/out/old.txt file; /workspace/src/a.txt fileskipped by .gitignore: /workspace/out/ignored.txt" + howToInclude: {Path: "/", Glob: "workspace/*/*.txt"},
+		"out/.gitignore file; out/old.txt file" + skipped:                                                                        {Path: "out", Glob: "*", Hidden: true},
+		"src/a.txt file; src/sub/b.txt file":                                                                                     {Path: "out/../src", Glob: "**/*.txt"},
 	} {
 		if got := list(a); got != want {
 			t.Errorf("%+v: %q, want %q", a, got, want)

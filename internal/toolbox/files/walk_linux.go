@@ -22,6 +22,7 @@ type walker struct {
 	ctx     context.Context
 	root    *os.File
 	path    string // of root, as it was given; for the view
+	base    string // of root, in results
 	prefix  string // path of root in its repository, with a slash at its end; for the ignore rules
 	glob    glob
 	hidden  bool
@@ -29,8 +30,9 @@ type walker struct {
 
 	held int
 	over bool // a directory had more names than can be held
-	// left can't be read; skipped are dependencies and caches.
-	left, skipped paths
+	// left can't be read, skipped are dependencies and caches, and excluded is what
+	// rules of .gitignore are about.
+	left, skipped, excluded paths
 }
 
 type entry struct {
@@ -79,12 +81,17 @@ func (w *walker) walk(rel string, s *scope, visit func(string, entry) error) err
 			err = errProc
 		}
 		if err != nil {
-			w.left.add(rel)
+			w.left.add(w.shown(rel))
 			return nil
 		}
 	}
 	if !w.ignored {
-		s = w.scope(int(d.Fd()), s, w.prefix+slash(rel), rel != "")
+		named := rel != "" && w.glob.names(path.Base(rel))
+		whole := named && s.ignored(w.prefix+rel, true)
+		s = w.scope(int(d.Fd()), s, w.prefix+slash(rel), w.shown(rel), rel != "")
+		if whole || named && s.ignoresAll(w.prefix+rel) {
+			s = nil
+		}
 	}
 	cache := false
 	entries, over, err := w.list(d, rel, maxHeld-w.held, func(e entry) bool {
@@ -96,7 +103,7 @@ func (w *walker) walk(rel string, s *scope, visit func(string, entry) error) err
 			isDir && (!w.glob.enter(p) || w.skips(p, e.name)), !isDir && !w.glob.match(p):
 			return false
 		}
-		return w.ignored || !s.ignored(w.prefix+p, isDir)
+		return !w.excludes(s, p, isDir)
 	})
 	if rel != "" {
 		d.Close()
@@ -105,11 +112,11 @@ func (w *walker) walk(rel string, s *scope, visit func(string, entry) error) err
 		if w.ctx.Err() != nil {
 			return w.ctx.Err()
 		}
-		w.left.add(slash(rel))
+		w.left.add(slash(w.shown(rel)))
 		return nil
 	}
 	if cache && !w.glob.names(path.Base(rel)) {
-		w.skipped.add(rel)
+		w.skipped.add(w.shown(rel))
 		return nil
 	}
 	w.over = w.over || over
@@ -138,6 +145,19 @@ func (w *walker) open(rel string) (*os.File, error) {
 
 // place is the path of something below the root.
 func (w *walker) place(rel string) string { return path.Join(w.path, rel) }
+
+// shown is the path of something below the root, in results.
+func (w *walker) shown(rel string) string { return path.Join(w.base, rel) }
+
+// excludes reports whether rules of .gitignore leave something out. A directory
+// that the glob names isn't left out.
+func (w *walker) excludes(s *scope, rel string, isDir bool) bool {
+	if w.ignored || !s.ignored(w.prefix+rel, isDir) || isDir && w.glob.names(path.Base(rel)) {
+		return false
+	}
+	w.excluded.add(w.shown(rel))
+	return true
+}
 
 func slash(rel string) string {
 	if rel == "" {
@@ -228,7 +248,13 @@ func (l *paths) String() string {
 func (w *walker) note() string {
 	var notes []string
 	if w.skipped.n > 0 {
-		notes = append(notes, fmt.Sprintf("skipped as dependencies or caches: %s; to look into one, give it as path, or set ignored for all", &w.skipped))
+		notes = append(notes, fmt.Sprintf("skipped as dependencies or caches: %s", &w.skipped))
+	}
+	if w.excluded.n > 0 {
+		notes = append(notes, fmt.Sprintf("skipped by .gitignore: %s", &w.excluded))
+	}
+	if len(notes) > 0 {
+		notes = append(notes, "to look into one, give it as path or name it in glob, or set ignored for all")
 	}
 	if w.left.n > 0 {
 		notes = append(notes, fmt.Sprintf("skipped because they can't be read: %s", &w.left))
