@@ -103,10 +103,10 @@ func tools() (string, error) {
 			fmt.Fprintf(&b, "\n%s\n", about.notes)
 		}
 		fmt.Fprintf(&b, "\n*Hints:* %s.\n", hints(t))
-		if err := table(&b, "argument", t.InputSchema, true); err != nil {
+		if err := list(&b, "Arguments", t.InputSchema, true); err != nil {
 			return "", fmt.Errorf("%s: %w", t.Name, err)
 		}
-		if err := table(&b, "result", t.OutputSchema, false); err != nil {
+		if err := list(&b, "Result", t.OutputSchema, false); err != nil {
 			return "", fmt.Errorf("%s: %w", t.Name, err)
 		}
 		b.WriteString("\n*Errors:*\n\n")
@@ -143,36 +143,34 @@ func hints(t session.Tool) string {
 	return strings.Join(out, "; ")
 }
 
-// table shows a schema's properties.
-func table(b *strings.Builder, title string, raw json.RawMessage, arguments bool) error {
+// list shows a schema's properties, an entry for each.
+func list(b *strings.Builder, title string, raw json.RawMessage, arguments bool) error {
 	var s schema
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return err
 	}
-	if arguments {
-		fmt.Fprintf(b, "\n| %s | type | default | limit | meaning |\n|---|---|---|---|---|\n", title)
-	} else {
-		fmt.Fprintf(b, "\n| %s | type | meaning |\n|---|---|---|\n", title)
-	}
+	fmt.Fprintf(b, "\n*%s:*\n\n", title)
 	for _, r := range s.rows("") {
-		if arguments {
-			standard := r.standard()
-			if r.required {
-				standard = "**required**"
-			}
-			fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", r.name, r.kind(), standard, r.limit(), cell(r.Description))
-			continue
+		about := []string{r.kind()}
+		switch {
+		case arguments && r.required:
+			about = append(about, "**required**")
+		case arguments && r.standard() != "":
+			about = append(about, "default "+r.standard())
+		case !arguments && !r.required:
+			about[0] += "?"
 		}
-		meaning := cell(r.Description)
-		if !r.required {
-			meaning = strings.TrimSuffix("*may be missing.* "+meaning, " ")
+		if limit := r.limit(); limit != "" {
+			about = append(about, limit)
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", r.name, r.kind(), meaning)
+		fmt.Fprintf(b, "- `%s` (%s)", r.name, strings.Join(about, ", "))
+		switch {
+		case r.like != "":
+			fmt.Fprintf(b, ": the fields of `%s`", r.like)
+		case r.Description != "":
+			fmt.Fprintf(b, ": %s", strings.ReplaceAll(r.Description, "*", `\*`))
+		}
+		b.WriteString("\n")
 	}
 	return nil
-}
-
-// cell keeps text within a cell of a table.
-func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(s)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,11 +54,26 @@ func (p *properties) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// like names the first property before the named one that has the same fields, if
+// it has any.
+func (p *properties) like(name string) string {
+	for _, before := range p.names {
+		if before == name {
+			break
+		}
+		if len(p.of[name].Properties.names) > 0 && reflect.DeepEqual(p.of[before].Properties, p.of[name].Properties) {
+			return before
+		}
+	}
+	return ""
+}
+
 // row is a line of a table.
 type row struct {
 	name string
 	*schema
 	required bool
+	like     string // an earlier property of the same object with the same fields
 }
 
 // rows lists the properties of an object, those of objects within it below
@@ -66,8 +82,9 @@ func (s *schema) rows(prefix string) (out []row) {
 	for _, name := range s.Properties.names {
 		p := s.Properties.of[name]
 		full := prefix + name
-		out = append(out, row{full, p, slices.Contains(s.Required, name)})
+		out = append(out, row{full, p, slices.Contains(s.Required, name), s.Properties.like(name)})
 		switch {
+		case out[len(out)-1].like != "":
 		case p.Type == "object":
 			out = append(out, p.rows(full+".")...)
 		case p.Items != nil && p.Items.Type == "object":

@@ -12,8 +12,6 @@ type text struct {
 	notes string
 }
 
-const skipNotes = "Skipped: what a `.gitignore` says, and without one too `node_modules`, `.venv`, `__pycache__`, `site-packages` and other well-known names of dependencies and caches, any directory with a `CACHEDIR.TAG` (cargo's `target`) or a `pyvenv.cfg`, and the `vendor` of Go and Composer. `build`, `dist` and other names are searched. `note` counts what was skipped and names the first of it. To look into one, give it as `path` or name it in `glob`; `ignored` looks into all."
-
 var texts = map[string]text{
 	tool.ReadFile: {
 		errors: []string{
@@ -44,13 +42,13 @@ var texts = map[string]text{
 		examples: []string{"edit_file path=src/main.go old_string='hello, wrold' new_string='hello, world'"},
 	},
 	tool.ListFiles: {
-		notes:    skipNotes,
+		notes:    "Skipped: what a `.gitignore` says, and without one too `node_modules`, `.venv`, `__pycache__`, `site-packages` and other well-known names of dependencies and caches, any directory with a `CACHEDIR.TAG` (cargo's `target`) or a `pyvenv.cfg`, and the `vendor` of Go and Composer; not `build` or `dist`. `note` counts what was skipped and names the first of it. To look into one, give it as `path` or name it in `glob`; `ignored` looks into all.",
 		errors:   []string{"no such directory, no right to read it", "a glob that is not valid"},
 		examples: []string{"list_files path=src glob='**/*.go'"},
 	},
 	tool.SearchFiles: {
 		errors:   []string{"a pattern that is not a valid RE2 expression (lookaround and back references aren't)", "a glob that is not valid"},
-		notes:    skipNotes,
+		notes:    "Skips what [`list_files`](#list_files) skips.",
 		examples: []string{"search_files pattern='func \\w+Handler' glob='*.go' context=2"},
 	},
 	tool.Shell: {
@@ -65,7 +63,7 @@ var texts = map[string]text{
 	},
 	tool.FetchURL: {
 		errors: []string{
-			"a name that the guard refuses: the error says what would allow it",
+			"a host that the guard refuses",
 			"a URL that isn't `http` or `https`, or that a limit `WebFetch(domain:…)` doesn't cover, also after a redirect",
 			"more than 5 redirects",
 			"a certificate that the worker's certificates don't cover",
@@ -80,7 +78,7 @@ var texts = map[string]text{
 			"a delegate that doesn't run",
 		},
 		examples: []string{"delegate_reviewer task='look at the error handling'"},
-		notes:    "There is one for each name in the worker's `delegates-to`. The delegate's tools come into the list (`notifications/tools/list_changed`), with `WORKER__` in front of their names; they run in the delegate's container, with its mounts and its network. A delegation lasts until `end_delegation`, or the end of the caller's session.",
+		notes:    "There is one for each name in the worker's `delegates-to`. The list of tools changes (`notifications/tools/list_changed`). A delegation lasts until `end_delegation`, or the end of the caller's session.",
 	},
 	"end_delegation": {
 		errors:   []string{"no such delegation"},
