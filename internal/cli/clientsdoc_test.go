@@ -13,7 +13,8 @@ import (
 	"github.com/llmdo/workshop/internal/cli/command"
 )
 
-// The configurations in docs/clients.md are what --print-config prints.
+// The configuration in docs/clients.md is what --print-config prints, and each of its
+// clients is there.
 func TestClientsDoc(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/clients.md")
 	if err != nil {
@@ -39,7 +40,14 @@ func TestClientsDoc(t *testing.T) {
 		t.Fatal(err)
 	}
 	complete, _ := tools.GetFlagCompletionFunc("print-config")
-	if clients, _ := complete(tools, nil, ""); len(blocks) != len(clients) {
-		t.Errorf("docs/clients.md has %d configurations, there are %v", len(blocks), clients)
+	clients, _ := complete(tools, nil, "")
+	if len(blocks) == 0 || len(clients) == 0 {
+		t.Fatalf("docs/clients.md has %d configurations, --print-config %d clients", len(blocks), len(clients))
+	}
+	for _, c := range clients {
+		name, _, _ := strings.Cut(string(c), "\t")
+		if !strings.Contains(string(doc), "| `"+name+"` |") && !strings.Contains(string(doc), "--print-config "+name+" ") {
+			t.Errorf("docs/clients.md has nothing on --print-config %s", name)
+		}
 	}
 }
