@@ -65,6 +65,9 @@ func engineHints(f *Failure) *Failure {
 		if state == "" {
 			state = "not up"
 		}
+		if e.Why != "" {
+			state += ": " + e.Why
+		}
 		text := fmt.Sprintf("%s of project %s: %s", strings.Join(e.Services, ", "), e.Project, state)
 		return (&Failure{Code: f.Code, Err: stoppedError{text, e}}).Hint("start it with `workshop up`")
 	}

@@ -153,7 +153,11 @@ func (env *Env) execError(ctx context.Context, err error, t ProjectRef, worker, 
 		}
 		for _, c := range seen.Containers {
 			if c.Service == worker && c.State != "running" {
-				return Fail(CodeExecFailed, "worker %s is %s", worker, c.State).Hint("start it with `workshop up`")
+				why := c.WhyEnded()
+				if why != "" {
+					why = ": " + why
+				}
+				return Fail(CodeExecFailed, "worker %s is %s%s", worker, c.State, why).Hint("start it with `workshop up`")
 			}
 		}
 	}

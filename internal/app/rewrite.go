@@ -42,12 +42,51 @@ func (env *Env) replaceFile(ctx context.Context, s *Source, before, after []byte
 	if now, err := boundedfile.Read(file, workshop.MaxFileSize); err != nil || !bytes.Equal(now, before) {
 		return Fail(CodeFailed, "%s was changed by another program; nothing was written", env.Shown(file)).Hint("run it again")
 	}
-	return env.replaceWatched(s, f.Name(), file)
+	replace := func() error {
+		if mountsFile(s, info) && writeInPlace(file, info, after) == nil {
+			return nil
+		}
+		return os.Rename(f.Name(), file)
+	}
+	return env.replaceWatched(s, replace)
 }
 
-// replaceWatched renames; the file may be a watched one (B8).
-func (env *Env) replaceWatched(s *Source, from, file string) error {
-	rename := func() error { return os.Rename(from, file) }
+// mountsFile reports whether a worker mounts the file by itself. A rename would take
+// the mount away from it, which ends the worker.
+func mountsFile(s *Source, file os.FileInfo) bool {
+	for i := range s.Workshop.Workers {
+		for _, m := range s.Workshop.Workers[i].Container.Mounts {
+			source := m.Source.V
+			if !filepath.IsAbs(source) {
+				source = filepath.Join(s.Root(), source)
+			}
+			if is, err := os.Stat(source); err == nil && os.SameFile(is, file) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// writeInPlace replaces what the file has. The new text is in another file meanwhile,
+// so that an error or a crash loses nothing.
+func writeInPlace(file string, is os.FileInfo, text []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if now, err := f.Stat(); err != nil || !os.SameFile(is, now) {
+		return errors.Join(err, errors.New("it was replaced"))
+	}
+	if _, err := f.WriteAt(text, 0); err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(int64(len(text))), f.Sync())
+}
+
+// replaceWatched replaces the workshop file, which may be a watched one (B8).
+func (env *Env) replaceWatched(s *Source, replace func() error) error {
 	project, err := env.projectName(s.Workshop.Name.V, RealPath(s.Root()))
 	if err != nil {
 		return err
@@ -56,7 +95,7 @@ func (env *Env) replaceWatched(s *Source, from, file string) error {
 	if err != nil {
 		return err
 	}
-	return r.Rewrite(filepath.Join(RealPath(s.Root()), s.Base()), rename)
+	return r.Rewrite(filepath.Join(RealPath(s.Root()), s.Base()), replace)
 }
 
 // checkRewritten loads and compiles the text as the file that it becomes.

@@ -36,6 +36,7 @@ type ContainerStatus struct {
 	Role     string     `json:"role"`
 	State    string     `json:"state"`
 	ExitCode int        `json:"exit_code"`
+	WhyEnded string     `json:"why_ended,omitempty"`
 	Started  *time.Time `json:"started,omitempty"`
 	Image    string     `json:"image"`
 	Network  string     `json:"network,omitempty"` // of a worker, by the workshop file
@@ -113,7 +114,7 @@ func statusOf(seen engine.Observed, w *workshop.Workshop) []ContainerStatus {
 	entries := []ContainerStatus{}
 	for _, c := range seen.Containers {
 		p := ContainerStatus{
-			Name: c.Name, Service: c.Service, Role: c.Role, State: c.State, ExitCode: c.ExitCode,
+			Name: c.Name, Service: c.Service, Role: c.Role, State: c.State, ExitCode: c.ExitCode, WhyEnded: c.WhyEnded(),
 			Image: c.Image, Ports: c.Ports, MadeBy: "workshop", Silent: c.Silent, ID: c.ID,
 			Stale: len(Stale(seen, c.Service)) > 0,
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	toolbox "github.com/llmdo/workshop/internal/toolbox/client"
+	"github.com/llmdo/workshop/internal/workerinit/pid1"
 )
 
 // Engine carries out compiled projects. Implementations are safe for use by
@@ -167,6 +168,14 @@ type Container struct {
 	// Helper is a never started container by which volumes are filled; an existing
 	// one was left by an interrupted run.
 	Helper bool
+}
+
+// WhyEnded says why a worker ended by itself; "" if it runs or that is unknown.
+func (c Container) WhyEnded() string {
+	if c.State == "exited" && c.ExitCode == pid1.MountLost && c.Role == compose.RoleWorker.String() {
+		return "it ended, as a mount of it was lost: what is there was replaced, renamed or removed on the host"
+	}
+	return ""
 }
 
 // Event is the progress of a step.

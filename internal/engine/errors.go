@@ -56,6 +56,7 @@ type NotRunningError struct {
 	Project  string
 	Services []string
 	State    string // of the one service, empty if there is no container
+	Why      string // it ended ([Container.WhyEnded]); empty if unknown
 }
 
 // Error has the remedy.
@@ -63,6 +64,9 @@ func (e *NotRunningError) Error() string {
 	state := "missing"
 	if e.State != "" {
 		state = e.State
+	}
+	if e.Why != "" {
+		state += ": " + e.Why
 	}
 	return fmt.Sprintf("%s of project %q is %s: run `workshop up`", strings.Join(e.Services, ", "), e.Project, state)
 }

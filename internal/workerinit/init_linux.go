@@ -1,6 +1,7 @@
 package workerinit
 
 import (
+	"io"
 	"os"
 	"time"
 
@@ -16,23 +17,31 @@ import (
 const grace = 100 * time.Millisecond
 
 // initLoop reaps orphans until SIGTERM or SIGINT, which it forwards to every
-// process of the container. It returns the exit code.
-func initLoop(signals <-chan os.Signal, r *reaper.Reaper, d *dialin.Server) int {
-	for s := range signals {
-		no, ok := s.(unix.Signal)
-		if !ok {
-			continue
-		}
-		if no == unix.SIGCHLD {
-			if r.Reap() {
+// process of the container, or until a mount is lost. It returns the exit code.
+func initLoop(signals <-chan os.Signal, lost <-chan error, stdout io.Writer, r *reaper.Reaper, d *dialin.Server) int {
+	for {
+		select {
+		case err := <-lost:
+			return endLost(stdout, err)
+		case s := <-signals:
+			no, ok := s.(unix.Signal)
+			switch {
+			case !ok:
+			case no != unix.SIGCHLD:
+				endAll(no, r)
+				return 0
+			case r.Reap():
 				d.Stray()
 			}
-			continue
 		}
-		endAll(no, r)
-		return 0
 	}
-	return 0
+}
+
+// killAll kills all other processes. It does nothing unless it runs as PID 1.
+func killAll() {
+	if os.Getpid() == 1 {
+		_ = unix.Kill(-1, unix.SIGKILL)
+	}
 }
 
 // endAll forwards a signal to all other processes and waits until they have ended or

@@ -19,6 +19,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/reaper"
 	"github.com/llmdo/workshop/internal/lib/workdir"
 	"github.com/llmdo/workshop/internal/toolbox/dialin"
+	"github.com/llmdo/workshop/internal/workerinit/pid1"
 	"github.com/llmdo/workshop/tool"
 )
 
@@ -40,7 +41,7 @@ type Options struct {
 
 // spareThreads are threads started in advance: once the worker has reached its limit of
 // processes, PID 1 gets no new thread, and must not crash.
-const spareThreads = 3
+const spareThreads = 4
 
 // harmless are signals that PID 1 ignores. SIGSEGV and the like end a Go program in any
 // case.
@@ -86,6 +87,18 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	signal.Notify(make(chan os.Signal, 1), harmless...)
 	reaper.SpareThreads(spareThreads)
 
+	mounts, err := openMounts()
+	if err != nil {
+		fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
+		return 1
+	}
+	lost := make(chan error, 1)
+	go func() {
+		err := mounts.lost()
+		killAll()
+		lost <- err
+	}()
+
 	r := &reaper.Reaper{KillStopped: true} // its children are sessions
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -105,6 +118,8 @@ func Main(args []string, stdout, stderr io.Writer) int {
 				continue
 			}
 			return 0
+		case err := <-lost:
+			return endLost(stdout, err)
 		}
 	}
 	d := dialin.New(dialin.Dir, r)
@@ -114,7 +129,14 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintln(stdout, "READY") // tools work
 	go d.Serve(ctx)
-	return initLoop(signals, r, d)
+	return initLoop(signals, lost, stdout, r, d)
+}
+
+// endLost says why the worker ends. It can't go on: what is at the place of a lost
+// mount is no longer what its file says, and PID 1 has no right to mount.
+func endLost(stdout io.Writer, err error) int {
+	fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
+	return pid1.MountLost
 }
 
 // Pass checks the directories, enters the working directory and waits for the room. Its

@@ -20,11 +20,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/workerinit/pid1"
 )
 
 // The test binary is also the gate, PID 1 of a pid namespace, and what runs
 // behind it.
 const roleVariable = "WORKSHOP_GATE_TEST_ROLE"
+
+// bindVariable holds a path that is mounted over itself read-only.
+const bindVariable = "WORKSHOP_GATE_TEST_BIND"
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
@@ -43,6 +47,14 @@ func TestMain(m *testing.M) {
 func setUp() error {
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return err
+	}
+	if point := os.Getenv(bindVariable); point != "" {
+		if err := unix.Mount(point, point, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+		if err := unix.Mount("", point, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+			return err
+		}
 	}
 	if err := syscall.Setgid(worker); err != nil {
 		return err
@@ -391,3 +403,56 @@ func FuzzIsReady(f *testing.F) {
 	f.Add(query, id)
 	f.Fuzz(func(t *testing.T, b []byte, id uint16) { isReady(b, id) })
 }
+
+// B3, B8: a mount that the host takes away, since its place was replaced or removed
+// there, ends the worker: what it protected can be written then.
+func TestB08_LostMountEndsTheWorker(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		make func(path string) error
+		lose func(path string) error
+	}{
+		{"a file is saved by rename", touch, func(p string) error { return errors.Join(touch(p+".new"), os.Rename(p+".new", p)) }},
+		{"a file is removed", touch, os.Remove},
+		{"a file is renamed, and saved anew", touch, func(p string) error { return errors.Join(os.Rename(p, p+"~"), touch(p)) }},
+		{"a directory is removed", func(p string) error { return os.Mkdir(p, 0o755) }, os.Remove},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			testutil.Require(t, os.Geteuid() == 0, "mounts need root")
+			point := filepath.Join(t.TempDir(), "a b")
+			if err := tt.make(point); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv(bindVariable, point)
+			g := start(t)
+			g.expect("READY")
+			sleep := g.enter("sleep", "60")
+			if err := sleep.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if err := touch(filepath.Join(filepath.Dir(point), "beside")); err != nil { // changes no mount
+				t.Fatal(err)
+			}
+			time.Sleep(50 * time.Millisecond)
+			if err := unix.Kill(g.cmd.Process.Pid, 0); err != nil {
+				t.Fatalf("it ended before: %v", err)
+			}
+			begin := testutil.Now()
+			if err := tt.lose(point); err != nil {
+				t.Fatal(err)
+			}
+			g.expect("FAILED the mount at " + strings.ReplaceAll(point, " ", `\040`) + " is gone")
+			if err := sleep.Wait(); err == nil {
+				t.Error("its processes go on")
+			}
+			if _ = g.cmd.Wait(); g.cmd.ProcessState.ExitCode() != pid1.MountLost {
+				t.Errorf("%v, want exit code %d", g.cmd.ProcessState, pid1.MountLost)
+			}
+			if took := testutil.Since(begin); took > soon {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+func touch(path string) error { return os.WriteFile(path, nil, 0o644) }

@@ -115,6 +115,9 @@ func (a verbs) psNotes(s *app.Status) {
 		if !s.Can.Contained { // of which every command warns
 			continue
 		}
+		if p.WhyEnded != "" {
+			a.Warn("%s: %s (`workshop logs %s` names the mount); start it with `workshop up`", p.Service, p.WhyEnded, p.Service)
+		}
 		if p.Silent {
 			a.Warn("%s", &engine.SilentError{Container: p.Name})
 		}

@@ -48,7 +48,7 @@ func (e *Engine) running(ctx context.Context, project, service, dir string) (wor
 	case dir != "" && c.Directory != "" && c.Directory != dir:
 		return w, engine.NewForeignError(project, "container/"+c.Name, dir, c.Directory)
 	case c.State != "running":
-		return w, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
+		return w, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State, Why: c.WhyEnded()}
 	case c.Role == compose.RoleRoom.String() || c.Role == compose.RoleGuard.String():
 		return w, fmt.Errorf("%s is a %s, and commands run in workers only", service, c.Role)
 	}

@@ -36,7 +36,8 @@ func (e *Engine) worker(ctx context.Context, project, service, dir string) (api.
 	case s.Container.Role != spec.Worker:
 		return s, fmt.Errorf("%s is a %s, and commands run in workers only", service, s.Container.Role)
 	case s.State != api.Running:
-		return s, &engine.NotRunningError{Project: project, Services: []string{service}, State: string(s.State)}
+		c := engine.Container{Role: string(s.Container.Role), State: string(s.State), ExitCode: s.ExitCode}
+		return s, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State, Why: c.WhyEnded()}
 	case !s.Ready:
 		return s, fmt.Errorf("worker %s is not ready yet: `workshop up` waits for it, `workshop logs %s` shows its output", service, service)
 	}
@@ -70,6 +71,9 @@ func (e *Engine) enter(ctx context.Context, project string, s *api.Seen) (net.Co
 	defer pidfd.Close() // until then the PID can't be reused
 	conn, err := dialin.Accept(ctx, s.Container.Mounts[i].Source, pid)
 	if err != nil && ctx.Err() == nil {
+		if _, err := e.worker(ctx, project, service, ""); err != nil {
+			return nil, err // it has ended in the meantime
+		}
 		if errors.Is(err, os.ErrNotExist) { // else it would look like a command not found
 			err = errors.New("its directory no longer exists")
 		}

@@ -8,3 +8,7 @@ const (
 	Tools   = "--tools"
 	Workdir = "--workdir"
 )
+
+// MountLost is the exit code of a worker that ended since one of its mounts was taken
+// away from it.
+const MountLost = 3

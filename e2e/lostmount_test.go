@@ -1,0 +1,96 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+)
+
+// aWorkshopInside mounts the project with the workshop.yaml, and this read-only.
+const aWorkshopInside = "{source: ./, target: /workspace, mode: rw}\n      - {source: ./workshop.yaml, target: /workspace/workshop.yaml}\n    network: {mode: restricted, allow: [a.example.org]}"
+
+// TestB03_LostMountEndsTheWorker: a read-only mount inside of a writable one that the
+// host takes away, as by a save of an editor, ends the worker at once. The next start
+// has it again.
+func TestB03_LostMountEndsTheWorker(t *testing.T) {
+	s := scenario.At(t, "a worker whose read-only mount is gone doesn't go on", withMount(aWorkshopInside))
+	s.Write("workers/worker.md", "---\nname: worker\ndescription: Reads.\nallowed-tools: [Read]\n---\nYou read.\n")
+	mkdir(t, s.Dir, ".vscode")
+	s.Chown()
+	s.Up()
+	file := filepath.Join(s.Dir, "workshop.yaml")
+	for _, lose := range []struct {
+		name string
+		how  func() error
+	}{
+		{"saved by rename", func() error { return os.Rename(file+".new", file) }},
+		{"moved away, saved anew", func() error {
+			if err := os.Rename(file, file+"~"); err != nil {
+				return err
+			}
+			return os.Rename(file+".new", file)
+		}},
+		{"a directory of B8 is removed", func() error { return os.Remove(filepath.Join(s.Dir, ".vscode")) }},
+	} {
+		s.Sees("worker", `write /workspace/workshop.yaml text="no" -> EROFS`, "write /workspace/other -> ok")
+		s.Write("workshop.yaml.new", s.Read("workshop.yaml"))
+		s.Chown()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		sleep := s.Command(ctx, "exec", "worker", "--", "sleep", "60")
+		if err := sleep.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s.Eventually("the command runs", func() bool { return len(s.Processes("worker")) > 1 })
+		begin := testutil.Now()
+		if err := lose.how(); err != nil {
+			t.Fatal(err)
+		}
+		if err := sleep.Wait(); err == nil || ctx.Err() != nil {
+			t.Errorf("%s: the command went on: %v", lose.name, err)
+		}
+		cancel()
+		if took := testutil.Since(begin); took > 3*time.Second {
+			t.Errorf("%s: it took %v", lose.name, took)
+		}
+		s.Eventually("ps says why it ended", func() bool { return strings.Contains(s.Run("ps").Err, "a mount of it was lost") })
+		if d := s.Run("exec", "worker", "--", "true"); d.Code != 125 || !strings.Contains(d.Err, "a mount of it was lost") {
+			t.Errorf("%s: exec: exit code %d\n%s", lose.name, d.Code, d.Err)
+		}
+		if d := s.Run("logs", "worker"); !strings.Contains(d.Out, "FAILED the mount at /workspace/") {
+			t.Errorf("%s: logs: %s%s", lose.name, d.Out, d.Err)
+		}
+		s.Up()
+	}
+}
+
+// TestB03_OwnSavesLoseNoMount: what the program writes into a workshop.yaml that a
+// worker mounts takes no mount away.
+func TestB03_OwnSavesLoseNoMount(t *testing.T) {
+	s := scenario.At(t, "a rule that is saved into the mounted workshop.yaml leaves the worker as it is", withMount(aWorkshopInside))
+	s.Chown()
+	s.Up()
+	before := s.Inspect("worker").ID
+	s.Expect(0, "firewall", "allow", "saved.example.org", "--save")
+	if !strings.Contains(s.Read("workshop.yaml"), "saved.example.org") {
+		t.Fatal("it wasn't saved")
+	}
+	time.Sleep(time.Second) // PID 1 compares four times a second
+	s.Sees("worker", `write /workspace/workshop.yaml text="no" -> EROFS`)
+	if now := s.Inspect("worker"); now.ID != before {
+		t.Error("the worker is another one")
+	}
+	if d := s.Run("exec", "worker", "--", "grep", "-c", "saved.example.org", "/workspace/workshop.yaml"); d.Code != 0 {
+		t.Errorf("the worker doesn't see the new text: %s%s", d.Out, d.Err)
+	}
+	if found, _ := filepath.Glob(filepath.Join(s.Dir, ".new-*")); found != nil {
+		t.Errorf("left: %v", found)
+	}
+}
