@@ -415,11 +415,15 @@ func TestB08_LostMountEndsTheWorker(t *testing.T) {
 		{"a file is saved by rename", touch, func(p string) error { return errors.Join(touch(p+".new"), os.Rename(p+".new", p)) }},
 		{"a file is removed", touch, os.Remove},
 		{"a file is renamed, and saved anew", touch, func(p string) error { return errors.Join(os.Rename(p, p+"~"), touch(p)) }},
+		{"a directory above is renamed", touch, func(p string) error { return os.Rename(filepath.Dir(p), filepath.Dir(p)+"2") }},
 		{"a directory is removed", func(p string) error { return os.Mkdir(p, 0o755) }, os.Remove},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			testutil.Require(t, os.Geteuid() == 0, "mounts need root")
-			point := filepath.Join(t.TempDir(), "a b")
+			point := filepath.Join(t.TempDir(), "above", "a b")
+			if err := os.Mkdir(filepath.Dir(point), 0o755); err != nil {
+				t.Fatal(err)
+			}
 			if err := tt.make(point); err != nil {
 				t.Fatal(err)
 			}
