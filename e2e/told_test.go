@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/llmdo/workshop/client"
 	"github.com/llmdo/workshop/e2e/scenario"
@@ -179,5 +180,54 @@ func TestStaleRoom(t *testing.T) {
 	s.Up("editor")
 	if d := s.Expect(0, "exec", "editor", "--", "curl", "-sSf", "http://allowed.example.org/"); !strings.Contains(d.Out, "allowed.example.org") {
 		t.Errorf("%+v", d)
+	}
+}
+
+// A call's note names all that was refused during it, however late the guard comes to
+// write it: three hosts in parallel and in sequence, look-ups and a port.
+func TestNoteIsComplete(t *testing.T) {
+	s := scenario.At(t, "the note of a call names every host that was refused during it", toldFiles())
+	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
+	s.Up()
+	c := newRPC(t, s, "--approve-all", "editor")
+	const port = `perl -MIO::Socket::INET -e 'IO::Socket::INET->new(PeerAddr => "allowed.example.org:22")'`
+	for _, x := range []struct{ name, command string }{
+		{"parallel", "curl -sS http://a%[1]d.example.org/ & curl -sS http://b%[1]d.example.org/ & curl -sS http://c%[1]d.example.org/ & wait; exit 1"},
+		{"sequence", "getent hosts a%[1]d.example.org; curl -sS http://b%[1]d.example.org/; getent hosts c%[1]d.example.org"},
+		{"the same again", "getent hosts a.example.org; getent hosts b.example.org; getent hosts c.example.org"},
+		{"a port, and success", "getent hosts a%[1]d.example.org; getent hosts b%[1]d.example.org; " + port + "; true"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			begun := time.Now()
+			lacking := 0
+			for i := range 50 {
+				command := x.command
+				wanted := []string{"a.example.org", "b.example.org", "c.example.org"}
+				if strings.Contains(command, "%") {
+					command = fmt.Sprintf(command, i)
+					wanted = []string{fmt.Sprintf("a%d.example.org", i), fmt.Sprintf("b%d.example.org", i), fmt.Sprintf("c%d.example.org", i)}
+				}
+				if strings.Contains(command, "perl") {
+					wanted[2] = "allowed.example.org:22"
+				}
+				args, err := json.Marshal(map[string]any{"name": "shell", "arguments": map[string]string{"command": command}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, _ := answerOf(t, c.ask("tools/call", string(args)).Result)
+				_, note, _ := strings.Cut(text, "[During this call the guard refused ")
+				for _, host := range wanted {
+					if !strings.Contains(note, host) {
+						lacking++
+						t.Logf("call %d: the note lacks %s:\n%s", i, host, text)
+						break
+					}
+				}
+			}
+			t.Logf("%s a call", (time.Since(begun) / 50).Round(10*time.Microsecond))
+			if lacking > 0 {
+				t.Errorf("%d of 50 notes lack a host", lacking)
+			}
+		})
 	}
 }

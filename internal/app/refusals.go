@@ -1,16 +1,13 @@
 package app
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
@@ -192,16 +189,6 @@ func (r *Refusals) Add(l events.Line) {
 	r.List = append(r.List, x)
 }
 
-// addSince takes an event that was at a time or later. It reports whether an
-// earlier one may include later ones, which the guard joins to it.
-func (r *Refusals) addSince(l events.Line, since time.Time) (repeats bool) {
-	if !l.Time.Before(since) {
-		r.Add(l)
-		return false
-	}
-	return l.Verdict == events.Deny && slices.Contains(l.Workers, r.Worker) && l.Time.After(since.Add(-joinTime))
-}
-
 // Says reports whether a line about x says what one about y would: the same, or
 // the look-up and the connection of one name that one command allows.
 func (x Refusal) Says(y Refusal) bool {
@@ -226,40 +213,3 @@ func (x Refusal) Text() string {
 	}
 	return strings.Join(strings.Fields("refused "+x.Target), " ") + " (" + why + ")" + opens
 }
-
-// refusedSince reads what was refused to a worker since a time. The guard writes
-// what is new at once, and joins what repeats a line of the last second: only
-// where there is such a line, it is asked for its state, before which it writes
-// all that it has.
-func (r *Running) refusedSince(ctx context.Context, worker string, since time.Time) []Refusal {
-	for look := 1; ; look++ {
-		found, repeats := Refusals{Worker: worker}, false
-		reader := &eventReader{each: func(_ []byte, l events.Line) error {
-			repeats = found.addSince(l, since) || repeats
-			return nil
-		}}
-		began := time.Now()
-		o := engine.LogsOptions{Since: since.Add(-joinTime).Format(time.RFC3339Nano)}
-		err := r.readEvents(ctx, o, reader)
-		switch {
-		case err != nil || ctx.Err() != nil || look == looks || look > 1 && len(found.List) > 0 || !repeats && len(found.List) > 0:
-			return found.List // the log is no reason to fail
-		case repeats && look == 1:
-			<-r.AskGuard(ctx)
-			fallthrough
-		default:
-			// A busy engine takes longer to show a line, as it does to answer.
-			time.Sleep(max(onItsWay, time.Since(began)))
-		}
-	}
-}
-
-const (
-	// joinTime is how long the guard joins equal events at most.
-	joinTime = events.Window * 3 / 2
-	// onItsWay is how long a line that the guard has written may take until the
-	// engine shows it.
-	onItsWay = 50 * time.Millisecond
-	// looks are how often the log is read for what may be on its way.
-	looks = 3
-)

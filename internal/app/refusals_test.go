@@ -136,39 +136,3 @@ func TestToldRefused(t *testing.T) {
 		t.Errorf("the line for pypi.org is %q", got)
 	}
 }
-
-// A call is told what came during it and a moment later, and nothing of before.
-func TestDeniedFeed(t *testing.T) {
-	f := newDeniedFeed()
-	deny := func(name string, at time.Time) {
-		f.add(events.Line{Time: at, Verdict: events.Deny, Workers: []string{"w"}, Name: name, Port: 443, Protocol: "tcp", Reason: firewall.ReasonName, Suggest: name})
-	}
-	began := time.Now()
-	deny("before.example.org", began.Add(-time.Hour))
-	if list := f.wait(t.Context(), "w", began, 0, func() { t.Error("nothing can repeat") }); len(list) != 0 {
-		t.Errorf("told %+v", list)
-	}
-	go func() {
-		time.Sleep(20 * time.Millisecond)
-		deny("late.example.org", time.Now())
-	}()
-	list := f.wait(t.Context(), "w", began, 10*time.Second, func() { t.Error("nothing can repeat") })
-	if len(list) != 1 || list[0].Target != "late.example.org:443" {
-		t.Errorf("told %+v", list)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it waited %v", took)
-	}
-	// What repeats a line of the last second, the guard is asked for.
-	again := time.Now()
-	list = f.wait(t.Context(), "w", again, 0, func() { deny("late.example.org", time.Now()) })
-	if len(list) != 1 || list[0].Target != "late.example.org:443" {
-		t.Errorf("told %+v", list)
-	}
-	for i := range 2 * maxFeed {
-		deny(fmt.Sprintf("n%d.example.org", i), time.Now())
-	}
-	if len(f.lines) > maxFeed {
-		t.Errorf("%d lines are kept", len(f.lines))
-	}
-}

@@ -7,17 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/tool"
 )
 
 const (
-	// patient is how long a call that failed waits for what the guard has to say
-	// of it: engines show a line of its log with some delay.
-	patient = 150 * time.Millisecond
-	// quick calls that succeed wait for nothing, others that long.
-	quick   = 4 * time.Millisecond
+	// aMoment is how long a call that succeeded waits for what the guard says of it:
+	// a first one may end before there is a connection to the guard.
 	aMoment = 40 * time.Millisecond
 	// maxToldPerson bounds the hints of one run.
 	maxToldPerson = 100
@@ -31,9 +27,10 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 	if w == nil {
 		return nil
 	}
-	network := HasNetwork(w) && usesNetwork(name)
-	if network {
-		h.feedOnce.Do(h.feedBegins)
+	var guard *guardLine // nil: the tool reaches none
+	if HasNetwork(w) && usesNetwork(name) && h.engine != nil && h.engine.Capabilities().Contained {
+		guard = h.guard()
+		go guard.open() // while the call runs
 	}
 	began := time.Now()
 	return func(ctx context.Context, e session.Ended) (notes []string) {
@@ -46,18 +43,16 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 			notes = append(notes, text)
 			h.tellPerson("", hintReadOnly(places, h.env.Shown(h.c.File)))
 		}
-		if !network || h.engine == nil || !h.engine.Capabilities().Contained {
+		if guard == nil {
 			return notes
 		}
-		wait := aMoment
-		switch {
-		case len(places) > 0, time.Since(began) < quick && !e.Failed && !signs.sawNetwork():
-			wait = 0 // the cause was seen, or there was no time for one
-		case e.Failed || signs.sawNetwork():
-			wait = patient
+		patience := aMoment
+		if e.Failed || signs.sawNetwork() {
+			patience = AskTime
 		}
-		refused := h.feed.wait(ctx, worker, began, wait, func() { <-h.engine.AskGuard(ctx) })
-		refused = signs.seen(refused, worker)
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		refused := signs.seen(guard.refused(ctx, worker, began), worker)
 		if text := toldRefused(refused); text != "" {
 			notes = append(notes, text)
 		}
@@ -92,21 +87,6 @@ func cwdOf(args json.RawMessage) string {
 	var a struct{ Cwd string }
 	_ = json.Unmarshal(args, &a) // a tool without it works in the worker's directory
 	return a.Cwd
-}
-
-// feedBegins follows the guard's log until the tools are closed.
-func (h *Tools) feedBegins() {
-	since := time.Now().Add(-joinTime)
-	go func() {
-		select {
-		case <-h.ready:
-		case <-h.ctx.Done():
-			return
-		}
-		if h.err == nil && h.engine != nil && h.engine.Capabilities().Contained {
-			h.engine.FollowEvents(h.ctx, since, func(l events.Line) { h.feed.add(l) })
-		}
-	}()
 }
 
 // tellPerson says something to the person, once in a run: a line of what happened,

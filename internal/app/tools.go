@@ -47,8 +47,7 @@ type Tools struct {
 	compared chan struct{}
 	audit    *audit.Log
 
-	feed       *deniedFeed
-	feedOnce   sync.Once // the feed begins
+	guard      func() *guardLine // of the running workshop
 	toldMu     sync.Mutex
 	toldPerson map[string]bool // what the person was told of calls
 }
@@ -63,9 +62,10 @@ func (env *Env) OpenTools(ctx context.Context, c *Project, names []string, o Too
 	}
 	h := &Tools{
 		env: env, c: c, names: names, o: o, audit: log,
-		ready: make(chan struct{}), feed: newDeniedFeed(), toldPerson: map[string]bool{},
+		ready: make(chan struct{}), toldPerson: map[string]bool{},
 	}
 	h.ctx, h.cancel = context.WithCancel(ctx)
+	h.guard = sync.OnceValue(func() *guardLine { return newGuardLine(h.ctx, h.engine) })
 	return h, nil
 }
 

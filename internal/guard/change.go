@@ -39,6 +39,8 @@ func (g *Guard) Do(ctx context.Context, r control.Request) (any, error) {
 		return g.learn(r)
 	case control.OpReopen:
 		return g.reopen()
+	case control.OpDenied:
+		return g.denied(r)
 	}
 	return nil, fmt.Errorf("unknown operation %q", r.Op)
 }

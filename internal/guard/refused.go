@@ -2,11 +2,15 @@ package guard
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"slices"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/nflog"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // whyRefused explains a packet that the room's rules refused: a port of no line,
@@ -31,3 +35,26 @@ func (r *room) whyRefused(p nflog.Packet, name string) (reason, suggest string) 
 
 // again reports whether a listener can be used after an error.
 func again(err error) bool { return !errors.Is(err, net.ErrClosed) }
+
+// denied returns what was refused in a worker's room. Handlers report a refusal
+// before they answer; what the room's rules refused is read here, if nobody has yet.
+func (g *Guard) denied(r control.Request) (any, error) {
+	p := g.store.Current().Policy
+	i := slices.IndexFunc(p.Rooms, func(p firewall.RoomPolicy) bool { return slices.Contains(p.Workers, r.Worker) })
+	switch {
+	case i < 0:
+		return nil, fmt.Errorf("there is no worker %q", clip.Bytes(r.Worker, maxText))
+	case r.Since.IsZero():
+		return nil, errors.New("the time is missing")
+	}
+	room := g.rooms[p.Rooms[i].Room]
+	if room == nil || g.sink == nil {
+		return control.Denials{}, nil
+	}
+	if s := room.current(); s != nil {
+		for _, log := range s.refused {
+			log.Drain()
+		}
+	}
+	return control.Denials{Denied: g.sink.Denied(room.name, r.Since)}, nil
+}

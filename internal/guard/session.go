@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
@@ -27,6 +28,7 @@ type session struct {
 	cancel context.CancelFunc
 	// closers close the guard's descriptors of the room.
 	closers  []func() error
+	refused  []*nflog.Log // what the room's rules refused
 	serveTCP func(*net.TCPListener)
 
 	mu        sync.Mutex
@@ -104,15 +106,20 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	}
 
 	s.wg.Go(func() { names.ServeUDP(ctx, udp) })
-	if log := f.NFLog; log != nil {
-		s.closers = append(s.closers, log.Close)
-		s.wg.Go(func() { r.listen(func() { nflog.Read(log, r.refused, r.lost) }) })
-	}
-	for _, shown := range []*os.File{f.Refused4, f.Refused6} {
-		if shown != nil {
-			s.closers = append(s.closers, shown.Close)
-			s.wg.Go(func() { r.listen(func() { nflog.ReadRefused(shown, r.refused, r.lost) }) })
+	for _, shown := range []struct {
+		file *os.File
+		open func(syscall.Conn, func(nflog.Packet), func(uint64)) (*nflog.Log, error)
+	}{{f.NFLog, nflog.New}, {f.Refused4, nflog.NewRefused}, {f.Refused6, nflog.NewRefused}} {
+		if shown.file == nil {
+			continue
 		}
+		s.closers = append(s.closers, shown.file.Close)
+		log, err := shown.open(shown.file, r.packet, r.lost)
+		if err != nil {
+			return nil, fmt.Errorf("socket of refused packets: %w", err)
+		}
+		s.refused = append(s.refused, log)
+		s.wg.Go(func() { r.listen(log.Read) })
 	}
 	serve := func(l *net.TCPListener, v service) {
 		s.wg.Go(func() {
@@ -216,8 +223,8 @@ func accept(ctx context.Context, l *net.TCPListener, places *share.Room, handle 
 	}
 }
 
-// refused reports a packet that the room's rules refused.
-func (r *room) refused(p nflog.Packet) {
+// packet reports a packet that the room's rules refused.
+func (r *room) packet(p nflog.Packet) {
 	e := events.Event{
 		Kind: events.Kernel, Verdict: events.Deny, Address: p.Dst.String(), Port: p.Port, Protocol: p.Protocol,
 	}

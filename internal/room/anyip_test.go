@@ -96,8 +96,11 @@ func anyIPRoom(t testing.TB, prepare func(*exec.Cmd), args ...string) *testRoom 
 func refused(s handover.Sockets) <-chan nflog.Packet {
 	out := make(chan nflog.Packet, 1000)
 	for _, f := range []*os.File{s.Refused4, s.Refused6} {
-		if f != nil {
-			go nflog.ReadRefused(f, func(p nflog.Packet) { out <- p }, func(uint64) {})
+		if f == nil {
+			continue
+		}
+		if log, err := nflog.NewRefused(f, func(p nflog.Packet) { out <- p }, func(uint64) {}); err == nil {
+			go log.Read()
 		}
 	}
 	return out
@@ -274,11 +277,12 @@ func TestAnyIPCountsFloods(t *testing.T) {
 		t.Errorf("counters %+v, %v; want %d", count, err, n)
 	}
 	var got, lost uint64
+	log, err := nflog.NewRefused(s.Refused4, func(nflog.Packet) { got++ }, func(k uint64) { lost += k })
+	if err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		nflog.ReadRefused(s.Refused4, func(nflog.Packet) { got++ }, func(k uint64) { lost += k })
-	}()
+	go func() { defer close(done); log.Read() }()
 	time.Sleep(200 * time.Millisecond)
 	s.Refused4.Close()
 	<-done

@@ -23,7 +23,9 @@ import (
 // packetsOf reads events of a room's NFLOG socket, as the guard does.
 func packetsOf(s handover.Sockets) <-chan nflog.Packet {
 	out := make(chan nflog.Packet, 100)
-	go nflog.Read(s.NFLog, func(p nflog.Packet) { out <- p }, func(uint64) {})
+	if log, err := nflog.New(s.NFLog, func(p nflog.Packet) { out <- p }, func(uint64) {}); err == nil {
+		go log.Read()
+	}
 	return out
 }
 

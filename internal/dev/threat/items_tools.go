@@ -50,7 +50,7 @@ var toolItems = []Item{
 	{
 		ID: "W9", Attack: "Notes on refusals, which a model is told, worded by the worker: by the names and paths that it asks for",
 		Status: Closed, Answer: "A note names what the guard refused to that room during the call, and mounts of the file: at most five valid names and three ordinary paths, never a text of the output",
-		Promises: []string{"B28"}, Tests: []string{"internal/app TestToldRefused", "internal/app TestReadOnlyPlaces", "internal/app TestSigns", "e2e TestModelIsTold"},
+		Promises: []string{"B28"}, Tests: []string{"internal/app TestToldRefused", "internal/app TestReadOnlyPlaces", "internal/app TestSigns", "internal/guard TestDeniedIsComplete", "e2e TestModelIsTold", "e2e TestNoteIsComplete"},
 	},
 	{
 		ID: "W10", Attack: "The check, before a question, whether the call can succeed: to read by it what needs a yes, or to change something",

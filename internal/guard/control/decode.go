@@ -18,6 +18,7 @@ var fields = map[Op][]string{
 	OpLearn:   {"rooms", "for"},
 	OpReopen:  {},
 	OpExplain: {"room", "host", "port"},
+	OpDenied:  {"worker", "since"},
 }
 
 // decode parses the one request of a line. It doesn't parse the policy, which may
@@ -56,7 +57,7 @@ func decode(line []byte) (Request, error) {
 func (r *Request) check() error {
 	known, ok := fields[r.Op]
 	if !ok {
-		return fmt.Errorf("unknown operation %q; this guard knows state, policy, change, learn, reopen and explain", clip.Bytes(string(r.Op), maxError))
+		return fmt.Errorf("unknown operation %q; this guard knows state, policy, change, learn, reopen, explain and denied", clip.Bytes(string(r.Op), maxError))
 	}
 	for _, f := range []struct {
 		name string
@@ -64,6 +65,7 @@ func (r *Request) check() error {
 	}{
 		{"policy", r.Policy != nil}, {"reset", r.Reset}, {"changes", r.Changes != nil}, {"rooms", r.Rooms != nil},
 		{"for", r.For != 0}, {"room", r.Room != ""}, {"host", r.Host != ""}, {"port", r.Port != 0},
+		{"worker", r.Worker != ""}, {"since", !r.Since.IsZero()},
 	} {
 		if f.set && !slices.Contains(known, f.name) {
 			return fmt.Errorf("operation %s has no field %q", r.Op, f.name)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/events"
 )
 
 // Op is the operation of a request.
@@ -33,6 +34,10 @@ const (
 	// OpExplain returns an [Explanation]: what the guard would do with a
 	// connection.
 	OpExplain Op = "explain"
+	// OpDenied returns [Denials]: what was refused in the room of Request.Worker at
+	// Request.Since or later. Unlike the log it is complete when it is asked for:
+	// what a program was told has been counted before.
+	OpDenied Op = "denied"
 )
 
 // Request is one line to the guard. Fields of other operations, and unknown
@@ -58,6 +63,9 @@ type Request struct {
 	Port uint16 `json:"port,omitempty"`
 	// NoLookUp keeps OpExplain from looking up names.
 	NoLookUp bool `json:"no_look_up,omitempty"`
+	// Worker and Since are those of OpDenied, and required.
+	Worker string    `json:"worker,omitempty"`
+	Since  time.Time `json:"since,omitzero"`
 }
 
 // Answer is one response line of the guard: an error, or the operation's result.
@@ -160,6 +168,12 @@ type ExplainedAddress struct {
 	Address string `json:"address"`
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason"`
+}
+
+// Denials are the last different ones of a room (events.Sink.Denied), in order of
+// time.
+type Denials struct {
+	Denied []events.Line `json:"denied"`
 }
 
 // Duration is a time.Duration as text in JSON: "30m0s".

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/llmdo/workshop/internal/guard/panics"
@@ -14,8 +15,11 @@ import (
 
 // Limits of the server.
 const (
-	// MaxConns bounds concurrent callers; further ones are refused.
+	// MaxConns bounds concurrent callers. Further ones take the place of the one that
+	// has sent nothing for the longest time after a response, at least idleEnough;
+	// without one they are refused.
 	MaxConns    = 8
+	idleEnough  = time.Second
 	idleTimeout = 2 * time.Minute  // between two requests
 	lineTimeout = 30 * time.Second // for one request, from its first byte to its last
 	sendTimeout = 30 * time.Second
@@ -32,11 +36,13 @@ type Server struct {
 
 	conns chan struct{}
 	large chan struct{} // held by the one request larger than smallLine
+	mu    sync.Mutex
+	idle  map[net.Conn]time.Time // since when those that had a response send nothing
 }
 
 // NewServer returns a server that isn't listening yet.
 func NewServer(do func(context.Context, Request) (any, error)) *Server {
-	return &Server{Do: do, conns: make(chan struct{}, MaxConns), large: make(chan struct{}, 1)}
+	return &Server{Do: do, conns: make(chan struct{}, MaxConns), large: make(chan struct{}, 1), idle: map[net.Conn]time.Time{}}
 }
 
 // serve is Serve on a new goroutine.
@@ -54,21 +60,69 @@ func (s *Server) Serve(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
-	select {
-	case s.conns <- struct{}{}:
-		defer func() { <-s.conns }()
-	default:
+	if !s.enter() {
 		_ = send(c, nil, errors.New("too many connections to the guard's control; try again"))
 		return
 	}
+	defer func() { <-s.conns }()
 	for r := bufio.NewReader(c); s.one(ctx, c, r); {
+		s.mu.Lock()
+		s.idle[c] = time.Now()
+		s.mu.Unlock()
 	}
+	s.wakes(c)
+}
+
+// enter takes a place, that of an idle connection if there is no other, and reports
+// whether it has one.
+func (s *Server) enter() bool {
+	select {
+	case s.conns <- struct{}{}:
+		return true
+	default:
+	}
+	if !s.endIdle() {
+		return false
+	}
+	select {
+	case s.conns <- struct{}{}:
+		return true
+	case <-time.After(idleEnough): // another caller has it
+		return false
+	}
+}
+
+// endIdle closes the connection that is idle for the longest time, and reports
+// whether there is one.
+func (s *Server) endIdle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var oldest net.Conn
+	for c, since := range s.idle {
+		if oldest == nil || since.Before(s.idle[oldest]) {
+			oldest = c
+		}
+	}
+	if oldest == nil || time.Since(s.idle[oldest]) < idleEnough {
+		return false
+	}
+	delete(s.idle, oldest)
+	return oldest.Close() == nil
+}
+
+// wakes ends the idle time of a connection.
+func (s *Server) wakes(c net.Conn) {
+	s.mu.Lock()
+	delete(s.idle, c)
+	s.mu.Unlock()
 }
 
 // one answers one request and reports whether there may be another.
 func (s *Server) one(ctx context.Context, c net.Conn, r *bufio.Reader) bool {
 	_ = c.SetReadDeadline(time.Now().Add(idleTimeout))
-	if _, err := r.Peek(1); err != nil {
+	_, err := r.Peek(1)
+	s.wakes(c)
+	if err != nil {
 		return false
 	}
 	_ = c.SetReadDeadline(time.Now().Add(lineTimeout))

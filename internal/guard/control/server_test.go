@@ -225,6 +225,37 @@ func TestServerBoundsCallers(t *testing.T) {
 	}
 }
 
+// TestServerEndsIdleCallers: one more than MaxConns takes the place of the caller
+// that is idle for the longest time, and of no other.
+func TestServerEndsIdleCallers(t *testing.T) {
+	dial := listening(t, NewServer(echo))
+	var clients []*Client
+	for range MaxConns {
+		clients = append(clients, NewClient(dial()))
+	}
+	ask := func(c *Client) error {
+		var r Request
+		return c.Do(Request{Op: OpState}, &r)
+	}
+	for i := range clients { // the first one last
+		if err := ask(clients[MaxConns-1-i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ask(NewClient(dial())); err == nil {
+		t.Error("nobody was idle for long")
+	}
+	time.Sleep(idleEnough + 100*time.Millisecond)
+	if err := ask(NewClient(dial())); err != nil {
+		t.Errorf("one more: %v", err)
+	}
+	for i, c := range clients {
+		if err := ask(c); (err != nil) != (i == MaxConns-1) {
+			t.Errorf("client %d: %v", i, err)
+		}
+	}
+}
+
 // TestClientSaysWhoRefuses: an error of the guard isn't one of the way to it.
 func TestClientSaysWhoRefuses(t *testing.T) {
 	dial := listening(t, NewServer(echo))

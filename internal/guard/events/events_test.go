@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -247,5 +248,47 @@ func TestTimeIsOfTheLastEvent(t *testing.T) {
 	lines, _ := o.lines(t)
 	if at, err := time.Parse(time.RFC3339Nano, lines[1]["time"].(string)); err != nil || at.After(after) {
 		t.Errorf("the event was before %v, the line says %v (%v)", after, at, err)
+	}
+}
+
+// What was denied is known as soon as it was added, also what isn't written yet or
+// again, each once; a flood costs the oldest, and no other room's (B28).
+func TestDenied(t *testing.T) {
+	r, w := io.Pipe() // nobody reads
+	s := NewSink(w, func(string) []string { return nil })
+	defer s.Close()
+	defer r.Close()
+	names := func(room string, since time.Time) (list []string) {
+		for _, l := range s.Denied(room, since) {
+			list = append(list, l.Name)
+		}
+		return list
+	}
+	add := func(room, name string) { s.Add(Event{Room: room, Kind: DNS, Name: name, Verdict: Deny, Reason: "x"}) }
+	add("r", "before")
+	add("r", "again")
+	time.Sleep(time.Millisecond)
+	began := time.Now()
+	s.Add(Event{Room: "r", Kind: DNS, Name: "allowed", Verdict: Allow, Reason: "x"})
+	add("r", "one")
+	add("other", "two")
+	add("r", "again")
+	add("r", "one")
+	if got, want := names("r", began), []string{"again", "one"}; !slices.Equal(got, want) {
+		t.Errorf("denied since then: %q, want %q", got, want)
+	}
+	if got, want := names("r", time.Time{}), []string{"before", "again", "one"}; !slices.Equal(got, want) {
+		t.Errorf("denied: %q, want %q", got, want)
+	}
+	for i := range 10 * maxRecent {
+		add("r", fmt.Sprint("n", i))
+		add("r", "one")
+	}
+	got := names("r", began)
+	if len(got) < maxRecent || len(got) > 2*maxRecent || got[len(got)-1] != "one" || got[len(got)-2] != fmt.Sprint("n", 10*maxRecent-1) {
+		t.Errorf("%d after a flood, the last %q", len(got), got[len(got)-2:])
+	}
+	if got := names("other", began); !slices.Equal(got, []string{"two"}) {
+		t.Errorf("the other room's: %q", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,10 @@ const (
 	maxCarried = 500
 )
 
+// maxRecent bounds the different denials of one room that [Sink.Denied] knows: the
+// last so many, and up to as many before them.
+const maxRecent = 100
+
 // Sink writes events. Add never waits for the writer: a stalled reader of the
 // guard's output costs detail, but neither connections nor counts.
 type Sink struct {
@@ -32,6 +37,7 @@ type Sink struct {
 	entries map[Event]*entry
 	shares  map[share]int // different events
 	dropped uint64
+	recent  map[string]*recent // denials by room
 	wake    chan struct{}
 	now     chan chan struct{} // flushes everything, then closes the received channel
 	stop    chan struct{}
@@ -42,6 +48,16 @@ type entry struct {
 	count, up, down uint64    // not written yet
 	last            time.Time // of the last one added
 	written         time.Time
+}
+
+// recent has when different denials of a room were added last.
+type recent struct{ last, before map[Event]time.Time }
+
+func (r *recent) add(e Event, now time.Time) {
+	if r.last == nil || len(r.last) == maxRecent {
+		r.last, r.before = map[Event]time.Time{}, r.last
+	}
+	r.last[e] = now
 }
 
 // share is the key of what is bounded together.
@@ -66,7 +82,7 @@ func (e Event) joined() bool { return e.Reason == ReasonOverflow || e.Reason == 
 func NewSink(w io.Writer, workers func(room string) []string) *Sink {
 	s := &Sink{
 		workers: workers, w: w,
-		entries: map[Event]*entry{}, shares: map[share]int{},
+		entries: map[Event]*entry{}, shares: map[share]int{}, recent: map[string]*recent{},
 		wake: make(chan struct{}, 1), now: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.run()
@@ -85,6 +101,13 @@ func (s *Sink) AddN(e Event, n uint64) {
 	e.BytesUp, e.BytesDown = 0, 0
 	h := shareOf(e)
 	s.mu.Lock()
+	now := time.Now()
+	if e.Verdict == Deny {
+		if s.recent[e.Room] == nil {
+			s.recent[e.Room] = &recent{}
+		}
+		s.recent[e.Room].add(e, now)
+	}
 	x := s.entries[e]
 	if x == nil && s.shares[h] >= h.max() {
 		e = Event{Room: e.Room, Kind: e.Kind, Verdict: e.Verdict, Reason: ReasonOverflow}
@@ -99,7 +122,7 @@ func (s *Sink) AddN(e Event, n uint64) {
 		s.dropped += n
 	}
 	x.count += n
-	x.last = time.Now()
+	x.last = now
 	x.up += up
 	x.down += down
 	first := x.written.IsZero()
@@ -110,6 +133,43 @@ func (s *Sink) AddN(e Event, n uint64) {
 		default:
 		}
 	}
+}
+
+// Denied returns the last denials of a room that were added at a time or later, each
+// once with its last time, in order of time, whether they are written or not. They
+// are without workers and counts.
+func (s *Sink) Denied(room string, since time.Time) (list []Line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.recent[room]
+	if r == nil {
+		return nil
+	}
+	for e, t := range r.before {
+		if _, again := r.last[e]; !again && !t.Before(since) {
+			list = append(list, e.line(t))
+		}
+	}
+	for e, t := range r.last {
+		if !t.Before(since) {
+			list = append(list, e.line(t))
+		}
+	}
+	slices.SortFunc(list, func(x, y Line) int { return x.Time.Compare(y.Time) })
+	return list
+}
+
+// line is the event as a line.
+func (e Event) line(t time.Time) Line {
+	l := Line{
+		Time: t.UTC(), Room: e.Room, Kind: e.Kind, Name: e.Name, Address: e.Address,
+		Port: e.Port, Protocol: e.Protocol, Verdict: e.Verdict, Reason: e.Reason, Rule: e.Rule, Suggest: e.Suggest,
+		BytesUp: e.BytesUp, BytesDown: e.BytesDown,
+	}
+	if e.Verdict == Deny {
+		l.Why = firewall.Why(e.Reason)
+	}
+	return l
 }
 
 // Dropped returns how many events were counted but not written in full: too many
@@ -195,16 +255,10 @@ func (s *Sink) flush(now time.Time, all bool) {
 	}
 	s.mu.Unlock()
 	for _, d := range out {
-		l := Line{
-			Time: d.last.UTC(), Room: d.Room, Kind: d.Kind, Name: d.Name, Address: d.Address,
-			Port: d.Port, Protocol: d.Protocol, Verdict: d.Verdict, Reason: d.Reason, Rule: d.Rule, Suggest: d.Suggest, Count: d.count,
-			BytesUp: d.BytesUp, BytesDown: d.BytesDown,
-		}
+		l := d.line(d.last)
+		l.Count = d.count
 		if d.Room != "" {
 			l.Workers = s.workers(d.Room)
-		}
-		if d.Verdict == Deny {
-			l.Why = firewall.Why(d.Reason)
 		}
 		b, err := json.Marshal(l)
 		if err != nil {

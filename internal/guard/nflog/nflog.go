@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/netip"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/mdlayher/netlink"
@@ -36,25 +37,24 @@ const (
 	attrSeq        = 12                         // NFULA_SEQ
 )
 
-// Read reads from the socket until it is closed. It calls packet for each refused
-// packet, and lost when packets didn't fit into the socket's buffer, with their
-// number if the sequence numbers tell (else 0).
-func Read(r io.Reader, packet func(Packet), lost func(n uint64)) {
-	buf := make([]byte, 64<<10)
+// Log reads a socket with the packets that a room refused. It calls packet for each,
+// and lost when packets didn't fit into the socket's buffer, with their number if it
+// is known (else 0): never two at a time.
+type Log struct {
+	conn   syscall.RawConn
+	take   func(b []byte)              // reports what was read
+	failed func(fd uintptr, err error) // reports what may be lost
+
+	mu  sync.Mutex // held from the read of a packet until it was reported
+	buf []byte
+}
+
+// New reads the socket of a room's log group.
+func New(f syscall.Conn, packet func(Packet), lost func(n uint64)) (*Log, error) {
 	var next uint32
 	known := false
-	for {
-		n, err := r.Read(buf)
-		if errors.Is(err, unix.ENOBUFS) {
-			if !known {
-				lost(0)
-			}
-			continue // counted by the gap in the sequence
-		}
-		if err != nil || n == 0 {
-			return
-		}
-		for _, p := range parse(buf[:n]) {
+	return newLog(f, 64<<10, func(b []byte) {
+		for _, p := range parse(b) {
 			if p.HasSeq {
 				if known && p.Seq != next {
 					lost(uint64(p.Seq - next))
@@ -63,7 +63,59 @@ func Read(r io.Reader, packet func(Packet), lost func(n uint64)) {
 			}
 			packet(p)
 		}
+	}, func(_ uintptr, err error) {
+		if errors.Is(err, unix.ENOBUFS) && !known {
+			lost(0) // else it is counted by the gap in the sequence
+		}
+	})
+}
+
+func newLog(f syscall.Conn, size int, take func([]byte), failed func(uintptr, error)) (*Log, error) {
+	conn, err := f.SyscallConn()
+	return &Log{conn: conn, take: take, failed: failed, buf: make([]byte, size)}, err
+}
+
+// Read reads until the socket is closed.
+func (l *Log) Read() {
+	var err error
+	for err == nil {
+		closed := l.conn.Read(func(fd uintptr) bool {
+			err = l.next(fd)
+			return !errors.Is(err, unix.EAGAIN)
+		})
+		if err == nil {
+			err = closed
+		}
 	}
+}
+
+// Drain reads what the socket has received by now. When it returns, all of it has
+// been reported.
+func (l *Log) Drain() {
+	_ = l.conn.Control(func(fd uintptr) {
+		for l.next(fd) == nil {
+		}
+	})
+}
+
+// next reads one datagram, and reports it. It returns EAGAIN when there is none.
+func (l *Log) next(fd uintptr) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, _, err := unix.Recvfrom(int(fd), l.buf, unix.MSG_DONTWAIT)
+	switch {
+	case err == nil && n == 0:
+		return io.EOF
+	case err == nil:
+		l.take(l.buf[:n])
+		return nil
+	}
+	l.failed(fd, err)
+	switch {
+	case errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENETDOWN), errors.Is(err, unix.EINTR):
+		return nil
+	}
+	return err
 }
 
 // parse parses the netlink messages of one datagram. It skips everything but logged

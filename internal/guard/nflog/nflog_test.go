@@ -2,8 +2,10 @@ package nflog
 
 import (
 	"encoding/binary"
-	"io"
+	"os"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -31,31 +33,65 @@ func logged(seq uint32, ip []byte) []byte {
 
 var udp4 = []byte{0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 127, 0, 0, 1, 198, 51, 100, 9, 0x80, 0, 0x13, 0x88, 0, 8, 0, 0}
 
-type messages [][]byte
-
-func (m *messages) Read(b []byte) (int, error) {
-	if len(*m) == 0 {
-		return 0, io.EOF
+// socket is one end of a socket of datagrams, as the kernel's is, with the sequence
+// of sent ones.
+func socket(t *testing.T, sent ...[]byte) (*os.File, func(...[]byte)) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
-	next := (*m)[0]
-	*m = (*m)[1:]
-	if next == nil {
-		return 0, unix.ENOBUFS
+	f := os.NewFile(uintptr(fds[0]), "log")
+	t.Cleanup(func() { f.Close() })
+	send := func(more ...[]byte) {
+		for _, b := range more {
+			if _, err := unix.Write(fds[1], b); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	return copy(b, next), nil
+	send(sent...)
+	t.Cleanup(func() { unix.Close(fds[1]) })
+	return f, send
 }
 
 func TestReadCountsWhatTheKernelLost(t *testing.T) {
-	m := &messages{logged(0, udp4), logged(1, udp4), nil, logged(7, udp4)}
+	f, _ := socket(t, logged(0, udp4), logged(1, udp4), logged(7, udp4))
 	var got []Packet
 	lost := uint64(0)
-	Read(m, func(p Packet) { got = append(got, p) }, func(n uint64) { lost += n })
+	l, err := New(f, func(p Packet) { got = append(got, p) }, func(n uint64) { lost += n })
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Drain()
 	if len(got) != 3 || lost != 5 {
 		t.Fatalf("%d packets, %d lost", len(got), lost)
 	}
 	if p := got[0]; p.Dst.String() != "198.51.100.9" || p.Port != 5000 || p.Protocol != "udp" || !p.HasUID || p.UID != 1000 {
 		t.Errorf("%+v", p)
 	}
+}
+
+// What the socket has when Drain is called was reported when it returns, also if
+// another goroutine has just read it.
+func TestDrain(t *testing.T) {
+	f, send := socket(t)
+	var got atomic.Int64
+	l, err := New(f, func(Packet) { time.Sleep(time.Millisecond); got.Add(1) }, func(n uint64) { t.Errorf("%d lost", n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); l.Read() }()
+	for n := range 200 {
+		send(logged(uint32(n), udp4))
+		if l.Drain(); got.Load() != int64(n)+1 {
+			t.Fatalf("%d packets are reported, want %d", got.Load(), n+1)
+		}
+	}
+	f.Close()
+	<-ended
+	l.Drain()
 }
 
 func FuzzParse(f *testing.F) {

@@ -9,39 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadRefused is [Read] for the packet socket of a room without netfilter, which
-// has the resets sent to refused connections, and refused packets of other
-// protocols. Packets have no uid.
-func ReadRefused(f syscall.Conn, packet func(Packet), lost func(n uint64)) {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return
-	}
-	buf := make([]byte, 2048)
-	for {
-		n := 0
-		var err error
-		rerr := raw.Read(func(fd uintptr) bool {
-			n, _, err = unix.Recvfrom(int(fd), buf, unix.MSG_DONTWAIT)
-			if !errors.Is(err, unix.EAGAIN) {
-				return true
-			}
-			// Packets were dropped before now, and no other packet may follow.
-			if d := drops(fd); d > 0 {
-				lost(d)
-			}
-			return false
-		})
-		if errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if rerr != nil || err != nil {
-			return
-		}
-		if p, ok := refused(buf[:n]); ok {
+// NewRefused reads the packet socket of a room without netfilter, which has the
+// resets sent to refused connections, and refused packets of other protocols.
+// Packets have no uid.
+func NewRefused(f syscall.Conn, packet func(Packet), lost func(n uint64)) (*Log, error) {
+	return newLog(f, 2048, func(b []byte) {
+		if p, ok := refused(b); ok {
 			packet(p)
 		}
-	}
+	}, func(fd uintptr, err error) {
+		// Packets were dropped before now, and no other packet may follow.
+		if !errors.Is(err, unix.EAGAIN) {
+			return
+		}
+		if d := drops(fd); d > 0 {
+			lost(d)
+		}
+	})
 }
 
 // drops returns how many packets didn't fit into the socket's buffer since the
