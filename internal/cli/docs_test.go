@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,11 +50,25 @@ func reference(root *cobra.Command) []byte {
 	var b bytes.Buffer
 	b.WriteString(docsHead)
 	root.InitDefaultCompletionCmd() // as running a command does
+	var global map[string]bool
 	help := func(c *cobra.Command) {
-		b.WriteString("```text\n")
-		c.SetOut(&b)
+		var text bytes.Buffer
+		c.SetOut(&text)
 		c.Help()
-		b.WriteString("```\n")
+		own, flags, _ := strings.Cut(text.String(), "\nGlobal flags:\n")
+		all, rest := flagEntries(flags)
+		if c == root {
+			global = make(map[string]bool)
+			for _, f := range all {
+				global[strings.Join(strings.Fields(f), " ")] = true
+			}
+		} else {
+			all = slices.DeleteFunc(all, func(f string) bool { return global[strings.Join(strings.Fields(f), " ")] })
+		}
+		if len(all) > 0 {
+			own += "\nGlobal flags:\n" + strings.Join(all, "")
+		}
+		b.WriteString("```text\n" + own + rest + "```\n")
 	}
 	help(root)
 	for _, c := range root.Commands() {
@@ -73,10 +88,27 @@ func reference(root *cobra.Command) []byte {
 	return []byte(strings.ReplaceAll(b.String(), " \n", "\n"))
 }
 
+// flagEntries returns the flags at the beginning of a text, each with the lines that
+// continue it, and what follows them.
+func flagEntries(text string) (flags []string, rest string) {
+	for line := range strings.Lines(text) {
+		switch {
+		case rest == "" && strings.HasPrefix(strings.TrimLeft(line, " "), "-"):
+			flags = append(flags, line)
+		case rest == "" && strings.HasPrefix(line, "    ") && len(flags) > 0:
+			flags[len(flags)-1] += line
+		default:
+			rest += line
+		}
+	}
+	return flags, rest
+}
+
 const docsHead = `# The command line
 
 ` + "`workshop X` and `llmdo workshop X`" + ` are the same commands. This page is made from
-their --help, and a test keeps it so.
+their --help, and a test keeps it so. The flags that every command has are listed
+[once](#the-commands).
 
 ## Exit codes
 

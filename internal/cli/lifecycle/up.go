@@ -24,8 +24,8 @@ func Up(p *command.Program) *cobra.Command {
 		Use:   "up [WORKER…]",
 		Short: "Start a workshop and wait until it is usable",
 		Long: `up compiles the workshop, checks that the engine can keep every promise, plans
-what is missing, carries the plan out and waits until each worker's gate has
-passed. What runs already as it should is left alone. It then returns, with a line
+what is missing, carries the plan out and waits until each worker is
+ready. What runs already as it should is left alone. It then returns, with a line
 per worker: what changed, and what the worker has. -v shows each step. The workers
 go on until ` + "`down`" + `.
 
