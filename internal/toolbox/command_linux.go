@@ -152,6 +152,23 @@ func (c *command) left() (n int) {
 	return n
 }
 
+// ending is how long a process may take to end after its command, as the ssh of
+// `git fetch` does: until then it isn't told as one that still runs.
+const ending = 50 * time.Millisecond
+
+// leftFor is left as it is after a while, or as soon as nobody is left.
+func (c *command) leftFor(while time.Duration) int {
+	over := time.Now().Add(while)
+	for pause := time.Millisecond; ; pause *= 2 {
+		n := c.left()
+		rest := time.Until(over)
+		if n == 0 || rest <= 0 {
+			return n
+		}
+		time.Sleep(min(pause, rest))
+	}
+}
+
 func anyAlive(list []reaper.Info) bool {
 	return slices.ContainsFunc(list, func(i reaper.Info) bool { return !i.Ended() })
 }

@@ -194,7 +194,7 @@ func (s *session) note(c *command, r *tool.ShellResult) string {
 	if r.TimedOut || unix.Kill(-c.Pid, 0) != nil {
 		return ""
 	}
-	if n := c.left(); n == 1 {
+	if n := c.leftFor(ending); n == 1 {
 		return "1 process of the command still runs in the background; it ends with the session"
 	} else if n > 1 {
 		return fmt.Sprintf("%d processes of the command still run in the background; they end with the session", n)

@@ -208,6 +208,23 @@ func TestBackground(t *testing.T) {
 	testutil.Eventually(t, "the session's end ends them", func() bool { return len(marked(t, m)) == 0 })
 }
 
+// A process that ends with its command, but a little later, isn't told as one that
+// still runs.
+func TestEndsAfterTheCommand(t *testing.T) {
+	c := open(t, everything()).session(RoleTools)
+	told := 0
+	for range 20 {
+		// It ends as the command's end closes its input.
+		if r := c.shell("rm -f p; mkfifo p; (read x; for i in 1 2 3 4 5 6 7 8 9; do read x && :; done) <p >/dev/null 2>&1 & exec 3>p; echo done"); r.Note != "" || r.Stdout.Text != "done\n" {
+			told++
+			t.Logf("%+v", r)
+		}
+	}
+	if told > 0 {
+		t.Errorf("told of %d of 20", told)
+	}
+}
+
 func TestConcurrentCalls(t *testing.T) {
 	c := open(t, everything()).session(RoleTools)
 	var wg sync.WaitGroup

@@ -76,7 +76,7 @@ func contentOf(a tool.WriteFileArgs) ([]byte, error) {
 func (t *target) writable() error {
 	if t.old >= 0 {
 		// rename(2) doesn't ask whether the file that it replaces is writable.
-		return unix.Faccessat(unix.AT_FDCWD, procPath(t.old), unix.W_OK, unix.AT_EACCESS)
+		return mayWrite(t.old, unix.W_OK, unix.AT_EACCESS)
 	}
 	if t.dir == nil {
 		return nil // it can be made: see checkDirs
@@ -86,7 +86,18 @@ func (t *target) writable() error {
 
 // mayAdd returns why nothing can be made in a directory.
 func mayAdd(dir int) error {
-	return unix.Faccessat(unix.AT_FDCWD, procPath(dir), unix.W_OK|unix.X_OK, 0)
+	return mayWrite(dir, unix.W_OK|unix.X_OK, 0)
+}
+
+// mayWrite is faccessat(2) of a handle. Where the mode is in the way of what is
+// mounted read-only, the mount is the reason: no mode would help.
+func mayWrite(fd int, mode uint32, flags int) error {
+	err := unix.Faccessat(unix.AT_FDCWD, procPath(fd), mode, flags)
+	var fs unix.Statfs_t
+	if err == unix.EACCES && unix.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0 {
+		return unix.EROFS
+	}
+	return err
 }
 
 // put writes the content into a new file and gives it the name, in one step: at

@@ -209,6 +209,8 @@ func TestWriteHelper(t *testing.T) {
 	must(unix.Mount("src", "dst", "", unix.MS_BIND, ""))
 	must(unix.Mount("src", "rodst", "", unix.MS_BIND, ""))
 	must(unix.Mount("", "rodst", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	must(unix.Mount("rodir", "rodir", "", unix.MS_BIND, ""))
+	must(unix.Mount("", "rodir", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	r, err := checkedWrite(t, tool.WriteFileArgs{Path: "dst", Content: "in place"})
 	if err != nil || !strings.Contains(r.Note, "in place") || r.Created || content(t, "src") != "in place" {
 		t.Errorf("a file that is a mount: %+v, %v", r, err)
@@ -245,6 +247,11 @@ func TestWriteHelper(t *testing.T) {
 	wantErr(t, err, "permission denied")
 	_, err = checkedWrite(t, tool.WriteFileArgs{Path: "new", Content: "x"})
 	wantErr(t, err, "permission denied")
+	// Of what is somebody else's and mounted read-only, the mount is the reason.
+	for _, p := range []string{"rodst", "rodir/file", "rodir/new", "rodir/made/new"} {
+		_, err = checkedWrite(t, tool.WriteFileArgs{Path: p, Content: "x"})
+		wantErr(t, err, p+": the file system is mounted read-only")
+	}
 }
 
 // TestWriteMounts: a file that is a mount of its own can't be replaced; what is
@@ -257,13 +264,13 @@ func TestWriteMounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tree(t, dir, map[string]string{"src": "before", "dst": "", "rodst": "", "mine": "m", "free": "f", "open/": ""})
+	tree(t, dir, map[string]string{"src": "before", "dst": "", "rodst": "", "mine": "m", "free": "f", "open/": "", "rodir/file": ""})
 	cmd := exec.Command("unshare", "-m", os.Args[0], "-test.run", "^TestWriteHelper$", "-test.v")
 	cmd.Env = append(os.Environ(), "WRITE_HELPER="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got := names(t, dir); !slices.Equal(got, []string{"dst", "free", "mine", "open", "rodst", "src"}) {
+	if got := names(t, dir); !slices.Equal(got, []string{"dst", "free", "mine", "open", "rodir", "rodst", "src"}) {
 		t.Errorf("left behind: %q", got)
 	}
 }
