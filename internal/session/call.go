@@ -78,8 +78,10 @@ func (c *call) run(ctx context.Context) (*Result, error) {
 		c.event.Decision, c.event.Answer, c.event.Why = string(v.Decision), string(v.Answer), v.Why
 		if no, ok := errors.AsType[*impossibleError](err); ok {
 			_ = c.refused(err)
-			c.watch()(ctx, no.result)
-			return no.result, nil
+			if no.err == nil {
+				c.watch()(ctx, no.result)
+			}
+			return no.result, no.err
 		}
 		if err != nil {
 			return nil, c.refused(err)

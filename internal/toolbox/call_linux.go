@@ -17,14 +17,14 @@ type runner interface {
 	run(context.Context, *session, any) (any, error)
 	// check returns why run would fail, as far as that shows without changing
 	// anything.
-	check(context.Context, any) error
+	check(context.Context, *session, any) error
 	// ownTimeout: the tool ends at the grant's timeout by itself.
 	ownTimeout() bool
 }
 
 type typed[A, R any] struct {
 	f        func(context.Context, *session, A) (R, error)
-	dry      func(context.Context, A) error // nil: nothing shows beforehand
+	dry      func(context.Context, *session, A) error // nil: nothing shows beforehand
 	problems func(A, *tool.Grant) []string
 	timed    bool
 }
@@ -43,11 +43,11 @@ func (t typed[A, R]) run(ctx context.Context, s *session, a any) (any, error) {
 	return t.f(ctx, s, a.(A))
 }
 
-func (t typed[A, R]) check(ctx context.Context, a any) error {
+func (t typed[A, R]) check(ctx context.Context, s *session, a any) error {
 	if t.dry == nil {
 		return nil
 	}
-	return t.dry(ctx, a.(A))
+	return t.dry(ctx, s, a.(A))
 }
 
 func (t typed[A, R]) ownTimeout() bool { return t.timed }
@@ -65,7 +65,7 @@ func (s *session) call(ctx context.Context, c *wire.Incoming) (any, error) {
 // anything. It has the parameters of call, and refuses what call refuses.
 func (s *session) check(ctx context.Context, c *wire.Incoming) (any, error) {
 	return s.withTool(ctx, c, func(ctx context.Context, t runner, args any) (any, error) {
-		return struct{}{}, t.check(ctx, args)
+		return struct{}{}, t.check(ctx, s, args)
 	})
 }
 

@@ -50,23 +50,11 @@ func (s *session) start(p program) (*command, error) {
 	if len(p.env) > 0 {
 		env = withVariables(s.env, p.env)
 	}
-	if s.view != nil {
-		if p.argv = slices.Clone(p.argv); strings.Contains(p.argv[0], "/") {
-			p.argv[0] = s.view.Source(p.argv[0])
-		}
-	}
-	if p.cwd != "" {
-		d, err := s.directory(p.cwd)
-		if err != nil {
-			return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: "cwd " + err.Error()}
-		}
-		defer d.Close()
-		p.cwd = d.Name()
-	}
-	path, err := lookUp(p.argv[0], env)
+	path, dir, err := s.locate(&p, env)
 	if err != nil {
 		return nil, err
 	}
+	defer dir.Close()
 	c := &command{s: s}
 	if p.tool {
 		c.mark = s.owner + "." + strconv.FormatUint(s.started.Add(1), 10)
@@ -90,6 +78,27 @@ func (s *session) start(p program) (*command, error) {
 	}
 	preferForOOM(c.Process)
 	return c, nil
+}
+
+// locate finds the file of a program, and opens its working directory, by whose
+// descriptor it is named in p from then on; dir is nil where p names none.
+func (s *session) locate(p *program, env []string) (path string, dir *os.File, err error) {
+	if s.view != nil {
+		if p.argv = slices.Clone(p.argv); strings.Contains(p.argv[0], "/") {
+			p.argv[0] = s.view.Source(p.argv[0])
+		}
+	}
+	if p.cwd != "" {
+		if dir, err = s.directory(p.cwd); err != nil {
+			return "", nil, &wire.Error{Code: wire.CodeInvalidParams, Message: "cwd " + err.Error()}
+		}
+		p.cwd = dir.Name()
+	}
+	if path, err = lookUp(p.argv[0], env); err != nil {
+		dir.Close()
+		return "", nil, err
+	}
+	return path, dir, nil
 }
 
 // directory opens one that a program is to work in.

@@ -68,14 +68,19 @@ func withVariables(env, more []string) []string {
 	return out
 }
 
+// file is the path of a program from here. In the working directory, which is named
+// by its descriptor, a ".." is the kernel's to follow.
+func (p *program) file(path string) string {
+	if filepath.IsAbs(path) || p.cwd == "" {
+		return path
+	}
+	return p.cwd + "/" + path
+}
+
 // startError says why a program could not be started.
 func startError(err error, p program, path string) error {
 	code, message := wire.CodeToolFailed, errorText(err)
-	file := path
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(p.cwd, file)
-	}
-	info, statErr := os.Stat(file)
+	info, statErr := os.Stat(p.file(path))
 	switch {
 	case errors.Is(err, unix.ENOENT) && statErr == nil:
 		code, message = wire.CodeNotFound, "the program is there, but what it needs to run isn't: the interpreter of its first line, or its dynamic loader"

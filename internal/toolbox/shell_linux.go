@@ -21,17 +21,10 @@ const binSh = "/bin/sh"
 // shell runs a command and waits for its end. The command's own timeout is a
 // result, with what was printed until then.
 func (s *session) shell(ctx context.Context, a tool.ShellArgs) (*tool.ShellResult, error) {
-	p := program{argv: a.Argv, cwd: a.Cwd, tool: true}
-	if a.Command != "" {
-		if _, err := os.Stat(binSh); err != nil {
-			return nil, errors.New("the image of the worker has no " + binSh + ": give the program and its arguments as argv instead of command")
-		}
-		p.argv = []string{binSh, "-c", a.Command}
+	p, err := shellProgram(a)
+	if err != nil {
+		return nil, err
 	}
-	for name, value := range a.Env {
-		p.env = append(p.env, name+"="+value)
-	}
-	slices.Sort(p.env)
 	most := a.MaxOutputBytes
 	if most == 0 {
 		most = tool.DefaultOutputBytes
@@ -85,6 +78,44 @@ func (s *session) shell(ctx context.Context, a tool.ShellArgs) (*tool.ShellResul
 	result.Stdout, result.Stderr = out.output(), errs.output()
 	result.Note = joined(s.note(r.c, result), outFile.close(&result.Stdout), errsFile.close(&result.Stderr))
 	return result, nil
+}
+
+// shellProgram is the program of a call.
+func shellProgram(a tool.ShellArgs) (program, error) {
+	p := program{argv: a.Argv, cwd: a.Cwd, tool: true}
+	if a.Command != "" {
+		if _, err := os.Stat(binSh); err != nil {
+			return p, errors.New("the image of the worker has no " + binSh + ": give the program and its arguments as argv instead of command")
+		}
+		p.argv = []string{binSh, "-c", a.Command}
+	}
+	for name, value := range a.Env {
+		p.env = append(p.env, name+"="+value)
+	}
+	slices.Sort(p.env)
+	return p, nil
+}
+
+// checkShell returns why a call can't be started: its directory or its program
+// isn't there, or isn't executable. It starts nothing: nil is no promise.
+func (s *session) checkShell(a tool.ShellArgs) error {
+	p, err := shellProgram(a)
+	if err != nil {
+		return err
+	}
+	path, dir, err := s.locate(&p, withVariables(s.env, p.env))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	file := p.file(path)
+	if err := unix.Access(file, unix.X_OK); err != nil {
+		return startError(err, p, path)
+	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return startError(unix.EACCES, p, path)
+	}
+	return nil
 }
 
 // joined are the notes that are not empty.

@@ -57,6 +57,7 @@ func TestShellRefuses(t *testing.T) {
 	if r := c.shell(script); r.ExitCode != 0 {
 		t.Fatalf("%+v", r)
 	}
+	const late = "late" // it doesn't show before the start
 	for _, test := range []struct {
 		args any
 		code int
@@ -74,17 +75,38 @@ func TestShellRefuses(t *testing.T) {
 		{tool.ShellArgs{Argv: make([]string, 2000)}, wire.CodeInvalidParams, []string{"argv is too long"}},
 		{tool.ShellArgs{Argv: []string{"no-such-program"}}, wire.CodeNotFound, []string{"no such program", "PATH="}},
 		{tool.ShellArgs{Argv: []string{"/no/such/program"}}, wire.CodeNotFound, []string{"/no/such/program: there is no such program"}},
-		{tool.ShellArgs{Argv: []string{"./x"}}, wire.CodeNotFound, []string{"interpreter"}},
+		{tool.ShellArgs{Argv: []string{"./x"}}, wire.CodeNotFound, []string{late, "interpreter"}},
 		{tool.ShellArgs{Argv: []string{"./plain"}}, wire.CodeNotExecutable, []string{"permission denied"}},
 		{tool.ShellArgs{Argv: []string{"./dir"}}, wire.CodeNotExecutable, []string{"directory"}},
-		{tool.ShellArgs{Argv: []string{"./bare"}}, wire.CodeNotExecutable, []string{"interpreter"}},
+		{tool.ShellArgs{Argv: []string{"./bare"}}, wire.CodeNotExecutable, []string{late, "interpreter"}},
+		{tool.ShellArgs{Argv: []string{"./missing"}, Cwd: "dir"}, wire.CodeNotFound, []string{"./missing: there is no such program"}},
+		{tool.ShellArgs{Argv: []string{"plain/x"}}, wire.CodeNotFound, []string{"plain/x: there is no such program"}},
 		{tool.ShellArgs{Argv: []string{"plain"}, Env: map[string]string{"PATH": "/nothing"}}, wire.CodeNotFound, []string{"PATH=/nothing"}},
 		{tool.ShellArgs{Argv: []string{"true"}, Cwd: "/no/such/dir"}, wire.CodeInvalidParams, []string{"cwd /no/such/dir: there is no such directory"}},
 		{tool.ShellArgs{Argv: []string{"true"}, Cwd: "plain"}, wire.CodeInvalidParams, []string{"cwd plain: it is not a directory"}},
 		{tool.ShellArgs{Argv: []string{"true"}, Cwd: "/root"}, wire.CodeInvalidParams, []string{"cwd /root: permission denied"}},
-		{tool.ShellArgs{Argv: []string{"true", strings.Repeat("x", 200<<10)}}, wire.CodeInvalidParams, []string{"longer than the kernel takes"}},
+		{tool.ShellArgs{Argv: []string{"true", strings.Repeat("x", 200<<10)}}, wire.CodeInvalidParams, []string{late, "longer than the kernel takes"}},
 	} {
-		wants(t, c.call(tool.Shell, test.args, nil), test.code, test.says...)
+		says, shows := test.says, true
+		if says[0] == late {
+			says, shows = says[1:], false
+		}
+		err := c.call(tool.Shell, test.args, nil)
+		wants(t, err, test.code, says...)
+		// A look beforehand says the same, or nothing.
+		b, _ := json.Marshal(test.args)
+		if look := c.Call(within(t, 10*time.Second), "check", Call{Tool: tool.Shell, Arguments: b}, nil); (look != nil) != shows || shows && look.Error() != err.Error() {
+			t.Errorf("%.200s: the look says %v, the call %v", b, look, err)
+		}
+	}
+	for _, a := range []tool.ShellArgs{{Command: "touch made"}, {Argv: []string{"touch", "made"}}, {Argv: []string{"../bin/true"}, Cwd: "/usr/lib"}, {Argv: []string{"own"}, Env: map[string]string{"PATH": "/usr/bin"}}} {
+		b, _ := json.Marshal(a)
+		if err := c.Call(within(t, 10*time.Second), "check", Call{Tool: tool.Shell, Arguments: b}, nil); (err != nil) != (a.Env != nil) {
+			t.Errorf("the look at %s says %v", b, err)
+		}
+	}
+	if r := c.shell("ls made"); r.ExitCode == 0 {
+		t.Error("a look has run the command")
 	}
 	if r := c.shell("echo still here"); r.Stdout.Text != "still here\n" {
 		t.Errorf("%+v", r)

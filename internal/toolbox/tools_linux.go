@@ -20,13 +20,13 @@ var tools = map[string]runner{
 	}},
 	tool.Shell: typed[tool.ShellArgs, *tool.ShellResult]{f: func(ctx context.Context, s *session, a tool.ShellArgs) (*tool.ShellResult, error) {
 		return s.shell(ctx, a)
-	}, problems: shellProblems, timed: true},
+	}, dry: func(_ context.Context, s *session, a tool.ShellArgs) error { return s.checkShell(a) }, problems: shellProblems, timed: true},
 }
 
 // checked is a plain tool that can say beforehand why a call would fail.
 func checked[A, R any](f func(context.Context, A) (R, error), dry func(context.Context, A) error) runner {
 	t := plain(f).(typed[A, R])
-	t.dry = dry
+	t.dry = func(ctx context.Context, _ *session, a A) error { return dry(ctx, a) }
 	return t
 }
 

@@ -54,7 +54,7 @@ var toolItems = []Item{
 	},
 	{
 		ID: "W10", Attack: "The check, before a question, whether the call can succeed: to read by it what needs a yes, or to change something",
-		Status: Closed, Answer: "It is made only where the worker is offered `read_file` and may read the file without a question. It opens nothing for writing, and skips what a rule denies",
-		Promises: []string{"B41", "B42"}, Tests: []string{"internal/session TestImpossibleIsNotAsked", "internal/toolbox/files TestWrite", "internal/toolbox/files TestEdit"},
+		Status: Closed, Answer: "It is made only where the worker is offered `read_file` and may read what is looked at without a question: a file, a program, a directory. It opens nothing for writing, starts nothing, and skips what a rule denies",
+		Promises: []string{"B41", "B42"}, Tests: []string{"internal/session TestMayLook", "internal/session TestImpossibleIsNotAsked", "internal/session TestImpossibleProgramIsNotAsked", "internal/toolbox TestShellRefuses", "internal/toolbox/files TestWrite", "internal/toolbox/files TestEdit"},
 	},
 }
