@@ -142,7 +142,7 @@ var sharedItems = []Item{
 	{
 		ID: "S11", Attack: "SIGSTOP to what an engine starts in a container, or a FIFO where its archive reads: some Docker versions then never answer",
 		Fell:   []string{"this project: ps, logs, up, down, exec and cp on Docker waited for ever"},
-		Status: Closed, Answer: "Commands of the worker's own user, copies, tools and readiness checks use the dial-in directory, not the engine, whose queries time out. If the engine can't end a worker, `down` tells its worker init to",
+		Status: Closed, Answer: "Commands of the worker's own user, copies, tools and readiness checks use the dial-in directory, not the engine, whose queries about one container time out. If the engine can't end a worker, `down` tells its worker init to",
 		Remedy:   "A `docker exec` by hand may hang until then. A remote engine has no dial-in directory: `down` gives up after a minute",
 		Promises: []string{"B60"}, Tests: []string{"e2e TestB60_StoppedExecFreezesNoCommand", "e2e TestB60_CopyOfWhatIsExchanged", "internal/toolbox TestDoorEndsTheWorker", "internal/toolbox/client TestHelloHasALimit", "internal/engine/docker TestSessionByTheDoorAlone", "internal/engine/docker TestDoorOf"},
 	},
