@@ -49,12 +49,22 @@ func (env *Env) roomsOf(ctx context.Context, t ProjectRef, s control.State, work
 // filePolicy is the policy of the workshop file, if it is the one with that
 // digest; else nil.
 func (env *Env) filePolicy(ctx context.Context, t ProjectRef, digest string) *firewall.Policy {
+	p := env.savedPolicy(ctx, t)
+	if p == nil || firewall.Digest(p) != digest {
+		return nil
+	}
+	return p
+}
+
+// savedPolicy is the policy of the workshop file, whatever runs; nil where the file
+// can't be read, or no worker has a network.
+func (env *Env) savedPolicy(ctx context.Context, t ProjectRef) *firewall.Policy {
 	w := env.quietWorkshop(ctx, t)
 	if w == nil {
 		return nil
 	}
 	c, err := compose.Compile(w)
-	if err != nil || c.Policy == nil || firewall.Digest(c.Policy) != digest {
+	if err != nil {
 		return nil
 	}
 	return c.Policy

@@ -244,6 +244,7 @@ func (v *PolicyView) explain(x endpoint, port uint16, worker string) (*Explanati
 	}
 	if !e.Allowed && e.Suggest != "" && g.room != nil {
 		e.Command = allowCommand(x.host(), port, e.Suggest, worker)
+		e.Suggest = presetLine(e.Suggest, x.name, onePort(port))
 	}
 	e.Enforced = enforced(g.room, x, port, g.d)
 	for i, o := range groups {

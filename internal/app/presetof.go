@@ -26,10 +26,28 @@ var presetsByName = sync.OnceValue(func() map[string][]presets.Preset {
 	return out
 })
 
-// presetOf is the preset that a name is part of; empty for none.
-func presetOf(name firewall.Name) string {
-	if list := presetsByName()[name.String()]; len(list) > 0 {
-		return list[0].Name
+// presetOf is the preset to write in the place of a name that is connected to with
+// ports, nil where they aren't known: the one with the fewest names that has them.
+func presetOf(name firewall.Name, ports []firewall.PortRange) (presets.Preset, bool) {
+	for _, p := range presetsByName()[name.String()] {
+		if slices.ContainsFunc(p.Rules, func(r presets.Rule) bool {
+			return r.Host.String() == name.String() && len(firewall.SubtractPorts(ports, r.Ports)) == 0
+		}) {
+			return p, true
+		}
 	}
-	return ""
+	return presets.Preset{}, false
+}
+
+// presetLine is the line of the preset that is written in the place of a line of a
+// name; the line itself where there is none.
+func presetLine(line string, name firewall.Name, ports []firewall.PortRange) string {
+	if p, ok := presetOf(name, ports); ok && line == name.String() {
+		return "preset: " + p.Name
+	}
+	return line
+}
+
+func onePort(port uint16) []firewall.PortRange {
+	return []firewall.PortRange{{First: port, Last: port}}
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,14 +17,58 @@ import (
 // helps.
 type Opening struct{ Line, Command string }
 
-// fileLine is the line to write into the file: that of a preset which has the name.
+// fileLine is the line to write into the file: that of a preset which has the name
+// with the port.
 func (x Refusal) fileLine() string {
-	if name, err := firewall.ParseName(x.Name); err == nil && x.Line == x.Name {
-		if preset := presetOf(name); preset != "" {
-			return "preset: " + preset
-		}
+	name, err := firewall.ParseName(x.Name)
+	switch {
+	case err != nil:
+		return x.Line
+	case x.dns:
+		return presetLine(x.Line, name, nil)
 	}
-	return x.Line
+	return presetLine(x.Line, name, onePort(x.port))
+}
+
+// AgainstFile marks the refusals to a worker that the workshop file has a line for by
+// now, which the guard wasn't given yet.
+func (env *Env) AgainstFile(ctx context.Context, t ProjectRef, worker string, list []Refusal) []Refusal {
+	if len(list) == 0 {
+		return list
+	}
+	p := env.savedPolicy(ctx, t)
+	if p == nil {
+		return list
+	}
+	i := slices.IndexFunc(p.Rooms, func(r firewall.RoomPolicy) bool { return slices.Contains(r.Workers, worker) })
+	if i < 0 {
+		return list
+	}
+	m, out := p.Rooms[i].Compile(), slices.Clone(list)
+	for i := range out {
+		out[i].saved = out[i].allowedBy(m)
+	}
+	return out
+}
+
+// allowedBy reports whether rules allow what others refused for want of a line, or
+// by a line of the file.
+func (x Refusal) allowedBy(m *firewall.Matcher) bool {
+	switch {
+	case x.Reason == firewall.ReasonDenied && strings.HasPrefix(x.rule, firewall.LiveLine):
+		return false
+	case x.Reason != firewall.ReasonName && x.Reason != firewall.ReasonPort && x.Reason != firewall.ReasonDenied:
+		return false
+	}
+	name, err := firewall.ParseName(x.Name)
+	switch {
+	case err == nil && x.dns:
+		return m.Resolvable(name).Allowed
+	case err == nil:
+		return m.Name(name, x.port).Allowed
+	}
+	addr, err := netip.ParseAddr(x.address)
+	return err == nil && m.Addr(addr, x.port).Allowed
 }
 
 // OpeningOf reads what an event suggests for a worker, the first of the room where
@@ -60,7 +105,12 @@ type Refusal struct {
 	Name   string // asked for, if it was one
 	Reason string // as the guard writes it
 	dns    bool   // only its addresses were asked for
-	rule   string // that decided, as the guard writes it
+
+	port    uint16
+	address string // that was dialled, if it is known
+	saved   bool   // the file allows it: see [Env.AgainstFile]
+
+	rule string // that decided, as the guard writes it
 	Opening
 }
 
@@ -69,6 +119,7 @@ func (x Refusal) onPort(port uint16, worker string) Refusal {
 	if !x.dns || x.Line != x.Name || x.Command == "" {
 		return x
 	}
+	x.dns, x.port = false, port
 	x.Target = net.JoinHostPort(x.Target, strconv.Itoa(int(port)))
 	x.Line += ":" + strconv.Itoa(int(port))
 	x.Command = allowCommand(x.Name, port, x.Line, worker)
@@ -153,7 +204,7 @@ func RefusalOf(l events.Line, worker string) (x Refusal, ok bool) {
 	if l.Verdict != events.Deny || !slices.Contains(l.Workers, worker) {
 		return x, false
 	}
-	x = Refusal{Target: EventTarget(l), Name: l.Name, dns: l.Protocol == "dns", Reason: l.Reason, rule: Printable(l.Rule)}
+	x = Refusal{Target: EventTarget(l), Name: l.Name, dns: l.Protocol == "dns", Reason: l.Reason, rule: Printable(l.Rule), port: l.Port, address: l.Address}
 	x.Opening, _ = OpeningOf(l, worker)
 	return x, true
 }
@@ -200,6 +251,8 @@ func (x Refusal) Says(y Refusal) bool {
 func (x Refusal) Text() string {
 	why, opens := x.shortWhy(), ""
 	switch {
+	case x.saved:
+		opens = "; the file allows it by now: workshop firewall reload"
 	case x.Command != "":
 		opens = "; to allow it: " + x.Command
 	case x.Line != "":

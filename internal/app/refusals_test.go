@@ -132,7 +132,49 @@ func TestToldRefused(t *testing.T) {
 	if got, want := x.Text(), "refused git.example.org:22 (not allowed); to allow it: workshop firewall allow git.example.org:22 --worker w"; got != want || x.fileLine() != "git.example.org:22" {
 		t.Errorf("%q and %q, want %q", got, x.fileLine(), want)
 	}
-	if got := refusals(name("pypi.org"))[0].fileLine(); got != "preset: pypi" {
-		t.Errorf("the line for pypi.org is %q", got)
+	plain := name("registry.npmjs.org")
+	plain.Port = 80 // which the preset doesn't have
+	asked := events.Line{Name: "registry.npmjs.org", Port: 53, Protocol: "dns", Reason: firewall.ReasonName, Suggest: "registry.npmjs.org"}
+	for _, c := range []struct {
+		of   events.Line
+		want string
+	}{{name("pypi.org"), "preset: pypi"}, {name("registry.npmjs.org"), "preset: npm"}, {asked, "preset: npm"}, {plain, "registry.npmjs.org"}} {
+		if got := refusals(c.of)[0].fileLine(); got != c.want {
+			t.Errorf("the line for %s:%d is %q, want %q", c.of.Name, c.of.Port, got, c.want)
+		}
+	}
+}
+
+// A refusal that the file has a line for by now isn't answered with that line, but
+// with the command that loads it; what only a live change denies is.
+func TestRefusedAgainstFile(t *testing.T) {
+	env, s := learnedSource(t)
+	deny := func(name, address, reason, rule, protocol string, port uint16) events.Line {
+		return events.Line{Verdict: events.Deny, Workers: []string{"one"}, Name: name, Address: address, Port: port, Protocol: protocol, Reason: reason, Rule: rule, Suggest: name}
+	}
+	for _, c := range []struct {
+		name string
+		line events.Line
+		want bool
+	}{
+		{"a line of the file", deny("has.example.org", "", firewall.ReasonName, "", "tcp", 443), true},
+		{"its look-up", deny("has.example.org", "", firewall.ReasonName, "", "dns", 53), true},
+		{"a wildcard of the file", deny("a.wild.example.org", "", firewall.ReasonName, "", "tcp", 80), true},
+		{"a deny line that is gone", deny("has.example.org", "", firewall.ReasonDenied, "workshop.yaml:9", "tcp", 443), true},
+		{"another port", deny("has.example.org", "", firewall.ReasonPort, "", "tcp", 22), false},
+		{"no line", deny("not.example.org", "", firewall.ReasonName, "", "tcp", 443), false},
+		{"a deny line", deny("closed.example.org", "", firewall.ReasonDenied, "workshop.yaml:10", "tcp", 443), false},
+		{"a live deny", deny("has.example.org", "", firewall.ReasonDenied, firewall.LiveLine, "tcp", 443), false},
+		{"a private address", deny("has.example.org", "10.1.2.3", "private", "", "tcp", 443), false},
+		{"an address", deny("", "198.51.100.7", firewall.ReasonName, "", "tcp", 443), false},
+	} {
+		x, ok := RefusalOf(c.line, "one")
+		if !ok {
+			t.Fatal(c.name)
+		}
+		x = env.AgainstFile(t.Context(), ProjectRef{File: s.Path}, "one", []Refusal{x})[0]
+		if says := strings.Contains(x.Text(), "workshop firewall reload"); x.saved != c.want || says != c.want {
+			t.Errorf("%s: %v, want %v: %s", c.name, x.saved, c.want, x.Text())
+		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/firewall/presets"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
@@ -55,8 +54,10 @@ type SuggestedLine struct {
 	Learned bool      `json:"learned"` // it was let through
 	Refused bool      `json:"refused"`
 
-	rules []firewall.Rule // what it opens: one rule, or those of its preset
-	names []string        // of a preset: those that were asked for
+	host  firewall.Name
+	used  []firewall.PortRange // of Name; nil: only its addresses were asked for
+	rules []firewall.Rule      // what it opens: one rule, or those of its preset
+	names []string             // of a preset: those that were asked for
 }
 
 // Comment says who asked, how often, and when first.
@@ -277,41 +278,36 @@ func (q *dialRequests) suggest(s *Source) *Suggestions {
 	return out
 }
 
-// usePresets puts a preset in the place of lines that it has, where they are most
-// of its names.
+// usePresets puts presets in the place of names that they have, as the hints about
+// refusals do.
 func (out *Suggestions) usePresets() {
-	for _, name := range presets.Names() {
-		preset, _ := presets.Get(name)
-		var has, rest []SuggestedLine
-		for _, l := range out.Allow {
-			if len(l.names) == 0 && slices.ContainsFunc(preset.Rules, func(r presets.Rule) bool {
-				return r.Host.String() == l.Name && firewall.CoveredBy(l.rules[0], []firewall.Rule{{Host: r.Host, Ports: r.Ports}})
-			}) {
-				has = append(has, l)
-			} else {
-				rest = append(rest, l)
-			}
-		}
-		if len(has) == 0 || 2*len(has) < len(preset.Rules) {
+	var lines []SuggestedLine
+	at := map[string]int{} // of a preset's line
+	for _, l := range out.Allow {
+		p, ok := presetOf(l.host, l.used)
+		if !ok {
+			lines = append(lines, l)
 			continue
 		}
-		line := SuggestedLine{Line: "preset: " + name, Name: "preset: " + name, First: has[0].First}
-		for _, l := range has {
-			line.names = append(line.names, l.Name)
-			line.Ports = cmp.Or(line.Ports, l.Ports)
-			line.Workers = slices.Compact(slices.Sorted(slices.Values(append(line.Workers, l.Workers...))))
-			line.Count += l.Count
-			line.Learned, line.Refused = line.Learned || l.Learned, line.Refused || l.Refused
-			if l.First.Before(line.First) {
-				line.First = l.First
+		i, known := at[p.Name]
+		if !known {
+			i, at[p.Name] = len(lines), len(lines)
+			line := SuggestedLine{Line: "preset: " + p.Name, Name: "preset: " + p.Name, Ports: l.Ports, First: l.First}
+			for _, r := range p.Rules {
+				line.rules = append(line.rules, firewall.Rule{Host: r.Host, Ports: r.Ports, Preset: p.Name})
 			}
+			lines = append(lines, line)
 		}
-		slices.Sort(line.names)
-		for _, r := range preset.Rules {
-			line.rules = append(line.rules, firewall.Rule{Host: r.Host, Ports: r.Ports, Preset: name})
+		line := &lines[i]
+		line.names = slices.Compact(slices.Sorted(slices.Values(append(line.names, l.Name))))
+		line.Workers = slices.Compact(slices.Sorted(slices.Values(append(line.Workers, l.Workers...))))
+		line.Count += l.Count
+		line.Learned, line.Refused = line.Learned || l.Learned, line.Refused || l.Refused
+		if l.First.Before(line.First) {
+			line.First = l.First
 		}
-		out.Allow = append(rest, line)
 	}
+	out.Allow = append([]SuggestedLine{}, lines...)
 }
 
 // coveredBy reports whether lines have all that rules open.
@@ -372,7 +368,12 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 		return
 	}
 	slices.Sort(x.workers)
+	used := ports
+	if x == q.names[name].lookUp {
+		used = nil
+	}
 	out.Allow = append(out.Allow, SuggestedLine{
+		host: name, used: used,
 		Line: RuleLine(rule, false), Name: name.String(), Ports: firewall.FormatPorts(ports), Workers: x.workers,
 		Count: x.count, First: x.first, Learned: x.learned, Refused: x.refused, rules: []firewall.Rule{rule},
 	})

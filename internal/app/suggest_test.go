@@ -148,7 +148,7 @@ func TestSuggestWrite(t *testing.T) {
 	}
 }
 
-// Where most names of a preset were asked for, the preset is the line, also as it
+// A name of a preset is the preset's line, as in the hint about its refusal, also as it
 // is written; what was looked up and has no address is listed.
 func TestSuggestPreset(t *testing.T) {
 	env, s := learnedSource(t)
@@ -157,19 +157,22 @@ func TestSuggestPreset(t *testing.T) {
 	}
 	log := line("allow", "learned", "pypi.org", 443) + line("allow", "learned", "files.pythonhosted.org", 443) +
 		line("allow", "learned", "pypi.org", 8443) + // not the preset's
-		line("allow", "learned", "registry.npmjs.org", 443) + // one of three
+		line("deny", "not-allowed", "registry.npmjs.org", 443) + // one of three
+		line("allow", "learned", "registry.yarnpkg.com", 80) + // the preset has 443
 		line("note", "unresolved", "gone.example.org", 443) +
 		line("note", "unresolved", "pypi.org", 443) // it answered later
-	found := suggestFrom(t, s, log, SuggestRequest{})
+	log = strings.ReplaceAll(log, `"reason":"not-allowed"`, `"reason":"not-allowed","suggest":"registry.npmjs.org"`)
+	found := suggestFrom(t, s, log, SuggestRequest{Denied: true})
 	var lines []string
 	for _, l := range found.Allow {
 		text, _, _ := strings.Cut(l.Comment(), ", first")
 		lines = append(lines, l.Line+" # "+text)
 	}
 	want := []string{
+		"preset: npm # registry.npmjs.org; one and two: refused once",
 		"preset: pypi # files.pythonhosted.org and pypi.org; one and two: 2 times",
 		"pypi.org:8443 # one and two: once",
-		"registry.npmjs.org:443 # one and two: once",
+		"registry.yarnpkg.com:80 # one and two: once",
 	}
 	if !slices.Equal(lines, want) || !slices.Equal(found.InVain, []string{"gone.example.org"}) {
 		t.Errorf("in vain %q, lines\n%s", found.InVain, strings.Join(lines, "\n"))

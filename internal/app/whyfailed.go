@@ -119,19 +119,27 @@ func (env *Env) sayDenials(ctx context.Context, r *Running, ran Ran) {
 	if ran.Signs != nil {
 		seen = ran.Signs.seen(seen, ran.Worker)
 	}
-	var refused, lines, commands []string
+	seen = env.AgainstFile(ctx, r.ProjectRef, ran.Worker, seen)
+	var refused, lines, commands, saved []string
 	for _, x := range seen[:min(len(seen), maxDenials)] {
 		what := x.Target
 		if why := x.shortWhy(); why != "" {
 			what += " (" + why + ")"
 		}
 		refused = appendNew(refused, what)
+		if x.saved {
+			saved = appendNew(saved, x.Target)
+			continue
+		}
 		lines = appendNew(lines, x.fileLine())
 		commands = appendNew(commands, x.Command)
 	}
 	text := "the guard refused " + strings.Join(refused, ", ")
 	if more := len(seen) - maxDenials; more > 0 {
 		text += fmt.Sprintf(" and %d more (`workshop firewall log --denied`)", more)
+	}
+	if len(saved) > 0 {
+		text += "; " + env.Shown(r.File) + " allows " + WorkersText(saved) + " by now: `workshop firewall reload` gives the guard its lines"
 	}
 	if len(lines) > 0 {
 		text += "; to allow it, add to network.allow in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")

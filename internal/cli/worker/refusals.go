@@ -34,6 +34,8 @@ type refusedWatch struct {
 	out, err io.Writer
 	worker   string
 	stop     func() // following; nothing waits for its end
+	// saved marks the refusals that the file allows by now; nil marks none.
+	saved func([]app.Refusal) []app.Refusal
 
 	mu      sync.Mutex
 	screen  screen
@@ -59,6 +61,7 @@ func (a verbs) watchRefused(ctx context.Context, e *app.Running, worker string, 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &refusedWatch{out: run.Stdout, err: a.Err, worker: worker, stop: cancel, waiting: app.Refusals{Worker: worker}}
+	w.saved = func(list []app.Refusal) []app.Refusal { return a.AgainstFile(ctx, e.ProjectRef, worker, list) }
 	run.Stdout = w
 	go e.FollowEvents(ctx, since, func(l events.Line) { w.add(l, time.Now()) })
 	return w
@@ -115,7 +118,11 @@ func (w *refusedWatch) show(now time.Time) {
 		}
 	}
 	var text strings.Builder
-	for _, x := range w.waiting.List {
+	list := w.waiting.List
+	if w.saved != nil {
+		list = w.saved(list)
+	}
+	for _, x := range list {
 		if recent++; recent > maxLive {
 			w.more++
 			continue
