@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -74,7 +75,7 @@ func (x Refusal) allowedBy(m *firewall.Matcher) bool {
 // OpeningOf reads what an event suggests for a worker, the first of the room where
 // it is empty; not ok where no line helps.
 func OpeningOf(l events.Line, worker string) (o Opening, ok bool) {
-	if l.Suggest == "" || l.Verdict != events.Deny {
+	if l.Suggest == "" || l.Verdict != events.Deny || l.Explained {
 		return o, false
 	}
 	o.Line = Printable(l.Suggest)
@@ -199,9 +200,10 @@ type Refusals struct {
 	asked     map[string][]int   // names whose addresses alone were asked for: where in the list
 }
 
-// RefusalOf reads an event; not ok where it refuses nothing to the worker.
+// RefusalOf reads an event; not ok where it refuses nothing to the worker, or what
+// `firewall explain` tries.
 func RefusalOf(l events.Line, worker string) (x Refusal, ok bool) {
-	if l.Verdict != events.Deny || !slices.Contains(l.Workers, worker) {
+	if l.Verdict != events.Deny || l.Explained || !slices.Contains(l.Workers, worker) {
 		return x, false
 	}
 	x = Refusal{Target: EventTarget(l), Name: l.Name, dns: l.Protocol == "dns", Reason: l.Reason, rule: Printable(l.Rule), port: l.Port, address: l.Address}

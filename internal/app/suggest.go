@@ -196,7 +196,7 @@ func (q *dialRequests) add(_ []byte, l events.Line) error {
 	learned := l.Verdict == events.Allow && l.Reason == firewall.ReasonLearned
 	refused := q.request.Denied && l.Verdict == events.Deny
 	inVain := l.Verdict == events.Note && l.Reason == events.ReasonUnresolved && l.Rule == ""
-	if !learned && !refused && !inVain || q.request.Worker != "" && !slices.Contains(l.Workers, q.request.Worker) {
+	if l.Explained || !learned && !refused && !inVain || q.request.Worker != "" && !slices.Contains(l.Workers, q.request.Worker) {
 		return nil
 	}
 	name, err := firewall.ParseName(l.Name)

@@ -56,7 +56,7 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		if text := toldRefused(refused); text != "" {
 			notes = append(notes, text)
 		}
-		for _, x := range h.env.AgainstFile(ctx, h.c.ProjectRef, worker, refused) {
+		for _, x := range h.env.AgainstFile(context.WithoutCancel(ctx), h.c.ProjectRef, worker, refused) {
 			h.tellPerson("workshop: "+x.Text(), "")
 		}
 		return notes

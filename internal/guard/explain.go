@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
@@ -16,8 +17,12 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
+// triedFor is how long the host tries from a worker what it asked about, at most.
+const triedFor = 15 * time.Second
+
 // explain returns the decision about a connection if it were made now. It changes
-// nothing, neither pins nor budgets, and looks up allowed names only.
+// nothing, neither pins nor budgets, and looks up allowed names only. Unless it looks
+// nothing up, the host tries the connection next: events about it are marked.
 func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	g.mu.Lock()
 	_, known := g.live.find(r.Room)
@@ -30,11 +35,17 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	}
 	p := g.store.Room(r.Room)
 	if a, err := netip.ParseAddr(r.Host); err == nil {
+		if !r.NoLookUp {
+			g.sink.Tried(r.Room, a.WithZone("").Unmap().String(), triedFor)
+		}
 		return g.explainAddr(p, netip.AddrPortFrom(a.WithZone("").Unmap(), r.Port)), nil
 	}
 	n, err := firewall.ParseName(r.Host)
 	if err != nil {
 		return nil, fmt.Errorf("%q is neither a name nor an address: %w", clip.Bytes(r.Host, maxText), err)
+	}
+	if !r.NoLookUp {
+		g.sink.Tried(r.Room, n.String(), triedFor)
 	}
 	wild, budgets := g.bounds(p)
 	d := wild.Would(n, p.Matcher.Name(n, r.Port))

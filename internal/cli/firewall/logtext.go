@@ -79,6 +79,9 @@ func (t *eventText) print(_ []byte, l events.Line) error {
 		}
 		parts = append(parts, what)
 	}
+	if l.Explained {
+		parts = append(parts, "tried by `firewall explain`")
+	}
 	if l.Count > 1 {
 		parts = append(parts, fmt.Sprintf("×%d", l.Count))
 	}

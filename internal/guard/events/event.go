@@ -23,6 +23,8 @@ type Event struct {
 	Reason   string // a firewall.Reason… or the guard's own
 	Rule     string // position of the deciding line: "workshop.yaml:12"
 	Suggest  string // the line that would allow it
+	// Explained is set by the sink: the host asks about the target, and tries it.
+	Explained bool
 	// BytesUp and BytesDown of End events are added up.
 	BytesUp, BytesDown uint64
 }
@@ -120,6 +122,9 @@ type Line struct {
 	Rule     string    `json:"rule,omitempty"`
 	Suggest  string    `json:"suggest,omitempty"`
 	Why      string    `json:"why,omitempty"` // of a denial: a sentence for people
+	// Explained: `firewall explain` was about this target at the time, and tried it
+	// from the worker.
+	Explained bool `json:"explained,omitempty"`
 	// BytesUp and BytesDown are the TCP payload of the ended connections: up is
 	// from the worker.
 	BytesUp   uint64 `json:"bytes_up,omitempty"`

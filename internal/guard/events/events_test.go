@@ -292,3 +292,42 @@ func TestDenied(t *testing.T) {
 		t.Errorf("the other room's: %q", got)
 	}
 }
+
+// What the host tries is marked: that room's events about that target, for a time.
+func TestTriedIsMarked(t *testing.T) {
+	o := &out{}
+	s := NewSink(o, func(string) []string { return nil })
+	s.Tried("r", "a.example.org", time.Hour)
+	s.Tried("r", "198.51.100.7", time.Hour)
+	s.Tried("r", "late.example.org", -time.Second)
+	for _, e := range []Event{
+		{Room: "r", Name: "a.example.org", Address: "198.51.100.1"},
+		{Room: "r", Address: "198.51.100.7"},
+		{Room: "r", Name: "b.example.org", Address: "198.51.100.7"},
+		{Room: "other", Name: "a.example.org"},
+		{Room: "r", Name: "late.example.org"},
+	} {
+		e.Kind, e.Verdict, e.Reason = TLS, Deny, "x"
+		s.Add(e)
+	}
+	s.Close()
+	lines, _ := o.lines(t)
+	marked := 0
+	for _, l := range lines {
+		want := l["room"] == "r" && (l["name"] == "a.example.org" || l["name"] == nil)
+		if got := l["explained"] == true; got != want {
+			t.Errorf("%v: explained %v, want %v", l, got, want)
+		} else if got {
+			marked++
+		}
+	}
+	if len(lines) != 5 || marked != 2 {
+		t.Errorf("%d lines, %d of them marked", len(lines), marked)
+	}
+	for i := range 2 * maxTried {
+		s.Tried("r", fmt.Sprint(i), time.Hour)
+	}
+	if len(s.tried) != maxTried {
+		t.Errorf("%d targets are kept", len(s.tried))
+	}
+}

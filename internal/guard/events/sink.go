@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -36,6 +37,7 @@ type Sink struct {
 	mu      sync.Mutex
 	entries map[Event]*entry
 	shares  map[share]int // different events
+	tried   map[target]time.Time
 	dropped uint64
 	recent  map[string]*recent // denials by room
 	wake    chan struct{}
@@ -60,6 +62,25 @@ func (r *recent) add(e Event, now time.Time) {
 	r.last[e] = now
 }
 
+// target is what is tried from a room: a name or an address.
+type target struct{ room, host string }
+
+// maxTried bounds the targets that are tried at the same time.
+const maxTried = 100
+
+// Tried marks the events of a room about a name or address as explained, for so long:
+// the host tries it from there. They are written like others, as a worker may try the
+// same at that time.
+func (s *Sink) Tried(room, host string, long time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(s.tried, func(_ target, until time.Time) bool { return until.Before(now) })
+	if len(s.tried) < maxTried {
+		s.tried[target{room, host}] = now.Add(long)
+	}
+}
+
 // share is the key of what is bounded together.
 type share struct {
 	room    string
@@ -82,7 +103,7 @@ func (e Event) joined() bool { return e.Reason == ReasonOverflow || e.Reason == 
 func NewSink(w io.Writer, workers func(room string) []string) *Sink {
 	s := &Sink{
 		workers: workers, w: w,
-		entries: map[Event]*entry{}, shares: map[share]int{}, recent: map[string]*recent{},
+		entries: map[Event]*entry{}, shares: map[share]int{}, recent: map[string]*recent{}, tried: map[target]time.Time{},
 		wake: make(chan struct{}, 1), now: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.run()
@@ -100,8 +121,13 @@ func (s *Sink) AddN(e Event, n uint64) {
 	up, down := e.BytesUp, e.BytesDown
 	e.BytesUp, e.BytesDown = 0, 0
 	h := shareOf(e)
+	host := e.Name
+	if host == "" {
+		host = e.Address
+	}
 	s.mu.Lock()
 	now := time.Now()
+	e.Explained = now.Before(s.tried[target{e.Room, host}])
 	if e.Verdict == Deny {
 		if s.recent[e.Room] == nil {
 			s.recent[e.Room] = &recent{}
@@ -163,7 +189,7 @@ func (s *Sink) Denied(room string, since time.Time) (list []Line) {
 func (e Event) line(t time.Time) Line {
 	l := Line{
 		Time: t.UTC(), Room: e.Room, Kind: e.Kind, Name: e.Name, Address: e.Address,
-		Port: e.Port, Protocol: e.Protocol, Verdict: e.Verdict, Reason: e.Reason, Rule: e.Rule, Suggest: e.Suggest,
+		Port: e.Port, Protocol: e.Protocol, Verdict: e.Verdict, Reason: e.Reason, Rule: e.Rule, Suggest: e.Suggest, Explained: e.Explained,
 		BytesUp: e.BytesUp, BytesDown: e.BytesDown,
 	}
 	if e.Verdict == Deny {
