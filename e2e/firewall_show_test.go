@@ -102,6 +102,13 @@ func TestFirewallExplain(t *testing.T) {
 			}
 		}
 	}
+	// What was tried is in the log, marked, and no reason to allow it.
+	if d := s.Expect(0, "firewall", "log", "--denied"); !regexp.MustCompile(`"name":"denied\.example\.org".*"explained":true`).MatchString(d.Out) {
+		t.Errorf("the log of what explain tried:\n%s", d.Out)
+	}
+	if d := s.Expect(0, "firewall", "suggest", "--denied"); strings.Contains(d.Out, "denied.example.org") {
+		t.Errorf("suggested for what explain tried:\n%s", d.Out)
+	}
 	// --no-probe asks nobody anything.
 	s.Internet.Reset()
 	if d := s.Expect(0, "firewall", "explain", "allowed.example.org", "--worker", "one", "--no-probe"); strings.Contains(d.Out, "now ") || len(s.Internet.Queries()) != 0 || s.Conns(testnet.Allowed, 443) != 0 {
@@ -127,6 +134,16 @@ func TestFirewallShowsWhatDiffers(t *testing.T) {
 	if !strings.HasPrefix(d.Out, "allowed: ") || !strings.Contains(d.Out, "a live change: `workshop firewall allow denied.example.org`, until") || !strings.Contains(d.Out, "reached: handshake") {
 		t.Error(d.Out)
 	}
+	s.Expect(0, "firewall", "allow", "inner2.example.org", "--worker", "one")
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "- {preset: npm}", "- {preset: npm}\n        - inner2.example.org", 1))
+	if d = s.Expect(0, "firewall", "reload"); strings.Count(d.Out+d.Err, "no connection ended") != 1 {
+		t.Errorf("said twice:\n%s%s", d.Out, d.Err)
+	}
+	if d = s.Expect(0, "firewall", "explain", "inner2.example.org", "--worker", "one", "--no-probe"); !regexp.MustCompile(`(?m)line +workshop\.yaml:\d+: - inner2\.example\.org$`).MatchString(d.Out) || !strings.Contains(d.Out, "also      a live change: ") {
+		t.Error(d.Out)
+	}
+	s.Expect(0, "firewall", "reload", "--reset")
+	s.Expect(0, "firewall", "allow", "denied.example.org", "--for", "10m", "--worker", "one")
 	var doc struct {
 		Rooms   []struct{ Room string }
 		Running struct {

@@ -26,6 +26,8 @@ type Env struct {
 	// Quiet says that nobody reads what isn't a warning: it needs no question.
 	// Verbose names all of what is cut else.
 	Quiet, Verbose bool
+	// Warned says that the file's warnings were said in this run.
+	Warned bool
 	// AgreeBuild asks a person whether an image may be built; nil: nobody is there.
 	AgreeBuild func(context.Context, BuildRequest) (bool, error)
 }

@@ -45,6 +45,8 @@ type Explanation struct {
 	Why     string        `json:"why"`
 	// Line is what decides; nil where no line does.
 	Line *ExplainedLine `json:"line,omitempty"`
+	// Also is a live change that says the same as the file's line.
+	Also *ExplainedLine `json:"also,omitempty"`
 	// Near are lines that have the host, but not the port.
 	Near []ExplainedLine `json:"near,omitempty"`
 	// Suggest is the line that would allow it, Command what does it at once.
@@ -232,7 +234,12 @@ func (v *PolicyView) explain(x endpoint, port uint16, worker string) (*Explanati
 		e.Room, e.Mode = g.room.Room, g.room.Mode
 	}
 	if g.d.Rule != nil {
-		e.Line = v.line(*g.d.Rule, g.d.Reason == firewall.ReasonDenied, x)
+		deny := g.d.Reason == firewall.ReasonDenied
+		e.Line = v.line(*g.d.Rule, deny, x)
+		// What is live is added to the file's lines, and may repeat one.
+		if d := x.decide(v.fileRoom(e.Room), port); e.Line.Live && d.Rule != nil && d.Reason == g.d.Reason {
+			e.Also, e.Line = e.Line, v.line(*d.Rule, deny, x)
+		}
 	} else if g.d.Reason == firewall.ReasonNone || g.d.Reason == firewall.ReasonOpen {
 		e.Line = v.modeLine(worker)
 	}
@@ -257,6 +264,14 @@ func (v *PolicyView) explain(x endpoint, port uint16, worker string) (*Explanati
 		}
 	}
 	return e, nil
+}
+
+// fileRoom is a room as the file has it; nil for none.
+func (v *PolicyView) fileRoom(name string) *firewall.RoomPolicy {
+	if i := slices.IndexFunc(v.file, func(r firewall.RoomPolicy) bool { return r.Room == name }); i >= 0 {
+		return &v.file[i]
+	}
+	return nil
 }
 
 // decisionText is "allowed (a line …, workshop.yaml:9)".

@@ -95,3 +95,41 @@ func TestExplainDifferences(t *testing.T) {
 		}
 	}
 }
+
+// A connection that a line of the file and a live change allow is the file's, and the
+// live change is named too; one that the live change alone allows is its.
+func TestExplainFileAndLive(t *testing.T) {
+	host, _ := firewall.ParseHostPattern("a.example.org")
+	rule := func(line string) firewall.Rule {
+		return firewall.Rule{Host: host, Ports: firewall.DefaultAllowPorts(), Line: line}
+	}
+	live := []firewall.Live{{Rule: rule(firewall.LiveLine)}}
+	for _, c := range []struct {
+		name       string
+		file       []firewall.Rule
+		live       []firewall.Live
+		line, also string
+	}{
+		{"the file", []firewall.Rule{rule("workshop.yaml:7")}, nil, "workshop.yaml:7", ""},
+		{"live", nil, live, firewall.LiveLine, ""},
+		{"both", []firewall.Rule{rule("workshop.yaml:7")}, live, "workshop.yaml:7", firewall.LiveLine},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			room := firewall.RoomPolicy{Room: "room", Mode: firewall.Restricted, Workers: []string{"w"}, Allow: c.file}
+			v := &PolicyView{c: &Project{ProjectRef: ProjectRef{Dir: t.TempDir()}, Source: &Source{}}, file: []firewall.RoomPolicy{room}, State: &control.State{Live: c.live}}
+			v.Effective = (&firewall.Policy{Rooms: v.file}).Overlay(v.live(), func(string) bool { return false }).Rooms
+			x, _ := parseEndpoint("a.example.org")
+			e, err := v.explain(x, 443, "w")
+			if err != nil {
+				t.Fatal(err)
+			}
+			also := ""
+			if e.Also != nil {
+				also = e.Also.PolicyRule.Line
+			}
+			if !e.Allowed || e.Line == nil || e.Line.PolicyRule.Line != c.line || also != c.also {
+				t.Errorf("line %+v, also %q; want %q and %q", e.Line, also, c.line, c.also)
+			}
+		})
+	}
+}

@@ -101,9 +101,9 @@ func (e *Explanation) compareGuard(x endpoint, g control.Explanation) {
 		if g.Allowed {
 			word = "allows"
 		}
-		by := Printable(g.Line)
-		if by != "" {
-			by = " by " + by
+		by := ""
+		if g.Line != "" {
+			by = " by " + LineText(g.Line)
 		}
 		e.differs("the running guard %s it%s (%s)", word, by, ReasonText(g.Reason))
 		return

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/diag"
@@ -35,6 +36,11 @@ func (env *Env) readFound(ctx context.Context) (*Source, error) {
 
 // problems says what was found in a file.
 func (env *Env) problems(s *Source) {
+	if env.Warned {
+		seen := *s
+		seen.Diagnostics = slices.DeleteFunc(slices.Clone(s.Diagnostics), func(d diag.Diagnostic) bool { return d.Severity != diag.Error })
+		s = &seen
+	}
 	if len(s.Diagnostics) == 0 || env.Events == nil {
 		return
 	}

@@ -150,7 +150,7 @@ func (x Refusal) shortWhy() string {
 	case x.Reason == firewall.ReasonPort:
 		return "not allowed with this port"
 	case x.Reason == firewall.ReasonDenied && x.rule != "":
-		return "denied by " + x.deniedBy()
+		return "denied by " + LineText(x.rule)
 	}
 	return why
 }
@@ -180,12 +180,13 @@ func toldRefused(list []Refusal) string {
 	return "During this call the guard refused " + WorkersText(targets) + " for this room. These are not errors of the servers: do not retry, tell the person."
 }
 
-// deniedBy says which deny line it was.
-func (x Refusal) deniedBy() string {
-	if strings.HasPrefix(x.rule, firewall.LiveLine) {
+// LineText names a line as the guard has it: by its place in the file, or as a live
+// change.
+func LineText(line string) string {
+	if strings.HasPrefix(line, firewall.LiveLine) {
 		return "a live change"
 	}
-	return x.rule
+	return Printable(line)
 }
 
 // Refusals gathers what was refused to a worker: a name that was looked up and

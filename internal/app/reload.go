@@ -171,6 +171,7 @@ func (r *reloadEngine) Apply(ctx context.Context, p *engine.Plan, events func(en
 	return r.Engine.Apply(ctx, p, func(ev engine.Event) {
 		if ev.Step.Op == engine.OpReloadPolicy && ev.Status == engine.StepProgress {
 			r.detail = Printable(ev.Detail)
+			return // the result has it
 		}
 		events(ev)
 	})

@@ -111,6 +111,9 @@ func (a verbs) explainText(all []*app.Explanation) error {
 		if e.Line != nil {
 			put("line", "%s", lineText(e.Line))
 		}
+		if e.Also != nil {
+			put("also", "%s", lineText(e.Also))
+		}
 		for _, l := range e.Near {
 			put("near", "with port %s at %s", l.Ports, lineText(&l))
 		}
@@ -201,7 +204,7 @@ func showNow(n *app.ProbedNow, put func(key, format string, args ...any)) {
 			word = "would let it through"
 		}
 		if g.Line != "" {
-			word += ", by " + app.Printable(g.Line)
+			word += ", by " + app.LineText(g.Line)
 		}
 		for _, x := range g.Addresses {
 			word += "\n" + app.Printable(x.Address) + ": "

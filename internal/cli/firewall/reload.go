@@ -44,6 +44,7 @@ func (a verbs) reload(ctx context.Context, cmd *cobra.Command, reset bool) error
 
 // reloadSaved reloads the guard after a save, if the workshop is up.
 func (a verbs) reloadSaved(ctx context.Context, cmd *cobra.Command, file string) error {
+	a.Warned = true // before the save
 	err := a.reload(ctx, cmd, false)
 	f, ok := errors.AsType[*app.Failure](err)
 	switch {
