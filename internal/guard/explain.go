@@ -35,18 +35,14 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	}
 	p := g.store.Room(r.Room)
 	if a, err := netip.ParseAddr(r.Host); err == nil {
-		if !r.NoLookUp {
-			g.sink.Tried(r.Room, a.WithZone("").Unmap().String(), triedFor)
-		}
+		g.tried(r, a.WithZone("").Unmap().String())
 		return g.explainAddr(p, netip.AddrPortFrom(a.WithZone("").Unmap(), r.Port)), nil
 	}
 	n, err := firewall.ParseName(r.Host)
 	if err != nil {
 		return nil, fmt.Errorf("%q is neither a name nor an address: %w", clip.Bytes(r.Host, maxText), err)
 	}
-	if !r.NoLookUp {
-		g.sink.Tried(r.Room, n.String(), triedFor)
-	}
+	g.tried(r, n.String())
 	wild, budgets := g.bounds(p)
 	d := wild.Would(n, p.Matcher.Name(n, r.Port))
 	out := explained(p, budgets.Admit(d), r.Port)
@@ -65,6 +61,13 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 		}
 	}
 	return out, nil
+}
+
+// tried expects what the host tries next.
+func (g *Guard) tried(r control.Request, host string) {
+	if !r.NoLookUp && g.sink != nil {
+		g.sink.Tried(r.Room, host, triedFor)
+	}
 }
 
 // bounds returns the usage of a room's wildcards and budgets, which is empty for a
