@@ -227,16 +227,31 @@ func (d *decoder) quotedMapping(n *node, deny bool) bool {
 	if m == nil || len(n.text) > 80 || portsRE().MatchString(m[2]) { // a host of that name with a port
 		return false
 	}
-	line := "write `- " + m[1] + ": " + m[2] + "`, "
+	line := "write " + d.src.item(n, m[1]+": "+m[2])
 	if strings.Contains(n.text, ": ") {
-		line += "without quotes"
+		line += ", without quotes"
 	} else {
-		line += "with a space after the colon"
+		line += ", with a space after the colon"
 	}
 	if deny && m[1] == "preset" {
 		line = "presets are for allow; write the hosts"
 	}
 	d.fail(n.rng, "bad-rule", fmt.Sprintf("%q is text, not a mapping with the key %s", n.text, m[1]), line)
+	return true
+}
+
+// presetAsHost refuses the bare name of a preset, which would allow or deny a
+// host of that name and not what is meant. A host is written with its key.
+func (d *decoder) presetAsHost(n *node, text string, deny bool) bool {
+	name := strings.ToLower(text)
+	if !presets.Has(name) {
+		return false
+	}
+	hint := fmt.Sprintf("write %s, or {host: %s} for a host of that name", d.src.item(n, "preset: "+name), name)
+	if deny {
+		hint = fmt.Sprintf("presets are for allow; write the hosts, which `workshop presets %s` lists", name)
+	}
+	d.fail(n.rng, "bad-rule", fmt.Sprintf("%q is the name of a preset, not a host", clip(text)), hint)
 	return true
 }
 
@@ -252,6 +267,9 @@ func (d *decoder) shortRule(n *node, f *field, r *firewall.Rule, deny bool) bool
 	}
 	host, port, found := s.cutLast(':')
 	value := s.text()
+	if !found && d.presetAsHost(n, value, deny) {
+		return false
+	}
 	if found && strings.HasPrefix(value, "[") && strings.HasSuffix(host.text(), "]") {
 		return d.setHost(r, strings.Trim(host.text(), "[]"), s.source(), deny) // refused: an address
 	}

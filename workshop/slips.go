@@ -1,6 +1,9 @@
 package workshop
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // What people write in the place of a list or a mapping, as the line that is
 // meant: hints then show the user's own values.
@@ -86,6 +89,16 @@ func (s *source) flow(n *node) (string, bool) {
 		return "{" + strings.Join(pairs, ", ") + "}", len(pairs) > 0
 	}
 	return "", false
+}
+
+// item is an item of a list as it is written in the place of another: with a
+// dash where that has one, in braces where the list is in brackets.
+func (s *source) item(n *node, pair string) string {
+	from := s.lines[max(n.rng.Start.Line, 1)-1]
+	if before := bytes.TrimSpace(s.data[from:n.rng.Start.Byte]); bytes.HasSuffix(before, []byte("-")) {
+		return "`- " + pair + "`"
+	}
+	return "{" + pair + "}"
 }
 
 // plainFlow reports whether text needs no quotes within brackets.

@@ -14,6 +14,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
@@ -53,6 +54,12 @@ func Names() []string {
 		out[i] = strings.TrimSuffix(e.Name(), ".json")
 	}
 	return out
+}
+
+// Has reports whether there is a preset of a name.
+func Has(name string) bool {
+	_, err := fs.Stat(files, "data/"+name+".json")
+	return err == nil
 }
 
 // Get returns the preset of a name. The caller may modify the result.

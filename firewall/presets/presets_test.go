@@ -16,9 +16,15 @@ func TestNames(t *testing.T) {
 	if got := Names(); !slices.Equal(got, want) {
 		t.Errorf("Names() = %v, want %v", got, want)
 	}
+	if !Has("npm") {
+		t.Error("no preset npm")
+	}
 	for _, name := range []string{"", "x", "../presets", "npm.json", "NPM"} {
 		if p, ok := Get(name); ok {
 			t.Errorf("Get(%q) = %v", name, p)
+		}
+		if Has(name) {
+			t.Errorf("Has(%q)", name)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/presets"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -234,7 +235,7 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 			rule.Host = to
 		}
 		if PortsText(r.Ports) == usual {
-			if rule == (resolvedRule{Host: rule.Host}) {
+			if rule == (resolvedRule{Host: rule.Host}) && !presets.Has(rule.Host) {
 				add(rule.Host)
 			} else {
 				add(rule)

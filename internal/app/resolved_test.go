@@ -17,4 +17,9 @@ func TestResolveRules(t *testing.T) {
 	if len(lines) != 3 {
 		t.Error(lines)
 	}
+	// The name of a preset alone is refused in a file.
+	lines = resolveRules([]firewall.Rule{{Template: "${H:-npm}", Value: "npm", Ports: firewall.DefaultAllowPorts()}}, "80,443")
+	if len(lines) != 1 || lines[0] != (any)(resolvedRule{Host: "npm"}) {
+		t.Errorf("got %#v, want a mapping", lines)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/presets"
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
@@ -58,6 +59,13 @@ func parseRule(text string, deny bool) (firewall.Rule, *Failure) {
 	if p, ok := addressRange(host); ok {
 		r.CIDR = p
 		return r, rangeProblem(text, p)
+	}
+	if name := strings.ToLower(host); !hasPort && presets.Has(name) {
+		f := Fail(CodeUsage, "%s is the name of a preset, not a host", quoted(text))
+		if deny {
+			return r, f.Hint("presets are for allow; deny the hosts that `workshop presets %s` lists", name)
+		}
+		return r, f.Hint("add `- preset: %s` to network.allow in workshop.yaml and run `workshop up`; a host of that name is %s:80,443", name, name)
 	}
 	if strings.HasPrefix(host, "[") {
 		return r, Fail(CodeUsage, "%s: only an IPv6 address is written in brackets, such as [2001:db8::1]:443", quoted(text))
@@ -132,10 +140,11 @@ func rangeProblem(text string, p netip.Prefix) *Failure {
 	return nil
 }
 
-// RuleArg is the argument that [parseRule] reads as this rule.
+// RuleArg is the argument that [parseRule] reads as this rule. No argument denies
+// all ports of a host that has the name of a preset.
 func RuleArg(r firewall.Rule, deny bool) string {
 	target := r.Target()
-	if slices.Equal(r.Ports, defaultPorts(deny)) {
+	if slices.Equal(r.Ports, defaultPorts(deny)) && (deny || !presets.Has(target)) {
 		return target
 	}
 	if r.CIDR.IsValid() && r.CIDR.Addr().Is6() {
@@ -147,7 +156,7 @@ func RuleArg(r firewall.Rule, deny bool) string {
 // RuleLine is the rule as an item of network.allow or network.deny.
 func RuleLine(r firewall.Rule, deny bool) string {
 	arg := RuleArg(r, deny)
-	if !r.CIDR.IsValid() && !r.Private && !r.ECH {
+	if !r.CIDR.IsValid() && !r.Private && !r.ECH && !presets.Has(arg) {
 		return yamlScalar(arg)
 	}
 	form := "host: " + yamlScalar(r.Target())

@@ -28,6 +28,7 @@ func TestParseRule(t *testing.T) {
 		{"[2001:db8::1]", "2001:db8::1/128", "80,443", "1-65535", `{cidr: "2001:db8::1/128"}`},
 		{"2001:db8::/48", "2001:db8::/48", "80,443", "1-65535", `{cidr: "2001:db8::/48"}`},
 		{"2001:db8::1", "2001:db8::1/128", "80,443", "1-65535", `{cidr: "2001:db8::1/128"}`},
+		{"npm:80,443", "npm", "80,443", "80,443", `"npm:80,443"`}, // a host with the name of a preset
 	} {
 		for deny, ports := range map[bool]string{false: tt.allow, true: tt.deny} {
 			r, f := parseRule(tt.arg, deny)
@@ -53,6 +54,8 @@ func TestParseRule(t *testing.T) {
 func TestParseRuleRefuses(t *testing.T) {
 	for arg, want := range map[string]string{
 		"example.org:53":            "4 port 53",
+		"npm":                       "2 is the name of a preset, not a host",
+		"NPM":                       "2 is the name of a preset, not a host",
 		"example.org:1-65535":       "4 port 53",
 		"169.254.169.254":           "4 metadata addresses stay closed",
 		"169.254.169.254/32:80":     "4 metadata addresses stay closed",
