@@ -1,6 +1,9 @@
 package workshop
 
-import "reflect"
+import (
+	"reflect"
+	"strings"
+)
 
 // instead says why a key of Compose isn't taken and what to write.
 type instead struct{ why, hint string }
@@ -40,10 +43,10 @@ var containerKeys = map[string]instead{
 	"domainname":          {whyOurs, hintRemove},
 	"mac_address":         {whyOurs, hintRemove},
 	"sysctls":             {whyClosed, hintRemove},
-	"expose":              {"", "write ports"},
+	"expose":              {"", portsHint},
 	"links":               {"", "workers of one room reach each other on 127.0.0.1"},
-	"volumes":             {"", "write mounts: [./src:/workspace/src:ro]"},
-	"volumes_from":        {"", "write mounts: [./src:/workspace/src:ro]"},
+	"volumes":             {"", mountsHint},
+	"volumes_from":        {"", mountsHint},
 	"tmpfs":               {"", "write scratch: 256M (at /scratch), or tmp, shm, home"},
 	"shm_size":            {"", "write shm: 64M"},
 	"read_only":           {"The root file system is always read-only (B3).", hintRemove},
@@ -53,7 +56,7 @@ var containerKeys = map[string]instead{
 	"pull_policy":         {"", "write pull: missing, never or always"},
 	"platform":            {"The engine's own platform is used.", hintRemove},
 	"entrypoint":          {"The image's program isn't run: a worker's first process is ours (B12).", hintRemove},
-	"command":             {"The image's program isn't run: a worker's first process is ours (B12).", "run commands with `workshop exec WORKER -- COMMAND`"},
+	"command":             {"The image's program isn't run: a worker's first process is ours (B12).", hintExec},
 	"init":                {"A worker's first process is ours and reaps (B12).", hintRemove},
 	"healthcheck":         {whyOurs, hintRemove},
 	"restart":             {whyOurs, hintRemove},
@@ -89,6 +92,107 @@ var containerKeys = map[string]instead{
 	"allow":               {"", "write network: {mode: restricted, allow: […]}"},
 	"deny":                {"", "write network: {mode: restricted, deny: […]}"},
 	"tools":               {"A worker's own file lists its tools.", "write `allowed-tools` in the worker's file"},
+	"workers":             {whyWorkshop, "write workers next to container"},
+	"approvals":           {whyWorkshop, "write approvals next to container"},
+	"mcp":                 {whyWorkshop, "write mcp next to container"},
+
+	// devcontainer.json
+	"features":          {"A worker's image is complete; nothing is installed at its start.", "install it in a Dockerfile: build: {context: ./docker/worker}"},
+	"forwardPorts":      {"", portsHint},
+	"appPort":           {"", portsHint},
+	"postCreateCommand": {whyNoHook, hintExec},
+	"postStartCommand":  {whyNoHook, hintExec},
+	"onCreateCommand":   {whyNoHook, hintExec},
+	"initializeCommand": {"Nothing in the file runs on the host.", hintExec},
+	"remoteUser":        {"", `write user: "1000:1000"`},
+	"containerUser":     {"", `write user: "1000:1000"`},
+	"containerEnv":      {"", "write env: {NAME: value}"},
+	"remoteEnv":         {"", "write env: {NAME: value}"},
+	"runArgs":           {whyClosed, hintRemove},
+	"capAdd":            {whyClosed + " All capabilities are dropped (B1).", hintRemove},
+	"securityOpt":       {"no-new-privileges and our seccomp profile are always set (B2).", hintRemove},
+	"workspaceFolder":   {"", "write workdir: /workspace"},
+	"workspaceMount":    {"", mountsHint},
+	"hostRequirements":  {"", "write resources: {memory: 2G, cpu: 1}"},
+	"customizations":    {"It is about an editor.", hintRemove},
+
+	// GitHub Actions
+	"runs-on":           {"", "write image: NAME:TAG"},
+	"steps":             {whyNoHook, hintExec},
+	"run":               {whyNoHook, hintExec},
+	"uses":              {whyNoHook, hintExec},
+	"options":           {whyClosed, "write the limits as resources: {memory: 2G, cpu: 1}"},
+	"credentials":       {"The engine's own log-in is used.", "run `docker login`"},
+	"permissions":       {"A worker has no token unless it is a secret.", "write secrets: [{name: github_token, env: GITHUB_TOKEN}]"},
+	"timeout-minutes":   {"", "write resources: {timeout: 10m}"},
+	"working-directory": {"", "write workdir: /workspace"},
+}
+
+const (
+	portsHint  = "write ports: [\"8080:8080\"]"
+	mountsHint = "write mounts: [./src:/workspace/src:ro]"
+	hintExec   = "run commands with `workshop exec WORKER -- COMMAND`"
+	whyNoHook  = "A workshop starts no command of its own."
+)
+
+// renamed are keys of containerKeys whose value a key of ours takes as it is, so
+// that the hint has the line to write.
+var renamed = map[string]string{
+	"environment": "env", "containerEnv": "env", "remoteEnv": "env",
+	"volumes": "mounts", "workspaceMount": "mounts",
+	"working_dir": "workdir", "workspaceFolder": "workdir", "working-directory": "workdir",
+	"forwardPorts": "ports", "appPort": "ports", "expose": "ports",
+	"shm_size": "shm", "pull_policy": "pull", "deploy": "resources", "hostRequirements": "resources",
+	"remoteUser": "user", "containerUser": "user",
+	"mem_limit": "resources.memory", "memory": "resources.memory", "mem_reservation": "resources.memory",
+	"cpus": "resources.cpu", "cpu": "resources.cpu",
+	"pids_limit": "resources.pids", "pids": "resources.pids", "timeout": "resources.timeout",
+}
+
+// renamedKey is the key of ours that takes the value of another program's.
+func renamedKey(f *form, key string) string {
+	switch f {
+	case formOf(reflect.TypeFor[partialContainer]()):
+		return renamed[key]
+	case formOf(reflect.TypeFor[partialResources]()):
+		return limitKeys[key]
+	case formOf(reflect.TypeFor[mountForm]()):
+		return mountKeysMeant[key]
+	case formOf(reflect.TypeFor[secretForm]()):
+		return map[string]string{"environment": "env"}[key]
+	}
+	return ""
+}
+
+// renamedHint is the key of ours that was meant, with the line to write; the hint is
+// empty where there is none, or where the value isn't valid here.
+func (d *decoder) renamedHint(p pair, f *form) (ours, hint string) {
+	ours = renamedKey(f, p.key.text)
+	limits := formOf(reflect.TypeFor[partialResources]())
+	if f == limits && p.key.text == "limits" {
+		if pairs := inBraces(d.src.limitPairs(p.value)); pairs != "" {
+			return "", "write resources: " + pairs
+		}
+	}
+	if f == formOf(reflect.TypeFor[mountForm]()) && (p.key.text == "read_only" || p.key.text == "readonly") {
+		return "", "write mode: " + map[bool]string{true: "ro", false: "rw"}[p.value.text == "true"]
+	}
+	below, inside := strings.CutPrefix(ours, "resources.")
+	if inside {
+		f, ours = limits, ""
+	}
+	target := f.byKey[below]
+	if target == nil {
+		return "", ""
+	}
+	meant := d.meant(p.value, target)
+	switch {
+	case meant == target:
+		return ours, ""
+	case inside:
+		return ours, "write resources: {" + strings.TrimPrefix(meant.example, "write ") + "}"
+	}
+	return ours, meant.example
 }
 
 // documentKeys are keys that people try at the top of the file.
@@ -112,6 +216,37 @@ var workshopKeys = map[string]instead{
 	"model":    {"LLM calls stay on the host (B44).", "write `model` in the worker's file"},
 	"toolsets": {"A worker's own file lists its tools.", "write `allowed-tools` in the worker's file"},
 	"sandbox":  {"", "write container"},
+
+	"engine":      {"", "write isolation: docker, namespace or auto"},
+	"mcpServers":  {"", "write mcp: {NAME: {command: PROGRAM}}"},
+	"mcp_servers": {"", "write mcp: {NAME: {command: PROGRAM}}"},
+}
+
+// resourceKeys are keys that people try in `resources:`.
+var resourceKeys = map[string]instead{
+	"limits":       {"A limit is written directly below resources.", "write resources: {memory: 2G, cpu: 1}"},
+	"reservations": {"Nothing is reserved.", hintRemove},
+	"requests":     {"Nothing is reserved.", hintRemove},
+	"mem":          {"", "write memory: 2G"},
+	"mem_limit":    {"", "write memory: 2G"},
+	"ram":          {"", "write memory: 2G"},
+	"cpus":         {"", "write cpu: 1"},
+	"pids_limit":   {"", "write pids: 256"},
+	"time":         {"", "write timeout: 10m"},
+	"gpu":          {"Workers have no devices (B6).", hintRemove},
+	"gpus":         {"Workers have no devices (B6).", hintRemove},
+	"devices":      {"Workers have no devices (B6).", hintRemove},
+	"disk":         {"A mount has no quota; memory file systems have a size.", "write scratch: 256M in container"},
+	"storage":      {"A mount has no quota; memory file systems have a size.", "write scratch: 256M in container"},
+}
+
+// secretKeys are keys that people try in a secret.
+var secretKeys = map[string]instead{
+	"environment": {"", "write env: VARIABLE"},
+	"value":       {"A file that is committed has no secrets (B11).", "set a variable of the host and write env: VARIABLE"},
+	"external":    {"", "write env: VARIABLE or file: ./FILE"},
+	"source":      {"", "write name: NAME"},
+	"target":      {"It is the file /run/secrets/NAME.", hintRemove},
 }
 
 // hinted looks a key up in the table that fits the form.
@@ -124,6 +259,9 @@ func hinted(f *form, key string) (instead, bool) {
 		x, ok := documentKeys[key]
 		if _, inside := formOf(reflect.TypeFor[workshopForm]()).byKey[key]; inside && !ok {
 			return instead{"", "indent it below `workshop:`"}, true
+		}
+		if _, inside := formOf(reflect.TypeFor[partialContainer]()).byKey[key]; inside && !ok {
+			return instead{"", "indent it below `container:` of the workshop"}, true
 		}
 		return x, ok
 	case formOf(reflect.TypeFor[workshopForm]()):
@@ -152,6 +290,12 @@ func hinted(f *form, key string) (instead, bool) {
 			return instead{"", "write it in the worker's container"}, true
 		}
 		x, ok := workerKeys[key]
+		return x, ok
+	case formOf(reflect.TypeFor[partialResources]()):
+		x, ok := resourceKeys[key]
+		return x, ok
+	case formOf(reflect.TypeFor[secretForm]()):
+		x, ok := secretKeys[key]
 		return x, ok
 	case formOf(reflect.TypeFor[mcpForm]()):
 		x, ok := mcpKeys[key]

@@ -28,6 +28,8 @@ type decoder struct {
 	followed map[string]ending
 	// scope records what is found below the `container:` that is being read.
 	scope *scope
+	// trial is set while a line of a hint is read: its errors get no hints.
+	trial bool
 	// worker is set below a worker's `container:`.
 	worker bool
 	// secrets are the workshop's, once its container is read.
@@ -104,7 +106,7 @@ func (d *decoder) value(n *node, v reflect.Value, f *field) bool {
 // list decodes a list; items with errors are left out.
 func (d *decoder) list(n *node, v reflect.Value, f *field) bool {
 	if n.kind != listNode {
-		d.wrongType(n, f.listing(d.src, n), "a list")
+		d.wrongType(n, f, "a list")
 		return false
 	}
 	if len(n.items) > maxItems {
@@ -128,7 +130,7 @@ func (d *decoder) list(n *node, v reflect.Value, f *field) bool {
 // table decodes a mapping whose keys are the user's own names.
 func (d *decoder) table(n *node, v reflect.Value, f *field) bool {
 	if n.kind != mapNode {
-		d.wrongType(n, f.assigning(d.src, n), "a mapping of NAME: value")
+		d.wrongType(n, f, "a mapping of NAME: value")
 		return false
 	}
 	if len(n.pairs) > maxItems {
@@ -163,6 +165,7 @@ func (d *decoder) mapping(n *node, v reflect.Value) bool {
 		v.Field(i).Set(reflect.ValueOf(diag.Source{Range: n.rng}))
 	}
 	before := d.errors
+	n = d.indented(n, form)
 	meant := map[string]bool{} // keys that were misspelt: they aren't missing too
 	for _, p := range d.keys(n) {
 		f, known := form.byKey[p.key.text]
@@ -243,7 +246,7 @@ func (d *decoder) leave() {
 func (d *decoder) wrongType(n *node, f *field, want string) {
 	summary := fmt.Sprintf("%s must be %s, found %s", f.name(), want, n.describe())
 	hint := ""
-	if f != nil {
+	if f = d.meant(n, f); f != nil {
 		hint = f.example
 	}
 	if n.isNull() {

@@ -2,6 +2,7 @@ package workshop
 
 import (
 	"fmt"
+	"path"
 	"reflect"
 	"strings"
 
@@ -58,10 +59,22 @@ func (w *workerEntry) decode(d *decoder, n *node, f *field) bool {
 		name := *formOf(reflect.TypeFor[workerForm]()).byKey["name"]
 		name.keyName = "worker"
 		form.Name = &Value[string]{}
+		if base := path.Base(n.text); n.tag == "!!str" && strings.HasSuffix(base, ".md") && nameRE().MatchString(strings.TrimSuffix(base, ".md")) {
+			worker := strings.TrimSuffix(base, ".md")
+			hint := "write " + worker
+			if strings.Contains(n.text, "/") {
+				hint = fmt.Sprintf("write %s, or {name: %s, file: %s}", worker, worker, clip(strings.TrimPrefix(n.text, "./")))
+			}
+			d.fail(n.rng, "bad-name", fmt.Sprintf("worker %q is the name of a file", clip(n.text)), hint)
+			return false
+		}
 		if !form.Name.decode(d, n, &name) {
 			return false
 		}
 	case mapNode:
+		if d.nameAsKey(n) {
+			return false
+		}
 		d.worker = true
 		d.mapping(n, reflect.ValueOf(&form).Elem())
 		d.worker = false
@@ -87,6 +100,30 @@ func (w *workerEntry) decode(d *decoder, n *node, f *field) bool {
 		}
 	}
 	return true // the worker exists, whatever is wrong with it
+}
+
+// nameAsKey reports `- NAME: {…}`, a worker as Compose has a service.
+func (d *decoder) nameAsKey(n *node) bool {
+	if len(n.pairs) != 1 || n.pairs[0].key.kind != scalarNode || n.pairs[0].value.kind == scalarNode && !n.pairs[0].value.isNull() {
+		return false
+	}
+	key := n.pairs[0].key
+	form := formOf(reflect.TypeFor[workerForm]())
+	if _, ours := hinted(form, key.text); ours || form.byKey[key.text] != nil || !nameRE().MatchString(key.text) {
+		return false
+	}
+	meant := "{name: " + key.text + "}"
+	if lines := d.src.workerLines(n); len(lines) == 1 {
+		meant = lines[0]
+	}
+	hint := "write " + key.text
+	if f := formOf(reflect.TypeFor[workshopForm]()).byKey["workers"]; !d.trial && len(n.pairs[0].value.pairs) > 0 && len(meant) <= maxFlow && d.reads("["+meant+"]", f) {
+		hint = "write " + meant
+	} else if len(n.pairs[0].value.pairs) > 0 {
+		hint = "write name: " + key.text + " as the first key, and the keys of its container below container:"
+	}
+	d.fail(key.rng, "unknown-key", fmt.Sprintf("unknown key %q in a worker", key.text), hint)
+	return true
 }
 
 // ReservedName reports whether a worker can't have this name, because a room or

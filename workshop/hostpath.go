@@ -14,7 +14,7 @@ import (
 type hostUse struct {
 	what    string // "mount source", for messages
 	outside bool   // it may be outside the project
-	key     string // that allows it, for the hint; empty: nothing does
+	accept  string // the line that allows it, for the hint; empty: nothing does
 	instead string // of a path that no worker gets, for the hint
 }
 
@@ -26,7 +26,11 @@ var (
 )
 
 func mountUseOf(m *Mount) hostUse {
-	return hostUse{what: "mount source", outside: m.OutsideProject, key: "outside_project: true"}
+	pairs := []string{"source: " + quoteFlow(m.Source.V), "target: " + quoteFlow(m.Target.V)}
+	if m.ReadWrite {
+		pairs = append(pairs, "mode: rw")
+	}
+	return hostUse{what: "mount source", outside: m.OutsideProject, accept: "{" + strings.Join(append(pairs, "outside_project: true"), ", ") + "}"}
 }
 
 func (u hostUse) hint() string {
@@ -112,14 +116,13 @@ func (d *decoder) outside(at diag.Range, p string, use hostUse) {
 	if use.outside {
 		return
 	}
-	source, _, _ := strings.Cut(p, " (")
 	x := diag.Diagnostic{
 		Severity: diag.Error, Code: "outside-project", Range: at,
 		Summary: fmt.Sprintf("the %s %s is outside the project's directory", use.what, clip(p)),
 		Hint:    "use a path below the directory of " + d.base(),
 	}
-	if use.key != "" {
-		x.Hint = fmt.Sprintf("write {source: %s, target: …, %s} if that is meant", clip(source), use.key)
+	if use.accept != "" {
+		x.Hint = "write " + use.accept + " if that is meant"
 	}
 	d.report(x)
 }

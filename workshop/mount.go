@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
@@ -57,6 +58,9 @@ func (m *Mount) decode(d *decoder, n *node, f *field) bool {
 		d.wrongType(n, f, "SOURCE:TARGET[:ro|rw] or a mapping")
 		return false
 	}
+	if d.spacedMount(n) {
+		return false
+	}
 	var form mountForm
 	if !d.mapping(n, reflect.ValueOf(&form).Elem()) {
 		return false
@@ -96,6 +100,29 @@ func (m *Mount) decode(d *decoder, n *node, f *field) bool {
 	return d.mount(m) && d.errors == before
 }
 
+// spacedMount reports SOURCE: TARGET, a mapping because of its space.
+func (d *decoder) spacedMount(n *node) bool {
+	if len(n.pairs) != 1 || n.pairs[0].value.kind != scalarNode {
+		return false
+	}
+	key, value := n.pairs[0].key, n.pairs[0].value
+	if key.kind != scalarNode || value.isNull() || !strings.ContainsAny(key.text, "./~") || !strings.HasPrefix(value.text, "/") {
+		return false
+	}
+	d.fail(key.rng, "unknown-key", fmt.Sprintf("unknown key %q in a mount", clip(key.text)), "write "+clip(mountMeant(key.text+":"+value.text))+", without a space after the colon")
+	return true
+}
+
+// mountHint is the mount that was meant, if it is valid, or else the general hint.
+func (d *decoder) mountHint(text, general string) string {
+	f := formOf(reflect.TypeFor[partialContainer]()).byKey["mounts"]
+	meant := mountMeant(text)
+	if d.trial || full(d.problems) || len(meant) > maxFlow || meant == quoteFlow(text) || !d.reads("["+meant+"]", f) {
+		return general
+	}
+	return "write " + meant
+}
+
 // short reads SOURCE:TARGET[:MODE].
 func (m *Mount) short(d *decoder, n *node, f *field) bool {
 	var text string
@@ -112,8 +139,16 @@ func (m *Mount) short(d *decoder, n *node, f *field) bool {
 	}
 	parts := s.split(':')
 	switch {
+	case len(parts) == 1 && strings.HasPrefix(n.text, "/"):
+		d.failDetail(n.rng, "bad-mount", fmt.Sprintf("the mount %q has no target", clip(n.text)), "There are no anonymous volumes.",
+			"write ./DIRECTORY:"+clip(n.text)+":rw with a directory of the project, or scratch: 256M for memory at /scratch")
+		return false
 	case len(parts) == 1:
-		d.fail(n.rng, "bad-mount", fmt.Sprintf("the mount %q has no target", clip(n.text)), "write "+clip(n.text)+":/workspace, with the path in the container after the colon")
+		d.fail(n.rng, "bad-mount", fmt.Sprintf("the mount %q has no target", clip(n.text)),
+			d.mountHint(n.text, "write "+clip(relative(n.text))+":/workspace, with the path in the container after the colon"))
+		return false
+	case len(parts) > 1 && len(parts[0].text()) == 1 && strings.HasPrefix(parts[1].text(), `\`):
+		d.failDetail(n.rng, "bad-mount", fmt.Sprintf("the source of %q is a path of Windows", clip(n.text)), "Workshops run on Linux.", mountExample)
 		return false
 	case len(parts) > 3:
 		d.fail(n.rng, "bad-mount", fmt.Sprintf("the mount %q has too many colons", clip(n.text)), "write SOURCE:TARGET[:ro|rw], or the long form {source: …, target: …}")
@@ -127,7 +162,7 @@ func (m *Mount) short(d *decoder, n *node, f *field) bool {
 		case "rw":
 			m.ReadWrite = true
 		default:
-			d.mountMode(parts[2])
+			d.mountMode(n, parts[2])
 			return false
 		}
 	}
@@ -138,16 +173,26 @@ func (m *Mount) short(d *decoder, n *node, f *field) bool {
 		return false
 	case src != "." && src != ".." && src != "~" && !strings.HasPrefix(src, "./") && !strings.HasPrefix(src, "../") && !strings.HasPrefix(src, "/") && !strings.HasPrefix(src, "~"):
 		d.failDetail(m.Source.Source.Range, "bad-mount", fmt.Sprintf("the source %q looks like a volume's name", clip(src)),
-			"Named volumes are not supported; a relative path begins with ./ in the short form.", "write ./"+clip(src))
+			"Named volumes are not supported; a relative path begins with ./ in the short form.", d.mountHint(n.text, "write ./"+clip(src)))
 		return false
 	}
 	return d.mount(m)
 }
 
-func (d *decoder) mountMode(s scalar) {
-	switch mode := s.text(); mode {
-	case "z", "Z", "cached", "delegated", "consistent", "nocopy", "rshared", "rslave", "rprivate", "shared", "slave", "private":
-		d.fail(s.rng(), "bad-mount", fmt.Sprintf("the mount option %q is not supported", mode), "write ro or rw")
+// relative is a path with the ./ that tells a directory from a volume.
+func relative(p string) string {
+	if p != "" && !strings.ContainsAny(p[:1], "./~") {
+		return "./" + p
+	}
+	return p
+}
+
+func (d *decoder) mountMode(n *node, s scalar) {
+	switch mode := s.text(); {
+	case slices.Contains([]string{"z", "Z", "cached", "delegated", "consistent", "nocopy", "rshared", "rslave", "rprivate", "shared", "slave", "private"}, mode):
+		d.fail(s.rng(), "bad-mount", fmt.Sprintf("the mount option %q is not supported", mode), d.mountHint(n.text, "write ro or rw"))
+	case strings.Contains(mode, ","):
+		d.fail(s.rng(), "bad-value", fmt.Sprintf("the mode of the mount %q is not a valid value", clip(mode)), d.mountHint(n.text, "write ro or rw"))
 	default:
 		d.notOneOf(s.rng(), mode, []string{"ro", "rw"}, "the mode of the mount")
 	}

@@ -3,6 +3,7 @@ package workshop
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
@@ -14,7 +15,7 @@ const whyPolicy = "The guard's policy is a generated file, which people review."
 type networkForm struct {
 	Source diag.Source
 	Mode   *Value[firewall.Mode] `key:"mode" literal:"How far a worker reaches must be visible in the file." example:"write mode: restricted" default:"none" doc:"Loopback only (none), what allow says (restricted), or any public name and address over TCP (open)."`
-	Allow  *[]allowLine          `key:"allow" example:"write allow: [api.github.com, \"github.com:22\"]" doc:"What may be reached: hosts, ranges of addresses, presets."`
+	Allow  *[]allowLine          `key:"allow" example:"write allow: [api.github.com, \"github.com:22\", {preset: npm}]" doc:"What may be reached: hosts, ranges of addresses, presets."`
 	Deny   *[]denyLine           `key:"deny" example:"write deny: [gist.github.com]" doc:"What is never reached; deny wins over allow."`
 	DNS    *[]Upstream           `key:"dns" example:"write dns: [198.51.100.53]" doc:"Upstream resolvers of the guard; default: the engine's. An address of the machine itself must come from a variable of yours."`
 	Proxy  *Upstream             `key:"proxy" example:"write proxy: http://proxy.internal:3128" doc:"Upstream HTTP proxy of the guard; default: none. An address of the machine itself must come from a variable of yours."`
@@ -53,12 +54,7 @@ func (w *partialNetwork) decode(d *decoder, n *node, f *field) bool {
 	case mapNode:
 	default:
 		g := *f
-		g.example = "write network: {mode: restricted, allow: " + d.flowList(n) + "}"
-		if len(n.items) == 1 {
-			if mode, err := firewall.ParseMode(n.items[0].text); err == nil {
-				g.example = "write network: " + mode.String()
-			}
-		}
+		g.example = "write network: {mode: restricted, allow: [api.github.com, {preset: npm}]}"
 		d.wrongType(n, &g, "none, restricted, open or a mapping")
 		return false
 	}
@@ -102,6 +98,25 @@ func (w *partialNetwork) decode(d *decoder, n *node, f *field) bool {
 		})
 	}
 	return d.errors == before
+}
+
+// modeUnknown reports a mode that isn't ours: of Compose, or a yes or no.
+func (d *decoder) modeUnknown(at diag.Range, text, name string) {
+	const every = "write network: {mode: restricted, allow: [api.github.com]} with the hosts that are needed, or network: open for every public one"
+	switch strings.ToLower(text) {
+	case "false", "no", "off", "deny", "isolated":
+		d.fail(at, "bad-value", fmt.Sprintf("%s %q is not a valid value", name, text), "write "+name+": none")
+	case "host", "bridge", "default":
+		d.failDetail(at, "bad-value", fmt.Sprintf("%s %q is not a valid value", name, text), "A worker is never in a network of the host or the engine.", every)
+	case "true", "yes", "on", "internet", "public", "full", "all", "allow", "allowlist":
+		hint := every
+		if name == "mode" {
+			hint = "write mode: restricted for the hosts of allow, or mode: open for every public one"
+		}
+		d.fail(at, "bad-value", fmt.Sprintf("%s %q is not a valid value", name, text), hint)
+	default:
+		d.notOneOf(at, text, []string{"none", "restricted", "open"}, name)
+	}
 }
 
 // in runs a check of the key below the one that is being read.

@@ -94,6 +94,9 @@ func tooLarge(_ *source, at diag.Range, deep bool) diag.Diagnostic {
 	return d
 }
 
+// ruleAfterKey is a line of allow on the line of its key.
+var ruleAfterKey = lazily(`^[ \t]*(allow|deny): +(preset|host|cidr): +([^ \t"',{}\[\]]+)[ \t\r]*$`)
+
 // syntaxError turns an error of the YAML library into a diagnostic.
 func syntaxError(src *source, err error) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "not-yaml", Range: src.whole()}
@@ -122,7 +125,13 @@ func syntaxError(src *source, err error) diag.Diagnostic {
 		d.Range = place(mark)
 	}
 	at := d.Range.Start
-	switch slip := yamltext.Explain(src.data[src.skip:], load.Message, mark, context); {
+	slip := yamltext.Explain(src.data[src.skip:], load.Message, mark, context)
+	if at.Line > 0 {
+		if m := ruleAfterKey().FindSubmatch(src.data[src.lines[at.Line-1]:src.lineEnd(at.Byte)]); m != nil {
+			slip.Hint = fmt.Sprintf("write %s: [{%s: %s}]", m[1], m[2], m[3])
+		}
+	}
+	switch {
 	case errors.Is(err, errTooDeep), strings.Contains(load.Message, errTooDeep.Error()):
 		return tooLarge(src, d.Range, true)
 	case at.Line > 0 && at.Byte < len(src.data) && src.data[at.Byte] == '\t', strings.Contains(load.Message, "tab character"):

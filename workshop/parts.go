@@ -61,6 +61,14 @@ type secretForm struct {
 
 func (*secretForm) title() string { return "a secret" }
 
+// secretHint is the secret that a name alone stands for.
+func secretHint(name string) string {
+	if !envNameRE().MatchString(name) || tokenIn(name) != "" { // in other letters it would not be masked
+		return "write {name: NAME, env: VARIABLE} or {name: NAME, file: ./FILE}"
+	}
+	return fmt.Sprintf("write {name: %s, env: %s} for the value of that variable of the host", strings.ToLower(clip(name)), strings.ToUpper(clip(name)))
+}
+
 func (s *Secret) decode(d *decoder, n *node, f *field) bool {
 	s.At = diag.Source{Range: n.rng}
 	var form secretForm
@@ -77,7 +85,7 @@ func (s *Secret) decode(d *decoder, n *node, f *field) bool {
 			return false
 		}
 	case n.kind == scalarNode && !n.isNull():
-		d.fail(n.rng, "bad-secret", fmt.Sprintf("the secret %q has neither env nor file", clip(n.text)), "write {name: NAME, env: VARIABLE} or {name: NAME, file: ./FILE}")
+		d.fail(n.rng, "bad-secret", fmt.Sprintf("the secret %q has neither env nor file", clip(n.text)), secretHint(n.text))
 		return false
 	default:
 		d.wrongType(n, f, "a mapping {name, env} or {name, file}")

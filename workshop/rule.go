@@ -45,6 +45,7 @@ var ruleKeys = map[string]instead{
 	"hosts":    {"", "write a line for each host"},
 	"ip":       {"", "write cidr: ADDRESS/32"},
 	"name":     {"", "write host: NAME"},
+	"presets":  {"", "write a line for each preset: `- preset: NAME`"},
 
 	"budget":     {"", hintUpload},
 	"max_upload": {"", hintUpload},

@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,10 +17,16 @@ import (
 func (d *decoder) unknownKey(p pair, f *form) string {
 	key := clip(p.key.text)
 	if x, ok := hinted(f, p.key.text); ok {
+		ours, hint := d.renamedHint(p, f)
+		x.hint = cmp.Or(hint, x.hint)
 		d.failDetail(p.key.rng, "unsupported-key", fmt.Sprintf("the key %q is not supported%s", key, f.in()), x.why, x.hint)
-		return ""
+		return ours
 	}
 	hint := "valid keys: " + f.list()
+	if ours, value, ok := strings.Cut(p.key.text, ":"); ok && f.byKey[ours] != nil && p.value.isNull() { // KEY:VALUE in braces
+		d.fail(p.key.rng, "unknown-key", fmt.Sprintf("unknown key %q%s", key, f.in()), fmt.Sprintf("write %s: %s, with a space after the colon", ours, clip(value)))
+		return ours
+	}
 	near := nearest(p.key.text, f.keyNames())
 	if near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near) + hint
@@ -31,7 +38,11 @@ func (d *decoder) unknownKey(p pair, f *form) string {
 // notOneOf reports a value outside of a fixed set.
 func (d *decoder) notOneOf(at diag.Range, text string, valid []string, name string) {
 	hint := "valid values: " + strings.Join(valid, ", ")
-	if near := nearest(text, valid); near != "" {
+	near := nearest(text, valid)
+	if same := sameValue[strings.ToLower(text)]; near == "" && slices.Contains(valid, same) {
+		near = same
+	}
+	if near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near) + hint
 	}
 	d.fail(at, "bad-value", fmt.Sprintf("%s %q is not a valid value", name, clip(text)), hint)
@@ -57,6 +68,13 @@ func nearest(text string, candidates []string) string {
 		return best
 	}
 	return ""
+}
+
+// sameValue are values of other programs, and ours.
+var sameValue = map[string]string{
+	"allow": "auto", "always-allow": "auto", "yes": "auto", "prompt": "ask", "reject": "deny", "forbid": "deny", "block": "deny", // approvals
+	"if_not_present": "missing", "if-not-present": "missing", "ifnotpresent": "missing", "true": "always", "daily": "always", "false": "never", // pull
+	"readonly": "ro", "read-only": "ro", "write": "rw", "readwrite": "rw", "read-write": "rw", "w": "rw", // mounts
 }
 
 func sameLetters(a, b string) bool {

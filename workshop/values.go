@@ -110,7 +110,7 @@ func (d *decoder) parse(s scalar, f *field, into any) bool {
 	case *firewall.Mode:
 		*x, err = firewall.ParseMode(text)
 		if err != nil {
-			d.notOneOf(s.rng(), text, []string{"none", "restricted", "open"}, f.name())
+			d.modeUnknown(s.rng(), text, f.name())
 			return false
 		}
 	case *PullPolicy:
@@ -133,6 +133,9 @@ func (d *decoder) parse(s scalar, f *field, into any) bool {
 	}
 	if err != nil {
 		hint := ""
+		if s.variable() == "" {
+			f = d.meant(s.node, f)
+		}
 		if f != nil {
 			hint = f.example
 		}

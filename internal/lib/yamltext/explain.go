@@ -97,6 +97,9 @@ func (t page) secondColon() Slip {
 		return Slip{Summary: "a key can't be here", Hint: "write each key on a line of its own, indented like its neighbours"}
 	}
 	outer := t.line(n)
+	if pair := spaced(outer); pair != "" {
+		return Slip{Summary: fmt.Sprintf("line %d has no space after its colon, so it is text and not a key", n), Hint: fmt.Sprintf("write `%s` in line %d", pair, n)}
+	}
 	return Slip{
 		Summary: fmt.Sprintf("%s is indented below %s, which has a value already", subject(line), subject(outer)),
 		Hint:    fmt.Sprintf("indent it by %s like line %d, or remove the value there", spaces(indent(outer)), n),
@@ -174,15 +177,14 @@ func (t page) neitherKeyNorItem() Slip {
 	}
 	word := strings.TrimSpace(t.line(t.context.Line))
 	s := Slip{Summary: fmt.Sprintf("%s is neither a key with a value nor a list item", shown(word)), At: t.context}
-	name, value, colon := strings.Cut(word, ":")
 	n := t.previous(t.context.Line)
 	switch {
 	case n > 0 && strings.HasPrefix(strings.TrimLeft(t.line(n), " "), "- "):
 		s.Hint = "write `- " + shown(word) + "`"
 	case strings.HasPrefix(word, "-") && len(word) > 1:
 		s.Hint = "write a space after the dash: `- " + shown(word[1:]) + "`"
-	case colon && value != "" && strings.Trim(name, keyBytes) == "":
-		s.Hint = "write a space after the colon: `" + name + ": " + shown(value) + "`"
+	case spaced(word) != "":
+		s.Hint = "write a space after the colon: `" + spaced(word) + "`"
 	default:
 		s.Hint = "write `KEY: VALUE` or `- ITEM`"
 	}
@@ -198,6 +200,9 @@ func (t page) bracket() Slip {
 	}
 	if open != '{' && open != '[' {
 		return Slip{Summary: "a comma or a closing bracket is missing", Hint: "close the list or mapping before the next key"}
+	}
+	if (found == '[' || found == '{') && t.char(Mark{t.at.Line, t.at.Column - 1}) == ':' {
+		return Slip{Summary: fmt.Sprintf("a space is missing between the colon and %c", found), Hint: "write a space after each colon, as in {KEY: [ITEM, ITEM]}", Related: t.context, RelatedText: "in what begins here"}
 	}
 	if t.at.Line == t.context.Line && found != 0 && found != ']' && found != '}' {
 		return Slip{Summary: fmt.Sprintf("a comma or %c is missing", closing), Hint: "write a comma between two entries", Related: t.context, RelatedText: "in what begins here"}
@@ -249,6 +254,15 @@ func key(line string) string {
 		return ""
 	}
 	return name
+}
+
+// spaced is KEY:VALUE with its space; "" for another line.
+func spaced(line string) string {
+	name, value, colon := strings.Cut(strings.TrimLeft(line, " -"), ":")
+	if !colon || name == "" || value == "" || strings.HasPrefix(value, " ") || strings.HasPrefix(value, "//") || strings.Trim(name, keyBytes) != "" {
+		return ""
+	}
+	return name + ": " + shown(value)
 }
 
 // subject is how messages call what a line begins.
