@@ -61,31 +61,34 @@ func Load(ctx context.Context, fsys fs.FS, file string, o Options) (*Workshop, d
 	return w, list
 }
 
+// Mounts returns the mounts of a workshop.yaml's workers that can be read, whatever
+// else is wrong with it, so that what they need of the machine is said at once.
+func Mounts(fsys fs.FS, file string, o Options) []Mount {
+	_, form, entries := readFile(fsys, file, o, &problems{})
+	if form == nil || form.Container == nil {
+		return nil
+	}
+	var base, out []Mount
+	if m := form.Container.Mounts; m != nil {
+		base = *m
+	}
+	inherited := len(entries) == 0
+	for _, e := range entries {
+		if e.Container != nil && e.Container.Mounts != nil {
+			out = append(out, *e.Container.Mounts...)
+		} else {
+			inherited = true
+		}
+	}
+	if inherited {
+		out = append(base, out...)
+	}
+	return out
+}
+
 func loadFile(ctx context.Context, fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
 	p := &problems{}
-	// A repository must not show what is elsewhere on the machine (B45).
-	if to, out := (&locator{fsys: fsys, dir: path.Dir(file)}).follow(file); out && !o.FollowFile {
-		p.add(diag.Diagnostic{Severity: diag.Error, Code: "file-outside", Range: diag.Range{Filename: file},
-			Summary: "the file is outside of the project: symbolic links lead to " + clip(to),
-			Hint:    "copy it here; if that is the file that you mean, name it: `workshop validate -f " + path.Base(file) + "`"})
-		return nil, p.done(file)
-	}
-	data, err := boundedfile.ReadFS(fsys, file, MaxFileSize)
-	if err != nil {
-		p.add(unreadableWorkshop(file, err))
-		return nil, p.done(file)
-	}
-	src := newSource(file, data)
-	d := &decoder{
-		src: src, problems: p, home: cleanHome(o.Home), root: o.Root,
-		fsys: fsys, dir: path.Dir(file), refused: o.refused(path.Dir(file)),
-	}
-	d.vars = environment(fsys, d.dir, o, p)
-	root := parse(src, p)
-	if root == nil {
-		return nil, p.done(file)
-	}
-	form, entries := d.document(root)
+	d, form, entries := readFile(fsys, file, o, p)
 	if form == nil {
 		return nil, p.done(file)
 	}
@@ -103,6 +106,34 @@ func loadFile(ctx context.Context, fsys fs.FS, file string, o Options) (*Worksho
 		return nil, p.done(file)
 	}
 	return w, p.done(file)
+}
+
+// readFile reads and decodes the file; the form is nil when nothing of it can be.
+func readFile(fsys fs.FS, file string, o Options, p *problems) (*decoder, *workshopForm, []workerEntry) {
+	// A repository must not show what is elsewhere on the machine (B45).
+	if to, out := (&locator{fsys: fsys, dir: path.Dir(file)}).follow(file); out && !o.FollowFile {
+		p.add(diag.Diagnostic{Severity: diag.Error, Code: "file-outside", Range: diag.Range{Filename: file},
+			Summary: "the file is outside of the project: symbolic links lead to " + clip(to),
+			Hint:    "copy it here; if that is the file that you mean, name it: `workshop validate -f " + path.Base(file) + "`"})
+		return nil, nil, nil
+	}
+	data, err := boundedfile.ReadFS(fsys, file, MaxFileSize)
+	if err != nil {
+		p.add(unreadableWorkshop(file, err))
+		return nil, nil, nil
+	}
+	src := newSource(file, data)
+	d := &decoder{
+		src: src, problems: p, home: cleanHome(o.Home), root: o.Root,
+		fsys: fsys, dir: path.Dir(file), refused: o.refused(path.Dir(file)),
+	}
+	d.vars = environment(fsys, d.dir, o, p)
+	root := parse(src, p)
+	if root == nil {
+		return nil, nil, nil
+	}
+	form, entries := d.document(root)
+	return d, form, entries
 }
 
 // document decodes the root of the file.

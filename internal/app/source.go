@@ -24,6 +24,8 @@ type Source struct {
 	// Workshop is nil exactly when Diagnostics has errors.
 	Workshop    *workshop.Workshop
 	Diagnostics diag.List
+	// mounts of the workers; with errors those that can be read.
+	mounts []workshop.Mount
 }
 
 // Root is the project's directory, which the file is in.
@@ -50,7 +52,7 @@ func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 		}
 		envFiles = append(envFiles, name)
 	}
-	s.Workshop, s.Diagnostics = workshop.Load(ctx, fsys, s.Base(), workshop.Options{
+	o := workshop.Options{
 		Lookup:   env.Lookup,
 		EnvFiles: envFiles,
 		Home:     env.Home,
@@ -58,12 +60,18 @@ func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 		Root:     filepath.ToSlash(s.Root()),
 
 		FollowFile: follow,
-	})
+	}
+	s.Workshop, s.Diagnostics = workshop.Load(ctx, fsys, s.Base(), o)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if s.Diagnostics.HasErrors() {
 		s.Workshop = nil
+		s.mounts = workshop.Mounts(fsys, s.Base(), o)
+		return s, nil
+	}
+	for i := range s.Workshop.Workers {
+		s.mounts = append(s.mounts, s.Workshop.Workers[i].Container.Mounts...)
 	}
 	return s, nil
 }

@@ -38,8 +38,8 @@ func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error
 		if err != nil {
 			return v, err
 		}
-		if s.Workshop != nil {
-			s.Diagnostics = append(s.Diagnostics, facts.Absent(s.Workshop, s.Root())...).Sorted()
+		if n := len(s.Diagnostics); n == 0 || s.Diagnostics[n-1].Code != "too-many-problems" {
+			s.Diagnostics = append(s.Diagnostics, facts.Absent(s.mounts, s.Root())...).Sorted()
 		}
 		list, sources := s.Shown()
 		v.Diagnostics = append(v.Diagnostics, list...)

@@ -12,34 +12,31 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// Absent warns of mount sources that don't exist on this machine. They are no
-// errors before a run: a clean checkout lacks what a build makes. A missing
-// directory of the project that a worker may write is left out, since `up` makes
-// it.
-func Absent(w *workshop.Workshop, dir string) diag.List {
+// Absent warns of sources of a project's mounts that don't exist on this machine.
+// They are not errors before a run: a clean checkout lacks what a build makes. A
+// missing directory of the project that a worker may write is left out, since `up`
+// creates it.
+func Absent(mounts []workshop.Mount, dir string) diag.List {
 	var out diag.List
 	seen := map[string]bool{}
-	for i := range w.Workers {
-		mounts := w.Workers[i].Container.Mounts
-		for j := range mounts {
-			m := &mounts[j]
-			source := m.Source.V
-			if seen[source] || m.ReadWrite && !m.OutsideProject {
-				continue
-			}
-			seen[source] = true
-			at := source
-			if !filepath.IsAbs(at) {
-				at = filepath.Join(dir, at)
-			}
-			if _, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) {
-				out = append(out, diag.Diagnostic{
-					Severity: diag.Warning, Code: "mount-source-missing", Range: m.At.Range,
-					Summary: fmt.Sprintf("the mount source %s does not exist on this machine", source),
-					Detail:  "`up` refuses it.",
-					Hint:    "create it: `mkdir -p " + shellquote.Quote(at) + "`, or correct the path",
-				})
-			}
+	for i := range mounts {
+		m := &mounts[i]
+		source := m.Source.V
+		if seen[source] || m.ReadWrite && !m.OutsideProject {
+			continue
+		}
+		seen[source] = true
+		at := source
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(dir, at)
+		}
+		if _, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) {
+			out = append(out, diag.Diagnostic{
+				Severity: diag.Warning, Code: "mount-source-missing", Range: m.At.Range,
+				Summary: fmt.Sprintf("the mount source %s does not exist on this machine", source),
+				Detail:  "`up` refuses it.",
+				Hint:    "create it: `mkdir -p " + shellquote.Quote(at) + "`, or correct the path",
+			})
 		}
 	}
 	return out

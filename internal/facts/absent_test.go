@@ -24,14 +24,10 @@ func TestAbsent(t *testing.T) {
 	made.ReadWrite = true
 	outside := mount(4, "../gone")
 	outside.ReadWrite, outside.OutsideProject = true, true
-	w := &workshop.Workshop{}
-	for range 2 {
-		w.Workers = append(w.Workers, workshop.Worker{Container: workshop.Container{Mounts: []workshop.Mount{
-			mount(1, "./src"), mount(2, "./gone"), made, outside, mount(5, filepath.Join(dir, "src")), mount(6, "/nonexistent/source"),
-		}}})
-	}
+	mounts := []workshop.Mount{mount(1, "./src"), mount(2, "./gone"), made, outside, mount(5, filepath.Join(dir, "src")), mount(6, "/nonexistent/source")}
+	mounts = slices.Concat(mounts, mounts) // of two workers
 	var lines []int
-	for _, d := range Absent(w, dir) {
+	for _, d := range Absent(mounts, dir) {
 		if d.Severity != diag.Warning || d.Code != "mount-source-missing" || d.Hint == "" {
 			t.Errorf("got %+v", d)
 		}

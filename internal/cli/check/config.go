@@ -19,7 +19,8 @@ func Config(p *command.Program) *cobra.Command {
 presets expanded, and the effective container of every worker. The result is a
 workshop file itself.
 
-It contains the values of variables: don't commit private ones.`,
+It contains the values of variables, tokens among them: none is masked, since the
+result is a file to use. Don't commit or publish private ones.`,
 		Example: `  workshop config
   workshop config --format json | jq '.workshop.workers[].container.network'`,
 		Annotations: command.Formats("yaml", "json"),
