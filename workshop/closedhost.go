@@ -15,15 +15,15 @@ import (
 func (d *decoder) openable(p firewall.HostPattern, ports []firewall.PortRange, at diag.Range) bool {
 	switch machine := p.Machine(); {
 	case p.Unopenable() && machine == firewall.LoopbackName:
-		d.failDetail(at, "never-open", fmt.Sprintf("%s opens nothing: in a worker it is the worker's own room", p),
-			"What listens in the room is reached without a line.", "remove the line; for a service on this machine "+hostLine(ports))
+		d.failDetail(at, "never-open", fmt.Sprintf("%s opens nothing: in a worker it is the worker's own loopback", p),
+			"A server in the worker is reached without a line.", "remove the line; for a service on this machine "+hostLine(ports))
 		return false
 	case p.Unopenable():
 		d.fail(at, "never-open", fmt.Sprintf("%s opens nothing: %s", p, firewall.WhyUnopenable), "remove the line")
 		return false
 	case machine == firewall.LoopbackName:
 		d.closedHost(at, fmt.Sprintf("%s can't be reached: it is a name for loopback addresses, which stay closed (B26)", p),
-			"What listens in the worker's room is reached without a line.", "remove the line; for a service on this machine "+hostLine(ports))
+			"A server in the worker is reached without a line.", "remove the line; for a service on this machine "+hostLine(ports))
 	case machine == firewall.MetadataName:
 		d.closedHost(at, fmt.Sprintf("%s can't be reached: it is the cloud's metadata service, which stays closed (B26)", p),
 			"It hands out the machine's credentials.", hintMetadata)
@@ -69,7 +69,7 @@ func addressHint(host, general string, ports []firewall.PortRange) string {
 func closedClassHint(class firewall.Class) string {
 	switch class {
 	case firewall.Loopback:
-		return "remove the line: a worker reaches what listens in its own room without one"
+		return "remove the line: a worker reaches its own servers without one"
 	case firewall.Metadata:
 		return hintMetadata
 	}

@@ -256,7 +256,7 @@ func (d *decoder) checkTarget(m *Mount) {
 	}
 	for _, own := range ourTargets {
 		if subpath.Within(t, own) || subpath.Within(own, t) {
-			d.fail(at, "reserved-target", fmt.Sprintf("the target %s would cover %s, which is filled for every worker", clip(t), own), "choose another target, such as /workspace")
+			d.fail(at, "reserved-target", fmt.Sprintf("the target %s would cover %s, which workshop provides in every worker", clip(t), own), "choose another target, such as /workspace")
 			return
 		}
 	}
@@ -319,8 +319,8 @@ func (d *decoder) checkNested(m, outer *Mount) {
 	d.refuse("mounts", diag.Diagnostic{
 		Severity: diag.Error, Code: "mount-point-missing",
 		Summary: fmt.Sprintf("the target %s is inside %s, which is read-only and has no %s", m.Target.V, outer.Target.V, rel),
-		Detail:  "The mount point can't be made in a read-only mount.",
-		Hint:    fmt.Sprintf("make it: mkdir -p %s; or choose a target outside of %s", shellquote.Quote(path.Join(outer.Source.V, rel)), outer.Target.V),
+		Detail:  "A mount point can't be created in a read-only mount.",
+		Hint:    fmt.Sprintf("create it: `mkdir -p %s`, or choose a target outside of %s", shellquote.Quote(path.Join(outer.Source.V, rel)), outer.Target.V),
 		Range:   m.At.Range, Related: []diag.Related{{Message: "the read-only mount", Range: outer.At.Range}},
 	})
 }

@@ -341,6 +341,14 @@ func (d *decoder) setHost(r *firewall.Rule, host string, at diag.Source, deny bo
 	return true
 }
 
+// hintIPv4 is the range that an IPv4-mapped one stands for.
+func hintIPv4(p netip.Prefix) string {
+	if p.Bits() < 96 {
+		return "write the IPv4 range"
+	}
+	return "write " + netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).String()
+}
+
 func (d *decoder) setCIDR(r *firewall.Rule, x *Value[string]) bool {
 	p, err := netip.ParsePrefix(x.V)
 	switch {
@@ -355,7 +363,7 @@ func (d *decoder) setCIDR(r *firewall.Rule, x *Value[string]) bool {
 		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %s has bits set outside its mask", p), "write "+p.Masked().String())
 		return false
 	case p.Addr().Is4In6():
-		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %s is an IPv4 range in IPv6 form", p), "write the IPv4 range")
+		d.fail(x.Source.Range, "bad-cidr", fmt.Sprintf("cidr %s is an IPv4 range in IPv6 form", p), hintIPv4(p))
 		return false
 	}
 	if class, ok := firewall.ClassifyRange(p); ok && !class.Openable() {

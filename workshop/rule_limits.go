@@ -16,8 +16,8 @@ func (e *echAllow) decode(d *decoder, n *node, f *field) bool {
 		return false
 	}
 	if text.V != "allow" {
-		d.failDetail(text.Source.Range, "bad-value", "ech \""+clip(text.V)+"\" is not its value",
-			"Without the key a hello with an encrypted part is refused: the name inside can't be checked.", f.example)
+		d.failDetail(text.Source.Range, "bad-value", fmt.Sprintf("ech %q is not a valid value", clip(text.V)),
+			"Without the key TLS with an encrypted ClientHello is refused: the name inside can't be checked.", f.example)
 		return false
 	}
 	return true

@@ -124,9 +124,9 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 	case "name":
 		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a valid name", name, shown), nameHint(shown))
 	case "envname":
-		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a variable's name", name, shown), "letters, digits and _ only, no digit first")
+		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a variable's name", name, shown), "use letters, digits and _ only, with no digit first")
 	case "secretname":
-		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a secret's name", name, shown), "it becomes a file in /run/secrets: letters, digits, _ . -")
+		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a secret's name", name, shown), "use letters, digits, _, . and - only: it is the name of a file in /run/secrets")
 	case "uidgid":
 		d.userError(at, shown)
 	case "semver":
@@ -144,9 +144,9 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 	case "text":
 		d.fail(at, "bad-value", fmt.Sprintf("%s is empty", name), "write a value or remove the key")
 	case "servername":
-		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not an MCP server's name", name, shown), "letters, digits, _ and -, at most 32, no _ at the end")
+		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not an MCP server's name", name, shown), "use letters, digits, _ and - only, at most 32, with no _ at the end")
 	case "stage", "runtime":
-		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a name", name, shown), "letters, digits, _ . -")
+		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a name", name, shown), "use letters, digits, _, . and - only")
 	case "min", "max":
 		d.outOfRange(at, shown, rule, param, name)
 	default:

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Refused is a character that can't stand in a file.
+// Refused is a character that is not allowed in a file.
 type Refused struct {
 	At, Len       int // bytes
 	Summary, Hint string
 }
 
-// Check finds the first character of data[from:] that can't stand in YAML which
+// Check finds the first character of data[from:] that is not allowed in YAML which
 // people read: what isn't UTF-8, control characters, ends of lines that editors
 // don't show as such, what turns or hides text.
 func Check(data []byte, from int) (Refused, bool) {
@@ -29,9 +29,9 @@ func Check(data []byte, from int) (Refused, bool) {
 		case r == '\r' && (at+1 == len(data) || data[at+1] != '\n'), r == 0x85, r == 0x2028, r == 0x2029:
 			// YAML ends lines there, editors don't: what follows a # would be
 			// keys, and places would be wrong.
-			return refused("end lines with LF or CRLF", "the line separator U+%04X can't stand here", r)
+			return refused("end lines with LF or CRLF", "the line separator U+%04X is not allowed here", r)
 		case r < 0x20 && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0, r == 0xfeff:
-			return refused("remove it, or write it as an escape in double quotes", "the character U+%04X can't stand in YAML", r)
+			return refused("remove it, or write it as an escape in double quotes", "the character U+%04X is not allowed in YAML", r)
 		case Deceives(r):
 			return refused(fmt.Sprintf(`remove it, or write it as an escape in double quotes: "%s"`, Escape(r)), "the character U+%04X turns or hides text: what the file says isn't what is shown", r)
 		}
@@ -40,9 +40,9 @@ func Check(data []byte, from int) (Refused, bool) {
 	return Refused{}, false
 }
 
-// Deceives reports whether a character turns the order of what stands around it,
-// or isn't shown at all. Joiners (U+200C, U+200D) and variation selectors may
-// stand: words of some scripts, and emoji, have them.
+// Deceives reports whether a character turns the order of the text around it, or
+// isn't shown at all. Joiners (U+200C, U+200D) and variation selectors are allowed:
+// words of some scripts, and emoji, have them.
 func Deceives(r rune) bool {
 	switch {
 	case r == 0x200c, r == 0x200d:
