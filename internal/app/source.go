@@ -65,13 +65,15 @@ func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if s.Workshop == nil {
+		s.mounts = workshop.Mounts(fsys, s.Base(), o)
+	} else {
+		for i := range s.Workshop.Workers {
+			s.mounts = append(s.mounts, s.Workshop.Workers[i].Container.Mounts...)
+		}
+	}
 	if s.Diagnostics.HasErrors() {
 		s.Workshop = nil
-		s.mounts = workshop.Mounts(fsys, s.Base(), o)
-		return s, nil
-	}
-	for i := range s.Workshop.Workers {
-		s.mounts = append(s.mounts, s.Workshop.Workers[i].Container.Mounts...)
 	}
 	return s, nil
 }
