@@ -139,20 +139,33 @@ func are(n *node) string {
 // indentHint has the key and the lines to write below it, or says which lines.
 func (d *decoder) indentHint(key string, column int, moved *node) string {
 	from, to := moved.rng.Start.Line, moved.rng.End.Line
-	pad := strings.Repeat(" ", column)
-	var b strings.Builder
-	for line := from; line <= to && line-from < maxMoved; line++ {
-		at := d.src.lines[line-1]
-		text := strings.TrimRight(string(d.src.data[at:d.src.lineEnd(at)]), " \r")
-		if len(text) > maxFlow || !strings.HasPrefix(text, pad) && text != "" {
-			to = from + maxMoved // not to be repeated
-			break
+	if lines, ok := d.lines(from, to, column); ok {
+		pad := strings.Repeat(" ", column)
+		return "write:\n" + pad + key + ":\n  " + strings.Join(lines, "\n  ")
+	}
+	return fmt.Sprintf("write `%s:` above line %d and indent lines %d to %d: `sed -i '%d,%ds/^/  /' %s`", key, from, from, to, from, to, shellquote.Quote(d.base()))
+}
+
+// lines are lines of the file that a hint can repeat: few, short, and indented by
+// column or more.
+func (d *decoder) lines(from, to, column int) ([]string, bool) {
+	if to-from >= maxMoved || to > len(d.src.lines) {
+		return nil, false
+	}
+	var out []string
+	for line := from; line <= to; line++ {
+		at, end := d.src.lines[line-1], len(d.src.data)
+		if line < len(d.src.lines) {
+			end = d.src.lines[line]
 		}
-		fmt.Fprintf(&b, "\n%s", strings.TrimRight("  "+text, " "))
+		if end-at > maxFlow {
+			return nil, false
+		}
+		text := strings.TrimRight(string(d.src.data[at:end]), " \r\n")
+		if text != "" && !strings.HasPrefix(text, strings.Repeat(" ", column)) {
+			return nil, false
+		}
+		out = append(out, text)
 	}
-	if to-from < maxMoved {
-		return "write:\n" + pad + key + ":" + b.String()
-	}
-	return fmt.Sprintf("write `%s%s:` above line %d and indent lines %d to %d: `sed -i '%d,%ds/^/  /' %s`",
-		pad, key, from, from, moved.rng.End.Line, from, moved.rng.End.Line, shellquote.Quote(d.base()))
+	return out, true
 }

@@ -19,7 +19,7 @@ const maxFlow = 120
 // meant is the field with the line that was meant as its example, where one is
 // found that is valid.
 func (d *decoder) meant(n *node, f *field) *field {
-	if f == nil || f.parent != "" || f.typ == nil || d.trial || full(d.problems) {
+	if f == nil || f.parent != "" || f.typ == nil || d.trial || full(d.problems) || !n.within(4*maxFlow) {
 		return f
 	}
 	if text := d.src.meant(n, f.typ); text != "" && len(text) <= maxFlow && tokenIn(text) == "" && d.reads(text, f) {
@@ -28,6 +28,30 @@ func (d *decoder) meant(n *node, f *field) *field {
 		return &g
 	}
 	return f
+}
+
+// within reports whether a value has at most that many bytes of text, with one more
+// for each node: a long one is not repeated, and costs no work.
+func (n *node) within(size int) bool {
+	left := size
+	var count func(n *node) bool
+	count = func(n *node) bool {
+		if left -= len(n.text) + 1; left < 0 {
+			return false
+		}
+		for _, item := range n.items {
+			if !count(item) {
+				return false
+			}
+		}
+		for _, p := range n.pairs {
+			if !count(p.key) || !count(p.value) {
+				return false
+			}
+		}
+		return true
+	}
+	return count(n)
 }
 
 // reads reports whether text is a valid value of the field.
