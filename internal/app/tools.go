@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/llmdo/workshop/internal/engine"
@@ -45,7 +46,10 @@ type Tools struct {
 	// compared is closed when what runs was compared with the files; nil: it is as
 	// they say, or isn't there.
 	compared chan struct{}
-	audit    *audit.Log
+	// current returns the project with the facts of this machine, which take a while to
+	// collect; nil: the engine wasn't asked yet.
+	current atomic.Pointer[func() (*Project, error)]
+	audit   *audit.Log
 
 	guard      func() *guardLine // of the running workshop
 	toldMu     sync.Mutex
@@ -100,8 +104,8 @@ func (h *Tools) Host(worker, client string, asker approval.Asker, changed func()
 	}
 	return session.Open(session.Config{
 		Workshop: h.c.Workshop, Dial: h.dial, Client: client, Gate: gate, Audit: h.audit, Changed: changed,
-		Watch: h.watch,
-		Warn:  func(text string) { h.env.warn("%s", Printable(text)) },
+		Watch: h.watch, ReadOnly: h.readOnly,
+		Warn: func(text string) { h.env.warn("%s", Printable(text)) },
 	}, worker)
 }
 
@@ -190,6 +194,8 @@ func (h *Tools) Look(ctx context.Context) error {
 		return err
 	}
 	h.engine = r
+	current := sync.OnceValues(func() (*Project, error) { return h.collect(h.ctx) })
+	h.current.Store(&current)
 	seen, err := r.Look(ctx, false)
 	if err != nil {
 		return err
@@ -206,8 +212,12 @@ func (h *Tools) Look(ctx context.Context) error {
 	if err := env.Elsewhere(r); err != nil {
 		return err
 	}
-	h.down, err = env.Prepare(ctx, r, h.c)
-	return err
+	if h.down, err = env.Prepare(ctx, r, h.c); err != nil {
+		return err
+	}
+	prepared := func() (*Project, error) { return h.down, nil }
+	h.current.Store(&prepared)
+	return nil
 }
 
 // up is the command of that name without its summary.
@@ -266,17 +276,10 @@ func (h *Tools) warnChanged(ctx context.Context) {
 
 // differs is what `up` would do with the wanted workers.
 func (h *Tools) differs(ctx context.Context) (*engine.Plan, error) {
-	env := h.env
-	info, err := h.engine.Info(ctx)
+	ready, err := (*h.current.Load())()
 	if err != nil {
 		return nil, err
 	}
-	o := env.factsOptions(h.c, info)
-	if o.InitImage, o.InitVolume, err = h.engine.InitNames(ctx); err != nil {
-		return nil, err
-	}
-	// What prevents a start does not matter here.
-	ready, _ := withFacts(ctx, h.c, o)
 	d := engine.Desired{Compiled: ready.Compiled, Only: h.names, Pulled: true}
 	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
 		return nil, err
@@ -286,6 +289,43 @@ func (h *Tools) differs(ctx context.Context) (*engine.Plan, error) {
 		return nil, err
 	}
 	return engine.PlanUp(d, seen)
+}
+
+// collect adds the facts of this machine. What prevents a start does not matter here.
+func (h *Tools) collect(ctx context.Context) (*Project, error) {
+	info, err := h.engine.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := h.env.factsOptions(h.c, info)
+	if o.InitImage, o.InitVolume, err = h.engine.InitNames(ctx); err != nil {
+		return nil, err
+	}
+	ready, _ := withFacts(ctx, h.c, o)
+	return ready, nil
+}
+
+// readOnly is the Host's list of what is mounted read-only inside the read-write mounts
+// of a worker (B8). It is of the directories as they are now: [Tools.warnChanged] says
+// where the worker was started with others.
+func (h *Tools) readOnly(worker string) (targets []string) {
+	w, current := h.c.Worker(worker), h.current.Load()
+	if w == nil || current == nil || !slices.ContainsFunc(w.Container.Mounts, func(m workshop.Mount) bool { return m.ReadWrite }) {
+		return nil
+	}
+	ready, err := (*current)()
+	if err != nil || ready.Compiled == nil || ready.Compiled.Project == nil {
+		return nil // the comparison says so
+	}
+	for _, v := range ready.Compiled.Project.Services[worker].Volumes {
+		m := workshop.MountAt(w.Container.Mounts, v.Target)
+		// A worker may have made a directory whose name speaks to the reader.
+		if v.ReadOnly && m != nil && m.ReadWrite && m.Target.V != v.Target && shownPlace(v.Target) == v.Target {
+			targets = append(targets, v.Target)
+		}
+	}
+	slices.Sort(targets)
+	return targets
 }
 
 // Close ends what is left; the workshop stays up.

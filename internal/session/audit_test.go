@@ -94,21 +94,32 @@ func TestCallsRunAtTheSameTime(t *testing.T) {
 
 func TestResourcesAndInstructions(t *testing.T) {
 	ws := aWorkshop(t, "", "w", "description: Reviews.\nallowed-tools: Bash(git:*)")
-	h := openHost(t, Config{Workshop: ws, Dial: nobody}, "w")
+	protected := []string{}
+	readOnly := func(worker string) []string {
+		if worker != "w" {
+			t.Errorf("asked about %s", worker)
+		}
+		return protected
+	}
+	h := openHost(t, Config{Workshop: ws, Dial: nobody, ReadOnly: readOnly}, "w")
+	if got := h.Instructions(); strings.Contains(got, "read-only in those") {
+		t.Errorf("nothing is protected, but: %s", got)
+	}
+	protected = []string{"/workspace/.claude", "/workspace/.git"}
 	text := map[string]string{}
 	for _, r := range h.Resources() {
 		text[r.URI] = r.Text
 	}
 	for uri, want := range map[string]string{
 		"workshop://w/grants":      "Tools: shell(git:*)",
-		"workshop://w/grants.json": `"mode": "none"`,
+		"workshop://w/grants.json": "\"read_only\": [\n    \"/workspace/.claude\",",
 		"workshop://w/definition":  "Do it well.",
 	} {
 		if !strings.Contains(text[uri], want) {
 			t.Errorf("%s: %s", uri, text[uri])
 		}
 	}
-	for _, want := range []string{"the worker w of the workshop t", "Network: none", "a call ends after 1m", "Do it well."} {
+	for _, want := range []string{"the worker w of the workshop t", "Network: none", "a call ends after 1m", "\n- read-only in those: /workspace/.claude, /workspace/.git\n", "Do it well."} {
 		if got := h.Instructions(); !strings.Contains(got, want) {
 			t.Errorf("%s\ndoesn't say %q", got, want)
 		}

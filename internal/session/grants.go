@@ -18,6 +18,8 @@ type granted struct {
 	Tools       []string       `json:"tools"`
 	Delegates   []string       `json:"delegates"`
 	Mounts      []grantedMount `json:"mounts"`
+	// ReadOnly are directories in read-write mounts that are read-only nevertheless.
+	ReadOnly []string `json:"read_only"`
 	// Temporary are directories of the worker alone, empty at its start.
 	Temporary []grantedSpace `json:"temporary"`
 	Network   grantedNetwork `json:"network"`
@@ -51,7 +53,7 @@ type grantedLimits struct {
 func (s *workerSession) granted() granted {
 	c := &s.worker.Container
 	g := granted{Worker: s.worker.Name, Description: s.worker.Definition.Description, Workdir: c.Workdir.V,
-		Tools: []string{}, Delegates: []string{}, Mounts: []grantedMount{}, Secrets: []string{},
+		Tools: []string{}, Delegates: []string{}, Mounts: []grantedMount{}, ReadOnly: []string{}, Secrets: []string{},
 		Limits: grantedLimits{Memory: c.Resources.Memory.V.String(), CPU: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V, Timeout: c.Resources.Timeout.V.String()}}
 	for _, o := range s.grant.Load().Tools {
 		g.Tools = append(g.Tools, o.String())
@@ -68,6 +70,9 @@ func (s *workerSession) granted() granted {
 			mode = "read-only copy"
 		}
 		g.Mounts = append(g.Mounts, grantedMount{c.Mounts[i].Target.V, mode})
+	}
+	if s.host.c.ReadOnly != nil {
+		g.ReadOnly = append(g.ReadOnly, s.host.c.ReadOnly(s.worker.Name)...)
 	}
 	for _, space := range []struct {
 		path string
@@ -106,6 +111,9 @@ func ruleLines(rules []firewall.Rule) []string {
 	return out
 }
 
+// maxReadOnly paths in read-write mounts are named.
+const maxReadOnly = 20
+
 // text says it for a model.
 func (g granted) text() string {
 	l := &lines{}
@@ -121,6 +129,11 @@ func (g granted) text() string {
 	l.add("Files:")
 	for _, m := range g.Mounts {
 		l.addf("- %s, %s", m.Path, m.Mode)
+	}
+	if n := len(g.ReadOnly); n > maxReadOnly {
+		l.addf("- read-only in those: %s and %d more such directories", list(g.ReadOnly[:maxReadOnly]), n-maxReadOnly)
+	} else if n > 0 {
+		l.addf("- read-only in those: %s", list(g.ReadOnly))
 	}
 	for _, t := range g.Temporary {
 		l.addf("- %s, writable, %s, gone when the worker is restarted", t.Path, t.Size)

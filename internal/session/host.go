@@ -33,6 +33,9 @@ type Config struct {
 	MaxDepth int
 	// Watch looks at the worker's boundary during each call; may be nil.
 	Watch Watch
+	// ReadOnly returns what is mounted read-only inside the read-write mounts of a
+	// worker (B8), as its paths; may be nil.
+	ReadOnly func(worker string) []string
 	// Changed is called when the tools that Tools lists have changed; may be nil.
 	Changed func()
 	// Warn is told, once, what isn't offered and why, and what to do: a worker
