@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -26,7 +27,7 @@ var (
 )
 
 func mountUseOf(m *Mount) hostUse {
-	pairs := []string{"source: " + quoteFlow(m.Source.V), "target: " + quoteFlow(m.Target.V)}
+	pairs := []string{"source: " + quoteFlow(cmp.Or(m.Source.Source.Template, m.Source.V)), "target: " + quoteFlow(m.Target.V)}
 	if m.ReadWrite {
 		pairs = append(pairs, "mode: rw")
 	}
