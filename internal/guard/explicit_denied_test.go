@@ -12,58 +12,48 @@ import (
 	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
-// TestDenialsForPeople is B28 as a person sees it: what was denied, why, the
-// command that allows it now and the line that allows it for good; where nothing
-// does, neither is there.
-func TestDenialsForPeople(t *testing.T) {
+// TestDenialsInWords is B28 as a program is told it: what was denied and why in one
+// sentence, and nothing of what would allow it, which the event has (Suggest).
+func TestDenialsInWords(t *testing.T) {
 	p := restricted(t, "allowed.example.org", "inside.example.org")
-	p.Rooms[0].Workers = []string{"alice"}
 	p.Rooms[0].Deny = []firewall.Rule{denyRule(t, "denied.example.org")}
-	p.Rooms = append(p.Rooms, firewall.RoomPolicy{Room: "shared", Mode: firewall.Restricted, Workers: []string{"bob", "carol"}, Allow: allow(t, "allowed.example.org")})
 	w := newWorld(t, p)
 	w.in.Answer("inside.example.org", testnet.A("10.1.2.3"))
-	const now, good = "to allow it now, run outside of the worker:\n  ", "add this line to network.allow in workshop.yaml:\n  - "
 	for _, c := range []struct {
-		room, url       string
-		reason, command string // "" for none
-		line            string
+		url, reason string
+		why         string // "" for none
 	}{
-		{"room", "http://evil.example.net/", "not-allowed", "workshop firewall allow evil.example.net --worker alice", "evil.example.net"},
-		{"shared", "http://evil.example.net/", "not-allowed", "workshop firewall allow evil.example.net", "evil.example.net"},
-		{"room", "http://allowed.example.org:8080/", "port", "workshop firewall allow allowed.example.org:8080 --worker alice", "allowed.example.org:8080"},
-		{"room", "http://inside.example.org/", "private", "workshop firewall allow inside.example.org --private --worker alice", "{host: inside.example.org, port: 80, private: true}"},
-		{"room", "http://198.51.100.66:8080/", "not-allowed", "workshop firewall allow 198.51.100.66:8080 --worker alice", "{cidr: 198.51.100.66/32, port: 8080}"},
-		{"room", "http://[2001:db8::66]:8080/", "not-allowed", "workshop firewall allow '[2001:db8::66]:8080' --worker alice", `{cidr: "2001:db8::66/128", port: 8080}`},
-		{"room", "http://denied.example.org/", "denied", "", ""},
-		{"room", "http://169.254.169.254/", "metadata", "", ""},
-		{"room", "http://127.0.0.1:8080/", "loopback", "", ""},
+		{"http://evil.example.net/", "not-allowed", ""},
+		{"http://allowed.example.org:8080/", "port", "with this port"},
+		{"http://inside.example.org/", "private", "a private address"},
+		{"http://198.51.100.66:8080/", "not-allowed", ""},
+		{"http://[2001:db8::66]:8080/", "not-allowed", ""},
+		{"http://denied.example.org/", "denied", "denied by workshop.yaml:50"},
+		{"http://169.254.169.254/", "metadata", "the cloud's metadata service, which gives away credentials"},
+		{"http://127.0.0.1:8080/", "loopback", "a loopback address outside of the room"},
 	} {
-		nc := w.mustDial(c.room, "tcp", explicitAddr)
+		nc := w.mustDial("room", "tcp", explicitAddr)
 		io.WriteString(nc, "GET "+c.url+" HTTP/1.1\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(nc), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b, _ := io.ReadAll(resp.Body)
-		body := string(b)
-		if resp.StatusCode != 403 || resp.Header.Get("X-Workshop-Deny") != c.reason || resp.Header.Get("X-Workshop-Allow") != c.line {
-			t.Errorf("%s: %s %v", c.url, resp.Status, resp.Header)
+		host := strings.Split(c.url, "/")[2]
+		if _, port, _ := strings.Cut(strings.Trim(host, "[]"), "]:"); port == "" && !strings.HasSuffix(host, ":8080") {
+			host += ":80"
 		}
-		if host := strings.Split(c.url, "/")[2]; !strings.HasPrefix(body, "workshop: "+host) || !strings.Contains(strings.SplitN(body, "\n", 2)[0], "is not allowed") {
-			t.Errorf("%s: %s", c.url, body)
+		want := host + " is not allowed in workshop.yaml"
+		if c.why != "" {
+			want += " (" + c.why + ")"
 		}
-		if strings.Contains(body, now) != (c.command != "") || !strings.Contains(body, now+c.command+"\n") && c.command != "" {
-			t.Errorf("%s: want the command %q:\n%s", c.url, c.command, body)
-		}
-		if strings.Contains(body, good) != (c.line != "") || !strings.Contains(body, good+c.line+"\n") && c.line != "" {
-			t.Errorf("%s: want the line %q:\n%s", c.url, c.line, body)
-		}
-		if len(body) > 600 || strings.Count(body, "\n") > 7 {
-			t.Errorf("%s: too long:\n%s", c.url, body)
+		want += ": do not retry, tell the person"
+		if resp.StatusCode != 403 || resp.Header.Get("X-Workshop-Deny") != c.reason || string(b) != "workshop: "+want+"\n" || resp.Status != "403 "+want {
+			t.Errorf("%s: %s %v\n%swant %s", c.url, resp.Status, resp.Header, b, want)
 		}
 	}
 	// Port 80 says the same.
-	if _, status, body := get(w, w.mustDial("room", "tcp", testnet.Evil+":80"), "http://evil.example.net/"); status != 403 || !strings.Contains(body, now+"workshop firewall allow evil.example.net --worker alice\n") {
+	if _, status, body := get(w, w.mustDial("room", "tcp", testnet.Evil+":80"), "http://evil.example.net/"); status != 403 || body != "workshop: evil.example.net:80 is not allowed in workshop.yaml: do not retry, tell the person\n" {
 		t.Errorf("port 80: %d %s", status, body)
 	}
 }

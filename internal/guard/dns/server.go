@@ -167,16 +167,14 @@ func loopback(t Type) reply {
 	return reply{}
 }
 
-// explain is the text of the extended error.
+// explain is the text of the extended error. A model may read it: it has nothing of
+// what would allow the name.
 func explain(name string, d firewall.Decision) string {
-	out := "workshop: " + name + " is not allowed (" + d.Reason + ")"
-	switch {
-	case d.Rule != nil && d.Rule.Line != "":
+	out := "workshop: " + name + " is not allowed (" + d.Reason
+	if d.Rule != nil && d.Rule.Line != "" {
 		out += ", see " + d.Rule.Line
-	case d.Suggest != "":
-		out += "; network.allow: [" + d.Suggest + "]"
 	}
-	return clip.Bytes(out, maxText)
+	return clip.Bytes(out+"): do not retry, tell the person", maxText)
 }
 
 // stripped returns the line that would allow the address, if there is one.

@@ -157,8 +157,7 @@ func (s *httpSession) broken(err error) error {
 	if !s.up.over.Load() {
 		return err
 	}
-	p := s.room.Policy()
-	return s.room.denied(s.c, p, s.upTo.host, firewall.Decision{Rule: s.up.rule, Reason: events.ReasonUpload}, false)
+	return s.room.denied(s.c, s.upTo.host, firewall.Decision{Rule: s.up.rule, Reason: events.ReasonUpload}, false)
 }
 
 // bodyGrace is how long after the head of the response a request's body may end.

@@ -40,7 +40,7 @@ func (s *httpSession) connect(req *http.Request) error {
 	at := netip.AddrPortFrom(to.addr, to.port)
 	if !x.Allowed {
 		s.room.deny(events.Proxy, x.Decision, to.host(), at)
-		return s.room.denied(s.c, p, to, x.Decision, false)
+		return s.room.denied(s.c, to, x.Decision, false)
 	}
 	if to.addr.IsValid() && (to.port == 80 || to.port == 443) && s.room.mustRead(p, at) {
 		return s.connectAndRead(p, x, to)
@@ -49,7 +49,7 @@ func (s *httpSession) connect(req *http.Request) error {
 	// explained. It is the host that was requested and allowed.
 	up, err := s.room.dialTo(s.ctx, events.Proxy, s.c, p, x, netip.AddrPort{})
 	if err != nil {
-		return s.unreachable(p, to, err, false)
+		return s.unreachable(to, err, false)
 	}
 	defer up.end()
 	if err := s.established(); err != nil {
@@ -79,7 +79,7 @@ func (s *httpSession) connectAndRead(p *policy.Room, x route, to authority) erro
 	if d := s.room.mayDial(p, x); !d.Allowed {
 		never := &egress.NeverError{Addr: to.addr, Decision: d}
 		s.room.never(events.Proxy, never, "", to.port)
-		return s.unreachable(p, to, never, false)
+		return s.unreachable(to, never, false)
 	}
 	if err := s.established(); err != nil {
 		return err

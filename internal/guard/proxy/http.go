@@ -205,7 +205,7 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 		s.report(d, to)
 		// The body isn't read, so a connection with one can't be reused.
 		keep := bodyless(req) && !req.Close
-		return keep, s.room.denied(s.c, p, to, d, keep)
+		return keep, s.room.denied(s.c, to, d, keep)
 	}
 	if err := checkUpgrade(req); err != nil {
 		s.refuse(err)
@@ -220,7 +220,7 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 	}
 	if err := s.dial(p, x, to); err != nil {
 		keep := bodyless(req) && !req.Close
-		return keep, s.unreachable(p, to, err, keep)
+		return keep, s.unreachable(to, err, keep)
 	}
 	return s.exchange(req)
 }
@@ -260,9 +260,9 @@ func (s *httpSession) target(req *http.Request) (authority, error) {
 }
 
 // unreachable answers for an allowed host that can't be reached.
-func (s *httpSession) unreachable(p *policy.Room, to authority, err error, keep bool) error {
+func (s *httpSession) unreachable(to authority, err error, keep bool) error {
 	if never := new(egress.NeverError); errors.As(err, &never) {
-		return s.room.denied(s.c, p, to, never.Decision, keep)
+		return s.room.denied(s.c, to, never.Decision, keep)
 	}
 	return answer(s.c, http.StatusBadGateway, nil, fmt.Sprintf("workshop: %s can't be reached: %s\n", to.host(), whyUnreachable(err)), keep)
 }

@@ -5,27 +5,30 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
-// What a program shows of a refused CONNECT is the status line: it says what
-// is refused, by what, and the command that allows it.
+// A program shows the status line of a refused CONNECT, or the body, and a model
+// reads it: what is refused and why, that it isn't worth a retry, and nothing of how
+// to allow it.
 func TestDenied(t *testing.T) {
 	for _, c := range []struct {
-		authority      string
-		decision       firewall.Decision
-		status, inBody string
+		authority string
+		decision  firewall.Decision
+		want      string
 	}{
 		{"denied.example.org", firewall.Decision{Reason: firewall.ReasonName, Suggest: "denied.example.org"},
-			"403 denied.example.org:443 is not allowed in workshop.yaml; to allow it: workshop firewall allow denied.example.org --worker builder", "\n  - denied.example.org\n"},
+			"denied.example.org:443 is not allowed in workshop.yaml: do not retry, tell the person"},
+		{"allowed.example.org:22", firewall.Decision{Reason: firewall.ReasonPort, Suggest: "allowed.example.org:22"},
+			"allowed.example.org:22 is not allowed in workshop.yaml (with this port): do not retry, tell the person"},
 		{"[2001:db8::1]:8443", firewall.Decision{Reason: firewall.ReasonDenied, Rule: &firewall.Rule{Line: "workshop.yaml:7"}},
-			"403 [2001:db8::1]:8443 is not allowed: denied", "decided by workshop.yaml:7\n"},
-		{"198.51.100.5:443", firewall.Decision{Reason: "on-link"},
-			"403 198.51.100.5:443 is not allowed: on-link", "\nworkshop: on-link: another container, or a machine of the guard's own network; a line with a `cidr:` opens it\n"},
+			"[2001:db8::1]:8443 is not allowed in workshop.yaml (denied by workshop.yaml:7): do not retry, tell the person"},
+		{"198.51.100.5:443", firewall.Decision{Reason: "on-link", Suggest: "{cidr: 198.51.100.5/32}"},
+			"198.51.100.5:443 is not allowed in workshop.yaml (another container, or a machine of the guard's own network): do not retry, tell the person"},
+		{"10.1.2.3:80", firewall.Decision{Reason: "private", Suggest: "{cidr: 10.1.2.3/32}"},
+			"10.1.2.3:80 is not allowed in workshop.yaml (a private address): do not retry, tell the person"},
 	} {
 		to, err := parseAuthority(c.authority, 443)
 		if err != nil {
@@ -33,7 +36,7 @@ func TestDenied(t *testing.T) {
 		}
 		near, far := net.Pipe()
 		go func() {
-			_ = new(Room).denied(near, &policy.Room{RoomPolicy: firewall.RoomPolicy{Workers: []string{"builder"}}}, to, c.decision, false)
+			_ = new(Room).denied(near, to, c.decision, false)
 			near.Close()
 		}()
 		resp, err := http.ReadResponse(bufio.NewReader(far), nil)
@@ -41,7 +44,7 @@ func TestDenied(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, _ := io.ReadAll(resp.Body)
-		if resp.Status != c.status || resp.Header.Get("X-Workshop-Deny") != c.decision.Reason || !strings.Contains(string(body), c.inBody) {
+		if resp.Status != "403 "+c.want || string(body) != "workshop: "+c.want+"\n" || resp.Header.Get("X-Workshop-Deny") != c.decision.Reason || len(resp.Header) != 3 {
 			t.Errorf("%s: %q, %v\n%s", c.authority, resp.Status, resp.Header, body)
 		}
 	}

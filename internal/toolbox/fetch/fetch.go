@@ -204,7 +204,7 @@ func refusal(resp *http.Response) error {
 	if t == "" {
 		t = resp.Status
 	}
-	return fmt.Errorf("the guard of the workshop refused it:\n%s", t)
+	return fmt.Errorf("the guard of the workshop refused it: %s", strings.TrimPrefix(t, "workshop: "))
 }
 
 func quoted(s string) string { return strconv.Quote(clip.Bytes(s, 200)) }
