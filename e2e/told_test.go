@@ -153,14 +153,19 @@ func TestUnattendedIsTold(t *testing.T) {
 			t.Errorf("told %q", text)
 		}
 	}
+	c.ask("tools/call", `{"name": "write_file", "arguments": {"path": "/workspace/out/other.txt", "content": "x"}}`)
 	a := c.ask("tools/call", `{"name": "write_file", "arguments": {"path": "/workspace/src/a.txt", "content": "x"}}`)
 	if text, _ := answerOf(t, a.Result); strings.Contains(text, "B42") || !strings.Contains(text, fmt.Sprintf(readOnlyHere, "/workspace/src")) {
 		t.Errorf("a write that can't succeed: %q", text)
 	}
 	c.end()
 	c.ended()
-	if n := strings.Count(c.errs.String(), "approvals_max: auto"); n != 1 || strings.Count(c.errs.String(), "write_file of editor was refused: ") != 1 {
-		t.Errorf("the person was told %d times\n%s", n, c.errs)
+	// The person reads it once for each rule that would let such calls pass.
+	for _, name := range []string{"n.txt", "other.txt"} {
+		hint := "workshop: hint: write_file of editor was refused: to let such calls pass, put `- {tool: write_file, match: \"/workspace/out/" + name + "\", approval: auto}` first in approvals.rules, and `approvals_max: auto` in config.yaml"
+		if n := strings.Count(strings.ReplaceAll(c.errs.String(), "\n  ", " "), hint); n != 1 {
+			t.Errorf("the person was told %d times of %s\n%s", n, name, c.errs)
+		}
 	}
 }
 

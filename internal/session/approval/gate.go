@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -60,7 +61,7 @@ func (g *Gate) Allow(ctx context.Context, c Call, possible func(context.Context)
 	case turn <- struct{}{}:
 		defer func() { <-turn }()
 	case <-ctx.Done():
-		return v, &RefusedError{Call: c, Why: "nobody answered in time", err: context.Cause(ctx)}
+		return v, notAnswered(c, "nobody answered in time", context.Cause(ctx))
 	}
 	if g.recall(c, &v) { // answered while this one waited
 		return v, nil
@@ -92,20 +93,23 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return v, &RefusedError{Call: c, Why: "nobody answered in time", err: context.Cause(ctx)}
+		return v, notAnswered(c, "nobody answered in time", context.Cause(ctx))
 	}
 	answer, err := g.Asker.Ask(ctx, q)
 	switch {
+	case errors.Is(err, ErrClosed):
+		v.Answer = No
+		return v, notAnswered(c, err.Error(), err)
 	case err != nil:
 		v.Answer = No
-		hint := g.howToAllow(c, v)
-		if ctx.Err() != nil {
-			hint = "" // who ends the call doesn't want to know how to allow it
+		no := notAnswered(c, "nobody could be asked: "+err.Error(), err)
+		if ctx.Err() == nil { // else who ended the call doesn't want to know how to allow it
+			no.Hint = g.howToAllow(c, v)
 		}
-		return v, &RefusedError{Call: c, Why: "nobody could be asked: " + err.Error(), Hint: hint, err: err}
+		return v, no
 	case answer == No:
 		v.Answer = No
-		return v, &RefusedError{Call: c, Why: "a person said no"}
+		return v, &RefusedError{Call: c, Why: "a person said no; don't repeat it, tell the person what it was for"}
 	case !slices.Contains(q.Answers(), answer):
 		v.Answer = No
 		return v, &RefusedError{Call: c, Why: "the answer " + visible(string(answer)) + " isn't one of those that were offered"}

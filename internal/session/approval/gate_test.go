@@ -83,6 +83,9 @@ func refused(t *testing.T, err error, want ...string) {
 			t.Errorf("%v\n%s\ndoesn't say %q", err, r.Hint, w)
 		}
 	}
+	if len(r.Hint) > 200 {
+		t.Errorf("a hint of %d bytes: %s", len(r.Hint), r.Hint)
+	}
 	// What a model is told is one sentence, and nothing that loosens an approval.
 	for _, w := range []string{"--approve-all", "approvals_max", "approvals.rules", "config.yaml", "\n"} {
 		if !strings.HasPrefix(r.Why, "your setting") && strings.Contains(err.Error(), w) {
@@ -95,9 +98,9 @@ func refused(t *testing.T, err error, want ...string) {
 func TestNobodyToAsk(t *testing.T) {
 	g := &Gate{}
 	_, err := g.Allow(t.Context(), shell("git status"), nil)
-	refused(t, err, "(B42)", "nobody can be asked", "tell the person", "`- {tool: shell, match: \"git status\", approval: auto}`", "approvals_max: auto", "--approve-all")
+	refused(t, err, "(B42)", "nobody can be asked", "tell the person", "`- {tool: shell, match: \"git status\", approval: auto}`", "approvals_max: auto")
 	_, err = g.Allow(t.Context(), shell("git status; x"), nil)
-	refused(t, err, "no rule can let just this call pass")
+	refused(t, err, "no rule can let just this call pass", "--approve-all")
 	g = &Gate{Policy: Policy{Max: auto}}
 	_, err = g.Allow(t.Context(), shell("git status"), nil)
 	refused(t, err, "put `- {tool: shell")
@@ -133,7 +136,7 @@ func TestDenied(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	for answer, want := range map[Answer]string{
-		Once: "", No: "a person said no", "": "isn't one of those", "yes": "isn't one of those", Always: "isn't one of those", "\x1b[2J": `\u{1b}[2J`,
+		Once: "", No: "a person said no; don't repeat it, tell the person what it was for", "": "isn't one of those", "yes": "isn't one of those", Always: "isn't one of those", "\x1b[2J": `\u{1b}[2J`,
 	} {
 		p := &person{answers: []Answer{answer, Once}}
 		g := &Gate{Asker: p}
@@ -155,7 +158,14 @@ func TestAnswers(t *testing.T) {
 	}
 	p := &person{err: errors.New("the pipe is broken")}
 	_, err := (&Gate{Asker: p}).Allow(t.Context(), shell("git status"), nil)
-	refused(t, err, "the pipe is broken")
+	refused(t, err, "nobody could be asked: the pipe is broken; don't repeat it, tell the person that it waits for a yes", "to let such calls pass")
+	_, err = (&Gate{Asker: &person{err: ErrClosed}}).Allow(t.Context(), shell("git status"), nil)
+	refused(t, err, "(B42): the question was closed without an answer; don't repeat it, tell the person that it waits for a yes")
+	if hint := err.(*RefusedError).Hint; hint != "" {
+		t.Errorf("who closed a question is told %q", hint)
+	}
+	_, err = (&Gate{}).Allow(t.Context(), shell("git "+strings.Repeat("x", 500)), nil)
+	refused(t, err, "nobody can be asked")
 }
 
 func TestSession(t *testing.T) {

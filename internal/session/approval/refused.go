@@ -2,7 +2,6 @@ package approval
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/llmdo/workshop/workshop"
 )
@@ -42,28 +41,37 @@ func (g *Gate) denied(c Call, v Verdict) *RefusedError {
 
 // unanswered is for calls that need a yes where nobody is.
 func (g *Gate) unanswered(c Call, v Verdict) *RefusedError {
-	return &RefusedError{Call: c, Why: "it needs a person's yes, and nobody can be asked; don't retry, tell the person", Hint: g.howToAllow(c, v) + " (asked because: " + v.Why + ")"}
+	return &RefusedError{Call: c, Why: "it needs a person's yes, and nobody can be asked; don't retry, tell the person", Hint: g.howToAllow(c, v)}
 }
 
-// howToAllow says how such a call can pass without a person, as exactly as it
-// is known.
+// ErrClosed is what an [Asker] returns where the person closed the question: that is
+// neither a yes nor a no.
+var ErrClosed = errors.New("the question was closed without an answer")
+
+// notAnswered is for calls about which a person was asked in vain.
+func notAnswered(c Call, why string, err error) *RefusedError {
+	return &RefusedError{Call: c, Why: why + "; don't repeat it, tell the person that it waits for a yes", err: err}
+}
+
+// maxRule bounds a rule that a hint names, in bytes: who reads the hint has one line
+// to write.
+const maxRule = 110
+
+// howToAllow says the one best way how such a call can pass without a person;
+// docs/approvals.md has the others.
 func (g *Gate) howToAllow(c Call, v Verdict) string {
-	var ways []string
 	r := g.offered(c, v)
 	switch {
 	case v.unsure || r == nil:
-		ways = append(ways, "no rule can let just this call pass")
-	case g.Policy.Max == workshop.ApprovalAuto && !v.capped:
-		ways = append(ways, "to let such calls pass, put `"+r.Line()+"` at the top of approvals.rules of the workshop.yaml")
+		return "no rule can let just this call pass: run it where a terminal can ask you, or with --approve-all"
 	case v.capped && *r == (Rule{v.rule0().Tool, v.rule0().Match}):
-		ways = append(ways, "to let such calls pass, set `approvals_max: auto` in ~/.config/workshop/config.yaml (for every file), or answer always to it once in a terminal")
-	default:
-		ways = append(ways, "to let such calls pass, answer always to it once in a terminal, or put `"+r.Line()+"` at the top of approvals.rules of the workshop.yaml and set `approvals_max: auto` in ~/.config/workshop/config.yaml (for every file)")
+		return "to let such calls pass, set `approvals_max: auto` in ~/.config/workshop/config.yaml"
+	case len(r.Line()) > maxRule:
+		return "to let such calls pass, answer always to one in a terminal"
+	case g.Policy.Max == workshop.ApprovalAuto:
+		return "to let such calls pass, put `" + r.Line() + "` first in approvals.rules"
 	}
-	if g.Asker == nil && !g.Policy.Strict {
-		ways = append(ways, "run it in a terminal, set approvals_command or approvals_socket, or say yes to everything by --approve-all")
-	}
-	return strings.Join(ways, "; ")
+	return "to let such calls pass, put `" + r.Line() + "` first in approvals.rules, and `approvals_max: auto` in config.yaml"
 }
 
 // rule0 is the rule of the file that decided, or none.

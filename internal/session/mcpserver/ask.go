@@ -41,10 +41,14 @@ func (a asker) Ask(ctx context.Context, q approval.Question) (approval.Answer, e
 	}
 	choices := choicesOf(q)
 	res, err := a.ss.Elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: text, RequestedSchema: form(choices)})
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(err.Error(), "does not match requested schema"): // of the SDK; it quotes its validator
+		return approval.No, fmt.Errorf("the client answered with something else than %s", titles(choices))
+	case err != nil:
 		return approval.No, fmt.Errorf("asking the person at the client: %w", err)
-	}
-	if res.Action != "accept" {
+	case res.Action == "cancel":
+		return approval.No, approval.ErrClosed
+	case res.Action != "accept":
 		return approval.No, nil
 	}
 	for _, c := range choices {
@@ -82,6 +86,15 @@ func choicesOf(q approval.Question) []choice {
 		out = append(out, choice{approval.Always, "Yes, always: " + rule})
 	}
 	return out
+}
+
+// titles are the answers in words.
+func titles(choices []choice) string {
+	var words []string
+	for _, c := range choices {
+		words = append(words, string(c.answer))
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
 // form is the schema of the answer. There is no default: who only presses

@@ -159,12 +159,12 @@ func TestElicitation(t *testing.T) {
 		`"result":{"action":"accept","content":{"answer":"once"}}`:    `"text":"once"`,
 		`"result":{"action":"accept","content":{"answer":"session"}}`: `"text":"session"`,
 		`"result":{"action":"accept","content":{"answer":"no"}}`:      `"text":"no"`,
-		`"result":{"action":"accept","content":{"answer":"always"}}`:  `"isError":true`, // wasn't offered
-		`"result":{"action":"accept","content":{"answer":true}}`:      `"isError":true`,
-		`"result":{"action":"accept","content":{}}`:                   `"isError":true`,
+		`"result":{"action":"accept","content":{"answer":"always"}}`:  `the client answered with something else than no, once or session"`, // wasn't offered
+		`"result":{"action":"accept","content":{"answer":true}}`:      `the client answered with something else than no, once or session"`,
+		`"result":{"action":"accept","content":{}}`:                   `the client answered with something else than no, once or session"`,
 		`"result":{"action":"accept"}`:                                `"text":"no"`,
 		`"result":{"action":"decline"}`:                               `"text":"no"`,
-		`"result":{"action":"cancel"}`:                                `"text":"no"`,
+		`"result":{"action":"cancel"}`:                                `the question was closed without an answer`,
 		`"result":{"action":"perhaps","content":{"answer":"once"}}`:   `"text":"no"`,
 		`"result":{}`: `"text":"no"`,
 		`"error":{"code":-32601,"message":"I can't"}`: `"isError":true`,

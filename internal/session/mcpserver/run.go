@@ -67,7 +67,7 @@ func run(ctx context.Context, o Options, open opener) error {
 	hosting, stop := context.WithCancel(ctx)
 	defer stop()
 	c := newConn(o.In, o.Out)
-	s := &server{open: open, ctx: hosting, warn: o.Warn, hint: o.Hint, conn: c, structured: o.Structured, opened: make(chan struct{}), news: make(chan struct{}, 1)}
+	s := &server{open: open, ctx: hosting, warn: o.Warn, hint: o.Hint, conn: c, structured: o.Structured, opened: make(chan struct{}), news: make(chan struct{}, 1), hinted: map[string]bool{}}
 	protocol := mcp.NewServer(&mcp.Implementation{Name: "workshop", Title: "workshop", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: o.Instructions,
 		Capabilities: &mcp.ServerCapabilities{

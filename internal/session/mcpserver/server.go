@@ -29,7 +29,9 @@ type server struct {
 	err    error
 	failed bool          // err isn't the end of the client
 	news   chan struct{} // the tools have changed
-	hinted sync.Once     // how refused calls can pass
+
+	hintMu sync.Mutex
+	hinted map[string]bool // how refused calls can pass, as it was said
 }
 
 func (s *server) middleware(next mcp.MethodHandler) mcp.MethodHandler {

@@ -175,11 +175,26 @@ func (s *server) passed(r *session.Result) *result {
 	return out
 }
 
-// tellPerson says once in a run how calls that were refused can pass. The model is
-// told only that they are refused: it is not its matter to loosen that.
+// maxHints bounds how often a person is told in a run.
+const maxHints = 20
+
+// tellPerson says how calls that were refused can pass, once for each rule that does
+// it. The model is told only that they are refused: it is not its matter to loosen
+// that.
 func (s *server) tellPerson(err error) {
-	if refused, ok := errors.AsType[*approval.RefusedError](err); ok && refused.Hint != "" {
-		s.hinted.Do(func() { s.hint(refused.Call.Tool + " of " + refused.Call.Worker + " was refused: " + refused.Hint) })
+	refused, ok := errors.AsType[*approval.RefusedError](err)
+	if !ok || refused.Hint == "" {
+		return
+	}
+	text := refused.Call.Tool + " of " + refused.Call.Worker + " was refused: " + refused.Hint
+	s.hintMu.Lock()
+	known := s.hinted[text] || len(s.hinted) == maxHints
+	if !known {
+		s.hinted[text] = true
+	}
+	s.hintMu.Unlock()
+	if !known {
+		s.hint(text)
 	}
 }
 
