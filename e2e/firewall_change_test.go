@@ -232,3 +232,24 @@ func TestLearnWithSecrets(t *testing.T) {
 	}
 	says(s, s.Expect(0, "up", "--learn", "--with-secrets", "--for", "1m"), "learning until ")
 }
+
+// A line with the address of this machine opens it on Docker, where the guard has a
+// network of its own; with namespaces that address is the guard's too, and stays
+// closed. The reason says which (B26).
+func TestHostByItsAddress(t *testing.T) {
+	s := scenario.New(t, "restricted", "a line opens an address of this machine on Docker, and none on the namespace engine")
+	s.Up()
+	host, came := scenario.Listen(t, s.HostAddress())
+	s.Expect(0, "firewall", "allow", host)
+	sees, want, why := "tcp "+host+" -> data", 1, ""
+	if scenario.TheEngine() != scenario.Docker {
+		sees, want, why = "tcp "+host+" -> "+cutOff, 0, "an address of the guard itself, with the namespace engine one of this machine; nothing opens it"
+	}
+	s.Sees("worker", sees)
+	if n := came(); n != want {
+		t.Errorf("%d connections reached the machine, want %d", n, want)
+	}
+	if d := s.Run("firewall", "log", "--denied"); why != "" && !strings.Contains(strings.Join(strings.Fields(d.Out), " "), why) {
+		t.Errorf("the log doesn't say %q:\n%s", why, d.Out)
+	}
+}

@@ -139,6 +139,30 @@ func TestClientIsTold(t *testing.T) {
 	}
 }
 
+// A person is told in one hint why an allowed host can't be reached, and which lines
+// give git a name.
+func TestFailuresAreExplained(t *testing.T) {
+	_, err := exec.LookPath("git")
+	testutil.Require(t, err == nil, "there is no git")
+	files := toldFiles()
+	files["workshop.yaml"] = strings.Replace(files["workshop.yaml"], "allow: [allowed.example.org]", "allow: [allowed.example.org, gone.example.org]", 1)
+	s := scenario.At(t, "a person is told why an allowed host can't be reached, and which lines give git a name", files)
+	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
+	s.Up()
+	const gone = "gone.example.org:80 is allowed, but no resolver of this machine has an address for it; to try it: `workshop firewall explain gone.example.org:80`"
+	const identity = "a worker doesn't see your git configuration: write in its container in workshop.yaml, then run `workshop up`: env: {GIT_AUTHOR_NAME: NAME, GIT_AUTHOR_EMAIL: EMAIL, GIT_COMMITTER_NAME: NAME, GIT_COMMITTER_EMAIL: EMAIL}"
+	for _, c := range []struct{ command, want string }{
+		{"curl -sSf http://gone.example.org/", gone},
+		{"cd /tmp && git init -q x && cd x && git -c user.useConfigOnly=true commit -q --allow-empty -m x", identity},
+	} {
+		for _, args := range [][]string{{"exec", "editor", "--", "sh", "-c", c.command}, {"call", "--approve-all", "editor", "shell", "command=rm -rf /tmp/x; " + c.command}} {
+			if d := s.Run(args...); d.Code == 0 || strings.Count(strings.Join(strings.Fields(d.Err), " "), c.want) != 1 {
+				t.Errorf("%q: %d, want %q\n%s", args, d.Code, c.want, d.Err)
+			}
+		}
+	}
+}
+
 // With nobody to ask a model is told one sentence, and the person once how to loosen
 // it; a call that can't succeed fails without a question.
 func TestUnattendedIsTold(t *testing.T) {
@@ -153,7 +177,7 @@ func TestUnattendedIsTold(t *testing.T) {
 			t.Errorf("told %q", text)
 		}
 	}
-	c.ask("tools/call", `{"name": "write_file", "arguments": {"path": "/workspace/out/other.txt", "content": "x"}}`)
+	c.ask("tools/call", `{"name": "shell", "arguments": {"command": "git status"}}`)
 	a := c.ask("tools/call", `{"name": "write_file", "arguments": {"path": "/workspace/src/a.txt", "content": "x"}}`)
 	if text, _ := answerOf(t, a.Result); strings.Contains(text, "B42") || !strings.Contains(text, fmt.Sprintf(readOnlyHere, "/workspace/src")) {
 		t.Errorf("a write that can't succeed: %q", text)
@@ -161,10 +185,10 @@ func TestUnattendedIsTold(t *testing.T) {
 	c.end()
 	c.ended()
 	// The person reads it once for each rule that would let such calls pass.
-	for _, name := range []string{"n.txt", "other.txt"} {
-		hint := "workshop: hint: write_file of editor was refused: to let such calls pass, put `- {tool: write_file, match: \"/workspace/out/" + name + "\", approval: auto}` first in approvals.rules, and `approvals_max: auto` in config.yaml"
-		if n := strings.Count(strings.ReplaceAll(c.errs.String(), "\n  ", " "), hint); n != 1 {
-			t.Errorf("the person was told %d times of %s\n%s", n, name, c.errs)
+	for _, rule := range []string{`{tool: write_file, match: "out/**", approval: auto}`, `{tool: shell, match: "git status", approval: auto}`} {
+		hint := " of editor was refused: to let such calls pass, put `- " + rule + "` first in approvals.rules, and `approvals_max: auto` in config.yaml\n"
+		if n := strings.Count(c.errs.String(), hint); n != 1 {
+			t.Errorf("the person was told %d times of %s\n%s", n, rule, c.errs)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package workshop
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -234,6 +235,17 @@ var ourTargets = []string{
 // tmpfsTargets are the paths of our tmpfs and the key that sizes each.
 var tmpfsTargets = map[string]string{"/tmp": "tmp", "/scratch": "scratch", "/home/worker": "home"}
 
+// OnTmpfs reports whether a path of a worker, absolute and clean, is on one of its
+// sized memory file systems, where no mount covers it.
+func OnTmpfs(p string) bool {
+	for own := range tmpfsTargets {
+		if subpath.Within(p, own) {
+			return true
+		}
+	}
+	return false
+}
+
 // checkTarget refuses targets over our own paths.
 func (d *decoder) checkTarget(m *Mount) {
 	t := m.Target.V
@@ -260,7 +272,7 @@ func (d *decoder) checkTarget(m *Mount) {
 			return
 		}
 	}
-	for _, own := range []string{"/home/worker", "/scratch", "/tmp"} {
+	for _, own := range slices.Sorted(maps.Keys(tmpfsTargets)) {
 		if subpath.Within(own, t) {
 			d.fail(at, "reserved-target", fmt.Sprintf("the target %s would cover the tmpfs at %s", t, own), fmt.Sprintf("choose another target; `%s:` sets the size of that tmpfs", tmpfsTargets[own]))
 			return

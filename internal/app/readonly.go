@@ -39,16 +39,17 @@ func readOnlyPlaces(w *workshop.Worker, dir string, paths []string) (places []re
 	return places
 }
 
+// ofKernel are the directories of a worker that are neither the image's nor mounts.
+var ofKernel = []string{"/dev", "/proc", "/sys", "/run"}
+
 // placeOf is the place of a path that couldn't be written; not ok where the
 // worker may write there.
 func placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
 	m := workshop.MountAt(w.Container.Mounts, p)
 	switch {
 	case m == nil:
-		for _, writable := range []string{"/tmp", "/scratch", "/home/worker", "/dev", "/proc", "/sys", "/run"} {
-			if subpath.Within(p, writable) {
-				return readOnlyPlace{}, false
-			}
+		if workshop.OnTmpfs(p) || slices.ContainsFunc(ofKernel, func(dir string) bool { return subpath.Within(p, dir) }) {
+			return readOnlyPlace{}, false
 		}
 		return readOnlyPlace{path: shownPlace(p), image: true}, true
 	case m.IsCopy():

@@ -160,8 +160,8 @@ func toldRefused(list []Refusal) string {
 	var targets []string
 	for _, x := range list[:min(len(list), maxDenials)] {
 		what := x.Target
-		if _, err := firewall.ParseName(x.Name); err != nil && x.Name != "" || what == "" {
-			what = "what is not a name" // a worker could write a sentence there
+		if !x.named() {
+			what = "a request without a valid name" // a worker could write a sentence there
 		}
 		if why := x.shortWhy(); why != "" {
 			what += " (" + why + ")"
@@ -178,6 +178,16 @@ func toldRefused(list []Refusal) string {
 		return "During this call the guard refused " + targets[0] + " for this room. It is not an error of the server: do not retry, tell the person."
 	}
 	return "During this call the guard refused " + WorkersText(targets) + " for this room. These are not errors of the servers: do not retry, tell the person."
+}
+
+// named reports whether the target is a name or an address.
+func (x Refusal) named() bool {
+	if x.Name == "" {
+		return x.Target != "" // an address: the guard writes it
+	}
+	_, err := firewall.ParseName(x.Name)
+	_, notAddress := netip.ParseAddr(x.Name) // that a proxy was asked for
+	return err == nil || notAddress == nil
 }
 
 // LineText names a line as the guard has it: by its place in the file, or as a live

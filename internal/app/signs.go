@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"io"
 	"regexp"
 	"slices"
@@ -10,6 +9,9 @@ import (
 )
 
 const (
+	// maxSignTail bytes of the end of an output are read: there programs say why they
+	// failed, and the output of one that succeeds may have gigabytes.
+	maxSignTail = 64 << 10
 	// maxSignLine bytes of a line are read: what programs say of an error is shorter.
 	maxSignLine = 4 << 10
 	// maxSigns bounds what is kept of each kind.
@@ -20,82 +22,132 @@ const (
 // wrote it: what it names counts only where it fits the workshop or the guard's
 // events. It is safe for use by several goroutines.
 type Signs struct {
-	mu sync.Mutex
+	mu    sync.Mutex
+	tails []*signTail
 	// readOnly are the paths in lines about a read-only file system (EROFS).
 	readOnly []string
 	// ssh are the names that ssh couldn't resolve; it says no port.
 	ssh []string
 	// network: a name wasn't resolved, or a connection was refused.
 	network bool
+	// identity: git doesn't know in whose name to commit.
+	identity bool
 }
 
-// Tee returns a writer that passes everything on to w and reads it.
-func (s *Signs) Tee(w io.Writer) io.Writer { return &signReader{to: w, signs: s} }
+// Tee returns a writer that passes everything on to w, and keeps the end to be read
+// when somebody asks.
+func (s *Signs) Tee(w io.Writer) io.Writer {
+	t := &signTail{to: w, signs: s}
+	s.mu.Lock()
+	s.tails = append(s.tails, t)
+	s.mu.Unlock()
+	return t
+}
 
-// read reads a whole output.
+// signTail is the end of one output.
+type signTail struct {
+	to    io.Writer
+	signs *Signs
+	text  []byte // at most two maxSignTail
+}
+
+// Write implements [io.Writer].
+func (t *signTail) Write(b []byte) (int, error) {
+	t.signs.mu.Lock()
+	end := b[max(0, len(b)-maxSignTail):]
+	if len(t.text)+len(end) > 2*maxSignTail {
+		t.text = append(t.text[:0], t.text[len(t.text)-min(len(t.text), maxSignTail):]...)
+	}
+	t.text = append(t.text, end...)
+	t.signs.mu.Unlock()
+	return t.to.Write(b)
+}
+
+// read reads the end of a whole output.
 func (s *Signs) read(text string) {
-	r := signReader{to: io.Discard, signs: s}
-	_, _ = io.WriteString(&r, text)
-	r.line()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parse(text)
+}
+
+// look reads what was kept, and holds the lock.
+func (s *Signs) look() (unlock func()) {
+	s.mu.Lock()
+	for _, t := range s.tails {
+		s.parse(string(t.text))
+		t.text = t.text[:0]
+	}
+	return s.mu.Unlock
 }
 
 // sawNetwork reports whether the network may be why the program failed.
 func (s *Signs) sawNetwork() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.look()()
 	return s.network
 }
 
 // sawSSH reports whether ssh looked a name up in vain.
 func (s *Signs) sawSSH(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.look()()
 	return slices.Contains(s.ssh, name)
+}
+
+// sawNoIdentity reports whether git refused to commit for want of a name.
+func (s *Signs) sawNoIdentity() bool {
+	defer s.look()()
+	return s.identity
 }
 
 // paths are those that couldn't be written.
 func (s *Signs) paths() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.look()()
 	return slices.Clone(s.readOnly)
 }
 
-// signReader splits an output into lines.
-type signReader struct {
-	to    io.Writer
-	signs *Signs
-	rest  []byte
+// signWords are in each line that is a sign, in lower case: to look for them takes a
+// hundredth of the time of the patterns.
+var signWords = []string{
+	"read-only", "resol", "not known", "no such host", "nodename nor servname", "enotfound", "eai_again", "econnrefused",
+	"enetunreach", "refused", "unreachable", "bad address", "not allowed in workshop.yaml", noIdentity,
 }
 
-// Write implements [io.Writer].
-func (r *signReader) Write(b []byte) (int, error) {
-	for part := b; len(part) > 0; {
-		line, after, ended := bytes.Cut(part, []byte("\n"))
-		r.rest = append(r.rest, line[:min(len(line), maxSignLine-len(r.rest))]...)
-		if ended {
-			r.line()
-		}
-		part = after
+// noIdentity is what git says, in lower case.
+const noIdentity = "please tell me who you are"
+
+// hasSign reports whether a text may have a sign.
+func hasSign(text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(signWords, func(word string) bool { return strings.Contains(text, word) })
+}
+
+// parse reads the lines of an output's end.
+func (s *Signs) parse(text string) {
+	text = text[max(0, len(text)-maxSignTail):]
+	if !hasSign(text) {
+		return
 	}
-	return r.to.Write(b)
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = line[:min(len(line), maxSignLine)]; hasSign(line) {
+			s.line(strings.TrimRight(line, "\r "))
+		}
+	}
 }
 
-// line takes the line that has ended.
-func (r *signReader) line() {
-	line := string(r.rest)
-	r.rest = r.rest[:0]
-	if readOnlyText().MatchString(line) {
-		r.signs.addPaths(line)
+// line takes a line.
+func (s *Signs) line(line string) {
+	s.identity = s.identity || strings.Contains(strings.ToLower(line), noIdentity)
+	for _, p := range unwritable(line) {
+		if len(s.readOnly) < maxSigns && !slices.Contains(s.readOnly, p) {
+			s.readOnly = append(s.readOnly, p)
+		}
 	}
 	m := networkText().FindStringSubmatch(line)
 	if m == nil {
 		return
 	}
-	r.signs.mu.Lock()
-	defer r.signs.mu.Unlock()
-	r.signs.network = true
-	if m[1] != "" && len(r.signs.ssh) < maxSigns {
-		r.signs.ssh = append(r.signs.ssh, strings.ToLower(strings.TrimSuffix(m[1], ".")))
+	s.network = true
+	if m[1] != "" && len(s.ssh) < maxSigns {
+		s.ssh = append(s.ssh, strings.ToLower(strings.TrimSuffix(m[1], ".")))
 	}
 }
 
@@ -108,8 +160,9 @@ var (
 	networkText = pattern(`(?i)ssh: could not resolve hostname ([^\s:]+)` +
 		`|could ?n.t resolve|could not resolve|failed to resolve|name or service not known|name resolution|no such host|name does not resolve` +
 		`|nodename nor servname|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|connection refused|network is unreachable|bad address|not allowed in workshop\.yaml`)
-	// quotedText is what programs put between quotes.
-	quotedText = pattern("['\"`\u2018\u201c]([^'\"`\u2018\u2019\u201c\u201d]+)['\"`\u2019\u201d]")
+	// quotedText is what programs put between quotes; an apostrophe within a word
+	// begins nothing.
+	quotedText = pattern("(?:^|[\\s(\\[=:,])['\"`\u2018\u201c]([^'\"`\u2018\u2019\u201c\u201d]+)['\"`\u2019\u201d]")
 )
 
 // pattern is compiled when it is needed.
@@ -117,20 +170,37 @@ func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
-// addPaths keeps what may be a path in a line, quoted ones first.
-func (s *Signs) addPaths(line string) {
-	var found []string
+// unwritable are the paths in a line about a read-only file system: those in quotes,
+// or the word before the error's text (cannot create src/a: Read-only file system).
+// tar says in between what it tried.
+func unwritable(line string) (paths []string) {
+	at := readOnlyText().FindStringIndex(line)
+	if at == nil {
+		return nil
+	}
 	for _, m := range quotedText().FindAllStringSubmatch(line, 4) {
-		found = append(found, m[1])
+		paths = append(paths, m[1])
 	}
-	for _, word := range strings.FieldsFunc(quotedText().ReplaceAllString(line, " "), func(r rune) bool { return strings.ContainsRune(" \t\r:,;()[]", r) }) {
-		found = append(found, word)
+	if len(paths) > 0 {
+		return paths
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range found {
-		if (strings.Contains(p, "/") || strings.HasPrefix(p, ".")) && len(s.readOnly) < maxSigns && !slices.Contains(s.readOnly, p) {
-			s.readOnly = append(s.readOnly, p)
-		}
+	before := strings.TrimRight(line[:at[0]], " (")
+	if !strings.HasSuffix(before, ":") {
+		return nil
 	}
+	parts := strings.Split(strings.TrimSuffix(before, ":"), ": ")
+	if n := len(parts) - 1; n > 0 && strings.HasPrefix(parts[n], "Cannot ") {
+		parts = parts[:n]
+	}
+	words := strings.Fields(parts[len(parts)-1])
+	if len(words) == 0 {
+		return nil
+	}
+	path := words[len(words)-1]
+	// A word alone, and what a shell couldn't create, is a path; one of a sentence is
+	// only with a slash.
+	if len(words) == 1 && len(parts) > 1 || len(words) > 1 && words[len(words)-2] == "create" || strings.Contains(path, "/") || strings.HasPrefix(path, ".") {
+		return []string{path}
+	}
+	return nil
 }

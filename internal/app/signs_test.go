@@ -18,16 +18,35 @@ func TestSigns(t *testing.T) {
 		paths      []string
 		network    bool
 		ssh        string
+		identity   bool
 	}{
 		{name: "git", text: "fatal: Unable to create '/workspace/.git/index.lock': Read-only file system\n", paths: []string{"/workspace/.git/index.lock"}},
 		{name: "git, relative", text: "error: could not lock config file .git/config: Read-only file system\r\n", paths: []string{".git/config"}},
 		{name: "sh", text: "sh: 1: cannot create /workspace/ro/x: Read-only file system", paths: []string{"/workspace/ro/x"}},
+		{name: "sh, by its path", text: "/bin/sh: 1: cannot create src/a: Read-only file system", paths: []string{"src/a"}},
+		{name: "dash, a name", text: "sh: 1: cannot create a: Read-only file system", paths: []string{"a"}},
+		{name: "bash", text: "bash: line 1: src/a: Read-only file system", paths: []string{"src/a"}},
+		{name: "bash, a script", text: "./build.sh: line 3: /workspace/src/a: Read-only file system", paths: []string{"/workspace/src/a"}},
+		{name: "busybox sh", text: "/bin/sh: can't create src/a: Read-only file system", paths: []string{"src/a"}},
+		{name: "busybox cp", text: "cp: can't create 'src/a': Read-only file system", paths: []string{"src/a"}},
+		{name: "cp", text: "/usr/bin/cp: cannot create regular file 'src/a b': Read-only file system", paths: []string{"src/a b"}},
+		{name: "mv", text: "mv: cannot move 'out/a' to 'src/a': Read-only file system", paths: []string{"out/a", "src/a"}},
+		{name: "touch", text: "touch: cannot touch 'src/a': Read-only file system", paths: []string{"src/a"}},
+		{name: "touch, a locale", text: "touch: cannot touch ‘src/a’: Read-only file system", paths: []string{"src/a"}},
+		{name: "tee", text: "/usr/bin/tee: src/a: Read-only file system", paths: []string{"src/a"}},
+		{name: "tar", text: "tar: src/a: Cannot open: Read-only file system", paths: []string{"src/a"}},
+		{name: "sed -i", text: "sed: couldn't open temporary file src/sedzGq3Vb: Read-only file system", paths: []string{"src/sedzGq3Vb"}},
+		{name: "go", text: "go: creating new go.mod: open /workspace/src/go.mod: read-only file system", paths: []string{"/workspace/src/go.mod"}},
+		{name: "npm", text: "npm error rofs EROFS: read-only file system, mkdir '/workspace/src/node_modules'", paths: []string{"/workspace/src/node_modules"}},
+		{name: "pip, a path", text: "ERROR: Could not install packages due to an OSError: [Errno 30] Read-only file system: '/usr/lib/python3/x'", paths: []string{"/usr/lib/python3/x"}},
+		{name: "git, no path", text: "error: unable to create temporary file: Read-only file system"},
+		{name: "git, no name", text: "*** Please tell me who you are.\n\nRun\n\n  git config --global user.email \"you@example.com\"\n", identity: true},
 		{name: "node", text: "Error: EROFS: read-only file system, open '/app/x y'\n", paths: []string{"/app/x y"}},
 		{name: "python", text: "OSError: [Errno 30] Read-only file system: './a'\n", paths: []string{"./a"}},
 		{name: "no path", text: "Read-only file system\n"},
 		{name: "ssh", text: "ssh: Could not resolve hostname Git.example.org: Name or service not known\r\n", network: true, ssh: "git.example.org"},
 		{name: "curl", text: "curl: (6) Could not resolve host: a.example.org\n", network: true},
-		{name: "pip", text: "ProxyError('Tunnel connection failed: 403 pypi.org:443 is not allowed in workshop.yaml; to allow it: …')\n", network: true},
+		{name: "pip", text: "ProxyError('Tunnel connection failed: 403 pypi.org:443 is not allowed in workshop.yaml: do not retry, tell the person')\n", network: true},
 		{name: "a long line", text: strings.Repeat("x", 2*maxSignLine) + " /a: Read-only file system\n"},
 		{name: "tests", text: "FAIL: got 3, want 4\n"},
 	} {
@@ -38,7 +57,7 @@ func TestSigns(t *testing.T) {
 				fmt.Fprint(w, c.text[i:i+1])
 			}
 			fmt.Fprint(w, "\n")
-			if got := s.paths(); !slices.Equal(got, c.paths) || s.sawNetwork() != c.network || c.ssh != "" && !s.sawSSH(c.ssh) {
+			if got := s.paths(); !slices.Equal(got, c.paths) || s.sawNetwork() != c.network || s.sawNoIdentity() != c.identity || c.ssh != "" && !s.sawSSH(c.ssh) {
 				t.Errorf("paths %q, network %v, ssh %q; want %q, %v, %q", got, s.sawNetwork(), s.ssh, c.paths, c.network, c.ssh)
 			}
 		})
@@ -86,5 +105,41 @@ func TestReadOnlyPlaces(t *testing.T) {
 		if got := hintReadOnly(places, "workshop.yaml"); c.person != "" && got != c.person {
 			t.Errorf("%q: a person is told %q, want %q", c.path, got, c.person)
 		}
+	}
+}
+
+// Only the end of a long output is read.
+func TestSignsOfLongOutput(t *testing.T) {
+	var s Signs
+	w := s.Tee(io.Discard)
+	fmt.Fprintln(w, "touch: cannot touch '/early/x': Read-only file system")
+	for range 10_000 {
+		fmt.Fprintln(w, strings.Repeat("x", 99))
+	}
+	fmt.Fprintln(w, "touch: cannot touch '/late/x': Read-only file system")
+	if got := s.paths(); !slices.Equal(got, []string{"/late/x"}) || len(s.tails[0].text) > 2*maxSignTail {
+		t.Errorf("paths %q, %d bytes are kept", got, len(s.tails[0].text))
+	}
+}
+
+func BenchmarkSigns(b *testing.B) {
+	line := "2026-11-24T04:00:00Z INFO Connection from 198.51.100.7 accepted, read 4096 bytes, resulting in 12 records\n"
+	for _, size := range []int{16 << 10, 4 << 20} {
+		text := strings.Repeat(line, size/len(line)+1)[:size]
+		b.Run(fmt.Sprint("read ", size>>10, " KiB"), func(b *testing.B) {
+			for b.Loop() {
+				var s Signs
+				s.read(text)
+			}
+		})
+		b.Run(fmt.Sprint("tee ", size>>10, " KiB"), func(b *testing.B) {
+			for b.Loop() {
+				var s Signs
+				w := s.Tee(io.Discard)
+				for at := 0; at < len(text); at += 32 << 10 {
+					_, _ = io.WriteString(w, text[at:min(len(text), at+32<<10)])
+				}
+			}
+		})
 	}
 }

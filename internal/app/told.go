@@ -43,6 +43,9 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 			notes = append(notes, text)
 			h.tellPerson("", hintReadOnly(places, h.env.Shown(h.c.File)))
 		}
+		if signs.sawNoIdentity() {
+			h.tellPerson("", hintIdentity(h.env.Shown(h.c.File)))
+		}
 		if guard == nil {
 			return notes
 		}
@@ -52,13 +55,15 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		}
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		refused := signs.seen(guard.refused(ctx, worker, began), worker)
+		failed := guard.failures(ctx, worker, began)
+		refused := signs.seen(failed.refused, worker)
 		if text := toldRefused(refused); text != "" {
 			notes = append(notes, text)
 		}
 		for _, x := range h.env.AgainstFile(context.WithoutCancel(ctx), h.c.ProjectRef, worker, refused) {
 			h.tellPerson("workshop: "+x.Text(), "")
 		}
+		h.tellPerson("", failed.hintUnreachable())
 		return notes
 	}
 }

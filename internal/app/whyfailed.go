@@ -61,6 +61,8 @@ func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int)
 		// It was ended, as by Ctrl-C, and has not failed.
 	case readOnly != "":
 		env.hint("%s", readOnly)
+	case ran.Signs.sawNoIdentity():
+		env.hint("%s", hintIdentity(env.Shown(r.File)))
 	case !HasNetwork(w):
 		if ran.Signs.sawNetwork() {
 			env.hint("%s has no network; allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
@@ -103,6 +105,12 @@ func (env *Env) sayStopped(ctx context.Context, r *Running, worker string) bool 
 	return true
 }
 
+// hintIdentity says how git in a worker gets a name to commit in.
+func hintIdentity(file string) string {
+	return "a worker doesn't see your git configuration: write in its container in " + file + ", then run `workshop up`:\n" +
+		"env: {GIT_AUTHOR_NAME: NAME, GIT_AUTHOR_EMAIL: EMAIL, GIT_COMMITTER_NAME: NAME, GIT_COMMITTER_EMAIL: EMAIL}"
+}
+
 // StaleText says what became of workers in a room that was restarted.
 func StaleText(workers []string) string {
 	return "the room of " + WorkersText(workers) + " was restarted, which leaves no network: `workshop up` repairs it"
@@ -112,8 +120,12 @@ func StaleText(workers []string) string {
 // ran, and what would allow it: the lines for the file, and the commands for what
 // runs. What was shown live isn't named again.
 func (env *Env) sayDenials(ctx context.Context, r *Running, ran Ran) {
-	seen := slices.DeleteFunc(r.refusedSince(ctx, ran.Worker, ran.Started), ran.Shown)
+	failed := r.failuresSince(ctx, ran.Worker, ran.Started)
+	seen := slices.DeleteFunc(failed.refused, ran.Shown)
 	if len(seen) == 0 {
+		if hint := failed.hintUnreachable(); hint != "" {
+			env.hint("%s", hint)
+		}
 		return
 	}
 	if ran.Signs != nil {

@@ -39,8 +39,8 @@ func (g *Guard) Do(ctx context.Context, r control.Request) (any, error) {
 		return g.learn(r)
 	case control.OpReopen:
 		return g.reopen()
-	case control.OpDenied:
-		return g.denied(r)
+	case control.OpFailed:
+		return g.failures(r)
 	}
 	return nil, fmt.Errorf("unknown operation %q", r.Op)
 }

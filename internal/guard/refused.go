@@ -36,9 +36,9 @@ func (r *room) whyRefused(p nflog.Packet, name string) (reason, suggest string) 
 // again reports whether a listener can be used after an error.
 func again(err error) bool { return !errors.Is(err, net.ErrClosed) }
 
-// denied returns what was refused in a worker's room. Handlers report a refusal
-// before they answer; what the room's rules refused is read here, if nobody has yet.
-func (g *Guard) denied(r control.Request) (any, error) {
+// failures returns what failed in a worker's room. Handlers report it before they
+// answer; what the room's rules refused is read here, if nobody has yet.
+func (g *Guard) failures(r control.Request) (any, error) {
 	p := g.store.Current().Policy
 	i := slices.IndexFunc(p.Rooms, func(p firewall.RoomPolicy) bool { return slices.Contains(p.Workers, r.Worker) })
 	switch {
@@ -49,12 +49,12 @@ func (g *Guard) denied(r control.Request) (any, error) {
 	}
 	room := g.rooms[p.Rooms[i].Room]
 	if room == nil || g.sink == nil {
-		return control.Denials{}, nil
+		return control.Failures{}, nil
 	}
 	if s := room.current(); s != nil {
 		for _, log := range s.refused {
 			log.Drain()
 		}
 	}
-	return control.Denials{Denied: g.sink.Denied(room.name, r.Since)}, nil
+	return control.Failures{Events: g.sink.Failed(room.name, r.Since)}, nil
 }

@@ -20,12 +20,12 @@ func TestDeniedIsComplete(t *testing.T) {
 		since := time.Now()
 		w.ask("room", "udp", "127.0.0.11:53", fmt.Sprintf("n%d.example.org.", i), 1)
 		w.refused("room", testnet.Allowed+":22")
-		var d control.Denials
-		if err := w.host(control.Request{Op: control.OpDenied, Worker: worker, Since: since}, &d); err != nil {
+		var d control.Failures
+		if err := w.host(control.Request{Op: control.OpFailed, Worker: worker, Since: since}, &d); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, e := range d.Denied {
+		for _, e := range d.Events {
 			got = append(got, fmt.Sprint(e.Name, " ", e.Port))
 		}
 		if want := fmt.Sprintf("n%d.example.org 53", i); len(got) != 2 || got[0] != want || !strings.HasSuffix(got[1], " 22") {
@@ -33,10 +33,10 @@ func TestDeniedIsComplete(t *testing.T) {
 		}
 	}
 	for name, r := range map[string]control.Request{
-		"no such worker": {Op: control.OpDenied, Worker: "nobody", Since: time.Now()},
-		"no time":        {Op: control.OpDenied, Worker: worker},
+		"no such worker": {Op: control.OpFailed, Worker: "nobody", Since: time.Now()},
+		"no time":        {Op: control.OpFailed, Worker: worker},
 	} {
-		var d control.Denials
+		var d control.Failures
 		if _, refused := errors.AsType[*control.RefusedError](w.host(r, &d)); !refused {
 			t.Errorf("%s: %+v", name, d)
 		}

@@ -18,7 +18,7 @@ var fields = map[Op][]string{
 	OpLearn:   {"rooms", "for"},
 	OpReopen:  {},
 	OpExplain: {"room", "host", "port"},
-	OpDenied:  {"worker", "since"},
+	OpFailed:  {"worker", "since"},
 }
 
 // decode parses the one request of a line. It doesn't parse the policy, which may
@@ -57,7 +57,7 @@ func decode(line []byte) (Request, error) {
 func (r *Request) check() error {
 	known, ok := fields[r.Op]
 	if !ok {
-		return fmt.Errorf("unknown operation %q; this guard knows state, policy, change, learn, reopen, explain and denied", clip.Bytes(string(r.Op), maxError))
+		return fmt.Errorf("unknown operation %q; this guard knows state, policy, change, learn, reopen, explain and failed", clip.Bytes(string(r.Op), maxError))
 	}
 	for _, f := range []struct {
 		name string

@@ -34,10 +34,11 @@ const (
 	// OpExplain returns an [Explanation]: what the guard would do with a
 	// connection.
 	OpExplain Op = "explain"
-	// OpDenied returns [Denials]: what was refused in the room of Request.Worker at
-	// Request.Since or later. Unlike the log it is complete when it is asked for:
-	// what a program was told has been counted before.
-	OpDenied Op = "denied"
+	// OpFailed returns [Failures]: what was refused in the room of Request.Worker at
+	// Request.Since or later, and what was allowed and can't be reached. Unlike the
+	// log it is complete when it is asked for: what a program was told has been
+	// counted before.
+	OpFailed Op = "failed"
 )
 
 // Request is one line to the guard. Fields of other operations, and unknown
@@ -63,7 +64,7 @@ type Request struct {
 	Port uint16 `json:"port,omitempty"`
 	// NoLookUp keeps OpExplain from looking up names.
 	NoLookUp bool `json:"no_look_up,omitempty"`
-	// Worker and Since are those of OpDenied, and required.
+	// Worker and Since are those of OpFailed, and required.
 	Worker string    `json:"worker,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
 }
@@ -170,10 +171,10 @@ type ExplainedAddress struct {
 	Reason  string `json:"reason"`
 }
 
-// Denials are the last different ones of a room (events.Sink.Denied), in order of
+// Failures are the last different ones of a room (events.Sink.Failed), in order of
 // time.
-type Denials struct {
-	Denied []events.Line `json:"denied"`
+type Failures struct {
+	Events []events.Line `json:"events"`
 }
 
 // Duration is a time.Duration as text in JSON: "30m0s".

@@ -93,6 +93,12 @@ const (
 	ReasonTaken       = "port-taken"      // of a note: a worker's program has a port of the policy (a room without nf_tables)
 )
 
+// Failed reports whether a program saw a failure: it was denied, or what is allowed
+// can't be reached.
+func (e Event) Failed() bool {
+	return e.Verdict == Deny || e.Verdict == Note && (e.Reason == ReasonUnresolved || e.Reason == ReasonUnreachable)
+}
+
 // Denied returns the event of a decision.
 func Denied(kind Kind, d firewall.Decision) Event {
 	e := Event{Kind: kind, Verdict: Deny, Reason: d.Reason, Suggest: d.Suggest}

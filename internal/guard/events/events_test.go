@@ -251,15 +251,15 @@ func TestTimeIsOfTheLastEvent(t *testing.T) {
 	}
 }
 
-// What was denied is known as soon as it was added, also what isn't written yet or
+// What was denied, or failed, is known as soon as it was added, also what isn't written yet or
 // again, each once; a flood costs the oldest, and no other room's (B28).
-func TestDenied(t *testing.T) {
+func TestFailed(t *testing.T) {
 	r, w := io.Pipe() // nobody reads
 	s := NewSink(w, func(string) []string { return nil })
 	defer s.Close()
 	defer r.Close()
 	names := func(room string, since time.Time) (list []string) {
-		for _, l := range s.Denied(room, since) {
+		for _, l := range s.Failed(room, since) {
 			list = append(list, l.Name)
 		}
 		return list
@@ -272,12 +272,14 @@ func TestDenied(t *testing.T) {
 	s.Add(Event{Room: "r", Kind: DNS, Name: "allowed", Verdict: Allow, Reason: "x"})
 	add("r", "one")
 	add("other", "two")
+	s.Add(Event{Room: "r", Kind: DNS, Name: "unresolved", Verdict: Note, Reason: ReasonUnresolved})
+	s.Add(Event{Room: "r", Kind: DNS, Name: "mismatch", Verdict: Note, Reason: ReasonMismatch})
 	add("r", "again")
 	add("r", "one")
-	if got, want := names("r", began), []string{"again", "one"}; !slices.Equal(got, want) {
+	if got, want := names("r", began), []string{"unresolved", "again", "one"}; !slices.Equal(got, want) {
 		t.Errorf("denied since then: %q, want %q", got, want)
 	}
-	if got, want := names("r", time.Time{}), []string{"before", "again", "one"}; !slices.Equal(got, want) {
+	if got, want := names("r", time.Time{}), []string{"before", "unresolved", "again", "one"}; !slices.Equal(got, want) {
 		t.Errorf("denied: %q, want %q", got, want)
 	}
 	for i := range 10 * maxRecent {

@@ -24,7 +24,7 @@ const (
 	maxCarried = 500
 )
 
-// maxRecent bounds the different denials of one room that [Sink.Denied] knows: the
+// maxRecent bounds the different failures of one room that [Sink.Failed] knows: the
 // last so many, and up to as many before them.
 const maxRecent = 100
 
@@ -39,7 +39,7 @@ type Sink struct {
 	shares  map[share]int // different events
 	tried   map[target]time.Time
 	dropped uint64
-	recent  map[string]*recent // denials by room
+	recent  map[string]*recent // by room
 	wake    chan struct{}
 	now     chan chan struct{} // flushes everything, then closes the received channel
 	stop    chan struct{}
@@ -52,7 +52,7 @@ type entry struct {
 	written         time.Time
 }
 
-// recent has when different denials of a room were added last.
+// recent has when different failures of a room were added last.
 type recent struct{ last, before map[Event]time.Time }
 
 func (r *recent) add(e Event, now time.Time) {
@@ -128,7 +128,7 @@ func (s *Sink) AddN(e Event, n uint64) {
 	s.mu.Lock()
 	now := time.Now()
 	e.Explained = now.Before(s.tried[target{e.Room, host}])
-	if e.Verdict == Deny {
+	if e.Failed() {
 		if s.recent[e.Room] == nil {
 			s.recent[e.Room] = &recent{}
 		}
@@ -161,10 +161,10 @@ func (s *Sink) AddN(e Event, n uint64) {
 	}
 }
 
-// Denied returns the last denials of a room that were added at a time or later, each
-// once with its last time, in order of time, whether they are written or not. They
-// are without workers and counts.
-func (s *Sink) Denied(room string, since time.Time) (list []Line) {
+// Failed returns the last failures of a room ([Event.Failed]) that were added at a time
+// or later, each once with its last time, in order of time, whether they are written
+// or not. They are without workers and counts.
+func (s *Sink) Failed(room string, since time.Time) (list []Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.recent[room]

@@ -18,17 +18,17 @@ func (c *conn) admit(line []byte, err error) (jsonrpc.Message, *jsonrpc.Response
 		return nil, refusal(jsonrpc.ID{}, wire.CodeInvalidRequest, err.Error())
 	}
 	if !wellFormed(line) {
-		return nil, refusal(jsonrpc.ID{}, wire.CodeParse, fmt.Sprintf("this line is no UTF-8, or nested deeper than %d", MaxDepth))
+		return nil, refusal(jsonrpc.ID{}, wire.CodeParse, fmt.Sprintf("this line is not valid UTF-8, or nested deeper than %d", MaxDepth))
 	}
 	id, err := idOf(line)
 	if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
-		return nil, refusal(jsonrpc.ID{}, wire.CodeParse, "this line is no JSON: "+err.Error())
+		return nil, refusal(jsonrpc.ID{}, wire.CodeParse, "this line is not valid JSON: "+err.Error())
 	} else if err != nil {
 		return nil, refusal(jsonrpc.ID{}, wire.CodeInvalidRequest, err.Error())
 	}
 	m, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
-		return nil, refusal(id, wire.CodeInvalidRequest, "this is no message of JSON-RPC 2.0: "+err.Error())
+		return nil, refusal(id, wire.CodeInvalidRequest, "this is not a message of JSON-RPC 2.0: "+err.Error())
 	}
 	r, ok := m.(*jsonrpc.Request)
 	if !ok {
@@ -84,7 +84,7 @@ func (c *conn) notification(r *jsonrpc.Request) jsonrpc.Message {
 	return nil
 }
 
-// answer tells whether a response goes out: not where the client has cancelled
+// answer reports whether a response goes out: not where the client has cancelled
 // its request, as the protocol wants it. Errors of the SDK that have no code
 // get one.
 func (c *conn) answer(r *jsonrpc.Response) bool {

@@ -51,7 +51,7 @@ func (l *lines) line() ([]byte, error) {
 	}
 }
 
-// wellFormed tells whether a line is text, and not nested too deep to be
+// wellFormed reports whether a line is text, and not nested too deep to be
 // decoded. Whether it is JSON is the decoder's to say.
 func wellFormed(line []byte) bool {
 	if !utf8.Valid(line) {

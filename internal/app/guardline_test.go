@@ -25,7 +25,7 @@ func TestGuardLine(t *testing.T) {
 		if r.Worker == "hangs" {
 			<-hang
 		}
-		return control.Denials{Denied: []events.Line{{
+		return control.Failures{Events: []events.Line{{
 			Time: r.Since, Verdict: events.Deny, Name: "a.example.org", Port: 443, Protocol: "tcp", Reason: firewall.ReasonName, Suggest: "a.example.org",
 		}}}, nil
 	})
@@ -41,7 +41,7 @@ func TestGuardLine(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		for _, x := range l.refused(ctx, worker, began) {
+		for _, x := range l.failures(ctx, worker, began).refused {
 			targets = append(targets, x.Target+" "+x.Command)
 		}
 		return targets
@@ -69,7 +69,31 @@ func TestGuardLine(t *testing.T) {
 	}
 	l.close()
 	none := &guardLine{connect: func() (io.ReadWriteCloser, error) { return nil, errors.New("no guard") }}
-	if got := none.refused(t.Context(), "w", began); got != nil {
+	if got := none.failures(t.Context(), "w", began); got.refused != nil {
 		t.Errorf("no guard: %+v", got)
+	}
+}
+
+// A person is told of an allowed host why it can't be reached.
+func TestHintUnreachable(t *testing.T) {
+	note := func(reason, name string, port uint16, protocol string) events.Line {
+		return events.Line{Verdict: events.Note, Reason: reason, Name: name, Port: port, Protocol: protocol}
+	}
+	for _, c := range []struct {
+		name  string
+		lines []events.Line
+		want  string
+	}{
+		{"none", nil, ""},
+		{"look-up", []events.Line{note(events.ReasonUnresolved, "a.example.org", 0, "dns")},
+			"a.example.org is allowed, but no resolver of this machine has an address for it; to try it: `workshop firewall explain a.example.org`"},
+		{"connection", []events.Line{note(events.ReasonUnresolved, "a.example.org", 0, "dns"), note(events.ReasonUnreachable, "b.example.org", 8080, "tcp")},
+			"b.example.org:8080 is allowed, but it can't be connected to; to try it: `workshop firewall explain b.example.org:8080`"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := (failures{unreachable: c.lines}).hintUnreachable(); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }

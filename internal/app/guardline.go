@@ -2,11 +2,14 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"sync"
 	"time"
 
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // idleTime is how long a connection to the guard's control stays open between two
@@ -69,53 +72,73 @@ func (l *guardLine) drop() {
 	}
 }
 
-// refused returns what was refused to a worker since a time, all of it: the guard
-// counts what it refuses before a program is told. Without an answer until ctx ends,
-// as of a guard that hangs, it returns nothing: it only helps to understand a
-// failure.
-func (l *guardLine) refused(ctx context.Context, worker string, since time.Time) []Refusal {
-	found := make(chan []Refusal, 1)
+// failures are what a worker's programs saw fail by the guard.
+type failures struct {
+	refused     []Refusal
+	unreachable []events.Line // what is allowed, and can't be reached
+}
+
+// failures returns what failed for a worker since a time, all of it: the guard
+// counts it before a program is told. Without an answer until ctx ends, as of a guard
+// that hangs, it returns nothing: it only helps to understand a failure.
+func (l *guardLine) failures(ctx context.Context, worker string, since time.Time) failures {
+	found := make(chan failures, 1)
 	go func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		connected := l.c != nil
-		d, err := l.ask(ctx, worker, since)
+		answer, err := l.ask(ctx, worker, since)
 		if err != nil && connected && ctx.Err() == nil { // another guard may have taken its place
-			d, _ = l.ask(ctx, worker, since)
+			answer, _ = l.ask(ctx, worker, since)
 		}
+		var f failures
 		list := Refusals{Worker: worker}
-		for _, e := range d.Denied {
-			e.Workers = []string{worker} // of this worker's room
-			list.Add(e)
+		for _, e := range answer.Events {
+			if e.Workers = []string{worker}; e.Verdict == events.Deny { // of this worker's room
+				list.Add(e)
+			} else {
+				f.unreachable = append(f.unreachable, e)
+			}
 		}
-		found <- list.List
+		f.refused = list.List
+		found <- f
 	}()
 	select {
-	case list := <-found:
-		return list
+	case f := <-found:
+		return f
 	case <-ctx.Done():
-		return nil
+		return failures{}
 	}
 }
 
-func (l *guardLine) ask(ctx context.Context, worker string, since time.Time) (d control.Denials, err error) {
+func (l *guardLine) ask(ctx context.Context, worker string, since time.Time) (d control.Failures, err error) {
 	if err := l.opened(); err != nil {
 		return d, err
 	}
 	conn := l.conn
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	if err = l.c.Do(control.Request{Op: control.OpDenied, Worker: worker, Since: since}, &d); err != nil {
+	if err = l.c.Do(control.Request{Op: control.OpFailed, Worker: worker, Since: since}, &d); err != nil {
 		l.drop()
 	}
 	return d, err
 }
 
-// refusedSince asks once what was refused to a worker since a time.
-func (r *Running) refusedSince(ctx context.Context, worker string, since time.Time) []Refusal {
+// failuresSince asks once what failed for a worker since a time.
+func (r *Running) failuresSince(ctx context.Context, worker string, since time.Time) failures {
 	ctx, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
 	l := newGuardLine(ctx, r)
 	defer l.close()
-	return l.refused(ctx, worker, since)
+	return l.failures(ctx, worker, since)
+}
+
+// hintUnreachable says of what is allowed why it can't be reached; empty for none.
+func (f failures) hintUnreachable() string {
+	if len(f.unreachable) == 0 {
+		return ""
+	}
+	l := f.unreachable[len(f.unreachable)-1] // a look-up comes before the connection that says more
+	target := EventTarget(l)
+	return fmt.Sprintf("%s is %s; to try it: `workshop firewall explain %s`", target, ReasonText(l.Reason), shellquote.Quote(target))
 }
