@@ -89,3 +89,36 @@ func TestB10_PublishedOnLoopback(t *testing.T) {
 	s.Write("workshop.yaml", strings.Replace(text, `["${E2E_PORT:-28080}:8080"]`, fmt.Sprintf(`[{published: %s, target: 8080, host: 0.0.0.0, expose_beyond_host: true}]`, port), 1))
 	s.Expect(0, "validate")
 }
+
+// A port that another workshop of the user publishes: the refusal names that one, and
+// `ps` says when the file's ports aren't those that are published.
+func TestPortOfAnotherWorkshop(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	port, another := freePort(t), freePort(t)
+	files := func(dir, worker string) map[string]string {
+		return map[string]string{
+			dir + "workshop.yaml":             "workshop:\n  name: " + worker + "s\n  container:\n    image: host\n    network: {mode: restricted}\n    ports: [\"" + port + ":8080\"]\n  workers: [" + worker + "]\n",
+			dir + "workers/" + worker + ".md": "---\nname: " + worker + "\ndescription: Listens.\nallowed-tools: []\n---\nNothing.\n",
+		}
+	}
+	s := scenario.At(t, "a port of another workshop is told as such, and edited ports are stale", files("", "first"))
+	for name, text := range files("other/", "second") {
+		s.Write(name, text)
+	}
+	s.Up()
+	t.Cleanup(func() { s.Run("-p", s.Project+"-other", "-f", "other/workshop.yaml", "down") })
+	d := s.Expect(5, "-p", s.Project+"-other", "-f", "other/workshop.yaml", "up")
+	says(s, d, "127.0.0.1:"+port+", which second publishes, is taken by worker first of project "+s.Project+" ("+s.Dir+")", "`workshop -p "+s.Project+" down`")
+	if d = s.Expect(0, "ps"); strings.Contains(d.Out+d.Err, "stale") || strings.Contains(d.Err, "aren't those") {
+		t.Errorf("nothing was edited:\n%s%s", d.Out, d.Err)
+	}
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), port+":", another+":", 1))
+	d = s.Expect(0, "ps")
+	if !strings.Contains(d.Out, "stale") || !strings.Contains(d.Err, "published ports aren't those of workshop.yaml: `workshop up` applies it") {
+		t.Errorf("edited:\n%s%s", d.Out, d.Err)
+	}
+	s.Up()
+	if d = s.Expect(0, "ps"); strings.Contains(d.Out, "stale") {
+		t.Errorf("after up:\n%s%s", d.Out, d.Err)
+	}
+}

@@ -46,5 +46,5 @@ func (env *Env) Apply(ctx context.Context, e engine.Engine, plan *engine.Plan, w
 		return Fail(CodeInterrupted, "interrupted").
 			HintRemaining("nothing that is half done is open: go on with `workshop up`, or remove it with `workshop down`")
 	}
-	return EngineError(err)
+	return EngineError(env.namePortHolder(ctx, e, err))
 }

@@ -56,6 +56,9 @@ func engineHints(f *Failure) *Failure {
 		}
 		return out.Hint("to remove that one: `cd %s && workshop -p %s down`", shellquote.Quote(e.Other), e.Project)
 	}
+	if e, ok := errors.AsType[*heldPortError](f.Err); ok {
+		return e.failure(f.Code)
+	}
 	if e, ok := errors.AsType[*engine.PortTakenError](f.Err); ok {
 		return Fail(f.Code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker).
 			Hint("`ss -ltnp 'sport = :%s'` or, for Docker's, `docker ps --filter publish=%s` tells by which; stop it, or publish another port under `ports` of %s", e.Port, e.Port, e.Worker)

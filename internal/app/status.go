@@ -41,6 +41,9 @@ type ContainerStatus struct {
 	Image    string     `json:"image"`
 	Network  string     `json:"network,omitempty"` // of a worker, by the workshop file
 	Ports    []string   `json:"ports"`
+	// PortsStale says that a port of the file isn't published, or, at the guard, that
+	// one is published which the file doesn't have: the file changed since `up`.
+	PortsStale bool `json:"ports_stale,omitempty"`
 	// NotHeld are the promises that don't hold for this worker.
 	NotHeld []string `json:"not_held,omitempty"`
 	// LearningUntil is when the worker's room stops learning.
@@ -150,7 +153,7 @@ func statusOf(seen engine.Observed, w *workshop.Workshop) []ContainerStatus {
 }
 
 // givePorts shows published ports where they lead. The guard publishes them, at
-// ports of its own that mean nothing to a reader.
+// ports of its own that mean nothing to a reader. What doesn't fit is stale.
 func givePorts(entries []ContainerStatus, w *workshop.Workshop) {
 	guard := slices.IndexFunc(entries, func(p ContainerStatus) bool { return p.Role == compose.RoleGuard.String() })
 	if guard < 0 {
@@ -162,6 +165,7 @@ func givePorts(entries []ContainerStatus, w *workshop.Workshop) {
 			continue
 		}
 		for _, port := range w.Workers[worker].Container.Ports {
+			given := len(entries[i].Ports)
 			entries[guard].Ports = slices.DeleteFunc(entries[guard].Ports, func(at string) bool {
 				published, _, _ := strings.Cut(at, "->")
 				if !strings.HasSuffix(published, fmt.Sprintf(":%d", port.Published.V)) {
@@ -170,8 +174,10 @@ func givePorts(entries []ContainerStatus, w *workshop.Workshop) {
 				entries[i].Ports = append(entries[i].Ports, fmt.Sprintf("%s->%d/tcp", published, port.Target.V))
 				return true
 			})
+			entries[i].PortsStale = entries[i].PortsStale || entries[guard].State == "running" && len(entries[i].Ports) == given
 		}
 	}
+	entries[guard].PortsStale = len(entries[guard].Ports) > 0
 }
 
 // notHeld are the promises that a network mode gives up.

@@ -30,6 +30,43 @@ func TestGivePorts(t *testing.T) {
 	}
 }
 
+// Published ports that aren't the file's are stale: the file changed since `up`.
+func TestStalePorts(t *testing.T) {
+	file := func(published uint16) *workshop.Workshop {
+		w := &workshop.Workshop{Workers: []workshop.Worker{{Name: "web"}, {Name: "other"}}}
+		if published != 0 {
+			w.Workers[0].Container.Ports = []workshop.Port{{Published: workshop.Value[uint16]{V: published}, Target: workshop.Value[uint16]{V: 80}}}
+		}
+		return w
+	}
+	for _, c := range []struct {
+		name, state string
+		runs        []string
+		file        uint16
+		want        []string
+	}{
+		{"as up made them", "running", []string{"127.0.0.1:8443->20000/tcp"}, 8443, nil},
+		{"changed", "running", []string{"127.0.0.1:8443->20000/tcp"}, 9443, []string{"web", "guard"}},
+		{"added", "running", nil, 8443, []string{"web"}},
+		{"taken out", "running", []string{"127.0.0.1:8443->20000/tcp"}, 0, []string{"guard"}},
+		{"the guard is down", "exited", nil, 8443, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			entries := []ContainerStatus{{Service: "web", Role: "worker"}, {Service: "other", Role: "worker"}, {Service: "guard", Role: "guard", State: c.state, Ports: c.runs}}
+			givePorts(entries, file(c.file))
+			var got []string
+			for _, e := range entries {
+				if e.PortsStale {
+					got = append(got, e.Service)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("stale: %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // What the guard says is in the containers: who learns, whose room is closed, and, of
 // the guard, its upstreams.
 func TestAddLive(t *testing.T) {

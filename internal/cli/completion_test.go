@@ -91,3 +91,49 @@ func takesNames(c *cobra.Command) bool {
 	return !c.HasSubCommands() && c.Runnable() && c.Args != nil && !slices.Contains([]string{"init", "validate", "help"}, c.Name()) &&
 		c.Args(c, []string{"x"}) == nil
 }
+
+// TestCopyCompletes: both forms of a side are offered, or the shell's own files.
+func TestCopyCompletes(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"workshop.yaml":  "workshop:\n  name: demo\n  container: {image: host}\n  workers: [one, other]\n",
+		"workers/one.md": "---\nname: one\ndescription: Reads\nallowed-tools: Read\n---\nRead.\n", "workers/other.md": "---\nname: other\ndescription: Reads\nallowed-tools: Read\n---\nRead.\n",
+		"onions.txt": "", ".hidden": "",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cp, _, err := NewWorkshop(&command.System{Env: &app.Env{Dir: dir, Lookup: func(string) (string, bool) { return "", false }}}).Find([]string{"cp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cp.SetContext(t.Context())
+	const files, joined, none = cobra.ShellCompDirectiveDefault, cobra.ShellCompDirectiveNoSpace, cobra.ShellCompDirectiveNoFileComp
+	for _, c := range []struct {
+		name      string
+		args      []string
+		prefix    string
+		want      []string
+		directive cobra.ShellCompDirective
+	}{
+		{"nothing yet", nil, "", []string{"one:", "other:", "onions.txt", "workers/", "workshop.yaml"}, joined},
+		{"both begin so", nil, "on", []string{"one:", "onions.txt"}, joined},
+		{"a file alone begins so", nil, "./wo", nil, files},
+		{"in a directory", nil, "workers/", nil, files},
+		{"to a worker", []string{"onions.txt"}, "o", []string{"one:", "other:"}, joined},
+		{"from a worker", []string{"one:/x"}, "", nil, files},
+		{"all is there", []string{"one:/x", "."}, "", nil, none},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, directive := cp.ValidArgsFunction(cp, c.args, c.prefix)
+			if !slices.Equal(got, c.want) || directive != c.directive {
+				t.Errorf("%q, directive %d; want %q, %d", got, directive, c.want, c.directive)
+			}
+		})
+	}
+}

@@ -57,6 +57,9 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		err = a.psTable(s.Containers)
 		a.psNotes(s)
 		a.psLive(s)
+		if slices.ContainsFunc(s.Containers, func(c app.ContainerStatus) bool { return c.PortsStale }) {
+			a.Say("published ports aren't those of %s: %s", a.Shown(s.File), a.Pasteable("`workshop up` applies it"))
+		}
 		for _, down := range app.Stopped(s.Observed, "") {
 			a.Say("the %s doesn't run: its workers have no network until `workshop up`", down)
 		}
@@ -83,7 +86,7 @@ func (a verbs) psTable(entries []app.ContainerStatus) error {
 	}
 	fmt.Fprintln(w, heading)
 	for _, p := range entries {
-		line := []string{p.Service, p.Role, stateText(p), networkColumn(p), p.Engine, strings.Join(p.Ports, ", ")}
+		line := []string{p.Service, p.Role, stateText(p), networkColumn(p), p.Engine, portsColumn(p)}
 		if unlimited {
 			line = append(line, promise.Ranges(p.NotHeld))
 		}
@@ -103,6 +106,15 @@ func stateText(p app.ContainerStatus) string {
 		return fmt.Sprintf("exited (%d)", p.ExitCode)
 	}
 	return p.State
+}
+
+// portsColumn is the published ports, and that they aren't those of the file.
+func portsColumn(p app.ContainerStatus) string {
+	ports := p.Ports
+	if p.PortsStale {
+		ports = append(slices.Clone(ports), "stale")
+	}
+	return strings.Join(ports, ", ")
 }
 
 // psNotes says what the table has no column for.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -62,12 +63,14 @@ func (a verbs) cp(ctx context.Context, cmd *cobra.Command, from, to string, unli
 	return a.CopyIn(ctx, from, toWorker, toPath, a.In)
 }
 
-// completeCopy completes the side of cp that is in a worker up to its colon;
-// the other one is a file here.
+// completeCopy completes the side of cp that is in a worker up to its colon, and the
+// other one to files here: those that a shell adds by itself where nothing is offered,
+// and what is in the current directory where a worker begins so too.
 func (a verbs) completeCopy(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	files := len(args) == 0
 	if len(args) == 1 {
 		if _, _, ok := splitWorker(args[0]); ok {
 			return nil, cobra.ShellCompDirectiveDefault
@@ -77,7 +80,29 @@ func (a verbs) completeCopy(cmd *cobra.Command, args []string, prefix string) ([
 	for _, name := range a.WorkerNames(cmd) {
 		names = append(names, name+":")
 	}
-	return command.Beginning(prefix, args, names), cobra.ShellCompDirectiveNoSpace
+	offered := command.Beginning(prefix, args, names)
+	switch {
+	case files && len(offered) == 0:
+		return nil, cobra.ShellCompDirectiveDefault
+	case files:
+		offered = append(offered, command.Beginning(prefix, nil, filesHere(a.Dir, strings.HasPrefix(prefix, ".")))...)
+	}
+	return offered, cobra.ShellCompDirectiveNoSpace
+}
+
+// filesHere are the names in a directory, those of directories with a slash.
+func filesHere(dir string, hidden bool) (names []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case strings.HasPrefix(name, ".") && !hidden:
+		case e.IsDir():
+			names = append(names, name+"/")
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // splitWorker distinguishes WORKER:PATH from a path; C:\x and ./a:b are paths.

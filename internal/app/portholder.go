@@ -1,0 +1,71 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
+)
+
+// holderTime bounds the search for who holds a port.
+const holderTime = 5 * time.Second
+
+// heldPortError is a port that another workshop of the user publishes.
+type heldPortError struct {
+	*engine.PortTakenError
+	by *facts.Record
+	// worker publishes it; empty: the other's file doesn't say.
+	worker string
+}
+
+func (e *heldPortError) failure(code int) *Failure {
+	by := "project " + e.by.Project + " (" + Printable(e.by.Dir) + ")"
+	if e.worker != "" {
+		by = "worker " + e.worker + " of " + by
+	}
+	return Fail(code, "port %s, which %s publishes, is taken by %s", e.Address, e.Worker, by).
+		Hint("publish another port under `ports` of %s, or end the other: `workshop -p %s down`", e.Worker, shellquote.Quote(e.by.Project))
+}
+
+// Unwrap returns the engine's error.
+func (e *heldPortError) Unwrap() error { return e.PortTakenError }
+
+// namePortHolder adds to the error of a port in use which other workshop of the user
+// publishes it, if the same engine shows that.
+func (env *Env) namePortHolder(ctx context.Context, e engine.Engine, err error) error {
+	taken, ok := errors.AsType[*engine.PortTakenError](err)
+	if !ok {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holderTime)
+	defer cancel()
+	all, _ := facts.Records(env.recordsDir()) // without those that can't be read
+	for _, r := range all {
+		seen, problem := e.Observe(ctx, r.Project)
+		if problem != nil {
+			continue
+		}
+		t := ProjectRef{Name: r.Project, Dir: r.Dir}
+		if i := slices.IndexFunc(r.Own, func(f string) bool { return slices.Contains(fileNames, filepath.Base(f)) }); i >= 0 {
+			t.File = r.Own[i]
+		}
+		for _, c := range statusOf(seen, env.quietWorkshop(ctx, t)) {
+			if !slices.ContainsFunc(c.Ports, func(at string) bool { return strings.Contains(at, ":"+taken.Port+"->") }) {
+				continue
+			}
+			held := &heldPortError{PortTakenError: taken, by: r}
+			if c.Role == compose.RoleWorker.String() {
+				held.worker = c.Service
+			}
+			return held
+		}
+	}
+	return err
+}
