@@ -80,7 +80,7 @@ func usage(sys *command.System, cmd *cobra.Command, w io.Writer) error {
 		fmt.Fprintf(w, "\nGlobal flags:\n%s", global.FlagUsagesWrapped(width))
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(w, "\nRun `%s COMMAND --help` for more about a command.\n", cmd.CommandPath())
+		fmt.Fprintln(w, "\n"+textwrap.Lines("Run `"+cmd.CommandPath()+" COMMAND --help` for more about a command.", sys.Columns(w), 0))
 	}
 	return nil
 }

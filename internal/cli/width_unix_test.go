@@ -68,7 +68,7 @@ func TestWidth(t *testing.T) {
 		return strings.TrimRight(run("capture-pane", "-p", "-J", "-t", ended), "\n ")
 	}
 	lines := []string{
-		"--help", "up --help", "firewall explain --help", "explain", "explain B8", "explain mount-not-writable",
+		"--help", "up --help", "firewall explain --help", "firewall --help", "explain", "explain B8", "explain mount-not-writable",
 		"presets", "presets npm", "firewall show", "firewall explain api.example.org", "validate -f broken.yaml", "up", "wait", "schema x",
 	}
 	for _, columns := range []int{60, 80, 120} {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/terminal"
@@ -32,9 +34,13 @@ func (loggingEngine) Logs(_ context.Context, _ string, _ []string, o engine.Logs
 }
 
 func logText(ends bool, worker string, denied bool) string {
+	return logTextAt(0, ends, worker, denied)
+}
+
+func logTextAt(width int, ends bool, worker string, denied bool) string {
 	var out bytes.Buffer
 	plain := terminal.Paint(false)
-	text := &eventText{w: &out, workers: 5, local: time.UTC, day: "2026-11-20", told: map[string]bool{}, faint: plain,
+	text := &eventText{w: &out, width: width, workers: 5, local: time.UTC, day: "2026-11-20", told: map[string]bool{}, faint: plain,
 		paint: map[events.Verdict]func(string) string{events.Deny: plain, events.Allow: plain, events.End: plain, events.Note: plain}}
 	g := &app.GuardLog{Ends: ends, Worker: worker, Denied: denied, Tail: -1, Each: text.print}
 	if _, err := g.Read(context.Background(), &app.Running{Engine: loggingEngine{}}); err != nil {
@@ -50,6 +56,20 @@ func TestLogText(t *testing.T) {
 	golden(t, "log-denied-v", logText(true, "v", true))
 	if all := logText(true, "w", false); !strings.Contains(all, "10:00:06  w      ended    ok.example.org:443 (198.51.100.10)  sent 1.2kB, received 5.3MB\n") || strings.ContainsRune(all, 0x1b) {
 		t.Error(all)
+	}
+}
+
+// On a terminal lines break at blanks; a command that doesn't fit has a line of its own.
+func TestLogTextIsWrapped(t *testing.T) {
+	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	narrow, wide := logTextAt(60, false, "", false), logText(false, "", false)
+	if words(narrow) != words(wide) {
+		t.Errorf("other words:\n%s", narrow)
+	}
+	for line := range strings.Lines(narrow) {
+		if line = strings.TrimSuffix(line, "\n"); runewidth.StringWidth(line) > 60 && !strings.HasPrefix(line, "  workshop firewall allow ") {
+			t.Errorf("%d columns: %q", runewidth.StringWidth(line), line)
+		}
 	}
 }
 

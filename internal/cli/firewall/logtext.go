@@ -14,11 +14,13 @@ import (
 	"github.com/llmdo/workshop/internal/cli/terminal"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/lib/textwrap"
 )
 
 // eventText writes events for a person.
 type eventText struct {
 	w       io.Writer
+	width   int // of the terminal; 0: lines aren't wrapped
 	workers int // width of that column
 	local   *time.Location
 	day     string          // of the last line
@@ -33,7 +35,7 @@ const maxWorkersWidth = 24
 func (a verbs) eventText(seen engine.Observed) *eventText {
 	on := a.ColorOut()
 	t := &eventText{
-		w: a.Out, workers: len("guard"), local: time.Local, told: map[string]bool{}, day: time.Now().Format(time.DateOnly),
+		w: a.Out, width: a.Columns(a.Out), workers: len("guard"), local: time.Local, told: map[string]bool{}, day: time.Now().Format(time.DateOnly),
 		faint: terminal.Paint(on, color.Faint),
 		paint: map[events.Verdict]func(string) string{
 			events.Deny: terminal.Paint(on, color.FgRed), events.Allow: terminal.Paint(on, color.FgGreen),
@@ -88,8 +90,9 @@ func (t *eventText) print(_ []byte, l events.Line) error {
 	if words := eventReason(l); words != "" {
 		parts = append(parts, t.faint(words))
 	}
-	fmt.Fprintf(t.w, "%s  %-*s  %s  %s\n", at.Format(time.TimeOnly), t.workers, workers,
-		t.paint[l.Verdict](fmt.Sprintf("%-7s", word)), strings.Join(parts, "  "))
+	head := fmt.Sprintf("%s  %-*s  ", at.Format(time.TimeOnly), t.workers, workers)
+	text := t.paint[l.Verdict](fmt.Sprintf("%-7s", word)) + "  " + strings.Join(parts, "  ")
+	fmt.Fprintln(t.w, head+t.wrapped(text, len(time.TimeOnly)+2+t.workers+2))
 	return t.suggest(l)
 }
 
@@ -105,8 +108,22 @@ func (t *eventText) suggest(l events.Line) error {
 	if o.Command != "" {
 		text = o.Command
 	}
-	_, err := fmt.Fprintf(t.w, "%*s  to allow it: %s\n", len(time.TimeOnly)+2+t.workers, "", text)
+	indent := len(time.TimeOnly) + 2 + t.workers + 2
+	begin := "to allow it: "
+	if t.width > 0 && indent+len(begin)+len(text) > t.width { // it is to be copied, and stays whole
+		begin = "to allow it:\n  "
+	}
+	_, err := fmt.Fprintf(t.w, "%*s%s%s\n", indent, "", begin, text)
 	return err
+}
+
+// wrapped breaks a text that begins at a column for the terminal.
+func (t *eventText) wrapped(text string, at int) string {
+	if t.width == 0 {
+		return text
+	}
+	lines := textwrap.Lines(text, max(20, t.width-at), 2)
+	return strings.ReplaceAll(lines, "\n", "\n"+strings.Repeat(" ", at))
 }
 
 // eventReason says why, in words.

@@ -2,7 +2,9 @@
 package textwrap
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/mattn/go-runewidth"
 )
@@ -10,14 +12,14 @@ import (
 // Lines breaks the lines of a text at blanks, so that none is wider than width
 // columns; 0 means no limit. The lines that come of one are indented by hang
 // blanks more than it. What is in backquotes stays together, to be pasted; what
-// has no blank is left to the terminal.
+// has no blank is left to the terminal. Colours take no room.
 func Lines(text string, width, hang int) string {
 	if width <= 0 {
 		return text
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if runewidth.StringWidth(line) > width {
+		if columns(line) > width {
 			lines[i] = strings.Join(wrapLine(line, width, hang), "\n")
 		}
 	}
@@ -31,7 +33,7 @@ func wrapLine(line string, width, hang int) []string {
 	row, used := strings.Repeat(" ", indent), indent
 	empty := true
 	for _, word := range words(rest) {
-		w := runewidth.StringWidth(word)
+		w := columns(word)
 		if !empty && used+1+w > width {
 			out = append(out, row)
 			used = min(indent+hang, width/2)
@@ -46,6 +48,14 @@ func wrapLine(line string, width, hang int) []string {
 	}
 	return append(out, row)
 }
+
+// columns is the width of a text on a terminal: colours have none.
+func columns(text string) int {
+	return runewidth.StringWidth(colour().ReplaceAllString(text, ""))
+}
+
+// colour is an escape sequence that selects one (SGR of ECMA-48).
+var colour = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
 
 // words are the parts of a line between blanks; a part in backquotes keeps its
 // blanks.

@@ -15,6 +15,7 @@ func TestLines(t *testing.T) {
 		{"a command stays whole", "run `workshop up --dry-run` now", 20, 0, "run\n`workshop up --dry-run`\nnow"},
 		{"a long word is left alone", "a 0123456789012345 b", 10, 0, "a\n0123456789012345\nb"},
 		{"wide characters", "日本 日本 日本", 9, 0, "日本 日本\n日本"},
+		{"colours", "\x1b[31mone two\x1b[0m three", 13, 0, "\x1b[31mone two\x1b[0m three"},
 		{"a backquote without a second", "one ` two three four", 9, 0, "one\n` two three four"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
