@@ -208,6 +208,35 @@ func TestB08_BaselineStays(t *testing.T) {
 	s.Expect(0, "ps", "--strict")
 }
 
+// The control of each edit is the same file without its read-only mount.
+func TestB08_OwnEdits(t *testing.T) {
+	s := scenario.At(t, "an edit of a file that no worker could write isn't called a worker's", withMount("{source: ./, target: /workspace, mode: rw}\n      - ./workshop.yaml:/workspace/workshop.yaml\n      - ./workers:/workspace/workers"))
+	mkdir(t, s.Dir, ".vscode")
+	s.Write(".envrc", "")
+	s.Chown()
+	s.Up()
+	s.Sees("worker", "write /workspace/workshop.yaml -> EROFS", "rename /workspace/workshop.yaml /workspace/other.yaml -> EBUSY", "rename /workspace/workers /workspace/workers2 -> EBUSY",
+		`write /workspace/.envrc text="" -> ok`)
+	file := s.Read("workshop.yaml")
+	s.Write("workshop.yaml", file+"  # mine\n")
+	s.Write("workers/worker.md", s.Read("workers/worker.md")+"Mine.\n")
+	s.Write(".vscode/tasks.json", "{}")
+	s.Expect(0, "ps", "--strict")
+	s.Expect(0, "up", "--strict")
+	s.Write(".envrc", "export A=1\n")
+	if d := s.Run("ps", "--strict"); d.Code != 4 || strings.Count(d.Err, "since `up`:") != 1 || !strings.Contains(d.Err, "changed since `up`: .envrc") {
+		t.Errorf("exit code %d\n%s", d.Code, d.Err)
+	}
+	s.Write(".envrc", "")
+
+	s.Write("workshop.yaml", strings.Replace(file, "      - ./workshop.yaml:/workspace/workshop.yaml\n", "", 1))
+	s.Expect(0, "up", "--strict")
+	s.Write("workshop.yaml", s.Read("workshop.yaml")+"  # a worker's?\n")
+	if d := s.Run("ps", "--strict"); d.Code != 4 || !strings.Contains(d.Err, "changed since `up`: workshop.yaml") {
+		t.Errorf("exit code %d\n%s", d.Code, d.Err)
+	}
+}
+
 func TestB08_GitReadWrite(t *testing.T) {
 	s := scenario.At(t, "git: rw lets commits through and hooks not", withMount("{source: ./out, target: /workspace/out, mode: rw, git: rw}"))
 	mkdir(t, s.Dir, "out/.git/hooks")

@@ -57,7 +57,7 @@ func (b *baselineCase) write(name, text string) {
 func (b *baselineCase) up(o UpOptions, code int) {
 	b.Helper()
 	b.err.Reset()
-	if err := b.a.watch(context.Background(), b.ready, o); codeOfError(err) != code {
+	if err := b.a.watch(context.Background(), b.ready, true, o); codeOfError(err) != code {
 		b.Errorf("up %+v: %v, want exit code %d", o, err, code)
 	}
 }

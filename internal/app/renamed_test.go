@@ -30,7 +30,7 @@ func TestRenamedWhileUp(t *testing.T) {
 	broughtUp := func(project string, named bool) {
 		t.Helper()
 		c := &compose.Compiled{Project: &types.Project{}, Facts: &compose.Facts{Project: project, ProjectDir: dir}}
-		if err := facts.NewRecord(a.recordsDir(), c, named).Keep(nil); err != nil {
+		if err := facts.NewRecord(a.recordsDir(), c, named, true).Keep(nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,7 +136,7 @@ func TestPlantedBelow(t *testing.T) {
 	}
 	c.Facts = &compose.Facts{Project: "review", ProjectDir: dir, RuntimeDir: home}
 	// By -p too: what runs counts, not how it was named.
-	r := facts.NewRecord(records, c, false)
+	r := facts.NewRecord(records, c, false, true)
 	if err := r.Keep(nil); err != nil {
 		t.Fatal(err)
 	}

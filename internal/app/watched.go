@@ -30,11 +30,11 @@ func (env *Env) Record(project string) (*facts.Record, error) {
 // changed since: a worker may have changed it, and stopped the workshop then. That
 // is said first, and what can't be checked. strict refuses both; an `up` that
 // nobody asked for refuses what changed.
-func (env *Env) watch(ctx context.Context, ready *Project, o UpOptions) error {
+func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpOptions) error {
 	if env.recordsDir() == "" {
 		return Fail(CodeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
 	}
-	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "")
+	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "", contained)
 	for _, f := range env.Settings.EnvFiles {
 		f = env.Abs(f)
 		r.Own = append(r.Own, filepath.Join(RealPath(filepath.Dir(f)), filepath.Base(f)))

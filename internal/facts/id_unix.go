@@ -18,6 +18,12 @@ func writable(dir string) error {
 	return nil
 }
 
+// oneName reports whether a file has one name only.
+func oneName(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 1
+}
+
 // idOf identifies a file independently of its name.
 func idOf(info os.FileInfo) (id fileID, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)

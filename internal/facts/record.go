@@ -14,7 +14,6 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
-	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // Record is the record of a running project, written by the first `up` and extended by
@@ -28,9 +27,11 @@ type Record struct {
 	// Named: the directory gave the project its name, not -p.
 	Named      bool
 	RuntimeDir string   // "" for an engine elsewhere
-	Roots      []string // where workers may write
-	Own        []string // the workshop's own files
-	at         string
+	Roots      []string // where workers may write, at most
+	// Openings say what of the roots they may write; empty: everything.
+	Openings []Opening `json:",omitempty"`
+	Own      []string  // the workshop's own files
+	at       string
 }
 
 const (
@@ -39,14 +40,17 @@ const (
 )
 
 // NewRecord returns the record of a project with facts; state is the directory of all
-// records.
-func NewRecord(state string, c *compose.Compiled, named bool) *Record {
+// records. contained: the engine enforces mounts.
+func NewRecord(state string, c *compose.Compiled, named, contained bool) *Record {
 	r := &Record{
 		Project: c.Facts.Project, Dir: c.Facts.ProjectDir, Named: named,
 		RuntimeDir: c.Facts.RuntimeDir, at: filepath.Join(state, c.Facts.Project),
 	}
 	if r.RuntimeDir != "" { // a remote engine has no mounts of this machine
-		r.Roots = writableRoots(c)
+		all := openings(c)
+		if r.Roots = sources(all); contained {
+			r.Openings = all
+		}
 	}
 	for _, f := range c.WorkshopFiles() {
 		r.Own = append(r.Own, filepath.Join(r.Dir, filepath.FromSlash(f)))
@@ -100,8 +104,14 @@ func Records(state string) (all []*Record, err error) {
 
 // each replaces every path.
 func (r *Record) each(change func(string) string) {
-	r.Roots, r.Own = slices.Clone(r.Roots), slices.Clone(r.Own)
-	for _, list := range [][]string{r.Roots, r.Own} {
+	r.Roots, r.Own, r.Openings = slices.Clone(r.Roots), slices.Clone(r.Own), slices.Clone(r.Openings)
+	lists := [][]string{r.Roots, r.Own}
+	for i := range r.Openings {
+		o := &r.Openings[i]
+		o.Source, o.Covered = change(o.Source), slices.Clone(o.Covered)
+		lists = append(lists, o.Covered)
+	}
+	for _, list := range lists {
 		for i, p := range list {
 			list[i] = change(p)
 		}
@@ -114,14 +124,27 @@ func (r *Record) With(later *Record) *Record {
 	both := *later
 	both.Named = r.Named || later.Named
 	both.Roots = outermost(slices.Concat(r.Roots, later.Roots))
+	both.Openings = distinct(slices.Concat(r.openings(), later.openings()))
 	both.Own = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Own, later.Own))))
 	return &both
+}
+
+// openings are the record's; of one without, all that is in its roots.
+func (r *Record) openings() []Opening {
+	if len(r.Openings) > 0 {
+		return r.Openings
+	}
+	var all []Opening
+	for _, root := range r.Roots {
+		all = append(all, Opening{Source: root})
+	}
+	return all
 }
 
 // Take takes a snapshot of the watched files. home is the user's, whose git
 // configuration counts too; lookup returns variables of their environment.
 func (r *Record) Take(ctx context.Context, home string, lookup func(string) (string, bool)) (Snapshot, error) {
-	w := &watcher{ctx: ctx, project: r.Dir, own: map[string]bool{}, roots: r.Roots, home: home, lookup: lookup, most: maxEntries, keeps: maxWatched}
+	w := &watcher{ctx: ctx, project: r.Dir, own: map[string]bool{}, roots: r.Roots, openings: r.Openings, home: home, lookup: lookup, most: maxEntries, keeps: maxWatched}
 	for _, file := range r.Own {
 		w.own[file] = true
 	}
@@ -192,7 +215,7 @@ func ForgetRecord(state, project string) error {
 
 // MayWrite reports whether the project's workers may write to a path.
 func (r *Record) MayWrite(path string) bool {
-	return slices.ContainsFunc(r.Roots, func(root string) bool { return subpath.Within(path, root) })
+	return slices.ContainsFunc(r.openings(), func(o Opening) bool { return o.opens(path) })
 }
 
 // WrittenBy returns a running project of another directory than the file's whose
@@ -203,15 +226,18 @@ func WrittenBy(file string, all []*Record) *Record {
 		file = filepath.Join(real, filepath.Base(file))
 	}
 	for _, r := range all {
-		if r.Dir != filepath.Dir(file) && r.MayWrite(file) && !r.saw(file) {
+		if r.Dir != filepath.Dir(file) && within(file, r.Roots) && !r.saw(file) {
 			return r
 		}
 	}
 	return nil
 }
 
-// saw reports whether a file is unchanged since `up`.
+// saw reports whether no worker can have changed a file since `up`.
 func (r *Record) saw(file string) bool {
+	if info, err := os.Lstat(file); err == nil && unopened(r.Openings, file, info) {
+		return true
+	}
 	before, err := r.Baseline()
 	if err != nil {
 		return false

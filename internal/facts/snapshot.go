@@ -11,10 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/compose-spec/compose-go/v2/types"
-
-	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // Snapshot is the state of files that programs of the host may run or trust later and
@@ -150,20 +148,9 @@ func keyOf(path string) string {
 	return strconv.Quote(path)
 }
 
-// writableRoots lists the sources of writable binds, outermost ones only.
-func writableRoots(c *compose.Compiled) []string {
-	var all []string
-	for name, role := range c.Roles {
-		if role != compose.RoleWorker {
-			continue
-		}
-		for _, v := range c.Project.Services[name].Volumes {
-			if v.Type == types.VolumeTypeBind && !v.ReadOnly {
-				all = append(all, filepath.Clean(v.Source))
-			}
-		}
-	}
-	return outermost(all)
+// within reports whether a path is or is in one of the roots.
+func within(path string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return subpath.Within(path, root) })
 }
 
 // outermost leaves out directories inside others of the list.

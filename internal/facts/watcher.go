@@ -11,7 +11,6 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
-	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // Bounds of a snapshot (B60).
@@ -31,11 +30,13 @@ type watcher struct {
 	own map[string]bool // the workshop's files
 	// project is a directory whose links may lead programs into roots; "" for none.
 	project string
-	roots   []string // writable from inside
-	home    string
-	lookup  func(string) (string, bool) // environment
-	most    int                         // entries, of all walks
-	keeps   int                         // names, at most
+	roots   []string // writable from inside,
+	// openings say what of them; empty: everything.
+	openings []Opening
+	home     string
+	lookup   func(string) (string, bool) // environment
+	most     int                         // entries, of all walks
+	keeps    int                         // names, at most
 
 	s     Snapshot
 	left  int64           // bytes that may still be hashed
@@ -105,7 +106,7 @@ func (w *watcher) walk(root string, whole bool) error {
 		switch {
 		case e.IsDir():
 			if compose.IsProtected(e.Name()) && !d.packages && !d.dotGit || isDotGit(e.Name()) {
-				w.put(filepath.Join(root, d.rel, e.Name()), isDir)
+				w.dir(filepath.Join(root, d.rel, e.Name()))
 			}
 		case watched(d, e.Name()) || w.own[filepath.Join(root, d.rel, e.Name())]:
 			w.file(root, d, e.Name())
@@ -144,7 +145,7 @@ func (w *watcher) walk(root string, whole bool) error {
 func (w *watcher) gitDir(root string, d *dir) {
 	full := filepath.Join(root, filepath.FromSlash(d.rel))
 	if d.has.opens() {
-		w.put(full, isDir)
+		w.dir(full)
 	}
 	if d.has.opens() || isDotGit(filepath.Base(full)) {
 		w.index(full)
@@ -189,9 +190,19 @@ func (w *watcher) path(full string) {
 	w.digest(dir, full, false)
 }
 
+// dir adds a directory that is in a root.
+func (w *watcher) dir(full string) {
+	if info, err := os.Lstat(full); err != nil || !unopened(w.openings, full, info) {
+		w.put(full, isDir)
+	}
+}
+
 // digest adds a file of a directory, and queues a link to be followed.
 func (w *watcher) digest(dir *os.File, full string, whole bool) {
 	if w.full || w.s[full] != "" {
+		return
+	}
+	if info, err := lstatAt(dir, filepath.Base(full)); err == nil && unopened(w.openings, full, info) {
 		return
 	}
 	digest, err := digestAt(dir, filepath.Base(full), &w.left)
@@ -263,14 +274,7 @@ func (w *watcher) late() (bool, error) {
 	return true, nil
 }
 
-func (w *watcher) writable(path string) bool {
-	for _, root := range w.roots {
-		if subpath.Within(path, root) {
-			return true
-		}
-	}
-	return false
-}
+func (w *watcher) writable(path string) bool { return within(path, w.roots) }
 
 func (w *watcher) put(path, what string) {
 	switch {

@@ -42,7 +42,7 @@ var hostItems = []Item{
 	{
 		ID: "H7", Attack: "A planted file becomes the baseline, or isn't compared: a worker stops the workshop so that the next `call` starts it, removes the mount or itself from workshop.yaml, or removes that file",
 		Status: Closed, Answer: "The first `up` [records](mounts.md#what-is-compared-b8) what was there, until `down` or `up --accept-watched`. An automatic start is refused after a change. What can't be compared is named",
-		Promises: []string{"B8"}, Tests: []string{"internal/app TestBaselineStays", "internal/app TestBaselineIsFound", "internal/app TestNoBaseline", "internal/app TestAnotherDirectory", "internal/facts TestRecord", "e2e TestB08_BaselineStays"},
+		Promises: []string{"B8"}, Tests: []string{"internal/app TestBaselineStays", "internal/app TestBaselineIsFound", "internal/app TestNoBaseline", "internal/app TestAnotherDirectory", "internal/facts TestRecord", "internal/facts TestOpenings", "e2e TestB08_BaselineStays"},
 	},
 	{
 		ID: "H8", Attack: "Links of the repository into an `rw` mount, even dangling: `.vscode -> out/v`, `.envrc -> out/e`, `workshop.yaml -> out/conf`",
@@ -52,8 +52,8 @@ var hostItems = []Item{
 	},
 	{
 		ID: "H9", Attack: "The workshop's own files in an `rw` mount: a worker writes `network: open` and other tools into them",
-		Status: Open, Answer: "A read-only mount of one lasts until something replaces it on the host, and the worker ends then (exit code 3). They are [compared](mounts.md#what-is-compared-b8): `up --strict` and automatic starts refuse after a change, every command a changed workshop.yaml that it found without `-f`, until `down`",
+		Status: Open, Answer: "A read-only mount of one lasts until something replaces it on the host, and the worker ends then (exit code 3). Without one in each worker they are [compared](mounts.md#what-is-compared-b8): `up --strict` and automatic starts refuse after a change, every command a changed workshop.yaml that it found without `-f`, until `down`",
 		Remedy:   "`up` without `--strict`, or with `-f`, names the changes and does what the files say. Mount `./src`, not `.`, as `rw`",
-		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/app TestEnvFilesAreWatched", "internal/app TestBaselineStays", "internal/app TestPlantedBelow", "internal/workerinit TestB08_LostMountEndsTheWorker", "e2e TestB03_LostMountEndsTheWorker", "e2e TestB03_OwnSavesLoseNoMount", "e2e TestB08_BaselineStays"},
+		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/facts TestOpenings", "internal/facts TestUnopenedFileOfAnotherProject", "internal/app TestEnvFilesAreWatched", "internal/app TestBaselineStays", "internal/app TestPlantedBelow", "internal/workerinit TestB08_LostMountEndsTheWorker", "e2e TestB03_LostMountEndsTheWorker", "e2e TestB03_OwnSavesLoseNoMount", "e2e TestB08_OwnEdits", "e2e TestB08_BaselineStays"},
 	},
 }

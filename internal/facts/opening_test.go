@@ -1,0 +1,176 @@
+package facts
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+)
+
+// B8: what no worker could write isn't called a worker's: a mount inside of a writable
+// one covers it, in each worker that has the writable one. All else is.
+func TestOpenings(t *testing.T) {
+	// Mounts are SOURCE:TARGET[:ro], the source below the project; "." is all of it.
+	type workers map[string][]string
+	held := workers{"one": {".:/w", "workshop.yaml:/w/workshop.yaml:ro", ".vscode:/w/.vscode:ro"}}
+	edit := func(dir string) error {
+		return errors.Join(
+			os.WriteFile(filepath.Join(dir, "workshop.yaml"), []byte("edited"), 0o600),
+			os.WriteFile(filepath.Join(dir, ".vscode/tasks.json"), []byte("edited"), 0o600),
+			os.WriteFile(filepath.Join(dir, ".vscode/new.json"), []byte("new"), 0o600),
+			os.Remove(filepath.Join(dir, ".vscode/settings.json")))
+	}
+	all := []string{"new .vscode/new.json", "removed .vscode/settings.json", "changed .vscode/tasks.json", "changed workshop.yaml"}
+	in := func(dir string, files ...string) (paths []string) {
+		for _, f := range files {
+			paths = append(paths, filepath.Join(dir, f))
+		}
+		return paths
+	}
+	for _, tt := range []struct {
+		name    string
+		up      []workers // each `up` in turn
+		process bool
+		before  func(dir string) error
+		after   func(dir string) error
+		want    []string
+	}{
+		{name: "read-only in the one worker", up: []workers{held}},
+		{name: "in both", up: []workers{{"one": held["one"], "two": {"workshop.yaml:/etc/w:ro", ".:/x", "workshop.yaml:/x/workshop.yaml:ro", ".vscode:/x/.vscode:ro"}}}},
+		{name: "hidden by something else", up: []workers{{"one": {".:/w", "out:/w/workshop.yaml:ro", "out:/w/.vscode:ro"}}}},
+		{name: "not in the other", up: []workers{{"one": held["one"], "two": {".:/x", ".vscode:/x/.vscode:ro"}}}, want: all[3:]},
+		{name: "not in a second mount of it", up: []workers{{"one": append([]string{".:/x"}, held["one"]...)}}, want: all},
+		{name: "a writable mount of it", up: []workers{{"one": {".:/w", "workshop.yaml:/w/workshop.yaml:ro", ".vscode:/w/.vscode"}}}, want: all[:3]},
+		{name: "another's writable mount of it", up: []workers{{"one": held["one"], "two": {".vscode:/v"}}}, want: all[:3]},
+		{name: "not before", up: []workers{{"one": {".:/w"}}, held}, want: all},
+		{name: "not later", up: []workers{held, {"one": {".:/w"}}}, want: all},
+		{name: "no mount", up: []workers{{"one": {".:/w"}}}, want: all},
+		{name: "the engine enforces none", up: []workers{held}, process: true, want: all},
+		{
+			name: "a directory above could be renamed", up: []workers{{"one": {".:/w", "sub/conf/.envrc:/w/sub/conf/.envrc:ro", "sub:/w/sub"}}},
+			after: func(dir string) error {
+				return os.WriteFile(filepath.Join(dir, "sub/conf/.envrc"), []byte("edited"), 0o600)
+			},
+			want: []string{"changed sub/conf/.envrc"},
+		},
+		{
+			name: "or not: they are mounts", up: []workers{{"one": {".:/w", "sub/conf/.envrc:/w/sub/conf/.envrc:ro", "sub/conf:/w/sub/conf", "sub:/w/sub"}}},
+			after: func(dir string) error {
+				return os.WriteFile(filepath.Join(dir, "sub/conf/.envrc"), []byte("edited"), 0o600)
+			},
+		},
+		{
+			name: "another name of the file", up: []workers{held},
+			before: func(dir string) error {
+				return os.Link(filepath.Join(dir, "workshop.yaml"), filepath.Join(dir, "out/name"))
+			},
+			after: func(dir string) error {
+				return os.WriteFile(filepath.Join(dir, "out/name"), []byte("a worker's"), 0o600)
+			},
+			want: all[3:],
+		},
+		{
+			name: "a link to what is writable", up: []workers{held},
+			before: func(dir string) error {
+				return errors.Join(os.WriteFile(filepath.Join(dir, "out/x"), nil, 0o600), os.Symlink("../out/x", filepath.Join(dir, ".vscode/launch.json")))
+			},
+			after: func(dir string) error {
+				return os.WriteFile(filepath.Join(dir, "out/x"), []byte("a worker's"), 0o600)
+			},
+			want: []string{"changed out/x"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, state := t.TempDir(), t.TempDir()
+			for _, f := range []string{"workshop.yaml", ".vscode/tasks.json", ".vscode/settings.json", "sub/conf/.envrc", "out/a"} {
+				write(t, dir, f, "mine")
+			}
+			if tt.before != nil {
+				if err := tt.before(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var r *Record
+			var baseline Snapshot
+			for _, up := range tt.up {
+				c := &compose.Compiled{
+					Project: &types.Project{Services: types.Services{}}, Roles: map[string]compose.Role{},
+					Facts: &compose.Facts{Project: "p", ProjectDir: dir, RuntimeDir: filepath.Join(dir, "run")},
+				}
+				for name, mounts := range up {
+					var s types.ServiceConfig
+					for _, m := range mounts {
+						source, rest, _ := strings.Cut(m, ":")
+						target, readOnly := strings.CutSuffix(rest, ":ro")
+						s.Volumes = append(s.Volumes, types.ServiceVolumeConfig{Type: types.VolumeTypeBind, Source: filepath.Join(dir, source), Target: target, ReadOnly: readOnly})
+					}
+					c.Project.Services[name], c.Roles[name] = s, compose.RoleWorker
+				}
+				later := NewRecord(state, c, true, !tt.process)
+				later.Own = in(dir, "workshop.yaml")
+				if r != nil {
+					later = r.With(later)
+				}
+				now, err := later.Take(t.Context(), dir, os.LookupEnv)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if baseline != nil {
+					now = r.Extend(baseline, now)
+				}
+				if baseline = now; later.Keep(baseline) != nil {
+					t.Fatal("the record isn't written")
+				}
+				if r, err = LoadRecord(state, "p"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.after == nil {
+				tt.after = edit
+			}
+			if err := tt.after(dir); err != nil {
+				t.Fatal(err)
+			}
+			after, err := r.Take(t.Context(), dir, os.LookupEnv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range baseline.Compare(after) {
+				rel, _ := filepath.Rel(dir, c.Path)
+				got = append(got, string(c.Kind)+" "+rel)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("changes: %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// B40: another project's file that no worker could write is taken; after an edit too.
+func TestUnopenedFileOfAnotherProject(t *testing.T) {
+	dir, state := t.TempDir(), t.TempDir()
+	write(t, dir, "sub/workshop.yaml", "mine")
+	file := filepath.Join(dir, "sub/workshop.yaml")
+	for _, open := range []bool{false, true} {
+		r := &Record{Project: "p", Dir: dir, Roots: []string{dir}, Openings: []Opening{{Source: dir, Covered: []string{filepath.Join(dir, "sub")}}}, at: filepath.Join(state, "p")}
+		if open {
+			r.Openings = nil
+		}
+		s, err := r.Take(t.Context(), dir, os.LookupEnv)
+		if err := errors.Join(err, r.Keep(s)); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, "sub/workshop.yaml", "edited "+filepath.Base(state))
+		if got := WrittenBy(file, []*Record{r}) != nil; got != open {
+			t.Errorf("open %v: written %v", open, got)
+		}
+		write(t, dir, "sub/workshop.yaml", "mine")
+	}
+}
