@@ -34,6 +34,7 @@ var beyond = map[string]string{
 	"merge-key":                         `the key is gone once YAML is read`,
 	"mount-inside-read-only":            `needs the file system`,
 	"mount-outside":                     "what is outside depends on the file's place; `..` may come back",
+	"mount-outside-variable":            `needs the environment`,
 	"mount-same-name":                   `compares two places of the file`,
 	"mount-same-target":                 `compares two places of the file`,
 	"port-conflict-in-room":             `compares two places of the file`,

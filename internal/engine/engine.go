@@ -172,10 +172,15 @@ type Container struct {
 
 // WhyEnded says why a worker ended by itself; "" if it runs or that is unknown.
 func (c Container) WhyEnded() string {
-	if c.State == "exited" && c.ExitCode == pid1.MountLost && c.Role == compose.RoleWorker.String() {
+	if c.lostMount() {
 		return "it ended, as a mount of it was lost: what is there was replaced, renamed or removed on the host"
 	}
 	return ""
+}
+
+// lostMount reports whether a worker ended because the host took away a mount.
+func (c Container) lostMount() bool {
+	return c.State == "exited" && c.ExitCode == pid1.MountLost && c.Role == compose.RoleWorker.String()
 }
 
 // Event is the progress of a step.

@@ -159,6 +159,9 @@ func (pl *planner) decideOne(service string, role compose.Role, asked bool, done
 		if role == compose.RoleRoom {
 			return decision{create, "exited"}
 		}
+		if c.lostMount() {
+			return decision{start, "exited: a mount was replaced, renamed or removed on the host"}
+		}
 		return decision{start, "exited"}
 	}
 	return decision{create, "is " + c.State}

@@ -163,8 +163,8 @@ func TestHTTP(t *testing.T) {
 		if status != want.status || e.Server != want.server {
 			t.Errorf("request %d: %d %+v %s", i+1, status, e, body)
 		}
-		if status == 403 && !strings.Contains(body, "- evil.example.net") {
-			t.Errorf("the denial doesn't say what would allow it: %s", body)
+		if status == 403 && body != "workshop: evil.example.net:80 is not allowed in workshop.yaml: do not retry, tell the person\n" {
+			t.Errorf("the denial isn't the one sentence for a program: %q", body)
 		}
 	}
 	if n := w.in.Packets("tcp", testnet.Evil, 0); n != 0 {

@@ -89,7 +89,7 @@ func (a verbs) sayReloaded(cmd *cobra.Command, done *app.Reloaded) {
 		a.Say("%s", app.LearningText(done.State))
 	}
 	if len(done.Left) > 0 {
-		a.Say("left for `workshop up`, which recreates workers:\n  %s", strings.Join(done.Left, "\n  "))
+		a.Say("left for `workshop up`:\n  %s", strings.Join(done.Left, "\n  "))
 	}
 }
 
