@@ -17,7 +17,11 @@ func TestOnlyReload(t *testing.T) {
 	}{
 		"running":       {func(*Observed) {}, true, nil},
 		"worker exited": {func(o *Observed) { edit(o, "c", state("exited")) }, false, []string{"container/p-c-1: start (exited)"}},
-		"worker without a mount": {func(o *Observed) { edit(o, "c", func(c *Container) { c.Role, c.State, c.ExitCode = compose.RoleWorker.String(), "exited", pid1.MountLost }) }, false,
+		"worker without a mount": {func(o *Observed) {
+			edit(o, "c", func(c *Container) {
+				c.Role, c.State, c.ExitCode = compose.RoleWorker.String(), "exited", pid1.MountLost
+			})
+		}, false,
 			[]string{"container/p-c-1: start (exited: a mount was replaced, renamed or removed on the host)"}},
 		"two things": {func(o *Observed) { drop(o, "c"); edit(o, "guard", func(c *Container) { c.ConfigHash = "old" }) }, false,
 			[]string{"container/p-guard-1: remove (configuration changed)", "volume/p_policy: fill (its users are not started yet)", "container/p-c-1: create (not found)"}},
