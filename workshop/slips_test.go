@@ -58,7 +58,7 @@ func ends(t *testing.T, text string, d diag.Diagnostic, before diag.List) bool {
 var (
 	// placeholder is what nobody pastes.
 	placeholder = regexp.MustCompile(`…|\b(NAME|VARIABLE|FILE|DIR|DIRECTORY|PROGRAM|ADDRESS|PORT|BITS|KEY|VALUE|ITEM|WORKER|SOURCE)\b`)
-	afterText   = regexp.MustCompile("^(.*?)(?:; | if | for | with |, with|, without| \\(|, or |, and |: a room|$)")
+	afterText   = regexp.MustCompile(`^(.*?)(?:; | if | for | with |, with|, without| \(|, or |, and |: a room|$)`)
 	didYouMean  = regexp.MustCompile(`^did you mean "([^"]+)"\?`)
 	pairText    = regexp.MustCompile(`^([a-z_]+): (.+)$`)
 )

@@ -49,9 +49,7 @@ func TestEveryFlagCompletes(t *testing.T) {
 				t.Errorf("%s: nothing completes it; see Program.CompleteFlags", name)
 			default:
 				offered, _ := complete(c, nil, "")
-				for _, o := range offered {
-					values[f.Name] = append(values[f.Name], o)
-				}
+				values[f.Name] = append(values[f.Name], offered...)
 				if len(offered) == 0 && (f.Name != "format" || c.Annotations["formats"] != "") {
 					t.Errorf("%s completes to nothing", name)
 				}
