@@ -24,7 +24,8 @@ const (
 type Signs struct {
 	mu    sync.Mutex
 	tails []*signTail
-	// readOnly are the paths in lines about a read-only file system (EROFS).
+	// readOnly are the paths in lines about a read-only file system (EROFS) or a
+	// mount (EBUSY).
 	readOnly []string
 	// ssh are the names that ssh couldn't resolve; it says no port.
 	ssh []string
@@ -107,7 +108,7 @@ func (s *Signs) paths() []string {
 // signWords are in each line that is a sign, in lower case: to look for them takes a
 // hundredth of the time of the patterns.
 var signWords = []string{
-	"read-only", "resol", "not known", "no such host", "nodename nor servname", "enotfound", "eai_again", "econnrefused",
+	"read-only", "resource busy", "resol", "not known", "no such host", "nodename nor servname", "enotfound", "eai_again", "econnrefused",
 	"enetunreach", "refused", "unreachable", "bad address", "not allowed in workshop.yaml", noIdentity,
 }
 
@@ -153,8 +154,8 @@ func (s *Signs) line(line string) {
 
 var (
 	// readOnlyText is EROFS as strerror(3) of glibc and musl, Go, Node.js and our own
-	// file tools write it.
-	readOnlyText = pattern(`(?i)read-only file ?system|file system is mounted read-only`)
+	// file tools write it, and EBUSY: what renames or removes a mount gets that.
+	readOnlyText = pattern(`(?i)read-only file ?system|file system is mounted read-only|device or resource busy|resource busy or locked`)
 	// networkText is what programs say of a name that isn't resolved, or of a
 	// connection that is refused; the group is a name that ssh(1) was given.
 	networkText = pattern(`(?i)ssh: could not resolve hostname ([^\s:]+)` +
