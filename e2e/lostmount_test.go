@@ -94,3 +94,41 @@ func TestB03_OwnSavesLoseNoMount(t *testing.T) {
 		t.Errorf("left: %v", found)
 	}
 }
+
+// TestB08_SavedByRenameIsReviewed: while a mount is lost a worker can write to the
+// workshop.yaml that took its place. What it says then is shown before anything obeys it.
+func TestB08_SavedByRenameIsReviewed(t *testing.T) {
+	s := scenario.At(t, "lines of a workshop.yaml that a worker may have written grant nothing until a person takes them", withMount(aWorkshopInside))
+	s.Chown()
+	s.Up()
+	mine := s.Read("workshop.yaml")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	// The worker appends to the file as soon as it can.
+	attack := s.Command(ctx, "exec", "worker", "--", "sh", "-c", `while :; do echo "# a worker's" >> /workspace/workshop.yaml; done 2>/dev/null`)
+	if err := attack.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.Eventually("the attack runs", func() bool { return len(s.Processes("worker")) > 1 })
+	s.Write("workshop.yaml.new", strings.Replace(mine, "[a.example.org]", "[a.example.org, b.example.org]", 1))
+	s.Chown()
+	file := filepath.Join(s.Dir, "workshop.yaml")
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+	_ = attack.Wait()
+	t.Logf("the worker wrote %d lines", strings.Count(s.Read("workshop.yaml"), "a worker's"))
+	for _, args := range [][]string{{"firewall", "reload"}, {"up"}, {"up", "--strict"}} {
+		d := s.Run(args...)
+		if d.Code != 4 {
+			t.Errorf("%v: exit code %d\n%s", args, d.Code, d.Err)
+		}
+		says(s, d, "[a.example.org, b.example.org]", "a worker may have written that", "`workshop up --accept-watched`")
+		if d := s.Run("exec", "worker", "--", "true"); d.Code != 125 {
+			t.Errorf("after %v the worker runs: %d", args, d.Code)
+		}
+	}
+	s.Expect(0, "up", "--accept-watched")
+	s.Expect(0, "firewall", "allow", "saved.example.org", "--save")
+	s.Expect(0, "up", "--strict")
+}

@@ -56,6 +56,10 @@ func (b *baselineCase) write(name, text string) {
 
 func (b *baselineCase) up(o UpOptions, code int) {
 	b.Helper()
+	var err error
+	if b.ready.Source, err = b.a.Read(b.Context(), filepath.Join(b.dir, "workshop.yaml")); err != nil {
+		b.Fatal(err)
+	}
 	b.err.Reset()
 	if err := b.a.watch(context.Background(), b.ready, true, o); codeOfError(err) != code {
 		b.Errorf("up %+v: %v, want exit code %d", o, err, code)
@@ -122,6 +126,86 @@ func TestBaselineStays(t *testing.T) {
 	b.up(UpOptions{Strict: true, AcceptWatched: true}, CodeOK)
 	b.says("changed since `up`")
 	b.looks(b.dir, false)
+}
+
+// TestDefinitionThatAWorkerMayHaveWritten: B8, B40: what says what workers are granted
+// isn't obeyed after a change that may be a worker's, until somebody has read it. What
+// no worker could write is.
+func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
+	const evil = "workshop:\n  name: web\n  container: {image: host, mounts: [{source: /srv, target: /evil, outside_project: true}]}\n  workers: [one]\n"
+	rename := func(b *baselineCase, text string) {
+		b.write("new", text)
+		if err := os.Rename(filepath.Join(b.dir, "new"), filepath.Join(b.dir, "workshop.yaml")); err != nil {
+			b.Fatal(err)
+		}
+	}
+	t.Run("writable", func(t *testing.T) {
+		b := newBaseline(t, "")
+		for _, o := range []UpOptions{{}, {Strict: true}, {Implicit: true}} {
+			b.write("workshop.yaml", evil)
+			b.up(o, CodeRefused)
+			b.says("workshop.yaml, since `up`:\n  -   3 |   container: {image: host}\n  +   3 |   container: {image: host, mounts: [{source: /srv, target: /evil, outside_project: true}]}")
+		}
+		b.up(UpOptions{AcceptWatched: true}, CodeOK)
+		b.up(UpOptions{}, CodeOK)
+	})
+	held := func(t *testing.T) *baselineCase {
+		b := newBaseline(t, "")
+		if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, engine.Observed{}); err != nil {
+			t.Fatal(err)
+		}
+		s := b.ready.Compiled.Project.Services["one"]
+		s.Volumes[0].Target = "/w"
+		s.Volumes = append(s.Volumes, types.ServiceVolumeConfig{Type: types.VolumeTypeBind, Source: filepath.Join(b.dir, "workshop.yaml"), Target: "/w/workshop.yaml", ReadOnly: true})
+		b.ready.Compiled.Project.Services["one"] = s
+		b.up(UpOptions{}, CodeOK)
+		return b
+	}
+	t.Run("read-only", func(t *testing.T) {
+		b := held(t)
+		b.write("workshop.yaml", evil) // in place: it is the person's
+		b.up(UpOptions{Strict: true}, CodeOK)
+		b.looks(b.dir, false)
+	})
+	t.Run("read-only until it was replaced", func(t *testing.T) {
+		b := held(t)
+		rename(b, evil)
+		b.looks(b.dir, true)
+		b.up(UpOptions{}, CodeRefused)
+		b.up(UpOptions{Strict: true}, CodeRefused)
+		b.up(UpOptions{AcceptWatched: true}, CodeOK)
+		b.looks(b.dir, false)
+		b.write("workshop.yaml", evil+"# mine\n")
+		b.up(UpOptions{Strict: true}, CodeOK)
+
+		rename(b, "# by an editor\n"+evil)
+		b.write(".envrc", "a worker's")
+		asked := 0
+		ask := func(_ context.Context, question string) (bool, error) { asked++; return asked > 1, nil }
+		b.up(UpOptions{Ask: ask}, CodeRefused)
+		b.up(UpOptions{Ask: ask}, CodeOK)
+		b.says("changed since `up`: .envrc")
+		b.up(UpOptions{Ask: ask}, CodeOK)
+		b.says("changed since `up`: .envrc")
+		if asked != 2 {
+			t.Errorf("asked %d times", asked)
+		}
+		b.write(".envrc", "mine")
+		b.write("workshop.yaml", "# in place\n"+evil)
+		b.up(UpOptions{Strict: true}, CodeOK)
+	})
+	t.Run("variables", func(t *testing.T) {
+		b := newBaseline(t, "")
+		b.write(".env", "A=1\n")
+		b.up(UpOptions{}, CodeOK) // the file has none
+		if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, engine.Observed{}); err != nil {
+			t.Fatal(err)
+		}
+		b.write("workshop.yaml", "workshop:\n  name: web\n  container: {image: host, env: {A: $A}}\n  workers: [one]\n")
+		b.up(UpOptions{}, CodeOK)
+		b.write(".env", "A=2\n")
+		b.up(UpOptions{}, CodeRefused)
+	})
 }
 
 // TestEnvFilesAreWatched: B8, B45: so is a file of --env-file that a worker may write.

@@ -55,6 +55,13 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 	if len(plan.Steps) > 0 {
 		// As at `up`: a worker may have written the file that is about to count.
 		env.CompareWatched(ctx, c.Name, engine.Observed{})
+		if before, err := env.Record(c.Name); err != nil {
+			return nil, Fail(CodeFailed, "%w", err)
+		} else if before != nil {
+			if _, err := env.reviewDefinition(ctx, before, ready, UpOptions{}); err != nil {
+				return nil, err
+			}
+		}
 		if err := env.Apply(ctx, heard, plan, env.Settings.WaitTimeout); err != nil {
 			return nil, err
 		}

@@ -48,7 +48,7 @@ func (env *Env) replaceFile(ctx context.Context, s *Source, before, after []byte
 		}
 		return os.Rename(f.Name(), file)
 	}
-	return env.replaceWatched(s, replace)
+	return env.replaceWatched(s, before, after, replace)
 }
 
 // mountsFile reports whether a worker mounts the file by itself. A rename would take
@@ -86,7 +86,7 @@ func writeInPlace(file string, is os.FileInfo, text []byte) error {
 }
 
 // replaceWatched replaces the workshop file, which may be a watched one (B8).
-func (env *Env) replaceWatched(s *Source, replace func() error) error {
+func (env *Env) replaceWatched(s *Source, before, after []byte, replace func() error) error {
 	project, err := env.projectName(s.Workshop.Name.V, RealPath(s.Root()))
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (env *Env) replaceWatched(s *Source, replace func() error) error {
 	if err != nil {
 		return err
 	}
-	return r.Rewrite(filepath.Join(RealPath(s.Root()), s.Base()), replace)
+	return r.Rewrite(filepath.Join(RealPath(s.Root()), s.Base()), before, after, replace)
 }
 
 // checkRewritten loads and compiles the text as the file that it becomes.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -26,6 +27,8 @@ type Source struct {
 	Diagnostics diag.List
 	// mounts of the workers; with errors those that can be read.
 	mounts []workshop.Mount
+	// read are the texts that it was loaded from, by their names in the project.
+	read map[string]*bytes.Buffer
 }
 
 // Root is the project's directory, which the file is in.
@@ -39,7 +42,8 @@ func (s *Source) Base() string { return filepath.Base(s.Path) }
 func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 	s := &Source{Path: filepath.Clean(file)}
 	s.shownDir = env.Shown(s.Root())
-	fsys := projectFS{dir: s.Root(), named: map[string]string{}}
+	s.read = map[string]*bytes.Buffer{}
+	fsys := projectFS{dir: s.Root(), named: map[string]string{}, read: s.read}
 	follow := env.Settings.File != "" && env.Abs(env.Settings.File) == file
 	if follow {
 		fsys.named[s.Base()] = file
@@ -84,6 +88,20 @@ func (s *Source) sources() map[string][]byte {
 	return workshop.Sources(projectFS{dir: s.Root()}, s.Diagnostics)
 }
 
+// definition returns the texts that decide what workers are granted, by absolute path.
+// A .env file does only where the workshop file has variables.
+func (s *Source) definition() map[string]string {
+	root := RealPath(s.Root())
+	out := map[string]string{}
+	for name, text := range s.read {
+		out[filepath.Join(root, filepath.FromSlash(name))] = text.String()
+	}
+	if text := s.read[s.Base()]; text == nil || !bytes.ContainsRune(text.Bytes(), '$') {
+		delete(out, filepath.Join(root, ".env"))
+	}
+	return out
+}
+
 // Shown are the diagnostics and texts with the names that the user would
 // write: relative to the working directory.
 func (s *Source) Shown() (diag.List, map[string][]byte) {
@@ -113,8 +131,9 @@ func (s *Source) ShownFile(name string) string {
 // projectFS is the project directory, out of which no symbolic link leads,
 // together with single files that the command line named.
 type projectFS struct {
-	dir   string            // of the project
-	named map[string]string // name in the file system → absolute path
+	dir   string                   // of the project
+	named map[string]string        // name in the file system → absolute path
+	read  map[string]*bytes.Buffer // what was read of files, by name; nil keeps nothing
 }
 
 // ProjectDir is a project directory, out of which no symbolic link leads.
@@ -139,6 +158,31 @@ func (f projectFS) add(dir, file string) (string, error) {
 // Open implements [fs.FS]. It never waits: a worker may have put a named pipe
 // in the place of a file (B60).
 func (f projectFS) Open(name string) (fs.File, error) {
+	file, err := f.open(name)
+	if err != nil || f.read == nil {
+		return file, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return file, err
+	}
+	f.read[name] = &bytes.Buffer{}
+	return keptFile{file, f.read[name]}, nil
+}
+
+// keptFile keeps what is read of a file.
+type keptFile struct {
+	fs.File
+	to *bytes.Buffer
+}
+
+// Read implements [io.Reader].
+func (f keptFile) Read(b []byte) (int, error) {
+	n, err := f.File.Read(b)
+	f.to.Write(b[:n])
+	return n, err
+}
+
+func (f projectFS) open(name string) (fs.File, error) {
 	if file, ok := f.named[name]; ok {
 		return boundedfile.Open(file)
 	}

@@ -12,7 +12,11 @@ import (
 
 // UpOptions say how a workshop is brought up. Implicit is a start that nobody
 // asked for: a call needs it.
-type UpOptions struct{ DryRun, Strict, AcceptWatched, Implicit bool }
+type UpOptions struct {
+	DryRun, Strict, AcceptWatched, Implicit bool
+	// Ask puts a yes-or-no question to a person; nil if nobody is there.
+	Ask func(ctx context.Context, question string) (bool, error)
+}
 
 // Up makes what a run needs on this machine, plans, and carries it out. ready is c
 // as [Env.Prepare] returned it.

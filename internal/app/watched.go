@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
@@ -35,6 +37,7 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 		return Fail(CodeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
 	}
 	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "", contained)
+	r.Definition = ready.definition()
 	for _, f := range env.Settings.EnvFiles {
 		f = env.Abs(f)
 		r.Own = append(r.Own, filepath.Join(RealPath(filepath.Dir(f)), filepath.Base(f)))
@@ -63,14 +66,22 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 	} else {
 		baseline = before.Extend(baseline, now)
 	}
-	changes := baseline.Compare(now)
+	changes := r.ByWorkers(baseline.Compare(now))
 	if ready.NotChecked { // was said of the source
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind == facts.NotChecked })
 	}
 	env.sayChanges(changes)
+	if before != nil && !lost {
+		mine, err := env.reviewDefinition(ctx, before, ready, o)
+		if err != nil {
+			return err
+		}
+		changes = r.Accept(mine, baseline, now, changes)
+	}
 	written := slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return c.Kind == facts.NotChecked })
 	findings := len(written)
 	if o.AcceptWatched {
+		r.Accept(slices.Collect(maps.Keys(now)), baseline, now, nil)
 		baseline, findings = now, 0
 	}
 	stays := findings > 0
@@ -91,6 +102,41 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 	}
 	return r.Keep(baseline)
 }
+
+// reviewDefinition shows the lines of the project's definition that a worker can have
+// written since the first `up`. They are refused unless somebody takes them: what runs
+// next would obey them. It returns the files that were taken.
+func (env *Env) reviewDefinition(ctx context.Context, before *facts.Record, now *Project, o UpOptions) (mine []string, err error) {
+	texts := now.definition()
+	paths := before.Redefined(texts)
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	for _, p := range paths {
+		lines := changedLines([]byte(before.Definition[p]), []byte(texts[p]))
+		if n := len(lines) - maxShownLines; n > 0 {
+			lines = append(lines[:maxShownLines], fmt.Sprintf("and %d more lines", n))
+		}
+		for i, l := range lines {
+			lines[i] = "\n" + Printable(l)
+		}
+		env.warn("%s, since `up`:%s", env.shownClipped(p), strings.Join(lines, ""))
+	}
+	taken := o.AcceptWatched
+	if !taken && o.Ask != nil && !o.Strict {
+		if taken, err = o.Ask(ctx, "a worker may have written these lines; are they yours?"); err != nil {
+			return nil, err
+		}
+	}
+	if !taken {
+		return nil, Fail(CodeRefused, "%s changed, and a worker may have written that (B8); nothing was started or loaded", env.shownClipped(paths[0])).
+			Hint("read the lines above; if they are yours, run `workshop up --accept-watched`")
+	}
+	return paths, nil
+}
+
+// maxShownLines of a changed file are shown.
+const maxShownLines = 60
 
 // CompareWatched names what changed since `up`, loudly, and reports whether
 // anything did. What can't be compared counts as changed. It uses what `up`
@@ -125,7 +171,7 @@ func (env *Env) changes(ctx context.Context, project string, seen engine.Observe
 	if err != nil {
 		return nil, err
 	}
-	return before.Compare(now), nil
+	return r.ByWorkers(before.Compare(now)), nil
 }
 
 // maxChanges are named one by one: a worker can make any number of them.

@@ -2,7 +2,9 @@ package facts
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,9 +20,31 @@ import (
 // the kernel lets nobody inside rename or remove a mount point (EBUSY).
 type Opening struct {
 	Source string
-	// Covered are entries of Source itself. A mount further down covers nothing,
+	// Covers are entries of Source itself. A mount further down covers nothing,
 	// unless the directories above it are mounts too: they could be renamed.
-	Covered []string `json:",omitempty"`
+	Covers []Cover `json:",omitempty"`
+}
+
+// Cover is a path with a mount of a worker on it. The kernel takes the mount away when
+// somebody on the host replaces or removes what is there: rename(2) detaches mounts
+// of other mount namespaces. The worker can write to what takes its place until it is
+// ended.
+type Cover struct {
+	Path string
+	// ID is the identity of what is there, see [entryID]; empty if it isn't known.
+	ID string `json:",omitempty"`
+}
+
+// holds reports whether the mount was never lost: what it is on is still there.
+func (c Cover) holds() bool { return c.ID != "" && c.ID == entryID(c.Path) }
+
+// lasting returns openings with the covers that hold.
+func lasting(all []Opening) []Opening {
+	out := slices.Clone(all)
+	for i, o := range out {
+		out[i].Covers = slices.DeleteFunc(slices.Clone(o.Covers), func(c Cover) bool { return !c.holds() })
+	}
+	return out
 }
 
 // openings lists what workers may write to, each once.
@@ -38,10 +62,11 @@ func openings(c *compose.Compiled) (all []Opening) {
 			for _, inner := range mounts {
 				at := path.Clean(inner.Target)
 				if above := path.Clean(m.Target); at != above && path.Dir(at) == above {
-					o.Covered = append(o.Covered, filepath.Join(o.Source, path.Base(at)))
+					p := filepath.Join(o.Source, path.Base(at))
+					o.Covers = append(o.Covers, Cover{p, entryID(p)})
 				}
 			}
-			slices.Sort(o.Covered)
+			slices.SortFunc(o.Covers, func(x, y Cover) int { return cmp.Compare(x.Path, y.Path) })
 			all = append(all, o)
 		}
 	}
@@ -50,12 +75,15 @@ func openings(c *compose.Compiled) (all []Opening) {
 
 // distinct leaves out openings that others of the list have.
 func distinct(all []Opening) (out []Opening) {
+	byPath := func(x, y Cover) int { return cmp.Compare(x.Path, y.Path) }
 	slices.SortFunc(all, func(x, y Opening) int {
-		return cmp.Or(cmp.Compare(x.Source, y.Source), cmp.Compare(len(x.Covered), len(y.Covered)), slices.Compare(x.Covered, y.Covered))
+		return cmp.Or(cmp.Compare(x.Source, y.Source), cmp.Compare(len(x.Covers), len(y.Covers)), slices.CompareFunc(x.Covers, y.Covers, byPath))
 	})
 	for _, o := range all {
 		has := func(other Opening) bool {
-			return other.Source == o.Source && !slices.ContainsFunc(other.Covered, func(p string) bool { return !slices.Contains(o.Covered, p) })
+			return other.Source == o.Source && !slices.ContainsFunc(other.Covers, func(c Cover) bool {
+				return !slices.ContainsFunc(o.Covers, func(x Cover) bool { return x.Path == c.Path })
+			})
 		}
 		if !slices.ContainsFunc(out, has) {
 			out = append(out, o)
@@ -66,7 +94,7 @@ func distinct(all []Opening) (out []Opening) {
 
 // opens reports whether a path is writable through the opening.
 func (o Opening) opens(p string) bool {
-	return subpath.Within(p, o.Source) && !slices.ContainsFunc(o.Covered, func(c string) bool { return subpath.Within(p, c) })
+	return subpath.Within(p, o.Source) && !slices.ContainsFunc(o.Covers, func(c Cover) bool { return subpath.Within(p, c.Path) })
 }
 
 // sources are those of openings, outermost ones only.
@@ -78,12 +106,16 @@ func sources(all []Opening) []string {
 	return outermost(out)
 }
 
-// unopened reports whether openings leave no worker a way to change a file or
-// directory of theirs: no mount makes its path writable, and it has no other path, as
-// the target of a symlink and of a hard link has.
-func unopened(all []Opening, full string, info fs.FileInfo) bool {
+// untouched reports whether openings leave no worker a way to change a path: no mount
+// makes it writable, and it has no other path, as the target of a symlink and of a hard
+// link has. What isn't there has none.
+func untouched(all []Opening, full string) bool {
 	if len(all) == 0 || slices.ContainsFunc(all, func(o Opening) bool { return o.opens(full) }) {
 		return false
+	}
+	info, err := os.Lstat(full)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
 	}
 	return info.IsDir() || info.Mode().IsRegular() && oneName(info)
 }

@@ -18,6 +18,9 @@ import (
 func TestOpenings(t *testing.T) {
 	// Mounts are SOURCE:TARGET[:ro], the source below the project; "." is all of it.
 	type workers map[string][]string
+	replace := func(dir, name, text string) error { // as most editors save
+		return errors.Join(os.WriteFile(filepath.Join(dir, "new"), []byte(text), 0o600), os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, name)))
+	}
 	held := workers{"one": {".:/w", "workshop.yaml:/w/workshop.yaml:ro", ".vscode:/w/.vscode:ro"}}
 	edit := func(dir string) error {
 		return errors.Join(
@@ -38,6 +41,7 @@ func TestOpenings(t *testing.T) {
 		up      []workers // each `up` in turn
 		process bool
 		before  func(dir string) error
+		between func(dir string) error
 		after   func(dir string) error
 		want    []string
 	}{
@@ -85,7 +89,32 @@ func TestOpenings(t *testing.T) {
 			},
 			want: []string{"changed out/x"},
 		},
+		{name: "replaced on the host, which takes the mount away", up: []workers{held}, after: func(dir string) error {
+			return replace(dir, "workshop.yaml", "anyone's")
+		}, want: all[3:]},
+		{name: "replaced with the same text", up: []workers{held}, after: func(dir string) error {
+			return replace(dir, "workshop.yaml", "mine")
+		}},
+		{name: "replaced until it has the same inode, perhaps", up: []workers{held}, after: func(dir string) (err error) {
+			for range 50 {
+				err = errors.Join(err, replace(dir, "workshop.yaml", "anyone's"))
+			}
+			return err
+		}, want: all[3:]},
+		{name: "a directory replaced on the host", up: []workers{held}, after: func(dir string) error {
+			return errors.Join(os.Rename(filepath.Join(dir, ".vscode"), filepath.Join(dir, "old")), os.Mkdir(filepath.Join(dir, ".vscode"), 0o700),
+				os.WriteFile(filepath.Join(dir, ".vscode/tasks.json"), []byte("anyone's"), 0o600))
+		}, want: []string{"removed .vscode/settings.json", "changed .vscode/tasks.json"}},
+		{name: "replaced before a later up, which mounts the new one", up: []workers{held, held}, between: func(dir string) error {
+			return replace(dir, "workshop.yaml", "anyone's")
+		}, after: func(string) error { return nil }, want: all[3:]},
+		{name: "the same, and a later up that covers less", up: []workers{held, {"one": held["one"][:2]}}, between: func(dir string) error {
+			return replace(dir, "workshop.yaml", "anyone's")
+		}, after: func(string) error { return nil }, want: all[3:]},
 	} {
+		if tt.between == nil {
+			tt.between = func(string) error { return nil }
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			dir, state := t.TempDir(), t.TempDir()
 			for _, f := range []string{"workshop.yaml", ".vscode/tasks.json", ".vscode/settings.json", "sub/conf/.envrc", "out/a"} {
@@ -111,6 +140,11 @@ func TestOpenings(t *testing.T) {
 						s.Volumes = append(s.Volumes, types.ServiceVolumeConfig{Type: types.VolumeTypeBind, Source: filepath.Join(dir, source), Target: target, ReadOnly: readOnly})
 					}
 					c.Project.Services[name], c.Roles[name] = s, compose.RoleWorker
+				}
+				if r != nil {
+					if err := tt.between(dir); err != nil {
+						t.Fatal(err)
+					}
 				}
 				later := NewRecord(state, c, true, !tt.process)
 				later.Own = in(dir, "workshop.yaml")
@@ -142,7 +176,7 @@ func TestOpenings(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, c := range baseline.Compare(after) {
+			for _, c := range r.ByWorkers(baseline.Compare(after)) {
 				rel, _ := filepath.Rel(dir, c.Path)
 				got = append(got, string(c.Kind)+" "+rel)
 			}
@@ -157,9 +191,10 @@ func TestOpenings(t *testing.T) {
 func TestUnopenedFileOfAnotherProject(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
 	write(t, dir, "sub/workshop.yaml", "mine")
-	file := filepath.Join(dir, "sub/workshop.yaml")
+	sub := filepath.Join(dir, "sub")
+	file := filepath.Join(sub, "workshop.yaml")
 	for _, open := range []bool{false, true} {
-		r := &Record{Project: "p", Dir: dir, Roots: []string{dir}, Openings: []Opening{{Source: dir, Covered: []string{filepath.Join(dir, "sub")}}}, at: filepath.Join(state, "p")}
+		r := &Record{Project: "p", Dir: dir, Roots: []string{dir}, Openings: []Opening{{Source: dir, Covers: []Cover{{sub, entryID(sub)}}}}, at: filepath.Join(state, "p")}
 		if open {
 			r.Openings = nil
 		}

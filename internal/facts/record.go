@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // Record is the record of a running project, written by the first `up` and extended by
@@ -31,7 +33,9 @@ type Record struct {
 	// Openings say what of the roots they may write; empty: everything.
 	Openings []Opening `json:",omitempty"`
 	Own      []string  // the workshop's own files
-	at       string
+	// Definition has the texts that the workshop was loaded from, by path.
+	Definition map[string]string `json:",omitempty"`
+	at         string
 }
 
 const (
@@ -108,9 +112,16 @@ func (r *Record) each(change func(string) string) {
 	lists := [][]string{r.Roots, r.Own}
 	for i := range r.Openings {
 		o := &r.Openings[i]
-		o.Source, o.Covered = change(o.Source), slices.Clone(o.Covered)
-		lists = append(lists, o.Covered)
+		o.Source, o.Covers = change(o.Source), slices.Clone(o.Covers)
+		for j := range o.Covers {
+			o.Covers[j].Path = change(o.Covers[j].Path)
+		}
 	}
+	texts := make(map[string]string, len(r.Definition))
+	for p, text := range r.Definition {
+		texts[change(p)] = text
+	}
+	r.Definition = texts
 	for _, list := range lists {
 		for i, p := range list {
 			list[i] = change(p)
@@ -119,14 +130,80 @@ func (r *Record) each(change func(string) string) {
 	r.Dir, r.RuntimeDir = change(r.Dir), change(r.RuntimeDir)
 }
 
-// With returns the record extended by a later `up` of the same directory.
+// With returns the record extended by a later `up` of the same directory. A cover that
+// was lost stays lost.
 func (r *Record) With(later *Record) *Record {
 	both := *later
 	both.Named = r.Named || later.Named
 	both.Roots = outermost(slices.Concat(r.Roots, later.Roots))
 	both.Openings = distinct(slices.Concat(r.openings(), later.openings()))
+	ids := map[string]string{}
+	for _, o := range r.Openings {
+		for _, c := range o.Covers {
+			ids[c.Path] = c.ID
+		}
+	}
+	for i := range both.Openings {
+		covers := slices.Clone(both.Openings[i].Covers)
+		for j, c := range covers {
+			if id, ok := ids[c.Path]; ok {
+				covers[j].ID = id
+			}
+		}
+		both.Openings[i].Covers = covers
+	}
+	both.Definition = maps.Clone(r.Definition)
+	if both.Definition == nil {
+		both.Definition = map[string]string{}
+	}
+	maps.Copy(both.Definition, later.Definition)
 	both.Own = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Own, later.Own))))
 	return &both
+}
+
+// Accept takes files as they are now: the baseline has them, and what covers them is
+// known by its new identity, unless other changes below it are left, which it returns.
+func (r *Record) Accept(paths []string, baseline, now Snapshot, changes []Change) (left []Change) {
+	for _, p := range paths {
+		delete(baseline, p)
+		if what, ok := now[p]; ok {
+			baseline[p] = what
+		}
+	}
+	left = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return slices.Contains(paths, c.Path) })
+	for i := range r.Openings {
+		covers := slices.Clone(r.Openings[i].Covers)
+		for j, c := range covers {
+			below := func(p string) bool { return subpath.Within(p, c.Path) }
+			if slices.ContainsFunc(paths, below) && !slices.ContainsFunc(left, func(c Change) bool { return below(c.Path) }) {
+				covers[j].ID = entryID(c.Path)
+			}
+		}
+		r.Openings[i].Covers = covers
+	}
+	return left
+}
+
+// ByWorkers returns the changes that a worker can have made.
+func (r *Record) ByWorkers(changes []Change) []Change {
+	all := lasting(r.Openings)
+	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool {
+		return c.Kind != NotChecked && untouched(all, c.Path)
+	})
+}
+
+// Redefined returns the files of a definition, by path, that differ from those of the
+// record and that a worker can have written, sorted.
+func (r *Record) Redefined(now map[string]string) (paths []string) {
+	all := lasting(r.openings())
+	for p, text := range now {
+		if old, ok := r.Definition[p]; ok && old == text || len(all) == 0 || untouched(all, p) {
+			continue
+		}
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	return paths
 }
 
 // openings are the record's; of one without, all that is in its roots.
@@ -144,7 +221,7 @@ func (r *Record) openings() []Opening {
 // Take takes a snapshot of the watched files. home is the user's, whose git
 // configuration counts too; lookup returns variables of their environment.
 func (r *Record) Take(ctx context.Context, home string, lookup func(string) (string, bool)) (Snapshot, error) {
-	w := &watcher{ctx: ctx, project: r.Dir, own: map[string]bool{}, roots: r.Roots, openings: r.Openings, home: home, lookup: lookup, most: maxEntries, keeps: maxWatched}
+	w := &watcher{ctx: ctx, project: r.Dir, own: map[string]bool{}, roots: r.Roots, home: home, lookup: lookup, most: maxEntries, keeps: maxWatched}
 	for _, file := range r.Own {
 		w.own[file] = true
 	}
@@ -160,17 +237,17 @@ func (r *Record) Baseline() (Snapshot, error) {
 	return s, err
 }
 
-// Extend returns a baseline extended by the files of a later snapshot outside the
-// directories that workers could already write to by r.
+// Extend returns a baseline extended by the files of a later snapshot to which workers
+// couldn't write by r. Of those that the baseline has it takes the later ones.
 func (r *Record) Extend(baseline, later Snapshot) Snapshot {
-	out := Snapshot{}
+	out := maps.Clone(baseline)
+	all := lasting(r.openings())
 	for p, what := range later {
-		if !r.MayWrite(p) && !strings.HasPrefix(what, unchecked) {
+		_, had := baseline[p]
+		opened := slices.ContainsFunc(all, func(o Opening) bool { return o.opens(p) })
+		if !opened && (!had || untouched(all, p)) && !strings.HasPrefix(what, unchecked) {
 			out[p] = what
 		}
-	}
-	for p, what := range baseline {
-		out[p] = what
 	}
 	return out
 }
@@ -183,6 +260,10 @@ func (r *Record) Keep(baseline Snapshot) error {
 	if err := baseline.Save(r.at); err != nil {
 		return err
 	}
+	return r.save()
+}
+
+func (r *Record) save() error {
 	text := *r
 	text.each(keyOf)
 	data, err := json.Marshal(text)
@@ -192,12 +273,17 @@ func (r *Record) Keep(baseline Snapshot) error {
 	return writeFile(filepath.Join(r.at, recordFile), data, 0o600, -1, -1)
 }
 
-// Rewrite is [Rewrite] for the baseline of a record; r may be nil.
-func (r *Record) Rewrite(name string, write func() error) error {
+// Rewrite is [Rewrite] for a record, with its definition; r may be nil. after is what
+// write makes of the file.
+func (r *Record) Rewrite(name string, before, after []byte, write func() error) error {
 	if r == nil {
 		return write()
 	}
-	return Rewrite([]string{r.at}, name, write)
+	if err := Rewrite([]string{r.at}, name, write); err != nil || r.Definition[name] != string(before) {
+		return err
+	}
+	r.Definition[name] = string(after)
+	return r.save()
 }
 
 // ForgetRecord removes the record of a project before its baseline, so that a killed
@@ -211,11 +297,6 @@ func ForgetRecord(state, project string) error {
 		return err
 	}
 	return os.RemoveAll(at)
-}
-
-// MayWrite reports whether the project's workers may write to a path.
-func (r *Record) MayWrite(path string) bool {
-	return slices.ContainsFunc(r.openings(), func(o Opening) bool { return o.opens(path) })
 }
 
 // WrittenBy returns a running project of another directory than the file's whose
@@ -235,7 +316,7 @@ func WrittenBy(file string, all []*Record) *Record {
 
 // saw reports whether no worker can have changed a file since `up`.
 func (r *Record) saw(file string) bool {
-	if info, err := os.Lstat(file); err == nil && unopened(r.Openings, file, info) {
+	if untouched(lasting(r.Openings), file) {
 		return true
 	}
 	before, err := r.Baseline()

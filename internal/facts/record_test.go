@@ -39,7 +39,7 @@ func TestRecord(t *testing.T) {
 
 	// The later `up` mounts b, and a no more.
 	later := kept.With(&Record{Project: "p", Dir: dir, Roots: []string{at("b")}, at: r.at})
-	if !later.Named || !later.MayWrite(at("a/x")) || !later.MayWrite(at("b/x")) {
+	if !later.Named || !within(at("a/x"), later.Roots) || !within(at("b/x"), later.Roots) {
 		t.Errorf("later: %+v", later)
 	}
 	before, err := kept.Baseline()

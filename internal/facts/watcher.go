@@ -30,13 +30,11 @@ type watcher struct {
 	own map[string]bool // the workshop's files
 	// project is a directory whose links may lead programs into roots; "" for none.
 	project string
-	roots   []string // writable from inside,
-	// openings say what of them; empty: everything.
-	openings []Opening
-	home     string
-	lookup   func(string) (string, bool) // environment
-	most     int                         // entries, of all walks
-	keeps    int                         // names, at most
+	roots   []string // writable from inside
+	home    string
+	lookup  func(string) (string, bool) // environment
+	most    int                         // entries, of all walks
+	keeps   int                         // names, at most
 
 	s     Snapshot
 	left  int64           // bytes that may still be hashed
@@ -106,7 +104,7 @@ func (w *watcher) walk(root string, whole bool) error {
 		switch {
 		case e.IsDir():
 			if compose.IsProtected(e.Name()) && !d.packages && !d.dotGit || isDotGit(e.Name()) {
-				w.dir(filepath.Join(root, d.rel, e.Name()))
+				w.put(filepath.Join(root, d.rel, e.Name()), isDir)
 			}
 		case watched(d, e.Name()) || w.own[filepath.Join(root, d.rel, e.Name())]:
 			w.file(root, d, e.Name())
@@ -145,7 +143,7 @@ func (w *watcher) walk(root string, whole bool) error {
 func (w *watcher) gitDir(root string, d *dir) {
 	full := filepath.Join(root, filepath.FromSlash(d.rel))
 	if d.has.opens() {
-		w.dir(full)
+		w.put(full, isDir)
 	}
 	if d.has.opens() || isDotGit(filepath.Base(full)) {
 		w.index(full)
@@ -190,19 +188,9 @@ func (w *watcher) path(full string) {
 	w.digest(dir, full, false)
 }
 
-// dir adds a directory that is in a root.
-func (w *watcher) dir(full string) {
-	if info, err := os.Lstat(full); err != nil || !unopened(w.openings, full, info) {
-		w.put(full, isDir)
-	}
-}
-
 // digest adds a file of a directory, and queues a link to be followed.
 func (w *watcher) digest(dir *os.File, full string, whole bool) {
 	if w.full || w.s[full] != "" {
-		return
-	}
-	if info, err := lstatAt(dir, filepath.Base(full)); err == nil && unopened(w.openings, full, info) {
 		return
 	}
 	digest, err := digestAt(dir, filepath.Base(full), &w.left)

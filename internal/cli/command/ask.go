@@ -17,6 +17,15 @@ import (
 // interactive reports whether a person can be asked.
 func (a *Program) interactive() bool { return terminal.Is(a.In) && terminal.Is(a.Err) }
 
+// Asker returns what puts yes-or-no questions to the person at the terminal; nil if
+// nobody can be asked.
+func (a *Program) Asker() func(context.Context, string) (bool, error) {
+	if !a.interactive() {
+		return nil
+	}
+	return a.ask
+}
+
 // ask puts a yes-or-no question on the terminal; anything but a yes is a no.
 func (a *Program) ask(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(a.Err, "%s [y/N] ", question)

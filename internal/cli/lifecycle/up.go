@@ -117,7 +117,7 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 	defer ch.Unlock()
 	a.KeepChanges = true
 	learning := e.AskGuard(ctx) // of the guard before, if there is one
-	if err := ch.Up(ctx, e, c, ready, names, app.UpOptions{Strict: o.strict, AcceptWatched: o.acceptWatched}); err != nil {
+	if err := ch.Up(ctx, e, c, ready, names, app.UpOptions{Strict: o.strict, AcceptWatched: o.acceptWatched, Ask: a.Asker()}); err != nil {
 		return err
 	}
 	unlimited := false
