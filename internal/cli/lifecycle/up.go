@@ -36,7 +36,8 @@ next ` + "`up`" + ` or ` + "`down`" + ` repairs what it left.
 
 What the watched files are (see down) is noted by the first ` + "`up`" + ` and kept until
 ` + "`down`" + `. A later one names what changed and starts; with --strict it refuses, as
-does the one that ` + "`call`" + ` or ` + "`tools`" + ` runs.
+does the one that ` + "`call`" + ` or ` + "`tools`" + ` runs. Lines of workshop.yaml or a worker file
+that a worker may have written are shown, and need a yes or --accept-watched.
 
 --learn then lets workers with mode restricted reach names that no line allows,
 and records them: ` + "`firewall suggest`" + ` prints lines for them. Until it ends, the
@@ -58,7 +59,7 @@ in continuous integration, and for workers with secrets unless --with-secrets.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and change nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "build images without asking")
-	f.BoolVar(&o.acceptWatched, "accept-watched", false, "take watched files as they are now: what changed since the first up is named once more")
+	f.BoolVar(&o.acceptWatched, "accept-watched", false, "take watched files and the workshop's own as they are now: what changed since the first up is named once more")
 	f.BoolVar(&o.strict, "strict", false, "exit with 4 if a watched file changed, or a mount can't be fully checked")
 	o.learn.flags(cmd)
 	f.Duration("wait-timeout", app.DefaultWaitTimeout, "how long to wait until every worker is ready")

@@ -52,8 +52,7 @@ var hostItems = []Item{
 	},
 	{
 		ID: "H9", Attack: "The workshop's own files in an `rw` mount: a worker writes `network: open` and other tools into them",
-		Status: Open, Answer: "A read-only mount of one lasts until something replaces it on the host, and the worker ends then (exit code 3). Without one in each worker they are [compared](mounts.md#what-is-compared-b8): `up --strict` and automatic starts refuse after a change, every command a changed workshop.yaml that it found without `-f`, until `down`",
-		Remedy:   "`up` without `--strict`, or with `-f`, names the changes and does what the files say. Mount `./src`, not `.`, as `rw`",
-		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/facts TestOpenings", "internal/facts TestUnopenedFileOfAnotherProject", "internal/app TestEnvFilesAreWatched", "internal/app TestBaselineStays", "internal/app TestPlantedBelow", "internal/workerinit TestB08_LostMountEndsTheWorker", "e2e TestB03_LostMountEndsTheWorker", "e2e TestB03_OwnSavesLoseNoMount", "e2e TestB08_OwnEdits", "e2e TestB08_BaselineStays"},
+		Status: Closed, Answer: "What each worker has a read-only mount of can't be written until something replaces it on the host, and the worker ends then (exit code 3). All else is [compared](mounts.md#what-is-compared-b8), that too once it was replaced: `up` and `firewall reload` show changed lines and obey them only after a yes, until `down`",
+		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/app TestDefinitionThatAWorkerMayHaveWritten", "e2e TestB08_SavedByRenameIsReviewed", "internal/facts TestOpenings", "internal/facts TestUnopenedFileOfAnotherProject", "internal/app TestEnvFilesAreWatched", "internal/app TestBaselineStays", "internal/app TestPlantedBelow", "internal/workerinit TestB08_LostMountEndsTheWorker", "e2e TestB03_LostMountEndsTheWorker", "e2e TestB03_OwnSavesLoseNoMount", "e2e TestB08_OwnEdits", "e2e TestB08_BaselineStays"},
 	},
 }
