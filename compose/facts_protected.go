@@ -15,7 +15,7 @@ import (
 // the host run later; .workshop is what plain Compose starts.
 var protectedDirs = []string{".claude", ".git", ".github", ".husky", ".idea", ".vscode", ".workshop"}
 
-// Protected is a directory that a worker must not change (B8).
+// Protected is a directory, or a file called .git, that a worker must not change (B8).
 type Protected struct {
 	Path string // relative to the source, with slashes
 	Kind ProtectedKind
@@ -26,7 +26,7 @@ type ProtectedKind int
 
 // The kinds of protected directories.
 const (
-	ProtectedDir ProtectedKind = iota // read-only always
+	ProtectedDir ProtectedKind = iota // read-only always; a .git file, too
 	GitDir                            // what git takes for a git directory: writable with `git: rw`
 	GitHooks                          // hooks of a git directory: read-only always
 )

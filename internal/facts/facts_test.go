@@ -235,6 +235,7 @@ func TestProtectedDirectories(t *testing.T) {
 	for _, f := range []string{
 		"repo/.git/HEAD", "repo/.git/hooks/x", "repo/.git/modules/sub/HEAD", "repo/.git/modules/sub/objects/x", "repo/.git/modules/sub/refs/x", "repo/.git/modules/sub/hooks/x", "repo/.git/objects/aa/x",
 		"repo/.Claude/x", "repo/a/b/.vscode/x", "repo/node_modules/p/.github/x", "repo/.github/workflows/.git/x",
+		"repo/.cache/mod/example.org/m@v1.2.3/.github/x",
 	} {
 		write(t, dir, f, "x")
 	}
@@ -529,6 +530,9 @@ func TestSnapshot(t *testing.T) {
 	write(t, dir, "repo/.vscode/tasks.json", "evil")
 	write(t, dir, "repo/sub/.mcp.json", "evil")
 	write(t, dir, "repo/node_modules/p/.github/x", "a package")
+	write(t, dir, "repo/mod/example.org/m@v0.1.0/.github/x", "a package")
+	write(t, dir, "repo/.git/hooks/pre-commit.sample", "of git's templates")
+	write(t, dir, "repo/.git/hooks/pre-push", "evil")
 	os.Remove(filepath.Join(dir, "repo/.envrc"))
 	symlink(t, "/etc/passwd", filepath.Join(dir, "repo/.npmrc"))
 	before, err = LoadSnapshot(c.Facts.RuntimeDir)
@@ -544,7 +548,7 @@ func TestSnapshot(t *testing.T) {
 		rel, _ := filepath.Rel(filepath.Join(dir, "repo"), ch.Path)
 		got = append(got, string(ch.Kind)+" "+rel)
 	}
-	want := []string{"removed .envrc", "changed .git/config", "new .npmrc", "new .vscode", "new .vscode/tasks.json", "new sub/.mcp.json"}
+	want := []string{"removed .envrc", "changed .git/config", "new .git/hooks/pre-push", "new .npmrc", "new .vscode", "new .vscode/tasks.json", "new sub/.mcp.json"}
 	if !slices.Equal(got, want) {
 		t.Errorf("changes = %q\nwant      %q", got, want)
 	}

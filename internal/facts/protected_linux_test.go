@@ -26,6 +26,9 @@ try rename-hooks    mv .git/hooks .git/hooks2
 try rename-claude   mv sub/deep/.claude sub/deep/x
 try rename-parent   mv sub sub2
 try rename-parent2  mv sub/deep sub/deep2
+try write-git-file   plant tree/module/.git
+try rename-git-file  mv tree/module/.git tree/module/x
+try rename-module    mv tree/module tree/other
 try write-config    plant .git/config
 try write-work      plant sub/deep/work
 `
@@ -52,7 +55,7 @@ func TestProtectedDirectoriesHoldInAContainer(t *testing.T) {
 	run := func(protect bool) map[string]string {
 		t.Helper()
 		dir, o := project(t, "    mounts: [{source: ./repo, target: /repo, mode: rw, git: rw}]\n")
-		for _, f := range []string{".git/HEAD", ".git/config", ".git/hooks/sample", "sub/deep/.claude/settings.json", "sub/deep/x1"} {
+		for _, f := range []string{".git/HEAD", ".git/config", ".git/hooks/sample", "sub/deep/.claude/settings.json", "sub/deep/x1", "tree/module/.git"} {
 			write(t, dir, "repo/"+f, "x")
 		}
 		if err := chownAll(filepath.Join(dir, "repo")); err != nil {
@@ -90,7 +93,7 @@ func TestProtectedDirectoriesHoldInAContainer(t *testing.T) {
 	}
 	free := map[string]bool{"write-config": true, "write-work": true}
 	protected, control := run(true), run(false)
-	if len(protected) != 11 || len(control) != 11 {
+	if len(protected) != 14 || len(control) != 14 {
 		t.Fatalf("attempts are missing: %v, %v", protected, control)
 	}
 	for name, what := range protected {
@@ -98,7 +101,7 @@ func TestProtectedDirectoriesHoldInAContainer(t *testing.T) {
 			t.Errorf("%s: %s; want %s", name, what, want)
 		}
 	}
-	for _, name := range []string{"write-hook", "replace-hook", "write-claude", "rename-git", "rename-parent"} {
+	for _, name := range []string{"write-git-file", "rename-git-file", "write-hook", "replace-hook", "write-claude", "rename-git", "rename-parent"} {
 		if control[name] != "done" {
 			t.Errorf("control: %s was %s without protection", name, control[name])
 		}

@@ -29,6 +29,7 @@ func TestGitDirectoriesAreHeld(t *testing.T) {
 		repo := filepath.Join(dir, "repo")
 		bareRepository(t, repo, "cache/x")
 		bareRepository(t, repo, "node_modules/x")
+		bareRepository(t, repo, "mod/cache/vcs/"+strings.Repeat("0a", 32))
 		bareRepository(t, repo, ".github/x")
 		write(t, repo, "wt/HEAD", "")
 		write(t, repo, "wt/commondir", "../cache/x")

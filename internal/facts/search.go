@@ -118,8 +118,8 @@ const (
 	heldGit // writable with `git: rw`, apart from hooks
 )
 
-// protectedSearch collects protected directories, outermost ones only, and the hooks
-// of git directories among them, which `git: rw` protects.
+// protectedSearch collects protected directories, outermost ones only, the hooks of git
+// directories among them, which `git: rw` protects, and files called .git.
 type protectedSearch struct {
 	found  []compose.Protected
 	root   bool // the source itself is or is inside a git directory
@@ -153,6 +153,13 @@ func (s *protectedSearch) listed(d *dir) {
 		}
 	} else if git && d.held == notHeld && !d.packages {
 		s.hold(d)
+	}
+	if d.held == notHeld && !d.packages {
+		// A linked worktree's or submodule's: git obeys the configuration of the
+		// directory that it names.
+		if info, err := lstatAt(d.file, ".git"); err == nil && info.Mode().IsRegular() {
+			s.add(compose.Protected{Path: path.Join(d.rel, ".git")})
+		}
 	}
 	if d.git && d.held == heldGit {
 		if info, err := lstatAt(d.file, "hooks"); err == nil && info.IsDir() {

@@ -70,7 +70,7 @@ func (d *dir) child(name string) *dir {
 	dotGit := isDotGit(name)
 	return &dir{
 		rel: path.Join(d.rel, name), up: d, deep: d.deep + 1,
-		git: dotGit, inGit: d.inGit || dotGit, dotGit: d.dotGit || dotGit, packages: d.packages || dependencies[name],
+		git: dotGit, inGit: d.inGit || dotGit, dotGit: d.dotGit || dotGit, packages: d.packages || isPackages(name, d),
 		whole: d.whole, held: d.held,
 	}
 }

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
@@ -10,6 +11,18 @@ import (
 // and packages contain hundreds of .github directories. Git's files count there too,
 // as git enters submodules anywhere.
 var dependencies = map[string]bool{"node_modules": true, "site-packages": true, "bower_components": true}
+
+// isPackages reports whether a directory is one of installed packages: one of those
+// names, or of Go's module cache, which has modules as name@version and downloads
+// repositories to vcs/HASH.
+func isPackages(name string, in *dir) bool {
+	return dependencies[name] || goModule.MatchString(name) || in.name() == "vcs" && goRepository.MatchString(name)
+}
+
+var (
+	goModule     = regexp.MustCompile(`.@v[0-9]+\.[0-9]`)
+	goRepository = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
 
 // watchedNames are files that programs of the host run or obey implicitly when somebody
 // opens the directory: shells and version managers, agents' instructions, git and its
@@ -55,8 +68,8 @@ func wholly(name string) bool {
 
 // watched reports whether a file of d is hashed because of its name.
 func watched(d *dir, name string) bool {
-	if d.whole {
-		return true
+	if d.whole { // git runs no hook of its templates
+		return !(d.name() == "hooks" && d.inGit && strings.HasSuffix(name, ".sample"))
 	}
 	if d.up != nil && d.up.git && gitFilesBelow[d.name()] == name {
 		return true

@@ -6,9 +6,9 @@ var hostItems = []Item{
 	{
 		ID: "H1", Attack: "A git directory not called `.git`: bare, with a `commondir`, named by a `.git` file or link, a submodule; its configuration runs a command at the next `git status`. With `git: rw`, an index entry or link through which git writes to `.git/hooks` or `~/.bashrc`; a source inside a git directory",
 		Fell:   []string{"git, unless `safe.bareRepository` is `explicit`"},
-		Status: Closed, Answer: "What git takes for a git directory is read-only if it exists at `up`, else named. Named too: changes of configuration, `commondir`, `gitdir`, attributes, hooks and an unfinished rebase; links there; an index that is unreadable, ambiguous, over 64 MiB or has a path that git refuses to add. Hooks are never writable. Other sources in a git directory are watched by their place there",
+		Status: Closed, Answer: "What git takes for a git directory, and a `.git` file, are read-only if they exist at `up`, else named. Named too: changes of configuration, `commondir`, `gitdir`, attributes, hooks and an unfinished rebase; links there; an index that is unreadable, ambiguous, over 64 MiB or has a path that git refuses to add. Hooks are never writable. Other sources in a git directory are watched by their place there",
 		Remedy:   "Named is not prevented: [what to do before git](security.md#what-is-not-protected)",
-		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestGitDirectoriesAreHeld", "internal/facts TestSourceIsAGitDirectory", "internal/facts TestProjectIsAGitDirectory", "internal/facts TestIndex", "internal/facts TestIndexesOfGit", "internal/facts FuzzIndex", "e2e TestB08_NothingPlantedForTheHost"},
+		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestGitDirectoriesAreHeld", "internal/facts TestProtectedDirectoriesHoldInAContainer", "internal/facts TestSourceIsAGitDirectory", "internal/facts TestProjectIsAGitDirectory", "internal/facts TestIndex", "internal/facts TestIndexesOfGit", "internal/facts FuzzIndex", "e2e TestB08_NothingPlantedForTheHost"},
 	},
 	{
 		ID: "H2", Attack: "Files in the tree that git configuration names: `include.path`, `core.hooksPath`, programs, in the configuration of the repository, a surrounding one, the user or the environment",
