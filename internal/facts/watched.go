@@ -1,8 +1,9 @@
 package facts
 
 import (
-	"regexp"
 	"strings"
+
+	"golang.org/x/mod/semver"
 
 	"github.com/llmdo/workshop/compose"
 )
@@ -16,13 +17,9 @@ var dependencies = map[string]bool{"node_modules": true, "site-packages": true, 
 // names, or of Go's module cache, which has modules as name@version and downloads
 // repositories to vcs/HASH.
 func isPackages(name string, in *dir) bool {
-	return dependencies[name] || goModule.MatchString(name) || in.name() == "vcs" && goRepository.MatchString(name)
+	_, version, _ := strings.Cut(name, "@v")
+	return dependencies[name] || semver.IsValid("v"+version) || in.name() == "vcs" && len(name) == 64 && strings.Trim(name, "0123456789abcdef") == ""
 }
-
-var (
-	goModule     = regexp.MustCompile(`.@v[0-9]+\.[0-9]`)
-	goRepository = regexp.MustCompile(`^[0-9a-f]{64}$`)
-)
 
 // watchedNames are files that programs of the host run or obey implicitly when somebody
 // opens the directory: shells and version managers, agents' instructions, git and its
