@@ -21,7 +21,8 @@ const aWorkshopInside = "{source: ./, target: /workspace, mode: rw}\n      - {so
 // host takes away, as by a save of an editor, ends the worker at once. The next start
 // has it again.
 func TestB03_LostMountEndsTheWorker(t *testing.T) {
-	s := scenario.At(t, "a worker whose read-only mount is gone doesn't go on", withMount(aWorkshopInside))
+	s := scenario.At(t, "a worker whose read-only mount is gone doesn't go on", withMount(strings.Replace(aWorkshopInside, "\n    network", "\n      - ./data:/data\n    network", 1)))
+	mkdir(t, s.Dir, "data")
 	s.Write("workers/worker.md", "---\nname: worker\ndescription: Reads.\nallowed-tools: [Read]\n---\nYou read.\n")
 	mkdir(t, s.Dir, ".vscode")
 	s.Chown()
@@ -37,6 +38,13 @@ func TestB03_LostMountEndsTheWorker(t *testing.T) {
 				return err
 			}
 			return os.Rename(file+".new", file)
+		}},
+		{"a mounted directory is another one", func() error {
+			data := filepath.Join(s.Dir, "data")
+			if err := os.Remove(data); err != nil {
+				return err
+			}
+			return os.Mkdir(data, 0o755)
 		}},
 		{"a directory of B8 is removed", func() error { return os.Remove(filepath.Join(s.Dir, ".vscode")) }},
 	} {
@@ -64,7 +72,7 @@ func TestB03_LostMountEndsTheWorker(t *testing.T) {
 		if d := s.Run("exec", "worker", "--", "true"); d.Code != 125 || !strings.Contains(d.Err, "a mount of it was lost") {
 			t.Errorf("%s: exec: exit code %d\n%s", lose.name, d.Code, d.Err)
 		}
-		if d := s.Run("logs", "worker"); !strings.Contains(d.Out, "FAILED the mount at /workspace/") {
+		if d := s.Run("logs", "worker"); !strings.Contains(d.Out, "FAILED the mount at /") {
 			t.Errorf("%s: logs: %s%s", lose.name, d.Out, d.Err)
 		}
 		s.Up()

@@ -205,6 +205,8 @@ func TestB08_BaselineStays(t *testing.T) {
 	if l := left(s); l != nil {
 		t.Errorf("left: %v", l)
 	}
+	s.Expect(4, "ps", "--strict")
+	s.Expect(0, "down", "--accept-watched")
 	s.Expect(0, "ps", "--strict")
 }
 

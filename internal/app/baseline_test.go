@@ -123,6 +123,22 @@ func TestBaselineStays(t *testing.T) {
 	}
 	b.looks(b.dir, true)
 
+	// Nor does `down`, and another directory may have the name.
+	if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, b.seen, true); err != nil {
+		t.Fatal(err)
+	}
+	b.looks(b.dir, true)
+	if all, err := facts.Records(b.a.recordsDir()); len(all) > 0 || err != nil {
+		t.Errorf("it is up: %v %v", all, err)
+	}
+	if err := b.a.CheckDirectory(ProjectRef{Name: "web", Dir: t.TempDir()}); err != nil {
+		t.Error(err)
+	}
+	b.up(UpOptions{Strict: true}, CodeRefused)
+	b.up(UpOptions{Implicit: true}, CodeRefused)
+	b.up(UpOptions{}, CodeOK)
+	b.says("changed since `up`: .envrc")
+
 	b.up(UpOptions{Strict: true, AcceptWatched: true}, CodeOK)
 	b.says("changed since `up`")
 	b.looks(b.dir, false)
@@ -151,7 +167,7 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 	})
 	held := func(t *testing.T) *baselineCase {
 		b := newBaseline(t, "")
-		if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, engine.Observed{}); err != nil {
+		if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, engine.Observed{}, false); err != nil {
 			t.Fatal(err)
 		}
 		s := b.ready.Compiled.Project.Services["one"]
@@ -198,7 +214,7 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		b := newBaseline(t, "")
 		b.write(".env", "A=1\n")
 		b.up(UpOptions{}, CodeOK) // the file has none
-		if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, engine.Observed{}); err != nil {
+		if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, engine.Observed{}, false); err != nil {
 			t.Fatal(err)
 		}
 		b.write("workshop.yaml", "workshop:\n  name: web\n  container: {image: host, env: {A: $A}}\n  workers: [one]\n")
@@ -306,17 +322,17 @@ func TestDownByName(t *testing.T) {
 	b.a.Lookup = func(name string) (string, bool) {
 		return filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(runtime)))), ".local/state"), name == "XDG_STATE_HOME"
 	}
-	if err := b.a.forget(got, b.seen); err != nil {
+	if err := b.a.forget(got, b.seen, false); err != nil {
 		t.Fatal(err)
 	}
 	if Exists(runtime) || Exists(filepath.Join(b.a.recordsDir(), "web")) {
 		t.Error("secrets or record are left")
 	}
-	if err := b.a.forget(ProjectRef{Name: "web"}, b.seen); codeOfError(err) == CodeOK {
+	if err := b.a.forget(ProjectRef{Name: "web"}, b.seen, false); codeOfError(err) == CodeOK {
 		t.Error("nobody knows the directory, and it is no failure")
 	}
 	b.seen.Containers[0].Directory = b.dir // as it names it
-	if err := b.a.forget(ProjectRef{Name: "web"}, b.seen); err != nil {
+	if err := b.a.forget(ProjectRef{Name: "web"}, b.seen, false); err != nil {
 		t.Errorf("the engine knows it: %v", err)
 	}
 }

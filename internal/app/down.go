@@ -7,8 +7,9 @@ import (
 )
 
 // Down removes what is up of the project that the caller works on, with the secrets
-// of the run, and reports whether a watched file changed since `up` (B8).
-func (env *Env) Down(ctx context.Context) (changed bool, err error) {
+// of the run, and reports whether a watched file changed since `up` (B8). accept takes
+// those as they are.
+func (env *Env) Down(ctx context.Context, accept bool) (changed bool, err error) {
 	t, err := env.Find(ctx)
 	if err != nil {
 		return false, err
@@ -57,8 +58,5 @@ func (env *Env) Down(ctx context.Context) (changed bool, err error) {
 	// Now that no worker can write any more.
 	changed = env.CompareWatched(ctx, t.Name, were)
 	env.forgetLearning(t.Name)
-	if err := env.forget(t, were); err != nil {
-		return false, err
-	}
-	return changed, nil
+	return changed, env.forget(t, were, changed && !accept)
 }

@@ -130,7 +130,7 @@ func (env *Env) checkHidden(t ProjectRef) error {
 // or remove, whatever an engine shows of it.
 func (env *Env) CheckDirectory(t ProjectRef) error {
 	r, err := env.Record(t.Name)
-	if err != nil || r == nil || r.Dir == t.Dir || !Exists(r.Dir) {
+	if err != nil || r == nil || r.Down || r.Dir == t.Dir || !Exists(r.Dir) {
 		return nil // what is wrong with a record is said where it is compared
 	}
 	return EngineError(engine.NewForeignError(t.Name, "the record of its `up`", t.Dir, r.Dir))

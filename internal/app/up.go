@@ -56,11 +56,13 @@ func (env *Env) forgetIfNothingIs(ctx context.Context, r *Running, noted *facts.
 	seen, err := r.Observe(ctx, r.Name)
 	ours := func(k engine.Container) bool { return k.Directory == r.Dir }
 	if err == nil && !slices.ContainsFunc(seen.Containers, ours) {
-		forget := env.forget
-		if noted != nil {
-			forget = func(t ProjectRef, seen engine.Observed) error { return env.forgetSecrets(t, noted, seen) }
+		var forgotten error
+		if noted == nil {
+			forgotten = env.forget(r.ProjectRef, engine.Observed{}, false)
+		} else {
+			forgotten = errors.Join(env.forgetSecrets(r.ProjectRef, noted, engine.Observed{}), noted.Save())
 		}
-		if err := errors.Join(forget(r.ProjectRef, engine.Observed{}), EngineError(r.Tidy(ctx, r.Name, r.Dir))); err != nil {
+		if err := errors.Join(forgotten, EngineError(r.Tidy(ctx, r.Name, r.Dir))); err != nil {
 			env.warn("%v", err)
 		}
 	}

@@ -46,6 +46,9 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if err != nil {
 		return Fail(CodeFailed, "%w", err).Hint("`workshop -p %s down` compares what it can, and removes it", ready.Name)
 	}
+	if before != nil && before.Down && before.Dir != r.Dir {
+		before = nil
+	}
 	var baseline facts.Snapshot
 	lost := before != nil && before.Dir != r.Dir // that is gone: see [Env.Elsewhere]
 	switch {
@@ -252,8 +255,15 @@ func (env *Env) forgetSecrets(t ProjectRef, r *facts.Record, seen engine.Observe
 	return facts.Forget(kept, os.Getuid())
 }
 
-// forget is forgetSecrets with the record.
-func (env *Env) forget(t ProjectRef, seen engine.Observed) error {
+// forget is forgetSecrets with the record. What changed is kept in mind, so that `down`
+// accepts nothing.
+func (env *Env) forget(t ProjectRef, seen engine.Observed, changed bool) error {
 	r, _ := env.Record(t.Name) // CompareWatched has said what is wrong with it
-	return errors.Join(env.forgetSecrets(t, r, seen), facts.ForgetRecord(env.recordsDir(), t.Name))
+	err := env.forgetSecrets(t, r, seen)
+	if r == nil || !changed || !Exists(r.Dir) {
+		return errors.Join(err, facts.ForgetRecord(env.recordsDir(), t.Name))
+	}
+	r.Down = true
+	env.hint("review them: they are listed until `workshop up --accept-watched` or `down --accept-watched` accepts them")
+	return errors.Join(err, r.Save())
 }

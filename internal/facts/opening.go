@@ -59,10 +59,18 @@ func openings(c *compose.Compiled) (all []Opening) {
 				continue
 			}
 			o := Opening{Source: filepath.Clean(m.Source)}
+			// The host's git writes what a worker committed into directories; a file
+			// it replaces.
+			commits := slices.ContainsFunc(mounts, func(git types.ServiceVolumeConfig) bool {
+				return !git.ReadOnly && isDotGit(path.Base(git.Target)) && subpath.Within(git.Target, m.Target)
+			})
 			for _, inner := range mounts {
 				at := path.Clean(inner.Target)
 				if above := path.Clean(m.Target); at != above && path.Dir(at) == above {
 					p := filepath.Join(o.Source, path.Base(at))
+					if info, err := os.Lstat(p); commits && err == nil && info.IsDir() {
+						continue
+					}
 					o.Covers = append(o.Covers, Cover{p, entryID(p)})
 				}
 			}

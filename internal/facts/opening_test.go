@@ -105,6 +105,7 @@ func TestOpenings(t *testing.T) {
 			}
 			return err
 		}, want: all[3:]},
+		{name: "a directory into which the host's git writes what a worker committed", up: []workers{{"one": append([]string{"out:/w/.git"}, held["one"]...)}}, want: all[:3]},
 		{name: "a directory replaced on the host", up: []workers{held}, after: func(dir string) error {
 			return errors.Join(os.Rename(filepath.Join(dir, ".vscode"), filepath.Join(dir, "old")), os.Mkdir(filepath.Join(dir, ".vscode"), 0o700),
 				os.WriteFile(filepath.Join(dir, ".vscode/tasks.json"), []byte("anyone's"), 0o600))

@@ -35,7 +35,10 @@ type Record struct {
 	Own      []string  // the workshop's own files
 	// Definition has the texts that the workshop was loaded from, by path.
 	Definition map[string]string `json:",omitempty"`
-	at         string
+	// Down: nothing of the project is up. The record is kept for what changed and
+	// wasn't accepted.
+	Down bool `json:",omitempty"`
+	at   string
 }
 
 const (
@@ -90,7 +93,7 @@ func LoadRecord(state, project string) (*Record, error) {
 	return r, nil
 }
 
-// Records reads the records of all projects.
+// Records reads the records of all projects that are up.
 func Records(state string) (all []*Record, err error) {
 	entries, err := os.ReadDir(state)
 	if state == "" || errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +102,7 @@ func Records(state string) (all []*Record, err error) {
 	for _, e := range entries {
 		r, problem := LoadRecord(state, e.Name())
 		err = errors.Join(err, problem)
-		if r != nil {
+		if r != nil && !r.Down {
 			all = append(all, r)
 		}
 	}
@@ -260,10 +263,11 @@ func (r *Record) Keep(baseline Snapshot) error {
 	if err := baseline.Save(r.at); err != nil {
 		return err
 	}
-	return r.save()
+	return r.Save()
 }
 
-func (r *Record) save() error {
+// Save writes the record alone.
+func (r *Record) Save() error {
 	text := *r
 	text.each(keyOf)
 	data, err := json.Marshal(text)
@@ -283,7 +287,7 @@ func (r *Record) Rewrite(name string, before, after []byte, write func() error) 
 		return err
 	}
 	r.Definition[name] = string(after)
-	return r.save()
+	return r.Save()
 }
 
 // ForgetRecord removes the record of a project before its baseline, so that a killed

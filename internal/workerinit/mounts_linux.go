@@ -78,9 +78,19 @@ func mountPoints() (map[string]string, error) {
 	points := map[string]string{}
 	for line := range strings.Lines(string(b)) {
 		// 36 35 98:0 /root /point … (proc_pid_mountinfo(5))
-		if f := strings.Fields(line); len(f) > 4 {
+		if f := strings.Fields(line); len(f) > 4 && !removed(f[3], f[4]) {
 			points[f[0]] = f[4]
 		}
 	}
 	return points, nil
+}
+
+// removed reports whether a mount is of a directory that was removed on the host: it
+// stays, and nothing can be in it. A file goes on having its text.
+func removed(root, point string) bool {
+	if !strings.HasSuffix(root, "//deleted") { // seq_dentry of fs/seq_file.c
+		return false
+	}
+	info, err := os.Stat(point)
+	return err == nil && info.IsDir()
 }

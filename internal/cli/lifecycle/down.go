@@ -12,7 +12,7 @@ import (
 // Down is the verb down.
 func Down(p *command.Program) *cobra.Command {
 	a := verbs{p}
-	strict := false
+	var strict, accept bool
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop and remove a workshop",
@@ -24,9 +24,10 @@ is there, down exits with 4.
 
 It compares the files that a program on this machine would run or obey (git
 configuration and hooks, editor and tool settings, the workshop's own files)
-with what they were at ` + "`up`" + `, and names those that a worker changed or added.`,
+with what they were at ` + "`up`" + `, and names those that a worker changed or added. Later
+commands name them too, until --accept-watched here or at ` + "`up`" + `.`,
 		RunE: a.Run(func(ctx context.Context, _ *cobra.Command, _ []string) error {
-			changed, err := a.Down(ctx)
+			changed, err := a.Down(ctx, accept)
 			if err == nil && strict && changed {
 				return app.Exit(app.CodeRefused)
 			}
@@ -34,5 +35,6 @@ with what they were at ` + "`up`" + `, and names those that a worker changed or 
 		}),
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up, or not all could be checked")
+	cmd.Flags().BoolVar(&accept, "accept-watched", false, "take watched files as they are now: what changed is named once more")
 	return cmd
 }

@@ -33,7 +33,7 @@ prints the container IDs alone.`,
 			return a.ps(ctx, cmd, strict)
 		}),
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up, or not all could be checked; once it is down nothing is compared: see down --strict")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up, or not all could be checked")
 	return cmd
 }
 

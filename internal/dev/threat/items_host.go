@@ -41,7 +41,7 @@ var hostItems = []Item{
 	},
 	{
 		ID: "H7", Attack: "A planted file becomes the baseline, or isn't compared: a worker stops the workshop so that the next `call` starts it, removes the mount or itself from workshop.yaml, or removes that file",
-		Status: Closed, Answer: "The first `up` [records](mounts.md#what-is-compared-b8) what was there, until `down` or `up --accept-watched`. An automatic start is refused after a change. What can't be compared is named",
+		Status: Closed, Answer: "The first `up` [records](mounts.md#what-is-compared-b8) what was there, until `up --accept-watched` or `down --accept-watched`. An automatic start is refused after a change. What can't be compared is named",
 		Promises: []string{"B8"}, Tests: []string{"internal/app TestBaselineStays", "internal/app TestBaselineIsFound", "internal/app TestNoBaseline", "internal/app TestAnotherDirectory", "internal/facts TestRecord", "internal/facts TestOpenings", "e2e TestB08_BaselineStays"},
 	},
 	{
@@ -52,7 +52,7 @@ var hostItems = []Item{
 	},
 	{
 		ID: "H9", Attack: "The workshop's own files in an `rw` mount: a worker writes `network: open` and other tools into them",
-		Status: Closed, Answer: "What each worker has a read-only mount of can't be written until something replaces it on the host, and the worker ends then (exit code 3). All else is [compared](mounts.md#what-is-compared-b8), that too once it was replaced: `up` and `firewall reload` show changed lines and obey them only after a yes, until `down`",
+		Status: Closed, Answer: "What each worker has a read-only mount of can't be written until something replaces it on the host, and the worker ends then (exit code 3). All else is [compared](mounts.md#what-is-compared-b8), that too once it was replaced: `up` and `firewall reload` show changed lines and obey them only after a yes",
 		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/app TestDefinitionThatAWorkerMayHaveWritten", "e2e TestB08_SavedByRenameIsReviewed", "internal/facts TestOpenings", "internal/facts TestUnopenedFileOfAnotherProject", "internal/app TestEnvFilesAreWatched", "internal/app TestBaselineStays", "internal/app TestPlantedBelow", "internal/workerinit TestB08_LostMountEndsTheWorker", "e2e TestB03_LostMountEndsTheWorker", "e2e TestB03_OwnSavesLoseNoMount", "e2e TestB08_OwnEdits", "e2e TestB08_BaselineStays"},
 	},
 }
