@@ -203,10 +203,12 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		b.says("changed since `up`: .envrc")
 		b.up(UpOptions{Ask: ask}, CodeOK)
 		b.says("changed since `up`: .envrc")
+		rename(b, strings.Repeat("# one of many\n", maxShownLines+1)+evil)
+		b.up(UpOptions{Ask: ask}, CodeRefused)
+		b.up(UpOptions{AcceptWatched: true}, CodeOK)
 		if asked != 2 {
 			t.Errorf("asked %d times", asked)
 		}
-		b.write(".envrc", "mine")
 		b.write("workshop.yaml", "# in place\n"+evil)
 		b.up(UpOptions{Strict: true}, CodeOK)
 	})

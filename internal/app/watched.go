@@ -115,25 +115,26 @@ func (env *Env) reviewDefinition(ctx context.Context, before *facts.Record, now 
 	if len(paths) == 0 {
 		return nil, nil
 	}
+	taken, all := o.AcceptWatched, true
 	for _, p := range paths {
 		lines := changedLines([]byte(before.Definition[p]), []byte(texts[p]))
 		if n := len(lines) - maxShownLines; n > 0 {
-			lines = append(lines[:maxShownLines], fmt.Sprintf("and %d more lines", n))
+			lines, all = append(lines[:maxShownLines], fmt.Sprintf("and %d more lines", n)), false
 		}
 		for i, l := range lines {
 			lines[i] = "\n" + Printable(l)
 		}
 		env.warn("%s, since `up`:%s", env.shownClipped(p), strings.Join(lines, ""))
 	}
-	taken := o.AcceptWatched
-	if !taken && o.Ask != nil && !o.Strict {
+	// Nobody is asked about lines that they weren't shown.
+	if !taken && all && o.Ask != nil && !o.Strict {
 		if taken, err = o.Ask(ctx, "a worker may have written these lines; are they yours?"); err != nil {
 			return nil, err
 		}
 	}
 	if !taken {
 		return nil, Fail(CodeRefused, "%s changed, and a worker may have written that (B8); nothing was started or loaded", env.shownClipped(paths[0])).
-			Hint("read the lines above; if they are yours, run `workshop up --accept-watched`")
+			Hint("read what changed; if it is yours, run `workshop up --accept-watched`")
 	}
 	return paths, nil
 }
