@@ -43,8 +43,10 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 		return
 	}
 	if !k.OutsideProject && !subpath.Within(sf.Real, m.f.ProjectDir) {
+		accepted := *k
+		accepted.OutsideProject = true
 		m.list.add("mount-outside-project", at, fmt.Sprintf("%s is outside the project directory (B7)", written),
-			resolvedTo(m.f.absolute(written), sf.Real), "write {source: "+written+", target: "+k.Target.V+", outside_project: true}")
+			resolvedTo(m.f.absolute(written), sf.Real), "write "+accepted.Entry())
 		return
 	}
 	if base := m.f.Sources[k.Within]; k.Within != "" && (!base.Exists || !subpath.Within(sf.Real, base.Real)) {
@@ -139,10 +141,12 @@ func (m *machine) content(k *workshop.Mount, sf SourceFacts) {
 			"mount "+sf.MountPoints[0]+" by an entry of its own, or unmount it")
 	}
 	if len(sf.Specials) > 0 && !k.AllowSockets {
+		accepted := *k
+		accepted.AllowSockets = true
 		m.list.add("mount-special-files", k.At.Range,
 			fmt.Sprintf("%s has sockets, FIFOs or devices: %s (B7)", k.Source.V, some(sf.Specials)),
 			"A worker could talk through them to programs outside.",
-			"remove them, or write {source: "+k.Source.V+", target: "+k.Target.V+", sockets: allow}")
+			"remove them, or write "+accepted.Entry())
 	}
 }
 

@@ -70,7 +70,10 @@ func TestWithFactsProblems(t *testing.T) {
 		{"source missing", func(_ *workshop.Workshop, f *Facts) { delete(f.Sources, "./src") }, "mount-source-missing", "mkdir -p /work/project/src"},
 		{"rw source missing outside", func(_ *workshop.Workshop, f *Facts) { delete(f.Sources, "./output") }, "mount-source-missing", "inside the project"},
 		{"source refused", func(_ *workshop.Workshop, f *Facts) { f.Sources["./src"] = SourceFacts{Exists: true, Real: "/etc/ssh"} }, "mount-source-refused", "/etc"},
-		{"source outside", func(_ *workshop.Workshop, f *Facts) { f.Sources["./src"] = SourceFacts{Exists: true, Real: "/srv/x"} }, "mount-outside-project", "outside_project: true"},
+		{"source outside", func(_ *workshop.Workshop, f *Facts) { f.Sources["./src"] = SourceFacts{Exists: true, Real: "/srv/x"} }, "mount-outside-project", "write {source: ./src, target: /workspace/src, outside_project: true}"},
+		{"rw source outside", func(_ *workshop.Workshop, f *Facts) {
+			f.Sources["./output"] = SourceFacts{Exists: true, Real: "/srv/x"}
+		}, "mount-outside-project", "write {source: ./output, target: /workspace/output, mode: rw, outside_project: true}"},
 		{"not writable", func(_ *workshop.Workshop, f *Facts) {
 			sf := f.Sources["./output"]
 			sf.UID, sf.GID = 0, 0

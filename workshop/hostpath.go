@@ -1,7 +1,6 @@
 package workshop
 
 import (
-	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -10,6 +9,9 @@ import (
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
+
+// homeVariable is what generated files have in the place of ~.
+const homeVariable = "${HOME:?}"
 
 // hostUse says what a path of the host is for.
 type hostUse struct {
@@ -27,11 +29,9 @@ var (
 )
 
 func mountUseOf(m *Mount) hostUse {
-	pairs := []string{"source: " + quoteFlow(cmp.Or(m.Source.Source.Template, m.Source.V)), "target: " + quoteFlow(m.Target.V)}
-	if m.ReadWrite {
-		pairs = append(pairs, "mode: rw")
-	}
-	return hostUse{what: "mount source", outside: m.OutsideProject, accept: "{" + strings.Join(append(pairs, "outside_project: true"), ", ") + "}"}
+	accepted := *m
+	accepted.OutsideProject = true
+	return hostUse{what: "mount source", outside: m.OutsideProject, accept: accepted.Entry()}
 }
 
 func (u hostUse) hint() string {
@@ -88,9 +88,9 @@ func (d *decoder) checkSource(v *Value[string], use hostUse) {
 		}
 		// Generated files must not name the caller's home.
 		if v.Source.Template == "" {
-			v.Source.Template = "${HOME:?}" + diag.Literal(rest)
+			v.Source.Template = homeVariable + diag.Literal(rest)
 		} else {
-			v.Source.Template = strings.Replace(v.Source.Template, "~", "${HOME:?}", 1)
+			v.Source.Template = strings.Replace(v.Source.Template, "~", homeVariable, 1)
 		}
 		v.V = d.home + rest
 		d.outside(at, p, use)

@@ -268,3 +268,41 @@ func TestParseSize(t *testing.T) {
 		}
 	}
 }
+
+// What a hint offers as a mount has all that the mount has.
+func TestMountEntry(t *testing.T) {
+	read := func(entry string) Mount {
+		w, l := Load(t.Context(), singleFile([]byte("workshop:\n  name: test\n  container:\n    image: i:1\n    mounts:\n      - "+entry+"\n  workers: [worker]\n")), "workshop.yaml", testOptions())
+		if l.HasErrors() {
+			t.Fatalf("%s: %v", entry, l)
+		}
+		m := w.Container.Mounts[0]
+		m.At, m.Source.Source.Range, m.Target.Source.Range = diag.Source{}, diag.Range{}, diag.Range{}
+		return m
+	}
+	for _, tt := range []struct{ written, want string }{
+		{"./src:/src", ""},
+		{".:/w:rw", ""},
+		{"{source: ./out, target: /out, mode: rw}", "./out:/out:rw"},
+		{"{source: out, target: /out}", ""},
+		{"{source: ., target: /w, mode: rw, git: rw}", ""},
+		{"{source: ., target: /w, mode: rw, name: all, git: rw, sockets: allow}", ""},
+		{`{source: ./in, target: /in, exclude: [".env", "**/*.pem"]}`, `{source: ./in, target: /in, exclude: [.env, "**/*.pem"]}`},
+		{"{source: ~/data, target: /d, copy: true, outside_project: true}", ""},
+		{`{source: "./a b$$", target: "/$$", mode: rw}`, `{source: "./a b$$", target: "/$$", mode: rw}`},
+		{`{source: "./${SET:?}", target: /a}`, ""},
+	} {
+		m := read(tt.written)
+		got := m.Entry()
+		want := tt.want
+		if want == "" {
+			want = tt.written
+		}
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if d := cmp.Diff(m, read(got)); d != "" {
+			t.Errorf("%s read again as %s: -want +got\n%s", tt.written, got, d)
+		}
+	}
+}

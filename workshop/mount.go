@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -178,6 +179,43 @@ func (m *Mount) short(d *decoder, n *node, f *field) bool {
 		return false
 	}
 	return d.mount(m)
+}
+
+// Entry is the mount as an item of `mounts`, with all its keys: the short form where
+// that has them.
+func (m *Mount) Entry() string {
+	source := cmp.Or(m.Source.Source.Template, diag.Literal(m.Source.V))
+	if rest, home := strings.CutPrefix(source, homeVariable); home {
+		source = "~" + rest
+	}
+	source, target := quoteFlow(source), quoteFlow(diag.Literal(m.Target.V))
+	keys := []string{"source: " + source, "target: " + target}
+	key := func(has bool, text string) {
+		if has {
+			keys = append(keys, text)
+		}
+	}
+	key(m.ReadWrite, "mode: rw")
+	short := len(keys)
+	key(m.Name != "", "name: "+m.Name)
+	key(m.GitWritable, "git: rw")
+	key(m.AllowSockets, "sockets: allow")
+	if len(m.Exclude) > 0 {
+		globs := make([]string, len(m.Exclude))
+		for i, x := range m.Exclude {
+			globs[i] = quoteFlow(diag.Literal(x))
+		}
+		key(true, "exclude: ["+strings.Join(globs, ", ")+"]")
+	}
+	key(m.Copy, "copy: true")
+	key(m.OutsideProject, "outside_project: true")
+	if len(keys) > short || strings.ContainsAny(source+target, `":`) || source != "." && !strings.HasPrefix(source, "./") && !strings.HasPrefix(source, "/") {
+		return "{" + strings.Join(keys, ", ") + "}"
+	}
+	if m.ReadWrite {
+		return source + ":" + target + ":rw"
+	}
+	return source + ":" + target
 }
 
 // relative is a path with the ./ that tells a directory from a volume.

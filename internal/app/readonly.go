@@ -55,7 +55,7 @@ func placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
 	case m.IsCopy():
 		return readOnlyPlace{path: m.Target.V}, true
 	case !m.ReadWrite:
-		return readOnlyPlace{path: m.Target.V, opens: Printable(m.Source.V + ":" + m.Target.V + ":rw")}, true
+		return readOnlyPlace{path: m.Target.V, opens: writableEntry(*m, false)}, true
 	}
 	at := m.Target.V
 	for part := range strings.SplitSeq(strings.TrimPrefix(p[len(strings.TrimSuffix(at, "/")):], "/"), "/") {
@@ -67,12 +67,18 @@ func placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
 		case part != ".git":
 			return readOnlyPlace{path: shownPlace(at)}, true
 		case !m.GitWritable:
-			return readOnlyPlace{path: shownPlace(at), opens: Printable("{source: " + m.Source.V + ", target: " + m.Target.V + ", mode: rw, git: rw}")}, true
+			return readOnlyPlace{path: shownPlace(at), opens: writableEntry(*m, true)}, true
 		case subpath.Within(p, path.Join(at, "hooks")):
 			return readOnlyPlace{path: shownPlace(path.Join(at, "hooks"))}, true
 		}
 	}
 	return readOnlyPlace{}, false
+}
+
+// writableEntry is a mount as the file has it, but for writing there.
+func writableEntry(m workshop.Mount, git bool) string {
+	m.ReadWrite, m.GitWritable = true, m.GitWritable || git
+	return Printable(m.Entry())
 }
 
 // maxPlace bytes of a path are named.

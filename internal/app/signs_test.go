@@ -84,6 +84,8 @@ func TestReadOnlyPlaces(t *testing.T) {
 		{Source: value("."), Target: value("/workspace"), ReadWrite: true},
 		{Source: value("./docs"), Target: value("/workspace/docs")},
 		{Source: value("./data"), Target: value("/data"), Copy: true},
+		{Source: value("../lib"), Target: value("/lib"), OutsideProject: true, AllowSockets: true},
+		{Source: value("."), Target: value("/named"), Name: "all", ReadWrite: true, AllowSockets: true},
 		{Source: value("./free"), Target: value("/free"), ReadWrite: true, GitWritable: true},
 	}
 	for _, c := range []struct{ path, model, person string }{
@@ -93,6 +95,10 @@ func TestReadOnlyPlaces(t *testing.T) {
 		{"/workspace/.vscode/x.json", "Read-only in this workshop: /workspace/.vscode. Don't try another way, tell the person.", "/workspace/.vscode is always read-only for workers"},
 		{"docs/../docs/x", "Read-only in this workshop: /workspace/docs. Don't try another way, tell the person.",
 			"/workspace/docs is read-only: to let the worker write there, write its mount as `./docs:/workspace/docs:rw` in workshop.yaml, then run `workshop up`"},
+		{"/lib/x", "Read-only in this workshop: /lib. Don't try another way, tell the person.",
+			"/lib is read-only: to let the worker write there, write its mount as `{source: ../lib, target: /lib, mode: rw, sockets: allow, outside_project: true}` in workshop.yaml, then run `workshop up`"},
+		{"/named/.git/config", "Read-only in this workshop: /named/.git. Don't try another way, tell the person.",
+			"/named/.git is read-only: to let the worker write there, write its mount as `{source: ., target: /named, mode: rw, name: all, git: rw, sockets: allow}` in workshop.yaml, then run `workshop up`"},
 		{"/data/x", "Read-only in this workshop: /data. Don't try another way, tell the person.", "/data is always read-only for workers"},
 		{"/free/.git/hooks/pre-commit", "Read-only in this workshop: /free/.git/hooks. Don't try another way, tell the person.", "/free/.git/hooks is always read-only for workers"},
 		{"/usr/lib/x", "Read-only, as all of the image: /usr/lib/x. The worker can write to its read-write mounts, /tmp, /scratch and its home directory.", ""},

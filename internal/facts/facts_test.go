@@ -176,6 +176,11 @@ func TestProblemsOfSources(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, ""},
+		{"FIFO in a mount with other keys", "    mounts: [{source: ., target: /w, mode: rw, git: rw}]\n", "mount-special-files", "write {source: ., target: /w, mode: rw, git: rw, sockets: allow}", func(t *testing.T, dir string) {
+			if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, ""},
 		{"rw directory of another", srcAndOutput, "mount-not-writable", "chown -R", func(t *testing.T, dir string) {
 			testutil.Require(t, os.Geteuid() == 0, "only root can give a file away")
 			write(t, dir, "src/x", "")
