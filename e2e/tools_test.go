@@ -106,6 +106,32 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// What was refused is said whatever the exit code is: ssh always fails with 255, and
+// curl shows the guard's answer and succeeds.
+func TestExecSaysWhatWasRefused(t *testing.T) {
+	s := scenario.New(t, "tools", "exec names what was refused after 255, and after a success whose output is the guard's answer")
+	s.Up()
+	for _, x := range []struct {
+		name, command string
+		code          int
+		err           string // one line of it
+	}{
+		{"ssh", "ssh git@s1.example.org", 255, "- s1.example.org:22\n"},
+		{"ssh to the output", "ssh git@s2.example.org 2>&1", 255, "- s2.example.org:22\n"},
+		{"255", "getent hosts s3.example.org; exit 255", 255, "workshop: hint: the guard refused s3.example.org; "},
+		{"success", "curl -sS http://s4.example.org/", 0, "workshop: refused s4.example.org:80 (not allowed); to allow it: workshop firewall allow s4.example.org --worker builder\n"},
+		{"success without the answer", "getent hosts s5.example.org || true", 0, ""},
+		{"a signal", "getent hosts s6.example.org; exit 130", 130, ""},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			d := s.Expect(x.code, "exec", "builder", "--", "sh", "-c", x.command)
+			if !strings.Contains(d.Err, x.err) || x.code == 0 && d.Err != x.err || strings.Count(d.Err, "workshop: ") > 1 {
+				t.Errorf("got\n%swant %q", d.Err, x.err)
+			}
+		})
+	}
+}
+
 // A clone is a directory that the next `up` holds read-only (B8), and so makes
 // its worker anew; a line for the guard doesn't wait for that.
 func TestB27_SaveAfterAClone(t *testing.T) {

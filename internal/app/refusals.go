@@ -130,6 +130,18 @@ func (x Refusal) onPort(port uint16, worker string) Refusal {
 // sshPort is where ssh connects to unless it is told otherwise.
 const sshPort = 22
 
+// Seen is seen while the program runs: what it showed serves once, as the next
+// look-up of the name may be another program's.
+func (s *Signs) Seen(list []Refusal, worker string) []Refusal {
+	out := s.seen(list, worker)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ssh = slices.DeleteFunc(s.ssh, func(name string) bool {
+		return slices.ContainsFunc(out, func(x Refusal) bool { return x.Name == name })
+	})
+	return out
+}
+
 // seen adds to look-ups the port that the output of their program shows.
 func (s *Signs) seen(list []Refusal, worker string) []Refusal {
 	out := slices.Clone(list)

@@ -31,6 +31,10 @@ type Signs struct {
 	ssh []string
 	// network: a name wasn't resolved, or a connection was refused.
 	network bool
+	// guard: the guard's own sentence is there.
+	guard bool
+	// pids: no process or thread could be started.
+	pids bool
 	// identity: git doesn't know in whose name to commit.
 	identity bool
 }
@@ -93,6 +97,18 @@ func (s *Signs) sawSSH(name string) bool {
 	return slices.Contains(s.ssh, name)
 }
 
+// sawGuard reports whether the guard's own sentence was printed.
+func (s *Signs) sawGuard() bool {
+	defer s.look()()
+	return s.guard
+}
+
+// sawNoProcess reports whether a process or thread couldn't be started.
+func (s *Signs) sawNoProcess() bool {
+	defer s.look()()
+	return s.pids
+}
+
 // sawNoIdentity reports whether git refused to commit for want of a name.
 func (s *Signs) sawNoIdentity() bool {
 	defer s.look()()
@@ -109,8 +125,12 @@ func (s *Signs) paths() []string {
 // hundredth of the time of the patterns.
 var signWords = []string{
 	"read-only", "resource busy", "resol", "not known", "no such host", "nodename nor servname", "enotfound", "eai_again", "econnrefused",
-	"enetunreach", "refused", "unreachable", "bad address", "not allowed in workshop.yaml", noIdentity,
+	"enetunreach", "refused", "unreachable", "bad address", guardSays, noIdentity,
+	"fork", "thread", "temporarily unavailable",
 }
+
+// guardSays is what the guard says to a program that it refuses (403), in lower case.
+const guardSays = "not allowed in workshop.yaml"
 
 // noIdentity is what git says, in lower case.
 const noIdentity = "please tell me who you are"
@@ -136,7 +156,10 @@ func (s *Signs) parse(text string) {
 
 // line takes a line.
 func (s *Signs) line(line string) {
-	s.identity = s.identity || strings.Contains(strings.ToLower(line), noIdentity)
+	lower := strings.ToLower(line)
+	s.identity = s.identity || strings.Contains(lower, noIdentity)
+	s.guard = s.guard || strings.Contains(lower, guardSays)
+	s.pids = s.pids || pidsText().MatchString(line)
 	for _, p := range unwritable(line) {
 		if len(s.readOnly) < maxSigns && !slices.Contains(s.readOnly, p) {
 			s.readOnly = append(s.readOnly, p)
@@ -161,6 +184,8 @@ var (
 	networkText = pattern(`(?i)ssh: could not resolve hostname ([^\s:]+)` +
 		`|could ?n.t resolve|could not resolve|failed to resolve|name or service not known|name resolution|no such host|name does not resolve` +
 		`|nodename nor servname|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|connection refused|network is unreachable|bad address|not allowed in workshop\.yaml`)
+	// pidsText is EAGAIN of fork(2) and clone(2) as shells, Go, Python and the JVM write it.
+	pidsText = pattern(`(?i)(cannot|can.t) fork|\bfork\b.*resource temporarily unavailable|can.t start new thread|unable to create (new )?native thread`)
 	// quotedText is what programs put between quotes; an apostrophe within a word
 	// begins nothing.
 	quotedText = pattern("(?:^|[\\s(\\[=:,])['\"`\u2018\u201c]([^'\"`\u2018\u2019\u201c\u201d]+)['\"`\u2019\u201d]")

@@ -19,6 +19,8 @@ func TestSigns(t *testing.T) {
 		network    bool
 		ssh        string
 		identity   bool
+		guard      bool
+		pids       bool
 	}{
 		{name: "git", text: "fatal: Unable to create '/workspace/.git/index.lock': Read-only file system\n", paths: []string{"/workspace/.git/index.lock"}},
 		{name: "git, relative", text: "error: could not lock config file .git/config: Read-only file system\r\n", paths: []string{".git/config"}},
@@ -49,7 +51,14 @@ func TestSigns(t *testing.T) {
 		{name: "no path", text: "Read-only file system\n"},
 		{name: "ssh", text: "ssh: Could not resolve hostname Git.example.org: Name or service not known\r\n", network: true, ssh: "git.example.org"},
 		{name: "curl", text: "curl: (6) Could not resolve host: a.example.org\n", network: true},
-		{name: "pip", text: "ProxyError('Tunnel connection failed: 403 pypi.org:443 is not allowed in workshop.yaml: do not retry, tell the person')\n", network: true},
+		{name: "pip", text: "ProxyError('Tunnel connection failed: 403 pypi.org:443 is not allowed in workshop.yaml: do not retry, tell the person')\n", network: true, guard: true},
+		{name: "curl, http", text: "workshop: example.net:80 is not allowed in workshop.yaml: do not retry, tell the person\n", network: true, guard: true},
+		{name: "dash, no process", text: "sh: 1: Cannot fork\n", pids: true},
+		{name: "bash, no process", text: "bash: fork: retry: Resource temporarily unavailable\n", pids: true},
+		{name: "busybox sh, no process", text: "sh: can't fork: Resource temporarily unavailable\n", pids: true},
+		{name: "go, no process", text: "fork/exec /bin/true: resource temporarily unavailable\n", pids: true},
+		{name: "python, no thread", text: "RuntimeError: can't start new thread\n", pids: true},
+		{name: "a pipe", text: "read: Resource temporarily unavailable\n"},
 		{name: "a long line", text: strings.Repeat("x", 2*maxSignLine) + " /a: Read-only file system\n"},
 		{name: "tests", text: "FAIL: got 3, want 4\n"},
 	} {
@@ -60,8 +69,8 @@ func TestSigns(t *testing.T) {
 				fmt.Fprint(w, c.text[i:i+1])
 			}
 			fmt.Fprint(w, "\n")
-			if got := s.paths(); !slices.Equal(got, c.paths) || s.sawNetwork() != c.network || s.sawNoIdentity() != c.identity || c.ssh != "" && !s.sawSSH(c.ssh) {
-				t.Errorf("paths %q, network %v, ssh %q; want %q, %v, %q", got, s.sawNetwork(), s.ssh, c.paths, c.network, c.ssh)
+			if got := s.paths(); !slices.Equal(got, c.paths) || s.sawNetwork() != c.network || s.sawNoIdentity() != c.identity || s.sawGuard() != c.guard || s.sawNoProcess() != c.pids || c.ssh != "" && !s.sawSSH(c.ssh) {
+				t.Errorf("paths %q, network %v, ssh %q, guard %v, pids %v; want %q, %v, %q, %v, %v", got, s.network, s.ssh, s.guard, s.pids, c.paths, c.network, c.ssh, c.guard, c.pids)
 			}
 		})
 	}

@@ -43,6 +43,9 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 			notes = append(notes, text)
 			h.tellPerson("", hintReadOnly(places, h.env.Shown(h.c.File)))
 		}
+		if signs.sawNoProcess() {
+			h.tellPerson("", hintPIDs(w))
+		}
 		if signs.sawNoIdentity() {
 			h.tellPerson("", hintIdentity(h.env.Shown(h.c.File)))
 		}

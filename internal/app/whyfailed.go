@@ -16,6 +16,8 @@ const (
 	// the signal ended.
 	codeSignal = 128
 	codeKilled = codeSignal + 9
+	// maxSignal is the highest number of a signal: signal(7).
+	maxSignal = 64
 )
 
 // maxDenials are named after a failed command; the log has the others.
@@ -42,25 +44,35 @@ func (env *Env) SayRefused(ctx context.Context, r *Running, ran Ran) {
 
 // SayWhyFailed says in one hint what of a worker's boundary made a command fail in
 // it with an exit code, where that was seen: by its output, the code, the engine or
-// the guard. It is silent where the file can't be read: the command's own failure
-// is what matters.
+// the guard. Of one that succeeded it names what the guard refused, if the guard's own
+// sentence is in the output. It is silent where the file can't be read: the command's
+// own failure is what matters.
 func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int) {
+	if ran.Signs == nil {
+		ran.Signs = &Signs{}
+	}
+	if code == 0 && !ran.Signs.sawGuard() {
+		return
+	}
 	w := env.quietWorker(ctx, r, ran.Worker)
 	if w == nil {
 		return
 	}
-	if ran.Signs == nil {
-		ran.Signs = &Signs{}
-	}
 	readOnly := hintReadOnly(readOnlyPlaces(w, ran.Dir, ran.Signs.paths()), env.Shown(r.File))
 	switch {
+	case code == 0:
+		if HasNetwork(w) {
+			env.sayUnnoticed(ctx, r, ran)
+		}
 	case code == codeKilled:
 		env.hint("%d is SIGKILL: most often a program needed more than the memory limit of %s (resources.memory of %s)",
 			code, w.Container.Resources.Memory.V, ran.Worker)
-	case code > codeSignal:
+	case code > codeSignal && code <= codeSignal+maxSignal:
 		// It was ended, as by Ctrl-C, and has not failed.
 	case readOnly != "":
 		env.hint("%s", readOnly)
+	case ran.Signs.sawNoProcess():
+		env.hint("%s", hintPIDs(w))
 	case ran.Signs.sawNoIdentity():
 		env.hint("%s", hintIdentity(env.Shown(r.File)))
 	case !HasNetwork(w):
@@ -105,6 +117,11 @@ func (env *Env) sayStopped(ctx context.Context, r *Running, worker string) bool 
 	return true
 }
 
+// hintPIDs says why a program of a worker could start no process.
+func hintPIDs(w *workshop.Worker) string {
+	return fmt.Sprintf("no process could be started: most often the limit of %d is reached (resources.pids of %s)", w.Container.Resources.PIDs.V, w.Name)
+}
+
 // hintIdentity says how git in a worker gets a name to commit in.
 func hintIdentity(file string) string {
 	return "a worker doesn't see your git configuration: write in its container in " + file + ", then run `workshop up`:\n" +
@@ -114,6 +131,15 @@ func hintIdentity(file string) string {
 // StaleText says what became of workers in a room that was restarted.
 func StaleText(workers []string) string {
 	return "the room of " + WorkersText(workers) + " was restarted, which leaves no network: `workshop up` repairs it"
+}
+
+// sayUnnoticed says in a line each what the guard refused to a command that
+// succeeded.
+func (env *Env) sayUnnoticed(ctx context.Context, r *Running, ran Ran) {
+	seen := slices.DeleteFunc(r.failuresSince(ctx, ran.Worker, ran.Started).refused, ran.Shown)
+	for _, x := range env.AgainstFile(ctx, r.ProjectRef, ran.Worker, seen[:min(len(seen), maxDenials)]) {
+		env.say("workshop: %s", x.Text())
+	}
 }
 
 // sayDenials names in one hint what the guard refused to a worker while a command

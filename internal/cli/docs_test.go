@@ -46,6 +46,22 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// A flag's default is shown once.
+func TestFlagDefaults(t *testing.T) {
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		for text := range strings.SplitSeq(c.LocalFlags().FlagUsages(), "\n") {
+			if strings.Count(text, "(default") > 1 {
+				t.Errorf("%s: %s", c.CommandPath(), text)
+			}
+		}
+		for _, below := range c.Commands() {
+			visit(below)
+		}
+	}
+	visit(NewWorkshop(&command.System{Env: &app.Env{}}))
+}
+
 func reference(root *cobra.Command) []byte {
 	var b bytes.Buffer
 	b.WriteString(docsHead)

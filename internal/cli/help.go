@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -85,11 +86,16 @@ func usage(sys *command.System, cmd *cobra.Command, w io.Writer) error {
 	return nil
 }
 
-// examples puts a comment above its command where both don't fit in a line.
+// examples puts comments above their commands where one doesn't fit beside its.
 func examples(text string, width int) string {
 	lines := strings.Split(text, "\n")
+	if width == 0 || !slices.ContainsFunc(lines, func(line string) bool {
+		return strings.Contains(line, "  # ") && runewidth.StringWidth(line) > width
+	}) {
+		return text
+	}
 	for i, line := range lines {
-		if command, comment, ok := strings.Cut(line, "  # "); ok && width > 0 && runewidth.StringWidth(line) > width {
+		if command, comment, ok := strings.Cut(line, "  # "); ok {
 			lines[i] = "  # " + comment + "\n" + strings.TrimRight(command, " ")
 		}
 	}

@@ -98,6 +98,22 @@ func TestWidth(t *testing.T) {
 	})
 }
 
+// Comments of examples are all beside their commands, or all above.
+func TestExamples(t *testing.T) {
+	const text = "  workshop up\n  workshop up --dry-run   # the plan\n  workshop up --learn     # find out what to allow"
+	for _, c := range []struct {
+		width int
+		want  string
+	}{
+		{0, text}, {80, text},
+		{40, "  workshop up\n  # the plan\n  workshop up --dry-run\n  # find out what to allow\n  workshop up --learn"},
+	} {
+		if got := examples(text, c.width); got != c.want {
+			t.Errorf("%d columns:\n%s\nwant\n%s", c.width, got, c.want)
+		}
+	}
+}
+
 // checkWidth looks for lines that are wider, but for those that are to be copied:
 // commands, and the blocks of `explain`.
 func checkWidth(t *testing.T, columns int, text string) {

@@ -46,7 +46,8 @@ command.`,
 	cmd.Flags().BoolVar(&o.denied, "denied", false, "only what was refused")
 	cmd.Flags().StringVar(&o.worker, "worker", "", "only events of this worker's room")
 	cmd.Flags().StringVar(&o.since, "since", "", "only what is newer: a time (RFC 3339) or a duration like 10m")
-	cmd.Flags().IntVarP(&o.tail, "tail", "n", -1, "number of events from the end (default all)")
+	cmd.Flags().IntVarP(&o.tail, "tail", "n", -1, "number of events from the end")
+	cmd.Flags().Lookup("tail").DefValue = "all"
 	return cmd
 }
 

@@ -17,7 +17,7 @@ type execOptions struct {
 	env     []string
 	workdir string
 	user    string
-	hint    bool // where a command fails: what of the boundary may be why
+	hint    bool // at the end: what of the boundary may be why it failed
 	refused bool // at the end: what was refused during it
 }
 
@@ -37,8 +37,8 @@ is hung up before. What it left in the background when it ended stays, but in
 process mode.
 
 On a terminal, each new refusal of the guard is one line while the command runs,
-as in shell. Where the command fails, the end says what was refused and not shown
-yet.`,
+as in shell. Where the command fails, or printed what the guard answered, the end
+says what was refused and not shown yet.`,
 		Example: `  workshop exec greeter -- ls -l /workspace
   git diff | workshop exec reviewer -- wc -l
   workshop exec -e LANG=C -w /scratch builder -- make`,
@@ -101,13 +101,12 @@ func (a verbs) exec(ctx context.Context, worker string, command []string, o exec
 			return nil, err
 		}
 		started = time.Now()
-		live = a.watchRefused(ctx, e, worker, run, started)
-		switch {
-		case !o.hint || a.Quiet:
-		case run.TTY:
+		live = a.watchRefused(ctx, e, worker, run, started, &signs)
+		if !a.Quiet {
 			run.Stdout = signs.Tee(run.Stdout)
-		default:
-			run.Stderr = signs.Tee(run.Stderr)
+			if !run.TTY {
+				run.Stderr = signs.Tee(run.Stderr)
+			}
 		}
 		return func() {
 			live.end()
@@ -121,10 +120,10 @@ func (a verbs) exec(ctx context.Context, worker string, command []string, o exec
 	if o.refused {
 		a.SayRefused(ctx, e, ran)
 	}
+	if o.hint {
+		a.SayWhyFailed(ctx, e, ran, code)
+	}
 	if code != 0 {
-		if o.hint {
-			a.SayWhyFailed(ctx, e, ran, code)
-		}
 		return app.Exit(code)
 	}
 	return nil

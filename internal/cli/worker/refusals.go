@@ -34,6 +34,8 @@ type refusedWatch struct {
 	out, err io.Writer
 	worker   string
 	stop     func() // following; nothing waits for its end
+	// signs are of what the command writes; nil: nobody reads it.
+	signs *app.Signs
 	// saved marks the refusals that the file allows by now; nil marks none.
 	saved func([]app.Refusal) []app.Refusal
 
@@ -55,12 +57,12 @@ type toldRefusal struct {
 
 // watchRefused begins to show what is refused from a time on, where the command
 // has a terminal and a person reads our words there too.
-func (a verbs) watchRefused(ctx context.Context, e *app.Running, worker string, run *engine.ExecOptions, since time.Time) *refusedWatch {
+func (a verbs) watchRefused(ctx context.Context, e *app.Running, worker string, run *engine.ExecOptions, since time.Time, signs *app.Signs) *refusedWatch {
 	if !run.TTY || a.Quiet || e.File == "" || !terminal.Is(a.Err) {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w := &refusedWatch{out: run.Stdout, err: a.Err, worker: worker, stop: cancel, waiting: app.Refusals{Worker: worker}}
+	w := &refusedWatch{out: run.Stdout, err: a.Err, worker: worker, stop: cancel, signs: signs, waiting: app.Refusals{Worker: worker}}
 	w.saved = func(list []app.Refusal) []app.Refusal { return a.AgainstFile(ctx, e.ProjectRef, worker, list) }
 	run.Stdout = w
 	go e.FollowEvents(ctx, since, func(l events.Line) { w.add(l, time.Now()) })
@@ -119,6 +121,9 @@ func (w *refusedWatch) show(now time.Time) {
 	}
 	var text strings.Builder
 	list := w.waiting.List
+	if w.signs != nil {
+		list = w.signs.Seen(list, w.worker)
+	}
 	if w.saved != nil {
 		list = w.saved(list)
 	}

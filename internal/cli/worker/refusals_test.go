@@ -78,6 +78,21 @@ func TestRefusedWatch(t *testing.T) {
 		t.Error("what was shown isn't what the end leaves out")
 	}
 	now = now.Add(2 * sameAgain)
+	w.signs, w.more = &app.Signs{}, 0
+	output := w.signs.Tee(w)
+	fmt.Fprint(output, "ssh: Could not resolve hostname s.example.org: Name or service not known\r\n$ ")
+	deny("s.example.org", 0, "dns")
+	expect("by ssh", "\r\x1b[K"+line("s.example.org:22", "s.example.org:22")+"$ ")
+	if x := (app.Refusal{Target: "s.example.org:22", Name: "s.example.org", Reason: firewall.ReasonName}); !w.hasTold(x) {
+		t.Error("what was shown for ssh isn't what the end leaves out")
+	}
+	deny("s.example.org", 0, "dns")
+	expect("again", "")
+	now = now.Add(2 * sameAgain)
+	deny("s.example.org", 0, "dns")
+	expect("by another program", "\r\x1b[K"+line("s.example.org", "s.example.org")+"$ ")
+	fmt.Fprint(output, "\r\n")
+	now = now.Add(2 * sameAgain)
 	deny("end.example.org", 443, "tcp")
 	w.end()
 	expect("after the end", "")
