@@ -250,6 +250,17 @@ func TestB60_UnreadableIsClosed(t *testing.T) {
 	goOn(s, before, "worker", "room")
 }
 
+// Without a valid workshop.yaml ps says what it doesn't know, and why.
+func TestPsOfAnInvalidFile(t *testing.T) {
+	s := scenario.New(t, "none", "ps of a workshop whose file has become invalid says so")
+	s.Up()
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "image: ", "image: ${NEED:?}", 1))
+	says(s, s.Expect(0, "ps"), "workshop: warning: workshop.yaml is invalid: the variable NEED is not set; so the networks and ports of workers are not known: `workshop validate`")
+	if d := s.Expect(0, "ps", "--quiet"); d.Err != "" {
+		t.Errorf("ps --quiet says\n%s", d.Err)
+	}
+}
+
 // saidClosed tells whether ps says how a closed room is opened.
 func saidClosed(s *scenario.Scenario) bool {
 	s.Helper()

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -53,6 +54,8 @@ func TestB03_LostMountEndsTheWorker(t *testing.T) {
 		s.Chown()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		sleep := s.Command(ctx, "exec", "worker", "--", "sleep", "60")
+		var says bytes.Buffer
+		sleep.Stderr = &says
 		if err := sleep.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -63,6 +66,9 @@ func TestB03_LostMountEndsTheWorker(t *testing.T) {
 		}
 		if err := sleep.Wait(); err == nil || ctx.Err() != nil {
 			t.Errorf("%s: the command went on: %v", lose.name, err)
+		}
+		if want := "worker worker is exited: it ended, as a mount of it was lost"; !strings.Contains(says.String(), want) {
+			t.Errorf("%s: it says\n%swant %q", lose.name, says.String(), want)
 		}
 		cancel()
 		if took := testutil.Since(begin); took > 3*time.Second {

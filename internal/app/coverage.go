@@ -59,8 +59,8 @@ func (env *Env) filePolicy(ctx context.Context, t ProjectRef, digest string) *fi
 // savedPolicy is the policy of the workshop file, whatever runs; nil where the file
 // can't be read, or no worker has a network.
 func (env *Env) savedPolicy(ctx context.Context, t ProjectRef) *firewall.Policy {
-	w := env.quietWorkshop(ctx, t)
-	if w == nil {
+	w, err := env.quietWorkshop(ctx, t)
+	if err != nil || w == nil {
 		return nil
 	}
 	c, err := compose.Compile(w)

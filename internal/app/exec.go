@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/toolbox/client"
@@ -38,7 +39,7 @@ func (env *Env) Exec(ctx context.Context, r *Running, worker string, run engine.
 	code, err := runIn(ctx, r, worker, run)
 	detach()
 	if err != nil {
-		return 0, env.execError(ctx, err, r.ProjectRef, worker, run.Command[0], run.Workdir)
+		return 0, env.execError(ctx, err, r, worker, run.Command[0], run.Workdir)
 	}
 	return code, nil
 }
@@ -132,37 +133,66 @@ func sessionFailure(err error, worker, program, workdir string) *Failure {
 }
 
 // execError is a command that was not started.
-func (env *Env) execError(ctx context.Context, err error, t ProjectRef, worker, program, workdir string) error {
+func (env *Env) execError(ctx context.Context, err error, r *Running, worker, program, workdir string) error {
 	if _, ok := errors.AsType[*engine.ForeignError](err); ok {
 		return EngineError(err)
 	}
-	if f := sessionFailure(err, worker, program, workdir); f != nil {
-		return f
+	_, lost := errors.AsType[*wire.LostError](err)
+	failed := sessionFailure(err, worker, program, workdir)
+	if failed == nil {
+		failed = startFailure(err, program, workdir)
 	}
-	if f := startFailure(err, program, workdir); f != nil {
-		return f
+	if failed != nil && !lost {
+		return failed
 	}
-	e, seen, observeErr := env.Observe(ctx, t, true)
-	if observeErr == nil {
-		defer e.Close()
-		if err := engine.CheckDirectory(seen, t.Dir); err != nil {
+	if seen, observeErr := r.lookAfterEnd(ctx, worker); observeErr == nil {
+		if err := engine.CheckDirectory(seen, r.Dir); err != nil {
 			return EngineError(err)
 		}
-		if err := services(t, seen, []string{worker}); err != nil {
+		if err := services(r.ProjectRef, seen, []string{worker}); err != nil {
 			return err
 		}
 		for _, c := range seen.Containers {
-			if c.Service == worker && c.State != "running" {
-				why := c.WhyEnded()
-				if why != "" {
-					why = ": " + why
-				}
-				return Fail(CodeExecFailed, "worker %s is %s%s", worker, c.State, why).Hint("start it with `workshop up`")
+			if c.Service != worker || c.State == "running" {
+				continue
 			}
+			text := "worker " + worker + " is " + c.State
+			if why := c.WhyEnded(); why != "" {
+				text += ": " + why
+			}
+			if lost {
+				text = program + " was lost: " + text
+			}
+			return Fail(CodeExecFailed, "%s", text).Hint("start it with `workshop up`")
 		}
+	}
+	if failed != nil {
+		return failed
 	}
 	return EngineError(err)
 }
+
+// lookAfterEnd looks at the project after a connection to a worker ended. An engine
+// needs a moment to notice where the worker ended, too.
+func (r *Running) lookAfterEnd(ctx context.Context, worker string) (engine.Observed, error) {
+	late := time.After(endedWait)
+	for {
+		seen, err := r.Look(ctx, true)
+		if err != nil || !slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.Service == worker && c.State == "running" }) {
+			return seen, err
+		}
+		select {
+		case <-time.After(endedWait / 10):
+		case <-late:
+			return seen, nil
+		case <-ctx.Done():
+			return seen, nil
+		}
+	}
+}
+
+// endedWait is how long a worker may take to end after its connections.
+const endedWait = 500 * time.Millisecond
 
 // startFailure knows what OCI runtimes say of a program that can't be started.
 func startFailure(err error, program, workdir string) *Failure {

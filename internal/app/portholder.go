@@ -56,7 +56,8 @@ func (env *Env) namePortHolder(ctx context.Context, e engine.Engine, err error) 
 		if i := slices.IndexFunc(r.Own, func(f string) bool { return slices.Contains(fileNames, filepath.Base(f)) }); i >= 0 {
 			t.File = r.Own[i]
 		}
-		for _, c := range statusOf(seen, env.quietWorkshop(ctx, t)) {
+		w, _ := env.quietWorkshop(ctx, t)
+		for _, c := range statusOf(seen, w) {
 			if !slices.ContainsFunc(c.Ports, func(at string) bool { return strings.Contains(at, ":"+taken.Port+"->") }) {
 				continue
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
@@ -27,6 +28,9 @@ type Status struct {
 	// Silent: it runs and doesn't answer within [AskTime].
 	Guard  *control.State
 	Silent bool
+	// Unread is why the workshop file tells nothing of networks and ports; nil: it
+	// does, or there is none.
+	Unread error
 }
 
 // ContainerStatus is one container of a project, as `ps` shows it.
@@ -88,7 +92,8 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{ProjectRef: t, Can: e.Capabilities(), Observed: seen, Containers: statusOf(seen, env.quietWorkshop(ctx, t))}
+	w, unread := env.quietWorkshop(ctx, t)
+	s := &Status{ProjectRef: t, Can: e.Capabilities(), Observed: seen, Containers: statusOf(seen, w), Unread: unread}
 	for i := range s.Containers {
 		c := &s.Containers[i]
 		c.Engine = e.Chosen.Name
@@ -101,16 +106,19 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 }
 
 // quietWorkshop reads the workshop for what the engine doesn't know; nil where
-// it can't be read: ps is about what runs.
-func (env *Env) quietWorkshop(ctx context.Context, t ProjectRef) *workshop.Workshop {
+// there is none, or it can't be read: ps is about what runs.
+func (env *Env) quietWorkshop(ctx context.Context, t ProjectRef) (*workshop.Workshop, error) {
 	if t.File == "" {
-		return nil
+		return nil, nil
 	}
 	s, err := env.Read(ctx, t.File)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return s.Workshop
+	if i := slices.IndexFunc(s.Diagnostics, func(d diag.Diagnostic) bool { return d.Severity == diag.Error }); i >= 0 {
+		return nil, fmt.Errorf("%s is invalid: %s", env.Shown(s.Path), Printable(s.Diagnostics[i].Summary))
+	}
+	return s.Workshop, nil
 }
 
 func statusOf(seen engine.Observed, w *workshop.Workshop) []ContainerStatus {

@@ -23,7 +23,10 @@ type SuggestRequest struct {
 // Suggestions is what could be allowed, of what workers asked for.
 type Suggestions struct {
 	// Since is when the log begins.
-	Since   time.Time       `json:"since,omitzero"`
+	Since time.Time `json:"since,omitzero"`
+	// Lost says that it begins long after the workshop: older lines were thrown away,
+	// or are an older guard's.
+	Lost    bool            `json:"lost,omitempty"`
 	Allow   []SuggestedLine `json:"allow"`
 	LeftOut LeftOut         `json:"left_out"`
 	// InVain are names that were looked up and have no address.
@@ -93,7 +96,7 @@ func (env *Env) Suggest(ctx context.Context, o SuggestRequest, asked bool) (*Sug
 	if err != nil {
 		return nil, err
 	}
-	e, _, err := env.ObserveGuard(ctx, t, o.Worker, asked)
+	e, seen, err := env.ObserveGuard(ctx, t, o.Worker, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +108,19 @@ func (env *Env) Suggest(ctx context.Context, o SuggestRequest, asked bool) (*Sug
 	}
 	result := requests.suggest(s)
 	result.Since, result.File = r.first, t.File
+	result.Lost = beginsLate(seen, r.first)
 	return result, nil
+}
+
+// logBegins is how long after its first container a project's guard may take to write
+// the first line of its log.
+const logBegins = time.Minute
+
+// beginsLate reports whether a guard's log begins long after what runs.
+func beginsLate(seen engine.Observed, first time.Time) bool {
+	return slices.ContainsFunc(seen.Containers, func(c engine.Container) bool {
+		return c.State == "running" && !c.Started.IsZero() && first.Sub(c.Started) > logBegins
+	})
 }
 
 // maxWritten lines are what a person can be expected to have read.

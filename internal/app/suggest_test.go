@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
@@ -76,6 +78,36 @@ func suggestFrom(t *testing.T, s *Source, log string, o SuggestRequest) *Suggest
 	requests := dialRequests{request: o, names: map[firewall.Name]*requestedName{}}
 	readLog(t, log, 1000, func(raw []byte, l events.Line) error { return requests.add(raw, l) })
 	return requests.suggest(s)
+}
+
+// That older lines are missing is said only of a log that begins long after what runs.
+func TestBeginsLate(t *testing.T) {
+	began := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	running := func(after ...time.Duration) (seen engine.Observed) {
+		for _, d := range after {
+			seen.Containers = append(seen.Containers, engine.Container{State: "running", Started: began.Add(d)})
+		}
+		return seen
+	}
+	for _, c := range []struct {
+		name  string
+		seen  engine.Observed
+		first time.Duration
+		want  bool
+	}{
+		{"of the first up", running(0, time.Second), 2 * time.Second, false},
+		{"lines were thrown away", running(0, time.Second), time.Hour, true},
+		{"the guard was replaced", running(0, time.Hour), time.Hour, true},
+		{"the guard was started again, with its log", running(0, time.Hour), 0, false},
+		{"a worker is new", running(0, time.Hour), time.Second, false},
+		{"nothing runs", engine.Observed{Containers: []engine.Container{{State: "exited", Started: began}}}, time.Hour, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := beginsLate(c.seen, began.Add(c.first)); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
 }
 
 // The smallest list: exact names, 80 and 443 together, no line that the file

@@ -199,8 +199,8 @@ func (s *workerSession) whyLost(before *live) string {
 		case <-ctx.Done():
 			continue
 		}
-		if v, again := s.link.get(ctx); again == nil {
-			after, err = v, nil
+		if v, again := s.link.get(ctx); again == nil || ctx.Err() == nil {
+			after, err = v, again
 		}
 	}
 	a, b := before.welcome, protocol.Welcome{}
@@ -209,7 +209,10 @@ func (s *workerSession) whyLost(before *live) string {
 	}
 	switch {
 	case err != nil:
-		return fmt.Sprintf("the connection ended, and there is no way back to it (%v)", err)
+		if cause := errors.Unwrap(err); cause != nil {
+			err = cause // without "connect to the toolbox of"
+		}
+		return err.Error()
 	case a.Instance != "" && b.Instance != "" && a.Instance != b.Instance:
 		return "the worker was restarted"
 	case a.OOMKills >= 0 && b.OOMKills > a.OOMKills:

@@ -14,7 +14,7 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("%s of the worker %s was lost: %s. It may have been executed, whole or in part; it isn't repeated. Look at what it has done before you call it again", e.Tool, e.Worker, e.Known)
+	return fmt.Sprintf("%s of %s was lost: %s. It may have run, in whole or in part: look at what it did before you call it again", e.Tool, e.Worker, e.Known)
 }
 
 func (e *LostError) Unwrap() error { return e.Cause }

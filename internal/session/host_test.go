@@ -192,7 +192,10 @@ func TestCancelEndsTheCommand(t *testing.T) {
 
 // A worker that is restarted, and a session that is killed, in mid-call.
 func TestLost(t *testing.T) {
-	for what, want := range map[string]string{"worker": "the worker was restarted", "session": "the worker itself runs on"} {
+	for what, want := range map[string]string{
+		"worker":  "shell of w was lost: the worker was restarted. It may have run, in whole or in part: look at what it did before you call it again",
+		"session": "the worker itself runs on",
+	} {
 		t.Run(what, func(t *testing.T) {
 			h, w := one(t, "allowed-tools: Bash")
 			ended := make(chan error, 1)

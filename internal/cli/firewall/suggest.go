@@ -88,9 +88,10 @@ const maxInVain = 20
 
 // suggestNotes says what the list can't.
 func (a verbs) suggestNotes(s *app.Suggestions, denied bool) {
-	if s.Since.IsZero() {
+	switch {
+	case s.Since.IsZero():
 		a.Say("the guard's log is empty")
-	} else {
+	case s.Lost:
 		a.Say("from the guard's log since %s; older lines were thrown away, or are an older guard's", app.WhenText(s.Since))
 	}
 	if len(s.Allow) == 0 {

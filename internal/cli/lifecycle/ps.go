@@ -46,6 +46,9 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 	if err != nil {
 		return err
 	}
+	if s.Unread != nil && !a.Quiet {
+		a.Warn("%v; so the networks and ports of workers are not known: %s", s.Unread, a.Pasteable("`workshop validate`"))
+	}
 	switch {
 	case format == "json":
 		err = a.WriteJSON(s.Containers)
