@@ -141,7 +141,7 @@ func TestB27_SaveAfterAClone(t *testing.T) {
 	before := lives(s)
 	s.Expect(0, "exec", "builder", "--", "git", "init", "-q", "/workspace/out/cloned")
 	d := s.Expect(0, "firewall", "allow", testnet.GitHost, "--save")
-	says(s, d, "reloaded: generation ", "left for `workshop up`", "-builder-1: remove (configuration changed)")
+	says(s, d, "reloaded: generation ", "left for `workshop up`", "recreate builder (read-only: + /workspace/out/cloned/.git")
 	s.Sees("builder", "http https://"+testnet.GitHost+"/greeting.git/HEAD ca=/ca.pem -> 200")
 	says(s, s.Expect(0, "firewall", "allow", testnet.GitHost), "is allowed already")
 	goOn(s, before, "builder", "room", "guard")

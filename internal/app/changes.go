@@ -11,8 +11,10 @@ import (
 
 // Changes are what the steps of plans did to workers. The zero value is nothing.
 type Changes struct {
-	done  map[string]map[engine.Op]bool
-	cause map[string]string
+	// Granted is what differs of what workers were granted before.
+	Granted GrantChanges
+	done    map[string]map[engine.Op]bool
+	cause   map[string]string
 }
 
 // WorkerStep reports whether a step is about the container of a worker.
@@ -38,23 +40,27 @@ func (c *Changes) Add(e engine.Event) {
 // Workers are those that steps were about.
 func (c *Changes) Workers() []string { return slices.Sorted(maps.Keys(c.done)) }
 
-// Text is what became of a worker: "created", "recreated (configuration changed)",
-// "unchanged".
+// Text is what became of a worker: "created", "recreated (memory 2G → 1G)", "updated
+// (network: + api.example.org)", "unchanged".
 func (c *Changes) Text(worker string) string {
-	done := c.done[worker]
+	done, granted := c.done[worker], c.Granted[worker]
 	switch {
 	case done[engine.OpCreateContainer] && done[engine.OpRemoveContainer]:
-		return "recreated (" + c.cause[worker] + ")"
+		return "recreated (" + granted.because(c.cause[worker], granted.Text) + ")"
 	case done[engine.OpCreateContainer]:
 		return "created"
 	case done[engine.OpRemoveContainer]:
 		return "removed"
 	case done[engine.OpStopContainer] && done[engine.OpStartContainer]:
 		return "restarted"
+	case done[engine.OpStartContainer] && granted.Text != "":
+		return "started (" + granted.Text + ")"
 	case done[engine.OpStartContainer]:
 		return "started"
 	case done[engine.OpStopContainer]:
 		return "stopped"
+	case granted.Text != "":
+		return "updated (" + granted.Text + ")"
 	}
 	return "unchanged"
 }

@@ -47,7 +47,7 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 		return nil, err
 	}
 	defer ch.Unlock()
-	plan, left, err := planReload(ctx, e, c, ready)
+	plan, left, err := planReload(ctx, e, c, ready, env.GrantChanges(ready))
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +65,7 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 		if err := env.Apply(ctx, heard, plan, env.Settings.WaitTimeout); err != nil {
 			return nil, err
 		}
+		env.keepLines(ready)
 	}
 	var done *Reloaded
 	err = env.withGuard(ctx, e, func(g *control.Client) error {
@@ -110,7 +111,7 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 // repository has a new .git to be held (B8), and its line can't wait for that.
 // All else is refused, and so is a worker in another room than its own, which
 // would get the lines of others (B40).
-func planReload(ctx context.Context, e *Running, c, ready *Project) (plan *engine.Plan, left []string, err error) {
+func planReload(ctx context.Context, e *Running, c, ready *Project, changed GrantChanges) (plan *engine.Plan, left []string, err error) {
 	// Whether an image is newer elsewhere is a question for `up`.
 	d := engine.Desired{Compiled: ready.Compiled, Pulled: true}
 	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
@@ -135,14 +136,12 @@ func planReload(ctx context.Context, e *Running, c, ready *Project) (plan *engin
 		if plan, err = engine.PlanUp(d, seen); err != nil {
 			return nil, nil, EngineError(err)
 		}
-		left = all
+		left = changed.left(all)
 	}
-	if only, more := engine.OnlyReload(plan); !only {
-		printables(more)
-		return nil, nil, Fail(CodeFailed, "this needs `workshop up`, because more than the lines of allow and deny differs from what runs:\n%s", strings.Join(more, "\n")).
+	if only, all := engine.OnlyReload(plan); !only {
+		return nil, nil, Fail(CodeFailed, "this needs `workshop up`, because more than the lines of allow and deny differs from what runs:\n%s", strings.Join(changed.left(all), "\n")).
 			Hint("nothing was changed; `workshop up` does all of it, `workshop up --dry-run` shows it")
 	}
-	printables(left)
 	reload := *plan
 	reload.Steps = nil
 	for _, s := range plan.Steps {
@@ -152,12 +151,6 @@ func planReload(ctx context.Context, e *Running, c, ready *Project) (plan *engin
 		}
 	}
 	return &reload, left, nil
-}
-
-func printables(texts []string) {
-	for i := range texts {
-		texts[i] = Printable(texts[i])
-	}
 }
 
 // spent reports whether something of an upload budget is used.
@@ -190,6 +183,6 @@ func (r *reloadEngine) ended(n int) {
 	case n > 0:
 		r.detail = strings.TrimPrefix(r.detail+", ", ", ") + Count(n, "connection") + " ended by the reset"
 	case r.detail == "":
-		r.detail = "no connection ended"
+		r.detail = engine.NoneEnded
 	}
 }

@@ -58,7 +58,7 @@ func StepInBrief(e engine.Event) bool {
 	case engine.OpPullImage, engine.OpBuildImage:
 		return e.Status != engine.StepFailed
 	case engine.OpReloadPolicy:
-		return e.Status == engine.StepProgress
+		return e.Status == engine.StepProgress && e.Detail != engine.NoneEnded
 	}
 	return false
 }
@@ -74,8 +74,12 @@ func StepText(e engine.Event) string {
 			return fmt.Sprintf("%s %s\n", e.Step.Target, running)
 		}
 	case engine.StepProgress:
-		if (e.Step.Op == engine.OpBuildImage || e.Step.Op == engine.OpReloadPolicy) && strings.TrimSpace(e.Detail) != "" {
+		switch {
+		case strings.TrimSpace(e.Detail) == "":
+		case e.Step.Op == engine.OpBuildImage:
 			return fmt.Sprintf("%s | %s\n", e.Step.Target, Printable(e.Detail))
+		case e.Step.Op == engine.OpReloadPolicy:
+			return fmt.Sprintf("network: %s\n", Printable(e.Detail))
 		}
 	case engine.StepDone:
 		return fmt.Sprintf("%s %s\n", e.Step.Target, finished)

@@ -1,7 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,4 +128,30 @@ func SecretsText(secrets []workshop.Secret) string {
 		names[i] = s.Name
 	}
 	return "secrets " + strings.Join(names, ", ")
+}
+
+// MountText is "./src at /workspace/src ro".
+func MountText(m workshop.Mount) string {
+	mode := "ro"
+	switch {
+	case m.ReadWrite:
+		mode = "rw"
+	case m.IsCopy():
+		mode = "copy"
+	}
+	return fmt.Sprintf("%s at %s %s", m.Source.V, m.Target.V, mode)
+}
+
+// PortText is "127.0.0.1:8080->8080".
+func PortText(p workshop.Port) string {
+	return fmt.Sprintf("%s->%d", net.JoinHostPort(cmp.Or(p.Host.V, "127.0.0.1"), strconv.Itoa(int(p.Published.V))), p.Target.V)
+}
+
+// ProxyHost leaves out of a proxy's URL what may be a password; empty for no proxy.
+func ProxyHost(proxy string) string {
+	u, err := url.Parse(proxy)
+	if err != nil {
+		return "that the file names"
+	}
+	return u.Host
 }

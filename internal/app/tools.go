@@ -317,13 +317,7 @@ func (h *Tools) readOnly(worker string) (targets []string) {
 	if err != nil || ready.Compiled == nil || ready.Compiled.Project == nil {
 		return nil // the comparison says so
 	}
-	for _, v := range ready.Compiled.Project.Services[worker].Volumes {
-		m := workshop.MountAt(w.Container.Mounts, v.Target)
-		// A worker may have made a directory whose name speaks to the reader.
-		if v.ReadOnly && m != nil && m.ReadWrite && m.Target.V != v.Target && shownPlace(v.Target) == v.Target {
-			targets = append(targets, v.Target)
-		}
-	}
+	targets = heldTargets(ready, w)
 	slices.Sort(targets)
 	return targets
 }

@@ -45,6 +45,9 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 	if err != nil && first != nil {
 		return env.rollBack(ctx, r, first.Compiled, first.Observed, err)
 	}
+	if err == nil {
+		env.keepGrants(ready, names)
+	}
 	return err
 }
 

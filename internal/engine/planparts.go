@@ -176,8 +176,8 @@ func (pl *planner) prepareNetworks(decisions map[string]decision) {
 		case !exists:
 			pl.network[key] = pl.add(step, pl.barrier...)
 		case changed[key]:
-			gone := pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + name, ObjectID: have.ID, Cause: "configuration changed"}, users(name)...)
-			step.Cause = "configuration changed"
+			gone := pl.add(Step{Op: OpRemoveNetwork, Target: "network/" + name, ObjectID: have.ID, Cause: ConfigurationChanged}, users(name)...)
+			step.Cause = ConfigurationChanged
 			pl.network[key] = pl.add(step, gone)
 		}
 	}

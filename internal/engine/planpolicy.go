@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 )
@@ -53,16 +55,9 @@ func (pl *planner) reloadPolicy(decisions map[string]decision) {
 }
 
 // OnlyReload reports whether a plan of [PlanUp] at most sends the guard a new
-// policy. Otherwise more lists the other operations, once for each object, with the
-// cause: "container/p-guard-1: create (not found)".
-func OnlyReload(p *Plan) (only bool, more []string) {
-	said := map[string]bool{}
-	for _, s := range p.Steps {
-		if s.Op == OpReloadPolicy || s.onlyLooks() || said[s.Target] {
-			continue
-		}
-		said[s.Target] = true
-		more = append(more, s.Target+": "+s.Op.String()+" ("+s.Cause+")")
-	}
-	return len(more) == 0, more
+// policy. Otherwise more has the other changes.
+func OnlyReload(p *Plan) (only bool, more []Line) {
+	q := *p
+	q.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool { return s.Op == OpReloadPolicy })
+	return q.Empty(), q.Lines()
 }

@@ -16,15 +16,20 @@ func TestOnlyReload(t *testing.T) {
 		more   []string
 	}{
 		"running":       {func(*Observed) {}, true, nil},
-		"worker exited": {func(o *Observed) { edit(o, "c", state("exited")) }, false, []string{"container/p-c-1: start (exited)"}},
+		"worker exited": {func(o *Observed) { edit(o, "c", state("exited")) }, false, []string{"start c (exited)"}},
 		"worker without a mount": {func(o *Observed) {
 			edit(o, "c", func(c *Container) {
 				c.Role, c.State, c.ExitCode = compose.RoleWorker.String(), "exited", pid1.MountLost
 			})
 		}, false,
-			[]string{"container/p-c-1: start (exited: a mount was replaced, renamed or removed on the host)"}},
+			[]string{"start c (exited: a mount was replaced, renamed or removed on the host)"}},
 		"two things": {func(o *Observed) { drop(o, "c"); edit(o, "guard", func(c *Container) { c.ConfigHash = "old" }) }, false,
-			[]string{"container/p-guard-1: remove (configuration changed)", "volume/p_policy: fill (its users are not started yet)", "container/p-c-1: create (not found)"}},
+			[]string{"recreate guard (configuration changed)", "create c"}},
+		"an orphan": {func(o *Observed) {
+			o.Containers = append(o.Containers, Container{ID: "id-old", Name: "p-old-1", Service: "old", State: "running"})
+			o.Volumes = append(o.Volumes, Object{Name: "p_old"})
+		}, false, []string{"remove old (no longer in the workshop)", "remove volume p_old (no longer in the workshop)"}},
+		"image missing": {func(o *Observed) { drop(o, "c"); o.Images = nil }, false, []string{"pull image worker:1", "create c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := desired()
@@ -35,7 +40,11 @@ func TestOnlyReload(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			only, more := OnlyReload(p)
+			only, lines := OnlyReload(p)
+			var more []string
+			for _, l := range lines {
+				more = append(more, l.String())
+			}
 			if diff := cmp.Diff(tc.more, more); only != tc.only || diff != "" || p.Empty() {
 				t.Errorf("only %v, empty %v; more (-want +got):\n%s\n%s", only, p.Empty(), diff, p)
 			}

@@ -18,6 +18,9 @@ const (
 	create               // created, after the old one is removed
 )
 
+// ConfigurationChanged is the cause of steps where nothing is known but that.
+const ConfigurationChanged = "configuration changed"
+
 type decision struct {
 	action action
 	cause  string
@@ -140,7 +143,7 @@ func (pl *planner) decideOne(service string, role compose.Role, asked bool, done
 	case c.ByCompose:
 		return decision{create, "made by Compose"}
 	case c.ConfigHash != ConfigHash(pl.d, service):
-		return decision{create, "configuration changed"}
+		return decision{create, ConfigurationChanged}
 	case imageID != "" && c.ImageID != "" && imageID != c.ImageID:
 		return decision{create, "image changed"}
 	case room != "" && c.NetworkOf != pl.byService[room].ID:

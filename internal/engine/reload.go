@@ -97,11 +97,14 @@ func (r *Runner) reloadOnce(ctx context.Context, way Reload, cut *int) (string, 
 	return state.Digest, err
 }
 
+// NoneEnded is the detail of a reload that ended no connection.
+const NoneEnded = "no connection ended"
+
 // cutText returns how many connections a new policy ended, in words.
 func cutText(n int) string {
 	switch n {
 	case 0:
-		return "no connection ended"
+		return NoneEnded
 	case 1:
 		return "1 connection ended"
 	}

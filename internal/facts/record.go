@@ -35,11 +35,16 @@ type Record struct {
 	Own      []string  // the workshop's own files
 	// Definition has the texts that the workshop was loaded from, by path.
 	Definition map[string]string `json:",omitempty"`
+	// Granted is what workers were granted by their last `up`, by their names.
+	Granted map[string]Grant `json:",omitempty"`
 	// Down: nothing of the project is up. The record is kept for what changed and
 	// wasn't accepted.
 	Down bool `json:",omitempty"`
 	at   string
 }
+
+// Grant is what a worker is granted, in words: by facet, such as "memory".
+type Grant map[string]string
 
 const (
 	recordFile = "project.json"
@@ -137,6 +142,7 @@ func (r *Record) each(change func(string) string) {
 // was lost stays lost.
 func (r *Record) With(later *Record) *Record {
 	both := *later
+	both.Granted = r.Granted
 	both.Named = r.Named || later.Named
 	both.Roots = outermost(slices.Concat(r.Roots, later.Roots))
 	both.Openings = distinct(slices.Concat(r.openings(), later.openings()))

@@ -12,13 +12,13 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// printPlan is the result of a dry run: what was found on this machine, and the
-// steps in their order; independent ones run concurrently.
-func (a verbs) printPlan(w *workshop.Workshop, f *compose.Facts, p *engine.Plan) error {
-	if f != nil {
+// printPlan is the result of a dry run: what was found on this machine, and what
+// changes in its order; with -v every step. Independent steps run concurrently.
+func (a verbs) printPlan(ready *app.Project, p *engine.Plan) error {
+	if f := ready.Compiled.Facts; f != nil {
 		fmt.Fprintln(a.Out, "facts:")
 		table := a.Table()
-		for _, fact := range factLines(w, f) {
+		for _, fact := range factLines(ready.Workshop, f) {
 			fmt.Fprintf(table, "  %s\t%s\n", fact[0], fact[1])
 		}
 		if err := table.Flush(); err != nil {
@@ -27,13 +27,20 @@ func (a verbs) printPlan(w *workshop.Workshop, f *compose.Facts, p *engine.Plan)
 		fmt.Fprintln(a.Out)
 	}
 	fmt.Fprintf(a.Out, "plan for project %s:\n", p.Project)
-	if len(p.Steps) == 0 {
+	lines := a.GrantChanges(ready).PlanLines(p)
+	if a.Verbose {
+		lines = nil
+		for _, step := range p.Steps {
+			lines = append(lines, stepLine(step))
+		}
+	}
+	if len(lines) == 0 {
 		fmt.Fprintln(a.Out, "  nothing to do")
 		return nil
 	}
-	digits := len(strconv.Itoa(len(p.Steps)))
-	for i, step := range p.Steps {
-		a.WriteLine(fmt.Sprintf("  %*d. %s", digits, i+1, stepLine(step)))
+	digits := len(strconv.Itoa(len(lines)))
+	for i, line := range lines {
+		a.WriteLine(fmt.Sprintf("  %*d. %s", digits, i+1, line))
 	}
 	return nil
 }

@@ -1,10 +1,7 @@
 package lifecycle
 
 import (
-	"cmp"
 	"fmt"
-	"net"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,14 +66,7 @@ func mountsText(mounts []workshop.Mount) string {
 	}
 	parts := make([]string, len(mounts))
 	for i, m := range mounts {
-		mode := "ro"
-		switch {
-		case m.ReadWrite:
-			mode = "rw"
-		case m.IsCopy():
-			mode = "copy"
-		}
-		parts[i] = fmt.Sprintf("%s at %s %s", m.Source.V, m.Target.V, mode)
+		parts[i] = app.MountText(m)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -92,7 +82,7 @@ func networkText(n *workshop.Network) string {
 		return text
 	}
 	if n.Proxy.V != "" {
-		text += " through the proxy " + proxyHost(n.Proxy.V)
+		text += " through the proxy " + app.ProxyHost(n.Proxy.V)
 	}
 	if len(n.DNS) > 0 {
 		resolvers := make([]string, len(n.DNS))
@@ -105,15 +95,6 @@ func networkText(n *workshop.Network) string {
 		}
 	}
 	return text
-}
-
-// proxyHost leaves out of a proxy's URL what may be a password.
-func proxyHost(proxy string) string {
-	u, err := url.Parse(proxy)
-	if err != nil {
-		return "that the file names"
-	}
-	return u.Host
 }
 
 func reachText(n *workshop.Network) string {
@@ -152,7 +133,7 @@ func portsText(ports []workshop.Port) string {
 	}
 	parts := make([]string, len(ports))
 	for i, p := range ports {
-		parts[i] = fmt.Sprintf("%s->%d", net.JoinHostPort(cmp.Or(p.Host.V, "127.0.0.1"), strconv.Itoa(int(p.Published.V))), p.Target.V)
+		parts[i] = app.PortText(p)
 	}
 	return ", published at " + strings.Join(parts, ", ")
 }

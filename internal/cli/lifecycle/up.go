@@ -109,7 +109,7 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 		if err != nil {
 			return err
 		}
-		return a.printPlan(ready.Workshop, ready.Compiled.Facts, plan)
+		return a.printPlan(ready, plan)
 	}
 	ch, err := a.Change(ctx, c.Name)
 	if err != nil {
@@ -117,6 +117,7 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 	}
 	defer ch.Unlock()
 	a.KeepChanges = true
+	a.Changes.Granted = a.GrantChanges(ready)
 	learning := e.AskGuard(ctx) // of the guard before, if there is one
 	if err := ch.Up(ctx, e, c, ready, names, app.UpOptions{Strict: o.strict, AcceptWatched: o.acceptWatched, Ask: a.Asker()}); err != nil {
 		return err

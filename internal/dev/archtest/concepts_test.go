@@ -67,7 +67,7 @@ var concepts = []struct {
 		"internal/toolbox/fetch/fetch.go":   "what fetch_url is asked for",
 		"internal/session/approval/text.go": "what fetch_url is asked for, shown",
 		"internal/probe/http.go":            "what a test asks for",
-		"internal/cli/lifecycle/summary.go": "the proxy without its password",
+		"internal/app/text.go":              "the proxy without its password",
 	}},
 	{"tar archives", "internal/lib/safetar internal/engine/copytree", `"archive/tar"`, map[string]string{
 		"internal/app/copy.go":                    "it reads the first entry of an engine's stream",

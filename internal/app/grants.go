@@ -1,0 +1,311 @@
+package app
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// A facet is one thing that a worker is granted. The key of a facet of which a worker
+// can have several ends with what tells them apart: "mount /data", "tool shell".
+type facet struct {
+	name, label string
+	hidden      bool // its text is not shown
+}
+
+// facets in the order in which changes are listed.
+var facets = []facet{
+	{name: "image", label: "image"},
+	{name: "user", label: "user"},
+	{name: "workdir", label: "workdir"},
+	{name: "runtime", label: "runtime"},
+	{name: "memory", label: "memory"},
+	{name: "cpu", label: "cpu"},
+	{name: "pids", label: "pids"},
+	{name: "timeout", label: "timeout"},
+	{name: "scratch", label: "scratch"},
+	{name: "tmp", label: "tmp"},
+	{name: "shm", label: "shm"},
+	{name: "home", label: "home"},
+	{name: "mount"},
+	{name: "held", label: "read-only:"},
+	{name: "secret", label: "secrets:"},
+	{name: "env", label: "env:", hidden: true},
+	{name: "port", label: "ports:"},
+	{name: "mode", label: "network"},
+	{name: "room", label: "room"},
+	{name: "dns", label: "dns"},
+	{name: "proxy", label: "proxy"},
+	{name: lineFacet, label: "network:"},
+	{name: "tool", label: "tools:"},
+}
+
+// lineFacet has the lines of allow and deny, which a reload applies too.
+const lineFacet = "line"
+
+// grantOf is what a worker of a project with facts is granted.
+func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
+	c := &w.Container
+	g := facts.Grant{
+		"image": c.Image.V, "user": c.User.V, "workdir": c.Workdir.V, "runtime": c.Runtime.V,
+		"memory": c.Resources.Memory.V.String(), "cpu": strconv.FormatFloat(c.Resources.CPU.V, 'g', -1, 64),
+		"pids": strconv.FormatInt(c.Resources.PIDs.V, 10), "timeout": LengthText(c.Resources.Timeout.V),
+		"scratch": c.Scratch.V.String(), "tmp": c.Tmp.V.String(), "shm": c.Shm.V.String(), "home": c.Home.V.String(),
+		"mode": c.Network.Mode.V.String(),
+	}
+	if c.Build != nil {
+		g["image"] = "build of " + c.Build.Context.V
+	}
+	if c.Network.OwnRoom.V {
+		g["room"] = "own"
+	}
+	for _, m := range c.Mounts {
+		g["mount "+m.Target.V] = MountText(m)
+	}
+	for _, target := range heldTargets(ready, w) {
+		g["held "+target] = target
+	}
+	for _, s := range c.Secrets {
+		g["secret "+s.Name] = s.Name
+	}
+	for name, v := range c.Env {
+		sum := sha256.Sum256([]byte(v.V)) // it may be a secret
+		g["env "+name] = hex.EncodeToString(sum[:])
+	}
+	for _, p := range c.Ports {
+		g["port "+strconv.Itoa(int(p.Target.V))] = PortText(p)
+	}
+	var resolvers []string
+	for _, r := range c.Network.DNS {
+		resolvers = append(resolvers, r.V)
+	}
+	g["dns"], g["proxy"] = strings.Join(resolvers, ", "), ProxyHost(c.Network.Proxy.V)
+	for _, r := range filled(c.Network.Allow) {
+		text := lineGrant(r, false)
+		g[lineFacet+" allow "+text] = text
+	}
+	for _, r := range filled(c.Network.Deny) {
+		text := "deny " + lineGrant(r, true)
+		g[lineFacet+" "+text] = text
+	}
+	entries := map[string][]string{} // one may mean several tools
+	for _, t := range w.Definition.Tools {
+		name, _, limited := strings.Cut(t.Written, "(")
+		text := t.Written
+		if !limited && t.Pattern != "" {
+			text += "(" + t.Pattern + ")"
+		}
+		entries[name] = appendNew(entries[name], text)
+	}
+	for name, texts := range entries {
+		g["tool "+name] = strings.Join(texts, " ")
+	}
+	maps.DeleteFunc(g, func(_, text string) bool { return text == "" })
+	return g
+}
+
+// lineGrant is a line as it is written, or its preset.
+func lineGrant(r firewall.Rule, deny bool) string {
+	text := RuleLine(r, deny)
+	if r.Preset != "" {
+		text = "preset " + r.Preset
+	}
+	if !r.Upload.IsZero() {
+		text += " upload " + r.Upload.String()
+	}
+	return text
+}
+
+// heldTargets are the places inside the read-write mounts of a worker that are
+// read-only (B8).
+func heldTargets(ready *Project, w *workshop.Worker) (targets []string) {
+	for _, v := range ready.Compiled.Project.Services[w.Name].Volumes {
+		m := workshop.MountAt(w.Container.Mounts, v.Target)
+		// A worker may have made a directory whose name speaks to the reader.
+		if v.ReadOnly && m != nil && m.ReadWrite && m.Target.V != v.Target && shownPlace(v.Target) == v.Target {
+			targets = append(targets, v.Target)
+		}
+	}
+	return targets
+}
+
+// maxGrantChanges of one facet are named.
+const maxGrantChanges = 3
+
+// grantChanges says in words what differs between two grants, of the facets that are
+// selected: "memory 2G → 1G", "+ ./docs at /docs ro".
+func grantChanges(before, now facts.Grant, selected func(facet) bool) (out []string) {
+	for _, f := range facets {
+		var parts []string
+		for _, key := range slices.Sorted(maps.Keys(union(before, now))) {
+			name, which, _ := strings.Cut(key, " ")
+			was, is := before[key], now[key]
+			if name != f.name || was == is || !selected(f) {
+				continue
+			}
+			if f.hidden {
+				was, is = hide(was, which), hide(is, which)
+			}
+			switch {
+			case which == "":
+				parts = append(parts, cmp.Or(was, "default")+" → "+cmp.Or(is, "default"))
+			case was == "":
+				parts = append(parts, "+ "+is)
+			case is == "":
+				parts = append(parts, "− "+was)
+			case was == is:
+				parts = append(parts, is+" changed")
+			default:
+				parts = append(parts, was+" → "+is)
+			}
+		}
+		if n := len(parts) - maxGrantChanges; n > 0 {
+			parts = append(parts[:maxGrantChanges], fmt.Sprintf("and %d more", n))
+		}
+		if len(parts) > 0 {
+			out = append(out, Printable(strings.TrimPrefix(f.label+" "+strings.Join(parts, ", "), " ")))
+		}
+	}
+	return out
+}
+
+func hide(text, name string) string {
+	if text == "" {
+		return ""
+	}
+	return name
+}
+
+func union(x, y facts.Grant) facts.Grant {
+	out := maps.Clone(x)
+	maps.Copy(out, y)
+	return out
+}
+
+// GrantChanges has what differs of each worker's grant from that of its last `up`;
+// workers of which nothing differs, or nothing is known, are left out.
+type GrantChanges map[string]GrantChange
+
+// GrantChange is what differs for one worker.
+type GrantChange struct {
+	// Text is all of it in words. Left is without the lines of the network: a reload
+	// applies those, all else needs new containers.
+	Text, Left string
+}
+
+// GrantChanges compares a project with facts with what its workers were granted.
+func (env *Env) GrantChanges(ready *Project) GrantChanges {
+	r, err := env.Record(ready.Name)
+	if err != nil || r == nil || r.Down { // whoever needs the record says what is wrong with it
+		return nil
+	}
+	out := GrantChanges{}
+	for i := range ready.Workshop.Workers {
+		w := &ready.Workshop.Workers[i]
+		before, ok := r.Granted[w.Name]
+		if !ok {
+			continue
+		}
+		now := grantOf(ready, w)
+		text := func(selected func(facet) bool) string { return strings.Join(grantChanges(before, now, selected), "; ") }
+		c := GrantChange{
+			Text: text(func(facet) bool { return true }),
+			Left: text(func(f facet) bool { return f.name != lineFacet }),
+		}
+		if c.Text != "" {
+			out[w.Name] = c
+		}
+	}
+	return out
+}
+
+// because adds what differs, in the words of text, to the cause of a step of a plan, or
+// puts it in the place of one that says less.
+func (c GrantChange) because(cause, text string) string {
+	switch {
+	case text == "":
+		return cause
+	case cause == "", cause == engine.ConfigurationChanged && c.Left != "":
+		return text
+	}
+	return cause + "; " + text
+}
+
+// left are the lines of what a reload leaves.
+func (all GrantChanges) left(lines []engine.Line) []string {
+	return all.lines(lines, func(c GrantChange) string { return c.Left })
+}
+
+func (all GrantChanges) lines(lines []engine.Line, text func(GrantChange) string) (out []string) {
+	for _, l := range lines {
+		c := all[l.Object]
+		l.Cause = c.because(l.Cause, text(c))
+		out = append(out, Printable(l.String()))
+	}
+	return out
+}
+
+// PlanLines are what a plan changes: a line per image, room, guard and worker.
+func (all GrantChanges) PlanLines(p *engine.Plan) []string {
+	lines := p.Lines()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		only := p.Desired.Only
+		if !slices.ContainsFunc(lines, func(l engine.Line) bool { return l.Object == name }) && (len(only) == 0 || slices.Contains(only, name)) {
+			lines = append(lines, engine.Line{Verb: "update", Object: name})
+		}
+	}
+	return all.lines(lines, func(c GrantChange) string { return c.Text })
+}
+
+// keepGrants records what the named workers, or all, are granted now.
+func (env *Env) keepGrants(ready *Project, names []string) {
+	env.recordGrants(ready, func(worker string, before, now facts.Grant) facts.Grant {
+		if len(names) > 0 && !slices.Contains(names, worker) {
+			return before
+		}
+		return now
+	})
+}
+
+// keepLines records the lines of the network that a reload has applied.
+func (env *Env) keepLines(ready *Project) {
+	isLine := func(key, _ string) bool { return strings.HasPrefix(key, lineFacet+" ") }
+	env.recordGrants(ready, func(_ string, before, now facts.Grant) facts.Grant {
+		if before == nil {
+			return nil
+		}
+		maps.DeleteFunc(before, isLine)
+		maps.DeleteFunc(now, func(key, text string) bool { return !isLine(key, text) })
+		return union(before, now)
+	})
+}
+
+// recordGrants records grants, nil for none. What is missing there is only said less
+// precisely.
+func (env *Env) recordGrants(ready *Project, grant func(worker string, before, now facts.Grant) facts.Grant) {
+	r, err := env.Record(ready.Name)
+	if err == nil && r != nil {
+		granted := map[string]facts.Grant{}
+		for i := range ready.Workshop.Workers {
+			w := &ready.Workshop.Workers[i]
+			if g := grant(w.Name, r.Granted[w.Name], grantOf(ready, w)); g != nil {
+				granted[w.Name] = g
+			}
+		}
+		r.Granted = granted
+		err = r.Save()
+	}
+	if err != nil {
+		env.warn("the next `up` won't say what changed: %v", err)
+	}
+}
