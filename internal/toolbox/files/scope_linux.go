@@ -42,15 +42,25 @@ func (w *walker) above() (*scope, string) {
 		}
 	}
 	rel := strings.TrimPrefix(strings.TrimPrefix(real, strings.TrimSuffix(top, "/")), "/")
+	return w.downTo(rel, unix.AT_FDCWD, top, top)
+}
+
+// downTo finds the rules of the directories from top, which is opened relative to
+// a handle and shown in results, down to rel, and returns its path with a slash. Rules
+// that leave out rel or a directory on the way don't hold there: it was asked for.
+func (w *walker) downTo(rel string, handle int, top, shown string) (*scope, string) {
 	if rel == "" {
 		return nil, ""
 	}
 	var s *scope
 	at := ""
 	for _, name := range strings.Split(rel, "/") {
-		if d, err := openDirAt(unix.AT_FDCWD, path.Join(top, at), 0); err == nil {
-			s = w.scope(int(d.Fd()), s, at, path.Join(top, at), at != "")
+		if d, err := openDirAt(handle, path.Join(top, at), 0); err == nil {
+			s = w.scope(int(d.Fd()), s, at, path.Join(shown, at), at != "")
 			d.Close()
+		}
+		if s.ignored(at+name, true) {
+			s = nil
 		}
 		at += name + "/"
 	}

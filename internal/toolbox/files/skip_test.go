@@ -3,6 +3,7 @@
 package files
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,6 +122,56 @@ func TestIgnoredIsTold(t *testing.T) {
 			}
 			if r.Note != want {
 				t.Errorf("the note is %q, want %q", r.Note, want)
+			}
+		})
+	}
+}
+
+// What a note names can be looked into by its path, however deep: the rules that
+// leave it out don't hold there, and those inside of it do.
+func TestIgnoredByPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tree(t, ".", map[string]string{
+		".gitignore": "/dist\nbuild/*\n*.log\n", ".git/": "", ".cache/.gitignore": "*\n", ".cache/mod/a/x.go": "hit", ".cache/mod/y.go": "hit",
+		"dist/.gitignore": "*.tmp\n", "dist/a.js": "hit", "dist/a.tmp": "hit", "dist/sub/b.tmp": "hit", "dist/sub/b.log": "hit",
+		"build/out/a.js": "hit", "src/a.js": "hit", "src/a.log": "hit",
+	})
+	for _, c := range []struct {
+		path string
+		want []string
+		told string
+	}{
+		{".cache", nil, ".cache/mod"},
+		{".cache/mod", []string{".cache/mod/a/x.go", ".cache/mod/y.go"}, ""},
+		{".cache/mod/a", []string{".cache/mod/a/x.go"}, ""},
+		{"dist", []string{"dist/a.js", "dist/sub/b.log"}, "dist/a.tmp, dist/sub/b.tmp"},
+		{"dist/sub", []string{"dist/sub/b.log"}, "dist/sub/b.tmp"},
+		{"build", nil, "build/out"},
+		{"build/out", []string{"build/out/a.js"}, ""},
+		{"src", []string{"src/a.js"}, "src/a.log"},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			found, err := Search(ctx, tool.SearchFilesArgs{Path: c.path, Pattern: "hit"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed, err := List(ctx, tool.ListFilesArgs{Path: c.path, Glob: "**"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var matches, entries []string
+			for _, m := range found.Matches {
+				matches = append(matches, m.Path)
+			}
+			for _, e := range listed.Entries {
+				entries = append(entries, e.Path)
+			}
+			want := ""
+			if c.told != "" {
+				want = "skipped by .gitignore: " + c.told + howToInclude
+			}
+			if !slices.Equal(matches, c.want) || !slices.Equal(entries, c.want) || found.Note != want || listed.Note != want {
+				t.Errorf("found %q (%s), listed %q (%s), want %q (%s)", matches, found.Note, entries, listed.Note, c.want, want)
 			}
 		})
 	}

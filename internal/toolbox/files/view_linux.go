@@ -268,17 +268,5 @@ func (w *walker) aboveInView(real string) (*scope, string) {
 		}
 	}
 	rel := strings.TrimPrefix(strings.TrimPrefix(real, top), "/")
-	if rel == "" {
-		return nil, ""
-	}
-	var s *scope
-	at := ""
-	for _, name := range strings.Split(rel, "/") {
-		if d, err := openDirAt(m.Handle, path.Join(in(top), at), 0); err == nil {
-			s = w.scope(int(d.Fd()), s, at, path.Join(m.Target, in(path.Join(top, at))), at != "")
-			d.Close()
-		}
-		at += name + "/"
-	}
-	return s, at
+	return w.downTo(rel, m.Handle, in(top), path.Join(m.Target, in(top)))
 }
