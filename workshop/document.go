@@ -147,7 +147,7 @@ type approvalForm struct {
 	Source   diag.Source
 	Tool     *Value[string]   `key:"tool" required:"true" validate:"text,oneline" literal:"What needs a person's yes must be visible in the file." example:"write tool: shell" doc:"Name of the tool, mcp__SERVER, mcp__SERVER__TOOL, delegate_WORKER, or *."`
 	Match    *Value[string]   `key:"match" validate:"oneline" literal:"What needs a person's yes must be visible in the file." example:"write match: git status" doc:"Which calls: the first words of a command, a path with * and **, or a host. Without it: every call."`
-	Approval *Value[Approval] `key:"approval" required:"true" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be visible in the file." example:"write approval: auto" doc:"Run without a question (auto), ask a person, or refuse (deny)."`
+	Approval *Value[Approval] `key:"approval" required:"true" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be visible in the file." example:"write approval: ask" doc:"Run without a question (auto), ask a person, or refuse (deny)."`
 }
 
 func (*approvalForm) title() string { return "a rule of approvals" }

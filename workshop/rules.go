@@ -81,8 +81,13 @@ const (
 // worker may have.
 func ReservedID(id int) bool { return id == guardID || id == outletID }
 
+const rootProblem = "is root, or has the group of root"
+
 // userProblem returns what is wrong with "uid" or "uid:gid".
 func userProblem(s string) string {
+	if name, group, _ := strings.Cut(s, ":"); name == "root" || group == "root" {
+		return rootProblem
+	}
 	if !userRE().MatchString(s) {
 		return "is not a numeric uid or uid:gid"
 	}
@@ -91,7 +96,7 @@ func userProblem(s string) string {
 		case err != nil:
 			return "has an id above 2147483647"
 		case n == 0:
-			return "is root, or has the group of root"
+			return rootProblem
 		case ReservedID(int(n)):
 			return "has the id of the guard or the outlet"
 		case part[0] == '0':
@@ -167,7 +172,7 @@ func (d *decoder) imageError(at diag.Range, shown, image, name string) {
 func (d *decoder) userError(at diag.Range, user string) {
 	hint := `write numbers: user: "1000:1000"`
 	detail := ""
-	if strings.HasPrefix(userProblem(user), "is root") {
+	if userProblem(user) == rootProblem {
 		detail = "A worker never runs as root (B4)."
 		hint = `write another id, or leave user out: then it is your own`
 	}
@@ -181,9 +186,15 @@ func (d *decoder) userError(at diag.Range, user string) {
 // outOfRange reports min and max of sizes, durations and numbers.
 func (d *decoder) outOfRange(at diag.Range, value, rule, param, name string) {
 	show := func(n string) string { return n }
+	unit := ""
 	switch {
 	case strings.Contains(name, "memory"), name == "scratch", name == "tmp", name == "shm", name == "home":
 		show = func(n string) string { x, _ := strconv.ParseInt(n, 10, 64); return Size(x).String() }
+		if n, _ := strconv.ParseInt(value, 10, 64); n > 0 && n < 64 {
+			unit = "G"
+		} else if n > 0 && n < 1024 {
+			unit = "M"
+		}
 	case name == "timeout":
 		show = func(n string) string { x, _ := strconv.ParseInt(n, 10, 64); return time.Duration(x).String() }
 	}
@@ -195,7 +206,11 @@ func (d *decoder) outOfRange(at diag.Range, value, rule, param, name string) {
 	if rule == "max" {
 		which = "most"
 	}
-	d.fail(at, "out-of-range", fmt.Sprintf("%s is %s, %s %s", name, show(value), word, limit), fmt.Sprintf("write at %s %s", which, limit))
+	hint := fmt.Sprintf("write at %s %s", which, limit)
+	if unit != "" {
+		hint = fmt.Sprintf("write %s: %s%s; a number without a unit is bytes", name, value, unit)
+	}
+	d.fail(at, "out-of-range", fmt.Sprintf("%s is %s, %s %s", name, show(value), word, limit), hint)
 }
 
 // nameHint makes a name of what was written.

@@ -42,6 +42,9 @@ func (d *decoder) notOneOf(at diag.Range, text string, valid []string, name stri
 	if same := sameValue[strings.ToLower(text)]; near == "" && slices.Contains(valid, same) {
 		near = same
 	}
+	if near == "rw" && !strings.Contains(strings.ToLower(text), "w") {
+		near = "" // ro is as near: what widens is never a guess
+	}
 	if near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near) + hint
 	}
@@ -72,7 +75,7 @@ func nearest(text string, candidates []string) string {
 
 // sameValue are values of other programs, and ours.
 var sameValue = map[string]string{
-	"allow": "auto", "always-allow": "auto", "yes": "auto", "prompt": "ask", "reject": "deny", "forbid": "deny", "block": "deny", // approvals
+	"allow": "auto", "always-allow": "auto", "prompt": "ask", "reject": "deny", "forbid": "deny", "block": "deny", // approvals
 	"if_not_present": "missing", "if-not-present": "missing", "ifnotpresent": "missing", "true": "always", "daily": "always", "false": "never", // pull
 	"readonly": "ro", "read-only": "ro", "write": "rw", "readwrite": "rw", "read-write": "rw", "w": "rw", // mounts
 }
