@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -127,6 +128,10 @@ func TestB05_Limits(t *testing.T) {
 	s.Sees("worker", "memory 8M -> ok", "memory 256M -> killed", "processes 5 -> ok", "processes 200 -> EAGAIN")
 	if got, want := s.Limits("worker"), (scenario.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 40}); got != want {
 		t.Errorf("limits %+v, want %+v", got, want)
+	}
+	d := s.Run("call", "--approve-all", "worker", "shell", "command=head -c 100M /dev/zero > /tmp/full")
+	if want := regexp.MustCompile(`OOM-killed, probably: .*; of it, [3-6][0-9]M are files in /tmp\b`); !want.MatchString(d.Out + d.Err) {
+		t.Errorf("a full /tmp: %s%s, want %s", d.Out, d.Err, want)
 	}
 	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "resources: {memory: 64M, cpu: 0.5, pids: 40}", "network: restricted", 1))
 	s.Up()

@@ -58,3 +58,26 @@ func (c *oomCounter) newer() bool {
 	}
 	return false
 }
+
+// fileMemory are the directories with memory file systems of a worker.
+var fileMemory = []string{"/tmp", "/scratch", "/home/worker", "/dev/shm"}
+
+// noteOOM is what a killed command is told: files in memory count, and nothing ends
+// them with the command.
+func noteOOM() string {
+	var held []string
+	for _, dir := range fileMemory {
+		var fs unix.Statfs_t
+		if unix.Statfs(dir, &fs) != nil || fs.Type != unix.TMPFS_MAGIC {
+			continue
+		}
+		if size := (fs.Blocks - fs.Bfree) * uint64(fs.Bsize); size >= 8<<20 {
+			held = append(held, strconv.FormatUint(size>>20, 10)+"M are files in "+dir)
+		}
+	}
+	note := "OOM-killed, probably: the worker's memory was used up (resources.memory)"
+	if len(held) > 0 {
+		note += "; of it, " + strings.Join(held, ", ")
+	}
+	return note
+}

@@ -218,7 +218,7 @@ func (r *running) release() {
 // note returns what the numbers do not say.
 func (s *session) note(c *command, r *tool.ShellResult) string {
 	if !r.TimedOut && r.ExitCode == 128+int(unix.SIGKILL) && s.view == nil && s.oom.newer() {
-		return "OOM-killed, probably: the worker's memory was used up (resources.memory)"
+		return noteOOM()
 	}
 	// Without anybody in its group there is rarely somebody elsewhere, and the
 	// look at all processes takes its time.
