@@ -108,7 +108,7 @@ func TestAlways(t *testing.T) {
 		t.Fatal(err)
 	}
 	const added = `      - {tool: shell, match: "git status", approval: auto}`
-	if !strings.Contains(person.q.Change, "+   8 | "+added) || !strings.Contains(person.q.Change, "approved.json") {
+	if !strings.Contains(person.q.Change, "+   8 | "+added) || !strings.HasSuffix(person.q.Change, "approved.json\n+ that you agree") {
 		t.Error(person.q.Change)
 	}
 	data, err := os.ReadFile(file)

@@ -39,7 +39,7 @@ func (k *keptRules) Preview(r approval.Rule, before *workshop.ApprovalRule) (str
 			b.WriteString(line + "\n")
 		}
 	}
-	fmt.Fprintf(&b, "and %s, that you agree", k.env.Shown(k.accepted.Path))
+	fmt.Fprintf(&b, "%s\n+ that you agree", k.env.Shown(k.accepted.Path))
 	return b.String(), nil
 }
 

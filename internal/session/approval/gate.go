@@ -98,10 +98,8 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 	answer, err := g.Asker.Ask(ctx, q)
 	switch {
 	case errors.Is(err, ErrClosed):
-		v.Answer = No
 		return v, notAnswered(c, err.Error(), err)
 	case err != nil:
-		v.Answer = No
 		no := notAnswered(c, "nobody could be asked: "+err.Error(), err)
 		if ctx.Err() == nil { // else who ended the call doesn't want to know how to allow it
 			no.Hint = g.howToAllow(c, v)

@@ -157,9 +157,15 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	p := &person{err: errors.New("the pipe is broken")}
-	_, err := (&Gate{Asker: p}).Allow(t.Context(), shell("git status"), nil)
+	v, err := (&Gate{Asker: p}).Allow(t.Context(), shell("git status"), nil)
+	if v.Answer != "" {
+		t.Errorf("an error of who asks is the answer %q", v.Answer)
+	}
 	refused(t, err, "nobody could be asked: the pipe is broken; don't repeat it, tell the person that it waits for a yes", "to let such calls pass")
-	_, err = (&Gate{Asker: &person{err: ErrClosed}}).Allow(t.Context(), shell("git status"), nil)
+	v, err = (&Gate{Asker: &person{err: ErrClosed}}).Allow(t.Context(), shell("git status"), nil)
+	if v.Answer != "" {
+		t.Errorf("a closed question has the answer %q", v.Answer)
+	}
 	refused(t, err, "(B42): the question was closed without an answer; don't repeat it, tell the person that it waits for a yes")
 	if hint := err.(*RefusedError).Hint; hint != "" {
 		t.Errorf("who closed a question is told %q", hint)

@@ -28,8 +28,8 @@ const oneScreen = 15
 // maxTries is how often one may answer with something else.
 const maxTries = 3
 
-// Ask prints the question and reads a line. Only a y, an s or an a is a yes; an
-// empty line and the end of input are a no.
+// Ask prints the question and reads a line. Only a y, an s or an a is a yes, and an
+// empty line is a no; the end of input answers nothing.
 func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
 	if t.In == nil || !term.IsTerminal(int(t.In.Fd())) {
 		return "", errors.New("the input is not a terminal")
@@ -55,7 +55,7 @@ func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
 			return "", context.Cause(ctx)
 		case errors.Is(err, io.EOF):
 			fmt.Fprintln(t.Out)
-			return No, nil
+			return "", ErrClosed
 		case err != nil:
 			return "", err
 		}
@@ -63,8 +63,11 @@ func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
 		if ok && slices.Contains(q.Answers(), answer) {
 			return answer, nil
 		}
+		if _, err := fmt.Fprintf(t.Out, "not an answer: type %s\n", letters(q.Answers())); err != nil {
+			return "", err
+		}
 	}
-	return No, nil
+	return "", ErrClosed
 }
 
 // parseAnswer reads what a person typed.
@@ -80,6 +83,17 @@ func parseAnswer(line string) (Answer, bool) {
 		return No, true
 	}
 	return "", false
+}
+
+// letters are what counts as an answer: "y, s, a or n".
+func letters(answers []Answer) string {
+	text := "y"
+	for _, a := range []Answer{Session, Always} {
+		if slices.Contains(answers, a) {
+			text += ", " + string(a[0])
+		}
+	}
+	return text + " or n"
 }
 
 func prompt(answers []Answer) string {

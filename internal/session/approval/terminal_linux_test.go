@@ -119,8 +119,8 @@ const fullPrompt = "[y]es once, [s]ession, [a]lways, [N]o: "
 
 func TestTerminal(t *testing.T) {
 	for typed, want := range map[string]Answer{
-		"y\n": Once, "YES\n": Once, "s\n": Session, "a\n": Always, "n\n": No, "\n": No, "\x04": No, // end of input
-		"?\nq\ny\n": Once, "yy\nok\nyes please\n": No, "\x15y\n": Once, "n\x7fy\n": Once, // edited by the terminal
+		"y\n": Once, "YES\n": Once, "s\n": Session, "a\n": Always, "n\n": No, "\n": No, "\x04": "", // end of input
+		"?\nq\ny\n": Once, "yy\nok\nyes please\n": "", "\x15y\n": Once, "n\x7fy\n": Once, // edited by the terminal
 		strings.Repeat("y", 300) + "\nn\n": No, "\xff\ny\n": Once, "y\x1b[A\nn\n": No,
 	} {
 		term, k := newTerminal(t)
@@ -138,7 +138,7 @@ func TestTerminal(t *testing.T) {
 			}
 			k.types(line)
 		}
-		if r := k.answered(done); r.answer != want || r.err != nil {
+		if r := k.answered(done); r.answer != want || errors.Is(r.err, ErrClosed) != (want == "") {
 			t.Errorf("%q: %q %v", typed, r.answer, r.err)
 		}
 	}
@@ -169,6 +169,9 @@ func TestTerminalShows(t *testing.T) {
 		k.types("a\n")
 		k.screen = ""
 		k.sees("[N]o: ")
+		if want := map[bool]string{false: "not an answer: type y or n\r\n", true: "not an answer: type y, s or n\r\n"}[q.Rule != nil]; !strings.Contains(k.screen, want) {
+			t.Errorf("the screen has no %q:\n%q", want, k.screen)
+		}
 		k.types("\n")
 		if r := k.answered(done); r.answer != No || r.err != nil {
 			t.Error(r)
@@ -223,7 +226,7 @@ func TestTerminalGone(t *testing.T) {
 	k.Close()
 	for range k.chunks { // the reader lets go of it
 	}
-	if r := k.answered(done); r.answer == Once || r.answer == Session || r.answer == Always {
+	if r := k.answered(done); r.answer != "" || !errors.Is(r.err, ErrClosed) {
 		t.Error(r)
 	}
 }
