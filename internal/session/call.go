@@ -262,6 +262,8 @@ func (c *call) failed(ctx context.Context, err error) (*Result, error) {
 		return nil, &tool.NotOfferedError{Worker: worker, Tool: c.own, Why: "the running worker says: " + answer.Message}
 	case answer.Code == wire.CodeBusy:
 		return nil, fmt.Errorf("%s of %s wasn't run: %s; call it again when another call has ended", c.own, worker, answer.Message)
+	case answer.Code == wire.CodeNotFound, answer.Code == wire.CodeNotExecutable:
+		return nil, errors.New(answer.Message)
 	case answer.Code == wire.CodeCancelled:
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

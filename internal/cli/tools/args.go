@@ -120,13 +120,26 @@ func (a verbs) callArgs(words []string, s *toolSchema) (json.RawMessage, error) 
 	for _, word := range words {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || key == "" {
-			return nil, fmt.Errorf("%s is neither KEY=VALUE nor, alone, a JSON object, - or @FILE", shellquote.Quote(word))
+			return nil, fmt.Errorf("%s is neither KEY=VALUE nor, alone, a JSON object, - or @FILE%s", shellquote.Quote(word), s.keyMeant(word, object))
 		}
 		if err := setArg(object, s, key, value); err != nil {
 			return nil, err
 		}
 	}
 	return json.Marshal(object)
+}
+
+// keyMeant asks whether a word without a key is the tool's only required argument;
+// empty where there are several, or it is given.
+func (s *toolSchema) keyMeant(word string, given map[string]any) string {
+	if len(s.Required) != 1 || strings.Contains(word, "=") || s.Properties[word] != nil {
+		return ""
+	}
+	key := s.Required[0]
+	if _, ok := given[key]; ok || s.Properties[key].kind() != "string" {
+		return ""
+	}
+	return ": did you mean " + shellquote.Quote(key+"="+word) + "?"
 }
 
 // jsonObject checks that a text is one.

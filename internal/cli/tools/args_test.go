@@ -75,8 +75,11 @@ func TestCallArgs(t *testing.T) {
 		{words: "-", stdin: `["in"]`, wantErr: "want an object"},
 		{words: "-", stdin: ``, wantErr: "not valid JSON"},
 		{words: "@no-such-file", wantErr: "no-such-file: no such file"},
-		{words: "path", wantErr: "neither KEY=VALUE nor"},
-		{words: "=x", wantErr: "neither KEY=VALUE nor"},
+		{words: "path", wantErr: "path is neither KEY=VALUE nor, alone, a JSON object, - or @FILE"},
+		{words: "=x", wantErr: "neither KEY=VALUE nor, alone, a JSON object, - or @FILE"},
+		{words: "cart/cart.go", wantErr: "- or @FILE: did you mean path=cart/cart.go?"},
+		{words: "max_lines=1|a b", wantErr: "- or @FILE: did you mean 'path=a b'?"},
+		{words: "path=x|y", wantErr: "y is neither KEY=VALUE nor, alone, a JSON object, - or @FILE"},
 	} {
 		a := verbs{command.NewProgram(&command.System{Env: &app.Env{Dir: t.TempDir()}, In: strings.NewReader(c.stdin)})}
 		var words []string
@@ -85,7 +88,7 @@ func TestCallArgs(t *testing.T) {
 		}
 		got, err := a.callArgs(words, s)
 		if c.wantErr != "" {
-			if err == nil || !strings.Contains(err.Error(), c.wantErr) {
+			if err == nil || !strings.Contains(err.Error(), c.wantErr) || strings.HasSuffix(c.wantErr, "@FILE") && !strings.HasSuffix(err.Error(), "@FILE") {
 				t.Errorf("%s: got %s, %v, want an error with %q", c.words, got, err, c.wantErr)
 			}
 			continue

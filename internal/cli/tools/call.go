@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/tool"
+	workerfile "github.com/llmdo/workshop/workshop/worker"
 )
 
 // callClient is who calls, for the audit.
@@ -167,7 +168,11 @@ func notOffered(worker, name string, tools []session.Tool) error {
 		names[i] = tools[i].Name
 	}
 	f := app.Fail(app.CodeRefused, "%s is not offered to %s (B41)", name, worker)
-	if near := app.Nearest(name, names); near != "" {
+	near, ok := workerfile.ToolName(name) // as the worker's file may have it
+	if !ok || !slices.Contains(names, near) {
+		near = app.Nearest(name, names)
+	}
+	if near != "" {
 		f.Hint("did you mean %q?", near)
 	}
 	if len(names) == 0 {
