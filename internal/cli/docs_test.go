@@ -168,6 +168,10 @@ A flag wins over the environment, the environment over
 The engine is found as the docker command finds it: DOCKER_HOST, DOCKER_CONTEXT,
 the current context, the default socket.
 
+Completion in bash needs its package bash-completion (version 2), and then
+` + "`source <(workshop completion bash)`" + `. For other shells, ` + "`workshop completion SHELL --help`" + `
+says how.
+
 ## The commands
 
 `

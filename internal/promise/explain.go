@@ -37,7 +37,7 @@ var explanations = map[string]Explanation{
 		"`ps` in a worker lists the worker's own processes.", nil},
 	"B7": {"Credentials, system directories, home directories and engines' sockets can't be mounted, by any key of the file. Symbolic links are followed before this is decided.",
 		"`mounts: [\"~/.ssh:/keys\"]` is refused with protected-path.", nil},
-	"B8": {"Files by which your own programs run others later (git hooks, editor tasks, CI workflows) are read-only in a worker, also below a mount with mode rw; `ps` and `down` name such files that changed.",
+	"B8": {"Directories by which your own programs run others later (.git with its hooks, .vscode, .github) are read-only in a worker, also below a mount with mode rw. Single files (.envrc, .mcp.json, workshop.yaml) stay writable there and are compared: `ps` and `down` name those that changed.",
 		"A worker can't write .git/hooks/pre-commit, which your next commit would run.", nil},
 	"B9": {"A mount with `exclude:` is a copy without the excluded files, so a worker can't find them by another path.",
 		"`exclude: [\".env\"]`: the worker's copy has no .env.", nil},
