@@ -15,7 +15,7 @@ import (
 // `ps` and `down` report a changed workshop.yaml (B8), but nothing prevents the
 // change. There is one warning for a line of the file.
 func writablePolicy(w *Workshop, l *locator, root string, work *effort, p *problems) {
-	granting := grantingFiles(w)
+	granting := w.GrantingFiles()
 	warned := map[diag.Range]bool{}
 	for _, list := range mountLists(w) {
 		for i := range list.mounts {
@@ -32,8 +32,9 @@ func writablePolicy(w *Workshop, l *locator, root string, work *effort, p *probl
 				if !work.spend(1 + len(list.mounts)) {
 					return
 				}
-				if below, ok := subpath.Below(path.Join("/", root, file), source); ok && protectedIn(below) == "" && MountAt(list.mounts, path.Join(m.Target.V, below)) == m {
-					exposed = append(exposed, fmt.Sprintf("./%s:%s:ro", l.shown(file), path.Join(m.Target.V, below)))
+				below, inside := subpath.Below(path.Join("/", root, file), source)
+				if target := path.Join(m.Target.V, below); inside && m.Exposes(list.mounts, target) {
+					exposed = append(exposed, fmt.Sprintf("./%s:%s:ro", l.shown(file), target))
 				}
 			}
 			if len(exposed) > 0 {
@@ -44,9 +45,16 @@ func writablePolicy(w *Workshop, l *locator, root string, work *effort, p *probl
 	}
 }
 
-// grantingFiles are workshop.yaml and the files of the workers, by their
+// Exposes reports whether a path of the container can be changed through the mount,
+// if that is read-write, and not through another of the container's.
+func (m *Mount) Exposes(mounts []Mount, target string) bool {
+	below, ok := subpath.Below(target, m.Target.V)
+	return ok && protectedIn(below) == "" && MountAt(mounts, target) == m
+}
+
+// GrantingFiles are workshop.yaml and the files of the workers, by their
 // directories where they have one of their own; paths of the fs.FS.
-func grantingFiles(w *Workshop) []string {
+func (w *Workshop) GrantingFiles() []string {
 	out := []string{w.File}
 	for i := range w.Workers {
 		file := w.Workers[i].File

@@ -2,6 +2,7 @@ package app
 
 import (
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,13 +18,14 @@ const maxPlaces = 3
 type readOnlyPlace struct {
 	path  string // the mount, or the protected directory in one
 	image bool   // it belongs to the image
-	opens string // the mount that makes it writable, as the file has it; empty: none does
+	grant bool   // it says what workers are granted
+	opens string // the mounts that make it writable, as the file has them; empty: none do
 }
 
 // readOnlyPlaces finds the places of paths that couldn't be written, each once.
 // The paths were written by a worker; relative ones are below dir, and that, if it is
 // relative or empty, below the worker's directory.
-func readOnlyPlaces(w *workshop.Worker, dir string, paths []string) (places []readOnlyPlace) {
+func (s *Source) readOnlyPlaces(w *workshop.Worker, dir string, paths []string) (places []readOnlyPlace) {
 	if !path.IsAbs(dir) {
 		dir = path.Join(w.Container.Workdir.V, dir)
 	}
@@ -31,7 +33,7 @@ func readOnlyPlaces(w *workshop.Worker, dir string, paths []string) (places []re
 		if !path.IsAbs(p) {
 			p = path.Join("/", dir, p)
 		}
-		place, ok := placeOf(w, path.Clean(p))
+		place, ok := s.placeOf(w, path.Clean(p))
 		if ok && !slices.ContainsFunc(places, func(x readOnlyPlace) bool { return x.path == place.path }) {
 			places = append(places, place)
 		}
@@ -44,7 +46,7 @@ var ofKernel = []string{"/dev", "/proc", "/sys", "/run"}
 
 // placeOf is the place of a path that couldn't be written; not ok where the
 // worker may write there.
-func placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
+func (s *Source) placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
 	m := workshop.MountAt(w.Container.Mounts, p)
 	switch {
 	case m == nil:
@@ -55,7 +57,7 @@ func placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
 	case m.IsCopy():
 		return readOnlyPlace{path: m.Target.V}, true
 	case !m.ReadWrite:
-		return readOnlyPlace{path: m.Target.V, opens: writableEntry(*m, false)}, true
+		return s.placeIn(w.Container.Mounts, m, p), true
 	}
 	at := m.Target.V
 	for part := range strings.SplitSeq(strings.TrimPrefix(p[len(strings.TrimSuffix(at, "/")):], "/"), "/") {
@@ -75,10 +77,41 @@ func placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
 	return readOnlyPlace{}, false
 }
 
-// writableEntry is a mount as the file has it, but for writing there.
+// placeIn is the place of a path in a read-only mount. What says what workers are
+// granted stays read-only.
+func (s *Source) placeIn(mounts []workshop.Mount, m *workshop.Mount, p string) readOnlyPlace {
+	root := filepath.ToSlash(s.Root())
+	source := m.Source.V
+	if !path.IsAbs(source) {
+		source = path.Join(root, source)
+	}
+	tried, _ := subpath.Below(p, m.Target.V)
+	var keep []string
+	for _, name := range s.Workshop.GrantingFiles() {
+		file := path.Join(root, name)
+		target := m.Target.V // where the file is, or the directory that is in it
+		below, inside := subpath.Below(file, source)
+		if inside {
+			target = path.Join(target, below)
+		}
+		if subpath.Within(path.Join(source, tried), file) {
+			return readOnlyPlace{path: target, grant: true}
+		}
+		if inside && m.Exposes(mounts, target) {
+			keep = append(keep, Printable("`./"+name+":"+target+":ro`"))
+		}
+	}
+	opens := writableEntry(*m, false)
+	if len(keep) > 0 {
+		opens += " and add " + strings.Join(keep, ", ")
+	}
+	return readOnlyPlace{path: m.Target.V, opens: opens}
+}
+
+// writableEntry is a mount as the file has it, but for writing there, in backquotes.
 func writableEntry(m workshop.Mount, git bool) string {
 	m.ReadWrite, m.GitWritable = true, m.GitWritable || git
-	return Printable(m.Entry())
+	return "`" + Printable(m.Entry()) + "`"
 }
 
 // maxPlace bytes of a path are named.
@@ -134,8 +167,10 @@ func hintReadOnly(places []readOnlyPlace, file string) string {
 	switch {
 	case x.image:
 		return x.path + " belongs to the image, which is read-only; the worker can write to its read-write mounts, /tmp, /scratch and its home directory"
+	case x.grant:
+		return x.path + " is read-only on purpose, as it says what workers are granted: edit it yourself"
 	case x.opens == "":
 		return x.path + " is always read-only for workers"
 	}
-	return x.path + " is read-only: to let the worker write there, write its mount as `" + x.opens + "` in " + file + ", then run `workshop up`"
+	return x.path + " is read-only: to let the worker write there, write its mount as " + x.opens + " in " + file + ", then run `workshop up`"
 }

@@ -96,7 +96,14 @@ func TestReadOnlyPlaces(t *testing.T) {
 		{Source: value("../lib"), Target: value("/lib"), OutsideProject: true, AllowSockets: true},
 		{Source: value("."), Target: value("/named"), Name: "all", ReadWrite: true, AllowSockets: true},
 		{Source: value("./free"), Target: value("/free"), ReadWrite: true, GitWritable: true},
+		{Source: value("/project/workshop.yaml"), Target: value("/workspace/workshop.yaml")},
+		{Source: value("./workers"), Target: value("/workspace/workers")},
+		{Source: value("./workers/notes"), Target: value("/notes")},
+		{Source: value("."), Target: value("/seen")},
+		{Source: value("workers"), Target: value("/seen/workers")},
 	}
+	s := &Source{Path: "/project/workshop.yaml", Workshop: &workshop.Workshop{File: "workshop.yaml",
+		Workers: []workshop.Worker{{File: "workers/a.md"}, {File: "skills/b/SKILL.md"}, {File: ".claude/agents/c.md"}}}}
 	for _, c := range []struct{ path, model, person string }{
 		{".git/config", "Read-only in this workshop: /workspace/.git. Don't try another way, tell the person.",
 			"/workspace/.git is read-only: to let the worker write there, write its mount as `{source: ., target: /workspace, mode: rw, git: rw}` in workshop.yaml, then run `workshop up`"},
@@ -108,6 +115,15 @@ func TestReadOnlyPlaces(t *testing.T) {
 			"/lib is read-only: to let the worker write there, write its mount as `{source: ../lib, target: /lib, mode: rw, sockets: allow, outside_project: true}` in workshop.yaml, then run `workshop up`"},
 		{"/named/.git/config", "Read-only in this workshop: /named/.git. Don't try another way, tell the person.",
 			"/named/.git is read-only: to let the worker write there, write its mount as `{source: ., target: /named, mode: rw, name: all, git: rw, sockets: allow}` in workshop.yaml, then run `workshop up`"},
+		{"/workspace/workshop.yaml", "Read-only in this workshop: /workspace/workshop.yaml. Don't try another way, tell the person.",
+			"/workspace/workshop.yaml is read-only on purpose, as it says what workers are granted: edit it yourself"},
+		{"workers/new.md", "Read-only in this workshop: /workspace/workers. Don't try another way, tell the person.",
+			"/workspace/workers is read-only on purpose, as it says what workers are granted: edit it yourself"},
+		{"/notes/x", "Read-only in this workshop: /notes. Don't try another way, tell the person.", "/notes is read-only on purpose, as it says what workers are granted: edit it yourself"},
+		{"/seen/skills/b/x/y", "Read-only in this workshop: /seen/skills/b. Don't try another way, tell the person.",
+			"/seen/skills/b is read-only on purpose, as it says what workers are granted: edit it yourself"},
+		{"/seen/x", "Read-only in this workshop: /seen. Don't try another way, tell the person.",
+			"/seen is read-only: to let the worker write there, write its mount as `.:/seen:rw` and add `./workshop.yaml:/seen/workshop.yaml:ro`, `./skills/b:/seen/skills/b:ro` in workshop.yaml, then run `workshop up`"},
 		{"/data/x", "Read-only in this workshop: /data. Don't try another way, tell the person.", "/data is always read-only for workers"},
 		{"/free/.git/hooks/pre-commit", "Read-only in this workshop: /free/.git/hooks. Don't try another way, tell the person.", "/free/.git/hooks is always read-only for workers"},
 		{"/usr/lib/x", "Read-only, as all of the image: /usr/lib/x. The worker can write to its read-write mounts, /tmp, /scratch and its home directory.", ""},
@@ -116,7 +132,7 @@ func TestReadOnlyPlaces(t *testing.T) {
 		{"/usr/" + strings.Repeat("x", 300), "Read-only, as all of the image: /usr. The worker can write to its read-write mounts, /tmp, /scratch and its home directory.", ""},
 		{"/free/.git/index.lock", "", ""}, {"/workspace/x", "", ""}, {"/tmp/x", "", ""}, {"/scratch", "", ""},
 	} {
-		places := readOnlyPlaces(w, "/workspace", []string{c.path, c.path})
+		places := s.readOnlyPlaces(w, "/workspace", []string{c.path, c.path})
 		if got := toldReadOnly(places); got != c.model {
 			t.Errorf("%q: a model is told %q, want %q", c.path, got, c.model)
 		}

@@ -38,7 +38,7 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		for _, text := range e.Output {
 			signs.read(text)
 		}
-		places := readOnlyPlaces(w, cwdOf(e.Arguments), writtenPaths(name, e, &signs))
+		places := h.c.readOnlyPlaces(w, cwdOf(e.Arguments), writtenPaths(name, e, &signs))
 		if text := toldReadOnly(places); text != "" {
 			notes = append(notes, text)
 			h.tellPerson("", hintReadOnly(places, h.env.Shown(h.c.File)))

@@ -37,7 +37,7 @@ type Ran struct {
 // SayRefused says at the end of a shell in a worker what was refused since its
 // start, except for what was shown while it ran.
 func (env *Env) SayRefused(ctx context.Context, r *Running, ran Ran) {
-	if w := env.quietWorker(ctx, r, ran.Worker); w != nil && HasNetwork(w) {
+	if _, w := env.quietWorker(ctx, r, ran.Worker); w != nil && HasNetwork(w) {
 		env.sayDenials(ctx, r, ran)
 	}
 }
@@ -54,11 +54,11 @@ func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int)
 	if code == 0 && !ran.Signs.sawGuard() {
 		return
 	}
-	w := env.quietWorker(ctx, r, ran.Worker)
+	s, w := env.quietWorker(ctx, r, ran.Worker)
 	if w == nil {
 		return
 	}
-	readOnly := hintReadOnly(readOnlyPlaces(w, ran.Dir, ran.Signs.paths()), env.Shown(r.File))
+	readOnly := hintReadOnly(s.readOnlyPlaces(w, ran.Dir, ran.Signs.paths()), env.Shown(r.File))
 	switch {
 	case code == 0:
 		if HasNetwork(w) {
@@ -86,17 +86,17 @@ func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int)
 	}
 }
 
-// quietWorker is the worker as the file has it; nil where that can't be read, or
-// nobody reads what is said.
-func (env *Env) quietWorker(ctx context.Context, r *Running, worker string) *workshop.Worker {
+// quietWorker is the worker as the file has it, with the file; nil where that can't be
+// read, or nobody reads what is said.
+func (env *Env) quietWorker(ctx context.Context, r *Running, worker string) (*Source, *workshop.Worker) {
 	if env.Quiet || r.File == "" {
-		return nil
+		return nil, nil
 	}
 	s, err := env.Read(ctx, r.File)
 	if err != nil || s.Workshop == nil {
-		return nil
+		return nil, nil
 	}
-	return s.Worker(worker)
+	return s, s.Worker(worker)
 }
 
 // sayStopped says and reports whether a worker's room or guard isn't running, or
