@@ -64,6 +64,14 @@ func TestFirewallExplain(t *testing.T) {
 	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := shown(t, "explain names the line that decides, and what guard and worker see is what it says")
 	s.Up()
+	s.Internet.Answer("here.example.org", testnet.A(s.HostAddress()))
+	s.Expect(0, "firewall", "allow", "here.example.org", "--worker", "one")
+	at := regexp.QuoteMeta(s.HostAddress())
+	here := []string{`^refused: here`, `reason +here\.example\.org resolves to ` + at + `: an address of the machine or container that the guard runs in;`, `nothing opens it$`, `now +the guard would refuse it$`}
+	if scenario.TheEngine() == scenario.Docker {
+		here = []string{`^refused: here`, `reason +here\.example\.org resolves to ` + at + `: the machine that the workshop runs on`, `to allow +- \{cidr: ` + at + `/32, port: 443\} below`,
+			`or now: .workshop firewall allow ` + at + `:443 --worker one`, `now +the guard would refuse it$`}
+	}
 	for _, c := range []struct {
 		args string
 		code int // with --check
@@ -76,7 +84,8 @@ func TestFirewallExplain(t *testing.T) {
 		{"registry.npmjs.org:443 --worker one", 0, []string{`line +workshop\.yaml:11: - \{preset: npm\}`, `of preset npm \(version \d+\): \w`, `reached: handshake`}},
 		{"denied.example.org --worker one", 4, []string{`^refused: denied\.example\.org:443 for one$`, `or now: .workshop firewall allow denied\.example\.org --worker one`, `now +the guard would refuse it`, `look-up: NXDOMAIN`, `refused: NXDOMAIN`}},
 		{"gist.allowed.example.org --worker one", 4, []string{`line +workshop\.yaml:12: deny: \[gist`, `now +the guard would refuse it, by workshop\.yaml:12`}},
-		{"inner.example.org --worker one", 4, []string{`^refused: inner`, `reason +a private address`, `line +workshop\.yaml:10`, `\{host: inner\.example\.org, port: 443, private: true\}`, `10\.1\.2\.3: a private address`}},
+		{"inner.example.org --worker one", 4, []string{`^refused: inner`, `reason +inner\.example\.org resolves to 10\.1\.2\.3: a private address`, `now +the guard would refuse it$`, `line +workshop\.yaml:10`, `\{host: inner\.example\.org, port: 443, private: true\}`, `10\.1\.2\.3: a private address$`}},
+		{"here.example.org --worker one", 4, here},
 		{"169.254.169.254:80 --worker one", 4, []string{`reason +the cloud's metadata service`, `refused: data, HTTP/1\.1 403`}},
 		{"allowed.example.org:8000 --worker one", 4, []string{`with port 80,443 at workshop\.yaml:8`, `its rules refuse tcp port 8000`, `refused: ECONNREFUSED`}},
 		{testnet.Evil + ":443 --worker one", 4, []string{`- \{cidr: 198\.51\.100\.66/32, port: 443\}`, `refused: TLSALERT`}},
@@ -115,6 +124,33 @@ func TestFirewallExplain(t *testing.T) {
 		t.Errorf("--no-probe tried something: %+v\n%s", s.Internet.Queries(), d.Out)
 	}
 }
+
+// TestUpstreamProxyFails: a proxy of the guard that fails is named to the person, by
+// the hint, the log and explain, and not to the program.
+func TestUpstreamProxyFails(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	s := shown(t, "an upstream proxy that fails is named, and the target isn't blamed")
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "dns: [198.51.100.53]", "dns: [198.51.100.53]\n      proxy: http://proxy.example.net:3128", 1))
+	s.Up()
+	const failed = "allowed, but the upstream proxy proxy.example.net:3128 can't be resolved"
+	d := s.Expect(1, probeIn("one", "http https://allowed.example.org/ proxy=http://127.0.0.1:536 ca=/ca.pem -> 200")...)
+	if !strings.Contains(words(d.Err), "allowed.example.org:443 is "+failed+"; to try it: `workshop firewall explain allowed.example.org:443`") || strings.Contains(d.Out, "proxy.example.net") {
+		t.Errorf("%s%s", d.Out, d.Err)
+	}
+	if d = s.Expect(0, "exec", "one", "--", compose.InitPath, "probe", "http http://allowed.example.org/ -> 502"); strings.Contains(d.Out, "proxy.example.net") {
+		t.Error(d.Out)
+	}
+	d = s.Expect(1, "firewall", "explain", "allowed.example.org:443", "--worker", "one")
+	if !strings.Contains(d.Err, "it is "+failed) || strings.Contains(d.Out+d.Err, "the host may not listen") || !strings.Contains(d.Out, "would be dialled through the upstream proxy proxy.example.net:3128") {
+		t.Errorf("%s%s", d.Out, d.Err)
+	}
+	if d = s.Expect(0, "firewall", "log"); !strings.Contains(d.Out, `"reason":"upstream-proxy"`) || !strings.Contains(d.Out, failed) {
+		t.Error(d.Out)
+	}
+}
+
+// words has one blank between words, as a terminal's width breaks lines.
+func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // What the guard does and what the file says may differ: both commands say so.
 func TestFirewallShowsWhatDiffers(t *testing.T) {

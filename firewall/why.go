@@ -32,16 +32,25 @@ var reasons = map[string]string{
 	"last-hop":        "the request says Max-Forwards: 0, so the guard may send it no further; leave that header out",
 	"busy":            "too many large requests at the same time; try again",
 	"other-name":      "inside the tunnel another name is asked for than the tunnel is for; ask for the same one",
-	"own-address":     "an address of the guard itself, with the namespace engine one of this machine; nothing opens it",
+	"own-address":     "an address of the machine or container that the guard runs in; nothing opens it",
 	"upstream":        "the guard's own resolver or proxy; nothing opens it to workers",
-	"gateway":         "the machine that the workshop runs on; a line with a `cidr:` opens it",
+	"gateway":         "the machine that the workshop runs on, or its router; a line with a `cidr:` opens it",
 	"on-link":         "another container, or a machine of the guard's own network; a line with a `cidr:` opens it",
-	"stripped":        "an address was taken out of the name's DNS answer because it isn't public; a line with `private: true` keeps private ones",
 	"wildcard-budget": "too many new names under a wildcard (60, and one more each second), or one with a label of more than 40 characters or more than 120 in all: names can carry data to whoever owns the domain; a line with the very name has no limit",
 	"overflow":        "too many different refusals at once: these are counted only",
 	"lost":            "the kernel refused these faster than it could report them: they are counted only",
 	"unsupported":     "only TCP and ordinary DNS questions are carried; no line opens another protocol. Use TCP where the program can",
 	"unknown-host":    "the guard can't tell its own addresses at the moment, so it connects nowhere; `workshop up` repairs it",
+}
+
+// ToldReason returns the reason that a worker is told: addresses of the machine, its
+// router, its neighbours and its resolvers aren't told apart from other private ones.
+func ToldReason(reason string) string {
+	switch reason {
+	case "own-address", "upstream", "gateway", "on-link", Shared.String(), Benchmark.String():
+		return Private.String()
+	}
+	return reason
 }
 
 // Why explains the reason of a [Decision] or of the guard's events in one

@@ -64,7 +64,7 @@ func enforced(r *firewall.RoomPolicy, x endpoint, port uint16, d firewall.Decisi
 	}
 	out = append(out, "guard: "+how)
 	if d.Allowed {
-		out = append(out, "guard: the address itself is checked before it connects: metadata, loopback, link-local, private and the host stay closed unless a line opens them (B26)")
+		out = append(out, "guard: the address itself is checked before it connects: metadata, loopback, link-local and the guard's own stay closed, private ones and the host unless a line opens them (B26)")
 	}
 	return out
 }

@@ -126,6 +126,8 @@ func ReasonText(reason string) string {
 		return "allowed, but no resolver of this machine has an address for it"
 	case events.ReasonUnreachable:
 		return "allowed, but it can't be connected to"
+	case events.ReasonProxy:
+		return "allowed, but the upstream proxy failed"
 	case events.ReasonPanic:
 		return "ended by an internal error of the guard"
 	case events.ReasonPolicy:
@@ -141,6 +143,15 @@ func ReasonText(reason string) string {
 		return why
 	}
 	return Printable(reason)
+}
+
+// WhyText says in words why an event happened: by its reason, or as the guard says
+// it.
+func WhyText(l events.Line) string {
+	if l.Why != "" && firewall.Why(l.Reason) == "" {
+		return Printable(l.Why)
+	}
+	return ReasonText(l.Reason)
 }
 
 // GuardLog reads the guard's events.

@@ -72,7 +72,10 @@ func TestExplainDifferences(t *testing.T) {
 		{"the host is down", "a.example.org", yes, ProbeReached, ProbeFailed, "connection failed", true},
 		{"refused on the way", "a.example.org", yes, ProbeReached, ProbeRefused, "the worker was refused", true},
 		{"no address", "a.example.org", control.Explanation{Allowed: true, ResolveError: "timeout"}, ProbeFailed, ProbeFailed, "finds no address", true},
-		{"private", "a.example.org", control.Explanation{Allowed: true, Addresses: []control.ExplainedAddress{{Address: "10.0.0.1", Reason: "private"}}}, ProbeRefused, ProbeFailed, "", false},
+		{"private", "a.example.org", control.Explanation{Reason: "private", Address: "10.0.0.1"}, ProbeRefused, ProbeFailed, "", false},
+		{"private and reached", "a.example.org", control.Explanation{Reason: "private", Address: "10.0.0.1"}, ProbeRefused, ProbeReached, "the worker reached it", false},
+		{"the upstream proxy is down", "a.example.org", control.Explanation{Allowed: true, Proxy: "proxy.example.net:3128", ProxyError: "the upstream proxy proxy.example.net:3128 can't be resolved"},
+			ProbeReached, ProbeFailed, "it is allowed, but the upstream proxy proxy.example.net:3128 can't be resolved", true},
 		{"used up", "a.example.org", control.Explanation{Reason: "upload-budget", Line: "workshop.yaml:1"}, ProbeReached, ProbeRefused, "", false},
 		{"used up and reached", "a.example.org", control.Explanation{Reason: "upload-budget", Line: "workshop.yaml:1"}, ProbeReached, ProbeReached, "the worker reached it", false},
 		{"too many names", "a.example.org", control.Explanation{Reason: "wildcard-budget", Suggest: "a.example.org"}, ProbeRefused, ProbeRefused, "", false},
@@ -92,6 +95,9 @@ func TestExplainDifferences(t *testing.T) {
 		got := strings.Join(e.Differences, "; ")
 		if e.Allowed != c.allowed || !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
 			t.Errorf("%s: allowed %v, differences %q, want %q", c.name, e.Allowed, got, c.want)
+		}
+		if strings.Contains(got, "the host may not listen") && c.name != "the host is down" {
+			t.Errorf("%s: %q blames the host", c.name, got)
 		}
 	}
 }
@@ -129,6 +135,38 @@ func TestExplainFileAndLive(t *testing.T) {
 			}
 			if !e.Allowed || e.Line == nil || e.Line.PolicyRule.Line != c.line || also != c.also {
 				t.Errorf("line %+v, also %q; want %q and %q", e.Line, also, c.line, c.also)
+			}
+		})
+	}
+}
+
+// What is refused for its address has one verdict, with what opens it where
+// something does, whether a name or the address itself is asked about (B26).
+func TestExplainAddress(t *testing.T) {
+	room := &firewall.RoomPolicy{Room: "room", Mode: firewall.Restricted, Workers: []string{"w"}}
+	host, _ := firewall.ParseHostPattern("a.example.org")
+	room.Allow = []firewall.Rule{{Host: host, Ports: firewall.DefaultAllowPorts(), Line: "workshop.yaml:1"}}
+	for _, c := range []struct {
+		host, addr, reason, suggest string
+		why, command                string
+	}{
+		{"a.example.org", "198.51.100.10", "own-address", "",
+			"a.example.org resolves to 198.51.100.10: an address of the machine or container that the guard runs in; nothing opens it", ""},
+		{"198.51.100.10", "198.51.100.10", "own-address", "",
+			"an address of the machine or container that the guard runs in; nothing opens it", ""},
+		{"a.example.org", "10.0.0.1", "gateway", "{cidr: 10.0.0.1/32, port: 443}",
+			"a.example.org resolves to 10.0.0.1: the machine that the workshop runs on, or its router; a line with a `cidr:` opens it", "workshop firewall allow 10.0.0.1:443 --worker w"},
+		{"a.example.org", "10.1.2.3", "private", "{host: a.example.org, port: 443, private: true}",
+			"a.example.org resolves to 10.1.2.3: " + ReasonText("private"), "workshop firewall allow a.example.org:443 --private --worker w"},
+	} {
+		t.Run(c.host+" "+c.reason, func(t *testing.T) {
+			x, _ := parseEndpoint(c.host)
+			d := x.decide(room, 443)
+			e := &Explanation{Host: c.host, Port: 443, Worker: "w", Allowed: d.Allowed, Reason: d.Reason, Suggest: d.Suggest, Command: "a command", room: room,
+				Others: []ExplainedOther{{Workers: []string{"wide"}, Allowed: true, Reason: "open"}, {Workers: []string{"closed"}, Reason: "mode-none"}}}
+			e.compareGuard(x, control.Explanation{Reason: c.reason, Suggest: c.suggest, Address: c.addr, Addresses: []control.ExplainedAddress{{Address: c.addr, Reason: c.reason}}})
+			if e.Allowed || e.Reason != c.reason || e.Why != c.why || e.Suggest != c.suggest || e.Command != c.command || len(e.Differences) > 0 || len(e.Others) != 1 || e.Others[0].Allowed {
+				t.Errorf("got %+v", e)
 			}
 		})
 	}

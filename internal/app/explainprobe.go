@@ -57,7 +57,7 @@ func (env *Env) tryOut(ctx context.Context, v *PolicyView, x endpoint, e *Explan
 		return c.Do(control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port, NoLookUp: o.NoProbe}, &g)
 	})
 	if o.NoProbe {
-		if err == nil && usedUp(g) {
+		if err == nil && (usedUp(g) || g.Address != "") {
 			e.compareGuard(x, g)
 		}
 		return
@@ -86,14 +86,23 @@ func usedUp(g control.Explanation) bool {
 	return !g.Allowed && (g.Reason == events.ReasonUpload || g.Reason == events.ReasonWildcard)
 }
 
-// compareGuard compares the guard's answer with the file's. An allowed name of
-// which no address may be dialled is refused, and so is one whose budget is used up.
+// compareGuard compares the guard's answer with the file's. What is refused for its
+// address is refused, whatever the lines say, and so is what has used up its budget.
 func (e *Explanation) compareGuard(x endpoint, g control.Explanation) {
-	if e.Allowed && usedUp(g) {
+	if e.Allowed && usedUp(g) || g.Address != "" {
 		e.Allowed, e.Reason, e.Why, e.Suggest, e.Command = false, g.Reason, ReasonText(g.Reason), Printable(g.Suggest), ""
-		if g.Suggest != "" {
-			e.Command = allowCommand(x.host(), e.Port, g.Suggest, e.Worker)
+		host := x.host()
+		if g.Address != "" && g.Address != host {
+			e.Why = fmt.Sprintf("%s resolves to %s: %s", host, Printable(g.Address), e.Why)
 		}
+		if strings.HasPrefix(g.Suggest, "{cidr:") {
+			host = Printable(g.Address)
+		}
+		if g.Suggest != "" {
+			e.Command = allowCommand(host, e.Port, g.Suggest, e.Worker)
+		}
+		// What others' lines allow is decided without the address.
+		e.Others = slices.DeleteFunc(e.Others, func(o ExplainedOther) bool { return g.Address != "" && o.Allowed })
 		return
 	}
 	if g.Allowed != e.Allowed {
@@ -108,25 +117,12 @@ func (e *Explanation) compareGuard(x endpoint, g control.Explanation) {
 		e.differs("the running guard %s it%s (%s)", word, by, ReasonText(g.Reason))
 		return
 	}
-	if !e.Allowed || x.addr.IsValid() {
-		return
-	}
-	if g.ResolveError != "" {
+	switch {
+	case !e.Allowed:
+	case g.ResolveError != "":
 		e.differs("it is allowed, but the guard finds no address of it: %s", Printable(g.ResolveError))
-		return
-	}
-	if len(g.Addresses) == 0 || slices.ContainsFunc(g.Addresses, func(a control.ExplainedAddress) bool { return a.Allowed }) {
-		return
-	}
-	first := g.Addresses[0]
-	e.Allowed, e.Reason, e.Why = false, first.Reason, ReasonText(first.Reason)
-	addr, err := netip.ParseAddr(first.Address)
-	if err != nil {
-		return
-	}
-	d := e.room.Compile().Dial(x.decide(e.room, e.Port), addr, e.Port)
-	if e.Suggest = d.Suggest; strings.HasPrefix(d.Suggest, "{host:") {
-		e.Command = allowCommand(x.host(), e.Port, d.Suggest, e.Worker)
+	case g.ProxyError != "":
+		e.differs("it is allowed, but %s", Printable(g.ProxyError))
 	}
 }
 
@@ -244,7 +240,7 @@ func (e *Explanation) compareWorker(x endpoint) {
 		what += " (" + clip.Runes(s.Detail, 100) + ")"
 	}
 	switch {
-	case e.Allowed && e.Now.Guard != nil && e.Now.Guard.ResolveError != "": // said already
+	case e.Allowed && e.Now.Guard != nil && (e.Now.Guard.ResolveError != "" || e.Now.Guard.ProxyError != ""): // said already
 	case e.Allowed && s.Outcome == ProbeRefused:
 		e.differs("it is allowed, but the worker was refused: %s", what)
 	case e.Allowed && s.Outcome == ProbeFailed:

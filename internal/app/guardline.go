@@ -140,5 +140,8 @@ func (f failures) hintUnreachable() string {
 	}
 	l := f.unreachable[len(f.unreachable)-1] // a look-up comes before the connection that says more
 	target := EventTarget(l)
-	return fmt.Sprintf("%s is %s; to try it: `workshop firewall explain %s`", target, ReasonText(l.Reason), shellquote.Quote(target))
+	if target == "" { // of the upstream proxy, whatever was dialled
+		return fmt.Sprintf("a connection is %s; to try it: `workshop firewall explain HOST`", WhyText(l))
+	}
+	return fmt.Sprintf("%s is %s; to try it: `workshop firewall explain %s`", target, WhyText(l), shellquote.Quote(target))
 }

@@ -89,6 +89,10 @@ func TestHintUnreachable(t *testing.T) {
 			"a.example.org is allowed, but no resolver of this machine has an address for it; to try it: `workshop firewall explain a.example.org`"},
 		{"connection", []events.Line{note(events.ReasonUnresolved, "a.example.org", 0, "dns"), note(events.ReasonUnreachable, "b.example.org", 8080, "tcp")},
 			"b.example.org:8080 is allowed, but it can't be connected to; to try it: `workshop firewall explain b.example.org:8080`"},
+		{"upstream proxy", []events.Line{{Verdict: events.Note, Reason: events.ReasonProxy, Name: "a.example.org", Port: 443, Protocol: "tcp", Why: "allowed, but the upstream proxy proxy.example.net:3128 can't be resolved"}},
+			"a.example.org:443 is allowed, but the upstream proxy proxy.example.net:3128 can't be resolved; to try it: `workshop firewall explain a.example.org:443`"},
+		{"upstream proxy, of a name that a worker may have made up", []events.Line{{Verdict: events.Note, Reason: events.ReasonProxy, Protocol: "tcp", Why: "allowed, but the upstream proxy 198.51.100.80:3128 refuses CONNECT with 403"}},
+			"a connection is allowed, but the upstream proxy 198.51.100.80:3128 refuses CONNECT with 403; to try it: `workshop firewall explain HOST`"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := (failures{unreachable: c.lines}).hintUnreachable(); got != c.want {

@@ -175,6 +175,7 @@ func toldRefused(list []Refusal) string {
 		if !x.named() {
 			what = "a request without a valid name" // a worker could write a sentence there
 		}
+		x.Reason = firewall.ToldReason(x.Reason)
 		if why := x.shortWhy(); why != "" {
 			what += " (" + why + ")"
 		}

@@ -49,7 +49,7 @@ func TestB28_UpstreamProxy(t *testing.T) {
 	})
 	start := testutil.Now()
 	_, status, body := get(w, w.mustDial("room", "tcp", "198.51.100.12:80"), "http://second.example.org/")
-	if status != 502 || !strings.Contains(body, "407") || strings.Contains(body, secret) {
+	if status != 502 || body != "workshop: second.example.org can't be reached: the upstream proxy refuses CONNECT with 407: it wants credentials\n" || strings.Contains(body, secret) {
 		t.Errorf("%d %s", status, body)
 	}
 	if d := testutil.Since(start); d > time.Second {
@@ -58,10 +58,14 @@ func TestB28_UpstreamProxy(t *testing.T) {
 	if n := w.guard.count(func(e event) bool { return e.Verdict == "allow" && e.Name == "second.example.org" }); n != 0 {
 		t.Errorf("%d connections were let through that came not about", n)
 	}
+	w.guard.eventually(1, "that the proxy refused it", func(e event) bool {
+		return e.Verdict == "note" && e.Reason == "upstream-proxy" && e.Name == "second.example.org" && e.Port == 80 && e.Address == "198.51.100.12" &&
+			strings.Contains(e.raw, `"why":"allowed, but the upstream proxy 198.51.100.80:3128 refuses CONNECT with 407: it wants credentials"`)
+	})
 	w.guard.mu.Lock()
 	defer w.guard.mu.Unlock()
 	for _, e := range w.guard.lines {
-		if strings.Contains(e.raw, secret) || strings.Contains(e.raw, "198.51.100.80") {
+		if strings.Contains(e.raw, secret) || e.Address == "198.51.100.80" {
 			t.Errorf("an event about the proxy: %s", e.raw)
 		}
 	}
@@ -140,5 +144,7 @@ func TestUnreachableNamesNoAddress(t *testing.T) {
 	p.Resolvers = []string{"198.51.100.44"} // nobody answers there
 	try(p, off, "off.example.org", "the name can't be looked up")
 	p.Resolvers, p.Proxy = nil, "http://198.51.100.45:3128"
-	try(p, off, "off.example.org", "connection refused")
+	try(p, off, "off.example.org", "the upstream proxy can't be connected to: connection refused")
+	p.Proxy = "http://proxy.example.net:3128"
+	try(p, off, "off.example.org", "the upstream proxy can't be resolved")
 }

@@ -123,9 +123,15 @@ func TestDNSRebinding(t *testing.T) {
 	if got := addrs(w.ask("room", "udp", "10.0.0.1:53", "db.example.org", dns.TypeA)); !slices.Equal(got, []string{"10.1.2.3"}) {
 		t.Errorf("private: %v", got)
 	}
-	w.guard.eventually(1, "the stripped metadata address", func(e event) bool {
-		return e.Reason == "stripped" && e.Address == "169.254.169.254" && e.Name == "rebind.example.org"
-	})
+	for a, reason := range map[string]string{"169.254.169.254": "metadata", "198.18.0.1": "own-address", testnet.DNS: "upstream", "10.1.2.3": "private"} {
+		suggest := ""
+		if reason == "private" {
+			suggest = "{host: rebind.example.org, private: true}"
+		}
+		w.guard.eventually(1, a+" is taken out", func(e event) bool {
+			return e.Verdict == "deny" && e.Kind == "dns" && e.Name == "rebind.example.org" && e.Address == a && e.Reason == reason && e.Suggest == suggest
+		})
+	}
 }
 
 // TestDNSUpstreamFails: truncation is answered over TCP, a silent first server

@@ -36,7 +36,12 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	p := g.store.Room(r.Room)
 	if a, err := netip.ParseAddr(r.Host); err == nil {
 		g.tried(r, a.WithZone("").Unmap().String())
-		return g.explainAddr(p, netip.AddrPortFrom(a.WithZone("").Unmap(), r.Port)), nil
+		to := netip.AddrPortFrom(a.WithZone("").Unmap(), r.Port)
+		out, d := g.explainAddr(p, to)
+		if !r.NoLookUp {
+			g.tryProxy(ctx, &out, egress.Want{Matcher: p.Matcher, Decision: d, Addrs: []netip.Addr{to.Addr()}, Port: r.Port})
+		}
+		return out, nil
 	}
 	n, err := firewall.ParseName(r.Host)
 	if err != nil {
@@ -53,14 +58,44 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	if err != nil {
 		out.ResolveError = err.Error()
 	}
+	var refused firewall.Decision
+	var at netip.Addr // of refused; one that a line opens, if there is one
 	for _, a := range addrs {
 		c := budgets.Admit(g.dialer.Check(p.Matcher, d, a, r.Port))
 		out.Addresses = append(out.Addresses, control.ExplainedAddress{Address: a.String(), Allowed: c.Allowed, Reason: c.Reason})
-		if c.Allowed && !out.Allowed { // by a range, whose budget isn't used up
+		switch {
+		case c.Allowed && !out.Allowed: // by a range, whose budget isn't used up
 			out.Allowed, out.Reason = true, d.Reason
+		case !c.Allowed && (!at.IsValid() || refused.Suggest == ""):
+			refused, at = c, a
 		}
 	}
+	if out.Allowed && at.IsValid() && !slices.ContainsFunc(out.Addresses, func(a control.ExplainedAddress) bool { return a.Allowed }) {
+		refuse(&out, refused, at)
+	}
+	g.tryProxy(ctx, &out, egress.Want{Matcher: p.Matcher, Decision: d, Addrs: addrs, Port: r.Port, Admit: budgets.Admit})
 	return out, nil
+}
+
+// proxyTime bounds how long the upstream proxy is tried.
+const proxyTime = 3 * time.Second
+
+// tryProxy tries whether the upstream proxy connects to an allowed destination. What
+// else fails, what is tried from the worker shows.
+func (g *Guard) tryProxy(ctx context.Context, out *control.Explanation, to egress.Want) {
+	if g.dialer.Proxy == nil || !out.Allowed || out.Carrier == "none" || len(to.Addrs) == 0 {
+		return
+	}
+	out.Proxy = g.dialer.Proxy.String()
+	ctx, cancel := context.WithTimeout(ctx, proxyTime)
+	defer cancel()
+	c, err := g.dialer.Dial(ctx, to)
+	if failed := new(egress.ProxyError); errors.As(err, &failed) {
+		out.ProxyError = failed.Error()
+	}
+	if err == nil {
+		c.Close()
+	}
 }
 
 // tried expects what the host tries next.
@@ -81,7 +116,7 @@ func (g *Guard) bounds(p *policy.Room) (*dns.Wildcards, *proxy.Budgets) {
 
 // explainAddr is explain for a dialled address: on ports other than 80 and 443 the
 // names it is pinned for count.
-func (g *Guard) explainAddr(p *policy.Room, to netip.AddrPort) control.Explanation {
+func (g *Guard) explainAddr(p *policy.Room, to netip.AddrPort) (control.Explanation, firewall.Decision) {
 	var pins *dns.Pins
 	if r := g.rooms[p.Room]; r != nil {
 		pins = &r.pins
@@ -92,14 +127,22 @@ func (g *Guard) explainAddr(p *policy.Room, to netip.AddrPort) control.Explanati
 	out := explained(p, d, to.Port())
 	_, budgets := g.bounds(p)
 	c := budgets.Admit(g.dialer.Check(p.Matcher, d, to.Addr(), to.Port()))
-	if d.Allowed && !c.Allowed {
-		out = explained(p, c, to.Port())
+	if !c.Allowed && (d.Allowed || c.Suggest == "") && p.Mode != firewall.None {
+		refuse(&out, c, to.Addr())
 	}
 	if to.Addr().IsLoopback() {
 		out.Carrier = "none" // the room's own: it never reaches the guard
 	}
 	out.Addresses = []control.ExplainedAddress{{Address: to.Addr().String(), Allowed: c.Allowed, Reason: c.Reason}}
-	return out
+	return out, d
+}
+
+// refuse sets the decision to that about an address.
+func refuse(out *control.Explanation, d firewall.Decision, a netip.Addr) {
+	out.Allowed, out.Reason, out.Suggest, out.Address = false, d.Reason, d.Suggest, a.String()
+	if d.Rule != nil {
+		out.Rule, out.Line = target(*d.Rule), d.Rule.Line
+	}
 }
 
 func explained(p *policy.Room, d firewall.Decision, port uint16) control.Explanation {

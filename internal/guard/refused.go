@@ -30,6 +30,7 @@ func (r *room) whyRefused(p nflog.Packet, name string) (reason, suggest string) 
 		// The policy changed; the room's rules don't have the port yet.
 		return firewall.ReasonPort, ""
 	}
+	d = r.guard.dialer.Refused(m, d, p.Dst, p.Port)
 	return d.Reason, d.Suggest
 }
 

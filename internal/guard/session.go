@@ -55,7 +55,7 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	}
 	names := &dns.Server{
 		Room: r.policy, Resolver: r.guard.resolver, IPv6: r.guard.dialer.Local.IPv6,
-		Answerable: r.guard.dialer.Answerable, Pins: &r.pins, Report: r.report, Admit: r.wild.Admit,
+		Answer: r.guard.dialer.Answer, Pins: &r.pins, Report: r.report, Admit: r.wild.Admit,
 		Asking: r.asking, Waiting: r.waiting,
 	}
 	pc, err := net.FilePacketConn(f.DNSUDP)

@@ -1,8 +1,10 @@
 package guard
 
 import (
+	"bufio"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/guard/control"
 )
 
 // TestB31_UpstreamOfTheRepository: a policy that makes a service of the guard's
@@ -94,6 +97,75 @@ func TestB31_UpstreamOfTheRepository(t *testing.T) {
 			_, _ = w.tls("room", testnet.Allowed+":443", "allowed.example.org") // fails: nothing speaks TLS there
 			if reached := asked.Load() > 0; reached != tt.reached {
 				t.Errorf("reached: %v, want %v", reached, tt.reached)
+			}
+		})
+	}
+}
+
+// TestUpstreamProxyIsNamed: the guard's log and its answer to the host name the
+// upstream proxy that fails, and what it did; the target isn't blamed.
+func TestUpstreamProxyIsNamed(t *testing.T) {
+	w := buildWorld(t, restricted(t, "allowed.example.org", "*.wild.example.org", "here.example.org"))
+	w.in.Answer("n.wild.example.org", testnet.A("198.51.100.12"))
+	w.in.Answer("here.example.org", testnet.A("198.18.0.1"))
+	w.startRooms()
+	answers := func(addr, status string) {
+		l := w.listenOutside(addr)
+		go testnet.Serve(l, func(c net.Conn) {
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+				io.WriteString(c, status)
+			}
+		})
+	}
+	answers("198.51.100.80:3128", "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+	answers("198.51.100.81:3128", "HTTP/1.1 200 ok\r\n\r\n")
+	answers("198.51.100.82:3128", "SSH-2.0-\x1b[2J\r\n\r\n")
+	for _, tt := range []struct{ name, proxy, want string }{
+		{"no address", "proxy.example.net:3128", "can't be resolved"},
+		{"nobody listens", "198.51.100.45:3128", "can't be connected to: connection refused"},
+		{"credentials", "198.51.100.80:3128", "refuses CONNECT with 407: it wants credentials"},
+		{"not a proxy", "198.51.100.82:3128", "answers CONNECT with something that isn't HTTP"},
+		{"it connects", "198.51.100.81:3128", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w.TB = t
+			p := w.policy
+			p.Proxy = "http://user:" + secret + "@" + tt.proxy
+			if err := os.WriteFile(filepath.Join(w.dir, "policy", "policy.json"), firewall.EncodePolicy(&p), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			w.startGuard()
+			defer w.guard.kill()
+			want := ""
+			if tt.want != "" {
+				want = "the upstream proxy " + tt.proxy + " " + tt.want
+			}
+			explain := func(host string, noLookUp bool) (x control.Explanation) {
+				t.Helper()
+				if err := w.host(control.Request{Op: control.OpExplain, Room: "room", Host: host, Port: 443, NoLookUp: noLookUp}, &x); err != nil {
+					t.Fatal(err)
+				}
+				return x
+			}
+			if x := explain("allowed.example.org", false); !x.Allowed || x.Proxy != tt.proxy || x.ProxyError != want {
+				t.Errorf("got %+v, want %q", x, want)
+			}
+			if x := explain("allowed.example.org", true); x.Proxy != "" {
+				t.Errorf("it was tried: %+v", x)
+			}
+			for _, host := range []string{"here.example.org", "198.18.0.1"} { // an address of the guard's is refused before
+				if x := explain(host, false); x.Allowed || x.Reason != "own-address" || x.Suggest != "" || x.Address != "198.18.0.1" || x.Proxy != "" {
+					t.Errorf("%s: got %+v", host, x)
+				}
+			}
+			if want == "" {
+				return
+			}
+			for name, noted := range map[string]string{"allowed.example.org": "allowed.example.org", "n.wild.example.org": ""} { // a name that a worker may have made up isn't in the log
+				_, _ = w.tls("room", testnet.Allowed+":443", name)
+				w.guard.eventually(1, "what "+name+" met", func(e event) bool {
+					return e.Verdict == "note" && e.Reason == "upstream-proxy" && e.Name == noted && strings.Contains(e.raw, `"why":"allowed, but `+want+`"`) && !strings.Contains(e.raw, secret)
+				})
 			}
 		})
 	}

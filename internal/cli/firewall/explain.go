@@ -203,15 +203,19 @@ func showNow(n *app.ProbedNow, put func(key, format string, args ...any)) {
 		if g.Allowed {
 			word = "would let it through"
 		}
-		if g.Line != "" {
+		if g.Line != "" && g.Address == "" {
 			word += ", by " + app.LineText(g.Line)
 		}
 		for _, x := range g.Addresses {
 			word += "\n" + app.Printable(x.Address) + ": "
-			if x.Allowed {
+			switch {
+			case !x.Allowed:
+				why, _, _ := strings.Cut(app.ReasonText(x.Reason), ";")
+				word += why
+			case g.Proxy != "":
+				word += "would be dialled through the upstream proxy " + app.Printable(g.Proxy)
+			default:
 				word += "would be dialled"
-			} else {
-				word += app.ReasonText(x.Reason)
 			}
 		}
 		if g.ResolveError != "" {

@@ -77,7 +77,7 @@ func TestLogTextIsWrapped(t *testing.T) {
 func TestReasonText(t *testing.T) {
 	for _, reason := range []string{
 		firewall.ReasonAllowed, firewall.ReasonOpen, firewall.ReasonLearned, firewall.ReasonName, firewall.ReasonDoH, events.ReasonMismatch, events.ReasonUnresolved, events.ReasonUnreachable,
-		events.ReasonPanic, events.ReasonPolicy, events.ReasonLive, events.ReasonLearning, events.ReasonUpload, events.ReasonWildcard, events.ReasonStripped,
+		events.ReasonPanic, events.ReasonPolicy, events.ReasonLive, events.ReasonLearning, events.ReasonUpload, events.ReasonWildcard, events.ReasonProxy,
 	} {
 		if text := app.ReasonText(reason); text == reason || text == "" {
 			t.Errorf("%s has no words", reason)

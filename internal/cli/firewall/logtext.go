@@ -137,10 +137,7 @@ func eventReason(l events.Line) string {
 	case l.Verdict == events.Allow && l.Reason == firewall.ReasonAllowed && rule != "":
 		return "by " + rule
 	}
-	words := app.ReasonText(l.Reason)
-	if l.Verdict == events.Deny && firewall.Why(l.Reason) == "" && l.Why != "" {
-		words = app.Printable(l.Why)
-	}
+	words := app.WhyText(l)
 	if rule != "" {
 		words += " (" + rule + ")"
 	}

@@ -147,8 +147,8 @@ type BudgetState struct {
 
 // Explanation is what the guard would do with a connection now.
 type Explanation struct {
-	// Allowed is the decision of policy and budgets. An allowed name is dialled at
-	// those of its addresses that are allowed.
+	// Allowed is the decision of policy, budgets and never-list. An allowed name is
+	// dialled at those of its addresses that are allowed.
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason"`
 	// Rule is the deciding line: target, ports and position.
@@ -157,11 +157,18 @@ type Explanation struct {
 	Suggest string `json:"suggest,omitempty"`
 	// Carrier would carry it: tls, http, tcp, or none.
 	Carrier string `json:"carrier"`
-	// Addresses are the current ones of an allowed name, each with its class and
-	// whether it would be dialled.
+	// Address is the one that it is refused for, whatever line there is for the name
+	// or the address; "" for none.
+	Address string `json:"address,omitempty"`
+	// Addresses are the current ones of a name that lines allow, each with its class
+	// and whether it would be dialled.
 	Addresses []ExplainedAddress `json:"addresses,omitempty"`
-	// ResolveError is why an allowed name has none.
+	// ResolveError is why such a name has none.
 	ResolveError string `json:"resolve_error,omitempty"`
+	// Proxy is the upstream proxy that would dial them, HOST:PORT; "" for none.
+	Proxy string `json:"proxy,omitempty"`
+	// ProxyError is why it can't: it was tried.
+	ProxyError string `json:"proxy_error,omitempty"`
 }
 
 // ExplainedAddress is one address of an allowed name.

@@ -260,8 +260,10 @@ func server(t testing.TB) *Server {
 	room := &policy.Room{RoomPolicy: rp, Matcher: rp.Compile()}
 	s := &Server{
 		Room: func() *policy.Room { return room }, IPv6: func() bool { return true }, Pins: &Pins{}, Report: func(events.Event) {},
-		Answerable: func(*firewall.Matcher, firewall.Name, netip.Addr) bool { return true },
-		Resolver:   NewResolver(fixed(), nil),
+		Answer: func(*firewall.Matcher, firewall.Name, netip.Addr) firewall.Decision {
+			return firewall.Decision{Allowed: true}
+		},
+		Resolver: NewResolver(fixed(), nil),
 	}
 	s.Resolver.cache.done[key{name(t, "api.example.org"), A}] = Answer{Addrs: []netip.Addr{netip.MustParseAddr("198.51.100.10")}, Exists: true, Expires: time.Now().Add(time.Hour)}
 	return s

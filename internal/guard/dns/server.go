@@ -21,8 +21,8 @@ type Server struct {
 	Resolver *Resolver
 	// IPv6 reports whether the guard can dial IPv6; if not, AAAA isn't queried.
 	IPv6 func() bool
-	// Answerable reports whether an answer may contain an address.
-	Answerable func(m *firewall.Matcher, n firewall.Name, a netip.Addr) bool
+	// Answer decides whether an answer may contain an address.
+	Answer func(m *firewall.Matcher, n firewall.Name, a netip.Addr) firewall.Decision
 	// Pins gets every answered address.
 	Pins *Pins
 	// Admit, if not nil, may override the decision for an allowed name before it
@@ -141,14 +141,14 @@ func (s *Server) unresolved(name firewall.Name, d firewall.Decision) {
 func (s *Server) found(room *policy.Room, name firewall.Name, a Answer) reply {
 	ok := make([]netip.Addr, 0, len(a.Addrs))
 	for _, addr := range a.Addrs {
-		if s.Answerable(room.Matcher, name, addr) {
+		d := s.Answer(room.Matcher, name, addr)
+		if d.Allowed {
 			ok = append(ok, addr)
 			continue
 		}
-		s.Report(events.Event{
-			Kind: events.DNS, Verdict: events.Deny, Name: name.String(), Address: addr.String(),
-			Protocol: "dns", Reason: events.ReasonStripped, Suggest: stripped(name, addr),
-		})
+		e := events.Denied(events.DNS, d)
+		e.Name, e.Address, e.Protocol = name.String(), addr.String(), "dns"
+		s.Report(e)
 	}
 	left := time.Until(a.Expires)
 	if len(ok) > 0 {
@@ -175,15 +175,6 @@ func explain(name string, d firewall.Decision) string {
 		out += ", see " + d.Rule.Line
 	}
 	return clip.Bytes(out+"): do not retry, tell the person", maxText)
-}
-
-// stripped returns the line that would allow the address, if there is one.
-func stripped(n firewall.Name, a netip.Addr) string {
-	switch firewall.Classify(a) {
-	case firewall.Private, firewall.Shared:
-		return "{host: " + n.String() + ", private: true}"
-	}
-	return ""
 }
 
 // maxText bounds text that comes from a worker, in bytes.

@@ -18,7 +18,9 @@ func TestTTLClamps(t *testing.T) {
 		if left := time.Until(a.Expires); left > want || left < want-500*time.Millisecond {
 			t.Errorf("TTL %d: kept for %v, want %v", ttl, left, want)
 		}
-		s := &Server{Pins: &Pins{}, Answerable: func(*firewall.Matcher, firewall.Name, netip.Addr) bool { return true }}
+		s := &Server{Pins: &Pins{}, Answer: func(*firewall.Matcher, firewall.Name, netip.Addr) firewall.Decision {
+			return firewall.Decision{Allowed: true}
+		}}
 		name, err := firewall.ParseName("allowed.example.org")
 		if err != nil {
 			t.Fatal(err)

@@ -47,12 +47,14 @@ func (e *NeverError) Error() string {
 	return fmt.Sprintf("%s is closed: %s", e.Addr, e.Decision.Reason)
 }
 
-// Check decides about one address. d is the decision that allowed the name or
-// address that led to it; the never-list applies in any case.
+// Check decides about one address. d is the decision about the name or address that
+// led to it; the never-list applies in any case. The reason of a refusal is the
+// one that stays, whatever lines there are: a private address of the guard itself is
+// its own, which no line opens.
 func (x *Dialer) Check(m *firewall.Matcher, d firewall.Decision, a netip.Addr, port uint16) firewall.Decision {
 	a = a.Unmap()
 	out := m.Dial(d, a, port)
-	if !out.Allowed {
+	if !out.Allowed && out.Suggest == "" {
 		return out
 	}
 	if x.Upstream.Has(a) {
@@ -71,34 +73,56 @@ func (x *Dialer) Check(m *firewall.Matcher, d firewall.Decision, a netip.Addr, p
 			return firewall.Decision{Reason: events.ReasonGateway, Suggest: cidrLine(a, port)}
 		}
 	case OnLink:
-		if !firewall.Private.OpenedBy(out.Rule) && !byRange() {
+		if out.Allowed && !firewall.Private.OpenedBy(out.Rule) && !byRange() {
 			return firewall.Decision{Reason: events.ReasonOnLink, Suggest: cidrLine(a, port)}
 		}
 	}
 	return out
 }
 
-// Answerable reports whether a DNS answer for a name may contain an address: an
-// address that can't be dialled on any port of the name is left out.
-func (x *Dialer) Answerable(m *firewall.Matcher, n firewall.Name, a netip.Addr) bool {
+// Refused returns the refusal d of an address for the log: it suggests nothing where
+// no line opens the address, and has the reason of [Dialer.Check] if a worker, who
+// knows d, is told nothing new by that.
+func (x *Dialer) Refused(m *firewall.Matcher, d firewall.Decision, a netip.Addr, port uint16) firewall.Decision {
+	c := x.Check(m, d, a, port)
+	switch {
+	case firewall.ToldReason(c.Reason) == firewall.ToldReason(d.Reason):
+		return c
+	case c.Suggest == "":
+		d.Suggest = ""
+	}
+	return d
+}
+
+// Answer decides whether a DNS answer for a name may contain an address: an address
+// that can't be dialled on any port of the name is left out.
+func (x *Dialer) Answer(m *firewall.Matcher, n firewall.Name, a netip.Addr) firewall.Decision {
 	a = a.Unmap()
 	class := firewall.Classify(a)
-	if x.Upstream.Has(a) {
-		return false
+	reason := class.String()
+	if !class.Openable() {
+		return firewall.Decision{Reason: reason}
 	}
-	place, err := x.Local.Place(a)
-	if err != nil {
-		return false
-	}
-	switch {
+	switch place, err := x.Local.Place(a); {
+	case x.Upstream.Has(a):
+		return firewall.Decision{Reason: events.ReasonUpstream}
+	case err != nil:
+		return firewall.Decision{Reason: events.ReasonLocalUnsure}
 	case place == Own:
-		return false
-	case place == Gateway && class.Openable():
-		class = firewall.Benchmark // opened by a range alone
+		return firewall.Decision{Reason: events.ReasonOwn}
+	case place == Gateway:
+		class, reason = firewall.Benchmark, events.ReasonGateway // opened by a range alone
 	case place == OnLink && class == firewall.Public:
-		class = firewall.Private
+		class, reason = firewall.Private, events.ReasonOnLink
 	}
-	return m.Opens(n, a, class)
+	if m.Opens(n, a, class) {
+		return firewall.Decision{Allowed: true, Reason: firewall.ReasonAllowed}
+	}
+	out := firewall.Decision{Reason: reason}
+	if class == firewall.Private || class == firewall.Shared {
+		out.Suggest = "{host: " + n.String() + ", private: true}"
+	}
+	return out
 }
 
 func cidrLine(a netip.Addr, port uint16) string {

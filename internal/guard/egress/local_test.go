@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -163,7 +164,7 @@ func TestUpstreamsOfAFile(t *testing.T) {
 			u.known[at] = OfFile // the check before connect stands by itself
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := u.Dial(ctx, "tcp", at); err == nil || !strings.Contains(err.Error(), "is closed") {
+			if _, err := u.Dial(ctx, "tcp", at); err == nil || !errors.Is(err, errClosed) {
 				t.Errorf("Dial: %v, want closed", err)
 			}
 			if err := u.Add(at, OfUser); err != nil {
@@ -185,7 +186,7 @@ func TestProxyThatResolvesHere(t *testing.T) {
 	if err := p.Fix(netip.MustParseAddr("127.0.0.1")); err == nil || p.Fixed() {
 		t.Errorf("Fix: %v, fixed %v", err, p.Fixed())
 	}
-	if _, err := p.connect(t.Context(), netip.MustParseAddrPort("198.51.100.1:443")); err == nil || !strings.Contains(err.Error(), "closed to a repository") {
+	if _, err := p.connect(t.Context(), netip.MustParseAddrPort("198.51.100.1:443")); err == nil || !strings.Contains(err.Error(), "proxy.example.org:3128 is at an address that only your environment or --env-file may name") {
 		t.Errorf("connect: %v", err)
 	}
 	if err := p.Fix(netip.MustParseAddr("198.51.100.80")); err != nil || !p.Fixed() {

@@ -5,12 +5,15 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
 )
@@ -22,12 +25,12 @@ type Proxy struct {
 	upstream *Upstream
 	trust    Trust
 	// Host is an address or a name, Port its port.
-	Host string
-	Port uint16
-	auth string // value of the Proxy-Authorization header
-	addr atomic.Pointer[netip.AddrPort]
-	// refused is why the last address was refused; nil: none was found.
-	refused atomic.Pointer[error]
+	Host    string
+	Port    uint16
+	name    string // HOST:PORT
+	auth    string // value of the Proxy-Authorization header
+	addr    atomic.Pointer[netip.AddrPort]
+	refused atomic.Bool // the last address; false: none was found
 }
 
 // NewProxy parses the URL of the proxy, http://[user:password@]host:port. If its
@@ -38,7 +41,7 @@ func NewProxy(upstream *Upstream, s string, trust Trust) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{upstream: upstream, trust: trust, Host: x.Host, Port: x.Port}
+	p := &Proxy{upstream: upstream, trust: trust, Host: x.Host, Port: x.Port, name: x.String()}
 	if x.User != nil {
 		password, _ := x.User.Password()
 		p.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(x.User.Username()+":"+password))
@@ -54,9 +57,8 @@ func NewProxy(upstream *Upstream, s string, trust Trust) (*Proxy, error) {
 func (p *Proxy) Fix(a netip.Addr) error {
 	at := netip.AddrPortFrom(a.Unmap(), p.Port)
 	if err := p.upstream.Add(at, p.trust); err != nil {
-		err = fmt.Errorf("upstream proxy: %s is closed to a repository: %w", p.Host, err)
-		p.refused.Store(&err)
-		return err
+		p.refused.Store(true)
+		return fmt.Errorf("upstream proxy: %s is closed to a repository: %w", p.Host, err)
 	}
 	p.addr.CompareAndSwap(nil, &at)
 	return nil
@@ -65,35 +67,52 @@ func (p *Proxy) Fix(a netip.Addr) error {
 // Fixed reports whether the proxy's address is known.
 func (p *Proxy) Fixed() bool { return p.addr.Load() != nil }
 
-// ProxyError is the upstream proxy's refusal of a CONNECT.
-type ProxyError struct{ Status int }
+// String returns HOST:PORT, without credentials.
+func (p *Proxy) String() string { return p.name }
 
-func (e *ProxyError) Error() string { return fmt.Sprintf("it answered %d", e.Status) }
+// ProxyError is a failure of the upstream proxy itself, not of what is dialled
+// through it.
+type ProxyError struct {
+	Proxy string // HOST:PORT
+	// What it did, in fixed words without an address: "can't be resolved".
+	What string
+}
+
+func (e *ProxyError) Error() string { return "the upstream proxy " + e.Proxy + " " + e.What }
+
+func (p *Proxy) failed(what string) error { return &ProxyError{p.name, what} }
 
 // maxProxyHead bounds the proxy's answer to CONNECT.
 const maxProxyHead = 16 << 10
 
 func (p *Proxy) connect(ctx context.Context, to netip.AddrPort) (*net.TCPConn, error) {
 	at := p.addr.Load()
-	if refused := p.refused.Load(); at == nil && refused != nil {
-		return nil, *refused
-	}
-	if at == nil {
-		return nil, fmt.Errorf("upstream proxy: %s doesn't resolve", p.Host)
+	switch {
+	case at == nil && p.refused.Load():
+		return nil, p.failed(closedProxy)
+	case at == nil:
+		return nil, p.failed("can't be resolved")
 	}
 	nc, err := p.upstream.Dial(ctx, "tcp", *at)
-	if err != nil {
-		return nil, fmt.Errorf("upstream proxy: %w", err)
+	switch {
+	case errors.Is(err, errClosed):
+		return nil, p.failed(closedProxy)
+	case err != nil:
+		return nil, p.failed("can't be connected to: " + Words(err))
 	}
 	c := nc.(*net.TCPConn)
-	if err := p.handshake(ctx, c, to); err != nil {
+	if what := p.handshake(ctx, c, to); what != "" {
 		c.Close()
-		return nil, fmt.Errorf("upstream proxy: %w", err)
+		return nil, p.failed(what)
 	}
 	return c, nil
 }
 
-func (p *Proxy) handshake(ctx context.Context, c *net.TCPConn, to netip.AddrPort) error {
+// closedProxy is a proxy that a repository must not name.
+const closedProxy = "is at an address that only your environment or --env-file may name"
+
+// handshake returns what the proxy did instead of connecting; "" if it connected.
+func (p *Proxy) handshake(ctx context.Context, c *net.TCPConn, to netip.AddrPort) string {
 	if t, ok := ctx.Deadline(); ok {
 		_ = c.SetDeadline(t)
 	}
@@ -102,7 +121,7 @@ func (p *Proxy) handshake(ctx context.Context, c *net.TCPConn, to netip.AddrPort
 		req += "Proxy-Authorization: " + p.auth + "\r\n"
 	}
 	if _, err := c.Write([]byte(req + "\r\n")); err != nil {
-		return err
+		return "doesn't answer CONNECT: " + Words(err)
 	}
 	// Byte by byte: what follows the head belongs to the tunnel, and the
 	// connection must stay bare for splice(2).
@@ -110,21 +129,47 @@ func (p *Proxy) handshake(ctx context.Context, c *net.TCPConn, to netip.AddrPort
 	one := make([]byte, 1)
 	for !strings.HasSuffix(head.String(), "\r\n\r\n") {
 		if head.Len() >= maxProxyHead {
-			return errors.New("its answer is too long")
+			return "answers CONNECT with something that isn't HTTP"
 		}
 		if _, err := c.Read(one); err != nil {
-			return err
+			return "doesn't answer CONNECT: " + Words(err)
 		}
 		head.WriteByte(one[0])
 	}
-	status, _, _ := strings.Cut(head.String(), "\r\n")
-	if f := strings.Fields(status); len(f) < 2 || !strings.HasPrefix(f[0], "HTTP/1.") || f[1] != "200" {
-		if len(f) > 1 {
-			if code, err := strconv.ParseUint(f[1], 10, 16); err == nil && code >= 100 && code < 600 {
-				return &ProxyError{Status: int(code)}
-			}
-		}
-		return fmt.Errorf("it answered %q", status[:min(len(status), 80)])
+	line, _, _ := strings.Cut(head.String(), "\r\n")
+	f := strings.Fields(line)
+	if len(f) < 2 || !strings.HasPrefix(f[0], "HTTP/1.") {
+		return "answers CONNECT with something that isn't HTTP"
 	}
-	return c.SetDeadline(time.Time{})
+	switch code, err := strconv.ParseUint(f[1], 10, 16); {
+	case err != nil || code < 100 || code > 599:
+		return "answers CONNECT with something that isn't HTTP"
+	case code == 407:
+		return "refuses CONNECT with 407: it wants credentials"
+	case code != 200:
+		return fmt.Sprintf("refuses CONNECT with %d", code)
+	}
+	if err := c.SetDeadline(time.Time{}); err != nil {
+		return "doesn't answer CONNECT: " + Words(err)
+	}
+	return ""
+}
+
+// Words describes why a dial failed in fixed words: the error's own text may name
+// addresses of the machine, its resolvers and its proxy, which no room may learn.
+func Words(err error) string {
+	var timeout net.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timed out"
+	case errors.Is(err, unix.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, unix.ECONNRESET):
+		return "connection reset"
+	case errors.Is(err, io.EOF):
+		return "connection closed"
+	case errors.Is(err, unix.ENETUNREACH), errors.Is(err, unix.EHOSTUNREACH):
+		return "no route to it"
+	}
+	return "the connection failed"
 }

@@ -41,14 +41,14 @@ func upstream(t *testing.T, f func(c net.Conn, req *http.Request)) *Proxy {
 func TestProxyIsBounded(t *testing.T) {
 	to := netip.MustParseAddrPort("[2001:db8::1]:443")
 	for name, c := range map[string]struct{ answer, want string }{
-		"407":              {"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n", "407"},
-		"garbage":          {strings.Repeat("\x16\x03\x01 ", 5000), "too long"},
-		"another protocol": {"SSH-2.0-x\r\n\r\n", "SSH-2.0-x"},
-		"an early end":     {"HTTP/1.1 200", "EOF"},
-		"nothing":          {"", "EOF"},
-		"endless headers":  {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 10_000), "too long"},
-		"an endless line":  {"HTTP/1.1 200 " + strings.Repeat("a", 100_000), "too long"},
-		"a redirection":    {"HTTP/1.1 302 Found\r\nLocation: http://evil.example.net/\r\n\r\n", "302"},
+		"407":              {"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n", "refuses CONNECT with 407: it wants credentials"},
+		"garbage":          {strings.Repeat("\x16\x03\x01 ", 5000), "isn't HTTP"},
+		"another protocol": {"SSH-2.0-x\r\n\r\n", "isn't HTTP"},
+		"an early end":     {"HTTP/1.1 200", "doesn't answer CONNECT: connection closed"},
+		"nothing":          {"", "doesn't answer CONNECT: connection closed"},
+		"endless headers":  {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 10_000), "isn't HTTP"},
+		"an endless line":  {"HTTP/1.1 200 " + strings.Repeat("a", 100_000), "isn't HTTP"},
+		"a redirection":    {"HTTP/1.1 302 Found\r\nLocation: http://evil.example.net/\r\n\r\n", "refuses CONNECT with 302"},
 		"200 within":       {"HTTP/1.1 403 200\r\n\r\n", "403"},
 		"a long status":    {"HTTP/1.1 500 " + strings.Repeat("b", 10_000) + "\r\n\r\n", "500"},
 	} {

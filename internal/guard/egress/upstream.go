@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -69,6 +70,9 @@ func (u *Upstream) Replace(before, now []netip.AddrPort) {
 	}
 }
 
+// errClosed means that a repository must not name the upstream's address.
+var errClosed = errors.New("it is closed to a repository")
+
 // Dial connects by network "udp" or "tcp".
 func (u *Upstream) Dial(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
 	u.mu.RLock()
@@ -94,13 +98,13 @@ func (u *Upstream) Dial(ctx context.Context, network string, to netip.AddrPort) 
 // check refuses an upstream of the repository that is the machine itself.
 func (u *Upstream) check(a netip.Addr) error {
 	if err := firewall.CheckUpstreamAddr(a); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errClosed, err)
 	}
 	switch place, err := u.local.Place(a); {
 	case err != nil:
 		return err
 	case place == Own:
-		return fmt.Errorf("%s is closed: an address of this machine", a)
+		return fmt.Errorf("%w: %s is an address of this machine", errClosed, a)
 	}
 	return nil
 }

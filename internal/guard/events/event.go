@@ -23,6 +23,7 @@ type Event struct {
 	Reason   string // a firewall.Reason… or the guard's own
 	Rule     string // position of the deciding line: "workshop.yaml:12"
 	Suggest  string // the line that would allow it
+	Why      string // what Reason doesn't say of a note, for people
 	// Explained is set by the sink: the host asks about the target, and tries it.
 	Explained bool
 	// BytesUp and BytesDown of End events are added up.
@@ -75,7 +76,6 @@ const (
 	ReasonUpstream    = "upstream"        // a resolver or the upstream proxy
 	ReasonGateway     = "gateway"         // the host
 	ReasonOnLink      = "on-link"         // another container, or the host's network
-	ReasonStripped    = "stripped"        // an address taken out of a DNS answer
 	ReasonOverflow    = "overflow"        // too many different events: only counted
 	ReasonKernelLost  = "lost"            // denials that the kernel counted but couldn't report
 	ReasonUnsupported = "unsupported"     // a protocol that isn't carried, a question that isn't for addresses of the Internet
@@ -85,6 +85,7 @@ const (
 	ReasonWildcard    = "wildcard-budget" // too many or too long new names under a wildcard
 	ReasonUnresolved  = "unresolved"      // of a note: an allowed name has no address, or no resolver answered
 	ReasonUnreachable = "unreachable"     // of a note: allowed, but no address accepted the connection
+	ReasonProxy       = "upstream-proxy"  // of a note: allowed, but the upstream proxy failed
 	ReasonPolicy      = "policy"          // of a note: the policy was replaced
 	ReasonLive        = "live-change"     // of a note: a live change began or ended
 	ReasonLearning    = "learning"        // of a note: learning began or ended in rooms
@@ -96,7 +97,10 @@ const (
 // Failed reports whether a program saw a failure: it was denied, or what is allowed
 // can't be reached.
 func (e Event) Failed() bool {
-	return e.Verdict == Deny || e.Verdict == Note && (e.Reason == ReasonUnresolved || e.Reason == ReasonUnreachable)
+	if e.Verdict != Note {
+		return e.Verdict == Deny
+	}
+	return e.Reason == ReasonUnresolved || e.Reason == ReasonUnreachable || e.Reason == ReasonProxy
 }
 
 // Denied returns the event of a decision.
@@ -127,7 +131,7 @@ type Line struct {
 	Reason   string    `json:"reason"`
 	Rule     string    `json:"rule,omitempty"`
 	Suggest  string    `json:"suggest,omitempty"`
-	Why      string    `json:"why,omitempty"` // of a denial: a sentence for people
+	Why      string    `json:"why,omitempty"` // of a denial or a failed upstream proxy: a sentence for people
 	// Explained: `firewall explain` was about this target at the time, and tried it
 	// from the worker.
 	Explained bool `json:"explained,omitempty"`

@@ -149,7 +149,7 @@ func TestFlush(t *testing.T) {
 func TestReasonsAreExplained(t *testing.T) {
 	for _, reason := range []string{
 		ReasonNoSNI, ReasonECH, ReasonNotTLS, ReasonMalformed, ReasonBusy, ReasonOtherName, ReasonOwn, ReasonUpstream,
-		ReasonGateway, ReasonOnLink, ReasonStripped, ReasonOverflow, ReasonKernelLost, ReasonUnsupported, ReasonLocalUnsure,
+		ReasonGateway, ReasonOnLink, ReasonOverflow, ReasonKernelLost, ReasonUnsupported, ReasonLocalUnsure,
 		ReasonUpload,
 	} {
 		if firewall.Why(reason) == "" {

@@ -189,7 +189,7 @@ func (s *Sink) Failed(room string, since time.Time) (list []Line) {
 func (e Event) line(t time.Time) Line {
 	l := Line{
 		Time: t.UTC(), Room: e.Room, Kind: e.Kind, Name: e.Name, Address: e.Address,
-		Port: e.Port, Protocol: e.Protocol, Verdict: e.Verdict, Reason: e.Reason, Rule: e.Rule, Suggest: e.Suggest, Explained: e.Explained,
+		Port: e.Port, Protocol: e.Protocol, Verdict: e.Verdict, Reason: e.Reason, Rule: e.Rule, Suggest: e.Suggest, Why: e.Why, Explained: e.Explained,
 		BytesUp: e.BytesUp, BytesDown: e.BytesDown,
 	}
 	if e.Verdict == Deny {

@@ -18,8 +18,9 @@ import (
 // with each retry).
 func (r *Room) denied(c net.Conn, to authority, d firewall.Decision, keep bool) error {
 	what := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port))) + " is not allowed in workshop.yaml"
-	why, _, _ := strings.Cut(firewall.Why(d.Reason), ";")
-	headers := map[string]string{"X-Workshop-Deny": d.Reason}
+	reason := firewall.ToldReason(d.Reason)
+	why, _, _ := strings.Cut(firewall.Why(reason), ";")
+	headers := map[string]string{"X-Workshop-Deny": reason}
 	advice := "do not retry, tell the person"
 	switch b := r.Budgets.of(d.Rule); {
 	case d.Reason == firewall.ReasonName:

@@ -267,28 +267,18 @@ func (s *httpSession) unreachable(to authority, err error, keep bool) error {
 	return answer(s.c, http.StatusBadGateway, nil, fmt.Sprintf("workshop: %s can't be reached: %s\n", to.host(), whyUnreachable(err)), keep)
 }
 
-// whyUnreachable describes an error in fixed words: its own text may name addresses
-// of the machine, its resolvers and its proxy, which no room may learn.
+// whyUnreachable describes an error in fixed words, like [egress.Words].
 func whyUnreachable(err error) string {
-	var timeout net.Error
-	var refused *egress.ProxyError
+	var upstream *egress.ProxyError
 	switch {
-	case errors.As(err, &refused):
-		return fmt.Sprintf("the upstream proxy answered %d", refused.Status)
+	case errors.As(err, &upstream):
+		return "the upstream proxy " + upstream.What
 	case errors.Is(err, errNoAddress):
 		return "the name has no address"
 	case errors.Is(err, errLookUp):
 		return "the name can't be looked up"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "timed out"
-	case errors.Is(err, unix.ECONNREFUSED):
-		return "connection refused"
-	case errors.Is(err, unix.ECONNRESET):
-		return "connection reset"
-	case errors.Is(err, unix.ENETUNREACH), errors.Is(err, unix.EHOSTUNREACH):
-		return "no route to it"
 	}
-	return "the connection failed"
+	return egress.Words(err)
 }
 
 // dial connects to a request's destination, unless the last request had the same.

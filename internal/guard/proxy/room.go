@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
@@ -112,7 +113,7 @@ func (r *Room) dialName(ctx context.Context, a dialRequest, p *policy.Room, d fi
 	a.name = n.String()
 	addrs, err := r.resolve(ctx, n)
 	if err != nil {
-		r.failed(ctx, events.ReasonUnresolved, a, d, nil, port)
+		r.failed(ctx, events.Event{Reason: events.ReasonUnresolved}, a, d, nil, port)
 		return nil, err
 	}
 	// An address that the guard answered earlier isn't a mismatch: names move.
@@ -126,14 +127,21 @@ func (r *Room) dialName(ctx context.Context, a dialRequest, p *policy.Room, d fi
 }
 
 // failed reports an allowed connection that failed, so that it isn't taken for a
-// refusal. It leaves out clients that have disconnected, and names under a
-// wildcard: a worker could invent those and fill the log.
-func (r *Room) failed(ctx context.Context, reason string, a dialRequest, d firewall.Decision, addrs []netip.Addr, port uint16) {
-	learned := d.Reason == firewall.ReasonLearned && reason == events.ReasonUnresolved
-	if ctx.Err() != nil || !learned && (d.Rule == nil || d.Rule.Host.IsWildcard()) {
+// refusal; e has the reason. It leaves out clients that have disconnected, and
+// names under a wildcard: a worker could invent those and fill the log. A failure of
+// the upstream proxy is reported without them.
+func (r *Room) failed(ctx context.Context, e events.Event, a dialRequest, d firewall.Decision, addrs []netip.Addr, port uint16) {
+	learned := d.Reason == firewall.ReasonLearned && e.Reason == events.ReasonUnresolved
+	invented := !learned && (d.Rule == nil || d.Rule.Host.IsWildcard())
+	e.Kind, e.Verdict, e.Protocol = a.kind, events.Note, "tcp"
+	switch {
+	case ctx.Err() != nil, invented && e.Reason != events.ReasonProxy:
+		return
+	case invented:
+		r.Report(e)
 		return
 	}
-	e := events.Event{Kind: a.kind, Verdict: events.Note, Reason: reason, Name: a.name, Port: port, Protocol: "tcp"}
+	e.Name, e.Port = a.name, port
 	if len(addrs) == 1 {
 		e.Address = addrs[0].String()
 	}
@@ -151,6 +159,9 @@ func (r *Room) never(kind events.Kind, never *egress.NeverError, name string, po
 
 // deny reports a refused connection.
 func (r *Room) deny(kind events.Kind, d firewall.Decision, name string, orig netip.AddrPort) {
+	if strings.HasPrefix(d.Suggest, "{cidr:") {
+		d = r.Dialer.Refused(r.Policy().Matcher, d, orig.Addr(), orig.Port())
+	}
 	e := events.Denied(kind, d)
 	e.Name, e.Port, e.Protocol = clip.Bytes(name, maxText), orig.Port(), "tcp"
 	if orig.Addr().IsValid() {

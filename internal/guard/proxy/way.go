@@ -49,7 +49,11 @@ func (r *Room) open(ctx context.Context, a dialRequest, p *policy.Room, d firewa
 		return nil, err
 	}
 	if err != nil {
-		r.failed(ctx, events.ReasonUnreachable, a, d, addrs, port)
+		note := events.Event{Reason: events.ReasonUnreachable}
+		if upstream := new(egress.ProxyError); errors.As(err, &upstream) {
+			note = events.Event{Reason: events.ReasonProxy, Why: "allowed, but " + upstream.Error()}
+		}
+		r.failed(ctx, note, a, d, addrs, port)
 		return nil, err
 	}
 	w := &way{
