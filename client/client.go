@@ -99,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Workshop, error) {
 	if o.Approve != nil {
 		asker = function{o.Approve}
 	}
-	tools, err := env.Open(ctx, app.ToolsOptions{NoUp: !o.Up, Yes: o.Build, Again: "workshop up"})
+	tools, err := env.Open(ctx, app.ToolsOptions{NoUp: !o.Up, Yes: o.Build})
 	if err != nil {
 		return nil, typed(err)
 	}

@@ -390,7 +390,7 @@ func onScreen(t *testing.T, s *scenario.Scenario) {
 	}
 	probe := func(name string) string { return compose.InitPath + " probe 'lookup " + name + "'; " }
 	line := func(name string) string {
-		return "workshop: refused " + name + " (not allowed); to allow it: workshop firewall allow " + name + " --worker one\n"
+		return "workshop: refused " + name + " (not allowed); to allow it: `workshop firewall allow " + name + " --worker one`\n"
 	}
 	// what is typed is echoed: the quotes aren't in what is printed
 	fmt.Fprintln(keys, probe("live.example.org")+"echo the tool e''nded")

@@ -54,9 +54,9 @@ func TestShellOnATerminal(t *testing.T) {
 	}
 	shows("a prompt", `(?m)^`+prompt+`\z`)
 	run("send-keys", "curl -sS -o /dev/null http://denied.example.org/", "Enter")
-	shows("a denial above the prompt", `(?m)^workshop: refused denied\.example\.org:80 \(not allowed\); to allow it: workshop firewall allow denied\.example\.org[^\n]*\n`+prompt+`\z`)
+	shows("a denial above the prompt", `(?m)^workshop: refused denied\.example\.org:80 \(not allowed\); to allow it: .workshop firewall allow denied\.example\.org[^\n]*\n`+prompt+`\z`)
 	run("send-keys", "clear; ssh git@git.example.org", "Enter")
-	shows("the port of ssh", `(?m)^workshop: refused git\.example\.org:22 \(not allowed\); to allow it: workshop firewall allow git\.example\.org:22 [^\n]*\n`+prompt+`\z`)
+	shows("the port of ssh", `(?m)^workshop: refused git\.example\.org:22 \(not allowed\); to allow it: .workshop firewall allow git\.example\.org:22 [^\n]*\n`+prompt+`\z`)
 	run("send-keys", "(sleep 1; exec curl -s -o /dev/null http://later.example.org/) & echo unfin", "Enter")
 	shows("the next prompt", `(?m)^unfin\n`+prompt+`\z`)
 	run("send-keys", "echo unfin")

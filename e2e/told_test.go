@@ -93,11 +93,12 @@ func TestModelIsTold(t *testing.T) {
 	}
 	c.end()
 	c.ended()
-	// The person reads what allows it, once.
-	if n := strings.Count(c.errs.String(), "to allow it: workshop firewall allow denied.example.org --worker "); n != 1 {
+	// The person reads what allows it, once, as a command for any directory.
+	allow := fmt.Sprintf("to allow it: `workshop -f %s/workshop.yaml -p %s firewall allow denied.example.org --worker ", s.Dir, s.Project)
+	if n := strings.Count(c.errs.String(), allow); n != 1 {
 		t.Errorf("the person was told %d times\n%s", n, c.errs)
 	}
-	if n := strings.Count(c.errs.String(), "git: rw}` in workshop.yaml"); n != 1 {
+	if n := strings.Count(c.errs.String(), "git: rw}` in "+s.Dir); n != 1 {
 		t.Errorf("git: rw was named %d times\n%s", n, c.errs)
 	}
 

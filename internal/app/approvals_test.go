@@ -148,6 +148,16 @@ func TestAlways(t *testing.T) {
 	}
 }
 
+// Who is asked by a client doesn't know the directory that its server was started in.
+func TestDetachedQuestion(t *testing.T) {
+	a, file := approvalsApp(t, "")
+	a.Dir, a.Detached = filepath.Join(filepath.Dir(file), "workers"), true
+	person := &says{answer: approval.No}
+	if _, err := a.testGate(t, file, ApprovalOptions{}, person).Allow(t.Context(), shellCall("git status"), nil); err == nil || !strings.HasPrefix(person.q.Change, file+"\n") {
+		t.Errorf("got %v, %q", err, person.q.Change)
+	}
+}
+
 // What can't be written isn't offered, or refuses the call; the file stays.
 func TestAlwaysFails(t *testing.T) {
 	a, file := approvalsApp(t, "")

@@ -16,7 +16,9 @@ type Env struct {
 	Lookup func(string) (string, bool)
 	// Dir is the working directory, Home the user's; Home may be empty.
 	Dir, Home string
-	Settings  Settings
+	// Detached says that Dir isn't known to the person who reads: paths are absolute.
+	Detached bool
+	Settings Settings
 	// Engine connects to an engine.
 	Engine EngineFactory
 	// Version is this program's.
@@ -48,6 +50,9 @@ func (env *Env) Abs(path string) string {
 
 // Shown is a path as the user would write it: relative where that is shorter.
 func (env *Env) Shown(path string) string {
+	if env.Detached {
+		return path
+	}
 	rel, err := filepath.Rel(env.Dir, path)
 	if err != nil || strings.HasPrefix(rel, "../../../") || len(rel) >= len(path) {
 		return path

@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // fileNames are looked for in this order, in one directory after the other.
@@ -32,6 +33,30 @@ func (env *Env) FindFile() (string, error) {
 		}
 		return "", noFile("no workshop.yaml in "+env.Settings.File, path)
 	}
+	return env.lookUpFile()
+}
+
+// ProjectFlags are the flags, each with a space after it, by which a command line that
+// a person pastes works on the same project. What their directory and environment
+// lead to needs none.
+func (env *Env) ProjectFlags() (flags string) {
+	needed := func(value, variable string) bool {
+		return value != "" && (env.Detached || value != env.Getenv(variable))
+	}
+	if env.Detached || needed(env.Settings.File, "WORKSHOP_FILE") {
+		file, err := env.FindFile()
+		if found, _ := env.lookUpFile(); err == nil && (env.Detached || file != found) {
+			flags = "-f " + shellquote.Quote(file) + " "
+		}
+	}
+	if p := env.Settings.Project; needed(p, "WORKSHOP_PROJECT_NAME") {
+		flags += "-p " + p + " "
+	}
+	return flags
+}
+
+// lookUpFile is FindFile without --file.
+func (env *Env) lookUpFile() (string, error) {
 	for dir := env.Dir; ; dir = filepath.Dir(dir) {
 		if path, ok := fileIn(dir); ok {
 			if dir != env.Dir {

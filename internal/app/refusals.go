@@ -278,9 +278,9 @@ func (x Refusal) Text() string {
 	why, opens := x.shortWhy(), ""
 	switch {
 	case x.saved:
-		opens = "; the file allows it by now: workshop firewall reload"
+		opens = "; the file allows it by now: `workshop firewall reload`"
 	case x.Command != "":
-		opens = "; to allow it: " + x.Command
+		opens = "; to allow it: `" + x.Command + "`"
 	case x.Line != "":
 		opens = "; to allow it, add to network.allow: - " + x.Line
 	}

@@ -71,11 +71,11 @@ func TestRefusedLive(t *testing.T) {
 		want string
 	}{
 		{events.Line{Name: "a.example.org", Port: 443, Protocol: "tcp", Reason: firewall.ReasonName, Suggest: "a.example.org"},
-			"refused a.example.org:443 (not allowed); to allow it: workshop firewall allow a.example.org --worker w"},
+			"refused a.example.org:443 (not allowed); to allow it: `workshop firewall allow a.example.org --worker w`"},
 		{events.Line{Name: "a.example.org", Port: 22, Protocol: "tcp", Reason: firewall.ReasonPort, Suggest: "a.example.org:22"},
-			"refused a.example.org:22 (not allowed with this port); to allow it: workshop firewall allow a.example.org:22 --worker w"},
+			"refused a.example.org:22 (not allowed with this port); to allow it: `workshop firewall allow a.example.org:22 --worker w`"},
 		{events.Line{Name: "in.example.org", Port: 443, Protocol: "tcp", Reason: firewall.Private.String(), Suggest: "{host: in.example.org, port: 443, private: true}"},
-			"refused in.example.org:443 (a private address); to allow it: workshop firewall allow in.example.org:443 --private --worker w"},
+			"refused in.example.org:443 (a private address); to allow it: `workshop firewall allow in.example.org:443 --private --worker w`"},
 		{events.Line{Name: "d.example.org", Protocol: "dns", Reason: firewall.ReasonDenied, Rule: "workshop.yaml:8"},
 			"refused d.example.org (denied by workshop.yaml:8)"},
 		{events.Line{Address: "169.254.169.254", Port: 80, Protocol: "tcp", Reason: firewall.Metadata.String()},
@@ -135,7 +135,7 @@ func TestToldRefused(t *testing.T) {
 	signs := &Signs{}
 	signs.read("ssh: Could not resolve hostname git.example.org: Name or service not known\n")
 	x := signs.seen(refusals(lookUp), "w")[0]
-	if got, want := x.Text(), "refused git.example.org:22 (not allowed); to allow it: workshop firewall allow git.example.org:22 --worker w"; got != want || x.fileLine() != "git.example.org:22" {
+	if got, want := x.Text(), "refused git.example.org:22 (not allowed); to allow it: `workshop firewall allow git.example.org:22 --worker w`"; got != want || x.fileLine() != "git.example.org:22" {
 		t.Errorf("%q and %q, want %q", got, x.fileLine(), want)
 	}
 	plain := name("registry.npmjs.org")

@@ -22,10 +22,8 @@ import (
 // ToolsOptions say how the tools of a workshop are used.
 type ToolsOptions struct {
 	ApprovalOptions
-	// NoUp starts nothing; Yes agrees to builds; Again is the command line that a
-	// hint about builds offers.
+	// NoUp starts nothing; Yes agrees to builds.
 	NoUp, Yes bool
-	Again     string
 }
 
 // Tools is a workshop whose tools are used: what tools, call and package
@@ -189,7 +187,7 @@ func (h *Tools) start(ctx context.Context) error {
 // and whether it can be. It changes nothing.
 func (h *Tools) Look(ctx context.Context) error {
 	env := h.env
-	r, err := env.Connect(ctx, h.c.ProjectRef, env.Approver(h.o.Again, h.o.Yes))
+	r, err := env.Connect(ctx, h.c.ProjectRef, env.Approver("workshop up", h.o.Yes))
 	if err != nil {
 		return err
 	}

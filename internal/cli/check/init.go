@@ -60,7 +60,6 @@ func (a verbs) init(cmd *cobra.Command, dir string, o app.InitOptions) error {
 	if dir != a.Dir {
 		enter = fmt.Sprintf("`cd %s`, ", shellquote.Quote(a.Shown(dir)))
 	}
-	a.Say("next: %s`%s`, then `%s`", enter,
-		command.Line(cmd, "up"), command.Line(cmd, "exec %s -- ls -l /workspace", o.Worker))
+	a.Say("next: %s`workshop up`, then `workshop exec %s -- ls -l /workspace`", enter, o.Worker)
 	return nil
 }

@@ -47,9 +47,9 @@ const annotationCode = "passes-exit-code"
 // PrintFailure writes the error, if there is one, and the hints.
 func (s *System) PrintFailure(f *app.Failure) {
 	if f.Err != nil {
-		s.writeErr("workshop: error: ", app.Indent(s.Pasteable(f.Err.Error())))
+		s.writeErr("workshop: error: ", app.Indent(f.Err.Error()))
 	}
 	for _, h := range f.AllHints() {
-		s.writeErr("workshop: hint: ", app.Indent(s.Pasteable(h)))
+		s.writeErr("workshop: hint: ", app.Indent(h))
 	}
 }

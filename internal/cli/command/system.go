@@ -4,6 +4,8 @@ import (
 	"io"
 	"regexp"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/llmdo/workshop/internal/app"
@@ -39,17 +41,40 @@ func (s *System) BuildVersion() string {
 	return "(devel)"
 }
 
-// Pasteable puts the program's name before the command lines of a text, which
-// all begin with "workshop", so that they can be pasted.
+// Pasteable completes the command lines of a text: see [System.CommandLine].
 func (s *System) Pasteable(text string) string {
-	if s.Under == "" {
+	if s.Under == "" && s.projectFlags() == "" {
 		return text
 	}
-	return commandStart().ReplaceAllString(text, "${1}"+s.Under+"workshop ")
+	return commandLines().ReplaceAllStringFunc(text, func(found string) string {
+		at := strings.Index(found, "workshop ")
+		return found[:at] + s.CommandLine(found[at:])
+	})
 }
 
-// commandStart finds where a command line begins: after a backquote, or two
-// spaces, && or | in an example.
-var commandStart = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("(`|(?m:^  )|&& |\\| )workshop ")
+// commandLines finds them: after a backquote, or two spaces, && or | in an example.
+var commandLines = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(`|(?m:^  )|&& |\\| )workshop [^`\n&|]+")
 })
+
+// CommandLine completes a command line that begins with "workshop", so that it can be
+// pasted: with the program's name, and the flags of this one that name the project.
+func (s *System) CommandLine(line string) string {
+	words, _ := strings.CutPrefix(line, "workshop ")
+	verb, _, _ := strings.Cut(words, " ")
+	flags := s.projectFlags()
+	if strings.HasPrefix(verb, "-") || slices.Contains(withoutProject, verb) || strings.Contains(words, " --help") {
+		flags = ""
+	}
+	return s.Under + "workshop " + flags + words
+}
+
+// withoutProject are the verbs that read no project.
+var withoutProject = []string{"capabilities", "explain", "init"}
+
+func (s *System) projectFlags() string {
+	if s.Env == nil {
+		return ""
+	}
+	return s.ProjectFlags()
+}

@@ -75,9 +75,10 @@ func (s *System) WriteLine(text string) {
 	fmt.Fprintln(s.Out, textwrap.Lines(text, s.Columns(s.Out), 2))
 }
 
-// writeErr writes a message to the standard error. Lines that go on are indented.
+// writeErr writes a message to the standard error. Lines that go on are indented,
+// command lines can be pasted.
 func (s *System) writeErr(prefix, text string) {
-	fmt.Fprintln(s.Err, textwrap.Lines(prefix+text, s.Columns(s.Err), 2))
+	fmt.Fprintln(s.Err, textwrap.Lines(prefix+s.Pasteable(text), s.Columns(s.Err), 2))
 }
 
 // Say writes one line for the person to the standard error, unless --quiet.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,13 +58,4 @@ func Args(min, max int) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// Line is the command line that a hint can offer, for the program that runs.
-func Line(cmd *cobra.Command, format string, args ...any) string {
-	path := cmd.CommandPath()
-	if i := strings.LastIndexByte(path, ' '); i >= 0 {
-		path = path[:i]
-	}
-	return path + " " + fmt.Sprintf(format, args...)
 }

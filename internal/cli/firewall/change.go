@@ -70,7 +70,7 @@ func (a verbs) changeCommand(o *changeOptions, short, long, example string) *cob
 				return err
 			}
 			if o.save {
-				return a.saveRules(ctx, cmd, o.RuleChange)
+				return a.saveRules(ctx, o.RuleChange)
 			}
 			done, err := a.ChangeLive(ctx, o.RuleChange)
 			if err == nil && len(done.Rules) > 0 {
@@ -87,7 +87,7 @@ func (a verbs) changeCommand(o *changeOptions, short, long, example string) *cob
 }
 
 // saveRules writes lines into the workshop file, and reloads the guard.
-func (a verbs) saveRules(ctx context.Context, cmd *cobra.Command, o app.RuleChange) error {
+func (a verbs) saveRules(ctx context.Context, o app.RuleChange) error {
 	done, err := a.SaveRules(ctx, o)
 	if err != nil || done == nil {
 		return err
@@ -96,7 +96,7 @@ func (a verbs) saveRules(ctx context.Context, cmd *cobra.Command, o app.RuleChan
 	if len(done.NotFor) > 0 {
 		a.Say("not for %s: these workers define their own allow list (add to it with --worker)", app.WorkersText(done.NotFor))
 	}
-	return a.reloadSaved(ctx, cmd, done.File)
+	return a.reloadSaved(ctx, done.File)
 }
 
 // showRewritten prints the lines of the workshop file that changed.

@@ -120,7 +120,7 @@ func (a verbs) explainText(all []*app.Explanation) error {
 		if e.Suggest != "" && !e.Allowed {
 			allow := "- " + e.Suggest + " below network.allow"
 			if e.Command != "" {
-				allow += "\nor now: " + a.Pasteable("`"+e.Command+"`")
+				allow += "\nor now: " + "`" + a.CommandLine(e.Command) + "`"
 			}
 			put("to allow", "%s", allow)
 		}

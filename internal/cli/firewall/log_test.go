@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
 	"github.com/llmdo/workshop/internal/cli/terminal"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
@@ -40,7 +41,7 @@ func logText(ends bool, worker string, denied bool) string {
 func logTextAt(width int, ends bool, worker string, denied bool) string {
 	var out bytes.Buffer
 	plain := terminal.Paint(false)
-	text := &eventText{w: &out, width: width, workers: 5, local: time.UTC, day: "2026-11-20", told: map[string]bool{}, faint: plain,
+	text := &eventText{w: &out, width: width, workers: 5, local: time.UTC, day: "2026-11-20", told: map[string]bool{}, faint: plain, command: (&command.System{}).CommandLine,
 		paint: map[events.Verdict]func(string) string{events.Deny: plain, events.Allow: plain, events.End: plain, events.Note: plain}}
 	g := &app.GuardLog{Ends: ends, Worker: worker, Denied: denied, Tail: -1, Each: text.print}
 	if _, err := g.Read(context.Background(), &app.Running{Engine: loggingEngine{}}); err != nil {

@@ -27,6 +27,7 @@ type eventText struct {
 	told    map[string]bool // suggestions, each once
 	paint   map[events.Verdict]func(string) string
 	faint   func(string) string
+	command func(string) string // completes a command line
 }
 
 // maxWorkersWidth of the column with the workers' names.
@@ -36,7 +37,7 @@ func (a verbs) eventText(seen engine.Observed) *eventText {
 	on := a.ColorOut()
 	t := &eventText{
 		w: a.Out, width: a.Columns(a.Out), workers: len("guard"), local: time.Local, told: map[string]bool{}, day: time.Now().Format(time.DateOnly),
-		faint: terminal.Paint(on, color.Faint),
+		faint: terminal.Paint(on, color.Faint), command: a.CommandLine,
 		paint: map[events.Verdict]func(string) string{
 			events.Deny: terminal.Paint(on, color.FgRed), events.Allow: terminal.Paint(on, color.FgGreen),
 			events.End: terminal.Paint(on, color.Faint), events.Note: terminal.Paint(on, color.FgYellow),
@@ -106,7 +107,7 @@ func (t *eventText) suggest(l events.Line) error {
 	}
 	text := "network.allow: - " + o.Line
 	if o.Command != "" {
-		text = o.Command
+		text = t.command(o.Command)
 	}
 	indent := len(time.TimeOnly) + 2 + t.workers + 2
 	begin := "to allow it: "

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
-	"github.com/llmdo/workshop/internal/cli/command"
 )
 
 func (a verbs) reloadCommand() *cobra.Command {
@@ -26,26 +25,26 @@ Live changes and learning continue; --reset ends both, and resets upload budgets
 spent budgets of a guard that crashed can't be read is opened without them.`,
 		Example: `  workshop firewall reload
   workshop firewall reload --reset   # the file alone, and no learning`,
-		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
-			return a.reload(ctx, cmd, reset)
+		RunE: a.Run(func(ctx context.Context, _ *cobra.Command, _ []string) error {
+			return a.reload(ctx, reset)
 		}),
 	}
 	cmd.Flags().BoolVar(&reset, "reset", false, "drop every live change, end learning, and forget what upload budgets have spent")
 	return cmd
 }
 
-func (a verbs) reload(ctx context.Context, cmd *cobra.Command, reset bool) error {
+func (a verbs) reload(ctx context.Context, reset bool) error {
 	done, err := a.Reload(ctx, reset)
 	if err == nil {
-		a.sayReloaded(cmd, done)
+		a.sayReloaded(done)
 	}
 	return err
 }
 
 // reloadSaved reloads the guard after a save, if the workshop is up.
-func (a verbs) reloadSaved(ctx context.Context, cmd *cobra.Command, file string) error {
+func (a verbs) reloadSaved(ctx context.Context, file string) error {
 	a.Warned = true // before the save
-	err := a.reload(ctx, cmd, false)
+	err := a.reload(ctx, false)
 	f, ok := errors.AsType[*app.Failure](err)
 	switch {
 	case err == nil:
@@ -60,7 +59,7 @@ func (a verbs) reloadSaved(ctx context.Context, cmd *cobra.Command, file string)
 }
 
 // sayReloaded prints what is in force now.
-func (a verbs) sayReloaded(cmd *cobra.Command, done *app.Reloaded) {
+func (a verbs) sayReloaded(done *app.Reloaded) {
 	switch {
 	case done.Replaced:
 		fmt.Fprintf(a.Out, "reloaded: generation %d, %s\n", done.State.Generation, done.Detail)
@@ -82,8 +81,7 @@ func (a verbs) sayReloaded(cmd *cobra.Command, done *app.Reloaded) {
 		a.Say("learning ended: egress rules are enforced again (B23–B25)")
 	}
 	if n := len(done.State.Live); n > 0 {
-		a.Say("%s still active: `%s` lists, `%s` drops", isOrAre(n, "live change"),
-			command.Line(cmd, "show"), command.Line(cmd, "reload --reset"))
+		a.Say("%s still active: `workshop firewall show` lists, `workshop firewall reload --reset` drops", isOrAre(n, "live change"))
 	}
 	if len(done.State.Learning) > 0 {
 		a.Say("%s", app.LearningText(done.State))

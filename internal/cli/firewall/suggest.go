@@ -99,7 +99,7 @@ func (a verbs) suggestNotes(s *app.Suggestions, denied bool) {
 		if !denied {
 			hint = "; `workshop up --learn` lets workers ask, and --denied shows what was refused"
 		}
-		a.Say("%s", a.Pasteable("nothing to suggest"+hint))
+		a.Say("nothing to suggest%s", hint)
 	}
 	if names := s.InVain; len(names) > 0 {
 		if more := len(names) - maxInVain; more > 0 {
@@ -117,7 +117,7 @@ func (a verbs) suggestNotes(s *app.Suggestions, denied bool) {
 		{s.LeftOut.Other, "refused for a reason that no line with a name changes (`workshop firewall log --denied`)"},
 	} {
 		if n.n > 0 {
-			a.Say("left out: %d %s", n.n, a.Pasteable(n.what))
+			a.Say("left out: %d %s", n.n, n.what)
 		}
 	}
 }

@@ -61,13 +61,13 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		a.psNotes(s)
 		a.psLive(s)
 		if slices.ContainsFunc(s.Containers, func(c app.ContainerStatus) bool { return c.PortsStale }) {
-			a.Say("published ports aren't those of %s: %s", a.Shown(s.File), a.Pasteable("`workshop up` applies it"))
+			a.Say("published ports aren't those of %s: `workshop up` applies it", a.Shown(s.File))
 		}
 		for _, down := range app.Stopped(s.Observed, "") {
 			a.Say("the %s doesn't run: its workers have no network until `workshop up`", down)
 		}
 		if stale := app.Stale(s.Observed, ""); len(stale) > 0 {
-			a.Say("%s", a.Pasteable(app.StaleText(stale)))
+			a.Say("%s", app.StaleText(stale))
 		}
 	}
 	if err != nil {
@@ -169,13 +169,13 @@ func (a verbs) psLive(s *app.Status) {
 			a.Say("%s", app.UpstreamText(u))
 		}
 		if n := s.Guard.Panics; n > 0 {
-			a.Warn("the guard recovered from %s: %s", app.Count(int(n), "internal error"), a.Pasteable("`workshop firewall log`"))
+			a.Warn("the guard recovered from %s: `workshop firewall log`", app.Count(int(n), "internal error"))
 		}
 		if len(s.Guard.Learning) > 0 {
 			a.Say("%s", app.LearningText(*s.Guard))
 		}
 		if n := len(s.Guard.Live); n > 0 {
-			a.Say("%s: %s", app.Count(n, "live change"), a.Pasteable("`workshop firewall show`"))
+			a.Say("%s: `workshop firewall show`", app.Count(n, "live change"))
 		}
 		if slices.ContainsFunc(s.Guard.Rooms, func(r control.RoomState) bool { return r.Kind == "anyip" }) {
 			a.Say("the rooms use AnyIP, as this kernel lacks nf_tables: denials are counted without the uid")

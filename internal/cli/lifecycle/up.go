@@ -82,7 +82,7 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 			return err
 		}
 	}
-	e, err := a.Connect(ctx, c.ProjectRef, a.Approver(command.Line(cmd, "up"), o.yes))
+	e, err := a.Connect(ctx, c.ProjectRef, a.Approver("workshop up", o.yes))
 	if err != nil {
 		return err
 	}

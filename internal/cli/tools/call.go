@@ -71,7 +71,7 @@ func (a verbs) call(ctx context.Context, cmd *cobra.Command, args []string, o ca
 		return err
 	}
 	worker, words := args[0], args[1:]
-	h, err := a.openTools(ctx, cmd, worker, o.options)
+	h, err := a.openTools(ctx, worker, o.options)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (o *options) check(cmd *cobra.Command) error {
 
 // openTools reads the workshop and opens the audit log. It touches no engine
 // yet.
-func (a verbs) openTools(ctx context.Context, cmd *cobra.Command, worker string, o options) (*app.Tools, error) {
+func (a verbs) openTools(ctx context.Context, worker string, o options) (*app.Tools, error) {
 	c, err := a.Compile(ctx)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,6 @@ func (a verbs) openTools(ctx context.Context, cmd *cobra.Command, worker string,
 		}
 		names = c.WithDelegates(worker)
 	}
-	o.Again = command.Line(cmd, "up")
 	return a.OpenTools(ctx, c, names, o.ToolsOptions)
 }
 

@@ -84,7 +84,8 @@ func (a verbs) tools(ctx context.Context, cmd *cobra.Command, worker string, o o
 	if terminal.Is(a.In) {
 		a.Say("workshop: this speaks MCP on the standard input; `workshop tools --print-config json` prints how a client starts it")
 	}
-	h, err := a.openTools(ctx, cmd, worker, o)
+	a.Detached = true // a client starts it wherever it likes
+	h, err := a.openTools(ctx, worker, o)
 	if err != nil {
 		return err
 	}

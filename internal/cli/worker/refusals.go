@@ -36,6 +36,8 @@ type refusedWatch struct {
 	stop     func() // following; nothing waits for its end
 	// signs are of what the command writes; nil: nobody reads it.
 	signs *app.Signs
+	// pasteable completes the command lines of a text.
+	pasteable func(string) string
 	// saved marks the refusals that the file allows by now; nil marks none.
 	saved func([]app.Refusal) []app.Refusal
 
@@ -63,6 +65,7 @@ func (a verbs) watchRefused(ctx context.Context, e *app.Running, worker string, 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &refusedWatch{out: run.Stdout, err: a.Err, worker: worker, stop: cancel, signs: signs, waiting: app.Refusals{Worker: worker}}
+	w.pasteable = a.Pasteable
 	w.saved = func(list []app.Refusal) []app.Refusal { return a.AgainstFile(ctx, e.ProjectRef, worker, list) }
 	run.Stdout = w
 	go e.FollowEvents(ctx, since, func(l events.Line) { w.add(l, time.Now()) })
@@ -138,7 +141,7 @@ func (w *refusedWatch) show(now time.Time) {
 	w.told = w.told[max(0, len(w.told)-maxTold):]
 	w.waiting = app.Refusals{Worker: w.worker}
 	if w.more > 0 && now.Sub(w.moreAt) >= sameAgain {
-		fmt.Fprintf(&text, "workshop: and %d more refused: workshop firewall log --denied\r\n", w.more)
+		fmt.Fprintf(&text, "workshop: and %d more refused: `workshop firewall log --denied`\r\n", w.more)
 		w.more, w.moreAt = 0, now
 	}
 	if text.Len() == 0 {
@@ -151,7 +154,7 @@ func (w *refusedWatch) show(now time.Time) {
 	if again == "" {
 		w.screen.text = false
 	}
-	_, _ = io.WriteString(w.err, begin+text.String()+again)
+	_, _ = io.WriteString(w.err, begin+w.pasteable(text.String())+again)
 }
 
 // end ends it: nothing is printed any more.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
@@ -16,7 +17,7 @@ import (
 // program, and are no more than somebody can read.
 func TestRefusedWatch(t *testing.T) {
 	var shown strings.Builder
-	w := &refusedWatch{out: io.Discard, err: &shown, worker: "w", stop: func() {}, waiting: app.Refusals{Worker: "w"}, timed: true} // no timer: show is called here
+	w := &refusedWatch{out: io.Discard, err: &shown, worker: "w", stop: func() {}, waiting: app.Refusals{Worker: "w"}, timed: true, pasteable: (&command.System{}).Pasteable} // no timer: show is called here
 	now := time.Now().Add(-time.Hour)
 	deny := func(name string, port uint16, protocol string) {
 		suggest := name
@@ -36,7 +37,7 @@ func TestRefusedWatch(t *testing.T) {
 		shown.Reset()
 	}
 	line := func(target, host string) string {
-		return "workshop: refused " + target + " (not allowed); to allow it: workshop firewall allow " + host + " --worker w\r\n"
+		return "workshop: refused " + target + " (not allowed); to allow it: `workshop firewall allow " + host + " --worker w`\r\n"
 	}
 	fmt.Fprint(w, "$ ")
 	deny("a.example.org", 0, "dns")
@@ -71,7 +72,7 @@ func TestRefusedWatch(t *testing.T) {
 	}
 	now = time.Now() // the clock of what is written
 	fmt.Fprint(w, "\x1b[?1049l")
-	expect("left", all.String()+"workshop: and 3 more refused: workshop firewall log --denied\r\n")
+	expect("left", all.String()+"workshop: and 3 more refused: `workshop firewall log --denied`\r\n")
 	deny("late.example.org", 443, "tcp")
 	expect("more than a minute's lines", "")
 	if x := w.told[len(w.told)-1].Refusal; !w.hasTold(x) || w.hasTold(app.Refusal{Target: "late.example.org:443", Name: "late.example.org", Reason: firewall.ReasonName}) {
