@@ -183,29 +183,79 @@ const maxChanges = 100
 
 func (env *Env) sayChanges(changes []facts.Change) {
 	var written, missed bool
+	var files map[string]int // of directories
+	for _, c := range changes {
+		written, missed = written || c.Kind != facts.NotChecked, missed || c.Kind == facts.NotChecked
+	}
+	if !env.Verbose {
+		changes, files = byDirectory(changes)
+	}
 	shown := changes
 	if !env.Verbose && len(changes) > maxChanges {
 		shown = firstOfEach(changes)[:maxChanges]
 	}
-	for _, c := range changes {
-		written, missed = written || c.Kind != facts.NotChecked, missed || c.Kind == facts.NotChecked
-	}
 	for _, c := range shown {
-		if c.Kind == facts.NotChecked {
-			env.warn("not fully checked: %s: %s (B8)", env.shownClipped(c.Path), Printable(c.Why))
-		} else {
-			env.warn("%s since `up`: %s (B8)", c.Kind, env.shownClipped(c.Path))
+		what := env.shownClipped(c.Path)
+		switch n := files[c.Path]; {
+		case c.Kind == facts.NotChecked:
+			env.warn("not fully checked: %s: %s (B8)", what, Printable(c.Why))
+		case n > 0:
+			env.warn("%s since `up`: %s (%s) (B8)", c.Kind, what, Count(n, "file"))
+		default:
+			env.warn("%s since `up`: %s (B8)", c.Kind, what)
 		}
 	}
 	if n := len(changes) - len(shown); n > 0 {
 		env.warn("and %d more; --verbose names them all (B8)", n)
 	}
 	if written {
-		env.hint("a worker may have written this; look at it before a program here runs or obeys it")
+		more := ""
+		if len(files) > 0 {
+			more = "; --verbose names each file"
+		}
+		env.hint("a worker may have written this; look at it before a program here runs or obeys it%s", more)
 	}
 	if missed {
 		env.hint("review or remove it: what git, a shell or an editor would run there is not known")
 	}
+}
+
+// byDirectory leaves out the files of directories that are new or removed as a whole,
+// such as those of a new git directory, and counts them. What counts in any directory
+// stays, and so does a single file.
+func byDirectory(changes []facts.Change) (out []facts.Change, files map[string]int) {
+	whole := map[string]facts.ChangeKind{}
+	for _, c := range changes {
+		if c.Kind == facts.New || c.Kind == facts.Removed {
+			whole[c.Path] = c.Kind
+		}
+	}
+	above := func(c facts.Change) string {
+		for dir := filepath.Dir(c.Path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			if kind := whole[dir]; kind != "" && kind == c.Kind {
+				return dir
+			}
+		}
+		return ""
+	}
+	dirs := map[string]bool{}
+	for _, c := range changes {
+		dirs[above(c)] = true
+	}
+	in := func(c facts.Change) string {
+		if dirs[c.Path] || facts.Watched(filepath.Base(c.Path)) {
+			return ""
+		}
+		return above(c)
+	}
+	files = map[string]int{}
+	for _, c := range changes {
+		if dir := in(c); dir != "" {
+			files[dir]++
+		}
+	}
+	maps.DeleteFunc(files, func(_ string, n int) bool { return n == 1 })
+	return slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return files[in(c)] > 0 }), files
 }
 
 // firstOfEach puts the changes first that thousands of others are made to hide: the

@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,5 +35,46 @@ func TestB08_DecoysHideNothing(t *testing.T) {
 		if lines, more := strings.Count(text, "warning"), strings.Contains(text, "and 802 more; --verbose"); verbose && (lines != len(changes) || more) || !verbose && (lines != maxChanges+1 || !more) {
 			t.Errorf("verbose %v: %d lines, told how many more: %v", verbose, lines, more)
 		}
+	}
+}
+
+// TestB08_DirectoriesAreOneLine: a new directory is one line, however many files it has;
+// --verbose names them.
+func TestB08_DirectoriesAreOneLine(t *testing.T) {
+	of := func(kind facts.ChangeKind, paths ...string) (changes []facts.Change) {
+		for _, p := range paths {
+			changes = append(changes, facts.Change{Path: p, Kind: kind})
+		}
+		return changes
+	}
+	for _, c := range []struct {
+		name    string
+		changes []facts.Change
+		want    []string
+	}{
+		{"git init", of(facts.New, "/p/sub/.git", "/p/sub/.git/config", "/p/sub/.git/hooks/a", "/p/sub/.git/hooks/b"), []string{"new since `up`: /p/sub/.git (3 files) (B8)"}},
+		{"removed", of(facts.Removed, "/p/.vscode", "/p/.vscode/a", "/p/.vscode/b"), []string{"removed since `up`: /p/.vscode (2 files) (B8)"}},
+		{"one file", of(facts.New, "/p/.git", "/p/.git/hooks/a"), []string{"new since `up`: /p/.git (B8)", "new since `up`: /p/.git/hooks/a (B8)"}},
+		{"a name of its own", of(facts.New, "/p/x", "/p/x/a/.envrc", "/p/x/config", "/p/x/hooks/a"), []string{"new since `up`: /p/x (2 files) (B8)", "new since `up`: /p/x/a/.envrc (B8)"}},
+		{"one in another", of(facts.New, "/p/.github", "/p/.github/a", "/p/.github/b", "/p/.github/g", "/p/.github/g/config", "/p/.github/g/hooks/a"), []string{
+			"new since `up`: /p/.github (2 files) (B8)", "new since `up`: /p/.github/g (2 files) (B8)"}},
+		{"a directory of before", of(facts.New, "/p/.cursor/a", "/p/.cursor/b"), []string{"new since `up`: /p/.cursor/a (B8)", "new since `up`: /p/.cursor/b (B8)"}},
+		{"other kinds", append(of(facts.New, "/p/x"), facts.Change{Path: "/p/x/a", Kind: facts.Changed}, facts.Change{Path: "/p/x/b", Kind: facts.Changed}), []string{
+			"new since `up`: /p/x (B8)", "changed since `up`: /p/x/a (B8)", "changed since `up`: /p/x/b (B8)"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, verbose := range []bool{false, true} {
+				var got []string
+				env := &Env{Lookup: func(string) (string, bool) { return "", false }, Verbose: verbose, Events: func(e Event) {
+					if e.Kind == Warning {
+						got = append(got, e.Text)
+					}
+				}}
+				env.sayChanges(c.changes)
+				if !verbose && !slices.Equal(got, c.want) || verbose && len(got) != len(c.changes) {
+					t.Errorf("verbose %v: got %q, want %q", verbose, got, c.want)
+				}
+			}
+		})
 	}
 }

@@ -1,6 +1,8 @@
 package facts
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -61,6 +63,25 @@ var watchedBelow = map[string]func(name string) bool{
 // wholly reports whether every file in a directory of this name counts.
 func wholly(name string) bool {
 	return compose.IsProtected(name) && !isDotGit(name) || watchedDirs[strings.ToLower(name)]
+}
+
+// Watched reports whether programs of the host run or obey a file with this path, by its
+// name or that of a directory above it: slashes separate them. Git directories of other
+// names than .git aren't known here.
+func Watched(name string) bool {
+	d := &dir{rel: "."}
+	dirs := strings.Split(strings.Trim(path.Clean(name), "/"), "/")
+	base := dirs[len(dirs)-1]
+	for _, n := range dirs[:len(dirs)-1] {
+		d = d.child(n)
+		d.whole = d.whole || d.isWhole()
+	}
+	return watched(d, base) || d.git && slices.Contains(gitFiles, base)
+}
+
+// isWhole reports whether every file in a directory counts, because of its name.
+func (d *dir) isWhole() bool {
+	return d.up.git && gitDirs[d.name()] || wholly(d.name()) && !d.packages && !d.dotGit
 }
 
 // watched reports whether a file of d is hashed because of its name.

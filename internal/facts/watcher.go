@@ -113,7 +113,7 @@ func (w *watcher) walk(root string, whole bool) error {
 		}
 	}
 	t.enter = func(d *dir) {
-		d.whole = d.whole || d.up.git && gitDirs[d.name()] || wholly(d.name()) && !d.packages && !d.dotGit
+		d.whole = d.whole || d.isWhole()
 	}
 	t.listed = func(d *dir) {
 		if d.git {
