@@ -2,11 +2,14 @@ package app
 
 import (
 	"errors"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/callrule/shellline"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -29,7 +32,7 @@ func (env *Env) approvalGate(w *workshop.Workshop, file string, o ApprovalOption
 		Policy: approval.Policy{
 			Rules: w.Approvals.Rules, Default: w.Approvals.Default.V, Given: w.Approvals.Default.Source.Range.Filename != "",
 			Max: set.max, ApproveAll: o.ApproveAll, Strict: o.Strict,
-			Workdirs: map[string]string{},
+			Workdirs: map[string]string{}, Obeyed: func(worker, file string) bool { return obeyed(w, worker, file) },
 		},
 		Asker: asker,
 	}
@@ -46,6 +49,17 @@ func (env *Env) approvalGate(w *workshop.Workshop, file string, o ApprovalOption
 	}
 	g.Remember = keep
 	return g, nil
+}
+
+// obeyed reports whether programs of the host run or obey a file of a worker: it is in a
+// read-write mount, and of a name that is watched (B8).
+func obeyed(w *workshop.Workshop, worker, file string) bool {
+	i := slices.IndexFunc(w.Workers, func(x workshop.Worker) bool { return x.Name == worker })
+	if i < 0 {
+		return false
+	}
+	m := workshop.MountAt(w.Workers[i].Container.Mounts, file)
+	return m != nil && m.ReadWrite && facts.Watched(path.Join(m.Source.V, strings.TrimPrefix(file, m.Target.V)))
 }
 
 // approvalSettings are the user's settings for approvals.

@@ -148,6 +148,23 @@ func TestAlways(t *testing.T) {
 	}
 }
 
+// TestB08_Obeyed: what programs of the host run is so in a read-write mount alone.
+func TestB08_Obeyed(t *testing.T) {
+	mount := func(source, target string, rw bool) workshop.Mount {
+		return workshop.Mount{Source: workshop.Value[string]{V: source}, Target: workshop.Value[string]{V: target}, ReadWrite: rw}
+	}
+	w := &workshop.Workshop{Workers: []workshop.Worker{{Name: "w"}}}
+	w.Workers[0].Container.Mounts = []workshop.Mount{mount("./", "/workspace", true), mount("./docs", "/workspace/docs", false), mount("./.zed", "/zed", true)}
+	for file, want := range map[string]bool{
+		"/workspace/.envrc": true, "/workspace/.github/workflows/x.yml": true, "/zed/x": true,
+		"/workspace/docs/.envrc": false, "/tmp/.envrc": false, "/workspace/src/m.py": false,
+	} {
+		if got := obeyed(w, "w", file); got != want || obeyed(w, "other", file) {
+			t.Errorf("%s: got %v, want %v", file, got, want)
+		}
+	}
+}
+
 // Who is asked by a client doesn't know the directory that its server was started in.
 func TestDetachedQuestion(t *testing.T) {
 	a, file := approvalsApp(t, "")

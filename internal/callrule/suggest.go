@@ -93,14 +93,44 @@ func word(s string) string {
 	return shellquote.Quote(s)
 }
 
-func suggestPath(c Call) string {
+// SuggestFile returns the rule for just the file of a call.
+func SuggestFile(c Call) (match string, ok bool) {
+	p, ok := filePath(c)
+	match = escape(p)
+	r, err := Parse(c.Tool, match)
+	return match, ok && err == nil && r.Grants(c)
+}
+
+// Written is the absolute path of the file that a call writes, as it names it.
+func Written(c Call) (file string, ok bool) {
+	a, ok := fileArgsOf(c)
+	if !ok || c.Tool != tool.WriteFile && c.Tool != tool.EditFile {
+		return "", false
+	}
+	if path.IsAbs(a.path) {
+		return path.Clean(a.path), true
+	}
+	return path.Join("/", c.Workdir, a.path), true
+}
+
+// filePath is the path of a call as a rule has it.
+func filePath(c Call) (p string, ok bool) {
 	a, ok := fileArgsOf(c)
 	if !ok || !a.readable() || a.leaves() {
-		return ""
+		return "", false
 	}
-	p := path.Clean(a.path)
+	p = path.Clean(a.path)
 	if below, out, ok := glob("*").place(p, c.Workdir); ok && !out {
 		p = below
+	}
+	return p, true
+}
+
+func suggestPath(c Call) string {
+	a, _ := fileArgsOf(c)
+	p, ok := filePath(c)
+	if !ok {
+		return ""
 	}
 	dir := p
 	if !a.below {

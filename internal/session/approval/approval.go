@@ -45,6 +45,9 @@ type Policy struct {
 	// Workdirs are the workers' working directories by name, which relative
 	// paths of calls and rules are relative to.
 	Workdirs map[string]string
+	// Obeyed reports whether programs of the host run or obey a file that a worker
+	// writes, by its absolute path there; nil: none.
+	Obeyed func(worker, path string) bool
 }
 
 // Rule is a rule as it is kept and shown.
@@ -65,6 +68,7 @@ type Verdict struct {
 	rule   *workshop.ApprovalRule // of the file, that decided
 	capped bool                   // the file says auto, the user doesn't
 	unsure bool                   // the call may be what a rule is about
+	obeyed bool                   // the call writes what programs of the host run or obey
 }
 
 // Answer is a person's.

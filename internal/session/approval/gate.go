@@ -135,8 +135,15 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 
 // offered is the rule that a person may agree to. A rule of the file that only
 // the cap keeps from counting is offered itself, unless it lets a whole tool
-// pass that does anything.
+// pass that does anything. For what programs of the host run or obey it is the file
+// alone.
 func (g *Gate) offered(c Call, v Verdict) *Rule {
+	if v.obeyed {
+		if match, ok := callrule.SuggestFile(g.Policy.call(c)); ok {
+			return &Rule{c.Tool, match}
+		}
+		return nil
+	}
 	if v.capped && v.rule != nil {
 		if r, err := callrule.Parse(v.rule.Tool, v.rule.Match); err == nil && !r.Wide() {
 			return &Rule{v.rule.Tool, v.rule.Match}

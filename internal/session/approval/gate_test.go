@@ -277,6 +277,46 @@ func TestOfferedUnderCap(t *testing.T) {
 	}
 }
 
+// TestB08_ObeyedFiles: who is asked about a file that programs of the host run reads so,
+// and agrees to that file alone: an answer for its directory doesn't cover it.
+func TestB08_ObeyedFiles(t *testing.T) {
+	write := func(path string) Call {
+		return Call{Worker: "w", Tool: "write_file", Args: json.RawMessage(`{"path": "` + path + `", "content": "x"}`)}
+	}
+	for _, c := range []struct {
+		name, path string
+		rules      []workshop.ApprovalRule
+		obeyed     bool
+		want       string
+	}{
+		{name: "obeyed", path: "ci/x.yml", obeyed: true, want: "ci/x.yml"},
+		{name: "obeyed, a name with a glob in it", path: "ci/[x].yml", obeyed: true, want: `ci/\[x\].yml`},
+		{name: "obeyed, by a rule that is capped", path: "ci/x.yml", rules: rules(rule("write_file", "ci/**", auto)), obeyed: true, want: "ci/x.yml"},
+		{name: "another", path: "src/m.py", want: "src/**"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := &person{answers: []Answer{Once}}
+			g := &Gate{Asker: p, Remember: &book{}, Policy: Policy{Rules: c.rules, Workdirs: map[string]string{"w": "/workspace"}, Obeyed: func(worker, path string) bool {
+				return worker == "w" && strings.HasPrefix(path, "/workspace/ci/")
+			}}}
+			_, err := g.Allow(t.Context(), write(c.path), nil)
+			if q := p.asked[0]; err != nil || q.Rule == nil || q.Rule.Match != c.want || strings.HasPrefix(q.Why, "programs on your machine run or obey this file (B8); ") != c.obeyed {
+				t.Errorf("got %v, %q, %v; want %q", err, q.Why, q.Rule, c.want)
+			}
+		})
+	}
+	p := &person{answers: []Answer{Session, Session}}
+	g := &Gate{Asker: p, Policy: Policy{Obeyed: func(_, path string) bool { return path == "/src/.envrc" }}}
+	for _, path := range []string{"src/a", "src/b", "src/.envrc", "src/.envrc"} {
+		if _, err := g.Allow(t.Context(), write(path), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(p.asked) != 2 {
+		t.Errorf("asked %d times, want 2", len(p.asked))
+	}
+}
+
 // A call that may be what a rule asks about, or denies, has no rule either: it
 // would let pass what that one is for.
 func TestUnsureOffersNothing(t *testing.T) {

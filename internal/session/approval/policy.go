@@ -32,8 +32,16 @@ func (p *Policy) Decide(c Call) Verdict {
 		v.Decision, v.Why = workshop.ApprovalDeny, v.Why+", and --strict asks nobody"
 	case p.ApproveAll:
 		v.Decision, v.Why = workshop.ApprovalAuto, v.Why+", and --approve-all says yes"
+	case p.obeyed(c):
+		v.Why, v.obeyed = "programs on your machine run or obey this file (B8); "+v.Why, true
 	}
 	return v
+}
+
+// obeyed reports whether the call writes what programs of the host run or obey.
+func (p *Policy) obeyed(c Call) bool {
+	file, ok := callrule.Written(p.call(c))
+	return ok && p.Obeyed != nil && p.Obeyed(c.Worker, file)
 }
 
 // mayGrant reports whether an auto of the file counts.
