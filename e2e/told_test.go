@@ -187,7 +187,7 @@ func TestUnattendedIsTold(t *testing.T) {
 	c.ended()
 	// The person reads it once for each rule that would let such calls pass.
 	for _, rule := range []string{`{tool: write_file, match: "out/**", approval: auto}`, `{tool: shell, match: "git status", approval: auto}`} {
-		hint := " of editor was refused: to let such calls pass, put `- " + rule + "` first in approvals.rules, and `approvals_max: auto` in config.yaml\n"
+		hint := " of editor was refused: to let such calls pass, answer always in a terminal, which adds `- " + rule + "`: `workshop -f " + s.Dir + "/workshop.yaml -p " + s.Project + " call editor "
 		if n := strings.Count(c.errs.String(), hint); n != 1 {
 			t.Errorf("the person was told %d times of %s\n%s", n, rule, c.errs)
 		}

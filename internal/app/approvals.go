@@ -47,7 +47,7 @@ func (env *Env) approvalGate(w *workshop.Workshop, file string, o ApprovalOption
 	if g.Policy.Accepted, err = keep.accepted.Rules(RealPath(file)); err != nil {
 		return nil, Fail(CodeUsage, "approvals: %w", err)
 	}
-	g.Remember = keep
+	g.Remember, g.Settings = keep, filepath.Join(dir, "config.yaml")
 	return g, nil
 }
 

@@ -19,6 +19,8 @@ type Gate struct {
 	Asker  Asker // nil: nobody to ask
 	// Remember writes a rule down for always; nil: always isn't offered.
 	Remember Remember
+	// Settings is the path of the user's config.yaml, for hints.
+	Settings string
 
 	mu       sync.Mutex
 	turn     chan struct{} // who holds its one element may ask

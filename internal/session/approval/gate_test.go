@@ -96,23 +96,27 @@ func refused(t *testing.T, err error, want ...string) {
 
 // B42: with nobody to ask, what needs a yes is refused, and says what to do.
 func TestNobodyToAsk(t *testing.T) {
-	g := &Gate{}
+	const settings = "/home/somebody/.config/workshop/config.yaml"
+	g := &Gate{Remember: &book{}, Settings: settings}
 	_, err := g.Allow(t.Context(), shell("git status"), nil)
-	refused(t, err, "(B42)", "nobody can be asked", "tell the person", "`- {tool: shell, match: \"git status\", approval: auto}`", "approvals_max: auto")
+	refused(t, err, "(B42)", "nobody can be asked", "tell the person", "answer always in a terminal, which adds `- {tool: shell, match: \"git status\", approval: auto}`: `workshop call reviewer shell …`")
 	_, err = g.Allow(t.Context(), shell("git status; x"), nil)
 	refused(t, err, "no rule can let just this call pass", "--approve-all")
-	g = &Gate{Policy: Policy{Max: auto}}
+	for n := range 110 { // whatever is named
+		_, err = g.Allow(t.Context(), shell("program-of-some-length "+strings.Repeat("x", n)), nil)
+		refused(t, err, "answer always in a terminal", "`workshop call reviewer shell …`")
+	}
+	g.Policy = Policy{Rules: rules(rule("shell", "git", auto))}
+	_, err = g.Allow(t.Context(), shell("git status"), nil)
+	refused(t, err, "answer always in a terminal: `workshop call reviewer shell …`; ", "`approvals_max: auto` in "+settings)
+	g.Policy = Policy{Max: auto}
 	_, err = g.Allow(t.Context(), shell("git status"), nil)
 	refused(t, err, "put `- {tool: shell")
 	if hint := err.(*RefusedError).Hint; strings.Contains(hint, "approvals_max") {
 		t.Error(hint)
 	}
-	g = &Gate{Policy: Policy{Rules: rules(rule("shell", "git", auto))}}
-	_, err = g.Allow(t.Context(), shell("git status"), nil)
-	refused(t, err, "approvals_max: auto")
-	if hint := err.(*RefusedError).Hint; strings.Contains(hint, "top of") {
-		t.Error(hint)
-	}
+	_, err = (&Gate{}).Allow(t.Context(), shell("git status"), nil) // nowhere to keep an answer
+	refused(t, err, "put `- {tool: shell, match: \"git status\", approval: auto}` first in approvals.rules, and set WORKSHOP_APPROVALS_MAX=auto")
 	if v, err := (&Gate{}).Allow(t.Context(), Call{Worker: "w", Tool: "read_file", Args: json.RawMessage(`{"path":"x"}`)}, nil); err != nil || v.Decision != auto || v.Answer != "" {
 		t.Error(v, err)
 	}

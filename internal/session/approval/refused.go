@@ -1,8 +1,10 @@
 package approval
 
 import (
+	"cmp"
 	"errors"
 
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -32,7 +34,7 @@ func (g *Gate) denied(c Call, v Verdict) *RefusedError {
 	case v.rule != nil && v.rule.Approval == workshop.ApprovalDeny:
 		e.Hint = "nobody is asked about what a rule denies"
 	case g.Policy.Max == workshop.ApprovalDeny:
-		e.Hint = "your config.yaml, or WORKSHOP_APPROVALS_MAX, may say ask"
+		e.Hint = "to be asked, set WORKSHOP_APPROVALS_MAX=ask, or `approvals_max: ask` in " + cmp.Or(g.Settings, "config.yaml")
 	case g.Policy.Strict:
 		e.Hint = g.howToAllow(c, v)
 	}
@@ -55,23 +57,26 @@ func notAnswered(c Call, why string, err error) *RefusedError {
 
 // maxRule bounds a rule that a hint names, in bytes: who reads the hint has one line
 // to write.
-const maxRule = 110
+const maxRule = 90
 
-// howToAllow says the one best way how such a call can pass without a person;
-// docs/approvals.md has the others.
+// howToAllow says the one best way how such a call can pass without a person, the
+// narrowest first; docs/approvals.md has the others.
 func (g *Gate) howToAllow(c Call, v Verdict) string {
 	r := g.offered(c, v)
+	again := "`workshop call " + c.Worker + " " + shellquote.Quote(c.Tool) + " …`"
 	switch {
 	case v.unsure || r == nil:
 		return "no rule can let just this call pass: run it where a terminal can ask you, or with --approve-all"
-	case v.capped && *r == (Rule{v.rule0().Tool, v.rule0().Match}):
-		return "to let such calls pass, set `approvals_max: auto` in ~/.config/workshop/config.yaml"
+	case g.Remember != nil && v.capped && *r == (Rule{v.rule0().Tool, v.rule0().Match}):
+		return "to let such calls pass, answer always in a terminal: " + again + "; for all rules of all workshops: `approvals_max: auto` in " + g.Settings
 	case len(r.Line()) > maxRule:
-		return "to let such calls pass, answer always to one in a terminal"
+		return "to let such calls pass, answer always in a terminal: " + again
 	case g.Policy.Max == workshop.ApprovalAuto:
 		return "to let such calls pass, put `" + r.Line() + "` first in approvals.rules"
+	case g.Remember == nil:
+		return "to let such calls pass, put `" + r.Line() + "` first in approvals.rules, and set WORKSHOP_APPROVALS_MAX=auto"
 	}
-	return "to let such calls pass, put `" + r.Line() + "` first in approvals.rules, and `approvals_max: auto` in config.yaml"
+	return "to let such calls pass, answer always in a terminal, which adds `" + r.Line() + "`: " + again
 }
 
 // rule0 is the rule of the file that decided, or none.
