@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,22 @@ func (env *Env) xdg(variable, fallback string) string {
 		return ""
 	}
 	return filepath.Join(env.Home, filepath.FromSlash(fallback), "workshop")
+}
+
+// Places are the variables by which engines and this user's files are found, where they
+// aren't the default. A program without them finds another engine, or other files.
+func (env *Env) Places() map[string]string {
+	out := map[string]string{}
+	for variable, usual := range map[string]string{
+		"DOCKER_HOST": "", "DOCKER_CONTEXT": "",
+		"XDG_CONFIG_HOME": filepath.Join(env.Home, ".config"), "XDG_STATE_HOME": filepath.Join(env.Home, ".local", "state"),
+		"XDG_CACHE_HOME": filepath.Join(env.Home, ".cache"), "XDG_RUNTIME_DIR": fmt.Sprintf("/run/user/%d", os.Getuid()),
+	} {
+		if value := env.Getenv(variable); value != "" && (usual == "" || filepath.Clean(value) != usual) {
+			out[variable] = value
+		}
+	}
+	return out
 }
 
 // HomeDir is the user's home directory by the environment. A relative one is

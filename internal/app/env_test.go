@@ -1,7 +1,10 @@
 package app
 
 import (
+	"fmt"
 	"io"
+	"maps"
+	"os"
 	"strings"
 	"testing"
 )
@@ -36,5 +39,17 @@ func TestRelativeHome(t *testing.T) {
 		if got := HomeDir(func(name string) (string, bool) { return home, name == "HOME" }); got != want {
 			t.Errorf("HOME=%s: %q", home, got)
 		}
+	}
+}
+
+// What a client must pass on so that its server finds what this shell finds.
+func TestPlaces(t *testing.T) {
+	vars := map[string]string{
+		"DOCKER_HOST": "unix:///x.sock", "DOCKER_CONTEXT": "", "XDG_CONFIG_HOME": "/home/me/.config/", "XDG_STATE_HOME": "/s",
+		"XDG_RUNTIME_DIR": fmt.Sprintf("/run/user/%d", os.Getuid()), "OTHER": "x",
+	}
+	env := &Env{Home: "/home/me", Lookup: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }}
+	if got, want := env.Places(), map[string]string{"DOCKER_HOST": "unix:///x.sock", "XDG_STATE_HOME": "/s"}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -38,7 +38,9 @@ func (a verbs) printConfig(client string, s *app.Source, worker string, o option
 
 // mcpEntry is the command line that a client starts, from whatever directory.
 func (a verbs) mcpEntry(s *app.Source, worker string, o options) mcpEntry {
-	e := mcpEntry{Type: "stdio", Command: a.executable(), Env: map[string]string{}}
+	// A client that a desktop started hasn't the variables of this shell, and SDKs pass
+	// few on.
+	e := mcpEntry{Type: "stdio", Command: a.executable(), Env: a.Places()}
 	if a.Under != "" {
 		e.Args = append(e.Args, "workshop")
 	}
@@ -56,12 +58,6 @@ func (a verbs) mcpEntry(s *app.Source, worker string, o options) mcpEntry {
 	e.Args = append(e.Args, o.words()...)
 	if worker != "" {
 		e.Args = append(e.Args, worker)
-	}
-	// A client that a desktop started hasn't the variables of this shell.
-	for _, variable := range []string{"DOCKER_HOST", "DOCKER_CONTEXT"} {
-		if value := a.Getenv(variable); value != "" {
-			e.Env[variable] = value
-		}
 	}
 	return e
 }

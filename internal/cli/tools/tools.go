@@ -66,7 +66,8 @@ on it, is a line in workshop/audit/PROJECT.jsonl below $XDG_STATE_HOME
 // toolsConfig is tools --print-config.
 func (a verbs) toolsConfig(ctx context.Context, cmd *cobra.Command, client, worker string, o options) error {
 	if !slices.Contains(mcpClients, client) {
-		return command.UsageError(cmd, "--print-config %q: there are %s", client, strings.Join(mcpClients, ", "))
+		return app.Fail(app.CodeUsage, "--print-config %q: there are %s", client, strings.Join(mcpClients, ", ")).
+			Hint("the entry of any other client: `%s`", strings.TrimSpace("workshop tools --print-config json "+worker))
 	}
 	s, err := a.Load(ctx)
 	if err != nil {
