@@ -47,7 +47,7 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		return err
 	}
 	if s.Unread != nil && !a.Quiet {
-		a.Warn("%v; so the networks and ports of workers are not known: %s", s.Unread, a.Pasteable("`workshop validate`"))
+		a.Warn("%v; so the networks and ports of workers are not known: `workshop validate`", s.Unread)
 	}
 	switch {
 	case format == "json":
