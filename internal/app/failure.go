@@ -47,6 +47,14 @@ func Fail(code int, format string, args ...any) *Failure {
 	return &Failure{Code: code, Err: fmt.Errorf(format, args...)}
 }
 
+// CodeOf is the exit code of an error.
+func CodeOf(err error) int {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f.Code
+	}
+	return CodeFailed
+}
+
 // Exit makes a failure about which everything has been said.
 func Exit(code int) *Failure { return &Failure{Code: code} }
 

@@ -100,18 +100,22 @@ func cwdOf(args json.RawMessage) string {
 // tellPerson says something to the person, once in a run: a line of what happened,
 // or what to do.
 func (h *Tools) tellPerson(line, hint string) {
-	text := line + hint
-	h.toldMu.Lock()
-	known := text == "" || h.toldPerson[text] || len(h.toldPerson) >= maxToldPerson
-	if !known {
-		h.toldPerson[text] = true
-	}
-	h.toldMu.Unlock()
 	switch {
-	case known:
+	case !h.untold(line + hint):
 	case hint != "":
 		h.env.hint("%s", hint)
 	default:
 		h.env.say("%s", line)
 	}
+}
+
+// untold reports whether the person wasn't told something yet, and is to be.
+func (h *Tools) untold(text string) bool {
+	h.toldMu.Lock()
+	defer h.toldMu.Unlock()
+	if text == "" || h.toldPerson[text] || len(h.toldPerson) >= maxToldPerson {
+		return false
+	}
+	h.toldPerson[text] = true
+	return true
 }

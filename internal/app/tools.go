@@ -40,6 +40,7 @@ type Tools struct {
 	ready  chan struct{} // closed when the workers are up, or err says why not
 	engine *Running
 	down   *Project // what must be started, with facts; nil: nothing
+	errMu  sync.Mutex
 	err    error
 	// compared is closed when what runs was compared with the files; nil: it is as
 	// they say, or isn't there.
@@ -51,7 +52,8 @@ type Tools struct {
 
 	guard      func() *guardLine // of the running workshop
 	toldMu     sync.Mutex
-	toldPerson map[string]bool // what the person was told of calls
+	toldPerson map[string]bool   // what the person was told of calls
+	unreached  map[string]string // why there was no way to a worker, by its name
 }
 
 // OpenTools opens the audit log of a project. It touches no engine yet: see
@@ -64,7 +66,7 @@ func (env *Env) OpenTools(ctx context.Context, c *Project, names []string, o Too
 	}
 	h := &Tools{
 		env: env, c: c, names: names, o: o, audit: log,
-		ready: make(chan struct{}), toldPerson: map[string]bool{},
+		ready: make(chan struct{}), toldPerson: map[string]bool{}, unreached: map[string]string{},
 	}
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	h.guard = sync.OnceValue(func() *guardLine { return newGuardLine(h.ctx, h.engine) })
@@ -107,16 +109,29 @@ func (h *Tools) Host(worker, client string, asker approval.Asker, changed func()
 	}, worker)
 }
 
-// dial is the Host's [session.Dialer]. What isn't up yet is waited for.
+// dial is the Host's [session.Dialer].
 func (h *Tools) dial(ctx context.Context, worker string) (io.ReadWriteCloser, error) {
+	conn, err := h.connect(ctx, worker)
+	h.toldMu.Lock()
+	defer h.toldMu.Unlock()
+	if err != nil {
+		h.unreached[worker] = plainText(err)
+		return nil, err
+	}
+	delete(h.toldPerson, h.unreached[worker]) // it is told again where it comes back
+	return conn, nil
+}
+
+// connect connects to a worker. What isn't up yet is waited for.
+func (h *Tools) connect(ctx context.Context, worker string) (io.ReadWriteCloser, error) {
 	h.Begin()
 	select {
 	case <-h.ready:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if h.err != nil {
-		return nil, told(h.err)
+	if err := h.mended(ctx, worker); err != nil {
+		return nil, told(err)
 	}
 	conn, err := h.engine.Session(ctx, h.c.Name, worker, h.c.Dir)
 	return conn, told(EngineError(err))
@@ -155,7 +170,56 @@ func (h *Tools) Begin() {
 // Wait waits until the workers are up, and returns why they aren't.
 func (h *Tools) Wait() error {
 	<-h.ready
+	return h.Failed()
+}
+
+// Failed returns why the workers couldn't be started, as far as that is known and wasn't
+// mended since.
+func (h *Tools) Failed() error {
+	select {
+	case <-h.ready:
+	default:
+		return nil
+	}
+	h.errMu.Lock()
+	defer h.errMu.Unlock()
 	return h.err
+}
+
+// mended returns why the workers aren't up. After a start that failed it looks again
+// whether one is: the person may have started it since.
+func (h *Tools) mended(ctx context.Context, worker string) error {
+	h.errMu.Lock()
+	defer h.errMu.Unlock()
+	if h.err == nil || h.engine == nil {
+		return h.err
+	}
+	seen, err := h.engine.Look(ctx, false)
+	if err == nil && !slices.Contains(h.missing(seen), worker) {
+		h.err = nil
+	}
+	return h.err
+}
+
+// SayFailure says to the person why calls fail, once until there is a way to the
+// worker again.
+func (h *Tools) SayFailure(err error) {
+	text := plainText(err)
+	if !h.untold(text) {
+		return
+	}
+	h.env.warn("%s", Printable(text))
+	for _, hint := range Hints(err) {
+		h.env.hint("%s", hint)
+	}
+}
+
+// plainText is an error without what it says to do.
+func plainText(err error) string {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f.Error()
+	}
+	return err.Error()
 }
 
 // start brings the workers up that aren't.

@@ -97,8 +97,19 @@ func (c *call) run(ctx context.Context) (*Result, error) {
 	seen := c.watch()
 	r, err := c.execute(ctx)
 	seen(ctx, r)
+	c.tellRestart(r)
 	c.done(r, err)
 	return r, err
+}
+
+// gone is what a restart of a worker takes away.
+const gone = "files in /tmp, /scratch and its home directory, and processes in the background, are gone"
+
+// tellRestart says once that the worker isn't the one of the calls before.
+func (c *call) tellRestart(r *Result) {
+	if r != nil && !c.local() && c.session.restarted.Swap(false) {
+		r.addNotes([]string{"The worker was restarted since the last call: " + gone + "."})
+	}
 }
 
 // asks reports whether the call is a matter of approvals.
@@ -248,7 +259,8 @@ func (c *call) failed(ctx context.Context, err error) (*Result, error) {
 	case notSent(err):
 		return nil, err
 	case errors.As(err, &lost):
-		return nil, &LostError{Worker: worker, Tool: c.own, Known: c.session.whyLost(c.live), Cause: lost.Cause}
+		known, unreached := c.session.whyLost(c.live)
+		return nil, &LostError{Worker: worker, Tool: c.own, Known: known, Unreached: unreached, Cause: lost.Cause}
 	case !errors.As(err, &answer):
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -262,14 +274,12 @@ func (c *call) failed(ctx context.Context, err error) (*Result, error) {
 		return nil, &tool.NotOfferedError{Worker: worker, Tool: c.own, Why: "the running worker says: " + answer.Message}
 	case answer.Code == wire.CodeBusy:
 		return nil, fmt.Errorf("%s of %s wasn't run: %s; call it again when another call has ended", c.own, worker, answer.Message)
-	case answer.Code == wire.CodeNotFound, answer.Code == wire.CodeNotExecutable:
-		return nil, errors.New(answer.Message)
 	case answer.Code == wire.CodeCancelled:
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		return nil, fmt.Errorf("%s of %s was cancelled: %s", c.own, worker, answer.Message)
 	default:
-		return nil, fmt.Errorf("the toolbox of %s: %s", worker, answer.Message)
+		return nil, answer
 	}
 }

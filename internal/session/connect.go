@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/llmdo/workshop/internal/diagtext"
@@ -25,8 +26,17 @@ type link struct {
 	turn    chan struct{} // one connects at a time
 
 	// turn guards these.
-	live   *live
-	closed bool
+	live     *live
+	closed   bool
+	instance string // that the last session was in
+
+	last atomic.Pointer[live] // the last session, to be looked at without a turn
+}
+
+// lost reports whether there was a session, and it has ended.
+func (l *link) lost() bool {
+	v := l.last.Load()
+	return v != nil && v.ended()
 }
 
 // live is an open session.
@@ -40,6 +50,16 @@ func (l *live) ended() bool {
 	case <-l.conn.Done():
 		return true
 	default:
+		return false
+	}
+}
+
+// endsWithin reports whether the session ends in that time.
+func (l *live) endsWithin(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-l.conn.Done():
+		return true
+	case <-time.After(d):
 		return false
 	}
 }
@@ -64,7 +84,13 @@ func (l *link) get(ctx context.Context) (*live, error) {
 		return nil, err
 	}
 	l.live = v
+	l.last.Store(v)
 	l.session.narrow(v.welcome.Grant)
+	is := v.welcome.Instance
+	if l.instance != "" && is != "" && is != l.instance {
+		l.session.restarted.Store(true)
+	}
+	l.instance = is
 	return v, nil
 }
 
@@ -74,9 +100,15 @@ func (l *link) open(ctx context.Context) (*live, error) {
 	stop := context.AfterFunc(l.session.life, func() { cancel(ErrClosed) })
 	defer stop()
 	name := l.session.worker.Name
+	fail := func(err error) error {
+		if l.session.life.Err() != nil {
+			return ErrClosed
+		}
+		return &UnreachableError{Worker: name, Cause: err}
+	}
 	rwc, err := l.session.host.c.Dial(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the toolbox of %s: %w", name, err)
+		return nil, fail(err)
 	}
 	ctx, late := context.WithTimeoutCause(ctx, helloTime, fmt.Errorf("no answer in %v", helloTime))
 	defer late()
@@ -84,11 +116,11 @@ func (l *link) open(ctx context.Context) (*live, error) {
 	hello := protocol.Hello{Version: wire.Version, Client: l.session.host.c.Client, Role: protocol.RoleTools}
 	if err := v.conn.Call(ctx, "hello", hello, &v.welcome); err != nil {
 		v.conn.Close()
-		return nil, fmt.Errorf("connect to the toolbox of %s: %w", name, helloError(err))
+		return nil, fail(helloError(err))
 	}
 	if v.welcome.Version != wire.Version {
 		v.conn.Close()
-		return nil, fmt.Errorf("the toolbox of %s speaks version %q of the protocol, this program %q: run `workshop up` with this program", name, v.welcome.Version, wire.Version)
+		return nil, fail(fmt.Errorf("it speaks version %q of the protocol, this program %q: run `workshop up` with this program", v.welcome.Version, wire.Version))
 	}
 	return v, nil
 }
@@ -182,43 +214,50 @@ func tell(from <-chan wire.Notification, ended <-chan struct{}, progress func(Pr
 
 // askTime bounds the search for the reason of a loss: a worker that is being
 // restarted comes back in it.
-const askTime = 2 * time.Second
+const askTime = 3 * time.Second
 
-// whyLost says what is known of the loss of a session. It opens the next one
-// for it, which reports whether it is the same run of the worker.
-func (s *workerSession) whyLost(before *live) string {
+const runsOn = "The worker itself runs on, but processes in the background are gone"
+
+// endTime is how long a worker that is being stopped may still take sessions.
+const endTime = 300 * time.Millisecond
+
+// whyLost says what is known of the loss of a session, and why there is no way back;
+// nil: there is one. It opens the next session for it, which reports whether it is in
+// the same run of the worker.
+func (s *workerSession) whyLost(before *live) (known string, _ *UnreachableError) {
 	if s.life.Err() != nil {
-		return "this client ended the session"
+		return "this client ended the session", nil
 	}
 	ctx, cancel := context.WithTimeout(s.life, askTime)
 	defer cancel()
-	after, err := s.link.get(ctx)
-	for err != nil && ctx.Err() == nil {
+	a, b := before.welcome, protocol.Welcome{}
+	var unreached error
+	for {
+		after, err := s.link.get(ctx)
+		if err == nil {
+			if b = after.welcome; a.Instance != b.Instance || !after.endsWithin(ctx, endTime) {
+				break
+			}
+			continue
+		}
+		if ctx.Err() == nil {
+			unreached = err
+		}
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			continue
+			e, _ := errors.AsType[*UnreachableError](unreached)
+			return "the connection ended, and the worker doesn't run, or can't be reached", e
 		}
-		if v, again := s.link.get(ctx); again == nil || ctx.Err() == nil {
-			after, err = v, again
-		}
-	}
-	a, b := before.welcome, protocol.Welcome{}
-	if err == nil {
-		b = after.welcome
 	}
 	switch {
-	case err != nil:
-		if cause := errors.Unwrap(err); cause != nil {
-			err = cause // without "connect to the toolbox of"
-		}
-		return err.Error()
 	case a.Instance != "" && b.Instance != "" && a.Instance != b.Instance:
-		return "the worker was restarted"
+		s.restarted.Store(false) // this says it
+		return "the worker was restarted, and " + gone, nil
 	case a.OOMKills >= 0 && b.OOMKills > a.OOMKills:
-		return "its session in the worker ended, perhaps OOM-killed: the kernel has killed processes of the worker since it began (resources.memory is the limit)"
+		return "the process that runs its tools ended, perhaps OOM-killed: processes of the worker were, since it began. " + runsOn, nil
 	case a.Instance != "" && a.Instance == b.Instance:
-		return "its session in the worker ended, as when a process is killed; the worker itself runs on"
+		return "the process that runs its tools ended, as when it is killed. " + runsOn, nil
 	}
-	return "the connection ended"
+	return "the connection ended", nil
 }

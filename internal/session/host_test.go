@@ -192,10 +192,8 @@ func TestCancelEndsTheCommand(t *testing.T) {
 
 // A worker that is restarted, and a session that is killed, in mid-call.
 func TestLost(t *testing.T) {
-	for what, want := range map[string]string{
-		"worker":  "shell of w was lost: the worker was restarted. It may have run, in whole or in part: look at what it did before you call it again",
-		"session": "the worker itself runs on",
-	} {
+	const restarted = "shell of w was lost: the worker was restarted, and files in /tmp, /scratch and its home directory, and processes in the background, are gone. It may have run, in whole or in part: look at what it did before you call it again"
+	for what, want := range map[string]string{"worker": restarted, "a worker that still takes sessions": restarted, "session": "The worker itself runs on"} {
 		t.Run(what, func(t *testing.T) {
 			h, w := one(t, "allowed-tools: Bash")
 			ended := make(chan error, 1)
@@ -204,22 +202,78 @@ func TestLost(t *testing.T) {
 				ended <- err
 			}()
 			w.wait("begun", "\n")
-			if what == "worker" {
+			if what != "worker" {
+				kill(t, w)
+			}
+			if what != "session" {
+				time.Sleep(50 * time.Millisecond) // no longer than PID 1 waits for the others
 				w.stop()
 				w.start()
-			} else {
-				kill(t, w)
 			}
 			err := <-ended
 			var lost *LostError
 			if !errors.As(err, &lost) || !strings.Contains(err.Error(), want) || lost.Tool != "shell" || lost.Worker != "w" {
 				t.Errorf("%v", err)
 			}
-			must(t, h, "shell", "command", "true")
+			if got := textOf(must(t, h, "shell", "command", "true")); strings.Contains(got, "restarted") {
+				t.Errorf("it is told twice: %s", got)
+			}
 			if got := w.file("f"); got != "x\n" {
 				t.Errorf("executed: %q", got)
 			}
 		})
+	}
+}
+
+// A restart between two calls is told with the next, once.
+func TestRestartIsTold(t *testing.T) {
+	h, w := one(t, "allowed-tools: Bash, Read")
+	must(t, h, "shell", "command", "echo x > f")
+	for _, c := range []struct {
+		name string
+		args []any
+	}{{"shell", []any{"command", "true"}}, {"read_file", []any{"path", "f"}}} {
+		w.stop()
+		w.start()
+		const want = "[The worker was restarted since the last call: files in /tmp, /scratch and its home directory, and processes in the background, are gone.]"
+		if got := textOf(must(t, h, c.name, c.args...)); strings.Count(got, want) != 1 {
+			t.Errorf("%s: %q, want %q", c.name, got, want)
+		}
+		if got := textOf(must(t, h, c.name, c.args...)); strings.Contains(got, "restarted") {
+			t.Errorf("%s: it is told twice: %q", c.name, got)
+		}
+	}
+}
+
+// A worker that was started with other tools: the next call is of those, as the next
+// list is, and a change is announced once.
+func TestACallIsOfWhatIsListed(t *testing.T) {
+	ws := aWorkshop(t, "", "w", "allowed-tools: Bash, Read")
+	all := grantOf(ws, "w")
+	w := startWorker(t, all)
+	changed := 0
+	h := openHost(t, Config{Workshop: ws, Dial: w.dial, Changed: func() { changed++ }}, "w")
+	must(t, h, "shell", "command", "true")
+	restart := func(g tool.Grant) {
+		w.stop()
+		w.grant = g
+		w.start()
+	}
+	less := all
+	less.Tools = []tool.Offer{{Name: tool.ReadFile}}
+	restart(less)
+	var no *tool.NotOfferedError
+	if err := fails(t, h, "shell", "command", "true"); !errors.As(err, &no) || len(no.Offered) != 1 || changed != 1 {
+		t.Errorf("without shell: %v, %d changes", err, changed)
+	}
+	restart(all)
+	must(t, h, "shell", "command", "true")
+	if changed != 2 {
+		t.Errorf("%d changes", changed)
+	}
+	restart(less)
+	if list, err := h.Tools(context.Background()); err != nil || len(list) != 1 || changed != 3 {
+		t.Errorf("%v, %v, %d changes", list, err, changed)
 	}
 }
 
@@ -251,10 +305,15 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 	}
 }
 
+func isUnreachable(err error) bool {
+	_, ok := errors.AsType[*UnreachableError](err)
+	return ok
+}
+
 func TestAWorkerThatIsNotThere(t *testing.T) {
 	h, w := one(t, "allowed-tools: Bash")
 	w.stop()
-	if err := fails(t, h, "shell", "command", "true"); !strings.Contains(err.Error(), "connect to the toolbox of w") {
+	if err := fails(t, h, "shell", "command", "true"); !isUnreachable(err) || !strings.Contains(err.Error(), "the worker w can't be reached: ") {
 		t.Error(err)
 	}
 	tools, err := h.Tools(context.Background())

@@ -124,12 +124,16 @@ func (h *Host) forget() {
 }
 
 // find returns the tool of a full name. A name that may be an MCP server's starts
-// the server, which alone knows its tools.
+// the server, which alone knows its tools. Where the session was lost, what is offered
+// is that of the next one.
 func (h *Host) find(ctx context.Context, name string) (target, error) {
+	s := h.nearest(name)
+	if s != nil && s.link.lost() {
+		_, _ = s.link.get(ctx) // the call says why there is none
+	}
 	if t, ok := h.table().byName[name]; ok {
 		return t, nil
 	}
-	s := h.nearest(name)
 	if s != nil {
 		if server, _, ok := tool.SplitMCP(strings.TrimPrefix(name, s.prefix)); ok && s.servers[server] != nil {
 			if _, err := s.listServer(ctx, server); err != nil {

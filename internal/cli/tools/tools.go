@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -100,12 +99,10 @@ func (a verbs) tools(ctx context.Context, cmd *cobra.Command, worker string, o o
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	h.Begin()
 	go func() {
-		if err := h.Wait(); err != nil {
-			cancel(err)
+		if err := h.Wait(); err != nil && ctx.Err() == nil {
+			h.SayFailure(err) // the person may mend it while the client runs
 		}
 	}()
 	err = mcpserver.Run(ctx, mcpserver.Options{
@@ -113,17 +110,17 @@ func (a verbs) tools(ctx context.Context, cmd *cobra.Command, worker string, o o
 		Open: func(_ context.Context, asker approval.Asker, client string, changed func()) (*session.Host, error) {
 			return h.Host(worker, client, asker, changed)
 		},
-		Warn: func(text string) { a.Warn("%s", app.Printable(text)) },
-		Hint: func(text string) { a.Hint("%s", app.Printable(text)) },
+		Warn:        func(text string) { a.Warn("%s", app.Printable(text)) },
+		Hint:        func(text string) { a.Hint("%s", app.Printable(text)) },
+		Unreachable: func(e *session.UnreachableError) { h.SayFailure(e) },
 	})
-	switch cause := context.Cause(ctx); {
-	case cause == nil:
-		return err
-	case errors.Is(cause, app.ErrInterrupted), errors.Is(cause, context.Canceled):
+	switch failed := h.Failed(); {
+	case ctx.Err() != nil:
 		return nil // a client's way to end its server
-	default:
-		return cause
+	case err == nil && failed != nil:
+		return app.Exit(app.CodeOf(failed)) // the reason was said
 	}
+	return err
 }
 
 // instructions are those of a Host that is never used.

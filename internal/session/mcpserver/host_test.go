@@ -47,7 +47,8 @@ func TestHost(t *testing.T) {
 		"workers/reviewer.md": {Data: []byte("---\nname: reviewer\ndescription: reviews\nallowed-tools: Read\n---\nReview.\n")},
 	}
 	dialled := 0
-	r := serve(t, fsys, "builder", Options{}, &dialled)
+	unreached := make(chan string, 1)
+	r := serve(t, fsys, "builder", Options{Unreachable: func(e *session.UnreachableError) { unreached <- e.Error() }}, &dialled)
 	r.hello(`{"elicitation":{}}`)
 	r.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	list := string(r.of(1).Result)
@@ -65,7 +66,7 @@ func TestHost(t *testing.T) {
 		{call(2, "shell", `{"argv":["rm","-r","/"]}`), `"isError":true`, 0},
 		{call(2, "shell", `{"command":"git log; rm -r /"}`), `"isError":true`, 0},
 		{call(2, "read_file", `{"path":7}`), `"isError":true`, 0},
-		{call(2, "read_file", `{"path":"x"}`), `the workshop isn't up`, 0},
+		{call(2, "read_file", `{"path":"x"}`), `"the worker builder doesn't run, or can't be reached: tell the person, who can read why in the log of this server"`, 0},
 	} {
 		r.send(x.call)
 		m := r.next() // nobody is asked
@@ -85,6 +86,9 @@ func TestHost(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("it goes on")
+	}
+	if got, want := <-unreached, "the worker builder can't be reached: the workshop isn't up"; got != want {
+		t.Errorf("the person is told %q, want %q", got, want)
 	}
 	if dialled == 0 {
 		t.Error("no worker was dialled")

@@ -35,6 +35,9 @@ type Options struct {
 	Warn func(text string)
 	// Hint gets, once, how calls that were refused can pass; nil: nobody.
 	Hint func(text string)
+	// Unreachable gets, at each call, why there is no way to its worker; nil: nobody.
+	// The model isn't told that.
+	Unreachable func(*session.UnreachableError)
 }
 
 // host is what is used of a session.Host.
@@ -64,10 +67,13 @@ func run(ctx context.Context, o Options, open opener) error {
 	if o.Hint == nil {
 		o.Hint = func(string) {}
 	}
+	if o.Unreachable == nil {
+		o.Unreachable = func(*session.UnreachableError) {}
+	}
 	hosting, stop := context.WithCancel(ctx)
 	defer stop()
 	c := newConn(o.In, o.Out)
-	s := &server{open: open, ctx: hosting, warn: o.Warn, hint: o.Hint, conn: c, structured: o.Structured, opened: make(chan struct{}), news: make(chan struct{}, 1), hinted: map[string]bool{}}
+	s := &server{open: open, ctx: hosting, warn: o.Warn, hint: o.Hint, unreachable: o.Unreachable, conn: c, structured: o.Structured, opened: make(chan struct{}), news: make(chan struct{}, 1), hinted: map[string]bool{}}
 	protocol := mcp.NewServer(&mcp.Implementation{Name: "workshop", Title: "workshop", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: o.Instructions,
 		Capabilities: &mcp.ServerCapabilities{

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
 )
 
@@ -20,6 +21,8 @@ type server struct {
 	warn func(string)
 	hint func(string)
 	conn *conn
+	// unreachable is Options.Unreachable.
+	unreachable func(*session.UnreachableError)
 	// structured is Options.Structured.
 	structured bool
 

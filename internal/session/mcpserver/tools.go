@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -143,7 +144,7 @@ func (s *server) call(ctx context.Context, ss *mcp.ServerSession, p *mcp.CallToo
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	case err != nil:
 		s.tellPerson(err)
-		return failed(err), nil
+		return failed(forModel(err)), nil
 	}
 	return s.passed(res), nil
 }
@@ -178,10 +179,32 @@ func (s *server) passed(r *session.Result) *result {
 // maxHints bounds how often a person is told in a run.
 const maxHints = 20
 
-// tellPerson says how calls that were refused can pass, once for each rule that does
-// it. The model is told only that they are refused: it is not its matter to loosen
-// that.
+// forModel is an error as a model reads it: what to do on this machine is the
+// person's matter ([server.tellPerson]).
+func forModel(err error) error {
+	if e, ok := errors.AsType[*session.UnreachableError](err); ok {
+		return fmt.Errorf("the worker %s doesn't run, or can't be reached: tell the person, who can read why in the log of this server", e.Worker)
+	}
+	if e, ok := errors.AsType[*session.LostError](err); ok {
+		known := *e
+		known.Unreached = nil
+		return &known
+	}
+	return err
+}
+
+// tellPerson says why there is no way to a worker, and how calls that were refused can
+// pass, once for each rule that does it. The model is told only that they are refused:
+// it is not its matter to loosen that.
 func (s *server) tellPerson(err error) {
+	if e, ok := errors.AsType[*session.UnreachableError](err); ok {
+		s.unreachable(e)
+		return
+	}
+	if e, ok := errors.AsType[*session.LostError](err); ok && e.Unreached != nil {
+		s.unreachable(e.Unreached)
+		return
+	}
 	refused, ok := errors.AsType[*approval.RefusedError](err)
 	if !ok || refused.Hint == "" {
 		return
