@@ -37,7 +37,7 @@ func TestB27_LiveChange(t *testing.T) {
 	s.Sees("worker", "connect ssh.example.org:2222 -> ECONNREFUSED", "dns 198.51.100.54 denied.example.org A -> NXDOMAIN")
 	d := s.Expect(0, "firewall", "allow", "ssh.example.org:2222", "denied.example.org", "--for", "7s")
 	began := testutil.Now()
-	says(s, d, "allowed ssh.example.org:2222 for worker until ", "(7s)", "`workshop firewall deny ssh.example.org:2222 denied.example.org`")
+	says(s, d, "allowed ssh.example.org:2222 for worker until ", "(7s)", "to take it back: `workshop firewall reload --reset`")
 	s.Sees("worker", "tcp ssh.example.org:2222 send=x -> data", "http https://denied.example.org/ ca=/ca.pem -> 200")
 	held := hold(s, "worker", "ssh.example.org:2222", testnet.SSH, 2222, "20s")
 	says(s, s.Expect(0, "ps"), "2 live changes: `workshop firewall show`")
@@ -92,7 +92,7 @@ func TestLiveChangeOfARoom(t *testing.T) {
 	says(s, d, "for first and second until the guard ends", "first and second share a room", "- ssh.example.org:2222")
 	s.Sees("first", "tcp ssh.example.org:2222 send=x -> data")
 	s.Sees("third", "lookup ssh.example.org -> NXDOMAIN", "connect 198.51.100.22:2222 -> ECONNREFUSED")
-	says(s, s.Expect(1, "firewall", "allow", "x.example.org", "--worker", "nobody"), `has no worker "nobody"`)
+	says(s, s.Expect(2, "firewall", "allow", "x.example.org", "--worker", "nobody"), `has no worker "nobody"`, "known: first, second, third\n")
 	// A worker with a list of its own gets the line there (B40).
 	d = s.Expect(0, "firewall", "allow", "ssh.example.org:22", "--worker", "third", "--save")
 	says(s, d, "allow: [allowed.example.org, ssh.example.org:22], room: own", "reloaded: generation ")

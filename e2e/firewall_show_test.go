@@ -422,6 +422,36 @@ func onScreen(t *testing.T, s *scenario.Scenario) {
 	}
 }
 
+// TestSuggestAfterLiveChanges: what was allowed and denied live before hides nothing of
+// what is learned; what explain tried at the time is named.
+func TestSuggestAfterLiveChanges(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	s := by(scenario.New(t, "restricted", "a room that learns after live changes, refusals and a new container: all that was let through is suggested"))
+	s.Up()
+	const allowed = "http https://denied.example.org/ ca=/ca.pem -> 200"
+	s.Sees("worker", "dns 127.0.0.1 denied.example.org A -> NXDOMAIN")
+	s.Expect(0, "firewall", "allow", "denied.example.org", "db.example.org:22")
+	s.Sees("worker", allowed, "tcp db.example.org:22 -> data")
+	s.Expect(0, "firewall", "reload", "--reset")
+	s.Expect(0, "firewall", "deny", "denied.example.org")
+	s.Sees("worker", "dns 127.0.0.1 denied.example.org A -> NXDOMAIN")
+	s.Expect(0, "firewall", "reload", "--reset")
+	edit(s, "    mounts:\n", "    resources: {pids: 200}\n    mounts:\n")
+	if d := s.Up("--learn", "--for", "10m"); !strings.Contains(d.Out, "worker: recreated (pids ") {
+		t.Errorf("%s%s", d.Out, d.Err)
+	}
+	s.Sees("worker", allowed, "tcp db.example.org:22 -> data")
+	s.Eventually("both are suggested", func() bool {
+		d := s.Expect(0, "firewall", "suggest")
+		return strings.Contains(d.Out, "- denied.example.org:443 ") && strings.Contains(d.Out, "- db.example.org:22 ")
+	})
+	s.Expect(0, "firewall", "explain", "ssh.example.org:2222")
+	s.Eventually("what explain tried is named", func() bool {
+		d := s.Expect(0, "firewall", "suggest")
+		return !strings.Contains(d.Out, "ssh.example.org") && strings.Contains(d.Err, "left out: ssh.example.org:2222, which `firewall explain` tried")
+	})
+}
+
 func TestFirewallSuggest(t *testing.T) {
 	s := by(scenario.New(t, "restricted", "what workers reach while they learn becomes the smallest list, and with it they reach the same"))
 	s.Up("--learn", "--for", "10m")

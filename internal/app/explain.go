@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -21,14 +20,14 @@ import (
 // ExplainRequest is a question for what becomes of a worker's connection.
 type ExplainRequest struct {
 	Target string // HOST[:PORT]; without a port it is 443, and 80 where that differs
-	Worker string // empty: any, if it is the same for all
+	Worker string // empty: any, and where they differ one for each answer
 	// NoProbe: nothing is tried, and the guard looks nothing up.
 	NoProbe bool
 }
 
 // Explained is the answer.
 type Explained struct {
-	Connections []*Explanation // one for each port
+	Connections []*Explanation // one for each port, and each answer where workers differ
 	View        *PolicyView    // the policy by which they were decided
 }
 
@@ -104,15 +103,19 @@ func (env *Env) Explain(ctx context.Context, o ExplainRequest) (*Explained, erro
 		ports = []uint16{443, 80}
 	}
 	out := &Explained{View: v}
-	for i, port := range ports {
-		e, err := v.explain(x, port, o.Worker)
-		if err != nil {
-			return nil, err
+	workers := []string{o.Worker}
+	if o.Worker == "" {
+		workers = v.differing(x, ports)
+	}
+	for _, worker := range workers {
+		var first *Explanation
+		for _, port := range ports {
+			e := v.explain(x, port, worker, len(workers) > 1)
+			if first != nil && sameDecision(e.decision, first.decision) {
+				break
+			}
+			first, out.Connections = e, append(out.Connections, e)
 		}
-		if i > 0 && sameDecision(e.decision, out.Connections[0].decision) {
-			break
-		}
-		out.Connections = append(out.Connections, e)
 	}
 	for _, e := range out.Connections {
 		env.tryOut(ctx, v, x, e, o)
@@ -195,75 +198,86 @@ func sameDecision(x, y firewall.Decision) bool {
 	return x.Allowed == y.Allowed && x.Reason == y.Reason && line(x) == line(y)
 }
 
-// explain decides for one worker; for any where the name is empty and all
-// workers have the same.
-func (v *PolicyView) explain(x endpoint, port uint16, worker string) (*Explanation, error) {
-	type group struct {
-		workers []string
-		room    *firewall.RoomPolicy
-		d       firewall.Decision
-	}
-	var groups []group
-	if len(v.None) > 0 {
-		groups = append(groups, group{v.None, nil, x.decide(nil, port)})
-	}
+// explainGroup are workers of which one decision is made.
+type explainGroup struct {
+	workers []string
+	room    *firewall.RoomPolicy // nil: no network
+}
+
+// groups are the workers of each room, then those without a network.
+func (v *PolicyView) groups() (out []explainGroup) {
 	for i := range v.Effective {
-		r := &v.Effective[i]
-		groups = append(groups, group{r.Workers, r, x.decide(r, port)})
+		out = append(out, explainGroup{v.Effective[i].Workers, &v.Effective[i]})
 	}
-	mine := slices.IndexFunc(groups, func(g group) bool { return slices.Contains(g.workers, worker) })
-	if worker == "" {
-		mine = len(groups) - 1 // one with a room, if there is one
-		for _, g := range groups {
-			if !sameDecision(g.d, groups[mine].d) {
-				f := Fail(CodeUsage, "workers differ about %s: name one with --worker", net.JoinHostPort(x.host(), strconv.Itoa(int(port))))
-				for _, g := range groups {
-					f.Hint("%s: %s", WorkersText(g.workers), decisionText(g.d))
-				}
-				return nil, f
-			}
+	if len(v.None) > 0 {
+		out = append(out, explainGroup{v.None, nil})
+	}
+	return out
+}
+
+// differing returns a worker for each different answer: one where all have the same.
+func (v *PolicyView) differing(x endpoint, ports []uint16) (workers []string) {
+	var known []explainGroup
+	for _, g := range v.groups() {
+		same := func(k explainGroup) bool {
+			return !slices.ContainsFunc(ports, func(port uint16) bool {
+				return !sameDecision(x.decide(k.room, port), x.decide(g.room, port))
+			})
 		}
-		worker = groups[mine].workers[0]
+		if !slices.ContainsFunc(known, same) {
+			known, workers = append(known, g), append(workers, g.workers[0])
+		}
 	}
+	return workers
+}
+
+// explain decides for one worker. differing: workers with another answer have
+// explanations of their own, and aren't listed.
+func (v *PolicyView) explain(x endpoint, port uint16, worker string, differing bool) *Explanation {
+	groups := v.groups()
+	mine := slices.IndexFunc(groups, func(g explainGroup) bool { return slices.Contains(g.workers, worker) })
 	g := groups[mine]
+	decision := x.decide(g.room, port)
 	e := &Explanation{
-		Host: x.host(), Port: port, Worker: worker, Workers: g.workers, Allowed: g.d.Allowed, Reason: g.d.Reason, Why: ReasonText(g.d.Reason),
-		Suggest: g.d.Suggest, Others: []ExplainedOther{}, room: g.room, decision: g.d,
+		Host: x.host(), Port: port, Worker: worker, Workers: g.workers, Allowed: decision.Allowed, Reason: decision.Reason, Why: ReasonText(decision.Reason),
+		Suggest: decision.Suggest, Others: []ExplainedOther{}, room: g.room, decision: decision,
 	}
 	if g.room != nil {
 		e.Room, e.Mode = g.room.Room, g.room.Mode
 	}
-	if g.d.Rule != nil {
-		deny := g.d.Reason == firewall.ReasonDenied
-		e.Line = v.line(*g.d.Rule, deny, x)
+	if decision.Rule != nil {
+		deny := decision.Reason == firewall.ReasonDenied
+		e.Line = v.line(*decision.Rule, deny, x)
 		// What is live is added to the file's lines, and may repeat one.
-		if d := x.decide(v.fileRoom(e.Room), port); e.Line.Live && d.Rule != nil && d.Reason == g.d.Reason {
+		if d := x.decide(v.fileRoom(e.Room), port); e.Line.Live && d.Rule != nil && d.Reason == decision.Reason {
 			e.Also, e.Line = e.Line, v.line(*d.Rule, deny, x)
 		}
-	} else if g.d.Reason == firewall.ReasonNone || g.d.Reason == firewall.ReasonOpen {
+	} else if decision.Reason == firewall.ReasonNone || decision.Reason == firewall.ReasonOpen {
 		e.Line = v.modeLine(worker)
 	}
-	if g.d.Reason == firewall.ReasonLearned {
+	if decision.Reason == firewall.ReasonLearned {
 		e.Line = &ExplainedLine{Live: true, Text: "`workshop up --learn`, " + EndText(v.State.Learning[g.room.Room], false)}
 	}
-	if g.d.Reason == firewall.ReasonPort {
+	if decision.Reason == firewall.ReasonPort {
 		e.Near = v.near(g.room, x)
 	}
 	if !e.Allowed && e.Suggest != "" && g.room != nil {
 		e.Command = allowCommand(x.host(), port, e.Suggest, worker)
 		e.Suggest = presetLine(e.Suggest, x.name, onePort(port))
 	}
-	e.Enforced = enforced(g.room, x, port, g.d)
+	e.Enforced = enforced(g.room, x, port, decision)
 	for i, o := range groups {
-		if i != mine {
-			other := ExplainedOther{Workers: o.workers, Allowed: o.d.Allowed, Reason: o.d.Reason}
-			if o.d.Rule != nil {
-				other.Line = o.d.Rule.Line
-			}
-			e.Others = append(e.Others, other)
+		d := x.decide(o.room, port)
+		if i == mine || differing && !sameDecision(d, decision) {
+			continue
 		}
+		other := ExplainedOther{Workers: o.workers, Allowed: d.Allowed, Reason: d.Reason}
+		if d.Rule != nil {
+			other.Line = d.Rule.Line
+		}
+		e.Others = append(e.Others, other)
 	}
-	return e, nil
+	return e
 }
 
 // fileRoom is a room as the file has it; nil for none.
@@ -272,18 +286,6 @@ func (v *PolicyView) fileRoom(name string) *firewall.RoomPolicy {
 		return &v.file[i]
 	}
 	return nil
-}
-
-// decisionText is "allowed (a line …, workshop.yaml:9)".
-func decisionText(d firewall.Decision) string {
-	word, line := "refused", ""
-	if d.Allowed {
-		word = "allowed"
-	}
-	if d.Rule != nil {
-		line = d.Rule.Line + ", "
-	}
-	return fmt.Sprintf("%s (%s%s)", word, line, ReasonText(d.Reason))
 }
 
 // line describes the line that decides.

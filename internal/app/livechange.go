@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
@@ -115,8 +116,17 @@ func (env *Env) noRoom(ctx context.Context, e *Running, worker string) error {
 	if err != nil {
 		return err
 	}
-	if err := services(e.ProjectRef, seen, []string{worker}); err != nil {
-		return err
+	var workers []string
+	for _, c := range seen.Containers {
+		if c.Role == compose.RoleWorker.String() {
+			workers = append(workers, c.Service)
+		}
+	}
+	switch {
+	case len(seen.Containers) == 0:
+		return notUp(e.ProjectRef)
+	case !slices.Contains(workers, worker):
+		return Fail(CodeUsage, "project %s has no worker %q", e.Name, worker).Hint("%s", Suggestion(worker, workers))
 	}
 	return noNetwork(worker)
 }

@@ -128,7 +128,7 @@ func (x Refusal) onPort(port uint16, worker string) Refusal {
 }
 
 // sshPort is where ssh connects to unless it is told otherwise.
-const sshPort = 22
+const sshPort = "22"
 
 // Seen is seen while the program runs: what it showed serves once, as the next
 // look-up of the name may be another program's.
@@ -136,8 +136,8 @@ func (s *Signs) Seen(list []Refusal, worker string) []Refusal {
 	out := s.seen(list, worker)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ssh = slices.DeleteFunc(s.ssh, func(name string) bool {
-		return slices.ContainsFunc(out, func(x Refusal) bool { return x.Name == name })
+	s.asked = slices.DeleteFunc(s.asked, func(asked askedName) bool {
+		return slices.ContainsFunc(out, func(x Refusal) bool { return x.Name == asked.name })
 	})
 	return out
 }
@@ -146,8 +146,8 @@ func (s *Signs) Seen(list []Refusal, worker string) []Refusal {
 func (s *Signs) seen(list []Refusal, worker string) []Refusal {
 	out := slices.Clone(list)
 	for i, x := range out {
-		if x.dns && s.sawSSH(x.Name) {
-			out[i] = x.onPort(sshPort, worker)
+		if port := s.portOf(x.Name); x.dns && port != 0 {
+			out[i] = x.onPort(port, worker)
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
@@ -89,8 +90,11 @@ func (env *Env) withLines(s *Source, text []byte, o RuleChange) ([]byte, error) 
 			covered := o.Deny || coveredBy(l.rules, base.Allow) || base.Mode.V == firewall.Open && !slices.ContainsFunc(l.rules, func(r firewall.Rule) bool { return !isPublic(r) })
 			switch {
 			case errors.Is(err, edit.ErrInherits):
+				if others := s.sharing(o); len(others) > 0 {
+					return nil, env.sharedList(s, o, others)
+				}
 				where = []edit.Line{whole}
-				env.say("%s has no list of its own: the line is added to the workshop's, for all workers that use it", o.Worker)
+				env.say("%s has no list of its own: the line is added to the workshop's, which no other worker uses", o.Worker)
 			case !covered:
 				where = []edit.Line{whole, line}
 				env.say("the line goes to the workshop's list too: a worker may only narrow what its workshop grants (B40)")
@@ -102,6 +106,45 @@ func (env *Env) withLines(s *Source, text []byte, o RuleChange) ([]byte, error) 
 		}
 	}
 	return text, nil
+}
+
+// sharing are the other workers that a line of the workshop's list reaches.
+func (s *Source) sharing(o RuleChange) (names []string) {
+	own := ownLists(s.Workshop)
+	for i := range s.Workshop.Workers {
+		w := &s.Workshop.Workers[i]
+		if w.Name != o.Worker && w.Container.Network.Mode.V != firewall.None && (o.Deny || !slices.Contains(own, w.Name)) {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+// sharedList refuses a line for one worker that others would get too, and says what to
+// write by hand: a worker's own deny lines are added to the workshop's, its own allow
+// list replaces the workshop's and must be covered by it (B40).
+func (env *Env) sharedList(s *Source, o RuleChange, others []string) *Failure {
+	var list []string
+	who, alone := []string{o.Worker}, fmt.Sprintf("for %s alone, write:", o.Worker)
+	if o.Deny {
+		for _, l := range o.lines() {
+			list = append(list, l.text)
+		}
+	} else {
+		who, alone = others, fmt.Sprintf("for %s alone, do that after you gave the others this list:", o.Worker)
+		for _, r := range s.Workshop.Container.Network.Allow {
+			text := RuleLine(r, false)
+			if r.Preset != "" {
+				text = "{preset: " + r.Preset + "}"
+			}
+			list = appendNew(list, text)
+		}
+	}
+	for _, name := range who {
+		alone += fmt.Sprintf("\n- {name: %s, container: {network: {%s: [%s]}}}", name, o.Verb(), strings.Join(list, ", "))
+	}
+	return Fail(CodeUsage, "%s has no %s list of its own, and a line of the workshop's is for %s too; nothing was written", o.Worker, o.Verb(), WorkersText(others)).
+		Hint("for all of them: leave out --worker; %s", alone)
 }
 
 // cantEdit says where the file can't be edited, and what to write by hand.

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -27,8 +29,8 @@ type Signs struct {
 	// readOnly are the paths in lines about a read-only file system (EROFS) or a
 	// mount (EBUSY).
 	readOnly []string
-	// ssh are the names that ssh couldn't resolve; it says no port.
-	ssh []string
+	// asked are the names that a program couldn't resolve of which the port is known.
+	asked []askedName
 	// network: a name wasn't resolved, or a connection was refused.
 	network bool
 	// guard: the guard's own sentence is there.
@@ -91,10 +93,19 @@ func (s *Signs) sawNetwork() bool {
 	return s.network
 }
 
-// sawSSH reports whether ssh looked a name up in vain.
-func (s *Signs) sawSSH(name string) bool {
+// askedName is a name that was looked up, to connect to a port.
+type askedName struct {
+	name string
+	port uint16
+}
+
+// portOf returns the port for which a name was looked up in vain; 0: not known.
+func (s *Signs) portOf(name string) uint16 {
 	defer s.look()()
-	return slices.Contains(s.ssh, name)
+	if i := slices.IndexFunc(s.asked, func(x askedName) bool { return x.name == name }); i >= 0 {
+		return s.asked[i].port
+	}
+	return 0
 }
 
 // sawGuard reports whether the guard's own sentence was printed.
@@ -124,7 +135,7 @@ func (s *Signs) paths() []string {
 // signWords are in each line that is a sign, in lower case: to look for them takes a
 // hundredth of the time of the patterns.
 var signWords = []string{
-	"read-only", "resource busy", "resol", "not known", "no such host", "nodename nor servname", "enotfound", "eai_again", "econnrefused",
+	"read-only", "resource busy", "resol", "not known", "no such host", "nodename nor servname", "unable to look up", "enotfound", "eai_again", "econnrefused",
 	"enetunreach", "refused", "unreachable", "bad address", guardSays, noIdentity,
 	"fork", "thread", "temporarily unavailable",
 }
@@ -170,8 +181,9 @@ func (s *Signs) line(line string) {
 		return
 	}
 	s.network = true
-	if m[1] != "" && len(s.ssh) < maxSigns {
-		s.ssh = append(s.ssh, strings.ToLower(strings.TrimSuffix(m[1], ".")))
+	name := m[1] + m[2]
+	if port, err := strconv.ParseUint(cmp.Or(m[3], sshPort), 10, 16); err == nil && name != "" && len(s.asked) < maxSigns {
+		s.asked = append(s.asked, askedName{strings.ToLower(strings.TrimSuffix(name, ".")), uint16(port)})
 	}
 }
 
@@ -180,8 +192,9 @@ var (
 	// file tools write it, and EBUSY: what renames or removes a mount gets that.
 	readOnlyText = pattern(`(?i)read-only file ?system|file system is mounted read-only|device or resource busy|resource busy or locked`)
 	// networkText is what programs say of a name that isn't resolved, or of a
-	// connection that is refused; the group is a name that ssh(1) was given.
-	networkText = pattern(`(?i)ssh: could not resolve hostname ([^\s:]+)` +
+	// connection that is refused; the groups are a name that ssh(1) was given, and name
+	// and port that git(1) connects to by itself (git://).
+	networkText = pattern(`(?i)ssh: could not resolve hostname ([^\s:]+)|unable to look up ([^\s:]+) \(port (\d{1,5})\)` +
 		`|could ?n.t resolve|could not resolve|failed to resolve|name or service not known|name resolution|no such host|name does not resolve` +
 		`|nodename nor servname|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|connection refused|network is unreachable|bad address|not allowed in workshop\.yaml`)
 	// pidsText is EAGAIN of fork(2) and clone(2) as shells, Go, Python and the JVM write it.

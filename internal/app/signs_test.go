@@ -17,7 +17,7 @@ func TestSigns(t *testing.T) {
 		name, text string
 		paths      []string
 		network    bool
-		ssh        string
+		asked      askedName
 		identity   bool
 		guard      bool
 		pids       bool
@@ -49,7 +49,10 @@ func TestSigns(t *testing.T) {
 		{name: "node", text: "Error: EROFS: read-only file system, open '/app/x y'\n", paths: []string{"/app/x y"}},
 		{name: "python", text: "OSError: [Errno 30] Read-only file system: './a'\n", paths: []string{"./a"}},
 		{name: "no path", text: "Read-only file system\n"},
-		{name: "ssh", text: "ssh: Could not resolve hostname Git.example.org: Name or service not known\r\n", network: true, ssh: "git.example.org"},
+		{name: "ssh", text: "ssh: Could not resolve hostname Git.example.org: Name or service not known\r\n", network: true, asked: askedName{"git.example.org", 22}},
+		{name: "git, by itself", text: "fatal: unable to look up git.example.org (port 9418) (Name or service not known)\n", network: true, asked: askedName{"git.example.org", 9418}},
+		{name: "git, no address", text: "fatal: unable to look up git.example.org (port 9418) (No address associated with hostname)\n", network: true, asked: askedName{"git.example.org", 9418}},
+		{name: "git, no port", text: "fatal: unable to look up git.example.org (port 99418) (Name or service not known)\n", network: true, asked: askedName{"git.example.org", 0}},
 		{name: "curl", text: "curl: (6) Could not resolve host: a.example.org\n", network: true},
 		{name: "pip", text: "ProxyError('Tunnel connection failed: 403 pypi.org:443 is not allowed in workshop.yaml: do not retry, tell the person')\n", network: true, guard: true},
 		{name: "curl, http", text: "workshop: example.net:80 is not allowed in workshop.yaml: do not retry, tell the person\n", network: true, guard: true},
@@ -69,8 +72,8 @@ func TestSigns(t *testing.T) {
 				fmt.Fprint(w, c.text[i:i+1])
 			}
 			fmt.Fprint(w, "\n")
-			if got := s.paths(); !slices.Equal(got, c.paths) || s.sawNetwork() != c.network || s.sawNoIdentity() != c.identity || s.sawGuard() != c.guard || s.sawNoProcess() != c.pids || c.ssh != "" && !s.sawSSH(c.ssh) {
-				t.Errorf("paths %q, network %v, ssh %q, guard %v, pids %v; want %q, %v, %q, %v, %v", got, s.network, s.ssh, s.guard, s.pids, c.paths, c.network, c.ssh, c.guard, c.pids)
+			if got := s.paths(); !slices.Equal(got, c.paths) || s.sawNetwork() != c.network || s.sawNoIdentity() != c.identity || s.sawGuard() != c.guard || s.sawNoProcess() != c.pids || s.portOf(c.asked.name) != c.asked.port {
+				t.Errorf("paths %q, network %v, asked %v, guard %v, pids %v; want %q, %v, %v, %v, %v", got, s.network, s.asked, s.guard, s.pids, c.paths, c.network, c.asked, c.guard, c.pids)
 			}
 		})
 	}
@@ -79,8 +82,8 @@ func TestSigns(t *testing.T) {
 	for i := range 1000 {
 		s.read(fmt.Sprintf("'/x%d': Read-only file system\n", i))
 	}
-	if len(s.readOnly) > maxSigns || len(s.ssh) > maxSigns {
-		t.Errorf("%d paths, %d names are kept", len(s.readOnly), len(s.ssh))
+	if len(s.readOnly) > maxSigns || len(s.asked) > maxSigns {
+		t.Errorf("%d paths, %d names are kept", len(s.readOnly), len(s.asked))
 	}
 }
 

@@ -31,6 +31,9 @@ type Suggestions struct {
 	LeftOut LeftOut         `json:"left_out"`
 	// InVain are names that were looked up and have no address.
 	InVain []string `json:"in_vain,omitempty"`
+	// Tried are lines for what was let through or refused while `firewall explain` tried
+	// it from the worker, so that nobody knows who asked.
+	Tried []string `json:"tried,omitempty"`
 	// File is the path of the workshop file; empty where it isn't read.
 	File string `json:"-"`
 
@@ -101,7 +104,7 @@ func (env *Env) Suggest(ctx context.Context, o SuggestRequest, asked bool) (*Sug
 		return nil, err
 	}
 	defer e.Close()
-	requests := dialRequests{request: o, names: map[firewall.Name]*requestedName{}}
+	requests := newDialRequests(o)
 	r := &eventReader{stamped: true, each: requests.add}
 	if err := e.readEvents(ctx, engine.LogsOptions{}, r); err != nil {
 		return nil, EngineError(err)
@@ -171,6 +174,11 @@ type dialRequests struct {
 	names   map[firewall.Name]*requestedName
 	out     LeftOut
 	seen    map[string]bool // what is left out, each once
+	tried   *dialRequests   // what `firewall explain` tried at the time
+}
+
+func newDialRequests(o SuggestRequest) *dialRequests {
+	return &dialRequests{request: o, names: map[firewall.Name]*requestedName{}}
 }
 
 // requestedName is one name with the ports that were asked for.
@@ -211,8 +219,15 @@ func (q *dialRequests) add(_ []byte, l events.Line) error {
 	learned := l.Verdict == events.Allow && l.Reason == firewall.ReasonLearned
 	refused := q.request.Denied && l.Verdict == events.Deny
 	inVain := l.Verdict == events.Note && l.Reason == events.ReasonUnresolved && l.Rule == ""
-	if l.Explained || !learned && !refused && !inVain || q.request.Worker != "" && !slices.Contains(l.Workers, q.request.Worker) {
+	if !learned && !refused && !inVain || q.request.Worker != "" && !slices.Contains(l.Workers, q.request.Worker) {
 		return nil
+	}
+	if l.Explained {
+		if q.tried == nil {
+			q.tried = newDialRequests(q.request)
+		}
+		l.Explained = false
+		return q.tried.add(nil, l)
 	}
 	name, err := firewall.ParseName(l.Name)
 	switch {
@@ -286,6 +301,13 @@ func (q *dialRequests) suggest(s *Source) *Suggestions {
 	}
 	slices.Sort(out.InVain)
 	out.LeftOut = q.out
+	if q.tried != nil {
+		for _, l := range q.tried.suggest(s).Allow {
+			if _, asked := q.names[l.host]; !asked {
+				out.Tried = append(out.Tried, l.Line)
+			}
+		}
+	}
 	out.usePresets()
 	slices.SortFunc(out.Allow, func(a, b SuggestedLine) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(len(a.Line), len(b.Line)), cmp.Compare(a.Line, b.Line))

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
 )
@@ -75,7 +74,7 @@ func learnedSource(t *testing.T) (*Env, *Source) {
 
 func suggestFrom(t *testing.T, s *Source, log string, o SuggestRequest) *Suggestions {
 	t.Helper()
-	requests := dialRequests{request: o, names: map[firewall.Name]*requestedName{}}
+	requests := newDialRequests(o)
 	readLog(t, log, 1000, func(raw []byte, l events.Line) error { return requests.add(raw, l) })
 	return requests.suggest(s)
 }
@@ -144,6 +143,20 @@ tunnel.example.org:22 # one and two: refused once`, LeftOut{Denied: 1, Nameless:
 	}
 	if first := suggestFrom(t, s, learnedLog, SuggestRequest{}).Allow[0].First; first.Second() != 1 {
 		t.Errorf("first seen %v", first)
+	}
+}
+
+// What a worker asked for while `firewall explain` tried the same isn't lost unsaid: it
+// may have been either of them.
+func TestSuggestWhileExplained(t *testing.T) {
+	_, s := learnedSource(t)
+	explained := strings.ReplaceAll(learnedLog, `"verdict"`, `"explained":true,"verdict"`)
+	got := suggestFrom(t, s, explained, SuggestRequest{})
+	if want := []string{"api.example.org", "api.example.org:8443", "ssh.example.org:22", "sub.wild.example.org:443"}; len(got.Allow) != 0 || !slices.Equal(got.Tried, want) {
+		t.Errorf("suggested %+v, tried %q, want none and %q", got.Allow, got.Tried, want)
+	}
+	if got = suggestFrom(t, s, explained+learnedLog, SuggestRequest{}); len(got.Allow) != 4 || got.Tried != nil {
+		t.Errorf("asked for again: suggested %+v, tried %q", got.Allow, got.Tried)
 	}
 }
 

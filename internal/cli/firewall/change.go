@@ -43,7 +43,8 @@ func (a verbs) denyCommand() *cobra.Command {
 	return a.changeCommand(&o, `Deny a name or address immediately`,
 		`deny closes names, wildcards, addresses or ranges for all workers, or for the
 room of one, while they run: connections that go there end. Without a port that
-is every port. A deny line wins over every allow line.
+is every port. A deny line wins over every allow line; one that isn't saved ends for
+the host and ports of a later allow.
 
 It lasts until the workshop stops, or as long as --for says; a guard that crashes
 still has it when it comes back. --save writes the line into workshop.yaml
@@ -147,11 +148,7 @@ func (a verbs) sayChanged(done *app.LiveChange, o app.RuleChange) {
 		f.Hint("to keep it: `workshop firewall %s %s%s --save`, or add to network.%s in workshop.yaml:\n- %s",
 			o.Verb(), words, flags, o.Verb(), strings.Join(lines, "\n- "))
 	}
-	if o.Deny {
-		f.Hint("to take it back: `workshop firewall reload --reset`, which drops every live change")
-	} else {
-		f.Hint("to take it back: `workshop firewall deny %s%s`", words, where)
-	}
+	f.Hint("to take it back: `workshop firewall reload --reset`, which drops every live change")
 	a.PrintFailure(f)
 	if done.Stale != "" {
 		a.Say("%s changed since the guard read it: apply it with `workshop firewall reload`", a.Shown(done.Stale))

@@ -24,7 +24,8 @@ func (a verbs) explainCommand() *cobra.Command {
 		Short: "Say why a connection is allowed or refused",
 		Long: `explain says what becomes of a worker's connection to a name or address: the line
 that decides and where it is written, what enforces it, and whether other workers
-differ. Without a port it is 443, and 80 where that differs.
+differ; without --worker, for each that does. Without a port it is 443, and 80 where
+that differs.
 
 If the workshop is up, it also asks the guard, and tries it in the worker: a
 question to the guard's DNS, and on 443 a TLS handshake, on 80 a HEAD request, on
@@ -42,7 +43,7 @@ what is seen differs from what the file says, it ends with 1.`,
 			return a.explain(ctx, cmd, o, check)
 		}),
 	}
-	cmd.Flags().StringVar(&o.Worker, "worker", "", "the worker that connects; may be left out where all may reach the same")
+	cmd.Flags().StringVar(&o.Worker, "worker", "", "the worker that connects; else all, one by one where they differ")
 	cmd.Flags().BoolVar(&o.NoProbe, "no-probe", false, "try nothing, and don't ask the guard to look anything up")
 	cmd.Flags().BoolVar(&check, "check", false, "exit with 4 if it is refused")
 	return cmd
