@@ -48,6 +48,38 @@ func presetLine(line string, name firewall.Name, ports []firewall.PortRange) str
 	return line
 }
 
+// usePresets puts presets in the place of names that they have, as the hints about
+// refusals do.
+func (out *Suggestions) usePresets() {
+	var lines []SuggestedLine
+	at := map[string]int{} // of a preset's line
+	for _, l := range out.Allow {
+		p, ok := presetOf(l.host, l.used)
+		if !ok {
+			lines = append(lines, l)
+			continue
+		}
+		i, known := at[p.Name]
+		if !known {
+			i, at[p.Name] = len(lines), len(lines)
+			line := SuggestedLine{Line: "preset: " + p.Name, Name: "preset: " + p.Name, Ports: l.Ports, First: l.First}
+			for _, r := range p.Rules {
+				line.rules = append(line.rules, firewall.Rule{Host: r.Host, Ports: r.Ports, Preset: p.Name})
+			}
+			lines = append(lines, line)
+		}
+		line := &lines[i]
+		line.names = slices.Compact(slices.Sorted(slices.Values(append(line.names, l.Name))))
+		line.Workers = slices.Compact(slices.Sorted(slices.Values(append(line.Workers, l.Workers...))))
+		line.Count += l.Count
+		line.Learned, line.Refused = line.Learned || l.Learned, line.Refused || l.Refused
+		if l.First.Before(line.First) {
+			line.First = l.First
+		}
+	}
+	out.Allow = append([]SuggestedLine{}, lines...)
+}
+
 func onePort(port uint16) []firewall.PortRange {
 	return []firewall.PortRange{{First: port, Last: port}}
 }
