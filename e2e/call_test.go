@@ -348,6 +348,44 @@ func TestToolsThatCantStart(t *testing.T) {
 	}
 }
 
+// Warnings of a file are said by the up that is its first, by that after a change,
+// and by a call that starts the workshop; not with each command. That a worker has no
+// network is told where nobody wrote that.
+func TestWarningsAreSaidOnce(t *testing.T) {
+	const warned = "the network is open"
+	text := "workshop:\n  name: warns\n  container:\n    image: host\n    network: open\n  workers: [one, {name: two, container: {network: none}}]\n"
+	worker := "---\ndescription: Reads\nallowed-tools: Read, LS\n---\nRead.\n"
+	s := scenario.At(t, "the warnings of a file are said where the file is new", map[string]string{"workshop.yaml": text, "workers/one.md": worker, "workers/two.md": worker})
+	command := func(says bool, args ...string) {
+		t.Helper()
+		if d := s.Expect(0, args...); strings.Contains(d.Out+d.Err, warned) != says {
+			t.Errorf("%q, want a warning: %v\n%s%s", args, says, d.Out, d.Err)
+		}
+	}
+	call := []string{"call", "one", "list_files", "path=/"}
+	command(true, call...)
+	command(false, call...)
+	command(true, "compile")
+	command(true, "config")
+	command(false, "up")
+	command(false, "firewall", "suggest")
+	command(false, "firewall", "reload")
+	command(false, "firewall", "show")
+	s.Write("workshop.yaml", text+"# changed\n")
+	command(false, call...)
+	command(true, "firewall", "reload")
+	command(true, "up")
+	command(false, "up")
+	s.Expect(0, "down")
+	if d := s.Expect(0, "up"); !strings.Contains(d.Err, warned) || strings.Contains(d.Err, "without network") {
+		t.Errorf("the first up:\n%s", d.Err)
+	}
+	s.Write("workshop.yaml", strings.ReplaceAll(strings.Replace(text, "    network: open\n", "", 1), "{network: none}", "{}"))
+	if d := s.Expect(0, "up"); !strings.Contains(d.Err, "one and two are without network; to open names") {
+		t.Errorf("nobody wrote that they have no network:\n%s", d.Err)
+	}
+}
+
 // What was changed since up is said, and what runs is what counts; a worker that
 // misses is started alone.
 func TestToolsAfterAChange(t *testing.T) {
@@ -366,12 +404,12 @@ func TestToolsAfterAChange(t *testing.T) {
 		t.Errorf("nothing changed:\n%s", d.Err)
 	}
 	s.Write("out/.vscode/settings.json", "{}") // `up` would mount it over itself
-	if d := s.Expect(0, "call", "editor", "read_file", "path=/workspace/src/a.txt"); !strings.Contains(d.Err, "read-only in a mount (B8) have changed since `up`") {
+	if d := s.Expect(0, "call", "editor", "read_file", "path=/workspace/src/a.txt"); !strings.Contains(d.Err, "workshop: warning: a variable that workshop.yaml uses, a build context, this program, or the directories that are read-only in a mount (B8) changed since `up`") {
 		t.Errorf("a directory was made that is held:\n%s", d.Err)
 	}
 	s.Write("workers/reader.md", strings.Replace(s.Read("workers/reader.md"), "tools: Read", "tools: Read, LS", 1))
 	d := s.Run("call", "reader", "list_files", "path=/workspace/src")
-	if d.Code != 4 || !strings.Contains(d.Err, "have changed since `up`") || !strings.Contains(d.Err, "`workshop up`") {
+	if d.Code != 4 || !strings.Contains(d.Err, "workshop: warning: workers/reader.md changed since `up`: the running workshop is out of date") || !strings.Contains(d.Err, "`workshop up`") {
 		t.Errorf("code %d\n%s", d.Code, d.Err)
 	}
 	s.Up()

@@ -29,11 +29,23 @@ type Env struct {
 	// Quiet says that nobody reads what isn't a warning: it needs no question.
 	// Verbose names all of what is cut else.
 	Quiet, Verbose bool
-	// Warned says that the file's warnings were said in this run.
-	Warned bool
+	// Warnings says which warnings of the file are said; Warned, that they were in this
+	// run, with those of the machine.
+	Warnings Warnings
+	Warned   bool
 	// AgreeBuild asks a person whether an image may be built; nil: nobody is there.
 	AgreeBuild func(context.Context, BuildRequest) (bool, error)
 }
+
+// Warnings are those of a file that a command says. Errors always are.
+type Warnings int
+
+// Which warnings: none, those of a file that is not as the last `up` noted it, or all.
+const (
+	WarnNone Warnings = iota
+	WarnNew
+	WarnAll
+)
 
 // Getenv is Lookup without the difference between empty and absent.
 func (env *Env) Getenv(name string) string {

@@ -18,7 +18,7 @@ func (env *Env) Load(ctx context.Context) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	env.problems(s)
+	env.ofFile(s)
 	if n := s.Diagnostics.Count(diag.Error); n > 0 {
 		return nil, Fail(codeOf(s.Diagnostics), "%s is invalid: %s", env.Shown(s.Path), Count(n, "error"))
 	}
@@ -34,12 +34,57 @@ func (env *Env) readFound(ctx context.Context) (*Source, error) {
 	return env.Read(ctx, file)
 }
 
-// problems says what was found in a file.
+// ofFile says what was found in a file that was read, of warnings those that the
+// command says.
+func (env *Env) ofFile(s *Source) {
+	if env.Warnings == WarnAll || env.Warnings == WarnNew && !env.isNoted(s) {
+		env.problems(s)
+	} else {
+		env.problems(s.onlyErrors())
+	}
+}
+
+// isNoted reports whether a file, with what it refers to, is as the last `up` of its
+// project noted it.
+func (env *Env) isNoted(s *Source) bool {
+	changed, ok := env.changedFiles(s)
+	return ok && len(changed) == 0
+}
+
+// changedFiles are those of a workshop that are not as the last `up` of its project
+// noted them; not ok where nothing was noted.
+func (env *Env) changedFiles(s *Source) (paths []string, ok bool) {
+	if s.Workshop == nil {
+		return nil, false
+	}
+	name, err := env.projectName(s.Workshop.Name.V, s.Root())
+	if err != nil {
+		return nil, false
+	}
+	r, err := env.Record(name)
+	if err != nil || r == nil {
+		return nil, false
+	}
+	for p, text := range s.definition() {
+		if noted, ok := r.Definition[p]; !ok || noted != text {
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	return paths, true
+}
+
+// onlyErrors is s without other problems.
+func (s *Source) onlyErrors() *Source {
+	seen := *s
+	seen.Diagnostics = slices.DeleteFunc(slices.Clone(s.Diagnostics), func(d diag.Diagnostic) bool { return d.Severity != diag.Error })
+	return &seen
+}
+
+// problems says what was found in a file, or on this machine.
 func (env *Env) problems(s *Source) {
 	if env.Warned {
-		seen := *s
-		seen.Diagnostics = slices.DeleteFunc(slices.Clone(s.Diagnostics), func(d diag.Diagnostic) bool { return d.Severity != diag.Error })
-		s = &seen
+		s = s.onlyErrors()
 	}
 	if len(s.Diagnostics) == 0 || env.Events == nil {
 		return

@@ -28,6 +28,7 @@ type Reloaded struct {
 // Reload loads into the running guard the rules of the workshop file. reset drops every
 // live change, ends learning and forgets what upload budgets have spent.
 func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
+	env.Warnings = WarnNew // its lines are about to count
 	c, err := env.Compile(ctx)
 	if err != nil {
 		return nil, err

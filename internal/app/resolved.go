@@ -118,6 +118,7 @@ type (
 // Config loads the workshop and writes it out. Which of its sources are symbolic
 // links, and where they lead on this machine, is an event.
 func (env *Env) Config(ctx context.Context) (Resolved, error) {
+	env.Warnings = WarnAll
 	s, err := env.Load(ctx)
 	if err != nil {
 		return Resolved{}, err

@@ -180,6 +180,9 @@ func (h *Tools) Look(ctx context.Context) error {
 // up is the command of that name without its summary.
 func (h *Tools) up(ctx context.Context, ready *Project) error {
 	env := h.env
+	if !env.isNoted(h.c.Source) {
+		env.problems(h.c.Source)
+	}
 	env.say("workshop: starting %s", h.c.Name)
 	env.SayChosen(h.engine.Chosen)
 	ch, err := env.Change(ctx, h.c.Name)
@@ -226,9 +229,26 @@ func (h *Tools) warnChanged(ctx context.Context) {
 	case err != nil:
 		env.warn("%s can't be compared with what runs: %v", env.Shown(h.c.File), err)
 	case !plan.Empty():
-		env.warn("%s, this program, or the directories that are read-only in a mount (B8) have changed since `up`: the running workshop is out of date", env.Shown(h.c.File))
+		env.warn("%s changed since `up`: the running workshop is out of date", h.changed())
 		env.hint("`workshop up` applies it, `workshop up --dry-run` shows it")
 	}
+}
+
+// changed names what differs from what runs, as far as that is known.
+func (h *Tools) changed() string {
+	file := h.env.Shown(h.c.File)
+	paths, noted := h.env.changedFiles(h.c.Source)
+	if len(paths) > 0 {
+		for i, p := range paths {
+			paths[i] = h.env.shownClipped(p)
+		}
+		return WorkersText(paths)
+	}
+	text := "a variable that " + file + " uses, a build context, this program, or the directories that are read-only in a mount (B8)"
+	if !noted {
+		text = file + ", " + text
+	}
+	return text
 }
 
 // differs is what `up` would do with the wanted workers.

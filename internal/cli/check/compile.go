@@ -52,6 +52,7 @@ workdir is in a mount, docker compose exec starts in /: name the directory (-w).
 }
 
 func (a verbs) compileVerb(ctx context.Context, o compileOptions) error {
+	a.Warnings = app.WarnAll
 	c, err := a.Compile(ctx)
 	if err != nil {
 		return err

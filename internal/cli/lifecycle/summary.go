@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
@@ -26,7 +27,7 @@ func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, 
 		}
 		listed = append(listed, w.Name)
 		a.WriteLine(workerLine(w, a.Changes.Text(w.Name), unlimited))
-		if !app.HasNetwork(w) {
+		if !app.HasNetwork(w) && w.Container.Network.Source == (diag.Source{}) { // nobody wrote that
 			closed = append(closed, w.Name)
 		}
 	}

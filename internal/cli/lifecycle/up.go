@@ -70,6 +70,7 @@ in continuous integration, and for workers with secrets unless --with-secrets.`,
 }
 
 func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upOptions) error {
+	a.Warnings = app.WarnNew
 	c, err := a.Compile(ctx)
 	if err != nil {
 		return err
