@@ -9,14 +9,17 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop/worker"
 )
 
 // locator finds worker files below the folder of workshop.yaml.
 type locator struct {
 	fsys     fs.FS
-	dir      string // folder of workshop.yaml
-	file     string // workshop.yaml
+	dir      string  // folder of workshop.yaml
+	file     string  // workshop.yaml
+	root     string  // of the fs.FS
+	mounts   []Mount // the workshop's
 	problems *problems
 	existing []string // names of worker files that are there, once asked for
 	schemas  worker.Schemas
@@ -65,14 +68,30 @@ func (l *locator) find(e workerEntry) (worker.Candidate, bool) {
 			Hint:    l.missingHint(name)})
 		return worker.Candidate{}, false
 	}
-	var names []string
+	var names, writable []string
 	for _, c := range found {
 		names = append(names, l.shown(c.Path))
+		if l.writable(c.Path) {
+			writable = append(writable, l.shown(c.Path))
+		}
+	}
+	detail := ""
+	if len(writable) > 0 {
+		detail = "A worker may have written " + strings.Join(writable, " or ") + ", which a mount makes writable."
 	}
 	l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "worker-ambiguous", Range: e.Name.Source.Range,
-		Summary: fmt.Sprintf("the worker %s has %d files: %s", name, len(found), strings.Join(names, " and ")),
-		Hint:    fmt.Sprintf("say which one: `- {name: %s, file: %s}`", name, names[0])})
+		Summary: fmt.Sprintf("the worker %s has %d files: %s", name, len(found), strings.Join(names, " and ")), Detail: detail,
+		Hint: fmt.Sprintf("say which one: `- {name: %s, file: %s}`", name, names[0])})
 	return worker.Candidate{}, false
+}
+
+// writable reports whether a file is below a source that the workshop mounts
+// writable.
+func (l *locator) writable(file string) bool {
+	return slices.ContainsFunc(l.mounts, func(m Mount) bool {
+		source, ok := l.hostPath(m.Source.V, l.root)
+		return m.ReadWrite && ok && subpath.Within(path.Join("/", l.root, file), source)
+	})
 }
 
 // named returns the file of an entry with `file:`.

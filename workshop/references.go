@@ -17,7 +17,7 @@ import (
 // file; all problems are reported at once.
 func resolveWorkers(ctx context.Context, fsys fs.FS, w *Workshop, entries []workerEntry, o Options) diag.List {
 	p := &problems{}
-	l := &locator{fsys: fsys, dir: path.Dir(w.File), file: w.File, problems: p}
+	l := &locator{fsys: fsys, dir: path.Dir(w.File), file: w.File, root: o.Root, mounts: w.Container.Mounts, problems: p}
 	first := map[string]diag.Range{}
 	work := &effort{ctx: ctx, left: maxEffort}
 	granted := 0

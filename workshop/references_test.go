@@ -101,6 +101,21 @@ func TestEveryPlaceIsNamed(t *testing.T) {
 	}
 }
 
+// Of two files for one worker, those that a worker may have written are named.
+func TestFileOfAWorkerIsNamed(t *testing.T) {
+	files := map[string]string{"workers/a.md": plainWorker, ".claude/agents/a.md": plainWorker}
+	for mounts, want := range map[string]string{
+		"[.:/w]":                          "",
+		"[.:/w:rw]":                       "A worker may have written workers/a.md or .claude/agents/a.md, which a mount makes writable.",
+		"[./.claude:/w:rw, ./workers:/r]": "A worker may have written .claude/agents/a.md, which a mount makes writable.",
+	} {
+		_, diags := Load(t.Context(), project(strings.Replace(small, "}", ", mounts: "+mounts+"}", 1)+"    - a\n", files), "workshop.yaml", Options{})
+		if len(diags) != 1 || diags[0].Code != "worker-ambiguous" || diags[0].Detail != want {
+			t.Errorf("%s: %v", mounts, diags)
+		}
+	}
+}
+
 // Paths are relative to the folder of workshop.yaml, wherever that is.
 func TestWorkshopInAFolder(t *testing.T) {
 	fsys := fstest.MapFS{

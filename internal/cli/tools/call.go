@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/tool"
+	"github.com/llmdo/workshop/workshop"
 	workerfile "github.com/llmdo/workshop/workshop/worker"
 )
 
@@ -114,7 +115,9 @@ func (a verbs) call(ctx context.Context, cmd *cobra.Command, args []string, o ca
 	if to, ok := strings.CutPrefix(words[0], "delegate_"); ok && !result.Failed {
 		defer a.Hint("a delegation lasts as long as its client, so this one has ended; `workshop call %s` lists what %s can be called for", to, to)
 	}
-	return a.printResult(words[0], result, format)
+	w := h.Workshop().Workers
+	i := slices.IndexFunc(w, func(w workshop.Worker) bool { return w.Name == worker })
+	return a.printResult(&w[i], words[0], result, format)
 }
 
 // callInput are the arguments of a call. What the tool's schema doesn't know is

@@ -6,16 +6,18 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/terminal"
 	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/tool"
+	"github.com/llmdo/workshop/workshop"
 )
 
-// printResult prints what a tool answered, and returns the exit code for it.
-func (a verbs) printResult(name string, r *session.Result, format string) error {
+// printResult prints what a tool of a worker answered, and returns the exit code for it.
+func (a verbs) printResult(w *workshop.Worker, name string, r *session.Result, format string) error {
 	var ran *tool.ShellResult
 	if name == tool.Shell && len(r.Structured) > 0 {
 		var s tool.ShellResult
@@ -36,7 +38,7 @@ func (a verbs) printResult(name string, r *session.Result, format string) error 
 	}
 	switch {
 	case ran != nil:
-		return a.shellEnd(ran)
+		return a.shellEnd(w, ran)
 	case r.Failed:
 		return app.Fail(app.CodeFailed, "%s: %s", name, a.shownText(a.Err, r.Text()))
 	}
@@ -44,10 +46,15 @@ func (a verbs) printResult(name string, r *session.Result, format string) error 
 }
 
 // shellEnd says what the code alone doesn't, and passes it on.
-func (a verbs) shellEnd(ran *tool.ShellResult) error {
+func (a verbs) shellEnd(w *workshop.Worker, ran *tool.ShellResult) error {
 	switch {
 	case ran.TimedOut:
-		a.Warn("the command timed out")
+		took, limit := time.Duration(ran.DurationMS)*time.Millisecond, w.Container.Resources.Timeout.V
+		if took < limit {
+			a.Warn("the command timed out after %v, by timeout_seconds of the call", took.Round(100*time.Millisecond))
+		} else {
+			a.Warn("the command timed out after %v (resources.timeout of %s)", limit, w.Name)
+		}
 	case ran.Signal != "":
 		a.Warn("the command was ended by %s", app.Printable(ran.Signal))
 	}
