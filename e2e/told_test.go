@@ -103,7 +103,7 @@ func TestModelIsTold(t *testing.T) {
 	}
 
 	d := s.Run("call", "--approve-all", "editor", "shell", "command=curl -sSf http://called.example.org/")
-	if d.Code == 0 || !strings.Contains(d.Err, "During this call the guard refused called.example.org:80"+serversFault) {
+	if d.Code == 0 || !strings.Contains(d.Err, "workshop: refused called.example.org:80 (not allowed); to allow it: `workshop firewall allow called.example.org --worker editor`\n") || strings.Contains(d.Err, "tell the person") {
 		t.Errorf("call: %d\n%s", d.Code, d.Err)
 	}
 }

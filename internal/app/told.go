@@ -15,7 +15,7 @@ const (
 	// aMoment is how long a call that succeeded waits for what the guard says of it:
 	// a first one may end before there is a connection to the guard.
 	aMoment = 40 * time.Millisecond
-	// maxToldPerson bounds the hints of one run.
+	// maxToldPerson bounds what is remembered of a run, so that it is said once.
 	maxToldPerson = 100
 )
 
@@ -34,6 +34,11 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 	}
 	began := time.Now()
 	return func(ctx context.Context, e session.Ended) (notes []string) {
+		defer func() {
+			if h.o.Person {
+				notes = nil
+			}
+		}()
 		var signs Signs
 		for _, text := range e.Output {
 			signs.read(text)
@@ -63,9 +68,7 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		if text := toldRefused(refused); text != "" {
 			notes = append(notes, text)
 		}
-		for _, x := range h.env.AgainstFile(context.WithoutCancel(ctx), h.c.ProjectRef, worker, refused) {
-			h.tellPerson("workshop: "+x.Text(), "")
-		}
+		h.tellRefused(h.env.AgainstFile(context.WithoutCancel(ctx), h.c.ProjectRef, worker, refused))
 		h.tellPerson("", failed.hintUnreachable())
 		return notes
 	}
@@ -97,24 +100,46 @@ func cwdOf(args json.RawMessage) string {
 	return a.Cwd
 }
 
+// tellRefused says to the person what was refused during a call and wasn't said before,
+// in as many lines as somebody reads.
+func (h *Tools) tellRefused(list []Refusal) {
+	shown, more := 0, 0
+	for _, x := range list {
+		switch {
+		case shown == maxDenials:
+			more++
+		case h.tellPerson("workshop: "+x.Text(), ""):
+			shown++
+		}
+	}
+	if more > 0 {
+		h.env.say("workshop: and %d more refused: `workshop firewall log --denied`", more)
+	}
+}
+
 // tellPerson says something to the person, once in a run: a line of what happened,
-// or what to do.
-func (h *Tools) tellPerson(line, hint string) {
+// or what to do. It reports whether it was new.
+func (h *Tools) tellPerson(line, hint string) bool {
 	switch {
 	case !h.untold(line + hint):
+		return false
 	case hint != "":
 		h.env.hint("%s", hint)
 	default:
 		h.env.say("%s", line)
 	}
+	return true
 }
 
 // untold reports whether the person wasn't told something yet, and is to be.
 func (h *Tools) untold(text string) bool {
 	h.toldMu.Lock()
 	defer h.toldMu.Unlock()
-	if text == "" || h.toldPerson[text] || len(h.toldPerson) >= maxToldPerson {
+	if text == "" || h.toldPerson[text] {
 		return false
+	}
+	if len(h.toldPerson) >= maxToldPerson {
+		clear(h.toldPerson) // rather once more than never again
 	}
 	h.toldPerson[text] = true
 	return true

@@ -21,6 +21,9 @@ type ToolsOptions struct {
 	ApprovalOptions
 	// NoUp starts nothing; Yes agrees to builds.
 	NoUp, Yes bool
+	// Person says that a person reads the results: they have no notes for a model of
+	// what was refused, as events say it.
+	Person bool
 }
 
 // Tools is a workshop whose tools are used: what tools, call and package

@@ -72,6 +72,7 @@ func (a verbs) call(ctx context.Context, cmd *cobra.Command, args []string, o ca
 		return err
 	}
 	worker, words := args[0], args[1:]
+	o.Person = format == "text"
 	h, err := a.openTools(ctx, worker, o.options)
 	if err != nil {
 		return err
@@ -197,10 +198,11 @@ func callError(err error) error {
 		return f
 	}
 	if e, ok := errors.AsType[*approval.RefusedError](err); ok {
-		if e.Hint == "" {
-			return app.Fail(app.CodeRefused, "%w", e)
+		f := app.Fail(app.CodeRefused, "%s", e.Person())
+		if e.Hint != "" {
+			f.Hint("%s", e.Hint)
 		}
-		return app.Fail(app.CodeRefused, "%w", e).Hint("%s", e.Hint)
+		return f
 	}
 	if e, ok := errors.AsType[*session.ArgumentsError](err); ok {
 		return app.Fail(app.CodeUsage, "%w", e)

@@ -109,7 +109,7 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 		return v, no
 	case answer == No:
 		v.Answer = No
-		return v, &RefusedError{Call: c, Why: "a person said no; don't repeat it, tell the person what it was for"}
+		return v, &RefusedError{Call: c, Why: "a person said no", Advice: "don't repeat it, tell the person what it was for"}
 	case !slices.Contains(q.Answers(), answer):
 		v.Answer = No
 		return v, &RefusedError{Call: c, Why: "the answer " + visible(string(answer)) + " isn't one of those that were offered"}

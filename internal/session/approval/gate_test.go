@@ -72,6 +72,16 @@ func (b *book) Write(_ context.Context, r Rule, before *workshop.ApprovalRule) e
 	return nil
 }
 
+// The sentence for a model has what it is to do, that for a person hasn't.
+func TestPerson(t *testing.T) {
+	_, err := (&Gate{}).Allow(t.Context(), shell("git status"), nil)
+	const want = "shell of reviewer was not approved (B42): it needs a person's yes, and nobody can be asked"
+	var r *RefusedError
+	if !errors.As(err, &r) || r.Person() != want || r.Error() != want+"; don't retry, tell the person" {
+		t.Errorf("got %q, %v", r.Person(), err)
+	}
+}
+
 func refused(t *testing.T, err error, want ...string) {
 	t.Helper()
 	var r *RefusedError

@@ -12,13 +12,23 @@ import (
 type RefusedError struct {
 	Call Call
 	Why  string
+	// Advice says to a model what to do; who reads as a person needs none.
+	Advice string
 	// Hint says to the person how such calls can pass; it is not for a model.
 	Hint string
 	err  error
 }
 
-// Error is one sentence: what is refused, and why.
+// Error is one sentence for a model: what is refused, why, and what to do.
 func (e *RefusedError) Error() string {
+	if e.Advice == "" {
+		return e.Person()
+	}
+	return e.Person() + "; " + e.Advice
+}
+
+// Person is what is refused, and why.
+func (e *RefusedError) Person() string {
 	return e.Call.Tool + " of " + e.Call.Worker + " was not approved (B42): " + e.Why
 }
 
@@ -43,7 +53,7 @@ func (g *Gate) denied(c Call, v Verdict) *RefusedError {
 
 // unanswered is for calls that need a yes where nobody is.
 func (g *Gate) unanswered(c Call, v Verdict) *RefusedError {
-	return &RefusedError{Call: c, Why: "it needs a person's yes, and nobody can be asked; don't retry, tell the person", Hint: g.howToAllow(c, v)}
+	return &RefusedError{Call: c, Why: "it needs a person's yes, and nobody can be asked", Advice: "don't retry, tell the person", Hint: g.howToAllow(c, v)}
 }
 
 // ErrClosed is what an [Asker] returns where the person closed the question: that is
@@ -52,7 +62,7 @@ var ErrClosed = errors.New("the question was closed without an answer")
 
 // notAnswered is for calls about which a person was asked in vain.
 func notAnswered(c Call, why string, err error) *RefusedError {
-	return &RefusedError{Call: c, Why: why + "; don't repeat it, tell the person that it waits for a yes", err: err}
+	return &RefusedError{Call: c, Why: why, Advice: "don't repeat it, tell the person that it waits for a yes", err: err}
 }
 
 // maxRule bounds a rule that a hint names, in bytes: who reads the hint has one line
