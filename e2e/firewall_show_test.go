@@ -111,12 +111,26 @@ func TestFirewallExplain(t *testing.T) {
 			}
 		}
 	}
-	// What was tried is in the log, marked, and no reason to allow it.
-	if d := s.Expect(0, "firewall", "log", "--denied"); !regexp.MustCompile(`"name":"denied\.example\.org".*"explained":true`).MatchString(d.Out) {
+	// What was tried is in the log, marked, and no reason to allow it; what a worker
+	// tries at the same time is.
+	d := s.Expect(0, "firewall", "log", "--denied")
+	for line := range strings.Lines(d.Out) {
+		if !strings.Contains(line, `"explained":true`) {
+			t.Errorf("explain tried it, and it isn't marked: %s", line)
+		}
+	}
+	if !strings.Contains(d.Out, `"name":"denied.example.org"`) {
 		t.Errorf("the log of what explain tried:\n%s", d.Out)
 	}
 	if d := s.Expect(0, "firewall", "suggest", "--denied"); strings.Contains(d.Out, "denied.example.org") {
 		t.Errorf("suggested for what explain tried:\n%s", d.Out)
+	}
+	s.Expect(4, "firewall", "explain", "--check", "denied.example.org:80", "--worker", "one")
+	if d := s.Run("exec", "one", "--", "sh", "-c", "curl -sSf http://denied.example.org/"); d.Code == 0 || !strings.Contains(d.Err, "the guard refused denied.example.org:80") {
+		t.Errorf("after explain: %d\n%s", d.Code, d.Err)
+	}
+	if d := s.Expect(0, "firewall", "suggest", "--denied"); !strings.Contains(d.Out, "denied.example.org") {
+		t.Errorf("a worker's refusal after explain isn't suggested:\n%s", d.Out)
 	}
 	// --no-probe asks nobody anything.
 	s.Internet.Reset()

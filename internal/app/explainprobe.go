@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
@@ -53,9 +54,11 @@ func (env *Env) tryOut(ctx context.Context, v *PolicyView, x endpoint, e *Explan
 		return
 	}
 	var g control.Explanation
-	err := env.withGuard(ctx, v.engine, func(c *control.Client) error {
-		return c.Do(control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port, NoLookUp: o.NoProbe}, &g)
-	})
+	ask := control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port, NoLookUp: o.NoProbe}
+	if !o.NoProbe {
+		ask.From = probeSource()
+	}
+	err := env.withGuard(ctx, v.engine, func(c *control.Client) error { return c.Do(ask, &g) })
 	if o.NoProbe {
 		if err == nil && (usedUp(g) || g.Address != "") {
 			e.compareGuard(x, g)
@@ -69,7 +72,7 @@ func (env *Env) tryOut(ctx context.Context, v *PolicyView, x endpoint, e *Explan
 		e.Now.Guard = &g
 		e.compareGuard(x, g)
 	}
-	if err := v.probe(ctx, x, e); err != nil {
+	if err := v.probe(ctx, x, e, ask.From); err != nil {
 		e.Now.Problem = Printable(err.Error())
 		return
 	}
@@ -128,8 +131,9 @@ func (e *Explanation) compareGuard(x endpoint, g control.Explanation) {
 
 // probe tries the connection from inside the worker. On 443 it is a TLS
 // handshake, which any server finishes whoever its certificate is for; on 80
-// only a whole request tells, and HEAD is the smallest.
-func (v *PolicyView) probe(ctx context.Context, x endpoint, e *Explanation) error {
+// only a whole request tells, and HEAD is the smallest. The guard knows by the source
+// that it is a probe.
+func (v *PolicyView) probe(ctx context.Context, x endpoint, e *Explanation, from netip.AddrPort) error {
 	at := net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 	var probes []string
 	if !x.addr.IsValid() {
@@ -151,10 +155,14 @@ func (v *PolicyView) probe(ctx context.Context, x endpoint, e *Explanation) erro
 	if len(probes) == 0 {
 		return nil
 	}
+	command := []string{compose.InitPath, "probe"}
+	for _, p := range probes {
+		command = append(command, p+" from="+from.String())
+	}
 	var out, problem bytes.Buffer
 	t := v.c.ProjectRef
 	code, err := v.engine.Exec(ctx, t.Name, e.Worker, engine.ExecOptions{
-		Command: append([]string{compose.InitPath, "probe"}, probes...), Workdir: "/", Directory: t.Dir, Stdout: &out, Stderr: &problem,
+		Command: command, Workdir: "/", Directory: t.Dir, Stdout: &out, Stderr: &problem,
 	})
 	if err != nil {
 		return err
@@ -180,6 +188,13 @@ func (v *PolicyView) probe(ctx context.Context, x endpoint, e *Explanation) erro
 		e.Now.Connection.Outcome = connectionOutcome(seen[0], x)
 	}
 	return nil
+}
+
+// probeSource is a source that nothing else in a room is likely to have: an address of
+// the loopback, and a port above those that Linux picks.
+func probeSource() netip.AddrPort {
+	addr := netip.AddrFrom4([4]byte{127, byte(1 + rand.N(254)), byte(rand.N(256)), byte(1 + rand.N(254))})
+	return netip.AddrPortFrom(addr, uint16(61000+rand.N(4000)))
 }
 
 func lookUpOutcome(seen string) ProbeOutcome {

@@ -17,12 +17,9 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// triedFor is how long the host tries from a worker what it asked about, at most.
-const triedFor = 15 * time.Second
-
 // explain returns the decision about a connection if it were made now. It changes
-// nothing, neither pins nor budgets, and looks up allowed names only. Unless it looks
-// nothing up, the host tries the connection next: events about it are marked.
+// nothing, neither pins nor budgets, and looks up allowed names only. Events of what
+// the host tries next are marked.
 func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	g.mu.Lock()
 	_, known := g.live.find(r.Room)
@@ -33,9 +30,11 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	case r.Port == 0:
 		return nil, errors.New("the port is missing")
 	}
+	if room := g.rooms[r.Room]; room != nil && r.From.IsValid() {
+		room.tried.add(r.From)
+	}
 	p := g.store.Room(r.Room)
 	if a, err := netip.ParseAddr(r.Host); err == nil {
-		g.tried(r, a.WithZone("").Unmap().String())
 		to := netip.AddrPortFrom(a.WithZone("").Unmap(), r.Port)
 		out, d := g.explainAddr(p, to)
 		if !r.NoLookUp {
@@ -47,7 +46,6 @@ func (g *Guard) explain(ctx context.Context, r control.Request) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is neither a name nor an address: %w", clip.Bytes(r.Host, maxText), err)
 	}
-	g.tried(r, n.String())
 	wild, budgets := g.bounds(p)
 	d := wild.Would(n, p.Matcher.Name(n, r.Port))
 	out := explained(p, budgets.Admit(d), r.Port)
@@ -95,13 +93,6 @@ func (g *Guard) tryProxy(ctx context.Context, out *control.Explanation, to egres
 	}
 	if err == nil {
 		c.Close()
-	}
-}
-
-// tried expects what the host tries next.
-func (g *Guard) tried(r control.Request, host string) {
-	if !r.NoLookUp && g.sink != nil {
-		g.sink.Tried(r.Room, host, triedFor)
 	}
 }
 

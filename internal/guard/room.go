@@ -32,6 +32,7 @@ type room struct {
 	wild    dns.Wildcards
 	budget  proxy.Budgets
 	kept    kept.File
+	tried   tried
 	served  chan struct{} // closed when it is served for the first time, or can't be
 	once    sync.Once
 	// reopened is closed when a room that was unreadable may be served

@@ -56,7 +56,7 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	names := &dns.Server{
 		Room: r.policy, Resolver: r.guard.resolver, IPv6: r.guard.dialer.Local.IPv6,
 		Answer: r.guard.dialer.Answer, Pins: &r.pins, Report: r.report, Admit: r.wild.Admit,
-		Asking: r.asking, Waiting: r.waiting,
+		Asking: r.asking, Waiting: r.waiting, Tried: r.tried.has,
 	}
 	pc, err := net.FilePacketConn(f.DNSUDP)
 	if err != nil {
@@ -70,26 +70,26 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	type service struct {
 		file   *os.File
 		kind   events.Kind
-		handle func(context.Context, *net.TCPConn)
+		handle func(*proxy.Room, context.Context, *net.TCPConn)
 	}
 	services := []service{
-		{f.DNSTCP, events.DNS, func(ctx context.Context, c *net.TCPConn) { names.ServeConn(ctx, c) }},
-		{f.HTTP, events.HTTP, s.proxy.HTTP},
-		{f.TLS, events.TLS, s.proxy.TLS},
-		{f.Proxy, events.Proxy, s.proxy.Explicit},
+		{f.DNSTCP, events.DNS, func(_ *proxy.Room, ctx context.Context, c *net.TCPConn) { names.ServeConn(ctx, c) }},
+		{f.HTTP, events.HTTP, (*proxy.Room).HTTP},
+		{f.TLS, events.TLS, (*proxy.Room).TLS},
+		{f.Proxy, events.Proxy, (*proxy.Room).Explicit},
 	}
 	if f.Kind == handover.AnyIP {
 		s.proxy.Original = proxy.LocalDst
-		services[3].handle = func(ctx context.Context, c *net.TCPConn) {
+		services[3].handle = func(p *proxy.Room, ctx context.Context, c *net.TCPConn) {
 			// The port of the proxy at another address is a port like any other.
 			if _, err := proxy.LocalDst(c); err == nil {
-				s.proxy.TCP(ctx, c)
+				p.TCP(ctx, c)
 			} else {
-				s.proxy.Explicit(ctx, c)
+				p.Explicit(ctx, c)
 			}
 		}
 	} else {
-		services = append(services, service{f.TCP, events.TCP, s.proxy.TCP})
+		services = append(services, service{f.TCP, events.TCP, (*proxy.Room).TCP})
 	}
 	listeners := make([]*net.TCPListener, len(services))
 	for i, v := range services {
@@ -124,14 +124,14 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	serve := func(l *net.TCPListener, v service) {
 		s.wg.Go(func() {
 			accept(ctx, l, r.places, func(ctx context.Context, c *net.TCPConn) {
-				s.proxy.Hold(c, func() { v.handle(ctx, c) })
+				s.proxy.Hold(c, func() { v.handle(r.proxyOf(s.proxy, c), ctx, c) })
 			}, r.panicked(v.kind))
 		})
 	}
 	for i, v := range services {
 		serve(listeners[i], v)
 	}
-	s.serveTCP = func(l *net.TCPListener) { serve(l, service{kind: events.TCP, handle: s.proxy.TCP}) }
+	s.serveTCP = func(l *net.TCPListener) { serve(l, service{kind: events.TCP, handle: (*proxy.Room).TCP}) }
 	return s, nil
 }
 
@@ -227,6 +227,7 @@ func accept(ctx context.Context, l *net.TCPListener, places *share.Room, handle 
 func (r *room) packet(p nflog.Packet) {
 	e := events.Event{
 		Kind: events.Kernel, Verdict: events.Deny, Address: p.Dst.String(), Port: p.Port, Protocol: p.Protocol,
+		Explained: r.tried.has(p.Src),
 	}
 	if names := r.pins.Names(p.Dst); len(names) > 0 {
 		e.Name = names[0].String()

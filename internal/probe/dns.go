@@ -83,7 +83,7 @@ func dnsQuery(name dnsmessage.Name, qtype dnsmessage.Type) ([]byte, error) {
 // exchange sends a query and waits for the answer with its ID.
 func (a args) exchange(server string, query []byte) ([]byte, error) {
 	network := a.opt("net", "udp")
-	c, err := (&net.Dialer{Timeout: a.limit}).Dial(network, server)
+	c, err := a.dialer().Dial(network, server)
 	if err != nil {
 		return nil, err
 	}

@@ -139,5 +139,5 @@ func help(w io.Writer) {
 	for _, p := range probes() {
 		fmt.Fprintf(w, "  %-*s  %s\n", width, p.name+" "+p.usage, p.tells)
 	}
-	fmt.Fprint(w, "\nevery probe: name=TEXT limit=DURATION for=DURATION; errors are seen by their errno's name, else ERROR\n")
+	fmt.Fprint(w, "\nevery probe: name=TEXT limit=DURATION for=DURATION; those that connect: from=IPV4:PORT, the source (over IPv6 the port); errors are seen by their errno's name, else ERROR\n")
 }

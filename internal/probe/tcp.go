@@ -8,16 +8,26 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// dialer connects with the options device= and bind=.
+// dialer connects with the options device=, bind= and from=. The last is also for the
+// look-ups before.
 func (a args) dialer() *net.Dialer {
 	d := &net.Dialer{Timeout: a.limit}
+	if from, err := netip.ParseAddrPort(a.opt("from", "")); err == nil && from.Addr().Is4() {
+		d.Control = func(network, _ string, c syscall.RawConn) error {
+			return c.Control(func(fd uintptr) { bindFrom(int(fd), network, from) })
+		}
+		look := *d
+		d.Resolver = &net.Resolver{PreferGo: true, Dial: look.DialContext}
+	}
 	if ip := a.opt("bind", ""); ip != "" {
 		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(ip)}
 	}
@@ -31,6 +41,17 @@ func (a args) dialer() *net.Dialer {
 		}
 	}
 	return d
+}
+
+// bindFrom gives a socket its source: over IPv4 an address of the loopback, over IPv6,
+// where there is one only, the port. What is tried counts more than where from, so it
+// goes on with another source after an error.
+func bindFrom(fd int, network string, from netip.AddrPort) {
+	if strings.HasSuffix(network, "4") {
+		_ = unix.Bind(fd, &unix.SockaddrInet4{Addr: from.Addr().As4()})
+	} else {
+		_ = unix.Bind(fd, &unix.SockaddrInet6{Port: int(from.Port())})
+	}
 }
 
 func connect(a args) (string, string) {

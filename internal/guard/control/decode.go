@@ -17,7 +17,7 @@ var fields = map[Op][]string{
 	OpChange:  {"changes", "for", "reset"},
 	OpLearn:   {"rooms", "for"},
 	OpReopen:  {},
-	OpExplain: {"room", "host", "port"},
+	OpExplain: {"room", "host", "port", "from"},
 	OpFailed:  {"worker", "since"},
 }
 
@@ -65,7 +65,7 @@ func (r *Request) check() error {
 	}{
 		{"policy", r.Policy != nil}, {"reset", r.Reset}, {"changes", r.Changes != nil}, {"rooms", r.Rooms != nil},
 		{"for", r.For != 0}, {"room", r.Room != ""}, {"host", r.Host != ""}, {"port", r.Port != 0},
-		{"worker", r.Worker != ""}, {"since", !r.Since.IsZero()},
+		{"from", r.From.IsValid()}, {"worker", r.Worker != ""}, {"since", !r.Since.IsZero()},
 	} {
 		if f.set && !slices.Contains(known, f.name) {
 			return fmt.Errorf("operation %s has no field %q", r.Op, f.name)

@@ -2,6 +2,7 @@ package control
 
 import (
 	"encoding/json"
+	"net/netip"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
@@ -62,6 +63,10 @@ type Request struct {
 	Room string `json:"room,omitempty"`
 	Host string `json:"host,omitempty"`
 	Port uint16 `json:"port,omitempty"`
+	// From is where OpExplain's host tries it next, in the room: events of that are
+	// marked. An IPv4 address of a loopback, for connections over IPv4 and questions,
+	// and the port of those over IPv6.
+	From netip.AddrPort `json:"from,omitzero"`
 	// NoLookUp keeps OpExplain from looking up names.
 	NoLookUp bool `json:"no_look_up,omitempty"`
 	// Worker and Since are those of OpFailed, and required.

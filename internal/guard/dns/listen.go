@@ -34,6 +34,7 @@ func (s *Server) ServeUDP(ctx context.Context, pc *net.UDPConn) {
 			continue
 		}
 		asked := askedAt(oob[:oobn])
+		s := s.of(from)
 		var out []byte
 		ok := true // after a panic there is nothing left to do
 		panics.Serve(func() { out, ok = s.Serve(ctx, buf[:n], false, true) }, s.panicked)

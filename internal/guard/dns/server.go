@@ -33,6 +33,18 @@ type Server struct {
 	Asking, Waiting *share.Room
 	// Report gets denials.
 	Report func(events.Event)
+	// Tried, if not nil, reports whether a client is what `firewall explain` tries.
+	Tried func(from netip.AddrPort) bool
+}
+
+// of is the server for one client.
+func (s *Server) of(from netip.AddrPort) *Server {
+	if s.Tried == nil || !s.Tried(from) {
+		return s
+	}
+	of := *s
+	of.Report = events.Explained(s.Report)
+	return &of
 }
 
 // maxClientTTL bounds the TTL in answers to clients, so that they ask again before

@@ -24,7 +24,7 @@ type Event struct {
 	Rule     string // position of the deciding line: "workshop.yaml:12"
 	Suggest  string // the line that would allow it
 	Why      string // what Reason doesn't say of a note, for people
-	// Explained is set by the sink: the host asks about the target, and tries it.
+	// Explained: `firewall explain` tried it from the worker.
 	Explained bool
 	// BytesUp and BytesDown of End events are added up.
 	BytesUp, BytesDown uint64
@@ -112,6 +112,14 @@ func Denied(kind Kind, d firewall.Decision) Event {
 	return e
 }
 
+// Explained returns a report function that marks events as tried by `firewall explain`.
+func Explained(report func(Event)) func(Event) {
+	return func(e Event) {
+		e.Explained = true
+		report(e)
+	}
+}
+
 // Panicked returns the event of a panic while serving something.
 func Panicked(kind Kind) Event { return Event{Kind: kind, Verdict: Note, Reason: ReasonPanic} }
 
@@ -132,8 +140,7 @@ type Line struct {
 	Rule     string    `json:"rule,omitempty"`
 	Suggest  string    `json:"suggest,omitempty"`
 	Why      string    `json:"why,omitempty"` // of a denial or a failed upstream proxy: a sentence for people
-	// Explained: `firewall explain` was about this target at the time, and tried it
-	// from the worker.
+	// Explained: `firewall explain` tried it from the worker.
 	Explained bool `json:"explained,omitempty"`
 	// BytesUp and BytesDown are the TCP payload of the ended connections: up is
 	// from the worker.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -37,7 +36,6 @@ type Sink struct {
 	mu      sync.Mutex
 	entries map[Event]*entry
 	shares  map[share]int // different events
-	tried   map[target]time.Time
 	dropped uint64
 	recent  map[string]*recent // by room
 	wake    chan struct{}
@@ -62,25 +60,6 @@ func (r *recent) add(e Event, now time.Time) {
 	r.last[e] = now
 }
 
-// target is what is tried from a room: a name or an address.
-type target struct{ room, host string }
-
-// maxTried bounds the targets that are tried at the same time.
-const maxTried = 100
-
-// Tried marks the events of a room about a name or address as explained, for so long:
-// the host tries it from there. They are written like others, as a worker may try the
-// same at that time.
-func (s *Sink) Tried(room, host string, long time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	maps.DeleteFunc(s.tried, func(_ target, until time.Time) bool { return until.Before(now) })
-	if len(s.tried) < maxTried {
-		s.tried[target{room, host}] = now.Add(long)
-	}
-}
-
 // share is the key of what is bounded together.
 type share struct {
 	room    string
@@ -103,7 +82,7 @@ func (e Event) joined() bool { return e.Reason == ReasonOverflow || e.Reason == 
 func NewSink(w io.Writer, workers func(room string) []string) *Sink {
 	s := &Sink{
 		workers: workers, w: w,
-		entries: map[Event]*entry{}, shares: map[share]int{}, recent: map[string]*recent{}, tried: map[target]time.Time{},
+		entries: map[Event]*entry{}, shares: map[share]int{}, recent: map[string]*recent{},
 		wake: make(chan struct{}, 1), now: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.run()
@@ -121,13 +100,8 @@ func (s *Sink) AddN(e Event, n uint64) {
 	up, down := e.BytesUp, e.BytesDown
 	e.BytesUp, e.BytesDown = 0, 0
 	h := shareOf(e)
-	host := e.Name
-	if host == "" {
-		host = e.Address
-	}
 	s.mu.Lock()
 	now := time.Now()
-	e.Explained = now.Before(s.tried[target{e.Room, host}])
 	if e.Failed() {
 		if s.recent[e.Room] == nil {
 			s.recent[e.Room] = &recent{}

@@ -17,6 +17,7 @@ import (
 
 // Packet is the head of a refused packet.
 type Packet struct {
+	Src      netip.AddrPort // the port is 0 if the protocol has none
 	Dst      netip.Addr
 	Port     uint16 // 0 if the protocol has none
 	Protocol string // tcp, udp, icmp, or ip with the number of linux/in.h
@@ -157,24 +158,27 @@ func attributes(b []byte) (p Packet, ok bool) {
 func (p *Packet) payload(b []byte) bool {
 	var proto byte
 	var rest []byte
+	var src netip.Addr
+	var from uint16
 	switch {
 	case len(b) >= 20 && b[0]>>4 == 4:
 		head := int(b[0]&15) * 4
 		if head < 20 || head > len(b) {
 			return false
 		}
-		proto, p.Dst, rest = b[9], netip.AddrFrom4([4]byte(b[16:20])), b[head:]
+		proto, src, p.Dst, rest = b[9], netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20])), b[head:]
 	case len(b) >= 40 && b[0]>>4 == 6:
-		proto, p.Dst, rest = b[6], netip.AddrFrom16([16]byte(b[24:40])), b[40:]
+		proto, src, p.Dst, rest = b[6], netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40])), b[40:]
 	default:
 		return false
 	}
 	switch proto {
 	case unix.IPPROTO_TCP, unix.IPPROTO_UDP:
 		if len(rest) >= 4 {
-			p.Port = binary.BigEndian.Uint16(rest[2:])
+			from, p.Port = binary.BigEndian.Uint16(rest), binary.BigEndian.Uint16(rest[2:])
 		}
 	}
+	p.Src = netip.AddrPortFrom(src, from)
 	p.Protocol = protocolName(proto)
 	return true
 }

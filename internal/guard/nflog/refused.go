@@ -40,8 +40,8 @@ func drops(fd uintptr) uint64 {
 	return uint64(s.drops)
 }
 
-// refused parses a packet from its IP header on. A TCP packet is the reset, so its
-// source is the destination of the refused connection.
+// refused parses a packet from its IP header on. A TCP packet is the reset, which goes
+// from the destination of the refused connection to its source.
 func refused(b []byte) (p Packet, ok bool) {
 	if !p.payload(b) {
 		return p, false
@@ -49,16 +49,7 @@ func refused(b []byte) (p Packet, ok bool) {
 	if p.Protocol != "tcp" {
 		return p, true
 	}
-	header := 40
-	if b[0]>>4 == 4 {
-		header = int(b[0]&15) * 4
-		p.Dst = netip.AddrFrom4([4]byte(b[12:16]))
-	} else {
-		p.Dst = netip.AddrFrom16([16]byte(b[8:24]))
-	}
-	if len(b) < header+2 {
-		return p, false
-	}
-	p.Port = uint16(b[header])<<8 | uint16(b[header+1])
-	return p, true
+	from := p.Src
+	p.Src, p.Dst, p.Port = netip.AddrPortFrom(p.Dst, p.Port), from.Addr(), from.Port()
+	return p, p.Port != 0
 }
