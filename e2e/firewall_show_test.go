@@ -221,6 +221,22 @@ func TestFirewallShowsWhatDiffers(t *testing.T) {
 	}
 	s.Expect(0, "firewall", "reload")
 	s.Expect(0, "firewall", "explain", "evil.example.net:443", "--worker", "one")
+	// A mode is that of what runs, until up.
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "one, container: {network: {mode: restricted}}", "one, container: {network: {mode: open}}", 1))
+	const stale = "the network mode of one isn't that of workshop.yaml: `workshop up` applies it\n"
+	d = s.Expect(0, "firewall", "show")
+	if !strings.Contains(d.Out, "(one runs with restricted)") || !strings.Contains(d.Err, stale) || strings.Contains(d.Err, "reload") {
+		t.Errorf("%s%s", d.Out, d.Err)
+	}
+	d = s.Expect(0, "ps")
+	if !regexp.MustCompile(`(?m)^one +worker +up .* restricted `).MatchString(d.Out) || !strings.Contains(d.Err, stale) {
+		t.Errorf("%s%s", d.Out, d.Err)
+	}
+	s.Up()
+	d = s.Expect(0, "ps")
+	if !regexp.MustCompile(`(?m)^one +worker +up .* open `).MatchString(d.Out) || strings.Contains(d.Err, "isn't that of") {
+		t.Errorf("%s%s", d.Out, d.Err)
+	}
 	// and without a guard the file's part is left
 	s.Expect(0, "down")
 	if d = s.Expect(0, "firewall", "show"); !strings.Contains(d.Err, "is not up") || strings.Contains(d.Out, "guard:") {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
@@ -84,6 +85,22 @@ func closedRooms(s control.State) map[string]string {
 		}
 	}
 	return by
+}
+
+// modesOf returns the modes of the workers that have a room.
+func modesOf(s control.State) map[string]firewall.Mode {
+	out := map[string]firewall.Mode{}
+	for _, r := range s.Rooms {
+		for _, w := range r.Workers {
+			out[w] = r.Mode
+		}
+	}
+	return out
+}
+
+// StaleModesText says of which workers the file has another mode than what runs.
+func StaleModesText(workers []string, file string) string {
+	return "the network mode of " + WorkersText(workers) + " isn't that of " + file + ": `workshop up` applies it"
 }
 
 // SayClosed says which rooms are closed, and what to do.

@@ -111,6 +111,20 @@ func (v *PolicyView) Changed() bool {
 	return v.State != nil && (v.c.Compiled.Policy == nil || v.State.Digest != firewall.Digest(v.c.Compiled.Policy))
 }
 
+// StaleModes are the workers that run with another mode than the file has.
+func (v *PolicyView) StaleModes() (workers []string) {
+	if v.State == nil {
+		return nil
+	}
+	runs := modesOf(*v.State)
+	for _, w := range v.c.Workshop.Workers {
+		if runs[w.Name] != w.Container.Network.Mode.V {
+			workers = append(workers, w.Name)
+		}
+	}
+	return workers
+}
+
 // PolicyDocument is the network policy as data.
 type PolicyDocument struct {
 	Workshop string       `json:"workshop"`
@@ -159,6 +173,9 @@ type RunningPolicy struct {
 	control.State
 }
 
+// Mode is that of a worker's room.
+func (r *RunningPolicy) Mode(worker string) firewall.Mode { return modesOf(r.State)[worker] }
+
 // Document gathers what is shown of a worker's room, or of all.
 func (v *PolicyView) Document(worker string) PolicyDocument {
 	d := PolicyDocument{Workshop: v.c.Workshop.Name.V, Project: v.c.Name, File: v.c.Base(), Rooms: []PolicyRoom{}}
@@ -183,6 +200,9 @@ func (v *PolicyView) Document(worker string) PolicyDocument {
 		return d
 	}
 	d.Running = &RunningPolicy{Current: !v.Changed(), State: *v.State}
+	for _, r := range v.State.Rooms {
+		shown[r.Room] = shown[r.Room] || slices.Contains(r.Workers, worker)
+	}
 	if worker != "" {
 		s := &d.Running.State
 		s.Live = slices.DeleteFunc(slices.Clone(s.Live), func(l firewall.Live) bool { return l.Room != "" && !shown[l.Room] })

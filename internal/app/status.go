@@ -43,8 +43,10 @@ type ContainerStatus struct {
 	WhyEnded string     `json:"why_ended,omitempty"`
 	Started  *time.Time `json:"started,omitempty"`
 	Image    string     `json:"image"`
-	Network  string     `json:"network,omitempty"` // of a worker, by the workshop file
+	Network  string     `json:"network,omitempty"` // of a worker that runs; by the workshop file where that isn't known
 	Ports    []string   `json:"ports"`
+	// NetworkStale says that the file has another mode: it changed since `up`.
+	NetworkStale bool `json:"network_stale,omitempty"`
 	// PortsStale says that a port of the file isn't published, or, at the guard, that
 	// one is published which the file doesn't have: the file changed since `up`.
 	PortsStale bool `json:"ports_stale,omitempty"`
@@ -98,7 +100,7 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 		c := &s.Containers[i]
 		c.Engine = e.Chosen.Name
 		if !s.Can.Contained && c.Role == compose.RoleWorker.String() {
-			c.Network, c.NotHeld = "this machine's", promise.Waived(c.Engine)
+			c.Network, c.NetworkStale, c.NotHeld = "this machine's", false, promise.Waived(c.Engine)
 		}
 	}
 	s.addLive(guard)
@@ -148,6 +150,9 @@ func statusOf(seen engine.Observed, w *workshop.Workshop) []ContainerStatus {
 			}
 		}
 		p.NotHeld = append(slices.Clone(c.NotHeld), p.NotHeld...)
+		if c.Role == compose.RoleWorker.String() && c.NetworkOf == "" {
+			p.runs(firewall.None)
+		}
 		entries = append(entries, p)
 	}
 	if w != nil {
@@ -158,6 +163,17 @@ func statusOf(seen engine.Observed, w *workshop.Workshop) []ContainerStatus {
 		return cmp.Or(cmp.Compare(order[x.Role], order[y.Role]), cmp.Compare(x.Name, y.Name))
 	})
 	return entries
+}
+
+// runs takes the mode that a worker's room has.
+func (p *ContainerStatus) runs(mode firewall.Mode) {
+	if p.Network == mode.String() {
+		return
+	}
+	p.NetworkStale = p.Network != "" // else the file doesn't say
+	p.Network = mode.String()
+	held := notHeld(firewall.Open)
+	p.NotHeld = append(slices.DeleteFunc(p.NotHeld, func(b string) bool { return slices.Contains(held, b) }), notHeld(mode)...)
 }
 
 // givePorts shows published ports where they lead. The guard publishes them, at
@@ -209,9 +225,12 @@ func (s *Status) addLive(asked Asked) {
 		return
 	}
 	s.Containers[at].LiveChanges, s.Containers[at].Upstreams = len(s.Guard.Live), s.Guard.Upstreams
-	learning, closed := learningOf(*s.Guard), closedRooms(*s.Guard)
+	learning, closed, modes := learningOf(*s.Guard), closedRooms(*s.Guard), modesOf(*s.Guard)
 	for i := range s.Containers {
 		c := &s.Containers[i]
+		if mode, ok := modes[c.Service]; ok {
+			c.runs(mode)
+		}
 		c.Closed = closed[c.Service]
 		if until, ok := learning[c.Service]; ok {
 			until = until.UTC()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/workshop"
@@ -89,6 +90,45 @@ func TestAddLive(t *testing.T) {
 	}
 	if len(guard.Upstreams) != 2 || guard.Closed != "" {
 		t.Errorf("%+v", guard)
+	}
+}
+
+// The mode is that of the room that a worker runs in, whatever the file says by now.
+func TestRunningMode(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		file      firewall.Mode
+		networkOf string
+		room      firewall.Mode
+		want      string
+		stale     bool
+		notHeld   string
+	}{
+		{"as the file", firewall.Open, "r", firewall.Open, "open", false, "B24 B25"},
+		{"was open", firewall.Restricted, "r", firewall.Open, "open", true, "B24 B25"},
+		{"was restricted", firewall.Open, "r", firewall.Restricted, "restricted", true, ""},
+		{"had none", firewall.Restricted, "", 0, "none", true, ""},
+		{"has none", firewall.None, "", 0, "none", false, ""},
+		{"had a network", firewall.None, "r", firewall.Restricted, "restricted", true, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &workshop.Workshop{Workers: []workshop.Worker{{Name: "a"}}}
+			w.Workers[0].Container.Network.Mode.V = c.file
+			s := Status{Containers: statusOf(engine.Observed{Containers: []engine.Container{
+				{Service: "a", Role: "worker", State: "running", NetworkOf: c.networkOf}, {Service: "guard", Role: "guard", State: "running"},
+			}}, w)}
+			state := &control.State{}
+			if c.room != firewall.None {
+				state.Rooms = []control.RoomState{{Room: "room", Workers: []string{"a"}, Mode: c.room}}
+			}
+			answer := make(chan *control.State, 1)
+			answer <- state
+			s.addLive(answer)
+			a := s.Containers[0]
+			if a.Network != c.want || a.NetworkStale != c.stale || strings.Join(a.NotHeld, " ") != c.notHeld {
+				t.Errorf("got %s, stale %v, not held %q; want %s, %v, %q", a.Network, a.NetworkStale, a.NotHeld, c.want, c.stale, c.notHeld)
+			}
+		})
 	}
 }
 

@@ -82,7 +82,7 @@ func (a verbs) explainEnd(out *app.Explained, check bool) error {
 		}
 	}
 	if out.View.Changed() {
-		f.Hint("%s", changedText(out.View.File))
+		f.Hint("%s", changedText(out.View))
 	}
 	if len(problems) > 0 {
 		f.Err = fmt.Errorf("what is seen is not what is expected:\n%s", strings.Join(problems, "\n"))

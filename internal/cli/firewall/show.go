@@ -65,14 +65,18 @@ func (a verbs) show(ctx context.Context, cmd *cobra.Command, worker string) erro
 		a.Say("only what %s says: %v", v.File, v.Missing)
 	}
 	if v.Changed() {
-		a.Warn("%s", changedText(v.File))
+		a.Warn("%s", changedText(v))
 	}
 	return err
 }
 
-func changedText(file string) string {
-	return "the guard's policy differs from " + file + ": apply it with `workshop firewall reload`" +
-		" (where workers, modes or resolvers changed: `workshop up`)"
+// changedText says that the guard has another policy than the file.
+func changedText(v *app.PolicyView) string {
+	if stale := v.StaleModes(); len(stale) > 0 {
+		return app.StaleModesText(stale, v.File)
+	}
+	return "the guard's policy differs from " + v.File + ": apply it with `workshop firewall reload`" +
+		" (where workers or resolvers changed: `workshop up`)"
 }
 
 // showRules prints the rules of the rooms, as they are with what is live.
@@ -101,7 +105,7 @@ func (a verbs) showText(d app.PolicyDocument) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s, in %s\n", app.WorkersText(r.Workers), modeText(r), r.Room)
+		fmt.Fprintf(w, "%s: %s, in %s\n", app.WorkersText(r.Workers), modeText(r)+runsText(d.Running, r.Mode, r.Workers), r.Room)
 		for _, line := range r.Allow {
 			showRule(w, "allow", line)
 		}
@@ -114,7 +118,7 @@ func (a verbs) showText(d app.PolicyDocument) error {
 		if len(d.Rooms) > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: none, no network at all\n", app.WorkersText(d.None))
+		fmt.Fprintf(w, "%s: none, no network at all%s\n", app.WorkersText(d.None), runsText(d.Running, firewall.None, d.None))
 	}
 	if len(d.Upstreams) > 0 {
 		fmt.Fprintln(w)
@@ -137,6 +141,27 @@ func modeText(r app.PolicyRoom) string {
 		return r.Mode.String() + ", nothing is allowed"
 	}
 	return r.Mode.String()
+}
+
+// runsText says which workers run with another mode than the file's.
+func runsText(s *app.RunningPolicy, file firewall.Mode, workers []string) string {
+	if s == nil {
+		return ""
+	}
+	by := map[firewall.Mode][]string{}
+	for _, w := range workers {
+		if mode := s.Mode(w); mode != file {
+			by[mode] = append(by[mode], w)
+		}
+	}
+	var parts []string
+	for _, mode := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, fmt.Sprintf("%s runs with %s", app.WorkersText(by[mode]), mode))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 func showRule(w io.Writer, verb string, r app.PolicyRule) {

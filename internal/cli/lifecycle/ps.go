@@ -125,7 +125,7 @@ func (a verbs) psNotes(s *app.Status) {
 	if len(s.Containers) == 0 {
 		a.Say("project %s is not up", s.Name)
 	}
-	var open, composed, unlimited []string
+	var open, composed, unlimited, stale []string
 	for _, p := range s.Containers {
 		if !s.Can.Contained { // of which every command warns
 			continue
@@ -139,12 +139,18 @@ func (a verbs) psNotes(s *app.Status) {
 		if p.Role == compose.RoleWorker.String() && slices.Contains(p.NotHeld, "B5") {
 			unlimited = append(unlimited, p.Service)
 		}
+		if p.NetworkStale {
+			stale = append(stale, p.Service)
+		}
 		if slices.Contains(p.NotHeld, "B24") && p.LearningUntil == nil {
 			open = append(open, p.Service)
 		}
 		if p.MadeBy == "compose" {
 			composed = append(composed, p.Service)
 		}
+	}
+	if len(stale) > 0 {
+		a.Say("%s", a.Pasteable(app.StaleModesText(stale, a.Shown(s.File))))
 	}
 	if len(open) > 0 {
 		a.Say("network: open: %s may reach any public name and address over TCP (B24 and B25 are off)", strings.Join(open, ", "))
