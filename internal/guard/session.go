@@ -231,9 +231,6 @@ func (r *room) packet(p nflog.Packet) {
 	}
 	if names := r.pins.Names(p.Dst); len(names) > 0 {
 		e.Name = names[0].String()
-		for _, n := range names[1:] {
-			e.Name = min(e.Name, n.String())
-		}
 	}
 	e.Reason, e.Suggest = r.whyRefused(p, e.Name)
 	r.report(e)

@@ -1,6 +1,7 @@
 package dns
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"sync"
@@ -30,18 +31,25 @@ const (
 // ready for use.
 type Pins struct {
 	mu    sync.Mutex
-	addrs map[netip.Addr]map[firewall.Name]time.Time
+	addrs map[netip.Addr]map[firewall.Name]pin
 	names map[firewall.Name][]netip.Addr // the same pairs
 	pairs int
 }
 
+// pin is an address that was answered for a name.
+type pin struct {
+	until time.Time
+	asked time.Time // last
+}
+
 // Add pins the addresses of an answer. Call it before the answer is sent.
 func (p *Pins) Add(n firewall.Name, addrs []netip.Addr, ttl time.Duration) {
-	until := time.Now().Add(max(minPin, min(maxPin, ttl)) + pinGrace)
+	now := time.Now()
+	until := now.Add(max(minPin, min(maxPin, ttl)) + pinGrace)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.addrs == nil {
-		p.addrs, p.names = map[netip.Addr]map[firewall.Name]time.Time{}, map[firewall.Name][]netip.Addr{}
+		p.addrs, p.names = map[netip.Addr]map[firewall.Name]pin{}, map[firewall.Name][]netip.Addr{}
 	}
 	for _, a := range addrs {
 		if _, ok := p.addrs[a][n]; !ok {
@@ -55,26 +63,31 @@ func (p *Pins) Add(n firewall.Name, addrs []netip.Addr, ttl time.Duration) {
 				p.sweep()
 			}
 			if p.addrs[a] == nil {
-				p.addrs[a] = map[firewall.Name]time.Time{}
+				p.addrs[a] = map[firewall.Name]pin{}
 			}
 			p.names[n] = append(p.names[n], a)
 			p.pairs++
 		}
-		p.addrs[a][n] = until
+		p.addrs[a][n] = pin{until, now}
 	}
 }
 
-// Names returns the names that an address is pinned for.
+// Names returns the names that an address is pinned for, the one that was asked for
+// last first: that of a connection, most likely.
 func (p *Pins) Names(a netip.Addr) []firewall.Name {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	names := p.addrs[a.Unmap()]
 	var out []firewall.Name
-	for n, until := range p.addrs[a.Unmap()] {
-		if now.Before(until) {
+	for n, pin := range names {
+		if now.Before(pin.until) {
 			out = append(out, n)
 		}
 	}
+	slices.SortFunc(out, func(x, y firewall.Name) int {
+		return cmp.Or(names[y].asked.Compare(names[x].asked), cmp.Compare(x.String(), y.String()))
+	})
 	return out
 }
 
@@ -83,8 +96,8 @@ func (p *Pins) Names(a netip.Addr) []firewall.Name {
 func (p *Pins) sweep() {
 	now := time.Now()
 	for a, names := range p.addrs {
-		for n, until := range names {
-			if now.After(until) {
+		for n, pin := range names {
+			if now.After(pin.until) {
 				p.drop(a, n)
 			}
 		}
@@ -116,9 +129,9 @@ func (p *Pins) drop(a netip.Addr, n firewall.Name) {
 func (p *Pins) dropOldestName(a netip.Addr) {
 	var oldest firewall.Name
 	var at time.Time
-	for n, until := range p.addrs[a] {
-		if at.IsZero() || until.Before(at) {
-			oldest, at = n, until
+	for n, pin := range p.addrs[a] {
+		if at.IsZero() || pin.until.Before(at) {
+			oldest, at = n, pin.until
 		}
 	}
 	p.drop(a, oldest)
@@ -128,7 +141,7 @@ func (p *Pins) dropOldestAddr(n firewall.Name) {
 	var oldest netip.Addr
 	var at time.Time
 	for _, a := range p.names[n] {
-		if until := p.addrs[a][n]; at.IsZero() || until.Before(at) {
+		if until := p.addrs[a][n].until; at.IsZero() || until.Before(at) {
 			oldest, at = a, until
 		}
 	}

@@ -313,11 +313,11 @@ func TestPinLifetimes(t *testing.T) {
 		var p Pins
 		n, a := name(t, "db.example.org"), netip.MustParseAddr("198.51.100.32")
 		p.Add(n, []netip.Addr{a}, c.ttl)
-		if left := time.Until(p.addrs[a][n]); left > c.want || left < c.want-time.Second || left < maxClientTTL*time.Second {
+		if left := time.Until(p.addrs[a][n].until); left > c.want || left < c.want-time.Second || left < maxClientTTL*time.Second {
 			t.Errorf("a TTL of %s is pinned for %s", c.ttl, left)
 		}
 		// Asked again, it lives again; not asked, it ends.
-		p.addrs[a][n] = time.Now().Add(-time.Millisecond)
+		p.addrs[a][n] = pin{until: time.Now().Add(-time.Millisecond)}
 		if got := p.Names(a); len(got) != 0 {
 			t.Errorf("an old pin: %v", got)
 		}

@@ -1,8 +1,9 @@
 package proxy
 
 import (
+	"cmp"
 	"net/netip"
-	"sort"
+	"slices"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/policy"
@@ -99,14 +100,14 @@ func hasDenyNames(p *policy.Room, port uint16) bool {
 func (r *Room) DecideAddr(p *policy.Room, to netip.AddrPort) (firewall.Decision, string) {
 	pinned := to.Port() != 80 && to.Port() != 443
 	names := r.Pins.Names(to.Addr())
-	sort.Slice(names, func(i, j int) bool { return names[i].String() < names[j].String() })
-	first := ""
+	last := "" // that was asked for
+	if len(names) > 0 {
+		last = names[0].String()
+	}
+	slices.SortFunc(names, func(x, y firewall.Name) int { return cmp.Compare(x.String(), y.String()) })
 	var deny, learned firewall.Decision
-	var learnedName string
+	var denyName, learnedName string
 	for _, n := range names {
-		if first == "" {
-			first = n.String()
-		}
 		d := p.Matcher.Name(n, to.Port())
 		switch {
 		case d.Allowed && pinned && d.Rule != nil:
@@ -114,22 +115,22 @@ func (r *Room) DecideAddr(p *policy.Room, to netip.AddrPort) (firewall.Decision,
 		case d.Allowed && pinned && d.Reason == firewall.ReasonLearned && !learned.Allowed:
 			learned, learnedName = d, n.String()
 		case d.Reason == firewall.ReasonDenied:
-			deny = d
+			deny, denyName = d, n.String()
 		}
 	}
 	if deny.Reason != "" {
-		return deny, first // a deny line wins over ranges, learning and mode open
+		return deny, denyName // a deny line wins over ranges, learning and mode open
 	}
 	d := p.Matcher.Addr(to.Addr(), to.Port())
 	if !d.Allowed && d.Reason != firewall.ReasonDenied && learned.Allowed {
 		return learned, learnedName
 	}
-	if !d.Allowed && first != "" && d.Reason == firewall.ReasonName {
+	if !d.Allowed && last != "" && d.Reason == firewall.ReasonName {
 		// The reason and the line of a name are more helpful than those of an address.
-		if n, err := firewall.ParseName(first); err == nil {
+		if n, err := firewall.ParseName(last); err == nil {
 			d = p.Matcher.Name(n, to.Port())
 			d.Allowed = false
 		}
 	}
-	return d, first
+	return d, last
 }
