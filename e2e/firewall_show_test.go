@@ -129,6 +129,9 @@ func TestFirewallExplain(t *testing.T) {
 	if d := s.Run("exec", "one", "--", "sh", "-c", "curl -sSf http://denied.example.org/"); d.Code == 0 || !strings.Contains(d.Err, "the guard refused denied.example.org:80") {
 		t.Errorf("after explain: %d\n%s", d.Code, d.Err)
 	}
+	if d := s.Expect(0, "firewall", "suggest"); !strings.Contains(d.Err, "nothing to suggest; for what was refused: `workshop firewall suggest --denied`\n") {
+		t.Errorf("suggest, with refusals alone:\n%s", d.Err)
+	}
 	if d := s.Expect(0, "firewall", "suggest", "--denied"); !strings.Contains(d.Out, "denied.example.org") {
 		t.Errorf("a worker's refusal after explain isn't suggested:\n%s", d.Out)
 	}
@@ -242,7 +245,11 @@ func TestFirewallShowsWhatDiffers(t *testing.T) {
 	if d = s.Expect(0, "firewall", "show"); !strings.Contains(d.Err, "is not up") || strings.Contains(d.Out, "guard:") {
 		t.Errorf("%s%s", d.Out, d.Err)
 	}
-	s.Expect(1, "firewall", "log")
+	for _, verb := range []string{"log", "suggest"} {
+		if d = s.Expect(1, "firewall", verb); !strings.Contains(d.Err, "is not up: its guard's log is gone\n") {
+			t.Errorf("%s: %s", verb, d.Err)
+		}
+	}
 }
 
 func TestB28_Log(t *testing.T) {

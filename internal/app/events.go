@@ -263,6 +263,9 @@ func (env *Env) ObserveGuard(ctx context.Context, t ProjectRef, worker string, a
 		names = []string{worker}
 	}
 	err = services(t, seen, names)
+	if errors.Is(err, ErrNotUp) {
+		err = Fail(CodeFailed, "project %s %w: its guard's log is gone", t.Name, ErrNotUp).Hint("`workshop up` begins a new log")
+	}
 	if err == nil && !slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.Service == compose.GuardService }) {
 		err = Fail(CodeFailed, "project %s has no guard: none of its workers has a network", t.Name).
 			Hint("`network: {mode: restricted, allow: [HOST]}` in workshop.yaml adds one")

@@ -31,9 +31,10 @@ type Suggestions struct {
 	LeftOut LeftOut         `json:"left_out"`
 	// InVain are names that were looked up and have no address.
 	InVain []string `json:"in_vain,omitempty"`
-	// Tried are lines for what was let through or refused while `firewall explain` tried
-	// it from the worker, so that nobody knows who asked.
+	// Tried are lines for what `firewall explain` alone tried from the worker.
 	Tried []string `json:"tried,omitempty"`
+	// Refused: for want of a line something was refused, which Denied would have.
+	Refused bool `json:"-"`
 	// File is the path of the workshop file; empty where it isn't read.
 	File string `json:"-"`
 
@@ -173,6 +174,7 @@ type dialRequests struct {
 	request SuggestRequest
 	names   map[firewall.Name]*requestedName
 	out     LeftOut
+	refused bool            // Suggestions.Refused
 	seen    map[string]bool // what is left out, each once
 	tried   *dialRequests   // what `firewall explain` tried at the time
 }
@@ -216,10 +218,14 @@ func (x *dialRequest) add(l events.Line) *dialRequest {
 
 // add takes one event.
 func (q *dialRequests) add(_ []byte, l events.Line) error {
+	if q.request.Worker != "" && !slices.Contains(l.Workers, q.request.Worker) {
+		return nil
+	}
 	learned := l.Verdict == events.Allow && l.Reason == firewall.ReasonLearned
 	refused := q.request.Denied && l.Verdict == events.Deny
 	inVain := l.Verdict == events.Note && l.Reason == events.ReasonUnresolved && l.Rule == ""
-	if !learned && !refused && !inVain || q.request.Worker != "" && !slices.Contains(l.Workers, q.request.Worker) {
+	q.refused = q.refused || l.Verdict == events.Deny && lacksLine(l.Reason) && !l.Explained
+	if !learned && !refused && !inVain {
 		return nil
 	}
 	if l.Explained {
@@ -237,7 +243,7 @@ func (q *dialRequests) add(_ []byte, l events.Line) error {
 		n := q.named(name)
 		n.inVain = n.inVain.add(l)
 		return nil
-	case refused && l.Reason != firewall.ReasonName && l.Reason != firewall.ReasonPort:
+	case refused && !lacksLine(l.Reason):
 		q.leave(&q.out.Other, l)
 		return nil
 	case err != nil || l.Port == 0 || refused && l.Suggest == "":
@@ -251,6 +257,11 @@ func (q *dialRequests) add(_ []byte, l events.Line) error {
 		n.ports[l.Port] = n.ports[l.Port].add(l)
 	}
 	return nil
+}
+
+// lacksLine reports whether something was refused because no line has it.
+func lacksLine(reason string) bool {
+	return reason == firewall.ReasonName || reason == firewall.ReasonPort
 }
 
 // named is what was asked for of a name.
@@ -300,7 +311,7 @@ func (q *dialRequests) suggest(s *Source) *Suggestions {
 		}
 	}
 	slices.Sort(out.InVain)
-	out.LeftOut = q.out
+	out.LeftOut, out.Refused = q.out, q.refused
 	if q.tried != nil {
 		for _, l := range q.tried.suggest(s).Allow {
 			if _, asked := q.names[l.host]; !asked {

@@ -141,6 +141,12 @@ tunnel.example.org:22 # one and two: refused once`, LeftOut{Denied: 1, Nameless:
 			t.Errorf("%s: left out %+v\n%s", c.name, got.LeftOut, strings.Join(lines, "\n"))
 		}
 	}
+	if got := suggestFrom(t, s, learnedLog, SuggestRequest{}); !got.Refused {
+		t.Error("nothing says that --denied would have more")
+	}
+	if got := suggestFrom(t, s, learnedLog, SuggestRequest{Worker: "own"}); got.Refused {
+		t.Error("what others were refused is told of own")
+	}
 	if first := suggestFrom(t, s, learnedLog, SuggestRequest{}).Allow[0].First; first.Second() != 1 {
 		t.Errorf("first seen %v", first)
 	}

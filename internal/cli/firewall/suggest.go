@@ -57,7 +57,7 @@ func (a verbs) suggest(ctx context.Context, cmd *cobra.Command, o app.SuggestReq
 	if err != nil {
 		return err
 	}
-	a.suggestNotes(result, o.Denied)
+	a.suggestNotes(result, o)
 	if !write {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (a verbs) suggestText(s *app.Suggestions) error {
 const maxInVain = 20
 
 // suggestNotes says what the list can't.
-func (a verbs) suggestNotes(s *app.Suggestions, denied bool) {
+func (a verbs) suggestNotes(s *app.Suggestions, o app.SuggestRequest) {
 	switch {
 	case s.Since.IsZero():
 		a.Say("the guard's log is empty")
@@ -96,8 +96,16 @@ func (a verbs) suggestNotes(s *app.Suggestions, denied bool) {
 	}
 	if len(s.Allow) == 0 {
 		hint := ""
-		if !denied {
-			hint = "; `workshop up --learn` lets workers ask, and --denied shows what was refused"
+		switch {
+		case o.Denied:
+		case s.Refused:
+			ofWorker := ""
+			if o.Worker != "" {
+				ofWorker = " --worker " + o.Worker
+			}
+			hint = "; for what was refused: `workshop firewall suggest --denied" + ofWorker + "`"
+		default:
+			hint = "; `workshop up --learn` lets workers ask"
 		}
 		a.Say("nothing to suggest%s", hint)
 	}
