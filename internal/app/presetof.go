@@ -62,13 +62,16 @@ func (out *Suggestions) usePresets() {
 		i, known := at[p.Name]
 		if !known {
 			i, at[p.Name] = len(lines), len(lines)
-			line := SuggestedLine{Line: "preset: " + p.Name, Name: "preset: " + p.Name, Ports: l.Ports, First: l.First}
+			line := SuggestedLine{Line: "preset: " + p.Name, Name: "preset: " + p.Name, Ports: l.Ports, First: l.First, used: l.used}
 			for _, r := range p.Rules {
 				line.rules = append(line.rules, firewall.Rule{Host: r.Host, Ports: r.Ports, Preset: p.Name})
 			}
 			lines = append(lines, line)
 		}
 		line := &lines[i]
+		if l.used != nil {
+			line.used = l.used
+		}
 		line.names = slices.Compact(slices.Sorted(slices.Values(append(line.names, l.Name))))
 		line.Workers = slices.Compact(slices.Sorted(slices.Values(append(line.Workers, l.Workers...))))
 		line.Count += l.Count

@@ -74,7 +74,11 @@ func (l *SuggestedLine) Comment() string {
 		often = strconv.FormatUint(l.Count, 10) + " times"
 	}
 	did := ""
-	if l.Refused && !l.Learned {
+	switch {
+	case !l.Refused || l.Learned:
+	case l.used == nil: // on which port it would have been connected to, nobody knows
+		did = "look-up refused "
+	default:
 		did = "refused "
 	}
 	of := ""

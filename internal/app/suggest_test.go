@@ -125,7 +125,7 @@ ssh.example.org:22 # one and two: once
 sub.wild.example.org:443 # one, own and two: 3 times`, LeftOut{Denied: 1, Nameless: 3}},
 		{"denied too", SuggestRequest{Denied: true}, `api.example.org # one and two: 4 times
 api.example.org:8443 # one and two: once
-asked.example.org # one and two: refused 2 times
+asked.example.org # one and two: look-up refused 2 times
 ssh.example.org:22 # one and two: once
 sub.wild.example.org:443 # one, own and two: 3 times
 tunnel.example.org:22 # one and two: refused once`, LeftOut{Denied: 1, Nameless: 3, Other: 2}},
