@@ -182,26 +182,32 @@ func (g *GuardLog) selects(l events.Line) bool {
 // read hands on what is in the log. The tail counts events that are selected, not
 // the lines of the log.
 func (g *GuardLog) read(ctx context.Context, r *Running, o engine.LogsOptions, stamped bool) error {
-	type kept struct {
-		raw  []byte
-		line events.Line
-	}
-	var tail []kept
+	var tail []keptEvent
 	n := g.Tail
-	reader := &eventReader{stamped: stamped, each: func(raw []byte, l events.Line) error {
-		if !g.selects(l) {
-			return nil
-		}
+	each := func(raw []byte, l events.Line) error {
 		if n < 0 || o.Follow {
 			g.count++
 			return g.Each(raw, l)
 		}
-		if tail = append(tail, kept{raw, l}); len(tail) > n {
+		if tail = append(tail, keptEvent{raw, l}); len(tail) > n {
 			tail = tail[1:]
 		}
 		return nil
+	}
+	order := &eventOrder{each: each}
+	if !o.Follow {
+		each = order.add
+	}
+	reader := &eventReader{stamped: stamped, each: func(raw []byte, l events.Line) error {
+		if !g.selects(l) {
+			return nil
+		}
+		return each(raw, l)
 	}}
 	err := r.readEvents(ctx, o, reader)
+	if rest := order.end(); err == nil {
+		err = rest
+	}
 	if !reader.last.IsZero() {
 		g.last = reader.last
 	}
@@ -212,6 +218,50 @@ func (g *GuardLog) read(ctx context.Context, r *Running, o engine.LogsOptions, s
 		}
 	}
 	return err
+}
+
+// keptEvent is a line of the guard, and what it says.
+type keptEvent struct {
+	raw  []byte
+	line events.Line
+}
+
+// eventOrder hands events on in order of time: the guard writes what it merged at the
+// end of the window, after what came later.
+type eventOrder struct {
+	each    func(raw []byte, l events.Line) error
+	waiting []keptEvent // in order
+}
+
+// lateEvents is by how much events may be written too late.
+const lateEvents = 2 * events.Window
+
+func (o *eventOrder) add(raw []byte, l events.Line) error {
+	at := len(o.waiting)
+	for at > 0 && o.waiting[at-1].line.Time.After(l.Time) {
+		at--
+	}
+	o.waiting = slices.Insert(o.waiting, at, keptEvent{raw, l})
+	return o.until(o.waiting[len(o.waiting)-1].line.Time.Add(-lateEvents))
+}
+
+// until hands on what is older.
+func (o *eventOrder) until(t time.Time) error {
+	for len(o.waiting) > 0 && o.waiting[0].line.Time.Before(t) {
+		k := o.waiting[0]
+		o.waiting = o.waiting[1:]
+		if err := o.each(k.raw, k.line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *eventOrder) end() error {
+	if len(o.waiting) == 0 {
+		return nil
+	}
+	return o.until(o.waiting[len(o.waiting)-1].line.Time.Add(1))
 }
 
 // goneTime is how long a guard that ended may take to come back while it is

@@ -48,6 +48,23 @@ func TestEventsAreReadWhole(t *testing.T) {
 	}
 }
 
+// What is printed at once is in order of time: the guard writes what it merged after
+// what came later.
+func TestLogIsInOrder(t *testing.T) {
+	line := func(second, milli int, name string) string {
+		at := time.Date(2026, 11, 21, 10, 0, second, milli*1e6, time.UTC).Format(time.RFC3339Nano)
+		return `{"time":"` + at + `","kind":"dns","name":"` + name + `","verdict":"deny","reason":"not-allowed","count":1}` + "\n"
+	}
+	log := line(1, 0, "a") + line(3, 0, "d") + line(2, 500, "b") + line(2, 999, "c") + line(3, 0, "e") + line(9, 0, "g") + line(8, 0, "f")
+	for n, want := range map[int]string{-1: "abcdefg", 3: "efg", 0: ""} {
+		got := ""
+		g := &GuardLog{Tail: n, Each: func(_ []byte, l events.Line) error { got += l.Name; return nil }}
+		if count, err := g.Read(t.Context(), &Running{Engine: &loggingEngine{logs: []string{log}}}); err != nil || got != want || count != len(want) {
+			t.Errorf("tail %d: %q, %d, %v; want %q", n, got, count, err, want)
+		}
+	}
+}
+
 // With the engine's time before each line, the times of the whole log are known.
 func TestStampedEvents(t *testing.T) {
 	n := 0

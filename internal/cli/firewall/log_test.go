@@ -68,6 +68,9 @@ func TestLogTextIsWrapped(t *testing.T) {
 		t.Errorf("other words:\n%s", narrow)
 	}
 	for line := range strings.Lines(narrow) {
+		if _, after, ok := strings.Cut(line, "  denied"); ok && len(after)-len(strings.TrimLeft(after, " ")) != 3 {
+			t.Errorf("the gap after the verdict: %q", line)
+		}
 		if line = strings.TrimSuffix(line, "\n"); runewidth.StringWidth(line) > 60 && !strings.HasPrefix(line, "  workshop firewall allow ") {
 			t.Errorf("%d columns: %q", runewidth.StringWidth(line), line)
 		}

@@ -57,6 +57,9 @@ var verdictWords = map[events.Verdict]string{
 	events.Deny: "denied", events.Allow: "allowed", events.End: "ended", events.Note: "note",
 }
 
+// verdictWidth of the column with those words.
+const verdictWidth = len("allowed")
+
 // print writes one event, and the command that allows what it refuses.
 func (t *eventText) print(_ []byte, l events.Line) error {
 	word, known := verdictWords[l.Verdict]
@@ -91,9 +94,8 @@ func (t *eventText) print(_ []byte, l events.Line) error {
 	if words := eventReason(l); words != "" {
 		parts = append(parts, t.faint(words))
 	}
-	head := fmt.Sprintf("%s  %-*s  ", at.Format(time.TimeOnly), t.workers, workers)
-	text := t.paint[l.Verdict](fmt.Sprintf("%-7s", word)) + "  " + strings.Join(parts, "  ")
-	fmt.Fprintln(t.w, head+t.wrapped(text, len(time.TimeOnly)+2+t.workers+2))
+	head := fmt.Sprintf("%s  %-*s  %s  ", at.Format(time.TimeOnly), t.workers, workers, t.paint[l.Verdict](fmt.Sprintf("%-*s", verdictWidth, word)))
+	fmt.Fprintln(t.w, head+t.wrapped(strings.Join(parts, "  "), len(time.TimeOnly)+2+t.workers+2+verdictWidth+2))
 	return t.suggest(l)
 }
 

@@ -29,25 +29,40 @@ func Lines(text string, width, hang int) string {
 func wrapLine(line string, width, hang int) []string {
 	rest := strings.TrimLeft(line, " ")
 	indent := len(line) - len(rest)
-	var out []string
-	row, used := strings.Repeat(" ", indent), indent
-	empty := true
+	after := min(indent+hang, width/2)
+	rows, used := [][]string{nil}, indent
 	for _, word := range words(rest) {
+		last := len(rows) - 1
 		w := columns(word)
-		if !empty && used+1+w > width {
-			out = append(out, row)
-			used = min(indent+hang, width/2)
-			row, empty = strings.Repeat(" ", used), true
-		}
-		if !empty {
-			row += " "
+		switch {
+		case len(rows[last]) == 0:
+		case used+1+w > width:
+			rows, used, last = append(rows, nil), after, last+1
+		default:
 			used++
 		}
-		row += word
-		used, empty = used+w, false
+		rows[last] = append(rows[last], word)
+		used += w
 	}
-	return append(out, row)
+	// A short word at the end takes the one before along.
+	if last := len(rows) - 1; last > 0 && len(rows[last]) == 1 && columns(rows[last][0]) <= shortWord {
+		if before := rows[last-1]; len(before) > 1 && after+columns(before[len(before)-1])+1+shortWord <= width {
+			rows[last-1], rows[last] = before[:len(before)-1], append([]string{before[len(before)-1]}, rows[last]...)
+		}
+	}
+	out := make([]string, len(rows))
+	for i, row := range rows {
+		blanks := after
+		if i == 0 {
+			blanks = indent
+		}
+		out[i] = strings.Repeat(" ", blanks) + strings.Join(row, " ")
+	}
+	return out
 }
+
+// shortWord is the width of a word that isn't left alone in a line.
+const shortWord = 3
 
 // columns is the width of a text on a terminal: colours have none.
 func columns(text string) int {

@@ -16,6 +16,8 @@ func TestLines(t *testing.T) {
 		{"a long word is left alone", "a 0123456789012345 b", 10, 0, "a\n0123456789012345\nb"},
 		{"wide characters", "日本 日本 日本", 9, 0, "日本 日本\n日本"},
 		{"colours", "\x1b[31mone two\x1b[0m three", 13, 0, "\x1b[31mone two\x1b[0m three"},
+		{"a short word has company", "one two three it", 13, 2, "one two\n  three it"},
+		{"but not beyond the width", "one two threefour it", 17, 9, "one two threefour\n        it"},
 		{"a backquote without a second", "one ` two three four", 9, 0, "one\n` two three four"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
