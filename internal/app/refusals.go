@@ -41,13 +41,19 @@ func (env *Env) AgainstFile(ctx context.Context, t ProjectRef, worker string, li
 	if p == nil {
 		return list
 	}
-	i := slices.IndexFunc(p.Rooms, func(r firewall.RoomPolicy) bool { return slices.Contains(r.Workers, worker) })
-	if i < 0 {
+	room := slices.IndexFunc(p.Rooms, func(r firewall.RoomPolicy) bool { return slices.Contains(r.Workers, worker) })
+	if room < 0 {
 		return list
 	}
-	m, out := p.Rooms[i].Compile(), slices.Clone(list)
+	m, out := p.Rooms[room].Compile(), slices.Clone(list)
 	for i := range out {
-		out[i].saved = out[i].allowedBy(m)
+		switch x := &out[i]; {
+		case !x.allowedBy(m):
+		case p.Rooms[room].Mode == firewall.Open && lacksLine(x.Reason): // the mode is new, too
+			x.saved = "workshop up"
+		default:
+			x.saved = "workshop firewall reload"
+		}
 	}
 	return out
 }
@@ -109,7 +115,7 @@ type Refusal struct {
 
 	port    uint16
 	address string // that was dialled, if it is known
-	saved   bool   // the file allows it: see [Env.AgainstFile]
+	saved   string // what gives the guard the file, which allows it: see [Env.AgainstFile]
 
 	rule string // that decided, as the guard writes it
 	Opening
@@ -277,8 +283,8 @@ func (x Refusal) Says(y Refusal) bool {
 func (x Refusal) Text() string {
 	why, opens := x.shortWhy(), ""
 	switch {
-	case x.saved:
-		opens = "; the file allows it by now: `workshop firewall reload`"
+	case x.saved != "":
+		opens = "; the file allows it by now: `" + x.saved + "`"
 	case x.Command != "":
 		opens = "; to allow it: `" + x.Command + "`"
 	case x.Line != "":

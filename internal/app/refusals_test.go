@@ -1,7 +1,9 @@
 package app
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -179,8 +181,20 @@ func TestRefusedAgainstFile(t *testing.T) {
 			t.Fatal(c.name)
 		}
 		x = env.AgainstFile(t.Context(), ProjectRef{File: s.Path}, "one", []Refusal{x})[0]
-		if says := strings.Contains(x.Text(), "workshop firewall reload"); x.saved != c.want || says != c.want {
-			t.Errorf("%s: %v, want %v: %s", c.name, x.saved, c.want, x.Text())
+		if says := strings.Contains(x.Text(), "workshop firewall reload"); (x.saved != "") != c.want || says != c.want {
+			t.Errorf("%s: %q, want %v: %s", c.name, x.saved, c.want, x.Text())
 		}
+	}
+	// Another mode than what runs isn't loaded by reload.
+	text, err := os.ReadFile(s.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.Path, bytes.Replace(text, []byte("mode: restricted"), []byte("mode: open"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	x, _ := RefusalOf(deny("not.example.org", "", firewall.ReasonName, "", "tcp", 443), "one")
+	if x = env.AgainstFile(t.Context(), ProjectRef{File: s.Path}, "one", []Refusal{x})[0]; !strings.HasSuffix(x.Text(), "; the file allows it by now: `workshop up`") {
+		t.Errorf("the file has mode open by now: %s", x.Text())
 	}
 }

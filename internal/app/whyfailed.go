@@ -159,14 +159,15 @@ func (env *Env) sayDenials(ctx context.Context, r *Running, ran Ran) {
 	}
 	seen = env.AgainstFile(ctx, r.ProjectRef, ran.Worker, seen)
 	var refused, lines, commands, saved []string
+	var reload string
 	for _, x := range seen[:min(len(seen), maxDenials)] {
 		what := x.Target
 		if why := x.shortWhy(); why != "" {
 			what += " (" + why + ")"
 		}
 		refused = appendNew(refused, what)
-		if x.saved {
-			saved = appendNew(saved, x.Target)
+		if x.saved != "" {
+			saved, reload = appendNew(saved, x.Target), x.saved
 			continue
 		}
 		lines = appendNew(lines, x.fileLine())
@@ -177,7 +178,7 @@ func (env *Env) sayDenials(ctx context.Context, r *Running, ran Ran) {
 		text += fmt.Sprintf(" and %d more (`workshop firewall log --denied`)", more)
 	}
 	if len(saved) > 0 {
-		text += "; " + env.Shown(r.File) + " allows " + WorkersText(saved) + " by now: `workshop firewall reload` gives the guard its lines"
+		text += "; " + env.Shown(r.File) + " allows " + WorkersText(saved) + " by now: `" + reload + "` gives it to the guard"
 	}
 	if len(lines) > 0 {
 		text += "; to allow it, add to network.allow in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")

@@ -33,6 +33,9 @@ prints the container IDs alone.`,
 			return a.ps(ctx, cmd, strict)
 		}),
 	}
+	// Stopped containers are always listed.
+	cmd.Flags().BoolP("all", "a", true, "accepted as in Compose")
+	_ = cmd.Flags().MarkHidden("all")
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up, or not all could be checked")
 	return cmd
 }
