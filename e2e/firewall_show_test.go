@@ -169,6 +169,25 @@ func TestUpstreamProxyFails(t *testing.T) {
 // words has one blank between words, as a terminal's width breaks lines.
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
+// A file that isn't valid keeps nobody from what runs: the hint has the commands that
+// need no file.
+func TestBrokenFile(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	s := shown(t, "where the file isn't valid, each command that needs it says which do not")
+	s.Up()
+	s.Write("workshop.yaml", s.Read("workshop.yaml")+"  : bad\n")
+	hint := "`workshop -p " + s.Project + " exec`, `workshop -p " + s.Project + " logs`, "
+	for _, args := range [][]string{{"firewall", "show"}, {"firewall", "reload"}, {"firewall", "suggest"}, {"call", "one", "read_file", "path=/x"}, {"restart"}} {
+		if d := s.Expect(3, args...); !strings.Contains(strings.Join(strings.Fields(d.Err), " "), hint) {
+			t.Errorf("%q: no hint at what works\n%s", args, d.Err)
+		}
+	}
+	s.Expect(0, "-p", s.Project, "exec", "one", "--", "true")
+	s.Expect(0, "-p", s.Project, "logs")
+	s.Expect(0, "-p", s.Project, "ps", "--strict")
+	s.Expect(0, "-p", s.Project, "firewall", "allow", "denied.example.org")
+}
+
 // What the guard does and what the file says may differ: both commands say so.
 func TestFirewallShowsWhatDiffers(t *testing.T) {
 	scenario.NotRootless(t, "nothing of it depends on who runs it")

@@ -20,7 +20,7 @@ func (env *Env) Load(ctx context.Context) (*Source, error) {
 	}
 	env.ofFile(s)
 	if n := s.Diagnostics.Count(diag.Error); n > 0 {
-		return nil, Fail(codeOf(s.Diagnostics), "%s is invalid: %s", env.Shown(s.Path), Count(n, "error"))
+		return nil, env.hintRecorded(Fail(codeOf(s.Diagnostics), "%s is invalid: %s", env.Shown(s.Path), Count(n, "error")))
 	}
 	return s, nil
 }

@@ -46,7 +46,7 @@ func (env *Env) Find(ctx context.Context) (ProjectRef, error) {
 	if name == "" && env.Settings.Project == "" {
 		s, err := env.Load(ctx)
 		if err != nil {
-			return t, env.hintRecorded(err)
+			return t, err
 		}
 		name, t.isolation = s.Workshop.Name.V, s.Workshop.Isolation.V
 	}
@@ -84,7 +84,7 @@ func (env *Env) hintRecorded(err error) error {
 	f, ok := errors.AsType[*Failure](err)
 	if up := env.recordedHere(all); ok && len(up) > 0 {
 		p := up[0].Project
-		return f.Hint("project %s was brought up from %s: `workshop -p %s ps --strict` and `workshop -p %s down` work without the file", p, Printable(up[0].Dir), p, p)
+		return f.Hint("project %[1]s was brought up from %[2]s: `workshop -p %[1]s exec`, `workshop -p %[1]s logs`, `workshop -p %[1]s ps --strict` and `workshop -p %[1]s down` work without the file", p, Printable(up[0].Dir))
 	}
 	return err
 }
