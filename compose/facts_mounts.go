@@ -32,7 +32,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 			}
 			return
 		}
-		hint := "create it: mkdir -p " + shellquote.Quote(m.f.absolute(written))
+		hint := k.CreateHint(m.f.absolute(written))
 		if k.ReadWrite {
 			hint += " (a missing rw directory is made for you only inside the project)"
 		}

@@ -275,6 +275,9 @@ func hinted(f *form, key string) (instead, bool) {
 		return x, ok
 	case formOf(reflect.TypeFor[networkForm]()):
 		x, ok := networkKeys[key]
+		if _, inside := formOf(reflect.TypeFor[partialContainer]()).byKey[key]; inside && !ok {
+			return instead{"", "it is a key of container: indent it like `network:`"}, true
+		}
 		return x, ok
 	case formOf(reflect.TypeFor[ruleForm]()):
 		x, ok := ruleKeys[key]
@@ -293,6 +296,9 @@ func hinted(f *form, key string) (instead, bool) {
 		return x, ok
 	case formOf(reflect.TypeFor[partialResources]()):
 		x, ok := resourceKeys[key]
+		if _, inside := formOf(reflect.TypeFor[partialContainer]()).byKey[key]; inside && !ok {
+			return instead{"", "it is a key of container: indent it like `resources:`"}, true
+		}
 		return x, ok
 	case formOf(reflect.TypeFor[secretForm]()):
 		x, ok := secretKeys[key]

@@ -374,3 +374,11 @@ func (d *decoder) checkNested(m, outer *Mount) {
 		Range:   m.At.Range, Related: []diag.Related{{Message: "the read-only mount", Range: outer.At.Range}},
 	})
 }
+
+// CreateHint says what makes the source, which is missing at a path of the machine.
+func (m *Mount) CreateHint(at string) string {
+	if !m.ReadWrite && strings.Trim(path.Ext(at), ".") != "" && path.Ext(at) != path.Base(at) {
+		return "create that file" // a directory's name seldom has an extension
+	}
+	return "create it: `mkdir -p " + shellquote.Quote(at) + "`"
+}

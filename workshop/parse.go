@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path"
@@ -137,7 +138,7 @@ func syntaxError(src *source, err error) diag.Diagnostic {
 	case at.Line > 0 && at.Byte < len(src.data) && src.data[at.Byte] == '\t', strings.Contains(load.Message, "tab character"):
 		d.Code = "tab"
 		d.Summary = "a tab can't indent YAML"
-		d.Hint = "indent with spaces: `sed -i 's/\\t/  /g' " + shellquote.Quote(path.Base(src.name)) + "`"
+		d.Hint = fmt.Sprintf("indent with spaces: `sed -i 's/\\t/%s/g' %s`", strings.Repeat(" ", tabStop(src.data, at.Line)), shellquote.Quote(path.Base(src.name)))
 	case slip.Summary != "" && mark.Line > 0:
 		d.Summary, d.Hint, d.Range = slip.Summary, slip.Hint, place(slip.At)
 		if slip.Related.Line > 0 {
@@ -153,3 +154,30 @@ func syntaxError(src *source, err error) diag.Diagnostic {
 }
 
 func markOf(m yaml.Mark) yamltext.Mark { return yamltext.Mark{Line: m.Line, Column: m.Column} }
+
+// tabStop returns how many spaces a tab that indents a line stands for, by the line
+// before it; 2 where that doesn't say.
+func tabStop(text []byte, line int) int {
+	lines := bytes.SplitN(text, []byte("\n"), line+1)
+	if line < 1 || line > len(lines) {
+		return 2
+	}
+	own := lines[line-1]
+	lead := own[:len(own)-len(bytes.TrimLeft(own, " \t"))]
+	tabs := bytes.Count(lead, []byte("\t"))
+	for n := line - 2; n >= 0; n-- {
+		above := bytes.TrimSpace(lines[n])
+		if len(above) == 0 || above[0] == '#' {
+			continue
+		}
+		want := len(lines[n]) - len(bytes.TrimLeft(lines[n], " "))
+		if bytes.HasSuffix(above, []byte(":")) {
+			want += 2
+		}
+		if rest := want - (len(lead) - tabs); tabs > 0 && rest > 0 && rest%tabs == 0 {
+			return rest / tabs
+		}
+		break
+	}
+	return 2
+}

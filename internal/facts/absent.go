@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/llmdo/workshop/diag"
-	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -35,7 +34,7 @@ func Absent(mounts []workshop.Mount, dir string) diag.List {
 				Severity: diag.Warning, Code: "mount-source-missing", Range: m.At.Range,
 				Summary: fmt.Sprintf("the mount source %s does not exist on this machine", source),
 				Detail:  "`up` refuses it.",
-				Hint:    "create it: `mkdir -p " + shellquote.Quote(at) + "`, or correct the path",
+				Hint:    m.CreateHint(at) + ", or correct the path",
 			})
 		}
 	}

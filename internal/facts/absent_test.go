@@ -26,6 +26,14 @@ func TestAbsent(t *testing.T) {
 	outside.ReadWrite, outside.OutsideProject = true, true
 	mounts := []workshop.Mount{mount(1, "./src"), mount(2, "./gone"), made, outside, mount(5, filepath.Join(dir, "src")), mount(6, "/nonexistent/source")}
 	mounts = slices.Concat(mounts, mounts) // of two workers
+	for source, want := range map[string]string{
+		"./gone": "create it: `mkdir -p " + dir + "/gone`, or correct the path", "./gone.d/.config": "create it: `mkdir -p " + dir + "/gone.d/.config`, or correct the path",
+		"./README.md": "create that file, or correct the path",
+	} {
+		if d := Absent([]workshop.Mount{mount(1, source)}, dir); len(d) != 1 || d[0].Hint != want {
+			t.Errorf("%s: %+v, want %q", source, d, want)
+		}
+	}
 	var lines []int
 	for _, d := range Absent(mounts, dir) {
 		if d.Severity != diag.Warning || d.Code != "mount-source-missing" || d.Hint == "" {

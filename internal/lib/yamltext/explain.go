@@ -121,6 +121,9 @@ func (t page) strayLine() Slip {
 		return Slip{Summary: "text follows the end of the value", Hint: "remove it, or put quotes around the whole value"}
 	}
 	isItem := strings.HasPrefix(line[own:], "-")
+	if s, ok := t.outdented(own, isItem); ok {
+		return s
+	}
 	best := 0
 	for n, deepest := t.previous(t.at.Line), 1<<30; n > 0 && deepest > 0; n = t.previous(n) {
 		above := t.line(n)
@@ -143,6 +146,30 @@ func (t page) strayLine() Slip {
 		Summary: fmt.Sprintf("%s is indented by %s, which fits no line above it", subject(line), spaces(own)),
 		Hint:    fmt.Sprintf("indent it by %s like %s in line %d", spaces(indent(t.line(best))), subject(t.line(best)), best),
 	}
+}
+
+// outdented is a line above that is indented less than those around it, which closed
+// what a later line goes on with; own is the indentation of that.
+func (t page) outdented(own int, isItem bool) (Slip, bool) {
+	out := 0
+	for n := t.previous(t.at.Line); n > 0; n = t.previous(n) {
+		line := t.line(n)
+		depth := indent(line)
+		switch {
+		case depth < own && out == 0:
+			out = n
+		case out > 0 && depth < own:
+			return Slip{}, false
+		case out > 0 && depth == own && strings.HasPrefix(line[depth:], "-") == isItem:
+			return Slip{
+				Summary: fmt.Sprintf("%s is indented by %s, less than the lines before and after it", subject(t.line(out)), spaces(indent(t.line(out)))),
+				Hint:    fmt.Sprintf("indent it by %s like %s in line %d", spaces(own), subject(line), n),
+				At:      Mark{out, indent(t.line(out)) + 1},
+				Related: t.at, RelatedText: "this line fits no other above it",
+			}, true
+		}
+	}
+	return Slip{}, false
 }
 
 // between is an item among keys, or a key among items.

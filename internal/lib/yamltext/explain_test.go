@@ -21,6 +21,8 @@ func TestExplain(t *testing.T) {
 			`1:16 the value has a colon and a space, which begin another key | write name: 'say "x": it''s', or one key on each line`},
 		{"between two depths", "a:\n  c:\n    image: host\n\n   # a comment\n   network: none\n",
 			`6:4 the key "network" is indented by 3 spaces, which fits no line above it | indent it by 4 spaces like the key "image" in line 3`},
+		{"outdented above", "workshop:\n  name: v\n\ncontainer:\n    image: host\n    env:\n      A: b\n  workers:\n    - a\n",
+			`4:1 the key "container" is indented by 0 spaces, less than the lines before and after it | indent it by 2 spaces like the key "name" in line 2`},
 		{"item between two depths", "mounts:\n    - a\n  - b\n",
 			`3:3 the list item is indented by 2 spaces, which fits no line above it | indent it by 4 spaces like the list item in line 2`},
 		{"item among keys", "a: b\n- c\n",
