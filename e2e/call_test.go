@@ -315,7 +315,7 @@ func TestToolsStartsTheWorkshop(t *testing.T) {
 		}
 		// The client can't ask: refused, and said so to the model.
 		a = c.ask("tools/call", `{"name": "write_file", "arguments": {"path": "/workspace/out/n.txt", "content": "x"}}`)
-		if !strings.Contains(string(a.Result)+string(a.Error), "B42") || s.Exists("out/n.txt") {
+		if !strings.Contains(string(a.Result), "was not approved: ") || s.Exists("out/n.txt") {
 			t.Errorf("write_file: %s %s", a.Result, a.Error)
 		}
 		end(c)

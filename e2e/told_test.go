@@ -62,6 +62,8 @@ func TestModelIsTold(t *testing.T) {
 		{"mount", "shell", `{"command": "touch ../src/new", "cwd": "/workspace/out"}`, fmt.Sprintf(readOnlyHere, "/workspace/src")},
 		{"write_file", "write_file", `{"path": "/workspace/src/new", "content": "x"}`, fmt.Sprintf(readOnlyHere, "/workspace/src")},
 		{"success", "shell", `{"command": "true"}`, ""},
+		{"a log", "shell", `{"command": "echo log: /workspace/src/x: Read-only file system"}`, ""},
+		{"no process", "shell", `{"command": "echo sh: 1: Cannot fork >&2; exit 2"}`, "Perhaps the worker's limit of 256 processes and threads was reached; those left in the background count."},
 		{"failure", "shell", `{"command": "echo no such thing >&2; exit 1"}`, ""},
 		{"allowed", "fetch_url", `{"url": "http://allowed.example.org/"}`, ""},
 		{"writable", "write_file", `{"path": "/workspace/out/new", "content": "x"}`, ""},
@@ -71,7 +73,7 @@ func TestModelIsTold(t *testing.T) {
 			text, note := answerOf(t, a.Result)
 			told := ""
 			for _, line := range strings.Split(text, "\n") {
-				if strings.HasPrefix(line, "[During this call") || strings.HasPrefix(line, "[Read-only") {
+				if strings.HasPrefix(line, "[During this call") || strings.HasPrefix(line, "[Read-only") || strings.HasPrefix(line, "[Perhaps") {
 					told += strings.Trim(line, "[]")
 				}
 			}
@@ -171,7 +173,7 @@ func TestUnattendedIsTold(t *testing.T) {
 	s := callScenario(t, "an unattended refusal is one sentence for the model, and the way out is the person's to know")
 	s.Up("editor")
 	c := newRPC(t, s, "editor")
-	const want = "write_file of editor was not approved (B42): it needs a person's yes, and nobody can be asked; don't retry, tell the person\n"
+	const want = "write_file of editor was not approved: it needs a person's yes, and nobody can be asked; don't retry, tell the person\n"
 	for range 2 {
 		a := c.ask("tools/call", `{"name": "write_file", "arguments": {"path": "/workspace/out/n.txt", "content": "x"}}`)
 		if text, _ := answerOf(t, a.Result); text != want || s.Exists("out/n.txt") {

@@ -59,9 +59,9 @@ func TestUnreachedIsTold(t *testing.T) {
 	}
 	for text, want := range map[string]int{
 		"watched files (B8): 1 change since `up`; nothing was started": 1,
-		"workshop: hint: `workshop ps` names them":                     1,
-		"editor of project " + s.Project + ": exited":                  2,
-		"workshop: hint: start it with `workshop up`":                  2,
+		" ps` names them": 1,
+		"editor of project " + s.Project + ": exited": 2,
+		"workshop: hint: start it with `workshop ":    2,
 	} {
 		if n := strings.Count(c.errs.String(), text); n != want {
 			t.Errorf("the person was told %d times of %q, want %d\n%s", n, text, want, c.errs)
@@ -89,5 +89,24 @@ func TestRecreatedIsTold(t *testing.T) {
 	}
 	if want := fmt.Sprintf("shell of the worker editor was lost: the worker was restarted, and %s. ", takenAway); !strings.HasPrefix(text, want) {
 		t.Errorf("%q, want %q", text, want)
+	}
+}
+
+// A worker whose room was killed has no network: the model is told so, and the person
+// what repairs it.
+func TestNoRoomIsTold(t *testing.T) {
+	s := callScenario(t, "a call without a network, since the room was killed, is told so")
+	s.Up()
+	c := newRPC(t, s, "--approve-all", "editor")
+	c.ask("tools/call", `{"name": "list_files", "arguments": {}}`)
+	s.Crash("room")
+	const want = "[The worker's network doesn't run: tell the person.]"
+	if text, _ := answerOf(t, c.ask("tools/call", `{"name": "shell", "arguments": {"command": "curl -sS http://allowed.example.org/"}}`).Result); !strings.Contains(text, want) {
+		t.Errorf("the model is told %q, want %q", text, want)
+	}
+	c.end()
+	c.ended()
+	if n := strings.Count(c.errs.String(), "the room of editor is not running, so it has no network: `workshop "); n != 1 {
+		t.Errorf("the person was told %d times\n%s", n, c.errs)
 	}
 }

@@ -136,7 +136,7 @@ func (s *Signs) paths() []string {
 // hundredth of the time of the patterns.
 var signWords = []string{
 	"read-only", "resource busy", "resol", "not known", "no such host", "nodename nor servname", "unable to look up", "enotfound", "eai_again", "econnrefused",
-	"enetunreach", "refused", "unreachable", "bad address", guardSays, noIdentity,
+	"enetunreach", "refused", "unreachable", "connect to ", "bad address", guardSays, noIdentity,
 	"fork", "thread", "temporarily unavailable",
 }
 
@@ -196,7 +196,7 @@ var (
 	// and port that git(1) connects to by itself (git://).
 	networkText = pattern(`(?i)ssh: could not resolve hostname ([^\s:]+)|unable to look up ([^\s:]+) \(port (\d{1,5})\)` +
 		`|could ?n.t resolve|could not resolve|failed to resolve|name or service not known|name resolution|no such host|name does not resolve` +
-		`|nodename nor servname|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|connection refused|network is unreachable|bad address|not allowed in workshop\.yaml`)
+		`|nodename nor servname|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|connection refused|failed to connect|could not connect|network is unreachable|bad address|not allowed in workshop\.yaml`)
 	// pidsText is EAGAIN of fork(2) and clone(2) as shells, Go, Python and the JVM write it.
 	pidsText = pattern(`(?i)(cannot|can.t) fork|\bfork\b.*resource temporarily unavailable|can.t start new thread|unable to create (new )?native thread`)
 	// quotedText is what programs put between quotes; an apostrophe within a word

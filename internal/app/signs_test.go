@@ -62,6 +62,7 @@ func TestSigns(t *testing.T) {
 		{name: "go, no process", text: "fork/exec /bin/true: resource temporarily unavailable\n", pids: true},
 		{name: "python, no thread", text: "RuntimeError: can't start new thread\n", pids: true},
 		{name: "a pipe", text: "read: Resource temporarily unavailable\n"},
+		{name: "curl, without a room", text: "curl: (7) Failed to connect to 127.0.0.1 port 536 after 0 ms: Could not connect to server\n", network: true},
 		{name: "a long line", text: strings.Repeat("x", 2*maxSignLine) + " /a: Read-only file system\n"},
 		{name: "tests", text: "FAIL: got 3, want 4\n"},
 	} {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -43,13 +44,16 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		for _, text := range e.Output {
 			signs.read(text)
 		}
-		places := h.c.readOnlyPlaces(w, cwdOf(e.Arguments), writtenPaths(name, e, &signs))
-		if text := toldReadOnly(places); text != "" {
-			notes = append(notes, text)
-			h.tellPerson("", hintReadOnly(places, h.env.Shown(h.c.File)))
-		}
-		if signs.sawNoProcess() {
-			h.tellPerson("", hintPIDs(w))
+		if e.Failed { // else the output may say anything
+			places := h.c.readOnlyPlaces(w, cwdOf(e.Arguments), writtenPaths(name, e, &signs))
+			if text := toldReadOnly(places); text != "" {
+				notes = append(notes, text)
+				h.tellPerson("", hintReadOnly(places, h.env.Shown(h.c.File)))
+			}
+			if signs.sawNoProcess() {
+				notes = append(notes, fmt.Sprintf("Perhaps the worker's limit of %d processes and threads was reached; those left in the background count.", w.Container.Resources.PIDs.V))
+				h.tellPerson("", hintPIDs(w))
+			}
 		}
 		if signs.sawNoIdentity() {
 			h.tellPerson("", hintIdentity(h.env.Shown(h.c.File)))
@@ -68,10 +72,27 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		if text := toldRefused(refused); text != "" {
 			notes = append(notes, text)
 		}
+		if e.Failed && len(refused) == 0 && signs.sawNetwork() && h.noNetwork(worker) {
+			notes = append(notes, "The worker's network doesn't run: tell the person.")
+		}
 		h.tellRefused(h.env.AgainstFile(context.WithoutCancel(ctx), h.c.ProjectRef, worker, refused))
 		h.tellPerson("", failed.hintUnreachable())
 		return notes
 	}
+}
+
+// noNetwork reports whether a worker has none since its room or the guard ended, and
+// tells the person.
+func (h *Tools) noNetwork(worker string) bool {
+	ctx, cancel := context.WithTimeout(h.ctx, AskTime)
+	defer cancel()
+	seen, err := h.engine.Look(ctx, false)
+	if err != nil {
+		return false
+	}
+	text := stoppedText(seen, worker)
+	h.tellPerson("", text)
+	return text != ""
 }
 
 // usesNetwork reports whether a tool may reach the network.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -106,15 +107,22 @@ func (env *Env) sayStopped(ctx context.Context, r *Running, worker string) bool 
 	if err != nil {
 		return false
 	}
-	switch stopped := Stopped(seen, worker); {
-	case len(stopped) > 0:
-		env.hint("the %s of %s is not running, so it has no network: `workshop up` repairs it", strings.Join(stopped, " and the "), worker)
-	case len(Stale(seen, worker)) > 0:
-		env.hint("%s", StaleText(Stale(seen, worker)))
-	default:
-		return false
+	text := stoppedText(seen, worker)
+	if text != "" {
+		env.hint("%s", text)
 	}
-	return true
+	return text != ""
+}
+
+// stoppedText says which part of a worker's network doesn't run; empty: it does.
+func stoppedText(seen engine.Observed, worker string) string {
+	if stopped := Stopped(seen, worker); len(stopped) > 0 {
+		return "the " + strings.Join(stopped, " and the ") + " of " + worker + " is not running, so it has no network: `workshop up` repairs it"
+	}
+	if stale := Stale(seen, worker); len(stale) > 0 {
+		return StaleText(stale)
+	}
+	return ""
 }
 
 // hintPIDs says why a program of a worker could start no process.

@@ -64,7 +64,24 @@ type call struct {
 	begun   time.Time
 	event   audit.Event
 	// live is the session that the call was decided on.
-	live *live
+	live  *live
+	asked bool // a person, where there is one
+}
+
+// beforeAsking refuses what can't succeed, and says that the call waits.
+func (c *call) beforeAsking(ctx context.Context) error {
+	err := c.possible(ctx)
+	if c.asked = err == nil && c.host.c.Gate.Asker != nil; c.asked {
+		c.say("waiting for the person")
+	}
+	return err
+}
+
+// say is progress of the host's own.
+func (c *call) say(message string) {
+	if c.options.Progress != nil {
+		c.options.Progress(Progress{Message: message})
+	}
 }
 
 // run does, in this order: offered, arguments, approval, audit, execution,
@@ -74,7 +91,7 @@ func (c *call) run(ctx context.Context) (*Result, error) {
 		return nil, c.refused(err)
 	}
 	if c.asks() {
-		v, err := c.host.c.Gate.Allow(ctx, approval.Call{Worker: c.session.worker.Name, Tool: c.own, Args: c.args, Chain: c.session.chain()}, c.possible)
+		v, err := c.host.c.Gate.Allow(ctx, approval.Call{Worker: c.session.worker.Name, Tool: c.own, Args: c.args, Chain: c.session.chain()}, c.beforeAsking)
 		c.event.Decision, c.event.Answer, c.event.Why = string(v.Decision), string(v.Answer), v.Why
 		if no, ok := errors.AsType[*impossibleError](err); ok {
 			_ = c.refused(err)
@@ -85,6 +102,9 @@ func (c *call) run(ctx context.Context) (*Result, error) {
 		}
 		if err != nil {
 			return nil, c.refused(err)
+		}
+		if c.asked {
+			c.say("approved")
 		}
 	} else {
 		c.event.Decision, c.event.Why = "auto", "it only ends what this client began"

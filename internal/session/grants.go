@@ -2,6 +2,8 @@ package session
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +27,8 @@ type granted struct {
 	Network   grantedNetwork `json:"network"`
 	Secrets   []string       `json:"secrets"` // files in /run/secrets
 	Limits    grantedLimits  `json:"limits"`
+	// rest is what the files are that no mount has.
+	rest string
 }
 
 type grantedMount struct {
@@ -55,6 +59,9 @@ func (s *workerSession) granted() granted {
 	g := granted{Worker: s.worker.Name, Description: s.worker.Definition.Description, Workdir: c.Workdir.V,
 		Tools: []string{}, Delegates: []string{}, Mounts: []grantedMount{}, ReadOnly: []string{}, Secrets: []string{},
 		Limits: grantedLimits{Memory: c.Resources.Memory.V.String(), CPU: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V, Timeout: c.Resources.Timeout.V.String()}}
+	if g.rest = "and belongs to the image"; c.Image.V == "host" {
+		g.rest = "this machine's programs among it"
+	}
 	for _, o := range s.grant.Load().Tools {
 		g.Tools = append(g.Tools, o.String())
 	}
@@ -135,10 +142,13 @@ func (g granted) text() string {
 	} else if n > 0 {
 		l.addf("- read-only in those: %s", list(g.ReadOnly))
 	}
+	if slices.ContainsFunc(g.ReadOnly, func(p string) bool { return path.Base(p) == ".git" }) {
+		l.add("- with a read-only .git nothing can be committed")
+	}
 	for _, t := range g.Temporary {
 		l.addf("- %s, writable, %s, gone when the worker is restarted", t.Path, t.Size)
 	}
-	l.add("- everything else is read-only and belongs to the image")
+	l.add("- everything else is read-only, " + g.rest)
 	l.add("Network: " + g.Network.text())
 	if len(g.Secrets) > 0 {
 		l.addf("Secrets, as files in /run/secrets: %s", list(g.Secrets))
@@ -163,7 +173,7 @@ func (n grantedNetwork) text() string {
 	if len(n.Deny) > 0 {
 		text += fmt.Sprintf("; never to %s", list(n.Deny))
 	}
-	return text
+	return text + ". A guard refuses the rest; a room is the network that workers share"
 }
 
 func list(words []string) string {

@@ -22,7 +22,7 @@ func (h *Host) Instructions() string {
 		}
 		l.addf("These tools run in the containers of the workshop %s. The name of a tool begins with its worker: WORKER%sTOOL. Workers: %s.", h.c.Workshop.Name.V, separator, strings.Join(names, ", "))
 	} else {
-		l.addf("These tools run in the container of the worker %s of the workshop %s, not on this machine.", roots[0].worker.Name, h.c.Workshop.Name.V)
+		l.addf("These tools run in the container of the worker %s of the workshop %s.", roots[0].worker.Name, h.c.Workshop.Name.V)
 	}
 	l.add("Paths are those of the container, absolute or relative to the working directory. What is not granted below is refused: tell the person, and do not look for a way around. Some calls need a person's approval. Do not repeat a call that was refused.")
 	if len(roots) > maxDescribed {

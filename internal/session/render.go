@@ -100,7 +100,7 @@ func shellText(r *tool.ShellResult, reads bool) string {
 	}
 	switch {
 	case r.TimedOut:
-		l.addf("[timed out after %.1f s]", float64(r.DurationMS)/1000)
+		l.addf("[timed out after %.1f s; all that it started was killed]", float64(r.DurationMS)/1000)
 	case r.Signal != "":
 		l.addf("[ended by %s]", r.Signal)
 	case r.ExitCode != 0:

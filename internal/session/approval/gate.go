@@ -98,9 +98,14 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 		return v, notAnswered(c, "nobody answered in time", context.Cause(ctx))
 	}
 	answer, err := g.Asker.Ask(ctx, q)
+	var unclear *AskError
 	switch {
 	case errors.Is(err, ErrClosed):
 		return v, notAnswered(c, err.Error(), err)
+	case errors.As(err, &unclear):
+		no := notAnswered(c, unclear.Why, err)
+		no.Hint = unclear.Detail
+		return v, no
 	case err != nil:
 		no := notAnswered(c, "nobody could be asked: "+err.Error(), err)
 		if ctx.Err() == nil { // else who ended the call doesn't want to know how to allow it
@@ -109,7 +114,7 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 		return v, no
 	case answer == No:
 		v.Answer = No
-		return v, &RefusedError{Call: c, Why: "a person said no", Advice: "don't repeat it, tell the person what it was for"}
+		return v, &RefusedError{Call: c, Why: "a person said no", Advice: "tell them what it was for, and call it again only if they ask for it"}
 	case !slices.Contains(q.Answers(), answer):
 		v.Answer = No
 		return v, &RefusedError{Call: c, Why: "the answer " + visible(string(answer)) + " isn't one of those that were offered"}

@@ -150,7 +150,7 @@ func TestDenied(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	for answer, want := range map[Answer]string{
-		Once: "", No: "a person said no; don't repeat it, tell the person what it was for", "": "isn't one of those", "yes": "isn't one of those", Always: "isn't one of those", "\x1b[2J": `\u{1b}[2J`,
+		Once: "", No: "a person said no; tell them what it was for, and call it again only if they ask for it", "": "isn't one of those", "yes": "isn't one of those", Always: "isn't one of those", "\x1b[2J": `\u{1b}[2J`,
 	} {
 		p := &person{answers: []Answer{answer, Once}}
 		g := &Gate{Asker: p}
@@ -175,12 +175,17 @@ func TestAnswers(t *testing.T) {
 	if v.Answer != "" {
 		t.Errorf("an error of who asks is the answer %q", v.Answer)
 	}
-	refused(t, err, "nobody could be asked: the pipe is broken; don't repeat it, tell the person that it waits for a yes", "to let such calls pass")
+	refused(t, err, "nobody could be asked: the pipe is broken; tell the person, and call it again only if they ask for it", "to let such calls pass")
+	_, err = (&Gate{Asker: &person{err: &AskError{"not understood", "the client answered 7"}}}).Allow(t.Context(), shell("git status"), nil)
+	refused(t, err, "(B42): not understood; tell the person, and call it again only if they ask for it")
+	if r := err.(*RefusedError); r.Hint != "the client answered 7" || r.ForModel() != "shell of reviewer was not approved: not understood; tell the person, and call it again only if they ask for it" {
+		t.Errorf("%q, %q", r.Hint, r.ForModel())
+	}
 	v, err = (&Gate{Asker: &person{err: ErrClosed}}).Allow(t.Context(), shell("git status"), nil)
 	if v.Answer != "" {
 		t.Errorf("a closed question has the answer %q", v.Answer)
 	}
-	refused(t, err, "(B42): the question was closed without an answer; don't repeat it, tell the person that it waits for a yes")
+	refused(t, err, "(B42): the question was closed without an answer; tell the person, and call it again only if they ask for it")
 	if hint := err.(*RefusedError).Hint; hint != "" {
 		t.Errorf("who closed a question is told %q", hint)
 	}

@@ -3,6 +3,7 @@ package approval
 import (
 	"cmp"
 	"errors"
+	"strings"
 
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/workshop"
@@ -30,6 +31,11 @@ func (e *RefusedError) Error() string {
 // Person is what is refused, and why.
 func (e *RefusedError) Person() string {
 	return e.Call.Tool + " of " + e.Call.Worker + " was not approved (B42): " + e.Why
+}
+
+// ForModel is Error without the number of the promise, which says nothing to a model.
+func (e *RefusedError) ForModel() string {
+	return strings.Replace(e.Error(), " (B42)", "", 1)
 }
 
 // Unwrap returns what kept a person from being asked.
@@ -60,9 +66,15 @@ func (g *Gate) unanswered(c Call, v Verdict) *RefusedError {
 // neither a yes nor a no.
 var ErrClosed = errors.New("the question was closed without an answer")
 
+// AskError is what an [Asker] returns that got no answer which it understands. Why is
+// for a model, Detail for the person.
+type AskError struct{ Why, Detail string }
+
+func (e *AskError) Error() string { return e.Why + ": " + e.Detail }
+
 // notAnswered is for calls about which a person was asked in vain.
 func notAnswered(c Call, why string, err error) *RefusedError {
-	return &RefusedError{Call: c, Why: why, Advice: "don't repeat it, tell the person that it waits for a yes", err: err}
+	return &RefusedError{Call: c, Why: why, Advice: "tell the person, and call it again only if they ask for it", err: err}
 }
 
 // maxRule bounds a rule that a hint names, in bytes: who reads the hint has one line

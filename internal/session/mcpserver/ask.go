@@ -3,11 +3,14 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/session/approval"
 )
 
@@ -40,23 +43,38 @@ func (a asker) Ask(ctx context.Context, q approval.Question) (approval.Answer, e
 		return approval.No, fmt.Errorf("the call is %d KiB of text: too long to be read before it is approved; make it smaller, or approve it by a rule of `approvals:` in workshop.yaml", len(text)>>10)
 	}
 	choices := choicesOf(q)
+	var refused *jsonrpc.Error
 	res, err := a.ss.Elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: text, RequestedSchema: form(choices)})
 	switch {
-	case err != nil && strings.Contains(err.Error(), "does not match requested schema"): // of the SDK; it quotes its validator
-		return approval.No, fmt.Errorf("the client answered with something else than %s", titles(choices))
-	case err != nil:
-		return approval.No, fmt.Errorf("asking the person at the client: %w", err)
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case errors.As(err, &refused):
+		return "", &approval.AskError{Why: "the client could not ask the person", Detail: "the client answered the question with an error: " + oneLine(refused.Message)}
+	case err != nil: // of the SDK, which checks the answer by the schema
+		return "", unclear(choices)
 	case res.Action == "cancel":
 		return approval.No, approval.ErrClosed
-	case res.Action != "accept":
+	case res.Action == "decline":
 		return approval.No, nil
+	case res.Action != "accept":
+		return "", unclear(choices)
 	}
 	for _, c := range choices {
 		if res.Content["answer"] == string(c.answer) {
 			return c.answer, nil
 		}
 	}
-	return approval.No, nil
+	return "", unclear(choices)
+}
+
+// unclear is an answer that is none of those that were offered.
+func unclear(choices []choice) error {
+	return &approval.AskError{Why: "the client's answer was not understood", Detail: "the client answered the question with something else than " + titles(choices)}
+}
+
+// oneLine is the beginning of a client's text.
+func oneLine(text string) string {
+	return clip.Runes(strings.Join(strings.Fields(text), " "), 200)
 }
 
 // wording is what a person decides on. What comes from the call stands behind

@@ -20,8 +20,8 @@
 //
 // The protocol's versions are those with a handshake (2024-11-05 to
 // 2025-11-25): approvals are asked of the client in mid-call, by elicitation,
-// which 2026-07-28 has no requests for. A client of that version is told which
-// ones there are, and speaks an older one.
+// which 2026-07-28 has no requests for. A client of that version is answered
+// with the newest of these.
 package mcpserver
 
 import "time"

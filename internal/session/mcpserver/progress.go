@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -50,13 +51,15 @@ func (r *report) tell(p session.Progress) {
 func (r *report) run() {
 	beat := time.NewTicker(Beat)
 	defer beat.Stop()
-	sent := 0.0
+	sent, said := 0.0, ""
 	for {
 		var p session.Progress
 		select {
 		case p = <-r.last:
+			said = p.Message
+			beat.Reset(Beat) // it is for calls that say nothing
 		case <-beat.C:
-			p.Message = "running for " + time.Since(r.start).Round(time.Second).String()
+			p.Message = cmp.Or(said, "running for "+time.Since(r.start).Round(time.Second).String())
 		case <-r.ended:
 			return
 		}

@@ -46,8 +46,8 @@ func TestAnswers(t *testing.T) {
 		{call(1, "rendered", `{}`), `{"content":[{"text":"as text","type":"text"}]}`, 0},
 		{call(1, "fails", `{}`), `"isError":true`, 0},
 		{call(1, "limited", `{}`), `"isError":true`, 0},
-		{call(1, "refused", `{}`), `(B42): nobody to ask"`, 0},
-		{call(1, "refused", `{}`), `(B42): nobody to ask"`, 0},
+		{call(1, "refused", `{}`), `was not approved: nobody to ask"`, 0},
+		{call(1, "refused", `{}`), `was not approved: nobody to ask"`, 0},
 		{call(1, "asks", `{}`), `"isError":true`, 0},
 		{call(1, "newer kind", `{}`), `{"type":"hologram","x":1}`, 0},
 		{call(1, "no json", `{}`), `not valid JSON`, 0},
@@ -155,19 +155,20 @@ func TestListChanged(t *testing.T) {
 
 // The person at the client is asked by a form; all but a clear yes is a no.
 func TestElicitation(t *testing.T) {
+	const unclear = `the client's answer was not understood: the client answered the question with something else than no, once or session"`
 	for answer, want := range map[string]string{
 		`"result":{"action":"accept","content":{"answer":"once"}}`:    `"text":"once"`,
 		`"result":{"action":"accept","content":{"answer":"session"}}`: `"text":"session"`,
 		`"result":{"action":"accept","content":{"answer":"no"}}`:      `"text":"no"`,
-		`"result":{"action":"accept","content":{"answer":"always"}}`:  `the client answered with something else than no, once or session"`, // wasn't offered
-		`"result":{"action":"accept","content":{"answer":true}}`:      `the client answered with something else than no, once or session"`,
-		`"result":{"action":"accept","content":{}}`:                   `the client answered with something else than no, once or session"`,
-		`"result":{"action":"accept"}`:                                `"text":"no"`,
+		`"result":{"action":"accept","content":{"answer":"always"}}`:  unclear, // wasn't offered
+		`"result":{"action":"accept","content":{"answer":true}}`:      unclear,
+		`"result":{"action":"accept","content":{}}`:                   unclear,
+		`"result":{"action":"accept"}`:                                unclear,
 		`"result":{"action":"decline"}`:                               `"text":"no"`,
 		`"result":{"action":"cancel"}`:                                `the question was closed without an answer`,
-		`"result":{"action":"perhaps","content":{"answer":"once"}}`:   `"text":"no"`,
-		`"result":{}`: `"text":"no"`,
-		`"error":{"code":-32601,"message":"I can't"}`: `"isError":true`,
+		`"result":{"action":"perhaps","content":{"answer":"once"}}`:   unclear,
+		`"result":{}`: unclear,
+		`"error":{"code":-32601,"message":"I\ncan't"}`: `the client could not ask the person: the client answered the question with an error: I can't"`,
 	} {
 		for _, capability := range []string{`{"elicitation":{}}`, `{"elicitation":{"form":{}}}`} {
 			r := start(t)

@@ -185,6 +185,9 @@ func forModel(err error) error {
 	if e, ok := errors.AsType[*session.UnreachableError](err); ok {
 		return fmt.Errorf("the worker %s doesn't run, or can't be reached: tell the person, who can read why in the log of this server", e.Worker)
 	}
+	if e, ok := errors.AsType[*approval.RefusedError](err); ok {
+		return errors.New(e.ForModel())
+	}
 	if e, ok := errors.AsType[*session.LostError](err); ok {
 		known := *e
 		known.Unreached = nil
