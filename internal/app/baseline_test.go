@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -223,6 +224,11 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		b.up(UpOptions{}, CodeOK)
 		b.write(".env", "A=2\n")
 		b.up(UpOptions{}, CodeRefused)
+		b.says("changed since `up`: .env")
+		r, err := b.a.Record("web")
+		if err != nil || len(r.Definition) != 2 || strings.Contains(fmt.Sprint(r.Definition)+b.err.String(), "A=") {
+			t.Errorf("values are kept or shown: %v %v\n%s", err, r.Definition, b.err.String())
+		}
 	})
 }
 

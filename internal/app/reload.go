@@ -55,7 +55,6 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 	heard := &reloadEngine{Engine: e}
 	if len(plan.Steps) > 0 {
 		// As at `up`: a worker may have written the file that is about to count.
-		env.CompareWatched(ctx, c.Name, engine.Observed{})
 		if before, err := env.Record(c.Name); err != nil {
 			return nil, Fail(CodeFailed, "%w", err)
 		} else if before != nil {
@@ -63,6 +62,7 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 				return nil, err
 			}
 		}
+		env.CompareWatched(ctx, c.Name, engine.Observed{})
 		if err := env.Apply(ctx, heard, plan, env.Settings.WaitTimeout); err != nil {
 			return nil, err
 		}

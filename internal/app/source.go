@@ -3,7 +3,9 @@ package app
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -29,6 +31,8 @@ type Source struct {
 	mounts []workshop.Mount
 	// read are the texts that it was loaded from, by their names in the project.
 	read map[string]*bytes.Buffer
+	// variables are the names of files of variables.
+	variables []string
 }
 
 // Root is the project's directory, which the file is in.
@@ -56,6 +60,7 @@ func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 		}
 		envFiles = append(envFiles, name)
 	}
+	s.variables = append(slices.Clone(envFiles), ".env")
 	o := workshop.Options{
 		Lookup:   env.Lookup,
 		EnvFiles: envFiles,
@@ -88,16 +93,24 @@ func (s *Source) sources() map[string][]byte {
 	return workshop.Sources(projectFS{dir: s.Root()}, s.Diagnostics)
 }
 
+// hashed begins what stands for a text that isn't kept.
+const hashed = "sha256:"
+
 // definition returns the texts that decide what workers are granted, by absolute path.
-// A .env file does only where the workshop file has variables.
+// Files of variables do only where the workshop file has variables; they may hold
+// secrets, so that a hash stands for their text.
 func (s *Source) definition() map[string]string {
 	root := RealPath(s.Root())
 	out := map[string]string{}
+	file := s.read[s.Base()]
 	for name, text := range s.read {
-		out[filepath.Join(root, filepath.FromSlash(name))] = text.String()
-	}
-	if text := s.read[s.Base()]; text == nil || !bytes.ContainsRune(text.Bytes(), '$') {
-		delete(out, filepath.Join(root, ".env"))
+		at := filepath.Join(root, filepath.FromSlash(name))
+		switch {
+		case !slices.Contains(s.variables, name):
+			out[at] = text.String()
+		case file != nil && bytes.ContainsRune(file.Bytes(), '$'):
+			out[at] = fmt.Sprintf("%s%x", hashed, sha256.Sum256(text.Bytes()))
+		}
 	}
 	return out
 }

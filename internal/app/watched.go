@@ -73,7 +73,15 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if ready.NotChecked { // was said of the source
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind == facts.NotChecked })
 	}
-	env.sayChanges(changes)
+	shown := changes
+	if before != nil && !lost { // those have their lines shown
+		texts := ready.definition()
+		own := before.Redefined(texts)
+		shown = slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool {
+			return slices.Contains(own, c.Path) && !strings.HasPrefix(texts[c.Path], hashed)
+		})
+	}
+	env.sayChanges(shown)
 	if before != nil && !lost {
 		mine, err := env.reviewDefinition(ctx, before, ready, o)
 		if err != nil {
@@ -117,6 +125,10 @@ func (env *Env) reviewDefinition(ctx context.Context, before *facts.Record, now 
 	}
 	taken, all := o.AcceptWatched, true
 	for _, p := range paths {
+		if strings.HasPrefix(texts[p], hashed) {
+			all = false
+			continue
+		}
 		lines := changedLines([]byte(before.Definition[p]), []byte(texts[p]))
 		if n := len(lines) - maxShownLines; n > 0 {
 			lines, all = append(lines[:maxShownLines], fmt.Sprintf("and %d more lines", n)), false
