@@ -243,7 +243,7 @@ func TestHostByItsAddress(t *testing.T) {
 	s.Expect(0, "firewall", "allow", host)
 	sees, want, why := "tcp "+host+" -> data", 1, ""
 	if scenario.TheEngine() != scenario.Docker {
-		sees, want, why = "tcp "+host+" -> "+cutOff, 0, "an address of the guard itself, with the namespace engine one of this machine; nothing opens it"
+		sees, want, why = "tcp "+host+" -> "+cutOff, 0, "an address of the machine or container that the guard runs in; nothing opens it"
 	}
 	s.Sees("worker", sees)
 	if n := came(); n != want {

@@ -119,7 +119,7 @@ func TestExecSaysWhatWasRefused(t *testing.T) {
 		{"ssh", "ssh git@s1.example.org", 255, "- s1.example.org:22\n"},
 		{"ssh to the output", "ssh git@s2.example.org 2>&1", 255, "- s2.example.org:22\n"},
 		{"255", "getent hosts s3.example.org; exit 255", 255, "workshop: hint: the guard refused s3.example.org; "},
-		{"success", "curl -sS http://s4.example.org/", 0, "workshop: refused s4.example.org:80 (not allowed); to allow it: workshop firewall allow s4.example.org --worker builder\n"},
+		{"success", "curl -sS http://s4.example.org/", 0, "workshop: refused s4.example.org:80 (not allowed); to allow it: `workshop firewall allow s4.example.org --worker builder`\n"},
 		{"success without the answer", "getent hosts s5.example.org || true", 0, ""},
 		{"a signal", "getent hosts s6.example.org; exit 130", 130, ""},
 	} {

@@ -87,7 +87,7 @@ func TestRecreatedIsTold(t *testing.T) {
 	if d := <-up; d.Code != 0 {
 		t.Fatal(d.Err)
 	}
-	if want := fmt.Sprintf("shell of the worker editor was lost: the worker was restarted, and %s. ", takenAway); !strings.HasPrefix(text, want) {
+	if want := fmt.Sprintf("shell of editor was lost: the worker was restarted, and %s. ", takenAway); !strings.HasPrefix(text, want) {
 		t.Errorf("%q, want %q", text, want)
 	}
 }
@@ -95,6 +95,7 @@ func TestRecreatedIsTold(t *testing.T) {
 // A worker whose room was killed has no network: the model is told so, and the person
 // what repairs it.
 func TestNoRoomIsTold(t *testing.T) {
+	scenario.OnlyNamespace(t, "on Docker a room that was killed leaves its worker the network that it has")
 	s := callScenario(t, "a call without a network, since the room was killed, is told so")
 	s.Up()
 	c := newRPC(t, s, "--approve-all", "editor")

@@ -86,9 +86,10 @@ func mountPoints() (map[string]string, error) {
 }
 
 // removed reports whether a mount is of a directory that was removed on the host: it
-// stays, and nothing can be in it. A file goes on having its text.
+// stays, and nothing can be in it. A file goes on having its text, and what is in /run
+// is ours.
 func removed(root, point string) bool {
-	if !strings.HasSuffix(root, "//deleted") { // seq_dentry of fs/seq_file.c
+	if !strings.HasSuffix(root, "//deleted") || strings.HasPrefix(point, "/run/") { // seq_dentry of fs/seq_file.c
 		return false
 	}
 	info, err := os.Stat(point)
