@@ -60,7 +60,7 @@ func (s *workerSession) granted() granted {
 		Tools: []string{}, Delegates: []string{}, Mounts: []grantedMount{}, ReadOnly: []string{}, Secrets: []string{},
 		Limits: grantedLimits{Memory: c.Resources.Memory.V.String(), CPU: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V, Timeout: c.Resources.Timeout.V.String()}}
 	if g.rest = "and belongs to the image"; c.Image.V == "host" {
-		g.rest = "this machine's programs among it"
+		g.rest = "with the programs of the host"
 	}
 	for _, o := range s.grant.Load().Tools {
 		g.Tools = append(g.Tools, o.String())
@@ -143,7 +143,7 @@ func (g granted) text() string {
 		l.addf("- read-only in those: %s", list(g.ReadOnly))
 	}
 	if slices.ContainsFunc(g.ReadOnly, func(p string) bool { return path.Base(p) == ".git" }) {
-		l.add("- with a read-only .git nothing can be committed")
+		l.add("- commits are not possible, as .git is read-only")
 	}
 	for _, t := range g.Temporary {
 		l.addf("- %s, writable, %s, gone when the worker is restarted", t.Path, t.Size)
@@ -173,7 +173,7 @@ func (n grantedNetwork) text() string {
 	if len(n.Deny) > 0 {
 		text += fmt.Sprintf("; never to %s", list(n.Deny))
 	}
-	return text + ". A guard refuses the rest; a room is the network that workers share"
+	return text + ". The guard refuses all else to the worker's network, its room"
 }
 
 func list(words []string) string {
