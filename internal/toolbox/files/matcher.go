@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"sync"
 
 	"github.com/llmdo/workshop/tool"
 )
@@ -30,6 +31,9 @@ type matcher struct {
 	ends bool
 }
 
+// lookaround begins a group that RE2 doesn't have.
+var lookaround = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\(\?<?[=!]`) })
+
 func newMatcher(a tool.SearchFilesArgs) (*matcher, error) {
 	switch {
 	case a.Pattern == "":
@@ -49,7 +53,11 @@ func newMatcher(a tool.SearchFilesArgs) (*matcher, error) {
 	if err != nil {
 		var bad *syntax.Error
 		if errors.As(err, &bad) {
-			return nil, fmt.Errorf("pattern is not a valid RE2 expression: %s: `%s`; to search for the text itself, set literal", bad.Code, strings.TrimPrefix(bad.Expr, flags))
+			expr, why := strings.TrimPrefix(bad.Expr, flags), string(bad.Code)
+			if lookaround().MatchString(expr) {
+				why = "RE2 has no lookahead and no lookbehind"
+			}
+			return nil, fmt.Errorf("pattern is not a valid RE2 expression: %s: `%s`; to search for the text itself, set literal", why, expr)
 		}
 		return nil, err
 	}

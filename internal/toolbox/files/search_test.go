@@ -253,3 +253,14 @@ func TestResultPaths(t *testing.T) {
 		})
 	}
 }
+
+// A pattern of another dialect is told as such.
+func TestSearchLookaround(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"(?<=x)y": "no lookbehind: `(?<=x)y`", "(?=x)": "no lookbehind: `(?=`", "(?<!x)": "no lookbehind", "(?<a": "invalid named capture",
+	} {
+		if _, err := newMatcher(tool.SearchFilesArgs{Pattern: pattern}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", pattern, err, want)
+		}
+	}
+}
