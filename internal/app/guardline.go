@@ -58,6 +58,15 @@ func (l *guardLine) opened() error {
 	return nil
 }
 
+// connected reports whether a question can be asked at once.
+func (l *guardLine) connected() bool {
+	if !l.mu.TryLock() {
+		return false
+	}
+	defer l.mu.Unlock()
+	return l.c != nil
+}
+
 // close ends the connection; the next question makes another.
 func (l *guardLine) close() {
 	l.mu.Lock()

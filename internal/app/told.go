@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// aMoment is how long a call that succeeded waits for what the guard says of it:
-	// a first one may end before there is a connection to the guard.
+	// aMoment is how long a call that succeeded waits for what the guard says of it
+	// where there is no connection to the guard yet, as at a first one.
 	aMoment = 40 * time.Millisecond
 	// maxToldPerson bounds what is remembered of a run, so that it is said once.
 	maxToldPerson = 100
@@ -62,7 +62,7 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 			return notes
 		}
 		patience := aMoment
-		if e.Failed || signs.sawNetwork() {
+		if e.Failed || signs.sawNetwork() || guard.connected() {
 			patience = AskTime
 		}
 		ctx, cancel := context.WithTimeout(ctx, patience)
