@@ -235,7 +235,7 @@ func TestNoteIsComplete(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			begun := time.Now()
-			lacking := 0
+			lacking, killed := 0, 0
 			for i := range 50 {
 				command := x.command
 				wanted := []string{"a.example.org", "b.example.org", "c.example.org"}
@@ -251,6 +251,11 @@ func TestNoteIsComplete(t *testing.T) {
 					t.Fatal(err)
 				}
 				text, _ := answerOf(t, c.ask("tools/call", string(args)).Result)
+				if strings.Contains(text, "[ended by SIGKILL]") { // it didn't try all
+					killed++
+					t.Logf("call %d was killed: %s", i, text)
+					continue
+				}
 				_, note, _ := strings.Cut(text, "[During this call the guard refused ")
 				for _, host := range wanted {
 					if !strings.Contains(note, host) {
@@ -261,8 +266,8 @@ func TestNoteIsComplete(t *testing.T) {
 				}
 			}
 			t.Logf("%s a call", (time.Since(begun) / 50).Round(10*time.Microsecond))
-			if lacking > 0 {
-				t.Errorf("%d of 50 notes lack a host", lacking)
+			if lacking > 0 || killed > 1 {
+				t.Errorf("%d of 50 notes lack a host, %d calls were killed", lacking, killed)
 			}
 		})
 	}
