@@ -232,6 +232,16 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 	})
 }
 
+// TestFirstUpAccepts: B8: the first `up` may say --accept-watched, too.
+func TestFirstUpAccepts(t *testing.T) {
+	b := newBaseline(t, "")
+	if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, engine.Observed{}, false); err != nil {
+		t.Fatal(err)
+	}
+	b.up(UpOptions{AcceptWatched: true}, CodeOK)
+	b.looks(b.dir, false)
+}
+
 // TestEnvFilesAreWatched: B8, B45: so is a file of --env-file that a worker may write.
 func TestEnvFilesAreWatched(t *testing.T) {
 	b := newBaseline(t, "")

@@ -174,9 +174,10 @@ func (r *Record) With(later *Record) *Record {
 // known by its new identity, unless other changes below it are left, which it returns.
 func (r *Record) Accept(paths []string, baseline, now Snapshot, changes []Change) (left []Change) {
 	for _, p := range paths {
-		delete(baseline, p)
 		if what, ok := now[p]; ok {
 			baseline[p] = what
+		} else {
+			delete(baseline, p)
 		}
 	}
 	left = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return slices.Contains(paths, c.Path) })
