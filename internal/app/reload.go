@@ -58,7 +58,8 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 		if before, err := env.Record(c.Name); err != nil {
 			return nil, Fail(CodeFailed, "%w", err)
 		} else if before != nil {
-			if _, err := env.reviewDefinition(ctx, before, ready, UpOptions{}); err != nil {
+			texts := ready.definition()
+			if err := env.reviewDefinition(ctx, before.Definition, texts, before.Redefined(texts), UpOptions{}); err != nil {
 				return nil, err
 			}
 		}

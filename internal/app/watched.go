@@ -37,7 +37,8 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 		return Fail(CodeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
 	}
 	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "", contained)
-	r.Definition = ready.definition()
+	texts := ready.definition()
+	r.Definition = texts
 	for _, f := range env.Settings.EnvFiles {
 		f = env.Abs(f)
 		r.Own = append(r.Own, filepath.Join(RealPath(filepath.Dir(f)), filepath.Base(f)))
@@ -73,21 +74,18 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if ready.NotChecked { // was said of the source
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind == facts.NotChecked })
 	}
-	shown := changes
-	if before != nil && !lost { // those have their lines shown
-		texts := ready.definition()
-		own := before.Redefined(texts)
-		shown = slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool {
-			return slices.Contains(own, c.Path) && !strings.HasPrefix(texts[c.Path], hashed)
-		})
-	}
-	env.sayChanges(shown)
+	var redefined []string
 	if before != nil && !lost {
-		mine, err := env.reviewDefinition(ctx, before, ready, o)
-		if err != nil {
+		redefined = before.Redefined(texts)
+	}
+	env.sayChanges(slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { // those have their lines shown
+		return slices.Contains(redefined, c.Path) && !strings.HasPrefix(texts[c.Path], hashed)
+	}))
+	if len(redefined) > 0 {
+		if err := env.reviewDefinition(ctx, before.Definition, texts, redefined, o); err != nil {
 			return err
 		}
-		changes = r.Accept(mine, baseline, now, changes)
+		changes = r.Accept(redefined, baseline, now, changes)
 	}
 	written := slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return c.Kind == facts.NotChecked })
 	findings := len(written)
@@ -115,21 +113,19 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 }
 
 // reviewDefinition shows the lines of the project's definition that a worker can have
-// written since the first `up`. They are refused unless somebody takes them: what runs
-// next would obey them. It returns the files that were taken.
-func (env *Env) reviewDefinition(ctx context.Context, before *facts.Record, now *Project, o UpOptions) (mine []string, err error) {
-	texts := now.definition()
-	paths := before.Redefined(texts)
+// written since the first `up`, in the files of paths ([facts.Record.Redefined]). They
+// are refused unless somebody takes them: what runs next would obey them.
+func (env *Env) reviewDefinition(ctx context.Context, before, now map[string]string, paths []string, o UpOptions) (err error) {
 	if len(paths) == 0 {
-		return nil, nil
+		return nil
 	}
 	taken, all := o.AcceptWatched, true
 	for _, p := range paths {
-		if strings.HasPrefix(texts[p], hashed) {
+		if strings.HasPrefix(now[p], hashed) {
 			all = false
 			continue
 		}
-		lines := changedLines([]byte(before.Definition[p]), []byte(texts[p]))
+		lines := changedLines([]byte(before[p]), []byte(now[p]))
 		if n := len(lines) - maxShownLines; n > 0 {
 			lines, all = append(lines[:maxShownLines], fmt.Sprintf("and %d more lines", n)), false
 		}
@@ -141,14 +137,14 @@ func (env *Env) reviewDefinition(ctx context.Context, before *facts.Record, now 
 	// Nobody is asked about lines that they weren't shown.
 	if !taken && all && o.Ask != nil && !o.Strict {
 		if taken, err = o.Ask(ctx, "a worker may have written these lines; are they yours?"); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if !taken {
-		return nil, Fail(CodeRefused, "%s changed, and a worker may have written that (B8); nothing was started or loaded", env.shownClipped(paths[0])).
+		return Fail(CodeRefused, "%s changed, and a worker may have written that (B8); nothing was started or loaded", env.shownClipped(paths[0])).
 			Hint("read what changed; if it is yours, run `workshop up --accept-watched`")
 	}
-	return paths, nil
+	return nil
 }
 
 // maxShownLines of a changed file are shown.
