@@ -62,6 +62,28 @@ func TestB26_HostAndPrivateRanges(t *testing.T) {
 		"tcp 198.18.0.2:22 -> "+cutOff, "tcp "+net.JoinHostPort(gw, "22")+" -> "+cutOff)
 }
 
+// A service of this machine, as the hint for localhost and host.docker.internal has it:
+// on Docker a line with its address opens it, on namespaces nothing does.
+func TestB26_ServiceOfTheHostByItsAddress(t *testing.T) {
+	s := scenario.New(t, "restricted", "a line with the host's address opens a port there on Docker alone")
+	s.Up()
+	host, came := scenario.Listen(t, s.HostAddress())
+	address, port, err := net.SplitHostPort(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(s, "- ssh.example.org:22\n", "- ssh.example.org:22\n        - {cidr: "+address+"/32, port: "+port+"}\n")
+	s.Expect(0, "firewall", "reload")
+	if scenario.TheEngine() == scenario.Docker {
+		s.Sees("worker", "tcp "+host+" -> data", "tcp "+net.JoinHostPort(address, "22")+" -> "+cutOff)
+		return
+	}
+	s.Denied("worker", scenario.Denial{Probe: "tcp " + host + " -> " + cutOff, Control: "data"})
+	if came() != 1 {
+		t.Errorf("the host's listener got %d connections, and 1 is the control's", came())
+	}
+}
+
 // rebind lets the allowed name rebind.example.org lead to addresses of the
 // attacker's choice, until the test ends.
 func rebind(s *scenario.Scenario, addrs ...string) {
