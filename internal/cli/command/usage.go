@@ -10,17 +10,20 @@ import (
 
 // ofCompose says what does the work of Compose's commands that aren't here.
 var ofCompose = map[string]string{
-	"stop":  "`workshop down` stops and removes a workshop; `workshop up` recreates it",
-	"kill":  "`workshop down` stops and removes a workshop; `workshop restart` restarts its workers",
-	"rm":    "`workshop down` removes a workshop",
-	"start": "`workshop up` starts what isn't running",
-	"run":   "`workshop up` starts the workers, `workshop exec WORKER -- COMMAND` runs a command in one",
-	"build": "`workshop up` builds and pulls the images that it needs",
-	"pull":  "`workshop up` builds and pulls the images that it needs",
-	"ls":    "`workshop ps` shows the workshop of this directory",
-	"wait":  "`workshop up` returns when every worker is ready",
-	"port":  "`workshop ps` shows published ports",
-	"top":   "`workshop exec WORKER -- ps` shows the processes of a worker",
+	"attach": "`workshop shell WORKER` opens a shell in a worker",
+	"create": "`workshop up` creates and starts the workers",
+	"events": "`workshop logs -f` follows the logs, `workshop firewall log -f` what the guard allows and refuses",
+	"stop":   "`workshop down` stops and removes a workshop; `workshop up` recreates it",
+	"kill":   "`workshop down` stops and removes a workshop; `workshop restart` restarts its workers",
+	"rm":     "`workshop down` removes a workshop",
+	"start":  "`workshop up` starts what isn't running",
+	"run":    "`workshop up` starts the workers, `workshop exec WORKER -- COMMAND` runs a command in one",
+	"build":  "`workshop up` builds and pulls the images that it needs",
+	"pull":   "`workshop up` builds and pulls the images that it needs",
+	"ls":     "`workshop ps` shows the workshop of this directory",
+	"wait":   "`workshop up` returns when every worker is ready",
+	"port":   "`workshop ps` shows published ports",
+	"top":    "`workshop exec WORKER -- ps` shows the processes of a worker",
 }
 
 // Unknown runs where a word is not a command; without a word it prints help.
