@@ -22,13 +22,13 @@ type Resolved struct {
 // The parts of [Resolved]:
 type (
 	resolvedWorkshop struct {
-		Name        string            `yaml:"name" json:"name"`
-		Version     string            `yaml:"version,omitempty" json:"version,omitempty"`
-		Description string            `yaml:"description,omitempty" json:"description,omitempty"`
-		Isolation   string            `yaml:"isolation" json:"isolation"`
-		Container   resolvedContainer `yaml:"container" json:"container"`
-		Workers     []resolvedWorker  `yaml:"workers" json:"workers"`
-		Approvals   resolvedApprovals `yaml:"approvals" json:"approvals"`
+		Name        string             `yaml:"name" json:"name"`
+		Version     string             `yaml:"version,omitempty" json:"version,omitempty"`
+		Description string             `yaml:"description,omitempty" json:"description,omitempty"`
+		Isolation   string             `yaml:"isolation" json:"isolation"`
+		Container   resolvedContainer  `yaml:"container" json:"container"`
+		Workers     []resolvedWorker   `yaml:"workers" json:"workers"`
+		Approvals   *resolvedApprovals `yaml:"approvals,omitempty" json:"approvals,omitempty"`
 	}
 	resolvedWorker struct {
 		Name      string            `yaml:"name" json:"name"`
@@ -105,7 +105,8 @@ type (
 		ExposeBeyondHost bool   `yaml:"expose_beyond_host,omitempty" json:"expose_beyond_host,omitempty"`
 	}
 	resolvedApprovals struct {
-		Default string                 `yaml:"default" json:"default"`
+		// Default is empty unless the file has it: written, it counts for reading, too.
+		Default string                 `yaml:"default,omitempty" json:"default,omitempty"`
 		Rules   []resolvedApprovalRule `yaml:"rules,omitempty" json:"rules,omitempty"`
 	}
 	resolvedApprovalRule struct {
@@ -154,8 +155,13 @@ func resolve(w *workshop.Workshop) Resolved {
 		Isolation: string(w.Isolation.V),
 		Container: resolveContainer(&w.Container),
 		Workers:   []resolvedWorker{},
-		Approvals: resolvedApprovals{Default: string(w.Approvals.Default.V)},
 	}}
+	if w.Approvals.Default.Source.Range.Filename != "" || len(w.Approvals.Rules) > 0 {
+		f.Workshop.Approvals = &resolvedApprovals{}
+	}
+	if w.Approvals.Default.Source.Range.Filename != "" {
+		f.Workshop.Approvals.Default = string(w.Approvals.Default.V)
+	}
 	// Ports belong to one worker and are listed there.
 	f.Workshop.Container.Ports = nil
 	for i := range w.Workers {
