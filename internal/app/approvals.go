@@ -51,6 +51,13 @@ func (env *Env) approvalGate(w *workshop.Workshop, file string, o ApprovalOption
 	return g, nil
 }
 
+// Asks reports whether calls are approved without the client: by a person whom the
+// settings name, or all at once.
+func (h *Tools) Asks() bool {
+	set, err := h.env.approvalSettings()
+	return h.o.ApproveAll || err == nil && set.asker != nil
+}
+
 // obeyed reports whether programs of the host run or obey a file of a worker: it is in a
 // read-write mount, and of a name that is watched (B8).
 func obeyed(w *workshop.Workshop, worker, file string) bool {

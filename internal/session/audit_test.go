@@ -102,7 +102,7 @@ func TestResourcesAndInstructions(t *testing.T) {
 		return protected
 	}
 	h := openHost(t, Config{Workshop: ws, Dial: nobody, ReadOnly: readOnly}, "w")
-	if got := h.Instructions(); strings.Contains(got, "read-only in those") {
+	if got := h.Instructions(true); strings.Contains(got, "read-only in those") {
 		t.Errorf("nothing is protected, but: %s", got)
 	}
 	protected = []string{"/workspace/.claude", "/workspace/.git"}
@@ -120,7 +120,7 @@ func TestResourcesAndInstructions(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"the worker w of the workshop t", "Network: none", "a call ends after 1m", "\n- read-only in those: /workspace/.claude, /workspace/.git\n", "Do it well."} {
-		if got := h.Instructions(); !strings.Contains(got, want) {
+		if got := h.Instructions(true); !strings.Contains(got, want) {
 			t.Errorf("%s\ndoesn't say %q", got, want)
 		}
 	}

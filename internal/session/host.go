@@ -139,7 +139,6 @@ type Result struct {
 
 	exitCode *int              // of a command, for the audit
 	shell    *tool.ShellResult // Structured as it was read; nil: of another tool
-	reads    bool              // the model that gets it has read_file
 }
 
 // Close ends all sessions: what their tools started ends too. Calls that are

@@ -14,7 +14,7 @@ import (
 // as a person would see it. The result itself is Structured.
 // reads: the model has read_file for what is not in it.
 func render(name string, raw json.RawMessage, reads bool) *Result {
-	r := &Result{Structured: raw, Rendered: true, reads: reads}
+	r := &Result{Structured: raw, Rendered: true}
 	text := ""
 	switch name {
 	case tool.Shell:

@@ -48,23 +48,22 @@ func (r *Result) output() []string {
 	return nil
 }
 
-// addNotes puts sentences into the text of a result, and into the note of one that
-// has a place for it.
+// addNotes adds sentences to a result: a text of their own, which no output of the
+// worker can imitate, and the note of a result that has a place for it.
 func (r *Result) addNotes(notes []string) {
 	if len(notes) == 0 {
 		return
 	}
+	l := &lines{}
+	for _, note := range notes {
+		l.addf("[%s]", note)
+	}
+	r.Content = append(r.Content, textBlock(l.String()))
 	if v := r.shell; v != nil {
 		if v.Note != "" {
 			notes = append([]string{v.Note}, notes...)
 		}
 		v.Note = strings.Join(notes, "\n")
-		reads := r.reads
-		*r = *structured(v, shellText(v, reads))
-		r.exitCode, r.shell, r.reads = &v.ExitCode, v, reads
-		return
-	}
-	for _, note := range notes {
-		r.Content = append(r.Content, textBlock("["+note+"]"))
+		r.Structured, _ = json.Marshal(v)
 	}
 }

@@ -124,13 +124,18 @@ func (a verbs) tools(ctx context.Context, cmd *cobra.Command, worker string, o o
 }
 
 // instructions are those of a Host that is never used.
-func instructions(h *app.Tools, worker string) (string, error) {
+func instructions(h *app.Tools, worker string) (func(asks bool) string, error) {
 	host, err := h.Host(worker, "", nil, nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer host.Close()
-	return host.Instructions(), nil
+	asked, unasked := host.Instructions(true), host.Instructions(h.Asks())
+	return func(asks bool) string {
+		if asks {
+			return asked
+		}
+		return unasked
+	}, host.Close()
 }
 
 func readCloser(r io.Reader) io.ReadCloser {

@@ -49,7 +49,7 @@ var toolItems = []Item{
 	},
 	{
 		ID: "W9", Attack: "Notes on refusals, which a model is told, worded by the worker: by the names and paths that it asks for",
-		Status: Closed, Answer: "A note names what the guard refused to that room during the call, and mounts of the file: at most five valid names and three ordinary paths, never a text of the output",
+		Status: Closed, Answer: "A note names what the guard refused to that room during the call, and mounts of the file: at most five valid names and three ordinary paths, never a text of the output, and it is a text of its own after that",
 		Promises: []string{"B28"}, Tests: []string{"internal/app TestToldRefused", "internal/app TestReadOnlyPlaces", "internal/app TestSigns", "internal/guard TestDeniedIsComplete", "e2e TestModelIsTold", "e2e TestNoteIsComplete"},
 	},
 	{

@@ -13,7 +13,7 @@ import (
 func TestHello(t *testing.T) {
 	r := start(t)
 	m := r.hello(`{}`)
-	for _, want := range []string{`"instructions":"You may echo."`, `"version":"1.2.3"`, `"protocolVersion":"2025-11-25"`, `"tools":{"listChanged":true}`, `"resources":{`} {
+	for _, want := range []string{`"instructions":"You may echo. Asks: false"`, `"version":"1.2.3"`, `"protocolVersion":"2025-11-25"`, `"tools":{"listChanged":true}`, `"resources":{`} {
 		if !strings.Contains(string(m.Result), want) {
 			t.Errorf("no %s in %s", want, m.Result)
 		}
@@ -172,7 +172,9 @@ func TestElicitation(t *testing.T) {
 	} {
 		for _, capability := range []string{`{"elicitation":{}}`, `{"elicitation":{"form":{}}}`} {
 			r := start(t)
-			r.hello(capability)
+			if m := r.hello(capability); !strings.Contains(string(m.Result), "Asks: true") {
+				t.Errorf("%s: %s", capability, m.Result)
+			}
 			r.send(call(1, "asks", `{}`))
 			q := r.next()
 			if q.Method != "elicitation/create" || !strings.Contains(string(q.Params), `run: git push`) || !strings.Contains(string(q.Params), `"enum":["no","once","session"]`) {

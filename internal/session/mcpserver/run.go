@@ -20,8 +20,9 @@ type Options struct {
 	// Version of the program, for the client.
 	Version string
 	// Instructions tell the client's model what it may do and reach. They are part
-	// of the first answer, before there is a Host.
-	Instructions string
+	// of the first answer, before there is a Host. asks: the client can ask a person.
+	// Nil: none.
+	Instructions func(asks bool) string
 	// Structured lists the output schemas of our tools, and sends their results as
 	// structuredContent too. Without it a result is text alone: what a client does
 	// with both differs, and the model gets the JSON in place of the text, or both.
@@ -73,9 +74,8 @@ func run(ctx context.Context, o Options, open opener) error {
 	hosting, stop := context.WithCancel(ctx)
 	defer stop()
 	c := newConn(o.In, o.Out)
-	s := &server{open: open, ctx: hosting, warn: o.Warn, hint: o.Hint, unreachable: o.Unreachable, conn: c, structured: o.Structured, opened: make(chan struct{}), news: make(chan struct{}, 1), hinted: map[string]bool{}}
+	s := &server{open: open, ctx: hosting, warn: o.Warn, hint: o.Hint, unreachable: o.Unreachable, instructions: o.Instructions, conn: c, structured: o.Structured, opened: make(chan struct{}), news: make(chan struct{}, 1), hinted: map[string]bool{}}
 	protocol := mcp.NewServer(&mcp.Implementation{Name: "workshop", Title: "workshop", Version: o.Version}, &mcp.ServerOptions{
-		Instructions: o.Instructions,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{},

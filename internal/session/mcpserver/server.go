@@ -23,6 +23,8 @@ type server struct {
 	conn *conn
 	// unreachable is Options.Unreachable.
 	unreachable func(*session.UnreachableError)
+	// instructions is Options.Instructions.
+	instructions func(asks bool) string
 	// structured is Options.Structured.
 	structured bool
 
@@ -44,6 +46,13 @@ func (s *server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		switch method {
+		case "initialize":
+			res, err := next(ctx, method, req)
+			if r, ok := res.(*mcp.InitializeResult); ok && err == nil && s.instructions != nil {
+				p, _ := req.GetParams().(*mcp.InitializeParams)
+				r.Instructions = s.instructions(askerFor(ss, p) != nil)
+			}
+			return res, err
 		case "notifications/initialized":
 			res, err := next(ctx, method, req)
 			if err == nil {

@@ -137,7 +137,7 @@ func startWith(t testing.TB, h *stand, opening func(context.Context) error) *raw
 		defer mu.Unlock()
 		r.warns.WriteString(s + "\n")
 	}
-	o := Options{Structured: h.structured, In: sin, Out: sout, Version: "1.2.3", Instructions: "You may echo.", Warn: tell, Hint: tell}
+	o := Options{Structured: h.structured, In: sin, Out: sout, Version: "1.2.3", Instructions: func(asks bool) string { return fmt.Sprintf("You may echo. Asks: %t", asks) }, Warn: tell, Hint: tell}
 	go func() {
 		r.done <- run(ctx, o, func(ctx context.Context, a approval.Asker, client string, changed func()) (host, error) {
 			if opening != nil {
