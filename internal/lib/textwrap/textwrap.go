@@ -12,7 +12,8 @@ import (
 // Lines breaks the lines of a text at blanks, so that none is wider than width
 // columns; 0 means no limit. The lines that come of one are indented by hang
 // blanks more than it. What is in backquotes stays together, to be pasted; what
-// has no blank is left to the terminal. Colours take no room.
+// has no blank is left to the terminal, and blanks within a line stay. Colours take no
+// room.
 func Lines(text string, width, hang int) string {
 	if width <= 0 {
 		return text
@@ -38,6 +39,7 @@ func wrapLine(line string, width, hang int) []string {
 		case len(rows[last]) == 0:
 		case used+1+w > width:
 			rows, used, last = append(rows, nil), after, last+1
+			w = columns(strings.TrimLeft(word, " "))
 		default:
 			used++
 		}
@@ -45,8 +47,8 @@ func wrapLine(line string, width, hang int) []string {
 		used += w
 	}
 	// A short word at the end takes the one before along.
-	if last := len(rows) - 1; last > 0 && len(rows[last]) == 1 && columns(rows[last][0]) <= shortWord {
-		if before := rows[last-1]; len(before) > 1 && after+columns(before[len(before)-1])+1+shortWord <= width {
+	if last := len(rows) - 1; last > 0 && len(rows[last]) == 1 && columns(strings.TrimLeft(rows[last][0], " ")) <= shortWord {
+		if before := rows[last-1]; len(before) > 1 && after+columns(before[len(before)-1])+1+columns(rows[last][0]) <= width {
 			rows[last-1], rows[last] = before[:len(before)-1], append([]string{before[len(before)-1]}, rows[last]...)
 		}
 	}
@@ -56,7 +58,7 @@ func wrapLine(line string, width, hang int) []string {
 		if i == 0 {
 			blanks = indent
 		}
-		out[i] = strings.Repeat(" ", blanks) + strings.Join(row, " ")
+		out[i] = strings.Repeat(" ", blanks) + strings.TrimLeft(strings.Join(row, " "), " ")
 	}
 	return out
 }
@@ -73,15 +75,18 @@ func columns(text string) int {
 var colour = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
 
 // words are the parts of a line between blanks; a part in backquotes keeps its
-// blanks.
+// blanks. Each blank but the first before a part is the part's.
 func words(line string) []string {
 	var out []string
-	quoted := false
+	quoted, blanks := false, ""
 	for part := range strings.SplitSeq(line, " ") {
-		if quoted {
+		switch {
+		case quoted:
 			out[len(out)-1] += " " + part
-		} else if part != "" {
-			out = append(out, part)
+		case part == "":
+			blanks += " "
+		default:
+			out, blanks = append(out, blanks+part), ""
 		}
 		quoted = quoted != (strings.Count(part, "`")%2 == 1)
 	}

@@ -18,6 +18,8 @@ func TestLines(t *testing.T) {
 		{"colours", "\x1b[31mone two\x1b[0m three", 13, 0, "\x1b[31mone two\x1b[0m three"},
 		{"a short word has company", "one two three it", 13, 2, "one two\n  three it"},
 		{"but not beyond the width", "one two threefour it", 17, 9, "one two threefour\n        it"},
+		{"blanks within a line stay", "a  b cdef   ghij", 9, 0, "a  b cdef\nghij"},
+		{"also before a short word", "one two three  it", 13, 2, "one two\n  three  it"},
 		{"a backquote without a second", "one ` two three four", 9, 0, "one\n` two three four"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
