@@ -122,6 +122,21 @@ func TestTLS(t *testing.T) {
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
 		t.Errorf("not TLS on 443: %v", err)
 	}
+	for _, to := range []string{"169.254.169.254:443", "198.18.0.1:443"} { // metadata, the guard itself
+		if err := w.nameless(to); err == nil || !strings.Contains(err.Error(), "unrecognized name") {
+			t.Errorf("a hello without a name to %s: %v", to, err)
+		}
+	}
+	for _, c := range []struct{ address, reason, suggest string }{
+		{testnet.Allowed, "no-sni", "{cidr: 198.51.100.10/32, port: 443}"},
+		{testnet.Allowed, "not-tls", "{cidr: 198.51.100.10/32, port: 443}"},
+		{"169.254.169.254", "metadata", ""},
+		{"198.18.0.1", "no-sni", ""},
+	} {
+		w.guard.eventually(1, "denial without a name", func(e event) bool {
+			return e.Kind == "tls" && e.Name == "" && e.Address == c.address && e.Reason == c.reason && e.Suggest == c.suggest
+		})
+	}
 	w.guard.eventually(1, "denial of evil.example.net", func(e event) bool {
 		return e.Kind == "tls" && e.Name == "evil.example.net" && e.Suggest != "" && e.Port == 443 && e.Address == testnet.Denied
 	})

@@ -186,7 +186,7 @@ func TestOneDecision(t *testing.T) {
 		{"denied name, open", "open", "denied.example.org", testnet.Denied, "denied", [10]string{"403", "alert", "", "403", "", "403", "403", "200, 403", "200, alert", ""}},
 		{"denied address, open", "open", "198.51.100.66", testnet.Evil, "denied", [10]string{"403", "", "reset", "403", "403", "403", "403", "403", "403", "403"}},
 		{"denied name of the address", "open", "pinned.example.org", "198.51.100.40", "denied", [10]string{"", "", "reset", "", "", "", "", "", "", "403"}},
-		{"metadata", "open", "169.254.169.254", "169.254.169.254", "metadata", [10]string{"403", "", "reset", "403", "403", "403", "403", "403", "403", "403"}},
+		{"metadata", "open", "169.254.169.254", "169.254.169.254", "metadata", [10]string{"403", "alert", "reset", "403", "403", "403", "403", "403", "403", "403"}},
 		{"the guard itself", "open", "198.18.0.1", "198.18.0.1", "own-address", [10]string{"", "", "reset", "403", "403", "403", "403", "403", "403", "403"}},
 		{"never-list behind a name", "names", "linked.example.org", testnet.Allowed, "gateway", [10]string{"403", "alert", "", "403", "", "403", "403", "", "", ""}},
 		{"budget of a name", "spent", "allowed.example.org", testnet.Allowed, "upload-budget", [10]string{"403", "alert", "", "403", "", "403", "403", "", "", ""}},

@@ -119,7 +119,8 @@ const (
 	alertUnrecognizedName = 112
 )
 
-// badHello refuses a connection whose ClientHello yields no name.
+// badHello refuses a connection whose ClientHello yields no name. The reason is the
+// address if no line opens it; what a line with the address lets through suggests it.
 func (r *Room) badHello(kind events.Kind, c *net.TCPConn, err error, name firewall.Name, orig netip.AddrPort) {
 	reason, code := events.ReasonMalformed, byte(alertDecodeError)
 	switch {
@@ -136,7 +137,17 @@ func (r *Room) badHello(kind events.Kind, c *net.TCPConn, err error, name firewa
 		Reset(c)
 		return
 	}
-	r.deny(kind, firewall.Decision{Reason: reason}, name.String(), orig)
+	d, at := firewall.Decision{Reason: reason}, orig.Addr()
+	if p := r.Policy(); at.IsValid() {
+		byAddr := p.Matcher.Addr(at, orig.Port())
+		switch {
+		case !firewall.Classify(at).Openable():
+			d = byAddr
+		case mayLackName(p, err, orig.Port()):
+			d.Suggest = byAddr.Suggest
+		}
+	}
+	r.deny(kind, d, name.String(), orig)
 	if code == 0 {
 		Reset(c)
 		return
