@@ -50,7 +50,10 @@ func (o RuleChange) Verb() string {
 // LiveChange is what was changed in the running guard.
 type LiveChange struct {
 	// Rules are those that changed something; none: it was all so already.
-	Rules   []firewall.Rule
+	Rules []firewall.Rule
+	// InFile has for each the line of the file that allows it, where the change ended a
+	// deny; empty: none does for all rooms.
+	InFile  []string
 	Workers []string  // of the rooms, sorted
 	Until   time.Time // zero: it has no end of its own
 	Cut     int       // connections that ended
@@ -99,6 +102,12 @@ func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, erro
 			return err
 		}
 		done.Rules, done.Cut = rules, applied.Cut
+		done.InFile = make([]string, len(rules))
+		for i := range rules {
+			if !o.Deny {
+				done.InFile[i] = inFile(rooms, rules[i])
+			}
+		}
 		for _, r := range rooms {
 			done.Workers = append(done.Workers, r.Workers...)
 		}
@@ -170,6 +179,19 @@ func (env *Env) stillNeeded(rooms []roomLines, o RuleChange, until time.Time) ([
 		return nil, f.Hint("take that line out of the file and run `workshop firewall reload`; nothing changed")
 	}
 	return left, nil
+}
+
+// inFile names the lines of the file that allow a rule in each of the rooms; empty: in
+// one none does.
+func inFile(rooms []roomLines, rule firewall.Rule) string {
+	var lines []string
+	for _, r := range rooms {
+		if !firewall.CoveredBy(rule, r.allow) {
+			return ""
+		}
+		lines = appendNew(lines, lineOf(rule, r.allow))
+	}
+	return strings.Join(lines, "; ")
 }
 
 // EndText says when something live ends.

@@ -135,11 +135,16 @@ func (g *Guard) change(r control.Request) (any, error) {
 				continue
 			}
 			c.Until, c.Rule.Line = until, liveLine(until)
-			if err := l.add(c); err != nil {
+			ended, err := l.add(c)
+			switch {
+			case err != nil:
 				problems = append(problems, err)
-				continue
+			case ended:
+				c.Deny = true
+				notes = append(notes, func() { g.noteLive(c, "ended") })
+			default:
+				notes = append(notes, func() { g.noteLive(c, "began") })
 			}
-			notes = append(notes, func() { g.noteLive(c, "began") })
 		}
 		return notes, errors.Join(problems...)
 	})

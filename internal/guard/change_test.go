@@ -65,23 +65,25 @@ func TestChanges(t *testing.T) {
 		live    int
 		checks  []check
 	}{
-		"allow":               {changes: []string{"x.example"}, live: 1, checks: []check{{"room", "x.example", 443, true}, {"room", "x.example", 22, false}, {"closed", "x.example", 443, false}}},
-		"allow in one room":   {changes: []string{"@wide x.example"}, live: 1, checks: []check{{"room", "x.example", 443, false}}},
-		"deny":                {changes: []string{"deny allowed.example.org:1-65535"}, live: 1, checks: []check{{"room", "allowed.example.org", 443, false}, {"wide", "allowed.example.org", 443, false}}},
-		"deny, allow again":   {changes: []string{"deny x.example:1-65535", "x.example"}, live: 2, checks: []check{{"room", "x.example", 443, true}, {"wide", "x.example", 443, true}, {"wide", "x.example", 22, false}}},
-		"the same again":      {changes: []string{"x.example", "x.example", "x.example:443"}, live: 2, checks: []check{{"room", "x.example", 443, true}}},
-		"allow, then deny":    {changes: []string{"x.example", "deny x.example:1-65535"}, live: 1, checks: []check{{"room", "x.example", 443, false}}},
-		"denied by the file":  {changes: []string{"a.evil.example"}, refused: `a.evil.example:80,443 stays denied in room "room" by **.evil.example:1-65535 (workshop.yaml:40): deny always wins`},
-		"a private one too":   {changes: []string{"a.evil.example private"}, refused: "workshop.yaml:40"},
-		"denied range":        {changes: []string{"10.1.0.0/16:5432"}, refused: "workshop.yaml:42"},
-		"denied in part":      {changes: []string{"half.example"}, live: 1, checks: []check{{"room", "half.example", 443, true}, {"room", "half.example", 80, false}}},
-		"elsewhere":           {changes: []string{"@wide a.evil.example"}, live: 1},
-		"denied live":         {changes: []string{"deny **.x.example:1-65535", "a.x.example"}, refused: "(workshop firewall", live: 1, checks: []check{{"room", "a.x.example", 443, false}}},
-		"denied live for all": {changes: []string{"deny x.example:1-65535", "@room x.example"}, refused: "deny always wins", live: 1},
-		"unknown room":        {changes: []string{"@nobody x.example"}, refused: `there is no room "nobody"`},
-		"no network":          {changes: []string{"@closed x.example"}, refused: `room "closed" has no network`},
-		"port 53":             {changes: []string{"x.example:53"}, refused: "port 53"},
-		"metadata range":      {changes: []string{"169.254.169.254/32:80"}, live: 1}, // the never-list holds, see TestLiveAllow
+		"allow":                    {changes: []string{"x.example"}, live: 1, checks: []check{{"room", "x.example", 443, true}, {"room", "x.example", 22, false}, {"closed", "x.example", 443, false}}},
+		"allow in one room":        {changes: []string{"@wide x.example"}, live: 1, checks: []check{{"room", "x.example", 443, false}}},
+		"deny":                     {changes: []string{"deny allowed.example.org:1-65535"}, live: 1, checks: []check{{"room", "allowed.example.org", 443, false}, {"wide", "allowed.example.org", 443, false}}},
+		"deny, allow again":        {changes: []string{"deny x.example:1-65535", "x.example"}, live: 2, checks: []check{{"room", "x.example", 443, true}, {"wide", "x.example", 443, true}, {"wide", "x.example", 22, false}}},
+		"deny, allow the file's":   {changes: []string{"@room deny allowed.example.org:443", "@room allowed.example.org"}, checks: []check{{"room", "allowed.example.org", 443, true}}},
+		"deny, allow it privately": {changes: []string{"@room deny allowed.example.org:443", "@room allowed.example.org private"}, live: 1, checks: []check{{"room", "allowed.example.org", 443, true}}},
+		"the same again":           {changes: []string{"x.example", "x.example", "x.example:443"}, live: 2, checks: []check{{"room", "x.example", 443, true}}},
+		"allow, then deny":         {changes: []string{"x.example", "deny x.example:1-65535"}, live: 1, checks: []check{{"room", "x.example", 443, false}}},
+		"denied by the file":       {changes: []string{"a.evil.example"}, refused: `a.evil.example:80,443 stays denied in room "room" by **.evil.example:1-65535 (workshop.yaml:40): deny always wins`},
+		"a private one too":        {changes: []string{"a.evil.example private"}, refused: "workshop.yaml:40"},
+		"denied range":             {changes: []string{"10.1.0.0/16:5432"}, refused: "workshop.yaml:42"},
+		"denied in part":           {changes: []string{"half.example"}, live: 1, checks: []check{{"room", "half.example", 443, true}, {"room", "half.example", 80, false}}},
+		"elsewhere":                {changes: []string{"@wide a.evil.example"}, live: 1},
+		"denied live":              {changes: []string{"deny **.x.example:1-65535", "a.x.example"}, refused: "(workshop firewall", live: 1, checks: []check{{"room", "a.x.example", 443, false}}},
+		"denied live for all":      {changes: []string{"deny x.example:1-65535", "@room x.example"}, refused: "deny always wins", live: 1},
+		"unknown room":             {changes: []string{"@nobody x.example"}, refused: `there is no room "nobody"`},
+		"no network":               {changes: []string{"@closed x.example"}, refused: `room "closed" has no network`},
+		"port 53":                  {changes: []string{"x.example:53"}, refused: "port 53"},
+		"metadata range":           {changes: []string{"169.254.169.254/32:80"}, live: 1}, // the never-list holds, see TestLiveAllow
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGuard(t, threeRooms(t))

@@ -44,26 +44,29 @@ func (l *live) effective() *firewall.Policy {
 func (l *live) reset() { l.changes, l.learning = nil, map[string]time.Time{} }
 
 // add checks a change and adds it. It replaces older changes for the same target,
-// port by port.
-func (l *live) add(c firewall.Live) error {
+// port by port. An allow of what the file allows, which was denied, adds nothing:
+// it has ended the deny.
+func (l *live) add(c firewall.Live) (ended bool, err error) {
 	switch {
 	case c.Rule.Template != "" || c.Rule.Preset != "":
-		return errors.New("a live change has neither a template nor a preset")
+		return false, errors.New("a live change has neither a template nor a preset")
 	case c.Room != "":
 		if err := l.hasNetwork(c.Room); err != nil {
-			return err
+			return false, err
 		}
 	case !slices.ContainsFunc(l.base.Rooms, func(r firewall.RoomPolicy) bool { return r.Mode != firewall.None }):
-		return errors.New("no room has a network: set `network: restricted` in workshop.yaml")
+		return false, errors.New("no room has a network: set `network: restricted` in workshop.yaml")
 	}
 	if err := c.Check(); err != nil {
-		return err
+		return false, err
 	}
 	c.Rule.Ports = firewall.NormalizePorts(c.Rule.Ports)
 	var kept []firewall.Live
 	for _, old := range l.changes {
 		if old.Rule.Target() == c.Rule.Target() && (c.Room == "" || c.Room == old.Room) {
-			if old.Rule.Ports = firewall.SubtractPorts(old.Rule.Ports, c.Rule.Ports); len(old.Rule.Ports) == 0 {
+			left := firewall.SubtractPorts(old.Rule.Ports, c.Rule.Ports)
+			ended = ended || old.Deny && !slices.Equal(left, old.Rule.Ports)
+			if old.Rule.Ports = left; len(left) == 0 {
 				continue
 			}
 		}
@@ -72,14 +75,24 @@ func (l *live) add(c firewall.Live) error {
 	l.changes = kept
 	if !c.Deny {
 		if err := l.denied(c); err != nil {
-			return err
+			return false, err
+		}
+		if ended && l.inFile(c) {
+			return true, nil
 		}
 	}
 	if len(l.changes) >= maxLive {
-		return fmt.Errorf("more than %d live changes: end some, or write them into workshop.yaml", maxLive)
+		return false, fmt.Errorf("more than %d live changes: end some, or write them into workshop.yaml", maxLive)
 	}
 	l.changes = append(l.changes, c)
-	return nil
+	return false, nil
+}
+
+// inFile reports whether the file allows what an allow does, in each of its rooms.
+func (l *live) inFile(c firewall.Live) bool {
+	return !slices.ContainsFunc(l.base.Rooms, func(r firewall.RoomPolicy) bool {
+		return r.Mode != firewall.None && (c.Room == "" || c.Room == r.Room) && !firewall.CoveredBy(c.Rule, r.Allow)
+	})
 }
 
 // hasNetwork returns an error if nothing can be changed for a room.

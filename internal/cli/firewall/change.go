@@ -120,10 +120,15 @@ func (a verbs) sayChanged(done *app.LiveChange, o app.RuleChange) {
 	if done.Cut > 0 {
 		end += ", " + app.Count(done.Cut, "connection") + " ended"
 	}
-	args, lines := make([]string, len(done.Rules)), make([]string, len(done.Rules))
+	var args, lines []string // that the file doesn't have
 	for i, r := range done.Rules {
-		args[i], lines[i] = app.RuleArg(r, o.Deny), app.RuleLine(r, o.Deny)
-		fmt.Fprintf(a.Out, "%s %s for %s %s\n", did, args[i], app.WorkersText(done.Workers), end)
+		arg, until := app.RuleArg(r, o.Deny), end
+		if in := done.InFile[i]; in != "" {
+			until = "again: " + in
+		} else {
+			args, lines = append(args, arg), append(lines, app.RuleLine(r, o.Deny))
+		}
+		fmt.Fprintf(a.Out, "%s %s for %s %s\n", did, arg, app.WorkersText(done.Workers), until)
 	}
 	if a.Quiet {
 		return
@@ -137,7 +142,7 @@ func (a verbs) sayChanged(done *app.LiveChange, o app.RuleChange) {
 		where = " --worker " + o.Worker
 	}
 	f := &app.Failure{}
-	if o.For == 0 {
+	if o.For == 0 && len(args) > 0 {
 		flags := where
 		if o.Private {
 			flags += " --private"
@@ -148,7 +153,9 @@ func (a verbs) sayChanged(done *app.LiveChange, o app.RuleChange) {
 		f.Hint("to keep it: `workshop firewall %s %s%s --save`, or add to network.%s in workshop.yaml:\n- %s",
 			o.Verb(), words, flags, o.Verb(), strings.Join(lines, "\n- "))
 	}
-	f.Hint("to take it back: `workshop firewall reload --reset`, which drops every live change")
+	if len(args) > 0 {
+		f.Hint("to take it back: `workshop firewall reload --reset`, which drops every live change")
+	}
 	a.PrintFailure(f)
 	if done.Stale != "" {
 		a.Say("%s changed since the guard read it: apply it with `workshop firewall reload`", a.Shown(done.Stale))
