@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
@@ -19,6 +20,8 @@ type Reloaded struct {
 	Detail   string   // which connections ended
 	Dropped  int      // live changes
 	Opened   []string // workers of rooms that were closed, sorted
+	// Unsaved are the live changes that the file doesn't have, as "allow HOST:PORT".
+	Unsaved []string
 	// Forgot: nothing of an upload budget is used any more. Stopped: learning ended.
 	Forgot, Stopped bool
 	// Left is what only `up` does, one line each.
@@ -98,7 +101,8 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 		}
 		done = &Reloaded{
 			State: after, Replaced: len(plan.Steps) > 0, Detail: heard.detail, Left: left, Dropped: len(before.Live) - len(after.Live),
-			Forgot: spent(before) && !spent(after), Stopped: len(before.Learning) > 0 && len(after.Learning) == 0,
+			Unsaved: unsaved(after.Live, c.Compiled.Policy.Rooms),
+			Forgot:  spent(before) && !spent(after), Stopped: len(before.Learning) > 0 && len(after.Learning) == 0,
 		}
 		if closed := closedRooms(before); len(closed) > len(closedRooms(after)) {
 			done.Opened = slices.Sorted(maps.Keys(closed))
@@ -153,6 +157,22 @@ func planReload(ctx context.Context, e *Running, c, ready *Project, changed Gran
 		}
 	}
 	return &reload, left, nil
+}
+
+// unsaved are the live changes that the lines of the file don't have.
+func unsaved(live []firewall.Live, rooms []firewall.RoomPolicy) (out []string) {
+	for _, l := range live {
+		if slices.ContainsFunc(rooms, func(r firewall.RoomPolicy) bool {
+			lines := r.Allow
+			if l.Deny {
+				lines = r.Deny
+			}
+			return (l.Room == "" || l.Room == r.Room) && !firewall.CoveredBy(l.Rule, filled(lines))
+		}) {
+			out = appendNew(out, RuleChange{Deny: l.Deny}.Verb()+" "+RuleArg(l.Rule, l.Deny))
+		}
+	}
+	return out
 }
 
 // spent reports whether something of an upload budget is used.

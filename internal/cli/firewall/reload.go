@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,8 +81,13 @@ func (a verbs) sayReloaded(done *app.Reloaded) {
 	if done.Stopped {
 		a.Say("learning ended: egress rules are enforced again (B23–B25)")
 	}
-	if n := len(done.State.Live); n > 0 {
-		a.Say("%s still active: `workshop firewall show` lists, `workshop firewall reload --reset` drops", isOrAre(n, "live change"))
+	if n := len(done.Unsaved); n > 0 {
+		list := done.Unsaved
+		if n > maxUnsaved {
+			list = append(slices.Clone(list[:maxUnsaved]), fmt.Sprintf("%d more", n-maxUnsaved))
+		}
+		a.Say("%s still active and not in workshop.yaml: %s (`workshop firewall show` lists, `workshop firewall reload --reset` drops)",
+			isOrAre(n, "live change"), app.Printable(app.WorkersText(list)))
 	}
 	if len(done.State.Learning) > 0 {
 		a.Say("%s", app.LearningText(done.State))
@@ -90,6 +96,9 @@ func (a verbs) sayReloaded(done *app.Reloaded) {
 		a.Say("left for `workshop up`:\n  %s", strings.Join(done.Left, "\n  "))
 	}
 }
+
+// maxUnsaved live changes are named.
+const maxUnsaved = 5
 
 // isOrAre is "1 live change is", "2 live changes are".
 func isOrAre(n int, noun string) string {
