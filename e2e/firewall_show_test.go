@@ -65,7 +65,7 @@ func TestFirewallExplain(t *testing.T) {
 	s := shown(t, "explain names the line that decides, and what guard and worker see is what it says")
 	s.Up()
 	s.Internet.Answer("here.example.org", testnet.A(s.HostAddress()))
-	s.Expect(0, "firewall", "allow", "here.example.org", "--worker", "one")
+	s.Expect(0, "firewall", "allow", "here.example.org", "empty.example.org", "--worker", "one")
 	at := regexp.QuoteMeta(s.HostAddress())
 	here := []string{`^refused: here`, `reason +here\.example\.org resolves to ` + at + `: an address of the machine or container that the guard runs in;`, `nothing opens it$`, `now +the guard would refuse it$`}
 	if scenario.TheEngine() == scenario.Docker {
@@ -86,6 +86,11 @@ func TestFirewallExplain(t *testing.T) {
 		{"gist.allowed.example.org --worker one", 4, []string{`line +workshop\.yaml:12: deny: \[gist`, `now +the guard would refuse it, by workshop\.yaml:12`}},
 		{"inner.example.org --worker one", 4, []string{`^refused: inner`, `reason +inner\.example\.org resolves to 10\.1\.2\.3: a private address`, `now +the guard would refuse it$`, `line +workshop\.yaml:10`, `\{host: inner\.example\.org, port: 443, private: true\}`, `10\.1\.2\.3: a private address$`}},
 		{"here.example.org --worker one", 4, here},
+		{"empty.example.org --worker one", 0, []string{`^allowed: empty\.example\.org:443 for one$`, `reason +a line of network\.allow has it, but the name has no address$`, `look-up: NXDOMAIN`}},
+		// the guard's proxy is in the room, and nothing else
+		{"localhost:536 --worker one", 0, []string{`^allowed: localhost:536 for one$`, `reason +the worker's own loopback`, `look-up: 127\.0\.0\.1$`, `connection \(tcp\): (open|closed)`}},
+		{"127.0.0.1:536 --worker one", 0, []string{`^allowed: 127`, `reason +the worker's own loopback`, `connection \(tcp\): open, without an answer`}},
+		{"[::1]:3000 --worker one", 0, []string{`^allowed: \[::1\]:3000`, `reason +the worker's own loopback`, `connection \(tcp\): closed`}},
 		{"169.254.169.254:80 --worker one", 4, []string{`reason +the cloud's metadata service`, `refused: data, HTTP/1\.1 403`}},
 		{"allowed.example.org:8000 --worker one", 4, []string{`with port 80,443 at workshop\.yaml:8`, `its rules refuse tcp port 8000`, `refused: ECONNREFUSED`}},
 		{testnet.Evil + ":443 --worker one", 4, []string{`- \{cidr: 198\.51\.100\.66/32, port: 443\}`, `refused: TLSALERT`}},

@@ -11,7 +11,35 @@ var unopenable = names("localhost " + ReadyName + " onion invalid in-addr.arpa i
 func (p HostPattern) Unopenable() bool { return under(unopenable(), Name{p.name}) }
 
 // WhyUnopenable explains to people why a line with such a pattern opens nothing.
-const WhyUnopenable = "the name is the room's own or is never looked up; what listens in the room is reached without a line"
+func (p HostPattern) WhyUnopenable() string { return whySpecial(Name{p.name}) }
+
+// WhyOwn explains to people what the room's own names and addresses are.
+const WhyOwn = "the worker's own loopback, reached without a proxy; no line is needed, and nothing of this machine is there"
+
+// whySpecial explains to people why neither mode open nor learning opens a special
+// name, and what does.
+func whySpecial(n Name) string {
+	last := n.s[strings.LastIndexByte(n.s, '.')+1:]
+	switch {
+	case IsOwn(n):
+		return WhyOwn
+	case last == "onion":
+		return "a name of the Tor network (.onion), which is never looked up; nothing opens it"
+	case last == "invalid":
+		return "a name that never exists (.invalid); nothing opens it"
+	case under(unopenable(), n):
+		return "a name of reverse look-ups, which has no address; nothing opens it"
+	case n.Machine() == LoopbackName:
+		return "a name of loopback addresses; nothing opens it"
+	case n.Machine() == MetadataName:
+		return "a name of " + reasons[Metadata.String()]
+	case last == n.s:
+		last = "a single label"
+	default:
+		last = "." + last
+	}
+	return "a name of the local network (" + last + "); only a line opens it, neither mode open nor learning"
+}
 
 // IsOwn reports whether a name is the room's own: the guard's DNS answers it with
 // loopback addresses, and no other way leads to it.

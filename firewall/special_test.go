@@ -68,6 +68,37 @@ func TestSpecialNames(t *testing.T) {
 	}
 }
 
+// Of a special name is said which case it is, and what opens it.
+func TestWhySpecial(t *testing.T) {
+	const byLine = "; only a line opens it, neither mode open nor learning"
+	for _, c := range []struct{ name, want string }{
+		{"localhost", WhyOwn},
+		{"me.localhost", WhyOwn},
+		{ReadyName, WhyOwn},
+		{"x.onion", "a name of the Tor network (.onion), which is never looked up; nothing opens it"},
+		{"no.invalid", "a name that never exists (.invalid); nothing opens it"},
+		{"1.100.51.198.in-addr.arpa", "a name of reverse look-ups, which has no address; nothing opens it"},
+		{"ip6-localhost", "a name of loopback addresses; nothing opens it"},
+		{"metadata", "a name of the cloud's metadata service, which gives away credentials; nothing opens it"},
+		{"db", "a name of the local network (a single label)" + byLine},
+		{"printer.local", "a name of the local network (.local)" + byLine},
+		{"nas.home.arpa", "a name of the local network (.arpa)" + byLine},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Why(ReasonSpecial, c.name, ""); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			p, err := ParseHostPattern(c.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Unopenable() && p.WhyUnopenable() != c.want {
+				t.Errorf("a line: %q, want %q", p.WhyUnopenable(), c.want)
+			}
+		})
+	}
+}
+
 // B24: mode open promises nothing about names, so a wildcard that is there for its
 // uploads bounds no questions; a budget of uploads is the line's all the same.
 func TestOpenBoundsNoNames(t *testing.T) {

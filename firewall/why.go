@@ -1,5 +1,7 @@
 package firewall
 
+import "strings"
+
 // reasons say of a refusal why, and what would allow it or that nothing does.
 // Those that stand for a class of addresses have its name; those of the guard
 // alone are here too, because what shows events to a person doesn't know the
@@ -21,13 +23,13 @@ var reasons = map[string]string{
 	Reserved.String():    "a reserved address; nothing opens it",
 	Translated.String():  "an IPv6 form that hides an IPv4 address; nothing opens it. Use the IPv4 address",
 	ReasonInvalid:        "not a name or address that can be looked up",
-	ReasonSpecial:        "a name of the local network, or one that is never looked up (a single label, .local, .arpa, localhost, .onion, .invalid); neither mode open nor learning opens it, a line with a name of the local network does",
+	ReasonSpecial:        "a name of the local network, or one that is never looked up", // see whySpecial
 	ReasonDoH:            "a public resolver or relay, at which a program looks up names unseen; no wildcard and no learning opens it, only a line with this very name",
 
-	"no-sni":          "TLS without a server name, so nobody can tell which host is meant; connect by name, or add a line with a `cidr:` for the address",
+	"no-sni":          "TLS without a server name, so nobody can tell which host is meant; connect by name",
 	"ech":             "the server name is encrypted (ECH), so it can't be checked; switch ECH off in the program. A line with `ech: allow` lets it pass by its outer name, but then any name of that provider may be meant",
 	"upload-budget":   "the line's budget for uploads is used up; bytes become free as time passes, and a larger `upload:` on the line allows more",
-	"not-tls":         "port 443 carries TLS only, and this is something else; a line with a `cidr:` for the address allows it, unless a deny line has a name: then every connection must show its own",
+	"not-tls":         "port 443 carries TLS only, and this is something else; it passes only to an address of a line with a `cidr:`, and only where no deny line has a name",
 	"malformed":       "not a TLS hello, HTTP request or DNS question that can be understood; nothing allows it",
 	"last-hop":        "the request says Max-Forwards: 0, so the guard may send it no further; leave that header out",
 	"busy":            "too many large requests at the same time; try again",
@@ -54,5 +56,18 @@ func ToldReason(reason string) string {
 }
 
 // Why explains the reason of a [Decision] or of the guard's events in one
-// sentence, without a period; "" for a reason that is not known.
-func Why(reason string) string { return reasons[reason] }
+// sentence, without a period; "" for a reason that is not known. host is what was
+// asked for, and line the one that decided; either may be empty.
+func Why(reason, host, line string) string {
+	switch reason {
+	case ReasonDenied:
+		if strings.HasPrefix(line, LiveLine) {
+			return "denied by a live change; `workshop firewall show` lists live changes, `workshop firewall reload --reset` drops them"
+		}
+	case ReasonSpecial:
+		if n, err := ParseName(host); err == nil {
+			return whySpecial(n)
+		}
+	}
+	return reasons[reason]
+}

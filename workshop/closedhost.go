@@ -19,7 +19,7 @@ func (d *decoder) openable(p firewall.HostPattern, ports []firewall.PortRange, a
 			"A server in the worker is reached without a line.", "remove the line; for a service on this machine "+hostLine(ports))
 		return false
 	case p.Unopenable():
-		d.fail(at, "never-open", fmt.Sprintf("%s opens nothing: %s", p, firewall.WhyUnopenable), "remove the line")
+		d.fail(at, "never-open", fmt.Sprintf("%s: %s", p, p.WhyUnopenable()), "remove the line")
 		return false
 	case machine == firewall.LoopbackName:
 		d.closedHost(at, fmt.Sprintf("%s can't be reached: it is a name for loopback addresses, which stay closed (B26)", p),

@@ -12,7 +12,7 @@ import (
 )
 
 // allowCommand is what does in the running guard what a suggested line does in
-// the file; port 0 is none.
+// the file; port 0 is none, and no worker is all.
 func allowCommand(host string, port uint16, suggest, worker string) string {
 	flags := ""
 	switch {
@@ -26,7 +26,10 @@ func allowCommand(host string, port uint16, suggest, worker string) string {
 	if port != 0 && (port != 80 && port != 443 || flags != "" || notAddress == nil) {
 		host = net.JoinHostPort(host, strconv.Itoa(int(port)))
 	}
-	return "workshop firewall allow " + shellquote.Quote(host) + flags + " --worker " + worker
+	if worker != "" {
+		flags += " --worker " + worker
+	}
+	return "workshop firewall allow " + shellquote.Quote(host) + flags
 }
 
 // enforced says in order what a connection meets on its way out of a room.
@@ -35,11 +38,11 @@ func enforced(r *firewall.RoomPolicy, x endpoint, port uint16, d firewall.Decisi
 		return []string{"room: none: the worker has a network namespace of its own with loopback only: there is no interface, no route and no guard (B20)"}
 	}
 	var out []string
-	if x.addr.IsLoopback() {
-		return []string{"room: a loopback address is the room's own: what listens in the room is reached directly, and nothing leaves it (B20)"}
-	}
 	if !x.addr.IsValid() {
 		out = append(out, lookUp(r, x.name))
+	}
+	if x.own() && port != 53 {
+		return append(out, "room: a loopback address is the room's own: what listens in the room is reached directly, and nothing leaves it (B20)")
 	}
 	if port == 53 {
 		return append(out, fmt.Sprintf("room: port 53 goes to the guard's DNS (port %d), whichever server is meant; no line opens another (B23)", firewall.PortDNS))
@@ -55,6 +58,8 @@ func enforced(r *firewall.RoomPolicy, x endpoint, port uint16, d firewall.Decisi
 		how = "goes where the worker dialled (mode open); names serve deny lines and events only"
 	case to == firewall.PortTCP && !x.addr.IsValid():
 		how = "uses the address that was dialled, which must be one that the guard answered for a name with this port (B25)"
+	case x.addr.IsValid() && !firewall.Classify(x.addr).Openable():
+		how = "uses the address that was dialled, which stays closed whatever a line says (B26)"
 	case x.addr.IsValid():
 		how = "uses the address that was dialled: a line with a cidr must have it (B24, B25)"
 	case to == firewall.PortTLS:
@@ -72,7 +77,10 @@ func enforced(r *firewall.RoomPolicy, x endpoint, port uint16, d firewall.Decisi
 // lookUp says what a question for a name meets.
 func lookUp(r *firewall.RoomPolicy, n firewall.Name) string {
 	answer := "answers NXDOMAIN, and asks nobody"
-	if r.Compile().Resolvable(n).Allowed {
+	switch {
+	case firewall.IsOwn(n):
+		answer = "answers with loopback addresses, and asks nobody"
+	case r.Compile().Resolvable(n).Allowed:
 		answer = "looks it up itself and answers"
 	}
 	return fmt.Sprintf("look-up: goes to the guard's DNS (port 53, REDIRECT to %d), whichever server is asked, which %s (B23)", firewall.PortDNS, answer)

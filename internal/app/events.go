@@ -111,8 +111,9 @@ func EventTarget(l events.Line) string {
 	return Printable(what)
 }
 
-// ReasonText says a reason in words, the reason itself where there are none.
-func ReasonText(reason string) string {
+// ReasonText says a reason in words, the reason itself where there are none. host is
+// what was asked for, and line the one that decided; either may be empty.
+func ReasonText(reason, host, line string) string {
 	switch reason {
 	case firewall.ReasonAllowed:
 		return "a line of network.allow has it"
@@ -120,6 +121,8 @@ func ReasonText(reason string) string {
 		return "network: open"
 	case firewall.ReasonLearned:
 		return "no line has it; let through because the room learns"
+	case reasonOwn:
+		return firewall.WhyOwn
 	case events.ReasonMismatch:
 		return "the worker dialled an address that isn't the name's; the name's own is used"
 	case events.ReasonUnresolved:
@@ -139,7 +142,7 @@ func ReasonText(reason string) string {
 	case events.ReasonLearning:
 		return "rooms started or stopped learning"
 	}
-	if why := firewall.Why(reason); why != "" {
+	if why := firewall.Why(reason, host, line); why != "" {
 		return why
 	}
 	return Printable(reason)
@@ -148,10 +151,10 @@ func ReasonText(reason string) string {
 // WhyText says in words why an event happened: by its reason, or as the guard says
 // it.
 func WhyText(l events.Line) string {
-	if l.Why != "" && firewall.Why(l.Reason) == "" {
+	if l.Why != "" && firewall.Why(l.Reason, l.Name, l.Rule) == "" {
 		return Printable(l.Why)
 	}
-	return ReasonText(l.Reason)
+	return ReasonText(l.Reason, l.Name, l.Rule)
 }
 
 // GuardLog reads the guard's events.

@@ -175,8 +175,25 @@ func parseEndpoint(text string) (x endpoint, f *Failure) {
 	return x, nil
 }
 
+// own reports whether it is the loopback of the worker's own room, which no rule and
+// no guard is for. To connect to the unspecified address is to connect to it.
+func (x endpoint) own() bool {
+	return firewall.IsOwn(x.name) || x.addr.IsLoopback() || x.addr.IsUnspecified()
+}
+
+// matches reports whether a rule has the name or address.
+func (x endpoint) matches(r firewall.Rule) bool {
+	return r.Host.Match(x.name) || r.CIDR.IsValid() && x.addr.IsValid() && r.CIDR.Contains(x.addr)
+}
+
+// reasonOwn is the reason of what is the room's own.
+const reasonOwn = "own-loopback"
+
 // decide says what a room's policy says; a room that isn't there has none.
 func (x endpoint) decide(r *firewall.RoomPolicy, port uint16) firewall.Decision {
+	if x.own() {
+		return firewall.Decision{Allowed: true, Reason: reasonOwn}
+	}
 	if r == nil {
 		return firewall.Decision{Reason: firewall.ReasonNone}
 	}
@@ -239,7 +256,7 @@ func (v *PolicyView) explain(x endpoint, port uint16, worker string, differing b
 	g := groups[mine]
 	decision := x.decide(g.room, port)
 	e := &Explanation{
-		Host: x.host(), Port: port, Worker: worker, Workers: g.workers, Allowed: decision.Allowed, Reason: decision.Reason, Why: ReasonText(decision.Reason),
+		Host: x.host(), Port: port, Worker: worker, Workers: g.workers, Allowed: decision.Allowed, Reason: decision.Reason, Why: ReasonText(decision.Reason, x.host(), ""),
 		Suggest: decision.Suggest, Others: []ExplainedOther{}, room: g.room, decision: decision,
 	}
 	if g.room != nil {
@@ -251,6 +268,11 @@ func (v *PolicyView) explain(x endpoint, port uint16, worker string, differing b
 		// What is live is added to the file's lines, and may repeat one.
 		if d := x.decide(v.fileRoom(e.Room), port); e.Line.Live && d.Rule != nil && d.Reason == decision.Reason {
 			e.Also, e.Line = e.Line, v.line(*d.Rule, deny, x)
+		}
+		if e.Why = ReasonText(decision.Reason, e.Host, e.Line.PolicyRule.Line); deny && e.Line.Live {
+			if e.Command = v.lift(g.room.Room, worker, x, port); e.Command != "" {
+				e.Why, _, _ = strings.Cut(e.Why, ";")
+			}
 		}
 	} else if decision.Reason == firewall.ReasonNone || decision.Reason == firewall.ReasonOpen {
 		e.Line = v.modeLine(worker)
@@ -278,6 +300,27 @@ func (v *PolicyView) explain(x endpoint, port uint16, worker string, differing b
 		e.Others = append(e.Others, other)
 	}
 	return e
+}
+
+// lift is the command that ends the live denies of a connection; empty where that
+// takes more than to allow its host.
+func (v *PolicyView) lift(room, worker string, x endpoint, port uint16) string {
+	command := allowCommand(x.host(), port, "", worker)
+	if _, f := parseRule(net.JoinHostPort(x.host(), strconv.Itoa(int(port))), false); f != nil {
+		return ""
+	}
+	for _, l := range v.live() {
+		if !l.Deny || l.Room != "" && l.Room != room || !firewall.HasPort(l.Rule.Ports, port) || !x.matches(l.Rule) {
+			continue
+		}
+		if l.Rule.Host.IsWildcard() || l.Rule.CIDR.IsValid() && !l.Rule.CIDR.IsSingleIP() {
+			return ""
+		}
+		if l.Room == "" { // a deny for all ends with an allow for all
+			command = allowCommand(x.host(), port, "", "")
+		}
+	}
+	return command
 }
 
 // fileRoom is a room as the file has it; nil for none.
@@ -332,7 +375,7 @@ func (v *PolicyView) modeLine(worker string) *ExplainedLine {
 func (v *PolicyView) near(r *firewall.RoomPolicy, x endpoint) []ExplainedLine {
 	var out []ExplainedLine
 	for _, rule := range r.Allow {
-		if rule.Host.Match(x.name) || rule.CIDR.IsValid() && x.addr.IsValid() && rule.CIDR.Contains(x.addr) {
+		if x.matches(rule) {
 			out = append(out, *v.line(rule, false, x))
 		}
 	}

@@ -29,6 +29,7 @@ func TestParseEndpoint(t *testing.T) {
 func TestConnectionOutcome(t *testing.T) {
 	name, _ := parseEndpoint("a.example.org:443")
 	addr, _ := parseEndpoint("198.51.100.7:443")
+	own, _ := parseEndpoint("localhost:443")
 	for _, c := range []struct {
 		x            endpoint
 		seen, detail string
@@ -39,6 +40,7 @@ func TestConnectionOutcome(t *testing.T) {
 		{name, "TLSALERT", "remote error: tls: handshake failure", ProbeReached},
 		{name, "TLSALERT", "remote error: tls: unrecognized name", ProbeReached},
 		{addr, "TLSALERT", "remote error: tls: unrecognized name", ProbeRefused},
+		{own, "ECONNREFUSED", "", ProbeFailed}, {own, "TIMEOUT", "", ProbeSilent},
 		{name, "NXDOMAIN", "", ProbeRefused}, {name, "ECONNREFUSED", "", ProbeRefused}, {name, "ECONNRESET", "", ProbeFailed}, {name, "EOF", "", ProbeFailed}, {name, "TIMEOUT", "", ProbeSilent},
 		{name, "data", "HTTP/1.1 403 Forbidden\r\nX-Workshop-Deny: metadata\r\n", ProbeRefused},
 		{name, "data", "HTTP/1.1 403 Forbidden\r\nServer: x\r\n", ProbeReached},
@@ -72,6 +74,7 @@ func TestExplainDifferences(t *testing.T) {
 		{"the host is down", "a.example.org", yes, ProbeReached, ProbeFailed, "connection failed", true},
 		{"refused on the way", "a.example.org", yes, ProbeReached, ProbeRefused, "the worker was refused", true},
 		{"no address", "a.example.org", control.Explanation{Allowed: true, ResolveError: "timeout"}, ProbeFailed, ProbeFailed, "finds no address", true},
+		{"none at all", "a.example.org", control.Explanation{Allowed: true, ResolveError: control.NoAddress}, ProbeRefused, ProbeRefused, "", true},
 		{"private", "a.example.org", control.Explanation{Reason: "private", Address: "10.0.0.1"}, ProbeRefused, ProbeFailed, "", false},
 		{"private and reached", "a.example.org", control.Explanation{Reason: "private", Address: "10.0.0.1"}, ProbeRefused, ProbeReached, "the worker reached it", false},
 		{"the upstream proxy is down", "a.example.org", control.Explanation{Allowed: true, Proxy: "proxy.example.net:3128", ProxyError: "the upstream proxy proxy.example.net:3128 can't be resolved"},
@@ -99,6 +102,89 @@ func TestExplainDifferences(t *testing.T) {
 		if strings.Contains(got, "the host may not listen") && c.name != "the host is down" {
 			t.Errorf("%s: %q blames the host", c.name, got)
 		}
+	}
+}
+
+// What is the room's own is decided by no rule, and nothing about it is a difference but
+// a look-up that leads elsewhere (B20).
+func TestExplainOwnLoopback(t *testing.T) {
+	deny, _ := firewall.ParseHostPattern("localhost")
+	room := firewall.RoomPolicy{Room: "room", Mode: firewall.Restricted, Workers: []string{"w"}, Deny: []firewall.Rule{{Host: deny, Ports: []firewall.PortRange{firewall.AllPorts}, Line: "workshop.yaml:1"}}}
+	v := &PolicyView{c: &Project{ProjectRef: ProjectRef{Dir: t.TempDir()}, Source: &Source{}}, Effective: []firewall.RoomPolicy{room}, None: []string{"closed"}}
+	for _, text := range []string{"localhost:3000", "me.localhost:3000", "127.0.0.1:3000", "127.9.9.9:3000", "[::1]:3000", "0.0.0.0:3000", "[::]:3000"} {
+		x, f := parseEndpoint(text)
+		if f != nil {
+			t.Fatal(f)
+		}
+		for _, worker := range []string{"w", "closed"} {
+			if e := v.explain(x, x.port, worker, false); !e.Allowed || e.Reason != reasonOwn || e.Why != firewall.WhyOwn || e.Line != nil || e.Suggest+e.Command != "" {
+				t.Errorf("%s for %s: %+v", text, worker, e)
+			}
+		}
+		e := v.explain(x, x.port, "w", false)
+		if room := e.Enforced[len(e.Enforced)-1]; !strings.HasPrefix(room, "room: a loopback address is the room's own") || strings.Contains(strings.Join(e.Enforced, "\n"), "NXDOMAIN") {
+			t.Errorf("%s: %q", text, e.Enforced)
+		}
+		for _, outcome := range []ProbeOutcome{ProbeReached, ProbeSilent, ProbeFailed} {
+			e.Now = &ProbedNow{Connection: &ProbeResult{Seen: "x", Outcome: outcome}, LookUp: &ProbeResult{Seen: "127.0.0.1", Outcome: ProbeReached}}
+			if e.compareWorker(x); len(e.Differences) > 0 {
+				t.Errorf("%s, %s: %q", text, outcome, e.Differences)
+			}
+		}
+	}
+	x, _ := parseEndpoint("localhost:3000")
+	e := v.explain(x, 3000, "w", false)
+	e.Now = &ProbedNow{LookUp: &ProbeResult{Seen: "198.51.100.10", Outcome: ProbeReached}}
+	if e.compareWorker(x); len(e.Differences) != 1 {
+		t.Errorf("a look-up that leads elsewhere: %q", e.Differences)
+	}
+}
+
+// A live deny of the very host names the command that ends it, of more than that only
+// what drops it.
+func TestExplainLiveDeny(t *testing.T) {
+	line := func(text string) firewall.Rule {
+		r, f := parseRule(text, true)
+		if f != nil {
+			t.Fatal(f)
+		}
+		return r
+	}
+	for _, c := range []struct {
+		name, target string
+		file         []firewall.Rule
+		live         []firewall.Live
+		live1        bool // the line that is shown is live
+		command      string
+	}{
+		{"of the host", "a.example.org:443", nil, []firewall.Live{{Deny: true, Rule: line("a.example.org")}}, true, "workshop firewall allow a.example.org"},
+		{"in the room", "a.example.org:443", nil, []firewall.Live{{Deny: true, Room: "room", Rule: line("a.example.org")}}, true, "workshop firewall allow a.example.org --worker w"},
+		{"in the room and for all", "a.example.org:443", nil, []firewall.Live{{Deny: true, Room: "room", Rule: line("a.example.org")}, {Deny: true, Rule: line("a.example.org")}}, true, "workshop firewall allow a.example.org"},
+		{"of another port", "a.example.org:22", nil, []firewall.Live{{Deny: true, Rule: line("a.example.org:22")}}, true, "workshop firewall allow a.example.org:22"},
+		{"of a wildcard", "a.example.org:443", nil, []firewall.Live{{Deny: true, Rule: line("*.example.org")}}, true, ""},
+		{"of a wildcard too", "a.example.org:443", nil, []firewall.Live{{Deny: true, Rule: line("a.example.org")}, {Deny: true, Rule: line("*.example.org")}}, true, ""},
+		{"of an address", "198.51.100.7:443", nil, []firewall.Live{{Deny: true, Rule: line("198.51.100.7")}}, true, "workshop firewall allow 198.51.100.7:443"},
+		{"of a range", "198.51.100.7:443", nil, []firewall.Live{{Deny: true, Rule: line("198.51.100.0/24")}}, true, ""},
+		{"of what nothing opens", "x.onion:80", nil, []firewall.Live{{Deny: true, Rule: line("x.onion")}}, true, ""},
+		{"of port 53", "a.example.org:53", nil, []firewall.Live{{Deny: true, Rule: line("a.example.org")}}, true, ""},
+		{"and one of the file", "a.example.org:443", []firewall.Rule{line("*.example.org")}, []firewall.Live{{Deny: true, Rule: line("a.example.org")}}, false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			room := firewall.RoomPolicy{Room: "room", Mode: firewall.Restricted, Workers: []string{"w"}, Deny: c.file}
+			for i := range c.file {
+				room.Deny[i].Line = "workshop.yaml:7"
+			}
+			v := &PolicyView{c: &Project{ProjectRef: ProjectRef{Dir: t.TempDir()}, Source: &Source{}}, file: []firewall.RoomPolicy{room}, State: &control.State{Live: c.live}}
+			v.Effective = (&firewall.Policy{Rooms: v.file}).Overlay(v.live(), nil).Rooms
+			x, f := parseEndpoint(c.target)
+			if f != nil {
+				t.Fatal(f)
+			}
+			e := v.explain(x, x.port, "w", false)
+			if e.Allowed || e.Line == nil || e.Line.Live != c.live1 || e.Command != c.command || strings.HasPrefix(e.Why, "denied by a live change") != c.live1 || strings.Contains(e.Why, "--reset") != (c.live1 && c.command == "") {
+				t.Errorf("got %+v, line %+v", e, e.Line)
+			}
+		})
 	}
 }
 
@@ -154,7 +240,7 @@ func TestExplainAddress(t *testing.T) {
 		{"a.example.org", "10.0.0.1", "gateway", "{cidr: 10.0.0.1/32, port: 443}",
 			"a.example.org resolves to 10.0.0.1: the machine that the workshop runs on, or its router; a line with a `cidr:` opens it", "workshop firewall allow 10.0.0.1:443 --worker w"},
 		{"a.example.org", "10.1.2.3", "private", "{host: a.example.org, port: 443, private: true}",
-			"a.example.org resolves to 10.1.2.3: " + ReasonText("private"), "workshop firewall allow a.example.org:443 --private --worker w"},
+			"a.example.org resolves to 10.1.2.3: " + ReasonText("private", "", ""), "workshop firewall allow a.example.org:443 --private --worker w"},
 	} {
 		t.Run(c.host+" "+c.reason, func(t *testing.T) {
 			x, _ := parseEndpoint(c.host)

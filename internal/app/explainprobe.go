@@ -48,9 +48,10 @@ const (
 	ProbeFailed  ProbeOutcome = "failed"  // closed, by whomever
 )
 
-// tryOut asks the guard, and tries the connection in the worker.
+// tryOut asks the guard, which has no say about the room's own loopback, and tries the
+// connection in the worker.
 func (env *Env) tryOut(ctx context.Context, v *PolicyView, x endpoint, e *Explanation, o ExplainRequest) {
-	if v.State == nil || e.room == nil {
+	if v.State == nil || e.room == nil || x.own() && o.NoProbe {
 		return
 	}
 	var g control.Explanation
@@ -58,7 +59,10 @@ func (env *Env) tryOut(ctx context.Context, v *PolicyView, x endpoint, e *Explan
 	if !o.NoProbe {
 		ask.From = probeSource()
 	}
-	err := env.withGuard(ctx, v.engine, func(c *control.Client) error { return c.Do(ask, &g) })
+	var err error
+	if !x.own() {
+		err = env.withGuard(ctx, v.engine, func(c *control.Client) error { return c.Do(ask, &g) })
+	}
 	if o.NoProbe {
 		if err == nil && (usedUp(g) || g.Address != "") {
 			e.compareGuard(x, g)
@@ -66,9 +70,11 @@ func (env *Env) tryOut(ctx context.Context, v *PolicyView, x endpoint, e *Explan
 		return
 	}
 	e.Now = &ProbedNow{}
-	if err != nil {
+	switch {
+	case x.own():
+	case err != nil:
 		e.differs("the guard can't say: %s", Printable(err.Error()))
-	} else {
+	default:
 		e.Now.Guard = &g
 		e.compareGuard(x, g)
 	}
@@ -93,7 +99,7 @@ func usedUp(g control.Explanation) bool {
 // address is refused, whatever the lines say, and so is what has used up its budget.
 func (e *Explanation) compareGuard(x endpoint, g control.Explanation) {
 	if e.Allowed && usedUp(g) || g.Address != "" {
-		e.Allowed, e.Reason, e.Why, e.Suggest, e.Command = false, g.Reason, ReasonText(g.Reason), Printable(g.Suggest), ""
+		e.Allowed, e.Reason, e.Why, e.Suggest, e.Command = false, g.Reason, ReasonText(g.Reason, x.host(), g.Line), Printable(g.Suggest), ""
 		host := x.host()
 		if g.Address != "" && g.Address != host {
 			e.Why = fmt.Sprintf("%s resolves to %s: %s", host, Printable(g.Address), e.Why)
@@ -117,11 +123,13 @@ func (e *Explanation) compareGuard(x endpoint, g control.Explanation) {
 		if g.Line != "" {
 			by = " by " + LineText(g.Line)
 		}
-		e.differs("the running guard %s it%s (%s)", word, by, ReasonText(g.Reason))
+		e.differs("the running guard %s it%s (%s)", word, by, ReasonText(g.Reason, x.host(), g.Line))
 		return
 	}
 	switch {
 	case !e.Allowed:
+	case g.ResolveError == control.NoAddress:
+		e.Why += ", but the name has no address"
 	case g.ResolveError != "":
 		e.differs("it is allowed, but the guard finds no address of it: %s", Printable(g.ResolveError))
 	case g.ProxyError != "":
@@ -231,6 +239,9 @@ func connectionOutcome(s ProbeResult, x endpoint) ProbeOutcome {
 		}
 		return ProbeReached
 	case "NXDOMAIN", "ECONNREFUSED", "EPERM", "EACCES":
+		if x.own() { // nothing listens there
+			return ProbeFailed
+		}
 		return ProbeRefused
 	case "TIMEOUT":
 		return ProbeSilent
@@ -247,7 +258,7 @@ func (e *Explanation) compareWorker(x endpoint) {
 		}
 	}
 	s := e.Now.Connection
-	if s == nil || x.addr.IsLoopback() {
+	if s == nil || x.own() {
 		return
 	}
 	what := s.Seen

@@ -161,7 +161,7 @@ func (s *Signs) seen(list []Refusal, worker string) []Refusal {
 
 // shortWhy says a reason in a few words; empty for that of a missing line.
 func (x Refusal) shortWhy() string {
-	why, _, _ := strings.Cut(ReasonText(x.Reason), ";")
+	why, _, _ := strings.Cut(ReasonText(x.Reason, x.Name, x.rule), ";")
 	switch {
 	case x.Reason == firewall.ReasonName:
 		return ""
@@ -294,7 +294,7 @@ func (x Refusal) Text() string {
 	case why == "":
 		why = "not allowed"
 	case opens == "" && x.Reason != firewall.ReasonDenied:
-		why = ReasonText(x.Reason)
+		why = ReasonText(x.Reason, x.Name, x.rule)
 	}
 	return strings.Join(strings.Fields("refused "+x.Target), " ") + " (" + why + ")" + opens
 }

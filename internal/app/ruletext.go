@@ -79,7 +79,7 @@ func parseRule(text string, deny bool) (firewall.Rule, *Failure) {
 		return r, f
 	}
 	if !deny && p.Unopenable() {
-		return r, Fail(CodeRefused, "%s opens nothing: %s", quoted(text), firewall.WhyUnopenable)
+		return r, Fail(CodeRefused, "%s: %s", quoted(text), p.WhyUnopenable())
 	}
 	r.Host = p
 	return r, nil

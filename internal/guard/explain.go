@@ -182,5 +182,5 @@ func (g *Guard) addresses(ctx context.Context, n firewall.Name) ([]netip.Addr, e
 	case len(errs) > 0:
 		return nil, errs[0]
 	}
-	return nil, errors.New("the name has no address")
+	return nil, errors.New(control.NoAddress)
 }

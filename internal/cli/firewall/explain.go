@@ -108,7 +108,7 @@ func (a verbs) explainText(all []*app.Explanation) error {
 			lines := strings.Split(textwrap.Lines(fmt.Sprintf(format, args...), max(0, width-12), 0), "\n")
 			fmt.Fprintf(a.Out, "  %-9s %s\n", key, strings.Join(lines, "\n"+strings.Repeat(" ", 12)))
 		}
-		put("reason", "%s", e.Why)
+		put("reason", "%s", a.Pasteable(e.Why))
 		if e.Line != nil {
 			put("line", "%s", lineText(e.Line))
 		}
@@ -118,12 +118,17 @@ func (a verbs) explainText(all []*app.Explanation) error {
 		for _, l := range e.Near {
 			put("near", "with port %s at %s", l.Ports, lineText(&l))
 		}
-		if e.Suggest != "" && !e.Allowed {
-			allow := "- " + e.Suggest + " below network.allow"
-			if e.Command != "" {
-				allow += "\nor now: " + "`" + a.CommandLine(e.Command) + "`"
+		if !e.Allowed {
+			var allow []string
+			if e.Suggest != "" {
+				allow = append(allow, "- "+e.Suggest+" below network.allow")
 			}
-			put("to allow", "%s", allow)
+			if e.Command != "" {
+				allow = append(allow, "or now: `"+a.CommandLine(e.Command)+"`")
+			}
+			if len(allow) > 0 {
+				put("to allow", "%s", strings.TrimPrefix(strings.Join(allow, "\n"), "or now: "))
+			}
 		}
 		for _, s := range e.Enforced {
 			who, does, _ := strings.Cut(s, ": ")
@@ -189,7 +194,7 @@ func otherText(o app.ExplainedOther, e *app.Explanation) string {
 	}
 	s := app.WorkersText(o.Workers) + ": " + word
 	if o.Reason != e.Reason {
-		s += ", " + app.ReasonText(o.Reason)
+		s += ", " + app.ReasonText(o.Reason, e.Host, o.Line)
 	}
 	if o.Line != "" {
 		s += " (" + o.Line + ")"
@@ -211,7 +216,7 @@ func showNow(n *app.ProbedNow, put func(key, format string, args ...any)) {
 			word += "\n" + app.Printable(x.Address) + ": "
 			switch {
 			case !x.Allowed:
-				why, _, _ := strings.Cut(app.ReasonText(x.Reason), ";")
+				why, _, _ := strings.Cut(app.ReasonText(x.Reason, "", ""), ";")
 				word += why
 			case g.Proxy != "":
 				word += "would be dialled through the upstream proxy " + app.Printable(g.Proxy)

@@ -83,7 +83,7 @@ func TestReasonText(t *testing.T) {
 		firewall.ReasonAllowed, firewall.ReasonOpen, firewall.ReasonLearned, firewall.ReasonName, firewall.ReasonDoH, events.ReasonMismatch, events.ReasonUnresolved, events.ReasonUnreachable,
 		events.ReasonPanic, events.ReasonPolicy, events.ReasonLive, events.ReasonLearning, events.ReasonUpload, events.ReasonWildcard, events.ReasonProxy,
 	} {
-		if text := app.ReasonText(reason); text == reason || text == "" {
+		if text := app.ReasonText(reason, "", ""); text == reason || text == "" {
 			t.Errorf("%s has no words", reason)
 		}
 	}

@@ -176,6 +176,9 @@ type Explanation struct {
 	ProxyError string `json:"proxy_error,omitempty"`
 }
 
+// NoAddress is the ResolveError of a name that resolvers answered for.
+const NoAddress = "the name has no address"
+
 // ExplainedAddress is one address of an allowed name.
 type ExplainedAddress struct {
 	Address string `json:"address"`

@@ -105,7 +105,7 @@ func TestB26_WhatOpensAnAddress(t *testing.T) {
 			if answer.Suggest != "" && !strings.Contains(answer.Suggest, "private: true") {
 				t.Errorf("the answer suggests %q", answer.Suggest)
 			}
-			why := firewall.Why(d.Reason)
+			why := firewall.Why(d.Reason, "", "")
 			if closed := strings.Contains(why, "nothing opens it"); why == "" || closed != (d.Suggest == nothing) {
 				t.Errorf("%s, and suggests %q", why, d.Suggest)
 			}

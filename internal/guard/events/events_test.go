@@ -152,7 +152,7 @@ func TestReasonsAreExplained(t *testing.T) {
 		ReasonGateway, ReasonOnLink, ReasonOverflow, ReasonKernelLost, ReasonUnsupported, ReasonLocalUnsure,
 		ReasonUpload,
 	} {
-		if firewall.Why(reason) == "" {
+		if firewall.Why(reason, "", "") == "" {
 			t.Errorf("%s isn't explained", reason)
 		}
 	}

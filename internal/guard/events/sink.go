@@ -167,7 +167,7 @@ func (e Event) line(t time.Time) Line {
 		BytesUp: e.BytesUp, BytesDown: e.BytesDown,
 	}
 	if e.Verdict == Deny {
-		l.Why = firewall.Why(e.Reason)
+		l.Why = firewall.Why(e.Reason, e.Name, e.Rule)
 	}
 	return l
 }

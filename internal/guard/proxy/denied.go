@@ -19,7 +19,11 @@ import (
 func (r *Room) denied(c net.Conn, to authority, d firewall.Decision, keep bool) error {
 	what := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port))) + " is not allowed in workshop.yaml"
 	reason := firewall.ToldReason(d.Reason)
-	why, _, _ := strings.Cut(firewall.Why(reason), ";")
+	line := ""
+	if d.Rule != nil {
+		line = d.Rule.Line
+	}
+	why, _, _ := strings.Cut(firewall.Why(reason, to.host(), line), ";")
 	headers := map[string]string{"X-Workshop-Deny": reason}
 	advice := "do not retry, tell the person"
 	switch b := r.Budgets.of(d.Rule); {
@@ -27,8 +31,8 @@ func (r *Room) denied(c net.Conn, to authority, d firewall.Decision, keep bool) 
 		why = ""
 	case d.Reason == firewall.ReasonPort:
 		why = "with this port"
-	case d.Reason == firewall.ReasonDenied && d.Rule != nil && d.Rule.Line != "":
-		why = "denied by " + d.Rule.Line
+	case d.Reason == firewall.ReasonDenied && line != "" && !strings.HasPrefix(line, firewall.LiveLine):
+		why = "denied by " + line
 	case d.Reason == events.ReasonUpload && b != nil:
 		// Rounded up: a retry after that time finds bytes.
 		wait := b.wait().Truncate(time.Second) + time.Second
