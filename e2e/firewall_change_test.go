@@ -58,9 +58,24 @@ func TestB27_LiveChange(t *testing.T) {
 	}
 	s.Sees("worker", "lookup ssh.example.org -> NXDOMAIN", "tcp 198.51.100.22:22 send=x -> "+cutOff, "http https://allowed.example.org/ ca=/ca.pem -> 200")
 	says(s, s.Expect(0, "firewall", "deny", "ssh.example.org:22"), "ssh.example.org:22 is denied already: `workshop firewall deny ssh.example.org`; nothing changed")
-	says(s, s.Expect(0, "firewall", "reload"), "nothing changed", "1 live change is still active")
+	says(s, s.Expect(0, "firewall", "reload"), "nothing changed", "1 live change is still active and not in workshop.yaml: deny ssh.example.org (`workshop firewall show` lists, `workshop firewall reload --reset` drops)")
 	says(s, s.Expect(0, "firewall", "reload", "--reset"), "1 live change dropped")
 	s.Sees("worker", "tcp ssh.example.org:22 send=x -> data")
+
+	// What the file allows needs no live line to be allowed again, and nothing to keep it.
+	s.Expect(0, "firewall", "deny", "allowed.example.org:443")
+	says(s, s.Expect(0, "firewall", "explain", "allowed.example.org:443"), "denied by a live change\n", "to allow  `workshop firewall allow allowed.example.org`")
+	d = s.Expect(0, "firewall", "allow", "allowed.example.org")
+	if want := "allowed allowed.example.org for worker again: allowed.example.org at workshop.yaml:9\n"; d.Out != want || d.Err != "" {
+		t.Errorf("allowed again: %s%swant %s", d.Out, d.Err, want)
+	}
+	if d := s.Expect(0, "firewall", "show"); strings.Contains(d.Out, "live") {
+		t.Errorf("a live line that the file has:\n%s", d.Out)
+	}
+	// What is saved is named no more.
+	s.Expect(0, "firewall", "allow", "denied.example.org", "new.example.org:8443")
+	says(s, s.Expect(0, "firewall", "allow", "denied.example.org", "--save"), "1 live change is still active and not in workshop.yaml: allow new.example.org:8443 (")
+	s.Expect(0, "firewall", "reload", "--reset")
 
 	// What would do nothing is said, what never opens is refused.
 	says(s, s.Expect(0, "firewall", "allow", "allowed.example.org"), "is allowed already: allowed.example.org at workshop.yaml:9; nothing changed")

@@ -68,6 +68,9 @@ func TestLogTextIsWrapped(t *testing.T) {
 		t.Errorf("other words:\n%s", narrow)
 	}
 	for line := range strings.Lines(narrow) {
+		if at := strings.Index(line, "a.example.org:22"); at > 0 && !strings.HasPrefix(line[at:], "a.example.org:22  lines") && !strings.HasPrefix(line[at:], "a.example.org:22 --worker") {
+			t.Errorf("no gap after the target: %q", line)
+		}
 		if _, after, ok := strings.Cut(line, "  denied"); ok && len(after)-len(strings.TrimLeft(after, " ")) != 3 {
 			t.Errorf("the gap after the verdict: %q", line)
 		}
@@ -75,6 +78,28 @@ func TestLogTextIsWrapped(t *testing.T) {
 			t.Errorf("%d columns: %q", runewidth.StringWidth(line), line)
 		}
 	}
+}
+
+// What `firewall explain` looks up several times is one line, and a worker's own denial
+// of the same another. A live change is named once.
+func TestLogTextOfExplain(t *testing.T) {
+	var out bytes.Buffer
+	plain := terminal.Paint(false)
+	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	text := &eventText{w: &out, workers: 5, local: time.UTC, day: "2026-11-21", told: map[string]bool{}, faint: plain, command: (&command.System{}).CommandLine,
+		paint: map[events.Verdict]func(string) string{events.Deny: plain}}
+	l := events.Line{Time: at, Room: "room", Workers: []string{"w"}, Kind: events.DNS, Name: "a.example.org", Port: 53, Protocol: "dns", Verdict: events.Deny, Reason: firewall.ReasonDenied, Rule: firewall.LiveLine, Explained: true, Count: 1}
+	again, own, later, other := l, l, l, l
+	again.Count = 2
+	own.Explained = false
+	later.Time = at.Add(time.Minute)
+	other.Name = "b.example.org"
+	for _, l := range []events.Line{l, again, own, other, later} {
+		if err := text.print(nil, l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "log-explained", out.String())
 }
 
 // Every reason of the guard has words.

@@ -25,6 +25,7 @@ type eventText struct {
 	local   *time.Location
 	day     string          // of the last line
 	told    map[string]bool // suggestions, each once
+	tried   map[triedEvent]time.Time
 	paint   map[events.Verdict]func(string) string
 	faint   func(string) string
 	command func(string) string // completes a command line
@@ -63,7 +64,7 @@ const verdictWidth = len("allowed")
 // print writes one event, and the command that allows what it refuses.
 func (t *eventText) print(_ []byte, l events.Line) error {
 	word, known := verdictWords[l.Verdict]
-	if !known {
+	if !known || t.repeats(l) {
 		return nil
 	}
 	at := l.Time.In(t.local)
@@ -97,6 +98,28 @@ func (t *eventText) print(_ []byte, l events.Line) error {
 	head := fmt.Sprintf("%s  %-*s  %s  ", at.Format(time.TimeOnly), t.workers, workers, t.paint[l.Verdict](fmt.Sprintf("%-*s", verdictWidth, word)))
 	fmt.Fprintln(t.w, head+t.wrapped(strings.Join(parts, "  "), len(time.TimeOnly)+2+t.workers+2+verdictWidth+2))
 	return t.suggest(l)
+}
+
+// triedEvent is what `firewall explain` tried, and what became of it.
+type triedEvent struct {
+	room, target, reason string
+	kind                 events.Kind
+	verdict              events.Verdict
+}
+
+// repeats reports whether `firewall explain` tried the same just before: it looks a name
+// up several times.
+func (t *eventText) repeats(l events.Line) bool {
+	if !l.Explained {
+		return false
+	}
+	if t.tried == nil {
+		t.tried = map[triedEvent]time.Time{}
+	}
+	what := triedEvent{l.Room, app.EventTarget(l), l.Reason, l.Kind, l.Verdict}
+	last := t.tried[what]
+	t.tried[what] = l.Time
+	return l.Time.Sub(last) <= 2*events.Window
 }
 
 // suggest writes once what would allow something.
@@ -141,7 +164,7 @@ func eventReason(l events.Line) string {
 		return "by " + rule
 	}
 	words := app.WhyText(l)
-	if rule != "" {
+	if rule != "" && !(l.Verdict == events.Deny && strings.HasPrefix(rule, firewall.LiveLine)) { // the words name it
 		words += " (" + rule + ")"
 	}
 	return words
