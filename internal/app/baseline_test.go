@@ -232,6 +232,52 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 	})
 }
 
+// TestReplacedRoot: B8: a directory that workers wrote to, and that has another name on
+// the host now, is named until an `up` that a person asked for.
+func TestReplacedRoot(t *testing.T) {
+	b := newBaseline(t, "")
+	files := []string{"workshop.yaml", ".envrc"}
+	replace := func() {
+		t.Helper()
+		old := b.dir + ".old"
+		if err := errors.Join(os.RemoveAll(old), os.Rename(b.dir, old), os.Mkdir(b.dir, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			text, err := os.ReadFile(filepath.Join(old, f))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.write(f, string(text))
+		}
+		b.looks(b.dir, true)
+		b.says("replaced, renamed or removed on the host: ", "look at it before")
+	}
+	replace()
+	b.up(UpOptions{Strict: true}, CodeRefused)
+	b.looks(b.dir, true)
+	b.up(UpOptions{Implicit: true}, CodeOK)
+	b.looks(b.dir, true)
+	b.up(UpOptions{}, CodeOK)
+	b.says("replaced, renamed or removed on the host: ")
+	b.looks(b.dir, false)
+	b.up(UpOptions{Strict: true}, CodeOK)
+	replace()
+	b.up(UpOptions{Strict: true, AcceptWatched: true}, CodeOK)
+	b.looks(b.dir, false)
+
+	// A record of an earlier version doesn't know what it was.
+	r, err := b.a.Record("web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.RootIDs = nil
+	if err := r.Save(); err != nil {
+		t.Fatal(err)
+	}
+	b.looks(b.dir, false)
+}
+
 // TestFirstUpAccepts: B8: the first `up` may say --accept-watched, too.
 func TestFirstUpAccepts(t *testing.T) {
 	b := newBaseline(t, "")

@@ -70,7 +70,7 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 	} else {
 		baseline = before.Extend(baseline, now)
 	}
-	changes := r.ByWorkers(baseline.Compare(now))
+	changes := r.Changes(baseline, now)
 	if ready.NotChecked { // was said of the source
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind == facts.NotChecked })
 	}
@@ -87,12 +87,13 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 		}
 		changes = r.Accept(redefined, baseline, now, changes)
 	}
-	written := slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return c.Kind == facts.NotChecked })
-	findings := len(written)
 	if o.AcceptWatched {
 		r.Accept(slices.Collect(maps.Keys(now)), baseline, now, nil)
-		baseline, findings = now, 0
+		baseline = now
+		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind != facts.NotChecked })
 	}
+	written := slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return !c.Written() })
+	findings := len(written)
 	stays := findings > 0
 	if lost {
 		findings++
@@ -108,6 +109,9 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 			Hint("`workshop ps` names them; `workshop up` starts the workers anyway, `workshop up --accept-watched` also accepts the files as they are")
 	case stays:
 		env.hint("review them: they are listed until `workshop up --accept-watched` accepts them")
+	}
+	if !o.Implicit { // else nobody may have read what was replaced
+		r.Renew()
 	}
 	return r.Keep(baseline)
 }
@@ -183,17 +187,18 @@ func (env *Env) changes(ctx context.Context, project string, seen engine.Observe
 	if err != nil {
 		return nil, err
 	}
-	return r.ByWorkers(before.Compare(now)), nil
+	return r.Changes(before, now), nil
 }
 
 // maxChanges are named one by one: a worker can make any number of them.
 const maxChanges = 100
 
 func (env *Env) sayChanges(changes []facts.Change) {
-	var written, missed bool
+	var written, missed, replaced bool
 	var files map[string]int // of directories
 	for _, c := range changes {
-		written, missed = written || c.Kind != facts.NotChecked, missed || c.Kind == facts.NotChecked
+		written, missed = written || c.Written(), missed || c.Kind == facts.NotChecked
+		replaced = replaced || c.Kind == facts.Replaced
 	}
 	if !env.Verbose {
 		changes, files = byDirectory(changes)
@@ -207,6 +212,8 @@ func (env *Env) sayChanges(changes []facts.Change) {
 		switch n := files[c.Path]; {
 		case c.Kind == facts.NotChecked:
 			env.warn("not fully checked: %s: %s (B8)", what, Printable(c.Why))
+		case c.Kind == facts.Replaced:
+			env.warn("%s: %s: what workers wrote there before isn't compared (B8)", c.Kind, what)
 		case n > 0:
 			env.warn("%s since `up`: %s (%s) (B8)", c.Kind, what, Count(n, "file"))
 		default:
@@ -222,6 +229,9 @@ func (env *Env) sayChanges(changes []facts.Change) {
 			more = "; --verbose names each file"
 		}
 		env.hint("a worker may have written this; look at it before a program here runs or obeys it%s", more)
+	}
+	if replaced {
+		env.hint("if the former one still exists, look at it before a program here runs or obeys what is in it")
 	}
 	if missed {
 		env.hint("review or remove it: what git, a shell or an editor would run there is not known")

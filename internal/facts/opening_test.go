@@ -181,7 +181,7 @@ func TestOpenings(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, c := range r.ByWorkers(baseline.Compare(after)) {
+			for _, c := range r.Changes(baseline, after) {
 				rel, _ := filepath.Rel(dir, c.Path)
 				got = append(got, string(c.Kind)+" "+rel)
 			}

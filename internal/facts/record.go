@@ -30,6 +30,9 @@ type Record struct {
 	Named      bool
 	RuntimeDir string   // "" for an engine elsewhere
 	Roots      []string // where workers may write, at most
+	// RootIDs are the identities of roots, see [entryID], at the last `up` that a
+	// person asked for.
+	RootIDs map[string]string `json:",omitempty"`
 	// Openings say what of the roots they may write; empty: everything.
 	Openings []Opening `json:",omitempty"`
 	Own      []string  // the workshop's own files
@@ -63,6 +66,7 @@ func NewRecord(state string, c *compose.Compiled, named, contained bool) *Record
 		if r.Roots = sources(all); contained {
 			r.Openings = all
 		}
+		r.Renew()
 	}
 	for _, f := range c.WorkshopFiles() {
 		r.Own = append(r.Own, filepath.Join(r.Dir, filepath.FromSlash(f)))
@@ -125,11 +129,13 @@ func (r *Record) each(change func(string) string) {
 			o.Covers[j].Path = change(o.Covers[j].Path)
 		}
 	}
-	texts := make(map[string]string, len(r.Definition))
-	for p, text := range r.Definition {
-		texts[change(p)] = text
+	for _, byPath := range []*map[string]string{&r.Definition, &r.RootIDs} {
+		changed := make(map[string]string, len(*byPath))
+		for p, text := range *byPath {
+			changed[change(p)] = text
+		}
+		*byPath = changed
 	}
-	r.Definition = texts
 	for _, list := range lists {
 		for i, p := range list {
 			list[i] = change(p)
@@ -139,7 +145,7 @@ func (r *Record) each(change func(string) string) {
 }
 
 // With returns the record extended by a later `up` of the same directory. A cover that
-// was lost stays lost.
+// was lost stays lost, and a root that was replaced stays so until [Record.Renew].
 func (r *Record) With(later *Record) *Record {
 	both := *later
 	both.Granted = r.Granted
@@ -161,6 +167,11 @@ func (r *Record) With(later *Record) *Record {
 		}
 		both.Openings[i].Covers = covers
 	}
+	both.RootIDs = maps.Clone(later.RootIDs)
+	if both.RootIDs == nil {
+		both.RootIDs = map[string]string{}
+	}
+	maps.Copy(both.RootIDs, r.RootIDs)
 	both.Definition = maps.Clone(r.Definition)
 	if both.Definition == nil {
 		both.Definition = map[string]string{}
@@ -194,12 +205,36 @@ func (r *Record) Accept(paths []string, baseline, now Snapshot, changes []Change
 	return left
 }
 
-// ByWorkers returns the changes that a worker can have made.
-func (r *Record) ByWorkers(changes []Change) []Change {
+// Changes returns the changes between two snapshots that a worker can have made, after
+// the roots that were replaced.
+func (r *Record) Changes(before, now Snapshot) (changes []Change) {
+	for _, root := range r.Roots {
+		if replaced(r.RootIDs[root], entryID(root)) {
+			changes = append(changes, Change{Path: root, Kind: Replaced})
+		}
+	}
 	all := lasting(r.Openings)
-	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool {
+	return append(changes, slices.DeleteFunc(before.Compare(now), func(c Change) bool {
 		return c.Kind != NotChecked && untouched(all, c.Path)
-	})
+	})...)
+}
+
+// Renew takes the roots as they are now.
+func (r *Record) Renew() {
+	r.RootIDs = map[string]string{}
+	for _, root := range r.Roots {
+		r.RootIDs[root] = entryID(root)
+	}
+}
+
+// replaced reports whether identities are known to be of two entries. A file system may
+// have another device number after a restart of the machine.
+func replaced(before, now string) bool {
+	withoutDevice := func(id string) string {
+		parts := strings.SplitN(id, ":", 3)
+		return parts[len(parts)-1]
+	}
+	return before != "" && withoutDevice(before) != withoutDevice(now)
 }
 
 // Redefined returns the files of a definition, by path, that differ from those of the

@@ -78,6 +78,53 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// B8: a root that has another identity is a change until it is renewed; another device
+// number alone, as after a restart of the machine, is none.
+func TestReplacedRoots(t *testing.T) {
+	const id = "8:1:42:1700000000.000000001"
+	for _, tt := range []struct {
+		name, before, now string
+		want              bool
+	}{
+		{"the same", id, id, false},
+		{"on another device number", id, "253:7:42:1700000000.000000001", false},
+		{"another inode", id, "8:1:43:1700000000.000000001", true},
+		{"the inode number again, born later", id, "8:1:42:1700000000.000000002", true},
+		{"it is gone", id, "", true},
+		{"it isn't known what was there", "", id, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := replaced(tt.before, tt.now); got != tt.want {
+				t.Errorf("replaced(%q, %q) = %v, want %v", tt.before, tt.now, got, tt.want)
+			}
+		})
+	}
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write(t, dir, "a/x", "")
+	write(t, dir, "b/x", "")
+	was := &Record{Roots: []string{at("a")}}
+	was.Renew()
+	if was.RootIDs[at("a")] == "" {
+		t.Skip("the file system keeps no time of birth")
+	}
+	if err := os.Rename(at("a"), at("b/a")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "a/x", "")
+	later := &Record{Roots: []string{at("a"), at("b")}}
+	later.Renew()
+	r := was.With(later)
+	want := []Change{{Path: at("a"), Kind: Replaced}}
+	if got := r.Changes(nil, nil); !slices.Equal(got, want) {
+		t.Errorf("changes %v, want %v", got, want)
+	}
+	r.Renew()
+	if got := r.Changes(nil, nil); len(got) > 0 {
+		t.Errorf("renewed: changes %v, want none", got)
+	}
+}
+
 // B8, B40: links of the project, where no worker writes, that lead programs of the
 // host, or this one, to what workers write.
 func TestProjectLinks(t *testing.T) {

@@ -37,12 +37,18 @@ type Change struct {
 type ChangeKind string
 
 // The kinds of changes. NotChecked means unknown: a bound of the search was reached.
+// Replaced is a root: what workers wrote to the former one isn't compared.
 const (
 	Changed    ChangeKind = "changed"
 	New        ChangeKind = "new"
 	Removed    ChangeKind = "removed"
 	NotChecked ChangeKind = "not fully checked"
+	Replaced   ChangeKind = "replaced, renamed or removed on the host"
 )
+
+// Written reports whether it is of a file that a worker may have written, and not of
+// what isn't known.
+func (c Change) Written() bool { return c.Kind != NotChecked && c.Kind != Replaced }
 
 // snapshotFile is the snapshot of `up`, next to the record of the project.
 const snapshotFile = "protected.json"

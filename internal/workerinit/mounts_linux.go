@@ -18,10 +18,17 @@ const mountinfo = "/proc/self/mountinfo"
 // removed or renamed over in one where it is none (detach_mounts of fs/namespace.c),
 // and moves it along when its mount point is renamed there: `git checkout` and most
 // editors do so on the host. A read-only mount inside of a writable one then no longer
-// protects what has its name (B3, B8).
+// protects what has its name (B3, B8). It keeps a mount whose source is renamed or
+// removed there.
 type mountTable struct {
 	fd     int
-	points map[string]string // mount ID → mount point
+	mounts map[string]mounted // by mount ID
+}
+
+// mounted is one mount. Its paths have octal escapes.
+type mounted struct {
+	root, point string // root: in the file system of the mount
+	readOnly    bool
 }
 
 // lookAgain is how often the mounts are compared: the kernel reports that one is taken
@@ -36,7 +43,7 @@ func openMounts() (*mountTable, error) {
 		return nil, fmt.Errorf("%s: %w", mountinfo, err)
 	}
 	t := &mountTable{fd: fd}
-	t.points, err = mountPoints()
+	t.mounts, err = mounts()
 	return t, err
 }
 
@@ -50,7 +57,7 @@ func (t *mountTable) lost() error {
 		default:
 			return fmt.Errorf("%s: %w", mountinfo, err)
 		}
-		now, err := mountPoints()
+		now, err := mounts()
 		if err != nil {
 			return err
 		}
@@ -60,38 +67,44 @@ func (t *mountTable) lost() error {
 	}
 }
 
-func (t *mountTable) gone(now map[string]string) (points []string) {
-	for id, point := range t.points {
-		if now[id] != point {
-			points = append(points, point)
+func (t *mountTable) gone(now map[string]mounted) (points []string) {
+	for id, was := range t.mounts {
+		if is, ok := now[id]; !ok || is.point != was.point || was.replaced(is.root) {
+			points = append(points, was.point)
 		}
 	}
 	slices.Sort(points)
 	return slices.Compact(points)
 }
 
-func mountPoints() (map[string]string, error) {
+func mounts() (map[string]mounted, error) {
 	b, err := os.ReadFile(mountinfo)
 	if err != nil {
 		return nil, err
 	}
-	points := map[string]string{}
+	all := map[string]mounted{}
 	for line := range strings.Lines(string(b)) {
-		// 36 35 98:0 /root /point … (proc_pid_mountinfo(5))
-		if f := strings.Fields(line); len(f) > 4 && !removed(f[3], f[4]) {
-			points[f[0]] = f[4]
+		// 36 35 98:0 /root /point ro,relatime … (proc_pid_mountinfo(5))
+		if f := strings.Fields(line); len(f) > 5 {
+			all[f[0]] = mounted{f[3], f[4], slices.Contains(strings.Split(f[5], ","), "ro")}
 		}
 	}
-	return points, nil
+	return all, nil
 }
 
-// removed reports whether a mount is of a directory that was removed on the host: it
-// stays, and nothing can be in it. A file goes on having its text, and what is in /run
-// is ours.
-func removed(root, point string) bool {
-	if !strings.HasSuffix(root, "//deleted") || strings.HasPrefix(point, "/run/") { // seq_dentry of fs/seq_file.c
+// replaced reports whether the source of a mount was renamed or removed on the host,
+// which its root shows: the worker would go on in what is no longer in its place. A
+// file that can only be read goes on having its text, and what is in /run is ours.
+func (m mounted) replaced(root string) bool {
+	if root == m.root || strings.HasPrefix(m.point, "/run/") {
 		return false
 	}
-	info, err := os.Stat(point)
-	return err == nil && info.IsDir()
+	if !m.readOnly {
+		return true
+	}
+	info, err := os.Stat(unescape.Replace(m.point))
+	return err != nil || info.IsDir()
 }
+
+// unescape replaces the escapes of mountinfo (mangle of fs/seq_file.c).
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

@@ -4,6 +4,7 @@ package workerinit
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -27,8 +28,13 @@ import (
 // behind it.
 const roleVariable = "WORKSHOP_GATE_TEST_ROLE"
 
-// bindVariable holds a path that is mounted over itself read-only.
-const bindVariable = "WORKSHOP_GATE_TEST_BIND"
+// bindVariable holds a path that is mounted over itself, read-only unless
+// writableVariable is set, or over the mount point in pointVariable.
+const (
+	bindVariable     = "WORKSHOP_GATE_TEST_BIND"
+	pointVariable    = "WORKSHOP_GATE_TEST_POINT"
+	writableVariable = "WORKSHOP_GATE_TEST_WRITABLE"
+)
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
@@ -48,14 +54,32 @@ func setUp() error {
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return err
 	}
-	if point := os.Getenv(bindVariable); point != "" {
-		if err := unix.Mount(point, point, "", unix.MS_BIND, ""); err != nil {
+	all, err := mounts()
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		if strings.HasPrefix(m.point, "/tmp/") { // another test's, which takes it away
+			_ = unix.Unmount(m.point, unix.MNT_DETACH)
+		}
+	}
+	if source := os.Getenv(bindVariable); source != "" {
+		point := cmp.Or(os.Getenv(pointVariable), source)
+		if err := unix.Mount(source, point, "", unix.MS_BIND, ""); err != nil {
 			return err
+		}
+		if os.Getenv(writableVariable) != "" {
+			return drop()
 		}
 		if err := unix.Mount("", point, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 			return err
 		}
 	}
+	return drop()
+}
+
+// drop goes on as PID 1 of a worker.
+func drop() error {
 	if err := syscall.Setgid(worker); err != nil {
 		return err
 	}
@@ -454,6 +478,68 @@ func TestB08_LostMountEndsTheWorker(t *testing.T) {
 			}
 			if took := testutil.Since(begin); took > soon {
 				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// B8: the kernel keeps a mount whose source is renamed or removed on the host. The
+// worker doesn't go on in what has another name there, or none.
+func TestB08_ReplacedSourceEndsTheWorker(t *testing.T) {
+	dir := func(p string) error { return os.Mkdir(p, 0o755) }
+	again := func(make func(string) error) func(string) error {
+		return func(p string) error { return errors.Join(os.Rename(p, p+"2"), make(p)) }
+	}
+	saved := func(p string) error { return errors.Join(touch(p+".new"), os.Rename(p+".new", p)) }
+	for _, tt := range []struct {
+		name     string
+		make     func(path string) error
+		writable bool
+		lose     func(path string) error
+		stays    bool
+	}{
+		{name: "a directory is renamed", make: dir, lose: again(dir)},
+		{name: "a directory is exchanged", make: dir, lose: func(p string) error {
+			return errors.Join(dir(p+"2"), unix.Renameat2(unix.AT_FDCWD, p, unix.AT_FDCWD, p+"2", unix.RENAME_EXCHANGE))
+		}},
+		{name: "a directory is removed", make: dir, lose: os.Remove},
+		{name: "a directory above is renamed", make: dir, lose: func(p string) error { return os.Rename(filepath.Dir(p), filepath.Dir(p)+"2") }},
+		{name: "a writable directory is renamed", make: dir, writable: true, lose: again(dir)},
+		{name: "a writable file is renamed", make: touch, writable: true, lose: again(touch)},
+		{name: "a writable file is saved by rename", make: touch, writable: true, lose: saved},
+		{name: "a file is renamed", make: touch, lose: again(touch), stays: true},
+		{name: "a file is saved by rename", make: touch, lose: saved, stays: true},
+		{name: "something else is renamed", make: dir, lose: func(p string) error { return again(dir)(filepath.Join(filepath.Dir(p), "other")) }, stays: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			testutil.Require(t, os.Geteuid() == 0, "mounts need root")
+			source, point := filepath.Join(t.TempDir(), "above", "a b"), filepath.Join(t.TempDir(), "c d")
+			if err := errors.Join(dir(filepath.Dir(source)), tt.make(source), dir(filepath.Join(filepath.Dir(source), "other")), tt.make(point)); err != nil {
+				t.Fatal(err)
+			}
+			for dir := point; dir != "/tmp"; dir = filepath.Dir(dir) { // PID 1 looks at it
+				_ = os.Chmod(dir, 0o755)
+			}
+			t.Setenv(bindVariable, source)
+			t.Setenv(pointVariable, point)
+			if tt.writable {
+				t.Setenv(writableVariable, "1")
+			}
+			g := start(t)
+			g.expect("READY")
+			if err := tt.lose(source); err != nil {
+				t.Fatal(err)
+			}
+			if tt.stays {
+				time.Sleep(2 * lookAgain)
+				if took := g.stop(); took > soon {
+					t.Errorf("the end took %v", took)
+				}
+				return
+			}
+			g.expect("FAILED the mount at " + strings.ReplaceAll(point, " ", `\040`) + " is gone")
+			if _ = g.cmd.Wait(); g.cmd.ProcessState.ExitCode() != pid1.MountLost {
+				t.Errorf("%v, want exit code %d", g.cmd.ProcessState, pid1.MountLost)
 			}
 		})
 	}
