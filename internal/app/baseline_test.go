@@ -124,7 +124,7 @@ func TestBaselineStays(t *testing.T) {
 	}
 	b.looks(b.dir, true)
 
-	// Nor does `down`, and another directory may have the name.
+	// Nor does `down`, and no other directory may have the name.
 	if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, b.seen, true); err != nil {
 		t.Fatal(err)
 	}
@@ -132,9 +132,11 @@ func TestBaselineStays(t *testing.T) {
 	if all, err := facts.Records(b.a.recordsDir()); len(all) > 0 || err != nil {
 		t.Errorf("it is up: %v %v", all, err)
 	}
-	if err := b.a.CheckDirectory(ProjectRef{Name: "web", Dir: t.TempDir()}); err != nil {
-		t.Error(err)
+	b.err.Reset()
+	if err := b.a.CheckDirectory(t.Context(), ProjectRef{Name: "web", Dir: t.TempDir()}); codeOfError(err) != CodeRefused {
+		t.Errorf("got %v, want a refusal", err)
 	}
+	b.says("changed since `up`: .envrc")
 	b.up(UpOptions{Strict: true}, CodeRefused)
 	b.up(UpOptions{Implicit: true}, CodeRefused)
 	b.up(UpOptions{}, CodeOK)
@@ -404,10 +406,10 @@ func TestDownByName(t *testing.T) {
 // TestAnotherDirectory: a project that was brought up elsewhere isn't replaced.
 func TestAnotherDirectory(t *testing.T) {
 	b := newBaseline(t, "")
-	if err := b.a.CheckDirectory(ProjectRef{Name: "web", Dir: b.dir}); err != nil {
+	if err := b.a.CheckDirectory(t.Context(), ProjectRef{Name: "web", Dir: b.dir}); err != nil {
 		t.Error(err)
 	}
-	if err := b.a.CheckDirectory(ProjectRef{Name: "web", Dir: t.TempDir()}); codeOfError(err) != CodeRefused {
+	if err := b.a.CheckDirectory(t.Context(), ProjectRef{Name: "web", Dir: t.TempDir()}); codeOfError(err) != CodeRefused {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	// What is gone can't be compared.
@@ -419,5 +421,44 @@ func TestAnotherDirectory(t *testing.T) {
 	}
 	b.up(UpOptions{Strict: true}, CodeRefused)
 	b.says("which is gone")
+	b.up(UpOptions{}, CodeOK)
+}
+
+// TestPendingElsewhere: B8: what changed and wasn't accepted before `down` isn't forgotten
+// for another directory of the same name; nor is that of a directory that was moved.
+func TestPendingElsewhere(t *testing.T) {
+	b := newBaseline(t, "")
+	clone := ProjectRef{Name: "web", Dir: RealPath(t.TempDir())}
+	b.write(".mcp.json", "a worker's")
+	if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, b.seen, true); err != nil {
+		t.Fatal(err)
+	}
+	check := func(want int) {
+		t.Helper()
+		if err := b.a.CheckDirectory(t.Context(), clone); codeOfError(err) != want {
+			t.Errorf("got %v, want exit code %d", err, want)
+		}
+	}
+	check(CodeRefused)
+	if err := os.Rename(filepath.Join(b.dir, ".mcp.json"), filepath.Join(b.dir, "reviewed")); err != nil {
+		t.Fatal(err)
+	}
+	check(CodeOK) // nothing is left to accept
+	if err := os.Rename(filepath.Join(b.dir, "reviewed"), filepath.Join(b.dir, ".mcp.json")); err != nil {
+		t.Fatal(err)
+	}
+	check(CodeRefused)
+
+	moved := b.dir + ".moved"
+	if err := os.Rename(b.dir, moved); err != nil {
+		t.Fatal(err)
+	}
+	b.dir = moved
+	other := *b.ready.Compiled.Facts
+	other.ProjectDir = moved
+	b.ready.Compiled.Facts = &other
+	b.up(UpOptions{Strict: true}, CodeRefused)
+	b.says("which is gone: what its workers wrote can't be compared")
+	b.up(UpOptions{Implicit: true}, CodeRefused)
 	b.up(UpOptions{}, CodeOK)
 }

@@ -99,8 +99,8 @@ func (env *Env) engineOf(project string) string {
 
 // Elsewhere refuses to bring a project up on one engine while it is on another, or
 // from one directory while it is from another.
-func (env *Env) Elsewhere(r *Running) error {
-	if err := env.CheckDirectory(r.ProjectRef); err != nil {
+func (env *Env) Elsewhere(ctx context.Context, r *Running) error {
+	if err := env.CheckDirectory(ctx, r.ProjectRef); err != nil {
 		return err
 	}
 	is := env.engineOf(r.Name)

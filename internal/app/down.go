@@ -14,7 +14,7 @@ func (env *Env) Down(ctx context.Context, accept bool) (changed bool, err error)
 	if err != nil {
 		return false, err
 	}
-	if err := env.CheckDirectory(t); err != nil {
+	if err := env.CheckDirectory(ctx, t); err != nil {
 		return false, err
 	}
 	ch, err := env.Change(ctx, t.Name)

@@ -10,6 +10,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -127,13 +128,24 @@ func (env *Env) checkHidden(t ProjectRef) error {
 
 // CheckDirectory refuses a directory where the record of the project is of another
 // one, which is there: that one's secrets and baseline aren't this one's to replace
-// or remove, whatever an engine shows of it.
-func (env *Env) CheckDirectory(t ProjectRef) error {
+// or remove, whatever an engine shows of it. Of a project that is down the record is
+// kept for what changed, which is named.
+func (env *Env) CheckDirectory(ctx context.Context, t ProjectRef) error {
 	r, err := env.Record(t.Name)
-	if err != nil || r == nil || r.Down || r.Dir == t.Dir || !Exists(r.Dir) {
+	if err != nil || r == nil || r.Dir == t.Dir || !Exists(r.Dir) {
 		return nil // what is wrong with a record is said where it is compared
 	}
-	return EngineError(engine.NewForeignError(t.Name, "the record of its `up`", t.Dir, r.Dir))
+	refusal := engine.NewForeignError(t.Name, "the record of its `up`", t.Dir, r.Dir)
+	if !r.Down {
+		return EngineError(refusal)
+	}
+	if !env.CompareWatched(ctx, t.Name, engine.Observed{}) {
+		return nil
+	}
+	refusal.Object = "what changed there isn't accepted (B8)"
+	return Fail(CodeRefused, "%s", refusal.What()).
+		Hint("to have one of its own here, add `-p %s`", refusal.Suggest).
+		Hint("to accept the files there as they are: `cd %s && workshop -p %s down --accept-watched`", shellquote.Quote(r.Dir), t.Name)
 }
 
 // quickLook reads the name and the isolation alone; an empty name where that

@@ -169,7 +169,7 @@ func (h *Tools) Look(ctx context.Context) error {
 	case h.o.NoUp:
 		return Fail(CodeFailed, "project %s %w completely: %s not usable", h.c.Name, ErrNotUp, AreText(missing)).Hint("start it with `workshop up`")
 	}
-	if err := env.Elsewhere(r); err != nil {
+	if err := env.Elsewhere(ctx, r); err != nil {
 		return err
 	}
 	if h.down, err = env.Prepare(ctx, r, h.c); err != nil {

@@ -22,6 +22,9 @@ type UpOptions struct {
 // as [Env.Prepare] returned it.
 func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names []string, o UpOptions) (err error) {
 	env := ch.env
+	if err := env.CheckDirectory(ctx, c.ProjectRef); err != nil {
+		return err
+	}
 	noted, _ := env.Record(c.Name)
 	defer func() {
 		if err != nil {
@@ -52,7 +55,8 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 }
 
 // forgetIfNothingIs removes secrets again where a start failed before there
-// was a container that uses them, and the record, unless it was noted before.
+// was a container that uses them, and the record, unless it was noted before
+// of the same directory.
 func (env *Env) forgetIfNothingIs(ctx context.Context, r *Running, noted *facts.Record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -60,7 +64,8 @@ func (env *Env) forgetIfNothingIs(ctx context.Context, r *Running, noted *facts.
 	ours := func(k engine.Container) bool { return k.Directory == r.Dir }
 	if err == nil && !slices.ContainsFunc(seen.Containers, ours) {
 		var forgotten error
-		if noted == nil {
+		now, _ := env.Record(r.Name)
+		if noted == nil || now != nil && now.Dir != noted.Dir {
 			forgotten = env.forget(r.ProjectRef, engine.Observed{}, false)
 		} else {
 			forgotten = errors.Join(env.forgetSecrets(r.ProjectRef, noted, engine.Observed{}), noted.Save())

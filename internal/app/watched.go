@@ -47,11 +47,11 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if err != nil {
 		return Fail(CodeFailed, "%w", err).Hint("`workshop -p %s down` compares what it can, and removes it", ready.Name)
 	}
-	if before != nil && before.Down && before.Dir != r.Dir {
-		before = nil
+	if before != nil && before.Down && before.Dir != r.Dir && Exists(before.Dir) {
+		before = nil // nothing is left to accept there: see [Env.CheckDirectory]
 	}
 	var baseline facts.Snapshot
-	lost := before != nil && before.Dir != r.Dir // that is gone: see [Env.Elsewhere]
+	lost := before != nil && before.Dir != r.Dir // that is gone: see [Env.CheckDirectory]
 	switch {
 	case lost:
 		env.warn("project %s was brought up from %s, which is gone: what its workers wrote can't be compared (B8)", ready.Name, Printable(before.Dir))

@@ -88,7 +88,7 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 		return err
 	}
 	defer e.Close()
-	if err := a.Elsewhere(e); err != nil {
+	if err := a.Elsewhere(ctx, e); err != nil {
 		return err
 	}
 	a.SayChosen(e.Chosen)
