@@ -5,7 +5,9 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,6 +84,62 @@ func TestB03_LostMountEndsTheWorker(t *testing.T) {
 			t.Errorf("%s: logs: %s%s", lose.name, d.Out, d.Err)
 		}
 		s.Up()
+	}
+}
+
+// TestB08_ReplacedSourceEndsTheWorker: the kernel keeps a mount whose source gets another
+// name. The worker ends as well, and what it may have written to the former directory
+// isn't forgotten.
+func TestB08_ReplacedSourceEndsTheWorker(t *testing.T) {
+	s := scenario.At(t, "a worker doesn't go on in a directory that has another name on the host", withMount("./src:/src\n      - {source: ./d, target: /d, mode: rw}"))
+	mkdir(t, s.Dir, "d")
+	s.Write("src/a", "old")
+	s.Chown()
+	s.Up()
+	at := func(name string) string { return filepath.Join(s.Dir, name) }
+	again := func(name string) error {
+		return errors.Join(os.Rename(at(name), at(name+"2")), os.Mkdir(at(name), 0o755))
+	}
+	for _, tt := range []struct {
+		name     string
+		replace  func() error
+		writable bool
+	}{
+		{name: "a source", replace: func() error { return again("src") }},
+		{name: "a writable source", replace: func() error { return again("d") }, writable: true},
+		{name: "the project", replace: func() error {
+			return errors.Join(os.Rename(s.Dir, s.Dir+".old"), exec.Command("cp", "-a", s.Dir+".old", s.Dir).Run(), os.RemoveAll(s.Dir+".old"))
+		}, writable: true},
+	} {
+		s.Expect(0, "ps", "--strict")
+		s.Sees("worker", "write /d/file -> ok")
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		attack := s.Command(ctx, "exec", "worker", "--", "sh", "-c", "while :; do echo evil >>/d/notes; done 2>/dev/null")
+		if err := attack.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s.Eventually("the attack runs", func() bool { return len(s.Processes("worker")) > 1 })
+		if err := tt.replace(); err != nil {
+			t.Fatal(err)
+		}
+		s.Chown()
+		if _ = attack.Wait(); ctx.Err() != nil {
+			t.Errorf("%s: the worker went on", tt.name)
+		}
+		cancel()
+		s.Eventually("ps says why it ended", func() bool { return strings.Contains(s.Run("ps").Err, "a mount of it was lost") })
+		if d := s.Run("ps", "--strict"); tt.writable && (d.Code != 4 || !strings.Contains(d.Err, "replaced, renamed or removed on the host: d: ")) || !tt.writable && d.Code != 0 {
+			t.Errorf("%s: ps --strict: exit code %d\n%s", tt.name, d.Code, d.Err)
+		}
+		if d := s.Run("exec", "worker", "--", "true"); d.Code != 125 || !strings.Contains(d.Err, "a mount of it was lost") {
+			t.Errorf("%s: exec: exit code %d\n%s", tt.name, d.Code, d.Err)
+		}
+		s.Write("src/a", tt.name)
+		s.Chown()
+		s.Up()
+		if d := s.Run("exec", "worker", "--", "cat", "/src/a"); d.Out != tt.name {
+			t.Errorf("%s: the worker reads %q\n%s", tt.name, d.Out, d.Err)
+		}
 	}
 }
 

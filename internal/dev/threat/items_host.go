@@ -40,9 +40,9 @@ var hostItems = []Item{
 		Promises: []string{"B8"},
 	},
 	{
-		ID: "H7", Attack: "A planted file becomes the baseline, or isn't compared: a worker stops the workshop so that the next `call` starts it, removes the mount or itself from workshop.yaml, or removes that file",
-		Status: Closed, Answer: "The first `up` [records](mounts.md#what-is-compared-b8) what was there, until `up --accept-watched` or `down --accept-watched`. An automatic start is refused after a change. What can't be compared is named",
-		Promises: []string{"B8"}, Tests: []string{"internal/app TestBaselineStays", "internal/app TestBaselineIsFound", "internal/app TestNoBaseline", "internal/app TestAnotherDirectory", "internal/facts TestRecord", "internal/facts TestOpenings", "e2e TestB08_BaselineStays"},
+		ID: "H7", Attack: "A planted file becomes the baseline, or isn't compared: a worker stops the workshop so that the next `call` starts it, removes the mount or itself from workshop.yaml, or removes that file; another checkout of the same name comes up; the directory is moved or replaced on the host",
+		Status: Closed, Answer: "The first `up` [records](mounts.md#what-is-compared-b8) what was there, until `up --accept-watched` or `down --accept-watched`. An automatic start is refused after a change, and so is the name in another directory. A worker ends when a source is renamed. What can't be compared is named",
+		Promises: []string{"B8"}, Tests: []string{"internal/app TestBaselineStays", "internal/app TestBaselineIsFound", "internal/app TestNoBaseline", "internal/app TestAnotherDirectory", "internal/app TestPendingElsewhere", "internal/app TestReplacedRoot", "internal/facts TestRecord", "internal/facts TestReplacedRoots", "internal/facts TestOpenings", "internal/workerinit TestB08_ReplacedSourceEndsTheWorker", "e2e TestB08_BaselineStays", "e2e TestB08_ReplacedSourceEndsTheWorker"},
 	},
 	{
 		ID: "H8", Attack: "Links of the repository into an `rw` mount, even dangling: `.vscode -> out/v`, `.envrc -> out/e`, `workshop.yaml -> out/conf`",
