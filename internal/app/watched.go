@@ -209,13 +209,16 @@ func (env *Env) sayChanges(changes []facts.Change) {
 	}
 	for _, c := range shown {
 		what := env.shownClipped(c.Path)
-		switch n := files[c.Path]; {
+		if n := files[c.Path]; n > 0 {
+			what += " (" + Count(n, "file") + ")"
+		}
+		switch {
 		case c.Kind == facts.NotChecked:
 			env.warn("not fully checked: %s: %s (B8)", what, Printable(c.Why))
 		case c.Kind == facts.Replaced:
 			env.warn("%s: %s: what workers wrote there before isn't compared (B8)", c.Kind, what)
-		case n > 0:
-			env.warn("%s since `up`: %s (%s) (B8)", c.Kind, what, Count(n, "file"))
+		case c.Kind == facts.Named:
+			env.warn("named by %s now: %s (B8)", env.shownClipped(c.Why), what)
 		default:
 			env.warn("%s since `up`: %s (B8)", c.Kind, what)
 		}
@@ -238,13 +241,13 @@ func (env *Env) sayChanges(changes []facts.Change) {
 	}
 }
 
-// byDirectory leaves out the files of directories that are new or removed as a whole,
-// such as those of a new git directory, and counts them. What counts in any directory
+// byDirectory leaves out the files of directories that are new, named or removed as a
+// whole, such as those of a new git directory, and counts them. What counts in any directory
 // stays, and so does a single file.
 func byDirectory(changes []facts.Change) (out []facts.Change, files map[string]int) {
 	whole := map[string]facts.ChangeKind{}
 	for _, c := range changes {
-		if c.Kind == facts.New || c.Kind == facts.Removed {
+		if c.Kind == facts.New || c.Kind == facts.Removed || c.Kind == facts.Named {
 			whole[c.Path] = c.Kind
 		}
 	}

@@ -54,6 +54,13 @@ func TestB08_DirectoriesAreOneLine(t *testing.T) {
 	}{
 		{"git init", of(facts.New, "/p/sub/.git", "/p/sub/.git/config", "/p/sub/.git/hooks/a", "/p/sub/.git/hooks/b"), []string{"new since `up`: /p/sub/.git (3 files) (B8)"}},
 		{"removed", of(facts.Removed, "/p/.vscode", "/p/.vscode/a", "/p/.vscode/b"), []string{"removed since `up`: /p/.vscode (2 files) (B8)"}},
+		{"named", func() []facts.Change {
+			named := of(facts.Named, "/p/tools", "/p/tools/a", "/p/tools/b", "/p/x")
+			for i := range named {
+				named[i].Why = "/p/.git/config"
+			}
+			return named
+		}(), []string{"named by /p/.git/config now: /p/tools (2 files) (B8)", "named by /p/.git/config now: /p/x (B8)"}},
 		{"one file", of(facts.New, "/p/.git", "/p/.git/hooks/a"), []string{"new since `up`: /p/.git (B8)", "new since `up`: /p/.git/hooks/a (B8)"}},
 		{"a name of its own", of(facts.New, "/p/x", "/p/x/a/.envrc", "/p/x/config", "/p/x/hooks/a"), []string{"new since `up`: /p/x (2 files) (B8)", "new since `up`: /p/x/a/.envrc (B8)"}},
 		{"one in another", of(facts.New, "/p/.github", "/p/.github/a", "/p/.github/b", "/p/.github/g", "/p/.github/g/config", "/p/.github/g/hooks/a"), []string{

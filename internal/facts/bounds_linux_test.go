@@ -224,6 +224,12 @@ func (c *countedContext) Err() error {
 // A directory that a worker closes is one that it may open again: it is named
 // where it wasn't closed at `up`.
 func TestClosedDirectoryIsNamed(t *testing.T) {
+	for _, mode := range []os.FileMode{0, 0o111} { // with the second, files in it can be looked at
+		t.Run(fmt.Sprintf("%#o", mode), func(t *testing.T) { closeDirectory(t, mode) })
+	}
+}
+
+func closeDirectory(t *testing.T, mode os.FileMode) {
 	testutil.Require(t, os.Geteuid() == 0, "only root can become another user")
 	dir := t.TempDir()
 	for up := dir; up != "/tmp" && up != "/"; up = filepath.Dir(up) {
@@ -265,7 +271,7 @@ func TestClosedDirectoryIsNamed(t *testing.T) {
 		done <- got
 	}()
 	<-done
-	if err := os.Chmod(filepath.Join(dir, "a"), 0); err != nil {
+	if err := os.Chmod(filepath.Join(dir, "a"), mode); err != nil {
 		t.Fatal(err)
 	}
 	done <- nil

@@ -5,22 +5,24 @@ import (
 	"strings"
 )
 
-// gitConfig yields the variables of a git configuration file (git-config(1)),
-// without their sections: the caller looks for file names, and watching a file too
-// many is harmless. It never fails: a file that git would refuse is read as far as
-// possible.
+// gitConfig yields the variables of a git configuration file (git-config(1)) as
+// section.name, without subsections: the caller looks for file names, and watching a
+// file too many is harmless. Where the section isn't plain it is empty. It never fails:
+// a file that git would refuse is read as far as possible.
 func gitConfig(text string) iter.Seq2[string, string] {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	return func(yield func(string, string) bool) {
+		section := ""
 		for len(text) > 0 {
 			c := text[0]
 			switch {
 			case c == '[':
+				section = sectionName(text[1:])
 				text = afterSection(text[1:])
 			case isLetter(c):
 				var name, value string
 				name, value, text = variable(text)
-				if !yield(name, value) {
+				if !yield(section+"."+name, value) {
 					return
 				}
 			case isSpace(c):
@@ -30,6 +32,16 @@ func gitConfig(text string) iter.Seq2[string, string] {
 			}
 		}
 	}
+}
+
+// sectionName reads the name of a section's header, in lower case; "" for one that has
+// its subsection after a point.
+func sectionName(text string) string {
+	name := text[:len(text)-len(strings.TrimLeftFunc(text, isKey))]
+	if rest := text[len(name):]; !strings.HasPrefix(rest, "]") && !strings.HasPrefix(rest, " ") && !strings.HasPrefix(rest, "\t") {
+		return ""
+	}
+	return strings.ToLower(name)
 }
 
 // afterSection skips the rest of a section's header, whose quoted name may contain a
@@ -49,18 +61,17 @@ func afterSection(text string) string {
 	return ""
 }
 
-// variable reads a name, in lower case, and its value, "" if it has none.
+// variable reads a name, in lower case, and its value, "" if it has none. A value ends
+// at a NUL: git takes it for a string of C.
 func variable(text string) (name, value, rest string) {
-	end := strings.IndexFunc(text, func(r rune) bool { return r > 127 || !isLetter(byte(r)) && r != '-' && (r < '0' || r > '9') })
-	if end < 0 {
-		end = len(text)
-	}
-	name, text = strings.ToLower(text[:end]), strings.TrimLeft(text[end:], " \t")
+	after := strings.TrimLeftFunc(text, isKey)
+	name, text = strings.ToLower(text[:len(text)-len(after)]), strings.TrimLeft(after, " \t")
 	if !strings.HasPrefix(text, "=") {
 		_, rest, _ = strings.Cut(text, "\n")
 		return name, "", rest
 	}
 	value, rest = configValue(text[1:])
+	value, _, _ = strings.Cut(value, "\x00")
 	return name, value, rest
 }
 
@@ -104,6 +115,11 @@ func configValue(text string) (value, rest string) {
 		kept = b.Len()
 	}
 	return b.String()[:kept], ""
+}
+
+// isKey reports whether a character may be in the name of a section or a variable.
+func isKey(r rune) bool {
+	return r < 128 && (isLetter(byte(r)) || r == '-' || '0' <= r && r <= '9')
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

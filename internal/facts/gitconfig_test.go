@@ -13,8 +13,8 @@ import (
 	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
-// What is read of configuration is what git reads: names without their
-// sections, and values.
+// What is read of configuration is what git reads: names without subsections, and
+// values.
 func TestGitConfig(t *testing.T) {
 	_, err := exec.LookPath("git")
 	testutil.Require(t, err == nil, "no git")
@@ -27,6 +27,8 @@ func TestGitConfig(t *testing.T) {
 		"line ends of Windows":   "[core]\r\n\thooksPath = a\r\n\tx = b\\\r\nc\r\n",
 		"a mark of the encoding": "\ufeff[core]\nhooksPath = a\n",
 		"empty":                  "[core]\nx =\ny = \"\"\nz\n",
+		"sections":               "[Branch \"a.b\"]\nmerge = a\n[branch\t\"x\"] merge = b\n[alias]merge = c ; [branch \"y\"]\n\tpush = d\\\n[branch \"z\"]\n[e-1]\nf = g\n",
+		"a NUL":                  "[core]\nhooksPath = a\x00b\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config")
@@ -40,7 +42,8 @@ func TestGitConfig(t *testing.T) {
 			var want, got []string
 			for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 				key, value, _ := strings.Cut(entry, "\n")
-				want = append(want, key[strings.LastIndexByte(key, '.')+1:]+"="+value)
+				section, _, _ := strings.Cut(key, ".")
+				want = append(want, section+"."+nameOf(key)+"="+value)
 			}
 			for name, value := range gitConfig(text) {
 				got = append(got, name+"="+value)
@@ -60,7 +63,7 @@ func FuzzGitConfig(f *testing.F) {
 		n := 0
 		for name, value := range gitConfig(text) {
 			n++
-			if name == "" || name != strings.ToLower(name) || len(name)+len(value) > len(text) {
+			if nameOf(name) == "" || name != strings.ToLower(name) || len(nameOf(name))+len(value) > len(text) {
 				t.Errorf("%q = %q", name, value)
 			}
 			for _, word := range words(value) {

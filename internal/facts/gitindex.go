@@ -61,8 +61,8 @@ func objectHash(dir string) int {
 	}
 	hash := 20
 	if text, err := readConfig(filepath.Join(dir, "config")); err == nil {
-		for name, value := range gitConfig(text) {
-			if name == "objectformat" {
+		for key, value := range gitConfig(text) {
+			if nameOf(key) == "objectformat" {
 				if hash = 20; value == "sha256" {
 					hash = 32
 				}

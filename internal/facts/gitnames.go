@@ -36,7 +36,27 @@ type gitNames struct {
 	indexes int64               // bytes of them
 	links   []string            // in git directories
 	lookups int
+	by      string // file of configuration whose names are added
 }
+
+// noPaths are variables, as section.name, whose values git doesn't take for a path, a
+// program or an option that has one: those of any clone, and common ones of users. A
+// branch's merge is a ref, which is a file of the git directory.
+var noPaths = map[string]bool{
+	"author.email": true, "author.name": true, "committer.email": true, "committer.name": true, "user.email": true, "user.name": true,
+	"branch.autosetupmerge": true, "branch.autosetuprebase": true, "branch.description": true, "branch.merge": true, "branch.rebase": true,
+	"color.branch": true, "color.diff": true, "color.interactive": true, "color.status": true, "color.ui": true,
+	"core.autocrlf": true, "core.bare": true, "core.eol": true, "core.filemode": true, "core.ignorecase": true, "core.logallrefupdates": true,
+	"core.precomposeunicode": true, "core.repositoryformatversion": true, "core.safecrlf": true, "core.symlinks": true,
+	"extensions.objectformat": true, "extensions.partialclone": true, "extensions.refstorage": true, "extensions.worktreeconfig": true,
+	"fetch.prune": true, "init.defaultbranch": true, "merge.conflictstyle": true, "merge.ff": true, "pull.ff": true, "pull.rebase": true,
+	"push.autosetupremote": true, "push.default": true, "push.followtags": true, "rebase.autosquash": true, "rebase.autostash": true,
+	"remote.fetch": true, "remote.promisor": true, "remote.prune": true, "remote.push": true, "remote.tagopt": true, "rerere.enabled": true,
+	"submodule.active": true, "submodule.branch": true, "submodule.recurse": true,
+}
+
+// nameOf returns the name of a variable without its section.
+func nameOf(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
 // names adds the files that a worker can write to and that are named by configuration:
 // of git directories in and around the tree, and of the user.
@@ -156,17 +176,20 @@ func (w *watcher) config(file, dir string, bases []string, deep int) error {
 // values adds the names in the text of a configuration file.
 func (w *watcher) values(text, file, dir string, bases []string, deep int) error {
 	bases = slices.Clip(bases)
-	for name, value := range gitConfig(text) {
-		if name == "worktree" && dir != "" {
+	for key, value := range gitConfig(text) {
+		if nameOf(key) == "worktree" && dir != "" {
 			bases = append(bases, pathFrom(dir, value))
 		}
 	}
+	defer func(by string) { w.git.by = by }(w.git.by)
+	w.git.by = file
 	seen := map[string]bool{}
-	for name, value := range gitConfig(text) {
-		if value = w.expanded(value); value == "" || seen[name+"="+value] {
+	for key, value := range gitConfig(text) {
+		if value = w.expanded(value); value == "" || seen[key+"="+value] || noPaths[key] {
 			continue
 		}
-		seen[name+"="+value] = true
+		seen[key+"="+value] = true
+		name := nameOf(key)
 		if name == "path" {
 			included := pathFrom(filepath.Dir(file), value)
 			w.named(included)
@@ -276,8 +299,11 @@ func envConfig(lookup func(string) (string, bool)) string {
 	for i := range min(n, maxConfigs) {
 		key, _ := lookup(fmt.Sprintf("GIT_CONFIG_KEY_%d", i))
 		value, _ := lookup(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i))
-		name := key[strings.LastIndexByte(key, '.')+1:]
-		fmt.Fprintf(&b, "%s = \"%s\"\n", name, escape.Replace(value))
+		section, _, _ := strings.Cut(key, ".")
+		if strings.TrimFunc(section, isKey) != "" {
+			section = ""
+		}
+		fmt.Fprintf(&b, "[%s]\n%s = \"%s\"\n", section, nameOf(key), escape.Replace(value))
 	}
 	return b.String()
 }
@@ -293,8 +319,8 @@ func GitRefusesBare(home string, lookup func(string) (string, bool)) bool {
 		}
 	}
 	for _, text := range append(texts, envConfig(lookup)) {
-		for name, value := range gitConfig(text) {
-			if name == "barerepository" {
+		for key, value := range gitConfig(text) {
+			if nameOf(key) == "barerepository" {
 				refuses = value == "explicit"
 			}
 		}

@@ -519,6 +519,116 @@ func TestWhatGitRunsIsNamed(t *testing.T) {
 	}
 }
 
+// B8: a value of git's configuration is taken for a file's name, unless git never takes
+// it for one; a file that configuration begins to name isn't called new.
+func TestNamesInConfiguration(t *testing.T) {
+	_, err := exec.LookPath("git")
+	testutil.Require(t, err == nil, "no git")
+	for _, tt := range []struct {
+		name   string
+		before func(c *gitCase)
+		attack func(c *gitCase)
+		want   []string
+	}{
+		{
+			name: "a commit to the branch that a clone tracks",
+			before: func(c *gitCase) {
+				c.git("config", "branch.main.remote", "origin")
+				c.git("config", "branch.main.merge", "refs/heads/main")
+			},
+			attack: func(c *gitCase) { c.git("commit", "-q", "--allow-empty", "-m", "second") },
+		},
+		{
+			name:   "control: the same value of a variable that may be a command",
+			before: func(c *gitCase) { c.git("config", "alias.merge", "refs/heads/main") },
+			attack: func(c *gitCase) { c.git("commit", "-q", "--allow-empty", "-m", "second") },
+			want:   []string{"changed .git/refs/heads/main"},
+		},
+		{
+			name:   "a value that was there, and was no name",
+			attack: func(c *gitCase) { c.git("config", "foo.bar", "x") },
+			want:   []string{"changed .git/config", "named x by .git/config"},
+		},
+		{
+			name:   "hooks that were there",
+			before: func(c *gitCase) { c.put("tools/pre-commit", "") },
+			attack: func(c *gitCase) { c.git("config", "core.hooksPath", "tools") },
+			want:   []string{"changed .git/config", "named tools by .git/config", "named tools/pre-commit by .git/config"},
+		},
+		{
+			name:   "by a file that is included from now on",
+			before: func(c *gitCase) { c.put("conf", "[foo]\n\tbar = x\n") },
+			attack: func(c *gitCase) { c.git("config", "include.path", "../conf") },
+			want:   []string{"changed .git/config", "named conf by .git/config", "named x by conf"},
+		},
+		{
+			name:   "a file that was named",
+			before: func(c *gitCase) { c.git("config", "foo.bar", "x") },
+			attack: func(c *gitCase) { c.put("x", "evil") },
+			want:   []string{"changed x"},
+		},
+		{
+			name:   "a new one that was named",
+			before: func(c *gitCase) { c.git("config", "foo.bar", "y") },
+			attack: func(c *gitCase) { c.put("y", "evil") },
+			want:   []string{"new y"},
+		},
+		{
+			name:   "a removed one that was named",
+			before: func(c *gitCase) { c.git("config", "foo.bar", "x") },
+			attack: func(c *gitCase) { c.remove("x") },
+			want:   []string{"removed x"},
+		},
+		{
+			name:   "no longer named",
+			before: func(c *gitCase) { c.git("config", "foo.bar", "x") },
+			attack: func(c *gitCase) { c.git("config", "--unset", "foo.bar") },
+			want:   []string{"changed .git/config"},
+		},
+		{
+			name:   "before a NUL",
+			before: func(c *gitCase) { c.put(".git/config", "[core]\n\trepositoryformatversion = 0\n\teditor = x\x00y\n") },
+			attack: func(c *gitCase) { c.put("x", "evil") },
+			want:   []string{"changed x"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &gitCase{T: t, dir: dir, home: t.TempDir()}
+			c.git("init", "-q", "-b", "main")
+			c.git("commit", "-q", "--allow-empty", "-m", "first")
+			c.put("x", "mine")
+			if tt.before != nil {
+				tt.before(c)
+			}
+			before := c.snapshot([]string{"."})
+			tt.attack(c)
+			// What an earlier version kept doesn't say what names a file, and has each
+			// branch that a clone tracks.
+			earlier := Snapshot{filepath.Join(dir, ".git/refs/heads/main"): "digest"}
+			for p := range before {
+				earlier[p] = before.digest(p)
+			}
+			for _, before := range []Snapshot{before, earlier} {
+				var got []string
+				for _, ch := range before.Compare(c.snapshot([]string{"."})) {
+					text := string(ch.Kind) + " " + strings.TrimPrefix(ch.Path, dir+"/")
+					if ch.Kind == Named {
+						text += " by " + strings.TrimPrefix(ch.Why, dir+"/")
+					}
+					got = append(got, text)
+				}
+				if !slices.Equal(got, tt.want) {
+					t.Errorf("changes %q, want %q", got, tt.want)
+				}
+			}
+		})
+	}
+}
+
 func exists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil

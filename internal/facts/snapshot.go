@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -24,24 +25,29 @@ const (
 	isDir      = "dir"
 	unreadable = "unreadable"
 	unchecked  = "not fully checked: "
+	// byConfig separates a digest from the file of git configuration that names the
+	// file, which doesn't count otherwise.
+	byConfig = "\x00named by "
 )
 
 // Change is a difference between two snapshots.
 type Change struct {
 	Path string
 	Kind ChangeKind
-	Why  string // of NotChecked
+	// Why says what a NotChecked reached; of Named it is the file of configuration.
+	Why string
 }
 
 // ChangeKind is the kind of a change.
 type ChangeKind string
 
 // The kinds of changes. NotChecked means unknown: a bound of the search was reached.
-// Replaced is a root: what workers wrote to the former one isn't compared.
+// Named is a file that git's configuration names since it changed, Replaced is a root: what workers wrote to the former one isn't compared.
 const (
 	Changed    ChangeKind = "changed"
 	New        ChangeKind = "new"
 	Removed    ChangeKind = "removed"
+	Named      ChangeKind = "named"
 	NotChecked ChangeKind = "not fully checked"
 	Replaced   ChangeKind = "replaced, renamed or removed on the host"
 )
@@ -76,14 +82,19 @@ func (s Snapshot) Compare(after Snapshot) []Change {
 		if strings.HasPrefix(digest, unchecked) {
 			continue
 		}
-		if old, ok := s[p]; !ok {
+		_, had := s[p]
+		_, by, _ := strings.Cut(digest, byConfig)
+		switch {
+		case !had && s.digest(by) != after.digest(by):
+			out = append(out, Change{p, Named, by})
+		case !had:
 			out = append(out, Change{Path: p, Kind: New})
-		} else if old != digest {
+		case s.digest(p) != after.digest(p):
 			out = append(out, Change{Path: p, Kind: Changed})
 		}
 	}
 	for p, digest := range s {
-		if _, ok := after[p]; !ok && !strings.HasPrefix(digest, unchecked) && !after.missed(p) {
+		if _, ok := after[p]; !ok && !strings.HasPrefix(digest, unchecked) && !after.missed(p) && !after.unnamed(p) {
 			out = append(out, Change{Path: p, Kind: Removed})
 		}
 	}
@@ -95,6 +106,27 @@ func (s Snapshot) Compare(after Snapshot) []Change {
 		return a.Path < b.Path
 	})
 	return out
+}
+
+// digest returns what is known of a path; "" for nothing.
+func (s Snapshot) digest(p string) string {
+	what, _, _ := strings.Cut(s[p], byConfig)
+	return what
+}
+
+// unnamed reports whether a path that isn't in the snapshot is a file all the same, and
+// in no closed directory: no name and no configuration makes it count any more.
+func (s Snapshot) unnamed(p string) bool {
+	info, err := os.Lstat(p)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	for up := filepath.Dir(p); up != filepath.Dir(up); up = filepath.Dir(up) {
+		if s[up] == unreadable {
+			return false
+		}
+	}
+	return true
 }
 
 // missed reports whether a path is in a directory that was not fully checked.

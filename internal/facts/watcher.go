@@ -175,6 +175,14 @@ func (w *watcher) file(root string, d *dir, name string) {
 	w.digest(d.file, filepath.Join(root, filepath.FromSlash(d.rel), name), d.whole || d.git || wholly(name))
 }
 
+// naming is what the snapshot has of a file that is added since configuration names it.
+func (w *watcher) naming() string {
+	if w.git.by == "" {
+		return ""
+	}
+	return byConfig + w.git.by
+}
+
 // path adds a file by its path.
 func (w *watcher) path(full string) {
 	dir, err := boundedfile.Open(filepath.Dir(full))
@@ -198,7 +206,7 @@ func (w *watcher) digest(dir *os.File, full string, whole bool) {
 	case err != nil:
 		w.put(full, unchecked+boundedfile.Reason(err))
 	case digest != "":
-		w.put(full, digest)
+		w.put(full, digest+w.naming())
 		if info, err := lstatAt(dir, filepath.Base(full)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			w.links = append(w.links, link{path: full, whole: whole})
 		}
@@ -224,7 +232,7 @@ func (w *watcher) follow(l link) error {
 		w.path(real)
 	case l.whole && !w.whole[real]:
 		w.whole[real] = true
-		w.put(real, isDir)
+		w.put(real, isDir+w.naming())
 		return w.walk(real, true)
 	}
 	return nil
@@ -273,7 +281,7 @@ func (w *watcher) put(path, what string) {
 			w.s[root] = fmt.Sprintf("%smore than %d watched files, or %d bytes of their names", unchecked, w.keeps, maxNames)
 		}
 	default:
-		w.bytes += len(path)
+		w.bytes += len(path) + len(w.git.by)
 		w.s[path] = what
 	}
 }

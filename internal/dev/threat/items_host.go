@@ -12,9 +12,9 @@ var hostItems = []Item{
 	},
 	{
 		ID: "H2", Attack: "Files in the tree that git configuration names: `include.path`, `core.hooksPath`, programs, in the configuration of the repository, a surrounding one, the user or the environment",
-		Status: Closed, Answer: "Configuration is read without git. Each word of a value that names a file in an `rw` mount is watched; included files and hooks directories entirely",
+		Status: Closed, Answer: "Configuration is read without git. Each word of a value that names a file in an `rw` mount is watched, unless git never takes a value of that variable for a path or a program; included files and hooks directories entirely. A file that it begins to name is named",
 		Remedy:   "A program found by `PATH`, and what it runs",
-		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestWhatGitRunsByTheEnvironmentIsNamed", "internal/facts TestGitConfigOfTheEnvironment", "internal/facts TestGitConfig", "internal/facts FuzzGitConfig"},
+		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestNamesInConfiguration", "internal/facts TestWhatGitRunsByTheEnvironmentIsNamed", "internal/facts TestGitConfigOfTheEnvironment", "internal/facts TestGitConfig", "internal/facts FuzzGitConfig"},
 	},
 	{
 		ID: "H3", Attack: "Files that shells, version managers, editors, debuggers and agents run when a directory is opened: `.envrc`, `mise.toml`, `.vscode`, `.cursor`, `.nvim.lua`, also through links",
