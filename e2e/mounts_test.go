@@ -163,7 +163,7 @@ func TestB08_NothingPlantedForTheHost(t *testing.T) {
 		mkdir -p cache/objects cache/refs; echo ref: refs/heads/main >cache/HEAD; : >cache/config
 		name=$(printf %0200d 0); for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do mkdir $name; cd $name; done`)
 	d := s.Run("ps")
-	for _, want := range []string{".envrc", ".mcp.json", "new since `up`: out/cache (B8)", "not fully checked: out/000"} {
+	for _, want := range []string{".envrc", ".mcp.json", "new since the first `up`: out/cache (B8)", "not fully checked: out/000"} {
 		if all := d.Out + d.Err; !strings.Contains(all, want) {
 			t.Errorf("ps doesn't say %q:\n%s", want, all)
 		}
@@ -198,7 +198,7 @@ func TestB08_BaselineStays(t *testing.T) {
 
 	s.Expect(0, "exec", "worker", "--", "sh", "-ec", "echo >/workspace/.mcp.json; rm /workspace/workshop.yaml")
 	for _, command := range []string{"ps", "down"} {
-		if d := s.Run(command, "--strict"); d.Code != 4 || !strings.Contains(d.Err, "new since `up`: .mcp.json") || !strings.Contains(d.Err, "removed since `up`: workshop.yaml") {
+		if d := s.Run(command, "--strict"); d.Code != 4 || !strings.Contains(d.Err, "new since `up --accept-watched`: .mcp.json") || !strings.Contains(d.Err, "removed since `up --accept-watched`: workshop.yaml") {
 			t.Errorf("%s: exit code %d\n%s", command, d.Code, d.Err)
 		}
 	}
@@ -226,7 +226,7 @@ func TestB08_OwnEdits(t *testing.T) {
 	s.Expect(0, "ps", "--strict")
 	s.Expect(0, "up", "--strict")
 	s.Write(".envrc", "export A=1\n")
-	if d := s.Run("ps", "--strict"); d.Code != 4 || strings.Count(d.Err, "since `up`:") != 1 || !strings.Contains(d.Err, "changed since `up`: .envrc") {
+	if d := s.Run("ps", "--strict"); d.Code != 4 || strings.Count(d.Err, "since the first `up`:") != 1 || !strings.Contains(d.Err, "changed since the first `up`: .envrc") {
 		t.Errorf("exit code %d\n%s", d.Code, d.Err)
 	}
 	s.Write(".envrc", "")
@@ -234,7 +234,7 @@ func TestB08_OwnEdits(t *testing.T) {
 	s.Write("workshop.yaml", strings.Replace(file, "      - ./workshop.yaml:/workspace/workshop.yaml\n", "", 1))
 	s.Expect(0, "up", "--strict")
 	s.Write("workshop.yaml", s.Read("workshop.yaml")+"  # a worker's?\n")
-	if d := s.Run("ps", "--strict"); d.Code != 4 || !strings.Contains(d.Err, "changed since `up`: workshop.yaml") {
+	if d := s.Run("ps", "--strict"); d.Code != 4 || !strings.Contains(d.Err, "changed since the first `up`: workshop.yaml") {
 		t.Errorf("exit code %d\n%s", d.Code, d.Err)
 	}
 }

@@ -58,7 +58,7 @@ func TestUnreachedIsTold(t *testing.T) {
 		t.Errorf("it ends with %d", code)
 	}
 	for text, want := range map[string]int{
-		"watched files (B8): 1 change since `up`; nothing was started": 1,
+		"watched files (B8): 1 change since the first `up`; nothing was started": 1,
 		" ps` names them": 1,
 		"editor of project " + s.Project + ": exited": 2,
 		"workshop: hint: start it with `workshop ":    2,

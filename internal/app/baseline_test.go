@@ -107,7 +107,7 @@ func TestBaselineStays(t *testing.T) {
 	b.up(UpOptions{Implicit: true}, CodeRefused)
 	b.up(UpOptions{Strict: true}, CodeRefused)
 	b.up(UpOptions{}, CodeOK)
-	b.says("changed since `up`", ".envrc", "--accept-watched")
+	b.says("changed since the first `up`", ".envrc", "--accept-watched")
 	b.looks(b.dir, true)
 
 	// Nor does a mount that is no more end it.
@@ -136,14 +136,14 @@ func TestBaselineStays(t *testing.T) {
 	if err := b.a.CheckDirectory(t.Context(), ProjectRef{Name: "web", Dir: t.TempDir()}); codeOfError(err) != CodeRefused {
 		t.Errorf("got %v, want a refusal", err)
 	}
-	b.says("changed since `up`: .envrc")
+	b.says("changed since the first `up`: .envrc")
 	b.up(UpOptions{Strict: true}, CodeRefused)
 	b.up(UpOptions{Implicit: true}, CodeRefused)
 	b.up(UpOptions{}, CodeOK)
-	b.says("changed since `up`: .envrc")
+	b.says("changed since the first `up`: .envrc")
 
 	b.up(UpOptions{Strict: true, AcceptWatched: true}, CodeOK)
-	b.says("changed since `up`")
+	b.says("changed since the first `up`")
 	b.looks(b.dir, false)
 }
 
@@ -163,7 +163,7 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		for _, o := range []UpOptions{{}, {Strict: true}, {Implicit: true}} {
 			b.write("workshop.yaml", evil)
 			b.up(o, CodeRefused)
-			b.says("workshop.yaml, since `up`:\n  -   3 |   container: {image: host}\n  +   3 |   container: {image: host, mounts: [{source: /srv, target: /evil, outside_project: true}]}")
+			b.says("workshop.yaml, since the last `up`:\n  -   3 |   container: {image: host}\n  +   3 |   container: {image: host, mounts: [{source: /srv, target: /evil, outside_project: true}]}")
 		}
 		b.up(UpOptions{AcceptWatched: true}, CodeOK)
 		b.up(UpOptions{}, CodeOK)
@@ -203,9 +203,9 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		ask := func(_ context.Context, question string) (bool, error) { asked++; return asked > 1, nil }
 		b.up(UpOptions{Ask: ask}, CodeRefused)
 		b.up(UpOptions{Ask: ask}, CodeOK)
-		b.says("changed since `up`: .envrc")
+		b.says("changed since `up --accept-watched`: .envrc")
 		b.up(UpOptions{Ask: ask}, CodeOK)
-		b.says("changed since `up`: .envrc")
+		b.says("changed since `up --accept-watched`: .envrc")
 		rename(b, strings.Repeat("# one of many\n", maxShownLines+1)+evil)
 		b.up(UpOptions{Ask: ask}, CodeRefused)
 		b.up(UpOptions{AcceptWatched: true}, CodeOK)
@@ -226,7 +226,7 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		b.up(UpOptions{}, CodeOK)
 		b.write(".env", "A=2\n")
 		b.up(UpOptions{}, CodeRefused)
-		b.says("changed since `up`: .env")
+		b.says("changed since the first `up`: .env")
 		r, err := b.a.Record("web")
 		if err != nil || len(r.Definition) != 2 || strings.Contains(fmt.Sprint(r.Definition)+b.err.String(), "A=") {
 			t.Errorf("values are kept or shown: %v %v\n%s", err, r.Definition, b.err.String())
@@ -299,7 +299,7 @@ func TestEnvFilesAreWatched(t *testing.T) {
 	b.looks(b.dir, false)
 	b.write("vars/dev", "A=2\n")
 	b.up(UpOptions{Strict: true}, CodeRefused)
-	b.says("changed since `up`", "vars/dev")
+	b.says("changed since `up --accept-watched`", "vars/dev")
 }
 
 // TestBaselineIsFound: B8, B60: whatever becomes of the workshop's file, of runtime
@@ -322,7 +322,7 @@ func TestBaselineIsFound(t *testing.T) {
 			if got := b.looks(dir, true); got.Dir != b.dir {
 				t.Errorf("from %s: in %q, want %s", dir, got.Dir, b.dir)
 			}
-			b.says("removed since `up`", "workshop.yaml", "new since `up`", ".mcp.json")
+			b.says("removed since the first `up`", "workshop.yaml", "new since the first `up`", ".mcp.json")
 		}
 		// Without a name, the failure says it.
 		a := b.in(b.dir, "")

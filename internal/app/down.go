@@ -7,7 +7,7 @@ import (
 )
 
 // Down removes what is up of the project that the caller works on, with the secrets
-// of the run, and reports whether a watched file changed since `up` (B8). accept takes
+// of the run, and reports whether a watched file changed since the first `up` (B8). accept takes
 // those as they are.
 func (env *Env) Down(ctx context.Context, accept bool) (changed bool, err error) {
 	t, err := env.Find(ctx)

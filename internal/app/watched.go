@@ -80,7 +80,7 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 	}
 	env.sayChanges(slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { // those have their lines shown
 		return slices.Contains(redefined, c.Path) && !strings.HasPrefix(texts[c.Path], hashed)
-	}))
+	}), r.Since())
 	if len(redefined) > 0 {
 		if err := env.reviewDefinition(ctx, before.Definition, texts, redefined, o); err != nil {
 			return err
@@ -89,7 +89,7 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 	}
 	if o.AcceptWatched {
 		r.Accept(slices.Collect(maps.Keys(now)), baseline, now, nil)
-		baseline = now
+		baseline, r.Accepted = now, true
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind != facts.NotChecked })
 	}
 	written := slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return !c.Written() })
@@ -105,7 +105,7 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 	case findings > 0 && o.Strict:
 		return Fail(CodeRefused, "watched files (B8): %s; nothing was started", Count(findings, "finding"))
 	case findings > 0 && o.Implicit:
-		return Fail(CodeRefused, "watched files (B8): %s since `up`; nothing was started", Count(findings, "change")).
+		return Fail(CodeRefused, "watched files (B8): %s since %s; nothing was started", Count(findings, "change"), r.Since()).
 			Hint("`workshop ps` names them; `workshop up` starts the workers anyway, `workshop up --accept-watched` also accepts the files as they are")
 	case stays:
 		env.hint("review them: they are listed until `workshop up --accept-watched` accepts them")
@@ -136,7 +136,7 @@ func (env *Env) reviewDefinition(ctx context.Context, before, now map[string]str
 		for i, l := range lines {
 			lines[i] = "\n" + Printable(l)
 		}
-		env.warn("%s, since `up`:%s", env.shownClipped(p), strings.Join(lines, ""))
+		env.warn("%s, since the last `up`:%s", env.shownClipped(p), strings.Join(lines, ""))
 	}
 	// Nobody is asked about lines that they weren't shown.
 	if !taken && all && o.Ask != nil && !o.Strict {
@@ -154,51 +154,61 @@ func (env *Env) reviewDefinition(ctx context.Context, before, now map[string]str
 // maxShownLines of a changed file are shown.
 const maxShownLines = 60
 
-// CompareWatched names what changed since `up`, loudly, and reports whether
+// CompareWatched names what changed since the first `up`, loudly, and reports whether
 // anything did. What can't be compared counts as changed. It uses what `up`
 // noted, not by the files of the project, which a worker may have changed.
 func (env *Env) CompareWatched(ctx context.Context, project string, seen engine.Observed) bool {
-	changes, err := env.changes(ctx, project, seen)
+	changes, since, err := env.changes(ctx, project, seen)
 	if err != nil {
 		env.warn("watched files (B8) can't be compared: %v", err)
 		env.hint("look at what workers could write before a program here runs or obeys it: git's configuration and hooks, .envrc, editor settings")
 		return true
 	}
-	env.sayChanges(changes)
+	env.sayChanges(changes, since)
 	return len(changes) > 0
 }
 
-func (env *Env) changes(ctx context.Context, project string, seen engine.Observed) ([]facts.Change, error) {
+// changes returns what changed, and since which `up`.
+func (env *Env) changes(ctx context.Context, project string, seen engine.Observed) (changes []facts.Change, since string, err error) {
 	r, err := env.Record(project)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if r == nil {
 		if len(seen.Containers) > 0 {
 			err = fmt.Errorf("project %s is up, and nothing was noted of its `up` in %s", project, env.recordsDir())
 		}
-		return nil, err
+		return nil, "", err
 	}
 	before, err := r.Baseline()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	now, err := r.Take(ctx, env.Home, env.Lookup)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return r.Changes(before, now), nil
+	return r.Changes(before, now), r.Since(), nil
 }
 
 // maxChanges are named one by one: a worker can make any number of them.
 const maxChanges = 100
 
-func (env *Env) sayChanges(changes []facts.Change) {
-	var written, missed, replaced bool
+// sayChanges names changes since an `up`.
+func (env *Env) sayChanges(changes []facts.Change, since string) {
+	var written, removed, missed, replaced bool
 	var files map[string]int // of directories
 	for _, c := range changes {
-		written, missed = written || c.Written(), missed || c.Kind == facts.NotChecked
-		replaced = replaced || c.Kind == facts.Replaced
+		switch c.Kind {
+		case facts.NotChecked:
+			missed = true
+		case facts.Replaced:
+			replaced = true
+		case facts.Removed:
+			removed = true
+		default:
+			written = true
+		}
 	}
 	if !env.Verbose {
 		changes, files = byDirectory(changes)
@@ -220,18 +230,21 @@ func (env *Env) sayChanges(changes []facts.Change) {
 		case c.Kind == facts.Named:
 			env.warn("named by %s now: %s (B8)", env.shownClipped(c.Why), what)
 		default:
-			env.warn("%s since `up`: %s (B8)", c.Kind, what)
+			env.warn("%s since %s: %s (B8)", c.Kind, since, what)
 		}
 	}
 	if n := len(changes) - len(shown); n > 0 {
 		env.warn("and %d more; --verbose names them all (B8)", n)
 	}
-	if written {
-		more := ""
-		if len(files) > 0 {
-			more = "; --verbose names each file"
-		}
+	more := ""
+	if len(files) > 0 {
+		more = "; --verbose names each file"
+	}
+	switch {
+	case written:
 		env.hint("a worker may have written this; look at it before a program here runs or obeys it%s", more)
+	case removed:
+		env.hint("a worker may have removed this; restore it if a program here needs it%s", more)
 	}
 	if replaced {
 		env.hint("if the former one still exists, look at it before a program here runs or obeys what is in it")

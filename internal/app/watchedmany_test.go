@@ -25,9 +25,9 @@ func TestB08_DecoysHideNothing(t *testing.T) {
 		var out bytes.Buffer
 		a := testEnv(&Env{Lookup: func(string) (string, bool) { return "", false }}, &out)
 		a.Verbose = verbose
-		a.sayChanges(changes)
+		a.sayChanges(changes, "the first `up`")
 		text := out.String()
-		for _, want := range []string{"changed since `up`: /p/z/.git/config", "new since `up`: /p/z/.mcp.json", "new since `up`: /p/000/.envrc", "not fully checked: /p/deep0", "a worker may have written this", "review or remove it"} {
+		for _, want := range []string{"changed since the first `up`: /p/z/.git/config", "new since the first `up`: /p/z/.mcp.json", "new since the first `up`: /p/000/.envrc", "not fully checked: /p/deep0", "a worker may have written this", "review or remove it"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("verbose %v: %q isn't in\n%.3000s", verbose, want, text)
 			}
@@ -35,6 +35,37 @@ func TestB08_DecoysHideNothing(t *testing.T) {
 		if lines, more := strings.Count(text, "warning"), strings.Contains(text, "and 802 more; --verbose"); verbose && (lines != len(changes) || more) || !verbose && (lines != maxChanges+1 || !more) {
 			t.Errorf("verbose %v: %d lines, told how many more: %v", verbose, lines, more)
 		}
+	}
+}
+
+// TestB08_HintsOfChanges: what is removed can't be looked at.
+func TestB08_HintsOfChanges(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		kinds []facts.ChangeKind
+		want  string
+	}{
+		{"removed", []facts.ChangeKind{facts.Removed}, "a worker may have removed this; restore it if a program here needs it"},
+		{"removed and written", []facts.ChangeKind{facts.Removed, facts.New}, "a worker may have written this; look at it before a program here runs or obeys it"},
+		{"named", []facts.ChangeKind{facts.Named}, "a worker may have written this; look at it before a program here runs or obeys it"},
+		{"replaced", []facts.ChangeKind{facts.Replaced}, "if the former one still exists, look at it before a program here runs or obeys what is in it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var changes []facts.Change
+			for _, kind := range tt.kinds {
+				changes = append(changes, facts.Change{Path: "/p/" + string(kind), Kind: kind})
+			}
+			var got []string
+			env := &Env{Lookup: func(string) (string, bool) { return "", false }, Events: func(e Event) {
+				if e.Kind == Hint {
+					got = append(got, e.Text)
+				}
+			}}
+			env.sayChanges(changes, "the first `up`")
+			if want := []string{tt.want}; !slices.Equal(got, want) {
+				t.Errorf("hints %q, want %q", got, want)
+			}
+		})
 	}
 }
 
@@ -52,8 +83,8 @@ func TestB08_DirectoriesAreOneLine(t *testing.T) {
 		changes []facts.Change
 		want    []string
 	}{
-		{"git init", of(facts.New, "/p/sub/.git", "/p/sub/.git/config", "/p/sub/.git/hooks/a", "/p/sub/.git/hooks/b"), []string{"new since `up`: /p/sub/.git (3 files) (B8)"}},
-		{"removed", of(facts.Removed, "/p/.vscode", "/p/.vscode/a", "/p/.vscode/b"), []string{"removed since `up`: /p/.vscode (2 files) (B8)"}},
+		{"git init", of(facts.New, "/p/sub/.git", "/p/sub/.git/config", "/p/sub/.git/hooks/a", "/p/sub/.git/hooks/b"), []string{"new since the first `up`: /p/sub/.git (3 files) (B8)"}},
+		{"removed", of(facts.Removed, "/p/.vscode", "/p/.vscode/a", "/p/.vscode/b"), []string{"removed since the first `up`: /p/.vscode (2 files) (B8)"}},
 		{"named", func() []facts.Change {
 			named := of(facts.Named, "/p/tools", "/p/tools/a", "/p/tools/b", "/p/x")
 			for i := range named {
@@ -61,13 +92,13 @@ func TestB08_DirectoriesAreOneLine(t *testing.T) {
 			}
 			return named
 		}(), []string{"named by /p/.git/config now: /p/tools (2 files) (B8)", "named by /p/.git/config now: /p/x (B8)"}},
-		{"one file", of(facts.New, "/p/.git", "/p/.git/hooks/a"), []string{"new since `up`: /p/.git (B8)", "new since `up`: /p/.git/hooks/a (B8)"}},
-		{"a name of its own", of(facts.New, "/p/x", "/p/x/a/.envrc", "/p/x/config", "/p/x/hooks/a"), []string{"new since `up`: /p/x (2 files) (B8)", "new since `up`: /p/x/a/.envrc (B8)"}},
+		{"one file", of(facts.New, "/p/.git", "/p/.git/hooks/a"), []string{"new since the first `up`: /p/.git (B8)", "new since the first `up`: /p/.git/hooks/a (B8)"}},
+		{"a name of its own", of(facts.New, "/p/x", "/p/x/a/.envrc", "/p/x/config", "/p/x/hooks/a"), []string{"new since the first `up`: /p/x (2 files) (B8)", "new since the first `up`: /p/x/a/.envrc (B8)"}},
 		{"one in another", of(facts.New, "/p/.github", "/p/.github/a", "/p/.github/b", "/p/.github/g", "/p/.github/g/config", "/p/.github/g/hooks/a"), []string{
-			"new since `up`: /p/.github (2 files) (B8)", "new since `up`: /p/.github/g (2 files) (B8)"}},
-		{"a directory of before", of(facts.New, "/p/.cursor/a", "/p/.cursor/b"), []string{"new since `up`: /p/.cursor/a (B8)", "new since `up`: /p/.cursor/b (B8)"}},
+			"new since the first `up`: /p/.github (2 files) (B8)", "new since the first `up`: /p/.github/g (2 files) (B8)"}},
+		{"a directory of before", of(facts.New, "/p/.cursor/a", "/p/.cursor/b"), []string{"new since the first `up`: /p/.cursor/a (B8)", "new since the first `up`: /p/.cursor/b (B8)"}},
 		{"other kinds", append(of(facts.New, "/p/x"), facts.Change{Path: "/p/x/a", Kind: facts.Changed}, facts.Change{Path: "/p/x/b", Kind: facts.Changed}), []string{
-			"new since `up`: /p/x (B8)", "changed since `up`: /p/x/a (B8)", "changed since `up`: /p/x/b (B8)"}},
+			"new since the first `up`: /p/x (B8)", "changed since the first `up`: /p/x/a (B8)", "changed since the first `up`: /p/x/b (B8)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, verbose := range []bool{false, true} {
@@ -77,7 +108,7 @@ func TestB08_DirectoriesAreOneLine(t *testing.T) {
 						got = append(got, e.Text)
 					}
 				}}
-				env.sayChanges(c.changes)
+				env.sayChanges(c.changes, "the first `up`")
 				if !verbose && !slices.Equal(got, c.want) || verbose && len(got) != len(c.changes) {
 					t.Errorf("verbose %v: got %q, want %q", verbose, got, c.want)
 				}

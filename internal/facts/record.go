@@ -43,7 +43,10 @@ type Record struct {
 	// Down: nothing of the project is up. The record is kept for what changed and
 	// wasn't accepted.
 	Down bool `json:",omitempty"`
-	at   string
+	// Accepted: the baseline is that of an `up --accept-watched`, no longer of the
+	// first `up`.
+	Accepted bool `json:",omitempty"`
+	at       string
 }
 
 // Grant is what a worker is granted, in words: by facet, such as "memory".
@@ -148,7 +151,7 @@ func (r *Record) each(change func(string) string) {
 // was lost stays lost, and a root that was replaced stays so until [Record.Renew].
 func (r *Record) With(later *Record) *Record {
 	both := *later
-	both.Granted = r.Granted
+	both.Granted, both.Accepted = r.Granted, r.Accepted
 	both.Named = r.Named || later.Named
 	both.Roots = outermost(slices.Concat(r.Roots, later.Roots))
 	both.Openings = distinct(slices.Concat(r.openings(), later.openings()))
@@ -271,6 +274,14 @@ func (r *Record) Take(ctx context.Context, home string, lookup func(string) (str
 		w.own[file] = true
 	}
 	return w.take()
+}
+
+// Since names the `up` that the baseline is of.
+func (r *Record) Since() string {
+	if r.Accepted {
+		return "`up --accept-watched`"
+	}
+	return "the first `up`"
 }
 
 // Baseline returns the snapshot from before any worker could write.

@@ -24,7 +24,7 @@ is there, down exits with 4.
 
 It compares the files that a program on this machine would run or obey (git
 configuration and hooks, editor and tool settings, the workshop's own files)
-with what they were at ` + "`up`" + `, and names those that a worker changed or added. Later
+with what they were at the first ` + "`up`" + `, and names those that a worker changed or added. Later
 commands name them too, until --accept-watched here or at ` + "`up`" + `.`,
 		RunE: a.Run(func(ctx context.Context, _ *cobra.Command, _ []string) error {
 			changed, err := a.Down(ctx, accept)
@@ -34,7 +34,7 @@ commands name them too, until --accept-watched here or at ` + "`up`" + `.`,
 			return err
 		}),
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up, or not all could be checked")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since the first up, or not all could be checked")
 	cmd.Flags().BoolVar(&accept, "accept-watched", false, "take watched files as they are now: what changed is named once more")
 	return cmd
 }

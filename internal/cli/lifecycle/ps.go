@@ -26,7 +26,7 @@ func Ps(p *command.Program) *cobra.Command {
 		Use:   "ps",
 		Short: "List the containers of a workshop",
 		Long: `ps lists workers, rooms and guard, says which promises are not kept for a worker,
-and names watched files that changed since ` + "`up`" + ` (see down). With --quiet it
+and names watched files that changed since the first ` + "`up`" + ` (see down). With --quiet it
 prints the container IDs alone.`,
 		Annotations: command.Formats("table", "json"),
 		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
@@ -36,7 +36,7 @@ prints the container IDs alone.`,
 	// Stopped containers are always listed.
 	cmd.Flags().BoolP("all", "a", true, "accepted as in Compose")
 	_ = cmd.Flags().MarkHidden("all")
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since up, or not all could be checked")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since the first up, or not all could be checked")
 	return cmd
 }
 

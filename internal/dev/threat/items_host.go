@@ -24,7 +24,7 @@ var hostItems = []Item{
 	},
 	{
 		ID: "H4", Attack: "A tree that can't be searched: paths too long, millions of files, closed directories",
-		Status: Closed, Answer: "Beyond 128 directories, 3,072 characters or 2,000,000 entries commands say \"not fully checked\" with the place, and `--strict` exits with 4. A directory closed since `up` is named",
+		Status: Closed, Answer: "Beyond 128 directories, 3,072 characters or 2,000,000 entries commands say \"not fully checked\" with the place, and `--strict` exits with 4. A directory closed since the first `up` is named",
 		Remedy:   "Without `--strict`, `up` goes on: a `.git` beyond the limits isn't protected. More than 128 protected directories below a mount are refused by name, and so are sockets",
 		Promises: []string{"B8", "B60"}, Tests: []string{"internal/facts TestWhatIsBeyondTheBounds", "internal/facts TestBoundsOfASnapshot", "internal/facts TestClosedDirectoryIsNamed", "internal/facts TestTooManyProtected", "e2e TestB08_NothingPlantedForTheHost"},
 	},
