@@ -35,7 +35,7 @@ var mountKeys = map[string]instead{
 	"read_only":   {"", "write mode: ro or mode: rw"},
 	"readonly":    {"", "write mode: ro or mode: rw"},
 	"rw":          {"", "write mode: rw"},
-	"type":        {"Mounts are binds; a mount with exclude or copy is a copy.", hintRemove},
+	"type":        {"Mounts are binds, read-only without mode: rw; a mount with exclude or copy is a copy.", hintRemove},
 	"bind":        {"Mounts are private and not recursive (B7).", hintRemove},
 	"volume":      {"Named volumes are not supported.", "write source: ./DIRECTORY"},
 	"tmpfs":       {"", "write scratch: 256M in container"},
@@ -116,13 +116,17 @@ func (d *decoder) spacedMount(n *node) bool {
 }
 
 // mountHint is the mount that was meant, if it is valid, or else the general hint.
+// Without a mode it is read-only, unlike in Compose, so the writable one is named too.
 func (d *decoder) mountHint(text, general string) string {
 	f := formOf(reflect.TypeFor[partialContainer]()).byKey["mounts"]
 	meant := mountMeant(text)
 	if d.trial || full(d.problems) || len(meant) > maxFlow || meant == quoteFlow(text) || !d.reads("["+meant+"]", f) {
 		return general
 	}
-	return "write " + meant
+	if strings.ContainsAny(meant[:1], `{"`) || modeOf(text[strings.LastIndexByte(text, ':')+1:]) != "" {
+		return "write " + meant
+	}
+	return "write " + meant + ", or " + strings.TrimSuffix(meant, ":ro") + ":rw if workers write there"
 }
 
 // short reads SOURCE:TARGET[:MODE].

@@ -1,8 +1,10 @@
 package workshop
 
 import (
+	"cmp"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -158,18 +160,25 @@ func mountMeant(text string) string {
 	}
 	parts := strings.Split(text, ":")
 	if len(parts) == 3 {
-		mode := "ro"
-		for option := range strings.SplitSeq(parts[2], ",") {
-			if option == "rw" {
-				mode = "rw"
-			}
-		}
-		parts[2] = mode
+		parts[2] = cmp.Or(modeOf(parts[2]), "ro")
 	}
 	if volumeName().MatchString(parts[0]) {
 		parts[0] = "./" + parts[0]
 	}
 	return quoteFlow(strings.Join(parts, ":"))
+}
+
+// modeOf is the one of ro and rw that a mount's options have; "" for neither, and
+// for both.
+func modeOf(options string) string {
+	all := strings.Split(options, ",")
+	switch ro, rw := slices.Contains(all, "ro"), slices.Contains(all, "rw"); {
+	case ro == rw:
+		return ""
+	case rw:
+		return "rw"
+	}
+	return "ro"
 }
 
 var volumeName = lazily(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
