@@ -77,7 +77,11 @@ func (p *portList) decode(d *decoder, n *node, f *field) bool {
 		}
 		ports, err := parsePorts(text.V)
 		if err != nil {
-			d.fail(text.Source.Range, "bad-port", err.Error(), "")
+			write := firewall.PortsMeant(text.V)
+			if n == x && write != "" {
+				write = "port: " + write
+			}
+			d.badPort(text.Source.Range, err, text.V, write)
 			return false
 		}
 		*p = append(*p, ports...)
@@ -88,6 +92,17 @@ func (p *portList) decode(d *decoder, n *node, f *field) bool {
 		return false
 	}
 	return d.checkNoDNS(*p, n.rng)
+}
+
+// badPort reports ports that can't be read; write is what was meant, if it is known.
+func (d *decoder) badPort(at diag.Range, err error, ports, write string) {
+	why, hint := "", ""
+	if write != "" {
+		hint = "write " + clip(write)
+	} else if strings.HasSuffix(ports, "/udp") {
+		why, hint = whyNotBuilt+" There is no relay for UDP.", "remove the line"
+	}
+	d.failDetail(at, "bad-port", err.Error(), why, hint)
 }
 
 func (d *decoder) checkNoDNS(ports []firewall.PortRange, at diag.Range) bool {
@@ -129,10 +144,29 @@ func (l *allowLine) decode(d *decoder, n *node, f *field) bool {
 	return true
 }
 
+// nearestPreset is [nearest], or the first preset that has the name as a part, or
+// whose name the first word is: nodejs for node, github for github-cli.
+func nearestPreset(name string, names []string) string {
+	if near := nearest(name, names); near != "" || len(name) < 2 {
+		return near
+	}
+	low := strings.ToLower(name)
+	first, _, _ := strings.Cut(low, "-")
+	for _, is := range []func(string) bool{
+		func(preset string) bool { return strings.HasPrefix(preset, low) },
+		func(preset string) bool { return strings.Contains(preset, low) || preset == first },
+	} {
+		if i := slices.IndexFunc(names, is); i >= 0 {
+			return names[i]
+		}
+	}
+	return ""
+}
+
 func (d *decoder) unknownPreset(n *node, name string) bool {
 	names := presets.Names()
 	hint := "presets: " + strings.Join(names, ", ")
-	if near := nearest(name, names); near != "" {
+	if near := nearestPreset(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? `workshop presets` lists all", near)
 	}
 	at := n.rng
@@ -283,7 +317,11 @@ func (d *decoder) shortRule(n *node, f *field, r *firewall.Rule, deny bool) bool
 	}
 	ports, err := parsePorts(port.text())
 	if err != nil {
-		d.fail(port.rng(), "bad-port", err.Error(), "")
+		write := firewall.PortsMeant(port.text())
+		if write != "" {
+			write = quoteFlow(strings.TrimSuffix(n.text, port.text()) + write)
+		}
+		d.badPort(port.rng(), err, port.text(), write)
 		return false
 	}
 	if !d.checkNoDNS(ports, port.rng()) {
