@@ -64,6 +64,9 @@ func (s *source) ruleLines(n *node) []string {
 		if _, rest, ok := strings.Cut(text, "://"); ok {
 			text, _, _ = strings.Cut(rest, "/")
 		}
+		if host, ports, ok := strings.Cut(text, ":"); ok {
+			text = host + ":" + cmp.Or(firewall.PortsMeant(ports), ports)
+		}
 		out = append(out, quoteFlow(text))
 	case mapNode:
 		if hasKey(n, "host") || hasKey(n, "cidr") {
@@ -233,15 +236,7 @@ func (s *source) workerLines(n *node) []string {
 		}
 	}
 	for _, p := range n.pairs {
-		pairs := s.pairs(p.value)
-		switch {
-		case len(p.value.pairs) == 0:
-			out = append(out, quoteFlow(p.key.text))
-		case pairs == nil:
-			return nil
-		default:
-			out = append(out, inBraces(append([]string{"name: " + quoteFlow(p.key.text)}, pairs...)))
-		}
+		out = append(out, s.workerLine(p))
 	}
 	if n.kind == scalarNode && !n.isNull() {
 		for name := range strings.FieldsFuncSeq(n.text, func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -249,6 +244,32 @@ func (s *source) workerLines(n *node) []string {
 		}
 	}
 	return out
+}
+
+// workerLine is one worker of a mapping: with its keys if they are those of a worker
+// or of its container, else its name alone.
+func (s *source) workerLine(p pair) string {
+	name := quoteFlow(p.key.text)
+	own, container := []string{"name: " + name}, []string(nil)
+	for _, q := range p.value.pairs {
+		text, ok := s.flow(q.value)
+		pair := q.key.text + ": " + text
+		switch {
+		case ok && formOf(reflect.TypeFor[workerForm]()).byKey[q.key.text] != nil:
+			own = append(own, pair)
+		case ok && formOf(reflect.TypeFor[partialContainer]()).byKey[q.key.text] != nil:
+			container = append(container, pair)
+		default:
+			return name
+		}
+	}
+	if len(container) > 0 {
+		own = append(own, "container: "+inBraces(container))
+	}
+	if len(own) == 1 {
+		return name
+	}
+	return inBraces(own)
 }
 
 // portLines are published ports: one alone is the same on both sides.
@@ -274,7 +295,11 @@ func (s *source) portLines(n *node) []string {
 // name alone is the variable of the host.
 func (s *source) variablesMeant(n *node) string {
 	var pairs []string
-	for _, item := range n.items {
+	items := n.items
+	if n.kind == scalarNode && strings.Contains(n.text, "=") {
+		items = []*node{n}
+	}
+	for _, item := range items {
 		name, value, ok := strings.Cut(item.text, "=")
 		switch {
 		case item.kind == mapNode:
