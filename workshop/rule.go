@@ -353,7 +353,7 @@ func (d *decoder) setHost(r *firewall.Rule, host string, at diag.Source, deny bo
 		d.fail(at.Range, "bad-rule", "any_tenant is for wildcards; "+host+" is one name", "remove any_tenant")
 		return false
 	}
-	if !deny && !d.openable(p, r.Ports, at.Range) {
+	if !deny && !d.openable(p, r.Ports, r.Private, at.Range) {
 		return false
 	}
 	r.Source.Template = at.Template
