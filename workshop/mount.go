@@ -366,15 +366,19 @@ func (d *decoder) checkNested(m, outer *Mount) {
 		return
 	}
 	rel := strings.TrimPrefix(m.Target.V, outer.Target.V+"/")
-	exists, known := d.exists(path.Join(outer.Source.V, rel))
+	at := path.Join(outer.Source.V, rel)
+	exists, known := d.exists(at)
 	if exists || !known {
 		return
+	}
+	if d.root != "" {
+		at = path.Join(d.root, d.dir, at)
 	}
 	d.refuse("mounts", diag.Diagnostic{
 		Severity: diag.Error, Code: "mount-point-missing",
 		Summary: fmt.Sprintf("the target %s is inside %s, which is read-only and has no %s", m.Target.V, outer.Target.V, rel),
 		Detail:  "A mount point can't be created in a read-only mount.",
-		Hint:    fmt.Sprintf("create it: `mkdir -p %s`, or choose a target outside of %s", shellquote.Quote(path.Join(outer.Source.V, rel)), outer.Target.V),
+		Hint:    m.CreateHint(at) + ", or choose a target outside of " + outer.Target.V,
 		Range:   m.At.Range, Related: []diag.Related{{Message: "the read-only mount", Range: outer.At.Range}},
 	})
 }
