@@ -83,18 +83,6 @@ func (d *decoder) reads(text string, f *field) bool {
 	})
 }
 
-// workerNames are the workers of a mapping by their names alone, or "".
-func (s *source) workerNames(n *node, t reflect.Type) string {
-	if t != reflect.TypeFor[*[]workerEntry]() {
-		return ""
-	}
-	var names []string
-	for _, p := range n.pairs {
-		names = append(names, quoteFlow(p.key.text))
-	}
-	return inBrackets(names)
-}
-
 // meant returns the value of a type that was probably meant, on one line, or "".
 func (s *source) meant(n *node, t reflect.Type) string {
 	switch t {
