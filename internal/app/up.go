@@ -40,7 +40,7 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 		}
 		first = plan
 		env.sayFacts(ready.Workshop, ready.Compiled.Facts, created)
-		return plan, env.watch(ctx, ready, r.Capabilities().Contained, o)
+		return plan, env.Watch(ctx, ready, r.Capabilities().Contained, o)
 	})
 	if err != nil && first != nil {
 		return env.rollBack(ctx, r, first.Compiled, first.Observed, err)

@@ -61,7 +61,7 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		}
 	default:
 		err = a.psTable(s.Containers)
-		a.psNotes(s)
+		a.psNotes(ctx, s)
 		a.psLive(s)
 		if slices.ContainsFunc(s.Containers, func(c app.ContainerStatus) bool { return c.PortsStale }) {
 			a.Say("published ports aren't those of %s: `workshop up` applies it", a.Shown(s.File))
@@ -124,17 +124,19 @@ func portsColumn(p app.ContainerStatus) string {
 }
 
 // psNotes says what the table has no column for.
-func (a verbs) psNotes(s *app.Status) {
+func (a verbs) psNotes(ctx context.Context, s *app.Status) {
 	if len(s.Containers) == 0 {
 		a.Say("project %s is not up", s.Name)
 	}
 	var open, composed, unlimited, stale []string
+	ended := false
 	for _, p := range s.Containers {
 		if !s.Can.Contained { // of which every command warns
 			continue
 		}
 		if p.WhyEnded != "" {
-			a.Warn("%s: %s (`workshop logs %s` names the mount); start it with `workshop up`", p.Service, p.WhyEnded, p.Service)
+			a.Warn("%s: %s (`workshop logs %s` names the mount)", p.Service, p.WhyEnded, p.Service)
+			ended = true
 		}
 		if p.Silent {
 			a.Warn("%s", &engine.SilentError{Container: p.Name})
@@ -151,6 +153,9 @@ func (a verbs) psNotes(s *app.Status) {
 		if p.MadeBy == "compose" {
 			composed = append(composed, p.Service)
 		}
+	}
+	if ended {
+		a.Hint("%s", a.StartHint(ctx, s.ProjectRef))
 	}
 	if len(stale) > 0 {
 		a.Say("%s", a.Pasteable(app.StaleModesText(stale, a.Shown(s.File))))

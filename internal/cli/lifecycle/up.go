@@ -37,7 +37,8 @@ next ` + "`up`" + ` or ` + "`down`" + ` repairs what it left.
 What the watched files are (see down) is noted by the first ` + "`up`" + ` and kept until
 ` + "`down`" + `. A later one names what changed and starts; with --strict it refuses, as
 does the one that ` + "`call`" + ` or ` + "`tools`" + ` runs. Lines of workshop.yaml or a worker file
-that a worker may have written are shown, and need a yes or --accept-watched.
+that a worker may have written are shown, with the reason, and need a yes or
+--accept-watched. A dry run shows them too.
 
 --learn then lets workers with mode restricted reach names that no line allows,
 and records them: ` + "`firewall suggest`" + ` prints lines for them. Until it ends, the
@@ -106,11 +107,15 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 		}
 	}
 	if o.dryRun {
-		plan, err := a.Plan(ctx, e, ready, names, app.UpOptions{DryRun: true})
+		o := app.UpOptions{DryRun: true, Strict: o.strict, AcceptWatched: o.acceptWatched}
+		plan, err := a.Plan(ctx, e, ready, names, o)
 		if err != nil {
 			return err
 		}
-		return a.printPlan(ready, plan)
+		if err := a.printPlan(ready, plan); err != nil {
+			return err
+		}
+		return a.Watch(ctx, ready, e.Capabilities().Contained, o)
 	}
 	ch, err := a.Change(ctx, c.Name)
 	if err != nil {
