@@ -315,6 +315,19 @@ func TestBaselineIsFound(t *testing.T) {
 				t.Errorf("%v: no hint of what is up", err)
 			}
 		}
+		_ = os.Remove(file)
+		b.write("workshop.yaml", "{{")
+		want := "1 error; workshop.yaml changed since `up`, and a worker may have written that (B8)"
+		for what, load := range map[string]func() error{ // `ps` and `up`
+			"hint":    func() error { _, err := a.Find(t.Context()); return err },
+			"no hint": func() error { _, err := a.Load(t.Context()); return err },
+		} {
+			err := load()
+			var f *Failure
+			if !errors.As(err, &f) || !strings.HasSuffix(err.Error(), want) || (len(f.Hints) > 0) != (what == "hint") {
+				t.Errorf("got %v, want it to end in %q, and %s", err, want, what)
+			}
+		}
 		// Another one above isn't taken for it.
 		_ = os.Remove(file)
 		a.Dir = filepath.Join(b.dir, "below")
