@@ -41,7 +41,7 @@ var facets = []facet{
 	{name: "held", label: "read-only:"},
 	{name: "secret", label: "secrets:"},
 	{name: "env", label: "env:", hidden: true},
-	{name: "port", label: "ports:"},
+	{name: portFacet, label: "ports:"},
 	{name: "mode", label: "network"},
 	{name: "room", label: "room"},
 	{name: "dns", label: "dns"},
@@ -50,8 +50,12 @@ var facets = []facet{
 	{name: "tool", label: "tools:"},
 }
 
-// lineFacet has the lines of allow and deny, which a reload applies too.
-const lineFacet = "line"
+const (
+	// lineFacet has the lines of allow and deny, which a reload applies too.
+	lineFacet = "line"
+	// portFacet has the published ports, which ps shows.
+	portFacet = "port"
+)
 
 // grantOf is what a worker of a project with facts is granted.
 func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
@@ -83,7 +87,7 @@ func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
 		g["env "+name] = hex.EncodeToString(sum[:])
 	}
 	for _, p := range c.Ports {
-		g["port "+strconv.Itoa(int(p.Target.V))] = PortText(p)
+		g[portFacet+" "+strconv.Itoa(int(p.Target.V))] = PortText(p)
 	}
 	var resolvers []string
 	for _, r := range c.Network.DNS {
