@@ -46,7 +46,7 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 		return env.rollBack(ctx, r, first.Compiled, first.Observed, err)
 	}
 	if err == nil {
-		env.keepGrants(ready, names)
+		env.keepGrants(ready, names, !o.Implicit)
 	}
 	return err
 }

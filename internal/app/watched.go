@@ -369,6 +369,6 @@ func (env *Env) forget(t ProjectRef, seen engine.Observed, changed bool) error {
 		return errors.Join(err, facts.ForgetRecord(env.recordsDir(), t.Name))
 	}
 	r.Down = true
-	env.hint("review them: they are listed until `workshop up --accept-watched` or `down --accept-watched` accepts them")
+	env.hint("review them: they are listed until `workshop up --accept-watched` or `workshop down --accept-watched` accepts them")
 	return errors.Join(err, r.Save())
 }

@@ -37,6 +37,9 @@ type Record struct {
 	Definition map[string]string `json:",omitempty"`
 	// Granted is what workers were granted by their last `up`, by their names.
 	Granted map[string]Grant `json:",omitempty"`
+	// Unsaid are the workers whose grant changed without an `up` that said it, as by a
+	// call that started them.
+	Unsaid []string `json:",omitempty"`
 	// Down: nothing of the project is up. The record is kept for what changed and
 	// wasn't accepted.
 	Down bool `json:",omitempty"`
@@ -142,7 +145,7 @@ func (r *Record) each(change func(string) string) {
 // was lost stays lost.
 func (r *Record) With(later *Record) *Record {
 	both := *later
-	both.Granted = r.Granted
+	both.Granted, both.Unsaid = r.Granted, r.Unsaid
 	both.Named = r.Named || later.Named
 	both.Roots = outermost(slices.Concat(r.Roots, later.Roots))
 	both.Openings = distinct(slices.Concat(r.openings(), later.openings()))
