@@ -114,7 +114,7 @@ func TestPortOfAnotherWorkshop(t *testing.T) {
 	}
 	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), port+":", another+":", 1))
 	d = s.Expect(0, "ps")
-	if !strings.Contains(d.Out, "stale") || !strings.Contains(d.Err, "published ports aren't those of workshop.yaml: `workshop up` applies it") {
+	if !strings.Contains(d.Out, "127.0.0.1:"+port+"->8080/tcp, stale") || !strings.Contains(d.Err, "workshop: hint: the published ports of first aren't those of workshop.yaml: `workshop up` applies them") {
 		t.Errorf("edited:\n%s%s", d.Out, d.Err)
 	}
 	s.Up()

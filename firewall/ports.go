@@ -38,6 +38,28 @@ func ParsePorts(s string) ([]PortRange, error) {
 	return NormalizePorts(out), nil
 }
 
+// PortsMeant returns the list that was probably meant by one that ParsePorts
+// refuses: numbers for names of services, and no /tcp. It is empty if none is known.
+func PortsMeant(s string) string {
+	parts := strings.Split(s, ",")
+	for i, part := range parts {
+		switch part = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(part)), "/tcp"); part {
+		case "http":
+			part = "80"
+		case "https":
+			part = "443"
+		case "ssh":
+			part = "22"
+		}
+		parts[i] = part
+	}
+	meant := strings.Join(parts, ",")
+	if _, err := ParsePorts(meant); err != nil || meant == s {
+		return ""
+	}
+	return meant
+}
+
 func parsePortRange(s string) (PortRange, error) {
 	first, last, isRange := strings.Cut(s, "-")
 	a, err := parsePort(first)

@@ -21,6 +21,17 @@ func TestParsePorts(t *testing.T) {
 	}
 }
 
+func TestPortsMeant(t *testing.T) {
+	for in, want := range map[string]string{
+		"443/tcp": "443", "https": "443", "HTTP": "80", "ssh": "22", "80,443/TCP": "80,443", "8000-8010/tcp": "8000-8010", "http, https": "80,443",
+		"443": "", "": "", "443/udp": "", "database": "", "70000/tcp": "", "/tcp": "", "443/": "", "https/udp": "",
+	} {
+		if got := PortsMeant(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestSubtractPorts(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
 		{"1-65535", "53,80,443", "1-52,54-79,81-442,444-65535"},

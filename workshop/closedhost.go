@@ -12,7 +12,7 @@ import (
 // openable reports hosts of allow that can't be reached whatever the line says
 // (B26), with what to write instead; false refuses the line. Names whose meaning
 // is a convention are warnings: the user's resolver may know another host by them.
-func (d *decoder) openable(p firewall.HostPattern, ports []firewall.PortRange, at diag.Range) bool {
+func (d *decoder) openable(p firewall.HostPattern, ports []firewall.PortRange, private bool, at diag.Range) bool {
 	switch machine := p.Machine(); {
 	case p.Unopenable() && machine == firewall.LoopbackName:
 		d.failDetail(at, "never-open", fmt.Sprintf("%s opens nothing: in a worker it is the worker's own loopback", p),
@@ -30,8 +30,26 @@ func (d *decoder) openable(p firewall.HostPattern, ports []firewall.PortRange, a
 	case machine == firewall.EngineHost:
 		d.closedHost(at, fmt.Sprintf("%s can't be reached: it names the machine that runs the workers, which is closed by name (B26)", p),
 			"", hostLine(ports))
+	case !private && !p.IsWildcard() && !strings.Contains(p.String(), "."):
+		d.singleLabel(at, p, ports)
 	}
 	return true
+}
+
+// singleLabel warns of a name that only a resolver of the local network can know; what
+// that answers is private as a rule, so a line with private: true is meant.
+func (d *decoder) singleLabel(at diag.Range, p firewall.HostPattern, ports []firewall.PortRange) {
+	port, own := "PORT", ""
+	if len(ports) == 1 {
+		port = portsText(ports)
+		own = ", port: " + port
+	}
+	d.add(diag.Diagnostic{
+		Severity: diag.Warning, Code: "single-label", Range: at,
+		Summary: fmt.Sprintf("%s is a single label, which only a resolver of the local network can know", p),
+		Detail:  "Compose services and other workers aren't reached by name; workers of one room share 127.0.0.1.",
+		Hint:    fmt.Sprintf("write its address, {cidr: ADDRESS/32, port: %s}, or {host: %s%s, private: true} for a host of the local network", port, p, own),
+	})
 }
 
 func (d *decoder) closedHost(at diag.Range, summary, detail, hint string) {

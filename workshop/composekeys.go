@@ -14,6 +14,7 @@ const (
 	whyOurs     = "This is the same for every worker and can't be set."
 	hintRemove  = "remove the key"
 	whyWorkshop = "This key belongs to the workshop, not to a container."
+	whyMounts   = "Unlike in Compose, a mount is read-only unless it ends in :rw. There are no named volumes: NAME becomes the directory ./NAME."
 )
 
 // containerKeys are keys of a Compose service that people try in
@@ -45,8 +46,8 @@ var containerKeys = map[string]instead{
 	"sysctls":             {whyClosed, hintRemove},
 	"expose":              {"", portsHint},
 	"links":               {"", "remove the key: workers of one room (a network namespace) reach each other on 127.0.0.1"},
-	"volumes":             {"", mountsHint},
-	"volumes_from":        {"", mountsHint},
+	"volumes":             {whyMounts, mountsHint},
+	"volumes_from":        {whyMounts, mountsHint},
 	"tmpfs":               {"", "write scratch: 256M (at /scratch), or tmp, shm, home"},
 	"shm_size":            {"", "write shm: 64M"},
 	"read_only":           {"The root file system is always read-only (B3).", hintRemove},
@@ -112,7 +113,7 @@ var containerKeys = map[string]instead{
 	"capAdd":            {whyClosed + " All capabilities are dropped (B1).", hintRemove},
 	"securityOpt":       {"no-new-privileges and a seccomp profile are always set (B2).", hintRemove},
 	"workspaceFolder":   {"", "write workdir: /workspace"},
-	"workspaceMount":    {"", mountsHint},
+	"workspaceMount":    {whyMounts, mountsHint},
 	"hostRequirements":  {"", "write resources: {memory: 2G, cpu: 1}"},
 	"customizations":    {"It is about an editor.", hintRemove},
 
@@ -198,7 +199,7 @@ func (d *decoder) renamedHint(p pair, f *form) (ours, hint string) {
 // documentKeys are keys that people try at the top of the file.
 var documentKeys = map[string]instead{
 	"services": {whyOneKind, "write workshop: {name: …, container: {…}, workers: […]}"},
-	"volumes":  {"", "write mounts in workshop.container"},
+	"volumes":  {"There are no named volumes.", "write mounts in workshop.container"},
 	"networks": {"", "write network in workshop.container"},
 	"secrets":  {"", "write secrets in workshop.container"},
 	"configs":  {"", "write mounts in workshop.container"},

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
@@ -145,7 +146,7 @@ func (d *decoder) table(n *node, v reflect.Value, f *field) bool {
 			continue
 		}
 		x := reflect.New(v.Type().Elem()).Elem()
-		if !d.value(p.value, x, f.key(p.key.text)) {
+		if !d.value(p.value, x, d.tableField(p, f)) {
 			good = false
 			continue
 		}
@@ -153,6 +154,23 @@ func (d *decoder) table(n *node, v reflect.Value, f *field) bool {
 	}
 	v.Set(out)
 	return good
+}
+
+// tableField is the field for a value of a table; that of a variable has the line that
+// was meant as its example.
+func (d *decoder) tableField(p pair, f *field) *field {
+	x := f.key(p.key.text)
+	if x == nil || x.names != "envname" || !x.number || p.value.kind == scalarNode && !p.value.isNull() {
+		return x
+	}
+	name := clip(p.key.text)
+	x.example = "write " + name + `: ""`
+	if text, ok := d.src.flow(p.value); ok && !p.value.isNull() {
+		x.example = "write " + name + ": " + strconv.Quote(text)
+	} else if x.literal == "" {
+		x.example += ", or " + name + `: "${` + name + `:-}" for the variable of the host`
+	}
+	return x
 }
 
 // mapping decodes a mapping with the keys of a struct type.

@@ -112,12 +112,9 @@ func (d *decoder) nameAsKey(n *node) bool {
 	if _, ours := hinted(form, key.text); ours || form.byKey[key.text] != nil || !nameRE().MatchString(key.text) {
 		return false
 	}
-	meant := "{name: " + key.text + "}"
-	if lines := d.src.workerLines(n); len(lines) == 1 {
-		meant = lines[0]
-	}
+	meant := d.src.workerLine(n.pairs[0])
 	hint := "write " + key.text
-	if f := formOf(reflect.TypeFor[workshopForm]()).byKey["workers"]; !d.trial && len(n.pairs[0].value.pairs) > 0 && len(meant) <= maxFlow && d.reads("["+meant+"]", f) {
+	if f := formOf(reflect.TypeFor[workshopForm]()).byKey["workers"]; !d.trial && meant != key.text && len(meant) <= maxFlow && d.reads("["+meant+"]", f) {
 		hint = "write " + meant
 	} else if len(n.pairs[0].value.pairs) > 0 {
 		hint = "write name: " + key.text + " as the first key, and the keys of its container below container:"

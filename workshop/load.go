@@ -163,6 +163,7 @@ func (d *decoder) document(root *node) (*workshopForm, []workerEntry) {
 	if c := form.Container; c != nil && !c.has("image") && !c.has("build") {
 		d.fail(startOf(c.Source.Range), "missing-key", "the container has no image", "write image: NAME:TAG, build: {context: ./docker/worker}, or image: host")
 	}
+	d.checkTokens(form, entries)
 	return form, entries
 }
 

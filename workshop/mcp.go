@@ -42,7 +42,6 @@ func (d *decoder) mcpServers(forms map[string]mcpForm) []MCPServer {
 			d.fail(f.Source.Range, "bad-name", fmt.Sprintf("the name %q of an MCP server holds __", clip(name)), "__ separates server and tool in mcp__SERVER__TOOL; choose another name")
 			continue
 		}
-		d.checkTokens("mcp."+name+".env", f.Env)
 		s := MCPServer{Name: name, Command: []string{f.Command.V}, Env: texts(f.Env), Secrets: texts(f.Secrets), At: f.Source}
 		if f.Args != nil {
 			for _, a := range *f.Args {

@@ -35,7 +35,7 @@ var mountKeys = map[string]instead{
 	"read_only":   {"", "write mode: ro or mode: rw"},
 	"readonly":    {"", "write mode: ro or mode: rw"},
 	"rw":          {"", "write mode: rw"},
-	"type":        {"Mounts are binds; a mount with exclude or copy is a copy.", hintRemove},
+	"type":        {"Mounts are binds, read-only without mode: rw; a mount with exclude or copy is a copy.", hintRemove},
 	"bind":        {"Mounts are private and not recursive (B7).", hintRemove},
 	"volume":      {"Named volumes are not supported.", "write source: ./DIRECTORY"},
 	"tmpfs":       {"", "write scratch: 256M in container"},
@@ -116,13 +116,17 @@ func (d *decoder) spacedMount(n *node) bool {
 }
 
 // mountHint is the mount that was meant, if it is valid, or else the general hint.
+// Without a mode it is read-only, unlike in Compose, so the writable one is named too.
 func (d *decoder) mountHint(text, general string) string {
 	f := formOf(reflect.TypeFor[partialContainer]()).byKey["mounts"]
 	meant := mountMeant(text)
 	if d.trial || full(d.problems) || len(meant) > maxFlow || meant == quoteFlow(text) || !d.reads("["+meant+"]", f) {
 		return general
 	}
-	return "write " + meant
+	if strings.ContainsAny(meant[:1], `{"`) || modeOf(text[strings.LastIndexByte(text, ':')+1:]) != "" {
+		return "write " + meant
+	}
+	return "write " + meant + ", or " + strings.TrimSuffix(meant, ":ro") + ":rw if workers write there"
 }
 
 // short reads SOURCE:TARGET[:MODE].
@@ -362,15 +366,19 @@ func (d *decoder) checkNested(m, outer *Mount) {
 		return
 	}
 	rel := strings.TrimPrefix(m.Target.V, outer.Target.V+"/")
-	exists, known := d.exists(path.Join(outer.Source.V, rel))
+	at := path.Join(outer.Source.V, rel)
+	exists, known := d.exists(at)
 	if exists || !known {
 		return
+	}
+	if d.root != "" {
+		at = path.Join(d.root, d.dir, at)
 	}
 	d.refuse("mounts", diag.Diagnostic{
 		Severity: diag.Error, Code: "mount-point-missing",
 		Summary: fmt.Sprintf("the target %s is inside %s, which is read-only and has no %s", m.Target.V, outer.Target.V, rel),
 		Detail:  "A mount point can't be created in a read-only mount.",
-		Hint:    fmt.Sprintf("create it: `mkdir -p %s`, or choose a target outside of %s", shellquote.Quote(path.Join(outer.Source.V, rel)), outer.Target.V),
+		Hint:    m.CreateHint(at) + ", or choose a target outside of " + outer.Target.V,
 		Range:   m.At.Range, Related: []diag.Related{{Message: "the read-only mount", Range: outer.At.Range}},
 	})
 }

@@ -1,8 +1,10 @@
 package workshop
 
 import (
+	"cmp"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,6 +63,9 @@ func (s *source) ruleLines(n *node) []string {
 		}
 		if _, rest, ok := strings.Cut(text, "://"); ok {
 			text, _, _ = strings.Cut(rest, "/")
+		}
+		if host, ports, ok := strings.Cut(text, ":"); ok {
+			text = host + ":" + cmp.Or(firewall.PortsMeant(ports), ports)
 		}
 		out = append(out, quoteFlow(text))
 	case mapNode:
@@ -158,18 +163,25 @@ func mountMeant(text string) string {
 	}
 	parts := strings.Split(text, ":")
 	if len(parts) == 3 {
-		mode := "ro"
-		for option := range strings.SplitSeq(parts[2], ",") {
-			if option == "rw" {
-				mode = "rw"
-			}
-		}
-		parts[2] = mode
+		parts[2] = cmp.Or(modeOf(parts[2]), "ro")
 	}
 	if volumeName().MatchString(parts[0]) {
 		parts[0] = "./" + parts[0]
 	}
 	return quoteFlow(strings.Join(parts, ":"))
+}
+
+// modeOf is the one of ro and rw that a mount's options have; "" for neither, and
+// for both.
+func modeOf(options string) string {
+	all := strings.Split(options, ",")
+	switch ro, rw := slices.Contains(all, "ro"), slices.Contains(all, "rw"); {
+	case ro == rw:
+		return ""
+	case rw:
+		return "rw"
+	}
+	return "ro"
 }
 
 var volumeName = lazily(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
@@ -213,35 +225,6 @@ func (s *source) secretLines(n *node) []string {
 	return out
 }
 
-// workerLines are the workers that a mapping of names stands for.
-func (s *source) workerLines(n *node) []string {
-	var out []string
-	for _, item := range n.items {
-		if item.kind == mapNode && len(item.pairs) == 1 && item.pairs[0].value.kind != scalarNode {
-			out = append(out, s.workerLines(item)...)
-		} else if text, ok := s.flow(item); ok {
-			out = append(out, text)
-		}
-	}
-	for _, p := range n.pairs {
-		pairs := s.pairs(p.value)
-		switch {
-		case len(p.value.pairs) == 0:
-			out = append(out, quoteFlow(p.key.text))
-		case pairs == nil:
-			return nil
-		default:
-			out = append(out, inBraces(append([]string{"name: " + quoteFlow(p.key.text)}, pairs...)))
-		}
-	}
-	if n.kind == scalarNode && !n.isNull() {
-		for name := range strings.FieldsFuncSeq(n.text, func(r rune) bool { return r == ',' || r == ' ' }) {
-			out = append(out, quoteFlow(name))
-		}
-	}
-	return out
-}
-
 // portLines are published ports: one alone is the same on both sides.
 func (s *source) portLines(n *node) []string {
 	var out []string
@@ -265,7 +248,11 @@ func (s *source) portLines(n *node) []string {
 // name alone is the variable of the host.
 func (s *source) variablesMeant(n *node) string {
 	var pairs []string
-	for _, item := range n.items {
+	items := n.items
+	if n.kind == scalarNode && strings.Contains(n.text, "=") {
+		items = []*node{n}
+	}
+	for _, item := range items {
 		name, value, ok := strings.Cut(item.text, "=")
 		switch {
 		case item.kind == mapNode:

@@ -131,7 +131,6 @@ func (c *partialContainer) together(d *decoder) {
 			d.once("ports", targets, fmt.Sprint(p.Target.V), p.At.Range, "port of the worker")
 		}
 	}
-	d.checkTokens("env", c.Env)
 	if c.Secrets != nil {
 		seen := map[string]diag.Range{}
 		for _, s := range *c.Secrets {

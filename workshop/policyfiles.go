@@ -12,8 +12,8 @@ import (
 
 // writablePolicy warns of mounts through which a worker can change workshop.yaml
 // or the files of workers, which decide what it is granted at the next `up`.
-// `ps` and `down` report a changed workshop.yaml (B8), but nothing prevents the
-// change. There is one warning for a line of the file.
+// `ps` and `down` report a change and `up` needs a yes to it (B8), but nothing prevents
+// it. There is one warning for a line of the file.
 func writablePolicy(w *Workshop, l *locator, root string, work *effort, p *problems) {
 	granting := w.GrantingFiles()
 	warned := map[diag.Range]bool{}
@@ -108,8 +108,6 @@ func policyWarning(m *Mount, readOnly []string) diag.Diagnostic {
 		}
 	}
 	d.Summary = fmt.Sprintf("workers may change %s, and so what they are granted at the next `up`", someOf(names))
-	if slices.ContainsFunc(names, func(name string) bool { return path.Base(name) == "workshop.yaml" }) {
-		d.Detail = "`ps` and `down` report a changed workshop.yaml, but nothing prevents the change (B8)."
-	}
+	d.Detail = "`ps` and `down` report a change, and `up` needs a yes to it; nothing prevents it (B8)."
 	return d
 }

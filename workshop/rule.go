@@ -60,45 +60,6 @@ var ruleKeys = map[string]instead{
 
 const hintUpload = "write upload: 5M/h"
 
-// portList is `port:` of a rule: a number, a range or a list of both.
-type portList []firewall.PortRange
-
-func (p *portList) decode(d *decoder, n *node, f *field) bool {
-	nodes := []*node{n}
-	if n.kind == listNode {
-		nodes = n.items
-	}
-	for _, x := range nodes {
-		var text Value[string]
-		g := *f
-		g.number, g.literal = true, "Which ports are open must be visible in the file."
-		if !text.decode(d, x, &g) {
-			return false
-		}
-		ports, err := parsePorts(text.V)
-		if err != nil {
-			d.fail(text.Source.Range, "bad-port", err.Error(), "")
-			return false
-		}
-		*p = append(*p, ports...)
-	}
-	*p = firewall.NormalizePorts(*p)
-	if len(*p) == 0 {
-		d.fail(n.rng, "bad-port", "the list of ports is empty", "remove `port`: then it is 80 and 443")
-		return false
-	}
-	return d.checkNoDNS(*p, n.rng)
-}
-
-func (d *decoder) checkNoDNS(ports []firewall.PortRange, at diag.Range) bool {
-	if !firewall.HasPort(ports, 53) {
-		return true
-	}
-	d.failDetail(at, "dns-port", "a rule can't name port 53",
-		"Port 53 is always the guard's DNS, which answers for every allowed name.", "remove port 53; `network.dns` sets the guard's resolvers")
-	return false
-}
-
 // allowLine is one line of allow; a preset makes several rules of it.
 type allowLine []firewall.Rule
 
@@ -129,10 +90,29 @@ func (l *allowLine) decode(d *decoder, n *node, f *field) bool {
 	return true
 }
 
+// nearestPreset is [nearest], or the first preset that has the name as a part, or
+// whose name the first word is: nodejs for node, github for github-cli.
+func nearestPreset(name string, names []string) string {
+	if near := nearest(name, names); near != "" || len(name) < 2 {
+		return near
+	}
+	low := strings.ToLower(name)
+	first, _, _ := strings.Cut(low, "-")
+	for _, is := range []func(string) bool{
+		func(preset string) bool { return strings.HasPrefix(preset, low) },
+		func(preset string) bool { return strings.Contains(preset, low) || preset == first },
+	} {
+		if i := slices.IndexFunc(names, is); i >= 0 {
+			return names[i]
+		}
+	}
+	return ""
+}
+
 func (d *decoder) unknownPreset(n *node, name string) bool {
 	names := presets.Names()
 	hint := "presets: " + strings.Join(names, ", ")
-	if near := nearest(name, names); near != "" {
+	if near := nearestPreset(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? `workshop presets` lists all", near)
 	}
 	at := n.rng
@@ -283,7 +263,11 @@ func (d *decoder) shortRule(n *node, f *field, r *firewall.Rule, deny bool) bool
 	}
 	ports, err := parsePorts(port.text())
 	if err != nil {
-		d.fail(port.rng(), "bad-port", err.Error(), "")
+		write := firewall.PortsMeant(port.text())
+		if write != "" {
+			write = quoteFlow(strings.TrimSuffix(n.text, port.text()) + write)
+		}
+		d.badPort(port.rng(), err, port.text(), write)
 		return false
 	}
 	if !d.checkNoDNS(ports, port.rng()) {
@@ -315,7 +299,7 @@ func (d *decoder) setHost(r *firewall.Rule, host string, at diag.Source, deny bo
 		d.fail(at.Range, "bad-rule", "any_tenant is for wildcards; "+host+" is one name", "remove any_tenant")
 		return false
 	}
-	if !deny && !d.openable(p, r.Ports, at.Range) {
+	if !deny && !d.openable(p, r.Ports, r.Private, at.Range) {
 		return false
 	}
 	r.Source.Template = at.Template
@@ -378,18 +362,4 @@ func (d *decoder) setCIDR(r *firewall.Rule, x *Value[string]) bool {
 	}
 	r.CIDR = p
 	return true
-}
-
-// portsPattern is the one notation of ports; it is in the JSON Schema too.
-const portsPattern = `[0-9]+(-[0-9]+)?(, ?[0-9]+(-[0-9]+)?)*`
-
-var portsRE = lazily(`^` + portsPattern + `$`)
-
-// parsePorts is firewall.ParsePorts without blanks in odd places.
-func parsePorts(text string) ([]firewall.PortRange, error) {
-	ports, err := firewall.ParsePorts(text)
-	if err == nil && !portsRE().MatchString(text) {
-		return nil, fmt.Errorf("%q is not a list of ports; write 80 or 80,443", clip(text))
-	}
-	return ports, err
 }

@@ -3,6 +3,7 @@ package workshop
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,13 +20,15 @@ const maxFlow = 120
 // meant is the field with the line that was meant as its example, where one is
 // found that is valid.
 func (d *decoder) meant(n *node, f *field) *field {
-	if f == nil || f.parent != "" || f.typ == nil || d.trial || full(d.problems) || !n.within(4*maxFlow) {
+	if f == nil || f.parent != "" || f.typ == nil || d.trial || full(d.problems) || !n.within(32*maxFlow) {
 		return f
 	}
-	if text := d.src.meant(n, f.typ); text != "" && len(text) <= maxFlow && tokenIn(text) == "" && d.reads(text, f) {
-		g := *f
-		g.example = "write " + f.keyName + ": " + text
-		return &g
+	for _, text := range []string{d.src.meant(n, f.typ), d.src.workerNames(n, f.typ)} {
+		if text != "" && len(text) <= maxFlow && tokenIn(text) == "" && d.reads(text, f) {
+			g := *f
+			g.example = "write " + f.keyName + ": " + text
+			return &g
+		}
 	}
 	return f
 }
@@ -54,10 +57,12 @@ func (n *node) within(size int) bool {
 	return count(n)
 }
 
-// reads reports whether text is a valid value of the field.
+// reads reports whether text, in which … stands for more, is a valid value of the
+// field. Unset variables, and what is wrong with single lines of allow, don't count:
+// they are reported once the value has its form.
 func (d *decoder) reads(text string, f *field) bool {
 	p := &problems{}
-	src := newSource(d.src.name, []byte(text))
+	src := newSource(d.src.name, []byte(strings.ReplaceAll(text, ", …", "")))
 	n := parse(src, p)
 	if n == nil {
 		return false
@@ -65,7 +70,17 @@ func (d *decoder) reads(text string, f *field) bool {
 	trial := *d
 	trial.src, trial.problems, trial.trial = src, p, true
 	trial.scope = &scope{keys: map[string]diag.Range{}, refused: map[string]bool{}}
-	return trial.value(n, reflect.New(f.typ).Elem(), f) && p.errors == 0
+	v := reflect.New(f.typ).Elem()
+	trial.value(n, v, f)
+	w, _ := v.Interface().(*partialNetwork)
+	lines := w != nil && w.Allow != nil && len(*w.Allow) > 0
+	return !slices.ContainsFunc(p.list, func(x diag.Diagnostic) bool {
+		switch x.Code {
+		case "wrong-type", "unknown-key", "unsupported-key":
+			return true
+		}
+		return x.Severity == diag.Error && x.Code != "unset-variable" && !lines
+	})
 }
 
 // meant returns the value of a type that was probably meant, on one line, or "".
@@ -182,20 +197,37 @@ func fits(parts []string) bool {
 	return n <= maxFlow
 }
 
-// inBrackets is a list on one line; "" for an empty or long one.
+// inBrackets is a list on one line, a long one with … for its end; "" for an empty one.
 func inBrackets(items []string) string {
-	if len(items) == 0 || !fits(items) {
+	if items = clipped(items); len(items) == 0 {
 		return ""
 	}
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// inBraces is a mapping on one line; "" for an empty or long one.
+// inBraces is a mapping on one line, a long one with … for its end; "" for an empty one.
 func inBraces(pairs []string) string {
-	if len(pairs) == 0 || !fits(pairs) {
+	if pairs = clipped(pairs); len(pairs) == 0 {
 		return ""
 	}
 	return "{" + strings.Join(pairs, ", ") + "}"
+}
+
+// clipped are the first parts that leave room on a line, with … for others.
+func clipped(parts []string) []string {
+	if fits(parts) {
+		return parts
+	}
+	const room = maxFlow * 2 / 3
+	size, n := 0, 0
+	for size+len(parts[n]) <= room {
+		size += len(parts[n]) + len(", ")
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	return append(slices.Clip(parts[:n]), "…")
 }
 
 // quoteFlow is text as it is written within brackets, in quotes if it needs them.
@@ -218,5 +250,5 @@ func (s *source) item(n *node, pair string) string {
 
 // plainFlow reports whether text needs no quotes within brackets.
 func plainFlow(text string) bool {
-	return text != "" && !strings.ContainsAny(text, ",[]{}#\"'\n\t&*!|>%@`$\\ ") && !strings.HasSuffix(text, ":") && !strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "?")
+	return text != "" && text != "~" && !strings.EqualFold(text, "null") && !strings.ContainsAny(text, ",[]{}#\"'\n\t&*!|>%@`$\\ ") && !strings.HasSuffix(text, ":") && !strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "?")
 }

@@ -87,7 +87,26 @@ func withoutTokens(d diag.Diagnostic) diag.Diagnostic {
 }
 
 // checkTokens warns of variables whose values are tokens written into the file.
-func (d *decoder) checkTokens(key string, env map[string]Value[string]) {
+func (d *decoder) checkTokens(form *workshopForm, entries []workerEntry) {
+	worker := "NAME"
+	if len(entries) > 0 {
+		worker = entries[0].Name.V
+	}
+	if form.Container != nil {
+		d.tokens("env", form.Container.Env, worker)
+	}
+	for _, name := range slices.Sorted(maps.Keys(form.MCP)) {
+		d.tokens("mcp."+name+".env", form.MCP[name].Env, worker)
+	}
+	for _, e := range entries {
+		if e.Container != nil {
+			d.tokens("env", e.Container.Env, e.Name.V)
+		}
+	}
+}
+
+// tokens is checkTokens for one mapping; the worker is one to be given the secret.
+func (d *decoder) tokens(key string, env map[string]Value[string], worker string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		v := env[name]
 		// With variables: the text of the file, defaults included.
@@ -95,10 +114,13 @@ func (d *decoder) checkTokens(key string, env map[string]Value[string]) {
 		if kind == "" {
 			continue
 		}
-		secret := strings.ToLower(name)
+		secret, server := strings.ToLower(name), ""
+		if key != "env" {
+			server = fmt.Sprintf(", secrets: {%s: %s} at the server", clip(name), secret)
+		}
 		d.add(diag.Diagnostic{Severity: diag.Warning, Code: "token-in-env", Range: v.Source.Range,
 			Summary: fmt.Sprintf("%s.%s has %s in plain text", key, clip(name), kind),
 			Detail:  "Generated files and `docker inspect` show variables; a secret is a file at /run/secrets that they don't show. Revoke what was committed.",
-			Hint:    fmt.Sprintf("write secrets: [{name: %s, env: %s}] in container, and secrets: [%s] at the worker", secret, clip(name), secret)})
+			Hint:    fmt.Sprintf("write secrets: [{name: %s, env: %s}] in the workshop's container%s, and `- {name: %s, container: {secrets: [%s]}}` in workers", secret, clip(name), server, worker, secret)})
 	}
 }

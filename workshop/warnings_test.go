@@ -22,6 +22,12 @@ func TestWarningsAboutTheNetwork(t *testing.T) {
 		{"with a port, and by a variable", `restricted, allow: ["cloudflare-dns.com:443", {host: "${R:-dns.quad9.net}"}]`, "a", []string{
 			"5: cloudflare-dns.com is a public resolver over HTTPS: names asked there are not checked", "5: dns.quad9.net is a public resolver over HTTPS: names asked there are not checked"}},
 		{"a wildcard opens none, and a deny closes one", `restricted, allow: ["**.cloudflare-dns.com"], deny: [dns.google]`, "a", nil},
+		{"single labels", `restricted, allow: [db, "redis:6379", {host: "${H:-cache}", port: [80, 81]}]`, "a", []string{
+			"5: db is a single label, which only a resolver of the local network can know",
+			"5: redis is a single label, which only a resolver of the local network can know",
+			"5: cache is a single label, which only a resolver of the local network can know"}},
+		{"single labels that are meant, denied, or reported otherwise", "restricted, allow: [{host: nas, private: true}, nas.local, instance-data], deny: [db]", "a",
+			[]string{"5: instance-data can't be reached: it is the cloud's metadata service, which stays closed (B26)"}},
 		{"a budget next to a line without one", "restricted, allow: [a.example.org, {host: a.example.org, port: 443, upload: 5M/h}]", "a",
 			[]string{"5: the budget for a.example.org may bound nothing: another line allows the same without one [5]"}},
 		{"a budget next to a preset", "restricted, allow: [{host: registry.npmjs.org, upload: 5M/h}, preset: npm]", "a",

@@ -62,8 +62,12 @@ func (b *baselineCase) up(o UpOptions, code int) {
 		b.Fatal(err)
 	}
 	b.err.Reset()
-	if err := b.a.watch(context.Background(), b.ready, true, o); codeOfError(err) != code {
+	err = b.a.Watch(context.Background(), b.ready, true, o)
+	if codeOfError(err) != code {
 		b.Errorf("up %+v: %v, want exit code %d", o, err, code)
+	}
+	if err != nil {
+		fmt.Fprintln(&b.err, err)
 	}
 }
 
@@ -163,8 +167,18 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		for _, o := range []UpOptions{{}, {Strict: true}, {Implicit: true}} {
 			b.write("workshop.yaml", evil)
 			b.up(o, CodeRefused)
-			b.says("workshop.yaml, since the last `up`:\n  -   3 |   container: {image: host}\n  +   3 |   container: {image: host, mounts: [{source: /srv, target: /evil, outside_project: true}]}")
+			b.says("workshop.yaml, since the last `up`:\n  -   3 |   container: {image: host}\n  +   3 |   container: {image: host, mounts: [{source: /srv, target: /evil, outside_project: true}]}",
+				"workshop.yaml changed, and a worker may have written that (B8): it was writable in one since the first `up`; nothing was started or loaded")
 		}
+		// A dry run shows the same, refuses nothing and accepts nothing.
+		for _, o := range []UpOptions{{DryRun: true}, {DryRun: true, AcceptWatched: true}} {
+			b.up(o, CodeOK)
+			b.says("workshop.yaml, since the last `up`:\n  -   3 |")
+		}
+		b.up(UpOptions{DryRun: true}, CodeOK)
+		b.says("it was writable in one since the first `up`; `up` asks before it obeys that", "`workshop up --accept-watched`")
+		b.up(UpOptions{DryRun: true, Strict: true}, CodeRefused)
+		b.up(UpOptions{}, CodeRefused)
 		b.up(UpOptions{AcceptWatched: true}, CodeOK)
 		b.up(UpOptions{}, CodeOK)
 	})
@@ -180,9 +194,16 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		b.up(UpOptions{}, CodeOK)
 		return b
 	}
+	starts := func(b *baselineCase, want string) {
+		b.Helper()
+		if got := b.a.StartHint(b.Context(), ProjectRef{Name: "web", Dir: b.dir, File: filepath.Join(b.dir, "workshop.yaml")}); got != want {
+			b.Errorf("hint %q, want %q", got, want)
+		}
+	}
 	t.Run("read-only", func(t *testing.T) {
 		b := held(t)
 		b.write("workshop.yaml", evil) // in place: it is the person's
+		starts(b, "start it with `workshop up`")
 		b.up(UpOptions{Strict: true}, CodeOK)
 		b.looks(b.dir, false)
 	})
@@ -190,7 +211,9 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		b := held(t)
 		rename(b, evil)
 		b.looks(b.dir, true)
+		starts(b, "`workshop up --dry-run` shows what changed in workshop.yaml, and a worker may have written that (B8); if it is yours, start it with `workshop up --accept-watched`")
 		b.up(UpOptions{}, CodeRefused)
+		b.says("(B8): it was replaced on this machine, as by an editor that saves a file anew, so its read-only mount in one was lost for a moment;")
 		b.up(UpOptions{Strict: true}, CodeRefused)
 		b.up(UpOptions{AcceptWatched: true}, CodeOK)
 		b.looks(b.dir, false)
@@ -200,7 +223,13 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		rename(b, "# by an editor\n"+evil)
 		b.write(".envrc", "a worker's")
 		asked := 0
-		ask := func(_ context.Context, question string) (bool, error) { asked++; return asked > 1, nil }
+		ask := func(_ context.Context, question string) (bool, error) {
+			if want := "workshop.yaml was replaced on this machine"; !strings.Contains(question, want) {
+				t.Errorf("it asks %q, want %q", question, want)
+			}
+			asked++
+			return asked > 1, nil
+		}
 		b.up(UpOptions{Ask: ask}, CodeRefused)
 		b.up(UpOptions{Ask: ask}, CodeOK)
 		b.says("changed since `up --accept-watched`: .envrc")
@@ -332,6 +361,19 @@ func TestBaselineIsFound(t *testing.T) {
 			var f *Failure
 			if !errors.As(err, &f) || !strings.Contains(strings.Join(f.AllHints(), "\n"), "`workshop -p web down`") {
 				t.Errorf("%v: no hint of what is up", err)
+			}
+		}
+		_ = os.Remove(file)
+		b.write("workshop.yaml", "{{")
+		want := "1 error; workshop.yaml changed since `up`, and a worker may have written that (B8)"
+		for what, load := range map[string]func() error{ // `ps` and `up`
+			"hint":    func() error { _, err := a.Find(t.Context()); return err },
+			"no hint": func() error { _, err := a.Load(t.Context()); return err },
+		} {
+			err := load()
+			var f *Failure
+			if !errors.As(err, &f) || !strings.HasSuffix(err.Error(), want) || (len(f.Hints) > 0) != (what == "hint") {
+				t.Errorf("got %v, want it to end in %q, and %s", err, want, what)
 			}
 		}
 		// Another one above isn't taken for it.

@@ -40,6 +40,13 @@ func (c *Changes) Add(e engine.Event) {
 // Workers are those that steps were about.
 func (c *Changes) Workers() []string { return slices.Sorted(maps.Keys(c.done)) }
 
+// Whole reports whether what a worker has is to be said as a whole: it is new, or what
+// changed doesn't say all that nobody was told (F14, K15 of the threat model).
+func (c *Changes) Whole(worker string) bool {
+	done := c.done[worker]
+	return done[engine.OpCreateContainer] && !done[engine.OpRemoveContainer] || c.Granted[worker].Partial
+}
+
 // Text is what became of a worker: "created", "recreated (memory 2G → 1G)", "updated
 // (network: + api.example.org)", "unchanged".
 func (c *Changes) Text(worker string) string {

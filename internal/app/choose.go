@@ -124,7 +124,7 @@ func (env *Env) allowProcess() error {
 // SayChosen says which engine was chosen by itself, and why.
 func (env *Env) SayChosen(c Choice) {
 	if c.Why != "" {
-		env.say("isolation: %s (%s)", c.Name, c.Why)
+		env.say("engine: %s (%s)", c.Name, c.Why)
 	}
 }
 

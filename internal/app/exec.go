@@ -150,6 +150,9 @@ func (env *Env) execError(ctx context.Context, err error, r *Running, worker, pr
 			return EngineError(err)
 		}
 		if err := services(r.ProjectRef, seen, []string{worker}); err != nil {
+			if f, ok := errors.AsType[*Failure](err); ok && errors.Is(f, ErrNotUp) {
+				f.Hints = []string{env.StartHint(ctx, r.ProjectRef)}
+			}
 			return err
 		}
 		for _, c := range seen.Containers {
@@ -163,7 +166,7 @@ func (env *Env) execError(ctx context.Context, err error, r *Running, worker, pr
 			if lost {
 				text = program + " was lost: " + text
 			}
-			return Fail(CodeExecFailed, "%s", text).Hint("start it with `workshop up`")
+			return Fail(CodeExecFailed, "%s", text).Hint("%s", env.StartHint(ctx, r.ProjectRef))
 		}
 	}
 	if failed != nil {

@@ -41,7 +41,7 @@ var facets = []facet{
 	{name: "held", label: "read-only:"},
 	{name: "secret", label: "secrets:"},
 	{name: "env", label: "env:", hidden: true},
-	{name: "port", label: "ports:"},
+	{name: portFacet, label: "ports:"},
 	{name: "mode", label: "network"},
 	{name: "room", label: "room"},
 	{name: "dns", label: "dns"},
@@ -50,8 +50,12 @@ var facets = []facet{
 	{name: "tool", label: "tools:"},
 }
 
-// lineFacet has the lines of allow and deny, which a reload applies too.
-const lineFacet = "line"
+const (
+	// lineFacet has the lines of allow and deny, which a reload applies too.
+	lineFacet = "line"
+	// portFacet has the published ports, which ps shows.
+	portFacet = "port"
+)
 
 // grantOf is what a worker of a project with facts is granted.
 func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
@@ -83,7 +87,7 @@ func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
 		g["env "+name] = hex.EncodeToString(sum[:])
 	}
 	for _, p := range c.Ports {
-		g["port "+strconv.Itoa(int(p.Target.V))] = PortText(p)
+		g[portFacet+" "+strconv.Itoa(int(p.Target.V))] = PortText(p)
 	}
 	var resolvers []string
 	for _, r := range c.Network.DNS {
@@ -143,8 +147,8 @@ func heldTargets(ready *Project, w *workshop.Worker) (targets []string) {
 const maxGrantChanges = 3
 
 // grantChanges says in words what differs between two grants, of the facets that are
-// selected: "memory 2G → 1G", "+ ./docs at /docs ro".
-func grantChanges(before, now facts.Grant, selected func(facet) bool) (out []string) {
+// selected: "memory 2G → 1G", "+ ./docs at /docs ro". clipped: it doesn't name all.
+func grantChanges(before, now facts.Grant, selected func(facet) bool) (out []string, clipped bool) {
 	for _, f := range facets {
 		var parts []string
 		for _, key := range slices.Sorted(maps.Keys(union(before, now))) {
@@ -170,13 +174,13 @@ func grantChanges(before, now facts.Grant, selected func(facet) bool) (out []str
 			}
 		}
 		if n := len(parts) - maxGrantChanges; n > 0 {
-			parts = append(parts[:maxGrantChanges], fmt.Sprintf("and %d more", n))
+			parts, clipped = append(parts[:maxGrantChanges], fmt.Sprintf("and %d more", n)), true
 		}
 		if len(parts) > 0 {
 			out = append(out, Printable(strings.TrimPrefix(f.label+" "+strings.Join(parts, ", "), " ")))
 		}
 	}
-	return out
+	return out, clipped
 }
 
 func hide(text, name string) string {
@@ -193,7 +197,7 @@ func union(x, y facts.Grant) facts.Grant {
 }
 
 // GrantChanges has what differs of each worker's grant from that of its last `up`;
-// workers of which nothing differs, or nothing is known, are left out.
+// workers of which nothing differs are left out.
 type GrantChanges map[string]GrantChange
 
 // GrantChange is what differs for one worker.
@@ -201,28 +205,30 @@ type GrantChange struct {
 	// Text is all of it in words. Left is without the lines of the network: a reload
 	// applies those, all else needs new containers.
 	Text, Left string
+	// Partial: Text doesn't name all that nobody was told by an `up`. Too much differs,
+	// nothing is known of the grant before, or something else than an `up` changed it.
+	Partial bool
 }
 
 // GrantChanges compares a project with facts with what its workers were granted.
 func (env *Env) GrantChanges(ready *Project) GrantChanges {
 	r, err := env.Record(ready.Name)
 	if err != nil || r == nil || r.Down { // whoever needs the record says what is wrong with it
-		return nil
+		r = &facts.Record{}
 	}
 	out := GrantChanges{}
 	for i := range ready.Workshop.Workers {
 		w := &ready.Workshop.Workers[i]
 		before, ok := r.Granted[w.Name]
 		if !ok {
+			out[w.Name] = GrantChange{Partial: true}
 			continue
 		}
 		now := grantOf(ready, w)
-		text := func(selected func(facet) bool) string { return strings.Join(grantChanges(before, now, selected), "; ") }
-		c := GrantChange{
-			Text: text(func(facet) bool { return true }),
-			Left: text(func(f facet) bool { return f.name != lineFacet }),
-		}
-		if c.Text != "" {
+		all, clipped := grantChanges(before, now, func(facet) bool { return true })
+		left, _ := grantChanges(before, now, func(f facet) bool { return f.name != lineFacet })
+		c := GrantChange{strings.Join(all, "; "), strings.Join(left, "; "), clipped || slices.Contains(r.Unsaid, w.Name)}
+		if c != (GrantChange{}) {
 			out[w.Name] = c
 		}
 	}
@@ -260,17 +266,19 @@ func (all GrantChanges) PlanLines(p *engine.Plan) []string {
 	lines := p.Lines()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		only := p.Desired.Only
-		if !slices.ContainsFunc(lines, func(l engine.Line) bool { return l.Object == name }) && (len(only) == 0 || slices.Contains(only, name)) {
+		if all[name].Text != "" && !slices.ContainsFunc(lines, func(l engine.Line) bool { return l.Object == name }) && (len(only) == 0 || slices.Contains(only, name)) {
 			lines = append(lines, engine.Line{Verb: "update", Object: name})
 		}
 	}
 	return all.lines(lines, func(c GrantChange) string { return c.Text })
 }
 
-// keepGrants records what the named workers, or all, are granted now.
-func (env *Env) keepGrants(ready *Project, names []string) {
-	env.recordGrants(ready, func(worker string, before, now facts.Grant) facts.Grant {
-		if len(names) > 0 && !slices.Contains(names, worker) {
+// keepGrants records what the named workers, or all, are granted now. said: an `up` says
+// it.
+func (env *Env) keepGrants(ready *Project, names []string, said bool) {
+	named := func(worker string) bool { return len(names) == 0 || slices.Contains(names, worker) }
+	env.recordGrants(ready, func(worker string) bool { return said && named(worker) }, func(worker string, before, now facts.Grant) facts.Grant {
+		if !named(worker) {
 			return before
 		}
 		return now
@@ -280,29 +288,36 @@ func (env *Env) keepGrants(ready *Project, names []string) {
 // keepLines records the lines of the network that a reload has applied.
 func (env *Env) keepLines(ready *Project) {
 	isLine := func(key, _ string) bool { return strings.HasPrefix(key, lineFacet+" ") }
-	env.recordGrants(ready, func(_ string, before, now facts.Grant) facts.Grant {
+	env.recordGrants(ready, func(string) bool { return false }, func(_ string, before, now facts.Grant) facts.Grant {
 		if before == nil {
 			return nil
 		}
+		before = maps.Clone(before)
 		maps.DeleteFunc(before, isLine)
 		maps.DeleteFunc(now, func(key, text string) bool { return !isLine(key, text) })
 		return union(before, now)
 	})
 }
 
-// recordGrants records grants, nil for none. What is missing there is only said less
-// precisely.
-func (env *Env) recordGrants(ready *Project, grant func(worker string, before, now facts.Grant) facts.Grant) {
+// recordGrants records grants, nil for none, and which of those that changed nobody was
+// told. What is missing there is only said less precisely.
+func (env *Env) recordGrants(ready *Project, said func(worker string) bool, grant func(worker string, before, now facts.Grant) facts.Grant) {
 	r, err := env.Record(ready.Name)
 	if err == nil && r != nil {
 		granted := map[string]facts.Grant{}
+		var unsaid []string
 		for i := range ready.Workshop.Workers {
 			w := &ready.Workshop.Workers[i]
-			if g := grant(w.Name, r.Granted[w.Name], grantOf(ready, w)); g != nil {
+			before := r.Granted[w.Name]
+			g := grant(w.Name, before, grantOf(ready, w))
+			if g != nil {
 				granted[w.Name] = g
 			}
+			if !said(w.Name) && (slices.Contains(r.Unsaid, w.Name) || !maps.Equal(before, g)) {
+				unsaid = append(unsaid, w.Name)
+			}
 		}
-		r.Granted = granted
+		r.Granted, r.Unsaid = granted, unsaid
 		err = r.Save()
 	}
 	if err != nil {

@@ -71,33 +71,67 @@ func TestGrantChanges(t *testing.T) {
 			dir := t.TempDir()
 			env := &Env{Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
 			before := grantedProject(t, env, grantedFile, "Bash, Read")
-			if got := env.GrantChanges(before); got != nil {
-				t.Errorf("without a record: %v", got)
+			unknown := GrantChanges{"one": {Partial: true}, "two": {Partial: true}}
+			if diff := cmp.Diff(unknown, env.GrantChanges(before)); diff != "" {
+				t.Errorf("without a record: -want +got:\n%s", diff)
 			}
 			noteProject(t, env, before)
-			if got := env.GrantChanges(before); len(got) != 0 {
-				t.Errorf("before the first up has ended: %v", got)
+			if diff := cmp.Diff(unknown, env.GrantChanges(before)); diff != "" {
+				t.Errorf("before the first up has ended: -want +got:\n%s", diff)
 			}
-			env.keepGrants(before, nil)
+			env.keepGrants(before, nil, true)
 			now := grantedProject(t, env, strings.Replace(grantedFile, c.old, c.new, 1), c.tools)
 			got := env.GrantChanges(now)["one"]
-			if diff := cmp.Diff(GrantChange{c.want, c.left}, got); diff != "" {
+			if diff := cmp.Diff(GrantChange{c.want, c.left, strings.Contains(c.want, " more")}, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			env.keepLines(now)
 			if got := env.GrantChanges(now)["one"].Text; got != c.left {
 				t.Errorf("after a reload: %q, want %q", got, c.left)
 			}
-			env.keepGrants(now, []string{"two"})
+			env.keepGrants(now, []string{"two"}, true)
 			if got := env.GrantChanges(now)["one"].Text; got != c.left {
 				t.Errorf("after an up of another worker: %q, want %q", got, c.left)
 			}
-			env.keepGrants(now, nil)
+			env.keepGrants(now, nil, true)
 			if got := env.GrantChanges(now); len(got) != 0 {
 				t.Errorf("after up: %v", got)
 			}
 		})
 	}
+}
+
+// TestGrantThatNoUpHasSaid: what a call or a reload made of a worker is said as a whole by
+// the next `up`, which else says what changed alone; and so is more than that names.
+func TestGrantThatNoUpHasSaid(t *testing.T) {
+	env := &Env{Dir: t.TempDir(), Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
+	first := grantedProject(t, env, grantedFile, "Bash, Read")
+	noteProject(t, env, first)
+	whole := func(step string, c *Project, want bool) {
+		t.Helper()
+		if got := (&Changes{Granted: env.GrantChanges(c)}).Whole("one"); got != want {
+			t.Errorf("%s: as a whole: got %v, want %v", step, got, want)
+		}
+	}
+	env.keepGrants(first, nil, false)
+	whole("started by a call", first, true)
+	env.keepGrants(first, []string{"two"}, true)
+	whole("then an up of another worker", first, true)
+	env.keepGrants(first, nil, true)
+	whole("after up", first, false)
+	env.keepGrants(first, nil, false)
+	env.keepLines(first)
+	whole("a call and a reload that changed nothing", first, false)
+
+	lines := grantedProject(t, env, strings.Replace(grantedFile, "deny: [d.example.org]", "deny: []", 1), "Bash, Read")
+	whole("one line of the network", lines, false)
+	env.keepLines(lines)
+	whole("after a reload of it", lines, true)
+	env.keepGrants(lines, nil, true)
+	whole("and an up", lines, false)
+
+	mounts := grantedProject(t, env, strings.Replace(grantedFile, `".:/workspace"`, `".:/workspace", "./a:/a", "./b:/b", "./c:/c", "./d:/d"`, 1), "Bash, Read")
+	whole("more mounts than are named", mounts, true)
 }
 
 // noteProject makes the record that `up` makes before anything starts.
@@ -121,7 +155,7 @@ func noteProject(t *testing.T, env *Env, c *Project) {
 // What was done to a worker has its reason; "configuration changed" alone where none is
 // known.
 func TestChangesText(t *testing.T) {
-	memory, lines := GrantChange{"memory 2G → 1G", "memory 2G → 1G"}, GrantChange{"network: + a.example.org", ""}
+	memory, lines := GrantChange{"memory 2G → 1G", "memory 2G → 1G", false}, GrantChange{"network: + a.example.org", "", false}
 	recreated := []engine.Op{engine.OpRemoveContainer, engine.OpCreateContainer, engine.OpStartContainer}
 	for _, c := range []struct {
 		name    string
@@ -129,15 +163,18 @@ func TestChangesText(t *testing.T) {
 		cause   string
 		granted GrantChange
 		want    string
+		whole   bool
 	}{
-		{"unchanged", nil, "", GrantChange{}, "unchanged"},
-		{"updated", nil, "", lines, "updated (network: + a.example.org)"},
-		{"recreated", recreated, engine.ConfigurationChanged, memory, "recreated (memory 2G → 1G)"},
-		{"not known why", recreated, engine.ConfigurationChanged, GrantChange{}, "recreated (configuration changed)"},
-		{"another reason", recreated, engine.ConfigurationChanged, lines, "recreated (configuration changed; network: + a.example.org)"},
-		{"its image", recreated, "image changed", memory, "recreated (image changed; memory 2G → 1G)"},
-		{"started", recreated[2:], "exited", lines, "started (network: + a.example.org)"},
-		{"created", recreated[1:], "not found", lines, "created"},
+		{"unchanged", nil, "", GrantChange{}, "unchanged", false},
+		{"updated", nil, "", lines, "updated (network: + a.example.org)", false},
+		{"recreated", recreated, engine.ConfigurationChanged, memory, "recreated (memory 2G → 1G)", false},
+		{"not known why", recreated, engine.ConfigurationChanged, GrantChange{Partial: true}, "recreated (configuration changed)", true},
+		{"nothing was known", nil, "", GrantChange{Partial: true}, "unchanged", true},
+		{"another reason", recreated, engine.ConfigurationChanged, lines, "recreated (configuration changed; network: + a.example.org)", false},
+		{"its image", recreated, "image changed", memory, "recreated (image changed; memory 2G → 1G)", false},
+		{"its image alone", recreated, "image changed", GrantChange{}, "recreated (image changed)", false},
+		{"started", recreated[2:], "exited", lines, "started (network: + a.example.org)", false},
+		{"created", recreated[1:], "not found", lines, "created", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			changes := Changes{Granted: GrantChanges{"w": c.granted}}
@@ -147,13 +184,16 @@ func TestChangesText(t *testing.T) {
 			if got := changes.Text("w"); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
+			if got := changes.Whole("w"); got != c.whole {
+				t.Errorf("as a whole: got %v, want %v", got, c.whole)
+			}
 		})
 	}
 }
 
 // A plan is told in a line per object, workers that keep their container too.
 func TestPlanLines(t *testing.T) {
-	changed := GrantChanges{"one": {"memory 2G → 1G", "memory 2G → 1G"}, "two": {"network: + a.example.org", ""}}
+	changed := GrantChanges{"one": {"memory 2G → 1G", "memory 2G → 1G", false}, "two": {"network: + a.example.org", "", false}, "three": {Partial: true}}
 	p := &engine.Plan{Steps: []engine.Step{
 		{Op: engine.OpFillTools, Target: "volume/tools"},
 		{Op: engine.OpRemoveContainer, Target: "container/p-one-1", Service: "one", Cause: engine.ConfigurationChanged},

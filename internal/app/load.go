@@ -20,9 +20,21 @@ func (env *Env) Load(ctx context.Context) (*Source, error) {
 	}
 	env.ofFile(s)
 	if n := s.Diagnostics.Count(diag.Error); n > 0 {
-		return nil, env.hintRecorded(Fail(codeOf(s.Diagnostics), "%s is invalid: %s", env.Shown(s.Path), Count(n, "error")))
+		return nil, Fail(codeOf(s.Diagnostics), "%s is invalid: %s%s", env.Shown(s.Path), Count(n, "error"), env.spoiled(s))
 	}
 	return s, nil
+}
+
+// spoiled says of a file that can't be loaded that a worker may have made it so; empty:
+// by the records none did.
+func (env *Env) spoiled(s *Source) string {
+	all, _ := facts.Records(env.recordsDir())
+	for _, r := range all {
+		if paths := r.Redefined(s.definition()); r.Dir == RealPath(s.Root()) && len(paths) > 0 {
+			return "; " + env.shownClipped(paths[0]) + " changed since `up`, and a worker may have written that (B8)"
+		}
+	}
+	return ""
 }
 
 // readFound finds and reads the workshop, problems and all.

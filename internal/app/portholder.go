@@ -57,7 +57,7 @@ func (env *Env) namePortHolder(ctx context.Context, e engine.Engine, err error) 
 			t.File = r.Own[i]
 		}
 		w, _ := env.quietWorkshop(ctx, t)
-		for _, c := range statusOf(seen, w) {
+		for _, c := range statusOf(seen, w, r.Granted) {
 			if !slices.ContainsFunc(c.Ports, func(at string) bool { return strings.Contains(at, ":"+taken.Port+"->") }) {
 				continue
 			}

@@ -62,7 +62,7 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 			return nil, Fail(CodeFailed, "%w", err)
 		} else if before != nil {
 			texts := ready.definition()
-			if err := env.reviewDefinition(ctx, before.Definition, texts, before.Redefined(texts), UpOptions{}); err != nil {
+			if err := env.reviewDefinition(ctx, before, texts, before.Redefined(texts), UpOptions{}); err != nil {
 				return nil, err
 			}
 		}

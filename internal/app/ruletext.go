@@ -46,10 +46,17 @@ func (o *RuleChange) Parse(args []string) error {
 func parseRule(text string, deny bool) (firewall.Rule, *Failure) {
 	r := firewall.Rule{Ports: defaultPorts(deny), Line: firewall.LiveLine}
 	host, ports, hasPort := splitPort(text)
+	if name := strings.ToLower(strings.TrimSpace(ports)); host == "preset" && presets.Has(name) { // as in the file
+		return r, presetAsHost(name, text, deny)
+	}
 	if hasPort {
 		var err error
 		if r.Ports, err = firewall.ParsePorts(ports); err != nil {
-			return r, Fail(CodeUsage, "%s: %w", quoted(text), err)
+			f := Fail(CodeUsage, "%s: %w", quoted(text), err)
+			if meant := firewall.PortsMeant(ports); meant != "" {
+				f.Hint("write %s:%s", host, meant)
+			}
+			return r, f
 		}
 	}
 	if firewall.HasPort(r.Ports, 53) && (!deny || hasPort) {
@@ -61,11 +68,7 @@ func parseRule(text string, deny bool) (firewall.Rule, *Failure) {
 		return r, rangeProblem(text, p)
 	}
 	if name := strings.ToLower(host); !hasPort && presets.Has(name) {
-		f := Fail(CodeUsage, "%s is the name of a preset, not a host", quoted(text))
-		if deny {
-			return r, f.Hint("presets are for allow; deny the hosts that `workshop presets %s` lists", name)
-		}
-		return r, f.Hint("add `- preset: %s` to network.allow in workshop.yaml and run `workshop up`; a host of that name is %s:80,443", name, name)
+		return r, presetAsHost(name, text, deny)
 	}
 	if strings.HasPrefix(host, "[") {
 		return r, Fail(CodeUsage, "%s: only an IPv6 address is written in brackets, such as [2001:db8::1]:443", quoted(text))
@@ -83,6 +86,15 @@ func parseRule(text string, deny bool) (firewall.Rule, *Failure) {
 	}
 	r.Host = p
 	return r, nil
+}
+
+// presetAsHost refuses a preset, which is for the file: its hosts are listed there.
+func presetAsHost(name, text string, deny bool) *Failure {
+	f := Fail(CodeUsage, "%s is the name of a preset, not a host", quoted(text))
+	if deny {
+		return f.Hint("presets are for allow; deny the hosts that `workshop presets %s` lists", name)
+	}
+	return f.Hint("add `- preset: %s` to network.allow in workshop.yaml and run `workshop up`; a host of that name is %s:80,443", name, name)
 }
 
 // defaultPorts are those of a line without a port.

@@ -56,6 +56,8 @@ func TestParseRuleRefuses(t *testing.T) {
 		"example.org:53":            "4 port 53",
 		"npm":                       "2 is the name of a preset, not a host",
 		"NPM":                       "2 is the name of a preset, not a host",
+		"preset: npm":               "2 is the name of a preset, not a host",
+		"preset:GitHub":             "2 is the name of a preset, not a host",
 		"example.org:1-65535":       "4 port 53",
 		"169.254.169.254":           "4 metadata addresses stay closed",
 		"169.254.169.254/32:80":     "4 metadata addresses stay closed",
@@ -99,6 +101,14 @@ func TestParseRuleRefuses(t *testing.T) {
 	}
 	if _, f := parseRule("*.github.io", false); f == nil || !strings.Contains(strings.Join(f.Hints, ""), "any_tenant") {
 		t.Errorf("*.github.io: %v", f)
+	}
+	for arg, want := range map[string]string{
+		"npm": "add `- preset: npm` to network.allow", "preset: npm": "add `- preset: npm` to network.allow",
+		"example.org:https": "write example.org:443", "example.org:443/tcp": "write example.org:443",
+	} {
+		if _, f := parseRule(arg, false); f == nil || !strings.Contains(strings.Join(f.Hints, ""), want) {
+			t.Errorf("%s: %v, want the hint %q", arg, f, want)
+		}
 	}
 	if _, f := parseRule("*.github.io", true); f != nil {
 		t.Errorf("deny *.github.io: %v", f)

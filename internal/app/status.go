@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
@@ -47,8 +49,9 @@ type ContainerStatus struct {
 	Ports    []string   `json:"ports"`
 	// NetworkStale says that the file has another mode: it changed since `up`.
 	NetworkStale bool `json:"network_stale,omitempty"`
-	// PortsStale says that a port of the file isn't published, or, at the guard, that
-	// one is published which the file doesn't have: the file changed since `up`.
+	// PortsStale says that the worker's published ports aren't those of the file, or, at
+	// the guard, that one is published of which neither the file nor the last `up` says
+	// where it leads: the file changed since `up`.
 	PortsStale bool `json:"ports_stale,omitempty"`
 	// NotHeld are the promises that don't hold for this worker.
 	NotHeld []string `json:"not_held,omitempty"`
@@ -95,7 +98,11 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 		return nil, err
 	}
 	w, unread := env.quietWorkshop(ctx, t)
-	s := &Status{ProjectRef: t, Can: e.Capabilities(), Observed: seen, Containers: statusOf(seen, w), Unread: unread}
+	var granted map[string]facts.Grant
+	if r, err := env.Record(t.Name); err == nil && r != nil { // CompareWatched says what is wrong with it
+		granted = r.Granted
+	}
+	s := &Status{ProjectRef: t, Can: e.Capabilities(), Observed: seen, Containers: statusOf(seen, w, granted), Unread: unread}
 	for i := range s.Containers {
 		c := &s.Containers[i]
 		c.Engine = e.Chosen.Name
@@ -123,7 +130,7 @@ func (env *Env) quietWorkshop(ctx context.Context, t ProjectRef) (*workshop.Work
 	return s.Workshop, nil
 }
 
-func statusOf(seen engine.Observed, w *workshop.Workshop) []ContainerStatus {
+func statusOf(seen engine.Observed, w *workshop.Workshop, granted map[string]facts.Grant) []ContainerStatus {
 	entries := []ContainerStatus{}
 	for _, c := range seen.Containers {
 		p := ContainerStatus{
@@ -156,7 +163,7 @@ func statusOf(seen engine.Observed, w *workshop.Workshop) []ContainerStatus {
 		entries = append(entries, p)
 	}
 	if w != nil {
-		givePorts(entries, w)
+		givePorts(entries, w, granted)
 	}
 	order := map[string]int{"worker": 0, "room": 1, "guard": 2}
 	slices.SortStableFunc(entries, func(x, y ContainerStatus) int {
@@ -176,32 +183,59 @@ func (p *ContainerStatus) runs(mode firewall.Mode) {
 	p.NotHeld = append(slices.DeleteFunc(p.NotHeld, func(b string) bool { return slices.Contains(held, b) }), notHeld(mode)...)
 }
 
-// givePorts shows published ports where they lead. The guard publishes them, at
-// ports of its own that mean nothing to a reader. What doesn't fit is stale.
-func givePorts(entries []ContainerStatus, w *workshop.Workshop) {
+// givePorts shows published ports where they lead: by what workers were granted at
+// their last `up`, else by the file. The guard publishes them, at ports of its own that
+// mean nothing to a reader. What isn't as in the file is stale.
+func givePorts(entries []ContainerStatus, w *workshop.Workshop, granted map[string]facts.Grant) {
 	guard := slices.IndexFunc(entries, func(p ContainerStatus) bool { return p.Role == compose.RoleGuard.String() })
 	if guard < 0 {
 		return
 	}
-	for i := range entries {
-		worker := slices.IndexFunc(w.Workers, func(k workshop.Worker) bool { return k.Name == entries[i].Service })
-		if worker < 0 {
-			continue
-		}
-		for _, port := range w.Workers[worker].Container.Ports {
-			given := len(entries[i].Ports)
+	// give moves what is published of ports, "ADDRESS:PUBLISHED->TARGET", to a worker, and
+	// returns those.
+	give := func(to *ContainerStatus, ports []string) (given []string) {
+		for _, port := range ports {
+			address, target, _ := strings.Cut(port, "->")
+			published := address[strings.LastIndexByte(address, ':'):]
 			entries[guard].Ports = slices.DeleteFunc(entries[guard].Ports, func(at string) bool {
-				published, _, _ := strings.Cut(at, "->")
-				if !strings.HasSuffix(published, fmt.Sprintf(":%d", port.Published.V)) {
+				from, _, _ := strings.Cut(at, "->")
+				if !strings.HasSuffix(from, published) {
 					return false
 				}
-				entries[i].Ports = append(entries[i].Ports, fmt.Sprintf("%s->%d/tcp", published, port.Target.V))
+				to.Ports = append(to.Ports, from+"->"+target+"/tcp")
+				given = append(given, port)
 				return true
 			})
-			entries[i].PortsStale = entries[i].PortsStale || entries[guard].State == "running" && len(entries[i].Ports) == given
+		}
+		return given
+	}
+	inFile := map[string][]string{}
+	for i := range w.Workers {
+		for _, p := range w.Workers[i].Container.Ports {
+			inFile[w.Workers[i].Name] = append(inFile[w.Workers[i].Name], PortText(p))
 		}
 	}
+	shown := map[string][]string{}
+	for i := range entries {
+		g := granted[entries[i].Service]
+		var ports []string
+		for _, key := range slices.Sorted(maps.Keys(g)) {
+			if strings.HasPrefix(key, portFacet+" ") {
+				ports = append(ports, g[key])
+			}
+		}
+		shown[entries[i].Service] = give(&entries[i], ports)
+	}
+	for i := range entries {
+		name := entries[i].Service
+		is := append(shown[name], give(&entries[i], inFile[name])...)
+		entries[i].PortsStale = entries[guard].State == "running" && !slices.Equal(distinct(is), distinct(inFile[name]))
+	}
 	entries[guard].PortsStale = len(entries[guard].Ports) > 0
+}
+
+func distinct(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
 // notHeld are the promises that a network mode gives up.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -23,7 +24,7 @@ func TestGivePorts(t *testing.T) {
 		{Service: "guard", Role: "guard", Ports: []string{"127.0.0.1:18443->20002/tcp", "127.0.0.1:9000->20001/tcp", "[::1]:8443->20000/tcp"}},
 		{Service: "other", Role: "worker"}, {Service: "web", Role: "worker"},
 	}
-	givePorts(entries, w)
+	givePorts(entries, w, nil)
 	for i, want := range []string{"127.0.0.1:18443->20002/tcp", "", "[::1]:8443->8080/tcp 127.0.0.1:9000->9000/tcp"} {
 		if got := strings.Join(entries[i].Ports, " "); got != want {
 			t.Errorf("%s: %q, want %q", entries[i].Service, got, want)
@@ -43,18 +44,32 @@ func TestStalePorts(t *testing.T) {
 	for _, c := range []struct {
 		name, state string
 		runs        []string
+		granted     string // by the last `up`; empty: not known
 		file        uint16
-		want        []string
+		want        []string // that are stale
+		ports       string   // of web
 	}{
-		{"as up made them", "running", []string{"127.0.0.1:8443->20000/tcp"}, 8443, nil},
-		{"changed", "running", []string{"127.0.0.1:8443->20000/tcp"}, 9443, []string{"web", "guard"}},
-		{"added", "running", nil, 8443, []string{"web"}},
-		{"taken out", "running", []string{"127.0.0.1:8443->20000/tcp"}, 0, []string{"guard"}},
-		{"the guard is down", "exited", nil, 8443, nil},
+		{"as up made them", "running", []string{"127.0.0.1:8443->20000/tcp"}, "127.0.0.1:8443->80", 8443, nil, "127.0.0.1:8443->80/tcp"},
+		{"not known what up made", "running", []string{"127.0.0.1:8443->20000/tcp"}, "", 8443, nil, "127.0.0.1:8443->80/tcp"},
+		{"changed", "running", []string{"127.0.0.1:8443->20000/tcp"}, "127.0.0.1:8443->80", 9443, []string{"web"}, "127.0.0.1:8443->80/tcp"},
+		{"changed, not known", "running", []string{"127.0.0.1:8443->20000/tcp"}, "", 9443, []string{"web", "guard"}, ""},
+		{"its target changed", "running", []string{"127.0.0.1:8443->20000/tcp"}, "127.0.0.1:8443->8080", 8443, []string{"web"}, "127.0.0.1:8443->8080/tcp"},
+		{"both families", "running", []string{"0.0.0.0:8443->20000/tcp", "[::]:8443->20000/tcp"}, "127.0.0.1:8443->80", 8443, nil, "0.0.0.0:8443->80/tcp, [::]:8443->80/tcp"},
+		{"added", "running", nil, "", 8443, []string{"web"}, ""},
+		{"taken out", "running", []string{"127.0.0.1:8443->20000/tcp"}, "127.0.0.1:8443->80", 0, []string{"web"}, "127.0.0.1:8443->80/tcp"},
+		{"taken out, not known", "running", []string{"127.0.0.1:8443->20000/tcp"}, "", 0, []string{"guard"}, ""},
+		{"the guard is down", "exited", nil, "127.0.0.1:8443->80", 8443, nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			entries := []ContainerStatus{{Service: "web", Role: "worker"}, {Service: "other", Role: "worker"}, {Service: "guard", Role: "guard", State: c.state, Ports: c.runs}}
-			givePorts(entries, file(c.file))
+			granted := map[string]facts.Grant{"web": {"memory": "2G"}}
+			if c.granted != "" {
+				granted["web"]["port 80"] = c.granted
+			}
+			givePorts(entries, file(c.file), granted)
+			if got := strings.Join(entries[0].Ports, ", "); got != c.ports {
+				t.Errorf("ports: %q, want %q", got, c.ports)
+			}
 			var got []string
 			for _, e := range entries {
 				if e.PortsStale {
@@ -116,7 +131,7 @@ func TestRunningMode(t *testing.T) {
 			w.Workers[0].Container.Network.Mode.V = c.file
 			s := Status{Containers: statusOf(engine.Observed{Containers: []engine.Container{
 				{Service: "a", Role: "worker", State: "running", NetworkOf: c.networkOf}, {Service: "guard", Role: "guard", State: "running"},
-			}}, w)}
+			}}, w, nil)}
 			state := &control.State{}
 			if c.room != firewall.None {
 				state.Rooms = []control.RoomState{{Room: "room", Workers: []string{"a"}, Mode: c.room}}

@@ -47,7 +47,7 @@ func (env *Env) Find(ctx context.Context) (ProjectRef, error) {
 	if name == "" && env.Settings.Project == "" {
 		s, err := env.Load(ctx)
 		if err != nil {
-			return t, err
+			return t, env.hintRecorded(err)
 		}
 		name, t.isolation = s.Workshop.Name.V, s.Workshop.Isolation.V
 	}

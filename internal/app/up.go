@@ -43,13 +43,13 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 		}
 		first = plan
 		env.sayFacts(ready.Workshop, ready.Compiled.Facts, created)
-		return plan, env.watch(ctx, ready, r.Capabilities().Contained, o)
+		return plan, env.Watch(ctx, ready, r.Capabilities().Contained, o)
 	})
 	if err != nil && first != nil {
 		return env.rollBack(ctx, r, first.Compiled, first.Observed, err)
 	}
 	if err == nil {
-		env.keepGrants(ready, names)
+		env.keepGrants(ready, names, !o.Implicit)
 	}
 	return err
 }

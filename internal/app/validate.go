@@ -39,7 +39,7 @@ func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error
 			return v, err
 		}
 		if n := len(s.Diagnostics); n == 0 || s.Diagnostics[n-1].Code != "too-many-problems" {
-			s.Diagnostics = append(s.Diagnostics, facts.Absent(s.mounts, s.Root())...).Sorted()
+			s.Diagnostics = append(s.Diagnostics, facts.Absent(s.mounts, s.Root(), s.Diagnostics)...).Sorted()
 		}
 		list, sources := s.Shown()
 		v.Diagnostics = append(v.Diagnostics, list...)

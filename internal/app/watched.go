@@ -27,12 +27,12 @@ func (env *Env) Record(project string) (*facts.Record, error) {
 	return facts.LoadRecord(env.recordsDir(), project)
 }
 
-// watch notes what the watched files (B8) are before anything starts. What was
+// Watch notes what the watched files (B8) are before anything starts. What was
 // noted by an `up` before stays until `down`, or until the caller takes what
 // changed since: a worker may have changed it, and stopped the workshop then. That
 // is said first, and what can't be checked. strict refuses both; an `up` that
-// nobody asked for refuses what changed.
-func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpOptions) error {
+// nobody asked for refuses what changed. A dry run only says it, and notes nothing.
+func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpOptions) error {
 	if env.recordsDir() == "" {
 		return Fail(CodeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
 	}
@@ -82,7 +82,7 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 		return slices.Contains(redefined, c.Path) && !strings.HasPrefix(texts[c.Path], hashed)
 	}), r.Since())
 	if len(redefined) > 0 {
-		if err := env.reviewDefinition(ctx, before.Definition, texts, redefined, o); err != nil {
+		if err := env.reviewDefinition(ctx, before, texts, redefined, o); err != nil {
 			return err
 		}
 		changes = r.Accept(redefined, baseline, now, changes)
@@ -110,6 +110,9 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 	case stays:
 		env.hint("review them: they are listed until `workshop up --accept-watched` accepts them")
 	}
+	if o.DryRun {
+		return nil
+	}
 	if !o.Implicit { // else nobody may have read what was replaced
 		r.Renew()
 	}
@@ -117,9 +120,10 @@ func (env *Env) watch(ctx context.Context, ready *Project, contained bool, o UpO
 }
 
 // reviewDefinition shows the lines of the project's definition that a worker can have
-// written since the first `up`, in the files of paths ([facts.Record.Redefined]). They
-// are refused unless somebody takes them: what runs next would obey them.
-func (env *Env) reviewDefinition(ctx context.Context, before, now map[string]string, paths []string, o UpOptions) (err error) {
+// written since the first `up` by its record, in the files of paths
+// ([facts.Record.Redefined]). They are refused unless somebody takes them: what runs next
+// would obey them. A dry run, which obeys nothing, says so.
+func (env *Env) reviewDefinition(ctx context.Context, before *facts.Record, now map[string]string, paths []string, o UpOptions) (err error) {
 	if len(paths) == 0 {
 		return nil
 	}
@@ -129,7 +133,7 @@ func (env *Env) reviewDefinition(ctx context.Context, before, now map[string]str
 			all = false
 			continue
 		}
-		lines := changedLines([]byte(before[p]), []byte(now[p]))
+		lines := changedLines([]byte(before.Definition[p]), []byte(now[p]))
 		if n := len(lines) - maxShownLines; n > 0 {
 			lines, all = append(lines[:maxShownLines], fmt.Sprintf("and %d more lines", n)), false
 		}
@@ -138,17 +142,59 @@ func (env *Env) reviewDefinition(ctx context.Context, before, now map[string]str
 		}
 		env.warn("%s, since the last `up`:%s", env.shownClipped(p), strings.Join(lines, ""))
 	}
+	file, way := env.shownClipped(paths[0]), before.Way(paths[0])
+	const hint = "read what changed; if it is yours, run `workshop up --accept-watched`"
+	if o.DryRun && !o.Strict && !taken {
+		env.warn("%s changed, and a worker may have written that (B8): %s; `up` asks before it obeys that", file, env.wayText(way, paths[0]))
+		env.hint(hint)
+		return nil
+	}
 	// Nobody is asked about lines that they weren't shown.
 	if !taken && all && o.Ask != nil && !o.Strict {
-		if taken, err = o.Ask(ctx, "a worker may have written these lines; are they yours?"); err != nil {
+		if taken, err = o.Ask(ctx, "a worker may have written these lines: "+env.wayText(way, "")+"; are they yours?"); err != nil {
 			return err
 		}
 	}
 	if !taken {
-		return Fail(CodeRefused, "%s changed, and a worker may have written that (B8); nothing was started or loaded", env.shownClipped(paths[0])).
-			Hint("read what changed; if it is yours, run `workshop up --accept-watched`")
+		return Fail(CodeRefused, "%s changed, and a worker may have written that (B8): %s; nothing was started or loaded", file, env.wayText(way, paths[0])).Hint(hint)
 	}
 	return nil
+}
+
+// StartHint says how to start what doesn't run: where `up` would refuse the project's
+// definition, with what it says of that.
+func (env *Env) StartHint(ctx context.Context, t ProjectRef) string {
+	if t.File != "" {
+		before, err := env.Record(t.Name)
+		if s, unread := env.Read(ctx, t.File); err == nil && unread == nil && before != nil && before.Dir == t.Dir {
+			if paths := before.Redefined(s.definition()); len(paths) > 0 {
+				return "`workshop up --dry-run` shows what changed in " + env.shownClipped(paths[0]) +
+					", and a worker may have written that (B8); if it is yours, start it with `workshop up --accept-watched`"
+			}
+		}
+	}
+	return "start it with `workshop up`"
+}
+
+// wayText says how a worker can have written a file, which the sentence before names.
+func (env *Env) wayText(way facts.Way, file string) string {
+	worker := "a worker"
+	if len(way.Workers) > 0 {
+		worker = WorkersText(way.Workers)
+	}
+	switch it := "it"; way.Kind {
+	case facts.Writable:
+		return it + " was writable in " + worker + " since the first `up`"
+	case facts.CoverLost, facts.CoverUnknown:
+		if way.Cover != file {
+			it = env.shownClipped(way.Cover)
+		}
+		if way.Kind == facts.CoverLost {
+			return it + " was replaced on this machine, as by an editor that saves a file anew, so its read-only mount in " + worker + " was lost for a moment"
+		}
+		return "its read-only mount in " + worker + " may have been lost, which this file system doesn't tell"
+	}
+	return "it is a link or has several names (hard links)"
 }
 
 // maxShownLines of a changed file are shown.
@@ -349,6 +395,6 @@ func (env *Env) forget(t ProjectRef, seen engine.Observed, changed bool) error {
 		return errors.Join(err, facts.ForgetRecord(env.recordsDir(), t.Name))
 	}
 	r.Down = true
-	env.hint("review them: they are listed until `workshop up --accept-watched` or `down --accept-watched` accepts them")
+	env.hint("review them: they are listed until `workshop up --accept-watched` or `workshop down --accept-watched` accepts them")
 	return errors.Join(err, r.Save())
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,23 @@ func TestDocs(t *testing.T) {
 			t.Errorf("the table of settings lacks %s", key)
 		}
 	}
+}
+
+// Help that isn't wrapped, as in docs/cli.md, can be read: its lines have the usual width.
+func TestHelpLines(t *testing.T) {
+	const most = 88
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		for line := range strings.Lines(c.Long) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > most {
+				t.Errorf("%s: a line of %d columns, want at most %d: %s", c.CommandPath(), n, most, line)
+			}
+		}
+		for _, below := range c.Commands() {
+			visit(below)
+		}
+	}
+	visit(NewWorkshop(&command.System{Env: &app.Env{}}))
 }
 
 // A flag's default is shown once.

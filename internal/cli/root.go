@@ -125,7 +125,5 @@ func asRoot(root *cobra.Command, sys *command.System) {
 	root.SetUsageFunc(func(cmd *cobra.Command) error { return usage(sys, cmd, cmd.OutOrStderr()) })
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(sys, cmd) })
 	addVersionFlag(root, sys)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return command.UsageError(cmd, "%w", err)
-	})
+	root.SetFlagErrorFunc(command.FlagError)
 }

@@ -30,12 +30,20 @@ func TestAbsent(t *testing.T) {
 		"./gone": "create it: `mkdir -p " + dir + "/gone`, or correct the path", "./gone.d/.config": "create it: `mkdir -p " + dir + "/gone.d/.config`, or correct the path",
 		"./README.md": "create that file, or correct the path",
 	} {
-		if d := Absent([]workshop.Mount{mount(1, source)}, dir); len(d) != 1 || d[0].Hint != want {
+		if d := Absent([]workshop.Mount{mount(1, source)}, dir, nil); len(d) != 1 || d[0].Hint != want {
 			t.Errorf("%s: %+v, want %q", source, d, want)
 		}
 	}
+	// The same mount may lack its mount point: one remedy is said once.
+	for hint, want := range map[string]int{"create it: `mkdir -p " + dir + "/gone`, or choose another target": 0, "create it: `mkdir -p " + dir + "/other`": 1} {
+		missing := mount(2, "./gone")
+		have := diag.List{{Severity: diag.Error, Code: "mount-point-missing", Range: missing.At.Range, Hint: hint}}
+		if d := Absent([]workshop.Mount{missing}, dir, have); len(d) != want {
+			t.Errorf("next to %q: %+v, want %d", hint, d, want)
+		}
+	}
 	var lines []int
-	for _, d := range Absent(mounts, dir) {
+	for _, d := range Absent(mounts, dir, nil) {
 		if d.Severity != diag.Warning || d.Code != "mount-source-missing" || d.Hint == "" {
 			t.Errorf("got %+v", d)
 		}

@@ -23,6 +23,8 @@ type Opening struct {
 	// Covers are entries of Source itself. A mount further down covers nothing,
 	// unless the directories above it are mounts too: they could be renamed.
 	Covers []Cover `json:",omitempty"`
+	// Workers have it, sorted; a record of an older version names none.
+	Workers []string `json:",omitempty"`
 }
 
 // Cover is a path with a mount of a worker on it. The kernel takes the mount away when
@@ -58,7 +60,7 @@ func openings(c *compose.Compiled) (all []Opening) {
 			if m.Type != types.VolumeTypeBind || m.ReadOnly {
 				continue
 			}
-			o := Opening{Source: filepath.Clean(m.Source)}
+			o := Opening{Source: filepath.Clean(m.Source), Workers: []string{name}}
 			// The host's git writes what a worker committed into directories; a file
 			// it replaces.
 			commits := slices.ContainsFunc(mounts, func(git types.ServiceVolumeConfig) bool {
@@ -81,7 +83,8 @@ func openings(c *compose.Compiled) (all []Opening) {
 	return distinct(all)
 }
 
-// distinct leaves out openings that others of the list have.
+// distinct leaves out openings that others of the list have. Equal ones become one of
+// all their workers.
 func distinct(all []Opening) (out []Opening) {
 	byPath := func(x, y Cover) int { return cmp.Compare(x.Path, y.Path) }
 	slices.SortFunc(all, func(x, y Opening) int {
@@ -93,9 +96,17 @@ func distinct(all []Opening) (out []Opening) {
 				return !slices.ContainsFunc(o.Covers, func(x Cover) bool { return x.Path == c.Path })
 			})
 		}
-		if !slices.ContainsFunc(out, has) {
+		switch i := slices.IndexFunc(out, has); {
+		case i < 0:
+			o.Workers = slices.Clone(o.Workers)
 			out = append(out, o)
+		case len(out[i].Covers) == len(o.Covers):
+			out[i].Workers = append(out[i].Workers, o.Workers...)
 		}
+	}
+	for i := range out {
+		slices.Sort(out[i].Workers)
+		out[i].Workers = slices.Compact(out[i].Workers)
 	}
 	return out
 }
@@ -126,4 +137,47 @@ func untouched(all []Opening, full string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	return info.IsDir() || info.Mode().IsRegular() && oneName(info)
+}
+
+// Way is how a worker can have written a file.
+type Way struct {
+	Kind WayKind
+	// Workers are those that can have; none where that isn't known.
+	Workers []string
+	// Cover is what the lost mount was on: the file, or a directory above it.
+	Cover string
+}
+
+// WayKind is the kind of a [Way].
+type WayKind int
+
+// The kinds of ways.
+const (
+	// Writable: a mount of the workers had the file, read-write.
+	Writable WayKind = iota
+	// CoverLost: a read-only mount had it, until what is there was replaced on the host.
+	CoverLost
+	// CoverUnknown is CoverLost where the file system doesn't tell whether it was replaced.
+	CoverUnknown
+	// Linked: the file is a symbolic link or has other names (hard links).
+	Linked
+)
+
+// Way returns how a worker can have written a path of [Record.Redefined].
+func (r *Record) Way(p string) Way {
+	way := Way{Kind: Linked}
+	for _, o := range r.openings() {
+		if o.opens(p) {
+			return Way{Kind: Writable, Workers: o.Workers}
+		}
+		for _, c := range o.Covers {
+			if subpath.Within(p, o.Source) && subpath.Within(p, c.Path) && !c.holds() {
+				way = Way{CoverLost, o.Workers, c.Path}
+				if c.ID == "" || entryID(c.Path) == "" {
+					way.Kind = CoverUnknown
+				}
+			}
+		}
+	}
+	return way
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmdo/workshop/compose"
 )
@@ -44,18 +45,20 @@ func TestOpenings(t *testing.T) {
 		between func(dir string) error
 		after   func(dir string) error
 		want    []string
+		way     *Way // in which a worker can have written workshop.yaml
 	}{
 		{name: "read-only in the one worker", up: []workers{held}},
 		{name: "in both", up: []workers{{"one": held["one"], "two": {"workshop.yaml:/etc/w:ro", ".:/x", "workshop.yaml:/x/workshop.yaml:ro", ".vscode:/x/.vscode:ro"}}}},
 		{name: "hidden by something else", up: []workers{{"one": {".:/w", "out:/w/workshop.yaml:ro", "out:/w/.vscode:ro"}}}},
-		{name: "not in the other", up: []workers{{"one": held["one"], "two": {".:/x", ".vscode:/x/.vscode:ro"}}}, want: all[3:]},
+		{name: "not in the other", up: []workers{{"one": held["one"], "two": {".:/x", ".vscode:/x/.vscode:ro"}}}, want: all[3:], way: &Way{Writable, []string{"two"}, ""}},
 		{name: "not in a second mount of it", up: []workers{{"one": append([]string{".:/x"}, held["one"]...)}}, want: all},
 		{name: "a writable mount of it", up: []workers{{"one": {".:/w", "workshop.yaml:/w/workshop.yaml:ro", ".vscode:/w/.vscode"}}}, want: all[:3]},
 		{name: "another's writable mount of it", up: []workers{{"one": held["one"], "two": {".vscode:/v"}}}, want: all[:3]},
-		{name: "not before", up: []workers{{"one": {".:/w"}}, held}, want: all},
+		{name: "not before", up: []workers{{"one": {".:/w"}}, held}, want: all, way: &Way{Writable, []string{"one"}, ""}},
 		{name: "not later", up: []workers{held, {"one": {".:/w"}}}, want: all},
 		{name: "no mount", up: []workers{{"one": {".:/w"}}}, want: all},
-		{name: "the engine enforces none", up: []workers{held}, process: true, want: all},
+		{name: "no mount in two", up: []workers{{"one": {".:/w"}, "two": {".:/x"}}, {"three": {".:/w"}}}, want: all, way: &Way{Writable, []string{"one", "three", "two"}, ""}},
+		{name: "the engine enforces none", up: []workers{held}, process: true, want: all, way: &Way{Kind: Writable}},
 		{
 			name: "a directory above could be renamed", up: []workers{{"one": {".:/w", "sub/conf/.envrc:/w/sub/conf/.envrc:ro", "sub:/w/sub"}}},
 			after: func(dir string) error {
@@ -77,7 +80,7 @@ func TestOpenings(t *testing.T) {
 			after: func(dir string) error {
 				return os.WriteFile(filepath.Join(dir, "out/name"), []byte("a worker's"), 0o600)
 			},
-			want: all[3:],
+			want: all[3:], way: &Way{Kind: Linked},
 		},
 		{
 			name: "a link to what is writable", up: []workers{held},
@@ -91,7 +94,7 @@ func TestOpenings(t *testing.T) {
 		},
 		{name: "replaced on the host, which takes the mount away", up: []workers{held}, after: func(dir string) error {
 			return replace(dir, "workshop.yaml", "anyone's")
-		}, want: all[3:]},
+		}, want: all[3:], way: &Way{CoverLost, []string{"one"}, "workshop.yaml"}},
 		{name: "replaced with the same text", up: []workers{held}, after: func(dir string) error {
 			return replace(dir, "workshop.yaml", "mine")
 		}},
@@ -188,6 +191,14 @@ func TestOpenings(t *testing.T) {
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("changes: %q, want %q", got, tt.want)
 			}
+			if tt.way == nil {
+				return
+			}
+			way := r.Way(filepath.Join(dir, "workshop.yaml"))
+			way.Cover = strings.TrimPrefix(way.Cover, dir+"/")
+			if diff := cmp.Diff(*tt.way, way); diff != "" {
+				t.Errorf("way (-want +got):\n%s", diff)
+			}
 		})
 	}
 }
@@ -212,5 +223,18 @@ func TestUnopenedFileOfAnotherProject(t *testing.T) {
 			t.Errorf("open %v: written %v", open, got)
 		}
 		write(t, dir, "sub/workshop.yaml", "mine")
+	}
+}
+
+// B8: where a file system doesn't tell whether a mount was lost, nobody says that it was.
+func TestWayByALostCover(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "workers/one.md", "mine")
+	at := filepath.Join(dir, "workers")
+	for id, want := range map[string]WayKind{"": CoverUnknown, "another": CoverLost} {
+		r := &Record{Openings: []Opening{{Source: dir, Covers: []Cover{{at, id}}, Workers: []string{"one"}}}}
+		if got := r.Way(filepath.Join(at, "one.md")); got.Kind != want || got.Cover != at {
+			t.Errorf("a cover with ID %q: %+v, want kind %d and the cover %s", id, got, want, at)
+		}
 	}
 }

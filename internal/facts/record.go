@@ -40,6 +40,9 @@ type Record struct {
 	Definition map[string]string `json:",omitempty"`
 	// Granted is what workers were granted by their last `up`, by their names.
 	Granted map[string]Grant `json:",omitempty"`
+	// Unsaid are the workers whose grant changed without an `up` that said it, as by a
+	// call that started them.
+	Unsaid []string `json:",omitempty"`
 	// Down: nothing of the project is up. The record is kept for what changed and
 	// wasn't accepted.
 	Down bool `json:",omitempty"`
@@ -151,7 +154,7 @@ func (r *Record) each(change func(string) string) {
 // was lost stays lost, and a root that was replaced stays so until [Record.Renew].
 func (r *Record) With(later *Record) *Record {
 	both := *later
-	both.Granted, both.Accepted = r.Granted, r.Accepted
+	both.Granted, both.Accepted, both.Unsaid = r.Granted, r.Accepted, r.Unsaid
 	both.Named = r.Named || later.Named
 	both.Roots = outermost(slices.Concat(r.Roots, later.Roots))
 	both.Openings = distinct(slices.Concat(r.openings(), later.openings()))

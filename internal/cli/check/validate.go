@@ -22,7 +22,8 @@ func Validate(p *command.Program) *cobra.Command {
 		Use:   "validate [PATH…]",
 		Short: "Check workshop files, without an engine",
 		Long: `validate reports every problem of the named workshop files, in order of position,
-each with what to do. A directory means the workshop.yaml in it; without a PATH the file is found as every command finds it.
+each with what to do. A directory means the workshop.yaml in it; without a PATH the
+file is found as every command finds it.
 
 Nothing is started and no engine is asked.`,
 		Example: `  workshop validate

@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/terminal"
+	"github.com/llmdo/workshop/internal/lib/textwrap"
 )
 
 // interactive reports whether a person can be asked.
@@ -28,7 +29,7 @@ func (a *Program) Asker() func(context.Context, string) (bool, error) {
 
 // ask puts a yes-or-no question on the terminal; anything but a yes is a no.
 func (a *Program) ask(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(a.Err, "%s [y/N] ", question)
+	fmt.Fprint(a.Err, textwrap.Lines(question+" [y/N]", a.Columns(a.Err), 2)+" ")
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(a.In).ReadString('\n')

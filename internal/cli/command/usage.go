@@ -1,9 +1,11 @@
 package command
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/llmdo/workshop/internal/app"
 )
@@ -24,6 +26,42 @@ var ofCompose = map[string]string{
 	"wait":   "`workshop up` returns when every worker is ready",
 	"port":   "`workshop ps` shows published ports",
 	"top":    "`workshop exec WORKER -- ps` shows the processes of a worker",
+}
+
+// flagsOfCompose says what does the work of flags of Compose's commands that aren't here,
+// by command and flag without dashes.
+var flagsOfCompose = map[string]map[string]string{
+	"up": {
+		"build":          "`workshop up` builds images whose files changed; `--yes` builds without asking",
+		"force-recreate": "`workshop up` recreates workers that changed; to recreate all, run `workshop down`, then `workshop up`",
+		"pull":           "write `pull: always` in the container in workshop.yaml, then run `workshop up`",
+		"remove-orphans": "`workshop up` removes workers that workshop.yaml doesn't have any more",
+		"wait":           "`workshop up` always waits until every worker is ready",
+	},
+	"down": {
+		"remove-orphans": "`workshop down` removes all workers of the project",
+		"volumes":        "`workshop down` always removes the project's volumes",
+	},
+	"exec": {
+		"d":          execDetached,
+		"detach":     execDetached,
+		"privileged": "nothing in a worker is privileged: `workshop explain B2`",
+	},
+}
+
+const execDetached = "leave it in the background of the worker: `workshop exec WORKER -- sh -c 'COMMAND >/tmp/log 2>&1 &'`"
+
+// FlagError is a command line with a flag that isn't one of the command's.
+func FlagError(cmd *cobra.Command, err error) error {
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if do := flagsOfCompose[cmd.Name()][e.GetSpecifiedName()]; do != "" {
+			return app.Fail(app.CodeUsage, "%w", err).Hint("%s", do)
+		}
+		if args := cmd.Flags().Args(); cmd.Name() == "workshop" && len(args) > 0 && ofCompose[args[0]] != "" { // `run --rm`
+			return Unknown(cmd, args)
+		}
+	}
+	return UsageError(cmd, "%w", err)
 }
 
 // Unknown runs where a word is not a command; without a word it prints help.

@@ -22,8 +22,9 @@ Connections that they no longer allow end, others continue, and no worker is
 restarted. Other changes of workers are reported and left to ` + "`up`" + `. If resolvers,
 modes or rooms changed, reload changes nothing: run ` + "`up`" + `.
 
-Live changes and learning continue; --reset ends both, and resets upload budgets. A room that is closed because the live denies and
-spent budgets of a guard that crashed can't be read is opened without them.`,
+Live changes and learning continue; --reset ends both, and resets upload budgets. A
+room that is closed because the live denies and spent budgets of a guard that crashed
+can't be read is opened without them.`,
 		Example: `  workshop firewall reload
   workshop firewall reload --reset   # the file alone, and no learning`,
 		RunE: a.Run(func(ctx context.Context, _ *cobra.Command, _ []string) error {

@@ -21,7 +21,8 @@ func Logs(p *command.Program) *cobra.Command {
 		Use:   "logs [WORKER…]",
 		Short: "Show what workers, guard and rooms wrote",
 		Long: `logs shows what the containers of a workshop wrote to their standard output.
-The lines of the guard are events in JSON, one for each denied connection.
+The lines of the guard are events in JSON: what it denied and allowed, the ends of
+connections, and notes. ` + "`firewall log`" + ` shows them to be read.
 
 -f is --follow here, as in Compose; the workshop file is --file, or -f before
 the command.`,

@@ -61,11 +61,8 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		}
 	default:
 		err = a.psTable(s.Containers)
-		a.psNotes(s)
+		a.psNotes(ctx, s)
 		a.psLive(s)
-		if slices.ContainsFunc(s.Containers, func(c app.ContainerStatus) bool { return c.PortsStale }) {
-			a.Say("published ports aren't those of %s: `workshop up` applies it", a.Shown(s.File))
-		}
 		for _, down := range app.Stopped(s.Observed, "") {
 			a.Say("the %s doesn't run: its workers have no network until `workshop up`", down)
 		}
@@ -117,24 +114,26 @@ func stateText(p app.ContainerStatus) string {
 // portsColumn is the published ports, and that they aren't those of the file.
 func portsColumn(p app.ContainerStatus) string {
 	ports := p.Ports
-	if p.PortsStale {
+	if p.PortsStale && len(ports) > 0 {
 		ports = append(slices.Clone(ports), "stale")
 	}
 	return strings.Join(ports, ", ")
 }
 
 // psNotes says what the table has no column for.
-func (a verbs) psNotes(s *app.Status) {
+func (a verbs) psNotes(ctx context.Context, s *app.Status) {
 	if len(s.Containers) == 0 {
 		a.Say("project %s is not up", s.Name)
 	}
-	var open, composed, unlimited, stale []string
+	var open, composed, unlimited, stale, ports []string
+	ended := false
 	for _, p := range s.Containers {
 		if !s.Can.Contained { // of which every command warns
 			continue
 		}
 		if p.WhyEnded != "" {
-			a.Warn("%s: %s (`workshop logs %s` names the mount); start it with `workshop up`", p.Service, p.WhyEnded, p.Service)
+			a.Warn("%s: %s (`workshop logs %s` names the mount)", p.Service, p.WhyEnded, p.Service)
+			ended = true
 		}
 		if p.Silent {
 			a.Warn("%s", &engine.SilentError{Container: p.Name})
@@ -145,6 +144,9 @@ func (a verbs) psNotes(s *app.Status) {
 		if p.NetworkStale {
 			stale = append(stale, p.Service)
 		}
+		if p.PortsStale {
+			ports = append(ports, p.Service)
+		}
 		if slices.Contains(p.NotHeld, "B24") && p.LearningUntil == nil {
 			open = append(open, p.Service)
 		}
@@ -152,8 +154,14 @@ func (a verbs) psNotes(s *app.Status) {
 			composed = append(composed, p.Service)
 		}
 	}
+	if ended {
+		a.Hint("%s", a.StartHint(ctx, s.ProjectRef))
+	}
 	if len(stale) > 0 {
-		a.Say("%s", a.Pasteable(app.StaleModesText(stale, a.Shown(s.File))))
+		a.Hint("%s", app.StaleModesText(stale, a.Shown(s.File)))
+	}
+	if len(ports) > 0 {
+		a.Hint("the published ports of %s aren't those of %s: `workshop up` applies them", app.WorkersText(ports), a.Shown(s.File))
 	}
 	if len(open) > 0 {
 		a.Say("network: open: %s may reach any public name and address over TCP (B24 and B25 are off)", strings.Join(open, ", "))

@@ -13,7 +13,8 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// summary prints a line per worker: what changed, and what it has.
+// summary prints a line per worker: what changed, and of a new one, of one about which
+// that doesn't say all, or with -v, what it has.
 func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, unlimited bool) {
 	var closed, listed []string
 	for i := range c.Workshop.Workers {
@@ -26,7 +27,7 @@ func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, 
 			continue
 		}
 		listed = append(listed, w.Name)
-		a.WriteLine(workerLine(w, a.Changes.Text(w.Name), unlimited))
+		a.WriteLine(workerLine(w, a.Changes.Text(w.Name), a.Verbose || a.Changes.Whole(w.Name), unlimited))
 		if !app.HasNetwork(w) && w.Container.Network.Source == (diag.Source{}) { // nobody wrote that
 			closed = append(closed, w.Name)
 		}
@@ -42,22 +43,27 @@ func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, 
 	}
 }
 
-// workerLine is what was done to a worker, and what it has: mounts, network, ports, secrets, runtime,
-// limits.
-func workerLine(w *workshop.Worker, change string, unlimited bool) string {
+// workerLine is what was done to a worker, and with whole what it has: mounts, network,
+// ports, secrets, runtime, limits.
+func workerLine(w *workshop.Worker, change string, whole, unlimited bool) string {
 	c := &w.Container
-	parts := []string{change, mountsText(c.Mounts), networkText(&c.Network) + portsText(c.Ports)}
-	if len(c.Secrets) > 0 {
-		parts = append(parts, app.SecretsText(c.Secrets))
+	parts := []string{change}
+	if whole {
+		parts = append(parts, mountsText(c.Mounts), networkText(&c.Network)+portsText(c.Ports))
+		if len(c.Secrets) > 0 {
+			parts = append(parts, app.SecretsText(c.Secrets))
+		}
+		if c.Runtime.V != "" {
+			parts = append(parts, "runtime "+c.Runtime.V)
+		}
 	}
-	if c.Runtime.V != "" {
-		parts = append(parts, "runtime "+c.Runtime.V)
+	switch {
+	case unlimited:
+		parts = append(parts, "without limits (B5)")
+	case whole:
+		parts = append(parts, limitsText(&c.Resources))
 	}
-	limits := limitsText(&c.Resources)
-	if unlimited {
-		limits = "without limits (B5)"
-	}
-	return w.Name + ": " + strings.Join(append(parts, limits), "; ")
+	return w.Name + ": " + strings.Join(parts, "; ")
 }
 
 // mountsText is "./src on /workspace/src ro, ./out on /out rw".

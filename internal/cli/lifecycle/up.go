@@ -26,8 +26,8 @@ func Up(p *command.Program) *cobra.Command {
 		Long: `up compiles the workshop, checks that the engine can keep every promise, plans
 what is missing, carries the plan out and waits until each worker is
 ready. What runs already as it should is left alone. It then returns, with a line
-per worker: what changed, and what the worker has. -v shows each step. The workers
-go on until ` + "`down`" + `.
+per worker: what changed, and all that it has where no ` + "`up`" + ` has said that; with -v
+always, and each step. The workers go on until ` + "`down`" + `.
 
 An ` + "`up`" + ` that fails or is interrupted takes back what it made: where nothing ran,
 nothing is left; where workers ran, they keep running, and a worker that was new is
@@ -37,12 +37,13 @@ next ` + "`up`" + ` or ` + "`down`" + ` repairs what it left.
 What the watched files are (see down) is noted by the first ` + "`up`" + ` and kept until
 ` + "`down`" + `. A later one names what changed and starts; with --strict it refuses, as
 does the one that ` + "`call`" + ` or ` + "`tools`" + ` runs. Lines of workshop.yaml or a worker file
-that a worker may have written are shown, and need a yes or --accept-watched.
+that a worker may have written are shown, with the reason, and need a yes or
+--accept-watched. A dry run shows them too.
 
 --learn then lets workers with mode restricted reach names that no line allows,
 and records them: ` + "`firewall suggest`" + ` prints lines for them. Until it ends, the
-allow list is not enforced (B23–B25); deny lines and what never opens are. It is refused
-in continuous integration, and for workers with secrets unless --with-secrets.`,
+allow list is not enforced (B23–B25); deny lines and what never opens are. It is
+refused in continuous integration, and for workers with secrets unless --with-secrets.`,
 		Example: `  workshop up
   workshop up --dry-run              # the plan and what was found on this machine
   workshop up --yes reviewer         # one worker; build images without asking
@@ -106,11 +107,15 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 		}
 	}
 	if o.dryRun {
-		plan, err := a.Plan(ctx, e, ready, names, app.UpOptions{DryRun: true})
+		o := app.UpOptions{DryRun: true, Strict: o.strict, AcceptWatched: o.acceptWatched}
+		plan, err := a.Plan(ctx, e, ready, names, o)
 		if err != nil {
 			return err
 		}
-		return a.printPlan(ready, plan)
+		if err := a.printPlan(ready, plan); err != nil {
+			return err
+		}
+		return a.Watch(ctx, ready, e.Capabilities().Contained, o)
 	}
 	ch, err := a.Change(ctx, c.Name)
 	if err != nil {

@@ -106,7 +106,7 @@ func columnWidths(rows [][]string, width int) (widths []int, gap int) {
 			}
 			widths[i] = max(widths[i], runewidth.StringWidth(cell))
 			for word := range strings.FieldsSeq(cell) {
-				longest[i] = max(longest[i], runewidth.StringWidth(word))
+				longest[i] = max(longest[i], len(indentOf(cell))+runewidth.StringWidth(word))
 			}
 		}
 	}
@@ -135,17 +135,22 @@ func columnWidths(rows [][]string, width int) (widths []int, gap int) {
 	return widths, narrowGap
 }
 
-// cellLines breaks a cell at blanks, and within a word that is too long.
+// indentOf is the blanks that a cell begins with.
+func indentOf(cell string) string { return cell[:len(cell)-len(strings.TrimLeft(cell, " "))] }
+
+// cellLines breaks a cell at blanks, and within a word that is too long. What goes on
+// has the indent of the cell.
 func cellLines(cell string, width int) []string {
 	var out []string
+	indent := indentOf(cell)
 	for line := range strings.SplitSeq(textwrap.Lines(cell, width, 0), "\n") {
 		for runewidth.StringWidth(line) > width {
 			head := runewidth.Truncate(line, width, "")
-			if head == "" {
+			if len(head) <= len(indent) {
 				break
 			}
 			out = append(out, head)
-			line = line[len(head):]
+			line = indent + line[len(head):]
 		}
 		out = append(out, line)
 	}

@@ -57,3 +57,28 @@ func letters(s string) string {
 	slices.Sort(b)
 	return string(b)
 }
+
+// An indented column isn't made so narrow that its words break, and what goes on of a
+// cell has its indent.
+func TestTableIndent(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		width int
+		want  string
+	}{
+		{"by words", 40, "  source           /tmp/project/a/long/p\n  ./workshop.yaml  ath/workshop.yaml\n"},
+		{"within words", 22, "  source    /tmp/proje\n  ./worksh  ct/a/long/\n  op.yaml   path/works\n            hop.yaml\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var b strings.Builder
+			w := NewTable(&b, c.width)
+			fmt.Fprintln(w, "  source ./workshop.yaml\t/tmp/project/a/long/path/workshop.yaml")
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if got := b.String(); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}

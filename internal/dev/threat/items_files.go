@@ -72,8 +72,8 @@ var fileItems = []Item{
 	},
 	{
 		ID: "F14", Attack: "Shown differs from done: `allow: [\"${H:-api.example.org}\"]`, `dns:` or `proxy:` with another value in `.env`; `./data`, a link to ~/Documents; a mapped host in other letter case",
-		Status: Closed, Answer: "`up` shows values of variables, proxy, resolvers, where a source's links lead, and a mapped host with its target",
-		Promises: []string{"B7", "B24", "B26", "B45"}, Tests: []string{"internal/cli/lifecycle TestLineSaysWhatIsOpen", "internal/cli TestScripts", "workshop TestMappedHosts"},
+		Status: Closed, Answer: "`up` shows values of variables, proxy, resolvers, where a source's links lead, and a mapped host with its target: of a worker as a whole until an `up` has said that, then what changed; `up -v` always",
+		Promises: []string{"B7", "B24", "B26", "B45"}, Tests: []string{"internal/cli/lifecycle TestLineSaysWhatIsOpen", "internal/app TestGrantThatNoUpHasSaid", "internal/cli TestScripts", "workshop TestMappedHosts"},
 	},
 	{
 		ID: "F15", Attack: "A 20 KB image archive that unpacks to gigabytes of holes and ignores Ctrl-C",

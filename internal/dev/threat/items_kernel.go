@@ -83,7 +83,7 @@ var kernelItems = []Item{
 	},
 	{
 		ID: "K15", Attack: "A foreign runtime: `runtime: nvidia` with a device variable, or another kernel, in the file or as the engine's default",
-		Status: Closed, Answer: "Only runtimes that share the kernel and add nothing are accepted; without a room, also [those of the user's settings](engines.md). `up` names them",
-		Promises: []string{"B6", "B30"}, Tests: []string{"compose TestRuntimes", "internal/app TestRuntimesOfTheUser", "internal/cli/lifecycle TestRuntimeIsSaid"},
+		Status: Closed, Answer: "Only runtimes that share the kernel and add nothing are accepted; without a room, also [those of the user's settings](engines.md). `up` names them of a worker that is new or changed, `up -v` of each",
+		Promises: []string{"B6", "B30"}, Tests: []string{"compose TestRuntimes", "internal/app TestRuntimesOfTheUser", "internal/cli/lifecycle TestWorkerLine", "internal/app TestGrantThatNoUpHasSaid"},
 	},
 }
