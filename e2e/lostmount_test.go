@@ -195,14 +195,14 @@ func TestB08_SavedByRenameIsReviewed(t *testing.T) {
 		if d.Code != 4 {
 			t.Errorf("%v: exit code %d\n%s", args, d.Code, d.Err)
 		}
-		says(s, d, "[a.example.org, b.example.org]", "a worker may have written that (B8): it was replaced on this machine", "`workshop up --accept-watched`")
+		says(s, d, "[a.example.org, b.example.org]", "a worker may have written that (B8): it was replaced on this machine", "`workshop up --accept-watched=")
 		exec := s.Run("exec", "worker", "--", "true")
 		if exec.Code != 125 {
 			t.Errorf("after %v the worker runs: %d", args, exec.Code)
 		}
-		says(s, exec, "if it is yours, start it with `workshop up --accept-watched`")
+		says(s, exec, "a worker may have written what changed in workshop.yaml (B8): `workshop up --dry-run` shows it, and how to accept it")
 	}
-	says(s, s.Expect(0, "ps"), "if it is yours, start it with `workshop up --accept-watched`")
+	says(s, s.Expect(0, "ps"), "a worker may have written what changed in workshop.yaml (B8): `workshop up --dry-run` shows it, and how to accept it")
 	says(s, s.Expect(0, "up", "--dry-run"), "[a.example.org, b.example.org]", "`up` asks before it obeys that")
 	s.Expect(0, "up", "--accept-watched")
 	s.Expect(0, "firewall", "allow", "saved.example.org", "--save")

@@ -68,6 +68,9 @@ func (b *baselineCase) up(o UpOptions, code int) {
 	}
 	if err != nil {
 		fmt.Fprintln(&b.err, err)
+		if f, ok := errors.AsType[*Failure](err); ok {
+			fmt.Fprintln(&b.err, f.AllHints())
+		}
 	}
 }
 
@@ -133,7 +136,7 @@ func TestBaselineStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.looks(b.dir, true)
-	if all, err := facts.Records(b.a.recordsDir()); len(all) > 0 || err != nil {
+	if all, err := facts.Records(b.a.recordsDir()); len(all) != 1 || !all[0].Down || err != nil {
 		t.Errorf("it is up: %v %v", all, err)
 	}
 	b.err.Reset()
@@ -146,7 +149,7 @@ func TestBaselineStays(t *testing.T) {
 	b.up(UpOptions{}, CodeOK)
 	b.says("changed since the first `up`: .envrc")
 
-	b.up(UpOptions{Strict: true, AcceptWatched: true}, CodeOK)
+	b.up(UpOptions{Strict: true, AcceptWatched: AcceptAll}, CodeOK)
 	b.says("changed since the first `up`")
 	b.looks(b.dir, false)
 }
@@ -171,15 +174,15 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 				"workshop.yaml changed, and a worker may have written that (B8): it was writable in one since the first `up`; nothing was started or loaded")
 		}
 		// A dry run shows the same, refuses nothing and accepts nothing.
-		for _, o := range []UpOptions{{DryRun: true}, {DryRun: true, AcceptWatched: true}} {
+		for _, o := range []UpOptions{{DryRun: true}, {DryRun: true, AcceptWatched: AcceptAll}} {
 			b.up(o, CodeOK)
 			b.says("workshop.yaml, since the last `up`:\n  -   3 |")
 		}
 		b.up(UpOptions{DryRun: true}, CodeOK)
-		b.says("it was writable in one since the first `up`; `up` asks before it obeys that", "`workshop up --accept-watched`")
+		b.says("it was writable in one since the first `up`; `up` asks before it obeys that", "`workshop up --accept-watched=")
 		b.up(UpOptions{DryRun: true, Strict: true}, CodeRefused)
 		b.up(UpOptions{}, CodeRefused)
-		b.up(UpOptions{AcceptWatched: true}, CodeOK)
+		b.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
 		b.up(UpOptions{}, CodeOK)
 	})
 	held := func(t *testing.T) *baselineCase {
@@ -211,11 +214,11 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		b := held(t)
 		rename(b, evil)
 		b.looks(b.dir, true)
-		starts(b, "`workshop up --dry-run` shows what changed in workshop.yaml, and a worker may have written that (B8); if it is yours, start it with `workshop up --accept-watched`")
+		starts(b, "a worker may have written what changed in workshop.yaml (B8): `workshop up --dry-run` shows it, and how to accept it")
 		b.up(UpOptions{}, CodeRefused)
 		b.says("(B8): it was replaced on this machine, as by an editor that saves a file anew, so its read-only mount in one was lost for a moment;")
 		b.up(UpOptions{Strict: true}, CodeRefused)
-		b.up(UpOptions{AcceptWatched: true}, CodeOK)
+		b.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
 		b.looks(b.dir, false)
 		b.write("workshop.yaml", evil+"# mine\n")
 		b.up(UpOptions{Strict: true}, CodeOK)
@@ -237,7 +240,7 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		b.says("changed since `up --accept-watched`: .envrc")
 		rename(b, strings.Repeat("# one of many\n", maxShownLines+1)+evil)
 		b.up(UpOptions{Ask: ask}, CodeRefused)
-		b.up(UpOptions{AcceptWatched: true}, CodeOK)
+		b.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
 		if asked != 2 {
 			t.Errorf("asked %d times", asked)
 		}
@@ -294,7 +297,7 @@ func TestReplacedRoot(t *testing.T) {
 	b.looks(b.dir, false)
 	b.up(UpOptions{Strict: true}, CodeOK)
 	replace()
-	b.up(UpOptions{Strict: true, AcceptWatched: true}, CodeOK)
+	b.up(UpOptions{Strict: true, AcceptWatched: AcceptAll}, CodeOK)
 	b.looks(b.dir, false)
 
 	// A record of an earlier version doesn't know what it was.
@@ -315,7 +318,7 @@ func TestFirstUpAccepts(t *testing.T) {
 	if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, engine.Observed{}, false); err != nil {
 		t.Fatal(err)
 	}
-	b.up(UpOptions{AcceptWatched: true}, CodeOK)
+	b.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
 	b.looks(b.dir, false)
 }
 
@@ -324,7 +327,7 @@ func TestEnvFilesAreWatched(t *testing.T) {
 	b := newBaseline(t, "")
 	b.write("vars/dev", "A=1\n")
 	b.a.Settings.EnvFiles = []string{"vars/dev"}
-	b.up(UpOptions{AcceptWatched: true}, CodeOK)
+	b.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
 	b.looks(b.dir, false)
 	b.write("vars/dev", "A=2\n")
 	b.up(UpOptions{Strict: true}, CodeRefused)
@@ -461,6 +464,8 @@ func TestAnotherDirectory(t *testing.T) {
 	if err := os.RemoveAll(b.dir); err != nil {
 		t.Fatal(err)
 	}
+	b.dir = other.ProjectDir
+	b.write("workshop.yaml", "workshop:\n  name: web\n  container: {image: host}\n  workers: [one]\n")
 	b.up(UpOptions{Strict: true}, CodeRefused)
 	b.says("which is gone")
 	b.up(UpOptions{}, CodeOK)

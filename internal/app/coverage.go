@@ -57,13 +57,23 @@ func (env *Env) filePolicy(ctx context.Context, t ProjectRef, digest string) *fi
 }
 
 // savedPolicy is the policy of the workshop file, whatever runs; nil where the file
-// can't be read, or no worker has a network.
+// can't be read, a worker may have written it, or no worker has a network.
 func (env *Env) savedPolicy(ctx context.Context, t ProjectRef) *firewall.Policy {
-	w, err := env.quietWorkshop(ctx, t)
-	if err != nil || w == nil {
+	if t.File == "" {
 		return nil
 	}
-	c, err := compose.Compile(w)
+	s, err := env.Read(ctx, t.File)
+	if err != nil || s.Workshop == nil {
+		return nil
+	}
+	own, err := env.Record(t.Name)
+	if err != nil {
+		return nil
+	}
+	if list, err := env.redefined(own, s.definition()); err != nil || len(list) > 0 {
+		return nil
+	}
+	c, err := compose.Compile(s.Workshop)
 	if err != nil {
 		return nil
 	}

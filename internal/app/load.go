@@ -28,11 +28,8 @@ func (env *Env) Load(ctx context.Context) (*Source, error) {
 // spoiled says of a file that can't be loaded that a worker may have made it so; empty:
 // by the records none did.
 func (env *Env) spoiled(s *Source) string {
-	all, _ := facts.Records(env.recordsDir())
-	for _, r := range all {
-		if paths := r.Redefined(s.definition()); r.Dir == RealPath(s.Root()) && len(paths) > 0 {
-			return "; " + env.shownClipped(paths[0]) + " changed since `up`, and a worker may have written that (B8)"
-		}
+	if list, err := env.redefined(nil, s.definition()); err == nil && len(list) > 0 {
+		return "; " + env.shownClipped(list[0].Path) + " changed since `up`, and a worker may have written that (B8)"
 	}
 	return ""
 }
@@ -77,7 +74,7 @@ func (env *Env) changedFiles(s *Source) (paths []string, ok bool) {
 	if err != nil || r == nil {
 		return nil, false
 	}
-	for p, text := range s.definition() {
+	for p, text := range s.definition().Known {
 		if noted, ok := r.Definition[p]; !ok || noted != text {
 			paths = append(paths, p)
 		}

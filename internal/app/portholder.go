@@ -48,6 +48,9 @@ func (env *Env) namePortHolder(ctx context.Context, e engine.Engine, err error) 
 	defer cancel()
 	all, _ := facts.Records(env.recordsDir()) // without those that can't be read
 	for _, r := range all {
+		if r.Down {
+			continue
+		}
 		seen, problem := e.Observe(ctx, r.Project)
 		if problem != nil {
 			continue

@@ -58,13 +58,8 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 	heard := &reloadEngine{Engine: e}
 	if len(plan.Steps) > 0 {
 		// As at `up`: a worker may have written the file that is about to count.
-		if before, err := env.Record(c.Name); err != nil {
-			return nil, Fail(CodeFailed, "%w", err)
-		} else if before != nil {
-			texts := ready.definition()
-			if err := env.reviewDefinition(ctx, before, texts, before.Redefined(texts), UpOptions{}); err != nil {
-				return nil, err
-			}
+		if err := env.ReviewDefinition(ctx, ready); err != nil {
+			return nil, err
 		}
 		env.CompareWatched(ctx, c.Name, engine.Observed{})
 		if err := env.Apply(ctx, heard, plan, env.Settings.WaitTimeout); err != nil {

@@ -48,7 +48,15 @@ func (env *Env) replaceFile(ctx context.Context, s *Source, before, after []byte
 		}
 		return os.Rename(f.Name(), file)
 	}
-	return env.replaceWatched(s, before, after, replace)
+	if err := env.replaceWatched(s, before, after, replace); err != nil {
+		return err
+	}
+	// A worker that may write there could put another file in the place of the new one.
+	if now, err := boundedfile.Read(file, workshop.MaxFileSize); err != nil || !bytes.Equal(now, after) {
+		return Fail(CodeFailed, "%s isn't what was written: it was changed by another program at the same time", env.Shown(file)).
+			Hint("look at it: a worker may have done that")
+	}
+	return nil
 }
 
 // mountsFile reports whether a worker mounts the file by itself. A rename would take

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -30,7 +31,7 @@ type Source struct {
 	// mounts of the workers; with errors those that can be read.
 	mounts []workshop.Mount
 	// read are the texts that it was loaded from, by their names in the project.
-	read map[string]*bytes.Buffer
+	read map[string]*kept
 	// variables are the names of files of variables.
 	variables []string
 }
@@ -46,7 +47,7 @@ func (s *Source) Base() string { return filepath.Base(s.Path) }
 func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 	s := &Source{Path: filepath.Clean(file)}
 	s.shownDir = env.Shown(s.Root())
-	s.read = map[string]*bytes.Buffer{}
+	s.read = map[string]*kept{}
 	fsys := projectFS{dir: s.Root(), named: map[string]string{}, read: s.read}
 	follow := env.Settings.File != "" && env.Abs(env.Settings.File) == file
 	if follow {
@@ -96,23 +97,31 @@ func (s *Source) sources() map[string][]byte {
 // hashed begins what stands for a text that isn't kept.
 const hashed = "sha256:"
 
-// definition returns the texts that decide what workers are granted, by absolute path.
-// Files of variables do only where the workshop file has variables; they may hold
-// secrets, so that a hash stands for their text.
-func (s *Source) definition() map[string]string {
-	root := RealPath(s.Root())
-	out := map[string]string{}
+// definition returns the texts that decide what workers are granted. Files of variables
+// do only where the workshop file has variables; they may hold secrets, so that a hash
+// stands for their text.
+func (s *Source) definition() facts.Definition {
+	d := facts.Definition{Dir: RealPath(s.Root()), Known: map[string]string{}, Raw: map[string][]byte{}}
+	at := func(name string) string { return filepath.Join(d.Dir, filepath.FromSlash(name)) }
 	file := s.read[s.Base()]
-	for name, text := range s.read {
-		at := filepath.Join(root, filepath.FromSlash(name))
+	hasVariables := file != nil && bytes.ContainsRune(file.text, '$')
+	for name, k := range s.read {
 		switch {
 		case !slices.Contains(s.variables, name):
-			out[at] = text.String()
-		case file != nil && bytes.ContainsRune(file.Bytes(), '$'):
-			out[at] = fmt.Sprintf("%s%x", hashed, sha256.Sum256(text.Bytes()))
+			d.Known[at(name)] = string(k.text)
+		case hasVariables:
+			d.Known[at(name)] = fmt.Sprintf("%s%x", hashed, sha256.Sum256(k.text))
+		default:
+			continue
+		}
+		d.Raw[at(name)] = k.text
+	}
+	for _, name := range s.variables {
+		if s.read[name] == nil && hasVariables {
+			d.Absent = append(d.Absent, at(name))
 		}
 	}
-	return out
+	return d
 }
 
 // Shown are the diagnostics and texts with the names that the user would
@@ -144,9 +153,9 @@ func (s *Source) ShownFile(name string) string {
 // projectFS is the project directory, out of which no symbolic link leads,
 // together with single files that the command line named.
 type projectFS struct {
-	dir   string                   // of the project
-	named map[string]string        // name in the file system → absolute path
-	read  map[string]*bytes.Buffer // what was read of files, by name; nil keeps nothing
+	dir   string            // of the project
+	named map[string]string // name in the file system → absolute path
+	read  map[string]*kept  // what was read of files, by name; nil keeps nothing
 }
 
 // ProjectDir is a project directory, out of which no symbolic link leads.
@@ -169,30 +178,55 @@ func (f projectFS) add(dir, file string) (string, error) {
 }
 
 // Open implements [fs.FS]. It never waits: a worker may have put a named pipe
-// in the place of a file (B60).
+// in the place of a file (B60). A file that was read as a whole is the same when it is
+// opened again, whatever it is by then (B8).
 func (f projectFS) Open(name string) (fs.File, error) {
+	if k := f.read[name]; k != nil && k.whole {
+		return &keptFile{kept: &kept{info: k.info}, from: bytes.NewReader(k.text)}, nil
+	}
 	file, err := f.open(name)
 	if err != nil || f.read == nil {
 		return file, err
 	}
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return file, err
 	}
-	f.read[name] = &bytes.Buffer{}
-	return keptFile{file, f.read[name]}, nil
+	k := &kept{info: info}
+	f.read[name] = k
+	return &keptFile{kept: k, from: file, close: file}, nil
 }
 
-// keptFile keeps what is read of a file.
+// kept is what was read of a file.
+type kept struct {
+	info  fs.FileInfo
+	text  []byte
+	whole bool
+}
+
+// keptFile is a file whose text is kept.
 type keptFile struct {
-	fs.File
-	to *bytes.Buffer
+	*kept
+	from  io.Reader
+	close io.Closer // nil for a text
 }
 
 // Read implements [io.Reader].
-func (f keptFile) Read(b []byte) (int, error) {
-	n, err := f.File.Read(b)
-	f.to.Write(b[:n])
+func (f *keptFile) Read(b []byte) (int, error) {
+	n, err := f.from.Read(b)
+	f.text, f.whole = append(f.text, b[:n]...), f.whole || err == io.EOF
 	return n, err
+}
+
+// Stat implements [fs.File].
+func (f *keptFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+// Close implements [fs.File].
+func (f *keptFile) Close() error {
+	if f.close == nil {
+		return nil
+	}
+	return f.close.Close()
 }
 
 func (f projectFS) open(name string) (fs.File, error) {

@@ -69,11 +69,11 @@ func (env *Env) Find(ctx context.Context) (ProjectRef, error) {
 	return t, nil
 }
 
-// recordedHere are the projects that were brought up from the working directory or
-// one above it, nearest first.
+// recordedHere are the projects that are up, from the working directory or one above
+// it, nearest first.
 func (env *Env) recordedHere(all []*facts.Record) []*facts.Record {
 	here := RealPath(env.Dir)
-	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool { return !subpath.Within(here, r.Dir) })
+	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool { return r.Down || !subpath.Within(here, r.Dir) })
 	slices.SortFunc(all, func(x, y *facts.Record) int { return len(y.Dir) - len(x.Dir) })
 	return all
 }
@@ -102,7 +102,7 @@ func (env *Env) checkHidden(t ProjectRef) error {
 	if env.Settings.File == "" {
 		if by := facts.WrittenBy(t.File, all); by != nil {
 			return Fail(CodeRefused, "%s is new or changed since project %s was brought up from %s, whose workers may write it (B8)", Printable(env.Shown(t.File)), by.Project, Printable(by.Dir)).
-				Hint("look at it: `workshop -f %s …` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", Printable(env.Shown(t.File)), Printable(env.Shown(by.Dir)))
+				Hint("look at it: `-f %s` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", shellquote.Quote(env.Shown(t.File)), shellquote.Quote(env.Shown(by.Dir)))
 		}
 	}
 	if env.Settings.Project != "" {
@@ -115,7 +115,7 @@ func (env *Env) checkHidden(t ProjectRef) error {
 	}
 	var up []string
 	for _, r := range all {
-		if r.Named && r.Dir == t.Dir {
+		if r.Named && !r.Down && r.Dir == t.Dir {
 			up = append(up, r.Project)
 		}
 	}

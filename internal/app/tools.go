@@ -56,10 +56,15 @@ type Tools struct {
 	unreached  map[string]string // why there was no way to a worker, by its name
 }
 
-// OpenTools opens the audit log of a project. It touches no engine yet: see
+// OpenTools opens the audit log of a project, unless a worker can have written what the
+// project was loaded from and nobody accepted that. It touches no engine yet: see
 // [Tools.Look] and [Tools.Begin]. names are the workers that may be needed, all
 // where it is empty.
 func (env *Env) OpenTools(ctx context.Context, c *Project, names []string, o ToolsOptions) (*Tools, error) {
+	// Instructions, approvals and delegation go by the files, whatever runs (B8, B40, B42).
+	if err := env.ReviewDefinition(ctx, c); err != nil {
+		return nil, err
+	}
 	log, err := env.auditLog(c)
 	if err != nil {
 		return nil, err

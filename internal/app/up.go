@@ -13,7 +13,10 @@ import (
 // UpOptions say how a workshop is brought up. Implicit is a start that nobody
 // asked for: a call needs it.
 type UpOptions struct {
-	DryRun, Strict, AcceptWatched, Implicit bool
+	DryRun, Strict, Implicit bool
+	// AcceptWatched accepts watched files (B8) as they are, and of the workshop's own
+	// what was shown with that digest; [AcceptAll]: whatever there is; empty: nothing.
+	AcceptWatched string
 	// Ask puts a yes-or-no question to a person; nil if nobody is there.
 	Ask func(ctx context.Context, question string) (bool, error)
 }

@@ -38,7 +38,7 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	}
 	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "", contained)
 	texts := ready.definition()
-	r.Definition = texts
+	r.Definition = texts.Known
 	for _, f := range env.Settings.EnvFiles {
 		f = env.Abs(f)
 		r.Own = append(r.Own, filepath.Join(RealPath(filepath.Dir(f)), filepath.Base(f)))
@@ -65,6 +65,7 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if err != nil {
 		return Fail(CodeFailed, "watched files (B8): %w", err)
 	}
+	now.Pin(texts.Raw) // what is obeyed is noted, and nothing that came later
 	if baseline == nil {
 		baseline = now
 	} else {
@@ -74,20 +75,30 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if ready.NotChecked { // was said of the source
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind == facts.NotChecked })
 	}
-	var redefined []string
-	if before != nil && !lost {
-		redefined = before.Redefined(texts)
+	own := before
+	if lost {
+		own = nil
+	}
+	redefined, err := env.redefined(own, texts)
+	if err != nil {
+		return err
 	}
 	env.sayChanges(slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { // those have their lines shown
-		return slices.Contains(redefined, c.Path) && !strings.HasPrefix(texts[c.Path], hashed)
+		return slices.ContainsFunc(redefined, func(d facts.Redefinition) bool { return d.Path == c.Path }) && !strings.HasPrefix(texts.Known[c.Path], hashed)
 	}), r.Since())
 	if len(redefined) > 0 {
-		if err := env.reviewDefinition(ctx, before, texts, redefined, o); err != nil {
+		if err := env.reviewDefinition(ctx, redefined, texts, o); err != nil {
 			return err
 		}
-		changes = r.Accept(redefined, baseline, now, changes)
+		var paths []string
+		for _, d := range redefined {
+			if paths = append(paths, d.Path); texts.Raw[d.Path] == nil {
+				delete(r.Definition, d.Path)
+			}
+		}
+		changes = r.Accept(paths, baseline, now, changes)
 	}
-	if o.AcceptWatched {
+	if o.AcceptWatched != "" {
 		r.Accept(slices.Collect(maps.Keys(now)), baseline, now, nil)
 		baseline, r.Accepted = now, true
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind != facts.NotChecked })
@@ -118,87 +129,6 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	}
 	return r.Keep(baseline)
 }
-
-// reviewDefinition shows the lines of the project's definition that a worker can have
-// written since the first `up` by its record, in the files of paths
-// ([facts.Record.Redefined]). They are refused unless somebody takes them: what runs next
-// would obey them. A dry run, which obeys nothing, says so.
-func (env *Env) reviewDefinition(ctx context.Context, before *facts.Record, now map[string]string, paths []string, o UpOptions) (err error) {
-	if len(paths) == 0 {
-		return nil
-	}
-	taken, all := o.AcceptWatched, true
-	for _, p := range paths {
-		if strings.HasPrefix(now[p], hashed) {
-			all = false
-			continue
-		}
-		lines := changedLines([]byte(before.Definition[p]), []byte(now[p]))
-		if n := len(lines) - maxShownLines; n > 0 {
-			lines, all = append(lines[:maxShownLines], fmt.Sprintf("and %d more lines", n)), false
-		}
-		for i, l := range lines {
-			lines[i] = "\n" + Printable(l)
-		}
-		env.warn("%s, since the last `up`:%s", env.shownClipped(p), strings.Join(lines, ""))
-	}
-	file, way := env.shownClipped(paths[0]), before.Way(paths[0])
-	const hint = "read what changed; if it is yours, run `workshop up --accept-watched`"
-	if o.DryRun && !o.Strict && !taken {
-		env.warn("%s changed, and a worker may have written that (B8): %s; `up` asks before it obeys that", file, env.wayText(way, paths[0]))
-		env.hint(hint)
-		return nil
-	}
-	// Nobody is asked about lines that they weren't shown.
-	if !taken && all && o.Ask != nil && !o.Strict {
-		if taken, err = o.Ask(ctx, "a worker may have written these lines: "+env.wayText(way, "")+"; are they yours?"); err != nil {
-			return err
-		}
-	}
-	if !taken {
-		return Fail(CodeRefused, "%s changed, and a worker may have written that (B8): %s; nothing was started or loaded", file, env.wayText(way, paths[0])).Hint(hint)
-	}
-	return nil
-}
-
-// StartHint says how to start what doesn't run: where `up` would refuse the project's
-// definition, with what it says of that.
-func (env *Env) StartHint(ctx context.Context, t ProjectRef) string {
-	if t.File != "" {
-		before, err := env.Record(t.Name)
-		if s, unread := env.Read(ctx, t.File); err == nil && unread == nil && before != nil && before.Dir == t.Dir {
-			if paths := before.Redefined(s.definition()); len(paths) > 0 {
-				return "`workshop up --dry-run` shows what changed in " + env.shownClipped(paths[0]) +
-					", and a worker may have written that (B8); if it is yours, start it with `workshop up --accept-watched`"
-			}
-		}
-	}
-	return "start it with `workshop up`"
-}
-
-// wayText says how a worker can have written a file, which the sentence before names.
-func (env *Env) wayText(way facts.Way, file string) string {
-	worker := "a worker"
-	if len(way.Workers) > 0 {
-		worker = WorkersText(way.Workers)
-	}
-	switch it := "it"; way.Kind {
-	case facts.Writable:
-		return it + " was writable in " + worker + " since the first `up`"
-	case facts.CoverLost, facts.CoverUnknown:
-		if way.Cover != file {
-			it = env.shownClipped(way.Cover)
-		}
-		if way.Kind == facts.CoverLost {
-			return it + " was replaced on this machine, as by an editor that saves a file anew, so its read-only mount in " + worker + " was lost for a moment"
-		}
-		return "its read-only mount in " + worker + " may have been lost, which this file system doesn't tell"
-	}
-	return "it is a link or has several names (hard links)"
-}
-
-// maxShownLines of a changed file are shown.
-const maxShownLines = 60
 
 // CompareWatched names what changed since the first `up`, loudly, and reports whether
 // anything did. What can't be compared counts as changed. It uses what `up`

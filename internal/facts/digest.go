@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
@@ -81,7 +82,7 @@ func digestNow(dir *os.File, name string, left *int64) (string, error) {
 		if now, err := f.Stat(); err != nil || !os.SameFile(info, now) {
 			return "", errors.Join(err, errReplaced)
 		}
-		fmt.Fprintf(h, "%d %o ", info.Size(), info.Mode().Perm()&0o111)
+		fmt.Fprint(h, regularHead(info.Size(), info.Mode()))
 		if info.Size() > min(maxHashed, *left) {
 			fmt.Fprint(h, stateOf(info))
 			break
@@ -95,4 +96,38 @@ func digestNow(dir *os.File, name string, left *int64) (string, error) {
 		fmt.Fprintf(h, "special %v", info.Mode().Type())
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// regularHead is what the digest of a regular file has in front of its content.
+func regularHead(size int64, mode fs.FileMode) string {
+	return fmt.Sprintf("%d %o ", size, mode.Perm()&0o111)
+}
+
+// digestOf returns the digest of a regular file that has a text, with the mode of the one
+// that is there; "" if none is.
+func digestOf(name string, text []byte) string {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	h := sha256.New()
+	fmt.Fprint(h, regularHead(int64(len(text)), info.Mode()))
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Pin makes files what they were when their texts were read: a worker may have changed
+// them since, and the texts are what counts.
+func (s Snapshot) Pin(texts map[string][]byte) {
+	for name, text := range texts {
+		if real, err := filepath.EvalSymlinks(name); err == nil {
+			name = real
+		}
+		digest, named, byName := strings.Cut(s[name], byConfig)
+		if is := digestOf(name, text); digest != "" && is != "" {
+			if s[name] = is; byName {
+				s[name] += byConfig + named
+			}
+		}
+	}
 }

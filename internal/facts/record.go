@@ -108,7 +108,7 @@ func LoadRecord(state, project string) (*Record, error) {
 	return r, nil
 }
 
-// Records reads the records of all projects that are up.
+// Records reads the records of all projects, also of those that are down.
 func Records(state string) (all []*Record, err error) {
 	entries, err := os.ReadDir(state)
 	if state == "" || errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +117,7 @@ func Records(state string) (all []*Record, err error) {
 	for _, e := range entries {
 		r, problem := LoadRecord(state, e.Name())
 		err = errors.Join(err, problem)
-		if r != nil && !r.Down {
+		if r != nil {
 			all = append(all, r)
 		}
 	}
@@ -243,20 +243,6 @@ func replaced(before, now string) bool {
 	return before != "" && withoutDevice(before) != withoutDevice(now)
 }
 
-// Redefined returns the files of a definition, by path, that differ from those of the
-// record and that a worker can have written, sorted.
-func (r *Record) Redefined(now map[string]string) (paths []string) {
-	all := lasting(r.openings())
-	for p, text := range now {
-		if old, ok := r.Definition[p]; ok && old == text || len(all) == 0 || untouched(all, p) {
-			continue
-		}
-		paths = append(paths, p)
-	}
-	slices.Sort(paths)
-	return paths
-}
-
 // openings are the record's; of one without, all that is in its roots.
 func (r *Record) openings() []Opening {
 	if len(r.Openings) > 0 {
@@ -339,7 +325,7 @@ func (r *Record) Rewrite(name string, before, after []byte, write func() error) 
 	if r == nil {
 		return write()
 	}
-	if err := Rewrite([]string{r.at}, name, write); err != nil || r.Definition[name] != string(before) {
+	if err := Rewrite([]string{r.at}, name, after, write); err != nil || r.Definition[name] != string(before) {
 		return err
 	}
 	r.Definition[name] = string(after)
@@ -359,9 +345,8 @@ func ForgetRecord(state, project string) error {
 	return os.RemoveAll(at)
 }
 
-// WrittenBy returns a running project of another directory than the file's whose
-// workers may have written the file since `up`: they may write there, and the file has
-// changed. Nil if there is none.
+// WrittenBy returns a project of another directory than the file's whose workers may have
+// written the file since its `up`: they may write there, and the file has changed. Nil if there is none.
 func WrittenBy(file string, all []*Record) *Record {
 	if real, err := realDir(filepath.Dir(file)); err == nil {
 		file = filepath.Join(real, filepath.Base(file))

@@ -11,13 +11,14 @@ import (
 // one (B8).
 func TestRewrite(t *testing.T) {
 	for name, tt := range map[string]struct {
-		watched, changed, fails bool
-		want                    int // changes afterwards
+		watched, changed, fails, swapped bool
+		want                             int // changes afterwards
 	}{
-		"watched":         {watched: true},
-		"changed before":  {watched: true, changed: true, want: 1},
-		"not watched":     {},
-		"failed to write": {watched: true, fails: true},
+		"watched":              {watched: true},
+		"changed before":       {watched: true, changed: true, want: 1},
+		"not watched":          {},
+		"failed to write":      {watched: true, fails: true},
+		"another in its place": {watched: true, swapped: true, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, file := t.TempDir(), filepath.Join(t.TempDir(), "workshop.yaml")
@@ -40,9 +41,12 @@ func TestRewrite(t *testing.T) {
 				}
 			}
 			failed := errors.New("no space")
-			err := Rewrite([]string{t.TempDir(), dir}, file, func() error {
+			err := Rewrite([]string{t.TempDir(), dir}, file, []byte("after"), func() error {
 				if tt.fails {
 					return failed
+				}
+				if tt.swapped {
+					return put("by a worker")
 				}
 				return put("after")
 			})

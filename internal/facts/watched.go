@@ -37,7 +37,7 @@ var watchedNames = map[string]bool{
 	".exrc": true, ".nvimrc": true, ".nvim.lua": true, ".vimrc": true, ".dir-locals.el": true, ".dir-locals-2.el": true,
 	".gdbinit": true, ".lldbinit": true, ".rprofile": true, ".irbrc": true, ".pryrc": true, ".pdbrc": true, ".iex.exs": true, ".ghci": true, ".ocamlinit": true, ".octaverc": true,
 	".lazygit.yml": true, "coc-settings.json": true,
-	"workshop.yaml": true, "workshop.yml": true,
+	"workshop.yaml": true, "workshop.yml": true, "skill.md": true,
 }
 
 // watchedDirs are directories in which every file counts, like protected ones, but to
@@ -58,6 +58,7 @@ var watchedBelow = map[string]func(name string) bool{
 	".jj":     func(name string) bool { return name == "repo" || strings.Contains(name, "config") },
 	"repo":    func(name string) bool { return strings.Contains(name, "config") }, // of .jj
 	"mise":    func(name string) bool { return name == "config.toml" },
+	"workers": func(name string) bool { return strings.HasSuffix(name, ".md") }, // of a workshop
 }
 
 // wholly reports whether every file in a directory of this name counts.
@@ -98,5 +99,6 @@ func watched(d *dir, name string) bool {
 	if below := watchedBelow[d.name()]; below != nil && below(name) && (d.name() != "repo" || d.up != nil && d.up.name() == ".jj") {
 		return true
 	}
-	return watchedNames[strings.ToLower(name)]
+	name = strings.ToLower(name)
+	return watchedNames[name] || strings.HasSuffix(name, ".worker") || strings.HasSuffix(name, ".agent") // of a workshop
 }

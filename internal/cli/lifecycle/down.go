@@ -24,8 +24,8 @@ is there, down exits with 4.
 
 It compares the files that a program on this machine would run or obey (git
 configuration and hooks, editor and tool settings, the workshop's own files)
-with what they were at the first ` + "`up`" + `, and names those that a worker changed or added. Later
-commands name them too, until --accept-watched here or at ` + "`up`" + `.`,
+with what they were at the first ` + "`up`" + `, and names those that a worker changed or
+added. Later commands name them too, until --accept-watched here or at ` + "`up`" + `.`,
 		RunE: a.Run(func(ctx context.Context, _ *cobra.Command, _ []string) error {
 			changed, err := a.Down(ctx, accept)
 			if err == nil && strict && changed {

@@ -11,8 +11,9 @@ import (
 
 // upOptions are the flags of up.
 type upOptions struct {
-	dryRun, yes, strict, acceptWatched bool
-	learn                              learnOptions
+	dryRun, yes, strict bool
+	acceptWatched       string
+	learn               learnOptions
 }
 
 // Up is the verb up.
@@ -60,7 +61,8 @@ refused in continuous integration, and for workers with secrets unless --with-se
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and change nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "build images without asking")
-	f.BoolVar(&o.acceptWatched, "accept-watched", false, "take watched files and the workshop's own as they are now: what changed since the first up is named once more")
+	f.StringVar(&o.acceptWatched, "accept-watched", "", "take watched files as they are now, and of the workshop's own what a refused up showed as `DIGEST` (without one: whatever there is): what changed since the first up is named once more")
+	f.Lookup("accept-watched").NoOptDefVal = app.AcceptAll
 	f.BoolVar(&o.strict, "strict", false, "exit with 4 if a watched file changed, or a mount can't be fully checked")
 	o.learn.flags(cmd)
 	f.Duration("wait-timeout", app.DefaultWaitTimeout, "how long to wait until every worker is ready")

@@ -1,0 +1,146 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/lib/clip"
+)
+
+// redefined returns the files of a definition that workers of any project can have
+// written since they were accepted. own is the project's record, nil for none.
+func (env *Env) redefined(own *facts.Record, d facts.Definition) ([]facts.Redefinition, error) {
+	all, err := facts.Records(env.recordsDir())
+	if err != nil {
+		return nil, Fail(CodeFailed, "%w", err).Hint("`workshop -p NAME down` removes the record of a project")
+	}
+	return d.Redefined(own, all), nil
+}
+
+// ReviewDefinition refuses a definition that workers can have written since it was
+// accepted: what obeys it asks nobody. The lines are shown.
+func (env *Env) ReviewDefinition(ctx context.Context, p *Project) error {
+	own, err := env.Record(p.Name)
+	if err != nil {
+		return Fail(CodeFailed, "%w", err)
+	}
+	d := p.definition()
+	list, err := env.redefined(own, d)
+	if err != nil {
+		return err
+	}
+	return env.reviewDefinition(ctx, list, d, UpOptions{})
+}
+
+// reviewDefinition shows the lines of the project's definition that a worker can have
+// written since they were accepted. They are refused unless somebody takes them: what
+// runs next would obey them. A dry run, which obeys nothing, says so.
+func (env *Env) reviewDefinition(ctx context.Context, list []facts.Redefinition, d facts.Definition, o UpOptions) (err error) {
+	if len(list) == 0 {
+		return nil
+	}
+	all := true
+	for _, x := range list {
+		now, before := d.Known[x.Path], x.Before()
+		switch {
+		case d.Raw[x.Path] == nil:
+			env.warn("%s was removed since the last `up`", env.shownClipped(x.Path))
+			fallthrough
+		case strings.HasPrefix(now, hashed) || strings.HasPrefix(before, hashed):
+			all = false
+			continue
+		}
+		lines := changedLines([]byte(before), []byte(now))
+		if n := len(lines) - maxShownLines; n > 0 {
+			lines, all = append(lines[:maxShownLines], fmt.Sprintf("and %d more lines", n)), false
+		}
+		for i, l := range lines {
+			if len(l) > maxShownLine {
+				l, all = fmt.Sprintf("%s and %d more bytes", clip.Bytes(l, maxShownLine), len(l)-maxShownLine), false
+			}
+			lines[i] = "\n" + Printable(l)
+		}
+		env.warn("%s, since the last `up`:%s", env.shownClipped(x.Path), strings.Join(lines, ""))
+	}
+	first := list[0]
+	file, way := env.shownClipped(first.Path), first.By.Way(first.Path)
+	digest := digestOf(list, d)
+	hint := "read what changed; if it is yours, run `workshop up --accept-watched=" + digest + "`"
+	taken := o.AcceptWatched == AcceptAll || o.AcceptWatched == digest
+	if o.DryRun && !o.Strict && !taken {
+		env.warn("%s changed, and a worker may have written that (B8): %s; `up` asks before it obeys that", file, env.wayText(way, first.Path))
+		env.hint("%s", hint)
+		return nil
+	}
+	// Nobody is asked about lines that they weren't shown.
+	if !taken && all && o.Ask != nil && !o.Strict && o.AcceptWatched == "" {
+		if taken, err = o.Ask(ctx, "a worker may have written these lines: "+env.wayText(way, "")+"; are they yours?"); err != nil {
+			return err
+		}
+	}
+	switch {
+	case taken:
+		return nil
+	case o.AcceptWatched != "":
+		return Fail(CodeRefused, "%s isn't what --accept-watched=%s was printed for (B8): it changed since; nothing was started or loaded", file, o.AcceptWatched).Hint("%s", hint)
+	}
+	return Fail(CodeRefused, "%s changed, and a worker may have written that (B8): %s; nothing was started or loaded", file, env.wayText(way, first.Path)).Hint("%s", hint)
+}
+
+// AcceptAll is UpOptions.AcceptWatched for whatever there is.
+const AcceptAll = "all"
+
+// digestOf names what of a definition changed, so that no other text is accepted than
+// the one that was shown. 64 bits: nobody finds another with the same.
+func digestOf(list []facts.Redefinition, d facts.Definition) string {
+	h := sha256.New()
+	for _, x := range list {
+		fmt.Fprintf(h, "%q %t %q\n", x.Path, d.Raw[x.Path] != nil, d.Raw[x.Path])
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
+
+// StartHint says how to start what doesn't run: where `up` would refuse the project's
+// definition, with what it says of that.
+func (env *Env) StartHint(ctx context.Context, t ProjectRef) string {
+	if t.File != "" {
+		before, err := env.Record(t.Name)
+		if s, unread := env.Read(ctx, t.File); err == nil && unread == nil && (before == nil || before.Dir == t.Dir) {
+			if list, err := env.redefined(before, s.definition()); err == nil && len(list) > 0 {
+				return "a worker may have written what changed in " + env.shownClipped(list[0].Path) + " (B8): `workshop up --dry-run` shows it, and how to accept it"
+			}
+		}
+	}
+	return "start it with `workshop up`"
+}
+
+// wayText says how a worker can have written a file, which the sentence before names.
+func (env *Env) wayText(way facts.Way, file string) string {
+	worker := "a worker"
+	if len(way.Workers) > 0 {
+		worker = WorkersText(way.Workers)
+	}
+	switch it := "it"; way.Kind {
+	case facts.Writable:
+		return it + " was writable in " + worker + " since the first `up`"
+	case facts.CoverLost, facts.CoverUnknown:
+		if way.Cover != file {
+			it = env.shownClipped(way.Cover)
+		}
+		if way.Kind == facts.CoverLost {
+			return it + " was replaced on this machine, as by an editor that saves a file anew, so its read-only mount in " + worker + " was lost for a moment"
+		}
+		return "its read-only mount in " + worker + " may have been lost, which this file system doesn't tell"
+	}
+	return "it is a link or has several names (hard links)"
+}
+
+const (
+	// maxShownLines of a changed file are shown.
+	maxShownLines = 60
+	// maxShownLine bytes of one are.
+	maxShownLine = 400
+)

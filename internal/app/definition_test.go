@@ -1,0 +1,207 @@
+package app
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/facts"
+)
+
+const (
+	aDefinition = "workshop:\n  name: web\n  container: {image: host}\n  workers: [one]\n"
+	aWorkers    = aDefinition + "  # a worker's\n"
+)
+
+// beside is another project of a directory at or below that of the case.
+func (b *baselineCase) beside(name, dir string) *baselineCase {
+	other := &baselineCase{T: b.T, dir: filepath.Join(b.dir, dir), seen: b.seen}
+	other.a = testEnv(&Env{Dir: other.dir, Home: b.a.Home, Lookup: b.a.Lookup}, &other.err)
+	var service types.ServiceConfig
+	service.Volumes = []types.ServiceVolumeConfig{{Type: types.VolumeTypeBind, Source: other.dir, ReadOnly: true}}
+	other.ready = &Project{ProjectRef: ProjectRef{Name: name}, Compiled: &compose.Compiled{
+		Project: &types.Project{Services: types.Services{"one": service}}, Roles: map[string]compose.Role{"one": compose.RoleWorker},
+		Facts: &compose.Facts{Project: name, ProjectDir: other.dir, RuntimeDir: filepath.Join(b.a.Home, ".cache/workshop/run", facts.RuntimeID(name, other.dir))},
+	}}
+	return other
+}
+
+// B8: what is noted is the text that is obeyed, whatever a worker makes of the file after
+// it was read.
+func TestObeyedIsNoted(t *testing.T) {
+	for name, before := range map[string]func(*baselineCase){
+		"the first up": func(b *baselineCase) {
+			if err := facts.ForgetRecord(b.a.recordsDir(), "web"); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a later one": func(b *baselineCase) { b.write("workshop.yaml", aDefinition+"  # mine\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBaseline(t, "")
+			before(b)
+			var err error
+			if b.ready.Source, err = b.a.Read(t.Context(), filepath.Join(b.dir, "workshop.yaml")); err != nil {
+				t.Fatal(err)
+			}
+			b.write("workshop.yaml", aWorkers)
+			if err := b.a.Watch(t.Context(), b.ready, true, UpOptions{AcceptWatched: AcceptAll}); err != nil {
+				t.Fatal(err)
+			}
+			b.looks(b.dir, true)
+			b.up(UpOptions{}, CodeRefused)
+		})
+	}
+}
+
+// B8: a definition that workers of any project can have written isn't obeyed, by
+// whatever name or from whatever directory, before or after the `down` of theirs.
+func TestDefinitionOfOthers(t *testing.T) {
+	b := newBaseline(t, "")
+	two := b.beside("two", ".")
+	two.up(UpOptions{}, CodeOK) // it is as it was
+	if err := facts.ForgetRecord(b.a.recordsDir(), "two"); err != nil {
+		t.Fatal(err)
+	}
+	b.write("workshop.yaml", aWorkers)
+	two.up(UpOptions{}, CodeRefused)
+	two.says("+   5 |   # a worker's", "--accept-watched=")
+	two.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+	two.up(UpOptions{}, CodeOK)
+	if err := facts.ForgetRecord(b.a.recordsDir(), "two"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, b.seen, true); err != nil {
+		t.Fatal(err)
+	}
+	two.up(UpOptions{}, CodeRefused)
+}
+
+// B8: the same of a project below a directory that workers of another may write.
+func TestDefinitionBelow(t *testing.T) {
+	for name, change := range map[string]func(*baselineCase){
+		"its file of variables":     func(b *baselineCase) { b.write("sub/.env", "LEVEL=2\n") },
+		"another one was there":     func(b *baselineCase) { _ = os.Remove(filepath.Join(b.dir, "sub/.env")) },
+		"the file of a worker":      func(b *baselineCase) { b.write("sub/workers/one.md", "---\nallowed-tools: Bash\n---\nx\n") },
+		"nothing":                   nil,
+		"a file that it hasn't got": func(b *baselineCase) { b.write("sub/workers/two.md", "x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBaseline(t, "")
+			if err := facts.ForgetRecord(b.a.recordsDir(), "web"); err != nil {
+				t.Fatal(err)
+			}
+			b.write("sub/workshop.yaml", strings.Replace(aDefinition, "host}", "host, env: {LEVEL: \"${LEVEL:-1}\"}}", 1))
+			b.write("sub/.env", "LEVEL=1\n")
+			b.write("sub/workers/one.md", "---\nallowed-tools: Read\n---\nx\n")
+			b.up(UpOptions{}, CodeOK)
+			sub := b.beside("sub", "sub")
+			want := CodeOK
+			if change != nil {
+				if change(b); !strings.Contains(name, "hasn't") {
+					want = CodeRefused
+				}
+			}
+			sub.up(UpOptions{}, want)
+		})
+	}
+}
+
+// B8, B40, B42: tools, whose instructions, approvals and delegation are of the files,
+// aren't opened where a worker can have written those, though it runs as before.
+func TestToolsOfChangedDefinition(t *testing.T) {
+	b := newBaseline(t, "")
+	b.write("workers/one.md", "---\nallowed-tools: Read\n---\nx\n")
+	b.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+	c := &Project{ProjectRef: ProjectRef{Name: "web", Dir: b.dir}, Source: b.ready.Source}
+	open := func() error {
+		h, err := b.a.OpenTools(t.Context(), c, nil, ToolsOptions{})
+		if err == nil {
+			h.Close()
+		}
+		return err
+	}
+	if err := open(); err != nil {
+		t.Fatal(err)
+	}
+	b.write("workshop.yaml", aWorkers)
+	var err error
+	if c.Source, err = b.a.Read(t.Context(), filepath.Join(b.dir, "workshop.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(); codeOfError(err) != CodeRefused || !strings.Contains(err.Error(), "a worker may have written that (B8)") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}
+
+// B8: --accept-watched takes what was shown, not what a worker made of it since; nobody
+// is asked about a line whose end isn't shown; a removed file of variables is shown.
+func TestAcceptedIsShown(t *testing.T) {
+	b := newBaseline(t, "")
+	b.write("workshop.yaml", aWorkers)
+	b.up(UpOptions{}, CodeRefused)
+	digest := regexp.MustCompile("--accept-watched=([0-9a-f]{16})`").FindStringSubmatch(b.err.String())
+	if digest == nil {
+		t.Fatalf("no digest in %s", b.err.String())
+	}
+	b.write("workshop.yaml", aWorkers+"  # more\n")
+	b.up(UpOptions{AcceptWatched: digest[1]}, CodeRefused)
+	b.says("+   6 |   # more", "it changed since")
+	b.write("workshop.yaml", aWorkers)
+	b.up(UpOptions{AcceptWatched: digest[1]}, CodeOK)
+	b.up(UpOptions{}, CodeOK)
+
+	b.write("workshop.yaml", aWorkers+"  #"+strings.Repeat("x", 2*maxShownLine)+"\n")
+	b.up(UpOptions{Ask: func(context.Context, string) (bool, error) {
+		t.Error("asked about a line that isn't shown as a whole")
+		return true, nil
+	}}, CodeRefused)
+	b.says("more bytes")
+	if n := b.err.Len(); n > 4*maxShownLine {
+		t.Errorf("%d bytes are shown", n)
+	}
+
+	b.write("workshop.yaml", strings.Replace(aDefinition, "host}", "host, env: {LEVEL: \"${LEVEL:-1}\"}}", 1))
+	b.write(".env", "LEVEL=2\n")
+	b.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+	b.up(UpOptions{}, CodeOK)
+	if err := os.Remove(filepath.Join(b.dir, ".env")); err != nil {
+		t.Fatal(err)
+	}
+	b.up(UpOptions{}, CodeRefused)
+	b.says(".env was removed since the last `up`")
+	b.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+	b.up(UpOptions{}, CodeOK)
+}
+
+// B8: a file that several workers share is read once: who writes it between two reads
+// doesn't get one text noted and the other obeyed.
+func TestFilesAreReadOnce(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "one.md")
+	fsys := projectFS{dir: dir, read: map[string]*kept{}}
+	for _, text := range []string{"first", "second"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := fsys.Open("one.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(f)
+		if err != nil || string(got) != "first" || string(fsys.read["one.md"].text) != "first" {
+			t.Errorf("%q, kept %q, %v", got, fsys.read["one.md"].text, err)
+		}
+		if info, err := f.Stat(); err != nil || info.Size() != int64(len("first")) {
+			t.Errorf("%v %v", info, err)
+		}
+		f.Close()
+	}
+}
