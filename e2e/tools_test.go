@@ -82,7 +82,7 @@ func TestTools(t *testing.T) {
 				if w.code == 0 || !strings.Contains(w.text(), x.shows) {
 					t.Fatalf("exit code %d of what is refused, or no %q:\n%s", w.code, x.shows, w.text())
 				}
-				if shown, ok := w.at(host + ":443 is not allowed in workshop.yaml: do not retry, tell the person"); x.tells && (!ok || w.after(refused, shown) > soon) {
+				if shown, ok := w.at(host + ":443 is not allowed in this workshop: do not retry, tell the person"); x.tells && (!ok || w.after(refused, shown) > soon) {
 					t.Errorf("it doesn't show the guard's words within %v:\n%s", soon, w.text())
 				}
 				what, ok := w.at("the guard refused " + host)

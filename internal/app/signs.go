@@ -141,7 +141,7 @@ var signWords = []string{
 }
 
 // guardSays is what the guard says to a program that it refuses (403), in lower case.
-const guardSays = "not allowed in workshop.yaml"
+const guardSays = "not allowed in this workshop"
 
 // noIdentity is what git says, in lower case.
 const noIdentity = "please tell me who you are"
@@ -196,7 +196,7 @@ var (
 	// and port that git(1) connects to by itself (git://).
 	networkText = pattern(`(?i)ssh: could not resolve hostname ([^\s:]+)|unable to look up ([^\s:]+) \(port (\d{1,5})\)` +
 		`|could ?n.t resolve|could not resolve|failed to resolve|name or service not known|name resolution|no such host|name does not resolve` +
-		`|nodename nor servname|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|connection refused|failed to connect|could not connect|network is unreachable|bad address|not allowed in workshop\.yaml`)
+		`|nodename nor servname|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|connection refused|failed to connect|could not connect|network is unreachable|bad address|not allowed in this workshop`)
 	// pidsText is EAGAIN of fork(2) and clone(2) as shells, Go, Python and the JVM write it.
 	pidsText = pattern(`(?i)(cannot|can.t) fork|\bfork\b.*resource temporarily unavailable|can.t start new thread|unable to create (new )?native thread`)
 	// quotedText is what programs put between quotes; an apostrophe within a word

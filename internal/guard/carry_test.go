@@ -178,7 +178,7 @@ func TestHTTP(t *testing.T) {
 		if status != want.status || e.Server != want.server {
 			t.Errorf("request %d: %d %+v %s", i+1, status, e, body)
 		}
-		if status == 403 && body != "workshop: evil.example.net:80 is not allowed in workshop.yaml: do not retry, tell the person\n" {
+		if status == 403 && body != "workshop: evil.example.net:80 is not allowed in this workshop: do not retry, tell the person\n" {
 			t.Errorf("the denial isn't the one sentence for a program: %q", body)
 		}
 	}

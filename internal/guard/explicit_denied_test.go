@@ -43,7 +43,7 @@ func TestDenialsInWords(t *testing.T) {
 		if _, port, _ := strings.Cut(strings.Trim(host, "[]"), "]:"); port == "" && !strings.HasSuffix(host, ":8080") {
 			host += ":80"
 		}
-		want := host + " is not allowed in workshop.yaml"
+		want := host + " is not allowed in this workshop"
 		if c.why != "" {
 			want += " (" + c.why + ")"
 		}
@@ -53,7 +53,7 @@ func TestDenialsInWords(t *testing.T) {
 		}
 	}
 	// Port 80 says the same.
-	if _, status, body := get(w, w.mustDial("room", "tcp", testnet.Evil+":80"), "http://evil.example.net/"); status != 403 || body != "workshop: evil.example.net:80 is not allowed in workshop.yaml: do not retry, tell the person\n" {
+	if _, status, body := get(w, w.mustDial("room", "tcp", testnet.Evil+":80"), "http://evil.example.net/"); status != 403 || body != "workshop: evil.example.net:80 is not allowed in this workshop: do not retry, tell the person\n" {
 		t.Errorf("port 80: %d %s", status, body)
 	}
 }

@@ -64,9 +64,9 @@ func TestExplicitProxy(t *testing.T) {
 	w.guard.eventually(1, "another name in a tunnel", func(e event) bool { return e.Reason == "other-name" && e.Name == "evil.example.net" })
 
 	for target, why := range map[string]string{
-		"evil.example.net:443":    "not allowed in workshop.yaml:",
-		"allowed.example.org:22":  "not allowed in workshop.yaml (with this port):",
-		"198.51.100.66:443":       "not allowed in workshop.yaml:",
+		"evil.example.net:443":    "not allowed in this workshop:",
+		"allowed.example.org:22":  "not allowed in this workshop (with this port):",
+		"198.51.100.66:443":       "not allowed in this workshop:",
 		"169.254.169.254:80":      "metadata",
 		"[::ffff:127.0.0.1]:9000": "malformed",
 		"127.0.0.1:9000":          "loopback",

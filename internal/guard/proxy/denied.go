@@ -17,7 +17,7 @@ import (
 // Of a response to CONNECT most programs show the status line alone (npm at once, pip
 // with each retry).
 func (r *Room) denied(c net.Conn, to authority, d firewall.Decision, keep bool) error {
-	what := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port))) + " is not allowed in workshop.yaml"
+	what := net.JoinHostPort(to.host(), strconv.Itoa(int(to.port))) + " is not allowed in this workshop"
 	reason := firewall.ToldReason(d.Reason)
 	line := ""
 	if d.Rule != nil {
@@ -32,7 +32,7 @@ func (r *Room) denied(c net.Conn, to authority, d firewall.Decision, keep bool) 
 	case d.Reason == firewall.ReasonPort:
 		why = "with this port"
 	case d.Reason == firewall.ReasonDenied && line != "" && !strings.HasPrefix(line, firewall.LiveLine):
-		why = "denied by " + line
+		why = "by a deny line"
 	case d.Reason == events.ReasonUpload && b != nil:
 		// Rounded up: a retry after that time finds bytes.
 		wait := b.wait().Truncate(time.Second) + time.Second

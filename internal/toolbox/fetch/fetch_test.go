@@ -125,7 +125,7 @@ func server(t *testing.T) *httptest.Server {
 	mux.HandleFunc("/denied", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Workshop-Deny", "name")
 		w.WriteHeader(http.StatusForbidden)
-		io.WriteString(w, "workshop: x:80 is not allowed in workshop.yaml: do not retry, tell the person\n")
+		io.WriteString(w, "workshop: x:80 is not allowed in this workshop: do not retry, tell the person\n")
 	})
 	s := httptest.NewUnstartedServer(mux)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -166,7 +166,7 @@ func TestGet(t *testing.T) {
 		{path: "/away?to=http://u:p@127.0.0.1/", err: "user or password"},
 		{path: "/away?to=text", want: tool.FetchURLResult{URL: "/text", Status: 200, ContentType: "text/plain; charset=utf-8", Body: "héllo", Redirects: 1}},
 		{path: "/away", want: tool.FetchURLResult{Status: 303}},
-		{path: "/denied", err: "refused it: x:80 is not allowed in workshop.yaml"},
+		{path: "/denied", err: "refused it: x:80 is not allowed in this workshop"},
 		{path: "/text", most: tool.MaxFetchBytes + 1, err: "1 to 4194304"},
 	} {
 		r, err := Get(context.Background(), nil, all, tool.FetchURLArgs{URL: s.URL + c.path, MaxBytes: c.most})
