@@ -109,9 +109,15 @@ func (h *Tools) Host(worker, client string, asker approval.Asker, changed func()
 	}
 	return session.Open(session.Config{
 		Workshop: h.c.Workshop, Dial: h.dial, Client: client, Gate: gate, Audit: h.audit, Changed: changed,
-		Watch: h.watch, ReadOnly: h.readOnly,
+		Watch: h.watch, ReadOnly: h.readOnly, Outdated: h.outdated(),
 		Warn: func(text string) { h.env.warn("%s", Printable(text)) },
 	}, worker)
+}
+
+// outdated reports whether the files of a project that is up have changed since.
+func (h *Tools) outdated() bool {
+	paths, _ := h.env.changedFiles(h.c.Source)
+	return len(paths) > 0 && h.down == nil
 }
 
 // Begin starts what isn't up, once, in the background. It goes on

@@ -124,4 +124,12 @@ func TestResourcesAndInstructions(t *testing.T) {
 			t.Errorf("%s\ndoesn't say %q", got, want)
 		}
 	}
+	const outdated, unasked = "have changed since the workers were started", "nobody can be asked"
+	if got := h.Instructions(true); strings.Contains(got, outdated) || strings.Contains(got, unasked) {
+		t.Errorf("it is as it runs, and somebody can be asked, but: %s", got)
+	}
+	h = openHost(t, Config{Workshop: ws, Dial: nobody, ReadOnly: readOnly, Outdated: true}, "w")
+	if got := h.Instructions(false); !strings.Contains(got, outdated) || !strings.Contains(got, unasked) {
+		t.Errorf("it isn't as it runs, and nobody can be asked, but: %s", got)
+	}
 }
