@@ -404,7 +404,7 @@ func TestToolsAfterAChange(t *testing.T) {
 		t.Errorf("nothing changed:\n%s", d.Err)
 	}
 	s.Write("out/.vscode/settings.json", "{}") // `up` would mount it over itself
-	if d := s.Expect(0, "call", "editor", "read_file", "path=/workspace/src/a.txt"); !strings.Contains(d.Err, "workshop: warning: a variable that workshop.yaml uses, a build context, this program, or the directories that are read-only in a mount (B8) changed since `up`") {
+	if d := s.Expect(0, "call", "editor", "read_file", "path=/workspace/src/a.txt"); !strings.Contains(d.Err, "workshop: warning: editor is to change (read-only: + /workspace/out/.vscode): the running workshop is out of date\n") {
 		t.Errorf("a directory was made that is held:\n%s", d.Err)
 	}
 	s.Write("workers/reader.md", strings.Replace(s.Read("workers/reader.md"), "tools: Read", "tools: Read, LS", 1))

@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -243,12 +245,12 @@ func (h *Tools) warnChanged(ctx context.Context) {
 	case err != nil:
 		env.warn("%s can't be compared with what runs: %v", env.Shown(h.c.File), err)
 	case !plan.Empty():
-		env.warn("%s changed since `up`: the running workshop is out of date", h.changed())
+		env.warn("%s: the running workshop is out of date", h.changed())
 		env.hint("`workshop up` applies it, `workshop up --dry-run` shows it")
 	}
 }
 
-// changed names what differs from what runs, as far as that is known.
+// changed says what differs from what runs, as far as that is known.
 func (h *Tools) changed() string {
 	file := h.env.Shown(h.c.File)
 	paths, noted := h.env.changedFiles(h.c.Source)
@@ -256,9 +258,21 @@ func (h *Tools) changed() string {
 		for i, p := range paths {
 			paths[i] = h.env.shownClipped(p)
 		}
-		return WorkersText(paths)
+		return WorkersText(paths) + " changed since `up`"
 	}
-	text := "a variable that " + file + " uses, a build context, this program, or the directories that are read-only in a mount (B8)"
+	if ready, err := (*h.current.Load())(); noted && err == nil {
+		var workers []string
+		changes := h.env.GrantChanges(ready)
+		for _, name := range h.wanted() {
+			if c := changes[name]; c.Text != "" {
+				workers = append(workers, fmt.Sprintf("%s is to change (%s)", name, c.Text))
+			}
+		}
+		if len(workers) > 0 {
+			return strings.Join(workers, ", ")
+		}
+	}
+	text := "a variable that " + file + " uses, a build context, this program, or the directories that are read-only in a mount (B8) changed since `up`"
 	if !noted {
 		text = file + ", " + text
 	}
