@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/toolbox/client"
 	"github.com/llmdo/workshop/internal/toolbox/wire"
 	"github.com/llmdo/workshop/workshop"
@@ -135,7 +137,7 @@ func sessionFailure(err error, worker, program, workdir string) *Failure {
 // execError is a command that was not started.
 func (env *Env) execError(ctx context.Context, err error, r *Running, worker, program, workdir string) error {
 	if _, ok := errors.AsType[*engine.ForeignError](err); ok {
-		return EngineError(err)
+		return env.foreignError(r.ProjectRef, err)
 	}
 	_, lost := errors.AsType[*wire.LostError](err)
 	failed := sessionFailure(err, worker, program, workdir)
@@ -143,13 +145,13 @@ func (env *Env) execError(ctx context.Context, err error, r *Running, worker, pr
 		failed = startFailure(err, program, workdir)
 	}
 	if failed != nil && !lost {
-		return failed
+		return failed.hintWords(program, worker)
 	}
 	if seen, observeErr := r.lookAfterEnd(ctx, worker); observeErr == nil {
 		if err := engine.CheckDirectory(seen, r.Dir); err != nil {
-			return EngineError(err)
+			return env.foreignError(r.ProjectRef, err)
 		}
-		if err := services(r.ProjectRef, seen, []string{worker}); err != nil {
+		if err := env.services(ctx, r.ProjectRef, seen, []string{worker}, compose.RoleWorker); err != nil {
 			if f, ok := errors.AsType[*Failure](err); ok && errors.Is(f, ErrNotUp) {
 				f.Hints = []string{env.StartHint(ctx, r.ProjectRef)}
 			}
@@ -173,6 +175,19 @@ func (env *Env) execError(ctx context.Context, err error, r *Running, worker, pr
 		return failed
 	}
 	return EngineError(err)
+}
+
+// hintWords says how the words of a command line are meant where its first one is no
+// program.
+func (f *Failure) hintWords(program, worker string) *Failure {
+	switch {
+	case f.Code != 127:
+	case strings.HasPrefix(program, "-"):
+		f.Hint("flags go before the worker, as in `workshop exec -w /scratch %s -- ls`", worker)
+	case strings.ContainsAny(program, " \t"):
+		f.Hint("it is one word with blanks; a shell splits it: `workshop exec %s -- sh -c %s`", worker, shellquote.Quote(program))
+	}
+	return f
 }
 
 // lookAfterEnd looks at the project after a connection to a worker ended. An engine
