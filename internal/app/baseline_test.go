@@ -460,7 +460,7 @@ func TestAnotherDirectory(t *testing.T) {
 	second.Project, second.ProjectDir = "second", RealPath(t.TempDir())
 	up := *b.ready
 	up.Name, up.Compiled = "second", &compose.Compiled{Project: up.Compiled.Project, Roles: up.Compiled.Roles, Facts: &second}
-	if err := b.in(second.ProjectDir, "second").watch(t.Context(), &up, true, UpOptions{}); err != nil {
+	if err := b.in(second.ProjectDir, "second").Watch(t.Context(), &up, true, UpOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	err := b.a.CheckDirectory(t.Context(), ProjectRef{Name: "web", Dir: second.ProjectDir})

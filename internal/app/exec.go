@@ -18,8 +18,9 @@ import (
 
 // Exec runs a command in a worker and returns its exit code. A NAME alone in
 // run.Env passes the caller's value on, if there is one. attach prepares it for the
-// caller's terminal, and detach undoes that as soon as the command has ended.
-func (env *Env) Exec(ctx context.Context, r *Running, worker string, run engine.ExecOptions, attach func(*engine.ExecOptions) (detach func(), err error)) (int, error) {
+// caller's terminal, and detach undoes that as soon as the command has ended. signs
+// take what the worker says of the end.
+func (env *Env) Exec(ctx context.Context, r *Running, worker string, run engine.ExecOptions, signs *Signs, attach func(*engine.ExecOptions) (detach func(), err error)) (int, error) {
 	run.Directory = r.Dir
 	var variables []string
 	for _, variable := range run.Env {
@@ -38,7 +39,7 @@ func (env *Env) Exec(ctx context.Context, r *Running, worker string, run engine.
 	if err != nil {
 		return 0, err
 	}
-	code, err := runIn(ctx, r, worker, run)
+	code, err := runIn(ctx, r, worker, run, signs)
 	detach()
 	if err != nil {
 		return 0, env.execError(ctx, err, r, worker, run.Command[0], run.Workdir)
@@ -90,7 +91,7 @@ func numericUser(user string) bool {
 // runIn runs a command in a worker: in a session with its toolbox, which takes
 // a fraction of the time that an engine needs, or, for another user, by the
 // engine.
-func runIn(ctx context.Context, e *Running, worker string, run engine.ExecOptions) (int, error) {
+func runIn(ctx context.Context, e *Running, worker string, run engine.ExecOptions, signs *Signs) (int, error) {
 	if run.User != "" {
 		return e.Exec(ctx, e.Name, worker, run)
 	}
@@ -101,7 +102,7 @@ func runIn(ctx context.Context, e *Running, worker string, run engine.ExecOption
 	return client.Exec(ctx, conn, client.Command{
 		Argv: run.Command, Env: run.Env, Cwd: run.Workdir,
 		Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Signals: run.Signals,
-		TTY: run.TTY, Size: run.Size, Resized: run.Resized,
+		TTY: run.TTY, Size: run.Size, Resized: run.Resized, Note: signs.noted,
 	})
 }
 
