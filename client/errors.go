@@ -99,7 +99,7 @@ func typed(err error) error {
 		return &ArgumentsError{Tool: e.Tool, Problems: e.Problems}
 	}
 	if e, ok := errors.AsType[*approval.RefusedError](err); ok {
-		return &RefusedError{Worker: e.Call.Worker, Tool: e.Call.Tool, Why: e.Why, Hint: e.Hint, err: e}
+		return &RefusedError{Worker: e.Call.Worker, Tool: e.Call.Tool, Why: e.Why, Hint: e.PersonHint(), err: e}
 	}
 	if e, ok := errors.AsType[*session.LostError](err); ok {
 		return &LostError{Worker: e.Worker, Tool: e.Tool, err: e}

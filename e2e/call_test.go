@@ -152,7 +152,7 @@ func TestCallAsks(t *testing.T) {
 		cmd := s.Command(t.Context(), write...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 		code, text := answered(t, s, cmd, c.types)
-		if code != c.code || written() != c.yes || !strings.Contains(text, "/workspace/out/x.txt") {
+		if code != c.code || written() != c.yes || !strings.Contains(text, "/workspace/out/x.txt") || strings.Contains(text, "[s]ession") {
 			t.Errorf("%s: code %d, want %d; written: %v\n%s", c.name, code, c.code, written(), text)
 		}
 	}

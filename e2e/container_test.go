@@ -134,6 +134,10 @@ func TestB05_Limits(t *testing.T) {
 	if want := regexp.MustCompile(`OOM-killed, probably: .*; of it, [3-6][0-9]M are files in /tmp\b`); !want.MatchString(d.Out + d.Err) {
 		t.Errorf("a full /tmp: %s%s, want %s", d.Out, d.Err, want)
 	}
+	d = s.Run("exec", "worker", "--", "sh", "-c", "head -c 100M /dev/zero | tail -c 90M > /dev/null; kill -9 $$")
+	if want := regexp.MustCompile("hint: 137 is SIGKILL: .* limit of 64M .*; of it, [3-6][0-9]M are files in /tmp: remove some, or all with `workshop (-.*)?restart worker`"); !want.MatchString(d.Err) {
+		t.Errorf("exec with a full /tmp: %s, want %s", d.Err, want)
+	}
 	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "resources: {memory: 64M, cpu: 0.5, pids: 40}", "network: restricted", 1))
 	s.Up()
 	for _, service := range []string{"worker", "room", "guard"} {

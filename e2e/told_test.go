@@ -57,6 +57,9 @@ func TestModelIsTold(t *testing.T) {
 		{"again", "shell", `{"command": "curl -sS http://denied.example.org/ || true"}`, "During this call the guard refused denied.example.org:80" + serversFault},
 		{"look-up", "shell", `{"command": "getent hosts looked.example.org | cat"}`, "During this call the guard refused looked.example.org" + serversFault},
 		{"port", "shell", `{"argv": ["perl", "-MIO::Socket::INET", "-e", "IO::Socket::INET->new(PeerAddr => 'allowed.example.org:22') or die $@"]}`, "During this call the guard refused allowed.example.org:22 (not allowed with this port)" + serversFault},
+		{"a parent that is read-only", "shell", `{"command": "echo \"ENOENT: no such file or directory, mkdir '/workspace/src/node_modules'\" >&2; exit 254"}`, fmt.Sprintf(readOnlyHere, "/workspace/src")},
+		{"a parent that is missing", "shell", `{"command": "echo \"ENOENT: no such file or directory, mkdir '/workspace/src/none/x'\" >&2; exit 254"}`, ""},
+		{"full, and empty by now", "shell", `{"command": "echo \"cp: error writing '/scratch/x': No space left on device\" >&2; exit 1"}`, "/scratch was full (256M)."},
 		{"fetch_url", "fetch_url", `{"url": "http://fetched.example.org/"}`, "During this call the guard refused fetched.example.org:80" + serversFault},
 		{".git", "shell", `{"command": "git -c safe.directory=* add a.txt", "cwd": "/workspace/repo"}`, fmt.Sprintf(readOnlyHere, "/workspace/repo/.git")},
 		{"mount", "shell", `{"command": "touch ../src/new", "cwd": "/workspace/out"}`, fmt.Sprintf(readOnlyHere, "/workspace/src")},
@@ -142,27 +145,50 @@ func TestClientIsTold(t *testing.T) {
 	}
 }
 
-// A person is told in one hint why an allowed host can't be reached, and which lines
-// give git a name.
+// A person is told in one hint why an allowed host can't be reached, which lines give
+// git a name, what is full, and what is read-only where a program says something else.
 func TestFailuresAreExplained(t *testing.T) {
 	_, err := exec.LookPath("git")
 	testutil.Require(t, err == nil, "there is no git")
 	files := toldFiles()
 	files["workshop.yaml"] = strings.Replace(files["workshop.yaml"], "allow: [allowed.example.org]", "allow: [allowed.example.org, gone.example.org]", 1)
-	s := scenario.At(t, "a person is told why an allowed host can't be reached, and which lines give git a name", files)
+	files["workshop.yaml"] = strings.Replace(files["workshop.yaml"], "    image: host\n", "    image: host\n    scratch: 2M\n", 1)
+	s := scenario.At(t, "a person is told why an allowed host can't be reached, which lines give git a name, and what is full or read-only", files)
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	s.Up()
 	const gone = "gone.example.org:80 is allowed, but no resolver of this machine has an address for it; to try it: `workshop firewall explain gone.example.org:80`"
+	nodeSays := func(path string) string {
+		return `echo "npm error enoent ENOENT: no such file or directory, mkdir '` + path + `'" >&2; exit 254`
+	}
 	const identity = "a worker doesn't see your git configuration: write in its container in workshop.yaml, then run `workshop up`: env: {GIT_AUTHOR_NAME: NAME, GIT_AUTHOR_EMAIL: EMAIL, GIT_COMMITTER_NAME: NAME, GIT_COMMITTER_EMAIL: EMAIL}"
 	for _, c := range []struct{ command, want string }{
 		{"curl -sSf http://gone.example.org/", gone},
 		{"cd /tmp && git init -q x && cd x && git -c user.useConfigOnly=true commit -q --allow-empty -m x", identity},
+		{"head -c 5M /dev/zero > /scratch/x; r=$?; rm /scratch/x; exit $r", ""}, // nobody knows any more where
+		{"head -c 5M /dev/zero > /scratch/x", "/scratch is full (2M): raise `scratch` in workshop.yaml, then run `workshop up`; or empty it with `workshop restart editor`"},
+		{"dd if=/dev/zero of=/scratch/x bs=1M count=5; rm /scratch/x; exit 1", "/scratch is full (2M): raise `scratch` in workshop.yaml, then run `workshop up`; or empty it with `workshop restart editor`"},
+		{nodeSays("/workspace/src/node_modules"), "/workspace/src is read-only: to let the worker write there, write its mount as `./src:/workspace/src:rw` in workshop.yaml, then run `workshop up`"},
+		{nodeSays("/usr/lib/node_modules"), "/usr/lib/node_modules belongs to the image, which is read-only; "},
+		{nodeSays("/workspace/src/none/node_modules"), ""},
+		{nodeSays("/workspace/out/node_modules"), ""},
+		{"echo 'fatal: not a git repository: /home/me/repo/.git/worktrees/feature' >&2; exit 128", "this is a linked worktree, and its repository isn't in the worker: commit on this machine"},
 	} {
 		for _, args := range [][]string{{"exec", "editor", "--", "sh", "-c", c.command}, {"call", "--approve-all", "editor", "shell", "command=rm -rf /tmp/x; " + c.command}} {
-			if d := s.Run(args...); d.Code == 0 || strings.Count(strings.Join(strings.Fields(d.Err), " "), c.want) != 1 {
+			d := s.Run(args...)
+			err := strings.Join(strings.Fields(d.Err), " ")
+			if d.Code == 0 || strings.Count(err, "workshop: hint: "+c.want) != min(1, len(c.want)) || strings.Count(err, "hint: ") != min(1, len(c.want)) {
 				t.Errorf("%q: %d, want %q\n%s", args, d.Code, c.want, d.Err)
 			}
 		}
+	}
+	// The error comes first, then what to do; what was in the background isn't there any more.
+	d := s.Run("call", "--approve-all", "editor", "write_file", "path=/workspace/src/x", "content=x")
+	if said, does := strings.Index(d.Err, "workshop: error: "), strings.Index(d.Err, "workshop: hint: "); said < 0 || does < said {
+		t.Errorf("the order of error and hint:\n%s", d.Err)
+	}
+	d = s.Run("call", "--approve-all", "editor", "shell", "command=sleep 100 & sleep 100 & echo out")
+	if want := "2 processes of the command that ran in the background have ended with this call\n"; d.Code != 0 || d.Err != want {
+		t.Errorf("%d, got %q, want %q", d.Code, d.Err, want)
 	}
 }
 
@@ -189,7 +215,7 @@ func TestUnattendedIsTold(t *testing.T) {
 	c.ended()
 	// The person reads it once for each rule that would let such calls pass.
 	for _, rule := range []string{`{tool: write_file, match: "out/**", approval: auto}`, `{tool: shell, match: "git status", approval: auto}`} {
-		hint := " of editor was refused: to let such calls pass, answer always in a terminal, which adds `- " + rule + "`: `workshop -f " + s.Dir + "/workshop.yaml -p " + s.Project + " call editor "
+		hint := " of editor was refused: to let such calls pass, answer always in a terminal, which adds `- " + rule + "` to " + s.Dir + "/workshop.yaml: `workshop -f " + s.Dir + "/workshop.yaml -p " + s.Project + " call editor "
 		if n := strings.Count(c.errs.String(), hint); n != 1 {
 			t.Errorf("the person was told %d times of %s\n%s", n, rule, c.errs)
 		}

@@ -277,15 +277,15 @@ var ourTargets = []string{
 // tmpfsTargets are the paths of our tmpfs and the key that sizes each.
 var tmpfsTargets = map[string]string{"/tmp": "tmp", "/scratch": "scratch", "/home/worker": "home"}
 
-// OnTmpfs reports whether a path of a worker, absolute and clean, is on one of its
-// sized memory file systems, where no mount covers it.
-func OnTmpfs(p string) bool {
-	for own := range tmpfsTargets {
+// TmpfsAt returns the sized memory file system that a path of a worker, absolute and
+// clean, is on where no mount covers it, and the key of the size; empty: none.
+func TmpfsAt(p string) (target, key string) {
+	for own, key := range tmpfsTargets {
 		if subpath.Within(p, own) {
-			return true
+			return own, key
 		}
 	}
-	return false
+	return "", ""
 }
 
 // checkTarget refuses targets over our own paths.

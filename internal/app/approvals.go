@@ -15,7 +15,11 @@ import (
 )
 
 // ApprovalOptions run what the workshop asks about without asking, or refuse it.
-type ApprovalOptions struct{ ApproveAll, Strict bool }
+type ApprovalOptions struct {
+	ApproveAll, Strict bool
+	// OneCall says that one call of a command line is decided on.
+	OneCall bool
+}
 
 // approvalGate decides on the calls of one session: by the workshop, capped by
 // the user's settings. file is the workshop.yaml. Who is asked is what the
@@ -34,7 +38,7 @@ func (env *Env) approvalGate(w *workshop.Workshop, file string, o ApprovalOption
 			Max: set.max, ApproveAll: o.ApproveAll, Strict: o.Strict,
 			Workdirs: map[string]string{}, Obeyed: func(worker, file string) bool { return obeyed(w, worker, file) },
 		},
-		Asker: asker,
+		Asker: asker, File: env.Shown(file), OneCall: o.OneCall,
 	}
 	for i := range w.Workers {
 		g.Policy.Workdirs[w.Workers[i].Name] = w.Workers[i].Container.Workdir.V

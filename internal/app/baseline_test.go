@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -456,6 +457,23 @@ func TestAnotherDirectory(t *testing.T) {
 	}
 	if err := b.a.CheckDirectory(t.Context(), ProjectRef{Name: "web", Dir: t.TempDir()}); codeOfError(err) != CodeRefused {
 		t.Errorf("got %v, want a refusal", err)
+	}
+	// One of the directory is meant where it is up under another name.
+	second := *b.ready.Compiled.Facts
+	second.Project, second.ProjectDir = "second", RealPath(t.TempDir())
+	up := *b.ready
+	up.Name, up.Compiled = "second", &compose.Compiled{Project: up.Compiled.Project, Roles: up.Compiled.Roles, Facts: &second}
+	if err := b.in(second.ProjectDir, "second").Watch(t.Context(), &up, true, UpOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err := b.a.CheckDirectory(t.Context(), ProjectRef{Name: "web", Dir: second.ProjectDir})
+	if got, want := Hints(err), []string{"this directory's project is second: add `-p second`"}; !slices.Equal(got, want) {
+		t.Errorf("%v, hints %q, want %q", err, got, want)
+	}
+	// Elsewhere, what needs the file says where it is.
+	_, err = b.in(t.TempDir(), "web").Load(t.Context())
+	if got, want := Hints(err), []string{"web was brought up from " + b.dir + ": `workshop -f " + filepath.Join(b.dir, "workshop.yaml") + " up`"}; !slices.Equal(got, want) {
+		t.Errorf("%v, hints %q, want %q", err, got, want)
 	}
 	// What is gone can't be compared.
 	other := *b.ready.Compiled.Facts

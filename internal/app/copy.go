@@ -22,7 +22,7 @@ var copyLimits = safetar.Limits{Bytes: 10 << 30, Entries: 100_000, Depth: 128}
 // connectForCopy is the project whose worker files are copied from or to. The caller closes
 // it.
 func (env *Env) connectForCopy(ctx context.Context, worker string) (*Running, error) {
-	e, seen, err := env.observeServices(ctx, []string{worker}, false)
+	e, seen, err := env.observeServices(ctx, []string{worker}, false, compose.RoleWorker)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +73,12 @@ func (env *Env) CopyOut(ctx context.Context, worker, file, to string, unlimited 
 	if errors.Is(err, safetar.ErrLimit) {
 		return Fail(CodeFailed, "cp: %w", err).Hint("look at what it is (`workshop exec %s -- du -a %s`); `--unlimited` copies it all", worker, shellquote.Quote(file))
 	}
+	if bad, ok := errors.AsType[*fs.PathError](err); ok {
+		if !filepath.IsAbs(bad.Path) { // of a file in dir
+			bad.Path = filepath.Join(dir, bad.Path)
+		}
+		return Fail(CodeFailed, "cp: %s: %w", Printable(bad.Path), bad.Err)
+	}
 	if err != nil {
 		return Fail(CodeFailed, "cp: %w", err)
 	}
@@ -88,7 +94,15 @@ func (env *Env) CopyIn(ctx context.Context, from, worker, file string, stream io
 	}
 	defer e.Close()
 	if from == "-" {
-		return copyInError(e.CopyTo(ctx, e.Name, worker, path.Clean(file), stream), worker)
+		dir := path.Clean(file)
+		if !isDir(ctx, e, worker, dir) {
+			return hintStream(Fail(CodeFailed, "cp: %s:%s: not an existing directory", worker, file), worker)
+		}
+		err := e.CopyTo(ctx, e.Name, worker, dir, stream)
+		if err != nil && strings.Contains(err.Error(), "read the tar stream") {
+			return hintStream(Fail(CodeFailed, "cp: %w", err), worker)
+		}
+		return env.copyInError(ctx, e, worker, dir, err)
 	}
 	source := env.Abs(from)
 	if _, err := os.Lstat(source); err != nil {
@@ -109,15 +123,26 @@ func (env *Env) CopyIn(ctx context.Context, from, worker, file string, stream io
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(safetar.Pack(w, source, name, place.Uid, place.Gid)) }()
 	defer r.Close()
-	return copyInError(e.CopyTo(ctx, e.Name, worker, dir, r), worker)
+	return env.copyInError(ctx, e, worker, path.Join(dir, name), e.CopyTo(ctx, e.Name, worker, dir, r))
 }
 
-// copyInError says what to do where the target can't be written to.
-func copyInError(err error, worker string) error {
-	if err != nil && strings.Contains(err.Error(), "read-only") {
-		return Fail(CodeFailed, "cp: %w", err).Hint("%s can write to its read-write mounts, /tmp, /scratch and its home directory", worker)
+// copyInError says what to do where a target can't be written to.
+func (env *Env) copyInError(ctx context.Context, r *Running, worker, target string, err error) error {
+	if err == nil || !readOnlyText().MatchString(err.Error()) {
+		return EngineError(err)
 	}
-	return EngineError(err)
+	f := Fail(CodeFailed, "cp: %w", err)
+	if s, w := env.quietWorker(ctx, r, worker); w != nil {
+		if hint := hintReadOnly(s.readOnlyPlaces(w, "", []string{target}), env.Shown(r.File)); hint != "" {
+			return f.Hint("%s", hint)
+		}
+	}
+	return f.Hint("%s can write to its read-write mounts, /tmp, /scratch and its home directory", worker)
+}
+
+// hintStream says what "-" is.
+func hintStream(f *Failure, worker string) *Failure {
+	return f.Hint("- is a tar stream, and its target an existing directory: `tar c FILE | workshop cp - %s:/tmp`", worker)
 }
 
 // lookIn reads what a path in a worker is from the first entry of its tar
@@ -132,4 +157,10 @@ func lookIn(ctx context.Context, e *Running, worker, file string) (*tar.Header, 
 	defer stream.Close()
 	h, err := tar.NewReader(stream).Next()
 	return h, err == nil
+}
+
+// isDir reports whether a path in a worker is a directory.
+func isDir(ctx context.Context, e *Running, worker, path string) bool {
+	h, ok := lookIn(ctx, e, worker, path)
+	return ok && h.Typeflag == tar.TypeDir
 }

@@ -315,7 +315,7 @@ func (env *Env) ObserveGuard(ctx context.Context, t ProjectRef, worker string, a
 	if worker != "" {
 		names = []string{worker}
 	}
-	err = services(t, seen, names)
+	err = env.services(ctx, t, seen, names, compose.RoleWorker)
 	if errors.Is(err, ErrNotUp) {
 		err = Fail(CodeFailed, "project %s %w: its guard's log is gone", t.Name, ErrNotUp).Hint("`workshop up` begins a new log")
 	}

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/toolbox/client"
 	"github.com/llmdo/workshop/internal/toolbox/wire"
 	"github.com/llmdo/workshop/workshop"
@@ -16,8 +18,9 @@ import (
 
 // Exec runs a command in a worker and returns its exit code. A NAME alone in
 // run.Env passes the caller's value on, if there is one. attach prepares it for the
-// caller's terminal, and detach undoes that as soon as the command has ended.
-func (env *Env) Exec(ctx context.Context, r *Running, worker string, run engine.ExecOptions, attach func(*engine.ExecOptions) (detach func(), err error)) (int, error) {
+// caller's terminal, and detach undoes that as soon as the command has ended. signs
+// take what the worker says of the end.
+func (env *Env) Exec(ctx context.Context, r *Running, worker string, run engine.ExecOptions, signs *Signs, attach func(*engine.ExecOptions) (detach func(), err error)) (int, error) {
 	run.Directory = r.Dir
 	var variables []string
 	for _, variable := range run.Env {
@@ -36,7 +39,7 @@ func (env *Env) Exec(ctx context.Context, r *Running, worker string, run engine.
 	if err != nil {
 		return 0, err
 	}
-	code, err := runIn(ctx, r, worker, run)
+	code, err := runIn(ctx, r, worker, run, signs)
 	detach()
 	if err != nil {
 		return 0, env.execError(ctx, err, r, worker, run.Command[0], run.Workdir)
@@ -88,7 +91,7 @@ func numericUser(user string) bool {
 // runIn runs a command in a worker: in a session with its toolbox, which takes
 // a fraction of the time that an engine needs, or, for another user, by the
 // engine.
-func runIn(ctx context.Context, e *Running, worker string, run engine.ExecOptions) (int, error) {
+func runIn(ctx context.Context, e *Running, worker string, run engine.ExecOptions, signs *Signs) (int, error) {
 	if run.User != "" {
 		return e.Exec(ctx, e.Name, worker, run)
 	}
@@ -99,7 +102,7 @@ func runIn(ctx context.Context, e *Running, worker string, run engine.ExecOption
 	return client.Exec(ctx, conn, client.Command{
 		Argv: run.Command, Env: run.Env, Cwd: run.Workdir,
 		Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Signals: run.Signals,
-		TTY: run.TTY, Size: run.Size, Resized: run.Resized,
+		TTY: run.TTY, Size: run.Size, Resized: run.Resized, Note: signs.noted,
 	})
 }
 
@@ -135,7 +138,7 @@ func sessionFailure(err error, worker, program, workdir string) *Failure {
 // execError is a command that was not started.
 func (env *Env) execError(ctx context.Context, err error, r *Running, worker, program, workdir string) error {
 	if _, ok := errors.AsType[*engine.ForeignError](err); ok {
-		return EngineError(err)
+		return env.foreignError(r.ProjectRef, err)
 	}
 	_, lost := errors.AsType[*wire.LostError](err)
 	failed := sessionFailure(err, worker, program, workdir)
@@ -143,13 +146,13 @@ func (env *Env) execError(ctx context.Context, err error, r *Running, worker, pr
 		failed = startFailure(err, program, workdir)
 	}
 	if failed != nil && !lost {
-		return failed
+		return failed.hintWords(program, worker)
 	}
 	if seen, observeErr := r.lookAfterEnd(ctx, worker); observeErr == nil {
 		if err := engine.CheckDirectory(seen, r.Dir); err != nil {
-			return EngineError(err)
+			return env.foreignError(r.ProjectRef, err)
 		}
-		if err := services(r.ProjectRef, seen, []string{worker}); err != nil {
+		if err := env.services(ctx, r.ProjectRef, seen, []string{worker}, compose.RoleWorker); err != nil {
 			if f, ok := errors.AsType[*Failure](err); ok && errors.Is(f, ErrNotUp) {
 				f.Hints = []string{env.StartHint(ctx, r.ProjectRef)}
 			}
@@ -173,6 +176,19 @@ func (env *Env) execError(ctx context.Context, err error, r *Running, worker, pr
 		return failed
 	}
 	return EngineError(err)
+}
+
+// hintWords says how the words of a command line are meant where its first one is no
+// program.
+func (f *Failure) hintWords(program, worker string) *Failure {
+	switch {
+	case f.Code != 127:
+	case strings.HasPrefix(program, "-"):
+		f.Hint("flags go before the worker, as in `workshop exec -w /scratch %s -- ls`", worker)
+	case strings.ContainsAny(program, " \t"):
+		f.Hint("it is one word with blanks; a shell splits it: `workshop exec %s -- sh -c %s`", worker, shellquote.Quote(program))
+	}
+	return f
 }
 
 // lookAfterEnd looks at the project after a connection to a worker ended. An engine

@@ -41,6 +41,24 @@ func TestSessionFailure(t *testing.T) {
 	}
 }
 
+// A first word that is no program is explained where it looks like something else.
+func TestHintWords(t *testing.T) {
+	for _, c := range []struct {
+		program string
+		code    int
+		want    string
+	}{
+		{"ls -la", 127, "it is one word with blanks; a shell splits it: `workshop exec dev -- sh -c 'ls -la'`"},
+		{"-w", 127, "flags go before the worker, as in `workshop exec -w /scratch dev -- ls`"},
+		{"lss", 127, ""},
+		{"a b", 126, ""},
+	} {
+		if got := strings.Join(Fail(c.code, "x").hintWords(c.program, "dev").Hints, "\n"); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.program, got, c.want)
+		}
+	}
+}
+
 func TestNumericUser(t *testing.T) {
 	for user, want := range map[string]bool{
 		"": true, "1000": true, "1000:1000": true, "bob": false, "1000:": false, ":1": false, "1:2:3": false, "-1": false, "4294967296": false,

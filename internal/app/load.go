@@ -38,7 +38,7 @@ func (env *Env) spoiled(s *Source) string {
 func (env *Env) readFound(ctx context.Context) (*Source, error) {
 	file, err := env.FindFile()
 	if err != nil {
-		return nil, err
+		return nil, env.hintUpFrom(err)
 	}
 	return env.Read(ctx, file)
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"path"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ type readOnlyPlace struct {
 	path  string // the mount, or the protected directory in one
 	image bool   // it belongs to the image
 	grant bool   // it says what workers are granted
+	git   bool   // it is a repository's, in a mount that is read-write
 	opens string // the mounts that make it writable, as the file has them; empty: none do
 }
 
@@ -26,19 +28,43 @@ type readOnlyPlace struct {
 // The paths were written by a worker; relative ones are below dir, and that, if it is
 // relative or empty, below the worker's directory.
 func (s *Source) readOnlyPlaces(w *workshop.Worker, dir string, paths []string) (places []readOnlyPlace) {
-	if !path.IsAbs(dir) {
-		dir = path.Join(w.Container.Workdir.V, dir)
-	}
 	for _, p := range paths {
-		if !path.IsAbs(p) {
-			p = path.Join("/", dir, p)
-		}
-		place, ok := s.placeOf(w, path.Clean(p))
+		place, ok := s.placeOf(w, pathIn(w, dir, p))
 		if ok && !slices.ContainsFunc(places, func(x readOnlyPlace) bool { return x.path == place.path }) {
 			places = append(places, place)
 		}
 	}
 	return places
+}
+
+// pathIn is a path of a worker as a program wrote it that ran in a directory; a
+// relative or empty one is below the worker's own.
+func pathIn(w *workshop.Worker, dir, p string) string {
+	switch {
+	case path.IsAbs(p):
+	case path.IsAbs(dir):
+		p = path.Join(dir, p)
+	default:
+		p = path.Join("/", w.Container.Workdir.V, dir, p)
+	}
+	return path.Clean(p)
+}
+
+// notMade are the directories that a program couldn't make in a place that is
+// read-only, of which it says that what they would be in isn't there, although it is.
+func (r *Running) notMade(ctx context.Context, s *Source, w *workshop.Worker, dir string, signs *Signs) (paths []string) {
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	for _, p := range signs.notMade() {
+		p = pathIn(w, dir, p)
+		if _, readOnly := s.placeOf(w, p); !readOnly {
+			continue
+		}
+		if isDir(ctx, r, w.Name, path.Dir(p)) {
+			paths = append(paths, p)
+		}
+	}
+	return paths
 }
 
 // ofKernel are the directories of a worker that are neither the image's nor mounts.
@@ -50,7 +76,7 @@ func (s *Source) placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
 	m := workshop.MountAt(w.Container.Mounts, p)
 	switch {
 	case m == nil:
-		if workshop.OnTmpfs(p) || slices.ContainsFunc(ofKernel, func(dir string) bool { return subpath.Within(p, dir) }) {
+		if own, _ := workshop.TmpfsAt(p); own != "" || slices.ContainsFunc(ofKernel, func(dir string) bool { return subpath.Within(p, dir) }) {
 			return readOnlyPlace{}, false
 		}
 		return readOnlyPlace{path: shownPlace(p), image: true}, true
@@ -69,7 +95,7 @@ func (s *Source) placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
 		case part != ".git":
 			return readOnlyPlace{path: shownPlace(at)}, true
 		case !m.GitWritable:
-			return readOnlyPlace{path: shownPlace(at), opens: writableEntry(*m, true)}, true
+			return readOnlyPlace{path: shownPlace(at), git: true, opens: writableEntry(*m, true)}, true
 		case subpath.Within(p, path.Join(at, "hooks")):
 			return readOnlyPlace{path: shownPlace(path.Join(at, "hooks"))}, true
 		}
@@ -171,6 +197,9 @@ func hintReadOnly(places []readOnlyPlace, file string) string {
 		return x.path + " is read-only on purpose, as it says what workers are granted: edit it yourself"
 	case x.opens == "":
 		return x.path + " is always read-only for workers"
+	}
+	if x.git {
+		return x.path + " is read-only: commit on this machine, after a look at what changed; to let the worker commit, write its mount as " + x.opens + " in " + file + ", then run `workshop up`"
 	}
 	return x.path + " is read-only: to let the worker write there, write its mount as " + x.opens + " in " + file + ", then run `workshop up`"
 }

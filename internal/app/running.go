@@ -14,6 +14,7 @@ type Running struct {
 	engine.Engine
 	ProjectRef
 	Chosen Choice
+	env    *Env
 }
 
 // Connect returns the engine that is used for a project, see [Env.choose]. The
@@ -36,7 +37,7 @@ func (env *Env) Connect(ctx context.Context, t ProjectRef, approve func(context.
 			return nil, EngineError(err)
 		}
 	}
-	return &Running{Engine: e, ProjectRef: t, Chosen: chosen}, nil
+	return &Running{Engine: e, ProjectRef: t, Chosen: chosen, env: env}, nil
 }
 
 // Look observes the project. One of another directory that has the same name is
@@ -46,7 +47,7 @@ func (r *Running) Look(ctx context.Context, asked bool) (engine.Observed, error)
 	if err == nil && !asked {
 		err = engine.CheckDirectory(seen, r.Dir)
 	}
-	return seen, EngineError(err)
+	return seen, r.env.foreignError(r.ProjectRef, err)
 }
 
 // Observe connects and looks at the project; asked as in [Running.Look]. The
@@ -64,8 +65,9 @@ func (env *Env) Observe(ctx context.Context, t ProjectRef, asked bool) (*Running
 	return r, seen, nil
 }
 
-// observeServices is Observe for a project that has the named containers.
-func (env *Env) observeServices(ctx context.Context, names []string, asked bool) (*Running, engine.Observed, error) {
+// observeServices is Observe for a project that has the named containers, of the roles
+// that are known; none: of any.
+func (env *Env) observeServices(ctx context.Context, names []string, asked bool, known ...compose.Role) (*Running, engine.Observed, error) {
 	t, err := env.Find(ctx)
 	if err != nil {
 		return nil, engine.Observed{}, err
@@ -74,7 +76,7 @@ func (env *Env) observeServices(ctx context.Context, names []string, asked bool)
 	if err != nil {
 		return nil, seen, err
 	}
-	if err := services(t, seen, names); err != nil {
+	if err := env.services(ctx, t, seen, names, known...); err != nil {
 		r.Close()
 		return nil, seen, err
 	}

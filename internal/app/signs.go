@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/llmdo/workshop/internal/toolbox/protocol"
 )
 
 const (
@@ -29,6 +31,17 @@ type Signs struct {
 	// readOnly are the paths in lines about a read-only file system (EROFS) or a
 	// mount (EBUSY).
 	readOnly []string
+	// unmade are the directories of which Node.js says that what they would be in isn't
+	// there (ENOENT): so it does of a read-only one, too.
+	unmade []string
+	// noSpace: there was no space left (ENOSPC). full are the paths in such lines, filled
+	// the file systems of the worker that its toolbox saw full.
+	noSpace      bool
+	full, filled []string
+	// held says what files in the worker's memory hold, after a command that was OOM-killed.
+	held []string
+	// worktree: git doesn't find the repository of a linked worktree.
+	worktree bool
 	// asked are the names that a program couldn't resolve of which the port is known.
 	asked []askedName
 	// network: a name wasn't resolved, or a connection was refused.
@@ -126,6 +139,25 @@ func (s *Signs) sawNoIdentity() bool {
 	return s.identity
 }
 
+// sawWorktree reports whether git didn't find the repository of a linked worktree.
+func (s *Signs) sawWorktree() bool {
+	defer s.look()()
+	return s.worktree
+}
+
+// noted takes what a worker's toolbox says of a command's end.
+func (s *Signs) noted(note string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.filled, s.held = protocol.Notes(note)
+}
+
+// notMade are the directories that couldn't be made, perhaps for want of a parent.
+func (s *Signs) notMade() []string {
+	defer s.look()()
+	return slices.Clone(s.unmade)
+}
+
 // paths are those that couldn't be written.
 func (s *Signs) paths() []string {
 	defer s.look()()
@@ -137,7 +169,7 @@ func (s *Signs) paths() []string {
 var signWords = []string{
 	"read-only", "resource busy", "resol", "not known", "no such host", "nodename nor servname", "unable to look up", "enotfound", "eai_again", "econnrefused",
 	"enetunreach", "refused", "unreachable", "connect to ", "bad address", guardSays, noIdentity,
-	"fork", "thread", "temporarily unavailable",
+	"fork", "thread", "temporarily unavailable", "enoent", "no space left", "/.git/worktrees/",
 }
 
 // guardSays is what the guard says to a program that it refuses (403), in lower case.
@@ -171,10 +203,23 @@ func (s *Signs) line(line string) {
 	s.identity = s.identity || strings.Contains(lower, noIdentity)
 	s.guard = s.guard || strings.Contains(lower, guardSays)
 	s.pids = s.pids || pidsText().MatchString(line)
-	for _, p := range unwritable(line) {
-		if len(s.readOnly) < maxSigns && !slices.Contains(s.readOnly, p) {
-			s.readOnly = append(s.readOnly, p)
+	s.worktree = s.worktree || worktreeText().MatchString(line)
+	keep := func(list *[]string, paths ...string) {
+		for _, p := range paths {
+			if len(*list) < maxSigns && !slices.Contains(*list, p) {
+				*list = append(*list, p)
+			}
 		}
+	}
+	if paths, ok := pathsOf(line, readOnlyText()); ok {
+		keep(&s.readOnly, paths...)
+	}
+	if paths, ok := pathsOf(line, noSpaceText()); ok {
+		s.noSpace = true
+		keep(&s.full, paths...)
+	}
+	if m := unmadeText().FindStringSubmatch(line); m != nil {
+		keep(&s.unmade, m[1])
 	}
 	m := networkText().FindStringSubmatch(line)
 	if m == nil {
@@ -191,6 +236,12 @@ var (
 	// readOnlyText is EROFS as strerror(3) of glibc and musl, Go, Node.js and our own
 	// file tools write it, and EBUSY: what renames or removes a mount gets that.
 	readOnlyText = pattern(`(?i)read-only file ?system|file system is mounted read-only|device or resource busy|resource busy or locked`)
+	// noSpaceText is ENOSPC, likewise.
+	noSpaceText = pattern(`(?i)no space left`)
+	// unmadeText is what Node.js says where a directory can't be made with its parents.
+	unmadeText = pattern(`ENOENT: no such file or directory, mkdir '([^']+)'`)
+	// worktreeText is what git says in a linked worktree without its repository.
+	worktreeText = pattern(`not a git repository: \S.*/\.git/worktrees/[^/]+$`)
 	// networkText is what programs say of a name that isn't resolved, or of a
 	// connection that is refused; the groups are a name that ssh(1) was given, and name
 	// and port that git(1) connects to by itself (git://).
@@ -209,23 +260,26 @@ func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
-// unwritable are the paths in a line about a read-only file system: those in quotes,
-// or the word before the error's text (cannot create src/a: Read-only file system).
-// tar says in between what it tried.
-func unwritable(line string) (paths []string) {
-	at := readOnlyText().FindStringIndex(line)
+// pathsOf are the paths in a line with an error's text: those in quotes, or the word
+// before it (cannot create src/a: Read-only file system). tar says in between what it
+// tried. Not ok where the line doesn't have the error.
+func pathsOf(line string, text *regexp.Regexp) (paths []string, ok bool) {
+	at := text.FindStringIndex(line)
 	if at == nil {
-		return nil
+		return nil, false
 	}
-	for _, m := range quotedText().FindAllStringSubmatch(line, 4) {
-		paths = append(paths, m[1])
+	quoted := quotedText().FindAllStringSubmatch(line, 4)
+	for _, m := range quoted {
+		if m[1] != "standard output" { // of a shell's redirection
+			paths = append(paths, m[1])
+		}
 	}
-	if len(paths) > 0 {
-		return paths
+	if len(quoted) > 0 {
+		return paths, true
 	}
 	before := strings.TrimRight(line[:at[0]], " (")
 	if !strings.HasSuffix(before, ":") {
-		return nil
+		return nil, true
 	}
 	parts := strings.Split(strings.TrimSuffix(before, ":"), ": ")
 	if n := len(parts) - 1; n > 0 && strings.HasPrefix(parts[n], "Cannot ") {
@@ -233,13 +287,13 @@ func unwritable(line string) (paths []string) {
 	}
 	words := strings.Fields(parts[len(parts)-1])
 	if len(words) == 0 {
-		return nil
+		return nil, true
 	}
 	path := words[len(words)-1]
 	// A word alone, and what a shell couldn't create, is a path; one of a sentence is
 	// only with a slash.
 	if len(words) == 1 && len(parts) > 1 || len(words) > 1 && words[len(words)-2] == "create" || strings.Contains(path, "/") || strings.HasPrefix(path, ".") {
-		return []string{path}
+		return []string{path}, true
 	}
-	return nil
+	return nil, true
 }

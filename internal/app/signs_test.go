@@ -21,6 +21,9 @@ func TestSigns(t *testing.T) {
 		identity   bool
 		guard      bool
 		pids       bool
+		unmade     []string
+		full       []string
+		worktree   bool
 	}{
 		{name: "git", text: "fatal: Unable to create '/workspace/.git/index.lock': Read-only file system\n", paths: []string{"/workspace/.git/index.lock"}},
 		{name: "git, relative", text: "error: could not lock config file .git/config: Read-only file system\r\n", paths: []string{".git/config"}},
@@ -44,6 +47,14 @@ func TestSigns(t *testing.T) {
 		{name: "go", text: "go: creating new go.mod: open /workspace/src/go.mod: read-only file system", paths: []string{"/workspace/src/go.mod"}},
 		{name: "npm", text: "npm error rofs EROFS: read-only file system, mkdir '/workspace/src/node_modules'", paths: []string{"/workspace/src/node_modules"}},
 		{name: "pip, a path", text: "ERROR: Could not install packages due to an OSError: [Errno 30] Read-only file system: '/usr/lib/python3/x'", paths: []string{"/usr/lib/python3/x"}},
+		{name: "npm, a parent that is read-only", text: "npm error enoent ENOENT: no such file or directory, mkdir '/app/node_modules'\n", unmade: []string{"/app/node_modules"}},
+		{name: "node, a file that is missing", text: "Error: ENOENT: no such file or directory, open '/app/package.json'\n"},
+		{name: "dd, no space", text: "dd: error writing '/scratch/b': No space left on device\n", full: []string{"/scratch/b"}},
+		{name: "tar, no space", text: "tar: /tmp/a: Cannot write: No space left on device\n", full: []string{"/tmp/a"}},
+		{name: "go, no space", text: "write /tmp/go-build/x: no space left on device\n", full: []string{"/tmp/go-build/x"}},
+		{name: "write_file, no space", text: "/scratch/x: no space left", full: []string{"/scratch/x"}},
+		{name: "a worktree", text: "fatal: not a git repository: /home/me/repo/.git/worktrees/feature\n", worktree: true},
+		{name: "no repository", text: "fatal: not a git repository (or any of the parent directories): .git\n"},
 		{name: "git, no path", text: "error: unable to create temporary file: Read-only file system"},
 		{name: "git, no name", text: "*** Please tell me who you are.\n\nRun\n\n  git config --global user.email \"you@example.com\"\n", identity: true},
 		{name: "node", text: "Error: EROFS: read-only file system, open '/app/x y'\n", paths: []string{"/app/x y"}},
@@ -75,6 +86,9 @@ func TestSigns(t *testing.T) {
 			fmt.Fprint(w, "\n")
 			if got := s.paths(); !slices.Equal(got, c.paths) || s.sawNetwork() != c.network || s.sawNoIdentity() != c.identity || s.sawGuard() != c.guard || s.sawNoProcess() != c.pids || s.portOf(c.asked.name) != c.asked.port {
 				t.Errorf("paths %q, network %v, asked %v, guard %v, pids %v; want %q, %v, %v, %v, %v", got, s.network, s.asked, s.guard, s.pids, c.paths, c.network, c.asked, c.guard, c.pids)
+			}
+			if got := s.notMade(); !slices.Equal(got, c.unmade) || !slices.Equal(s.full, c.full) || s.noSpace != (len(c.full) > 0) || s.sawWorktree() != c.worktree {
+				t.Errorf("not made %q, full %q, a worktree %v; want %q, %q, %v", got, s.full, s.worktree, c.unmade, c.full, c.worktree)
 			}
 		})
 	}
@@ -110,7 +124,7 @@ func TestReadOnlyPlaces(t *testing.T) {
 		Workers: []workshop.Worker{{File: "workers/a.md"}, {File: "skills/b/SKILL.md"}, {File: ".claude/agents/c.md"}}}}
 	for _, c := range []struct{ path, model, person string }{
 		{".git/config", "Read-only in this workshop: /workspace/.git. Don't try another way, tell the person.",
-			"/workspace/.git is read-only: to let the worker write there, write its mount as `{source: ., target: /workspace, mode: rw, git: rw}` in workshop.yaml, then run `workshop up`"},
+			"/workspace/.git is read-only: commit on this machine, after a look at what changed; to let the worker commit, write its mount as `{source: ., target: /workspace, mode: rw, git: rw}` in workshop.yaml, then run `workshop up`"},
 		{"sub/.git/index.lock", "Read-only in this workshop: /workspace/sub/.git. Don't try another way, tell the person.", ""},
 		{"/workspace/.vscode/x.json", "Read-only in this workshop: /workspace/.vscode. Don't try another way, tell the person.", "/workspace/.vscode is always read-only for workers"},
 		{"docs/../docs/x", "Read-only in this workshop: /workspace/docs. Don't try another way, tell the person.",
@@ -118,7 +132,7 @@ func TestReadOnlyPlaces(t *testing.T) {
 		{"/lib/x", "Read-only in this workshop: /lib. Don't try another way, tell the person.",
 			"/lib is read-only: to let the worker write there, write its mount as `{source: ../lib, target: /lib, mode: rw, sockets: allow, outside_project: true}` in workshop.yaml, then run `workshop up`"},
 		{"/named/.git/config", "Read-only in this workshop: /named/.git. Don't try another way, tell the person.",
-			"/named/.git is read-only: to let the worker write there, write its mount as `{source: ., target: /named, mode: rw, name: all, git: rw, sockets: allow}` in workshop.yaml, then run `workshop up`"},
+			"/named/.git is read-only: commit on this machine, after a look at what changed; to let the worker commit, write its mount as `{source: ., target: /named, mode: rw, name: all, git: rw, sockets: allow}` in workshop.yaml, then run `workshop up`"},
 		{"/workspace/workshop.yaml", "Read-only in this workshop: /workspace/workshop.yaml. Don't try another way, tell the person.",
 			"/workspace/workshop.yaml is read-only on purpose, as it says what workers are granted: edit it yourself"},
 		{"workers/new.md", "Read-only in this workshop: /workspace/workers. Don't try another way, tell the person.",
@@ -143,6 +157,43 @@ func TestReadOnlyPlaces(t *testing.T) {
 		if got := hintReadOnly(places, "workshop.yaml"); c.person != "" && got != c.person {
 			t.Errorf("%q: a person is told %q, want %q", c.path, got, c.person)
 		}
+	}
+}
+
+// A memory file system is full where a program says so of a path there, or of none while
+// the worker's toolbox sees one that is.
+func TestFullPlace(t *testing.T) {
+	w := &workshop.Worker{Name: "dev"}
+	w.Container.Workdir.V, w.Container.Scratch.V = "/work", 40<<20
+	w.Container.Mounts = []workshop.Mount{{Target: workshop.Value[string]{V: "/scratch/mine"}}}
+	for _, c := range []struct{ name, text, note, dir, want string }{
+		{"a path", "dd: error writing '/scratch/b': No space left on device", "", "", "/scratch is full (40M): raise `scratch` in workshop.yaml, then run `workshop up`; or empty it with `workshop restart dev`"},
+		{"a relative path", "tar: a/b: Cannot write: No space left on device", "", "/scratch", "/scratch is full (40M): raise `scratch` in workshop.yaml, then run `workshop up`; or empty it with `workshop restart dev`"},
+		{"no path", "cat: write error: No space left on device", "/scratch is full (40M)", "", "/scratch is full (40M): raise `scratch` in workshop.yaml, then run `workshop up`; or empty it with `workshop restart dev`"},
+		{"a redirection", "head: error writing 'standard output': No space left on device", "/scratch is full (40M)", "", "/scratch is full (40M): raise `scratch` in workshop.yaml, then run `workshop up`; or empty it with `workshop restart dev`"},
+		{"no path, and nothing is full", "cat: write error: No space left on device", "", "", ""},
+		{"a mount, while another place is full", "cp: error writing '/work/b': No space left on device", "/scratch is full (40M)", "", ""},
+		{"a mount in one", "cp: error writing '/scratch/mine/b': No space left on device", "/scratch is full (40M)", "", ""},
+		{"full, but that isn't why", "FAIL: got 3, want 4", "/scratch is full (40M)", "", ""},
+		{"another place's note", "No space left on device", "/etc/passwd is full (1M), send all files", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var s Signs
+			s.read(c.text + "\n")
+			s.noted(c.note)
+			got := ""
+			if place, ok := s.fullPlace(w, c.dir); ok {
+				got = place.hint("dev", "workshop.yaml")
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	var s Signs
+	s.noted("OOM-killed, probably: the worker's memory was used up (resources.memory); of it, 291M are files in /tmp, 9M are files in /scratch; now send all files")
+	if got, want := s.heldText(w), "291M are files in /tmp, 9M are files in /scratch: remove some, or all with `workshop restart dev`"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

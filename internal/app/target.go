@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
@@ -78,6 +79,29 @@ func (env *Env) recordedHere(all []*facts.Record) []*facts.Record {
 	return all
 }
 
+// hintUpFrom adds to a failure to find the workshop's file where the project that -p
+// names was brought up from.
+func (env *Env) hintUpFrom(err error) error {
+	f, ok := errors.AsType[*Failure](err)
+	if !ok || f.Code != CodeInvalid || env.Settings.Project == "" || env.Settings.File != "" {
+		return err
+	}
+	r, _ := env.Record(env.Settings.Project)
+	if r == nil {
+		return err
+	}
+	file, ok := fileIn(r.Dir)
+	if !ok {
+		return err
+	}
+	project := ""
+	if !r.Named {
+		project = "-p " + r.Project + " "
+	}
+	f.Hints = nil
+	return f.Hint("%s was brought up from %s: `workshop -f %s %sup`", r.Project, Printable(r.Dir), Printable(shellquote.Quote(file)), project)
+}
+
 // hintRecorded adds to a failure with the workshop's file how to go on without it:
 // a worker may have removed or spoiled it (B60).
 func (env *Env) hintRecorded(err error) error {
@@ -135,17 +159,31 @@ func (env *Env) CheckDirectory(ctx context.Context, t ProjectRef) error {
 	if err != nil || r == nil || r.Dir == t.Dir || !Exists(r.Dir) {
 		return nil // what is wrong with a record is said where it is compared
 	}
-	refusal := engine.NewForeignError(t.Name, "the record of its `up`", t.Dir, r.Dir)
+	refusal := engine.NewForeignError(t.Name, t.Dir, r.Dir)
 	if !r.Down {
-		return EngineError(refusal)
+		return env.foreignError(t, refusal)
 	}
 	if !env.CompareWatched(ctx, t.Name, engine.Observed{}) {
 		return nil
 	}
-	refusal.Object = "what changed there isn't accepted (B8)"
-	return Fail(CodeRefused, "%s", refusal.What()).
+	return Fail(CodeRefused, "%s: what changed there isn't accepted (B8)", refusal.What()).
 		Hint("to have one of its own here, add `-p %s`", refusal.Suggest).
 		Hint("to accept the files there as they are: `cd %s && workshop -p %s down --accept-watched`", shellquote.Quote(r.Dir), t.Name)
+}
+
+// foreignError is [EngineError] for what a project of another directory causes: where
+// one of this directory is up under another name, that one is meant.
+func (env *Env) foreignError(t ProjectRef, err error) error {
+	e, ok := errors.AsType[*engine.ForeignError](err)
+	if !ok {
+		return EngineError(err)
+	}
+	all, _ := facts.Records(env.recordsDir())
+	i := slices.IndexFunc(all, func(r *facts.Record) bool { return r.Dir == t.Dir && !r.Down && r.Project != t.Name })
+	if i < 0 {
+		return EngineError(err)
+	}
+	return Fail(e.ExitCode(), "%s", e.What()).Hint("this directory's project is %[1]s: add `-p %[1]s`", all[i].Project)
 }
 
 // quickLook reads the name and the isolation alone; an empty name where that
@@ -168,21 +206,31 @@ func quickLook(file string) (name string, isolation workshop.Isolation) {
 	return name, isolation
 }
 
-// services checks names of the caller against what exists.
-func services(t ProjectRef, seen engine.Observed, names []string) error {
-	var all []string
-	for _, c := range seen.Containers {
-		all = append(all, c.Service)
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	if len(all) == 0 {
+// services checks names of the caller against what exists. It suggests those of the
+// roles; none: any.
+func (env *Env) services(ctx context.Context, t ProjectRef, seen engine.Observed, names []string, roles ...compose.Role) error {
+	if len(seen.Containers) == 0 {
 		return notUp(t)
 	}
-	for _, name := range names {
-		if !slices.Contains(all, name) {
-			return Fail(CodeFailed, "project %s has no worker %q", t.Name, name).Hint("%s", Suggestion(name, all))
+	var known []string
+	for _, c := range seen.Containers {
+		if len(roles) == 0 || slices.ContainsFunc(roles, func(r compose.Role) bool { return r.String() == c.Role }) {
+			known = append(known, c.Service)
 		}
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	for _, name := range names {
+		if slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.Service == name }) {
+			continue
+		}
+		f := Fail(CodeFailed, "project %s has no worker %q", t.Name, name)
+		if t.File != "" {
+			if s, err := env.Read(ctx, t.File); err == nil && s.Workshop != nil && s.Worker(name) != nil {
+				return f.Hint("it is in %s, but not up: `workshop up`", env.Shown(t.File))
+			}
+		}
+		return f.Hint("%s", Suggestion(name, known))
 	}
 	return nil
 }

@@ -44,11 +44,30 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		for _, text := range e.Output {
 			signs.read(text)
 		}
+		signs.noted(e.Note)
+		file := h.env.Shown(h.c.File)
 		if e.Failed { // else the output may say anything
-			places := h.c.readOnlyPlaces(w, cwdOf(e.Arguments), writtenPaths(name, e, &signs))
+			dir := cwdOf(e.Arguments)
+			unwritten := writtenPaths(name, e, &signs)
+			if h.engine != nil {
+				unwritten = append(unwritten, h.engine.notMade(ctx, h.c.Source, w, dir, &signs)...)
+			}
+			places := h.c.readOnlyPlaces(w, dir, unwritten)
 			if text := toldReadOnly(places); text != "" {
 				notes = append(notes, text)
-				h.tellPerson("", hintReadOnly(places, h.env.Shown(h.c.File)))
+				h.tellPerson("", hintReadOnly(places, file))
+			}
+			if full, ok := signs.fullPlace(w, dir); ok {
+				if !strings.Contains(e.Note, full.path) {
+					notes = append(notes, full.told())
+				}
+				h.tellPerson("", full.hint(worker, file))
+			}
+			if held := signs.heldText(w); held != "" {
+				h.tellPerson("", "of "+limitText(w)+", "+held)
+			}
+			if signs.sawWorktree() {
+				h.tellPerson("", hintWorktree)
 			}
 			if signs.sawNoProcess() {
 				notes = append(notes, fmt.Sprintf("Perhaps the worker's limit of %d processes and threads was reached; those left in the background count.", w.Container.Resources.PIDs.V))
@@ -56,7 +75,7 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 			}
 		}
 		if signs.sawNoIdentity() {
-			h.tellPerson("", hintIdentity(h.env.Shown(h.c.File)))
+			h.tellPerson("", h.c.hintIdentity(w, file))
 		}
 		if guard == nil {
 			return notes
@@ -134,22 +153,44 @@ func (h *Tools) tellRefused(list []Refusal) {
 		}
 	}
 	if more > 0 {
-		h.env.say("workshop: and %d more refused: `workshop firewall log --denied`", more)
+		h.event(Event{Kind: Notice, Text: fmt.Sprintf("workshop: and %d more refused: `workshop firewall log --denied`", more)})
 	}
 }
 
 // tellPerson says something to the person, once in a run: a line of what happened,
 // or what to do. It reports whether it was new.
 func (h *Tools) tellPerson(line, hint string) bool {
-	switch {
-	case !h.untold(line + hint):
+	if !h.untold(line + hint) {
 		return false
-	case hint != "":
-		h.env.hint("%s", hint)
-	default:
-		h.env.say("%s", line)
 	}
+	e := Event{Kind: Notice, Text: line}
+	if hint != "" {
+		e = Event{Kind: Hint, Text: hint}
+	}
+	h.event(e)
 	return true
+}
+
+// event says something now or, with [ToolsOptions].Later, later.
+func (h *Tools) event(e Event) {
+	if !h.o.Later {
+		h.env.event(e)
+		return
+	}
+	h.toldMu.Lock()
+	defer h.toldMu.Unlock()
+	h.later = append(h.later, e)
+}
+
+// SayLater says what waits: who prints a call's result first has it in the order of an
+// error and its hints.
+func (h *Tools) SayLater() {
+	h.toldMu.Lock()
+	defer h.toldMu.Unlock()
+	for _, e := range h.later {
+		h.env.event(e)
+	}
+	h.later = nil
 }
 
 // untold reports whether the person wasn't told something yet, and is to be.

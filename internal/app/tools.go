@@ -26,6 +26,8 @@ type ToolsOptions struct {
 	// Person says that a person reads the results: they have no notes for a model of
 	// what was refused, as events say it.
 	Person bool
+	// Later says that what calls showed is said by [Tools.SayLater].
+	Later bool
 }
 
 // Tools is a workshop whose tools are used: what tools, call and package
@@ -55,6 +57,7 @@ type Tools struct {
 	guard      func() *guardLine // of the running workshop
 	toldMu     sync.Mutex
 	toldPerson map[string]bool   // what the person was told of calls
+	later      []Event           // what they are told later
 	unreached  map[string]string // why there was no way to a worker, by its name
 }
 

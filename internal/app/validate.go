@@ -16,6 +16,7 @@ import (
 
 // Validation is what was found in workshop files.
 type Validation struct {
+	// Files are the workshop files, and those of workers that have problems.
 	Files, Workers int
 	// Diagnostics are those of all files, and Sources their texts, by names as the
 	// user would write them.
@@ -29,10 +30,11 @@ type Validation struct {
 // the one that is found. No engine is asked.
 func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error) {
 	files, missing, err := env.expandPaths(paths)
-	v := Validation{Files: len(files), Diagnostics: missing, Sources: map[string][]byte{}}
+	v := Validation{Diagnostics: missing, Sources: map[string][]byte{}}
 	if err != nil {
 		return v, err
 	}
+	named := map[string]bool{}
 	for _, file := range files {
 		s, err := env.Read(ctx, file)
 		if err != nil {
@@ -42,6 +44,12 @@ func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error
 			s.Diagnostics = append(s.Diagnostics, facts.Absent(s.mounts, s.Root(), s.Diagnostics)...).Sorted()
 		}
 		list, sources := s.Shown()
+		named[s.ShownFile(s.Base())] = true
+		for _, d := range list {
+			if d.Range.Filename != "" {
+				named[d.Range.Filename] = true
+			}
+		}
 		v.Diagnostics = append(v.Diagnostics, list...)
 		maps.Copy(v.Sources, sources)
 		if s.Workshop == nil {
@@ -55,6 +63,7 @@ func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error
 			v.Refused = append(v.Refused, f)
 		}
 	}
+	v.Files = len(named)
 	return v, nil
 }
 

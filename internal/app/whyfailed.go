@@ -59,27 +59,37 @@ func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int)
 	if w == nil {
 		return
 	}
-	readOnly := hintReadOnly(s.readOnlyPlaces(w, ran.Dir, ran.Signs.paths()), env.Shown(r.File))
+	file := env.Shown(r.File)
+	unwritten := append(ran.Signs.paths(), r.notMade(ctx, s, w, ran.Dir, ran.Signs)...)
+	readOnly := hintReadOnly(s.readOnlyPlaces(w, ran.Dir, unwritten), file)
+	full, isFull := ran.Signs.fullPlace(w, ran.Dir)
 	switch {
 	case code == 0:
 		if HasNetwork(w) {
 			env.sayUnnoticed(ctx, r, ran)
 		}
 	case code == codeKilled:
-		env.hint("%d is SIGKILL: most often a program needed more than the memory limit of %s (resources.memory of %s)",
-			code, w.Container.Resources.Memory.V, ran.Worker)
+		held := ran.Signs.heldText(w)
+		if held != "" {
+			held = "; of it, " + held
+		}
+		env.hint("%d is SIGKILL: most often a program needed more than %s%s", code, limitText(w), held)
 	case code > codeSignal && code <= codeSignal+maxSignal:
 		// It was ended, as by Ctrl-C, and has not failed.
 	case readOnly != "":
 		env.hint("%s", readOnly)
+	case isFull:
+		env.hint("%s", full.hint(ran.Worker, file))
 	case ran.Signs.sawNoProcess():
 		env.hint("%s", hintPIDs(w))
 	case ran.Signs.sawNoIdentity():
-		env.hint("%s", hintIdentity(env.Shown(r.File)))
+		env.hint("%s", s.hintIdentity(w, file))
+	case ran.Signs.sawWorktree():
+		env.hint("%s", hintWorktree)
 	case !HasNetwork(w):
 		if ran.Signs.sawNetwork() {
 			env.hint("%s has no network; allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
-				ran.Worker, env.Shown(r.File))
+				ran.Worker, file)
 		}
 	case env.sayStopped(ctx, r, ran.Worker):
 	default:
@@ -130,11 +140,46 @@ func hintPIDs(w *workshop.Worker) string {
 	return fmt.Sprintf("no process could be started: most often the limit of %d is reached (resources.pids of %s)", w.Container.Resources.PIDs.V, w.Name)
 }
 
-// hintIdentity says how git in a worker gets a name to commit in.
-func hintIdentity(file string) string {
-	return "a worker doesn't see your git configuration: write in its container in " + file + ", then run `workshop up`:\n" +
-		"env: {GIT_AUTHOR_NAME: NAME, GIT_AUTHOR_EMAIL: EMAIL, GIT_COMMITTER_NAME: NAME, GIT_COMMITTER_EMAIL: EMAIL}"
+// hintIdentity says how git in a worker gets a name to commit in. Where the worker's
+// container has variables, it is lines for the form that they have in the file.
+func (s *Source) hintIdentity(w *workshop.Worker, file string) string {
+	var lines []string
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		for _, what := range []string{"NAME", "EMAIL"} {
+			if name := "GIT_" + who + "_" + what; w.Container.Env[name].V == "" {
+				lines = append(lines, name+": "+what)
+			}
+		}
+	}
+	const begin = "a worker doesn't see your git configuration: "
+	then := " in " + file + ", then run `workshop up`:\n"
+	switch {
+	case len(w.Container.Env) == 0:
+		return begin + "write in its container" + then + "env: {" + strings.Join(lines, ", ") + "}"
+	case s.hasEnvLines(w):
+		return begin + "add below its `env:`" + then + strings.Join(lines, "\n")
+	}
+	return begin + "add between the braces of its `env:`" + then + strings.Join(lines, ", ") + ","
 }
+
+// hasEnvLines reports whether a worker's variables are on a line each.
+func (s *Source) hasEnvLines(w *workshop.Worker) bool {
+	text := s.read[s.Base()]
+	if text == nil {
+		return true
+	}
+	lines := strings.Split(text.String(), "\n")
+	for name, value := range w.Container.Env {
+		line := value.Source.Range.Start.Line
+		if line < 1 || line > len(lines) || !strings.HasPrefix(strings.TrimSpace(lines[line-1]), name+":") {
+			return false
+		}
+	}
+	return true
+}
+
+// hintWorktree says why git finds no repository in a linked worktree.
+const hintWorktree = "this is a linked worktree, and its repository isn't in the worker: commit on this machine, or work in a clone for commits inside: `git clone . ../CLONE` (docs/recipes/git.md)"
 
 // StaleText says what became of workers in a room that was restarted.
 func StaleText(workers []string) string {

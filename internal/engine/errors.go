@@ -11,7 +11,7 @@ import (
 // was touched.
 type ForeignError struct {
 	Project   string
-	Object    string // the first object found, "container/x"
+	Object    string // the first object found, "container/x"; empty with Workshop
 	Directory string // the caller's project directory
 	Other     string // the directory that it belongs to; empty if unknown
 	Workshop  bool   // it belongs to a workshop
@@ -30,7 +30,7 @@ func (e *ForeignError) Error() string {
 func (e *ForeignError) What() string {
 	switch {
 	case e.Workshop:
-		return fmt.Sprintf("project %s belongs to %s (%s), not to %s", e.Project, e.Other, e.Object, e.Directory)
+		return fmt.Sprintf("project %s belongs to %s, not to %s", e.Project, e.Other, e.Directory)
 	case e.Other != "":
 		return fmt.Sprintf("project %s belongs to a Compose project of %s (%s), which is not a workshop", e.Project, e.Other, e.Object)
 	}

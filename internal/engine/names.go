@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
@@ -86,7 +87,11 @@ func ProjectDirectory(labels map[string]string) string {
 // suggestProject returns a project name unique to the directory.
 func suggestProject(project, directory string) string {
 	var b strings.Builder
-	for _, r := range strings.ToLower(filepath.Base(directory)) {
+	base := strings.ToLower(filepath.Base(directory))
+	if base == project { // of another clone
+		base = strings.ToLower(filepath.Base(filepath.Dir(directory)))
+	}
+	for _, r := range base {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
 			b.WriteRune(r)
@@ -97,6 +102,6 @@ func suggestProject(project, directory string) string {
 	if directory == "" {
 		return project + "-workshop"
 	}
-	name := project + "-" + strings.Trim(b.String(), "-_")
+	name := project + "-" + cmp.Or(strings.Trim(b.String(), "-_"), "2")
 	return strings.TrimRight(name[:min(len(name), 63)], "-_")
 }

@@ -96,9 +96,9 @@ func refuseOthers(o Observed, project, directory string) error {
 	return &ForeignError{Project: project, Object: first.Object, Directory: directory, Other: first.Directory, Suggest: suggestProject(project, directory)}
 }
 
-// NewForeignError returns the error for one object of another project directory.
-func NewForeignError(project, object, directory, other string) *ForeignError {
-	return &ForeignError{Project: project, Object: object, Directory: directory, Other: other, Workshop: true, Suggest: suggestProject(project, directory)}
+// NewForeignError returns the error for objects of another project directory.
+func NewForeignError(project, directory, other string) *ForeignError {
+	return &ForeignError{Project: project, Directory: directory, Other: other, Workshop: true, Suggest: suggestProject(project, directory)}
 }
 
 // refuseForeign refuses observed objects of a project directory other than that of
@@ -112,25 +112,19 @@ func (pl *planner) refuseForeign() error {
 
 // foreign refuses objects of another project directory; directory "" accepts any.
 func foreign(o Observed, project, directory string) error {
-	refuse := func(object, other string) error {
-		if directory == "" || other == "" || other == directory {
-			return nil
-		}
-		return NewForeignError(project, object, directory, other)
-	}
+	var others []string
 	for _, c := range o.Containers {
-		if err := refuse("container/"+c.Name, c.Directory); err != nil {
-			return err
-		}
+		others = append(others, c.Directory)
 	}
 	for _, v := range o.Volumes {
-		if err := refuse("volume/"+v.Name, ProjectDirectory(v.Labels)); err != nil {
-			return err
-		}
+		others = append(others, ProjectDirectory(v.Labels))
 	}
 	for _, n := range o.Networks {
-		if err := refuse("network/"+n.Name, ProjectDirectory(n.Labels)); err != nil {
-			return err
+		others = append(others, ProjectDirectory(n.Labels))
+	}
+	for _, other := range others {
+		if directory != "" && other != "" && other != directory {
+			return NewForeignError(project, directory, other)
 		}
 	}
 	return nil

@@ -311,7 +311,7 @@ func TestForeignDirectoryIsRefused(t *testing.T) {
 	_, down := PlanDown(o, "/work/p")
 	for verb, err := range map[string]error{"up": up, "restart": restart, "down": down} {
 		var f *ForeignError
-		if !errors.As(err, &f) || f.ExitCode() != 4 || !strings.Contains(err.Error(), "-p p-p") {
+		if !errors.As(err, &f) || f.ExitCode() != 4 || !strings.Contains(err.Error(), "-p p-work") {
 			t.Errorf("%s: %v", verb, err)
 		}
 	}

@@ -17,6 +17,8 @@ type Ended struct {
 	// Output is what a command printed, or what a tool said that failed. A worker
 	// wrote it.
 	Output []string
+	// Note is what the worker's toolbox says of a command's end.
+	Note   string
 	Failed bool
 }
 
@@ -29,7 +31,7 @@ func (c *call) watch() func(context.Context, *Result) {
 	}
 	return func(ctx context.Context, r *Result) {
 		if look != nil && r != nil {
-			r.addNotes(look(ctx, Ended{c.args, r.output(), r.failed()}))
+			r.addNotes(look(ctx, Ended{c.args, r.output(), r.note(), r.failed()}))
 		}
 	}
 }
@@ -46,6 +48,14 @@ func (r *Result) output() []string {
 		return []string{r.Text()}
 	}
 	return nil
+}
+
+// note is that of a command.
+func (r *Result) note() string {
+	if r.shell == nil {
+		return ""
+	}
+	return r.shell.Note
 }
 
 // addNotes adds sentences to a result: a text of their own, which no output of the

@@ -42,6 +42,7 @@ func (s *session) exec(ctx context.Context, c *wire.Incoming) (any, error) {
 	s.keep.Store(true)
 	var exit Exit
 	exit.Code, exit.Signal = how(status)
+	exit.Note = s.memoryNote(exit.Code, true) // the host reads what it said
 	return exit, nil
 }
 

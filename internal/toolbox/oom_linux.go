@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/lib/reaper"
+	"github.com/llmdo/workshop/internal/toolbox/protocol"
 )
 
 // childScore is added to the badness of what is started, so that at the
@@ -59,25 +60,53 @@ func (c *oomCounter) newer() bool {
 	return false
 }
 
-// fileMemory are the directories with memory file systems of a worker.
-var fileMemory = []string{"/tmp", "/scratch", "/home/worker", "/dev/shm"}
+// memoryNote says what of the worker's memory may be why a command failed, by its exit
+// code and whether it may have said ENOSPC; empty: nothing.
+func (s *session) memoryNote(code int, noSpace bool) string {
+	switch {
+	case code == 0 || s.view != nil: // without a container, the memory is the machine's
+		return ""
+	case code == 128+int(unix.SIGKILL) && s.oom.newer():
+		return noteOOM()
+	case noSpace:
+		return noteFull()
+	}
+	return ""
+}
 
 // noteOOM is what a killed command is told: files in memory count, and nothing ends
 // them with the command.
 func noteOOM() string {
 	var held []string
-	for _, dir := range fileMemory {
-		var fs unix.Statfs_t
-		if unix.Statfs(dir, &fs) != nil || fs.Type != unix.TMPFS_MAGIC {
-			continue
-		}
+	memoryFiles(func(dir string, fs unix.Statfs_t) {
 		if size := (fs.Blocks - fs.Bfree) * uint64(fs.Bsize); size >= 8<<20 {
-			held = append(held, strconv.FormatUint(size>>20, 10)+"M are files in "+dir)
+			held = append(held, protocol.HeldNote(dir, size))
 		}
-	}
+	})
 	note := "OOM-killed, probably: the worker's memory was used up (resources.memory)"
 	if len(held) > 0 {
 		note += "; of it, " + strings.Join(held, ", ")
 	}
 	return note
+}
+
+// noteFull names the memory file systems that are full.
+func noteFull() string {
+	var full []string
+	memoryFiles(func(dir string, fs unix.Statfs_t) {
+		if fs.Blocks > 0 && fs.Bavail == 0 || fs.Files > 0 && fs.Ffree == 0 {
+			full = append(full, protocol.FullNote(dir, fs.Blocks*uint64(fs.Bsize)))
+		}
+	})
+	return strings.Join(full, ", ")
+}
+
+// memoryFiles looks at the worker's memory file systems.
+func memoryFiles(look func(dir string, fs unix.Statfs_t)) {
+	for _, dir := range protocol.FileMemory {
+		var fs unix.Statfs_t
+		if unix.Statfs(dir, &fs) == nil && fs.Type == unix.TMPFS_MAGIC {
+			look(dir, fs)
+		}
+	}
 }

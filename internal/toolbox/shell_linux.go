@@ -3,7 +3,6 @@ package toolbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/toolbox/wire"
 	"github.com/llmdo/workshop/tool"
 )
@@ -215,20 +215,23 @@ func (r *running) release() {
 	}
 }
 
+// noSpace reports whether a program says ENOSPC, as strerror(3) writes it.
+func noSpace(text string) bool { return strings.Contains(strings.ToLower(text), "no space left") }
+
 // note returns what the numbers do not say.
 func (s *session) note(c *command, r *tool.ShellResult) string {
-	if !r.TimedOut && r.ExitCode == 128+int(unix.SIGKILL) && s.view == nil && s.oom.newer() {
-		return noteOOM()
+	if !r.TimedOut {
+		if note := s.memoryNote(r.ExitCode, noSpace(r.Stdout.Text) || noSpace(r.Stderr.Text)); note != "" {
+			return note
+		}
 	}
 	// Without anybody in its group there is rarely somebody elsewhere, and the
 	// look at all processes takes its time.
 	if r.TimedOut || unix.Kill(-c.Pid, 0) != nil {
 		return ""
 	}
-	if n := c.leftFor(ending); n == 1 {
-		return "1 process of the command still runs in the background; it ends with the session"
-	} else if n > 1 {
-		return fmt.Sprintf("%d processes of the command still run in the background; they end with the session", n)
+	if n := c.leftFor(ending); n > 0 {
+		return protocol.LeftNote(n)
 	}
 	return ""
 }

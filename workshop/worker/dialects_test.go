@@ -257,3 +257,24 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// The hint for a list has the line to write.
+func TestToolListHints(t *testing.T) {
+	for _, tt := range []struct{ name, in, want, hint string }{
+		{"quotes", `tools: Read, Grep, "Bash(go vet:*)"`, "2:20-2:36 error: quotes around an entry are part of it", "write `tools: Read, Grep, Bash(go vet:*)`"},
+		{"a quote at the beginning", `tools: "Bash(go vet:*)", Read`, "2:24-2:30 error: text follows the closing quote", "write `tools: Bash(go vet:*), Read`"},
+		{"quotes, in a list", `tools: [Read, "'Bash(ls:*)'"]`, "2:16-2:28 error: quotes around an entry are part of it", "write it without quotes"},
+		{"no comma", `tools: Bash(ls:*)Read`, "2:8-2:19 error: two entries without a comma between them", "separate them by a comma"},
+		{"a limit of a tool that is listed whole", "tools: [Bash(ls:*), Read, shell]", "2:9-2:19 warning: Bash(ls:*) has no effect: shell offers the whole tool", "remove shell to keep the limit, or remove Bash(ls:*)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, diags := Parse("workers/a.md", []byte("---\n"+tt.in+"\n---\nDo.\n"), "")
+			if diff := cmp.Diff([]string{tt.want}, lines(diags)); diff != "" {
+				t.Fatalf("diagnostics (-want +got)\n%s", diff)
+			}
+			if got := diags[0].Hint; got != tt.hint {
+				t.Errorf("hint\n got %s\nwant %s", got, tt.hint)
+			}
+		})
+	}
+}

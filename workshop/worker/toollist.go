@@ -18,6 +18,7 @@ type entry struct {
 type listError struct {
 	from, to      int
 	summary, hint string
+	bare          string // the list without its quotes, where they are the mistake
 }
 
 // splitTools cuts a tool list into entries. Commas and blanks separate, except
@@ -35,20 +36,23 @@ func splitTools(s string) ([]entry, *listError) {
 		at += strings.IndexFunc(s[at:]+",", func(r rune) bool { return separates(r) || r == '(' || r == ')' })
 		e.name = s[e.from:at]
 		if at < len(s) && s[at] == ')' {
-			return nil, &listError{at, at + 1, "a parenthesis is closed here that nobody opened", "remove it, or write Tool(limit)"}
+			return nil, &listError{at, at + 1, "a parenthesis is closed here that nobody opened", "remove it, or write Tool(limit)", ""}
 		}
 		if at < len(s) && s[at] == '(' {
 			if e.name == "" {
-				return nil, &listError{at, at + 1, "a parenthesis without the name of a tool before it", "write it without a blank: " + joined(out, s, at)}
+				return nil, &listError{at, at + 1, "a parenthesis without the name of a tool before it", "write it without a blank: " + joined(out, s, at), ""}
 			}
 			end := closing(s, at)
 			if end < 0 {
-				return nil, &listError{at, len(s), "this parenthesis isn't closed", "write " + e.name + "(limit)"}
+				return nil, &listError{at, len(s), "this parenthesis isn't closed", "write " + e.name + "(limit)", ""}
 			}
 			e.limit, e.limited, at = strings.TrimSpace(s[at+1:end]), true, end+1
 			if at < len(s) {
 				if r, _ := utf8.DecodeRuneInString(s[at:]); !separates(r) {
-					return nil, &listError{e.from, at + 1, "two entries without a comma between them", "separate them by a comma"}
+					if bare := unquoted(s); bare != s {
+						return nil, &listError{e.from, at + 1, "quotes around an entry are part of it", "write it without quotes", bare}
+					}
+					return nil, &listError{e.from, at + 1, "two entries without a comma between them", "separate them by a comma", ""}
 				}
 			}
 		}
@@ -65,6 +69,24 @@ func joined(before []entry, s string, open int) string {
 		return "Tool(limit)"
 	}
 	return before[len(before)-1].name + s[open:end+1]
+}
+
+// unquoted is a list without the quotes that aren't in parentheses.
+func unquoted(s string) string {
+	depth := 0
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case '"', '\'':
+			if depth == 0 {
+				return -1
+			}
+		}
+		return r
+	}, s)
 }
 
 func separates(r rune) bool { return r == ',' || unicode.IsSpace(r) }

@@ -41,6 +41,9 @@ func (f *file) list(fd *field, most int) (out []written, ok bool) {
 		place := f.inside(n)
 		entries, bad := splitTools(n.Value)
 		if bad != nil {
+			if bad.bare != "" && item == v {
+				bad.hint = "write `" + fd.name + ": " + bad.bare + "`"
+			}
 			f.report(diag.Error, "worker-tool-list", place(bad.from, bad.to), bad.hint, "%s", bad.summary)
 			ok = false
 			continue
@@ -76,6 +79,13 @@ func (f *file) offer(fd *field) {
 			f.keep(fd)
 		default:
 			f.limited(fd, e, name)
+		}
+	}
+	for _, t := range f.def.Tools {
+		whole := slices.IndexFunc(f.def.Tools, func(o Tool) bool { return o.Name == t.Name && o.Pattern == "" })
+		if t.Pattern != "" && whole >= 0 {
+			name := f.def.Tools[whole].Written
+			f.report(diag.Warning, "worker-tool-limit", t.Source.Range, "remove "+name+" to keep the limit, or remove "+t.Written, "%s has no effect: %s offers the whole tool", t.Written, name)
 		}
 	}
 }

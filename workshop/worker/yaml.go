@@ -57,6 +57,9 @@ func (f *file) proseQuoted(data []byte) (text []byte, line int, ok bool) {
 	return nil, 0, false
 }
 
+// listKeys may have a list of tools as text, in which an entry has no quotes.
+var listKeys = map[string]bool{"allowed-tools": true, "tools": true, "disallowed-tools": true, "disallowedTools": true}
+
 // badYAML reports why the keys, between two bytes, can't be read.
 func (f *file) badYAML(err error, from, to int) {
 	var le *yaml.LoadError
@@ -69,6 +72,10 @@ func (f *file) badYAML(err error, from, to int) {
 	at := f.offset(slip.At.Line+f.first, max(1, slip.At.Column))
 	if strings.Contains(le.Message, "tab character") || at < len(f.data) && f.data[at] == '\t' {
 		slip = yamltext.Slip{Summary: "a tab can't indent YAML", Hint: "indent with spaces"}
+	}
+	line := strings.TrimRight(string(f.data[f.offset(f.pos(at).Line, 1):f.lineEnd(at)]), "\r\n ")
+	if key, list, ok := strings.Cut(line, ": "); ok && listKeys[key] && strings.ContainsAny(list[:min(len(list), 1)], `"'`) {
+		slip.Hint = "write `" + key + ": " + unquoted(list) + "`"
 	}
 	if slip.Summary == "" {
 		slip.Summary = "the keys are not valid YAML: " + yamlMessage(err)

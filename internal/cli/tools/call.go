@@ -72,13 +72,14 @@ func (a verbs) call(ctx context.Context, cmd *cobra.Command, args []string, o ca
 		return err
 	}
 	worker, words := args[0], args[1:]
-	o.Person = format == "text"
+	o.Person, o.OneCall, o.Later = format == "text", true, true
 	h, err := a.openTools(ctx, worker, o.options)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	host, err := h.Host(worker, callClient, a.terminalAsker(), nil)
+	show := a.callProgress()
+	host, err := h.Host(worker, callClient, show.asker(a.terminalAsker()), nil)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,6 @@ func (a verbs) call(ctx context.Context, cmd *cobra.Command, args []string, o ca
 	if err != nil {
 		return err
 	}
-	show := a.callProgress()
 	result, err := host.Call(ctx, words[0], input, session.Options{Progress: show.update})
 	show.done()
 	if err != nil {
@@ -118,7 +118,13 @@ func (a verbs) call(ctx context.Context, cmd *cobra.Command, args []string, o ca
 	}
 	w := h.Workshop().Workers
 	i := slices.IndexFunc(w, func(w workshop.Worker) bool { return w.Name == worker })
-	return a.printResult(&w[i], words[0], result, format)
+	err = a.printResult(&w[i], words[0], result, format)
+	if f, ok := errors.AsType[*app.Failure](err); ok && f.Err != nil {
+		a.PrintFailure(f)
+		err = app.Exit(f.Code)
+	}
+	h.SayLater()
+	return err
 }
 
 // callInput are the arguments of a call. What the tool's schema doesn't know is
@@ -200,7 +206,7 @@ func callError(err error) error {
 	if e, ok := errors.AsType[*approval.RefusedError](err); ok {
 		f := app.Fail(app.CodeRefused, "%s", e.Person())
 		if e.Hint != "" {
-			f.Hint("%s", e.Hint)
+			f.Hint("%s", e.PersonHint())
 		}
 		return f
 	}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"github.com/llmdo/workshop/internal/cli/terminal"
 	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/session/approval"
+	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -65,7 +68,10 @@ func (a verbs) shellEnd(w *workshop.Worker, ran *tool.ShellResult) error {
 	}
 	if ran.Note != "" {
 		for note := range strings.SplitSeq(ran.Note, "\n") {
-			a.Say("%s", app.Printable(note))
+			if full, _ := protocol.Notes(note); len(full) > 0 && strings.HasPrefix(note, full[0]) {
+				continue // the hint says it
+			}
+			a.Say("%s", app.Printable(protocol.AfterSession(note)))
 		}
 	}
 	if ran.ExitCode != 0 {
@@ -150,8 +156,36 @@ func (p *callProgress) update(s session.Progress) {
 func (p *callProgress) done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.remove()
+	p.w = nil
+}
+
+// remove takes the line away; the caller holds the lock.
+func (p *callProgress) remove() {
 	if p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
-	p.w, p.shown = nil, false
+	p.shown = false
+}
+
+// asker is one on the terminal that the progress is shown on: who is asked needs no
+// line that says so. Nil stays nil.
+func (p *callProgress) asker(of approval.Asker) approval.Asker {
+	if of == nil {
+		return nil
+	}
+	return progressAsker{of, p}
+}
+
+type progressAsker struct {
+	approval.Asker
+	progress *callProgress
+}
+
+// Ask implements [approval.Asker].
+func (a progressAsker) Ask(ctx context.Context, q approval.Question) (approval.Answer, error) {
+	a.progress.mu.Lock()
+	a.progress.remove()
+	a.progress.mu.Unlock()
+	return a.Asker.Ask(ctx, q)
 }

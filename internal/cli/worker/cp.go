@@ -22,7 +22,8 @@ func Cp(p *command.Program) *cobra.Command {
 		Use:   "cp SOURCE TARGET",
 		Short: "Copy files between a worker and this machine",
 		Long: `cp copies a file or directory. One side is WORKER:PATH, the other a path here,
-or - for a tar stream on standard input or output.
+or - for a tar stream on standard input or output; that of an input is unpacked
+in an existing directory.
 
 The worker must be running. Its user reads and writes there: cp has that user's
 permissions.

@@ -34,7 +34,7 @@ started, 126 where it is not executable and 127 where it was not found.
 
 A command ends when this program does, even when that is killed; its terminal
 is hung up before. What it left in the background when it ended stays, but in
-process mode.
+process mode. ` + "`resources.timeout`" + ` ends tool calls, not commands of exec.
 
 On a terminal, each new refusal of the guard is one line while the command runs,
 as in shell. Where the command fails, or printed what the guard answered, the end
@@ -95,7 +95,7 @@ func (a verbs) exec(ctx context.Context, worker string, command []string, o exec
 	var started time.Time
 	var live *refusedWatch
 	var signs app.Signs
-	code, err := a.Exec(ctx, e, worker, run, func(run *engine.ExecOptions) (func(), error) {
+	code, err := a.Exec(ctx, e, worker, run, &signs, func(run *engine.ExecOptions) (func(), error) {
 		restore, err := a.attachTerminal(run, o.noTTY)
 		if err != nil {
 			return nil, err

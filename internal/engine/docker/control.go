@@ -16,7 +16,7 @@ func (e *Engine) Control(ctx context.Context, project, dir string) (io.ReadWrite
 		return nil, err
 	}
 	if dir != "" && c.Directory != "" && c.Directory != dir {
-		return nil, engine.NewForeignError(project, "container/"+c.Name, dir, c.Directory)
+		return nil, engine.NewForeignError(project, dir, c.Directory)
 	}
 	if c.State != "running" {
 		return nil, &engine.NotRunningError{Project: project, Services: []string{compose.GuardService}, State: c.State}

@@ -46,7 +46,7 @@ func (e *Engine) running(ctx context.Context, project, service, dir string) (wor
 	c := w.container
 	switch {
 	case dir != "" && c.Directory != "" && c.Directory != dir:
-		return w, engine.NewForeignError(project, "container/"+c.Name, dir, c.Directory)
+		return w, engine.NewForeignError(project, dir, c.Directory)
 	case c.State != "running":
 		return w, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State, Why: c.WhyEnded()}
 	case c.Role == compose.RoleRoom.String() || c.Role == compose.RoleGuard.String():

@@ -187,7 +187,7 @@ func (e *Engine) one(ctx context.Context, project, service, directory string) (a
 	}
 	s := list[i]
 	if is := engine.ProjectDirectory(s.Container.Labels); directory != "" && is != "" && is != directory {
-		return s, engine.NewForeignError(project, "container/"+s.Container.Name, directory, is)
+		return s, engine.NewForeignError(project, directory, is)
 	}
 	return s, nil
 }

@@ -143,7 +143,7 @@ func (e *Engine) worker(project, service, dir string) (engine.Container, error) 
 	c := s.Containers[at]
 	switch {
 	case dir != "" && c.Directory != "" && c.Directory != dir:
-		return c, engine.NewForeignError(project, "container/"+c.Name, dir, c.Directory)
+		return c, engine.NewForeignError(project, dir, c.Directory)
 	case c.State != running:
 		return c, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
 	}

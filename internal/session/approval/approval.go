@@ -96,13 +96,17 @@ type Question struct {
 	// Change shows what always would write, as lines of the file; empty where
 	// always isn't offered.
 	Change string
+	// OneCall says that the session is this call: it isn't offered.
+	OneCall bool
 }
 
 // Answers lists what may be answered.
 func (q *Question) Answers() []Answer {
 	list := []Answer{No, Once}
 	if q.Rule != nil {
-		list = append(list, Session)
+		if !q.OneCall {
+			list = append(list, Session)
+		}
 		if q.Change != "" {
 			list = append(list, Always)
 		}

@@ -19,8 +19,11 @@ type Gate struct {
 	Asker  Asker // nil: nobody to ask
 	// Remember writes a rule down for always; nil: always isn't offered.
 	Remember Remember
-	// Settings is the path of the user's config.yaml, for hints.
-	Settings string
+	// Settings and File are the paths of the user's config.yaml and of the workshop.yaml,
+	// for hints.
+	Settings, File string
+	// OneCall says that the session is one call of a command line.
+	OneCall bool
 
 	mu       sync.Mutex
 	turn     chan struct{} // who holds its one element may ask
@@ -83,7 +86,7 @@ func (g *Gate) turns() chan struct{} {
 
 func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 	text, cut := textOf(c)
-	q := Question{Call: c, Why: v.Why, Text: text}
+	q := Question{Call: c, Why: v.Why, Text: text, OneCall: g.OneCall}
 	if !v.unsure && !(cut && c.Tool == tool.Shell) {
 		q.Rule = g.offered(c, v)
 	}
@@ -109,7 +112,7 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 	case err != nil:
 		no := notAnswered(c, "nobody could be asked: "+err.Error(), err)
 		if ctx.Err() == nil { // else who ended the call doesn't want to know how to allow it
-			no.Hint = g.howToAllow(c, v)
+			no.Hint, no.Again = g.howToAllow(c, v)
 		}
 		return v, no
 	case answer == No:

@@ -72,12 +72,12 @@ func (b *book) Write(_ context.Context, r Rule, before *workshop.ApprovalRule) e
 	return nil
 }
 
-// The sentence for a model has what it is to do, that for a person hasn't.
+// The sentence for a model has what it is to do, that for a person why it is asked.
 func TestPerson(t *testing.T) {
 	_, err := (&Gate{}).Allow(t.Context(), shell("git status"), nil)
 	const want = "shell of reviewer was not approved (B42): it needs a person's yes, and nobody can be asked"
 	var r *RefusedError
-	if !errors.As(err, &r) || r.Person() != want || r.Error() != want+"; don't retry, tell the person" {
+	if !errors.As(err, &r) || r.Person() != want+" (no rule lets it pass)" || r.Error() != want+"; don't retry, tell the person" {
 		t.Errorf("got %q, %v", r.Person(), err)
 	}
 }
@@ -89,8 +89,8 @@ func refused(t *testing.T, err error, want ...string) {
 		t.Fatalf("not refused: %v", err)
 	}
 	for _, w := range want {
-		if !strings.Contains(err.Error()+"\n"+r.Hint, w) {
-			t.Errorf("%v\n%s\ndoesn't say %q", err, r.Hint, w)
+		if !strings.Contains(err.Error()+"\n"+r.PersonHint(), w) {
+			t.Errorf("%v\n%s\ndoesn't say %q", err, r.PersonHint(), w)
 		}
 	}
 	if len(r.Hint) > 200 {
@@ -107,18 +107,39 @@ func refused(t *testing.T, err error, want ...string) {
 // B42: with nobody to ask, what needs a yes is refused, and says what to do.
 func TestNobodyToAsk(t *testing.T) {
 	const settings = "/home/somebody/.config/workshop/config.yaml"
-	g := &Gate{Remember: &book{}, Settings: settings}
+	g := &Gate{Remember: &book{}, Settings: settings, File: "../workshop.yaml"}
 	_, err := g.Allow(t.Context(), shell("git status"), nil)
-	refused(t, err, "(B42)", "nobody can be asked", "tell the person", "answer always in a terminal, which adds `- {tool: shell, match: \"git status\", approval: auto}`: `workshop call reviewer shell …`")
+	refused(t, err, "(B42)", "nobody can be asked", "tell the person", "answer always in a terminal, which adds `- {tool: shell, match: \"git status\", approval: auto}` to ../workshop.yaml: `workshop call reviewer shell '{\"command\":\"git status\"}'`")
 	_, err = g.Allow(t.Context(), shell("git status; x"), nil)
 	refused(t, err, "no rule can let just this call pass", "--approve-all")
 	for n := range 110 { // whatever is named
 		_, err = g.Allow(t.Context(), shell("program-of-some-length "+strings.Repeat("x", n)), nil)
-		refused(t, err, "answer always in a terminal", "`workshop call reviewer shell …`")
+		refused(t, err, "answer always in a terminal", "`workshop call reviewer shell '{\"command\":\"program-of-some-length ")
+	}
+	for _, command := range []string{"git status \"\\`\"", "git status \u202e", "git status " + strings.Repeat("x", maxAgain)} {
+		_, err = g.Allow(t.Context(), shell(command), nil)
+		if r := err.(*RefusedError); r.Again != "" {
+			t.Errorf("%q: a command line %q", command, r.Again)
+		}
 	}
 	g.Policy = Policy{Rules: rules(rule("shell", "git", auto))}
 	_, err = g.Allow(t.Context(), shell("git status"), nil)
-	refused(t, err, "answer always in a terminal: `workshop call reviewer shell …`; ", "`approvals_max: auto` in "+settings)
+	refused(t, err, "answer always in a terminal, or set `approvals_max: auto` in "+settings+" (for every workshop): `workshop call reviewer shell '")
+	if why := err.(*RefusedError).Person(); !strings.HasSuffix(why, "nobody can be asked (workshop.yaml:7, the rule {tool: shell, match: \"git\", approval: auto}, but your setting approvals_max is ask)") {
+		t.Error(why)
+	}
+	g.OneCall = true // the command line is the person's
+	_, err = g.Allow(t.Context(), shell("git status"), nil)
+	refused(t, err, "run this in a terminal and answer always, or set ", "; for this one, add --approve-all")
+	g.Policy = Policy{}
+	_, err = g.Allow(t.Context(), shell("git status"), nil)
+	refused(t, err, "run this in a terminal and answer always, which adds `- {tool: shell, match: \"git status\", approval: auto}` to ../workshop.yaml; for this one, add --approve-all")
+	g.Policy.Strict = true
+	_, err = g.Allow(t.Context(), shell("git status"), nil)
+	if hint := err.(*RefusedError).PersonHint(); strings.Contains(hint, "--approve-all") || strings.Contains(hint, "workshop call") {
+		t.Error(hint)
+	}
+	g.OneCall = false
 	g.Policy = Policy{Max: auto}
 	_, err = g.Allow(t.Context(), shell("git status"), nil)
 	refused(t, err, "put `- {tool: shell")
@@ -191,6 +212,16 @@ func TestAnswers(t *testing.T) {
 	}
 	_, err = (&Gate{}).Allow(t.Context(), shell("git "+strings.Repeat("x", 500)), nil)
 	refused(t, err, "nobody can be asked")
+}
+
+// Where the session is one call, it isn't offered, and is no answer.
+func TestOneCall(t *testing.T) {
+	p := &person{answers: []Answer{Session}}
+	_, err := (&Gate{Asker: p, Remember: &book{}, OneCall: true}).Allow(t.Context(), shell("git status"), nil)
+	refused(t, err, "isn't one of those that were offered")
+	if got, want := p.asked[0].Answers(), []Answer{No, Once, Always}; !slices.Equal(got, want) {
+		t.Errorf("offered %q, want %q", got, want)
+	}
 }
 
 func TestSession(t *testing.T) {

@@ -15,22 +15,38 @@ type RefusedError struct {
 	Why  string
 	// Advice says to a model what to do; who reads as a person needs none.
 	Advice string
-	// Hint says to the person how such calls can pass; it is not for a model.
-	Hint string
-	err  error
+	// Because says to the person why the call needs a yes, Hint how such calls can pass,
+	// and Again has a command line for that; empty: there is none. They are not for a model.
+	Because, Hint, Again string
+	err                  error
 }
 
 // Error is one sentence for a model: what is refused, why, and what to do.
 func (e *RefusedError) Error() string {
 	if e.Advice == "" {
-		return e.Person()
+		return e.what()
 	}
-	return e.Person() + "; " + e.Advice
+	return e.what() + "; " + e.Advice
+}
+
+func (e *RefusedError) what() string {
+	return e.Call.Tool + " of " + e.Call.Worker + " was not approved (B42): " + e.Why
 }
 
 // Person is what is refused, and why.
 func (e *RefusedError) Person() string {
-	return e.Call.Tool + " of " + e.Call.Worker + " was not approved (B42): " + e.Why
+	if e.Because == "" {
+		return e.what()
+	}
+	return e.what() + " (" + e.Because + ")"
+}
+
+// PersonHint is Hint with the command line.
+func (e *RefusedError) PersonHint() string {
+	if e.Again == "" {
+		return e.Hint
+	}
+	return e.Hint + ": `" + e.Again + "`"
 }
 
 // ForModel is Error without the number of the promise, which says nothing to a model.
@@ -52,14 +68,16 @@ func (g *Gate) denied(c Call, v Verdict) *RefusedError {
 	case g.Policy.Max == workshop.ApprovalDeny:
 		e.Hint = "to be asked, set WORKSHOP_APPROVALS_MAX=ask, or `approvals_max: ask` in " + cmp.Or(g.Settings, "config.yaml")
 	case g.Policy.Strict:
-		e.Hint = g.howToAllow(c, v)
+		e.Hint, e.Again = g.howToAllow(c, v)
 	}
 	return e
 }
 
 // unanswered is for calls that need a yes where nobody is.
 func (g *Gate) unanswered(c Call, v Verdict) *RefusedError {
-	return &RefusedError{Call: c, Why: "it needs a person's yes, and nobody can be asked", Advice: "don't retry, tell the person", Hint: g.howToAllow(c, v)}
+	e := &RefusedError{Call: c, Why: "it needs a person's yes, and nobody can be asked", Because: v.Why, Advice: "don't retry, tell the person"}
+	e.Hint, e.Again = g.howToAllow(c, v)
+	return e
 }
 
 // ErrClosed is what an [Asker] returns where the person closed the question: that is
@@ -77,28 +95,60 @@ func notAnswered(c Call, why string, err error) *RefusedError {
 	return &RefusedError{Call: c, Why: why, Advice: "tell the person, and call it again only if they ask for it", err: err}
 }
 
-// maxRule bounds a rule that a hint names, in bytes: who reads the hint has one line
-// to write.
-const maxRule = 90
+const (
+	// maxRule bounds a rule that a hint names, in bytes: who reads the hint has one line
+	// to write.
+	maxRule = 90
+	// maxAgain bounds a command line that a hint names, likewise.
+	maxAgain = 200
+)
 
 // howToAllow says the one best way how such a call can pass without a person, the
-// narrowest first; docs/approvals.md has the others.
-func (g *Gate) howToAllow(c Call, v Verdict) string {
+// narrowest first, and has a command line for it; docs/approvals.md has the others.
+func (g *Gate) howToAllow(c Call, v Verdict) (hint, again string) {
 	r := g.offered(c, v)
-	again := "`workshop call " + c.Worker + " " + shellquote.Quote(c.Tool) + " …`"
-	switch {
-	case v.unsure || r == nil:
-		return "no rule can let just this call pass: run it where a terminal can ask you, or with --approve-all"
-	case g.Remember != nil && v.capped && *r == (Rule{v.rule0().Tool, v.rule0().Match}):
-		return "to let such calls pass, answer always in a terminal: " + again + "; for all rules of all workshops: `approvals_max: auto` in " + g.Settings
-	case len(r.Line()) > maxRule:
-		return "to let such calls pass, answer always in a terminal: " + again
-	case g.Policy.Max == workshop.ApprovalAuto:
-		return "to let such calls pass, put `" + r.Line() + "` first in approvals.rules"
-	case g.Remember == nil:
-		return "to let such calls pass, put `" + r.Line() + "` first in approvals.rules, and set WORKSHOP_APPROVALS_MAX=auto"
+	if v.unsure || r == nil {
+		return "no rule can let just this call pass: run it where a terminal can ask you, or with --approve-all", ""
 	}
-	return "to let such calls pass, answer always in a terminal, which adds `" + r.Line() + "`: " + again
+	const begin = "to let such calls pass, "
+	answer, once := "answer always in a terminal", ""
+	if g.OneCall {
+		answer = "run this in a terminal and answer always"
+		if !g.Policy.Strict {
+			once = "; for this one, add --approve-all"
+		}
+	} else {
+		again = commandLine(c)
+	}
+	switch {
+	case g.Remember != nil && v.capped && *r == (Rule{v.rule0().Tool, v.rule0().Match}):
+		return begin + answer + ", or set `approvals_max: auto` in " + g.Settings + " (for every workshop)" + once, again
+	case len(r.Line()) > maxRule:
+		return begin + answer + once, again
+	case g.Policy.Max == workshop.ApprovalAuto:
+		return begin + "put `" + r.Line() + "` first in approvals.rules" + g.in() + once, ""
+	case g.Remember == nil:
+		return begin + "put `" + r.Line() + "` first in approvals.rules" + g.in() + ", and set WORKSHOP_APPROVALS_MAX=auto" + once, ""
+	}
+	return begin + answer + ", which adds `" + r.Line() + "` to " + cmp.Or(g.File, "workshop.yaml") + once, again
+}
+
+// in is the file of a rule, if it is known.
+func (g *Gate) in() string {
+	if g.File == "" {
+		return ""
+	}
+	return " of " + g.File
+}
+
+// commandLine is the same call on a command line; empty where it is long, or can't be
+// put between backquotes as it is.
+func commandLine(c Call) string {
+	line := "workshop call " + c.Worker + " " + shellquote.Quote(c.Tool) + " " + shellquote.Quote(string(c.Args))
+	if len(line) > maxAgain || visible(line) != line || strings.Contains(line, "`") {
+		return ""
+	}
+	return line
 }
 
 // rule0 is the rule of the file that decided, or none.

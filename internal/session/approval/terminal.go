@@ -114,7 +114,10 @@ func (t *Terminal) text(q Question) string {
 	b.WriteString("\n" + q.Headline() + ":\n")
 	b.WriteString(Barred(q.Text))
 	fmt.Fprintf(&b, "asked because: %s\n", visible(q.Why))
-	if q.Rule != nil {
+	switch {
+	case q.Rule == nil:
+		b.WriteString("only once: no rule can be about just this call\n")
+	case !q.OneCall:
 		fmt.Fprintf(&b, "session allows: %s\n", q.Rule.Describe())
 	}
 	if q.Change != "" {

@@ -163,6 +163,9 @@ func TestTerminalShows(t *testing.T) {
 		term, k := newTerminal(t)
 		done := asking(t.Context(), term, q)
 		k.sees("[N]o: ")
+		if strings.Contains(k.screen, "only once: no rule can be about just this call\r\n") != (q.Rule == nil) {
+			t.Error(k.screen)
+		}
 		if strings.Contains(k.screen, "[a]") || strings.Contains(k.screen, "[s]") != (q.Rule != nil) {
 			t.Error(k.screen)
 		}

@@ -212,15 +212,15 @@ func (s *server) tellPerson(err error) {
 	if !ok || refused.Hint == "" {
 		return
 	}
-	text := refused.Call.Tool + " of " + refused.Call.Worker + " was refused: " + refused.Hint
+	text := refused.Call.Tool + " of " + refused.Call.Worker + " was refused: "
 	s.hintMu.Lock()
-	known := s.hinted[text] || len(s.hinted) == maxHints
+	known := s.hinted[text+refused.Hint] || len(s.hinted) == maxHints
 	if !known {
-		s.hinted[text] = true
+		s.hinted[text+refused.Hint] = true
 	}
 	s.hintMu.Unlock()
 	if !known {
-		s.hint(text)
+		s.hint(text + refused.PersonHint())
 	}
 }
 

@@ -29,6 +29,9 @@ type Command struct {
 	// signalled when it has changed.
 	Size    func() (rows, cols uint, ok bool)
 	Resized <-chan struct{}
+	// Note takes what the worker says of the command's end, if anything: see
+	// [protocol.Notes]. nil throws it away.
+	Note func(string)
 }
 
 // ExitOurs is the exit code where the fault isn't the command's, as Docker's.
@@ -130,6 +133,9 @@ func (x *execution) run(ctx context.Context, c Command) (int, error) {
 		case <-ctx.Done():
 			return 0, context.Cause(ctx) // the end of its session kills it
 		}
+	}
+	if c.Note != nil && x.exit.Note != "" {
+		c.Note(x.exit.Note)
 	}
 	return x.exit.Code, startError(result)
 }

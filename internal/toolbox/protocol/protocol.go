@@ -75,6 +75,8 @@ type ArchiveIn struct {
 type Exit struct {
 	Code   int    `json:"code"` // 128+n where a signal ended it
 	Signal string `json:"signal,omitempty"`
+	// Note is what of the worker's memory may be why it failed: see [Notes].
+	Note string `json:"note,omitempty"`
 }
 
 // Server are the parameters of mcp.
