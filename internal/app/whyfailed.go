@@ -168,7 +168,7 @@ func (s *Source) hasEnvLines(w *workshop.Worker) bool {
 	if text == nil {
 		return true
 	}
-	lines := strings.Split(text.String(), "\n")
+	lines := strings.Split(string(text.text), "\n")
 	for name, value := range w.Container.Env {
 		line := value.Source.Range.Start.Line
 		if line < 1 || line > len(lines) || !strings.HasPrefix(strings.TrimSpace(lines[line-1]), name+":") {
