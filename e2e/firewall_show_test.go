@@ -527,7 +527,8 @@ func TestFirewallSuggest(t *testing.T) {
 		t.Errorf("%s%s", d.Out, d.Err)
 	}
 	d = s.Expect(0, "firewall", "suggest", "--write")
-	if !strings.Contains(d.Out, "- denied.example.org # worker: 2 times") || !strings.Contains(s.Read("workshop.yaml"), "        - db.example.org:22 # worker: once") {
+	if !strings.Contains(d.Out, "- denied.example.org # worker: 2 times") || !strings.Contains(s.Read("workshop.yaml"), "        - db.example.org:22 # worker: once") ||
+		!strings.Contains(d.Err, "apply the file and end learning: `workshop firewall reload --reset`") {
 		t.Errorf("%s%s%s", d.Out, d.Err, s.Read("workshop.yaml"))
 	}
 	s.Expect(0, "firewall", "reload", "--reset")

@@ -22,6 +22,8 @@ type Rewritten struct {
 	// NotFor are the workers that a line of the workshop doesn't reach: they have
 	// allow lists of their own.
 	NotFor []string
+	// Learning: the project learns, as far as the last `up --learn` says.
+	Learning bool
 }
 
 // SaveRules writes a change into the workshop file; nil: the file has it already.

@@ -149,10 +149,17 @@ func (env *Env) WriteSuggested(ctx context.Context, found *Suggestions) (*Rewrit
 		}
 	}
 	done, err := env.rewrite(ctx, s, changes...)
-	if err == nil && done == nil {
+	switch {
+	case err != nil:
+		return nil, err
+	case done == nil:
 		env.say("nothing was written")
+		return nil, nil
 	}
-	return done, err
+	if name, err := env.projectName(s.Workshop.Name.V, s.Root()); err == nil {
+		done.Learning = env.mayLearn(name)
+	}
+	return done, nil
 }
 
 // listsOf are the lists that get a line: "" is the workshop's, a name the

@@ -66,7 +66,11 @@ func (a verbs) suggest(ctx context.Context, cmd *cobra.Command, o app.SuggestReq
 		return err
 	}
 	a.showRewritten(done)
-	a.Hint("apply the file: `workshop firewall reload`")
+	if done.Learning {
+		a.Hint("apply the file and end learning: `workshop firewall reload --reset`")
+	} else {
+		a.Hint("apply the file: `workshop firewall reload`")
+	}
 	return nil
 }
 
