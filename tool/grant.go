@@ -172,22 +172,27 @@ type NotOfferedError struct {
 }
 
 func (e *NotOfferedError) Error() string {
-	if e.Worker == "" { // a client that has all workers, or a session that was granted none
-		text := "there is no tool " + e.Tool
+	text, has := "there is no tool "+e.Tool, "no tools are granted"
+	switch {
+	case e.Worker == "": // a client that has all workers, or a session that was granted none
 		if e.Why != "" {
 			text += ": " + e.Why
 		}
-		if len(e.Offered) == 0 {
-			return text + "; no tools are granted"
+		if len(e.Offered) > 0 {
+			has = "the tools are " + strings.Join(e.Offered, ", ")
 		}
-		return text + "; the tools are " + strings.Join(e.Offered, ", ")
+	default:
+		text = fmt.Sprintf("the worker %s has no tool %s", e.Worker, e.Tool)
+		if e.Why != "" {
+			text = fmt.Sprintf("the worker %s may not make this call of %s: %s", e.Worker, e.Tool, e.Why)
+		}
+		has = "it has no tools"
+		if len(e.Offered) > 0 {
+			has = "it has " + strings.Join(e.Offered, ", ")
+		}
 	}
-	worker, has := "the worker "+e.Worker, "its file lists no tools"
-	if len(e.Offered) > 0 {
-		has = "its file lists " + strings.Join(e.Offered, ", ")
+	if e.Tool == "" {
+		text = "the call names no tool"
 	}
-	if e.Why != "" {
-		return fmt.Sprintf("%s may not make this call of %s: %s; %s", worker, e.Tool, e.Why, has)
-	}
-	return fmt.Sprintf("%s has no tool %s; %s", worker, e.Tool, has)
+	return text + "; " + has
 }

@@ -24,10 +24,11 @@ func TestCheck(t *testing.T) {
 		args  string
 		want  string // part of the error; empty: offered
 	}{
-		{nil, "shell", `{"argv":["git"]}`, "the worker w has no tool shell; its file lists no tools"},
-		{offers("read_file", "shell(git:*)"), "write_file", `{}`, "has no tool write_file; its file lists read_file, shell(git:*)"},
+		{nil, "shell", `{"argv":["git"]}`, "the worker w has no tool shell; it has no tools"},
+		{offers("read_file", "shell(git:*)"), "write_file", `{}`, "has no tool write_file; it has read_file, shell(git:*)"},
 		{offers("read_file"), "read_file", `{"path":"x"}`, ""},
 		{offers("read_file"), "read_file", `nonsense`, ""},
+		{offers("read_file"), "", `{}`, "the call names no tool; it has read_file"},
 		{offers("read_file"), "Read_file", `{}`, "has no tool"},
 		{offers("read_file(src/**)"), "read_file", `{"path":"src/a"}`, "unknown"},
 		{offers("shell"), "shell", `{"command":"rm -rf /","env":{"A":"b"}}`, ""},

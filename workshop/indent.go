@@ -143,7 +143,7 @@ func (d *decoder) indentHint(key string, column int, moved *node) string {
 		pad := strings.Repeat(" ", column)
 		return "write:\n" + pad + key + ":\n  " + strings.Join(lines, "\n  ")
 	}
-	return fmt.Sprintf("write `%s:` above line %d and indent lines %d to %d: `sed -i '%d,%ds/^/  /' %s`", key, from, from, to, from, to, shellquote.Quote(d.base()))
+	return fmt.Sprintf("write `%s:` above line %d and indent lines %d to %d: `sed -i '%d,%ds/^/  /' %s`", key, from, from, to, from, to, shellquote.Path(d.src.name))
 }
 
 // lines are lines of the file that a hint can repeat: few, short, and indented by

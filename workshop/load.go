@@ -12,6 +12,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // Options says what Load takes from outside the project's files.
@@ -114,7 +115,7 @@ func readFile(fsys fs.FS, file string, o Options, p *problems) (*decoder, *works
 	if to, out := (&locator{fsys: fsys, dir: path.Dir(file)}).follow(file); out && !o.FollowFile {
 		p.add(diag.Diagnostic{Severity: diag.Error, Code: "file-outside", Range: diag.Range{Filename: file},
 			Summary: "the file is outside of the project: symbolic links lead to " + clip(to),
-			Hint:    "copy it here; if that is the file that you mean, name it: `workshop validate -f " + path.Base(file) + "`"})
+			Hint:    "copy it here; if that is the file that you mean, name it: `workshop validate -f " + shellquote.Path(file) + "`"})
 		return nil, nil, nil
 	}
 	data, err := boundedfile.ReadFS(fsys, file, MaxFileSize)
@@ -139,7 +140,7 @@ func readFile(fsys fs.FS, file string, o Options, p *problems) (*decoder, *works
 // document decodes the root of the file.
 func (d *decoder) document(root *node) (*workshopForm, []workerEntry) {
 	if root.kind != mapNode {
-		d.fail(startOf(root.rng), "wrong-type", "the file must be a mapping with the key workshop, found "+root.describe(), "`workshop init` writes one to start with")
+		d.fail(startOf(root.rng), "wrong-type", "the file must be a mapping with the key workshop, found "+root.describe(), hintExample)
 		return nil, nil
 	}
 	var doc document

@@ -388,5 +388,5 @@ func (m *Mount) CreateHint(at string) string {
 	if !m.ReadWrite && strings.Trim(path.Ext(at), ".") != "" && path.Ext(at) != path.Base(at) {
 		return "create that file" // a directory's name seldom has an extension
 	}
-	return "create it: `mkdir -p " + shellquote.Quote(at) + "`"
+	return "create it: `mkdir -p " + shellquote.Path(at) + "`"
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -77,10 +76,13 @@ func checkText(src *source, p *problems) bool {
 	return true
 }
 
+// hintExample is for a file that has nothing of a workshop: init overwrites none.
+const hintExample = "copy the one that `workshop init example` writes into ./example"
+
 func emptyFile(src *source) diag.Diagnostic {
 	return diag.Diagnostic{
 		Severity: diag.Error, Code: "empty-file", Summary: "the file is empty", Range: src.whole(),
-		Hint: "`workshop init` writes one to start with",
+		Hint: hintExample,
 	}
 }
 
@@ -138,7 +140,7 @@ func syntaxError(src *source, err error) diag.Diagnostic {
 	case at.Line > 0 && at.Byte < len(src.data) && src.data[at.Byte] == '\t', strings.Contains(load.Message, "tab character"):
 		d.Code = "tab"
 		d.Summary = "a tab can't indent YAML"
-		d.Hint = fmt.Sprintf("indent with spaces: `sed -i 's/\\t/%s/g' %s`", strings.Repeat(" ", tabStop(src.data, at.Line)), shellquote.Quote(path.Base(src.name)))
+		d.Hint = fmt.Sprintf("indent with spaces: `sed -i 's/\\t/%s/g' %s`", strings.Repeat(" ", tabStop(src.data, at.Line)), shellquote.Path(src.name))
 	case slip.Summary != "" && mark.Line > 0:
 		d.Summary, d.Hint, d.Range = slip.Summary, slip.Hint, place(slip.At)
 		if slip.Related.Line > 0 {

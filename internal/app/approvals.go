@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/callrule/shellline"
 	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -36,7 +37,7 @@ func (env *Env) approvalGate(w *workshop.Workshop, file string, o ApprovalOption
 		Policy: approval.Policy{
 			Rules: w.Approvals.Rules, Default: w.Approvals.Default.V, Given: w.Approvals.Default.Source.Range.Filename != "",
 			Max: set.max, ApproveAll: o.ApproveAll, Strict: o.Strict,
-			Workdirs: map[string]string{}, Obeyed: func(worker, file string) bool { return obeyed(w, worker, file) },
+			Workdirs: map[string]string{}, Obeyed: func(worker, at string) bool { return obeyed(w, filepath.Dir(file), worker, at) },
 		},
 		Asker: asker, File: env.Shown(file), OneCall: o.OneCall,
 	}
@@ -63,14 +64,41 @@ func (h *Tools) Asks() bool {
 }
 
 // obeyed reports whether programs of the host run or obey a file of a worker: it is in a
-// read-write mount, and of a name that is watched (B8).
-func obeyed(w *workshop.Workshop, worker, file string) bool {
+// read-write mount, and of a name that is watched, or what the workshop in dir is loaded
+// from (B8).
+func obeyed(w *workshop.Workshop, dir, worker, file string) bool {
 	i := slices.IndexFunc(w.Workers, func(x workshop.Worker) bool { return x.Name == worker })
 	if i < 0 {
 		return false
 	}
 	m := workshop.MountAt(w.Workers[i].Container.Mounts, file)
-	return m != nil && m.ReadWrite && facts.Watched(path.Join(m.Source.V, strings.TrimPrefix(file, m.Target.V)))
+	if m == nil || !m.ReadWrite {
+		return false
+	}
+	below := strings.TrimPrefix(file, m.Target.V)
+	if facts.Watched(path.Join(m.Source.V, below)) {
+		return true
+	}
+	source := filepath.FromSlash(m.Source.V)
+	if !filepath.IsAbs(source) {
+		source = filepath.Join(dir, source)
+	}
+	at := path.Join(filepath.ToSlash(RealPath(source)), below)
+	return slices.ContainsFunc(definedBy(w), func(name string) bool {
+		return subpath.Within(at, path.Join(filepath.ToSlash(RealPath(dir)), name))
+	})
+}
+
+// definedBy are the files and directories that the workshop is loaded from, relative to
+// its directory: those that grant, and schemas of results. Files of variables are watched.
+func definedBy(w *workshop.Workshop) []string {
+	out := w.GrantingFiles()
+	for i := range w.Workers {
+		if schema := w.Workers[i].Definition.ResultFile.Name; schema != "" {
+			out = append(out, path.Join(path.Dir(w.Workers[i].File), schema))
+		}
+	}
+	return out
 }
 
 // approvalSettings are the user's settings for approvals.

@@ -153,13 +153,22 @@ func TestB08_Obeyed(t *testing.T) {
 	mount := func(source, target string, rw bool) workshop.Mount {
 		return workshop.Mount{Source: workshop.Value[string]{V: source}, Target: workshop.Value[string]{V: target}, ReadWrite: rw}
 	}
-	w := &workshop.Workshop{Workers: []workshop.Worker{{Name: "w"}}}
-	w.Workers[0].Container.Mounts = []workshop.Mount{mount("./", "/workspace", true), mount("./docs", "/workspace/docs", false), mount("./.zed", "/zed", true)}
+	dir := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "team"), 0o755), os.Symlink("team", filepath.Join(dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	w := &workshop.Workshop{File: "workshop.yaml", Workers: []workshop.Worker{{Name: "w", File: "workers/w.md"}, {Name: "x", File: "team/x.md"}}}
+	w.Workers[0].Definition.ResultFile.Name = "../schemas/result.json"
+	w.Workers[0].Container.Mounts = []workshop.Mount{mount("./", "/workspace", true), mount("./docs", "/workspace/docs", false), mount("./.zed", "/zed", true), mount("./link", "/team", true), mount(dir, "/all", true), mount("../other", "/other", true)}
 	for file, want := range map[string]bool{
 		"/workspace/.envrc": true, "/workspace/.github/workflows/x.yml": true, "/zed/x": true,
 		"/workspace/docs/.envrc": false, "/tmp/.envrc": false, "/workspace/src/m.py": false,
+		// What the workshop is loaded from.
+		"/workspace/workers/w.md": true, "/workspace/workers/new.md": true, "/workspace/.env": true, "/workspace/schemas/result.json": true,
+		"/workspace/workshop.yaml": true, "/team/x.md": true, "/all/workers/w.md": true, "/workspace/workers": true,
+		"/workspace/schemas/other.json": false, "/workspace/workers.md": false, "/other/workers/w.md": false,
 	} {
-		if got := obeyed(w, "w", file); got != want || obeyed(w, "other", file) {
+		if got := obeyed(w, dir, "w", file); got != want || obeyed(w, dir, "other", file) {
 			t.Errorf("%s: got %v, want %v", file, got, want)
 		}
 	}

@@ -133,7 +133,7 @@ func (env *Env) composeCommand(c *Project, g Generated, facts []byte) string {
 		words = append(assignments(facts), words...)
 	}
 	words = append(words, "-f", compose.ComposeFile, "-f", compose.FactsFile, "up")
-	return "cd " + shellquote.Quote(env.Shown(dir)) + " && " + strings.Join(words, " ")
+	return "cd " + shellquote.Path(env.Shown(dir)) + " && " + strings.Join(words, " ")
 }
 
 // assignments are the lines of a file of variables as words of a shell.

@@ -46,7 +46,7 @@ func (env *Env) ProjectFlags() (flags string) {
 	if env.Detached || needed(env.Settings.File, "WORKSHOP_FILE") {
 		file, err := env.FindFile()
 		if found, _ := env.lookUpFile(); err == nil && (env.Detached || file != found) {
-			flags = "-f " + shellquote.Quote(file) + " "
+			flags = "-f " + shellquote.Path(file) + " "
 		}
 	}
 	if p := env.Settings.Project; needed(p, "WORKSHOP_PROJECT_NAME") {
@@ -86,7 +86,7 @@ func (env *Env) checkOwner(path string) error {
 		return nil
 	}
 	return Fail(CodeRefused, "%s belongs to another user (uid %d)", Printable(env.Shown(path)), owner).
-		Hint("it is in a parent directory; if you mean it, name it with `-f %s`", Printable(env.Shown(path)))
+		Hint("it is in a parent directory; if you mean it, name it with `-f %s`", Printable(shellquote.Path(env.Shown(path))))
 }
 
 // fileIn looks in one directory. What is no regular file is found too, and

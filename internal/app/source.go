@@ -12,10 +12,12 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -130,6 +132,7 @@ func (s *Source) Shown() (diag.List, map[string][]byte) {
 	list := slices.Clone(s.Diagnostics)
 	for i, d := range list {
 		list[i].Range.Filename = s.ShownFile(d.Range.Filename)
+		list[i].Hint = s.shownCommands(d.Hint, d.Range.Filename)
 		list[i].Related = slices.Clone(d.Related)
 		for j, r := range d.Related {
 			list[i].Related[j].Range.Filename = s.ShownFile(r.Range.Filename)
@@ -140,6 +143,12 @@ func (s *Source) Shown() (diag.List, map[string][]byte) {
 		texts[s.ShownFile(name)] = data
 	}
 	return list, texts
+}
+
+// shownCommands names the file of a hint's commands as the user would write it: they
+// end in it, and are pasted where one stands.
+func (s *Source) shownCommands(hint, name string) string {
+	return strings.ReplaceAll(hint, " "+shellquote.Path(name)+"`", " "+shellquote.Path(s.ShownFile(name))+"`")
 }
 
 // ShownFile is a file of the project as the user would write it.

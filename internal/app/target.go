@@ -126,7 +126,7 @@ func (env *Env) checkHidden(t ProjectRef) error {
 	if env.Settings.File == "" {
 		if by := facts.WrittenBy(t.File, all); by != nil {
 			return Fail(CodeRefused, "%s is new or changed since project %s was brought up from %s, whose workers may write it (B8)", Printable(env.Shown(t.File)), by.Project, Printable(by.Dir)).
-				Hint("look at it: `-f %s` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", shellquote.Quote(env.Shown(t.File)), shellquote.Quote(env.Shown(by.Dir)))
+				Hint("look at it: `-f %s` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", shellquote.Path(env.Shown(t.File)), shellquote.Path(env.Shown(by.Dir)))
 		}
 	}
 	if env.Settings.Project != "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/textwrap"
+	"github.com/llmdo/workshop/internal/lib/visible"
 )
 
 // TextOptions says how [Text] writes.
@@ -249,8 +250,8 @@ func (t *textWriter) line(file string, n int) ([]byte, bool) {
 // oneLine keeps a summary on its line.
 func oneLine(s string) string { return Printable(strings.ReplaceAll(s, "\n", " ")) }
 
-// Printable replaces control characters, bidirectional marks and invalid UTF-8
-// by escapes such as \x1b, so that text of a file is safe on a terminal.
+// Printable replaces what a person can't see ([visible.Hidden]) and invalid UTF-8 by
+// escapes such as \x1b, so that text of a file is safe on a terminal.
 func Printable(s string) string {
 	clean := true
 	for _, r := range s {
@@ -269,25 +270,16 @@ func Printable(s string) string {
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 		case plain(r):
 			b.WriteRune(r)
-		case r < 0x100:
+		case r < 0xa0:
 			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
+		case r < 0x10000:
 			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
 		}
 	}
 	return b.String()
 }
 
-// plain reports whether a rune is text. Left out next tos C0 and C1 are the marks
-// that reorder a line (Unicode UAX #9), the byte order mark and the line
-// separators.
-func plain(r rune) bool {
-	switch {
-	case r == '\t':
-		return true
-	case r < 0x20, r >= 0x7f && r < 0xa0, r == utf8.RuneError, r == 0xfeff,
-		r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-		return false
-	}
-	return true
-}
+// plain reports whether a rune is text that a person sees.
+func plain(r rune) bool { return r == '\t' || r != utf8.RuneError && !visible.Hidden(r) }

@@ -77,6 +77,25 @@ func TestWriters(t *testing.T) {
 	}
 }
 
+// Ordinary text stays as it is; what isn't seen is an escape.
+func TestPrintable(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"text", "Grüße, e\u0301, 漢字, 🙂 → “x”\t.", "Grüße, e\u0301, 漢字, 🙂 → “x”\t."},
+		{"controls", "\x1b[31m\x07\r\n\u009b", `\x1b[31m\x07\x0d\x0a\x9b`},
+		{"not UTF-8", "a\xff\ufffd", `a\xff\ufffd`},
+		{"direction", "\u202ea\u2066", `\u202ea\u2066`},
+		{"without width", "Ans\u200bwer\u00ad.\ufeff", `Ans\u200bwer\u00ad.\ufeff`},
+		{"fillers and variations", "Answer\u3164.\ufe01\u00a0", `Answer\u3164.\ufe01\u00a0`},
+		{"tags", "a\U000e0041", `a\U000e0041`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Printable(tt.in); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 // A file's bytes must not reach the terminal as control sequences.
 func FuzzText(f *testing.F) {
 	f.Add("a: b\n\x1b[2J", 2, 1, 3, 40)

@@ -28,6 +28,8 @@ func TestEveryRefusalIsOneEvent(t *testing.T) {
 		{"a trailer that is none", "", post + "2\r\nab\r\n0\r\nno trailer\r\n\r\n", "malformed", "allowed.example.org"},
 		{"a trailer that is too long", "", post + "2\r\nab\r\n0\r\nX: " + strings.Repeat("x", 8<<10) + "\r\n\r\n", "malformed", "allowed.example.org"},
 		{"trailers that are too many", "", post + "2\r\nab\r\n0\r\n" + strings.Repeat("X: x\r\n", 20<<10) + "\r\n", "malformed", "allowed.example.org"},
+		{"two hosts", "", "GET http://allowed.example.org/ HTTP/1.1\r\nHost: denied.example.org\r\n\r\n", "host-header", "allowed.example.org"},
+		{"two hosts, one not valid", "", "GET http://a@b/ HTTP/1.1\r\nHost: denied.example.org\r\n\r\n", "malformed", ""},
 		{"the last hop", "", "TRACE / HTTP/1.1\r\nHost: allowed.example.org\r\nMax-Forwards: 0\r\n\r\n", "last-hop", "allowed.example.org"},
 		{"a body that ends early", "", "POST / HTTP/1.1\r\nHost: allowed.example.org\r\nContent-Length: 9\r\n\r\nab", "", ""},
 		{"a chunk that ends early", "", post + "9\r\nab", "", ""},

@@ -20,6 +20,7 @@ import (
 	"github.com/llmdo/workshop/internal/image/reference"
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
 	"github.com/llmdo/workshop/internal/lib/fileowner"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 // Store is a directory of unpacked images. It is safe for use by several
@@ -73,7 +74,7 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("image store: %w", err)
 	}
 	if uid, _, ok := fileowner.Of(info); !ok || uid != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("image store: %s is accessible to others: run `chown -R %d %s` and `chmod 700 %s`, or remove it", dir, os.Geteuid(), dir, dir)
+		return nil, fmt.Errorf("image store: %s is accessible to others: run `chown -R %d %s` and `chmod 700 %s`, or remove it", dir, os.Geteuid(), shellquote.Quote(dir), shellquote.Quote(dir))
 	}
 	return &Store{dir: dir, o: o}, nil
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -120,7 +121,7 @@ func outputNote(stream string, o tool.Output, reads bool) string {
 	var notes []string
 	switch {
 	case o.Text != "" && shown(o) == "":
-		notes = append(notes, fmt.Sprintf("%s: %d bytes that are not text, not shown", stream, o.Bytes))
+		notes = append(notes, fmt.Sprintf("%s: %s that are not text, not shown", stream, bytesText(o.Bytes)))
 		if o.File == "" {
 			notes = append(notes, "to see them, pipe them through base64 or od")
 		} else {
@@ -190,11 +191,11 @@ func readText(r *tool.ReadFileResult) string {
 	l := &lines{}
 	switch {
 	case r.Binary:
-		l.addf("[base64 of %s, %d bytes]", r.Path, r.Size)
+		l.addf("[base64 of %s, %s]", r.Path, bytesText(r.Size))
 	case r.Content == "" && r.Size == 0:
 		l.addf("[%s is empty]", r.Path)
 	case r.Content == "":
-		l.addf("[%s has no such lines; it has %d bytes]", r.Path, r.Size)
+		l.addf("[%s has no such lines; it has %s]", r.Path, bytesText(r.Size))
 	}
 	l.add(r.Content)
 	switch {
@@ -202,26 +203,34 @@ func readText(r *tool.ReadFileResult) string {
 	case r.Truncated && r.NextLine > 0:
 		l.addf("[the file goes on; read it with first_line %d]", r.NextLine)
 	case r.Truncated:
-		l.addf("[the file goes on; it has %d bytes]", r.Size)
+		l.addf("[the file goes on; it has %s]", bytesText(r.Size))
 	}
 	return l.String()
 }
 
 func writeText(r *tool.WriteFileResult) string {
 	if r.Created {
-		return fmt.Sprintf("Made %s, %d bytes.", r.Path, r.Bytes)
+		return fmt.Sprintf("Made %s, %s.", r.Path, bytesText(r.Bytes))
 	}
-	return fmt.Sprintf("Wrote %s, %d bytes.", r.Path, r.Bytes)
+	return fmt.Sprintf("Wrote %s, %s.", r.Path, bytesText(r.Bytes))
+}
+
+// bytesText is "1 byte", "2 bytes".
+func bytesText(n int64) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
 }
 
 func editText(r *tool.EditFileResult) string {
-	what := "line"
-	if len(r.Lines) > 1 {
+	what, lines := "line", slices.Compact(slices.Clone(r.Lines))
+	if len(lines) > 1 {
 		what = "lines"
 	}
 	text := fmt.Sprintf("Replaced %d in %s", r.Replacements, r.Path)
 	if len(r.Lines) > 0 {
-		text += fmt.Sprintf(", %s %s", what, strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Lines), " ", ", "), "[]"))
+		text += fmt.Sprintf(", %s %s", what, strings.Trim(strings.ReplaceAll(fmt.Sprint(lines), " ", ", "), "[]"))
 		if r.Replacements > len(r.Lines) {
 			text += " …"
 		}
@@ -229,25 +238,34 @@ func editText(r *tool.EditFileResult) string {
 	return text + "."
 }
 
+// escapedNote is for paths with escapes, which no tool takes so: a file may have such
+// a name.
+const escapedNote = `[\x… and \u… in a path stand for characters that aren't seen: tools take the characters]`
+
 // listText has a name on each line: what would end the line, or drive a terminal,
 // is an escape, so that no name looks like two.
 func listText(r *tool.ListFilesResult) string {
 	l := &lines{}
+	escaped := false
 	for _, e := range r.Entries {
+		path := diagtext.Printable(e.Path)
+		escaped = escaped || path != e.Path
 		switch e.Type {
 		case "directory":
-			l.add(diagtext.Printable(e.Path) + "/")
+			path += "/"
 		case "symlink":
-			l.add(diagtext.Printable(e.Path) + " -> " + diagtext.Printable(e.Target))
-		default:
-			l.add(diagtext.Printable(e.Path))
+			path += " -> " + diagtext.Printable(e.Target)
 		}
+		l.add(path)
+	}
+	if escaped {
+		l.add(escapedNote)
 	}
 	if len(r.Entries) == 0 {
 		l.addf("[nothing in %s]", r.Path)
 	}
 	if r.Truncated {
-		l.addf("[there are more than these %d]", len(r.Entries))
+		l.addf("[there are more than %s]", theseText(len(r.Entries)))
 	}
 	return l.String()
 }
@@ -255,8 +273,10 @@ func listText(r *tool.ListFilesResult) string {
 // searchText is as grep writes it.
 func searchText(r *tool.SearchFilesResult) string {
 	l := &lines{}
+	escaped := false
 	for i, m := range r.Matches {
-		m.Path = diagtext.Printable(m.Path)
+		path := diagtext.Printable(m.Path)
+		escaped, m.Path = escaped || path != m.Path, path
 		if m.Line == 0 {
 			l.add(m.Path)
 			continue
@@ -273,13 +293,24 @@ func searchText(r *tool.SearchFilesResult) string {
 			l.addf("%s-%d-%s", m.Path, m.Line+1+j, a)
 		}
 	}
+	if escaped {
+		l.add(escapedNote)
+	}
 	if len(r.Matches) == 0 {
 		l.addf("[no match; files searched: %d]", r.FilesSearched)
 	}
 	if r.Truncated {
-		l.addf("[there may be more than these %d]", len(r.Matches))
+		l.addf("[there may be more than %s]", theseText(len(r.Matches)))
 	}
 	return l.String()
+}
+
+// theseText is "this one", "these 2".
+func theseText(n int) string {
+	if n == 1 {
+		return "this one"
+	}
+	return fmt.Sprintf("these %d", n)
 }
 
 func fetchText(r *tool.FetchURLResult) string {

@@ -59,7 +59,7 @@ func (s *Schemas) Parse(path string, data []byte, hint Dialect) (Definition, dia
 func (f *file) hiddenProse(from int) {
 	if i := bytes.IndexFunc(f.data[from:], yamltext.Deceives); i >= 0 {
 		r, n := utf8.DecodeRune(f.data[from+i:])
-		f.report(diag.Warning, "worker-hidden-text", f.span(from+i, from+i+n), "remove it if it isn't meant: `LC_ALL=C cat -v "+shellquote.Quote(f.path)+"` shows all of the file", "the character U+%04X turns or hides text: a model reads what isn't shown", r)
+		f.report(diag.Warning, "worker-hidden-text", f.span(from+i, from+i+n), "remove it if it isn't meant: `LC_ALL=C cat -v "+shellquote.Path(f.path)+"` shows all of the file", "the character U+%04X turns or hides text: a model reads what isn't shown", r)
 	}
 }
 

@@ -92,7 +92,7 @@ func (a verbs) writeGenerated(g app.Generated) error {
 	}
 	for _, name := range done.Strange {
 		shown := a.Shown(g.Path(name))
-		a.Warn("%s is not generated, but Compose reads it; remove it: `rm %s`", shown, shellquote.Quote(shown))
+		a.Warn("%s is not generated, but Compose reads it; remove it: `rm %s`", shown, shellquote.Path(shown))
 	}
 	if len(done.Wrote)+len(done.Removed) == 0 {
 		a.Say("%s is up to date", a.Shown(g.Path("")))

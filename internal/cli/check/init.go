@@ -58,7 +58,7 @@ func (a verbs) init(cmd *cobra.Command, dir string, o app.InitOptions) error {
 	}
 	enter := ""
 	if dir != a.Dir {
-		enter = fmt.Sprintf("`cd %s`, ", shellquote.Quote(a.Shown(dir)))
+		enter = fmt.Sprintf("`cd %s`, ", shellquote.Path(a.Shown(dir)))
 	}
 	a.Say("next: %s`workshop up`, then `workshop exec %s -- ls -l /workspace`", enter, o.Worker)
 	return nil

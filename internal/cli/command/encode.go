@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/llmdo/workshop/internal/lib/visible"
 	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
@@ -43,7 +44,7 @@ func quoteHidden(n *yaml.Node) {
 	}
 }
 
-func hidden(r rune) bool { return !yamltext.Shown(r) }
+func hidden(r rune) bool { return r != '\t' && r != '\n' && visible.Hidden(r) }
 
 // escaped puts escapes in the place of characters that aren't shown.
 func escaped(text string, escape func(rune) string) string {

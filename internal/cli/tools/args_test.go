@@ -130,6 +130,24 @@ func TestCheckArgs(t *testing.T) {
 	}
 }
 
+// TestDescribe: no line of what a server says of its tool looks like one of ours.
+func TestDescribe(t *testing.T) {
+	var out strings.Builder
+	a := verbs{command.NewProgram(&command.System{Env: &app.Env{}, Out: &out, Err: io.Discard})}
+	err := a.describeTool(&session.Tool{
+		Name: "mcp__x__y", Description: "Reads.\nworkshop: hint: run `x`\u200b\x1b[2J",
+		InputSchema: json.RawMessage(`{"properties": {"a": {"type": "x\nworkshop: hint: run y", "description": "b\nworkshop: hint: run z"}}}`),
+	}, "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "mcp__x__y [a=TEXT]\n\n  | Reads.\n  | workshop: hint: run `x`\\u{200b}\\u{1b}[2J\n\n" +
+		`  a   x\x0aworkshop: hint: run y   b\x0aworkshop: hint: run z` + "\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func FuzzCallArgs(f *testing.F) {
 	f.Add("path=x", argsSchema)
 	f.Add("env.A.B=1", argsSchema)

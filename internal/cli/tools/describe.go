@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/session"
+	"github.com/llmdo/workshop/internal/session/approval"
 )
 
 // listTools prints what a worker is offered, a line each.
@@ -68,9 +69,8 @@ func (a verbs) describeTool(t *session.Tool, format string) error {
 	}
 	s := parseSchema(t.InputSchema)
 	fmt.Fprintf(a.Out, "%s\n\n", app.Printable(usageLine(t.Name, s)))
-	for line := range strings.Lines(strings.TrimSpace(t.Description)) {
-		fmt.Fprintln(a.Out, app.Printable(line))
-	}
+	// A server inside may have written it: no line of it looks like one of ours.
+	fmt.Fprint(a.Out, approval.Barred(strings.TrimSpace(t.Description)))
 	if len(s.order) == 0 {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (a verbs) describeTool(t *session.Tool, format string) error {
 		if slices.Contains(s.Required, key) {
 			text = strings.TrimSuffix("needed; "+text, "; ")
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", app.Printable(key), typeText(p), app.Printable(text))
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", app.Printable(key), app.Printable(typeText(p)), app.Printable(text))
 	}
 	return w.Flush()
 }

@@ -69,6 +69,7 @@ const (
 	ReasonNotTLS      = "not-tls"         // something else on 443
 	ReasonMalformed   = "malformed"       // not a valid ClientHello, request or question
 	ReasonLastHop     = "last-hop"        // Max-Forwards is 0: the request ends at the guard
+	ReasonHostHeader  = "host-header"     // a request's URL and its Host header name different hosts
 	ReasonBusy        = "busy"            // too many large heads at the same time
 	ReasonMismatch    = "mismatch"        // the worker dialled another address than the name has
 	ReasonOtherName   = "other-name"      // the SNI or Host in a CONNECT tunnel is another name

@@ -148,7 +148,7 @@ func TestFlush(t *testing.T) {
 // Every reason of the guard is explained to the person who reads it.
 func TestReasonsAreExplained(t *testing.T) {
 	for _, reason := range []string{
-		ReasonNoSNI, ReasonECH, ReasonNotTLS, ReasonMalformed, ReasonBusy, ReasonOtherName, ReasonOwn, ReasonUpstream,
+		ReasonNoSNI, ReasonECH, ReasonNotTLS, ReasonMalformed, ReasonHostHeader, ReasonBusy, ReasonOtherName, ReasonOwn, ReasonUpstream,
 		ReasonGateway, ReasonOnLink, ReasonOverflow, ReasonKernelLost, ReasonUnsupported, ReasonLocalUnsure,
 		ReasonUpload,
 	} {

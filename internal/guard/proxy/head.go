@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
@@ -141,7 +142,11 @@ func checkHead(head []byte) error {
 	case method != http.MethodConnect && !isAbs && target[0] != '/' && (target != "*" || method != http.MethodOptions):
 		return bad("malformed request target")
 	case isAbs && method != http.MethodConnect && count["host"] > 0 && !strings.EqualFold(abs, host):
-		return bad("the request's URL and its Host header name different hosts")
+		to, err := parseAuthority(abs, 80)
+		if err != nil {
+			return err
+		}
+		return &badRequest{"the request's URL and its Host header name different hosts", events.ReasonHostHeader, to}
 	case count["host"] > 1, count["content-length"] > 1, count["transfer-encoding"] > 1:
 		return bad("duplicate Host, Content-Length or Transfer-Encoding header")
 	case chunked && count["content-length"] > 0:

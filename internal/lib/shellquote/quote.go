@@ -14,3 +14,11 @@ func Quote(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// Path quotes a path, which is no option of the program that it is given to.
+func Path(p string) string {
+	if strings.HasPrefix(p, "-") {
+		p = "./" + p
+	}
+	return Quote(p)
+}

@@ -9,3 +9,11 @@ func TestQuote(t *testing.T) {
 		}
 	}
 }
+
+func TestPath(t *testing.T) {
+	for in, want := range map[string]string{"a/-b": "a/-b", "-rf/b": "./-rf/b", "-a b": "'./-a b'", "/-x": "/-x"} {
+		if got := Path(in); got != want {
+			t.Errorf("Path(%q) = %s, want %s", in, got, want)
+		}
+	}
+}

@@ -47,7 +47,7 @@ func (c *Command) Ask(ctx context.Context, q Question) (Answer, error) {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("approvals_command %s: %w", c.Argv[0], context.Cause(ctx))
 	case err != nil:
-		said := visible(strings.TrimSpace(errs.kept.String()))
+		said := shown(strings.TrimSpace(errs.kept.String()))
 		if said != "" {
 			said = ": " + said[:min(len(said), 500)]
 		}

@@ -120,7 +120,7 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 		return v, &RefusedError{Call: c, Why: "a person said no", Advice: "tell them what it was for, and call it again only if they ask for it"}
 	case !slices.Contains(q.Answers(), answer):
 		v.Answer = No
-		return v, &RefusedError{Call: c, Why: "the answer " + visible(string(answer)) + " isn't one of those that were offered"}
+		return v, &RefusedError{Call: c, Why: "the answer " + shown(string(answer)) + " isn't one of those that were offered"}
 	}
 	v.Answer = answer
 	switch answer {

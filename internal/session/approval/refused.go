@@ -145,7 +145,7 @@ func (g *Gate) in() string {
 // put between backquotes as it is.
 func commandLine(c Call) string {
 	line := "workshop call " + c.Worker + " " + shellquote.Quote(c.Tool) + " " + shellquote.Quote(string(c.Args))
-	if len(line) > maxAgain || visible(line) != line || strings.Contains(line, "`") {
+	if len(line) > maxAgain || shown(line) != line || strings.Contains(line, "`") {
 		return ""
 	}
 	return line

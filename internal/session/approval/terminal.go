@@ -113,7 +113,7 @@ func (t *Terminal) text(q Question) string {
 	var b strings.Builder
 	b.WriteString("\n" + q.Headline() + ":\n")
 	b.WriteString(Barred(q.Text))
-	fmt.Fprintf(&b, "asked because: %s\n", visible(q.Why))
+	fmt.Fprintf(&b, "asked because: %s\n", shown(q.Why))
 	switch {
 	case q.Rule == nil:
 		b.WriteString("only once: no rule can be about just this call\n")
@@ -130,10 +130,10 @@ func (t *Terminal) text(q Question) string {
 // Describe says what a rule lets pass.
 func (r Rule) Describe() string {
 	if r.Match == "" {
-		return "every " + visible(r.Tool)
+		return "every " + shown(r.Tool)
 	}
 	if r.Tool == "shell" {
-		return "each plain command that begins with: " + visible(r.Match)
+		return "each plain command that begins with: " + shown(r.Match)
 	}
-	return visible(r.Tool) + " of " + visible(r.Match)
+	return shown(r.Tool) + " of " + shown(r.Match)
 }

@@ -76,13 +76,13 @@ func textOf(c Call) (text string, cut bool) {
 
 // Headline says who wants what: "counter wants shell (for reviewer)".
 func (q Question) Headline() string {
-	text := visible(q.Call.Worker) + " wants " + visible(q.Call.Tool)
+	text := shown(q.Call.Worker) + " wants " + shown(q.Call.Tool)
 	if len(q.Call.Chain) == 0 {
 		return text
 	}
 	names := make([]string, len(q.Call.Chain))
 	for i, n := range q.Call.Chain {
-		names[i] = visible(n)
+		names[i] = shown(n)
 	}
 	return text + " (for " + strings.Join(names, ", for ") + ")"
 }
@@ -95,7 +95,7 @@ type writer struct {
 func (w *writer) lines(s string, max int) {
 	s, cut := shorten(s, max)
 	w.cut = w.cut || cut
-	w.WriteString(fold(visibleLines(s)))
+	w.WriteString(fold(shownLines(s)))
 	w.WriteByte('\n')
 }
 
@@ -109,7 +109,7 @@ func (w *writer) field(name, value string) {
 	default:
 		w.WriteString(name + ": ")
 	}
-	w.WriteString(visible(value) + "\n")
+	w.WriteString(shown(value) + "\n")
 }
 
 func (w *writer) content(name, s string, max int) {

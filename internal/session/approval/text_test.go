@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/lib/visible"
 )
 
 // Nothing of a call is invisible to a person, or moves a terminal's cursor.
@@ -78,7 +80,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tool, args string) {
 		text, _ := textOf(Call{Tool: tool, Args: json.RawMessage(args)})
 		for _, r := range text {
-			if r != '\n' && r != '\t' && hidden(r) {
+			if r != '\n' && r != '\t' && visible.Hidden(r) {
 				t.Fatalf("%U is in %q", r, text)
 			}
 		}

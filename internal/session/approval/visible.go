@@ -5,12 +5,13 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/llmdo/workshop/internal/lib/visible"
 )
 
-// visible writes a line of text so that a person sees all of it, and a terminal
-// does nothing with it: control characters, blanks that are none, and what is
-// invisible or turns the direction of text is written as \u{…}.
-func visible(s string) string {
+// shown writes a line of text so that a person sees all of it, and a terminal does
+// nothing with it: what can't be seen ([visible.Hidden]) is written as \u{…}.
+func shown(s string) string {
 	var b strings.Builder
 	marks := 0
 	for i, r := range s {
@@ -28,7 +29,7 @@ func visible(s string) string {
 			b.WriteString(`\r`)
 		case r == '\n':
 			b.WriteString(`\n`)
-		case hidden(r) || marks > 2:
+		case visible.Hidden(r) || marks > 2:
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		default:
 			b.WriteRune(r)
@@ -37,25 +38,14 @@ func visible(s string) string {
 	return b.String()
 }
 
-// hidden are the runes that one doesn't see as they are.
-func hidden(r rune) bool {
-	switch r {
-	case ' ':
-		return false
-	case 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0: // joiners, fillers, a blank of Braille
-		return true
-	}
-	return unicode.In(r, unicode.C, unicode.Z, unicode.Variation_Selector) || !unicode.IsPrint(r)
-}
-
-// visibleLines is visible for text of several lines, which stay lines; tabs stay
+// shownLines is shown for text of several lines, which stay lines; tabs stay
 // too.
-func visibleLines(s string) string {
+func shownLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
 		cells := strings.Split(l, "\t")
 		for j, c := range cells {
-			cells[j] = visible(c)
+			cells[j] = shown(c)
 		}
 		lines[i] = strings.Join(cells, "\t")
 	}
@@ -68,7 +58,7 @@ func Barred(text string) string {
 	if text == "" {
 		return ""
 	}
-	return "  | " + strings.ReplaceAll(visibleLines(strings.TrimSuffix(text, "\n")), "\n", "\n  | ") + "\n"
+	return "  | " + strings.ReplaceAll(shownLines(strings.TrimSuffix(text, "\n")), "\n", "\n  | ") + "\n"
 }
 
 // How much room text may leave: more would push the rest of it out of sight.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +37,7 @@ func Edit(ctx context.Context, a tool.EditFileArgs) (*tool.EditFileResult, error
 // CheckEdit returns why [Edit] would fail, as far as that shows without changing
 // anything: nil is no promise.
 func CheckEdit(ctx context.Context, a tool.EditFileArgs) error {
-	return edit(ctx, a, func(t *target, _ []byte, _ []int, _ int) error { return t.writable() })
+	return edit(ctx, a, func(*target, []byte, []int, int) error { return nil })
 }
 
 // edit finds what is to be replaced, and hands on the new content, the lines of
@@ -60,6 +61,9 @@ func edit(ctx context.Context, a tool.EditFileArgs, do func(t *target, edited []
 	defer t.close()
 	if t.old < 0 {
 		return explain(a.Path, unix.ENOENT)
+	}
+	if err := t.writable(); err != nil { // else the model looks for another old_string first
+		return explain(a.Path, err)
 	}
 	old, err := t.read(ctx)
 	if err != nil {
@@ -159,6 +163,9 @@ func replaced(a tool.EditFileArgs, old []byte) (edited []byte, lines []int, n in
 // lineList tells the first few lines.
 func lineList(lines []int) string {
 	const few = 10
+	if lines = slices.Compact(lines); len(lines) == 1 {
+		return fmt.Sprintf("all in line %d", lines[0])
+	}
 	var b strings.Builder
 	b.WriteString("lines ")
 	for i, n := range lines {

@@ -25,7 +25,8 @@ func TestEdit(t *testing.T) {
 		err            string
 	}{
 		{file: "a\nb\nc\n", from: "b\n", to: "", want: "a\nc\n", lines: []int{2}},
-		{file: "a b a\na", from: "a", to: "x", err: "occurs 3 times in f (lines 1, 1, 2): add surrounding text"},
+		{file: "a b a\na", from: "a", to: "x", err: "occurs 3 times in f (lines 1, 2): add surrounding text"},
+		{file: "x\na b a", from: "a", to: "x", err: "occurs 2 times in f (all in line 2): add surrounding text"},
 		{file: "a b a\na", from: "a", to: "x", all: true, want: "x b x\nx", lines: []int{1, 1, 2}},
 		{file: "aaa", from: "aa", to: "b", err: "occurs 2 times"},
 		{file: "aaa", from: "aa", to: "b", all: true, want: "ba", lines: []int{1}},

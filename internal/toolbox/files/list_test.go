@@ -62,7 +62,8 @@ func TestList(t *testing.T) {
 		{args: tool.ListFilesArgs{Glob: "[a"}, err: "can't be read"},
 		{args: tool.ListFilesArgs{Glob: strings.Repeat("{a,b}", 9)}, err: "more than 256 alternatives"},
 		{args: tool.ListFilesArgs{Glob: strings.Repeat("a", 1025)}, err: "at most 1024"},
-		{args: tool.ListFilesArgs{Path: "b.go"}, err: "not a directory"},
+		{args: tool.ListFilesArgs{Path: "b.go"}, err: "b.go is a file, not a directory"},
+		{args: tool.ListFilesArgs{Path: "b.go/x"}, err: "a part of the path is not a directory"},
 		{args: tool.ListFilesArgs{Path: "none"}, err: "no such file"},
 		{args: tool.ListFilesArgs{MaxEntries: -1}, err: "1 to 10000"},
 	} {

@@ -43,6 +43,12 @@ func openDir(path string) (*os.File, error) {
 		return nil, err
 	}
 	f, err := openDirAt(unix.AT_FDCWD, path, 0)
+	if err == unix.ENOTDIR {
+		if fd, e := handle(unix.AT_FDCWD, path, 0); e == nil {
+			unix.Close(fd)
+			err = errFile
+		}
+	}
 	if err != nil {
 		return nil, explain(path, err)
 	}
@@ -124,7 +130,10 @@ type kindError string
 
 func (e kindError) Error() string { return string(e) }
 
-const errDirectory = kindError("is a directory")
+const (
+	errDirectory = kindError("is a directory")
+	errFile      = kindError("is a file, not a directory")
+)
 
 // regular wants a regular file that is not on a procfs.
 func regular(fd int) (*unix.Stat_t, error) {

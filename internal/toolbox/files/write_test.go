@@ -220,6 +220,11 @@ func TestWriteHelper(t *testing.T) {
 	}
 	_, err = checkedWrite(t, tool.WriteFileArgs{Path: "rodst", Content: "x"})
 	wantErr(t, err, "read-only")
+	// What no text of it helps against is said first.
+	for _, old := range []string{"none", "ok", ""} {
+		a := tool.EditFileArgs{Path: "rodst", OldString: old, NewString: "x"}
+		wantErr(t, CheckEdit(ctx, a), map[bool]string{true: "old_string is empty", false: "read-only"}[old == ""])
+	}
 	must(unix.Chown("mine", 1000, 1000))
 	must(unix.Chmod("mine", 0o400))
 	must(unix.Chown("free", 1000, 1000))
