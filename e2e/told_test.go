@@ -76,7 +76,7 @@ func TestModelIsTold(t *testing.T) {
 			text, note := answerOf(t, a.Result)
 			told := ""
 			for _, line := range strings.Split(text, "\n") {
-				if strings.HasPrefix(line, "[During this call") || strings.HasPrefix(line, "[Read-only") || strings.HasPrefix(line, "[Perhaps") {
+				if strings.HasPrefix(line, "[During this call") || strings.HasPrefix(line, "[Read-only") || strings.HasPrefix(line, "[Perhaps") || strings.HasPrefix(line, "[/scratch") {
 					told += strings.Trim(line, "[]")
 				}
 			}
