@@ -129,8 +129,16 @@ func TestB05_Limits(t *testing.T) {
 	if got, want := s.Limits("worker"), (scenario.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 40}); got != want {
 		t.Errorf("limits %+v, want %+v", got, want)
 	}
+	// What was killed is told of a command that succeeds as well, and of no later one.
+	d := s.Run("call", "--approve-all", "worker", "shell", "command=(head -c 100M /dev/zero | tail -c 90M > /dev/null); true")
+	if want := "a process was OOM-killed while the command ran: the worker's memory was used up"; d.Code != 0 || !strings.Contains(d.Out+d.Err, want) {
+		t.Errorf("exit code %d, %s%s, want 0 and %q", d.Code, d.Out, d.Err, want)
+	}
+	if d = s.Run("call", "--approve-all", "worker", "shell", "command=true"); strings.Contains(d.Out+d.Err, "OOM") {
+		t.Errorf("afterwards: %s%s", d.Out, d.Err)
+	}
 	// The program that grows is the largest one, not the worker's init.
-	d := s.Run("call", "--approve-all", "worker", "shell", "command=head -c 35M /dev/zero > /tmp/full; head -c 100M /dev/zero | tail -c 90M > /dev/null")
+	d = s.Run("call", "--approve-all", "worker", "shell", "command=head -c 35M /dev/zero > /tmp/full; head -c 100M /dev/zero | tail -c 90M > /dev/null")
 	if want := regexp.MustCompile(`OOM-killed, probably: .*; of it, [3-6][0-9]M are files in /tmp\b`); !want.MatchString(d.Out + d.Err) {
 		t.Errorf("a full /tmp: %s%s, want %s", d.Out, d.Err, want)
 	}

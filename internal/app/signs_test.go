@@ -191,7 +191,7 @@ func TestFullPlace(t *testing.T) {
 		})
 	}
 	var s Signs
-	s.noted("OOM-killed, probably: the worker's memory was used up (resources.memory); of it, 291M are files in /tmp, 9M are files in /scratch; now send all files")
+	s.noted("OOM-killed, probably: the worker's memory was used up; of it, 291M are files in /tmp, 9M are files in /scratch; now send all files")
 	if got, want := s.heldText(w), "291M are files in /tmp, 9M are files in /scratch: remove some, or all with `workshop restart dev`"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -27,6 +27,7 @@ func (s *session) exec(ctx context.Context, c *wire.Incoming) (any, error) {
 	p := program{argv: e.Argv, env: e.Env, cwd: e.Cwd}
 	var status unix.WaitStatus
 	var err error
+	kills := s.oomKills()
 	if e.TTY != nil {
 		status, err = s.onTerminal(ctx, c, p, *e.TTY, e.Stdin)
 	} else {
@@ -42,7 +43,7 @@ func (s *session) exec(ctx context.Context, c *wire.Incoming) (any, error) {
 	s.keep.Store(true)
 	var exit Exit
 	exit.Code, exit.Signal = how(status)
-	exit.Note = s.memoryNote(exit.Code, true) // the host reads what it said
+	exit.Note = s.memoryNote(exit.Code, kills, true) // the host reads what it said
 	return exit, nil
 }
 

@@ -1,10 +1,8 @@
 package toolbox
 
 import (
-	"os"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -29,61 +27,37 @@ func preferForOOM(p *reaper.Process) {
 	})
 }
 
-// oomCounter knows how often the kernel has ended a process of this container
-// for its memory.
-type oomCounter struct {
-	mu   sync.Mutex
-	seen int
-}
-
 // oomFiles: control groups version 2 and 1. Their lines are "oom_kill N".
 var oomFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
 
-// newer reports whether it happened since the last call.
-func (c *oomCounter) newer() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, file := range oomFiles {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(b)) {
-			if value, ok := strings.CutPrefix(line, "oom_kill "); ok {
-				n, err := strconv.Atoi(strings.TrimSpace(value))
-				before := c.seen
-				c.seen = n
-				return err == nil && n > before
-			}
-		}
-	}
-	return false
-}
-
 // memoryNote says what of the worker's memory may be why a command failed, by its exit
-// code and whether it may have said ENOSPC; empty: nothing.
-func (s *session) memoryNote(code int, noSpace bool) string {
+// code, the [session.oomKills] when it was started and whether it may have said ENOSPC;
+// empty: nothing. What a command started may be killed though it succeeds.
+func (s *session) memoryNote(code int, kills int64, noSpace bool) string {
+	killed := kills >= 0 && s.oomKills() > kills
 	switch {
+	case killed && code == 128+int(unix.SIGKILL):
+		return noteOOM("OOM-killed, probably")
+	case killed:
+		return noteOOM("a process was OOM-killed while the command ran")
 	case code == 0 || s.view != nil: // without a container, the memory is the machine's
 		return ""
-	case code == 128+int(unix.SIGKILL) && s.oom.newer():
-		return noteOOM()
 	case noSpace:
 		return noteFull()
 	}
 	return ""
 }
 
-// noteOOM is what a killed command is told: files in memory count, and nothing ends
-// them with the command.
-func noteOOM() string {
+// noteOOM is what a command is told of what was killed: files in memory count, and
+// nothing ends them with the command.
+func noteOOM(what string) string {
 	var held []string
 	memoryFiles(func(dir string, fs unix.Statfs_t) {
 		if size := (fs.Blocks - fs.Bfree) * uint64(fs.Bsize); size >= 8<<20 {
 			held = append(held, protocol.HeldNote(dir, size))
 		}
 	})
-	note := "OOM-killed, probably: the worker's memory was used up (resources.memory)"
+	note := what + ": the worker's memory was used up"
 	if len(held) > 0 {
 		note += "; of it, " + strings.Join(held, ", ")
 	}

@@ -26,9 +26,8 @@ type session struct {
 	reaper  *reaper.Reaper
 	owner   string // begins the marks of what is started
 	started atomic.Uint64
-	memory  *budget // what outputs may keep, together
-	outputs outputs // what they don't keep
-	oom     oomCounter
+	memory  *budget     // what outputs may keep, together
+	outputs outputs     // what they don't keep
 	keep    atomic.Bool // an exec has ended: what runs in the background is its own
 
 	// instance names this run of the worker.
@@ -61,7 +60,6 @@ func newSession(grant tool.Grant) (*session, error) {
 			s.env = append(s.env, v)
 		}
 	}
-	s.oom.newer() // what was killed before was not this session's
 	return s, nil
 }
 

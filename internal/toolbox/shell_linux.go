@@ -50,7 +50,7 @@ func (s *session) shell(ctx context.Context, a tool.ShellArgs) (*tool.ShellResul
 		out.rest, errs.rest = outFile.add, errsFile.add
 	}
 	showLine(ctx, func() string { return newer(out, errs) })
-	began := time.Now()
+	kills, began := s.oomKills(), time.Now()
 	r, err := s.launch(p, a.Stdin, out, errs)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *session) shell(ctx context.Context, a tool.ShellArgs) (*tool.ShellResul
 	result.DurationMS = time.Since(began).Milliseconds()
 	result.ExitCode, result.Signal = how(status)
 	result.Stdout, result.Stderr = out.output(), errs.output()
-	result.Note = joined(s.note(r.c, result), outFile.close(&result.Stdout), errsFile.close(&result.Stderr))
+	result.Note = joined(s.note(r.c, result, kills), outFile.close(&result.Stdout), errsFile.close(&result.Stderr))
 	return result, nil
 }
 
@@ -218,10 +218,10 @@ func (r *running) release() {
 // noSpace reports whether a program says ENOSPC, as strerror(3) writes it.
 func noSpace(text string) bool { return strings.Contains(strings.ToLower(text), "no space left") }
 
-// note returns what the numbers do not say.
-func (s *session) note(c *command, r *tool.ShellResult) string {
+// note returns what the numbers do not say; kills is [session.oomKills] from before.
+func (s *session) note(c *command, r *tool.ShellResult, kills int64) string {
 	if !r.TimedOut {
-		if note := s.memoryNote(r.ExitCode, noSpace(r.Stdout.Text) || noSpace(r.Stderr.Text)); note != "" {
+		if note := s.memoryNote(r.ExitCode, kills, noSpace(r.Stdout.Text) || noSpace(r.Stderr.Text)); note != "" {
 			return note
 		}
 	}
