@@ -80,11 +80,12 @@ func TestOptIn(t *testing.T) {
 	os.Chmod(filepath.Dir(proof), 0o777)
 	for name, args := range map[string]string{
 		tool.WriteFile: `{"path":"` + proof + `","content":"x"}`,
-		"no_such_tool": `{}`, "": `{}`, "SHELL": `{"argv":["echo"]}`, "mcp__other__x": `{}`,
+		"no_such_tool": `{}`, "SHELL": `{"argv":["echo"]}`, "mcp__other__x": `{}`,
 		tool.FetchURL: `{"url":"http://127.0.0.1/"}`,
 	} {
 		wants(t, run(name, args), wire.CodeNotOffered, "greeter", "shell(echo:*)")
 	}
+	wants(t, run("", `{}`), wire.CodeNotOffered, "names no tool", "shell(echo:*)")
 	wants(t, run("mcp__notes__add", `{}`), wire.CodeInvalidParams, "MCP server")
 	for _, args := range []string{
 		`{"argv":["touch","` + proof + `"]}`,
