@@ -33,6 +33,7 @@ var beyond = map[string]string{
 	"memory-too-small":                  `compares numbers inside of text`,
 	"merge-key":                         `the key is gone once YAML is read`,
 	"mount-inside-read-only":            `needs the file system`,
+	"mount-inside-read-only-dash":       `needs the file system`,
 	"mount-outside":                     "what is outside depends on the file's place; `..` may come back",
 	"mount-outside-variable":            `needs the environment`,
 	"mount-same-name":                   `compares two places of the file`,

@@ -28,7 +28,7 @@ func TestDenialsInWords(t *testing.T) {
 		{"http://inside.example.org/", "private", "a private address"},
 		{"http://198.51.100.66:8080/", "not-allowed", ""},
 		{"http://[2001:db8::66]:8080/", "not-allowed", ""},
-		{"http://denied.example.org/", "denied", "denied by workshop.yaml:50"},
+		{"http://denied.example.org/", "denied", "by a deny line"},
 		{"http://169.254.169.254/", "metadata", "the cloud's metadata service, which gives away credentials"},
 		{"http://127.0.0.1:8080/", "loopback", "a loopback address outside of the room"},
 	} {
