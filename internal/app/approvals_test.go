@@ -166,7 +166,7 @@ func TestB08_Obeyed(t *testing.T) {
 		// What the workshop is loaded from.
 		"/workspace/workers/w.md": true, "/workspace/workers/new.md": true, "/workspace/.env": true, "/workspace/schemas/result.json": true,
 		"/workspace/workshop.yaml": true, "/team/x.md": true, "/all/workers/w.md": true, "/workspace/workers": true,
-		"/workspace/schemas/other.json": false, "/workspace/workers.md": false, "/other/workers/w.md": false,
+		"/workspace/schemas/other.json": false, "/workspace/workers.md": false, "/other/workers/w.md": true, "/other/w.md": false,
 	} {
 		if got := obeyed(w, dir, "w", file); got != want || obeyed(w, dir, "other", file) {
 			t.Errorf("%s: got %v, want %v", file, got, want)

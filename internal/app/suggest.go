@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -133,51 +132,6 @@ func beginsLate(seen engine.Observed, first time.Time) bool {
 
 // maxWritten lines are what a person can be expected to have read.
 const maxWritten = 100
-
-// WriteSuggested puts the lines into the workshop file: into a worker's own list where
-// it has one, else into the workshop's; nil: nothing was written.
-func (env *Env) WriteSuggested(ctx context.Context, found *Suggestions) (*Rewritten, error) {
-	s := found.source
-	if len(found.Allow) > maxWritten {
-		return nil, Fail(CodeRefused, "these are %d lines, more than the %d that are written at once; nothing was written", len(found.Allow), maxWritten).
-			Hint("paste those that you know, or see which worker asks for so many names: `workshop firewall log`")
-	}
-	var changes []RuleChange
-	for _, l := range found.Allow {
-		for _, worker := range l.listsOf(s, found.request.Worker) {
-			changes = append(changes, RuleChange{Rules: l.rules, Worker: worker, comment: l.Comment(), text: l.Line})
-		}
-	}
-	done, err := env.rewrite(ctx, s, changes...)
-	switch {
-	case err != nil:
-		return nil, err
-	case done == nil:
-		env.say("nothing was written")
-		return nil, nil
-	}
-	if name, err := env.projectName(s.Workshop.Name.V, s.Root()); err == nil {
-		done.Learning = env.mayLearn(name)
-	}
-	return done, nil
-}
-
-// listsOf are the lists that get a line: "" is the workshop's, a name the
-// worker's own.
-func (l *SuggestedLine) listsOf(s *Source, worker string) []string {
-	lists := map[string]bool{}
-	for _, name := range l.Workers {
-		w := s.Worker(name)
-		if w == nil || w.Container.Network.Mode.V == firewall.None || worker != "" && name != worker || coveredBy(l.rules, w.Container.Network.Allow) {
-			continue
-		}
-		if sameRules(w.Container.Network.Allow, s.Workshop.Container.Network.Allow) {
-			name = ""
-		}
-		lists[name] = true
-	}
-	return slices.Sorted(maps.Keys(lists))
-}
 
 // dialRequests gathers from the guard's events what workers asked for. Names are
 // what untrusted code wrote: only what is a [firewall.Name] counts.
