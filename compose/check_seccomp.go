@@ -25,7 +25,27 @@ func (k *checker) seccomp() {
 	for _, command := range []uint64{1024, 1040} { // F_SETLEASE, F_SETDELEG
 		k.must(!p.allows("fcntl", 3, command) && !p.allows("fcntl", 3, command|1<<32), "B2", "the seccomp profile allows fcntl command %d", command)
 	}
+	for _, c := range othersCalls {
+		k.must(!p.allows(c.name, c.args...), "B2", "the seccomp profile allows %s for other processes", c.name)
+	}
 	k.must(!p.allows("clone", 0x10000000), "B2", "the seccomp profile allows user namespaces") // CLONE_NEWUSER
+}
+
+// othersCalls set something of process 1, the caller's group, or its user.
+var othersCalls = []struct {
+	name string
+	args []uint64
+}{
+	{"prlimit64", []uint64{1, 0, 1}},
+	{"sched_setattr", []uint64{1}},
+	{"sched_setparam", []uint64{1}},
+	{"sched_setscheduler", []uint64{1}},
+	{"setpriority", []uint64{0, 1}},
+	{"setpriority", []uint64{1, 0}},
+	{"setpriority", []uint64{2, 0}},
+	{"ioprio_set", []uint64{1, 1}},
+	{"ioprio_set", []uint64{2, 0}},
+	{"ioprio_set", []uint64{3, 0}},
 }
 
 // allows reports whether a call with these first arguments is allowed on some

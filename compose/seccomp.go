@@ -88,10 +88,25 @@ var fcntlCommands = []struct{ value, freeBits uint64 }{{0, 10}, {1025, 0}, {1026
 // both with UNAME26, and the question (0xffffffff).
 var personalities = []uint64{0x0, 0x0008, 0x20000, 0x20008, 0xffffffff}
 
+// callerOnly are calls that set the priority, scheduling or limits of a process, with
+// their arguments that mean the caller itself. A process may change those of every
+// other one of its uid: so a worker could keep PID 1 and sessions from running.
+// sched_setaffinity isn't here: C libraries pass it a thread's ID (pthread_setaffinity_np(3)),
+// and on one busy processor PID 1 still gets its share.
+var callerOnly = []struct {
+	names []string
+	args  []uint64 // the first ones; of each the kernel takes the low 32 bits
+}{
+	{[]string{"prlimit64", "sched_setattr", "sched_setparam", "sched_setscheduler"}, []uint64{0}},
+	{[]string{"setpriority"}, []uint64{0, 0}}, // PRIO_PROCESS
+	{[]string{"ioprio_set"}, []uint64{1, 0}},  // IOPRIO_WHO_PROCESS
+}
+
 // SeccompProfile returns the profile of all services: Docker's default as it
 // is for a process without capabilities and for the native architecture alone
 // (a foreign-architecture call is refused; a container starts and executes
-// faster), with AF_PACKET, AF_ALG and AF_VSOCK sockets and leases of files denied. Engines choose
+// faster), with AF_PACKET, AF_ALG and AF_VSOCK sockets, leases of files, and
+// priorities and limits of other processes denied. Engines choose
 // the architecture by archMap, so that the bytes are the same on amd64 and
 // arm64. The result must not be changed.
 func SeccompProfile() []byte { return seccompBytes() }
@@ -121,6 +136,15 @@ var seccompBytes = sync.OnceValue(func() []byte {
 		mask := uint64(math.MaxUint32) << c.freeBits & math.MaxUint32
 		p.Syscalls = append(p.Syscalls, allow([]seccompArg{{Index: 1, Value: mask, ValueTwo: c.value, Op: "SCMP_CMP_MASKED_EQ"}}, nil, "fcntl", "fcntl64"))
 	}
+	for _, c := range callerOnly {
+		var args []seccompArg
+		for i, v := range c.args {
+			args = append(args, seccompArg{Index: uint(i), Value: math.MaxUint32, ValueTwo: v, Op: "SCMP_CMP_MASKED_EQ"})
+		}
+		p.Syscalls = append(p.Syscalls, allow(args, nil, c.names...))
+	}
+	// Without new limits prlimit64 asks for those that a process has.
+	p.Syscalls = append(p.Syscalls, allow([]seccompArg{{Index: 2, Value: 0, Op: "SCMP_CMP_EQ"}}, nil, "prlimit64"))
 	for _, v := range personalities {
 		p.Syscalls = append(p.Syscalls, allow([]seccompArg{{Index: 0, Value: v, Op: "SCMP_CMP_EQ"}}, nil, "personality"))
 	}

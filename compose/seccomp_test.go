@@ -48,6 +48,37 @@ func TestLeases(t *testing.T) {
 	}
 }
 
+// Priorities, scheduling and limits: of the caller alone. The high bits mean nothing to
+// the kernel.
+func TestOthersKeepTheirPriority(t *testing.T) {
+	var p seccompProfile
+	if err := json.Unmarshal(SeccompProfile(), &p); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range othersCalls {
+		if p.allows(c.name, c.args...) {
+			t.Errorf("%s%v is allowed", c.name, c.args)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		args []uint64
+	}{
+		{"prlimit64", []uint64{0, 0, 1}},
+		{"prlimit64", []uint64{1, 0, 0}}, // a question
+		{"sched_setattr", []uint64{0}},
+		{"sched_setparam", []uint64{1 << 32}},
+		{"sched_setscheduler", []uint64{0}},
+		{"sched_setaffinity", []uint64{1}},
+		{"setpriority", []uint64{0, 0, 19}},
+		{"ioprio_set", []uint64{1, 0, 3 << 13}},
+	} {
+		if !p.allows(c.name, c.args...) {
+			t.Errorf("%s%v is refused: ordinary programs would fail", c.name, c.args)
+		}
+	}
+}
+
 func TestSyscallListIsClean(t *testing.T) {
 	names := seccompNames()
 	seen := map[string]bool{}
@@ -57,7 +88,7 @@ func TestSyscallListIsClean(t *testing.T) {
 		}
 		seen[n] = true
 	}
-	for _, n := range []string{"socket", "clone", "clone3", "socketcall", "fcntl", "mount", "unshare", "setns", "bpf", "keyctl", "io_uring_setup", "ptrace", "personality"} {
+	for _, n := range []string{"socket", "clone", "clone3", "socketcall", "fcntl", "mount", "unshare", "setns", "bpf", "keyctl", "io_uring_setup", "ptrace", "personality", "prlimit64", "sched_setattr", "sched_setparam", "sched_setscheduler", "setpriority", "ioprio_set"} {
 		if seen[n] {
 			t.Errorf("%s is allowed whatever its arguments", n)
 		}

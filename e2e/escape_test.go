@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
@@ -80,6 +81,42 @@ func TestB02_CallsThatLedOut(t *testing.T) {
 		"kernel chroot -> "+no, "kernel unshare -> "+no, "kernel clone3 -> "+no, "kernel syslog -> "+no, "kernel sethostname -> "+no, "kernel open_by_handle_at -> "+no,
 		"namespace user -> "+no, "namespace mnt -> "+no, "namespace net -> "+no, "namespace pid -> "+no, "userns uid -> "+no,
 		"socket AF_VSOCK SOCK_STREAM -> "+no, "socket AF_PACKET SOCK_RAW -> "+no, "socket AF_ALG SOCK_SEQPACKET -> "+no)
+}
+
+// TestB02_OthersKeepTheirPriority: a process of a worker sets its own priority, and
+// nobody else's, which the kernel lets it do for all of its uid.
+func TestB02_OthersKeepTheirPriority(t *testing.T) {
+	s, in, out := looking(t, "a worker gives no other process less of the processor, of the disk or of descriptors; nice, ionice and chrt work")
+	asleep := exec.Command("sleep", "60")
+	asleep.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := asleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = asleep.Process.Kill(); _ = asleep.Wait() }()
+	var controls, tries []string
+	for _, call := range []string{"sched_setscheduler", "sched_setparam", "sched_setattr", "process", "group", "ioprio_set", "prlimit64"} {
+		controls = append(controls, fmt.Sprintf("slow %s %d", call, asleep.Process.Pid))
+		tries = append(tries, "slow "+call+" 1 -> EPERM")
+	}
+	tries = append(tries, "slow group 0 -> EPERM", "slow user 0 -> EPERM",
+		"slow sched_setscheduler 0 -> ok", "slow sched_setparam 0 -> ok", "slow sched_setattr 0 -> ok", "slow process 0 -> ok", "slow ioprio_set 0 -> ok")
+	refusedHere(s, in, out, controls, tries...)
+	for _, c := range []struct {
+		line, want string
+		code       int
+	}{
+		{"nice -n 5 nice", "5", 0},
+		{"ionice -c 3 ionice", "idle", 0},
+		{"chrt -b 0 sh -c 'chrt -p $$'", "SCHED_BATCH", 0},
+		{"prlimit --nofile=100 sh -c 'ulimit -n'", "100", 0},
+		{"prlimit --pid 1 --nofile", "NOFILE", 0},
+		{"taskset -p $$", "affinity", 0},
+		{"renice -n 5 -p $$", "Operation not permitted", 1},
+	} {
+		if d := s.Run("exec", "worker", "--", "sh", "-c", c.line); d.Code != c.code || !strings.Contains(d.Out+d.Err, c.want) {
+			t.Errorf("%s: exit code %d, %q; want %d, %q", c.line, d.Code, d.Out+d.Err, c.code, c.want)
+		}
+	}
 }
 
 func TestB06_OtherProcesses(t *testing.T) {

@@ -25,7 +25,7 @@ func Explain(id string) Explanation {
 var explanations = map[string]Explanation{
 	"B1": {"A worker's processes have no Linux capability, and no line of workshop.yaml adds one.",
 		"`mount`, `chown` of another user's file and raw sockets fail in a worker with \"operation not permitted\".", nil},
-	"B2": {"No program in a worker can gain privileges: setuid programs run as the worker's user, and a seccomp filter refuses system calls that have led out of containers.",
+	"B2": {"No program in a worker can gain privileges: setuid programs run as the worker's user, and a seccomp filter refuses system calls that have led out of containers. A process sets only its own priority, scheduling and limits.",
 		"`sudo` in a worker prints that it can't become root.", nil},
 	"B3": {"The file system of a worker is read-only, except mounts with mode rw and the memory file systems /tmp, /scratch, /home/worker and /dev/shm, which have a size.",
 		"`touch /usr/x` fails with \"read-only file system\"; `touch /scratch/x` works.", nil},

@@ -40,7 +40,7 @@ func Scan() ([]Info, error) {
 		switch err {
 		case nil:
 			list = append(list, i)
-		case unix.EMFILE, unix.ENFILE, unix.ENOMEM: // by prlimit(2) a worker may have done that
+		case unix.EMFILE, unix.ENFILE, unix.ENOMEM: // an incomplete list
 			return list, err
 		}
 	}

@@ -31,7 +31,7 @@ const exitEnded = 128 + 9
 type Server struct {
 	dir    string
 	there  bool     // the directory
-	at     int      // it, open: a process of the worker can leave PID 1 no descriptor (prlimit(2))
+	at     int      // it, open: PID 1 may have no descriptor left
 	left   fileID   // an [End] of before
 	events *os.File // the watch; nil: polled
 	reaper *reaper.Reaper

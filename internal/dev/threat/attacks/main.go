@@ -45,6 +45,8 @@ func escapes() {
 	probe.Add("descriptors", "", "what is open beyond the three streams, or none", 0, descriptors)
 	probe.Add("stop-started", "", "how many processes were stopped that were started from outside (parent 0), in a minute", 0, stopStarted)
 	probe.Add("exchange-fifo", "FILE", "ok: a file and a FIFO were exchanged for each other for two seconds, again and again", 1, exchangeFIFO)
+	probe.Add("slow", "CALL ID", "ok, or why not: a process, group or user gets less of the processor or of descriptors", 2, slow)
+	probe.Add("flood", "PID FILE", "why not, or it goes on: signals to a process; the file says that it has begun", 2, flood)
 	probe.Add("kernel", "CALL", "ok, or why not", 1, kernel)
 }
 
