@@ -143,6 +143,43 @@ func TestB08_ReplacedSourceEndsTheWorker(t *testing.T) {
 	}
 }
 
+// TestB03_LostMountEndsAFloodingWorker: a worker that floods its PID 1 with signals
+// doesn't keep it from seeing that a mount is lost.
+func TestB03_LostMountEndsAFloodingWorker(t *testing.T) {
+	s := scenario.At(t, "a worker that floods its PID 1 ends too when a read-only mount is gone", withMount(strings.Replace(aWorkshopInside, "\n    network", "\n      - ./intruder:/intruder\n    network", 1)))
+	addIntruder(s)
+	s.Up()
+	s.Write("workshop.yaml.new", s.Read("workshop.yaml"))
+	s.Chown()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	attack := s.Command(ctx, "exec", "worker", "--", "/intruder", "flood 1 /workspace/begun")
+	var says bytes.Buffer
+	attack.Stdout, attack.Stderr = &says, &says
+	if err := attack.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.Eventually("it has begun", func() bool { _, err := os.Stat(filepath.Join(s.Dir, "begun")); return err == nil })
+	time.Sleep(time.Second) // until all threads take part
+	file := filepath.Join(s.Dir, "workshop.yaml")
+	// The kernel doesn't report that a mount moved: PID 1 has to look.
+	if err := errors.Join(os.Rename(file, file+"~"), os.Rename(file+".new", file)); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- attack.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the worker goes on")
+		cancel()
+		<-ended
+	}
+	if want := "it ended, as a mount of it was lost"; !strings.Contains(says.String(), want) {
+		t.Errorf("it says\n%swant %q", says.String(), want)
+	}
+}
+
 // TestB03_OwnSavesLoseNoMount: what the program writes into a workshop.yaml that a
 // worker mounts takes no mount away.
 func TestB03_OwnSavesLoseNoMount(t *testing.T) {

@@ -77,8 +77,12 @@ func (s *session) run(stdin, stdout *os.File) error {
 
 	// Not ignored, which programs that are started would inherit: SIGPIPE is
 	// the connection's end, and that is seen there.
+	wanted := []os.Signal{unix.SIGCHLD, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGPIPE}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGCHLD, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGPIPE)
+	signal.Notify(signals, wanted...)
+	if err := reaper.DropSignals(wanted...); err != nil {
+		return err
+	}
 
 	conn, err := newConnection(stdin, stdout)
 	if err != nil {

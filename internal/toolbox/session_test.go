@@ -6,9 +6,12 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -167,6 +170,40 @@ func TestSessionsEnd(t *testing.T) {
 		return !slices.ContainsFunc(reaper.Descendants(list, r.pid()), func(i reaper.Info) bool { return i.Ended() })
 	})
 
+}
+
+// TestFloodOfSignals: a command that floods its session with signals is ended at its
+// timeout like any other, and commands have the usual dispositions.
+func TestFloodOfSignals(t *testing.T) {
+	r := open(t, everything())
+	c := r.session(RoleTools)
+	// 33 is the C library's own, in a test program with one (-race).
+	got := c.shell("grep -E 'Sig(Ign|Blk)' /proc/self/status").Stdout.Text
+	if strings.Replace(got, "0000000100000000", "0000000000000000", 1) != "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n" {
+		t.Errorf("a command begins with\n%s", got)
+	}
+	pid := r.sessions()[0]
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	for range 2 * runtime.NumCPU() {
+		go func() {
+			for ctx.Err() == nil {
+				for _, task := range tasks {
+					tid, _ := strconv.Atoi(task.Name())
+					for s := syscall.Signal(35); s <= 64; s++ {
+						_ = unix.Tgkill(pid, tid, s)
+					}
+				}
+			}
+		}()
+	}
+	if got := c.run(tool.ShellArgs{Argv: []string{"sleep", "60"}, TimeoutSeconds: 1}); !got.TimedOut {
+		t.Errorf("%+v", got)
+	}
 }
 
 // TestSessionByExec: the same through pipes, as an engine carries them; when it

@@ -43,12 +43,8 @@ type Options struct {
 // processes, PID 1 gets no new thread, and must not crash.
 const spareThreads = 4
 
-// harmless are signals that PID 1 ignores. SIGSEGV and the like end a Go program in any
-// case.
-var harmless = []os.Signal{
-	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGTRAP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM,
-	unix.SIGVTALRM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGIO, unix.SIGPWR, unix.SIGSYS,
-}
+// wanted are the signals that PID 1 obeys.
+var wanted = []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGCHLD}
 
 // defaultTimeout is longer than any `up` waits.
 const defaultTimeout = 5 * time.Minute
@@ -77,14 +73,16 @@ func Main(args []string, stdout, stderr io.Writer) int {
 			return 1
 		}
 	}
-	// From here on no signal is lost, also not to PID 1, which the kernel
-	// spares those without a handler (signal(7), pid_namespaces(7)).
+	// From here on none of these is lost, also not to PID 1, which the kernel spares
+	// those without a handler (signal(7), pid_namespaces(7)).
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGCHLD)
-	// Go's runtime has a handler for every signal, and would exit on these, which any
-	// process of the worker could send. The channel isn't read. Ignoring the signals
-	// would be inherited by commands of sessions.
-	signal.Notify(make(chan os.Signal, 1), harmless...)
+	signal.Notify(signals, wanted...)
+	// Not read: a stdout without a reader doesn't end PID 1.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
+	if err := reaper.DropSignals(wanted...); err != nil {
+		fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
+		return 1
+	}
 	reaper.SpareThreads(spareThreads)
 
 	mounts, err := openMounts()

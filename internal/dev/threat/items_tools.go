@@ -16,7 +16,7 @@ var toolItems = []Item{
 	},
 	{
 		ID: "W3", Attack: "Processes that outlive their call or session: daemons, fork bombs, subreapers, ignored signals",
-		Status: Open, Answer: "All stay below the session and end with it. Except a program that leaves its parents, clears its environment, and kills its session or takes its file descriptors (prlimit(2)): it lives until the worker ends",
+		Status: Open, Answer: "All stay below the session and end with it. Except a program that leaves its parents, clears its environment, and kills its session: it lives until the worker ends",
 		Remedy:   "`workshop restart WORKER`; until then it can do what the worker's tools can",
 		Promises: []string{"B60"}, Tests: []string{"internal/toolbox TestSessionsEnd", "internal/toolbox TestForkBomb", "internal/toolbox TestCancel", "internal/lib/reaper TestInProcesses"},
 	},
@@ -56,5 +56,10 @@ var toolItems = []Item{
 		ID: "W10", Attack: "The check, before a question, whether the call can succeed: to read by it what needs a yes, or to change something",
 		Status: Closed, Answer: "It is made only where the worker is offered `read_file` and may read what is looked at without a question: a file, a program, a directory. It opens nothing for writing, starts nothing, and skips what a rule denies",
 		Promises: []string{"B41", "B42"}, Tests: []string{"internal/session TestMayLook", "internal/session TestImpossibleIsNotAsked", "internal/session TestImpossibleProgramIsNotAsked", "internal/toolbox TestShellRefuses", "internal/toolbox/files TestWrite", "internal/toolbox/files TestEdit"},
+	},
+	{
+		ID: "W11", Attack: "Keeping PID 1 or a session from running, so that a lost mount or a timeout ends nothing: its priority, scheduling or limits (`setpriority`, `sched_setscheduler`, `prlimit`), a flood of signals",
+		Status: Closed, Answer: "seccomp lets a process set only its own. PID 1 and sessions handle only signals that they use, and the kernel drops the others. They still share the worker's `cpu` with its programs",
+		Promises: []string{"B2", "B3", "B60"}, Tests: []string{"e2e TestB02_OthersKeepTheirPriority", "e2e TestB03_LostMountEndsAFloodingWorker", "internal/toolbox TestFloodOfSignals", "internal/workerinit TestSignals", "compose TestOthersKeepTheirPriority"},
 	},
 }

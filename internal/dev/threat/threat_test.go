@@ -11,7 +11,7 @@ import (
 )
 
 // counts are how many items each letter has.
-var counts = map[string]int{"D": 13, "N": 10, "T": 10, "P": 5, "L": 12, "S": 11, "K": 15, "W": 10, "F": 19, "H": 9}
+var counts = map[string]int{"D": 13, "N": 10, "T": 10, "P": 5, "L": 12, "S": 11, "K": 15, "W": 11, "F": 19, "H": 9}
 
 // TestEveryItemOnce: the catalogue has each number once and in order, and an
 // answer to it.
@@ -57,7 +57,7 @@ var noTry = map[string]string{
 	"T10": "it comes from outside", "P4": "it is the guard's own way out", "P5": "it is what the guard writes", "L1": "it is about a moment", "L4": "it is about a moment", "L6": "it is about a moment",
 	"K1": "it is no packet", "K2": "it is no packet", "K3": "it is no packet", "K4": "it is no packet", "K5": "it is no packet", "K6": "it is no packet", "K7": "it is no packet",
 	"K8": "it is no packet", "K9": "it is no packet", "K10": "it is no packet", "K11": "it is no packet", "K12": "it is no packet", "K13": "it is no packet", "K14": "it is no packet", "K15": "it is no packet",
-	"W1": "it is no packet", "W2": "it is no packet", "W3": "it is no packet", "W4": "it is no packet", "W5": "it is no packet", "W6": "it is no packet", "W7": "it is no packet", "W8": "it is no packet", "W9": "it is no packet", "W10": "it is no packet",
+	"W1": "it is no packet", "W2": "it is no packet", "W3": "it is no packet", "W4": "it is no packet", "W5": "it is no packet", "W6": "it is no packet", "W7": "it is no packet", "W8": "it is no packet", "W9": "it is no packet", "W10": "it is no packet", "W11": "it is no packet",
 	"F6": "it is no packet", "F7": "it is no packet", "F8": "it is no packet", "F9": "it is no packet", "S8": "it is no packet", "S9": "it is no packet",
 	"F10": "it is no packet",
 	"S10": "it is no packet", "S11": "it is no packet",
