@@ -20,7 +20,11 @@ func (env *Env) Load(ctx context.Context) (*Source, error) {
 	}
 	env.ofFile(s)
 	if n := s.Diagnostics.Count(diag.Error); n > 0 {
-		return nil, Fail(codeOf(s.Diagnostics), "%s is invalid: %s%s", env.Shown(s.Path), Count(n, "error"), env.spoiled(s))
+		err := Fail(codeOf(s.Diagnostics), "%s is invalid: %s%s", env.Shown(s.Path), Count(n, "error"), env.spoiled(s))
+		if env.Warnings != WarnNone { // it is about the file, as `up` is
+			return nil, err
+		}
+		return nil, env.hintRecorded(err)
 	}
 	return s, nil
 }

@@ -34,7 +34,7 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 	env.Warnings = WarnNew // its lines are about to count
 	c, err := env.Compile(ctx)
 	if err != nil {
-		return nil, err
+		return nil, env.hintRecorded(err)
 	}
 	env.Settings.WithoutLimits = true // nothing is started, so there is nothing to limit
 	e, err := env.Connect(ctx, c.ProjectRef, nil)
