@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		file := h.env.Shown(h.c.File)
 		if e.Failed { // else the output may say anything
 			dir := cwdOf(e.Arguments)
-			unwritten := writtenPaths(name, e, &signs)
+			unwritten, unknown := placed(e.Arguments, writtenPaths(name, e, &signs))
 			if h.engine != nil {
 				unwritten = append(unwritten, h.engine.notMade(ctx, h.c.Source, w, dir, &signs)...)
 			}
@@ -56,6 +57,8 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 			if text := toldReadOnly(places); text != "" {
 				notes = append(notes, text)
 				h.tellPerson("", hintReadOnly(places, file))
+			} else if unknown {
+				notes = append(notes, "Something that this call wrote to is read-only in this workshop. Don't try another way, tell the person.")
 			}
 			if full, ok := signs.fullPlace(w, dir); ok {
 				if !strings.Contains(e.Note, full.path) {
@@ -132,6 +135,28 @@ func writtenPaths(name string, e session.Ended, signs *Signs) []string {
 	}
 	return []string{a.Path}
 }
+
+// placed leaves out relative paths where a command changed its directory: nobody knows
+// what they are below. unknown: there were some.
+func placed(args json.RawMessage, paths []string) (known []string, unknown bool) {
+	var a struct {
+		Command string
+		Argv    []string
+	}
+	_ = json.Unmarshal(args, &a) // a tool without a command changes none
+	if !changesDirectory().MatchString(a.Command + " " + strings.Join(a.Argv, " ")) {
+		return paths, false
+	}
+	for _, p := range paths {
+		if path.IsAbs(p) {
+			known = append(known, p)
+		}
+	}
+	return known, len(known) < len(paths)
+}
+
+// changesDirectory matches a command that runs something in another directory.
+var changesDirectory = pattern(`(^|[\s;&|({])(cd|pushd|-C)\s`)
 
 // cwdOf is the directory that a call names; empty: none.
 func cwdOf(args json.RawMessage) string {

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,5 +29,28 @@ func TestTellRefused(t *testing.T) {
 	said.Reset()
 	if h.tellRefused(hosts(200, 2)); said.String() != "" {
 		t.Errorf("the same again: got %q", said.String())
+	}
+}
+
+// A path that a program printed is below the directory that its shell changed to, which
+// nobody knows: no place is claimed for it.
+func TestPlaced(t *testing.T) {
+	paths := []string{"../.git/x", "/reference/a"}
+	for args, all := range map[string]bool{
+		`{"command": "echo a > ../.git/x"}`:                   true,
+		`{"command": "abcd x; echo -Cx"}`:                     true,
+		`{"path": "cd x"}`:                                    true,
+		`{"command": "cd src && echo a > ../.git/x"}`:         false,
+		`{"command": "true;cd src; touch x"}`:                 false,
+		`{"argv": ["git", "-C", "src", "commit", "-m", "x"]}`: false,
+		`{"argv": ["sh", "-c", "(cd src; touch ../.git/x)"]}`: false,
+	} {
+		want := paths
+		if !all {
+			want = paths[1:]
+		}
+		if got, unknown := placed(json.RawMessage(args), paths); !slices.Equal(got, want) || unknown == all {
+			t.Errorf("%s: got %q, unknown %v, want %q", args, got, unknown, want)
+		}
 	}
 }
