@@ -371,7 +371,7 @@ func TestBaselineIsFound(t *testing.T) {
 		b.write("workshop.yaml", "{{")
 		want := "1 error; workshop.yaml changed since `up`, and a worker may have written that (B8)"
 		for what, load := range map[string]func() error{ // `ps` and `up`
-			"hint":    func() error { _, err := a.Find(t.Context()); return err },
+			"hint": func() error { _, err := a.Find(t.Context()); return err },
 			"no hint": func() error {
 				up := *a
 				up.Warnings = WarnNew

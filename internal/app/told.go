@@ -93,6 +93,9 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		refused := signs.seen(failed.refused, worker)
 		if text := toldRefused(refused); text != "" {
 			notes = append(notes, text)
+			if others := h.c.sharers(worker); len(others) > 0 {
+				notes = append(notes, "The room is shared with "+WorkersText(others)+": what this call didn't ask for was asked for there, or by an earlier call.")
+			}
 		}
 		if e.Failed && len(refused) == 0 && signs.sawNetwork() && h.noNetwork(worker) {
 			notes = append(notes, "The worker's network doesn't run: tell the person.")
@@ -101,6 +104,19 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		h.tellPerson("", failed.hintUnreachable())
 		return notes
 	}
+}
+
+// sharers are the other workers of a worker's room: the guard can't tell them apart.
+func (p *Project) sharers(worker string) (others []string) {
+	if p.Compiled == nil || p.Compiled.Policy == nil {
+		return nil
+	}
+	for _, r := range p.Compiled.Policy.Rooms {
+		if slices.Contains(r.Workers, worker) {
+			others = slices.DeleteFunc(slices.Clone(r.Workers), func(w string) bool { return w == worker })
+		}
+	}
+	return others
 }
 
 // noNetwork reports whether a worker has none since its room or the guard ended, and

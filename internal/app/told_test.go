@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/firewall"
 )
 
 // A call that is refused many hosts has a few lines, and no number of calls ends them.
@@ -52,5 +55,18 @@ func TestPlaced(t *testing.T) {
 		if got, unknown := placed(json.RawMessage(args), paths); !slices.Equal(got, want) || unknown == all {
 			t.Errorf("%s: got %q, unknown %v, want %q", args, got, unknown, want)
 		}
+	}
+}
+
+// The guard can't tell workers of a room apart: who else has it is told.
+func TestSharers(t *testing.T) {
+	p := &Project{Compiled: &compose.Compiled{Policy: &firewall.Policy{Rooms: []firewall.RoomPolicy{{Workers: []string{"a", "b", "c"}}, {Workers: []string{"d"}}}}}}
+	for worker, want := range map[string][]string{"b": {"a", "c"}, "d": nil, "none": nil} {
+		if got := p.sharers(worker); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", worker, got, want)
+		}
+	}
+	if got := (&Project{}).sharers("a"); got != nil {
+		t.Errorf("without a network: got %q", got)
 	}
 }
