@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -177,9 +178,10 @@ func TestSessionsEnd(t *testing.T) {
 func TestFloodOfSignals(t *testing.T) {
 	r := open(t, everything())
 	c := r.session(RoleTools)
-	// 33 is the C library's own, in a test program with one (-race).
+	// 32 and 33 are a C library's own, which handles them in each program that uses
+	// them. 33 is ignored in a test program with one (-race); 32 was seen so once.
 	got := c.shell("grep -E 'Sig(Ign|Blk)' /proc/self/status").Stdout.Text
-	if strings.Replace(got, "0000000100000000", "0000000000000000", 1) != "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n" {
+	if regexp.MustCompile(`SigIgn:\t0000000[01][08]0000000\n`).ReplaceAllString(got, "SigIgn:\t0000000000000000\n") != "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n" {
 		t.Errorf("a command begins with\n%s", got)
 	}
 	pid := r.sessions()[0]

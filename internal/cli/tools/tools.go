@@ -100,7 +100,9 @@ func (a verbs) tools(ctx context.Context, cmd *cobra.Command, worker string, o o
 		return err
 	}
 	h.Begin()
+	said := make(chan struct{})
 	go func() {
+		defer close(said)
 		if err := h.Wait(); err != nil && ctx.Err() == nil {
 			h.SayFailure(err) // the person may mend it while the client runs
 		}
@@ -118,7 +120,8 @@ func (a verbs) tools(ctx context.Context, cmd *cobra.Command, worker string, o o
 	case ctx.Err() != nil:
 		return nil // a client's way to end its server
 	case err == nil && failed != nil:
-		return app.Exit(app.CodeOf(failed)) // the reason was said
+		<-said
+		return app.Exit(app.CodeOf(failed))
 	}
 	return err
 }
