@@ -46,6 +46,8 @@ type Signs struct {
 	asked []askedName
 	// network: a name wasn't resolved, or a connection was refused.
 	network bool
+	// reset: a connection was reset, as the listeners of a room that ends do.
+	reset bool
 	// guard: the guard's own sentence is there.
 	guard bool
 	// pids: no process or thread could be started.
@@ -121,6 +123,12 @@ func (s *Signs) portOf(name string) uint16 {
 	return 0
 }
 
+// sawReset reports whether a connection was reset.
+func (s *Signs) sawReset() bool {
+	defer s.look()()
+	return s.reset
+}
+
 // sawGuard reports whether the guard's own sentence was printed.
 func (s *Signs) sawGuard() bool {
 	defer s.look()()
@@ -169,11 +177,14 @@ func (s *Signs) paths() []string {
 var signWords = []string{
 	"read-only", "resource busy", "resol", "not known", "no such host", "nodename nor servname", "unable to look up", "enotfound", "eai_again", "econnrefused",
 	"enetunreach", "refused", "unreachable", "connect to ", "bad address", guardSays, noIdentity,
-	"fork", "thread", "temporarily unavailable", "enoent", "no space left", "/.git/worktrees/",
+	wasReset, "fork", "thread", "temporarily unavailable", "enoent", "no space left", "/.git/worktrees/",
 }
 
 // guardSays is what the guard says to a program that it refuses (403), in lower case.
 const guardSays = "not allowed in this workshop"
+
+// wasReset is ECONNRESET as strerror(3) has it, in lower case.
+const wasReset = "connection reset by peer"
 
 // noIdentity is what git says, in lower case.
 const noIdentity = "please tell me who you are"
@@ -202,6 +213,7 @@ func (s *Signs) line(line string) {
 	lower := strings.ToLower(line)
 	s.identity = s.identity || strings.Contains(lower, noIdentity)
 	s.guard = s.guard || strings.Contains(lower, guardSays)
+	s.reset = s.reset || strings.Contains(lower, wasReset)
 	s.pids = s.pids || pidsText().MatchString(line)
 	s.worktree = s.worktree || worktreeText().MatchString(line)
 	keep := func(list *[]string, paths ...string) {

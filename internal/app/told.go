@@ -97,7 +97,7 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 				notes = append(notes, "The room is shared with "+WorkersText(others)+": what this call didn't ask for was asked for there, or by an earlier call.")
 			}
 		}
-		if e.Failed && len(refused) == 0 && signs.sawNetwork() && h.noNetwork(worker) {
+		if e.Failed && len(refused) == 0 && (signs.sawNetwork() || signs.sawReset()) && h.noNetwork(worker) {
 			notes = append(notes, "The worker's network doesn't run: tell the person.")
 		}
 		h.tellRefused(h.env.AgainstFile(context.WithoutCancel(ctx), h.c.ProjectRef, worker, refused))
