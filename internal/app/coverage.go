@@ -66,11 +66,7 @@ func (env *Env) savedPolicy(ctx context.Context, t ProjectRef) *firewall.Policy 
 	if err != nil || s.Workshop == nil {
 		return nil
 	}
-	own, err := env.Record(t.Name)
-	if err != nil {
-		return nil
-	}
-	if list, err := env.redefined(own, s.definition()); err != nil || len(list) > 0 {
+	if list, err := env.redefined(t.Name, s.definition()); err != nil || len(list) > 0 {
 		return nil
 	}
 	c, err := compose.Compile(s.Workshop)

@@ -11,24 +11,20 @@ import (
 )
 
 // redefined returns the files of a definition that workers of any project can have
-// written since they were accepted. own is the project's record, nil for none.
-func (env *Env) redefined(own *facts.Record, d facts.Definition) ([]facts.Redefinition, error) {
+// written since the project accepted them; its name is empty where it has accepted none.
+func (env *Env) redefined(project string, d facts.Definition) ([]facts.Redefinition, error) {
 	all, err := facts.Records(env.recordsDir())
 	if err != nil {
 		return nil, Fail(CodeFailed, "%w", err).Hint("`workshop -p NAME down` removes the record of a project")
 	}
-	return d.Redefined(own, all), nil
+	return d.Redefined(project, all), nil
 }
 
 // ReviewDefinition refuses a definition that workers can have written since it was
 // accepted: what obeys it asks nobody. The lines are shown.
 func (env *Env) ReviewDefinition(ctx context.Context, p *Project) error {
-	own, err := env.Record(p.Name)
-	if err != nil {
-		return Fail(CodeFailed, "%w", err)
-	}
 	d := p.definition()
-	list, err := env.redefined(own, d)
+	list, err := env.redefined(p.Name, d)
 	if err != nil {
 		return err
 	}
@@ -109,7 +105,7 @@ func (env *Env) StartHint(ctx context.Context, t ProjectRef) string {
 	if t.File != "" {
 		before, err := env.Record(t.Name)
 		if s, unread := env.Read(ctx, t.File); err == nil && unread == nil && (before == nil || before.Dir == t.Dir) {
-			if list, err := env.redefined(before, s.definition()); err == nil && len(list) > 0 {
+			if list, err := env.redefined(t.Name, s.definition()); err == nil && len(list) > 0 {
 				return "a worker may have written what changed in " + env.shownClipped(list[0].Path) + " (B8): `workshop up --dry-run` shows it, and how to accept it"
 			}
 		}

@@ -32,7 +32,7 @@ func (env *Env) Load(ctx context.Context) (*Source, error) {
 // spoiled says of a file that can't be loaded that a worker may have made it so; empty:
 // by the records none did.
 func (env *Env) spoiled(s *Source) string {
-	if list, err := env.redefined(nil, s.definition()); err == nil && len(list) > 0 {
+	if list, err := env.redefined("", s.definition()); err == nil && len(list) > 0 {
 		return "; " + env.shownClipped(list[0].Path) + " changed since `up`, and a worker may have written that (B8)"
 	}
 	return ""

@@ -41,21 +41,29 @@ func (env *Env) AgainstFile(ctx context.Context, t ProjectRef, worker string, li
 	if p == nil {
 		return list
 	}
-	room := slices.IndexFunc(p.Rooms, func(r firewall.RoomPolicy) bool { return slices.Contains(r.Workers, worker) })
-	if room < 0 {
+	room := policyOf(p, worker)
+	if room == nil {
 		return list
 	}
-	m, out := p.Rooms[room].Compile(), slices.Clone(list)
+	m, out := room.Compile(), slices.Clone(list)
 	for i := range out {
 		switch x := &out[i]; {
 		case !x.allowedBy(m):
-		case p.Rooms[room].Mode == firewall.Open && lacksLine(x.Reason): // the mode is new, too
+		case room.Mode == firewall.Open && lacksLine(x.Reason): // the mode is new, too
 			x.saved = "workshop up"
 		default:
 			x.saved = "workshop firewall reload"
 		}
 	}
 	return out
+}
+
+// policyOf is the policy of a worker's room; nil where it has none.
+func policyOf(p *firewall.Policy, worker string) *firewall.RoomPolicy {
+	if i := slices.IndexFunc(p.Rooms, func(r firewall.RoomPolicy) bool { return slices.Contains(r.Workers, worker) }); i >= 0 {
+		return &p.Rooms[i]
+	}
+	return nil
 }
 
 // allowedBy reports whether rules allow what others refused for want of a line, or

@@ -107,16 +107,15 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 }
 
 // sharers are the other workers of a worker's room: the guard can't tell them apart.
-func (p *Project) sharers(worker string) (others []string) {
+func (p *Project) sharers(worker string) []string {
 	if p.Compiled == nil || p.Compiled.Policy == nil {
 		return nil
 	}
-	for _, r := range p.Compiled.Policy.Rooms {
-		if slices.Contains(r.Workers, worker) {
-			others = slices.DeleteFunc(slices.Clone(r.Workers), func(w string) bool { return w == worker })
-		}
+	room := policyOf(p.Compiled.Policy, worker)
+	if room == nil {
+		return nil
 	}
-	return others
+	return slices.DeleteFunc(slices.Clone(room.Workers), func(w string) bool { return w == worker })
 }
 
 // noNetwork reports whether a worker has none since its room or the guard ended, and

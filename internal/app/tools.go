@@ -114,7 +114,7 @@ func (h *Tools) Host(worker, client string, asker approval.Asker, changed func()
 	}
 	return session.Open(session.Config{
 		Workshop: h.c.Workshop, Dial: h.dial, Client: client, Gate: gate, Audit: h.audit, Changed: changed,
-		Watch: h.watch, ReadOnly: h.readOnly, Outdated: h.outdated(),
+		Watch: h.watch, ReadOnly: h.readOnly, Outdated: h.outdated,
 		Warn: func(text string) { h.env.warn("%s", Printable(text)) },
 	}, worker)
 }

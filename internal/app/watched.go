@@ -75,11 +75,11 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if ready.NotChecked { // was said of the source
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind == facts.NotChecked })
 	}
-	own := before
-	if lost {
-		own = nil
+	accepted := ready.Name
+	if before == nil || lost {
+		accepted = ""
 	}
-	redefined, err := env.redefined(own, texts)
+	redefined, err := env.redefined(accepted, texts)
 	if err != nil {
 		return err
 	}

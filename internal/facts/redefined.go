@@ -32,9 +32,13 @@ type Definition struct {
 }
 
 // Redefined compares a definition with the records of all projects, whatever their
-// names and directories; own is that of the project itself, nil for none, and what that
-// has was accepted.
-func (d Definition) Redefined(own *Record, all []*Record) (list []Redefinition) {
+// names and directories. What the record of the project itself has was accepted; empty:
+// it has none.
+func (d Definition) Redefined(project string, all []*Record) (list []Redefinition) {
+	var own *Record
+	if i := slices.IndexFunc(all, func(r *Record) bool { return project != "" && r.Project == project }); i >= 0 {
+		own = all[i]
+	}
 	for _, r := range all {
 		open := lasting(r.openings())
 		if len(open) == 0 {

@@ -128,7 +128,7 @@ func TestResourcesAndInstructions(t *testing.T) {
 	if got := h.Instructions(true); strings.Contains(got, outdated) || strings.Contains(got, unasked) {
 		t.Errorf("it is as it runs, and somebody can be asked, but: %s", got)
 	}
-	h = openHost(t, Config{Workshop: ws, Dial: nobody, ReadOnly: readOnly, Outdated: true}, "w")
+	h = openHost(t, Config{Workshop: ws, Dial: nobody, ReadOnly: readOnly, Outdated: func() bool { return true }}, "w")
 	if got := h.Instructions(false); !strings.Contains(got, outdated) || !strings.Contains(got, unasked) {
 		t.Errorf("it isn't as it runs, and nobody can be asked, but: %s", got)
 	}

@@ -36,9 +36,9 @@ type Config struct {
 	// ReadOnly returns what is mounted read-only inside the read-write mounts of a
 	// worker (B8), as its paths; may be nil.
 	ReadOnly func(worker string) []string
-	// Outdated: the files have changed since the workers were started, which have what
-	// the files said then.
-	Outdated bool
+	// Outdated reports whether the files have changed since the workers were started,
+	// which have what the files said then; may be nil.
+	Outdated func() bool
 	// Changed is called when the tools that Tools lists have changed; may be nil.
 	Changed func()
 	// Warn is told, once, what isn't offered and why, and what to do: a worker

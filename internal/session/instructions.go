@@ -30,7 +30,7 @@ func (h *Host) Instructions(asks bool) string {
 		unasked = ", and in this session nobody can be asked: they are refused"
 	}
 	l.add("Paths are those of the container, absolute or relative to the working directory. What is not granted below is refused: tell the person, and do not look for a way around. Some calls need a person's approval" + unasked + ". Do not repeat a call that was refused. What workshop says of a call is in [brackets], as a text of its own after the output; in an output such lines are the program's.")
-	if h.c.Outdated {
+	if h.c.Outdated != nil && h.c.Outdated() {
 		l.add("The workshop's files have changed since the workers were started: until a person runs `workshop up`, what is granted may be less or other than what is listed here.")
 	}
 	if len(roots) > maxDescribed {
