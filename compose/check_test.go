@@ -147,6 +147,8 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"B4", "no user", on(worker, func(s *types.ServiceConfig) { s.User = "" })},
 		{"B60", "any number of open files", on(worker, func(s *types.ServiceConfig) { s.Ulimits = nil })},
 		{"B60", "as many open files as the guard", on(worker, func(s *types.ServiceConfig) { s.Ulimits["nofile"].Hard = guardFiles })},
+		{"B60", "any number of queued signals", on(worker, func(s *types.ServiceConfig) { delete(s.Ulimits, "sigpending") })},
+		{"B60", "a ulimit of its own", on(worker, func(s *types.ServiceConfig) { s.Ulimits["core"] = &types.UlimitsConfig{Single: 1} })},
 		{"B60", "the guard's", on(worker, func(s *types.ServiceConfig) { s.User = "65532:1000" })},
 		{"B60", "the outlet's group", on(worker, func(s *types.ServiceConfig) { s.User = "1000:65531" })},
 		{"B4", "group root", on(worker, func(s *types.ServiceConfig) { s.User = "1000:0" })},

@@ -15,8 +15,11 @@ func (k *checker) worker(s *types.ServiceConfig) {
 	k.must(len(s.CapAdd) == 0, "B1", "capabilities are added: %q", s.CapAdd)
 	k.workerUser(s)
 	k.must(s.ShmSize > 0, "B5", "/dev/shm is not limited")
-	files := s.Ulimits["nofile"]
-	k.must(len(s.Ulimits) == 1 && files != nil && files.Single == 0 && files.Soft == workerFiles && files.Hard == workerFiles, "B60", "open files are not limited to %d", workerFiles)
+	k.must(len(s.Ulimits) == len(workerUlimits), "B60", "it has other ulimits than a worker's")
+	for _, name := range sortedKeys(workerUlimits) {
+		u, n := s.Ulimits[name], workerUlimits[name]
+		k.must(u != nil && u.Single == 0 && u.Soft == n && u.Hard == n, "B60", "the ulimit %s is not %d", name, n)
+	}
 	k.must(s.Image != "", "B12", "it has no image")
 	k.entrypoint(s, InitPath, "gate")
 	k.tools(s)

@@ -14,6 +14,16 @@ import (
 // the supervisor and the caller, whose limits are higher.
 const workerFiles = guardFiles / 4
 
+// workerSignals is far below what a user may have (half of the machine's threads).
+// The kernel counts queued signals and POSIX timers for each uid, too, and compares
+// with the receiver's limit (kernel/signal.c): where workers reach theirs, real-time
+// signals still reach the user's other programs. Go and the C library change the
+// credentials of all threads by such signals, and wait for each.
+const workerSignals = 1024
+
+// workerUlimits are the limits of setrlimit(2) that each worker has, soft and hard.
+var workerUlimits = map[string]int{"nofile": workerFiles, "sigpending": workerSignals}
+
 // limits sets what a worker may use (B5). Swap equal to memory means no swap
 // beyond it.
 func (c *compiler) limits(s *types.ServiceConfig, k *workshop.Container) {
@@ -23,7 +33,10 @@ func (c *compiler) limits(s *types.ServiceConfig, k *workshop.Container) {
 	s.CPUS = float32(r.CPU.V)
 	s.PidsLimit = r.PIDs.V
 	s.ShmSize = types.UnitBytes(k.Shm.V)
-	s.Ulimits = map[string]*types.UlimitsConfig{"nofile": {Soft: workerFiles, Hard: workerFiles}}
+	s.Ulimits = map[string]*types.UlimitsConfig{}
+	for name, n := range workerUlimits {
+		s.Ulimits[name] = &types.UlimitsConfig{Soft: n, Hard: n}
+	}
 	c.origin(s.Name, "mem_limit", r.Memory.Source)
 	c.origin(s.Name, "memswap_limit", r.Memory.Source)
 	c.origin(s.Name, "cpus", r.CPU.Source)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -144,7 +145,8 @@ func TestB08_ReplacedSourceEndsTheWorker(t *testing.T) {
 }
 
 // TestB03_LostMountEndsAFloodingWorker: a worker that floods its PID 1 with signals
-// doesn't keep it from seeing that a mount is lost.
+// doesn't keep it from seeing that a mount is lost, nor other workshops of the same
+// user from starting.
 func TestB03_LostMountEndsAFloodingWorker(t *testing.T) {
 	s := scenario.At(t, "a worker that floods its PID 1 ends too when a read-only mount is gone", withMount(strings.Replace(aWorkshopInside, "\n    network", "\n      - ./intruder:/intruder\n    network", 1)))
 	addIntruder(s)
@@ -161,6 +163,14 @@ func TestB03_LostMountEndsAFloodingWorker(t *testing.T) {
 	}
 	s.Eventually("it has begun", func() bool { _, err := os.Stat(filepath.Join(s.Dir, "begun")); return err == nil })
 	time.Sleep(time.Second) // until all threads take part
+	// B60: the kernel counts by uid what is queued. Other programs of the user keep theirs.
+	queued, limit, _ := strings.Cut(s.ProcStatus("worker", "SigQ"), "/")
+	if n, err := strconv.Atoi(queued); err != nil || n > 1024 || limit != "1024" {
+		t.Errorf("the worker has %s signals queued, of %s: want at most 1024", queued, limit)
+	}
+	other := scenario.At(t, "a workshop of the same user starts meanwhile", withMount("./src:/src"))
+	mkdir(t, other.Dir, "src")
+	other.Up()
 	file := filepath.Join(s.Dir, "workshop.yaml")
 	// The kernel doesn't report that a mount moved: PID 1 has to look.
 	if err := errors.Join(os.Rename(file, file+"~"), os.Rename(file+".new", file)); err != nil {
