@@ -9,11 +9,12 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-const roomName = "room"
+// OnlyRoom is the name of a room that is its workshop's only one.
+const OnlyRoom = "room"
 
 // Room is a network namespace with loopback only, and the workers in it.
 type Room struct {
-	// Name is "room", or "room-WORKER" with the name of its first worker
+	// Name is [OnlyRoom], or "room-WORKER" with the name of its first worker
 	// where the workshop has several.
 	Name    string
 	Workers []string // in the order of the file
@@ -44,12 +45,12 @@ func Rooms(w *Workshop) []Room {
 		if !ok {
 			at = len(rooms)
 			byKey[key] = at
-			rooms = append(rooms, Room{Name: roomName + "-" + w.Workers[i].Name})
+			rooms = append(rooms, Room{Name: OnlyRoom + "-" + w.Workers[i].Name})
 		}
 		rooms[at].Workers = append(rooms[at].Workers, w.Workers[i].Name)
 	}
 	if len(rooms) == 1 {
-		rooms[0].Name = roomName
+		rooms[0].Name = OnlyRoom
 	}
 	return rooms
 }

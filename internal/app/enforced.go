@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // allowCommand is what does in the running guard what a suggested line does in
@@ -30,6 +31,15 @@ func allowCommand(host string, port uint16, suggest, worker string) string {
 		flags += " --worker " + worker
 	}
 	return "workshop firewall allow " + shellquote.Quote(host) + flags
+}
+
+// roomFlag is the worker that a command names for its room: none where all workers with
+// a network share that one, as a rule for one of them would be for all.
+func roomFlag(room string, workers []string, worker string) string {
+	if room == workshop.OnlyRoom && len(workers) > 1 {
+		return ""
+	}
+	return worker
 }
 
 // enforced says in order what a connection meets on its way out of a room.

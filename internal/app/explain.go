@@ -284,7 +284,7 @@ func (v *PolicyView) explain(x endpoint, port uint16, worker string, differing b
 		e.Near = v.near(g.room, x)
 	}
 	if !e.Allowed && e.Suggest != "" && g.room != nil {
-		e.Command = allowCommand(x.host(), port, e.Suggest, worker)
+		e.Command = allowCommand(x.host(), port, e.Suggest, roomFlag(g.room.Room, g.workers, worker))
 		e.Suggest = presetLine(e.Suggest, x.name, onePort(port))
 	}
 	e.Enforced = enforced(g.room, x, port, decision)

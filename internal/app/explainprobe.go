@@ -108,7 +108,7 @@ func (e *Explanation) compareGuard(x endpoint, g control.Explanation) {
 			host = Printable(g.Address)
 		}
 		if g.Suggest != "" {
-			e.Command = allowCommand(host, e.Port, g.Suggest, e.Worker)
+			e.Command = allowCommand(host, e.Port, g.Suggest, roomFlag(e.room.Room, e.Workers, e.Worker))
 		}
 		// What others' lines allow is decided without the address.
 		e.Others = slices.DeleteFunc(e.Others, func(o ExplainedOther) bool { return g.Address != "" && o.Allowed })

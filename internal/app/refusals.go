@@ -16,7 +16,10 @@ import (
 // Opening is what opens one refused thing: the line for network.allow, and the
 // command that does it in the running guard. Command is empty where the line alone
 // helps.
-type Opening struct{ Line, Command string }
+type Opening struct {
+	Line, Command string
+	worker        string // that the command names
+}
 
 // fileLine is the line to write into the file: that of a preset which has the name
 // with the port.
@@ -109,7 +112,8 @@ func OpeningOf(l events.Line, worker string) (o Opening, ok bool) {
 	if host == "" || worker == "" || Printable(host) != host {
 		return o, true // the line alone
 	}
-	o.Command = allowCommand(host, port, l.Suggest, worker)
+	o.worker = roomFlag(l.Room, l.Workers, worker)
+	o.Command = allowCommand(host, port, l.Suggest, o.worker)
 	return o, true
 }
 
@@ -130,14 +134,14 @@ type Refusal struct {
 }
 
 // onPort is a look-up with the port that its program would have connected to.
-func (x Refusal) onPort(port uint16, worker string) Refusal {
+func (x Refusal) onPort(port uint16) Refusal {
 	if !x.dns || x.Line != x.Name || x.Command == "" {
 		return x
 	}
 	x.dns, x.port = false, port
 	x.Target = net.JoinHostPort(x.Target, strconv.Itoa(int(port)))
 	x.Line += ":" + strconv.Itoa(int(port))
-	x.Command = allowCommand(x.Name, port, x.Line, worker)
+	x.Command = allowCommand(x.Name, port, x.Line, x.worker)
 	return x
 }
 
@@ -146,8 +150,8 @@ const sshPort = "22"
 
 // Seen is seen while the program runs: what it showed serves once, as the next
 // look-up of the name may be another program's.
-func (s *Signs) Seen(list []Refusal, worker string) []Refusal {
-	out := s.seen(list, worker)
+func (s *Signs) Seen(list []Refusal) []Refusal {
+	out := s.seen(list)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = slices.DeleteFunc(s.asked, func(asked askedName) bool {
@@ -157,11 +161,11 @@ func (s *Signs) Seen(list []Refusal, worker string) []Refusal {
 }
 
 // seen adds to look-ups the port that the output of their program shows.
-func (s *Signs) seen(list []Refusal, worker string) []Refusal {
+func (s *Signs) seen(list []Refusal) []Refusal {
 	out := slices.Clone(list)
 	for i, x := range out {
 		if port := s.portOf(x.Name); x.dns && port != 0 {
-			out[i] = x.onPort(port, worker)
+			out[i] = x.onPort(port)
 		}
 	}
 	return out

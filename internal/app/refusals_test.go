@@ -49,6 +49,32 @@ func TestRefusalsOfManyNames(t *testing.T) {
 	}
 }
 
+// Where all workers with a network share one room, a rule for one of them is for all, and
+// can't be saved for one alone.
+func TestOpeningOfSharedRoom(t *testing.T) {
+	for _, tt := range []struct {
+		room    string
+		workers []string
+		want    string
+	}{
+		{"room", []string{"a", "b"}, "workshop firewall allow x.example.org"},
+		{"room", []string{"a"}, "workshop firewall allow x.example.org --worker a"},
+		{"room-a", []string{"a", "b"}, "workshop firewall allow x.example.org --worker a"},
+	} {
+		l := events.Line{
+			Room: tt.room, Workers: tt.workers, Kind: "dns", Name: "x.example.org", Protocol: "dns",
+			Verdict: events.Deny, Reason: firewall.ReasonName, Suggest: "x.example.org",
+		}
+		if o, _ := OpeningOf(l, "a"); o.Command != tt.want {
+			t.Errorf("%s with %v: %q, want %q", tt.room, tt.workers, o.Command, tt.want)
+		}
+		x, _ := RefusalOf(l, "a")
+		if got, want := x.onPort(22).Command, strings.Replace(tt.want, "org", "org:22", 1); got != want {
+			t.Errorf("%s with %v, port 22: %q, want %q", tt.room, tt.workers, got, want)
+		}
+	}
+}
+
 // What a worker sends doesn't decide what else a pasted command opens: a hello
 // with ECH leads to --ech, and not to private addresses.
 func TestOpeningOfECH(t *testing.T) {
@@ -136,7 +162,7 @@ func TestToldRefused(t *testing.T) {
 	}
 	signs := &Signs{}
 	signs.read("ssh: Could not resolve hostname git.example.org: Name or service not known\n")
-	x := signs.seen(refusals(lookUp), "w")[0]
+	x := signs.seen(refusals(lookUp))[0]
 	if got, want := x.Text(), "refused git.example.org:22 (not allowed); to allow it: `workshop firewall allow git.example.org:22 --worker w`"; got != want || x.fileLine() != "git.example.org:22" {
 		t.Errorf("%q and %q, want %q", got, x.fileLine(), want)
 	}

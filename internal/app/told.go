@@ -90,7 +90,7 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		failed := guard.failures(ctx, worker, began)
-		refused := signs.seen(failed.refused, worker)
+		refused := signs.seen(failed.refused)
 		if text := toldRefused(refused); text != "" {
 			notes = append(notes, text)
 			if others := h.c.sharers(worker); len(others) > 0 {

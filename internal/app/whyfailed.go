@@ -208,7 +208,7 @@ func (env *Env) sayDenials(ctx context.Context, r *Running, ran Ran) {
 		return
 	}
 	if ran.Signs != nil {
-		seen = ran.Signs.seen(seen, ran.Worker)
+		seen = ran.Signs.seen(seen)
 	}
 	seen = env.AgainstFile(ctx, r.ProjectRef, ran.Worker, seen)
 	var refused, lines, commands, saved []string

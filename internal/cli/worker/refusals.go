@@ -125,7 +125,7 @@ func (w *refusedWatch) show(now time.Time) {
 	var text strings.Builder
 	list := w.waiting.List
 	if w.signs != nil {
-		list = w.signs.Seen(list, w.worker)
+		list = w.signs.Seen(list)
 	}
 	if w.saved != nil {
 		list = w.saved(list)
