@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,10 @@ func TestB27_LiveChange(t *testing.T) {
 	}
 	s.Sees("worker", "lookup ssh.example.org -> NXDOMAIN", "tcp 198.51.100.22:22 send=x -> "+cutOff, "http https://allowed.example.org/ ca=/ca.pem -> 200")
 	says(s, s.Expect(0, "firewall", "deny", "ssh.example.org:22"), "ssh.example.org:22 is denied already: `workshop firewall deny ssh.example.org`; nothing changed")
+	if d := s.Expect(0, "firewall", "show"); !regexp.MustCompile(`(?m)^  allow +ssh\.example\.org +22 +workshop\.yaml:\d+ +.*denied by .workshop firewall deny ssh\.example\.org.$`).MatchString(d.Out) || strings.Count(d.Out, "denied by") != 1 {
+		t.Errorf("a line that does nothing now:\n%s", d.Out)
+	}
+	says(s, s.Up(), "1 live change: `workshop firewall show`")
 	says(s, s.Expect(0, "firewall", "reload"), "nothing changed", "1 live change is still active and not in workshop.yaml: deny ssh.example.org (`workshop firewall show` lists, `workshop firewall reload --reset` drops)")
 	says(s, s.Expect(0, "firewall", "reload", "--reset"), "1 live change dropped")
 	s.Sees("worker", "tcp ssh.example.org:22 send=x -> data")

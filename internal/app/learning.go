@@ -164,13 +164,23 @@ func (env *Env) mayLearn(project string) bool {
 	return false
 }
 
-// StillLearning says after an `up` that the guard, which went on, still learns.
-func (env *Env) StillLearning(s *control.State) {
-	if s == nil || len(s.Learning) == 0 {
+// GoesOn says after an `up` what the guard, which went on, has in addition to the file.
+func (env *Env) GoesOn(s *control.State) {
+	if s == nil {
 		return
 	}
-	env.warn("%s", LearningText(*s))
-	env.hint("%s", endLearning)
+	if len(s.Live) > 0 {
+		env.say("%s", LiveText(*s))
+	}
+	if len(s.Learning) > 0 {
+		env.warn("%s", LearningText(*s))
+		env.hint("%s", endLearning)
+	}
+}
+
+// LiveText counts the live changes, and says where they are.
+func LiveText(s control.State) string {
+	return Count(len(s.Live), "live change") + ": `workshop firewall show`"
 }
 
 // endLearning is the one way to end it early.

@@ -55,6 +55,7 @@ type LiveChange struct {
 	// deny; empty: none does for all rooms.
 	InFile  []string
 	Workers []string  // of the rooms, sorted
+	Worker  string    // that --save takes: see [roomFlag]
 	Until   time.Time // zero: it has no end of its own
 	Cut     int       // connections that ended
 	// Stale is the path of the workshop file, where the guard has another policy.
@@ -101,7 +102,7 @@ func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, erro
 		if err := c.Do(req, &applied); err != nil {
 			return err
 		}
-		done.Rules, done.Cut = rules, applied.Cut
+		done.Rules, done.Cut, done.Worker = rules, applied.Cut, roomFlag(rooms[0].Room, rooms[0].Workers, o.Worker)
 		done.InFile = make([]string, len(rules))
 		for i := range rules {
 			if !o.Deny {

@@ -164,6 +164,8 @@ type PolicyRule struct {
 	AnyTenant bool   `json:"any_tenant,omitempty"`
 	Preset    string `json:"preset,omitempty"`
 	Line      string `json:"line"`
+	// DeniedLive is the change of the running guard that denies all of an allow line.
+	DeniedLive string `json:"denied_live,omitempty"`
 }
 
 // RunningPolicy is what the guard does now.
@@ -189,7 +191,11 @@ func (v *PolicyView) Document(worker string) PolicyDocument {
 			continue
 		}
 		shown[r.Room] = true
-		d.Rooms = append(d.Rooms, PolicyRoom{Room: r.Room, Workers: r.Workers, Mode: r.Mode, Allow: policyRules(r.Allow), Deny: policyRules(r.Deny)})
+		room := PolicyRoom{Room: r.Room, Workers: r.Workers, Mode: r.Mode, Allow: policyRules(r.Allow), Deny: policyRules(r.Deny)}
+		for i := range room.Allow {
+			room.Allow[i].DeniedLive = v.deniedLive(r.Room, r.Allow[i])
+		}
+		d.Rooms = append(d.Rooms, room)
 	}
 	for _, name := range v.None {
 		if worker == "" || worker == name {
@@ -216,6 +222,20 @@ func (v *PolicyView) Document(worker string) PolicyDocument {
 		s.Learning = learning
 	}
 	return d
+}
+
+// deniedLive is the live change that denies all of a room's allow line; empty: none.
+func (v *PolicyView) deniedLive(room string, rule firewall.Rule) string {
+	var lines roomLines
+	for _, l := range v.live() {
+		if l.Deny && (l.Room == "" || l.Room == room) {
+			lines.live = append(lines.live, l)
+		}
+	}
+	if how, line := lines.coverage(rule, true, false, time.Time{}); how == covered {
+		return line
+	}
+	return ""
 }
 
 func policyUpstreams(n *workshop.Network) (out []PolicyUpstream) {

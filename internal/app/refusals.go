@@ -291,6 +291,15 @@ func (x Refusal) Says(y Refusal) bool {
 		y.Name != "" && x.Name == y.Name && x.dns != y.dns && (y.dns || x.Command == y.Command)
 }
 
+// opens is the same for refusals that one command ends: the ports and the look-up of a
+// host.
+func (x Refusal) opens() string {
+	if x.saved != "" || x.Command == "" {
+		return x.Text()
+	}
+	return x.Name + " " + x.Command
+}
+
 // Text is a refusal in one line.
 func (x Refusal) Text() string {
 	why, opens := x.shortWhy(), ""

@@ -188,7 +188,8 @@ func (h *Tools) tellRefused(list []Refusal) {
 		switch {
 		case shown == maxDenials:
 			more++
-		case h.tellPerson("workshop: "+x.Text(), ""):
+		case h.untold(x.opens()):
+			h.event(Event{Kind: Notice, Text: "workshop: " + x.Text()})
 			shown++
 		}
 	}

@@ -33,6 +33,13 @@ func TestTellRefused(t *testing.T) {
 	if h.tellRefused(hosts(200, 2)); said.String() != "" {
 		t.Errorf("the same again: got %q", said.String())
 	}
+	said.Reset()
+	one := Opening{Line: "a.example.org", Command: "workshop firewall allow a.example.org"}
+	h.tellRefused([]Refusal{{Target: "a.example.org:443", Name: "a.example.org", Opening: one}, {Target: "a.example.org:80", Name: "a.example.org", Opening: one}})
+	h.tellRefused([]Refusal{{Target: "a.example.org", Name: "a.example.org", Opening: one}})
+	if strings.Count(said.String(), one.Command) != 1 {
+		t.Errorf("what one command opens: got %q", said.String())
+	}
 }
 
 // A path that a program printed is below the directory that its shell changed to, which

@@ -137,13 +137,12 @@ func (a verbs) sayChanged(done *app.LiveChange, o app.RuleChange) {
 		a.Say("%s share a room, and with it what they may reach", app.WorkersText(done.Workers))
 	}
 	words := shellWords(args)
-	where := ""
-	if o.Worker != "" {
-		where = " --worker " + o.Worker
-	}
 	f := &app.Failure{}
 	if o.For == 0 && len(args) > 0 {
-		flags := where
+		flags := ""
+		if done.Worker != "" {
+			flags = " --worker " + done.Worker
+		}
 		if o.Private {
 			flags += " --private"
 		}

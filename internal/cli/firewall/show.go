@@ -187,6 +187,9 @@ func ruleOptions(r app.PolicyRule) string {
 	if r.Preset != "" {
 		parts = append(parts, "preset "+r.Preset)
 	}
+	if r.DeniedLive != "" {
+		parts = append(parts, "denied by "+app.Printable(r.DeniedLive))
+	}
 	return strings.Join(parts, ", ")
 }
 

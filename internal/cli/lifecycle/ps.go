@@ -191,8 +191,8 @@ func (a verbs) psLive(s *app.Status) {
 		if len(s.Guard.Learning) > 0 {
 			a.Say("%s", app.LearningText(*s.Guard))
 		}
-		if n := len(s.Guard.Live); n > 0 {
-			a.Say("%s: `workshop firewall show`", app.Count(n, "live change"))
+		if len(s.Guard.Live) > 0 {
+			a.Say("%s", app.LiveText(*s.Guard))
 		}
 		if slices.ContainsFunc(s.Guard.Rooms, func(r control.RoomState) bool { return r.Kind == "anyip" }) {
 			a.Say("the rooms use AnyIP, as this kernel lacks nf_tables: denials are counted without the uid")

@@ -126,7 +126,7 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 	defer ch.Unlock()
 	a.KeepChanges = true
 	a.Changes.Granted = a.GrantChanges(ready)
-	learning := e.AskGuard(ctx) // of the guard before, if there is one
+	before := e.AskGuard(ctx) // of the guard before, if there is one
 	if err := ch.Up(ctx, e, c, ready, names, app.UpOptions{Strict: o.strict, AcceptWatched: o.acceptWatched, Ask: a.Asker()}); err != nil {
 		return err
 	}
@@ -139,8 +139,8 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 	if o.learn.on {
 		return a.Learn(ctx, e, c, names, o.learn.lasts)
 	}
-	if s := <-learning; s != nil && len(s.Learning) > 0 {
-		a.StillLearning(<-e.AskGuard(ctx))
+	if s := <-before; s != nil && len(s.Learning)+len(s.Live) > 0 {
+		a.GoesOn(<-e.AskGuard(ctx))
 	}
 	return nil
 }
