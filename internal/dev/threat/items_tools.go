@@ -33,7 +33,7 @@ var toolItems = []Item{
 	},
 	{
 		ID: "W6", Attack: "Memory, time or a hang of the host through a hostile toolbox or MCP server: endless messages, deep JSON, unsolicited answers, countless tools and warnings, a `cp` of 900 GB",
-		Status: Closed, Answer: "Every frame, message, stream, list, text and warning is bounded; every wait ends if the worker has a timeout; [`cp`](cli.md#workshop-cp) refuses large copies. MCP servers can ask the host for nothing",
+		Status: Closed, Answer: "Every frame, message, stream, list, text and warning is bounded; every wait ends if the worker has a timeout; `cp` [refuses large copies](cli.md#what-may-surprise). MCP servers can ask the host for nothing",
 		Promises: []string{"B60"}, Tests: []string{"internal/toolbox/wire TestBadServer", "internal/toolbox/wire TestStuckServer", "internal/session/mcpclient TestServersThatMisbehave", "internal/session/mcpclient TestListsThatMisbehave", "internal/session/mcpclient TestPace", "internal/lib/safetar TestExtractLimits", "internal/session TestWarningsAreBounded", "e2e TestB60_WireClient", "e2e TestB60_MCPClient"},
 	},
 	{
