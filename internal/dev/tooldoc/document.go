@@ -102,11 +102,7 @@ func tools() (string, error) {
 		if about.notes != "" {
 			fmt.Fprintf(&b, "\n%s\n", about.notes)
 		}
-		fmt.Fprintf(&b, "\n*Hints:* %s.\n", hints(t))
-		if err := list(&b, "Arguments", t.InputSchema, true); err != nil {
-			return "", fmt.Errorf("%s: %w", t.Name, err)
-		}
-		if err := list(&b, "Result", t.OutputSchema, false); err != nil {
+		if err := list(&b, t.InputSchema); err != nil {
 			return "", fmt.Errorf("%s: %w", t.Name, err)
 		}
 		b.WriteString("\n*Errors:*\n\n")
@@ -122,52 +118,26 @@ func tools() (string, error) {
 	return b.String(), nil
 }
 
-// hints are the annotations of MCP in words.
-func hints(t session.Tool) string {
-	var out []string
-	for _, h := range []struct {
-		on      bool
-		yes, no string
-	}{
-		{t.ReadOnly, "only reads", "changes something"},
-		{t.Destructive, "can destroy", ""},
-		{t.Idempotent, "a second time changes nothing more", ""},
-		{t.OpenWorld, "reaches beyond the worker", ""},
-	} {
-		if h.on {
-			out = append(out, h.yes)
-		} else if h.no != "" {
-			out = append(out, h.no)
-		}
-	}
-	return strings.Join(out, "; ")
-}
-
-// list shows a schema's properties, an entry for each.
-func list(b *strings.Builder, title string, raw json.RawMessage, arguments bool) error {
+// list shows the arguments that a schema has, an entry for each.
+func list(b *strings.Builder, raw json.RawMessage) error {
 	var s schema
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "\n*%s:*\n\n", title)
-	for _, r := range s.rows("") {
+	b.WriteString("\n*Arguments:*\n\n")
+	for _, r := range s.rows() {
 		about := []string{r.kind()}
 		switch {
-		case arguments && r.required:
+		case r.required:
 			about = append(about, "**required**")
-		case arguments && r.standard() != "":
+		case r.standard() != "":
 			about = append(about, "default "+r.standard())
-		case !arguments && !r.required:
-			about[0] += "?"
 		}
 		if limit := r.limit(); limit != "" {
 			about = append(about, limit)
 		}
 		fmt.Fprintf(b, "- `%s` (%s)", r.name, strings.Join(about, ", "))
-		switch {
-		case r.like != "":
-			fmt.Fprintf(b, ": the fields of `%s`", r.like)
-		case r.Description != "":
+		if r.Description != "" {
 			fmt.Fprintf(b, ": %s", strings.ReplaceAll(r.Description, "*", `\*`))
 		}
 		b.WriteString("\n")
