@@ -17,7 +17,7 @@ func Model(text string) (string, error) {
 
 // Matrix is [Model] for docs/threat-matrix.md.
 func Matrix(text string) (string, error) {
-	text, err := replace(text, "evidence", evidence())
+	text, err := replace(text, "untested", untested())
 	if err != nil {
 		return "", err
 	}
@@ -89,55 +89,24 @@ func (i Item) entry() string {
 	return text
 }
 
-// evidence is an entry for each attack: probes of the matrix, Go tests, and where
-// it was seen.
-func evidence() string {
-	var b strings.Builder
-	b.WriteString("\n")
+// untested are the attacks that no test tries.
+func untested() string {
+	var ids []string
 	for _, i := range Items() {
-		var tests []string
-		for _, try := range i.Tries() {
-			tests = append(tests, "`"+try+"`")
-		}
-		if tests = append(tests, byPackage(i.Tests)...); len(tests) == 0 {
-			tests = []string{"no test"}
-		}
-		fmt.Fprintf(&b, "- **%s** %s\n", i.ID, strings.Join(tests, ", "))
-		if len(i.Fell) > 0 {
-			fmt.Fprintf(&b, "  *Seen in:* %s\n", strings.Join(i.Fell, "; "))
+		if len(i.Tests) == 0 && len(i.Tries()) == 0 {
+			ids = append(ids, i.ID)
 		}
 	}
-	b.WriteString("\n")
-	return b.String()
+	return fmt.Sprintf("Each attack has one but %s, which are open.\n", strings.Join(ids, ", "))
 }
 
-// byPackage shortens tests: the directory once, then the names.
-func byPackage(tests []string) []string {
-	var out, dirs []string
-	of := map[string][]string{}
-	for _, t := range tests {
-		dir, name, _ := strings.Cut(t, " ")
-		if of[dir] == nil {
-			dirs = append(dirs, dir)
-		}
-		of[dir] = append(of[dir], name)
-	}
-	for _, dir := range dirs {
-		out = append(out, dir+": "+strings.Join(of[dir], ", "))
-	}
-	return out
-}
-
-// matrixTable is a row for each try.
+// matrixTable is an entry for each try.
 func matrixTable() string {
 	var b strings.Builder
-	b.WriteString("\n| probe | what is tried | result |\n|---|---|---|\n")
+	b.WriteString("\n")
 	for _, t := range Tries() {
-		line := "`" + t.Lines[0] + "`"
-		if n := len(t.Lines) - 1; n > 0 {
-			line = fmt.Sprintf("%s +%d", line, n)
-		}
-		fmt.Fprintf(&b, "| `%s`%s | %s | %s |\n", t.ID, only(t), cell(line), cell(results(t)))
+		items := strings.Join(strings.Fields(t.Items), ", ")
+		fmt.Fprintf(&b, "- `%s` (%s)%s: %s\n", t.ID, items, only(t), results(t))
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -158,7 +127,7 @@ func only(t Try) string {
 	if len(out) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(out, ", ") + ")"
+	return ", " + strings.Join(out, ", ")
 }
 
 // results are what the worker must see, and the other identities if that differs.
@@ -178,6 +147,3 @@ func words(s string) string {
 	s = strings.NewReplacer(cut, "cut off", guardsListeners, "the guard's alone").Replace(s)
 	return strings.ReplaceAll(s, "|", "/")
 }
-
-// cell keeps text within a cell of a table.
-func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
