@@ -12,16 +12,10 @@ func Model(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return replace(text, "catalogue", catalogue())
-}
-
-// Matrix is [Model] for docs/threat-matrix.md.
-func Matrix(text string) (string, error) {
-	text, err := replace(text, "untested", untested())
-	if err != nil {
+	if text, err = replace(text, "untested", untested()); err != nil {
 		return "", err
 	}
-	return replace(text, "matrix", matrixTable())
+	return replace(text, "catalogue", catalogue())
 }
 
 // replace puts made between the markers of a part.
@@ -97,53 +91,5 @@ func untested() string {
 			ids = append(ids, i.ID)
 		}
 	}
-	return fmt.Sprintf("Each attack has one but %s, which are open.\n", strings.Join(ids, ", "))
-}
-
-// matrixTable is an entry for each try.
-func matrixTable() string {
-	var b strings.Builder
-	b.WriteString("\n")
-	for _, t := range Tries() {
-		items := strings.Join(strings.Fields(t.Items), ", ")
-		fmt.Fprintf(&b, "- `%s` (%s)%s: %s\n", t.ID, items, only(t), results(t))
-	}
-	b.WriteString("\n")
-	return b.String()
-}
-
-// only says where a try is made, if that isn't everywhere.
-func only(t Try) string {
-	var out []string
-	if family := map[Families]string{OnlyV4: "IPv4", OnlyV6: "IPv6"}[t.Families]; family != "" {
-		out = append(out, family)
-	}
-	if t.Place != Anywhere {
-		out = append(out, string(t.Place))
-	}
-	for _, who := range t.Who {
-		out = append(out, string(who))
-	}
-	if len(out) == 0 {
-		return ""
-	}
-	return ", " + strings.Join(out, ", ")
-}
-
-// results are what the worker must see, and the other identities if that differs.
-func results(t Try) string {
-	out := words(t.Sees)
-	if t.Root != "" {
-		out += "; root: " + words(t.Root)
-	}
-	if t.Default != "" {
-		out += "; default: " + words(t.Default)
-	}
-	return out
-}
-
-// words makes alternatives readable.
-func words(s string) string {
-	s = strings.NewReplacer(cut, "cut off", guardsListeners, "the guard's alone").Replace(s)
-	return strings.ReplaceAll(s, "|", "/")
+	return fmt.Sprintf("Each attack but %s has a test; these are open.\n", strings.Join(ids, ", "))
 }

@@ -65,7 +65,7 @@ var fileItems = []Item{
 		Promises: []string{"B60"}, Tests: []string{"internal/engine TestLabelsOfAnImage", "internal/engine/docker TestImageSaysHelper"},
 	},
 	{
-		ID: "F13", Attack: "A mount target through a link, such as `./evil:/workspace/link/workshop-init`, so that the repository's program is PID 1; an image's volumes inside a mount, created on the host as root; a pinned directory that a worker swaps for a link while a worker starts",
+		ID: "F13", Attack: "A mount target through a link (`./evil:/workspace/link/workshop-init`), so that the repository's program is PID 1; an image's volumes inside a mount, created on the host as root; a pinned directory that a worker swaps for a link while a worker starts",
 		Status: Open, Answer: "A mount point inside a mount must exist, be no link, and is pinned in every worker that may write there. An image's links lead no mount into another one or into what the engine fills; its volumes are in no mount. Docker's mounts are checked again before each start, with the workshop's writers paused; the namespace engine follows no link in a mount",
 		Remedy:   "Docker follows links between check and start: only this workshop's workers may write to those directories. `docker compose up` checks neither: use `workshop up`",
 		Promises: []string{"B7", "B12"}, Tests: []string{"internal/facts TestTargetsThroughLinks", "compose TestMountPointsInWritableMountsArePinned", "internal/engine/docker TestWaysAreLookedAtBeforeAStart", "internal/engine/docker TestWritersAreHeld", "internal/engine/docker TestLinksOfTheImage", "internal/engine/docker TestLinksOfARealImage", "internal/engine/docker TestVolumesOfTheImageInsideOfMounts", "internal/engine/namespace/container TestLinks"},

@@ -54,7 +54,7 @@ var kernelItems = []Item{
 	},
 	{
 		ID: "K10", Attack: "Signals to everybody, or to a pid of the machine",
-		Status: Gone, Answer: "Processes without a pid in the worker get none, not even those of a rootless engine, which have the same user",
+		Status: Gone, Answer: "Processes without a pid in the worker get none, even with the same user, as on a rootless engine",
 		Promises: []string{"B6"}, Tests: []string{"e2e TestB06_SignalsStayInside"},
 	},
 	{
@@ -78,12 +78,12 @@ var kernelItems = []Item{
 	},
 	{
 		ID: "K14", Attack: "Killing the namespace engine's supervisor",
-		Status: Closed, Answer: "All its containers end with it, as the kernel ends a PID 1's namespace; no worker reaches it",
+		Status: Closed, Answer: "All its containers end with it (it is their PID 1); no worker reaches it",
 		Promises: []string{"B21"}, Tests: []string{"e2e TestB21_SupervisorKilled", "e2e TestB06_OtherProcesses"},
 	},
 	{
 		ID: "K15", Attack: "A foreign runtime, in the file or as the engine's default: `nvidia` with a device variable, another kernel",
-		Status: Closed, Answer: "Only runtimes that share the kernel and add nothing are accepted; without a room, also [those of your settings](engines.md). `up` names them for new or changed workers, `up -v` for each",
+		Status: Closed, Answer: "Only runtimes that share the kernel and add nothing are accepted; without a room, also [those of your settings](engines.md), which `up` names",
 		Promises: []string{"B6", "B30"}, Tests: []string{"compose TestRuntimes", "internal/app TestRuntimesOfTheUser", "internal/cli/lifecycle TestWorkerLine", "internal/app TestGrantThatNoUpHasSaid"},
 	},
 }

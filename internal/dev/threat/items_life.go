@@ -17,7 +17,7 @@ var lifeItems = []Item{
 	{
 		ID: "L3", Attack: "A flush that removes the engine's rules too",
 		Fell:   []string{"devcontainer-features#30", "claude-code's init-firewall.sh"},
-		Status: Gone, Answer: "The engine has none in a room; ours are made once, in an empty namespace",
+		Status: Gone, Answer: "The engine has none in a room; ours are made once",
 		Promises: []string{"B20"}, Tests: []string{"internal/room TestRulesReadBack", "internal/room TestRedirectReplacesPorts"},
 	},
 	{
@@ -118,7 +118,7 @@ var sharedItems = []Item{
 	{
 		ID: "S7", Attack: "The engine's socket, host namespaces, privileged containers, capabilities",
 		Fell:   []string{"harden-runner, switched off by way of the engine (Cacheract#15)"},
-		Status: Closed, Answer: "The file can't ask for them, and the compiled project is checked before every `up`",
+		Status: Closed, Answer: "The file can't ask for them, and `up` checks the compiled project again",
 		Promises: []string{"B1", "B2", "B6", "B7"}, Tests: []string{"compose TestCheckFindsEachViolation", "compose TestRolesAreNotLabels", "e2e TestB01_NoCapabilities", "e2e TestB06_NothingOfTheHost", "e2e TestB07_RefusedSources"},
 	},
 	{

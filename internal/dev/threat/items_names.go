@@ -11,7 +11,7 @@ var nameItems = []Item{
 	{
 		ID: "D2", Attack: "Data in names, through the allowed resolver",
 		Fell:   []string{"gh-aw-firewall (its docs)", "sandbox-runtime#88", "OpenShell#1169"},
-		Status: Closed, Answer: "A denied name is never looked up, whether it is in a query, SNI, Host or CONNECT",
+		Status: Closed, Answer: "A denied name is never looked up: not from a query, SNI, Host or CONNECT",
 		Promises: []string{"B23"}, Tests: []string{"internal/guard TestDNS", "internal/guard TestTLS", "e2e TestB23_Names"},
 	},
 	{
@@ -55,11 +55,11 @@ var nameItems = []Item{
 	{
 		ID: "D9", Attack: "An allowed name that resolves to the host, a neighbour or a metadata service",
 		Fell:   []string{"OpenSandbox, harden-runner and init-firewall.sh (pin any address)"},
-		Status: Closed, Answer: "Private, special and own addresses are removed from answers and refused at each dial, also inside IPv6",
+		Status: Closed, Answer: "Private (without a line), special and own addresses are removed from answers and refused at each dial, also inside IPv6",
 		Promises: []string{"B26", "B31"}, Tests: []string{"internal/guard TestDNSRebinding", "firewall TestClassify", "internal/guard/egress TestCheckStandsBeforeConnect", "e2e TestB31_ARebindingNameIsNotDialled"},
 	},
 	{
-		ID: "D10", Attack: "Extra records or a CNAME to a denied name, in an answer",
+		ID: "D10", Attack: "Extra records or a denied CNAME in an answer",
 		Fell:   []string{"cilium#30588 (what users expect of it)"},
 		Status: Closed, Answer: "Only addresses of the queried name's CNAME chain are used",
 		Remedy:   "The owner of an allowed name decides where its CNAME points",
@@ -87,7 +87,7 @@ var nameItems = []Item{
 // addressItems: an allowed name used to reach another place.
 var addressItems = []Item{
 	{
-		ID: "N1", Attack: "A denied name at an address of an allowed one (CDN)",
+		ID: "N1", Attack: "A denied name at an allowed one's address (CDN)",
 		Fell:   []string{"cilium#31803", "every design that opens addresses"},
 		Status: Closed, Answer: "On 80 and 443 each connection's SNI or request's Host decides, and the guard dials its own answer",
 		Remedy:   "`host:22` opens that port for every name at the address. Prefer HTTPS, or hosts with their own addresses",
@@ -140,13 +140,13 @@ var addressItems = []Item{
 	{
 		ID: "N9", Attack: "Hosts that check and dialler read differently: NUL, octal, `@`, mapped addresses",
 		Fell:   []string{"Claude Code's SOCKS proxy (cited in OpenShell#1498)", "gh-aw-firewall (dotted quads by a regular expression)"},
-		Status: Closed, Answer: "One parser makes the canonical name or address for policy, resolver and dialler",
+		Status: Closed, Answer: "Policy, resolver and dialler get one canonical form from one parser",
 		Promises: []string{"B24", "B31"}, Tests: []string{"firewall TestParseName", "firewall FuzzHostPattern", "internal/guard/proxy TestParseAuthority", "internal/guard/proxy FuzzAuthority"},
 	},
 	{
-		ID: "N10", Attack: "The proxy asked to dial itself, loopback or private ranges",
+		ID: "N10", Attack: "The proxy asked to dial itself or closed ranges",
 		Fell:   []string{"proxies without smokescreen's check of their own addresses"},
-		Status: Closed, Answer: "Each dial checks its address; guard, neighbours, resolvers and gateway are never dialled",
+		Status: Closed, Answer: "Each dial checks its address: guard and resolvers are never dialled, gateway, neighbours and private ranges only by a line",
 		Promises: []string{"B26", "B31"}, Tests: []string{"internal/guard TestNeverList", "internal/guard TestExplicitProxy", "internal/guard/egress TestUpstreamKnowsItsOwn", "e2e TestB31_EveryDialChecksTheAddress"},
 	},
 }

@@ -28,11 +28,11 @@ var toolItems = []Item{
 	},
 	{
 		ID: "W5", Attack: "Trees that keep a tool busy: FIFOs, circular links, huge .gitignore files or expressions, `/proc`",
-		Status: Closed, Answer: "Only regular files are opened, none on procfs or through a magic link; walks follow no link. Reading is bounded, and a timeout ends a call after the current name or line",
+		Status: Closed, Answer: "Only regular files are opened, none on procfs or through a magic link; walks follow no link. Reading is bounded, and a timeout ends a call",
 		Promises: []string{"B60"}, Tests: []string{"internal/toolbox/files TestNoFile", "internal/toolbox/files TestSearchEnds", "internal/toolbox/files TestListDeep", "internal/toolbox/files TestPatternsDontOutliveTheCall", "internal/toolbox/files TestRulesAreBoundedTogether", "internal/toolbox/files TestLargeExpressionsAreRefused"},
 	},
 	{
-		ID: "W6", Attack: "Memory, time or a hang of the host by a hostile toolbox or MCP server: endless messages, deep JSON, unsolicited answers, countless tools, a `cp` of 900 GB",
+		ID: "W6", Attack: "Memory, time or a hang of the host by a hostile toolbox or MCP server: endless messages, deep JSON, a `cp` of 900 GB",
 		Status: Closed, Answer: "Everything received is bounded; every wait ends if the worker has a timeout; `cp` [refuses large copies](cli.md#what-may-surprise). MCP servers can ask the host for nothing",
 		Promises: []string{"B60"}, Tests: []string{"internal/toolbox/wire TestBadServer", "internal/toolbox/wire TestStuckServer", "internal/session/mcpclient TestServersThatMisbehave", "internal/session/mcpclient TestListsThatMisbehave", "internal/session/mcpclient TestPace", "internal/lib/safetar TestExtractLimits", "internal/session TestWarningsAreBounded", "e2e TestB60_WireClient", "e2e TestB60_MCPClient"},
 	},
@@ -48,7 +48,7 @@ var toolItems = []Item{
 		Promises: []string{"B44"},
 	},
 	{
-		ID: "W9", Attack: "Refusals, as told to a model, worded by the worker: through names and paths that it asks for",
+		ID: "W9", Attack: "Refusals, as told to a model, worded by the worker",
 		Status: Closed, Answer: "A note names only what the guard refused to that room during the call, and mounts of the file: at most five valid names and three ordinary paths, separate from the output",
 		Promises: []string{"B28"}, Tests: []string{"internal/app TestToldRefused", "internal/app TestReadOnlyPlaces", "internal/app TestSigns", "internal/guard TestDeniedIsComplete", "e2e TestModelIsTold", "e2e TestNoteIsComplete"},
 	},

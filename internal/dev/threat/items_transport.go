@@ -5,7 +5,7 @@ var transportItems = []Item{
 	{
 		ID: "T1", Attack: "IPv6, and IPv4 written as IPv6 (mapped, NAT64, 6to4)",
 		Fell:   []string{"claude-code#24952 and PR 81423", "klangk#2275", "moat#317", "hive#4321", "agent-vault#99", "harden-runner (rules for IPv4 only)"},
-		Status: Closed, Answer: "Neither family has an interface, and one list makes the rules of both, embedded addresses included",
+		Status: Closed, Answer: "Neither family has an interface; one list makes both rule sets, embedded addresses included",
 		Promises: []string{"B20", "B26", "B28"}, Tests: []string{"internal/room TestDenied", "internal/room TestWithoutIPv6", "firewall TestClassify", "e2e TestB26_IPv6"},
 	},
 	{
@@ -29,7 +29,7 @@ var transportItems = []Item{
 	},
 	{
 		ID: "T5", Attack: "Other protocols and families: SCTP, GRE, multipath TCP, VSOCK, ALG",
-		Status: Closed, Answer: "No interface carries them, and rules refuse other protocols; seccomp allows the families unix, IPv4, IPv6 and netlink only",
+		Status: Closed, Answer: "No interface carries them, and rules refuse other protocols; seccomp allows only unix, IPv4, IPv6 and netlink sockets",
 		Promises: []string{"B2", "B20"}, Tests: []string{"compose TestSocketFamilies", "compose TestSeccompInAContainer", "e2e TestB02_NoNewPrivilegesAndSeccomp"},
 	},
 	{
@@ -42,19 +42,19 @@ var transportItems = []Item{
 	{
 		ID: "T7", Attack: "The host and its network",
 		Fell:   []string{"claude-code's init-firewall.sh (the whole /24)", "gh-aw-firewall#207 and #558", "moat#461", "libnetwork#1151"},
-		Status: Closed, Answer: "Private ranges, gateway, neighbours and the machine's addresses at `up` need a line",
+		Status: Closed, Answer: "Private ranges, gateway, neighbours and the machine's addresses at `up` need a line; on the namespace engine no line opens the machine's",
 		Remedy:   "Later addresses of the host, those outside a NAT, of a remote engine or under plain Compose count as ordinary: bind services to 127.0.0.1, or `deny` them. `{cidr: 0.0.0.0/0}` opens private ranges and the host",
 		Promises: []string{"B26"}, Tests: []string{"e2e TestB26_HostAndPrivateRanges", "internal/guard/egress TestPublicAddressOfTheHost", "internal/guard/egress TestNextHops"},
 	},
 	{
 		ID: "T8", Attack: "Metadata services",
 		Fell:   []string{"harden-runner (accepts 169.254.169.254 and 168.63.129.16)"},
-		Status: Closed, Answer: "The guard never dials it, in any mode and with any line, IPv6 addresses of providers included",
+		Status: Closed, Answer: "The guard never dials them, whatever mode or line, IPv6 addresses of providers included",
 		Promises: []string{"B26", "B31"}, Tests: []string{"internal/guard TestNeverList", "firewall TestClassify", "e2e TestB26_MetadataNeverLeaves"},
 	},
 	{
-		ID: "T9", Attack: "Other containers and Compose services",
-		Status: Closed, Answer: "A room has no network, and a worker can't attach one; the guard never dials its neighbours",
+		ID: "T9", Attack: "Other containers",
+		Status: Closed, Answer: "A room has no network, and a worker can't attach one; the guard's neighbours need a line",
 		Promises: []string{"B26"}, Tests: []string{"internal/guard/egress TestPlaceOfThisMachine", "e2e TestB31_EveryDialChecksTheAddress"},
 	},
 	{
