@@ -24,7 +24,7 @@ var fileItems = []Item{
 		Promises: []string{"B26", "B31"}, Tests: []string{"workshop TestUpstreamsOfTheRepository", "compose TestUserUpstreams", "internal/guard/egress TestUpstreamsOfAFile", "internal/guard TestB31_UpstreamOfTheRepository"},
 	},
 	{
-		ID: "F5", Attack: "The directory of secrets, made first by another user: `/dev/shm/workshop-UID`",
+		ID: "F5", Attack: "The directory of secrets, made first by another user",
 		Status: Closed, Answer: "Anything but a directory that only the caller owns and may write is skipped and named",
 		Promises: []string{"B11"}, Tests: []string{"internal/facts TestRuntimeDirectoryIsPassedOver", "internal/facts TestRuntimeDirectoryOfAnother"},
 	},
@@ -61,7 +61,7 @@ var fileItems = []Item{
 	},
 	{
 		ID: "F12", Attack: "An image's labels that hide a worker: `dev.llmdo.workshop.helper`, our configuration hash",
-		Status: Closed, Answer: "Only labels that a container's creator always sets decide",
+		Status: Closed, Answer: "Only labels that a container's creator always sets count",
 		Promises: []string{"B60"}, Tests: []string{"internal/engine TestLabelsOfAnImage", "internal/engine/docker TestImageSaysHelper"},
 	},
 	{

@@ -17,7 +17,7 @@ var hostItems = []Item{
 		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestNamesInConfiguration", "internal/facts TestWhatGitRunsByTheEnvironmentIsNamed", "internal/facts TestGitConfigOfTheEnvironment", "internal/facts TestGitConfig", "internal/facts FuzzGitConfig"},
 	},
 	{
-		ID: "H3", Attack: "What shells, version managers, editors, debuggers and agents run when a directory is opened: `.envrc`, `mise.toml`, `.vscode`, `.cursor`, `.nvim.lua`, also through links",
+		ID: "H3", Attack: "What shells, editors, debuggers and agents run when a directory is opened: `.envrc`, `mise.toml`, `.vscode`, `.cursor`, `.nvim.lua`, also through links",
 		Status: Closed, Answer: "Directories that tools execute are read-only; known file names and link targets are watched",
 		Remedy:   "Unlisted names, and [what editors take from the tree](security.md#what-is-not-protected). Use an editor that asks before it trusts a directory",
 		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatOthersRunIsNamed", "internal/facts TestSnapshot", "e2e TestB08_NothingPlantedForTheHost"},
@@ -40,7 +40,7 @@ var hostItems = []Item{
 		Promises: []string{"B8"},
 	},
 	{
-		ID: "H7", Attack: "A planted file becomes the baseline, or isn't compared: a worker stops the workshop so that the next `call` starts it, or removes that file, or the mount or itself from workshop.yaml; another checkout of the same name comes up; the directory is moved or replaced on the host",
+		ID: "H7", Attack: "A planted file becomes the baseline, or isn't compared: a worker stops the workshop so that the next `call` starts it, or edits or removes workshop.yaml; another checkout of the same name comes up; the directory is moved or replaced on the host",
 		Status: Closed, Answer: "The first `up` [records](mounts.md#what-is-compared-b8) what was there, until `up --accept-watched` or `down --accept-watched`. An automatic start is refused after a change, and so is the name in another directory. A worker ends when a source is renamed. What can't be compared is named",
 		Promises: []string{"B8"}, Tests: []string{"internal/app TestBaselineStays", "internal/app TestBaselineIsFound", "internal/app TestNoBaseline", "internal/app TestAnotherDirectory", "internal/app TestPendingElsewhere", "internal/app TestReplacedRoot", "internal/facts TestRecord", "internal/facts TestReplacedRoots", "internal/facts TestOpenings", "internal/workerinit TestB08_ReplacedSourceEndsTheWorker", "e2e TestB08_BaselineStays", "e2e TestB08_ReplacedSourceEndsTheWorker"},
 	},

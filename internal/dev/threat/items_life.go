@@ -29,7 +29,7 @@ var lifeItems = []Item{
 	{
 		ID: "L5", Attack: "Connections that outlive their line",
 		Fell:   []string{"every design that accepts ESTABLISHED first"},
-		Status: Closed, Answer: "The guard holds and closes both ends; no rule accepts ESTABLISHED or RELATED traffic",
+		Status: Closed, Answer: "The guard holds and closes both ends; no rule accepts traffic by its state",
 		Promises: []string{"B27"}, Tests: []string{"internal/guard TestRevoke", "internal/guard TestB27_LiveDeny", "internal/guard TestB27_PolicyReplaced", "e2e TestB27_RemovedLine"},
 	},
 	{
@@ -66,7 +66,7 @@ var lifeItems = []Item{
 	{
 		ID: "L11", Attack: "Crashing the guard to lose a live deny or a spent budget",
 		Fell:   []string{"this project: a request that crashed the guard removed a live deny"},
-		Status: Closed, Answer: "Both are recorded in memory of the room before they take effect, and enforced before it is served again. Unreadable records close the room until `firewall reload`",
+		Status: Closed, Answer: "Both are recorded in the room before they take effect, and enforced before it is served again. Unreadable records close the room until `firewall reload`",
 		Remedy:   "Records end with room and guard together (`down`, `restart`, a reboot, the machine's OOM), which no worker can cause",
 		Promises: []string{"B27", "B60"}, Tests: []string{"internal/guard TestB27_OutlivesTheGuard", "internal/guard TestUnreadableIsClosed", "internal/guard/kept TestKilledWhileWriting", "internal/guard/proxy TestWindowOutlivesTheGuard", "internal/room/handover TestKeepRefuses", "e2e TestB21_LiveChangeEndsWithTheGuard", "e2e TestB60_UnreadableIsClosed"},
 	},
@@ -88,7 +88,7 @@ var sharedItems = []Item{
 		Promises: []string{"B22"}, Tests: []string{"internal/guard TestB22_ControlIsTheHosts", "internal/room/handover TestOtherUsersAreRefused", "e2e TestB20_RoomsAreApart"},
 	},
 	{
-		ID: "S2", Attack: "Abstract unix sockets, which no file system separates",
+		ID: "S2", Attack: "Abstract unix sockets",
 		Status: Closed, Answer: "Our programs have none. Workers of a room share theirs",
 		Remedy:   "`room: own` separates them",
 		Promises: []string{"B22"}, Tests: []string{"e2e TestB22_TheRoomCantBeChanged"},
@@ -99,7 +99,7 @@ var sharedItems = []Item{
 		Promises: []string{"B22"}, Tests: []string{"internal/room TestGuardsPorts", "e2e TestB22_RootWithDefaultCapabilities"},
 	},
 	{
-		ID: "S4", Attack: "hosts, resolv.conf and hostname, which joined containers share as files",
+		ID: "S4", Attack: "hosts, resolv.conf and hostname, shared as files",
 		Status: Closed, Answer: "Read-only in a worker; the guard isn't joined (D12)",
 		Promises: []string{"B3"}, Tests: []string{"e2e TestB03_ReadOnlyButWhatIsDeclared"},
 	},

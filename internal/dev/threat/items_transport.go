@@ -88,7 +88,7 @@ var proxyItems = []Item{
 	{
 		ID: "P4", Attack: "An upstream proxy that resolves the name again, or that a worker chose",
 		Fell:   []string{"chains that pass the name on (OpenShell and gh-aw-firewall have answers)"},
-		Status: Closed, Answer: "`network.proxy` comes only from the file and gets CONNECT with the checked address; failures name no address to the room",
+		Status: Closed, Answer: "`network.proxy` comes only from the file and gets CONNECT with the checked address; failures tell the room none",
 		Promises: []string{"B31"}, Tests: []string{"internal/guard TestUpstreamProxy", "internal/guard TestB28_UpstreamProxy", "internal/guard TestUnreachableNamesNoAddress", "internal/guard/egress TestNewProxy", "internal/guard/egress TestProxyIsBounded"},
 	},
 	{

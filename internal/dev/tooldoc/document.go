@@ -7,7 +7,6 @@ import (
 
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/mcpserver"
-	"github.com/llmdo/workshop/internal/toolbox/wire"
 	"github.com/llmdo/workshop/tool"
 )
 
@@ -67,20 +66,13 @@ func limits() (string, error) {
 	b.WriteString("\n| what | limit | beyond it |\n|---|---|---|\n")
 	for _, l := range []struct{ what, limit, beyond string }{
 		{"one message of an MCP client", size(mcpserver.MaxLine), "an error (-32600); the session goes on"},
-		{"nesting of a message", fmt.Sprint(mcpserver.MaxDepth), "an error (-32700)"},
 		{"calls of a client at the same time", fmt.Sprint(mcpserver.MaxInFlight), "an error (-32001): wait for one to end"},
 		{"their arguments together", size(mcpserver.MaxInFlightBytes), "an error (-32001)"},
 		{"a client that reads nothing", fmt.Sprintf("%.0f minutes", mcpserver.Stall.Minutes()), "its session ends"},
 		{"a question to a person", size(mcpserver.MaxQuestion), "the call is refused"},
-		{"one message between host and worker", size(wire.MaxMessage), "an error"},
-		{"calls of a session in a worker", fmt.Sprint(wire.MaxInFlight), "an error"},
 		{"a file that is written", size(tool.MaxWriteBytes), "an error"},
-		{"a file that is edited", size(tool.MaxEditFile), "an error"},
-		{"stdout and stderr in a result, each", size(tool.DefaultOutputBytes) + ", or `max_output_bytes`", "the middle is left out, and the whole is in a file"},
-		{"a file with the output of a command", size(tool.MaxOutputFile), "it has the first and the last half of that"},
-		{"such files of a session", fmt.Sprintf("%d, together %s or a quarter of `/scratch`", tool.MaxOutputFiles, size(tool.MaxOutputFileBytes)), "the oldest is removed"},
-		{"redirects of `fetch_url`", fmt.Sprint(tool.MaxRedirects), "an error"},
-		{"delegation", fmt.Sprintf("%d deep", session.DefaultDepth), "an error"},
+		{"stdout and stderr in a result, each", size(tool.DefaultOutputBytes) + ", or `max_output_bytes`", "the middle is left out ([`shell`](#shell))"},
+		{"files with output, of a session", fmt.Sprintf("%d, together %s or a quarter of `/scratch`", tool.MaxOutputFiles, size(tool.MaxOutputFileBytes)), "the oldest is removed"},
 		{"the name of a tool", fmt.Sprintf("%d characters", session.MaxName), "the worker is refused by name"},
 		{"time of one call", "`resources.timeout` of the worker (10m)", "the call is ended"},
 	} {
