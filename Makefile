@@ -82,7 +82,7 @@ soak: build ## a guard under load, one of its rooms hostile, for FOR (default 10
 	$(GO) run ./bench -only soak -for $(or $(FOR),10m)
 	scripts/with-engine $(GO) run ./bench -only kills -for $(or $(KILLS),2m)
 
-generate: ## files that are made from others: schemas, seccomp filters, docs/reference.md, the tables of docs/{engines,threat-model,threat-matrix,tools}.md
+generate: ## files that are made from others: schemas, seccomp filters, docs/reference.md, parts of docs/{security,threat-model,tools}.md
 	$(GO) generate ./...
 
 verify: generate ## fails when a generated file isn't up to date

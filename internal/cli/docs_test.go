@@ -2,8 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -16,7 +16,7 @@ import (
 
 const docsFile = "../../docs/cli.md"
 
-// TestDocs keeps docs/cli.md what --help says.
+// TestDocs keeps the commands of docs/cli.md those of the program.
 func TestDocs(t *testing.T) {
 	want := reference(NewWorkshop(&command.System{Env: &app.Env{}}))
 	if *update {
@@ -32,22 +32,22 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("docs/cli.md is not what --help says: run `go test ./internal/cli -update`")
+		t.Error("docs/cli.md doesn't have the commands of the program: run `go test ./internal/cli -update`")
 	}
 	for _, key := range app.SettingKeys {
 		if _, ok := app.NotInEnvironment[key]; ok {
-			if !strings.Contains(docsHead, "| "+key+" | | ") {
+			if !strings.Contains(docsTail, "| "+key+" | | ") {
 				t.Errorf("the table of settings lacks %s, or gives it a variable", key)
 			}
 			continue
 		}
-		if !strings.Contains(docsHead, "| WORKSHOP_"+strings.ToUpper(key)+" |") && !strings.Contains(docsHead, "| WORKSHOP_"+strings.ToUpper(key)+", ") {
+		if !strings.Contains(docsTail, "| WORKSHOP_"+strings.ToUpper(key)+" |") && !strings.Contains(docsTail, "| WORKSHOP_"+strings.ToUpper(key)+", ") {
 			t.Errorf("the table of settings lacks %s", key)
 		}
 	}
 }
 
-// Help that isn't wrapped, as in docs/cli.md, can be read: its lines have the usual width.
+// Help that isn't wrapped, as in a pipe, can be read: its lines have the usual width.
 func TestHelpLines(t *testing.T) {
 	const most = 88
 	var visit func(c *cobra.Command)
@@ -80,69 +80,71 @@ func TestFlagDefaults(t *testing.T) {
 	visit(NewWorkshop(&command.System{Env: &app.Env{}}))
 }
 
+// reference is the text of docs/cli.md: what is written by hand, with the list of the
+// commands in it.
 func reference(root *cobra.Command) []byte {
-	var b bytes.Buffer
-	b.WriteString(docsHead)
+	var list strings.Builder
 	root.InitDefaultCompletionCmd() // as running a command does
-	var global map[string]bool
-	help := func(c *cobra.Command) {
-		var text bytes.Buffer
-		c.SetOut(&text)
-		c.Help()
-		own, flags, _ := strings.Cut(text.String(), "\nGlobal flags:\n")
-		all, rest := flagEntries(flags)
-		if c == root {
-			global = make(map[string]bool)
-			for _, f := range all {
-				global[strings.Join(strings.Fields(f), " ")] = true
+	for _, g := range root.Groups() {
+		list.WriteString(g.Title + "\n\n")
+		for _, c := range root.Commands() {
+			if c.GroupID == g.ID {
+				commands(&list, "", c)
 			}
-		} else {
-			all = slices.DeleteFunc(all, func(f string) bool { return global[strings.Join(strings.Fields(f), " ")] })
 		}
-		if len(all) > 0 {
-			own += "\nGlobal flags:\n" + strings.Join(all, "")
-		}
-		b.WriteString("```text\n" + own + rest + "```\n")
+		list.WriteString("\n")
 	}
-	help(root)
-	for _, c := range root.Commands() {
-		if !c.IsAvailableCommand() || c.Name() == "help" {
-			continue
-		}
-		b.WriteString("\n## " + c.CommandPath() + "\n\n" + c.Short + ".\n\n")
-		help(c)
-		if c.GroupID == "" || !c.HasAvailableSubCommands() || c.Name() == "completion" {
-			continue
-		}
-		for _, below := range c.Commands() {
-			b.WriteString("\n### " + below.CommandPath() + "\n\n" + below.Short + ".\n\n")
-			help(below)
-		}
-	}
-	return []byte(strings.ReplaceAll(b.String(), " \n", "\n"))
+	return []byte(docsHead + strings.TrimSuffix(list.String(), "\n") + docsTail)
 }
 
-// flagEntries returns the flags at the beginning of a text, each with the lines that
-// continue it, and what follows them.
-func flagEntries(text string) (flags []string, rest string) {
-	for line := range strings.Lines(text) {
-		switch {
-		case rest == "" && strings.HasPrefix(strings.TrimLeft(line, " "), "-"):
-			flags = append(flags, line)
-		case rest == "" && strings.HasPrefix(line, "    ") && len(flags) > 0:
-			flags[len(flags)-1] += line
-		default:
-			rest += line
-		}
+// commands writes a line for a command, and for those below it.
+func commands(b *strings.Builder, before string, c *cobra.Command) {
+	if !c.IsAvailableCommand() {
+		return
 	}
-	return flags, rest
+	fmt.Fprintf(b, "- `%s%s`: %s\n", before, c.Name(), c.Short)
+	if c.Name() == "completion" {
+		return
+	}
+	for _, below := range c.Commands() {
+		commands(b, before+c.Name()+" ", below)
+	}
 }
 
 const docsHead = `# The command line
 
-` + "`workshop X` and `llmdo workshop X`" + ` are the same commands. This page is made from
-their --help, and a test keeps it so. The flags that every command has are listed
-[once](#the-commands).
+` + "`" + `workshop X` + "`" + ` and ` + "`" + `llmdo workshop X` + "`" + ` are the same commands. ` + "`" + `workshop help X` + "`" + ` has the flags
+and examples of each.
+
+## The commands
+
+`
+
+const docsTail = `
+## What may surprise
+
+- ` + "`" + `up` + "`" + ` returns once workers are ready, and leaves alone what already runs as it should.
+  One that fails or is interrupted takes back what it made; running workers go on. After
+  one that was killed, the next ` + "`" + `up` + "`" + ` or ` + "`" + `down` + "`" + ` repairs what it left.
+- ` + "`" + `restart` + "`" + ` applies no change of the workshop file; ` + "`" + `up` + "`" + ` does.
+- ` + "`" + `config` + "`" + ` prints the values of variables, tokens too. Don't commit or publish private ones.
+- Commands of ` + "`" + `exec` + "`" + ` end with the program that started them, even if it is killed. What
+  they left in the background stays, except in process mode. ` + "`" + `resources.timeout` + "`" + ` ends tool
+  calls only.
+- ` + "`" + `cp` + "`" + ` has the permissions of the worker's user. What leads out of the target, devices and
+  set-uid bits are skipped and reported. More than 10 GiB, 100,000 entries or 128 levels out of
+  a worker need ` + "`" + `--unlimited` + "`" + `.
+- ` + "`" + `call` + "`" + ` takes one JSON object (` + "`" + `-` + "`" + `: standard input, ` + "`" + `@FILE` + "`" + `) or ` + "`" + `KEY=VALUE` + "`" + `; ` + "`" + `KEY.NAME=VALUE` + "`" + ` sets a
+  part.
+- In ` + "`" + `logs` + "`" + ` and ` + "`" + `firewall log` + "`" + `, ` + "`" + `-f` + "`" + ` is ` + "`" + `--follow` + "`" + `; the workshop file is ` + "`" + `--file` + "`" + `, or ` + "`" + `-f` + "`" + ` before
+  the command.
+- ` + "`" + `firewall allow` + "`" + ` lasts until the guard ends, unless with ` + "`" + `--save` + "`" + `. ` + "`" + `firewall explain` + "`" + ` exits with
+  1 where guard or worker see something other than the file says, ` + "`" + `--check` + "`" + ` with 4 if refused.
+- ` + "`" + `firewall suggest` + "`" + ` lists what untrusted code asked for: read it line by line.
+- ` + "`" + `down` + "`" + ` keeps [shared caches](running.md#what-stays-after-down), and names and leaves
+  objects that only have the project's name.
+- ` + "`" + `ps` + "`" + `, ` + "`" + `up` + "`" + ` and ` + "`" + `down` + "`" + ` name [watched files](mounts.md#what-is-compared-b8) that changed;
+  with ` + "`" + `--strict` + "`" + ` they exit with 4 then, or if not all could be checked.
 
 ## Exit codes
 
@@ -156,14 +158,14 @@ their --help, and a test keeps it so. The flags that every command has are liste
 | 5 | the engine failed, or doesn't answer |
 | 130 | interrupted |
 
-` + "`exec` and `shell`" + ` pass on the command's own code. Theirs are 125 (the command was
-not started), 126 (it can't be executed), 127 (it is not there) and 130. So does
-` + "`call WORKER shell`" + `, whose own codes are those of the table.
+` + "`" + `exec` + "`" + ` and ` + "`" + `shell` + "`" + ` pass on the command's own code. Theirs are 125 (not started), 126 (not
+executable), 127 (not found) and 130. ` + "`" + `call WORKER shell` + "`" + ` passes the command's code on too; its
+own are those of the table.
 
 ## Settings
 
 A flag wins over the environment, the environment over
-` + "`~/.config/workshop/config.yaml`" + ` (or ` + "`$XDG_CONFIG_HOME/workshop/config.yaml`" + `).
+` + "`" + `~/.config/workshop/config.yaml` + "`" + ` (or ` + "`" + `$XDG_CONFIG_HOME/workshop/config.yaml` + "`" + `).
 
 | config.yaml | environment | flag |
 |---|---|---|
@@ -186,10 +188,6 @@ A flag wins over the environment, the environment over
 The engine is found as the docker command finds it: DOCKER_HOST, DOCKER_CONTEXT,
 the current context, the default socket.
 
-Completion in bash needs its package bash-completion (version 2), and then
-` + "`source <(workshop completion bash)`" + `. For other shells, ` + "`workshop completion SHELL --help`" + `
-says how.
-
-## The commands
-
+Completion: ` + "`" + `workshop completion SHELL --help` + "`" + `. Bash needs its package bash-completion
+(version 2), then ` + "`" + `source <(workshop completion bash)` + "`" + `.
 `

@@ -1,6 +1,6 @@
 // Package promise lists the numbered promises of the boundary, and says how
 // each engine keeps them. `workshop capabilities`, `validate`, the refusals of
-// `up` and docs/engines.md are made from it.
+// `up` and docs/security.md are made from it.
 //
 // It is pure data. What a machine lacks for a promise is found by engines
 // (engine.Info).

@@ -69,9 +69,9 @@ func TestNamesOfTests(t *testing.T) {
 	}
 }
 
-// TestDocument: docs/engines.md is what `make generate` writes.
+// TestDocument: docs/security.md is what `make generate` writes.
 func TestDocument(t *testing.T) {
-	old, err := os.ReadFile("../../docs/engines.md")
+	old, err := os.ReadFile("../../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +80,10 @@ func TestDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	if made != string(old) {
-		t.Error("docs/engines.md is not up to date: run make generate")
+		t.Error("docs/security.md is not up to date: run make generate")
 	}
-	if _, err := Document("no table here"); err == nil {
-		t.Error("a document without a place for the table is taken")
+	if _, err := Document("no list here"); err == nil {
+		t.Error("a document without a place for the list is taken")
 	}
 }
 

@@ -16,11 +16,10 @@ import (
 
 // documents make the new text of a file from the old one.
 var documents = map[string]func(old string) (string, error){
-	"engines.md":       promise.Document,
-	"reference.md":     refdoc.Document,
-	"threat-model.md":  threat.Model,
-	"threat-matrix.md": threat.Matrix,
-	"tools.md":         tooldoc.Document,
+	"reference.md":    refdoc.Document,
+	"security.md":     promise.Document,
+	"threat-model.md": threat.Model,
+	"tools.md":        tooldoc.Document,
 }
 
 func main() {
@@ -32,7 +31,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 || documents[filepath.Base(args[0])] == nil {
-		return fmt.Errorf("usage: docgen FILE, which is engines.md, reference.md, threat-model.md, threat-matrix.md or tools.md")
+		return fmt.Errorf("usage: docgen FILE, which is reference.md, security.md, threat-model.md or tools.md")
 	}
 	old, err := os.ReadFile(args[0])
 	if err != nil {

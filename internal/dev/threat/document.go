@@ -12,16 +12,10 @@ func Model(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return replace(text, "catalogue", catalogue())
-}
-
-// Matrix is [Model] for docs/threat-matrix.md.
-func Matrix(text string) (string, error) {
-	text, err := replace(text, "evidence", evidence())
-	if err != nil {
+	if text, err = replace(text, "untested", untested()); err != nil {
 		return "", err
 	}
-	return replace(text, "matrix", matrixTable())
+	return replace(text, "catalogue", catalogue())
 }
 
 // replace puts made between the markers of a part.
@@ -78,7 +72,7 @@ func (i Item) entry() string {
 	if found {
 		details = ": " + details
 	}
-	text := fmt.Sprintf("- **%s. %s**%s.\n  *%s* (%s): %s.\n", i.ID, title, details, i.Status, strings.Join(i.Promises, ", "), i.Answer)
+	text := fmt.Sprintf("- **%s. %s**%s.\n  *%s*: %s.\n", i.ID, title, details, i.Status, i.Answer)
 	if i.Remedy != "" {
 		label := "Remains"
 		if i.Status == Open {
@@ -89,95 +83,13 @@ func (i Item) entry() string {
 	return text
 }
 
-// evidence is an entry for each attack: probes of the matrix, Go tests, and where
-// it was seen.
-func evidence() string {
-	var b strings.Builder
-	b.WriteString("\n")
+// untested are the attacks that no test tries.
+func untested() string {
+	var ids []string
 	for _, i := range Items() {
-		var tests []string
-		for _, try := range i.Tries() {
-			tests = append(tests, "`"+try+"`")
-		}
-		if tests = append(tests, byPackage(i.Tests)...); len(tests) == 0 {
-			tests = []string{"no test"}
-		}
-		fmt.Fprintf(&b, "- **%s** %s\n", i.ID, strings.Join(tests, ", "))
-		if len(i.Fell) > 0 {
-			fmt.Fprintf(&b, "  *Seen in:* %s\n", strings.Join(i.Fell, "; "))
+		if len(i.Tests) == 0 && len(i.Tries()) == 0 {
+			ids = append(ids, i.ID)
 		}
 	}
-	b.WriteString("\n")
-	return b.String()
+	return fmt.Sprintf("Each attack but %s has a test; these are open.\n", strings.Join(ids, ", "))
 }
-
-// byPackage shortens tests: the directory once, then the names.
-func byPackage(tests []string) []string {
-	var out, dirs []string
-	of := map[string][]string{}
-	for _, t := range tests {
-		dir, name, _ := strings.Cut(t, " ")
-		if of[dir] == nil {
-			dirs = append(dirs, dir)
-		}
-		of[dir] = append(of[dir], name)
-	}
-	for _, dir := range dirs {
-		out = append(out, dir+": "+strings.Join(of[dir], ", "))
-	}
-	return out
-}
-
-// matrixTable is a row for each try.
-func matrixTable() string {
-	var b strings.Builder
-	b.WriteString("\n| probe | what is tried | result |\n|---|---|---|\n")
-	for _, t := range Tries() {
-		line := "`" + t.Lines[0] + "`"
-		if n := len(t.Lines) - 1; n > 0 {
-			line = fmt.Sprintf("%s +%d", line, n)
-		}
-		fmt.Fprintf(&b, "| `%s`%s | %s | %s |\n", t.ID, only(t), cell(line), cell(results(t)))
-	}
-	b.WriteString("\n")
-	return b.String()
-}
-
-// only says where a try is made, if that isn't everywhere.
-func only(t Try) string {
-	var out []string
-	if family := map[Families]string{OnlyV4: "IPv4", OnlyV6: "IPv6"}[t.Families]; family != "" {
-		out = append(out, family)
-	}
-	if t.Place != Anywhere {
-		out = append(out, string(t.Place))
-	}
-	for _, who := range t.Who {
-		out = append(out, string(who))
-	}
-	if len(out) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(out, ", ") + ")"
-}
-
-// results are what the worker must see, and the other identities if that differs.
-func results(t Try) string {
-	out := words(t.Sees)
-	if t.Root != "" {
-		out += "; root: " + words(t.Root)
-	}
-	if t.Default != "" {
-		out += "; default: " + words(t.Default)
-	}
-	return out
-}
-
-// words makes alternatives readable.
-func words(s string) string {
-	s = strings.NewReplacer(cut, "cut off", guardsListeners, "the guard's alone").Replace(s)
-	return strings.ReplaceAll(s, "|", "/")
-}
-
-// cell keeps text within a cell of a table.
-func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }

@@ -3,54 +3,54 @@ package threat
 // fileItems: what a repository's files ask of the host, before a worker runs.
 var fileItems = []Item{
 	{
-		ID: "F1", Attack: "A mount, copy, secret, build or image from a path with credentials or settings: `~/.config/workshop`, `~/.netrc`, `/etc`",
+		ID: "F1", Attack: "A mount, copy, secret, build or image from a path with credentials or settings: `~/.netrc`, `/etc`",
 		Status: Open, Answer: "[One list](mounts.md#paths-of-the-host-b7) is refused under every key: by text, symbolic links, and file identity. But other files of a home need only `outside_project: true`",
 		Remedy:   "Read `workshop config` before a first `up`",
 		Promises: []string{"B7", "B43"}, Tests: []string{"internal/hostpath TestEveryEntry", "workshop TestNoKeyOpensRefusedPaths", "internal/facts TestRefusedUnderOtherNames", "internal/facts TestRefusedByWhatIsMounted", "internal/facts TestSourcesThatAreNotUTF8", "internal/engine/docker TestTranslateRefusals", "internal/engine/namespace TestTranslateRefusals", "e2e TestB07_RefusedSources"},
 	},
 	{
-		ID: "F2", Attack: "The repository's `.env` copies a variable of the caller: `X=${GITHUB_TOKEN}`, where workshop.yaml shows `${X:-dev}`",
+		ID: "F2", Attack: "The repository's `.env` copies a variable of the caller: `X=${GITHUB_TOKEN}`",
 		Status: Closed, Answer: "`.env` [reads no environment](mounts.md#your-environment-b45)",
 		Promises: []string{"B45"}, Tests: []string{"workshop TestTheProjectsEnvFileReadsNoEnvironment", "workshop TestOriginOfVariables"},
 	},
 	{
-		ID: "F3", Attack: "Project files as links to `~/.git-credentials` or `/proc/self/environ`, so that a message quotes it",
+		ID: "F3", Attack: "Project files as links to `~/.git-credentials` or `/proc/self/environ`, so that a message quotes them",
 		Status: Closed, Answer: "Project files are opened only below the project directory, links included. What `-f` reads elsewhere and lines of environment files are never quoted",
 		Promises: []string{"B45"}, Tests: []string{"workshop TestFilesOutsideAreNotShown"},
 	},
 	{
-		ID: "F4", Attack: "`network.proxy` or `network.dns` at a service of the machine: `http://127.0.0.1:18080`, a metadata address, a name that resolves there",
-		Status: Closed, Answer: "[Refused](mounts.md#the-guards-own-connections-b26-b31) in the text, by the guard, and before connect",
+		ID: "F4", Attack: "`network.proxy` or `network.dns` at a service of the machine: 127.0.0.1, a metadata address, a name that resolves there",
+		Status: Closed, Answer: "[Refused](mounts.md#the-guards-own-connections-b26-b31) at load, by the guard, and before connect",
 		Promises: []string{"B26", "B31"}, Tests: []string{"workshop TestUpstreamsOfTheRepository", "compose TestUserUpstreams", "internal/guard/egress TestUpstreamsOfAFile", "internal/guard TestB31_UpstreamOfTheRepository"},
 	},
 	{
-		ID: "F5", Attack: "The directory of secrets, made first by another user: `/dev/shm/workshop-UID` as a directory, link or file",
+		ID: "F5", Attack: "The directory of secrets, made first by another user",
 		Status: Closed, Answer: "Anything but a directory that only the caller owns and may write is skipped and named",
 		Promises: []string{"B11"}, Tests: []string{"internal/facts TestRuntimeDirectoryIsPassedOver", "internal/facts TestRuntimeDirectoryOfAnother"},
 	},
 	{
-		ID: "F6", Attack: "Project files that aren't: a FIFO, device, directory or 30 GB of holes, so that a command hangs or fills memory",
-		Status: Closed, Answer: "Only regular files are read, checked before opening, without blocking, up to [a limit](mounts.md#sizes-b60). A first SIGINT or SIGTERM ends a load, a second any command",
+		ID: "F6", Attack: "Project files that aren't: a FIFO, device, directory or 30 GB of holes",
+		Status: Closed, Answer: "Only regular files are read, without blocking, up to [a limit](mounts.md#sizes-b60). A first SIGINT or SIGTERM ends a load, a second any command",
 		Promises: []string{"B60"}, Tests: []string{"internal/lib/boundedfile TestRead", "internal/cli TestHostileFiles", "internal/cli TestSecondSignal", "internal/engine/docker TestHostileContext", "workshop TestInterrupted", "internal/dev/archtest TestFilesAreBounded"},
 	},
 	{
-		ID: "F7", Attack: "Amplification: nested variables in `.env`, alternatives in `exclude` and approval rules, aliases, 100,000 keys, nested defaults and schemas, 900 workers with 900 mounts each",
+		ID: "F7", Attack: "Amplification: nested variables, defaults and schemas, alternatives in patterns, aliases, 100,000 keys",
 		Status: Closed, Answer: "Everything that multiplies has [a limit](mounts.md#sizes-b60), counted after expansion",
 		Promises: []string{"B60"}, Tests: []string{"workshop TestWorkIsBounded", "workshop FuzzEnvFile", "workshop FuzzLoad", "internal/engine/docker TestIgnoringEnds", "workshop TestWordsAreCounted", "workshop TestWorkerFilesAreBounded", "workshop/worker TestDepthOfSchemas", "workshop/worker TestWorkOfSchemas", "workshop TestErrorsAreNotHiddenByWarnings", "internal/lib/pathglob TestCheck", "internal/lib/pathglob FuzzCheck", "internal/app TestManyKeys", "internal/app TestResultThatTakesLong", "internal/app TestResultThatTakesMemory"},
 	},
 	{
-		ID: "F8", Attack: "A worker that may write the project's directory hides what is up: another project name, a nearer, missing or unreadable workshop.yaml",
-		Status: Closed, Answer: "What is up is [recorded](mounts.md#what-is-compared-b8) by name in the user's state directory. Until `down`, commands refuse another name, or a file that a worker may have written; without a file they print the `-p` that works",
+		ID: "F8", Attack: "Hiding what is up from `ps` and `down`, by a worker that may write the project's directory: another project name, a nearer, missing or unreadable workshop.yaml",
+		Status: Closed, Answer: "What is up is [recorded](mounts.md#what-is-compared-b8) by name in your state directory. Until `down`, commands refuse another name, or a file that a worker may have written; without a file they print the `-p` that works",
 		Promises: []string{"B8", "B11", "B60"}, Tests: []string{"internal/app TestRenamedWhileUp", "internal/app TestPlantedBelow", "internal/app TestBaselineIsFound", "internal/app TestDownByName", "e2e TestB08_BaselineStays"},
 	},
 	{
 		ID: "F9", Attack: "Another user's workshop.yaml in a parent directory, such as /tmp",
-		Status: Closed, Answer: "One found above the working directory must belong to the caller, root, or the working directory's owner",
+		Status: Closed, Answer: "A file above the working directory must belong to the caller, root, or the working directory's owner",
 		Promises: []string{"B43", "B45"}, Tests: []string{"internal/app TestForeignParentFile"},
 	},
 	{
-		ID: "F10", Attack: "A tool or key disguised as a comment: `# only reads<U+2028>allowed-tools: Bash`, control, bidirectional or invisible characters",
-		Status: Closed, Answer: "In YAML, comments included, such characters are errors unless escaped in double quotes. In a worker's instructions they are a warning",
+		ID: "F10", Attack: "A tool or key disguised as a comment, by control, bidirectional or invisible characters: `# only reads<U+2028>allowed-tools: Bash`",
+		Status: Closed, Answer: "In YAML, comments included, such characters are errors unless escaped in double quotes; in a worker's instructions, a warning",
 		Promises: []string{"B41"}, Tests: []string{"internal/lib/yamltext TestCheck", "workshop TestYAMLIsWhatIsShown", "workshop/worker TestKeysAreWhatIsShown"},
 	},
 	{
@@ -61,38 +61,38 @@ var fileItems = []Item{
 	},
 	{
 		ID: "F12", Attack: "An image's labels that hide a worker: `dev.llmdo.workshop.helper`, our configuration hash",
-		Status: Closed, Answer: "Only labels that a container's creator always sets decide",
+		Status: Closed, Answer: "Only labels that a container's creator always sets count",
 		Promises: []string{"B60"}, Tests: []string{"internal/engine TestLabelsOfAnImage", "internal/engine/docker TestImageSaysHelper"},
 	},
 	{
-		ID: "F13", Attack: "A mount target through a link, such as `./evil:/workspace/link/workshop-init`, so that the repository's program is PID 1; an image's volumes inside a mount, created on the host as root; a pinned directory that a worker swaps for a link while a worker starts",
+		ID: "F13", Attack: "A mount target through a link (`./evil:/workspace/link/workshop-init`), so that the repository's program is PID 1; an image's volumes inside a mount, created on the host as root; a pinned directory that a worker swaps for a link while a worker starts",
 		Status: Open, Answer: "A mount point inside a mount must exist, be no link, and is pinned in every worker that may write there. An image's links lead no mount into another one or into what the engine fills; its volumes are in no mount. Docker's mounts are checked again before each start, with the workshop's writers paused; the namespace engine follows no link in a mount",
 		Remedy:   "Docker follows links between check and start: only this workshop's workers may write to those directories. `docker compose up` checks neither: use `workshop up`",
 		Promises: []string{"B7", "B12"}, Tests: []string{"internal/facts TestTargetsThroughLinks", "compose TestMountPointsInWritableMountsArePinned", "internal/engine/docker TestWaysAreLookedAtBeforeAStart", "internal/engine/docker TestWritersAreHeld", "internal/engine/docker TestLinksOfTheImage", "internal/engine/docker TestLinksOfARealImage", "internal/engine/docker TestVolumesOfTheImageInsideOfMounts", "internal/engine/namespace/container TestLinks"},
 	},
 	{
-		ID: "F14", Attack: "Shown differs from done: `allow: [\"${H:-api.example.org}\"]`, `dns:` or `proxy:` with another value in `.env`; `./data`, a link to ~/Documents; a mapped host in other letter case",
-		Status: Closed, Answer: "`up` shows values of variables, proxy, resolvers, where a source's links lead, and a mapped host with its target: of a worker as a whole until an `up` has said that, then what changed; `up -v` always",
+		ID: "F14", Attack: "Shown differs from done: variables with another value in `.env`; `./data`, a link to ~/Documents; a mapped host in other letter case",
+		Status: Closed, Answer: "`up` shows values of variables, proxy, resolvers, where a source's links lead, and a mapped host with its target: for a worker as a whole until an `up` has said that, then what changed; `up -v` always",
 		Promises: []string{"B7", "B24", "B26", "B45"}, Tests: []string{"internal/cli/lifecycle TestLineSaysWhatIsOpen", "internal/app TestGrantThatNoUpHasSaid", "internal/cli TestScripts", "workshop TestMappedHosts"},
 	},
 	{
-		ID: "F15", Attack: "A 20 KB image archive that unpacks to gigabytes of holes and ignores Ctrl-C",
+		ID: "F15", Attack: "A small image archive that unpacks to gigabytes of holes and ignores Ctrl-C",
 		Status: Closed, Answer: "Holes stay holes, an interrupt ends the copy, and unfinished files are removed",
 		Promises: []string{"B60"}, Tests: []string{"internal/image TestHoles", "internal/image TestCanceled", "internal/image TestHalfIsNeverUsed"},
 	},
 	{
 		ID: "F16", Attack: "A link `workers -> ~/.claude/agents`, through which `workshop init` writes",
-		Status: Closed, Answer: "`init` opens its directory once, writes only below it, and overwrites nothing",
+		Status: Closed, Answer: "`init` writes only below its directory, and overwrites nothing",
 		Promises: []string{"B43"}, Tests: []string{"internal/cli TestScripts"},
 	},
 	{
-		ID: "F17", Attack: "A value that passes `validate` and fails at `up` as an internal fault: a port on `::ffff:0.0.0.0`, NUL in a variable",
-		Status: Closed, Answer: "Mapped addresses are compared as what they map to, and NUL is refused",
+		ID: "F17", Attack: "A value that passes `validate` and fails at `up`: a port on `::ffff:0.0.0.0`, NUL in a variable",
+		Status: Closed, Answer: "Mapped addresses count as what they map to, and NUL is refused",
 		Promises: []string{"B10", "B60"}, Tests: []string{"workshop TestInvalid"},
 	},
 	{
-		ID: "F18", Attack: "Repository text that controls its display: ESC and BEL in a terminal, `::commands::` in a GitHub Actions log, bidirectional marks",
-		Status: Closed, Answer: "Problems, `config`, JSON and generated files escape them, in values of variables too",
+		ID: "F18", Attack: "Text that controls its display: ESC and BEL in a terminal, `::commands::` in a GitHub Actions log, bidirectional marks",
+		Status: Closed, Answer: "Problems, `config`, JSON and generated files escape them, also in values of variables",
 		Promises: []string{"B41", "B43"}, Tests: []string{"internal/diagtext TestWriters", "internal/cli TestScripts", "internal/cli TestCheckIsPrintable"},
 	},
 	{

@@ -11,13 +11,13 @@ var hostItems = []Item{
 		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestGitDirectoriesAreHeld", "internal/facts TestProtectedDirectoriesHoldInAContainer", "internal/facts TestSourceIsAGitDirectory", "internal/facts TestProjectIsAGitDirectory", "internal/facts TestIndex", "internal/facts TestIndexesOfGit", "internal/facts FuzzIndex", "e2e TestB08_NothingPlantedForTheHost"},
 	},
 	{
-		ID: "H2", Attack: "Files in the tree that git configuration names: `include.path`, `core.hooksPath`, programs, in the configuration of the repository, a surrounding one, the user or the environment",
-		Status: Closed, Answer: "Configuration is read without git. Each word of a value that names a file in an `rw` mount is watched, unless git never takes a value of that variable for a path or a program; included files and hooks directories entirely. A file that it begins to name is named",
+		ID: "H2", Attack: "Files in the tree that git configuration names: `include.path`, `core.hooksPath`, programs, in the repository's, a surrounding one's, the user's or the environment's",
+		Status: Closed, Answer: "Words of values that name a file in an `rw` mount are watched, unless git never takes that variable's value for a path or a program; included files and hooks directories entirely. A file that it begins to name is named",
 		Remedy:   "A program found by `PATH`, and what it runs",
 		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestNamesInConfiguration", "internal/facts TestWhatGitRunsByTheEnvironmentIsNamed", "internal/facts TestGitConfigOfTheEnvironment", "internal/facts TestGitConfig", "internal/facts FuzzGitConfig"},
 	},
 	{
-		ID: "H3", Attack: "Files that shells, version managers, editors, debuggers and agents run when a directory is opened: `.envrc`, `mise.toml`, `.vscode`, `.cursor`, `.nvim.lua`, also through links",
+		ID: "H3", Attack: "What shells, editors, debuggers and agents run when a directory is opened: `.envrc`, `mise.toml`, `.vscode`, `.cursor`, `.nvim.lua`, also through links",
 		Status: Closed, Answer: "Directories that tools execute are read-only; known file names and link targets are watched",
 		Remedy:   "Unlisted names, and [what editors take from the tree](security.md#what-is-not-protected). Use an editor that asks before it trusts a directory",
 		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatOthersRunIsNamed", "internal/facts TestSnapshot", "e2e TestB08_NothingPlantedForTheHost"},
@@ -25,34 +25,34 @@ var hostItems = []Item{
 	{
 		ID: "H4", Attack: "A tree that can't be searched: paths too long, millions of files, closed directories",
 		Status: Closed, Answer: "Beyond 128 directories, 3,072 characters or 2,000,000 entries commands say \"not fully checked\" with the place, and `--strict` exits with 4. A directory closed since the first `up` is named",
-		Remedy:   "Without `--strict`, `up` goes on: a `.git` beyond the limits isn't protected. More than 128 protected directories below a mount are refused by name, and so are sockets",
+		Remedy:   "Without `--strict`, `up` goes on: a `.git` beyond the limits isn't protected. More than 128 protected directories below a mount are refused, and so are sockets",
 		Promises: []string{"B8", "B60"}, Tests: []string{"internal/facts TestWhatIsBeyondTheBounds", "internal/facts TestBoundsOfASnapshot", "internal/facts TestClosedDirectoryIsNamed", "internal/facts TestTooManyProtected", "e2e TestB08_NothingPlantedForTheHost"},
 	},
 	{
-		ID: "H5", Attack: "A change that a digest misses: far inside a huge file, or among more files than are read",
+		ID: "H5", Attack: "A change that a digest misses: deep in a huge file, or among more files than are read",
 		Status: Closed, Answer: "Beyond 16 MiB of a file, or 256 MiB of all, inode and change time count, which nobody sets",
 		Promises: []string{"B8"}, Tests: []string{"internal/facts TestDigestOfLargeFiles"},
 	},
 	{
 		ID: "H6", Attack: "A file planted, run and removed between two comparisons, or moved during one",
 		Status: Open, Answer: "`ps` and `down` compare two moments, and miss what moves from an unsearched place to a searched one",
-		Remedy:   "Run git, editors and shells in a directory that a worker writes after `workshop down --strict`",
+		Remedy:   "Run git, editors and shells where a worker writes only after `workshop down --strict`",
 		Promises: []string{"B8"},
 	},
 	{
-		ID: "H7", Attack: "A planted file becomes the baseline, or isn't compared: a worker stops the workshop so that the next `call` starts it, removes the mount or itself from workshop.yaml, or removes that file; another checkout of the same name comes up; the directory is moved or replaced on the host",
+		ID: "H7", Attack: "A planted file becomes the baseline, or isn't compared: a worker stops the workshop so that the next `call` starts it, or edits or removes workshop.yaml; another checkout of the same name comes up; the directory is moved or replaced on the host",
 		Status: Closed, Answer: "The first `up` [records](mounts.md#what-is-compared-b8) what was there, until `up --accept-watched` or `down --accept-watched`. An automatic start is refused after a change, and so is the name in another directory. A worker ends when a source is renamed. What can't be compared is named",
 		Promises: []string{"B8"}, Tests: []string{"internal/app TestBaselineStays", "internal/app TestBaselineIsFound", "internal/app TestNoBaseline", "internal/app TestAnotherDirectory", "internal/app TestPendingElsewhere", "internal/app TestReplacedRoot", "internal/facts TestRecord", "internal/facts TestReplacedRoots", "internal/facts TestOpenings", "internal/workerinit TestB08_ReplacedSourceEndsTheWorker", "e2e TestB08_BaselineStays", "e2e TestB08_ReplacedSourceEndsTheWorker"},
 	},
 	{
-		ID: "H8", Attack: "Links of the repository into an `rw` mount, even dangling: `.vscode -> out/v`, `.envrc -> out/e`, `workshop.yaml -> out/conf`",
+		ID: "H8", Attack: "Links of the repository into an `rw` mount, even dangling: `.vscode -> out/v`, `workshop.yaml -> out/conf`",
 		Status: Closed, Answer: "Targets of links with watched names, or on the way to the workshop's own files, are watched under that name, and where those lead",
 		Remedy:   "Watched, not protected: mount no directory `rw` that such links lead into",
 		Promises: []string{"B8", "B40"}, Tests: []string{"internal/facts TestProjectLinks"},
 	},
 	{
 		ID: "H9", Attack: "The workshop's own files in an `rw` mount: a worker writes `network: open` and other tools into them",
-		Status: Closed, Answer: "What each worker has a read-only mount of can't be written until something replaces it on the host, and the worker ends then (exit code 3). All else is [compared](mounts.md#what-is-compared-b8), that too once it was replaced: what loads them shows changed lines and obeys them only after a yes, whatever the project is called",
+		Status: Closed, Answer: "What each worker mounts read-only can't be written until something replaces it on the host, and the worker ends then (exit code 3). All else, and that too once it was replaced, is [compared](mounts.md#what-is-compared-b8): what loads it shows changed lines and obeys them only after a yes, whatever the project is called",
 		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/app TestDefinitionOfOthers", "internal/app TestDefinitionBelow", "internal/app TestToolsOfChangedDefinition", "internal/app TestObeyedIsNoted", "internal/app TestAcceptedIsShown", "internal/app TestFilesAreReadOnce", "internal/facts TestRewrite", "internal/app TestDefinitionThatAWorkerMayHaveWritten", "e2e TestB08_SavedByRenameIsReviewed", "internal/facts TestOpenings", "internal/facts TestUnopenedFileOfAnotherProject", "internal/app TestEnvFilesAreWatched", "internal/app TestBaselineStays", "internal/app TestPlantedBelow", "internal/workerinit TestB08_LostMountEndsTheWorker", "e2e TestB03_LostMountEndsTheWorker", "e2e TestB03_OwnSavesLoseNoMount", "e2e TestB08_OwnEdits", "e2e TestB08_BaselineStays"},
 	},
 }

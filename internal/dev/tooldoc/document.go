@@ -7,7 +7,6 @@ import (
 
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/mcpserver"
-	"github.com/llmdo/workshop/internal/toolbox/wire"
 	"github.com/llmdo/workshop/tool"
 )
 
@@ -67,20 +66,13 @@ func limits() (string, error) {
 	b.WriteString("\n| what | limit | beyond it |\n|---|---|---|\n")
 	for _, l := range []struct{ what, limit, beyond string }{
 		{"one message of an MCP client", size(mcpserver.MaxLine), "an error (-32600); the session goes on"},
-		{"nesting of a message", fmt.Sprint(mcpserver.MaxDepth), "an error (-32700)"},
 		{"calls of a client at the same time", fmt.Sprint(mcpserver.MaxInFlight), "an error (-32001): wait for one to end"},
 		{"their arguments together", size(mcpserver.MaxInFlightBytes), "an error (-32001)"},
 		{"a client that reads nothing", fmt.Sprintf("%.0f minutes", mcpserver.Stall.Minutes()), "its session ends"},
 		{"a question to a person", size(mcpserver.MaxQuestion), "the call is refused"},
-		{"one message between host and worker", size(wire.MaxMessage), "an error"},
-		{"calls of a session in a worker", fmt.Sprint(wire.MaxInFlight), "an error"},
 		{"a file that is written", size(tool.MaxWriteBytes), "an error"},
-		{"a file that is edited", size(tool.MaxEditFile), "an error"},
-		{"stdout and stderr in a result, each", size(tool.DefaultOutputBytes) + ", or `max_output_bytes`", "the middle is left out, and the whole is in a file"},
-		{"a file with the output of a command", size(tool.MaxOutputFile), "it has the first and the last half of that"},
-		{"such files of a session", fmt.Sprintf("%d, together %s or a quarter of `/scratch`", tool.MaxOutputFiles, size(tool.MaxOutputFileBytes)), "the oldest is removed"},
-		{"redirects of `fetch_url`", fmt.Sprint(tool.MaxRedirects), "an error"},
-		{"delegation", fmt.Sprintf("%d deep", session.DefaultDepth), "an error"},
+		{"stdout and stderr in a result, each", size(tool.DefaultOutputBytes) + ", or `max_output_bytes`", "the middle is left out ([`shell`](#shell))"},
+		{"files with output, of a session", fmt.Sprintf("%d, together %s or a quarter of `/scratch`", tool.MaxOutputFiles, size(tool.MaxOutputFileBytes)), "the oldest is removed"},
 		{"the name of a tool", fmt.Sprintf("%d characters", session.MaxName), "the worker is refused by name"},
 		{"time of one call", "`resources.timeout` of the worker (10m)", "the call is ended"},
 	} {
@@ -102,11 +94,7 @@ func tools() (string, error) {
 		if about.notes != "" {
 			fmt.Fprintf(&b, "\n%s\n", about.notes)
 		}
-		fmt.Fprintf(&b, "\n*Hints:* %s.\n", hints(t))
-		if err := list(&b, "Arguments", t.InputSchema, true); err != nil {
-			return "", fmt.Errorf("%s: %w", t.Name, err)
-		}
-		if err := list(&b, "Result", t.OutputSchema, false); err != nil {
+		if err := list(&b, t.InputSchema); err != nil {
 			return "", fmt.Errorf("%s: %w", t.Name, err)
 		}
 		b.WriteString("\n*Errors:*\n\n")
@@ -122,52 +110,26 @@ func tools() (string, error) {
 	return b.String(), nil
 }
 
-// hints are the annotations of MCP in words.
-func hints(t session.Tool) string {
-	var out []string
-	for _, h := range []struct {
-		on      bool
-		yes, no string
-	}{
-		{t.ReadOnly, "only reads", "changes something"},
-		{t.Destructive, "can destroy", ""},
-		{t.Idempotent, "a second time changes nothing more", ""},
-		{t.OpenWorld, "reaches beyond the worker", ""},
-	} {
-		if h.on {
-			out = append(out, h.yes)
-		} else if h.no != "" {
-			out = append(out, h.no)
-		}
-	}
-	return strings.Join(out, "; ")
-}
-
-// list shows a schema's properties, an entry for each.
-func list(b *strings.Builder, title string, raw json.RawMessage, arguments bool) error {
+// list shows the arguments that a schema has, an entry for each.
+func list(b *strings.Builder, raw json.RawMessage) error {
 	var s schema
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "\n*%s:*\n\n", title)
-	for _, r := range s.rows("") {
+	b.WriteString("\n*Arguments:*\n\n")
+	for _, r := range s.rows() {
 		about := []string{r.kind()}
 		switch {
-		case arguments && r.required:
+		case r.required:
 			about = append(about, "**required**")
-		case arguments && r.standard() != "":
+		case r.standard() != "":
 			about = append(about, "default "+r.standard())
-		case !arguments && !r.required:
-			about[0] += "?"
 		}
 		if limit := r.limit(); limit != "" {
 			about = append(about, limit)
 		}
 		fmt.Fprintf(b, "- `%s` (%s)", r.name, strings.Join(about, ", "))
-		switch {
-		case r.like != "":
-			fmt.Fprintf(b, ": the fields of `%s`", r.like)
-		case r.Description != "":
+		if r.Description != "" {
 			fmt.Fprintf(b, ": %s", strings.ReplaceAll(r.Description, "*", `\*`))
 		}
 		b.WriteString("\n")

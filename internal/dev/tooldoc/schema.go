@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// schema is what a table shows of a JSON Schema.
+// schema is what a list shows of a JSON Schema.
 type schema struct {
 	Type        string          `json:"type"`
 	Description string          `json:"description"`
@@ -54,42 +53,17 @@ func (p *properties) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// like names the first property before the named one that has the same fields, if
-// it has any.
-func (p *properties) like(name string) string {
-	for _, before := range p.names {
-		if before == name {
-			break
-		}
-		if len(p.of[name].Properties.names) > 0 && reflect.DeepEqual(p.of[before].Properties, p.of[name].Properties) {
-			return before
-		}
-	}
-	return ""
-}
-
-// row is a line of a table.
+// row is an entry of a list.
 type row struct {
 	name string
 	*schema
 	required bool
-	like     string // an earlier property of the same object with the same fields
 }
 
-// rows lists the properties of an object, those of objects within it below
-// theirs: stdout, stdout.text, entries[].path.
-func (s *schema) rows(prefix string) (out []row) {
+// rows lists the properties of an object.
+func (s *schema) rows() (out []row) {
 	for _, name := range s.Properties.names {
-		p := s.Properties.of[name]
-		full := prefix + name
-		out = append(out, row{full, p, slices.Contains(s.Required, name), s.Properties.like(name)})
-		switch {
-		case out[len(out)-1].like != "":
-		case p.Type == "object":
-			out = append(out, p.rows(full+".")...)
-		case p.Items != nil && p.Items.Type == "object":
-			out = append(out, p.Items.rows(full+"[].")...)
-		}
+		out = append(out, row{name, s.Properties.of[name], slices.Contains(s.Required, name)})
 	}
 	return out
 }

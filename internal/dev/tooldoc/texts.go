@@ -15,8 +15,7 @@ type text struct {
 var texts = map[string]text{
 	tool.ReadFile: {
 		errors: []string{
-			"no such file, no right to read it, a directory, or not a regular file (a FIFO, a socket, a device)",
-			"a path below `/proc`",
+			"a path below `/proc`, or not of a regular file",
 			"a binary file without `binary`",
 			"`first_line` after the last line",
 			"`offset` without `binary`, `first_line` or `max_lines` with it",
@@ -25,16 +24,15 @@ var texts = map[string]text{
 	},
 	tool.WriteFile: {
 		errors: []string{
-			"a read-only place, a full tmpfs, no right to write",
-			"a path below `/proc`",
+			"a read-only place, a full tmpfs, a path below `/proc`",
 			"`content` that is not valid base64, with `binary`",
 		},
 		examples: []string{"write_file path=/workspace/out/report.md content='# Report'"},
-		notes:    "An existing file keeps its mode and, through a symbolic link, its place. A hard-linked or mounted file can't be replaced in one step: it is written in place, and `note` says so.",
+		notes:    "An existing file keeps its mode and, through a symbolic link, its place. A hard-linked or mounted file is written in place, not replaced in one step: `note` says so.",
 	},
 	tool.EditFile: {
 		errors: []string{
-			"`old_string` is not in the file: the error says if it is with other white space or line endings",
+			"`old_string` is not in the file: the error says if only white space or line endings differ",
 			"`old_string` occurs more than once, without `replace_all`: the error names the lines",
 			"the file was changed by another process: nothing is written",
 			"a file of more than 8 MiB",
@@ -42,12 +40,12 @@ var texts = map[string]text{
 		examples: []string{"edit_file path=src/main.go old_string='hello, wrold' new_string='hello, world'"},
 	},
 	tool.ListFiles: {
-		notes:    "Skipped: what a `.gitignore` says, and without one too `node_modules`, `.venv`, `__pycache__`, `site-packages` and other well-known names of dependencies and caches, any directory with a `CACHEDIR.TAG` (cargo's `target`) or a `pyvenv.cfg`, and the `vendor` of Go and Composer; not `build` or `dist`. `note` counts what was skipped and names the first of it. To look into one, give it as `path` or name it in `glob`; `ignored` looks into all.",
-		errors:   []string{"no such directory, no right to read it", "a glob that is not valid"},
+		notes:    "Skipped: what a `.gitignore` says; `node_modules`, `.venv`, `__pycache__`, `site-packages` and other well-known names; a directory with a `CACHEDIR.TAG` (cargo's `target`) or a `pyvenv.cfg`; the `vendor` of Go and Composer. Not `build` or `dist`. `note` counts what was skipped and names the first. To look into one, give it as `path` or name it in `glob`; `ignored` looks into all.",
+		errors:   []string{"no such directory, a glob that is not valid"},
 		examples: []string{"list_files path=src glob='**/*.go'"},
 	},
 	tool.SearchFiles: {
-		errors:   []string{"a pattern that is not a valid RE2 expression (lookaround and back references aren't)", "a glob that is not valid"},
+		errors:   []string{"a pattern that RE2 doesn't have (lookaround, back references), a glob that is not valid"},
 		notes:    "Skips what [`list_files`](#list_files) skips.",
 		examples: []string{"search_files pattern='func \\w+Handler' glob='*.go' context=2"},
 	},
@@ -55,11 +53,11 @@ var texts = map[string]text{
 		errors: []string{
 			"neither or both of `command` and `argv`",
 			"`command` where the image has no `/bin/sh`, or where the worker's shell is limited and the line isn't one plain command",
-			"a program or directory that does not exist",
+			"a program or `cwd` that does not exist",
 		},
 		examples: []string{"shell argv=go argv=test argv=./...", "shell 'command=make test 2>&1 | tail -20' timeout_seconds=300"},
-		notes: "A command that fails is not an error of the tool: see `exit_code`. When it times out, or the call is cancelled, the command and what it started are killed. What it leaves in the background ends with the session, and `note` says so.\n\n" +
-			"Of a long stream `text` has the beginning and the end. All of it, or of more than 4 MiB the first and the last 2 MiB, is in `file`, below the worker's `/scratch`, until the session ends: read on with `read_file` at `first_line` = `next_line`, or with `binary` at `offset` = `next_offset`. A worker with neither `read_file` nor an unlimited shell gets no file, and where `/scratch` is full `note` says why there is none. While the command runs, progress notifications have its last line of output.",
+		notes: "A command that fails is not an error of the tool: see `exit_code`. When it times out, or the call is cancelled, the command and what it started are killed. What it leaves in the background ends with the session.\n\n" +
+			"Of a long stream `text` has the beginning and the end. Until the session ends, `file`, below `/scratch`, has all of it, or of more than 4 MiB the first and the last 2 MiB. Read on with `read_file`: `first_line` is `next_line`, or with `binary` `offset` is `next_offset`. There is no file if `/scratch` is full (`note` says so), nor for a worker with neither `read_file` nor an unlimited shell.",
 	},
 	tool.FetchURL: {
 		errors: []string{
