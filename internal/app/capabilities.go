@@ -13,7 +13,7 @@ import (
 // Capability is one thing that an engine can or can't enforce on this machine.
 type Capability struct {
 	Name    string `json:"name"`
-	Promise string `json:"promise"` // of the boundary, see docs/engines.md
+	Promise string `json:"promise"` // of the boundary, see docs/security.md
 	Held    bool   `json:"held"`
 	Meaning string `json:"meaning"`
 	Do      string `json:"do,omitempty"`

@@ -72,7 +72,7 @@ func (i Item) entry() string {
 	if found {
 		details = ": " + details
 	}
-	text := fmt.Sprintf("- **%s. %s**%s.\n  *%s*: %s.\n", i.ID, title, details, i.Status, i.Answer)
+	text := fmt.Sprintf("- **%s. %s**%s.\n  *%s* (%s): %s.\n", i.ID, title, details, i.Status, strings.Join(i.Promises, ", "), i.Answer)
 	if i.Remedy != "" {
 		label := "Remains"
 		if i.Status == Open {
