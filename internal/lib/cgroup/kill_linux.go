@@ -61,9 +61,11 @@ func (g *Group) signal(list []int) error {
 		if pid == 0 {
 			return fmt.Errorf("cgroup: %s has a process outside of this pid namespace, which can't be killed from here", g.name)
 		}
+		// EINVAL: it has just been reaped, and a process of its group or session still has
+		// the number (kernel/pid.c, pidfd_prepare).
 		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
 			fds[pid] = fd
-		} else if err != unix.ESRCH {
+		} else if err != unix.ESRCH && err != unix.EINVAL {
 			return fmt.Errorf("cgroup: pidfd of %d: %w", pid, err)
 		}
 	}
