@@ -185,6 +185,11 @@ func TestFloodOfSignals(t *testing.T) {
 		t.Errorf("a command begins with\n%s", got)
 	}
 	pid := r.sessions()[0]
+	// What is dropped costs the session nothing, however many cores send it.
+	const realTime uint64 = 1<<64 - 1<<34 // signals 35 to 64
+	if ignored := status(t, pid, "SigIgn"); ignored&realTime != realTime {
+		t.Errorf("the session handles %016x of the real-time signals", realTime&^ignored)
+	}
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		t.Fatal(err)
@@ -206,6 +211,22 @@ func TestFloodOfSignals(t *testing.T) {
 	if got := c.run(tool.ShellArgs{Argv: []string{"sleep", "60"}, TimeoutSeconds: 1}); !got.TimedOut {
 		t.Errorf("%+v", got)
 	}
+}
+
+// status is a set of signals in /proc/PID/status, signal 1 as the lowest bit.
+func status(t *testing.T, pid int, name string) uint64 {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(b), "\n"+name+":\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	set, err := strconv.ParseUint(line, 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }
 
 // TestSessionByExec: the same through pipes, as an engine carries them; when it
