@@ -19,9 +19,11 @@ HOST_FLAGS = -trimpath -tags=$(HOST_TAGS)
 # Versions of programs that are run from their modules and not linked.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
+SBOM        := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.51.0
 
-.PHONY: help build inits programs test test-short test-race test-vm test-breaks cross vet lint bench soak generate verify demo worker-image fuzz clean
+.PHONY: help build inits programs test test-short test-race test-vm test-breaks cross vet lint bench soak dist generate verify demo worker-image fuzz clean
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -81,6 +83,9 @@ bench: build ## the rows of the speed table, beside their peers
 soak: build ## a guard under load, one of its rooms hostile, for FOR (default 10m), as root: what it uses must not grow; then commands are killed at random for KILLS (default 2m), and the next one must work
 	$(GO) run ./bench -only soak -for $(or $(FOR),10m)
 	scripts/with-engine $(GO) run ./bench -only kills -for $(or $(KILLS),2m)
+
+dist: inits ## what is released, into dist/: archives, .deb, .rpm, checksums, SBOM, Homebrew formula
+	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' HOST_FLAGS='$(HOST_FLAGS)' NFPM='$(NFPM)' SBOM='$(SBOM)' scripts/dist
 
 generate: ## files that are made from others: schemas, seccomp filters, docs/reference.md, parts of docs/{security,threat-model,tools}.md
 	$(GO) generate ./...
