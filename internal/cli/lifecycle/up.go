@@ -117,6 +117,7 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 		if err := a.printPlan(ready, plan); err != nil {
 			return err
 		}
+		a.SayEnding(ctx, e, plan)
 		return a.Watch(ctx, ready, e.Capabilities().Contained, o)
 	}
 	ch, err := a.Change(ctx, c.Name)
