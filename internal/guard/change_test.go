@@ -379,3 +379,60 @@ func TestStateUpstreams(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestDeniesFollowWorkers: a deny of a room is in the rooms that its workers are in,
+// and waits for those that are in none.
+func TestDeniesFollowWorkers(t *testing.T) {
+	policy := func(rooms ...string) *firewall.Policy { // "name: workers"
+		p := &firewall.Policy{}
+		for _, r := range rooms {
+			name, workers, _ := strings.Cut(r, ": ")
+			p.Rooms = append(p.Rooms, firewall.RoomPolicy{Room: name, Mode: firewall.Restricted, Workers: strings.Fields(workers)})
+		}
+		return p
+	}
+	for _, tt := range []struct {
+		name    string
+		before  *firewall.Policy
+		changes []string
+		after   []*firewall.Policy
+		want    []string // rooms with denies, in order; "" is all
+	}{
+		{"all rooms", policy("room: a b"), []string{"deny x.example"}, []*firewall.Policy{policy("one: a", "two: b")}, []string{""}},
+		{"nothing moves", policy("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{policy("room: a", "other: b")}, []string{"other"}},
+		{"merged", policy("room: a", "other: b"), []string{"@other deny x.example", "@room deny x.example"}, []*firewall.Policy{policy("room: a b")}, []string{"room"}},
+		{"split", policy("room: a b c"), []string{"@room deny x.example"}, []*firewall.Policy{policy("room: a", "other: b", "third: c")}, []string{"room", "other", "third"}},
+		{"changed places", policy("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{policy("room: b", "other: a")}, []string{"room"}},
+		{"away", policy("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{policy("room: a")}, nil},
+		{"back", policy("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{policy("room: a"), policy("room: a", "new: b")}, []string{"new"}},
+		{"half of it away", policy("room: a b"), []string{"@room deny x.example"}, []*firewall.Policy{policy("room: a"), policy("one: a", "two: b")}, []string{"two", "one"}},
+		{"allowed meanwhile", policy("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{policy("room: a"), nil, policy("room: a", "new: b")}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := (&live{base: tt.before}).clone()
+			for _, c := range tt.changes {
+				if _, err := l.add(liveChange(t, c)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, p := range tt.after {
+				if p != nil {
+					l.replace(p, "", time.Now())
+				} else if _, err := l.add(liveChange(t, "x.example")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var got []string
+			for _, c := range l.changes {
+				if c.Deny {
+					got = append(got, c.Room)
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(tt.want)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("denied in %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
