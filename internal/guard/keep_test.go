@@ -254,30 +254,31 @@ func (w *world) again(p firewall.Policy) {
 // TestB27_OutlivesTheRooms: denies hold after rooms and guard have ended, whatever the
 // rooms are called then and whoever is in them, before anything is served.
 func TestB27_OutlivesTheRooms(t *testing.T) {
-	p := restricted(t, "198.51.100.192/26:9000")
+	p := restricted(t, "198.51.100.192/26:9000", "allowed.example.org:80")
 	other := p.Rooms[0]
 	other.Room, other.Workers = "other", []string{"carol"}
 	p.Rooms = append(p.Rooms, other)
 	w := newWorld(t, p)
 	w.liveFor(time.Hour, "deny 198.51.100.200/32:9000")
-	w.liveFor(0, "@other deny 198.51.100.201/32:9000", "ssh.example.org:2222")
+	w.liveFor(0, "@other deny 198.51.100.201/32:9000", "@other deny allowed.example.org:80", "ssh.example.org:2222")
 	w.carried("room", "198.51.100.201:9000")
 	before := w.state()
 
-	one := restricted(t, "198.51.100.192/26:9000")
+	one := restricted(t, "198.51.100.192/26:9000", "allowed.example.org:80")
 	one.Rooms[0].Room, one.Rooms[0].Workers = "one", []string{"alice", "bob", "carol"}
 	w.again(one)
-	waiting := w.mustDial("one", "tcp", "198.51.100.201:9000") // in the backlog
-	io.WriteString(waiting, "x")
+	waiting := w.mustDial("one", "tcp", testnet.Allowed+":80") // in the backlog
+	io.WriteString(waiting, "GET / HTTP/1.1\r\nHost: allowed.example.org\r\n\r\n")
 	w.startGuard()
-	if n, err := waiting.Read(make([]byte, 1)); err == nil {
-		t.Errorf("what waited for the next guard was carried where it is denied: %d bytes", n)
+	answer := make([]byte, 12)
+	if _, err := io.ReadFull(waiting, answer); err != nil || string(answer) != "HTTP/1.1 403" {
+		t.Errorf("what waited for the next guard: %q, %v", answer, err)
 	}
 	w.refused("one", "198.51.100.200:9000")
 	w.refused("one", "198.51.100.201:9000")
 	w.carried("one", "198.51.100.202:9000")
 	after := w.state()
-	if len(after.Live) != 2 || after.Live[1].Room != "one" {
+	if len(after.Live) != 3 || after.Live[1].Room != "one" {
 		t.Fatalf("live: %+v", after.Live)
 	}
 	if d := after.Live[0].Until.Sub(before.Live[0].Until); d.Abs() > 100*time.Millisecond {
