@@ -3,48 +3,62 @@ package app
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/guard/control"
 )
 
 // SayEnding says which live changes a plan ends: allows end with the guard, and denies
-// with the volume that they are in.
+// with the volume that they are in, or with a guard that couldn't store them.
 func (env *Env) SayEnding(ctx context.Context, r *Running, plan *engine.Plan) {
 	guard, denies := endsGuard(plan), endsDenies(plan)
 	if !guard && !denies {
 		return
 	}
-	s := <-r.AskGuard(ctx)
+	for _, line := range endingLines(<-r.AskGuard(ctx), guard, denies) {
+		env.say("%s", line)
+	}
+}
+
+// endingLines is what [Env.SayEnding] says of a guard's state; nil: it doesn't answer.
+func endingLines(s *control.State, guard, denies bool) (lines []string) {
 	if s == nil {
 		if denies {
-			env.warn("live denies are dropped if there are any: no worker has a network any more")
+			lines = append(lines, "live denies are dropped if there are any, because no worker has a network any more")
 		}
-		return
+		return lines
 	}
 	var allowed, denied []string
 	for _, l := range s.Live {
-		if arg := RuleArg(l.Rule, l.Deny); l.Deny {
-			denied = append(denied, Printable(arg))
+		if arg := Printable(RuleArg(l.Rule, l.Deny)); l.Deny {
+			denied = append(denied, arg)
 		} else {
-			allowed = append(allowed, Printable(arg))
+			allowed = append(allowed, arg)
 		}
 	}
-	switch n := len(allowed); {
-	case n == 0 || !guard:
-	case n == 1:
-		env.say("1 live allow ends with the guard: %s", allowed[0])
-	default:
-		env.say("%d live allows end with the guard: %s", n, strings.Join(allowed, ", "))
+	say := func(args []string, one, many string) {
+		switch n := len(args); n {
+		case 0:
+		case 1:
+			lines = append(lines, "1 live "+one+": "+args[0])
+		default:
+			lines = append(lines, strconv.Itoa(n)+" live "+many+": "+strings.Join(args, ", "))
+		}
 	}
-	switch n := len(denied); {
-	case n == 0 || !denies:
-	case n == 1:
-		env.say("1 live deny is dropped, because no worker has a network any more: %s", denied[0])
-	default:
-		env.say("%d live denies are dropped, because no worker has a network any more: %s", n, strings.Join(denied, ", "))
+	if guard {
+		say(allowed, "allow ends with the guard", "allows end with the guard")
 	}
+	why := "dropped, because no worker has a network any more"
+	if !denies {
+		why = "dropped, because the guard could not store what is denied"
+	}
+	if denies || guard && !s.Stored {
+		say(denied, "deny is "+why, "denies are "+why)
+	}
+	return lines
 }
 
 // endsGuard reports whether a plan ends a guard that runs.

@@ -36,15 +36,14 @@ func (g *Guard) restore() {
 		g.unread = err
 		return
 	}
-	g.stored = denies
 	for _, d := range denies {
-		d.Until = time.Time{}
 		if d.Ends > 0 {
 			d.Until = g.booted.Add(d.Ends)
 		}
 		d.Rule.Line = liveLine(d.Until)
 		g.live.place(d, g.now())
 	}
+	g.stored = g.denies(g.live) // says the same
 }
 
 // keep adopts the record that the previous guard left with the room, and stores
@@ -90,8 +89,8 @@ func (r *room) adopt(s kept.State) error {
 	return r.budget.Restore(s.Budgets)
 }
 
-// record stores the live denies by one of the rooms. Without any it is done before one
-// is served. g.mu is held.
+// record stores the live denies by one of the rooms that are served. Without any it is
+// done before one is. g.mu is held.
 func (g *Guard) record(l *live) error {
 	denies := g.denies(l)
 	if !g.unstored(denies) {
@@ -127,7 +126,7 @@ func (g *Guard) storeBy(c *handover.Client) {
 
 // unstored reports whether denies are to be stored.
 func (g *Guard) unstored(denies []kept.Deny) bool {
-	return g.unread == nil && (g.givenUp || len(denies)+len(g.stored) > 0 && !reflect.DeepEqual(denies, g.stored))
+	return g.givenUp || len(denies)+len(g.stored) > 0 && !reflect.DeepEqual(denies, g.stored)
 }
 
 func (g *Guard) write(c *handover.Client, denies []kept.Deny) error {

@@ -55,8 +55,8 @@ type Request struct {
 	// Rooms that learn; empty: all.
 	Rooms []string `json:"rooms,omitempty"`
 	// For is how long changes or learning last, by a clock that can't be set. With
-	// 0 an allow lasts until the guard ends, and a deny until a reset or until
-	// guard and room have ended.
+	// 0 an allow lasts until the guard ends, and a deny until a reset or until the
+	// workshop is taken down.
 	For Duration `json:"for,omitempty"`
 	// Room, Host and Port are those of OpExplain, and required; Host is a name or
 	// an address.
@@ -98,6 +98,8 @@ type State struct {
 	Generation uint64          `json:"generation"`
 	Digest     string          `json:"digest"` // of the policy, without live changes
 	Live       []firewall.Live `json:"live,omitempty"`
+	// Stored reports whether the next guard and other rooms will have the live denies.
+	Stored bool `json:"stored"`
 	// Learning has the end of each room's learning.
 	Learning map[string]time.Time `json:"learning,omitempty"`
 	Rooms    []RoomState          `json:"rooms"`

@@ -100,8 +100,8 @@ func TestStore(t *testing.T) {
 		t.Errorf("%v, %v, want the socket and the file", files, err)
 	}
 	s.Stored = ""
-	if err := s.store(int(memfd(t, KeptSize, keptSeals).Fd())); err == nil {
-		t.Error("a room without a path stores")
+	if err := s.store(int(memfd(t, KeptSize, keptSeals).Fd())); err == nil || !strings.Contains(err.Error(), "stores nothing") {
+		t.Errorf("a room without a path: %v", err)
 	}
 }
 
