@@ -105,7 +105,7 @@ type Guard struct {
 	changed chan struct{} // wakes ends
 	stored  []kept.Deny   // by the rooms
 	unread  error         // why what was stored can't be read
-	givenUp bool          // what was stored must be replaced
+	pending bool          // the live denies must be stored as soon as a room can
 }
 
 // New returns a guard; it starts nothing.

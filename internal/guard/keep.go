@@ -36,14 +36,15 @@ func (g *Guard) restore() {
 		g.unread = err
 		return
 	}
-	for _, d := range denies {
+	for i := range denies {
+		d := &denies[i]
 		if d.Ends > 0 {
 			d.Until = g.booted.Add(d.Ends)
 		}
 		d.Rule.Line = liveLine(d.Until)
-		g.live.place(d, g.now())
+		g.live.place(*d, g.now())
 	}
-	g.stored = g.denies(g.live) // says the same
+	g.stored = denies
 }
 
 // keep adopts the record that the previous guard left with the room, and stores
@@ -96,6 +97,7 @@ func (g *Guard) record(l *live) error {
 	if !g.unstored(denies) {
 		return nil
 	}
+	g.pending = true
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(g.rooms)) {
 		s := g.rooms[name].current()
@@ -126,13 +128,13 @@ func (g *Guard) storeBy(c *handover.Client) {
 
 // unstored reports whether denies are to be stored.
 func (g *Guard) unstored(denies []kept.Deny) bool {
-	return g.givenUp || len(denies)+len(g.stored) > 0 && !reflect.DeepEqual(denies, g.stored)
+	return g.pending || len(denies)+len(g.stored) > 0 && !reflect.DeepEqual(denies, g.stored)
 }
 
 func (g *Guard) write(c *handover.Client, denies []kept.Deny) error {
 	err := kept.Store(c, denies)
 	if err == nil {
-		g.stored, g.givenUp = denies, false
+		g.stored, g.pending = denies, false
 	}
 	return err
 }
@@ -180,7 +182,7 @@ func (g *Guard) forget() error {
 // giveUp goes on without stored denies that can't be read. g.mu is held.
 func (g *Guard) giveUp() {
 	if g.unread != nil {
-		g.unread, g.givenUp = nil, true
+		g.unread, g.pending = nil, true
 	}
 }
 

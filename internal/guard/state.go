@@ -16,7 +16,7 @@ import (
 func (g *Guard) state() control.State {
 	g.mu.Lock()
 	l := g.live.clone()
-	stored := !g.unstored(g.denies(l))
+	stored := !g.pending
 	g.mu.Unlock()
 	s := control.State{
 		Workshop: l.base.Workshop, Started: g.started.UTC(), Generation: g.store.Current().Generation, Digest: l.digest,
