@@ -46,8 +46,8 @@ room of one, while they run: connections that go there end. Without a port that
 is every port. A deny line wins over every allow line; one that isn't saved ends for
 the host and ports of a later allow.
 
-It lasts until ` + "`down`" + `, or as long as --for says: a guard that crashes, ` + "`restart`" + `
-and ` + "`up`" + ` don't end it, and one of --worker follows that worker into another room.
+It lasts until `+"`down`"+`, or as long as --for says: a guard that crashes, `+"`restart`"+`
+and `+"`up`"+` don't end it, and one of --worker follows that worker into another room.
 --save writes the line into workshop.yaml instead, comments and order kept, and
 reloads.`,
 		`  workshop firewall deny gist.example.org
