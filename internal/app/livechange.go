@@ -26,6 +26,9 @@ type RuleChange struct {
 	Private, ECH bool
 
 	comment string // of the lines that are written
+	// forOthers: a line that a worker's own list needs in the workshop's, too, may reach
+	// others by that, which is said; else it is refused.
+	forOthers bool
 	// text is the one line for all rules, as "preset: npm"; empty: each
 	// has its own.
 	text string

@@ -19,7 +19,7 @@ func (env *Env) WriteSuggested(ctx context.Context, found *Suggestions) (*Rewrit
 	var changes []RuleChange
 	for _, l := range found.Allow {
 		for _, worker := range l.listsOf(s, found.request.Worker) {
-			changes = append(changes, RuleChange{Rules: l.rules, Worker: worker, comment: l.Comment(), text: l.Line})
+			changes = append(changes, RuleChange{Rules: l.rules, Worker: worker, comment: l.Comment(), text: l.Line, forOthers: true})
 		}
 	}
 	done, err := env.rewrite(ctx, s, changes...)
