@@ -9,6 +9,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/workshop/edit"
 )
 
 // roomLines are the rules of a room.
@@ -59,21 +60,42 @@ func (env *Env) filePolicy(ctx context.Context, t ProjectRef, digest string) *fi
 // savedPolicy is the policy of the workshop file, whatever runs; nil where the file
 // can't be read, a worker may have written it, or no worker has a network.
 func (env *Env) savedPolicy(ctx context.Context, t ProjectRef) *firewall.Policy {
+	_, p := env.saved(ctx, t)
+	return p
+}
+
+// saved is [Env.savedPolicy] with the file; both are nil together.
+func (env *Env) saved(ctx context.Context, t ProjectRef) (*Source, *firewall.Policy) {
 	if t.File == "" {
-		return nil
+		return nil, nil
 	}
 	s, err := env.Read(ctx, t.File)
 	if err != nil || s.Workshop == nil {
-		return nil
+		return nil, nil
 	}
 	if list, err := env.redefined(t.Name, s.definition()); err != nil || len(list) > 0 {
-		return nil
+		return nil, nil
 	}
 	c, err := compose.Compile(s.Workshop)
-	if err != nil {
-		return nil
+	if err != nil || c.Policy == nil {
+		return nil, nil
 	}
-	return c.Policy
+	return s, c.Policy
+}
+
+// ownList reports whether a worker of the file has an allow list of its own, which
+// replaces the workshop's and is covered by it (B40).
+func (s *Source) ownList(worker string) bool {
+	k := s.read[s.Base()]
+	return k != nil && s.Worker(worker) != nil && !inherits(k.text, edit.Line{Worker: worker, Text: "example.org"})
+}
+
+// WhichList names the list that a line for a worker goes to.
+func WhichList(own bool, worker string) string {
+	if own {
+		return worker + "'s own network.allow (and the workshop's, if that lacks it)"
+	}
+	return "network.allow"
 }
 
 // filled puts the values of variables into lines, as the guard does.

@@ -35,12 +35,12 @@ func (x Refusal) fileLine() string {
 }
 
 // AgainstFile marks the refusals to a worker that the workshop file has a line for by
-// now, which the guard wasn't given yet.
+// now, which the guard wasn't given yet, and those of a worker with a list of its own.
 func (env *Env) AgainstFile(ctx context.Context, t ProjectRef, worker string, list []Refusal) []Refusal {
 	if len(list) == 0 {
 		return list
 	}
-	p := env.savedPolicy(ctx, t)
+	file, p := env.saved(ctx, t)
 	if p == nil {
 		return list
 	}
@@ -48,9 +48,12 @@ func (env *Env) AgainstFile(ctx context.Context, t ProjectRef, worker string, li
 	if room == nil {
 		return list
 	}
+	own := file.ownList(worker)
 	m, out := room.Compile(), slices.Clone(list)
 	for i := range out {
-		switch x := &out[i]; {
+		x := &out[i]
+		x.ownList = own
+		switch {
 		case !x.allowedBy(m):
 		case room.Mode == firewall.Open && lacksLine(x.Reason): // the mode is new, too
 			x.saved = "workshop up"
@@ -129,7 +132,8 @@ type Refusal struct {
 	address string // that was dialled, if it is known
 	saved   string // what gives the guard the file, which allows it: see [Env.AgainstFile]
 
-	rule string // that decided, as the guard writes it
+	rule    string // that decided, as the guard writes it
+	ownList bool   // the worker has an allow list of its own
 	Opening
 }
 

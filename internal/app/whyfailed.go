@@ -234,7 +234,7 @@ func (env *Env) sayDenials(ctx context.Context, r *Running, ran Ran) {
 		text += "; " + env.Shown(r.File) + " allows " + WorkersText(saved) + " by now: `" + reload + "` gives it to the guard"
 	}
 	if len(lines) > 0 {
-		text += "; to allow it, add to network.allow in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")
+		text += "; to allow it, add to " + WhichList(seen[0].ownList, ran.Worker) + " in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")
 	}
 	if len(commands) > 0 {
 		text += "\nor allow it in what runs now: `" + strings.Join(commands, "`\n`") + "`"
