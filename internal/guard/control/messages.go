@@ -190,6 +190,9 @@ type ExplainedAddress struct {
 // time.
 type Failures struct {
 	Events []events.Line `json:"events"`
+	// Room is the worker's, Workers are all that share it.
+	Room    string   `json:"room,omitempty"`
+	Workers []string `json:"workers,omitempty"`
 }
 
 // Duration is a time.Duration as text in JSON: "30m0s".
