@@ -126,7 +126,7 @@ func (env *Env) checkHidden(t ProjectRef) error {
 	if env.Settings.File == "" {
 		if by := facts.WrittenBy(t.File, all); by != nil {
 			return Fail(CodeRefused, "%s is new or changed since project %s was brought up from %s, whose workers may write it (B8)", Printable(env.Shown(t.File)), by.Project, Printable(by.Dir)).
-				Hint("look at it: `-f %s` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", shellquote.Path(env.Shown(t.File)), shellquote.Path(env.Shown(by.Dir)))
+				Hint("look at it: `-f %s` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", Printable(shellquote.Path(env.Shown(t.File))), Printable(shellquote.Path(env.Shown(by.Dir))))
 		}
 	}
 	if env.Settings.Project != "" {
@@ -168,7 +168,7 @@ func (env *Env) CheckDirectory(ctx context.Context, t ProjectRef) error {
 	}
 	return Fail(CodeRefused, "%s: what changed there isn't accepted (B8)", refusal.What()).
 		Hint("to have one of its own here, add `-p %s`", refusal.Suggest).
-		Hint("to accept the files there as they are: `cd %s && workshop -p %s down --accept-watched`", shellquote.Quote(r.Dir), t.Name)
+		Hint("to accept the files there as they are: `cd %s && workshop -p %s down --accept-watched`", Printable(shellquote.Quote(r.Dir)), t.Name)
 }
 
 // foreignError is [EngineError] for what a project of another directory causes: where

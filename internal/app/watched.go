@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
@@ -38,7 +37,7 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	}
 	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "", contained)
 	texts := ready.definition()
-	r.Definition = texts.Known
+	r.Definition, r.Absent = texts.Known, texts.Absent
 	for _, f := range env.Settings.EnvFiles {
 		f = env.Abs(f)
 		r.Own = append(r.Own, filepath.Join(RealPath(filepath.Dir(f)), filepath.Base(f)))
@@ -83,22 +82,20 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if err != nil {
 		return err
 	}
-	env.sayChanges(slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { // those have their lines shown
-		return slices.ContainsFunc(redefined, func(d facts.Redefinition) bool { return d.Path == c.Path }) && !strings.HasPrefix(texts.Known[c.Path], hashed)
+	env.sayChanges(slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { // those are named with the definition
+		return slices.ContainsFunc(redefined, func(d facts.Redefinition) bool { return d.Path == c.Path })
 	}), r.Since())
-	if len(redefined) > 0 {
-		if err := env.reviewDefinition(ctx, redefined, texts, o); err != nil {
-			return err
-		}
-		var paths []string
-		for _, d := range redefined {
-			if paths = append(paths, d.Path); texts.Raw[d.Path] == nil {
-				delete(r.Definition, d.Path)
-			}
-		}
-		changes = r.Accept(paths, baseline, now, changes)
+	if err := env.reviewDefinition(ctx, redefined, texts, o); err != nil {
+		return err
 	}
-	if o.AcceptWatched != "" {
+	var paths []string
+	for _, d := range redefined {
+		if paths = append(paths, d.Path); texts.Raw[d.Path] == nil {
+			delete(r.Definition, d.Path)
+		}
+	}
+	changes = r.Accept(paths, baseline, now, changes)
+	if o.AcceptWatched == AcceptAll {
 		r.Accept(slices.Collect(maps.Keys(now)), baseline, now, nil)
 		baseline, r.Accepted = now, true
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind != facts.NotChecked })
@@ -127,7 +124,50 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if !o.Implicit { // else nobody may have read what was replaced
 		r.Renew()
 	}
-	return r.Keep(baseline)
+	if err := r.Keep(baseline); err != nil {
+		return err
+	}
+	others, unlock := env.recordsOf(ctx, ready.Name, paths)
+	defer unlock()
+	for _, other := range others {
+		if err := other.Note(paths, texts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordsOf returns the records of other projects that concern one of the files, locked.
+// One that another command works on, by which the file stays changed, is named.
+func (env *Env) recordsOf(ctx context.Context, project string, files []string) (others []*facts.Record, unlock func()) {
+	var locks []func()
+	unlock = func() {
+		for _, f := range locks {
+			f()
+		}
+	}
+	if len(files) == 0 {
+		return nil, unlock
+	}
+	all, err := facts.Records(env.recordsDir())
+	if err != nil {
+		env.warn("what is accepted isn't noted for all projects: %v", err)
+	}
+	for _, r := range all {
+		if r.Project == project || !slices.ContainsFunc(files, r.Concerns) {
+			continue
+		}
+		free := env.briefly(ctx, r.Project)
+		if free == nil {
+			env.warn("another workshop command works on project %s: what is accepted isn't noted there (B8)", r.Project)
+			continue
+		}
+		locks = append(locks, free)
+		if r, err = env.Record(r.Project); err == nil && r != nil { // as it is by now
+			others = append(others, r)
+		}
+	}
+	return others, unlock
 }
 
 // CompareWatched names what changed since the first `up`, loudly, and reports whether

@@ -62,7 +62,14 @@ func (a verbs) compileVerb(ctx context.Context, o compileOptions) error {
 		return err
 	}
 	if o.check {
-		return a.checkGenerated(g)
+		redefined, err := a.ShowRedefined(ctx, c)
+		if err != nil {
+			return err
+		}
+		return a.checkGenerated(g, redefined)
+	}
+	if err := a.ReviewDefinition(ctx, c, a.Asker()); err != nil {
+		return err
 	}
 	if err := a.writeGenerated(g); err != nil || !o.load {
 		return err
@@ -103,8 +110,9 @@ func (a verbs) writeGenerated(g app.Generated) error {
 // maxDiffLines of each file are shown; CI logs need no more to see the cause.
 const maxDiffLines = 40
 
-// checkGenerated fails if a file is not as it would be written.
-func (a verbs) checkGenerated(g app.Generated) error {
+// checkGenerated fails if a file is not as it would be written. redefined: a worker may
+// have written what it would be.
+func (a verbs) checkGenerated(g app.Generated, redefined bool) error {
 	differences, err := g.Check()
 	if err != nil {
 		return fmt.Errorf("compile --check: %w", err)
@@ -126,6 +134,9 @@ func (a verbs) checkGenerated(g app.Generated) error {
 			fmt.Fprintln(a.Out, app.Printable(string(line))) // it may drive a terminal, or a log that obeys commands
 		}
 	}
-	return app.Fail(app.CodeFailed, "the generated files are not up to date").
-		Hint("run `workshop compile` and commit the result")
+	failure := app.Fail(app.CodeFailed, "the generated files are not up to date")
+	if redefined { // the hint of that is the one to follow
+		return failure
+	}
+	return failure.Hint("run `workshop compile` and commit the result")
 }
