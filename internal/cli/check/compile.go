@@ -29,7 +29,8 @@ func Compile(p *command.Program) *cobra.Command {
 		Long: `compile writes .workshop/NAME/ next to the workshop file: compose.yaml, the
 guard's policy, the rooms' rules and the seccomp profile. The files depend on
 the repository alone and may be committed; then --check in CI shows that they
-are what workshop.yaml says.
+are what workshop.yaml says. Lines of it that a worker may have written are
+shown, and refused as by ` + "`up`" + `, which can accept them, or need a yes (B8).
 
 --load also prepares what plain Compose needs of this machine (image, tool
 volume, the files in run/) and prints the command that starts the project. Where
