@@ -99,6 +99,11 @@ func digestOf(list []facts.Redefinition, d facts.Definition) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
+// redefinedText says of a file that its definition isn't obeyed.
+func redefinedText(file string) string {
+	return "a worker may have written what changed in " + file + " (B8): `workshop up --dry-run` shows it, and how to accept it"
+}
+
 // StartHint says how to start what doesn't run: where `up` would refuse the project's
 // definition, with what it says of that.
 func (env *Env) StartHint(ctx context.Context, t ProjectRef) string {
@@ -106,7 +111,7 @@ func (env *Env) StartHint(ctx context.Context, t ProjectRef) string {
 		before, err := env.Record(t.Name)
 		if s, unread := env.Read(ctx, t.File); err == nil && unread == nil && (before == nil || before.Dir == t.Dir) {
 			if list, err := env.redefined(t.Name, s.definition()); err == nil && len(list) > 0 {
-				return "a worker may have written what changed in " + env.shownClipped(list[0].Path) + " (B8): `workshop up --dry-run` shows it, and how to accept it"
+				return redefinedText(env.shownClipped(list[0].Path))
 			}
 		}
 	}

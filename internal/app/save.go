@@ -32,6 +32,9 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := env.reviewSource(ctx, s); err != nil {
+		return nil, err
+	}
 	network := &s.Workshop.Container.Network
 	room := roomLines{known: true}
 	if o.Worker != "" {
@@ -70,6 +73,21 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 		done.NotFor = s.without(before, o.Rules)
 	}
 	return done, err
+}
+
+// reviewSource is [Env.ReviewDefinition] of a file that is about to be edited: lines of a
+// worker would be taken for the person's.
+func (env *Env) reviewSource(ctx context.Context, s *Source) error {
+	name, err := env.projectName(s.Workshop.Name.V, s.Root())
+	if err != nil {
+		return err
+	}
+	d := s.definition()
+	list, err := env.redefined(name, d)
+	if err != nil {
+		return err
+	}
+	return env.reviewDefinition(ctx, list, d, UpOptions{})
 }
 
 // ruleLine is one line of a list, with its rules.

@@ -16,6 +16,9 @@ func (env *Env) WriteSuggested(ctx context.Context, found *Suggestions) (*Rewrit
 		return nil, Fail(CodeRefused, "these are %d lines, more than the %d that are written at once; nothing was written", len(found.Allow), maxWritten).
 			Hint("paste those that you know, or see which worker asks for so many names: `workshop firewall log`")
 	}
+	if err := env.reviewSource(ctx, s); err != nil {
+		return nil, err
+	}
 	var changes []RuleChange
 	for _, l := range found.Allow {
 		for _, worker := range l.listsOf(s, found.request.Worker) {
