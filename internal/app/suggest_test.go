@@ -125,18 +125,14 @@ ssh.example.org:22 # one and two: once
 sub.wild.example.org:443 # one, own and two: 3 times`, LeftOut{Denied: 1, Nameless: 3}},
 		{"denied too", SuggestRequest{Denied: true}, `api.example.org # one and two: 4 times
 api.example.org:8443 # one and two: once
-asked.example.org # one and two: look-up refused 2 times
+asked.example.org # only looked up: opens 80 and 443; for SSH write asked.example.org:22; one and two: refused 2 times
 ssh.example.org:22 # one and two: once
 sub.wild.example.org:443 # one, own and two: 3 times
 tunnel.example.org:22 # one and two: refused once`, LeftOut{Denied: 1, Nameless: 3, Other: 2}},
 		{"one worker", SuggestRequest{Worker: "own"}, `sub.wild.example.org:443 # own: 2 times`, LeftOut{}},
 	} {
 		got := suggestFrom(t, s, learnedLog, c.o)
-		var lines []string
-		for _, l := range got.Allow {
-			text, _, _ := strings.Cut(l.Comment(), ", first")
-			lines = append(lines, l.Line+" # "+text)
-		}
+		lines := lineTexts(got.Allow)
 		if strings.Join(lines, "\n") != c.want || got.LeftOut != c.out {
 			t.Errorf("%s: left out %+v\n%s", c.name, got.LeftOut, strings.Join(lines, "\n"))
 		}
@@ -163,6 +159,69 @@ func TestSuggestWhileExplained(t *testing.T) {
 	}
 	if got = suggestFrom(t, s, explained+learnedLog, SuggestRequest{}); len(got.Allow) != 4 || got.Tried != nil {
 		t.Errorf("asked for again: suggested %+v, tried %q", got.Allow, got.Tried)
+	}
+}
+
+// deniedLine is a denial of a name to the workers one and two; port 0: of its look-up.
+func deniedLine(name string, port int, explained bool) string {
+	kind, protocol, line := "proxy", "tcp", name
+	switch port {
+	case 0:
+		kind, protocol, port = "dns", "dns", 53
+	case 80, 443:
+	default:
+		line = fmt.Sprintf("%s:%d", name, port)
+	}
+	return fmt.Sprintf(`{"time":"2026-11-21T10:00:03Z","room":"room","workers":["one","two"],"kind":%q,"name":%q,"port":%d,"protocol":%q,"verdict":"deny","reason":"not-allowed","suggest":%q,"explained":%t,"count":1}`+"\n", kind, name, port, protocol, line, explained)
+}
+
+// lineTexts are the lines with their comments, without dates.
+func lineTexts(list []SuggestedLine) (out []string) {
+	for _, l := range list {
+		text, _, _ := strings.Cut(l.Comment(), ", first")
+		out = append(out, l.Line+" # "+text)
+	}
+	return out
+}
+
+// The port of a name that was only looked up isn't known: it is a line of its own, no
+// preset, and none where a line opens the name on any port.
+func TestSuggestLookedUp(t *testing.T) {
+	const plain = "github.com # only looked up: opens 80 and 443; for SSH write github.com:22; one and two: refused once"
+	for _, c := range []struct {
+		name, allow, log string
+		want, tried      []string
+		out              LeftOut
+	}{
+		{"a name of a preset", "", deniedLine("github.com", 0, false), []string{plain}, nil, LeftOut{}},
+		{"and its port 22", "", deniedLine("github.com", 0, false) + deniedLine("github.com", 22, false), []string{"github.com:22 # one and two: refused once"}, nil, LeftOut{}},
+		{"and a port of the preset", "", deniedLine("github.com", 0, false) + deniedLine("github.com", 443, false), []string{"preset: github # github.com; one and two: refused once"}, nil, LeftOut{}},
+		{"and another name of the preset", "", deniedLine("github.com", 0, false) + deniedLine("api.github.com", 443, false), []string{"preset: github # api.github.com and github.com; one and two: refused 2 times"}, nil, LeftOut{}},
+		{"in the file with another port", "github.com:22", deniedLine("github.com", 0, false), nil, nil, LeftOut{Covered: 1}},
+		{"a wildcard with another port", `{host: "*.example.net", port: 22}`, deniedLine("git.example.net", 0, false), nil, nil, LeftOut{Covered: 1}},
+		{"explain tried the same", "", deniedLine("github.com", 0, false) + deniedLine("github.com", 443, true), []string{plain}, nil, LeftOut{}},
+		{"explain tried another name of the preset", "", deniedLine("github.com", 443, false) + deniedLine("api.github.com", 443, true) + deniedLine("api.github.com", 0, true), []string{"preset: github # github.com; one and two: refused once"}, nil, LeftOut{}},
+		{"explain tried presets that are suggested", "", deniedLine("github.com", 443, false) + deniedLine("registry.npmjs.org", 443, false) + deniedLine("github.com", 443, true) + deniedLine("registry.npmjs.org", 443, true) + deniedLine("pypi.org", 443, true),
+			[]string{"preset: github # github.com; one and two: refused once", "preset: npm # registry.npmjs.org; one and two: refused once"}, []string{"preset: pypi"}, LeftOut{}},
+		{"explain alone", "", deniedLine("github.com", 443, true) + deniedLine("ssh.example.net", 0, true), nil, []string{"preset: github", "ssh.example.net"}, LeftOut{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			env, s := learnedSource(t)
+			if c.allow != "" {
+				text := strings.Replace(learnedFile, "- has.example.org", "- "+c.allow+"\n        - has.example.org", 1)
+				if err := os.WriteFile(s.Path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				var err error
+				if s, err = env.Read(t.Context(), s.Path); err != nil || s.Workshop == nil {
+					t.Fatal(err, s.Diagnostics)
+				}
+			}
+			got := suggestFrom(t, s, c.log, SuggestRequest{Denied: true})
+			if lines := lineTexts(got.Allow); !slices.Equal(lines, c.want) || !slices.Equal(got.Tried, c.tried) || got.LeftOut != c.out {
+				t.Errorf("tried %q, left out %+v, lines\n%s", got.Tried, got.LeftOut, strings.Join(lines, "\n"))
+			}
+		})
 	}
 }
 
@@ -214,11 +273,7 @@ func TestSuggestPreset(t *testing.T) {
 		line("note", "unresolved", "pypi.org", 443) // it answered later
 	log = strings.ReplaceAll(log, `"reason":"not-allowed"`, `"reason":"not-allowed","suggest":"registry.npmjs.org"`)
 	found := suggestFrom(t, s, log, SuggestRequest{Denied: true})
-	var lines []string
-	for _, l := range found.Allow {
-		text, _, _ := strings.Cut(l.Comment(), ", first")
-		lines = append(lines, l.Line+" # "+text)
-	}
+	lines := lineTexts(found.Allow)
 	want := []string{
 		"preset: npm # registry.npmjs.org; one and two: refused once",
 		"preset: pypi # files.pythonhosted.org and pypi.org; one and two: 2 times",
