@@ -40,6 +40,22 @@ type Suggestions struct {
 	request SuggestRequest
 }
 
+// HowToAsk says how workers come to ask for what could be suggested, in a shown file:
+// only those with mode restricted learn.
+func (s *Suggestions) HowToAsk(file string) string {
+	if w := s.source.Worker(s.request.Worker); w != nil {
+		switch w.Container.Network.Mode.V {
+		case firewall.None:
+			return w.Name + " has no network; to give it one, " + s.source.networkLine(w, file)
+		case firewall.Open:
+			return w.Name + " reaches every public name (`network: open`)"
+		}
+	} else if _, learn := learners(s.source.Workshop, nil); len(learn) == 0 {
+		return "no worker learns: that needs `network: {mode: restricted}`"
+	}
+	return "`workshop up --learn` lets workers ask"
+}
+
 // LeftOut counts what was asked for and isn't suggested.
 type LeftOut struct {
 	Covered  int `json:"covered"`  // by a line of the file

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/llmdo/workshop/internal/engine"
@@ -159,6 +160,58 @@ func TestSuggestWhileExplained(t *testing.T) {
 	}
 	if got = suggestFrom(t, s, explained+learnedLog, SuggestRequest{}); len(got.Allow) != 4 || got.Tried != nil {
 		t.Errorf("asked for again: suggested %+v, tried %q", got.Allow, got.Tried)
+	}
+}
+
+// Where nothing is suggested, it is said what a worker needs so that it can ask: what is
+// to be written for one without a network is valid.
+func TestHowToAsk(t *testing.T) {
+	const line = "`network: {mode: restricted, allow: [HOST]}`"
+	for _, c := range []struct {
+		name, workshop, own, worker, want string
+		fixed                             [2]string // the networks of the workshop and of one, as is said
+	}{
+		{"restricted", "{mode: restricted, allow: [a.example.org]}", "{mode: restricted}", "one", "`workshop up --learn` lets workers ask", [2]string{}},
+		{"of all", "{mode: restricted, allow: [a.example.org]}", "none", "", "`workshop up --learn` lets workers ask", [2]string{}},
+		{"no network of its own", "{mode: restricted, allow: [a.example.org]}", "none", "one", "one has no network; to give it one, write " + line + " for one in workshop.yaml, and HOST in the workshop's `allow`, too",
+			[2]string{"{mode: restricted, allow: [a.example.org, b.example.org]}", "{mode: restricted, allow: [b.example.org]}"}},
+		{"no network, in an open workshop", "open", "none", "one", "one has no network; to give it one, write " + line + " for one in workshop.yaml", [2]string{"open", "{mode: restricted, allow: [b.example.org]}"}},
+		{"none has a network", "none", "none", "one", "one has no network; to give it one, write " + line + " for the workshop's container in workshop.yaml; a worker's own only narrows it", [2]string{"{mode: restricted, allow: [b.example.org]}", "{}"}},
+		{"of all, without a network", "none", "none", "", "no worker learns: that needs `network: {mode: restricted}`", [2]string{}},
+		{"open", "open", "open", "one", "one reaches every public name (`network: open`)", [2]string{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			env := &Env{Dir: dir, Home: dir, Lookup: func(string) (string, bool) { return "", false }}
+			read := func(whole, own string) *Source {
+				t.Helper()
+				if whole == "none" {
+					own = "none"
+				}
+				two := own // has a network where the workshop has one
+				if whole != "none" {
+					two = whole
+				}
+				if err := os.CopyFS(filepath.Join(dir, whole+own), fstest.MapFS{
+					"workshop.yaml":  {Data: fmt.Appendf(nil, "workshop:\n  name: x\n  container: {image: host, network: %s}\n  workers:\n    - {name: one, container: {network: %s}}\n    - {name: two, container: {network: %s}}\n", whole, own, two)},
+					"workers/one.md": {Data: []byte("---\nname: one\ntools: Bash\n---\nx\n")}, "workers/two.md": {Data: []byte("---\nname: two\ntools: Bash\n---\nx\n")},
+				}); err != nil {
+					t.Fatal(err)
+				}
+				s, err := env.Read(t.Context(), filepath.Join(dir, whole+own, "workshop.yaml"))
+				if err != nil || s.Workshop == nil {
+					t.Fatal(err, s.Diagnostics)
+				}
+				return s
+			}
+			s := &Suggestions{source: read(c.workshop, c.own), request: SuggestRequest{Worker: c.worker}}
+			if got := s.HowToAsk("workshop.yaml"); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if c.fixed[0] != "" {
+				read(c.fixed[0], c.fixed[1])
+			}
+		})
 	}
 }
 
