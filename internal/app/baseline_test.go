@@ -370,19 +370,22 @@ func TestBaselineIsFound(t *testing.T) {
 		_ = os.Remove(file)
 		b.write("workshop.yaml", "{{")
 		want := "1 error; workshop.yaml changed since `up`, and a worker may have written that (B8)"
-		for what, load := range map[string]func() error{ // `ps` and `up`
-			"hint": func() error { _, err := a.Find(t.Context()); return err },
-			"no hint": func() error {
-				up := *a
-				up.Warnings = WarnNew
-				_, err := up.Load(t.Context())
-				return err
-			},
+		up := *a
+		up.Warnings = WarnNew
+		for _, c := range []struct {
+			name  string
+			load  func() error
+			hints int
+		}{
+			{"ps", func() error { _, err := a.Find(t.Context()); return err }, 1},
+			{"exec", func() error { _, err := a.Load(t.Context()); return err }, 1},
+			{"up", func() error { _, err := up.Load(t.Context()); return err }, 0},
+			{"reload", func() error { _, err := up.Reload(t.Context(), false); return err }, 1},
 		} {
-			err := load()
+			err := c.load()
 			var f *Failure
-			if !errors.As(err, &f) || !strings.HasSuffix(err.Error(), want) || (len(f.Hints) > 0) != (what == "hint") {
-				t.Errorf("got %v, want it to end in %q, and %s", err, want, what)
+			if !errors.As(err, &f) || !strings.HasSuffix(err.Error(), want) || len(f.Hints) != c.hints {
+				t.Errorf("%s: got %v, hints %q, want it to end in %q, and %d hints", c.name, err, Hints(err), want, c.hints)
 			}
 		}
 		// Another one above isn't taken for it.
