@@ -113,7 +113,9 @@ func TestBaselineStays(t *testing.T) {
 	b.looks(b.dir, false)
 	b.write(".envrc", "a worker's")
 	b.up(UpOptions{Implicit: true}, CodeRefused)
+	b.says("watched files (B8): 1 change since the first `up`; nothing was started", "`workshop ps` names them")
 	b.up(UpOptions{Strict: true}, CodeRefused)
+	b.says("watched files (B8): 1 change since the first `up`; nothing was started", "look at the named files; `workshop up --accept-watched` accepts them as they are")
 	b.up(UpOptions{}, CodeOK)
 	b.says("changed since the first `up`", ".envrc", "--accept-watched")
 	b.looks(b.dir, true)
@@ -493,7 +495,7 @@ func TestAnotherDirectory(t *testing.T) {
 	b.dir = other.ProjectDir
 	b.write("workshop.yaml", "workshop:\n  name: web\n  container: {image: host}\n  workers: [one]\n")
 	b.up(UpOptions{Strict: true}, CodeRefused)
-	b.says("which is gone")
+	b.says("which is gone", "watched files (B8): 1 place not fully compared; nothing was started", "`workshop up` starts without comparing it")
 	b.up(UpOptions{}, CodeOK)
 }
 
