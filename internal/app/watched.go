@@ -87,7 +87,7 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 		return slices.ContainsFunc(redefined, func(d facts.Redefinition) bool { return d.Path == c.Path }) && !strings.HasPrefix(texts.Known[c.Path], hashed)
 	}), r.Since())
 	if len(redefined) > 0 {
-		if err := env.reviewDefinition(ctx, redefined, texts, o); err != nil {
+		if err := env.reviewDefinition(ctx, ready, redefined, texts, o); err != nil {
 			return err
 		}
 		var paths []string
