@@ -163,7 +163,7 @@ func TestB08_NothingPlantedForTheHost(t *testing.T) {
 		mkdir -p cache/objects cache/refs; echo ref: refs/heads/main >cache/HEAD; : >cache/config
 		name=$(printf %0200d 0); for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do mkdir $name; cd $name; done`)
 	d := s.Run("ps")
-	for _, want := range []string{".envrc", ".mcp.json", "new since the first `up`: out/cache (B8)", "not fully checked: out/000"} {
+	for _, want := range []string{".envrc", ".mcp.json", "new since the first `up`: out/cache (1 file) (B8)", "not fully checked: out/000"} {
 		if all := d.Out + d.Err; !strings.Contains(all, want) {
 			t.Errorf("ps doesn't say %q:\n%s", want, all)
 		}

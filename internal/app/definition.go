@@ -28,13 +28,13 @@ func (env *Env) ReviewDefinition(ctx context.Context, p *Project) error {
 	if err != nil {
 		return err
 	}
-	return env.reviewDefinition(ctx, list, d, UpOptions{})
+	return env.reviewDefinition(ctx, p, list, d, UpOptions{})
 }
 
 // reviewDefinition shows the lines of the project's definition that a worker can have
 // written since they were accepted. They are refused unless somebody takes them: what
 // runs next would obey them. A dry run, which obeys nothing, says so.
-func (env *Env) reviewDefinition(ctx context.Context, list []facts.Redefinition, d facts.Definition, o UpOptions) (err error) {
+func (env *Env) reviewDefinition(ctx context.Context, p *Project, list []facts.Redefinition, d facts.Definition, o UpOptions) (err error) {
 	if len(list) == 0 {
 		return nil
 	}
@@ -63,17 +63,21 @@ func (env *Env) reviewDefinition(ctx context.Context, list []facts.Redefinition,
 	}
 	first := list[0]
 	file, way := env.shownClipped(first.Path), first.By.Way(first.Path)
+	late := ""
+	if way.Kind == facts.Writable && first.By.Project == p.Name && p.Compiled != nil && facts.Covered(p.Compiled, first.Path) {
+		late = " (its read-only mount counts from the next `down` on)"
+	}
 	digest := digestOf(list, d)
 	hint := "read what changed; if it is yours, run `workshop up --accept-watched=" + digest + "`"
 	taken := o.AcceptWatched == AcceptAll || o.AcceptWatched == digest
 	if o.DryRun && !o.Strict && !taken {
-		env.warn("%s changed, and a worker may have written that (B8): %s; `up` asks before it obeys that", file, env.wayText(way, first.Path))
+		env.warn("%s changed, and a worker may have written that (B8): %s; `up` asks before it obeys that", file, env.wayText(way, first.Path)+late)
 		env.hint("%s", hint)
 		return nil
 	}
 	// Nobody is asked about lines that they weren't shown.
 	if !taken && all && o.Ask != nil && !o.Strict && o.AcceptWatched == "" {
-		if taken, err = o.Ask(ctx, "a worker may have written these lines: "+env.wayText(way, "")+"; are they yours?"); err != nil {
+		if taken, err = o.Ask(ctx, "a worker may have written these lines: "+env.wayText(way, "")+late+"; are they yours?"); err != nil {
 			return err
 		}
 	}
@@ -83,7 +87,7 @@ func (env *Env) reviewDefinition(ctx context.Context, list []facts.Redefinition,
 	case o.AcceptWatched != "":
 		return Fail(CodeRefused, "%s isn't what --accept-watched=%s was printed for (B8): it changed since; nothing was started or loaded", file, o.AcceptWatched).Hint("%s", hint)
 	}
-	return Fail(CodeRefused, "%s changed, and a worker may have written that (B8): %s; nothing was started or loaded", file, env.wayText(way, first.Path)).Hint("%s", hint)
+	return Fail(CodeRefused, "%s changed, and a worker may have written that (B8): %s; nothing was started or loaded", file, env.wayText(way, first.Path)+late).Hint("%s", hint)
 }
 
 // AcceptAll is UpOptions.AcceptWatched for whatever there is.

@@ -45,7 +45,7 @@ func (l *SuggestedLine) listsOf(s *Source, worker string) []string {
 	lists := map[string]bool{}
 	for _, name := range l.Workers {
 		w := s.Worker(name)
-		if w == nil || w.Container.Network.Mode.V == firewall.None || worker != "" && name != worker || coveredBy(l.rules, w.Container.Network.Allow) {
+		if w == nil || w.Container.Network.Mode.V == firewall.None || worker != "" && name != worker || l.coveredBy(w.Container.Network.Allow) {
 			continue
 		}
 		if sameRules(w.Container.Network.Allow, s.Workshop.Container.Network.Allow) {
@@ -54,4 +54,9 @@ func (l *SuggestedLine) listsOf(s *Source, worker string) []string {
 		lists[name] = true
 	}
 	return slices.Sorted(maps.Keys(lists))
+}
+
+// coveredBy reports whether lines open what was asked for.
+func (l *SuggestedLine) coveredBy(lines []firewall.Rule) bool {
+	return coveredBy(l.rules, lines) || l.LookedUp && opensName(lines, l.host)
 }
