@@ -84,7 +84,7 @@ func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, erro
 		}
 		rooms := env.roomsOf(ctx, t, state, o.Worker)
 		if len(rooms) == 0 {
-			return env.noRoom(ctx, e, o.Worker)
+			return env.noRoom(ctx, e, o)
 		}
 		if o.For > 0 {
 			done.Until = time.Now().Add(o.For)
@@ -124,7 +124,7 @@ func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, erro
 }
 
 // noRoom says why a worker has no lines to change.
-func (env *Env) noRoom(ctx context.Context, e *Running, worker string) error {
+func (env *Env) noRoom(ctx context.Context, e *Running, o RuleChange) error {
 	seen, err := e.Look(ctx, true)
 	if err != nil {
 		return err
@@ -138,14 +138,18 @@ func (env *Env) noRoom(ctx context.Context, e *Running, worker string) error {
 	switch {
 	case len(seen.Containers) == 0:
 		return notUp(e.ProjectRef)
-	case !slices.Contains(workers, worker):
-		return Fail(CodeUsage, "project %s has no worker %q", e.Name, worker).Hint("%s", Suggestion(worker, workers))
+	case !slices.Contains(workers, o.Worker):
+		return Fail(CodeUsage, "project %s has no worker %q", e.Name, o.Worker).Hint("%s", Suggestion(o.Worker, workers))
 	}
-	return noNetwork(worker)
+	return o.noNetwork(o.Worker)
 }
 
-func noNetwork(worker string) *Failure {
-	return Fail(CodeRefused, "%s has no network (mode none)", worker).Hint("%s", networkHint)
+// noNetwork refuses the change of what has no network.
+func (o RuleChange) noNetwork(what string) *Failure {
+	if o.Deny {
+		return Fail(CodeRefused, "%s has no network (mode none): there is nothing to deny", what)
+	}
+	return Fail(CodeRefused, "%s has no network (mode none)", what).Hint("%s", networkHint)
 }
 
 // stillNeeded leaves out what is so already, and refuses what would have no

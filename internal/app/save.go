@@ -45,9 +45,9 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 	}
 	if network.Mode.V == firewall.None {
 		if o.Worker == "" {
-			return nil, Fail(CodeRefused, "the workshop has no network (mode none)").Hint("%s", networkHint)
+			return nil, o.noNetwork("the workshop")
 		}
-		return nil, noNetwork(o.Worker)
+		return nil, o.noNetwork(o.Worker)
 	}
 	room.Mode, room.allow, room.deny = network.Mode.V, filled(network.Allow), filled(network.Deny)
 	before, err := boundedfile.Read(s.Path, workshop.MaxFileSize)
