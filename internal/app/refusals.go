@@ -26,10 +26,8 @@ type Opening struct {
 func (x Refusal) fileLine() string {
 	name, err := firewall.ParseName(x.Name)
 	switch {
-	case err != nil:
+	case err != nil || x.dns: // a preset may lack the port that comes next
 		return x.Line
-	case x.dns:
-		return presetLine(x.Line, name, nil)
 	}
 	return presetLine(x.Line, name, onePort(x.port))
 }

@@ -191,7 +191,7 @@ func TestToldRefused(t *testing.T) {
 	for _, c := range []struct {
 		of   events.Line
 		want string
-	}{{name("pypi.org"), "preset: pypi"}, {name("registry.npmjs.org"), "preset: npm"}, {asked, "preset: npm"}, {plain, "registry.npmjs.org"}} {
+	}{{name("pypi.org"), "preset: pypi"}, {name("registry.npmjs.org"), "preset: npm"}, {asked, "registry.npmjs.org"}, {plain, "registry.npmjs.org"}} {
 		if got := refusals(c.of)[0].fileLine(); got != c.want {
 			t.Errorf("the line for %s:%d is %q, want %q", c.of.Name, c.of.Port, got, c.want)
 		}

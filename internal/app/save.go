@@ -82,12 +82,7 @@ func (env *Env) reviewSource(ctx context.Context, s *Source) error {
 	if err != nil {
 		return err
 	}
-	d := s.definition()
-	list, err := env.redefined(name, d)
-	if err != nil {
-		return err
-	}
-	return env.reviewDefinition(ctx, list, d, UpOptions{})
+	return env.ReviewDefinition(ctx, &Project{ProjectRef: ProjectRef{Name: name, Dir: s.Root(), File: s.Path}, Source: s})
 }
 
 // ruleLine is one line of a list, with its rules.
