@@ -3,7 +3,9 @@ package app
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,6 +108,9 @@ func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, erro
 			return err
 		}
 		done.Rules, done.Cut, done.Worker = rules, applied.Cut, roomFlag(rooms[0].Room, rooms[0].Workers, o.Worker)
+		if !o.Deny {
+			env.sayStillClosed(c, rooms[0].Room, rules)
+		}
 		done.InFile = make([]string, len(rules))
 		for i := range rules {
 			if !o.Deny {
@@ -121,6 +126,22 @@ func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, erro
 		}
 		return nil
 	})
+}
+
+// sayStillClosed names addresses that were allowed and that no line opens, as those of
+// the machine on the namespace engine.
+func (env *Env) sayStillClosed(c *control.Client, room string, rules []firewall.Rule) {
+	for _, r := range rules {
+		if !r.CIDR.IsSingleIP() || len(r.Ports) == 0 {
+			continue
+		}
+		var now control.Explanation
+		host := r.CIDR.Addr().String()
+		err := c.Do(control.Request{Op: control.OpExplain, Room: room, Host: host, Port: r.Ports[0].First, NoLookUp: true}, &now)
+		if err == nil && !now.Allowed {
+			env.warn("%s stays closed: %s", net.JoinHostPort(host, strconv.Itoa(int(r.Ports[0].First))), ReasonText(now.Reason, host, ""))
+		}
+	}
 }
 
 // noRoom says why a worker has no lines to change.
