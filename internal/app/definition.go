@@ -39,14 +39,14 @@ func (env *Env) review(ctx context.Context, p *Project, o UpOptions) (redefined 
 	if err != nil {
 		return false, err
 	}
-	return len(list) > 0, env.reviewDefinition(ctx, list, d, o)
+	return len(list) > 0, env.reviewDefinition(ctx, p, list, d, o)
 }
 
 // reviewDefinition shows the lines of the project's definition that a worker can have
 // written since they were accepted. They are refused unless somebody takes them: what
 // runs next would obey them. A dry run, which obeys nothing, says so. A digest is refused
 // where it isn't of these lines, also where there are none.
-func (env *Env) reviewDefinition(ctx context.Context, list []facts.Redefinition, d facts.Definition, o UpOptions) (err error) {
+func (env *Env) reviewDefinition(ctx context.Context, p *Project, list []facts.Redefinition, d facts.Definition, o UpOptions) (err error) {
 	if len(list) == 0 {
 		if o.AcceptWatched == "" || o.AcceptWatched == AcceptAll {
 			return nil
@@ -86,17 +86,21 @@ func (env *Env) reviewDefinition(ctx context.Context, list []facts.Redefinition,
 	}
 	first := list[0]
 	file, way := env.shownClipped(first.Path), first.By.Way(first.Path)
+	late := ""
+	if way.Kind == facts.Writable && first.By.Project == p.Name && p.Compiled != nil && facts.Covered(p.Compiled, first.Path) {
+		late = " (its read-only mount counts from the next `down` on)"
+	}
 	digest := digestOf(list, d)
 	hint := "read what changed; if it is yours, run `workshop up --accept-watched=" + digest + "`"
 	taken := o.AcceptWatched == AcceptAll || o.AcceptWatched == digest
 	if o.DryRun && !o.Strict && !taken {
-		env.warn("%s changed, and a worker may have written that (B8): %s; `up` asks before it obeys that", file, env.wayText(way, first.Path))
+		env.warn("%s changed, and a worker may have written that (B8): %s; `up` asks before it obeys that", file, env.wayText(way, first.Path)+late)
 		env.hint("%s", hint)
 		return nil
 	}
 	// Nobody is asked about lines that they weren't shown.
 	if !taken && all && o.Ask != nil && !o.Strict && o.AcceptWatched == "" {
-		if taken, err = o.Ask(ctx, "a worker may have written these lines: "+env.wayText(way, "")+"; are they yours?"); err != nil {
+		if taken, err = o.Ask(ctx, "a worker may have written these lines: "+env.wayText(way, "")+late+"; are they yours?"); err != nil {
 			return err
 		}
 	}
@@ -106,7 +110,7 @@ func (env *Env) reviewDefinition(ctx context.Context, list []facts.Redefinition,
 	case o.AcceptWatched != "":
 		return Fail(CodeRefused, "%s isn't what --accept-watched=%s was printed for (B8): it changed since; nothing was started or loaded", file, Printable(o.AcceptWatched)).Hint("%s", hint)
 	}
-	return Fail(CodeRefused, "%s changed, and a worker may have written that (B8): %s; nothing was started or loaded", file, env.wayText(way, first.Path)).Hint("%s", hint)
+	return Fail(CodeRefused, "%s changed, and a worker may have written that (B8): %s; nothing was started or loaded", file, env.wayText(way, first.Path)+late).Hint("%s", hint)
 }
 
 // AcceptAll is UpOptions.AcceptWatched for whatever there is.
@@ -123,6 +127,11 @@ func digestOf(list []facts.Redefinition, d facts.Definition) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:16])
 }
 
+// redefinedText says of a file that its definition isn't obeyed.
+func redefinedText(file string) string {
+	return "a worker may have written what changed in " + file + " (B8): `workshop up --dry-run` shows it, and how to accept it"
+}
+
 // StartHint says how to start what doesn't run: where `up` would refuse the project's
 // definition, with what it says of that.
 func (env *Env) StartHint(ctx context.Context, t ProjectRef) string {
@@ -130,7 +139,7 @@ func (env *Env) StartHint(ctx context.Context, t ProjectRef) string {
 		before, err := env.Record(t.Name)
 		if s, unread := env.Read(ctx, t.File); err == nil && unread == nil && (before == nil || before.Dir == t.Dir) {
 			if list, err := env.redefined(t.Name, s.definition()); err == nil && len(list) > 0 {
-				return "a worker may have written what changed in " + env.shownClipped(list[0].Path) + " (B8): `workshop up --dry-run` shows it, and how to accept it"
+				return redefinedText(env.shownClipped(list[0].Path))
 			}
 		}
 	}

@@ -184,6 +184,43 @@ func (b *baselineCase) digest() string {
 	return found[1]
 }
 
+// B8: a read-only mount that is added to what is up covers the file from the next `down`
+// on, which the refusal says, if each worker with the writable mount has it.
+func TestLateCover(t *testing.T) {
+	const late = "it was writable in one since the first `up` (its read-only mount counts from the next `down` on); nothing was started or loaded"
+	for _, tt := range []struct {
+		name   string
+		covers bool // the file has a read-only mount in one
+		other  bool // another worker has the writable mount alone
+		late   bool
+	}{
+		{"no cover", false, false, false},
+		{"a cover", true, false, true},
+		{"not of each worker", true, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBaseline(t, "")
+			volumes := []types.ServiceVolumeConfig{{Type: types.VolumeTypeBind, Source: b.dir, Target: "/w"}}
+			if tt.covers {
+				volumes = append(volumes, types.ServiceVolumeConfig{Type: types.VolumeTypeBind, Source: filepath.Join(b.dir, "workshop.yaml"), Target: "/w/workshop.yaml", ReadOnly: true})
+			}
+			var one, two types.ServiceConfig
+			one.Volumes, two.Volumes = volumes, volumes[:1]
+			b.ready.Compiled.Project.Services["one"] = one
+			if tt.other {
+				b.ready.Compiled.Project.Services["two"] = two
+				b.ready.Compiled.Roles["two"] = compose.RoleWorker
+			}
+			b.write("workshop.yaml", aWorkers)
+			b.up(UpOptions{}, CodeRefused)
+			b.says("it was writable in one since the first `up`")
+			if got := strings.Contains(b.err.String(), late); got != tt.late {
+				t.Errorf("says that it counts later: %v, want %v:\n%s", got, tt.late, b.err.String())
+			}
+		})
+	}
+}
+
 // B8: the same of a project below a directory that workers of another may write.
 func TestDefinitionBelow(t *testing.T) {
 	for name, change := range map[string]func(*baselineCase){

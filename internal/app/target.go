@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,9 +108,13 @@ func (env *Env) hintUpFrom(err error) error {
 func (env *Env) hintRecorded(err error) error {
 	all, _ := facts.Records(env.recordsDir())
 	f, ok := errors.AsType[*Failure](err)
-	if up := env.recordedHere(all); ok && len(up) > 0 {
-		p := up[0].Project
-		return f.Hint("project %[1]s was brought up from %[2]s: `workshop -p %[1]s exec`, `workshop -p %[1]s logs`, `workshop -p %[1]s ps --strict` and `workshop -p %[1]s down` work without the file", p, Printable(up[0].Dir))
+	up := env.recordedHere(all)
+	if !ok || len(up) == 0 {
+		return err
+	}
+	hint := fmt.Sprintf("project %[1]s was brought up from %[2]s: `workshop -p %[1]s exec`, `workshop -p %[1]s logs`, `workshop -p %[1]s ps --strict` and `workshop -p %[1]s down` work without the file", up[0].Project, Printable(up[0].Dir))
+	if !slices.Contains(f.Hints, hint) { // [Env.Load] may have added it
+		f.Hints = append(f.Hints, hint)
 	}
 	return err
 }

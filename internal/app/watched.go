@@ -85,7 +85,7 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	env.sayChanges(slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { // those are named with the definition
 		return slices.ContainsFunc(redefined, func(d facts.Redefinition) bool { return d.Path == c.Path })
 	}), r.Since())
-	if err := env.reviewDefinition(ctx, redefined, texts, o); err != nil {
+	if err := env.reviewDefinition(ctx, ready, redefined, texts, o); err != nil {
 		return err
 	}
 	var paths []string
@@ -101,21 +101,23 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind != facts.NotChecked })
 	}
 	written := slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return !c.Written() })
-	findings := len(written)
-	stays := findings > 0
+	missed := 0 // not compared, as far as it counts
 	if lost {
-		findings++
+		missed++
 	}
 	if o.Strict {
-		findings += len(changes) - len(written)
+		missed += len(changes) - len(written)
 	}
+	refused := Fail(CodeRefused, "watched files (B8): %s; nothing was started", findingsText(len(written), missed, r.Since()))
 	switch {
-	case findings > 0 && o.Strict:
-		return Fail(CodeRefused, "watched files (B8): %s; nothing was started", Count(findings, "finding"))
-	case findings > 0 && o.Implicit:
-		return Fail(CodeRefused, "watched files (B8): %s since %s; nothing was started", Count(findings, "change"), r.Since()).
-			Hint("`workshop ps` names them; `workshop up` starts the workers anyway, `workshop up --accept-watched` also accepts the files as they are")
-	case stays:
+	case len(written)+missed == 0:
+	case o.Strict && len(written) > 0:
+		return refused.Hint("look at the named files; `workshop up --accept-watched` accepts them as they are")
+	case o.Strict:
+		return refused.Hint("look at what is named; `workshop up` starts without comparing it")
+	case o.Implicit:
+		return refused.Hint("`workshop ps` names them; `workshop up` starts the workers anyway, `workshop up --accept-watched` also accepts the files as they are")
+	case len(written) > 0:
 		env.hint("review them: they are listed until `workshop up --accept-watched` accepts them")
 	}
 	if o.DryRun {
@@ -168,6 +170,18 @@ func (env *Env) recordsOf(ctx context.Context, project string, files []string) (
 		}
 	}
 	return others, unlock
+}
+
+// findingsText counts what changed since an `up`, and what can't be compared.
+func findingsText(changes, missed int, since string) string {
+	var parts []string
+	if changes > 0 {
+		parts = append(parts, Count(changes, "change")+" since "+since)
+	}
+	if missed > 0 {
+		parts = append(parts, Count(missed, "place")+" not fully compared")
+	}
+	return WorkersText(parts)
 }
 
 // CompareWatched names what changed since the first `up`, loudly, and reports whether
@@ -272,7 +286,7 @@ func (env *Env) sayChanges(changes []facts.Change, since string) {
 
 // byDirectory leaves out the files of directories that are new, named or removed as a
 // whole, such as those of a new git directory, and counts them. What counts in any directory
-// stays, and so does a single file.
+// stays.
 func byDirectory(changes []facts.Change) (out []facts.Change, files map[string]int) {
 	whole := map[string]facts.ChangeKind{}
 	for _, c := range changes {
@@ -304,7 +318,6 @@ func byDirectory(changes []facts.Change) (out []facts.Change, files map[string]i
 			files[dir]++
 		}
 	}
-	maps.DeleteFunc(files, func(_ string, n int) bool { return n == 1 })
 	return slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return files[in(c)] > 0 }), files
 }
 
