@@ -11,13 +11,14 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
 // newGuard is a guard that doesn't run: it has its policy, and no room.
 func newGuard(t testing.TB, p firewall.Policy) *Guard {
 	t.Helper()
 	p.Version = firewall.PolicyVersion
-	g, err := New(Config{Policy: &p, Digest: firewall.Digest(&p), Sockets: t.TempDir(), ResolvConf: "/nonexistent", Out: io.Discard})
+	g, err := New(Config{Policy: &p, Digest: policy.Digest{File: firewall.Digest(&p)}, Sockets: t.TempDir(), ResolvConf: "/nonexistent", Out: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +384,7 @@ func TestStateUpstreams(t *testing.T) {
 // TestDeniesFollowWorkers: a deny of a room is in the rooms that its workers are in,
 // and waits for those that are in none.
 func TestDeniesFollowWorkers(t *testing.T) {
-	policy := func(rooms ...string) *firewall.Policy { // "name: workers"
+	inRooms := func(rooms ...string) *firewall.Policy { // "name: workers"
 		p := &firewall.Policy{}
 		for _, r := range rooms {
 			name, workers, _ := strings.Cut(r, ": ")
@@ -398,15 +399,15 @@ func TestDeniesFollowWorkers(t *testing.T) {
 		after   []*firewall.Policy
 		want    []string // rooms with denies, in order; "" is all
 	}{
-		{"all rooms", policy("room: a b"), []string{"deny x.example"}, []*firewall.Policy{policy("one: a", "two: b")}, []string{""}},
-		{"nothing moves", policy("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{policy("room: a", "other: b")}, []string{"other"}},
-		{"merged", policy("room: a", "other: b"), []string{"@other deny x.example", "@room deny x.example"}, []*firewall.Policy{policy("room: a b")}, []string{"room"}},
-		{"split", policy("room: a b c"), []string{"@room deny x.example"}, []*firewall.Policy{policy("room: a", "other: b", "third: c")}, []string{"room", "other", "third"}},
-		{"changed places", policy("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{policy("room: b", "other: a")}, []string{"room"}},
-		{"away", policy("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{policy("room: a")}, nil},
-		{"back", policy("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{policy("room: a"), policy("room: a", "new: b")}, []string{"new"}},
-		{"half of it away", policy("room: a b"), []string{"@room deny x.example"}, []*firewall.Policy{policy("room: a"), policy("one: a", "two: b")}, []string{"two", "one"}},
-		{"allowed meanwhile", policy("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{policy("room: a"), nil, policy("room: a", "new: b")}, nil},
+		{"all rooms", inRooms("room: a b"), []string{"deny x.example"}, []*firewall.Policy{inRooms("one: a", "two: b")}, []string{""}},
+		{"nothing moves", inRooms("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{inRooms("room: a", "other: b")}, []string{"other"}},
+		{"merged", inRooms("room: a", "other: b"), []string{"@other deny x.example", "@room deny x.example"}, []*firewall.Policy{inRooms("room: a b")}, []string{"room"}},
+		{"split", inRooms("room: a b c"), []string{"@room deny x.example"}, []*firewall.Policy{inRooms("room: a", "other: b", "third: c")}, []string{"room", "other", "third"}},
+		{"changed places", inRooms("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{inRooms("room: b", "other: a")}, []string{"room"}},
+		{"away", inRooms("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{inRooms("room: a")}, nil},
+		{"back", inRooms("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{inRooms("room: a"), inRooms("room: a", "new: b")}, []string{"new"}},
+		{"half of it away", inRooms("room: a b"), []string{"@room deny x.example"}, []*firewall.Policy{inRooms("room: a"), inRooms("one: a", "two: b")}, []string{"two", "one"}},
+		{"allowed meanwhile", inRooms("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{inRooms("room: a"), nil, inRooms("room: a", "new: b")}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := (&live{base: tt.before}).clone()
@@ -417,7 +418,7 @@ func TestDeniesFollowWorkers(t *testing.T) {
 			}
 			for _, p := range tt.after {
 				if p != nil {
-					l.replace(p, "", time.Now())
+					l.replace(p, policy.Digest{}, time.Now())
 				} else if _, err := l.add(liveChange(t, "x.example")); err != nil {
 					t.Fatal(err)
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/kept"
+	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
@@ -21,7 +22,7 @@ const maxLive = 256
 // no room; the guard's lock protects it.
 type live struct {
 	base     *firewall.Policy // expanded
-	digest   string           // of the file
+	digest   policy.Digest    // of base
 	changes  []firewall.Live
 	learning map[string]time.Time // when each room's learning ends
 	away     []kept.Deny          // denies of workers that are in no room now
@@ -144,7 +145,7 @@ func (l *live) place(d kept.Deny, now time.Time) {
 }
 
 // replace makes p the policy of the file; denies follow the workers of their rooms.
-func (l *live) replace(p *firewall.Policy, digest string, now time.Time) {
+func (l *live) replace(p *firewall.Policy, digest policy.Digest, now time.Time) {
 	denies := l.denies()
 	l.changes = slices.DeleteFunc(l.changes, func(c firewall.Live) bool { return c.Deny })
 	l.base, l.digest, l.away = p, digest, nil

@@ -93,11 +93,14 @@ type Applied struct {
 
 // State is the current state of a guard.
 type State struct {
-	Workshop   string          `json:"workshop"`
-	Started    time.Time       `json:"started"`
-	Generation uint64          `json:"generation"`
-	Digest     string          `json:"digest"` // of the policy, without live changes
-	Live       []firewall.Live `json:"live,omitempty"`
+	Workshop   string    `json:"workshop"`
+	Started    time.Time `json:"started"`
+	Generation uint64    `json:"generation"`
+	Digest     string    `json:"digest"` // of the policy, without live changes
+	// Values is the digest of what the templates of its rules stand for
+	// ([firewall.ValuesDigest]).
+	Values string          `json:"values,omitempty"`
+	Live   []firewall.Live `json:"live,omitempty"`
 	// Stored reports whether the next guard and other rooms will have the live denies.
 	Stored bool `json:"stored"`
 	// Learning has the end of each room's learning.
@@ -192,6 +195,9 @@ type ExplainedAddress struct {
 // time.
 type Failures struct {
 	Events []events.Line `json:"events"`
+	// Room is the worker's, Workers are all that share it.
+	Room    string   `json:"room,omitempty"`
+	Workers []string `json:"workers,omitempty"`
 }
 
 // Duration is a time.Duration as text in JSON: "30m0s".
