@@ -299,6 +299,10 @@ func damageKept(s *scenario.Scenario) {
 	if damaged != 1 {
 		s.Fatalf("the room keeps %d files, want 1", damaged)
 	}
+	stored := fmt.Sprintf("/proc/%d/root/run/workshop/%s", s.Pid("room"), handover.StoredFile)
+	if err := os.WriteFile(stored, make([]byte, handover.KeptSize), 0o644); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // TestB60_ClosedIsOpenedAfterUp: where more than lines differs, reload says that it

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Live is a change of the policy in memory only. An allow ends with the guard, a deny
-// when its room has ended too, or either at Until.
+// Live is a change of the policy that its file doesn't have. An allow ends with the guard,
+// a deny with the workshop, or either at Until.
 type Live struct {
 	// Room that it applies to; empty: all.
 	Room string `json:"room,omitempty"`

@@ -3,12 +3,12 @@ package app
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/workshop/edit"
 )
 
 // roomLines are the rules of a room.
@@ -24,7 +24,7 @@ type roomLines struct {
 // roomsOf returns the rooms that a change is about: the worker's, or all.
 func (env *Env) roomsOf(ctx context.Context, t ProjectRef, s control.State, worker string) []roomLines {
 	var rooms []roomLines
-	policy := env.filePolicy(ctx, t, s.Digest)
+	policy := env.filePolicy(ctx, t, s)
 	for _, r := range s.Rooms {
 		if worker != "" && !slices.Contains(r.Workers, worker) {
 			continue
@@ -46,11 +46,11 @@ func (env *Env) roomsOf(ctx context.Context, t ProjectRef, s control.State, work
 	return rooms
 }
 
-// filePolicy is the policy of the workshop file, if it is the one with that
-// digest; else nil.
-func (env *Env) filePolicy(ctx context.Context, t ProjectRef, digest string) *firewall.Policy {
+// filePolicy is the policy of the workshop file, if it is the one that the guard has;
+// else nil.
+func (env *Env) filePolicy(ctx context.Context, t ProjectRef, s control.State) *firewall.Policy {
 	p := env.savedPolicy(ctx, t)
-	if p == nil || firewall.Digest(p) != digest {
+	if !isPolicyOf(p, s) {
 		return nil
 	}
 	return p
@@ -59,38 +59,49 @@ func (env *Env) filePolicy(ctx context.Context, t ProjectRef, digest string) *fi
 // savedPolicy is the policy of the workshop file, whatever runs; nil where the file
 // can't be read, a worker may have written it, or no worker has a network.
 func (env *Env) savedPolicy(ctx context.Context, t ProjectRef) *firewall.Policy {
+	_, p := env.saved(ctx, t)
+	return p
+}
+
+// saved is [Env.savedPolicy] with the file; both are nil together.
+func (env *Env) saved(ctx context.Context, t ProjectRef) (*Source, *firewall.Policy) {
 	if t.File == "" {
-		return nil
+		return nil, nil
 	}
 	s, err := env.Read(ctx, t.File)
 	if err != nil || s.Workshop == nil {
-		return nil
+		return nil, nil
 	}
 	if list, err := env.redefined(t.Name, s.definition()); err != nil || len(list) > 0 {
-		return nil
+		return nil, nil
 	}
 	c, err := compose.Compile(s.Workshop)
-	if err != nil {
-		return nil
+	if err != nil || c.Policy == nil {
+		return nil, nil
 	}
-	return c.Policy
+	return s, c.Policy
+}
+
+// ownList reports whether a worker of the file has an allow list of its own, which
+// replaces the workshop's and is covered by it (B40).
+func (s *Source) ownList(worker string) bool {
+	k := s.read[s.Base()]
+	return k != nil && s.Worker(worker) != nil && !inherits(k.text, edit.Line{Worker: worker, Text: "example.org"})
+}
+
+// WhichList names the list that a line for a worker goes to.
+func WhichList(own bool, worker string) string {
+	if own {
+		return worker + "'s own network.allow (and the workshop's, if that lacks it)"
+	}
+	return "network.allow"
 }
 
 // filled puts the values of variables into lines, as the guard does.
 func filled(rules []firewall.Rule) []firewall.Rule {
 	out := slices.Clone(rules)
 	for i := range out {
-		r := &out[i]
-		if r.Template == "" {
-			continue
-		}
-		r.Template = ""
-		if p, ok := addressRange(r.Value); ok && strings.Contains(r.Value, "/") {
-			r.CIDR = p
-			continue
-		}
-		// A pattern for which any_tenant is needed comes with its error.
-		r.Host, _ = firewall.ParseHostPattern(r.Value)
+		out[i] = out[i].Filled()
 	}
 	return out
 }

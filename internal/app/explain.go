@@ -61,7 +61,11 @@ type Explanation struct {
 
 	room     *firewall.RoomPolicy // nil: no network
 	decision firewall.Decision    // by the policy alone
+	ownList  bool                 // the worker has an allow list of its own
 }
+
+// List names where the file's line for the connection goes.
+func (e *Explanation) List() string { return WhichList(e.ownList, e.Worker) }
 
 // ExplainedLine is a line, of the file or live.
 type ExplainedLine struct {
@@ -257,7 +261,7 @@ func (v *PolicyView) explain(x endpoint, port uint16, worker string, differing b
 	decision := x.decide(g.room, port)
 	e := &Explanation{
 		Host: x.host(), Port: port, Worker: worker, Workers: g.workers, Allowed: decision.Allowed, Reason: decision.Reason, Why: ReasonText(decision.Reason, x.host(), ""),
-		Suggest: decision.Suggest, Others: []ExplainedOther{}, room: g.room, decision: decision,
+		Suggest: decision.Suggest, Others: []ExplainedOther{}, room: g.room, decision: decision, ownList: v.c.ownList(worker),
 	}
 	if g.room != nil {
 		e.Room, e.Mode = g.room.Room, g.room.Mode

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,7 +104,11 @@ func (l *guardLine) failures(ctx context.Context, worker string, since time.Time
 		var f failures
 		list := Refusals{Worker: worker}
 		for _, e := range answer.Events {
-			if e.Workers = []string{worker}; e.Verdict == events.Deny { // of this worker's room
+			e.Room, e.Workers = answer.Room, answer.Workers
+			if !slices.Contains(e.Workers, worker) { // of a guard of before
+				e.Workers = []string{worker}
+			}
+			if e.Verdict == events.Deny {
 				list.Add(e)
 			} else {
 				f.unreachable = append(f.unreachable, e)

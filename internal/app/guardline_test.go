@@ -25,7 +25,11 @@ func TestGuardLine(t *testing.T) {
 		if r.Worker == "hangs" {
 			<-hang
 		}
-		return control.Failures{Events: []events.Line{{
+		room := "room-w"
+		if r.Worker == "shares" {
+			room = "room" // the only one
+		}
+		return control.Failures{Room: room, Workers: []string{"w", "shares"}, Events: []events.Line{{
 			Time: r.Since, Verdict: events.Deny, Name: "a.example.org", Port: 443, Protocol: "tcp", Reason: firewall.ReasonName, Suggest: "a.example.org",
 		}}}, nil
 	})
@@ -54,6 +58,9 @@ func TestGuardLine(t *testing.T) {
 	}
 	if n := connects.Load(); n != 1 {
 		t.Errorf("%d connections for three questions", n)
+	}
+	if got, want := ask("shares", 10*time.Second), "a.example.org:443 workshop firewall allow a.example.org"; len(got) != 1 || got[0] != want {
+		t.Errorf("where all share a room: %q, want %q", got, want)
 	}
 	(*guardEnd.Load()).Close() // another guard takes its place
 	if got := ask("w", 10*time.Second); !slices.Equal(got, want) || connects.Load() != 2 {

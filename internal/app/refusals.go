@@ -26,21 +26,19 @@ type Opening struct {
 func (x Refusal) fileLine() string {
 	name, err := firewall.ParseName(x.Name)
 	switch {
-	case err != nil:
+	case err != nil || x.dns: // a preset may lack the port that comes next
 		return x.Line
-	case x.dns:
-		return presetLine(x.Line, name, nil)
 	}
 	return presetLine(x.Line, name, onePort(x.port))
 }
 
 // AgainstFile marks the refusals to a worker that the workshop file has a line for by
-// now, which the guard wasn't given yet.
+// now, which the guard wasn't given yet, and those of a worker with a list of its own.
 func (env *Env) AgainstFile(ctx context.Context, t ProjectRef, worker string, list []Refusal) []Refusal {
 	if len(list) == 0 {
 		return list
 	}
-	p := env.savedPolicy(ctx, t)
+	file, p := env.saved(ctx, t)
 	if p == nil {
 		return list
 	}
@@ -48,9 +46,12 @@ func (env *Env) AgainstFile(ctx context.Context, t ProjectRef, worker string, li
 	if room == nil {
 		return list
 	}
+	own := file.ownList(worker)
 	m, out := room.Compile(), slices.Clone(list)
 	for i := range out {
-		switch x := &out[i]; {
+		x := &out[i]
+		x.ownList = own
+		switch {
 		case !x.allowedBy(m):
 		case room.Mode == firewall.Open && lacksLine(x.Reason): // the mode is new, too
 			x.saved = "workshop up"
@@ -103,8 +104,8 @@ func OpeningOf(l events.Line, worker string) (o Opening, ok bool) {
 	if name, err := firewall.ParseName(l.Name); err == nil {
 		host = name.String()
 	}
-	if strings.HasPrefix(l.Suggest, "{cidr:") {
-		host = l.Address
+	if strings.HasPrefix(l.Suggest, "{cidr:") { // what was dialled may be another one
+		host = suggestedAddress(l.Suggest)
 	}
 	if l.Protocol == "dns" {
 		port = 0
@@ -115,6 +116,17 @@ func OpeningOf(l events.Line, worker string) (o Opening, ok bool) {
 	o.worker = roomFlag(l.Room, l.Workers, worker)
 	o.Command = allowCommand(host, port, l.Suggest, o.worker)
 	return o, true
+}
+
+// suggestedAddress is the address that a suggested line opens; empty for another line.
+func suggestedAddress(line string) string {
+	rest, _ := strings.CutPrefix(line, "{cidr:")
+	text, _, _ := strings.Cut(strings.TrimSuffix(rest, "}"), ",")
+	p, err := netip.ParsePrefix(strings.Trim(text, ` "`))
+	if err != nil || !p.IsSingleIP() {
+		return ""
+	}
+	return p.Addr().String()
 }
 
 // Refusal is one thing that was refused, however often and on whichever way it
@@ -129,7 +141,8 @@ type Refusal struct {
 	address string // that was dialled, if it is known
 	saved   string // what gives the guard the file, which allows it: see [Env.AgainstFile]
 
-	rule string // that decided, as the guard writes it
+	rule    string // that decided, as the guard writes it
+	ownList bool   // the worker has an allow list of its own
 	Opening
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -28,9 +29,51 @@ type Reloaded struct {
 	Left []string
 }
 
+// ErrNeedsUp is wrapped where a reload can't apply what the file has.
+var ErrNeedsUp = errors.New("this needs `workshop up`")
+
 // Reload loads into the running guard the rules of the workshop file. reset drops every
-// live change, ends learning and forgets what upload budgets have spent.
+// live change, ends learning and forgets what upload budgets have spent, also where the
+// file can't be loaded.
 func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
+	done, err := env.reload(ctx, reset)
+	if f, ok := errors.AsType[*Failure](err); ok && reset && !errors.Is(err, ErrNotUp) {
+		if n := env.dropLive(ctx); n > 0 {
+			f.Hint("%s dropped all the same", Count(n, "live change"))
+		}
+	}
+	return done, err
+}
+
+// dropLive resets the guard, whatever the file says, and returns how many live changes
+// it had.
+func (env *Env) dropLive(ctx context.Context) (n int) {
+	t, err := env.Find(ctx)
+	if err != nil {
+		return 0
+	}
+	e, err := env.Connect(ctx, t, nil)
+	if err != nil {
+		return 0
+	}
+	defer e.Close()
+	_ = env.withGuard(ctx, e, func(g *control.Client) error {
+		before, err := guardState(g)
+		if err == nil && resettable(before) && len(closedRooms(before)) == 0 { // those are opened by a whole reload alone
+			if err = g.Do(control.Request{Op: control.OpChange, Reset: true}, &control.Applied{}); err == nil {
+				n = len(before.Live)
+				env.forgetLearning(t.Name)
+			}
+		}
+		return err
+	})
+	return n
+}
+
+// resettable reports whether the guard has something that a reset takes away.
+func resettable(s control.State) bool { return len(s.Live)+len(s.Learning) > 0 || spent(s) }
+
+func (env *Env) reload(ctx context.Context, reset bool) (*Reloaded, error) {
 	env.Warnings = WarnNew // its lines are about to count
 	c, err := env.Compile(ctx)
 	if err != nil {
@@ -58,7 +101,7 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 	heard := &reloadEngine{Engine: e}
 	if len(plan.Steps) > 0 {
 		// As at `up`: a worker may have written the file that is about to count.
-		if err := env.ReviewDefinition(ctx, ready); err != nil {
+		if err := env.ReviewDefinition(ctx, ready, nil); err != nil {
 			return nil, err
 		}
 		env.CompareWatched(ctx, c.Name, engine.Observed{})
@@ -88,7 +131,7 @@ func (env *Env) Reload(ctx context.Context, reset bool) (*Reloaded, error) {
 				return err
 			}
 		}
-		if reset && (len(before.Live)+len(before.Learning) > 0 || spent(before)) {
+		if reset && resettable(before) {
 			if err := change(control.Request{Op: control.OpChange, Reset: true}); err != nil {
 				return err
 			}
@@ -140,8 +183,8 @@ func planReload(ctx context.Context, e *Running, c, ready *Project, changed Gran
 		left = changed.left(all)
 	}
 	if only, all := engine.OnlyReload(plan); !only {
-		return nil, nil, Fail(CodeFailed, "this needs `workshop up`, because more than the lines of allow and deny differs from what runs:\n%s", strings.Join(changed.left(all), "\n")).
-			Hint("nothing was changed; `workshop up` does all of it, `workshop up --dry-run` shows it")
+		return nil, nil, Fail(CodeFailed, "%w, because more than the lines of allow and deny differs from what runs:\n%s", ErrNeedsUp, strings.Join(changed.left(all), "\n")).
+			Hint("what runs wasn't changed; `workshop up` does all of it, `workshop up --dry-run` shows it")
 	}
 	reload := *plan
 	reload.Steps = nil

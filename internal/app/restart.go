@@ -27,6 +27,7 @@ func (env *Env) Restart(ctx context.Context, names []string) error {
 		return err
 	}
 	defer e.Close()
+	said := false
 	return ch.converge(ctx, e, env.Settings.WaitTimeout, func() (*engine.Plan, error) {
 		seen, err := e.Look(ctx, false)
 		if err != nil {
@@ -36,6 +37,13 @@ func (env *Env) Restart(ctx context.Context, names []string) error {
 			return nil, notUp(t)
 		}
 		plan, err := engine.PlanRestart(engine.Desired{Compiled: c.asRunning(), Only: names}, seen)
-		return plan, EngineError(err)
+		if err != nil {
+			return nil, EngineError(err)
+		}
+		if !said {
+			env.SayEnding(ctx, e, plan)
+			said = true
+		}
+		return plan, nil
 	})
 }

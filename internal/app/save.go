@@ -32,6 +32,9 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := env.reviewSource(ctx, s); err != nil {
+		return nil, err
+	}
 	network := &s.Workshop.Container.Network
 	room := roomLines{known: true}
 	if o.Worker != "" {
@@ -42,23 +45,44 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 	}
 	if network.Mode.V == firewall.None {
 		if o.Worker == "" {
-			return nil, Fail(CodeRefused, "the workshop has no network (mode none)").Hint("%s", networkHint)
+			return nil, o.noNetwork("the workshop")
 		}
-		return nil, noNetwork(o.Worker)
+		return nil, o.noNetwork(o.Worker)
 	}
 	room.Mode, room.allow, room.deny = network.Mode.V, filled(network.Allow), filled(network.Deny)
-	o.Rules, err = env.stillNeeded([]roomLines{room}, o, time.Time{})
-	if err != nil || len(o.Rules) == 0 {
+	before, err := boundedfile.Read(s.Path, workshop.MaxFileSize)
+	if err != nil {
 		return nil, err
+	}
+	asked := o.Rules
+	o.Rules, err = env.stillNeeded([]roomLines{room}, o, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Rules) == 0 {
+		if without := s.without(before, asked); o.Worker == "" && !o.Deny && len(without) > 0 {
+			env.say("not for %s: add it there with --worker", WorkersText(without))
+		}
+		return nil, nil
 	}
 	done, err := env.rewrite(ctx, s, o)
 	switch {
 	case err == nil && done == nil:
 		env.say("%s has that already; nothing changed", env.Shown(s.Path))
 	case err == nil && o.Worker == "" && !o.Deny:
-		done.NotFor = ownLists(s.Workshop)
+		done.NotFor = s.without(before, o.Rules)
 	}
 	return done, err
+}
+
+// reviewSource is [Env.ReviewDefinition] of a file that is about to be edited: lines of a
+// worker would be taken for the person's.
+func (env *Env) reviewSource(ctx context.Context, s *Source) error {
+	name, err := env.projectName(s.Workshop.Name.V, s.Root())
+	if err != nil {
+		return err
+	}
+	return env.ReviewDefinition(ctx, &Project{ProjectRef: ProjectRef{Name: name, Dir: s.Root(), File: s.Path}, Source: s}, nil)
 }
 
 // ruleLine is one line of a list, with its rules.
@@ -88,18 +112,22 @@ func (env *Env) withLines(s *Source, text []byte, o RuleChange) ([]byte, error) 
 		if o.Worker != "" {
 			whole := line
 			whole.Worker = ""
-			_, err := edit.Add(text, line)
 			covered := o.Deny || coveredBy(l.rules, base.Allow) || base.Mode.V == firewall.Open && !slices.ContainsFunc(l.rules, func(r firewall.Rule) bool { return !isPublic(r) })
+			own := !inherits(text, line)
+			others := s.sharing(text, line)
 			switch {
-			case errors.Is(err, edit.ErrInherits):
-				if others := s.sharing(o); len(others) > 0 {
-					return nil, env.sharedList(s, o, others)
-				}
-				where = []edit.Line{whole}
-				env.say("%s has no list of its own: the line is added to the workshop's, which no other worker uses", o.Worker)
-			case !covered:
+			case own && covered:
+			case len(others) > 0 && !(own && o.forOthers):
+				return nil, s.sharedList(o, own, others)
+			case own:
 				where = []edit.Line{whole, line}
 				env.say("the line goes to the workshop's list too: a worker may only narrow what its workshop grants (B40)")
+				if len(others) > 0 {
+					env.warn("%s: for %s too, as that list is theirs", l.text, WorkersText(others))
+				}
+			default:
+				where = []edit.Line{whole}
+				env.say("%s has no list of its own: the line is added to the workshop's, which no other worker uses", o.Worker)
 			}
 		}
 		var err error
@@ -110,12 +138,19 @@ func (env *Env) withLines(s *Source, text []byte, o RuleChange) ([]byte, error) 
 	return text, nil
 }
 
+// inherits reports whether a worker has the workshop's list in the text of a file.
+func inherits(text []byte, line edit.Line) bool {
+	_, err := edit.Add(text, line)
+	return errors.Is(err, edit.ErrInherits)
+}
+
 // sharing are the other workers that a line of the workshop's list reaches.
-func (s *Source) sharing(o RuleChange) (names []string) {
-	own := ownLists(s.Workshop)
+func (s *Source) sharing(text []byte, line edit.Line) (names []string) {
 	for i := range s.Workshop.Workers {
 		w := &s.Workshop.Workers[i]
-		if w.Name != o.Worker && w.Container.Network.Mode.V != firewall.None && (o.Deny || !slices.Contains(own, w.Name)) {
+		other := line
+		other.Worker = w.Name
+		if w.Name != line.Worker && w.Container.Network.Mode.V != firewall.None && (line.Deny || inherits(text, other)) {
 			names = append(names, w.Name)
 		}
 	}
@@ -125,27 +160,31 @@ func (s *Source) sharing(o RuleChange) (names []string) {
 // sharedList refuses a line for one worker that others would get too, and says what to
 // write by hand: a worker's own deny lines are added to the workshop's, its own allow
 // list replaces the workshop's and must be covered by it (B40).
-func (env *Env) sharedList(s *Source, o RuleChange, others []string) *Failure {
+func (s *Source) sharedList(o RuleChange, own bool, others []string) *Failure {
 	var list []string
-	who, alone := []string{o.Worker}, fmt.Sprintf("for %s alone, write:", o.Worker)
 	if o.Deny {
 		for _, l := range o.lines() {
 			list = append(list, l.text)
 		}
-	} else {
-		who, alone = others, fmt.Sprintf("for %s alone, do that after you gave the others this list:", o.Worker)
-		for _, r := range s.Workshop.Container.Network.Allow {
-			text := RuleLine(r, false)
-			if r.Preset != "" {
-				text = "{preset: " + r.Preset + "}"
-			}
-			list = appendNew(list, text)
+		return Fail(CodeUsage, "%s has no deny list of its own, and a line of the workshop's is for %s too; nothing was written", o.Worker, WorkersText(others)).
+			Hint("for all of them: leave out --worker; for %s alone, write:\n- {name: %s, container: {network: {deny: [%s]}}}", o.Worker, o.Worker, strings.Join(list, ", "))
+	}
+	for _, r := range s.Workshop.Container.Network.Allow {
+		text := RuleLine(r, false)
+		if r.Preset != "" {
+			text = "{preset: " + r.Preset + "}"
 		}
+		list = appendNew(list, text)
 	}
-	for _, name := range who {
-		alone += fmt.Sprintf("\n- {name: %s, container: {network: {%s: [%s]}}}", name, o.Verb(), strings.Join(list, ", "))
+	alone := fmt.Sprintf("for %s alone: give the others the list that they have now, and run this again:", o.Worker)
+	for _, name := range others {
+		alone += fmt.Sprintf("\n- {name: %s, container: {network: {allow: [%s]}}}", name, strings.Join(list, ", "))
 	}
-	return Fail(CodeUsage, "%s has no %s list of its own, and a line of the workshop's is for %s too; nothing was written", o.Worker, o.Verb(), WorkersText(others)).
+	if own {
+		return Fail(CodeUsage, "a line for %s has to be in the workshop's list, too, as a worker only narrows (B40), and that list is for %s as well; nothing was written", o.Worker, WorkersText(others)).
+			Hint("for all of them: run it without --worker, then again as it is; %s", alone)
+	}
+	return Fail(CodeUsage, "%s has no allow list of its own, and a line of the workshop's is for %s too; nothing was written", o.Worker, WorkersText(others)).
 		Hint("for all of them: leave out --worker; %s", alone)
 }
 
@@ -166,15 +205,18 @@ func (env *Env) cantEdit(s *Source, err error) *Failure {
 	return f
 }
 
-// ownLists are the workers that don't use the workshop's allow list.
-func ownLists(w *workshop.Workshop) []string {
-	var own []string
-	for i := range w.Workers {
-		if n := &w.Workers[i].Container.Network; n.Mode.V != firewall.None && !sameRules(n.Allow, w.Container.Network.Allow) {
-			own = append(own, w.Workers[i].Name)
+// without are the workers that lack one of the rules although the workshop's list has
+// them: those with allow lists of their own in the text of the file.
+func (s *Source) without(text []byte, rules []firewall.Rule) (names []string) {
+	for i := range s.Workshop.Workers {
+		w := &s.Workshop.Workers[i]
+		own := w.Container.Network
+		lacks := slices.ContainsFunc(rules, func(r firewall.Rule) bool { return !firewall.CoveredBy(r, filled(own.Allow)) })
+		if own.Mode.V != firewall.None && lacks && !inherits(text, edit.Line{Worker: w.Name, Text: RuleLine(rules[0], false)}) {
+			names = append(names, w.Name)
 		}
 	}
-	return own
+	return names
 }
 
 func sameRules(x, y []firewall.Rule) bool {

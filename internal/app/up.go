@@ -46,7 +46,11 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 		}
 		first = plan
 		env.sayFacts(ready.Workshop, ready.Compiled.Facts, created)
-		return plan, env.Watch(ctx, ready, r.Capabilities().Contained, o)
+		if err := env.Watch(ctx, ready, r.Capabilities().Contained, o); err != nil {
+			return nil, err
+		}
+		env.SayEnding(ctx, r, plan)
+		return plan, nil
 	})
 	if err != nil && first != nil {
 		return env.rollBack(ctx, r, first.Compiled, first.Observed, err)

@@ -88,8 +88,7 @@ func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int)
 		env.hint("%s", hintWorktree)
 	case !HasNetwork(w):
 		if ran.Signs.sawNetwork() {
-			env.hint("%s has no network; allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
-				ran.Worker, file)
+			env.hint("%s has no network; to allow what it needs, %s", ran.Worker, s.networkLine(w, file))
 		}
 	case env.sayStopped(ctx, r, ran.Worker):
 	default:
@@ -234,7 +233,7 @@ func (env *Env) sayDenials(ctx context.Context, r *Running, ran Ran) {
 		text += "; " + env.Shown(r.File) + " allows " + WorkersText(saved) + " by now: `" + reload + "` gives it to the guard"
 	}
 	if len(lines) > 0 {
-		text += "; to allow it, add to network.allow in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")
+		text += "; to allow it, add to " + WhichList(seen[0].ownList, ran.Worker) + " in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")
 	}
 	if len(commands) > 0 {
 		text += "\nor allow it in what runs now: `" + strings.Join(commands, "`\n`") + "`"

@@ -61,8 +61,8 @@ func (g *Guard) replace(r control.Request) (any, error) {
 		if what := fixedDifference(l.base, p); what != "" {
 			return nil, fmt.Errorf("the new policy has other %s, which a running guard can't change: `workshop up` makes a new guard", what)
 		}
-		l.base, l.digest = p, digest
-		return []func(){func() { g.notePolicy(digest) }}, nil
+		l.replace(p, digest, g.now())
+		return []func(){func() { g.notePolicy(digest.File) }}, nil
 	})
 }
 

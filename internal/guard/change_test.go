@@ -11,13 +11,14 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
 // newGuard is a guard that doesn't run: it has its policy, and no room.
 func newGuard(t testing.TB, p firewall.Policy) *Guard {
 	t.Helper()
 	p.Version = firewall.PolicyVersion
-	g, err := New(Config{Policy: &p, Digest: firewall.Digest(&p), Sockets: t.TempDir(), ResolvConf: "/nonexistent", Out: io.Discard})
+	g, err := New(Config{Policy: &p, Digest: policy.Digest{File: firewall.Digest(&p)}, Sockets: t.TempDir(), ResolvConf: "/nonexistent", Out: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,5 +378,62 @@ func TestStateUpstreams(t *testing.T) {
 	got := newGuard(t, p).state().Upstreams
 	if want := []control.Upstream{{Kind: "resolver", Address: "198.51.100.53:53"}, {Kind: "proxy", Address: "198.51.100.80:3128"}}; !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestDeniesFollowWorkers: a deny of a room is in the rooms that its workers are in,
+// and waits for those that are in none.
+func TestDeniesFollowWorkers(t *testing.T) {
+	inRooms := func(rooms ...string) *firewall.Policy { // "name: workers"
+		p := &firewall.Policy{}
+		for _, r := range rooms {
+			name, workers, _ := strings.Cut(r, ": ")
+			p.Rooms = append(p.Rooms, firewall.RoomPolicy{Room: name, Mode: firewall.Restricted, Workers: strings.Fields(workers)})
+		}
+		return p
+	}
+	for _, tt := range []struct {
+		name    string
+		before  *firewall.Policy
+		changes []string
+		after   []*firewall.Policy
+		want    []string // rooms with denies, in order; "" is all
+	}{
+		{"all rooms", inRooms("room: a b"), []string{"deny x.example"}, []*firewall.Policy{inRooms("one: a", "two: b")}, []string{""}},
+		{"nothing moves", inRooms("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{inRooms("room: a", "other: b")}, []string{"other"}},
+		{"merged", inRooms("room: a", "other: b"), []string{"@other deny x.example", "@room deny x.example"}, []*firewall.Policy{inRooms("room: a b")}, []string{"room"}},
+		{"split", inRooms("room: a b c"), []string{"@room deny x.example"}, []*firewall.Policy{inRooms("room: a", "other: b", "third: c")}, []string{"room", "other", "third"}},
+		{"changed places", inRooms("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{inRooms("room: b", "other: a")}, []string{"room"}},
+		{"away", inRooms("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{inRooms("room: a")}, nil},
+		{"back", inRooms("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{inRooms("room: a"), inRooms("room: a", "new: b")}, []string{"new"}},
+		{"half of it away", inRooms("room: a b"), []string{"@room deny x.example"}, []*firewall.Policy{inRooms("room: a"), inRooms("one: a", "two: b")}, []string{"two", "one"}},
+		{"allowed meanwhile", inRooms("room: a", "other: b"), []string{"@other deny x.example"}, []*firewall.Policy{inRooms("room: a"), nil, inRooms("room: a", "new: b")}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := (&live{base: tt.before}).clone()
+			for _, c := range tt.changes {
+				if _, err := l.add(liveChange(t, c)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, p := range tt.after {
+				if p != nil {
+					l.replace(p, policy.Digest{}, time.Now())
+				} else if _, err := l.add(liveChange(t, "x.example")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var got []string
+			for _, c := range l.changes {
+				if c.Deny {
+					got = append(got, c.Room)
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(tt.want)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("denied in %q, want %q", got, tt.want)
+			}
+		})
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/dns"
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/kept"
 	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/share"
@@ -62,8 +63,8 @@ func connLimit() int {
 type Config struct {
 	// Policy is the initial policy, expanded.
 	Policy *firewall.Policy
-	// Digest of the policy file.
-	Digest string
+	// Digest of the policy.
+	Digest policy.Digest
 	// Lookup returns variables for templates of later policies; nil: none is
 	// set.
 	Lookup func(string) (string, bool)
@@ -102,6 +103,9 @@ type Guard struct {
 	mu      sync.Mutex // one change at a time, until it is enforced
 	live    *live
 	changed chan struct{} // wakes ends
+	stored  []kept.Deny   // by the rooms
+	unread  error         // why what was stored can't be read
+	pending bool          // the live denies must be stored as soon as a room can
 }
 
 // New returns a guard; it starts nothing.
@@ -113,7 +117,8 @@ func New(c Config) (*Guard, error) {
 		config: c, started: time.Now(), booted: time.Now().Round(0).Add(-clock.Boot()), rooms: map[string]*room{},
 		live: (&live{base: c.Policy, digest: c.Digest}).clone(), changed: make(chan struct{}, 1),
 	}
-	g.store.Swap(c.Policy)
+	g.restore()
+	g.store.Swap(g.live.effective())
 	if err := g.dialers(); err != nil {
 		return nil, err
 	}
@@ -209,6 +214,9 @@ func (g *Guard) Run(ctx context.Context) error {
 	out := &lockedWriter{w: g.config.Out}
 	g.sink = events.NewSink(out, func(room string) []string { return g.store.Room(room).Workers })
 	defer g.sink.Close()
+	for _, c := range g.live.changes {
+		g.noteLive(c, "goes on")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
 
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/clock"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/kept"
@@ -29,14 +28,36 @@ func (e *unreadableError) Error() string {
 // time of its zero.
 func (g *Guard) now() time.Time { return g.booted.Add(clock.Boot()) }
 
+// restore enforces the live denies that a previous guard stored, before any room is
+// served. If they can't be read, no room is until they are given up.
+func (g *Guard) restore() {
+	denies, err := kept.Load(g.config.Sockets)
+	if err != nil {
+		g.unread = err
+		return
+	}
+	for i := range denies {
+		d := &denies[i]
+		if d.Ends > 0 {
+			d.Until = g.booted.Add(d.Ends)
+		}
+		d.Rule.Line = liveLine(d.Until)
+		g.live.place(*d, g.now())
+	}
+	g.stored = denies
+}
+
 // keep adopts the record that the previous guard left with the room, and stores
 // this guard's there. It runs before the room is served. An unreadableError closes
 // the room; after any other error the room is retried.
 func (r *room) keep(c *handover.Client) error {
+	if err := r.guard.unreadable(); err != nil {
+		return &unreadableError{err}
+	}
 	if !r.kept.Opened() {
 		f, err := c.Kept()
 		if err == nil {
-			err = r.guard.adopt(r, f)
+			err = r.kept.Open(f, r.adopt)
 		}
 		if err != nil {
 			select {
@@ -47,94 +68,98 @@ func (r *room) keep(c *handover.Client) error {
 			}
 		}
 	}
-	return r.kept.Give(c)
-}
-
-// adopt enforces the record of the previous guard in f; a nil f has none. Denies
-// for all rooms take effect in all of them at once.
-func (g *Guard) adopt(r *room, f *os.File) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	l, before := g.live.clone(), len(g.live.changes)
-	if err := r.kept.Open(f, func(s kept.State) error {
-		for _, d := range s.Denies {
-			if d.Room != "" && d.Room != r.name {
-				return fmt.Errorf("a deny of room %q", clip.Bytes(d.Room, maxText))
-			}
-			l.adopt(g.liveDeny(d), g.now())
-		}
-		return r.budget.Restore(s.Budgets)
-	}); err != nil {
+	if err := r.kept.Give(c); err != nil {
 		return err
 	}
-	g.live = l
-	g.wake()
-	if len(l.changes) > before {
-		_, _ = g.enforce() // a deny redirects no new port
-	}
-	for _, c := range l.changes[before:] {
-		g.noteLive(c, "goes on")
-	}
-	if err := g.record(l); err != nil {
-		g.note(events.Event{Room: r.name, Reason: events.ReasonKept, Rule: clip.Bytes(err.Error(), maxText)})
-	}
+	r.guard.storeBy(c)
 	return nil
 }
 
-// adopt adds a live deny of the previous guard unless it is over or a duplicate.
-func (l *live) adopt(c firewall.Live, now time.Time) {
-	same := func(x firewall.Live) bool { return reflect.DeepEqual(x, c) }
-	if !over(c.Until, now) && !slices.ContainsFunc(l.changes, same) {
-		l.changes = append(l.changes, c)
-	}
+// unreadable returns why the stored denies can't be read; nil if they were.
+func (g *Guard) unreadable() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.unread
 }
 
-// liveDeny returns the change that was recorded as d.
-func (g *Guard) liveDeny(d kept.Deny) firewall.Live {
-	c := d.Live
-	if d.Ends > 0 {
-		c.Until = g.booted.Add(d.Ends)
+// adopt takes over the state that the previous guard recorded of the room.
+func (r *room) adopt(s kept.State) error {
+	if len(s.Denies) > 0 {
+		return errors.New("live denies of an older guard")
 	}
-	c.Rule.Line = liveLine(c.Until)
-	return c
+	return r.budget.Restore(s.Budgets)
 }
 
-// record writes the live denies to the rooms' records. g.mu is held.
+// record stores the live denies by one of the rooms that are served. Without any it is
+// done before one is. g.mu is held.
 func (g *Guard) record(l *live) error {
+	denies := g.denies(l)
+	if !g.unstored(denies) {
+		return nil
+	}
+	g.pending = true
 	var errs []error
-	for name, r := range g.rooms {
-		if err := r.kept.Denies(g.denies(l, name)); err != nil {
-			errs = append(errs, fmt.Errorf("room %q: %w; it will be lost when the guard restarts", name, err))
+	for _, name := range slices.Sorted(maps.Keys(g.rooms)) {
+		s := g.rooms[name].current()
+		if s == nil || s.gone() {
+			continue
 		}
+		err := g.write(s.client, denies)
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("room %q: %w; it will be lost when the guard restarts", name, err))
 	}
 	return errors.Join(errs...)
 }
 
-// denies returns the live denies of a room as they are recorded.
-func (g *Guard) denies(l *live, room string) (out []kept.Deny) {
-	for _, c := range l.changes {
-		if !c.Deny || c.Room != "" && c.Room != room {
-			continue
-		}
-		d := kept.Deny{Live: c}
-		if d.Until = (time.Time{}); !c.Until.IsZero() {
-			d.Ends = c.Until.Sub(g.booted)
+// storeBy stores by a room what isn't stored yet.
+func (g *Guard) storeBy(c *handover.Client) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	denies := g.denies(g.live)
+	if !g.unstored(denies) {
+		return
+	}
+	if err := g.write(c, denies); err != nil {
+		g.note(events.Event{Reason: events.ReasonKept, Rule: clip.Bytes(err.Error(), maxText)})
+	}
+}
+
+// unstored reports whether denies are to be stored.
+func (g *Guard) unstored(denies []kept.Deny) bool {
+	return g.pending || len(denies)+len(g.stored) > 0 && !reflect.DeepEqual(denies, g.stored)
+}
+
+func (g *Guard) write(c *handover.Client, denies []kept.Deny) error {
+	err := kept.Store(c, denies)
+	if err == nil {
+		g.stored, g.pending = denies, false
+	}
+	return err
+}
+
+// denies returns the live denies as they are recorded.
+func (g *Guard) denies(l *live) (out []kept.Deny) {
+	for _, d := range l.denies() {
+		if !d.Until.IsZero() {
+			d.Ends = d.Until.Sub(g.booted)
 		}
 		out = append(out, d)
 	}
 	return out
 }
 
-// fits refuses what doesn't fit into the rooms' records, next to the spent
-// budgets unless a reset clears them.
+// fits refuses what doesn't fit into the records: live denies, and spent budgets
+// unless a reset clears them.
 func (g *Guard) fits(l *live, reset bool) error {
+	if err := kept.CheckDenies(g.denies(l)); err != nil {
+		return err
+	}
 	for _, p := range l.effective().Rooms {
 		r := g.rooms[p.Room]
 		if r == nil {
 			continue // it has no network
-		}
-		if err := kept.CheckDenies(g.denies(l, p.Room)); err != nil {
-			return fmt.Errorf("room %q: %w", p.Room, err)
 		}
 		if err := r.budget.Fits(&p, reset); err != nil {
 			return err
@@ -146,6 +171,7 @@ func (g *Guard) fits(l *live, reset bool) error {
 // forget clears the rooms' spent budgets, and the previous guard's records of
 // rooms that aren't served yet. g.mu is held.
 func (g *Guard) forget() error {
+	g.giveUp()
 	var errs []error
 	for _, r := range g.rooms {
 		errs = append(errs, r.reopen(), r.budget.Reset())
@@ -153,9 +179,17 @@ func (g *Guard) forget() error {
 	return errors.Join(errs...)
 }
 
+// giveUp goes on without stored denies that can't be read. g.mu is held.
+func (g *Guard) giveUp() {
+	if g.unread != nil {
+		g.unread, g.pending = nil, true
+	}
+}
+
 // reopen opens the rooms that are closed because their record can't be read.
 func (g *Guard) reopen() (any, error) {
 	return g.commit(false, func(*live) (notes []func(), err error) {
+		g.giveUp()
 		for _, r := range g.rooms {
 			if r.closedFor() != "" {
 				err = errors.Join(err, r.reopen(), r.budget.Reset())

@@ -38,7 +38,7 @@ func (w *world) spend(m *meter, to string, n int) {
 func TestB27_OutlivesTheGuard(t *testing.T) {
 	p := budgeted(t, "allowed.example.org", "198.51.100.192/26:9000", "198.51.100.128/26:7000 upload 64K/d", "198.51.100.128/26:7001 upload 64K/d")
 	other := p.Rooms[0]
-	other.Room = "other"
+	other.Room, other.Workers = "other", []string{"carol"}
 	p.Rooms = append(p.Rooms, other)
 	w := newWorld(t, p)
 	all, part := w.meter("198.51.100.150:7000"), w.meter("198.51.100.150:7001")
@@ -234,6 +234,98 @@ func TestUnreadableIsClosed(t *testing.T) {
 	w.guard.kill()
 	w.startGuard()
 	w.refused("room", "198.51.100.202:9000")
+}
+
+// again starts other rooms and another guard, after all have ended.
+func (w *world) again(p firewall.Policy) {
+	w.Helper()
+	w.guard.kill()
+	for name, room := range w.rooms {
+		room.kill()
+		delete(w.rooms, name)
+	}
+	w.policy.Rooms = p.Rooms
+	if err := os.WriteFile(filepath.Join(w.dir, "policy", "policy.json"), firewall.EncodePolicy(&w.policy), 0o644); err != nil {
+		w.Fatal(err)
+	}
+	w.startRooms()
+}
+
+// TestB27_OutlivesTheRooms: denies hold after rooms and guard have ended, whatever the
+// rooms are called then and whoever is in them, before anything is served.
+func TestB27_OutlivesTheRooms(t *testing.T) {
+	p := restricted(t, "198.51.100.192/26:9000", "allowed.example.org:80")
+	other := p.Rooms[0]
+	other.Room, other.Workers = "other", []string{"carol"}
+	p.Rooms = append(p.Rooms, other)
+	w := newWorld(t, p)
+	w.liveFor(time.Hour, "deny 198.51.100.200/32:9000")
+	w.liveFor(0, "@other deny 198.51.100.201/32:9000", "@other deny allowed.example.org:80", "ssh.example.org:2222")
+	w.carried("room", "198.51.100.201:9000")
+	before := w.state()
+
+	one := restricted(t, "198.51.100.192/26:9000", "allowed.example.org:80")
+	one.Rooms[0].Room, one.Rooms[0].Workers = "one", []string{"alice", "bob", "carol"}
+	w.again(one)
+	waiting := w.mustDial("one", "tcp", testnet.Allowed+":80") // in the backlog
+	io.WriteString(waiting, "GET / HTTP/1.1\r\nHost: allowed.example.org\r\n\r\n")
+	w.startGuard()
+	answer := make([]byte, 12)
+	if _, err := io.ReadFull(waiting, answer); err != nil || string(answer) != "HTTP/1.1 403" {
+		t.Errorf("what waited for the next guard: %q, %v", answer, err)
+	}
+	w.refused("one", "198.51.100.200:9000")
+	w.refused("one", "198.51.100.201:9000")
+	w.carried("one", "198.51.100.202:9000")
+	after := w.state()
+	if len(after.Live) != 3 || after.Live[1].Room != "one" {
+		t.Fatalf("live: %+v", after.Live)
+	}
+	if d := after.Live[0].Until.Sub(before.Live[0].Until); d.Abs() > 100*time.Millisecond {
+		t.Errorf("it ends %s later than it would have", d)
+	}
+
+	// The same rooms, but carol is in that of the others.
+	p.Rooms[0].Workers, p.Rooms[1].Workers = []string{"alice", "carol"}, []string{"bob"}
+	w.again(p)
+	w.startGuard()
+	w.refused("room", "198.51.100.201:9000")
+
+	w.change(control.Request{Op: control.OpChange, Reset: true})
+	w.again(p)
+	w.startGuard()
+	w.carried("room", "198.51.100.200:9000")
+	w.carried("room", "198.51.100.201:9000")
+}
+
+// TestUnreadableDenies: without the stored denies no room is served until that is said,
+// and a deny of that time doesn't hide that they are unknown.
+func TestUnreadableDenies(t *testing.T) {
+	p := restricted(t, "198.51.100.192/26:9000")
+	w := newWorld(t, p)
+	w.liveFor(0, "deny 198.51.100.200/32:9000")
+	w.guard.kill()
+	stored := filepath.Join(w.dir, "sockets", handover.StoredFile)
+	if err := os.WriteFile(stored, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w.startGuard()
+		if s := w.state().Rooms[0]; s.Served || s.Closed == "" {
+			t.Fatalf("%+v", s)
+		}
+		w.liveFor(0, "deny 198.51.100.202/32:9000")
+		w.guard.kill()
+	}
+	w.startGuard()
+	w.change(control.Request{Op: control.OpReopen})
+	w.carried("room", "198.51.100.200:9000")
+	w.guard.kill()
+	w.startGuard()
+	w.carried("room", "198.51.100.200:9000")
+	if s := w.state(); len(s.Live) != 0 || !s.Rooms[0].Served {
+		t.Errorf("%+v", s)
+	}
 }
 
 // oldRoom hands over its sockets and knows nothing else.

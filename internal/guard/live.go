@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/kept"
+	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
@@ -19,15 +22,16 @@ const maxLive = 256
 // no room; the guard's lock protects it.
 type live struct {
 	base     *firewall.Policy // expanded
-	digest   string           // of the file
+	digest   policy.Digest    // of base
 	changes  []firewall.Live
 	learning map[string]time.Time // when each room's learning ends
+	away     []kept.Deny          // denies of workers that are in no room now
 }
 
 // clone returns a copy that can be changed.
 func (l *live) clone() *live {
 	c := *l
-	c.changes = slices.Clone(l.changes)
+	c.changes, c.away = slices.Clone(l.changes), slices.Clone(l.away)
 	c.learning = maps.Clone(l.learning)
 	if c.learning == nil {
 		c.learning = map[string]time.Time{}
@@ -41,7 +45,7 @@ func (l *live) effective() *firewall.Policy {
 }
 
 // reset clears all changes, and learning.
-func (l *live) reset() { l.changes, l.learning = nil, map[string]time.Time{} }
+func (l *live) reset() { l.changes, l.away, l.learning = nil, nil, map[string]time.Time{} }
 
 // add checks a change and adds it. It replaces older changes for the same target,
 // port by port. An allow of what the file allows, which was denied, adds nothing:
@@ -61,18 +65,23 @@ func (l *live) add(c firewall.Live) (ended bool, err error) {
 		return false, err
 	}
 	c.Rule.Ports = firewall.NormalizePorts(c.Rule.Ports)
-	var kept []firewall.Live
+	var left []firewall.Live
 	for _, old := range l.changes {
 		if old.Rule.Target() == c.Rule.Target() && (c.Room == "" || c.Room == old.Room) {
-			left := firewall.SubtractPorts(old.Rule.Ports, c.Rule.Ports)
-			ended = ended || old.Deny && !slices.Equal(left, old.Rule.Ports)
-			if old.Rule.Ports = left; len(left) == 0 {
+			ports := firewall.SubtractPorts(old.Rule.Ports, c.Rule.Ports)
+			ended = ended || old.Deny && !slices.Equal(ports, old.Rule.Ports)
+			if old.Rule.Ports = ports; len(ports) == 0 {
 				continue
 			}
 		}
-		kept = append(kept, old)
+		left = append(left, old)
 	}
-	l.changes = kept
+	l.changes = left
+	if c.Room == "" {
+		l.away = slices.DeleteFunc(l.away, func(d kept.Deny) bool {
+			return d.Rule.Target() == c.Rule.Target() && len(firewall.SubtractPorts(d.Rule.Ports, c.Rule.Ports)) == 0
+		})
+	}
 	if !c.Deny {
 		if err := l.denied(c); err != nil {
 			return false, err
@@ -81,11 +90,68 @@ func (l *live) add(c firewall.Live) (ended bool, err error) {
 			return true, nil
 		}
 	}
-	if len(l.changes) >= maxLive {
+	if len(l.changes)+len(l.away) >= maxLive {
 		return false, fmt.Errorf("more than %d live changes: end some, or write them into workshop.yaml", maxLive)
 	}
 	l.changes = append(l.changes, c)
 	return false, nil
+}
+
+// denies returns the denies with the workers that those of a room follow.
+func (l *live) denies() (out []kept.Deny) {
+	for _, c := range l.changes {
+		if !c.Deny {
+			continue
+		}
+		d := kept.Deny{Live: c}
+		if r, ok := l.find(c.Room); ok {
+			d.Workers = r.Workers
+		}
+		out = append(out, d)
+	}
+	return append(out, l.away...)
+}
+
+// place adds a deny, which has its Until, to the rooms that its workers are in, unless
+// it is over.
+func (l *live) place(d kept.Deny, now time.Time) {
+	if over(d.Until, now) {
+		return
+	}
+	add := func(room string) {
+		c := d.Live
+		c.Room = room
+		if !slices.ContainsFunc(l.changes, func(x firewall.Live) bool { return reflect.DeepEqual(x, c) }) {
+			l.changes = append(l.changes, c)
+		}
+	}
+	if d.Room == "" {
+		add("")
+		return
+	}
+	left := slices.Clone(d.Workers)
+	for _, r := range l.base.Rooms {
+		here := func(w string) bool { return slices.Contains(r.Workers, w) }
+		same := len(d.Workers) == 0 && r.Room == d.Room
+		if r.Mode != firewall.None && (same || slices.ContainsFunc(left, here)) {
+			add(r.Room)
+			left = slices.DeleteFunc(left, here)
+		}
+	}
+	if len(left) > 0 {
+		d.Workers, d.Ends = left, 0
+		l.away = append(l.away, d)
+	}
+}
+
+// replace makes p the policy of the file; denies follow the workers of their rooms.
+func (l *live) replace(p *firewall.Policy, digest policy.Digest, now time.Time) {
+	denies := l.denies()
+	l.changes = slices.DeleteFunc(l.changes, func(c firewall.Live) bool { return c.Deny })
+	l.base, l.digest, l.away = p, digest, nil
+	for _, d := range denies {
+		l.place(d, now)
+	}
 }
 
 // inFile reports whether the file allows what an allow does, in each of its rooms.

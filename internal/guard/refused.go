@@ -52,10 +52,12 @@ func (g *Guard) failures(r control.Request) (any, error) {
 	if room == nil || g.sink == nil {
 		return control.Failures{}, nil
 	}
+	f := control.Failures{Room: room.name, Workers: p.Rooms[i].Workers}
 	if s := room.current(); s != nil {
 		for _, log := range s.refused {
 			log.Drain()
 		}
 	}
-	return control.Failures{Events: g.sink.Failed(room.name, r.Since)}, nil
+	f.Events = g.sink.Failed(room.name, r.Since)
+	return f, nil
 }

@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,9 @@ func TestDeniedIsComplete(t *testing.T) {
 		var d control.Failures
 		if err := w.host(control.Request{Op: control.OpFailed, Worker: worker, Since: since}, &d); err != nil {
 			t.Fatal(err)
+		}
+		if d.Room != "room" || !slices.Equal(d.Workers, w.policy.Rooms[0].Workers) {
+			t.Fatalf("the room %q of %q", d.Room, d.Workers)
 		}
 		var got []string
 		for _, e := range d.Events {

@@ -16,10 +16,11 @@ import (
 func (g *Guard) state() control.State {
 	g.mu.Lock()
 	l := g.live.clone()
+	stored := !g.pending
 	g.mu.Unlock()
 	s := control.State{
-		Workshop: l.base.Workshop, Started: g.started.UTC(), Generation: g.store.Current().Generation, Digest: l.digest,
-		Live: l.changes, Learning: l.learning, Upstreams: upstreams(l.base), Goroutines: runtime.NumGoroutine(),
+		Workshop: l.base.Workshop, Started: g.started.UTC(), Generation: g.store.Current().Generation, Digest: l.digest.File, Values: l.digest.Values,
+		Live: l.changes, Stored: stored, Learning: l.learning, Upstreams: upstreams(l.base), Goroutines: runtime.NumGoroutine(),
 	}
 	for i := range s.Live {
 		s.Live[i].Until = g.wall(s.Live[i].Until)

@@ -110,7 +110,7 @@ func TestB21_RoomThatCantBeTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &handover.Server{Handler: b, UID: uint32(os.Getuid())}
+	s := &handover.Server{Handler: b, UID: uint32(os.Getuid()), Stored: filepath.Join(dir, handover.StoredFile)}
 	go s.Serve(l)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -115,7 +115,7 @@ func (r *Room) Serve(ready func(), stop <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	s := &handover.Server{Handler: r, UID: r.o.GuardUID, Log: r.o.Log}
+	s := &handover.Server{Handler: r, UID: r.o.GuardUID, Log: r.o.Log, Stored: filepath.Join(r.o.Dir, handover.StoredFile)}
 	go func() {
 		<-stop
 		l.Close()

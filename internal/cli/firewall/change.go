@@ -26,8 +26,8 @@ func (a verbs) allowCommand() *cobra.Command {
 network, or for the room of one, while they run. Without a port that is 80 and
 443. Deny lines still win, and what never opens stays closed.
 
-It lasts until the guard ends, by a crash too, or as long as --for says. --save
-writes the line into workshop.yaml instead, comments and order kept, and reloads.`,
+It lasts until the guard ends, by a crash or a restart too, or as long as --for says.
+--save writes the line into workshop.yaml instead, comments and order kept, and reloads.`,
 		`  workshop firewall allow api.example.org --for 30m
   workshop firewall allow github.com:22 '*.example.org' --worker builder
   workshop firewall allow db.internal:5432 --private
@@ -46,9 +46,10 @@ room of one, while they run: connections that go there end. Without a port that
 is every port. A deny line wins over every allow line; one that isn't saved ends for
 the host and ports of a later allow.
 
-It lasts until the workshop stops, or as long as --for says; a guard that crashes
-still has it when it comes back. --save writes the line into workshop.yaml
-instead, comments and order kept, and reloads.`,
+It lasts until `+"`down`"+`, or as long as --for says: a guard that crashes, `+"`restart`"+`
+and `+"`up`"+` don't end it, and one of --worker follows that worker into another room.
+--save writes the line into workshop.yaml instead, comments and order kept, and
+reloads.`,
 		`  workshop firewall deny gist.example.org
   workshop firewall deny '**.example.org:22' --for 1h
   workshop firewall deny 10.20.0.0/16 --save`)
@@ -90,8 +91,14 @@ func (a verbs) changeCommand(o *changeOptions, short, long, example string) *cob
 // saveRules writes lines into the workshop file, and reloads the guard.
 func (a verbs) saveRules(ctx context.Context, o app.RuleChange) error {
 	done, err := a.SaveRules(ctx, o)
-	if err != nil || done == nil {
+	switch {
+	case err != nil:
 		return err
+	case done == nil: // the guard may not have it yet
+		if v, err := a.ViewPolicy(ctx, ""); err == nil && v.State != nil && v.Changed() {
+			return a.reloadSaved(ctx, v.File)
+		}
+		return nil
 	}
 	a.showRewritten(done)
 	if len(done.NotFor) > 0 {

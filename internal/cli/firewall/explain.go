@@ -121,7 +121,7 @@ func (a verbs) explainText(all []*app.Explanation) error {
 		if !e.Allowed {
 			var allow []string
 			if e.Suggest != "" {
-				allow = append(allow, "- "+e.Suggest+" below network.allow")
+				allow = append(allow, "- "+e.Suggest+" below "+e.List())
 			}
 			if e.Command != "" {
 				allow = append(allow, "or now: `"+a.CommandLine(e.Command)+"`")

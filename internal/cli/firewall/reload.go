@@ -54,6 +54,10 @@ func (a verbs) reloadSaved(ctx context.Context, file string) error {
 	case errors.Is(err, app.ErrNotUp):
 		a.Say("the workshop is not up: takes effect on the next `workshop up`")
 		return nil
+	case errors.Is(err, app.ErrNeedsUp):
+		return f.Hint("%s has the line", file)
+	case ok && f.Code == app.CodeRefused:
+		return f.Hint("%s has the line, which counts once that is done", file)
 	case ok && f.Err != nil:
 		return f.Hint("%s has the line; apply it: `workshop firewall reload`", file)
 	}

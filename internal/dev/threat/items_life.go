@@ -66,9 +66,9 @@ var lifeItems = []Item{
 	{
 		ID: "L11", Attack: "Crashing the guard to lose a live deny or a spent budget",
 		Fell:   []string{"this project: a request that crashed the guard removed a live deny"},
-		Status: Closed, Answer: "Both are recorded in the room before they take effect, and enforced before it is served again. Unreadable records close the room until `firewall reload`",
-		Remedy:   "Records end with room and guard together (`down`, `restart`, a reboot, the machine's OOM), which no worker can cause",
-		Promises: []string{"B27", "B60"}, Tests: []string{"internal/guard TestB27_OutlivesTheGuard", "internal/guard TestUnreadableIsClosed", "internal/guard/kept TestKilledWhileWriting", "internal/guard/proxy TestWindowOutlivesTheGuard", "internal/room/handover TestKeepRefuses", "e2e TestB21_LiveChangeEndsWithTheGuard", "e2e TestB60_UnreadableIsClosed"},
+		Status: Closed, Answer: "Both are recorded by the room before they take effect, and enforced before it is served again. Unreadable records close the room until `firewall reload`",
+		Remedy:   "Live denies end with `down`. Budgets restart when room and guard end together (`restart`, a reboot, the machine's OOM), which no worker can cause",
+		Promises: []string{"B27", "B60"}, Tests: []string{"internal/guard TestB27_OutlivesTheGuard", "internal/guard TestB27_OutlivesTheRooms", "internal/guard TestUnreadableIsClosed", "internal/guard TestUnreadableDenies", "internal/guard/kept TestKilledWhileWriting", "internal/guard/proxy TestWindowOutlivesTheGuard", "internal/room/handover TestKeepRefuses", "e2e TestB21_LiveChangeEndsWithTheGuard", "e2e TestB27_DenyOutlivesRooms", "e2e TestB60_UnreadableIsClosed"},
 	},
 	{
 		ID: "L12", Attack: "Connections that panic the guard for all rooms",

@@ -55,8 +55,8 @@ type Request struct {
 	// Rooms that learn; empty: all.
 	Rooms []string `json:"rooms,omitempty"`
 	// For is how long changes or learning last, by a clock that can't be set. With
-	// 0 an allow lasts until the guard ends, and a deny until a reset or until
-	// guard and room have ended.
+	// 0 an allow lasts until the guard ends, and a deny until a reset or until the
+	// workshop is taken down.
 	For Duration `json:"for,omitempty"`
 	// Room, Host and Port are those of OpExplain, and required; Host is a name or
 	// an address.
@@ -93,11 +93,16 @@ type Applied struct {
 
 // State is the current state of a guard.
 type State struct {
-	Workshop   string          `json:"workshop"`
-	Started    time.Time       `json:"started"`
-	Generation uint64          `json:"generation"`
-	Digest     string          `json:"digest"` // of the policy, without live changes
-	Live       []firewall.Live `json:"live,omitempty"`
+	Workshop   string    `json:"workshop"`
+	Started    time.Time `json:"started"`
+	Generation uint64    `json:"generation"`
+	Digest     string    `json:"digest"` // of the policy, without live changes
+	// Values is the digest of what the templates of its rules stand for
+	// ([firewall.ValuesDigest]).
+	Values string          `json:"values,omitempty"`
+	Live   []firewall.Live `json:"live,omitempty"`
+	// Stored reports whether the next guard and other rooms will have the live denies.
+	Stored bool `json:"stored"`
 	// Learning has the end of each room's learning.
 	Learning map[string]time.Time `json:"learning,omitempty"`
 	Rooms    []RoomState          `json:"rooms"`
@@ -190,6 +195,9 @@ type ExplainedAddress struct {
 // time.
 type Failures struct {
 	Events []events.Line `json:"events"`
+	// Room is the worker's, Workers are all that share it.
+	Room    string   `json:"room,omitempty"`
+	Workers []string `json:"workers,omitempty"`
 }
 
 // Duration is a time.Duration as text in JSON: "30m0s".

@@ -68,17 +68,6 @@ func (k *File) Give(c *handover.Client) error {
 
 var errNoFile = errors.New("the room has no file yet")
 
-// Denies records the live denies. Without a file they are written when there is one.
-func (k *File) Denies(denies []Deny) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.state.Denies = denies
-	if k.file == nil {
-		return nil
-	}
-	return k.slots.write(k.state)
-}
-
 // Budgets records what is spent.
 func (k *File) Budgets(spent []Spent) error {
 	k.mu.Lock()

@@ -18,15 +18,20 @@ const (
 	maxExact     = 32
 )
 
-// State is what restricts a room beyond its policy.
+// State is what restricts rooms beyond their policy: a room's record has budgets, the
+// stored one the denies.
 type State struct {
+	// Boot is the boot ID of the machine; denies only.
+	Boot    string  `json:"boot,omitempty"`
 	Denies  []Deny  `json:"denies,omitempty"`
 	Budgets []Spent `json:"budgets,omitempty"`
 }
 
-// Deny is a live deny. Its Until is zero: Ends counts.
+// Deny is a live deny. Until counts after another boot, else Ends does.
 type Deny struct {
 	firewall.Live
+	// Workers are those of its room, whom it follows.
+	Workers []string `json:"workers,omitempty"`
 	// Ends is when it ends, by clock.Boot; 0: never.
 	Ends time.Duration `json:"ends,omitempty"`
 }
@@ -69,7 +74,7 @@ func (s State) encode() ([]byte, error) {
 	return b, err
 }
 
-// CheckDenies refuses more live denies than a room can record.
+// CheckDenies refuses more live denies than can be recorded.
 func CheckDenies(denies []Deny) error {
 	b, err := json.Marshal(denies)
 	if err == nil && len(b) > maxDenyBytes {
@@ -94,7 +99,7 @@ func decode(b []byte) (s State, err error) {
 
 func (s State) check() error {
 	for _, d := range s.Denies {
-		if !d.Deny || d.Ends < 0 || !d.Until.IsZero() || d.Rule.Template != "" || d.Rule.Preset != "" {
+		if !d.Deny || d.Ends < 0 || d.Rule.Template != "" || d.Rule.Preset != "" {
 			return errors.New("not a live deny")
 		}
 		if err := d.Check(); err != nil {

@@ -144,13 +144,20 @@ func (c *Client) Counters() (Counters, error) {
 
 // Keep replaces the file that the room keeps by one of [NewKept]. The caller's
 // descriptor stays open.
-func (c *Client) Keep(f *os.File) error {
+func (c *Client) Keep(f *os.File) error { return c.send(verbKeep, f) }
+
+// Store makes the room write the content of a file of [NewKept] to [StoredFile] in the
+// directory of its socket, where it outlives all rooms and guards.
+func (c *Client) Store(f *os.File) error { return c.send(verbStore, f) }
+
+// send sends a request with a file.
+func (c *Client) send(v verb, f *os.File) error {
 	var err error
 	if raw, rawErr := f.SyscallConn(); rawErr != nil {
 		return rawErr
 	} else if rawErr := raw.Control(func(fd uintptr) {
 		var fds []int
-		_, fds, err = c.do(request{verb: verbKeep}, int(fd))
+		_, fds, err = c.do(request{verb: v}, int(fd))
 		closeAll(fds)
 	}); rawErr != nil {
 		return rawErr

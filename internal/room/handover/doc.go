@@ -13,13 +13,16 @@
 //	counters                ok DENIED4 DENIED6
 //	keep                    ok, when the room keeps the descriptor sent with it
 //	kept                    ok, with that descriptor, or "ok none"
+//	store                   ok, when the content of the descriptor sent with it is in
+//	                        <dir>/denies
 //
 // A response that doesn't begin with "ok" is "error TEXT". The room keeps duplicates of
 // all sockets, so the next guard gets the same ones, with the connections that have
 // waited in between.
 //
 // The kept file is one of [NewKept]: memory of the guard that outlives it, as in
-// systemd's file descriptor store. The room doesn't read it.
+// systemd's file descriptor store. The room doesn't read it. The stored file outlives the
+// room too: the directory is a volume, which the guard can only read.
 //
 // The connection also shows each side the end of the other: on EOF the guard must close
 // every socket of the room at once, or it would keep serving through its duplicates.

@@ -85,7 +85,7 @@ func serveBy(t *testing.T, uid uint32) (*fakeRoom, *Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Handler: room, UID: uid, Log: func(string) {}}
+	s := &Server{Handler: room, UID: uid, Log: func(string) {}, Stored: filepath.Join(filepath.Dir(path), StoredFile)}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {

@@ -12,6 +12,9 @@ import (
 // charged to their first writer, the guard.
 const KeptSize = 256 << 10
 
+// StoredFile is the name of the file for [Client.Store], one for all rooms.
+const StoredFile = "denies"
+
 const keptName = "workshop-kept"
 
 // keptSeals fix the size, so that neither side can make the other fail, and the seals

@@ -73,6 +73,38 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// TestStore: what a guard gives a room to store is in a file of the directory, whole,
+// and what isn't a file to keep changes nothing.
+func TestStore(t *testing.T) {
+	_, s, path := serveBy(t, uint32(os.Getuid()))
+	c := dial(t, path)
+	for _, text := range []string{"first", "second"} {
+		f, err := NewKept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.WriteAt([]byte(text), KeptSize-10)
+		if err := c.Store(f); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		got, err := os.ReadFile(filepath.Join(filepath.Dir(path), StoredFile))
+		if err != nil || len(got) != KeptSize || strings.Trim(string(got), "\x00") != text {
+			t.Errorf("%d bytes, %v, want %q", len(got), err, text)
+		}
+	}
+	if err := c.Store(memfd(t, KeptSize+1, keptSeals)); err == nil || !strings.Contains(err.Error(), "bytes, want") {
+		t.Errorf("another size: %v", err)
+	}
+	if files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); err != nil || len(files) != 2 {
+		t.Errorf("%v, %v, want the socket and the file", files, err)
+	}
+	s.Stored = ""
+	if err := s.store(int(memfd(t, KeptSize, keptSeals).Fd())); err == nil || !strings.Contains(err.Error(), "stores nothing") {
+		t.Errorf("a room without a path: %v", err)
+	}
+}
+
 // TestKeepRefuses: a room keeps nothing that could make it or the next guard
 // fail, and goes on keeping what it has.
 func TestKeepRefuses(t *testing.T) {

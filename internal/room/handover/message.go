@@ -48,11 +48,12 @@ const (
 	verbCounters verb = "counters"
 	verbKeep     verb = "keep"
 	verbKept     verb = "kept"
+	verbStore    verb = "store"
 )
 
 // files returns how many descriptors are sent with a request.
 func (v verb) files() int {
-	if v == verbKeep {
+	if v == verbKeep || v == verbStore {
 		return 1
 	}
 	return 0
@@ -73,7 +74,7 @@ func parseRequest(b []byte) (request, error) {
 	word, arg, hasArg := strings.Cut(string(b), " ")
 	r := request{verb: verb(word)}
 	switch r.verb {
-	case verbSockets, verbCounters, verbKeep, verbKept:
+	case verbSockets, verbCounters, verbKeep, verbKept, verbStore:
 		if hasArg {
 			return request{}, fmt.Errorf("%s takes no arguments", word)
 		}

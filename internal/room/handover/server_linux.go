@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
 	"github.com/llmdo/workshop/internal/lib/peercred"
 )
 
@@ -32,6 +33,8 @@ type Server struct {
 	Handler Handler
 	// UID is the only user that is served.
 	UID uint32
+	// Stored is the path of the file for [Client.Store]; empty: that is refused.
+	Stored string
 	// Log, if not nil, gets a line about every guard that connects or is refused.
 	Log func(line string)
 
@@ -129,6 +132,9 @@ func (s *Server) serve(conn *net.UnixConn) {
 				fds = nil
 			}
 		}
+		if err == nil && r.verb == verbStore {
+			err = s.store(fds[0])
+		}
 		closeAll(fds)
 		if err == nil {
 			err = s.answer(conn, r)
@@ -152,6 +158,25 @@ func (s *Server) keep(f *os.File) {
 		s.kept.Close()
 	}
 	s.kept = f
+}
+
+// store replaces the stored file by the content of a file like the kept one.
+func (s *Server) store(fd int) error {
+	if s.Stored == "" {
+		return errors.New("this room stores nothing")
+	}
+	if err := checkKept(fd); err != nil {
+		return err
+	}
+	b := make([]byte, KeptSize)
+	for n := 0; n < len(b); {
+		m, err := unix.Pread(fd, b[n:], int64(n))
+		if err != nil {
+			return fmt.Errorf("read what is to be stored: %w", err)
+		}
+		n += m // the size is sealed: there is no end before
+	}
+	return atomicfile.Write(s.Stored, b, 0o444)
 }
 
 // answer carries out one request. A returned error is sent to the guard.
@@ -182,7 +207,7 @@ func (s *Server) answer(conn *net.UnixConn, r request) error {
 			return err
 		}
 		return send(conn, []byte(c.encode()))
-	case verbKeep:
+	case verbKeep, verbStore:
 		return send(conn, []byte("ok"))
 	case verbKept:
 		if s.kept == nil {
