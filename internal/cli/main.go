@@ -19,19 +19,28 @@ import (
 func Main(newRoot func(*command.System) *cobra.Command) int {
 	ownerMay()
 	collectLater()
+	args, under := os.Args[min(1, len(os.Args)):], ""
+	if isPlugin(os.Args) {
+		rest, code, done := asPlugin(os.Args, (&command.System{Env: &app.Env{Version: linkedVersion}}).BuildVersion())
+		if done {
+			return code
+		}
+		args, under = rest, "docker "
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "."
 	}
 	ctx, interrupts := command.NewInterrupts(context.Background(), os.Exit)
 	defer interrupts.Stop()
-	return Run(ctx, newRoot, os.Args[1:], &command.System{
+	return Run(ctx, newRoot, args, &command.System{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Env: &app.Env{
 			Lookup: os.LookupEnv, Dir: dir, Home: app.HomeDir(os.LookupEnv), Engine: app.Engines, Version: linkedVersion,
 		},
 		Interrupts: interrupts,
 		Executable: executable(os.Args, dir),
+		Under:      under,
 	})
 }
 
