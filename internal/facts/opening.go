@@ -12,6 +12,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
@@ -125,11 +126,49 @@ func sources(all []Opening) []string {
 	return outermost(out)
 }
 
+// access is how openings let a worker decide what a path leads to.
+type access struct {
+	by *Opening // nil: not at all
+	// at is the path that is writable: the path itself, a directory on its way or a
+	// symbolic link.
+	at string
+	// end is what the path leads to.
+	end string
+	// links reports whether a symbolic link on the way is writable.
+	links bool
+}
+
+// accessTo follows the symbolic links of a path. The writable source itself isn't
+// writable: nobody inside renames it.
+func accessTo(all []Opening, full string) (a access) {
+	at := func(part string, whole bool) {
+		for i, o := range all {
+			if o.opens(part) && (whole || part != o.Source) {
+				if a.by == nil {
+					a.by, a.at = &all[i], part
+				}
+				if info, err := os.Lstat(part); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+					a.links = true
+				}
+				return
+			}
+		}
+	}
+	end, err := hostlink.Follow(full, func(part string) { at(part, false) })
+	if a.end = end; err == nil {
+		at(end, true)
+	} else if len(all) > 0 && a.by == nil { // it may lead anywhere
+		a.by, a.at, a.links = &all[0], full, true
+	}
+	return a
+}
+
 // untouched reports whether openings leave no worker a way to change a path: no mount
-// makes it writable, and it has no other path, as the target of a symlink and of a hard
-// link has. What isn't there has none.
+// makes it writable, nor anything that it leads through by symbolic links, and it has no
+// other path, as the target of a symlink and of a hard link has. What isn't there has
+// none.
 func untouched(all []Opening, full string) bool {
-	if len(all) == 0 || slices.ContainsFunc(all, func(o Opening) bool { return o.opens(full) }) {
+	if len(all) == 0 || accessTo(all, full).by != nil {
 		return false
 	}
 	info, err := os.Lstat(full)
@@ -144,7 +183,8 @@ type Way struct {
 	Kind WayKind
 	// Workers are those that can have; none where that isn't known.
 	Workers []string
-	// Cover is what the lost mount was on: the file, or a directory above it.
+	// Cover is what the lost mount was on: the file, or a directory above it. Of Through
+	// it is what the links lead through.
 	Cover string
 }
 
@@ -159,6 +199,9 @@ const (
 	CoverLost
 	// CoverUnknown is CoverLost where the file system doesn't tell whether it was replaced.
 	CoverUnknown
+	// Through: symbolic links lead to the file by way of what a mount of the workers had,
+	// read-write.
+	Through
 	// Linked: the file is a symbolic link or has other names (hard links).
 	Linked
 )
@@ -178,6 +221,9 @@ func (r *Record) Way(p string) Way {
 				}
 			}
 		}
+	}
+	if a := accessTo(lasting(r.openings()), p); way.Kind == Linked && a.by != nil {
+		return Way{Through, a.by.Workers, a.at}
 	}
 	return way
 }

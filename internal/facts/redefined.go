@@ -51,15 +51,24 @@ func (d Definition) Redefined(project string, all []*Record) (list []Redefinitio
 			}
 			return s
 		})
+		// What the baseline has of a file, wherever symbolic links lead to it, unless a
+		// worker can have made one of them.
+		noted := func(p string) string {
+			a := accessTo(open, p)
+			if a.links {
+				return ""
+			}
+			return baseline().digest(a.end)
+		}
 		differs := func(p string) bool {
 			text, there := d.Known[p]
 			if !there { // it may have been there
-				_, err := os.Lstat(p)
-				if !errors.Is(err, fs.ErrNotExist) || !slices.ContainsFunc(open, func(o Opening) bool { return o.opens(p) }) {
+				_, err := os.Stat(p)
+				if !errors.Is(err, fs.ErrNotExist) || accessTo(open, p).by == nil {
 					return false
 				}
 				_, had := r.Definition[p]
-				return had || baseline().digest(p) != ""
+				return had || noted(p) != ""
 			}
 			if old, ok := r.Definition[p]; ok && old == text || untouched(open, p) {
 				return false
@@ -70,7 +79,7 @@ func (d Definition) Redefined(project string, all []*Record) (list []Redefinitio
 				}
 			}
 			digest := digestOf(p, d.Raw[p])
-			return digest == "" || baseline().digest(p) != digest
+			return digest == "" || noted(p) != digest
 		}
 		paths := slices.AppendSeq(slices.Clone(d.Absent), maps.Keys(d.Known))
 		if r.Dir == d.Dir {
