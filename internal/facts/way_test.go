@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -104,6 +105,76 @@ func TestLinksOnTheWay(t *testing.T) {
 			}
 			if way.Kind != tt.way.Kind || way.Cover != tt.way.Cover || !slices.Equal(way.Workers, tt.way.Workers) {
 				t.Errorf("way %+v, want %+v", way, tt.way)
+			}
+		})
+	}
+}
+
+// B8: the same of files that programs of the host run: what leads there is named where a
+// worker replaces a directory or a link by one to a file that it can't write.
+func TestWatchedWaysAreReplaced(t *testing.T) {
+	for _, tt := range []struct {
+		name, root string
+		files      map[string]string
+		links      map[string]string
+		own        string
+		replace    string // by a link to ../ev; empty: out/conf
+	}{
+		{name: "an included file of git", files: map[string]string{".git/config": "[include]\n\tpath = ../conf/f\n"}, links: map[string]string{"conf": "out/conf"}},
+		{name: "through another link", files: map[string]string{".git/config": "[include]\n\tpath = ../conf/f\n"}, links: map[string]string{"conf": "out/l", "out/l": "conf"}, replace: "out/l"},
+		{name: "a program of git", files: map[string]string{".git/config": "[core]\n\tfsmonitor = conf/f\n"}, links: map[string]string{"conf": "out/conf"}},
+		{name: "in the mount", files: map[string]string{".git/config": "[core]\n\tfsmonitor = out/conf/f\n"}},
+		{name: "hooks", files: map[string]string{".git/config": "[core]\n\thooksPath = conf\n"}, links: map[string]string{"conf": "out/l", "out/l": "conf"}, replace: "out/l"},
+		{name: "a link in the mount", links: map[string]string{"out/.envrc": "conf/f"}},
+		{name: "a link to a link in the mount", links: map[string]string{"out/.envrc": "l", "out/l": "conf/f"}, replace: "out/l"},
+		{name: "the workshop's own", own: "workers/f", links: map[string]string{"workers": "out/conf"}},
+		{name: "the workshop's own, all writable", root: ".", own: "workers/f", links: map[string]string{"workers": "out/conf"}},
+		{name: "the same, without a link before", root: ".", own: "out/conf/f"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := func(name string) string { return filepath.Join(dir, name) }
+			for name, text := range tt.files {
+				write(t, dir, name, text)
+			}
+			write(t, dir, ".git/HEAD", "ref: refs/heads/main\n")
+			write(t, dir, ".git/objects/x", "")
+			write(t, dir, ".git/refs/x", "")
+			write(t, dir, "out/conf/f", "mine")
+			write(t, dir, "ev/f", "evil")
+			for name, to := range tt.links {
+				symlink(t, to, at(name))
+			}
+			root := filepath.Join(dir, cmp.Or(tt.root, "out"))
+			r := &Record{Project: "p", Dir: dir, Roots: []string{root}, Openings: []Opening{{Source: root}}}
+			if tt.own != "" {
+				r.Own = []string{at(tt.own)}
+			}
+			changes := func(before Snapshot) (Snapshot, []Change) {
+				now, err := r.Take(t.Context(), at("home"), func(name string) (string, bool) { return "/dev/null", name == "GIT_CONFIG_SYSTEM" })
+				if err != nil {
+					t.Fatal(err)
+				}
+				return now, r.Changes(before, now)
+			}
+			before, _ := changes(nil)
+			if _, got := changes(before); len(got) > 0 {
+				t.Fatalf("nothing was changed, and it is %v", got)
+			}
+			replace, to := cmp.Or(tt.replace, "out/conf"), "../ev"
+			if tt.links["out/.envrc"] == "l" {
+				to = "../ev/f"
+			}
+			if err := errors.Join(os.Rename(at(replace), at("out/old")), os.Symlink(to, at(replace))); err != nil {
+				t.Fatal(err)
+			}
+			if _, got := changes(before); len(got) == 0 {
+				t.Error("nothing is named")
+			} else {
+				t.Log(got)
 			}
 		})
 	}
