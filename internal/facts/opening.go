@@ -126,40 +126,53 @@ func sources(all []Opening) []string {
 	return outermost(out)
 }
 
+// trail is a path with all that it leads through.
+type trail struct {
+	full  string
+	parts []string // components, symbolic links included
+	end   string   // what it leads to
+	lost  bool     // it is too long to be followed, and may lead anywhere
+}
+
+// follow follows the symbolic links of a path.
+func follow(full string) trail {
+	t := trail{full: full}
+	end, err := hostlink.Follow(full, func(part string) { t.parts = append(t.parts, part) })
+	t.end, t.lost = end, err != nil
+	return t
+}
+
 // access is how openings let a worker decide what a path leads to.
 type access struct {
 	by *Opening // nil: not at all
-	// at is the path that is writable: the path itself, a directory on its way or a
-	// symbolic link.
+	// at is what is writable: the end, a directory on the way or a symbolic link.
 	at string
-	// end is what the path leads to.
-	end string
-	// links reports whether a symbolic link on the way is writable.
+	// links reports whether a symbolic link is.
 	links bool
 }
 
-// accessTo follows the symbolic links of a path. The writable source itself isn't
-// writable: nobody inside renames it.
-func accessTo(all []Opening, full string) (a access) {
-	at := func(part string, whole bool) {
-		for i, o := range all {
-			if o.opens(part) && (whole || part != o.Source) {
-				if a.by == nil {
-					a.by, a.at = &all[i], part
-				}
-				if info, err := os.Lstat(part); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-					a.links = true
-				}
-				return
-			}
+// access looks for the openings of what a path leads through. The source of one isn't
+// writable itself, unless it is the end: nobody inside renames it.
+func (t trail) access(all []Opening) (a access) {
+	if t.lost && len(all) > 0 {
+		return access{&all[0], t.full, true}
+	}
+	look := func(part string, end bool) {
+		i := slices.IndexFunc(all, func(o Opening) bool { return o.opens(part) && (end || part != o.Source) })
+		if i < 0 {
+			return
+		}
+		if a.by == nil {
+			a.by, a.at = &all[i], part
+		}
+		if info, err := os.Lstat(part); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			a.links = true
 		}
 	}
-	end, err := hostlink.Follow(full, func(part string) { at(part, false) })
-	if a.end = end; err == nil {
-		at(end, true)
-	} else if len(all) > 0 && a.by == nil { // it may lead anywhere
-		a.by, a.at, a.links = &all[0], full, true
+	for _, part := range t.parts {
+		look(part, false)
 	}
+	look(t.end, true)
 	return a
 }
 
@@ -167,11 +180,13 @@ func accessTo(all []Opening, full string) (a access) {
 // makes it writable, nor anything that it leads through by symbolic links, and it has no
 // other path, as the target of a symlink and of a hard link has. What isn't there has
 // none.
-func untouched(all []Opening, full string) bool {
-	if len(all) == 0 || accessTo(all, full).by != nil {
+func untouched(all []Opening, full string) bool { return follow(full).untouched(all) }
+
+func (t trail) untouched(all []Opening) bool {
+	if len(all) == 0 || t.access(all).by != nil {
 		return false
 	}
-	info, err := os.Lstat(full)
+	info, err := os.Lstat(t.full)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -222,7 +237,7 @@ func (r *Record) Way(p string) Way {
 			}
 		}
 	}
-	if a := accessTo(lasting(r.openings()), p); way.Kind == Linked && a.by != nil {
+	if a := follow(p).access(lasting(r.openings())); way.Kind == Linked && a.by != nil {
 		return Way{Through, a.by.Workers, a.at}
 	}
 	return way

@@ -292,7 +292,7 @@ func (r *Record) Extend(baseline, later Snapshot) Snapshot {
 		if strings.HasPrefix(what, unchecked) || slices.ContainsFunc(all, func(o Opening) bool { return o.opens(p) }) {
 			continue
 		}
-		if accessTo(all, p).by == nil && (!had || untouched(all, p)) {
+		if t := follow(p); t.access(all).by == nil && (!had || t.untouched(all)) {
 			out[p] = what
 		}
 	}

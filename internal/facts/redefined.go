@@ -39,6 +39,15 @@ func (d Definition) Redefined(project string, all []*Record) (list []Redefinitio
 	if i := slices.IndexFunc(all, func(r *Record) bool { return project != "" && r.Project == project }); i >= 0 {
 		own = all[i]
 	}
+	trails := map[string]trail{}
+	trailOf := func(p string) trail {
+		t, ok := trails[p]
+		if !ok {
+			t = follow(p)
+			trails[p] = t
+		}
+		return t
+	}
 	for _, r := range all {
 		open := lasting(r.openings())
 		if len(open) == 0 {
@@ -54,23 +63,23 @@ func (d Definition) Redefined(project string, all []*Record) (list []Redefinitio
 		// What the baseline has of a file, wherever symbolic links lead to it, unless a
 		// worker can have made one of them.
 		noted := func(p string) string {
-			a := accessTo(open, p)
-			if a.links {
+			t := trailOf(p)
+			if t.access(open).links {
 				return ""
 			}
-			return baseline().digest(a.end)
+			return baseline().digest(t.end)
 		}
 		differs := func(p string) bool {
 			text, there := d.Known[p]
 			if !there { // it may have been there
 				_, err := os.Stat(p)
-				if !errors.Is(err, fs.ErrNotExist) || accessTo(open, p).by == nil {
+				if !errors.Is(err, fs.ErrNotExist) || trailOf(p).access(open).by == nil {
 					return false
 				}
 				_, had := r.Definition[p]
 				return had || noted(p) != ""
 			}
-			if old, ok := r.Definition[p]; ok && old == text || untouched(open, p) {
+			if old, ok := r.Definition[p]; ok && old == text || trailOf(p).untouched(open) {
 				return false
 			}
 			if own != nil {
