@@ -133,7 +133,7 @@ func (env *Env) wayText(way facts.Way, file string) string {
 	case facts.Through:
 		return "symbolic links lead to it through " + env.shownClipped(way.Cover) + ", which was writable in " + worker + " since the first `up`"
 	}
-	return "it is a link or has several names (hard links)"
+	return "it has several names (hard links)"
 }
 
 const (

@@ -178,15 +178,14 @@ func (t trail) access(all []Opening) (a access) {
 
 // untouched reports whether openings leave no worker a way to change a path: no mount
 // makes it writable, nor anything that it leads through by symbolic links, and it has no
-// other path, as the target of a symlink and of a hard link has. What isn't there has
-// none.
+// other name, as a hard link has. What isn't there has none.
 func untouched(all []Opening, full string) bool { return follow(full).untouched(all) }
 
 func (t trail) untouched(all []Opening) bool {
 	if len(all) == 0 || t.access(all).by != nil {
 		return false
 	}
-	info, err := os.Lstat(t.full)
+	info, err := os.Lstat(t.end)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -217,7 +216,7 @@ const (
 	// Through: symbolic links lead to the file by way of what a mount of the workers had,
 	// read-write.
 	Through
-	// Linked: the file is a symbolic link or has other names (hard links).
+	// Linked: the file has other names (hard links).
 	Linked
 )
 

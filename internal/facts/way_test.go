@@ -39,6 +39,11 @@ func TestLinksOnTheWay(t *testing.T) {
 			way:    Way{Through, []string{"one"}, "out/w"}},
 		{name: "a directory in the mount itself, replaced", file: "out/w/one.md",
 			attack: func(dir string) error { return swap(dir, "out/w", "../examples") }, way: Way{Writable, []string{"one"}, ""}},
+		{name: "the file itself is a link", links: map[string]string{"agents/one.md": "../out/w/one.md"}, file: "agents/one.md",
+			attack: func(dir string) error { return os.WriteFile(filepath.Join(dir, "out/w/one.md"), []byte(evil), 0o600) },
+			way:    Way{Through, []string{"one"}, "out/w"}},
+		{name: "control: such a link to where nobody writes", links: map[string]string{"agents/one.md": "../safe/one.md"}, file: "agents/one.md",
+			attack: func(dir string) error { return os.WriteFile(filepath.Join(dir, "safe/one.md"), []byte(evil), 0o600) }, safe: true, way: Way{Kind: Linked}},
 		{name: "control: it has a read-only mount", links: map[string]string{"workers": "out/w"}, file: "workers/one.md", covers: []string{"out/w"},
 			attack: func(dir string) error { return os.WriteFile(filepath.Join(dir, "out/w/one.md"), []byte(evil), 0o600) }, safe: true, way: Way{Kind: Linked}},
 		{name: "control: a link to where nobody writes", links: map[string]string{"workers": "safe"}, file: "workers/one.md",
@@ -57,6 +62,7 @@ func TestLinksOnTheWay(t *testing.T) {
 			write(t, dir, "examples/one.md", evil)
 			write(t, dir, "examples/safe/one.md", evil)
 			write(t, dir, "examples/deep/w/x", "")
+			write(t, dir, "agents/x", "")
 			for name, to := range tt.links {
 				symlink(t, to, at(name))
 			}
