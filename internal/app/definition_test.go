@@ -273,3 +273,38 @@ func TestEnvFileByAnotherPath(t *testing.T) {
 		})
 	}
 }
+
+// B8, B41: nor is it obeyed where a directory on the way is a link into what workers may
+// write, of the project or of another one.
+func TestWorkersBelowALink(t *testing.T) {
+	const worker = "---\nallowed-tools: Read\n---\nx\n"
+	for name, attack := range map[string]func(b *baselineCase){
+		"written": func(b *baselineCase) { b.write("w/one.md", strings.Replace(worker, "Read", "Bash", 1)) },
+		"replaced by a link": func(b *baselineCase) {
+			b.write("../examples/one.md", strings.Replace(worker, "Read", "Bash", 1))
+			if err := errors.Join(os.Rename(filepath.Join(b.dir, "w"), filepath.Join(b.dir, "old")), os.Symlink("../examples", filepath.Join(b.dir, "w"))); err != nil {
+				b.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBaseline(t, "")
+			b.write("w/one.md", worker)
+			above := b.beside("above", "..")
+			above.write("workshop.yaml", strings.Replace(aDefinition, "name: web", "name: above", 1))
+			if err := os.Symlink(filepath.Base(b.dir)+"/w", filepath.Join(above.dir, "workers")); err != nil {
+				t.Fatal(err)
+			}
+			above.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+			above.up(UpOptions{}, CodeOK)
+			attack(b)
+			above.up(UpOptions{}, CodeRefused)
+			above.says("workers/one.md changed, and a worker may have written that (B8): symbolic links lead to it through ", "allowed-tools: Bash")
+			if err := above.a.ReviewDefinition(t.Context(), above.ready); codeOfError(err) != CodeRefused {
+				t.Errorf("call: %v, want a refusal", err)
+			}
+			above.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+			above.up(UpOptions{}, CodeOK)
+		})
+	}
+}

@@ -100,4 +100,9 @@ var fileItems = []Item{
 		Status: Closed, Answer: "`compile` names it, `compile --check` fails, `workshop up` doesn't read it",
 		Promises: []string{"B43"}, Tests: []string{"internal/app TestCheckOfStrangeFiles", "internal/cli TestScripts"},
 	},
+	{
+		ID: "F20", Attack: "The file of a secret where a worker writes, also by a link of the repository (`./data/k`, `data -> out/data`): the worker replaces it by a link, so that the next start hands it another file",
+		Status: Closed, Answer: "A path that leads into an `rw` mount must stay in it, as one in the project must stay there; else the secret is refused",
+		Promises: []string{"B7", "B45"}, Tests: []string{"internal/facts TestSecretReplaced", "internal/facts TestSecretReplacedOutside", "internal/facts TestSecretByALinkOfTheProject"},
+	},
 }
