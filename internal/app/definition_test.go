@@ -308,3 +308,21 @@ func TestWorkersBelowALink(t *testing.T) {
 		})
 	}
 }
+
+// B8: a yes to the lines of a file that a link leads to is one to what the link leads to.
+func TestAcceptedBelowALink(t *testing.T) {
+	b := newBaseline(t, "")
+	b.write("sub/workers/one.md", "---\nallowed-tools: Read\n---\nx\n")
+	if err := os.Symlink("sub/workers", filepath.Join(b.dir, "workers")); err != nil {
+		t.Fatal(err)
+	}
+	b.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+	b.looks(b.dir, false)
+	b.write("sub/workers/one.md", "---\nallowed-tools: Bash\n---\nx\n")
+	b.looks(b.dir, true)
+	b.up(UpOptions{Ask: func(context.Context, string) (bool, error) { return true, nil }}, CodeOK)
+	b.looks(b.dir, false)
+	b.up(UpOptions{Implicit: true}, CodeOK)
+	b.write("sub/workers/two.md", "x")
+	b.looks(b.dir, true)
+}

@@ -65,7 +65,7 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if err != nil {
 		return Fail(CodeFailed, "watched files (B8): %w", err)
 	}
-	now.Pin(texts.Raw) // what is obeyed is noted, and nothing that came later
+	ends := now.Pin(texts.Raw) // what is obeyed is noted, and nothing that came later
 	if baseline == nil {
 		baseline = now
 	} else {
@@ -84,7 +84,7 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 		return err
 	}
 	env.sayChanges(slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { // those have their lines shown
-		return slices.ContainsFunc(redefined, func(d facts.Redefinition) bool { return d.Path == c.Path }) && !strings.HasPrefix(texts.Known[c.Path], hashed)
+		return slices.ContainsFunc(redefined, func(d facts.Redefinition) bool { return d.Path == c.Path || ends[d.Path] == c.Path }) && !strings.HasPrefix(texts.Known[c.Path], hashed)
 	}), r.Since())
 	if len(redefined) > 0 {
 		if err := env.reviewDefinition(ctx, redefined, texts, o); err != nil {
@@ -94,6 +94,9 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 		for _, d := range redefined {
 			if paths = append(paths, d.Path); texts.Raw[d.Path] == nil {
 				delete(r.Definition, d.Path)
+			}
+			if end, ok := ends[d.Path]; ok {
+				paths = append(paths, end)
 			}
 		}
 		changes = r.Accept(paths, baseline, now, changes)
