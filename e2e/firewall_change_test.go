@@ -167,7 +167,7 @@ func TestB27_Save(t *testing.T) {
 	says(s, s.Expect(1, "firewall", "allow", "saved.example.org", "--save"), "this needs `workshop up`", "workshop.yaml has the line\n")
 	// A live change is taken back, whatever the file says.
 	s.Expect(0, "firewall", "deny", "allowed.example.org")
-	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> refused")
+	s.Sees("worker", "lookup allowed.example.org -> NXDOMAIN")
 	says(s, s.Expect(1, "firewall", "reload", "--reset"), "this needs `workshop up`", "1 live change dropped all the same")
 	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200")
 	goOn(s, before, "worker", "room", "guard")

@@ -320,7 +320,7 @@ func TestB28_Log(t *testing.T) {
 		t.Errorf("exit code %d after Ctrl-C, want 130", code)
 	}
 	text := out()
-	if !strings.Contains(text, "to allow it: workshop firewall allow denied.example.org --worker one") || strings.Count(text, "later.example.org (look-up)") != 1 || strings.Contains(text, "{") && !strings.Contains(text, "{cidr") {
+	if !strings.Contains(text, ": workshop firewall allow denied.example.org --worker one") || strings.Count(text, "later.example.org (look-up)") != 1 || strings.Contains(text, "{") && !strings.Contains(text, "{cidr") {
 		t.Errorf("on a terminal:\n%s", text)
 	}
 }

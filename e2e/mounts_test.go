@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // withMount is a workshop of one worker with one mount.
@@ -163,7 +164,7 @@ func TestB08_NothingPlantedForTheHost(t *testing.T) {
 		mkdir -p cache/objects cache/refs; echo ref: refs/heads/main >cache/HEAD; : >cache/config
 		name=$(printf %0200d 0); for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do mkdir $name; cd $name; done`)
 	d := s.Run("ps")
-	for _, want := range []string{".envrc", ".mcp.json", "new since the first `up`: out/cache (B8)", "not fully checked: out/000"} {
+	for _, want := range []string{".envrc", ".mcp.json", "new since the first `up`: out/cache (1 file) (B8)", "not fully checked: out/000"} {
 		if all := d.Out + d.Err; !strings.Contains(all, want) {
 			t.Errorf("ps doesn't say %q:\n%s", want, all)
 		}
@@ -237,6 +238,27 @@ func TestB08_OwnEdits(t *testing.T) {
 	if d := s.Run("ps", "--strict"); d.Code != 4 || !strings.Contains(d.Err, "changed since the first `up`: workshop.yaml") {
 		t.Errorf("exit code %d\n%s", d.Code, d.Err)
 	}
+}
+
+// TestB08_NoSaveOverAWorkersLines: a line isn't saved into a file that a worker may have
+// changed: what it wrote there is neither taken for "the file has it" nor for the person's.
+func TestB08_NoSaveOverAWorkersLines(t *testing.T) {
+	s := scenario.At(t, "the person's deny isn't swallowed by one that a worker wrote and nothing loaded", withMount("{source: ./, target: /workspace, mode: rw}\n    network: {mode: restricted, allow: [a.example.org], deny: [\"${BAD:-b.example.org}\"]}"))
+	s.Internet.Answer("a.example.org", testnet.A(testnet.Allowed))
+	s.Chown()
+	s.Up()
+	if d := s.Expect(0, "firewall", "show"); !strings.Contains(d.Out, "the policy of the file") || strings.Contains(d.Err, "worker") {
+		t.Errorf("show: %s%s", d.Out, d.Err)
+	}
+	s.Sees("worker", `write /workspace/.env text="BAD=a.example.org" -> ok`)
+	if d := s.Run("firewall", "deny", "a.example.org", "--save"); d.Code != 4 || !strings.Contains(d.Err, "a worker may have written that (B8)") {
+		t.Errorf("exit code %d\n%s%s", d.Code, d.Out, d.Err)
+	}
+	if d := s.Expect(0, "firewall", "show"); !strings.Contains(d.Out, "not the policy of the file") || !strings.Contains(d.Err, "a worker may have written what changed in .env") {
+		t.Errorf("show: %s%s", d.Out, d.Err)
+	}
+	s.Expect(0, "firewall", "deny", "a.example.org")
+	s.Sees("worker", "lookup a.example.org -> NXDOMAIN")
 }
 
 func TestB08_GitReadWrite(t *testing.T) {

@@ -72,6 +72,10 @@ func TestB26_ServiceOfTheHostByItsAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	closed := address + ":2 stays closed: an address of the machine or container that the guard runs in; nothing opens it"
+	if d := s.Expect(0, "firewall", "allow", address+":2"); strings.Contains(d.Err, closed) == (scenario.TheEngine() == scenario.Docker) {
+		t.Errorf("allowed live: %s%s", d.Out, d.Err)
+	}
 	edit(s, "- ssh.example.org:22\n", "- ssh.example.org:22\n        - {cidr: "+address+"/32, port: "+port+"}\n")
 	s.Expect(0, "firewall", "reload")
 	if scenario.TheEngine() == scenario.Docker {

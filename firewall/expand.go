@@ -1,6 +1,8 @@
 package firewall
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -68,7 +70,11 @@ func expandRules(in []Rule, deny bool, lookup func(string) (string, bool), probl
 		if out[i].Template == "" {
 			continue
 		}
-		r, err := expandRule(out[i], lookup)
+		text, err := expandText(out[i].Template, lookup)
+		r := out[i]
+		if err == nil {
+			r, err = expandRule(r, text)
+		}
 		if err == nil {
 			err = r.check(deny)
 		}
@@ -81,11 +87,60 @@ func expandRules(in []Rule, deny bool, lookup func(string) (string, bool), probl
 	return out
 }
 
-func expandRule(r Rule, lookup func(string) (string, bool)) (Rule, error) {
-	text, err := expandText(r.Template, lookup)
-	if err != nil {
-		return r, err
+// Filled is a rule with the value of its template when the workshop was loaded; the rule
+// itself where it has none. Where the value isn't what a rule can have, the rule has no
+// target.
+func (r Rule) Filled() Rule {
+	if r.Template == "" {
+		return r
 	}
+	filled, _ := expandRule(r, r.Value) // the loader has reported it
+	filled.Template = ""
+	return filled
+}
+
+// Filled is a policy with the values that its rules' templates had when the workshop was
+// loaded.
+func (p *Policy) Filled() *Policy {
+	q := *p
+	q.Rooms = slices.Clone(p.Rooms)
+	for i := range q.Rooms {
+		for _, list := range []*[]Rule{&q.Rooms[i].Allow, &q.Rooms[i].Deny} {
+			*list = slices.Clone(*list)
+			for j, r := range *list {
+				(*list)[j] = r.Filled()
+			}
+		}
+	}
+	return &q
+}
+
+// ValuesDigest identifies what the templates of a policy's rules stand for in the same
+// policy with values: the SHA-256 of those targets, in hexadecimal; empty where no rule
+// has a template.
+func ValuesDigest(p, filled *Policy) string {
+	var b strings.Builder
+	for i, r := range p.Rooms {
+		f := filled.Rooms[i]
+		for _, x := range []struct {
+			name       string
+			in, values []Rule
+		}{{"allow", r.Allow, f.Allow}, {"deny", r.Deny, f.Deny}} {
+			for j := range x.in {
+				if x.in[j].Template != "" {
+					fmt.Fprintf(&b, "%s %s %d %s\n", r.Room, x.name, j, x.values[j].Target())
+				}
+			}
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(b.String()))
+	return hex.EncodeToString(sum[:])
+}
+
+func expandRule(r Rule, text string) (Rule, error) {
 	r.Template = ""
 	if strings.Contains(text, "/") {
 		p, err := netip.ParsePrefix(text)

@@ -113,7 +113,9 @@ func TestBaselineStays(t *testing.T) {
 	b.looks(b.dir, false)
 	b.write(".envrc", "a worker's")
 	b.up(UpOptions{Implicit: true}, CodeRefused)
+	b.says("watched files (B8): 1 change since the first `up`; nothing was started", "`workshop ps` names them")
 	b.up(UpOptions{Strict: true}, CodeRefused)
+	b.says("watched files (B8): 1 change since the first `up`; nothing was started", "look at the named files; `workshop up --accept-watched` accepts them as they are")
 	b.up(UpOptions{}, CodeOK)
 	b.says("changed since the first `up`", ".envrc", "--accept-watched")
 	b.looks(b.dir, true)
@@ -259,7 +261,7 @@ func TestDefinitionThatAWorkerMayHaveWritten(t *testing.T) {
 		b.up(UpOptions{}, CodeOK)
 		b.write(".env", "A=2\n")
 		b.up(UpOptions{}, CodeRefused)
-		b.says("changed since the first `up`: .env")
+		b.says("warning: .env changed since the last `up`; its values aren't shown")
 		r, err := b.a.Record("web")
 		if err != nil || len(r.Definition) != 2 || strings.Contains(fmt.Sprint(r.Definition)+b.err.String(), "A=") {
 			t.Errorf("values are kept or shown: %v %v\n%s", err, r.Definition, b.err.String())
@@ -370,19 +372,22 @@ func TestBaselineIsFound(t *testing.T) {
 		_ = os.Remove(file)
 		b.write("workshop.yaml", "{{")
 		want := "1 error; workshop.yaml changed since `up`, and a worker may have written that (B8)"
-		for what, load := range map[string]func() error{ // `ps` and `up`
-			"hint": func() error { _, err := a.Find(t.Context()); return err },
-			"no hint": func() error {
-				up := *a
-				up.Warnings = WarnNew
-				_, err := up.Load(t.Context())
-				return err
-			},
+		up := *a
+		up.Warnings = WarnNew
+		for _, c := range []struct {
+			name  string
+			load  func() error
+			hints int
+		}{
+			{"ps", func() error { _, err := a.Find(t.Context()); return err }, 1},
+			{"exec", func() error { _, err := a.Load(t.Context()); return err }, 1},
+			{"up", func() error { _, err := up.Load(t.Context()); return err }, 0},
+			{"reload", func() error { _, err := up.Reload(t.Context(), false); return err }, 1},
 		} {
-			err := load()
+			err := c.load()
 			var f *Failure
-			if !errors.As(err, &f) || !strings.HasSuffix(err.Error(), want) || (len(f.Hints) > 0) != (what == "hint") {
-				t.Errorf("got %v, want it to end in %q, and %s", err, want, what)
+			if !errors.As(err, &f) || !strings.HasSuffix(err.Error(), want) || len(f.Hints) != c.hints {
+				t.Errorf("%s: got %v, hints %q, want it to end in %q, and %d hints", c.name, err, Hints(err), want, c.hints)
 			}
 		}
 		// Another one above isn't taken for it.
@@ -490,7 +495,7 @@ func TestAnotherDirectory(t *testing.T) {
 	b.dir = other.ProjectDir
 	b.write("workshop.yaml", "workshop:\n  name: web\n  container: {image: host}\n  workers: [one]\n")
 	b.up(UpOptions{Strict: true}, CodeRefused)
-	b.says("which is gone")
+	b.says("which is gone", "watched files (B8): 1 place not fully compared; nothing was started", "`workshop up` starts without comparing it")
 	b.up(UpOptions{}, CodeOK)
 }
 

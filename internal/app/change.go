@@ -73,6 +73,32 @@ func (env *Env) Change(ctx context.Context, project string) (*Change, error) {
 	}
 }
 
+// briefly locks a project for a change of its record alone; nil if another command works
+// on it for longer. A lock of a command that was killed stays one.
+func (env *Env) briefly(ctx context.Context, project string) (unlock func()) {
+	path := filepath.Join(env.StateDir(), project+".lock")
+	for range 20 {
+		held, left, err := tryLock(path)
+		if err != nil {
+			return nil
+		}
+		if held != nil {
+			return func() {
+				if !left {
+					_ = os.Remove(path)
+				}
+				_ = held.Unlock()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(lockPoll):
+		}
+	}
+	return nil
+}
+
 // tryLock returns nil without an error where another process has the lock. left
 // reports whether the last holder was killed: it didn't remove the file.
 func tryLock(path string) (held *flock.Flock, left bool, err error) {

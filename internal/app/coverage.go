@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/compose"
@@ -25,7 +24,7 @@ type roomLines struct {
 // roomsOf returns the rooms that a change is about: the worker's, or all.
 func (env *Env) roomsOf(ctx context.Context, t ProjectRef, s control.State, worker string) []roomLines {
 	var rooms []roomLines
-	policy := env.filePolicy(ctx, t, s.Digest)
+	policy := env.filePolicy(ctx, t, s)
 	for _, r := range s.Rooms {
 		if worker != "" && !slices.Contains(r.Workers, worker) {
 			continue
@@ -47,11 +46,11 @@ func (env *Env) roomsOf(ctx context.Context, t ProjectRef, s control.State, work
 	return rooms
 }
 
-// filePolicy is the policy of the workshop file, if it is the one with that
-// digest; else nil.
-func (env *Env) filePolicy(ctx context.Context, t ProjectRef, digest string) *firewall.Policy {
+// filePolicy is the policy of the workshop file, if it is the one that the guard has;
+// else nil.
+func (env *Env) filePolicy(ctx context.Context, t ProjectRef, s control.State) *firewall.Policy {
 	p := env.savedPolicy(ctx, t)
-	if p == nil || firewall.Digest(p) != digest {
+	if !isPolicyOf(p, s) {
 		return nil
 	}
 	return p
@@ -102,17 +101,7 @@ func WhichList(own bool, worker string) string {
 func filled(rules []firewall.Rule) []firewall.Rule {
 	out := slices.Clone(rules)
 	for i := range out {
-		r := &out[i]
-		if r.Template == "" {
-			continue
-		}
-		r.Template = ""
-		if p, ok := addressRange(r.Value); ok && strings.Contains(r.Value, "/") {
-			r.CIDR = p
-			continue
-		}
-		// A pattern for which any_tenant is needed comes with its error.
-		r.Host, _ = firewall.ParseHostPattern(r.Value)
+		out[i] = out[i].Filled()
 	}
 	return out
 }

@@ -21,31 +21,54 @@ func (env *Env) redefined(project string, d facts.Definition) ([]facts.Redefinit
 }
 
 // ReviewDefinition refuses a definition that workers can have written since it was
-// accepted: what obeys it asks nobody. The lines are shown.
-func (env *Env) ReviewDefinition(ctx context.Context, p *Project) error {
+// accepted, unless ask, which may be nil, says yes. The lines are shown.
+func (env *Env) ReviewDefinition(ctx context.Context, p *Project, ask func(context.Context, string) (bool, error)) error {
+	_, err := env.review(ctx, p, UpOptions{Ask: ask})
+	return err
+}
+
+// ShowRedefined shows what [Env.ReviewDefinition] would refuse, and reports whether there
+// is anything.
+func (env *Env) ShowRedefined(ctx context.Context, p *Project) (bool, error) {
+	return env.review(ctx, p, UpOptions{DryRun: true})
+}
+
+func (env *Env) review(ctx context.Context, p *Project, o UpOptions) (redefined bool, err error) {
 	d := p.definition()
 	list, err := env.redefined(p.Name, d)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return env.reviewDefinition(ctx, list, d, UpOptions{})
+	return len(list) > 0, env.reviewDefinition(ctx, p, list, d, o)
 }
 
 // reviewDefinition shows the lines of the project's definition that a worker can have
 // written since they were accepted. They are refused unless somebody takes them: what
-// runs next would obey them. A dry run, which obeys nothing, says so.
-func (env *Env) reviewDefinition(ctx context.Context, list []facts.Redefinition, d facts.Definition, o UpOptions) (err error) {
+// runs next would obey them. A dry run, which obeys nothing, says so. A digest is refused
+// where it isn't of these lines, also where there are none.
+func (env *Env) reviewDefinition(ctx context.Context, p *Project, list []facts.Redefinition, d facts.Definition, o UpOptions) (err error) {
 	if len(list) == 0 {
-		return nil
+		if o.AcceptWatched == "" || o.AcceptWatched == AcceptAll {
+			return nil
+		}
+		const text = "nothing is to be accepted with --accept-watched=%s (B8): the workshop's own files are as they were accepted"
+		if o.DryRun && !o.Strict {
+			env.warn(text, Printable(o.AcceptWatched))
+			return nil
+		}
+		return Fail(CodeRefused, text+"; nothing was started", Printable(o.AcceptWatched)).
+			Hint("run `workshop up`; other watched files are accepted by `workshop up --accept-watched`")
 	}
 	all := true
 	for _, x := range list {
-		now, before := d.Known[x.Path], x.Before()
+		now, before := d.Known[x.Path], x.Before
 		switch {
 		case d.Raw[x.Path] == nil:
 			env.warn("%s was removed since the last `up`", env.shownClipped(x.Path))
-			fallthrough
+			all = false
+			continue
 		case strings.HasPrefix(now, hashed) || strings.HasPrefix(before, hashed):
+			env.warn("%s changed since the last `up`; its values aren't shown", env.shownClipped(x.Path))
 			all = false
 			continue
 		}
@@ -63,17 +86,21 @@ func (env *Env) reviewDefinition(ctx context.Context, list []facts.Redefinition,
 	}
 	first := list[0]
 	file, way := env.shownClipped(first.Path), first.By.Way(first.Path)
+	late := ""
+	if way.Kind == facts.Writable && first.By.Project == p.Name && p.Compiled != nil && facts.Covered(p.Compiled, first.Path) {
+		late = " (its read-only mount counts from the next `down` on)"
+	}
 	digest := digestOf(list, d)
 	hint := "read what changed; if it is yours, run `workshop up --accept-watched=" + digest + "`"
 	taken := o.AcceptWatched == AcceptAll || o.AcceptWatched == digest
 	if o.DryRun && !o.Strict && !taken {
-		env.warn("%s changed, and a worker may have written that (B8): %s; `up` asks before it obeys that", file, env.wayText(way, first.Path))
+		env.warn("%s changed, and a worker may have written that (B8): %s; `up` asks before it obeys that", file, env.wayText(way, first.Path)+late)
 		env.hint("%s", hint)
 		return nil
 	}
 	// Nobody is asked about lines that they weren't shown.
 	if !taken && all && o.Ask != nil && !o.Strict && o.AcceptWatched == "" {
-		if taken, err = o.Ask(ctx, "a worker may have written these lines: "+env.wayText(way, "")+"; are they yours?"); err != nil {
+		if taken, err = o.Ask(ctx, "a worker may have written these lines: "+env.wayText(way, "")+late+"; are they yours?"); err != nil {
 			return err
 		}
 	}
@@ -81,22 +108,28 @@ func (env *Env) reviewDefinition(ctx context.Context, list []facts.Redefinition,
 	case taken:
 		return nil
 	case o.AcceptWatched != "":
-		return Fail(CodeRefused, "%s isn't what --accept-watched=%s was printed for (B8): it changed since; nothing was started or loaded", file, o.AcceptWatched).Hint("%s", hint)
+		return Fail(CodeRefused, "%s isn't what --accept-watched=%s was printed for (B8): it changed since; nothing was started or loaded", file, Printable(o.AcceptWatched)).Hint("%s", hint)
 	}
-	return Fail(CodeRefused, "%s changed, and a worker may have written that (B8): %s; nothing was started or loaded", file, env.wayText(way, first.Path)).Hint("%s", hint)
+	return Fail(CodeRefused, "%s changed, and a worker may have written that (B8): %s; nothing was started or loaded", file, env.wayText(way, first.Path)+late).Hint("%s", hint)
 }
 
 // AcceptAll is UpOptions.AcceptWatched for whatever there is.
 const AcceptAll = "all"
 
 // digestOf names what of a definition changed, so that no other text is accepted than
-// the one that was shown. 64 bits: nobody finds another with the same.
+// the one that was shown. 128 bits: a worker that writes both texts finds two with one
+// digest after 2^64 attempts, not after the 2^32 of 64 bits.
 func digestOf(list []facts.Redefinition, d facts.Definition) string {
 	h := sha256.New()
 	for _, x := range list {
 		fmt.Fprintf(h, "%q %t %q\n", x.Path, d.Raw[x.Path] != nil, d.Raw[x.Path])
 	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+	return fmt.Sprintf("%x", h.Sum(nil)[:16])
+}
+
+// redefinedText says of a file that its definition isn't obeyed.
+func redefinedText(file string) string {
+	return "a worker may have written what changed in " + file + " (B8): `workshop up --dry-run` shows it, and how to accept it"
 }
 
 // StartHint says how to start what doesn't run: where `up` would refuse the project's
@@ -106,7 +139,7 @@ func (env *Env) StartHint(ctx context.Context, t ProjectRef) string {
 		before, err := env.Record(t.Name)
 		if s, unread := env.Read(ctx, t.File); err == nil && unread == nil && (before == nil || before.Dir == t.Dir) {
 			if list, err := env.redefined(t.Name, s.definition()); err == nil && len(list) > 0 {
-				return "a worker may have written what changed in " + env.shownClipped(list[0].Path) + " (B8): `workshop up --dry-run` shows it, and how to accept it"
+				return redefinedText(env.shownClipped(list[0].Path))
 			}
 		}
 	}

@@ -82,7 +82,144 @@ func TestDefinitionOfOthers(t *testing.T) {
 	if err := b.a.forget(ProjectRef{Name: "web", Dir: b.dir}, b.seen, true); err != nil {
 		t.Fatal(err)
 	}
+	two.up(UpOptions{}, CodeOK) // it was accepted, for all
+	if err := facts.ForgetRecord(b.a.recordsDir(), "two"); err != nil {
+		t.Fatal(err)
+	}
+	b.write("workshop.yaml", aDefinition)
 	two.up(UpOptions{}, CodeRefused)
+}
+
+// B8: a worker of another project restores what that one's baseline has of a definition,
+// or removes what it hasn't: what was accepted, or written by this program, counts.
+func TestRollbackByAnotherProject(t *testing.T) {
+	b := newBaseline(t, "")
+	if err := facts.ForgetRecord(b.a.recordsDir(), "web"); err != nil {
+		t.Fatal(err)
+	}
+	first := strings.Replace(aDefinition, "host}", "host, env: {LEVEL: \"${LEVEL:-1}\"}}", 1)
+	b.write("sub/workshop.yaml", first)
+	b.write("sub/workers/one.md", "---\nallowed-tools: Read\n---\nx\n")
+	b.up(UpOptions{}, CodeOK)
+	sub := b.beside("sub", "sub")
+	sub.up(UpOptions{}, CodeOK)
+	accept := func() {
+		t.Helper()
+		sub.up(UpOptions{}, CodeRefused)
+		sub.up(UpOptions{AcceptWatched: sub.digest()}, CodeOK)
+		sub.up(UpOptions{}, CodeOK)
+		b.looks(b.dir, false)
+	}
+	rolledBack := func(undo func()) {
+		t.Helper()
+		sub.up(UpOptions{}, CodeRefused)
+		b.looks(b.dir, true)
+		undo()
+		sub.up(UpOptions{}, CodeOK)
+		b.looks(b.dir, false)
+	}
+	second := first + "  # mine\n"
+	b.write("sub/workshop.yaml", second)
+	accept()
+	b.write("sub/workshop.yaml", first)
+	rolledBack(func() { b.write("sub/workshop.yaml", second) })
+
+	b.write("sub/.env", "LEVEL=2\n")
+	accept()
+	if err := os.Remove(filepath.Join(b.dir, "sub/.env")); err != nil {
+		t.Fatal(err)
+	}
+	rolledBack(func() { b.write("sub/.env", "LEVEL=2\n") })
+
+	// As `firewall deny --save` and the answer always do.
+	third := second + "  approvals: {default: deny}\n"
+	if err := sub.a.replaceFile(t.Context(), sub.ready.Source, []byte(second), []byte(third)); err != nil {
+		t.Fatal(err)
+	}
+	sub.up(UpOptions{}, CodeOK)
+	b.looks(b.dir, false)
+	b.write("sub/workshop.yaml", second)
+	rolledBack(func() { b.write("sub/workshop.yaml", third) })
+
+	// Nor after the `down` of the project.
+	if err := facts.ForgetRecord(b.a.recordsDir(), "sub"); err != nil {
+		t.Fatal(err)
+	}
+	b.write("sub/workshop.yaml", second)
+	sub.up(UpOptions{}, CodeRefused)
+	b.write("sub/workshop.yaml", third)
+	sub.up(UpOptions{}, CodeOK)
+}
+
+// B8: what another command works on isn't written at the same time, and not waited for
+// without end; a lock of a command that was killed stays.
+func TestRecordsOfOthersAreLocked(t *testing.T) {
+	b := newBaseline(t, "")
+	sub := b.beside("sub", "sub")
+	b.write("sub/workshop.yaml", aDefinition)
+	lock, err := b.a.Change(t.Context(), "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+	sub.says("another workshop command works on project web")
+	lock.Unlock()
+	file := filepath.Join(b.a.StateDir(), "web.lock")
+	if err := os.WriteFile(file, []byte("4321"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.write("sub/workshop.yaml", aWorkers)
+	sub.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+	if strings.Contains(sub.err.String(), "works on") || !Exists(file) {
+		t.Errorf("the lock that was left is there: %v\n%s", Exists(file), sub.err.String())
+	}
+}
+
+// digest is what the last refusal printed.
+func (b *baselineCase) digest() string {
+	b.Helper()
+	found := regexp.MustCompile("--accept-watched=([0-9a-f]{32})`").FindStringSubmatch(b.err.String())
+	if found == nil {
+		b.Fatalf("no digest in %s", b.err.String())
+	}
+	return found[1]
+}
+
+// B8: a read-only mount that is added to what is up covers the file from the next `down`
+// on, which the refusal says, if each worker with the writable mount has it.
+func TestLateCover(t *testing.T) {
+	const late = "it was writable in one since the first `up` (its read-only mount counts from the next `down` on); nothing was started or loaded"
+	for _, tt := range []struct {
+		name   string
+		covers bool // the file has a read-only mount in one
+		other  bool // another worker has the writable mount alone
+		late   bool
+	}{
+		{"no cover", false, false, false},
+		{"a cover", true, false, true},
+		{"not of each worker", true, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBaseline(t, "")
+			volumes := []types.ServiceVolumeConfig{{Type: types.VolumeTypeBind, Source: b.dir, Target: "/w"}}
+			if tt.covers {
+				volumes = append(volumes, types.ServiceVolumeConfig{Type: types.VolumeTypeBind, Source: filepath.Join(b.dir, "workshop.yaml"), Target: "/w/workshop.yaml", ReadOnly: true})
+			}
+			var one, two types.ServiceConfig
+			one.Volumes, two.Volumes = volumes, volumes[:1]
+			b.ready.Compiled.Project.Services["one"] = one
+			if tt.other {
+				b.ready.Compiled.Project.Services["two"] = two
+				b.ready.Compiled.Roles["two"] = compose.RoleWorker
+			}
+			b.write("workshop.yaml", aWorkers)
+			b.up(UpOptions{}, CodeRefused)
+			b.says("it was writable in one since the first `up`")
+			if got := strings.Contains(b.err.String(), late); got != tt.late {
+				t.Errorf("says that it counts later: %v, want %v:\n%s", got, tt.late, b.err.String())
+			}
+		})
+	}
 }
 
 // B8: the same of a project below a directory that workers of another may write.
@@ -148,16 +285,23 @@ func TestAcceptedIsShown(t *testing.T) {
 	b := newBaseline(t, "")
 	b.write("workshop.yaml", aWorkers)
 	b.up(UpOptions{}, CodeRefused)
-	digest := regexp.MustCompile("--accept-watched=([0-9a-f]{16})`").FindStringSubmatch(b.err.String())
-	if digest == nil {
-		t.Fatalf("no digest in %s", b.err.String())
-	}
+	digest := b.digest()
 	b.write("workshop.yaml", aWorkers+"  # more\n")
-	b.up(UpOptions{AcceptWatched: digest[1]}, CodeRefused)
+	b.up(UpOptions{AcceptWatched: digest}, CodeRefused)
 	b.says("+   6 |   # more", "it changed since")
 	b.write("workshop.yaml", aWorkers)
-	b.up(UpOptions{AcceptWatched: digest[1]}, CodeOK)
+	b.write(".envrc", "planted after the digest was printed")
+	b.up(UpOptions{AcceptWatched: digest, Strict: true}, CodeRefused)
+	b.up(UpOptions{AcceptWatched: digest}, CodeOK)
+	b.looks(b.dir, true)
+	b.says("changed since the first `up`: .envrc")
 	b.up(UpOptions{}, CodeOK)
+	for _, d := range []string{digest, strings.Repeat("0", 32)} { // of nothing
+		b.up(UpOptions{AcceptWatched: d, DryRun: true}, CodeOK)
+		b.says("warning: nothing is to be accepted with --accept-watched=" + d)
+		b.up(UpOptions{AcceptWatched: d}, CodeRefused)
+		b.looks(b.dir, true)
+	}
 
 	b.write("workshop.yaml", aWorkers+"  #"+strings.Repeat("x", 2*maxShownLine)+"\n")
 	b.up(UpOptions{Ask: func(context.Context, string) (bool, error) {
@@ -258,7 +402,7 @@ func TestEnvFileByAnotherPath(t *testing.T) {
 				if err = b.a.Watch(t.Context(), b.ready, true, UpOptions{}); codeOfError(err) != want {
 					t.Errorf("up: %v, want exit code %d", err, want)
 				}
-				if err = b.a.ReviewDefinition(t.Context(), b.ready); codeOfError(err) != want {
+				if err = b.a.ReviewDefinition(t.Context(), b.ready, nil); codeOfError(err) != want {
 					t.Errorf("call: %v, want exit code %d", err, want)
 				}
 			}
@@ -300,11 +444,20 @@ func TestWorkersBelowALink(t *testing.T) {
 			attack(b)
 			above.up(UpOptions{}, CodeRefused)
 			above.says("workers/one.md changed, and a worker may have written that (B8): symbolic links lead to it through ", "allowed-tools: Bash")
-			if err := above.a.ReviewDefinition(t.Context(), above.ready); codeOfError(err) != CodeRefused {
+			if err := above.a.ReviewDefinition(t.Context(), above.ready, nil); codeOfError(err) != CodeRefused {
 				t.Errorf("call: %v, want a refusal", err)
 			}
 			above.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
 			above.up(UpOptions{}, CodeOK)
+			b.looks(b.dir, name != "written") // it is noted there too; a removed one is named
+			if err := facts.ForgetRecord(b.a.recordsDir(), "above"); err != nil {
+				t.Fatal(err)
+			}
+			want := CodeOK
+			if name != "written" { // the worker can replace it again
+				want = CodeRefused
+			}
+			above.up(UpOptions{}, want)
 		})
 	}
 }

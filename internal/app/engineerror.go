@@ -52,9 +52,9 @@ func engineHints(f *Failure) *Failure {
 		out := Fail(f.Code, "%s", e.What()).Hint("to have one of its own here, add `-p %s`", e.Suggest)
 		if !e.Workshop {
 			kind, name, _ := strings.Cut(e.Object, "/")
-			return out.Hint("to see what it is: `docker %s inspect %s`", kind, shellquote.Quote(name))
+			return out.Hint("to see what it is: `docker %s inspect %s`", kind, Printable(shellquote.Quote(name)))
 		}
-		return out.Hint("to remove that one: `cd %s && workshop -p %s down`", shellquote.Quote(e.Other), e.Project)
+		return out.Hint("to remove that one: `cd %s && workshop -p %s down`", Printable(shellquote.Quote(e.Other)), e.Project)
 	}
 	if e, ok := errors.AsType[*heldPortError](f.Err); ok {
 		return e.failure(f.Code)

@@ -105,7 +105,7 @@ func (e *Explanation) compareGuard(x endpoint, g control.Explanation) {
 			e.Why = fmt.Sprintf("%s resolves to %s: %s", host, Printable(g.Address), e.Why)
 		}
 		if strings.HasPrefix(g.Suggest, "{cidr:") {
-			host = Printable(g.Address)
+			host = suggestedAddress(g.Suggest)
 		}
 		if g.Suggest != "" {
 			e.Command = allowCommand(host, e.Port, g.Suggest, roomFlag(e.room.Room, e.Workers, e.Worker))

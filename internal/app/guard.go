@@ -9,6 +9,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // controlTime bounds a talk with a guard that is to change something.
@@ -65,7 +66,20 @@ func noGuard(ctx context.Context, r *Running, missing *engine.NotRunningError) e
 }
 
 // networkHint says how to give workers a network.
-const networkHint = "to give workers one, write in workshop.yaml `network: {mode: restricted, allow: [HOST]}`, and run `workshop up`"
+const networkHint = "to give workers one, write in workshop.yaml `network: {mode: restricted, allow: [HOST]}` for the workshop's container, which a worker's own only narrows, and run `workshop up`"
+
+// networkLine says what to write so that a worker without a network has one: it has no
+// more than its workshop (B40).
+func (s *Source) networkLine(w *workshop.Worker, file string) string {
+	line := "`network: {mode: restricted, allow: [HOST]}`"
+	switch s.Workshop.Container.Network.Mode.V {
+	case firewall.None:
+		return "write " + line + " for the workshop's container in " + file + "; a worker's own only narrows it"
+	case firewall.Open:
+		return "write " + line + " for " + w.Name + " in " + file
+	}
+	return "write " + line + " for " + w.Name + " in " + file + ", and HOST in the workshop's `allow`, too"
+}
 
 // guardState asks the guard what it does now.
 func guardState(c *control.Client) (control.State, error) {

@@ -3,7 +3,9 @@ package app
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -84,7 +86,7 @@ func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, erro
 		}
 		rooms := env.roomsOf(ctx, t, state, o.Worker)
 		if len(rooms) == 0 {
-			return env.noRoom(ctx, e, o.Worker)
+			return env.noRoom(ctx, e, o)
 		}
 		if o.For > 0 {
 			done.Until = time.Now().Add(o.For)
@@ -106,6 +108,9 @@ func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, erro
 			return err
 		}
 		done.Rules, done.Cut, done.Worker = rules, applied.Cut, roomFlag(rooms[0].Room, rooms[0].Workers, o.Worker)
+		if !o.Deny {
+			env.sayStillClosed(c, rooms[0].Room, rules)
+		}
 		done.InFile = make([]string, len(rules))
 		for i := range rules {
 			if !o.Deny {
@@ -123,8 +128,24 @@ func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, erro
 	})
 }
 
+// sayStillClosed names addresses that were allowed and that no line opens, as those of
+// the machine on the namespace engine.
+func (env *Env) sayStillClosed(c *control.Client, room string, rules []firewall.Rule) {
+	for _, r := range rules {
+		if !r.CIDR.IsSingleIP() || len(r.Ports) == 0 {
+			continue
+		}
+		var now control.Explanation
+		host := r.CIDR.Addr().String()
+		err := c.Do(control.Request{Op: control.OpExplain, Room: room, Host: host, Port: r.Ports[0].First, NoLookUp: true}, &now)
+		if err == nil && !now.Allowed {
+			env.warn("%s stays closed: %s", net.JoinHostPort(host, strconv.Itoa(int(r.Ports[0].First))), ReasonText(now.Reason, host, ""))
+		}
+	}
+}
+
 // noRoom says why a worker has no lines to change.
-func (env *Env) noRoom(ctx context.Context, e *Running, worker string) error {
+func (env *Env) noRoom(ctx context.Context, e *Running, o RuleChange) error {
 	seen, err := e.Look(ctx, true)
 	if err != nil {
 		return err
@@ -138,14 +159,18 @@ func (env *Env) noRoom(ctx context.Context, e *Running, worker string) error {
 	switch {
 	case len(seen.Containers) == 0:
 		return notUp(e.ProjectRef)
-	case !slices.Contains(workers, worker):
-		return Fail(CodeUsage, "project %s has no worker %q", e.Name, worker).Hint("%s", Suggestion(worker, workers))
+	case !slices.Contains(workers, o.Worker):
+		return Fail(CodeUsage, "project %s has no worker %q", e.Name, o.Worker).Hint("%s", Suggestion(o.Worker, workers))
 	}
-	return noNetwork(worker)
+	return o.noNetwork(o.Worker)
 }
 
-func noNetwork(worker string) *Failure {
-	return Fail(CodeRefused, "%s has no network (mode none)", worker).Hint("%s", networkHint)
+// noNetwork refuses the change of what has no network.
+func (o RuleChange) noNetwork(what string) *Failure {
+	if o.Deny {
+		return Fail(CodeRefused, "%s has no network (mode none): there is nothing to deny", what)
+	}
+	return Fail(CodeRefused, "%s has no network (mode none)", what).Hint("%s", networkHint)
 }
 
 // stillNeeded leaves out what is so already, and refuses what would have no

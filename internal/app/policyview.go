@@ -44,6 +44,9 @@ func (env *Env) viewPolicy(ctx context.Context, worker string) (*PolicyView, err
 	if err != nil {
 		return nil, err
 	}
+	if list, err := env.redefined(c.Name, c.definition()); err == nil && len(list) > 0 {
+		env.warn("%s", redefinedText(env.shownClipped(list[0].Path)))
+	}
 	v := &PolicyView{c: c, File: env.Shown(c.ProjectRef.File)}
 	for i := range c.Workshop.Workers {
 		if name := c.Workshop.Workers[i].Name; c.Compiled.RoomOf[name] == "" {
@@ -106,9 +109,15 @@ func (v *PolicyView) live() []firewall.Live {
 	return out
 }
 
+// isPolicyOf reports whether a policy, nil for none, is the one that a guard has, without
+// live changes: its lines, and the values of their variables.
+func isPolicyOf(p *firewall.Policy, s control.State) bool {
+	return p != nil && s.Digest == firewall.Digest(p) && s.Values == firewall.ValuesDigest(p, p.Filled())
+}
+
 // Changed reports whether the guard has another policy than the file.
 func (v *PolicyView) Changed() bool {
-	return v.State != nil && (v.c.Compiled.Policy == nil || v.State.Digest != firewall.Digest(v.c.Compiled.Policy))
+	return v.State != nil && !isPolicyOf(v.c.Compiled.Policy, *v.State)
 }
 
 // StaleModes are the workers that run with another mode than the file has.

@@ -48,14 +48,19 @@ func presetLine(line string, name firewall.Name, ports []firewall.PortRange) str
 	return line
 }
 
-// usePresets puts presets in the place of names that they have, as the hints about
-// refusals do.
+// usePresets puts presets in the place of names that they have, and sorts the lines. A
+// name that was only looked up asks for no preset: its port isn't known. A suggested
+// preset that has the name includes it.
 func (out *Suggestions) usePresets() {
-	var lines []SuggestedLine
+	var lines, lookedUp []SuggestedLine
 	at := map[string]int{} // of a preset's line
 	for _, l := range out.Allow {
 		p, ok := presetOf(l.host, l.used)
-		if !ok {
+		switch {
+		case l.LookedUp:
+			lookedUp = append(lookedUp, l)
+			continue
+		case !ok:
 			lines = append(lines, l)
 			continue
 		}
@@ -68,19 +73,31 @@ func (out *Suggestions) usePresets() {
 			}
 			lines = append(lines, line)
 		}
-		line := &lines[i]
-		if l.used != nil {
-			line.used = l.used
-		}
-		line.names = slices.Compact(slices.Sorted(slices.Values(append(line.names, l.Name))))
-		line.Workers = slices.Compact(slices.Sorted(slices.Values(append(line.Workers, l.Workers...))))
-		line.Count += l.Count
-		line.Learned, line.Refused = line.Learned || l.Learned, line.Refused || l.Refused
-		if l.First.Before(line.First) {
-			line.First = l.First
+		lines[i].add(l)
+	}
+	for _, l := range lookedUp {
+		i := slices.IndexFunc(lines, func(line SuggestedLine) bool { return len(line.names) > 0 && opensName(line.rules, l.host) })
+		if i < 0 {
+			lines = append(lines, l)
+		} else {
+			lines[i].add(l)
 		}
 	}
+	slices.SortFunc(lines, func(a, b SuggestedLine) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(len(a.Line), len(b.Line)), cmp.Compare(a.Line, b.Line))
+	})
 	out.Allow = append([]SuggestedLine{}, lines...)
+}
+
+// add takes a name into the line of a preset.
+func (l *SuggestedLine) add(name SuggestedLine) {
+	l.names = slices.Compact(slices.Sorted(slices.Values(append(l.names, name.Name))))
+	l.Workers = slices.Compact(slices.Sorted(slices.Values(append(l.Workers, name.Workers...))))
+	l.Count += name.Count
+	l.Learned, l.Refused = l.Learned || name.Learned, l.Refused || name.Refused
+	if name.First.Before(l.First) {
+		l.First = name.First
+	}
 }
 
 func onePort(port uint16) []firewall.PortRange {

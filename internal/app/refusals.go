@@ -26,10 +26,8 @@ type Opening struct {
 func (x Refusal) fileLine() string {
 	name, err := firewall.ParseName(x.Name)
 	switch {
-	case err != nil:
+	case err != nil || x.dns: // a preset may lack the port that comes next
 		return x.Line
-	case x.dns:
-		return presetLine(x.Line, name, nil)
 	}
 	return presetLine(x.Line, name, onePort(x.port))
 }
@@ -106,8 +104,8 @@ func OpeningOf(l events.Line, worker string) (o Opening, ok bool) {
 	if name, err := firewall.ParseName(l.Name); err == nil {
 		host = name.String()
 	}
-	if strings.HasPrefix(l.Suggest, "{cidr:") {
-		host = l.Address
+	if strings.HasPrefix(l.Suggest, "{cidr:") { // what was dialled may be another one
+		host = suggestedAddress(l.Suggest)
 	}
 	if l.Protocol == "dns" {
 		port = 0
@@ -118,6 +116,17 @@ func OpeningOf(l events.Line, worker string) (o Opening, ok bool) {
 	o.worker = roomFlag(l.Room, l.Workers, worker)
 	o.Command = allowCommand(host, port, l.Suggest, o.worker)
 	return o, true
+}
+
+// suggestedAddress is the address that a suggested line opens; empty for another line.
+func suggestedAddress(line string) string {
+	rest, _ := strings.CutPrefix(line, "{cidr:")
+	text, _, _ := strings.Cut(strings.TrimSuffix(rest, "}"), ",")
+	p, err := netip.ParsePrefix(strings.Trim(text, ` "`))
+	if err != nil || !p.IsSingleIP() {
+		return ""
+	}
+	return p.Addr().String()
 }
 
 // Refusal is one thing that was refused, however often and on whichever way it

@@ -49,6 +49,25 @@ func TestRefusalsOfManyNames(t *testing.T) {
 	}
 }
 
+// A request for an address that isn't the one that was dialled: the command opens what
+// the line does (B28).
+func TestOpeningOfAddress(t *testing.T) {
+	for suggest, want := range map[string]string{
+		"{cidr: 198.18.0.5/32, port: 80}":         "workshop firewall allow 198.18.0.5:80 --worker w",
+		`{cidr: "2001:db8::5/128", port: 80}`:     "workshop firewall allow '[2001:db8::5]:80' --worker w",
+		"{cidr: 198.18.0.0/24, port: 80}":         "",
+		"{cidr: 198.18.0.5/32, port: 80, x: y}}}": "workshop firewall allow 198.18.0.5:80 --worker w",
+	} {
+		o, ok := OpeningOf(events.Line{
+			Room: "room", Workers: []string{"w"}, Kind: "http", Name: "198.18.0.5", Address: "198.51.100.10", Port: 80, Protocol: "tcp",
+			Verdict: events.Deny, Reason: firewall.ReasonName, Suggest: suggest,
+		}, "")
+		if !ok || o.Command != want {
+			t.Errorf("%s: %q, want %q", suggest, o.Command, want)
+		}
+	}
+}
+
 // Where all workers with a network share one room, a rule for one of them is for all, and
 // can't be saved for one alone.
 func TestOpeningOfSharedRoom(t *testing.T) {
@@ -172,7 +191,7 @@ func TestToldRefused(t *testing.T) {
 	for _, c := range []struct {
 		of   events.Line
 		want string
-	}{{name("pypi.org"), "preset: pypi"}, {name("registry.npmjs.org"), "preset: npm"}, {asked, "preset: npm"}, {plain, "registry.npmjs.org"}} {
+	}{{name("pypi.org"), "preset: pypi"}, {name("registry.npmjs.org"), "preset: npm"}, {asked, "registry.npmjs.org"}, {plain, "registry.npmjs.org"}} {
 		if got := refusals(c.of)[0].fileLine(); got != c.want {
 			t.Errorf("the line for %s:%d is %q, want %q", c.of.Name, c.of.Port, got, c.want)
 		}

@@ -101,7 +101,7 @@ func (env *Env) reload(ctx context.Context, reset bool) (*Reloaded, error) {
 	heard := &reloadEngine{Engine: e}
 	if len(plan.Steps) > 0 {
 		// As at `up`: a worker may have written the file that is about to count.
-		if err := env.ReviewDefinition(ctx, ready); err != nil {
+		if err := env.ReviewDefinition(ctx, ready, nil); err != nil {
 			return nil, err
 		}
 		env.CompareWatched(ctx, c.Name, engine.Observed{})

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -48,7 +49,7 @@ func (env *Env) replaceFile(ctx context.Context, s *Source, before, after []byte
 		}
 		return os.Rename(f.Name(), file)
 	}
-	if err := env.replaceWatched(s, before, after, replace); err != nil {
+	if err := env.replaceWatched(ctx, s, before, after, replace); err != nil {
 		return err
 	}
 	// A worker that may write there could put another file in the place of the new one.
@@ -94,7 +95,7 @@ func writeInPlace(file string, is os.FileInfo, text []byte) error {
 }
 
 // replaceWatched replaces the workshop file, which may be a watched one (B8).
-func (env *Env) replaceWatched(s *Source, before, after []byte, replace func() error) error {
+func (env *Env) replaceWatched(ctx context.Context, s *Source, before, after []byte, replace func() error) error {
 	project, err := env.projectName(s.Workshop.Name.V, RealPath(s.Root()))
 	if err != nil {
 		return err
@@ -103,7 +104,10 @@ func (env *Env) replaceWatched(s *Source, before, after []byte, replace func() e
 	if err != nil {
 		return err
 	}
-	return r.Rewrite(filepath.Join(RealPath(s.Root()), s.Base()), before, after, replace)
+	file := filepath.Join(RealPath(s.Root()), s.Base())
+	others, unlock := env.recordsOf(ctx, project, []string{file})
+	defer unlock()
+	return facts.Rewrite(r, others, file, before, after, replace)
 }
 
 // checkRewritten loads and compiles the text as the file that it becomes.

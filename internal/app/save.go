@@ -32,6 +32,9 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := env.reviewSource(ctx, s); err != nil {
+		return nil, err
+	}
 	network := &s.Workshop.Container.Network
 	room := roomLines{known: true}
 	if o.Worker != "" {
@@ -42,9 +45,9 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 	}
 	if network.Mode.V == firewall.None {
 		if o.Worker == "" {
-			return nil, Fail(CodeRefused, "the workshop has no network (mode none)").Hint("%s", networkHint)
+			return nil, o.noNetwork("the workshop")
 		}
-		return nil, noNetwork(o.Worker)
+		return nil, o.noNetwork(o.Worker)
 	}
 	room.Mode, room.allow, room.deny = network.Mode.V, filled(network.Allow), filled(network.Deny)
 	before, err := boundedfile.Read(s.Path, workshop.MaxFileSize)
@@ -70,6 +73,16 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 		done.NotFor = s.without(before, o.Rules)
 	}
 	return done, err
+}
+
+// reviewSource is [Env.ReviewDefinition] of a file that is about to be edited: lines of a
+// worker would be taken for the person's.
+func (env *Env) reviewSource(ctx context.Context, s *Source) error {
+	name, err := env.projectName(s.Workshop.Name.V, s.Root())
+	if err != nil {
+		return err
+	}
+	return env.ReviewDefinition(ctx, &Project{ProjectRef: ProjectRef{Name: name, Dir: s.Root(), File: s.Path}, Source: s}, nil)
 }
 
 // ruleLine is one line of a list, with its rules.

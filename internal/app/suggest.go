@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -41,6 +40,22 @@ type Suggestions struct {
 	request SuggestRequest
 }
 
+// HowToAsk says how workers come to ask for what could be suggested, in a shown file:
+// only those with mode restricted learn.
+func (s *Suggestions) HowToAsk(file string) string {
+	if w := s.source.Worker(s.request.Worker); w != nil {
+		switch w.Container.Network.Mode.V {
+		case firewall.None:
+			return w.Name + " has no network; to give it one, " + s.source.networkLine(w, file)
+		case firewall.Open:
+			return w.Name + " reaches every public name (`network: open`)"
+		}
+	} else if _, learn := learners(s.source.Workshop, nil); len(learn) == 0 {
+		return "no worker learns: that needs `network: {mode: restricted}`"
+	}
+	return "`workshop up --learn` lets workers ask"
+}
+
 // LeftOut counts what was asked for and isn't suggested.
 type LeftOut struct {
 	Covered  int `json:"covered"`  // by a line of the file
@@ -59,9 +74,12 @@ type SuggestedLine struct {
 	First   time.Time `json:"first"`
 	Learned bool      `json:"learned"` // it was let through
 	Refused bool      `json:"refused"`
+	// LookedUp: only the addresses of Name were asked for. Ports are those that the
+	// line opens.
+	LookedUp bool `json:"looked_up,omitempty"`
 
 	host  firewall.Name
-	used  []firewall.PortRange // of Name; nil: only its addresses were asked for
+	used  []firewall.PortRange // of Name; nil: LookedUp
 	rules []firewall.Rule      // what it opens: one rule, or those of its preset
 	names []string             // of a preset: those that were asked for
 }
@@ -72,16 +90,14 @@ func (l *SuggestedLine) Comment() string {
 	if l.Count > 1 {
 		often = strconv.FormatUint(l.Count, 10) + " times"
 	}
-	did := ""
-	switch {
-	case !l.Refused || l.Learned:
-	case l.used == nil: // on which port it would have been connected to, nobody knows
-		did = "look-up refused "
-	default:
+	did, of := "", ""
+	if l.Refused && !l.Learned {
 		did = "refused "
 	}
-	of := ""
-	if len(l.names) > 0 {
+	switch {
+	case l.LookedUp:
+		of = "only looked up: opens 80 and 443; for SSH write " + l.Name + ":" + sshPort + "; "
+	case len(l.names) > 0:
 		of = WorkersText(l.names) + "; "
 	}
 	return fmt.Sprintf("%s%s: %s%s, first %s", of, WorkersText(l.Workers), did, often, l.First.Local().Format("2006-01-02 15:04"))
@@ -249,10 +265,34 @@ func (q *dialRequests) leave(n *int, l events.Line) {
 	}
 }
 
-// suggest makes the lines: 80 and 443 of a name are one line, another port is a
-// line of its own. A name of which only the addresses were asked for, and refused,
-// would have been connected to on some port: most likely 80 or 443.
+// suggest makes the lines, with presets in the place of the names that they have.
 func (q *dialRequests) suggest(s *Source) *Suggestions {
+	out := q.lines(s)
+	out.usePresets()
+	out.LeftOut, out.Refused = q.out, q.refused
+	if q.tried == nil {
+		return out
+	}
+	var opened []firewall.Rule // by what is suggested
+	for _, l := range out.Allow {
+		opened = append(opened, l.rules...)
+	}
+	tried := q.tried.lines(s)
+	tried.Allow = slices.DeleteFunc(tried.Allow, func(l SuggestedLine) bool {
+		_, asked := q.names[l.host]
+		return asked || l.coveredBy(opened)
+	})
+	tried.usePresets()
+	for _, l := range tried.Allow {
+		out.Tried = append(out.Tried, l.Line)
+	}
+	return out
+}
+
+// lines makes one line for 80 and 443 of a name, and one for each other port. A name of
+// which only the addresses were asked for would have been connected to on some port:
+// most likely 80 or 443.
+func (q *dialRequests) lines(s *Source) *Suggestions {
 	out := &Suggestions{Allow: []SuggestedLine{}, source: s, request: q.request}
 	for name, n := range q.names {
 		var web *dialRequest
@@ -276,19 +316,12 @@ func (q *dialRequests) suggest(s *Source) *Suggestions {
 		}
 	}
 	slices.Sort(out.InVain)
-	out.LeftOut, out.Refused = q.out, q.refused
-	if q.tried != nil {
-		for _, l := range q.tried.suggest(s).Allow {
-			if _, asked := q.names[l.host]; !asked {
-				out.Tried = append(out.Tried, l.Line)
-			}
-		}
-	}
-	out.usePresets()
-	slices.SortFunc(out.Allow, func(a, b SuggestedLine) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(len(a.Line), len(b.Line)), cmp.Compare(a.Line, b.Line))
-	})
 	return out
+}
+
+// opensName reports whether lines open some port of a name.
+func opensName(lines []firewall.Rule, name firewall.Name) bool {
+	return slices.ContainsFunc(lines, func(r firewall.Rule) bool { return r.Host.Match(name) })
 }
 
 // coveredBy reports whether lines have all that rules open.
@@ -325,6 +358,7 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 		return
 	}
 	rule := firewall.Rule{Host: host, Ports: ports}
+	lookedUp := x == q.names[name].lookUp
 	known, covered, denied := 0, 0, 0
 	for _, worker := range x.workers {
 		w := s.Worker(worker)
@@ -336,7 +370,7 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 		switch {
 		case firewall.CoveredBy(rule, filled(network.Deny)):
 			denied++
-		case network.Mode.V == firewall.Open || firewall.CoveredBy(rule, filled(network.Allow)):
+		case network.Mode.V == firewall.Open || firewall.CoveredBy(rule, filled(network.Allow)) || lookedUp && opensName(network.Allow, name):
 			covered++
 		}
 	}
@@ -350,12 +384,12 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 	}
 	slices.Sort(x.workers)
 	used := ports
-	if x == q.names[name].lookUp {
+	if lookedUp {
 		used = nil
 	}
 	out.Allow = append(out.Allow, SuggestedLine{
 		host: name, used: used,
 		Line: RuleLine(rule, false), Name: name.String(), Ports: firewall.FormatPorts(ports), Workers: x.workers,
-		Count: x.count, First: x.first, Learned: x.learned, Refused: x.refused, rules: []firewall.Rule{rule},
+		Count: x.count, First: x.first, Learned: x.learned, Refused: x.refused, LookedUp: lookedUp, rules: []firewall.Rule{rule},
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/llmdo/workshop/internal/engine"
@@ -125,18 +126,14 @@ ssh.example.org:22 # one and two: once
 sub.wild.example.org:443 # one, own and two: 3 times`, LeftOut{Denied: 1, Nameless: 3}},
 		{"denied too", SuggestRequest{Denied: true}, `api.example.org # one and two: 4 times
 api.example.org:8443 # one and two: once
-asked.example.org # one and two: look-up refused 2 times
+asked.example.org # only looked up: opens 80 and 443; for SSH write asked.example.org:22; one and two: refused 2 times
 ssh.example.org:22 # one and two: once
 sub.wild.example.org:443 # one, own and two: 3 times
 tunnel.example.org:22 # one and two: refused once`, LeftOut{Denied: 1, Nameless: 3, Other: 2}},
 		{"one worker", SuggestRequest{Worker: "own"}, `sub.wild.example.org:443 # own: 2 times`, LeftOut{}},
 	} {
 		got := suggestFrom(t, s, learnedLog, c.o)
-		var lines []string
-		for _, l := range got.Allow {
-			text, _, _ := strings.Cut(l.Comment(), ", first")
-			lines = append(lines, l.Line+" # "+text)
-		}
+		lines := lineTexts(got.Allow)
 		if strings.Join(lines, "\n") != c.want || got.LeftOut != c.out {
 			t.Errorf("%s: left out %+v\n%s", c.name, got.LeftOut, strings.Join(lines, "\n"))
 		}
@@ -163,6 +160,121 @@ func TestSuggestWhileExplained(t *testing.T) {
 	}
 	if got = suggestFrom(t, s, explained+learnedLog, SuggestRequest{}); len(got.Allow) != 4 || got.Tried != nil {
 		t.Errorf("asked for again: suggested %+v, tried %q", got.Allow, got.Tried)
+	}
+}
+
+// Where nothing is suggested, it is said what a worker needs so that it can ask: what is
+// to be written for one without a network is valid.
+func TestHowToAsk(t *testing.T) {
+	const line = "`network: {mode: restricted, allow: [HOST]}`"
+	for _, c := range []struct {
+		name, workshop, own, worker, want string
+		fixed                             [2]string // the networks of the workshop and of one, as is said
+	}{
+		{"restricted", "{mode: restricted, allow: [a.example.org]}", "{mode: restricted}", "one", "`workshop up --learn` lets workers ask", [2]string{}},
+		{"of all", "{mode: restricted, allow: [a.example.org]}", "none", "", "`workshop up --learn` lets workers ask", [2]string{}},
+		{"no network of its own", "{mode: restricted, allow: [a.example.org]}", "none", "one", "one has no network; to give it one, write " + line + " for one in workshop.yaml, and HOST in the workshop's `allow`, too",
+			[2]string{"{mode: restricted, allow: [a.example.org, b.example.org]}", "{mode: restricted, allow: [b.example.org]}"}},
+		{"no network, in an open workshop", "open", "none", "one", "one has no network; to give it one, write " + line + " for one in workshop.yaml", [2]string{"open", "{mode: restricted, allow: [b.example.org]}"}},
+		{"none has a network", "none", "none", "one", "one has no network; to give it one, write " + line + " for the workshop's container in workshop.yaml; a worker's own only narrows it", [2]string{"{mode: restricted, allow: [b.example.org]}", "{}"}},
+		{"of all, without a network", "none", "none", "", "no worker learns: that needs `network: {mode: restricted}`", [2]string{}},
+		{"open", "open", "open", "one", "one reaches every public name (`network: open`)", [2]string{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			env := &Env{Dir: dir, Home: dir, Lookup: func(string) (string, bool) { return "", false }}
+			read := func(whole, own string) *Source {
+				t.Helper()
+				if whole == "none" {
+					own = "none"
+				}
+				two := own // has a network where the workshop has one
+				if whole != "none" {
+					two = whole
+				}
+				if err := os.CopyFS(filepath.Join(dir, whole+own), fstest.MapFS{
+					"workshop.yaml":  {Data: fmt.Appendf(nil, "workshop:\n  name: x\n  container: {image: host, network: %s}\n  workers:\n    - {name: one, container: {network: %s}}\n    - {name: two, container: {network: %s}}\n", whole, own, two)},
+					"workers/one.md": {Data: []byte("---\nname: one\ntools: Bash\n---\nx\n")}, "workers/two.md": {Data: []byte("---\nname: two\ntools: Bash\n---\nx\n")},
+				}); err != nil {
+					t.Fatal(err)
+				}
+				s, err := env.Read(t.Context(), filepath.Join(dir, whole+own, "workshop.yaml"))
+				if err != nil || s.Workshop == nil {
+					t.Fatal(err, s.Diagnostics)
+				}
+				return s
+			}
+			s := &Suggestions{source: read(c.workshop, c.own), request: SuggestRequest{Worker: c.worker}}
+			if got := s.HowToAsk("workshop.yaml"); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if c.fixed[0] != "" {
+				read(c.fixed[0], c.fixed[1])
+			}
+		})
+	}
+}
+
+// deniedLine is a denial of a name to the workers one and two; port 0: of its look-up.
+func deniedLine(name string, port int, explained bool) string {
+	kind, protocol, line := "proxy", "tcp", name
+	switch port {
+	case 0:
+		kind, protocol, port = "dns", "dns", 53
+	case 80, 443:
+	default:
+		line = fmt.Sprintf("%s:%d", name, port)
+	}
+	return fmt.Sprintf(`{"time":"2026-11-21T10:00:03Z","room":"room","workers":["one","two"],"kind":%q,"name":%q,"port":%d,"protocol":%q,"verdict":"deny","reason":"not-allowed","suggest":%q,"explained":%t,"count":1}`+"\n", kind, name, port, protocol, line, explained)
+}
+
+// lineTexts are the lines with their comments, without dates.
+func lineTexts(list []SuggestedLine) (out []string) {
+	for _, l := range list {
+		text, _, _ := strings.Cut(l.Comment(), ", first")
+		out = append(out, l.Line+" # "+text)
+	}
+	return out
+}
+
+// The port of a name that was only looked up isn't known: it is a line of its own, no
+// preset, and none where a line opens the name on any port.
+func TestSuggestLookedUp(t *testing.T) {
+	const plain = "github.com # only looked up: opens 80 and 443; for SSH write github.com:22; one and two: refused once"
+	for _, c := range []struct {
+		name, allow, log string
+		want, tried      []string
+		out              LeftOut
+	}{
+		{"a name of a preset", "", deniedLine("github.com", 0, false), []string{plain}, nil, LeftOut{}},
+		{"and its port 22", "", deniedLine("github.com", 0, false) + deniedLine("github.com", 22, false), []string{"github.com:22 # one and two: refused once"}, nil, LeftOut{}},
+		{"and a port of the preset", "", deniedLine("github.com", 0, false) + deniedLine("github.com", 443, false), []string{"preset: github # github.com; one and two: refused once"}, nil, LeftOut{}},
+		{"and another name of the preset", "", deniedLine("github.com", 0, false) + deniedLine("api.github.com", 443, false), []string{"preset: github # api.github.com and github.com; one and two: refused 2 times"}, nil, LeftOut{}},
+		{"in the file with another port", "github.com:22", deniedLine("github.com", 0, false), nil, nil, LeftOut{Covered: 1}},
+		{"a wildcard with another port", `{host: "*.example.net", port: 22}`, deniedLine("git.example.net", 0, false), nil, nil, LeftOut{Covered: 1}},
+		{"explain tried the same", "", deniedLine("github.com", 0, false) + deniedLine("github.com", 443, true), []string{plain}, nil, LeftOut{}},
+		{"explain tried another name of the preset", "", deniedLine("github.com", 443, false) + deniedLine("api.github.com", 443, true) + deniedLine("api.github.com", 0, true), []string{"preset: github # github.com; one and two: refused once"}, nil, LeftOut{}},
+		{"explain tried presets that are suggested", "", deniedLine("github.com", 443, false) + deniedLine("registry.npmjs.org", 443, false) + deniedLine("github.com", 443, true) + deniedLine("registry.npmjs.org", 443, true) + deniedLine("pypi.org", 443, true),
+			[]string{"preset: github # github.com; one and two: refused once", "preset: npm # registry.npmjs.org; one and two: refused once"}, []string{"preset: pypi"}, LeftOut{}},
+		{"explain alone", "", deniedLine("github.com", 443, true) + deniedLine("ssh.example.net", 0, true), nil, []string{"preset: github", "ssh.example.net"}, LeftOut{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			env, s := learnedSource(t)
+			if c.allow != "" {
+				text := strings.Replace(learnedFile, "- has.example.org", "- "+c.allow+"\n        - has.example.org", 1)
+				if err := os.WriteFile(s.Path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				var err error
+				if s, err = env.Read(t.Context(), s.Path); err != nil || s.Workshop == nil {
+					t.Fatal(err, s.Diagnostics)
+				}
+			}
+			got := suggestFrom(t, s, c.log, SuggestRequest{Denied: true})
+			if lines := lineTexts(got.Allow); !slices.Equal(lines, c.want) || !slices.Equal(got.Tried, c.tried) || got.LeftOut != c.out {
+				t.Errorf("tried %q, left out %+v, lines\n%s", got.Tried, got.LeftOut, strings.Join(lines, "\n"))
+			}
+		})
 	}
 }
 
@@ -214,11 +326,7 @@ func TestSuggestPreset(t *testing.T) {
 		line("note", "unresolved", "pypi.org", 443) // it answered later
 	log = strings.ReplaceAll(log, `"reason":"not-allowed"`, `"reason":"not-allowed","suggest":"registry.npmjs.org"`)
 	found := suggestFrom(t, s, log, SuggestRequest{Denied: true})
-	var lines []string
-	for _, l := range found.Allow {
-		text, _, _ := strings.Cut(l.Comment(), ", first")
-		lines = append(lines, l.Line+" # "+text)
-	}
+	lines := lineTexts(found.Allow)
 	want := []string{
 		"preset: npm # registry.npmjs.org; one and two: refused once",
 		"preset: pypi # files.pythonhosted.org and pypi.org; one and two: 2 times",

@@ -16,6 +16,9 @@ func (env *Env) WriteSuggested(ctx context.Context, found *Suggestions) (*Rewrit
 		return nil, Fail(CodeRefused, "these are %d lines, more than the %d that are written at once; nothing was written", len(found.Allow), maxWritten).
 			Hint("paste those that you know, or see which worker asks for so many names: `workshop firewall log`")
 	}
+	if err := env.reviewSource(ctx, s); err != nil {
+		return nil, err
+	}
 	var changes []RuleChange
 	for _, l := range found.Allow {
 		for _, worker := range l.listsOf(s, found.request.Worker) {
@@ -42,7 +45,7 @@ func (l *SuggestedLine) listsOf(s *Source, worker string) []string {
 	lists := map[string]bool{}
 	for _, name := range l.Workers {
 		w := s.Worker(name)
-		if w == nil || w.Container.Network.Mode.V == firewall.None || worker != "" && name != worker || coveredBy(l.rules, w.Container.Network.Allow) {
+		if w == nil || w.Container.Network.Mode.V == firewall.None || worker != "" && name != worker || l.coveredBy(w.Container.Network.Allow) {
 			continue
 		}
 		if sameRules(w.Container.Network.Allow, s.Workshop.Container.Network.Allow) {
@@ -51,4 +54,9 @@ func (l *SuggestedLine) listsOf(s *Source, worker string) []string {
 		lists[name] = true
 	}
 	return slices.Sorted(maps.Keys(lists))
+}
+
+// coveredBy reports whether lines open what was asked for.
+func (l *SuggestedLine) coveredBy(lines []firewall.Rule) bool {
+	return coveredBy(l.rules, lines) || l.LookedUp && opensName(lines, l.host)
 }

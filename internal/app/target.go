@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,9 +108,13 @@ func (env *Env) hintUpFrom(err error) error {
 func (env *Env) hintRecorded(err error) error {
 	all, _ := facts.Records(env.recordsDir())
 	f, ok := errors.AsType[*Failure](err)
-	if up := env.recordedHere(all); ok && len(up) > 0 {
-		p := up[0].Project
-		return f.Hint("project %[1]s was brought up from %[2]s: `workshop -p %[1]s exec`, `workshop -p %[1]s logs`, `workshop -p %[1]s ps --strict` and `workshop -p %[1]s down` work without the file", p, Printable(up[0].Dir))
+	up := env.recordedHere(all)
+	if !ok || len(up) == 0 {
+		return err
+	}
+	hint := fmt.Sprintf("project %[1]s was brought up from %[2]s: `workshop -p %[1]s exec`, `workshop -p %[1]s logs`, `workshop -p %[1]s ps --strict` and `workshop -p %[1]s down` work without the file", up[0].Project, Printable(up[0].Dir))
+	if !slices.Contains(f.Hints, hint) { // [Env.Load] may have added it
+		f.Hints = append(f.Hints, hint)
 	}
 	return err
 }
@@ -126,7 +131,7 @@ func (env *Env) checkHidden(t ProjectRef) error {
 	if env.Settings.File == "" {
 		if by := facts.WrittenBy(t.File, all); by != nil {
 			return Fail(CodeRefused, "%s is new or changed since project %s was brought up from %s, whose workers may write it (B8)", Printable(env.Shown(t.File)), by.Project, Printable(by.Dir)).
-				Hint("look at it: `-f %s` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", shellquote.Path(env.Shown(t.File)), shellquote.Path(env.Shown(by.Dir)))
+				Hint("look at it: `-f %s` takes it if it is yours, `workshop -f %s ps --strict` shows what is up", Printable(shellquote.Path(env.Shown(t.File))), Printable(shellquote.Path(env.Shown(by.Dir))))
 		}
 	}
 	if env.Settings.Project != "" {
@@ -168,7 +173,7 @@ func (env *Env) CheckDirectory(ctx context.Context, t ProjectRef) error {
 	}
 	return Fail(CodeRefused, "%s: what changed there isn't accepted (B8)", refusal.What()).
 		Hint("to have one of its own here, add `-p %s`", refusal.Suggest).
-		Hint("to accept the files there as they are: `cd %s && workshop -p %s down --accept-watched`", shellquote.Quote(r.Dir), t.Name)
+		Hint("to accept the files there as they are: `cd %s && workshop -p %s down --accept-watched`", Printable(shellquote.Quote(r.Dir)), t.Name)
 }
 
 // foreignError is [EngineError] for what a project of another directory causes: where

@@ -67,7 +67,7 @@ type Tools struct {
 // where it is empty.
 func (env *Env) OpenTools(ctx context.Context, c *Project, names []string, o ToolsOptions) (*Tools, error) {
 	// Instructions, approvals and delegation go by the files, whatever runs (B8, B40, B42).
-	if err := env.ReviewDefinition(ctx, c); err != nil {
+	if err := env.ReviewDefinition(ctx, c, nil); err != nil {
 		return nil, err
 	}
 	log, err := env.auditLog(c)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
@@ -38,7 +37,7 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	}
 	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "", contained)
 	texts := ready.definition()
-	r.Definition = texts.Known
+	r.Definition, r.Absent = texts.Known, texts.Absent
 	for _, f := range env.Settings.EnvFiles {
 		f = env.Abs(f)
 		r.Own = append(r.Own, filepath.Join(RealPath(filepath.Dir(f)), filepath.Base(f)))
@@ -83,45 +82,45 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if err != nil {
 		return err
 	}
-	env.sayChanges(slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { // those have their lines shown
-		return slices.ContainsFunc(redefined, func(d facts.Redefinition) bool { return d.Path == c.Path || ends[d.Path] == c.Path }) && !strings.HasPrefix(texts.Known[c.Path], hashed)
+	env.sayChanges(slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { // those are named with the definition
+		return slices.ContainsFunc(redefined, func(d facts.Redefinition) bool { return d.Path == c.Path || ends[d.Path] == c.Path })
 	}), r.Since())
-	if len(redefined) > 0 {
-		if err := env.reviewDefinition(ctx, redefined, texts, o); err != nil {
-			return err
-		}
-		var paths []string
-		for _, d := range redefined {
-			if paths = append(paths, d.Path); texts.Raw[d.Path] == nil {
-				delete(r.Definition, d.Path)
-			}
-			if end, ok := ends[d.Path]; ok {
-				paths = append(paths, end)
-			}
-		}
-		changes = r.Accept(paths, baseline, now, changes)
+	if err := env.reviewDefinition(ctx, ready, redefined, texts, o); err != nil {
+		return err
 	}
-	if o.AcceptWatched != "" {
+	var paths, led []string
+	for _, d := range redefined {
+		if paths = append(paths, d.Path); texts.Raw[d.Path] == nil {
+			delete(r.Definition, d.Path)
+		}
+		if end, ok := ends[d.Path]; ok {
+			led = append(led, end)
+		}
+	}
+	changes = r.Accept(slices.Concat(paths, led), baseline, now, changes)
+	if o.AcceptWatched == AcceptAll {
 		r.Accept(slices.Collect(maps.Keys(now)), baseline, now, nil)
 		baseline, r.Accepted = now, true
 		changes = slices.DeleteFunc(changes, func(c facts.Change) bool { return c.Kind != facts.NotChecked })
 	}
 	written := slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return !c.Written() })
-	findings := len(written)
-	stays := findings > 0
+	missed := 0 // not compared, as far as it counts
 	if lost {
-		findings++
+		missed++
 	}
 	if o.Strict {
-		findings += len(changes) - len(written)
+		missed += len(changes) - len(written)
 	}
+	refused := Fail(CodeRefused, "watched files (B8): %s; nothing was started", findingsText(len(written), missed, r.Since()))
 	switch {
-	case findings > 0 && o.Strict:
-		return Fail(CodeRefused, "watched files (B8): %s; nothing was started", Count(findings, "finding"))
-	case findings > 0 && o.Implicit:
-		return Fail(CodeRefused, "watched files (B8): %s since %s; nothing was started", Count(findings, "change"), r.Since()).
-			Hint("`workshop ps` names them; `workshop up` starts the workers anyway, `workshop up --accept-watched` also accepts the files as they are")
-	case stays:
+	case len(written)+missed == 0:
+	case o.Strict && len(written) > 0:
+		return refused.Hint("look at the named files; `workshop up --accept-watched` accepts them as they are")
+	case o.Strict:
+		return refused.Hint("look at what is named; `workshop up` starts without comparing it")
+	case o.Implicit:
+		return refused.Hint("`workshop ps` names them; `workshop up` starts the workers anyway, `workshop up --accept-watched` also accepts the files as they are")
+	case len(written) > 0:
 		env.hint("review them: they are listed until `workshop up --accept-watched` accepts them")
 	}
 	if o.DryRun {
@@ -130,7 +129,62 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if !o.Implicit { // else nobody may have read what was replaced
 		r.Renew()
 	}
-	return r.Keep(baseline)
+	if err := r.Keep(baseline); err != nil {
+		return err
+	}
+	others, unlock := env.recordsOf(ctx, ready.Name, paths)
+	defer unlock()
+	for _, other := range others {
+		if err := other.Note(paths, texts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordsOf returns the records of other projects that concern one of the files, locked.
+// One that another command works on, by which the file stays changed, is named.
+func (env *Env) recordsOf(ctx context.Context, project string, files []string) (others []*facts.Record, unlock func()) {
+	var locks []func()
+	unlock = func() {
+		for _, f := range locks {
+			f()
+		}
+	}
+	if len(files) == 0 {
+		return nil, unlock
+	}
+	all, err := facts.Records(env.recordsDir())
+	if err != nil {
+		env.warn("what is accepted isn't noted for all projects: %v", err)
+	}
+	for _, r := range all {
+		if r.Project == project || !slices.ContainsFunc(files, r.Concerns) {
+			continue
+		}
+		free := env.briefly(ctx, r.Project)
+		if free == nil {
+			env.warn("another workshop command works on project %s: what is accepted isn't noted there (B8)", r.Project)
+			continue
+		}
+		locks = append(locks, free)
+		if r, err = env.Record(r.Project); err == nil && r != nil { // as it is by now
+			others = append(others, r)
+		}
+	}
+	return others, unlock
+}
+
+// findingsText counts what changed since an `up`, and what can't be compared.
+func findingsText(changes, missed int, since string) string {
+	var parts []string
+	if changes > 0 {
+		parts = append(parts, Count(changes, "change")+" since "+since)
+	}
+	if missed > 0 {
+		parts = append(parts, Count(missed, "place")+" not fully compared")
+	}
+	return WorkersText(parts)
 }
 
 // CompareWatched names what changed since the first `up`, loudly, and reports whether
@@ -235,7 +289,7 @@ func (env *Env) sayChanges(changes []facts.Change, since string) {
 
 // byDirectory leaves out the files of directories that are new, named or removed as a
 // whole, such as those of a new git directory, and counts them. What counts in any directory
-// stays, and so does a single file.
+// stays.
 func byDirectory(changes []facts.Change) (out []facts.Change, files map[string]int) {
 	whole := map[string]facts.ChangeKind{}
 	for _, c := range changes {
@@ -267,7 +321,6 @@ func byDirectory(changes []facts.Change) (out []facts.Change, files map[string]i
 			files[dir]++
 		}
 	}
-	maps.DeleteFunc(files, func(_ string, n int) bool { return n == 1 })
 	return slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { return files[in(c)] > 0 }), files
 }
 

@@ -92,7 +92,8 @@ func TestB08_DirectoriesAreOneLine(t *testing.T) {
 			}
 			return named
 		}(), []string{"named by /p/.git/config now: /p/tools (2 files) (B8)", "named by /p/.git/config now: /p/x (B8)"}},
-		{"one file", of(facts.New, "/p/.git", "/p/.git/hooks/a"), []string{"new since the first `up`: /p/.git (B8)", "new since the first `up`: /p/.git/hooks/a (B8)"}},
+		{"one file", of(facts.New, "/p/.vscode", "/p/.vscode/tasks.json"), []string{"new since the first `up`: /p/.vscode (1 file) (B8)"}},
+		{"no file", of(facts.New, "/p/.vscode"), []string{"new since the first `up`: /p/.vscode (B8)"}},
 		{"a name of its own", of(facts.New, "/p/x", "/p/x/a/.envrc", "/p/x/config", "/p/x/hooks/a"), []string{"new since the first `up`: /p/x (2 files) (B8)", "new since the first `up`: /p/x/a/.envrc (B8)"}},
 		{"one in another", of(facts.New, "/p/.github", "/p/.github/a", "/p/.github/b", "/p/.github/g", "/p/.github/g/config", "/p/.github/g/hooks/a"), []string{
 			"new since the first `up`: /p/.github (2 files) (B8)", "new since the first `up`: /p/.github/g (2 files) (B8)"}},

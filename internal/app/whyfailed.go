@@ -88,8 +88,7 @@ func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int)
 		env.hint("%s", hintWorktree)
 	case !HasNetwork(w):
 		if ran.Signs.sawNetwork() {
-			env.hint("%s has no network; allow what it needs in %s: `network: {mode: restricted, allow: [HOST]}`",
-				ran.Worker, file)
+			env.hint("%s has no network; to allow what it needs, %s", ran.Worker, s.networkLine(w, file))
 		}
 	case env.sayStopped(ctx, r, ran.Worker):
 	default:

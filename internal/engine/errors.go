@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/llmdo/workshop/internal/diagtext"
 )
 
 // ForeignError means that objects with the project's name belong to another
@@ -26,15 +28,17 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s: use -p %s here, or run `workshop down` there", e.What(), e.Suggest)
 }
 
-// What names the owner of the objects.
+// What names the owner of the objects. A worker may have made the directories, with any
+// name.
 func (e *ForeignError) What() string {
+	object, other := diagtext.Printable(e.Object), diagtext.Printable(e.Other)
 	switch {
 	case e.Workshop:
-		return fmt.Sprintf("project %s belongs to %s, not to %s", e.Project, e.Other, e.Directory)
+		return fmt.Sprintf("project %s belongs to %s, not to %s", e.Project, other, diagtext.Printable(e.Directory))
 	case e.Other != "":
-		return fmt.Sprintf("project %s belongs to a Compose project of %s (%s), which is not a workshop", e.Project, e.Other, e.Object)
+		return fmt.Sprintf("project %s belongs to a Compose project of %s (%s), which is not a workshop", e.Project, other, object)
 	}
-	return fmt.Sprintf("%s has the name of project %s and doesn't belong to a workshop", e.Object, e.Project)
+	return fmt.Sprintf("%s has the name of project %s and doesn't belong to a workshop", object, e.Project)
 }
 
 // ExitCode is 4: refused.

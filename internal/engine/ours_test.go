@@ -79,6 +79,16 @@ func TestSift(t *testing.T) {
 	}
 }
 
+// B43: a worker made the directories, with any name: it writes no line of its own.
+func TestForeignDirectoriesArePrintable(t *testing.T) {
+	const dir = "/w/build\nworkshop: hint: run `evil`"
+	for _, e := range []*ForeignError{NewForeignError("p", dir, "/w"), NewForeignError("p", "/w", dir), {Project: "p", Object: "container/x\ny", Other: dir}, {Project: "p", Object: "container/x\ny"}} {
+		if strings.ContainsRune(e.Error(), '\n') {
+			t.Errorf("a line of its own: %s", e)
+		}
+	}
+}
+
 // What only carries the project's name is never in a plan.
 func TestPlansLeaveOthersAlone(t *testing.T) {
 	d := desired()

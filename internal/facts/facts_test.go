@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -505,6 +506,33 @@ func TestHostPaths(t *testing.T) {
 	}
 	if HostPaths(t.TempDir()) != nil {
 		t.Error("an empty root has host paths")
+	}
+}
+
+// docs/images.md lists exactly what `image: host` mounts.
+func TestHostPathsAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/images.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(doc), "## What `host` shows a worker\n")
+	part, _, _ = strings.Cut(part, "\nNot ")
+	dirs, etc, _ := strings.Cut(part, "- of `/etc`:")
+	var got []string
+	name := regexp.MustCompile("`([^`]+)`")
+	for _, m := range name.FindAllStringSubmatch(dirs, -1) {
+		if m[1] != "/usr/local" { // an example
+			got = append(got, m[1])
+		}
+	}
+	for _, m := range name.FindAllStringSubmatch(etc, -1) {
+		got = append(got, "/etc/"+m[1])
+	}
+	want := slices.Concat(hostDirs, hostFiles, hostPatterns)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("docs/images.md has\n%q, want\n%q", got, want)
 	}
 }
 

@@ -117,6 +117,14 @@ func (o Opening) opens(p string) bool {
 	return subpath.Within(p, o.Source) && !slices.ContainsFunc(o.Covers, func(c Cover) bool { return subpath.Within(p, c.Path) })
 }
 
+// Covered reports whether a path is in a writable mount of a project, and a read-only one
+// covers it in each worker with the former.
+func Covered(c *compose.Compiled, p string) bool {
+	all := openings(c)
+	return slices.ContainsFunc(all, func(o Opening) bool { return subpath.Within(p, o.Source) }) &&
+		!slices.ContainsFunc(all, func(o Opening) bool { return o.opens(p) })
+}
+
 // sources are those of openings, outermost ones only.
 func sources(all []Opening) []string {
 	var out []string

@@ -38,6 +38,8 @@ type Record struct {
 	Own      []string  // the workshop's own files
 	// Definition has the texts that the workshop was loaded from, by path.
 	Definition map[string]string `json:",omitempty"`
+	// Absent are files that weren't there, and would have been read if they were.
+	Absent []string `json:",omitempty"`
 	// Granted is what workers were granted by their last `up`, by their names.
 	Granted map[string]Grant `json:",omitempty"`
 	// Unsaid are the workers whose grant changed without an `up` that said it, as by a
@@ -127,7 +129,8 @@ func Records(state string) (all []*Record, err error) {
 // each replaces every path.
 func (r *Record) each(change func(string) string) {
 	r.Roots, r.Own, r.Openings = slices.Clone(r.Roots), slices.Clone(r.Own), slices.Clone(r.Openings)
-	lists := [][]string{r.Roots, r.Own}
+	r.Absent = slices.Clone(r.Absent)
+	lists := [][]string{r.Roots, r.Own, r.Absent}
 	for i := range r.Openings {
 		o := &r.Openings[i]
 		o.Source, o.Covers = change(o.Source), slices.Clone(o.Covers)
@@ -183,6 +186,15 @@ func (r *Record) With(later *Record) *Record {
 		both.Definition = map[string]string{}
 	}
 	maps.Copy(both.Definition, later.Definition)
+	for _, p := range later.Absent {
+		delete(both.Definition, p)
+	}
+	both.Absent = slices.DeleteFunc(slices.Concat(r.Absent, later.Absent), func(p string) bool {
+		_, there := both.Definition[p]
+		return there
+	})
+	slices.Sort(both.Absent)
+	both.Absent = slices.Compact(both.Absent)
 	both.Own = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Own, later.Own))))
 	return &both
 }
@@ -319,19 +331,6 @@ func (r *Record) Save() error {
 		return err
 	}
 	return writeFile(filepath.Join(r.at, recordFile), data, 0o600, -1, -1)
-}
-
-// Rewrite is [Rewrite] for a record, with its definition; r may be nil. after is what
-// write makes of the file.
-func (r *Record) Rewrite(name string, before, after []byte, write func() error) error {
-	if r == nil {
-		return write()
-	}
-	if err := Rewrite([]string{r.at}, name, after, write); err != nil || r.Definition[name] != string(before) {
-		return err
-	}
-	r.Definition[name] = string(after)
-	return r.Save()
 }
 
 // ForgetRecord removes the record of a project before its baseline, so that a killed

@@ -41,7 +41,8 @@ func TestRewrite(t *testing.T) {
 				}
 			}
 			failed := errors.New("no space")
-			err := Rewrite([]string{t.TempDir(), dir}, file, []byte("after"), func() error {
+			others := []*Record{{at: t.TempDir()}, {at: dir}}
+			err := Rewrite(nil, others, file, []byte("before"), []byte("after"), func() error {
 				if tt.fails {
 					return failed
 				}

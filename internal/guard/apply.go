@@ -34,7 +34,7 @@ func (g *Guard) enforce() (control.Applied, error) {
 		}
 	}
 	wg.Wait()
-	return control.Applied{Generation: st.Generation, Cut: int(cut.Load()), Digest: g.live.digest, Live: len(g.live.changes)}, errors.Join(errs...)
+	return control.Applied{Generation: st.Generation, Cut: int(cut.Load()), Digest: g.live.digest.File, Live: len(g.live.changes)}, errors.Join(errs...)
 }
 
 // enforce is [Guard.enforce] for one room. A room that isn't connected gets its

@@ -62,7 +62,7 @@ func (g *Guard) replace(r control.Request) (any, error) {
 			return nil, fmt.Errorf("the new policy has other %s, which a running guard can't change: `workshop up` makes a new guard", what)
 		}
 		l.base, l.digest = p, digest
-		return []func(){func() { g.notePolicy(digest) }}, nil
+		return []func(){func() { g.notePolicy(digest.File) }}, nil
 	})
 }
 

@@ -11,13 +11,14 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
 // newGuard is a guard that doesn't run: it has its policy, and no room.
 func newGuard(t testing.TB, p firewall.Policy) *Guard {
 	t.Helper()
 	p.Version = firewall.PolicyVersion
-	g, err := New(Config{Policy: &p, Digest: firewall.Digest(&p), Sockets: t.TempDir(), ResolvConf: "/nonexistent", Out: io.Discard})
+	g, err := New(Config{Policy: &p, Digest: policy.Digest{File: firewall.Digest(&p)}, Sockets: t.TempDir(), ResolvConf: "/nonexistent", Out: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

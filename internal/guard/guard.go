@@ -62,8 +62,8 @@ func connLimit() int {
 type Config struct {
 	// Policy is the initial policy, expanded.
 	Policy *firewall.Policy
-	// Digest of the policy file.
-	Digest string
+	// Digest of the policy.
+	Digest policy.Digest
 	// Lookup returns variables for templates of later policies; nil: none is
 	// set.
 	Lookup func(string) (string, bool)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
@@ -19,7 +20,7 @@ const maxLive = 256
 // no room; the guard's lock protects it.
 type live struct {
 	base     *firewall.Policy // expanded
-	digest   string           // of the file
+	digest   policy.Digest    // of base
 	changes  []firewall.Live
 	learning map[string]time.Time // when each room's learning ends
 }

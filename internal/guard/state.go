@@ -18,7 +18,7 @@ func (g *Guard) state() control.State {
 	l := g.live.clone()
 	g.mu.Unlock()
 	s := control.State{
-		Workshop: l.base.Workshop, Started: g.started.UTC(), Generation: g.store.Current().Generation, Digest: l.digest,
+		Workshop: l.base.Workshop, Started: g.started.UTC(), Generation: g.store.Current().Generation, Digest: l.digest.File, Values: l.digest.Values,
 		Live: l.changes, Learning: l.learning, Upstreams: upstreams(l.base), Goroutines: runtime.NumGoroutine(),
 	}
 	for i := range s.Live {

@@ -8,7 +8,7 @@ var promises = []Promise{
 	{"B5", Container, "memory, cpu and processes are limited, no swap beyond memory"},
 	{"B6", Container, "no host namespaces, no devices, no engine socket"},
 	{"B7", Container, "sensitive mount sources are refused"},
-	{"B8", Container, "what host programs would run later can't be planted"},
+	{"B8", Container, "what host programs would run later is read-only or compared"},
 	{"B9", Container, "exclude: is a read-only copy"},
 	{"B10", Container, "published ports are bound to 127.0.0.1"},
 	{"B11", Container, "a secret is only in its worker"},

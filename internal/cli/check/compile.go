@@ -29,7 +29,8 @@ func Compile(p *command.Program) *cobra.Command {
 		Long: `compile writes .workshop/NAME/ next to the workshop file: compose.yaml, the
 guard's policy, the rooms' rules and the seccomp profile. The files depend on
 the repository alone and may be committed; then --check in CI shows that they
-are what workshop.yaml says.
+are what workshop.yaml says. Lines of it that a worker may have written are
+shown, and refused as by ` + "`up`" + `, which can accept them, or need a yes (B8).
 
 --load also prepares what plain Compose needs of this machine (image, tool
 volume, the files in run/) and prints the command that starts the project. Where
@@ -62,7 +63,14 @@ func (a verbs) compileVerb(ctx context.Context, o compileOptions) error {
 		return err
 	}
 	if o.check {
-		return a.checkGenerated(g)
+		redefined, err := a.ShowRedefined(ctx, c)
+		if err != nil {
+			return err
+		}
+		return a.checkGenerated(g, redefined)
+	}
+	if err := a.ReviewDefinition(ctx, c, a.Asker()); err != nil {
+		return err
 	}
 	if err := a.writeGenerated(g); err != nil || !o.load {
 		return err
@@ -103,8 +111,9 @@ func (a verbs) writeGenerated(g app.Generated) error {
 // maxDiffLines of each file are shown; CI logs need no more to see the cause.
 const maxDiffLines = 40
 
-// checkGenerated fails if a file is not as it would be written.
-func (a verbs) checkGenerated(g app.Generated) error {
+// checkGenerated fails if a file is not as it would be written. redefined: a worker may
+// have written what it would be.
+func (a verbs) checkGenerated(g app.Generated, redefined bool) error {
 	differences, err := g.Check()
 	if err != nil {
 		return fmt.Errorf("compile --check: %w", err)
@@ -126,6 +135,9 @@ func (a verbs) checkGenerated(g app.Generated) error {
 			fmt.Fprintln(a.Out, app.Printable(string(line))) // it may drive a terminal, or a log that obeys commands
 		}
 	}
-	return app.Fail(app.CodeFailed, "the generated files are not up to date").
-		Hint("run `workshop compile` and commit the result")
+	failure := app.Fail(app.CodeFailed, "the generated files are not up to date")
+	if redefined { // the hint of that is the one to follow
+		return failure
+	}
+	return failure.Hint("run `workshop compile` and commit the result")
 }

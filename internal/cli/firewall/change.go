@@ -90,8 +90,14 @@ func (a verbs) changeCommand(o *changeOptions, short, long, example string) *cob
 // saveRules writes lines into the workshop file, and reloads the guard.
 func (a verbs) saveRules(ctx context.Context, o app.RuleChange) error {
 	done, err := a.SaveRules(ctx, o)
-	if err != nil || done == nil {
+	switch {
+	case err != nil:
 		return err
+	case done == nil: // the guard may not have it yet
+		if v, err := a.ViewPolicy(ctx, ""); err == nil && v.State != nil && v.Changed() {
+			return a.reloadSaved(ctx, v.File)
+		}
+		return nil
 	}
 	a.showRewritten(done)
 	if len(done.NotFor) > 0 {

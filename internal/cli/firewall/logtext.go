@@ -135,11 +135,14 @@ func (t *eventText) suggest(l events.Line) error {
 		text = t.command(o.Command)
 	}
 	indent := len(time.TimeOnly) + 2 + t.workers + 2
-	begin := "to allow it: "
-	if t.width > 0 && indent+len(begin)+len(text) > t.width { // it is to be copied, and stays whole
-		begin = "to allow it:\n  "
+	begin, gap := "to allow it:", " "
+	if l.Kind == events.DNS && !strings.HasPrefix(o.Line, "{") { // on which port it would have been connected to isn't known
+		begin = "to allow 80 and 443 (SSH is port 22):"
 	}
-	_, err := fmt.Fprintf(t.w, "%*s%s%s\n", indent, "", begin, text)
+	if t.width > 0 && indent+len(begin)+len(gap)+len(text) > t.width { // it is to be copied, and stays whole
+		gap = "\n  "
+	}
+	_, err := fmt.Fprintf(t.w, "%*s%s%s%s\n", indent, "", begin, gap, text)
 	return err
 }
 

@@ -109,7 +109,7 @@ func (a verbs) suggestNotes(s *app.Suggestions, o app.SuggestRequest) {
 			}
 			hint = "; for what was refused: `workshop firewall suggest --denied" + ofWorker + "`"
 		default:
-			hint = "; `workshop up --learn` lets workers ask"
+			hint = "; " + s.HowToAsk(a.Shown(s.File))
 		}
 		a.Say("nothing to suggest%s", hint)
 	}

@@ -61,7 +61,7 @@ refused in continuous integration, and for workers with secrets unless --with-se
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and change nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "build images without asking")
-	f.StringVar(&o.acceptWatched, "accept-watched", "", "take watched files as they are now, and of the workshop's own what a refused up showed as `DIGEST` (without one: whatever there is): what changed since the first up is named once more")
+	f.StringVar(&o.acceptWatched, "accept-watched", "", "take watched files and the workshop's own as they are now; with the `DIGEST` that a refused up printed, only what it showed of the workshop's own: what changed since the first up is named once more")
 	f.Lookup("accept-watched").NoOptDefVal = app.AcceptAll
 	f.BoolVar(&o.strict, "strict", false, "exit with 4 if a watched file changed, or a mount can't be fully checked")
 	o.learn.flags(cmd)

@@ -93,7 +93,7 @@ var fileItems = []Item{
 	{
 		ID: "F18", Attack: "Text that controls its display: ESC and BEL in a terminal, `::commands::` in a GitHub Actions log, bidirectional marks",
 		Status: Closed, Answer: "Problems, `config`, JSON and generated files escape them, also in values of variables",
-		Promises: []string{"B41", "B43"}, Tests: []string{"internal/diagtext TestWriters", "internal/cli TestScripts", "internal/cli TestCheckIsPrintable"},
+		Promises: []string{"B41", "B43"}, Tests: []string{"internal/diagtext TestWriters", "internal/cli TestScripts", "internal/cli TestCheckIsPrintable", "internal/engine TestForeignDirectoriesArePrintable"},
 	},
 	{
 		ID: "F19", Attack: "A compose.override.yaml in .workshop/NAME, or another file that Compose reads by itself",
@@ -101,7 +101,17 @@ var fileItems = []Item{
 		Promises: []string{"B43"}, Tests: []string{"internal/app TestCheckOfStrangeFiles", "internal/cli TestScripts"},
 	},
 	{
-		ID: "F20", Attack: "The file of a secret where a worker writes, also by a link of the repository (`./data/k`, `data -> out/data`): the worker replaces it by a link, so that the next start hands it another file",
+		ID: "F20", Attack: "Undoing what a person accepted, or what `--save` wrote: a worker of a project above restores the older workshop.yaml, or removes the `.env`, of a project below",
+		Status: Closed, Answer: "Of a file that the project's own record has, only that counts; what is accepted or written is noted in every record whose workers may write the file",
+		Promises: []string{"B8"}, Tests: []string{"internal/facts TestOlderBaselineOfAnotherProject", "internal/facts TestRewriteOfAllRecords", "internal/app TestRollbackByAnotherProject"},
+	},
+	{
+		ID: "F21", Attack: "More accepted than was shown: two texts with one digest, files planted after it was printed, any digest where nothing is to be accepted; `compile`, which asks nobody",
+		Status: Closed, Answer: "A digest has 128 bits and takes the workshop's own files alone, exactly as shown; `compile` refuses what `up` refuses",
+		Promises: []string{"B8"}, Tests: []string{"internal/app TestAcceptedIsShown", "internal/cli TestScripts"},
+	},
+	{
+		ID: "F22", Attack: "The file of a secret where a worker writes, also by a link of the repository (`./data/k`, `data -> out/data`): the worker replaces it by a link, so that the next start hands it another file",
 		Status: Closed, Answer: "A path that leads into an `rw` mount must stay in it, as one in the project must stay there; else the secret is refused",
 		Promises: []string{"B7", "B45"}, Tests: []string{"internal/facts TestSecretReplaced", "internal/facts TestSecretReplacedOutside", "internal/facts TestSecretByALinkOfTheProject"},
 	},

@@ -93,11 +93,14 @@ type Applied struct {
 
 // State is the current state of a guard.
 type State struct {
-	Workshop   string          `json:"workshop"`
-	Started    time.Time       `json:"started"`
-	Generation uint64          `json:"generation"`
-	Digest     string          `json:"digest"` // of the policy, without live changes
-	Live       []firewall.Live `json:"live,omitempty"`
+	Workshop   string    `json:"workshop"`
+	Started    time.Time `json:"started"`
+	Generation uint64    `json:"generation"`
+	Digest     string    `json:"digest"` // of the policy, without live changes
+	// Values is the digest of what the templates of its rules stand for
+	// ([firewall.ValuesDigest]).
+	Values string          `json:"values,omitempty"`
+	Live   []firewall.Live `json:"live,omitempty"`
 	// Learning has the end of each room's learning.
 	Learning map[string]time.Time `json:"learning,omitempty"`
 	Rooms    []RoomState          `json:"rooms"`

@@ -17,34 +17,39 @@ import (
 const File = "policy.json"
 
 // Read reads and parses the policy in dir. On any error the guard serves nobody.
-func Read(dir string, lookup func(string) (string, bool)) (p *firewall.Policy, digest string, err error) {
+func Read(dir string, lookup func(string) (string, bool)) (p *firewall.Policy, d Digest, err error) {
 	f, err := os.Open(filepath.Join(dir, File))
 	if err != nil {
-		return nil, "", err
+		return nil, d, err
 	}
 	defer f.Close()
 	// One byte more than the parser accepts, so that it reports a file too large.
 	data, err := io.ReadAll(io.LimitReader(f, firewall.MaxPolicyBytes+1))
 	if err != nil {
-		return nil, "", err
+		return nil, d, err
 	}
-	if p, digest, err = Parse(data, lookup); err != nil {
-		return nil, "", fmt.Errorf("%s: %w", f.Name(), err)
+	if p, d, err = Parse(data, lookup); err != nil {
+		return nil, d, fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	return p, digest, nil
+	return p, d, nil
 }
 
-// Parse reads a policy and fills its templates from the environment. The digest
-// is that of the policy with its templates.
-func Parse(data []byte, lookup func(string) (string, bool)) (p *firewall.Policy, digest string, err error) {
+// Digest identifies a policy by the file, with its templates, and by their values.
+type Digest struct {
+	File   string // [firewall.Digest]
+	Values string // [firewall.ValuesDigest]
+}
+
+// Parse reads a policy and fills its templates from the environment.
+func Parse(data []byte, lookup func(string) (string, bool)) (p *firewall.Policy, d Digest, err error) {
 	file, err := firewall.ParsePolicy(data)
 	if err != nil {
-		return nil, "", err
+		return nil, d, err
 	}
 	if p, err = firewall.Expand(file, lookup); err != nil {
-		return nil, "", err
+		return nil, d, err
 	}
-	return p, firewall.Digest(file), nil
+	return p, Digest{firewall.Digest(file), firewall.ValuesDigest(file, p)}, nil
 }
 
 // Room is what one room may reach, compiled.
