@@ -15,9 +15,15 @@ import (
 // `ps` and `down` report a change and `up` needs a yes to it (B8), but nothing prevents
 // it. There is one warning for a line of the file.
 func writablePolicy(w *Workshop, l *locator, root string, work *effort, p *problems) {
-	granting := w.GrantingFiles()
+	lists := mountLists(w)
+	if !slices.ContainsFunc(lists, func(list *mountList) bool {
+		return slices.ContainsFunc(list.mounts, func(m Mount) bool { return m.ReadWrite })
+	}) {
+		return
+	}
+	granting := grantingPaths(w, l, root, work)
 	warned := map[diag.Range]bool{}
-	for _, list := range mountLists(w) {
+	for _, list := range lists {
 		for i := range list.mounts {
 			m := &list.mounts[i]
 			if !m.ReadWrite || warned[m.At.Range] {
@@ -32,9 +38,9 @@ func writablePolicy(w *Workshop, l *locator, root string, work *effort, p *probl
 				if !work.spend(1 + len(list.mounts)) {
 					return
 				}
-				below, inside := subpath.Below(path.Join("/", root, file), source)
+				below, inside := subpath.Below(file.path, source)
 				if target := path.Join(m.Target.V, below); inside && m.Exposes(list.mounts, target) {
-					exposed = append(exposed, fmt.Sprintf("./%s:%s:ro", l.shown(file), target))
+					exposed = append(exposed, fmt.Sprintf("./%s:%s:ro", l.shown(file.name), target))
 				}
 			}
 			if len(exposed) > 0 {
@@ -43,6 +49,45 @@ func writablePolicy(w *Workshop, l *locator, root string, work *effort, p *probl
 			}
 		}
 	}
+}
+
+// grantingPath is a path of the host by which a file grants.
+type grantingPath struct{ name, path string }
+
+// grantingPaths are the paths of granting files, and what symbolic links lead to from
+// them; none if the work is too much.
+func grantingPaths(w *Workshop, l *locator, root string, work *effort) (out []grantingPath) {
+	seen := map[string]bool{}
+	add := func(name, p string) {
+		if !seen[p] {
+			seen[p], out = true, append(out, grantingPath{name, p})
+		}
+	}
+	names := w.GrantingFiles()
+	for _, name := range names {
+		add(name, path.Join("/", root, name))
+	}
+	for i := range w.Workers {
+		if file := w.Workers[i].File; file != "" {
+			names = append(names, file)
+		}
+	}
+	for _, name := range names {
+		if !work.spend(300 * (1 + strings.Count(name, "/"))) { // a system call costs as much as hundreds of comparisons
+			return nil
+		}
+		end, p := followLinks(l.fsys, root, name), path.Join("/", root, name)
+		switch {
+		case end.abs != "":
+			p = end.abs
+		case end.inside != "":
+			p = path.Join("/", root, end.inside)
+		}
+		if !seen[path.Dir(p)] { // else with its directory
+			add(name, p)
+		}
+	}
+	return out
 }
 
 // Exposes reports whether a path of the container can be changed through the mount,

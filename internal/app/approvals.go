@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/callrule/shellline"
 	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/workshop"
@@ -83,10 +84,17 @@ func obeyed(w *workshop.Workshop, dir, worker, file string) bool {
 	if !filepath.IsAbs(source) {
 		source = filepath.Join(dir, source)
 	}
-	at := path.Join(filepath.ToSlash(RealPath(source)), below)
+	at, root := path.Join(filepath.ToSlash(RealPath(source)), below), filepath.ToSlash(RealPath(dir))
 	return slices.ContainsFunc(definedBy(w), func(name string) bool {
-		return subpath.Within(at, path.Join(filepath.ToSlash(RealPath(dir)), name))
+		name = path.Join(root, name)
+		return subpath.Within(at, name) || subpath.Within(followed(at), followed(name))
 	})
+}
+
+// followed is where a path leads by symbolic links, with slashes.
+func followed(p string) string {
+	end, _ := hostlink.Follow(filepath.FromSlash(p), nil) // too long: the path itself
+	return filepath.ToSlash(end)
 }
 
 // definedBy are the files and directories that the workshop is loaded from, relative to
@@ -94,6 +102,9 @@ func obeyed(w *workshop.Workshop, dir, worker, file string) bool {
 func definedBy(w *workshop.Workshop) []string {
 	out := w.GrantingFiles()
 	for i := range w.Workers {
+		if file := w.Workers[i].File; file != "" {
+			out = append(out, file) // which may be a link out of its directory
+		}
 		if schema := w.Workers[i].Definition.ResultFile.Name; schema != "" {
 			out = append(out, path.Join(path.Dir(w.Workers[i].File), schema))
 		}

@@ -154,18 +154,22 @@ func TestB08_Obeyed(t *testing.T) {
 		return workshop.Mount{Source: workshop.Value[string]{V: source}, Target: workshop.Value[string]{V: target}, ReadWrite: rw}
 	}
 	dir := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "team"), 0o755), os.Symlink("team", filepath.Join(dir, "link"))); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "team"), 0o755), os.Symlink("team", filepath.Join(dir, "link")),
+		os.MkdirAll(filepath.Join(dir, "out/w"), 0o755), os.Symlink("out/w", filepath.Join(dir, "agents")), os.Symlink("w", filepath.Join(dir, "out/by")),
+		os.Mkdir(filepath.Join(dir, "workers"), 0o755), os.Symlink("../out/single", filepath.Join(dir, "workers/z.md"))); err != nil {
 		t.Fatal(err)
 	}
-	w := &workshop.Workshop{File: "workshop.yaml", Workers: []workshop.Worker{{Name: "w", File: "workers/w.md"}, {Name: "x", File: "team/x.md"}}}
+	w := &workshop.Workshop{File: "workshop.yaml", Workers: []workshop.Worker{{Name: "w", File: "workers/w.md"}, {Name: "x", File: "team/x.md"}, {Name: "y", File: "agents/y.md"}, {Name: "z", File: "workers/z.md"}}}
 	w.Workers[0].Definition.ResultFile.Name = "../schemas/result.json"
-	w.Workers[0].Container.Mounts = []workshop.Mount{mount("./", "/workspace", true), mount("./docs", "/workspace/docs", false), mount("./.zed", "/zed", true), mount("./link", "/team", true), mount(dir, "/all", true), mount("../other", "/other", true)}
+	w.Workers[0].Container.Mounts = []workshop.Mount{mount("./", "/workspace", true), mount("./docs", "/workspace/docs", false), mount("./.zed", "/zed", true), mount("./link", "/team", true), mount(dir, "/all", true), mount("../other", "/other", true), mount("./out", "/out", true)}
 	for file, want := range map[string]bool{
 		"/workspace/.envrc": true, "/workspace/.github/workflows/x.yml": true, "/zed/x": true,
 		"/workspace/docs/.envrc": false, "/tmp/.envrc": false, "/workspace/src/m.py": false,
 		// What the workshop is loaded from.
 		"/workspace/workers/w.md": true, "/workspace/workers/new.md": true, "/workspace/.env": true, "/workspace/schemas/result.json": true,
 		"/workspace/workshop.yaml": true, "/team/x.md": true, "/all/workers/w.md": true, "/workspace/workers": true,
+		// By symbolic links.
+		"/out/w/y.md": true, "/out/by/y.md": true, "/out/single": true, "/workspace/agents/y.md": true, "/out/x/y.md": false, "/out/other": false,
 		"/workspace/schemas/other.json": false, "/workspace/workers.md": false, "/other/workers/w.md": true, "/other/w.md": false,
 	} {
 		if got := obeyed(w, dir, "w", file); got != want || obeyed(w, dir, "other", file) {

@@ -163,8 +163,10 @@ func (env *Env) wayText(way facts.Way, file string) string {
 			return it + " was replaced on this machine, as by an editor that saves a file anew, so its read-only mount in " + worker + " was lost for a moment"
 		}
 		return "its read-only mount in " + worker + " may have been lost, which this file system doesn't tell"
+	case facts.Through:
+		return "symbolic links lead to it through " + env.shownClipped(way.Cover) + ", which was writable in " + worker + " since the first `up`"
 	}
-	return "it is a link or has several names (hard links)"
+	return "it has several names (hard links)"
 }
 
 const (

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -348,4 +349,133 @@ func TestFilesAreReadOnce(t *testing.T) {
 		}
 		f.Close()
 	}
+}
+
+// B8: a file of --env-file is the same by whatever path it and the project are named, and
+// where symbolic links lead to it through what a worker may write.
+func TestEnvFileByAnotherPath(t *testing.T) {
+	const text = "workshop:\n  name: web\n  container: {image: host, env: {LEVEL: \"${LEVEL:-1}\"}}\n  workers: [one]\n"
+	for name, tt := range map[string]struct {
+		project, file string // by what path
+		write         string
+	}{
+		"as it is":                    {"real/deep/web", "real/deep/web/out/my.env", "out/my.env"},
+		"the project through a link":  {"ln", "real/deep/web/out/my.env", "out/my.env"},
+		"the file through a link":     {"real/deep/web", "ln/out/my.env", "out/my.env"},
+		"both":                        {"ln", "ln/out/my.env", "out/my.env"},
+		"a link into the mount":       {"real/deep/web", "real/deep/web/vars/my.env", "out/my.env"},
+		"a link elsewhere, into it":   {"real/deep/web", "vars/my.env", "out/my.env"},
+		"a directory that is a link":  {"real/deep/web", "vars/my.env", ""},
+		"the same, below the project": {"ln", "real/deep/web/vars/my.env", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			top := RealPath(t.TempDir())
+			at := func(name string) string { return filepath.Join(top, name) }
+			b := &baselineCase{T: t, dir: at("real/deep/web")}
+			b.a = testEnv(&Env{Dir: at(tt.project), Home: at("home"), Lookup: func(string) (string, bool) { return "", false }}, &b.err)
+			b.a.Settings.EnvFiles = []string{at(tt.file)}
+			var service types.ServiceConfig
+			service.Volumes = []types.ServiceVolumeConfig{{Type: types.VolumeTypeBind, Source: filepath.Join(b.dir, "out"), Target: "/out"}}
+			b.ready = &Project{ProjectRef: ProjectRef{Name: "web"}, Compiled: &compose.Compiled{
+				Project: &types.Project{Services: types.Services{"one": service}}, Roles: map[string]compose.Role{"one": compose.RoleWorker},
+				Facts: &compose.Facts{Project: "web", ProjectDir: b.dir, RuntimeDir: at("home/run")},
+			}}
+			b.write("workshop.yaml", text)
+			b.write("out/sub/my.env", "LEVEL=1\n")
+			b.write("out/my.env", "LEVEL=1\n")
+			b.write("evil/my.env", "LEVEL=2\n")
+			into := "out"
+			if tt.write == "" {
+				into = "out/sub"
+			}
+			for link, to := range map[string]string{"ln": "real/deep/web", "vars": "real/deep/web/" + into, "real/deep/web/vars": into} {
+				if err := os.Symlink(to, at(link)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			up := func(want int) {
+				t.Helper()
+				var err error
+				if b.ready.Source, err = b.a.Read(t.Context(), at(tt.project+"/workshop.yaml")); err != nil {
+					t.Fatal(err)
+				}
+				if err = b.a.Watch(t.Context(), b.ready, true, UpOptions{}); codeOfError(err) != want {
+					t.Errorf("up: %v, want exit code %d", err, want)
+				}
+				if err = b.a.ReviewDefinition(t.Context(), b.ready, nil); codeOfError(err) != want {
+					t.Errorf("call: %v, want exit code %d", err, want)
+				}
+			}
+			up(CodeOK)
+			up(CodeOK)
+			if tt.write != "" {
+				b.write(tt.write, "LEVEL=2\n")
+			} else if err := errors.Join(os.Rename(at("real/deep/web/out/sub"), at("real/deep/web/out/old")), os.Symlink("../evil", at("real/deep/web/out/sub"))); err != nil {
+				t.Fatal(err)
+			}
+			up(CodeRefused)
+		})
+	}
+}
+
+// B8, B41: nor is it obeyed where a directory on the way is a link into what workers may
+// write, of the project or of another one.
+func TestWorkersBelowALink(t *testing.T) {
+	const worker = "---\nallowed-tools: Read\n---\nx\n"
+	for name, attack := range map[string]func(b *baselineCase){
+		"written": func(b *baselineCase) { b.write("w/one.md", strings.Replace(worker, "Read", "Bash", 1)) },
+		"replaced by a link": func(b *baselineCase) {
+			b.write("../examples/one.md", strings.Replace(worker, "Read", "Bash", 1))
+			if err := errors.Join(os.Rename(filepath.Join(b.dir, "w"), filepath.Join(b.dir, "old")), os.Symlink("../examples", filepath.Join(b.dir, "w"))); err != nil {
+				b.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBaseline(t, "")
+			b.write("w/one.md", worker)
+			above := b.beside("above", "..")
+			above.write("workshop.yaml", strings.Replace(aDefinition, "name: web", "name: above", 1))
+			if err := os.Symlink(filepath.Base(b.dir)+"/w", filepath.Join(above.dir, "workers")); err != nil {
+				t.Fatal(err)
+			}
+			above.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+			above.up(UpOptions{}, CodeOK)
+			attack(b)
+			above.up(UpOptions{}, CodeRefused)
+			above.says("workers/one.md changed, and a worker may have written that (B8): symbolic links lead to it through ", "allowed-tools: Bash")
+			if err := above.a.ReviewDefinition(t.Context(), above.ready, nil); codeOfError(err) != CodeRefused {
+				t.Errorf("call: %v, want a refusal", err)
+			}
+			above.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+			above.up(UpOptions{}, CodeOK)
+			b.looks(b.dir, name != "written") // it is noted there too; a removed one is named
+			if err := facts.ForgetRecord(b.a.recordsDir(), "above"); err != nil {
+				t.Fatal(err)
+			}
+			want := CodeOK
+			if name != "written" { // the worker can replace it again
+				want = CodeRefused
+			}
+			above.up(UpOptions{}, want)
+		})
+	}
+}
+
+// B8: a yes to the lines of a file that a link leads to is one to what the link leads to.
+func TestAcceptedBelowALink(t *testing.T) {
+	b := newBaseline(t, "")
+	b.write("sub/workers/one.md", "---\nallowed-tools: Read\n---\nx\n")
+	if err := os.Symlink("sub/workers", filepath.Join(b.dir, "workers")); err != nil {
+		t.Fatal(err)
+	}
+	b.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+	b.looks(b.dir, false)
+	b.write("sub/workers/one.md", "---\nallowed-tools: Bash\n---\nx\n")
+	b.looks(b.dir, true)
+	b.up(UpOptions{Ask: func(context.Context, string) (bool, error) { return true, nil }}, CodeOK)
+	b.looks(b.dir, false)
+	b.up(UpOptions{Implicit: true}, CodeOK)
+	b.write("sub/workers/two.md", "x")
+	b.looks(b.dir, true)
 }

@@ -36,6 +36,8 @@ type Source struct {
 	read map[string]*kept
 	// variables are the names of files of variables.
 	variables []string
+	// named are the absolute paths of files of the command line, by their names.
+	named map[string]string
 }
 
 // Root is the project's directory, which the file is in.
@@ -63,7 +65,7 @@ func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 		}
 		envFiles = append(envFiles, name)
 	}
-	s.variables = append(slices.Clone(envFiles), ".env")
+	s.variables, s.named = append(slices.Clone(envFiles), ".env"), fsys.named
 	o := workshop.Options{
 		Lookup:   env.Lookup,
 		EnvFiles: envFiles,
@@ -104,7 +106,14 @@ const hashed = "sha256:"
 // stands for their text.
 func (s *Source) definition() facts.Definition {
 	d := facts.Definition{Dir: RealPath(s.Root()), Known: map[string]string{}, Raw: map[string][]byte{}}
-	at := func(name string) string { return filepath.Join(d.Dir, filepath.FromSlash(name)) }
+	at := func(name string) string {
+		// From the real directory "..", as in the name of a file of --env-file, may lead
+		// elsewhere.
+		if file, ok := s.named[name]; ok && !filepath.IsLocal(filepath.FromSlash(name)) {
+			return file
+		}
+		return filepath.Join(d.Dir, filepath.FromSlash(name))
+	}
 	file := s.read[s.Base()]
 	hasVariables := file != nil && bytes.ContainsRune(file.text, '$')
 	for name, k := range s.read {

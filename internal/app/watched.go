@@ -64,7 +64,7 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if err != nil {
 		return Fail(CodeFailed, "watched files (B8): %w", err)
 	}
-	now.Pin(texts.Raw) // what is obeyed is noted, and nothing that came later
+	ends := now.Pin(texts.Raw) // what is obeyed is noted, and nothing that came later
 	if baseline == nil {
 		baseline = now
 	} else {
@@ -83,18 +83,21 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 		return err
 	}
 	env.sayChanges(slices.DeleteFunc(slices.Clone(changes), func(c facts.Change) bool { // those are named with the definition
-		return slices.ContainsFunc(redefined, func(d facts.Redefinition) bool { return d.Path == c.Path })
+		return slices.ContainsFunc(redefined, func(d facts.Redefinition) bool { return d.Path == c.Path || ends[d.Path] == c.Path })
 	}), r.Since())
 	if err := env.reviewDefinition(ctx, ready, redefined, texts, o); err != nil {
 		return err
 	}
-	var paths []string
+	var paths, led []string
 	for _, d := range redefined {
 		if paths = append(paths, d.Path); texts.Raw[d.Path] == nil {
 			delete(r.Definition, d.Path)
 		}
+		if end, ok := ends[d.Path]; ok {
+			led = append(led, end)
+		}
 	}
-	changes = r.Accept(paths, baseline, now, changes)
+	changes = r.Accept(slices.Concat(paths, led), baseline, now, changes)
 	if o.AcceptWatched == AcceptAll {
 		r.Accept(slices.Collect(maps.Keys(now)), baseline, now, nil)
 		baseline, r.Accepted = now, true

@@ -117,11 +117,13 @@ func digestOf(name string, text []byte) string {
 }
 
 // Pin makes files what they were when their texts were read: a worker may have changed
-// them since, and the texts are what counts.
-func (s Snapshot) Pin(texts map[string][]byte) {
+// them since, and the texts are what counts. It returns what symbolic links lead to from
+// their names.
+func (s Snapshot) Pin(texts map[string][]byte) (ends map[string]string) {
+	ends = map[string]string{}
 	for name, text := range texts {
-		if real, err := filepath.EvalSymlinks(name); err == nil {
-			name = real
+		if real, err := filepath.EvalSymlinks(name); err == nil && real != name {
+			ends[name], name = real, real
 		}
 		digest, named, byName := strings.Cut(s[name], byConfig)
 		if is := digestOf(name, text); digest != "" && is != "" {
@@ -130,4 +132,5 @@ func (s Snapshot) Pin(texts map[string][]byte) {
 			}
 		}
 	}
+	return ends
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
@@ -133,14 +134,66 @@ func sources(all []Opening) []string {
 	return outermost(out)
 }
 
+// trail is a path with all that it leads through.
+type trail struct {
+	full  string
+	parts []string // components, symbolic links included
+	end   string   // what it leads to
+	lost  bool     // it is too long to be followed, and may lead anywhere
+}
+
+// follow follows the symbolic links of a path.
+func follow(full string) trail {
+	t := trail{full: full}
+	end, err := hostlink.Follow(full, func(part string) { t.parts = append(t.parts, part) })
+	t.end, t.lost = end, err != nil
+	return t
+}
+
+// access is how openings let a worker decide what a path leads to.
+type access struct {
+	by *Opening // nil: not at all
+	// at is what is writable: the end, a directory on the way or a symbolic link.
+	at string
+	// links reports whether a symbolic link is.
+	links bool
+}
+
+// access looks for the openings of what a path leads through. The source of one isn't
+// writable itself, unless it is the end: nobody inside renames it.
+func (t trail) access(all []Opening) (a access) {
+	if t.lost && len(all) > 0 {
+		return access{&all[0], t.full, true}
+	}
+	look := func(part string, end bool) {
+		i := slices.IndexFunc(all, func(o Opening) bool { return o.opens(part) && (end || part != o.Source) })
+		if i < 0 {
+			return
+		}
+		if a.by == nil {
+			a.by, a.at = &all[i], part
+		}
+		if info, err := os.Lstat(part); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			a.links = true
+		}
+	}
+	for _, part := range t.parts {
+		look(part, false)
+	}
+	look(t.end, true)
+	return a
+}
+
 // untouched reports whether openings leave no worker a way to change a path: no mount
-// makes it writable, and it has no other path, as the target of a symlink and of a hard
-// link has. What isn't there has none.
-func untouched(all []Opening, full string) bool {
-	if len(all) == 0 || slices.ContainsFunc(all, func(o Opening) bool { return o.opens(full) }) {
+// makes it writable, nor anything that it leads through by symbolic links, and it has no
+// other name, as a hard link has. What isn't there has none.
+func untouched(all []Opening, full string) bool { return follow(full).untouched(all) }
+
+func (t trail) untouched(all []Opening) bool {
+	if len(all) == 0 || t.access(all).by != nil {
 		return false
 	}
-	info, err := os.Lstat(full)
+	info, err := os.Lstat(t.end)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -152,7 +205,8 @@ type Way struct {
 	Kind WayKind
 	// Workers are those that can have; none where that isn't known.
 	Workers []string
-	// Cover is what the lost mount was on: the file, or a directory above it.
+	// Cover is what the lost mount was on: the file, or a directory above it. Of Through
+	// it is what the links lead through.
 	Cover string
 }
 
@@ -167,7 +221,10 @@ const (
 	CoverLost
 	// CoverUnknown is CoverLost where the file system doesn't tell whether it was replaced.
 	CoverUnknown
-	// Linked: the file is a symbolic link or has other names (hard links).
+	// Through: symbolic links lead to the file by way of what a mount of the workers had,
+	// read-write.
+	Through
+	// Linked: the file has other names (hard links).
 	Linked
 )
 
@@ -186,6 +243,9 @@ func (r *Record) Way(p string) Way {
 				}
 			}
 		}
+	}
+	if a := follow(p).access(lasting(r.openings())); way.Kind == Linked && a.by != nil {
+		return Way{Through, a.by.Workers, a.at}
 	}
 	return way
 }

@@ -16,13 +16,17 @@ import (
 
 // projectLinks looks for symlinks with watched names in the parts of the project that
 // workers can't write to: with `.envrc -> out/e` a worker that may write to `out`
-// writes the project's .envrc. The workshop's own files may be below a link.
+// writes the project's .envrc. The workshop's own files may be below a link, wherever
+// they are.
 func (w *watcher) projectLinks() error {
-	if w.project == "" || len(w.roots) == 0 || w.writable(w.project) {
+	if w.project == "" || len(w.roots) == 0 {
 		return nil
 	}
 	for _, file := range slices.Sorted(maps.Keys(w.own)) {
 		w.links = append(w.links, link{path: file, outside: true})
+	}
+	if w.writable(w.project) {
+		return nil
 	}
 	t := tree{ctx: w.ctx, root: w.project, skip: w.roots, most: w.most}
 	t.visit = func(d *dir, e fs.DirEntry) {
@@ -49,13 +53,17 @@ func dotted(name string) bool {
 	return strings.HasPrefix(name, ".") && watchedBelow[name] != nil
 }
 
+// leadsTo is the snapshot's text for a path with links that workers may change, or that
+// lead through what they may change.
+const leadsTo = "leads to "
+
 // through adds the target of a path of the project, if workers may write to it or to
 // a directory in its path.
 func (w *watcher) through(l link) error {
 	if late, err := w.late(); late {
 		return err
 	}
-	if w.writable(l.path) { // found there
+	if w.writable(l.path) && !w.own[l.path] { // found there
 		return nil
 	}
 	writable := false
@@ -64,8 +72,8 @@ func (w *watcher) through(l link) error {
 		w.put(l.path, "leads to an unresolvable path: "+err.Error())
 		return nil
 	}
-	if writable {
-		w.put(l.path, "leads to "+end)
+	if writable && end != l.path && w.s[l.path] == "" {
+		w.put(l.path, leadsTo+end)
 	}
 	info, err := os.Lstat(end)
 	switch {

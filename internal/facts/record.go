@@ -301,8 +301,10 @@ func (r *Record) Extend(baseline, later Snapshot) Snapshot {
 	all := lasting(r.openings())
 	for p, what := range later {
 		_, had := baseline[p]
-		opened := slices.ContainsFunc(all, func(o Opening) bool { return o.opens(p) })
-		if !opened && (!had || untouched(all, p)) && !strings.HasPrefix(what, unchecked) {
+		if strings.HasPrefix(what, unchecked) || slices.ContainsFunc(all, func(o Opening) bool { return o.opens(p) }) {
+			continue
+		}
+		if t := follow(p); t.access(all).by == nil && (!had || t.untouched(all)) {
 			out[p] = what
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -39,6 +40,15 @@ func (d Definition) Redefined(project string, all []*Record) (list []Redefinitio
 	if i := slices.IndexFunc(all, func(r *Record) bool { return project != "" && r.Project == project }); i >= 0 {
 		own = all[i]
 	}
+	trails := map[string]trail{}
+	trailOf := func(p string) trail {
+		t, ok := trails[p]
+		if !ok {
+			t = follow(p)
+			trails[p] = t
+		}
+		return t
+	}
 	for _, r := range all {
 		open := lasting(r.openings())
 		if len(open) == 0 {
@@ -51,14 +61,23 @@ func (d Definition) Redefined(project string, all []*Record) (list []Redefinitio
 			}
 			return s
 		})
+		// What the baseline has of a file, wherever symbolic links lead to it, unless a
+		// worker can have made one of them.
+		noted := func(p string) string {
+			t := trailOf(p)
+			if t.access(open).links {
+				return ""
+			}
+			return baseline().digest(t.end)
+		}
 		differs := func(p string) bool {
 			text, there := d.Known[p]
 			if !there { // it may have been there
-				_, err := os.Lstat(p)
-				if !errors.Is(err, fs.ErrNotExist) || !slices.ContainsFunc(open, func(o Opening) bool { return o.opens(p) }) {
+				_, err := os.Stat(p)
+				if !errors.Is(err, fs.ErrNotExist) || trailOf(p).access(open).by == nil {
 					return false
 				}
-			} else if untouched(open, p) {
+			} else if trailOf(p).untouched(open) {
 				return false
 			}
 			if before, was, known := own.accepted(p); known {
@@ -67,12 +86,12 @@ func (d Definition) Redefined(project string, all []*Record) (list []Redefinitio
 			old, had := r.Definition[p]
 			switch {
 			case !there:
-				return had || baseline().digest(p) != ""
+				return had || noted(p) != ""
 			case had && old == text:
 				return false
 			}
 			digest := digestOf(p, d.Raw[p])
-			return digest == "" || baseline().digest(p) != digest
+			return digest == "" || noted(p) != digest
 		}
 		paths := slices.AppendSeq(slices.Clone(d.Absent), maps.Keys(d.Known))
 		for _, has := range []*Record{r, own} {
@@ -134,23 +153,31 @@ func (r *Record) Note(paths []string, d Definition) error {
 	return r.Keep(baseline)
 }
 
-// note makes a file what it is in the definition and the baseline: known is what the
-// definition has of its text.
+// note makes a file what it is in the definition and the baseline, and so what symbolic
+// links lead to from it: known is what the definition has of its text.
 func (r *Record) note(baseline Snapshot, p, known string, text []byte, there bool) {
 	_, had := r.Definition[p]
 	switch {
 	case !there:
 		delete(r.Definition, p)
-		delete(baseline, p)
-		return
 	case had:
 		r.Definition[p] = known
 	}
+	end := follow(p).end
+	if is := digestOf(end, text); there && is != "" {
+		baseline[end] = is
+	} else {
+		delete(baseline, end)
+	}
+	if end == p {
+		return
+	}
 	now := Snapshot{}
-	switch is, err := digestOf(p, text), now.file(p); {
-	case is != "":
-		baseline[p] = is
-	case err == nil && now[p] != "": // a link
+	info, err := os.Lstat(p)
+	switch {
+	case strings.HasPrefix(baseline.digest(p), leadsTo):
+		baseline[p] = leadsTo + end
+	case err == nil && info.Mode()&fs.ModeSymlink != 0 && now.file(p) == nil && now[p] != "":
 		baseline[p] = now[p]
 	default:
 		delete(baseline, p)

@@ -92,3 +92,48 @@ func TestSecretReplacedOutside(t *testing.T) {
 		}
 	}
 }
+
+// B7, B45: a link of the project leads into a directory that a worker writes to, and the
+// worker makes it lead to another file of the project.
+func TestSecretByALinkOfTheProject(t *testing.T) {
+	for name, tt := range map[string]struct {
+		plant map[string]string // links, by name
+		p     string
+		want  string // empty: refused
+	}{
+		"as it was":                   {map[string]string{"out/data": "real"}, "./data/k", "value"},
+		"nothing planted":             {nil, "./out/real/k", "value"},
+		"a directory replaced":        {map[string]string{"out/data": "../private"}, "./data/k", ""},
+		"the file replaced":           {map[string]string{"out/data": "real", "out/real/k": "../../private/k"}, "./data/k", ""},
+		"by way of a link of the way": {map[string]string{"out/data": "real/../../private"}, "./data/k", ""},
+		"in the mount":                {map[string]string{"out/data": "../private"}, "./out/data/k", ""},
+		"an absolute link":            {map[string]string{"out/data": "/etc"}, "./data/hostname", ""},
+		"control: not by the mount":   {map[string]string{"out/data": "../private"}, "./keys/k", "secret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, "out/real/k", "value")
+			write(t, dir, "private/k", "secret")
+			symlink(t, "out/data", filepath.Join(dir, "data"))
+			symlink(t, "private", filepath.Join(dir, "keys"))
+			for link, to := range tt.plant {
+				_ = os.Remove(filepath.Join(dir, link))
+				symlink(t, to, filepath.Join(dir, link))
+			}
+			mount := workshop.Mount{ReadWrite: true}
+			mount.Source.V = "./out"
+			w := &workshop.Workshop{Workers: []workshop.Worker{{}}}
+			w.Workers[0].Container.Mounts = []workshop.Mount{mount}
+			c := &collector{o: &Options{Workshop: w}}
+			c.facts.ProjectDir, c.facts.Sources = dir, map[string]compose.SourceFacts{"./out": {Dir: true, Real: filepath.Join(dir, "out")}}
+			s := &workshop.Secret{Name: "k"}
+			s.File.V = tt.p
+			if got, err := c.secretValue(s); string(got) != tt.want || (err != nil) != (tt.want == "") {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+}

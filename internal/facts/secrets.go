@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/hostlink"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -100,9 +101,9 @@ func (c *collector) secretValue(s *workshop.Secret) ([]byte, error) {
 }
 
 // openSecret opens the file of a secret. A path in the project must stay in the
-// project, and a path in a directory that a worker writes to must stay there: a worker
-// could replace it by a link to any file of the caller at any moment (B7, B45).
-// Elsewhere links are followed.
+// project, and a path that leads into a directory that a worker writes to, also by links
+// elsewhere, must stay there: a worker could replace it by a link to any file of the
+// caller at any moment (B7, B45). Elsewhere links are followed.
 func (c *collector) openSecret(p string) (*os.File, error) {
 	if !filepath.IsAbs(p) {
 		p = filepath.Join(c.facts.ProjectDir, p)
@@ -116,28 +117,39 @@ func (c *collector) openSecret(p string) (*os.File, error) {
 		return nil, fmt.Errorf("%s %s, which a worker never gets (B7): put the value into a separate file, or use env: VARIABLE", p, why)
 	}
 	within := [][2]string{{c.facts.ProjectDir, c.facts.ProjectDir}}
+	written := map[string]bool{}
 	for _, u := range c.uses() {
 		if sf := c.facts.Sources[u.source]; u.readWrite && sf.Dir {
-			within = append(within, [2]string{c.abs(u.source), sf.Real}, [2]string{sf.Real, sf.Real})
+			within, written[sf.Real] = append(within, [2]string{c.abs(u.source), sf.Real}), true
 		}
+	}
+	dir, below, err := hostlink.Until(p, func(part string) bool { return written[part] })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	if below != "" && (subpath.Within(dir, c.facts.ProjectDir) || !subpath.Within(p, c.facts.ProjectDir)) {
+		return openBelow(dir, dir, below)
 	}
 	for _, w := range within {
-		name, err := filepath.Rel(w[0], p)
-		if err != nil || !filepath.IsLocal(name) {
-			continue
+		if name, err := filepath.Rel(w[0], p); err == nil && filepath.IsLocal(name) {
+			return openBelow(w[0], w[1], name)
 		}
-		root, err := os.OpenRoot(w[1])
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		f, err := boundedfile.OpenIn(root, name)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("%w: the file and the targets of symbolic links in its path must be in %s; otherwise use its real path", err, w[0])
-		}
-		return f, err
 	}
 	return boundedfile.Open(p)
+}
+
+// openBelow opens a file of a directory, which has a name in the file.
+func openBelow(shown, dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := boundedfile.OpenIn(root, filepath.FromSlash(name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("%w: the file and the targets of symbolic links in its path must be in %s; otherwise use its real path", err, shown)
+	}
+	return f, err
 }
 
 // refused returns why no worker gets a path, by its name or by its target, real; "" if

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
@@ -115,10 +116,14 @@ func (s Snapshot) digest(p string) string {
 }
 
 // unnamed reports whether a path that isn't in the snapshot is a file all the same, and
-// in no closed directory: no name and no configuration makes it count any more.
+// in no closed directory: no name and no configuration makes it count any more. Where a
+// directory was replaced by a link there is another file.
 func (s Snapshot) unnamed(p string) bool {
 	info, err := os.Lstat(p)
 	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	if end, err := hostlink.Follow(p, nil); err != nil || end != p {
 		return false
 	}
 	for up := filepath.Dir(p); up != filepath.Dir(up); up = filepath.Dir(up) {

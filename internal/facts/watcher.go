@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 )
 
 // Bounds of a snapshot (B60).
@@ -50,7 +53,8 @@ type watcher struct {
 type link struct {
 	path  string
 	whole bool // a directory that it leads to counts as a whole
-	// outside: it is in a part of the project to which no worker writes.
+	// outside: it is in a part of the project to which no worker writes, or one of the
+	// workshop's own files.
 	outside bool
 }
 
@@ -227,7 +231,9 @@ func (w *watcher) follow(l link) error {
 	}
 	real, err := filepath.EvalSymlinks(l.path)
 	switch {
-	case err != nil || !w.writable(real): // no worker changes anything outside
+	case err != nil:
+	case !w.writable(real): // no worker changes anything there
+		w.led(l.path, real)
 	case !info.IsDir():
 		w.path(real)
 	case l.whole && !w.whole[real]:
@@ -236,6 +242,18 @@ func (w *watcher) follow(l link) error {
 		return w.walk(real, true)
 	}
 	return nil
+}
+
+// led adds where a path leads, if workers can change that: by a directory or link on the
+// way to a file that they can't write.
+func (w *watcher) led(path, end string) {
+	changeable := false
+	_, err := hostlink.Follow(path, func(part string) {
+		changeable = changeable || part != path && w.writable(part) && !slices.Contains(w.roots, part)
+	})
+	if digest := w.s.digest(path); err == nil && changeable && !strings.Contains(digest, leadsTo) {
+		w.put(path, strings.TrimSpace(digest+" "+leadsTo+end)+w.naming())
+	}
 }
 
 // gitLink adds a link of a git directory, unless its name counts: git writes through

@@ -110,4 +110,9 @@ var fileItems = []Item{
 		Status: Closed, Answer: "A digest has 128 bits and takes the workshop's own files alone, exactly as shown; `compile` refuses what `up` refuses",
 		Promises: []string{"B8"}, Tests: []string{"internal/app TestAcceptedIsShown", "internal/cli TestScripts"},
 	},
+	{
+		ID: "F22", Attack: "The file of a secret where a worker writes, also by a link of the repository (`./data/k`, `data -> out/data`): the worker replaces it by a link, so that the next start hands it another file",
+		Status: Closed, Answer: "A path that leads into an `rw` mount must stay in it, as one in the project must stay there; else the secret is refused",
+		Promises: []string{"B7", "B45"}, Tests: []string{"internal/facts TestSecretReplaced", "internal/facts TestSecretReplacedOutside", "internal/facts TestSecretByALinkOfTheProject"},
+	},
 }

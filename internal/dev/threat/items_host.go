@@ -11,10 +11,10 @@ var hostItems = []Item{
 		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestGitDirectoriesAreHeld", "internal/facts TestProtectedDirectoriesHoldInAContainer", "internal/facts TestSourceIsAGitDirectory", "internal/facts TestProjectIsAGitDirectory", "internal/facts TestIndex", "internal/facts TestIndexesOfGit", "internal/facts FuzzIndex", "e2e TestB08_NothingPlantedForTheHost"},
 	},
 	{
-		ID: "H2", Attack: "Files in the tree that git configuration names: `include.path`, `core.hooksPath`, programs, in the repository's, a surrounding one's, the user's or the environment's",
-		Status: Closed, Answer: "Words of values that name a file in an `rw` mount are watched, unless git never takes that variable's value for a path or a program; included files and hooks directories entirely. A file that it begins to name is named",
+		ID: "H2", Attack: "Files in the tree that git configuration names: `include.path`, `core.hooksPath`, programs, in the repository's, a surrounding one's, the user's or the environment's; a directory on the way replaced by a link to a prepared one",
+		Status: Closed, Answer: "Words of values that name a file in an `rw` mount are watched, unless git never takes that variable's value for a path or a program; included files and hooks directories entirely. A file that it begins to name is named, and so is what leads out of the mount since",
 		Remedy:   "A program found by `PATH`, and what it runs",
-		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestNamesInConfiguration", "internal/facts TestWhatGitRunsByTheEnvironmentIsNamed", "internal/facts TestGitConfigOfTheEnvironment", "internal/facts TestGitConfig", "internal/facts FuzzGitConfig"},
+		Promises: []string{"B8"}, Tests: []string{"internal/facts TestWhatGitRunsIsNamed", "internal/facts TestWatchedWaysAreReplaced", "internal/facts TestNamesInConfiguration", "internal/facts TestWhatGitRunsByTheEnvironmentIsNamed", "internal/facts TestGitConfigOfTheEnvironment", "internal/facts TestGitConfig", "internal/facts FuzzGitConfig"},
 	},
 	{
 		ID: "H3", Attack: "What shells, editors, debuggers and agents run when a directory is opened: `.envrc`, `mise.toml`, `.vscode`, `.cursor`, `.nvim.lua`, also through links",
@@ -45,14 +45,14 @@ var hostItems = []Item{
 		Promises: []string{"B8"}, Tests: []string{"internal/app TestBaselineStays", "internal/app TestBaselineIsFound", "internal/app TestNoBaseline", "internal/app TestAnotherDirectory", "internal/app TestPendingElsewhere", "internal/app TestReplacedRoot", "internal/facts TestRecord", "internal/facts TestReplacedRoots", "internal/facts TestOpenings", "internal/workerinit TestB08_ReplacedSourceEndsTheWorker", "e2e TestB08_BaselineStays", "e2e TestB08_ReplacedSourceEndsTheWorker"},
 	},
 	{
-		ID: "H8", Attack: "Links of the repository into an `rw` mount, even dangling: `.vscode -> out/v`, `workshop.yaml -> out/conf`",
-		Status: Closed, Answer: "Targets of links with watched names, or on the way to the workshop's own files, are watched under that name, and where those lead",
+		ID: "H8", Attack: "Links of the repository into an `rw` mount, even dangling: `.vscode -> out/v`, `workshop.yaml -> out/conf`, `workers -> out/w`, also of another project's mount; a worker writes there, or replaces `out/w` by a link to another directory",
+		Status: Closed, Answer: "Targets of links with watched names, or on the way to the workshop's own files, are watched under that name, and where those lead. A path counts as a worker's to write if a link or directory that it leads through is: the workshop's own files are reviewed then (H9), questions about a call say it, and `validate` warns",
 		Remedy:   "Watched, not protected: mount no directory `rw` that such links lead into",
-		Promises: []string{"B8", "B40"}, Tests: []string{"internal/facts TestProjectLinks"},
+		Promises: []string{"B8", "B40"}, Tests: []string{"internal/facts TestProjectLinks", "internal/facts TestLinksOnTheWay", "internal/facts TestWatchedWaysAreReplaced", "internal/app TestWorkersBelowALink", "internal/app TestB08_Obeyed", "workshop TestPolicyFilesByLinks"},
 	},
 	{
-		ID: "H9", Attack: "The workshop's own files in an `rw` mount: a worker writes `network: open` and other tools into them",
+		ID: "H9", Attack: "The workshop's own files in an `rw` mount: a worker writes `network: open` and other tools into them, or other values into a file of `--env-file`, by whatever path that and the project are named",
 		Status: Closed, Answer: "What each worker mounts read-only can't be written until something replaces it on the host, and the worker ends then (exit code 3). All else, and that too once it was replaced, is [compared](mounts.md#what-is-compared-b8): what loads it shows changed lines and obeys them only after a yes, whatever the project is called",
-		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/app TestDefinitionOfOthers", "internal/app TestDefinitionBelow", "internal/app TestToolsOfChangedDefinition", "internal/app TestObeyedIsNoted", "internal/app TestAcceptedIsShown", "internal/app TestFilesAreReadOnce", "internal/facts TestRewrite", "internal/app TestDefinitionThatAWorkerMayHaveWritten", "e2e TestB08_SavedByRenameIsReviewed", "internal/facts TestOpenings", "internal/facts TestUnopenedFileOfAnotherProject", "internal/app TestEnvFilesAreWatched", "internal/app TestBaselineStays", "internal/app TestPlantedBelow", "internal/workerinit TestB08_LostMountEndsTheWorker", "e2e TestB03_LostMountEndsTheWorker", "e2e TestB03_OwnSavesLoseNoMount", "e2e TestB08_OwnEdits", "e2e TestB08_BaselineStays"},
+		Promises: []string{"B8", "B40", "B41"}, Tests: []string{"internal/facts TestOwnFiles", "internal/app TestDefinitionOfOthers", "internal/app TestDefinitionBelow", "internal/app TestToolsOfChangedDefinition", "internal/app TestObeyedIsNoted", "internal/app TestAcceptedIsShown", "internal/app TestFilesAreReadOnce", "internal/facts TestRewrite", "internal/app TestDefinitionThatAWorkerMayHaveWritten", "e2e TestB08_SavedByRenameIsReviewed", "internal/facts TestOpenings", "internal/facts TestUnopenedFileOfAnotherProject", "internal/app TestEnvFilesAreWatched", "internal/app TestEnvFileByAnotherPath", "internal/app TestBaselineStays", "internal/app TestPlantedBelow", "internal/workerinit TestB08_LostMountEndsTheWorker", "e2e TestB03_LostMountEndsTheWorker", "e2e TestB03_OwnSavesLoseNoMount", "e2e TestB08_OwnEdits", "e2e TestB08_BaselineStays"},
 	},
 }

@@ -48,10 +48,22 @@ var errTooLong = fmt.Errorf("by its symbolic links it has more than %d parts or 
 // long to be resolved here, which Linux might resolve. each, unless nil, is called with
 // every component before it is read.
 func Follow(path string, each func(part string)) (end string, err error) {
+	end, _, err = Until(path, func(part string) bool {
+		if each != nil {
+			each(part)
+		}
+		return false
+	})
+	return end, err
+}
+
+// Until is [Follow] up to a component for which stop returns true, and returns that and
+// what was to follow below it, with links and ".." as they are.
+func Until(path string, stop func(part string) bool) (end, below string, err error) {
 	at, rest := start(path)
 	for links, parts := 0, 0; len(rest) > 0; parts++ {
 		if parts > mostParts || len(at) > mostBytes {
-			return path, errTooLong
+			return path, "", errTooLong
 		}
 		name := rest[0]
 		rest = rest[1:]
@@ -63,15 +75,15 @@ func Follow(path string, each func(part string)) (end string, err error) {
 			continue
 		}
 		at = filepath.Join(at, name)
-		if each != nil {
-			each(at)
+		if stop(at) {
+			return at, strings.Join(rest, "/"), nil
 		}
 		to, err := os.Readlink(at)
 		if err != nil {
 			continue
 		}
 		if links++; links > most {
-			return path, nil
+			return path, "", nil
 		}
 		more := strings.Split(filepath.ToSlash(to), "/")
 		if at = filepath.Dir(at); filepath.IsAbs(to) {
@@ -79,7 +91,7 @@ func Follow(path string, each func(part string)) (end string, err error) {
 		}
 		rest = append(more, rest...)
 	}
-	return at, nil
+	return at, "", nil
 }
 
 // start returns the root of an absolute path, and the components below it.
