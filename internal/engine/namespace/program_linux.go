@@ -38,14 +38,15 @@ func stampOf(name string) (stamp, error) {
 	return stamp{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mode: st.Mode, UID: st.Uid, CTime: st.Ctim.Nano()}, nil
 }
 
-// programDir returns the directory of this build's program: where a package installed
-// it, else in the cache.
+// programDir returns the directory of this build's program: for root where a package
+// installed it, else in the cache.
 func (e *Engine) programDir() (string, initimage.Names, error) {
 	n, err := e.init.Names(arch)
 	if err != nil {
 		return "", n, err
 	}
-	if dir := e.installed(); hasInstalled(dir, n) {
+	// A supervisor without root reads its program, which is root's there.
+	if dir := e.installed(); !e.rootless && hasInstalled(dir, n) {
 		return filepath.Join(dir, installedInit), n, nil
 	}
 	return filepath.Join(e.opts.CacheDir, "init", n.Digest), n, nil
