@@ -76,7 +76,7 @@ func TestKept(t *testing.T) {
 // TestStore: what a guard gives a room to store is in a file of the directory, whole,
 // and what isn't a file to keep changes nothing.
 func TestStore(t *testing.T) {
-	_, s, path := serveBy(t, uint32(os.Getuid()))
+	_, path := serve(t, uint32(os.Getuid()))
 	c := dial(t, path)
 	for _, text := range []string{"first", "second"} {
 		f, err := NewKept()
@@ -99,8 +99,7 @@ func TestStore(t *testing.T) {
 	if files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); err != nil || len(files) != 2 {
 		t.Errorf("%v, %v, want the socket and the file", files, err)
 	}
-	s.Stored = ""
-	if err := s.store(int(memfd(t, KeptSize, keptSeals).Fd())); err == nil || !strings.Contains(err.Error(), "stores nothing") {
+	if err := (&Server{}).store(int(memfd(t, KeptSize, keptSeals).Fd())); err == nil || !strings.Contains(err.Error(), "stores nothing") {
 		t.Errorf("a room without a path: %v", err)
 	}
 }
