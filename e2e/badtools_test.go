@@ -66,7 +66,7 @@ func TestB60_CommandsOfTools(t *testing.T) {
 		{"closed streams", `{"command": "exec <&- >&- 2>&-; sleep 0.2; exit 5"}`, "[exit code 5]"},
 		{"a stream that stays open", `{"command": "sleep 5173 & echo begun"}`, "begun"},
 		{"input that nobody reads", `{"command": "echo begun", "stdin": "` + strings.Repeat("x", 1<<20) + `"}`, "begun"},
-		{"a full tmpfs", `{"command": "head -c 100000000 /dev/zero > /scratch/full; head -c 100000000 /dev/zero > /tmp/full; head -c 100000000 /dev/zero > /home/worker/full; echo done"}`, "No space left"},
+		{"a full tmpfs", `{"command": "head -c 100000000 /dev/zero > /scratch/full; head -c 100000000 /dev/zero > /tmp/full; head -c 100000000 /dev/zero > /home/worker/full; rm /scratch/full /tmp/full /home/worker/full; echo done"}`, "No space left"}, // what comes next needs the memory
 		{"no more processes", `{"command": "for i in $(seq 200); do sleep 5174 & done; wait", "timeout_seconds": 3}`, "fork"},
 		{"an end to them", `{"argv": ["pkill", "-f", "sleep 5174"]}`, "[exit code 0"},
 		{"a program that forks for ever", `{"argv": ["perl", "-e", "fork while 1"], "timeout_seconds": 1}`, "[timed out after"},
