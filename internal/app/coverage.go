@@ -85,8 +85,8 @@ func (env *Env) saved(ctx context.Context, t ProjectRef) (*Source, *firewall.Pol
 // ownList reports whether a worker of the file has an allow list of its own, which
 // replaces the workshop's and is covered by it (B40).
 func (s *Source) ownList(worker string) bool {
-	k := s.read[s.Base()]
-	return k != nil && s.Worker(worker) != nil && !inherits(k.text, edit.Line{Worker: worker, Text: "example.org"})
+	text := s.text()
+	return text != nil && s.Worker(worker) != nil && len(edit.Inheriting(text, edit.Line{Text: "example.org"}, []string{worker})) == 0
 }
 
 // WhichList names the list that a line for a worker goes to.
@@ -138,14 +138,11 @@ func (r *roomLines) coverage(rule firewall.Rule, deny, everywhere bool, until ti
 			allows = append(allows, line)
 		}
 	}
-	// A deny line is about who is meant, not about how it is opened.
-	plain := rule
-	plain.Private, plain.ECH, plain.Upload = false, false, firewall.Budget{}
-	if firewall.CoveredBy(plain, denies) {
+	if line, ok := deniedBy(rule, denies); ok {
 		if deny {
-			return covered, lineOf(plain, denies)
+			return covered, line
 		}
-		return coveredByDeny, lineOf(plain, denies)
+		return coveredByDeny, line
 	}
 	switch {
 	case deny, takesBack:
@@ -156,6 +153,16 @@ func (r *roomLines) coverage(rule firewall.Rule, deny, everywhere bool, until ti
 		return openMode, ""
 	}
 	return notCovered, ""
+}
+
+// deniedBy returns the line of denies that covers all of a rule.
+func deniedBy(rule firewall.Rule, denies []firewall.Rule) (line string, ok bool) {
+	// A deny line is about who is meant, not about how it is opened.
+	rule.Private, rule.ECH, rule.Upload = false, false, firewall.Budget{}
+	if !firewall.CoveredBy(rule, denies) {
+		return "", false
+	}
+	return lineOf(rule, denies), true
 }
 
 // portsMeet reports whether two lists have a port in common.

@@ -127,9 +127,14 @@ func digestOf(list []facts.Redefinition, d facts.Definition) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:16])
 }
 
-// redefinedText says of a file that its definition isn't obeyed.
-func redefinedText(file string) string {
-	return "a worker may have written what changed in " + file + " (B8): `workshop up --dry-run` shows it, and how to accept it"
+// redefinedText says of a definition that isn't obeyed why; empty: it is, as far as the
+// records can be read.
+func (env *Env) redefinedText(project string, s *Source) string {
+	list, err := env.redefined(project, s.definition())
+	if err != nil || len(list) == 0 {
+		return ""
+	}
+	return "a worker may have written what changed in " + env.shownClipped(list[0].Path) + " (B8): `workshop up --dry-run` shows it, and how to accept it"
 }
 
 // StartHint says how to start what doesn't run: where `up` would refuse the project's
@@ -138,8 +143,8 @@ func (env *Env) StartHint(ctx context.Context, t ProjectRef) string {
 	if t.File != "" {
 		before, err := env.Record(t.Name)
 		if s, unread := env.Read(ctx, t.File); err == nil && unread == nil && (before == nil || before.Dir == t.Dir) {
-			if list, err := env.redefined(t.Name, s.definition()); err == nil && len(list) > 0 {
-				return redefinedText(env.shownClipped(list[0].Path))
+			if text := env.redefinedText(t.Name, s); text != "" {
+				return text
 			}
 		}
 	}

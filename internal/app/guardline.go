@@ -102,12 +102,12 @@ func (l *guardLine) failures(ctx context.Context, worker string, since time.Time
 			answer, _ = l.ask(ctx, worker, since)
 		}
 		var f failures
-		list := Refusals{Worker: worker}
+		list, sharing := Refusals{Worker: worker}, answer.Workers
+		if !slices.Contains(sharing, worker) { // of a guard of before
+			sharing = []string{worker}
+		}
 		for _, e := range answer.Events {
-			e.Room, e.Workers = answer.Room, answer.Workers
-			if !slices.Contains(e.Workers, worker) { // of a guard of before
-				e.Workers = []string{worker}
-			}
+			e.Room, e.Workers = answer.Room, sharing
 			if e.Verdict == events.Deny {
 				list.Add(e)
 			} else {

@@ -44,8 +44,8 @@ func (env *Env) viewPolicy(ctx context.Context, worker string) (*PolicyView, err
 	if err != nil {
 		return nil, err
 	}
-	if list, err := env.redefined(c.Name, c.definition()); err == nil && len(list) > 0 {
-		env.warn("%s", redefinedText(env.shownClipped(list[0].Path)))
+	if text := env.redefinedText(c.Name, c.Source); text != "" {
+		env.warn("%s", text)
 	}
 	v := &PolicyView{c: c, File: env.Shown(c.ProjectRef.File)}
 	for i := range c.Workshop.Workers {
@@ -54,10 +54,7 @@ func (env *Env) viewPolicy(ctx context.Context, worker string) (*PolicyView, err
 		}
 	}
 	if c.Compiled.Policy != nil {
-		for _, r := range c.Compiled.Policy.Rooms {
-			r.Allow, r.Deny = filled(r.Allow), filled(r.Deny)
-			v.file = append(v.file, r)
-		}
+		v.file = c.Compiled.Policy.Filled().Rooms
 	}
 	v.ask(ctx, env)
 	v.Effective = v.file
@@ -201,8 +198,9 @@ func (v *PolicyView) Document(worker string) PolicyDocument {
 		}
 		shown[r.Room] = true
 		room := PolicyRoom{Room: r.Room, Workers: r.Workers, Mode: r.Mode, Allow: policyRules(r.Allow), Deny: policyRules(r.Deny)}
+		denies := v.liveDenies(r.Room)
 		for i := range room.Allow {
-			room.Allow[i].DeniedLive = v.deniedLive(r.Room, r.Allow[i])
+			room.Allow[i].DeniedLive, _ = deniedBy(r.Allow[i], denies)
 		}
 		d.Rooms = append(d.Rooms, room)
 	}
@@ -233,18 +231,15 @@ func (v *PolicyView) Document(worker string) PolicyDocument {
 	return d
 }
 
-// deniedLive is the live change that denies all of a room's allow line; empty: none.
-func (v *PolicyView) deniedLive(room string, rule firewall.Rule) string {
-	var lines roomLines
+// liveDenies are the live changes without an end that deny something to a room, as lines.
+func (v *PolicyView) liveDenies(room string) (out []firewall.Rule) {
 	for _, l := range v.live() {
-		if l.Deny && (l.Room == "" || l.Room == room) {
-			lines.live = append(lines.live, l)
+		if l.Deny && l.Until.IsZero() && (l.Room == "" || l.Room == room) {
+			l.Rule.Line = liveText(l)
+			out = append(out, l.Rule)
 		}
 	}
-	if how, line := lines.coverage(rule, true, false, time.Time{}); how == covered {
-		return line
-	}
-	return ""
+	return out
 }
 
 func policyUpstreams(n *workshop.Network) (out []PolicyUpstream) {

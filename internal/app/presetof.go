@@ -27,7 +27,7 @@ var presetsByName = sync.OnceValue(func() map[string][]presets.Preset {
 })
 
 // presetOf is the preset to write in the place of a name that is connected to with
-// ports, nil where they aren't known: the one with the fewest names that has them.
+// ports: the one with the fewest names that has them.
 func presetOf(name firewall.Name, ports []firewall.PortRange) (presets.Preset, bool) {
 	for _, p := range presetsByName()[name.String()] {
 		if slices.ContainsFunc(p.Rules, func(r presets.Rule) bool {
@@ -55,19 +55,19 @@ func (out *Suggestions) usePresets() {
 	var lines, lookedUp []SuggestedLine
 	at := map[string]int{} // of a preset's line
 	for _, l := range out.Allow {
-		p, ok := presetOf(l.host, l.used)
-		switch {
-		case l.LookedUp:
+		if l.LookedUp {
 			lookedUp = append(lookedUp, l)
 			continue
-		case !ok:
+		}
+		p, ok := presetOf(l.host, l.used)
+		if !ok {
 			lines = append(lines, l)
 			continue
 		}
 		i, known := at[p.Name]
 		if !known {
 			i, at[p.Name] = len(lines), len(lines)
-			line := SuggestedLine{Line: "preset: " + p.Name, Name: "preset: " + p.Name, Ports: l.Ports, First: l.First, used: l.used}
+			line := SuggestedLine{Line: "preset: " + p.Name, Name: "preset: " + p.Name, Ports: l.Ports, First: l.First}
 			for _, r := range p.Rules {
 				line.rules = append(line.rules, firewall.Rule{Host: r.Host, Ports: r.Ports, Preset: p.Name})
 			}

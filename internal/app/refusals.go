@@ -25,8 +25,7 @@ type Opening struct {
 // with the port.
 func (x Refusal) fileLine() string {
 	name, err := firewall.ParseName(x.Name)
-	switch {
-	case err != nil || x.dns: // a preset may lack the port that comes next
+	if err != nil || x.dns { // a preset may lack the port that comes next
 		return x.Line
 	}
 	return presetLine(x.Line, name, onePort(x.port))

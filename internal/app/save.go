@@ -50,11 +50,7 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 		return nil, o.noNetwork(o.Worker)
 	}
 	room.Mode, room.allow, room.deny = network.Mode.V, filled(network.Allow), filled(network.Deny)
-	before, err := boundedfile.Read(s.Path, workshop.MaxFileSize)
-	if err != nil {
-		return nil, err
-	}
-	asked := o.Rules
+	before, asked := s.text(), o.Rules
 	o.Rules, err = env.stillNeeded([]roomLines{room}, o, time.Time{})
 	if err != nil {
 		return nil, err
@@ -102,35 +98,13 @@ func (o RuleChange) lines() (out []ruleLine) {
 	return out
 }
 
-// withLines puts the lines into the text of the file. A worker with lists of
-// its own gets the line there, and its workshop has to cover it (B40).
+// withLines puts the lines into the text of the file.
 func (env *Env) withLines(s *Source, text []byte, o RuleChange) ([]byte, error) {
-	base := &s.Workshop.Container.Network
 	for _, l := range o.lines() {
-		line := edit.Line{Worker: o.Worker, Deny: o.Deny, Text: l.text, Comment: o.comment}
-		where := []edit.Line{line}
-		if o.Worker != "" {
-			whole := line
-			whole.Worker = ""
-			covered := o.Deny || coveredBy(l.rules, base.Allow) || base.Mode.V == firewall.Open && !slices.ContainsFunc(l.rules, func(r firewall.Rule) bool { return !isPublic(r) })
-			own := !inherits(text, line)
-			others := s.sharing(text, line)
-			switch {
-			case own && covered:
-			case len(others) > 0 && !(own && o.forOthers):
-				return nil, s.sharedList(o, own, others)
-			case own:
-				where = []edit.Line{whole, line}
-				env.say("the line goes to the workshop's list too: a worker may only narrow what its workshop grants (B40)")
-				if len(others) > 0 {
-					env.warn("%s: for %s too, as that list is theirs", l.text, WorkersText(others))
-				}
-			default:
-				where = []edit.Line{whole}
-				env.say("%s has no list of its own: the line is added to the workshop's, which no other worker uses", o.Worker)
-			}
+		where, err := env.placesOf(s, text, o, l)
+		if err != nil {
+			return nil, err
 		}
-		var err error
 		if text, err = edit.Add(text, where...); err != nil {
 			return nil, env.cantEdit(s, err)
 		}
@@ -138,23 +112,47 @@ func (env *Env) withLines(s *Source, text []byte, o RuleChange) ([]byte, error) 
 	return text, nil
 }
 
-// inherits reports whether a worker has the workshop's list in the text of a file.
-func inherits(text []byte, line edit.Line) bool {
-	_, err := edit.Add(text, line)
-	return errors.Is(err, edit.ErrInherits)
+// placesOf are the lists that a line goes to. A worker with lists of its own gets it
+// there, and its workshop has to cover it (B40).
+func (env *Env) placesOf(s *Source, text []byte, o RuleChange, l ruleLine) ([]edit.Line, error) {
+	line := edit.Line{Worker: o.Worker, Deny: o.Deny, Text: l.text, Comment: o.comment}
+	if o.Worker == "" {
+		return []edit.Line{line}, nil
+	}
+	base := &s.Workshop.Container.Network
+	covered := o.Deny || coveredBy(l.rules, base.Allow) || base.Mode.V == firewall.Open && !slices.ContainsFunc(l.rules, func(r firewall.Rule) bool { return !isPublic(r) })
+	own := len(edit.Inheriting(text, line, []string{o.Worker})) == 0
+	if own && covered {
+		return []edit.Line{line}, nil
+	}
+	others := s.sharing(text, line)
+	if len(others) > 0 && !(own && o.forOthers) {
+		return nil, s.sharedList(o, own, others)
+	}
+	whole := line
+	whole.Worker = ""
+	if !own {
+		env.say("%s has no list of its own: the line is added to the workshop's, which no other worker uses", o.Worker)
+		return []edit.Line{whole}, nil
+	}
+	env.say("the line goes to the workshop's list too: a worker may only narrow what its workshop grants (B40)")
+	if len(others) > 0 {
+		env.warn("%s: for %s too, as that list is theirs", l.text, WorkersText(others))
+	}
+	return []edit.Line{whole, line}, nil
 }
 
 // sharing are the other workers that a line of the workshop's list reaches.
 func (s *Source) sharing(text []byte, line edit.Line) (names []string) {
 	for i := range s.Workshop.Workers {
-		w := &s.Workshop.Workers[i]
-		other := line
-		other.Worker = w.Name
-		if w.Name != line.Worker && w.Container.Network.Mode.V != firewall.None && (line.Deny || inherits(text, other)) {
+		if w := &s.Workshop.Workers[i]; w.Name != line.Worker && w.Container.Network.Mode.V != firewall.None {
 			names = append(names, w.Name)
 		}
 	}
-	return names
+	if line.Deny {
+		return names
+	}
+	return edit.Inheriting(text, line, names)
 }
 
 // sharedList refuses a line for one worker that others would get too, and says what to
@@ -210,13 +208,12 @@ func (env *Env) cantEdit(s *Source, err error) *Failure {
 func (s *Source) without(text []byte, rules []firewall.Rule) (names []string) {
 	for i := range s.Workshop.Workers {
 		w := &s.Workshop.Workers[i]
-		own := w.Container.Network
-		lacks := slices.ContainsFunc(rules, func(r firewall.Rule) bool { return !firewall.CoveredBy(r, filled(own.Allow)) })
-		if own.Mode.V != firewall.None && lacks && !inherits(text, edit.Line{Worker: w.Name, Text: RuleLine(rules[0], false)}) {
+		if w.Container.Network.Mode.V != firewall.None && !coveredBy(rules, w.Container.Network.Allow) {
 			names = append(names, w.Name)
 		}
 	}
-	return names
+	inherit := edit.Inheriting(text, edit.Line{Text: RuleLine(rules[0], false)}, names)
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(inherit, name) })
 }
 
 func sameRules(x, y []firewall.Rule) bool {

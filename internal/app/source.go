@@ -43,6 +43,14 @@ type Source struct {
 // Root is the project's directory, which the file is in.
 func (s *Source) Root() string { return filepath.Dir(s.Path) }
 
+// text is the file's; nil where it wasn't read.
+func (s *Source) text() []byte {
+	if k := s.read[s.Base()]; k != nil {
+		return k.text
+	}
+	return nil
+}
+
 // Base is the file's name, as diagnostics have it.
 func (s *Source) Base() string { return filepath.Base(s.Path) }
 
@@ -114,8 +122,7 @@ func (s *Source) definition() facts.Definition {
 		}
 		return filepath.Join(d.Dir, filepath.FromSlash(name))
 	}
-	file := s.read[s.Base()]
-	hasVariables := file != nil && bytes.ContainsRune(file.text, '$')
+	hasVariables := bytes.ContainsRune(s.text(), '$')
 	for name, k := range s.read {
 		switch {
 		case !slices.Contains(s.variables, name):

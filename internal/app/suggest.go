@@ -79,7 +79,7 @@ type SuggestedLine struct {
 	LookedUp bool `json:"looked_up,omitempty"`
 
 	host  firewall.Name
-	used  []firewall.PortRange // of Name; nil: LookedUp
+	used  []firewall.PortRange // of Name; of LookedUp those that the line opens
 	rules []firewall.Rule      // what it opens: one rule, or those of its preset
 	names []string             // of a preset: those that were asked for
 }
@@ -383,12 +383,8 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 		return
 	}
 	slices.Sort(x.workers)
-	used := ports
-	if lookedUp {
-		used = nil
-	}
 	out.Allow = append(out.Allow, SuggestedLine{
-		host: name, used: used,
+		host: name, used: ports,
 		Line: RuleLine(rule, false), Name: name.String(), Ports: firewall.FormatPorts(ports), Workers: x.workers,
 		Count: x.count, First: x.first, Learned: x.learned, Refused: x.refused, LookedUp: lookedUp, rules: []firewall.Rule{rule},
 	})

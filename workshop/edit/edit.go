@@ -74,6 +74,28 @@ func Add(src []byte, lines ...Line) ([]byte, error) {
 	return out, nil
 }
 
+// Inheriting returns those of the workers for which [Add] of the line would be
+// [ErrInherits]; none where the text can't be edited. The line's own worker doesn't
+// matter.
+func Inheriting(src []byte, l Line, workers []string) (names []string) {
+	item, err := l.parse()
+	if err != nil {
+		return nil
+	}
+	f, err := parse(src)
+	if err != nil {
+		return nil
+	}
+	for _, l.Worker = range workers {
+		// An edit changes the tree at its worker alone.
+		e := &editor{file: f, line: l, item: item}
+		if errors.Is(e.edit(), ErrInherits) {
+			names = append(names, l.Worker)
+		}
+	}
+	return names
+}
+
 func add(src []byte, l Line) ([]byte, error) {
 	item, err := l.parse()
 	if err != nil {

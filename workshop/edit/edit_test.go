@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -197,5 +198,12 @@ func TestErrInherits(t *testing.T) {
 	}
 	if _, err := edit.Add(in, edit.Line{Worker: "x", Text: "a.example.org"}); err == nil || errors.Is(err, edit.ErrInherits) {
 		t.Errorf("unknown worker: %v", err)
+	}
+	mixed := []byte(strings.Replace(string(in), "{name: v}", "{name: v, container: {network: {allow: []}}}, {name: o, container: {network: {allow: [b.example.org]}}}", 1))
+	if got, want := edit.Inheriting(mixed, edit.Line{Text: "a.example.org"}, []string{"w", "v", "u", "o", "x"}), []string{"w", "u"}; !slices.Equal(got, want) {
+		t.Errorf("inheriting: %q, want %q", got, want)
+	}
+	if got := edit.Inheriting([]byte("["), edit.Line{Text: "a.example.org"}, []string{"w"}); got != nil {
+		t.Errorf("inheriting in a text that isn't YAML: %q", got)
 	}
 }

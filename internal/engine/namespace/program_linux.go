@@ -46,10 +46,15 @@ func (e *Engine) programDir() (string, initimage.Names, error) {
 		return "", n, err
 	}
 	// A supervisor without root reads its program, which is root's there.
-	if dir := e.installed(); !e.rootless && hasInstalled(dir, n) {
-		return filepath.Join(dir, installedInit), n, nil
+	if !e.rootless && hasInstalled(e.opts.InstalledDir, n) {
+		return filepath.Join(e.opts.InstalledDir, installedInit), n, nil
 	}
-	return filepath.Join(e.opts.CacheDir, "init", n.Digest), n, nil
+	return e.cacheOf(n), n, nil
+}
+
+// cacheOf is the program's directory in the cache.
+func (e *Engine) cacheOf(n initimage.Names) string {
+	return filepath.Join(e.opts.CacheDir, "init", n.Digest)
 }
 
 // A package of this program has its workshop-init in a directory of its own, and beside
@@ -59,13 +64,6 @@ const (
 	installedInit  = "init"
 	installedNames = "init.json"
 )
-
-func (e *Engine) installed() string {
-	if e.opts.InstalledDir != "" {
-		return e.opts.InstalledDir
-	}
-	return installedDir
-}
 
 // hasInstalled reports whether a package installed this very program. That it has these
 // names is root's word: nobody else can write there.
@@ -87,10 +85,10 @@ func hasInstalled(dir string, n initimage.Names) bool {
 	return true
 }
 
-// hasProgram reports whether the cache has the program, unchanged.
+// hasProgram reports whether the program is installed, or in the cache, unchanged.
 func (e *Engine) hasProgram() bool {
 	dir, n, err := e.programDir()
-	return err == nil && (filepath.Base(dir) == installedInit || unchanged(dir, n))
+	return err == nil && (dir != e.cacheOf(n) || unchanged(dir, n))
 }
 
 func unchanged(dir string, n initimage.Names) bool {
@@ -109,7 +107,7 @@ func unchanged(dir string, n initimage.Names) bool {
 // its directory. Concurrent calls wait for each other.
 func (e *Engine) program() (string, error) {
 	dir, n, err := e.programDir()
-	if err != nil || filepath.Base(dir) == installedInit {
+	if err != nil || dir != e.cacheOf(n) {
 		return dir, err
 	}
 	parent := filepath.Dir(dir)
