@@ -101,6 +101,9 @@ func TestNoRoomIsTold(t *testing.T) {
 	c := newRPC(t, s, "--approve-all", "editor")
 	c.ask("tools/call", `{"name": "list_files", "arguments": {}}`)
 	s.Crash("room")
+	s.Eventually("the guard has seen it", func() bool {
+		return strings.Contains(s.Run("firewall", "show").Out, "the guard doesn't have its sockets")
+	})
 	const want = "[The worker's network doesn't run: tell the person.]"
 	if text, _ := answerOf(t, c.ask("tools/call", `{"name": "shell", "arguments": {"command": "curl -sS http://allowed.example.org/"}}`).Result); !strings.Contains(text, want) {
 		t.Errorf("the model is told %q, want %q", text, want)

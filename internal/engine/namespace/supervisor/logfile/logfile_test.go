@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 func write(t *testing.T, w *Writer, from, to int) {
@@ -153,11 +155,13 @@ func TestFollow(t *testing.T) {
 		}
 		write(t, w, i, i+50)
 	}
-	time.Sleep(4 * every)
-	// Depending on when it began.
-	mu.Lock()
-	got := b.String()
-	mu.Unlock()
+	text := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return b.String()
+	}
+	testutil.Eventually(t, "the last line", func() bool { return strings.HasSuffix(text(), "line 1999\n") })
+	got := text() // depending on when it began
 	n := strings.Count(got, "\n")
 	if got != want(2000-n, 2000) || n < 1500 {
 		t.Errorf("%d lines: %.200q", n, got)
