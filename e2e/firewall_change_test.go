@@ -67,6 +67,12 @@ func TestB27_LiveChange(t *testing.T) {
 	says(s, s.Expect(0, "firewall", "reload", "--reset"), "1 live change dropped")
 	s.Sees("worker", "tcp ssh.example.org:22 send=x -> data")
 
+	s.Expect(0, "firewall", "deny", "ssh.example.org", "--for", "1h")
+	if d := s.Expect(0, "firewall", "show"); !regexp.MustCompile(`(?m)^  allow +ssh\.example\.org +22 .*denied by .workshop firewall deny ssh\.example\.org., until .*$`).MatchString(d.Out) {
+		t.Errorf("a line that does nothing for an hour:\n%s", d.Out)
+	}
+	s.Expect(0, "firewall", "reload", "--reset")
+
 	// What the file allows needs no live line to be allowed again, and nothing to keep it.
 	s.Expect(0, "firewall", "deny", "allowed.example.org:443")
 	says(s, s.Expect(0, "firewall", "explain", "allowed.example.org:443"), "denied by a live change\n", "to allow  `workshop firewall allow allowed.example.org`")

@@ -164,8 +164,10 @@ func TestB03_LostMountEndsAFloodingWorker(t *testing.T) {
 	s.Eventually("it has begun", func() bool { _, err := os.Stat(filepath.Join(s.Dir, "begun")); return err == nil })
 	time.Sleep(time.Second) // until all threads take part
 	// B60: the kernel counts by uid what is queued. Other programs of the user keep theirs.
+	// It counts a signal before it compares (kernel/signal.c, __sigqueue_alloc), so that
+	// for a moment one more is seen for each of the intruder's 100 threads.
 	queued, limit, _ := strings.Cut(s.ProcStatus("worker", "SigQ"), "/")
-	if n, err := strconv.Atoi(queued); err != nil || n > 1024 || limit != "1024" {
+	if n, err := strconv.Atoi(queued); err != nil || n > 1024+100 || limit != "1024" {
 		t.Errorf("the worker has %s signals queued, of %s: want at most 1024", queued, limit)
 	}
 	other := scenario.At(t, "a workshop of the same user starts meanwhile", withMount("./src:/src"))

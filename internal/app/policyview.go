@@ -231,10 +231,10 @@ func (v *PolicyView) Document(worker string) PolicyDocument {
 	return d
 }
 
-// liveDenies are the live changes without an end that deny something to a room, as lines.
+// liveDenies are the live changes that deny something to a room, as lines.
 func (v *PolicyView) liveDenies(room string) (out []firewall.Rule) {
 	for _, l := range v.live() {
-		if l.Deny && l.Until.IsZero() && (l.Room == "" || l.Room == room) {
+		if l.Deny && (l.Room == "" || l.Room == room) {
 			l.Rule.Line = liveText(l)
 			out = append(out, l.Rule)
 		}
