@@ -9,6 +9,8 @@ import (
 	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/engine/namespace"
 	"github.com/llmdo/workshop/internal/engine/process"
+	"github.com/llmdo/workshop/internal/initimage"
+	"github.com/llmdo/workshop/internal/initimage/initbuild"
 	"github.com/llmdo/workshop/internal/promise"
 )
 
@@ -29,21 +31,24 @@ type EngineOptions struct {
 	Version string
 	// Project is the one that it is about; empty: none.
 	Project string
+	// Say gets a line about what takes long; nil: nobody reads it.
+	Say func(string)
 	// WithoutLimits goes on where no limits can be enforced (B5).
 	WithoutLimits bool
 }
 
 // Engines connects to the engines that there are.
 func Engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, error) {
+	init := initimage.Default().Else(initbuild.For(ctx, initbuild.Options{CacheDir: o.CacheDir, Lookup: o.Lookup, Say: o.Say}))
 	switch name {
 	case "", promise.Docker:
-		return docker.New(ctx, docker.Options{Lookup: o.Lookup, ApproveBuild: dockerBuild(o.ApproveBuild)})
+		return docker.New(ctx, docker.Options{Init: init, Lookup: o.Lookup, ApproveBuild: dockerBuild(o.ApproveBuild)})
 	case promise.Namespace:
 		var own namespace.Options
 		if o.StateDir != "" && o.CacheDir != "" {
 			own.StateDir, own.CacheDir = filepath.Join(o.StateDir, promise.Namespace), o.CacheDir
 		}
-		own.Version, own.Lookup, own.Project, own.WithoutLimits = o.Version, o.Lookup, o.Project, o.WithoutLimits
+		own.Init, own.Version, own.Lookup, own.Project, own.WithoutLimits = init, o.Version, o.Lookup, o.Project, o.WithoutLimits
 		e, err := namespace.New(ctx, own)
 		if err != nil {
 			return nil, err
@@ -54,7 +59,7 @@ func Engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, 
 		if o.StateDir != "" && o.CacheDir != "" {
 			own.StateDir, own.CacheDir = filepath.Join(o.StateDir, promise.Process), o.CacheDir
 		}
-		own.Version = o.Version
+		own.Init, own.Version = init, o.Version
 		return process.New(ctx, own)
 	}
 	return nil, Fail(CodeUsage, "no engine %q in this version", name).Hint("there are %s", strings.Join(promise.Engines(), ", "))

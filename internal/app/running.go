@@ -24,6 +24,7 @@ func (env *Env) Connect(ctx context.Context, t ProjectRef, approve func(context.
 	o := EngineOptions{
 		Lookup: env.Lookup, ApproveBuild: approve, StateDir: env.StateDir(), CacheDir: env.CacheDir(),
 		Version: env.Version, Project: t.Name, WithoutLimits: env.Settings.WithoutLimits,
+		Say: func(text string) { env.say("%s", text) },
 	}
 	chosen, e, err := env.choose(ctx, t, o)
 	if err != nil {

@@ -11,6 +11,6 @@
 // for ARCH amd64 and then arm64, which is packed against it (the third argument
 // of pack). pack also writes a .json file with the names derived from the program, so
 // that a command that only needs the names doesn't unpack it. A clone without them
-// compiles, and [Set.Binary] returns an error with the remedy. The environment is not
-// read.
+// compiles, and [Set.Binary] returns an error with the remedy, or builds it: package
+// initbuild. The environment is not read.
 package initimage

@@ -18,14 +18,22 @@ const MaxSize = 64 << 20
 //go:embed bin
 var embedded embed.FS
 
-// NotBuiltError means that no workshop-init for an architecture is embedded.
+// NotBuiltError means that no workshop-init for an architecture is embedded, and none
+// could be built.
 type NotBuiltError struct {
 	Arch string
 	Have []string // architectures that are embedded
+	Why  error    // why none could be built; nil: nobody tried
 }
+
+// Unwrap returns Why.
+func (e *NotBuiltError) Unwrap() error { return e.Why }
 
 // Error has the remedy.
 func (e *NotBuiltError) Error() string {
+	if e.Why != nil {
+		return fmt.Sprintf("no workshop-init for linux/%s: %v", e.Arch, e.Why)
+	}
 	if len(e.Have) == 0 {
 		return "this build has no workshop-init embedded: run `make build` and use bin/workshop"
 	}
@@ -36,9 +44,11 @@ func (e *NotBuiltError) Error() string {
 // Set is a set of embedded programs by architecture. The zero Set is not usable;
 // [Default] is that of this build.
 type Set struct {
-	files fs.FS // workshop-init-linux-ARCH.zst at the root
+	files fs.FS                            // workshop-init-linux-ARCH.zst at the root
+	build func(arch string) (fs.FS, error) // of files that it doesn't have; nil: none
 
 	mu     sync.Mutex
+	built  map[string]fs.FS
 	loaded map[string][]byte
 	names  map[string]Names
 }
@@ -81,6 +91,37 @@ func Describe(arch string, program []byte) (Names, error) {
 // NewSet reads compressed programs from the root of files.
 func NewSet(files fs.FS) *Set { return &Set{files: files} }
 
+// Else returns the set with programs that build makes where it has none: the root of
+// what build returns is as that of [NewSet], for one architecture.
+func (s *Set) Else(build func(arch string) (fs.FS, error)) *Set {
+	if len(s.archs()) == len(arches) {
+		return s
+	}
+	return &Set{files: s.files, build: build}
+}
+
+// filesOf returns the files with the program for arch. Without any, these are the
+// embedded ones.
+func (s *Set) filesOf(arch string) (fs.FS, error) {
+	if _, err := fs.Stat(s.files, FileName(arch)); err == nil {
+		return s.files, nil
+	}
+	if s.built[arch] == nil {
+		if s.build == nil {
+			return nil, &NotBuiltError{Arch: arch, Have: s.archs()}
+		}
+		files, err := s.build(arch)
+		if err != nil {
+			return nil, &NotBuiltError{Arch: arch, Have: s.archs(), Why: err}
+		}
+		if s.built == nil {
+			s.built = map[string]fs.FS{}
+		}
+		s.built[arch] = files
+	}
+	return s.built[arch], nil
+}
+
 // Default returns the set embedded in this build.
 func Default() *Set { return defaultSet() }
 
@@ -122,7 +163,11 @@ func (s *Set) Names(arch string) (Names, error) {
 	if n, ok := s.names[arch]; ok {
 		return n, nil
 	}
-	n, err := s.readNames(arch)
+	files, err := s.filesOf(arch)
+	if err != nil {
+		return Names{}, err
+	}
+	n, err := readNames(files, arch)
 	if err != nil {
 		data, err := s.load(arch)
 		if err != nil {
@@ -140,11 +185,8 @@ func (s *Set) Names(arch string) (Names, error) {
 }
 
 // readNames reads the file written by pack.
-func (s *Set) readNames(arch string) (n Names, err error) {
-	if _, err := fs.Stat(s.files, FileName(arch)); err != nil {
-		return n, err
-	}
-	data, err := fs.ReadFile(s.files, NamesFile(arch))
+func readNames(files fs.FS, arch string) (n Names, err error) {
+	data, err := fs.ReadFile(files, NamesFile(arch))
 	if err != nil {
 		return n, err
 	}
@@ -162,9 +204,13 @@ func (s *Set) load(arch string) ([]byte, error) {
 	if data := s.loaded[arch]; data != nil {
 		return data, nil
 	}
-	packed, err := fs.ReadFile(s.files, FileName(arch))
+	files, err := s.filesOf(arch)
 	if err != nil {
-		return nil, &NotBuiltError{Arch: arch, Have: s.archs()}
+		return nil, err
+	}
+	packed, err := fs.ReadFile(files, FileName(arch))
+	if err != nil {
+		return nil, err
 	}
 	data, err := unpack(packed, func() ([]byte, error) {
 		if arch == BaseArch {
@@ -175,7 +221,7 @@ func (s *Set) load(arch string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpack workshop-init for linux/%s: %w", arch, err)
 	}
-	if n, err := s.readNames(arch); err == nil {
+	if n, err := readNames(files, arch); err == nil {
 		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != n.Digest {
 			return nil, fmt.Errorf("the embedded workshop-init for linux/%s and its names differ: run `make build`", arch)
 		}
@@ -189,13 +235,16 @@ func (s *Set) load(arch string) ([]byte, error) {
 
 func (s *Set) archs() []string {
 	var have []string
-	for _, arch := range []string{"amd64", "arm64"} {
+	for _, arch := range arches {
 		if _, err := fs.Stat(s.files, FileName(arch)); err == nil {
 			have = append(have, arch)
 		}
 	}
 	return have
 }
+
+// arches are those for which programs are built.
+var arches = []string{"amd64", "arm64"}
 
 // FileName is the name of the compressed program for an architecture.
 func FileName(arch string) string { return "workshop-init-linux-" + arch + ".zst" }

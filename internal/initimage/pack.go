@@ -28,6 +28,16 @@ func Pack(program, base []byte) []byte {
 	return w.EncodeAll(program, nil)
 }
 
+// PackFast compresses a program that stays on this machine.
+func PackFast(program []byte) []byte {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		panic(err) // constant options
+	}
+	defer w.Close()
+	return w.EncodeAll(program, nil)
+}
+
 // baseID returns the ID of a base in a packed program.
 func baseID(base []byte) uint32 {
 	sum := sha256.Sum256(base)

@@ -37,6 +37,8 @@ var concepts = []struct {
 	{"who owns a file", "internal/lib/fileowner", `Sys\(\)\.\(\*syscall\.Stat_t\)`, map[string]string{
 		"internal/facts/id_unix.go":          "the file's number, not its owner",
 		"internal/facts/linux.go":            "the file's device, not its owner",
+
+		"internal/initimage/initbuild/changed_linux.go": "the time of the file's change, not its owner",
 		"internal/probe/files.go":            "it prints what it sees",
 		"internal/workerinit/errno_linux.go": "PID 1 of a worker links no more than it needs",
 	}},

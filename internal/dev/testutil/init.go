@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"testing/fstest"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/llmdo/workshop/internal/initimage"
 )
 
@@ -23,7 +21,8 @@ func Init(path string) error {
 		}
 		return os.WriteFile(path, b, 0o755)
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", path, "github.com/llmdo/workshop/cmd/workshop-init")
+	args := append([]string{"build", "-o", path}, initimage.BuildFlags()...)
+	cmd := exec.Command("go", append(args, "github.com/llmdo/workshop/cmd/workshop-init")...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
@@ -34,17 +33,12 @@ func Init(path string) error {
 // InitSet returns a program as if it were the embedded one of these architectures;
 // none: of this machine's. It is packed fast, not small.
 func InitSet(program []byte, arches ...string) *initimage.Set {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		panic(err) // options that stand here
-	}
-	defer w.Close()
 	if len(arches) == 0 {
 		arches = []string{runtime.GOARCH}
 	}
 	files := fstest.MapFS{}
 	for _, arch := range arches {
-		files[initimage.FileName(arch)] = &fstest.MapFile{Data: w.EncodeAll(program, nil)}
+		files[initimage.FileName(arch)] = &fstest.MapFile{Data: initimage.PackFast(program)}
 	}
 	return initimage.NewSet(files)
 }
