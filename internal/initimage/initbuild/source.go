@@ -73,7 +73,7 @@ func sourceOf(info *debug.BuildInfo, file string) (source, error) {
 		}
 		dir, found := strings.CutSuffix(filepath.ToSlash(file), "/internal/initimage/initbuild/source.go")
 		if !found || !filepath.IsAbs(filepath.FromSlash(dir)) {
-			return source{}, errors.New("this program doesn't say where its source is: it was built with -trimpath")
+			return source{}, errors.New("this program doesn't say where its source is, as it was built with -trimpath: run `make build` there, and use bin/workshop")
 		}
 		s.Dir = filepath.FromSlash(dir)
 		return s, nil

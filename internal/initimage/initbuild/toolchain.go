@@ -18,7 +18,7 @@ import (
 )
 
 // usualGo is where Go's own instructions put it; it is often not on PATH.
-const usualGo = "/usr/local/go/bin/go"
+var usualGo = "/usr/local/go/bin/go" // another in a test
 
 // passed are variables of the caller that say how the network and the user's
 // directories are reached.
@@ -46,7 +46,7 @@ var errNoGo = errors.New("this program was installed by the Go toolchain, which 
 
 // findGo finds the toolchain, of that version or later. clean is an empty directory.
 func findGo(ctx context.Context, lookup func(string) (string, bool), clean, want string) (*toolchain, error) {
-	path, err := exec.LookPath("go")
+	path, err := exec.LookPath("go") // never one of the working directory
 	if err != nil || !filepath.IsAbs(path) {
 		if _, err := os.Stat(usualGo); err != nil {
 			return nil, errNoGo
