@@ -166,7 +166,7 @@ func build(ctx context.Context, o Options, s source, arch string) ([]byte, error
 		}
 	}
 	if o.Say != nil {
-		o.Say(fmt.Sprintf("building workshop-init from %s, this once: it takes a minute or two", s))
+		o.Say(fmt.Sprintf("building workshop-init from %s, this once; it takes up to a minute", s))
 	}
 	dir := s.Dir
 	if s.Sum != "" {

@@ -126,7 +126,7 @@ func TestCheckout(t *testing.T) {
 	write(t, here, "other/part/part.go", "package part\n\nconst Name = \"something else\"\n")
 	write(t, here, "overlay.json", `{"Replace": {"`+dir+`/internal/part/part.go": "`+here+`/other/part/part.go"}}`)
 	for _, name := range []string{"env", "config/go/env"} {
-		write(t, here, name, "GOFLAGS=-overlay="+here+"/overlay.json\nGOTOOLCHAIN=go1.99.0\nGOAMD64=v9\nGOARM64=v1.9\n")
+		write(t, here, name, "GOFLAGS=-overlay="+here+"/overlay.json\nGOTOOLCHAIN=go1.99.0\n")
 	}
 	// A repository's configuration names programs that git runs.
 	write(t, dir, ".git/HEAD", "ref: refs/heads/main\n")
