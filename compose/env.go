@@ -21,7 +21,7 @@ func (c *compiler) env(s *types.ServiceConfig, k *workshop.Container, hasRoom bo
 		}
 	}
 	if k.Build == nil && k.Image.V == workshop.HostImage {
-		e["PATH"] = ptr(hostPath)
+		e["PATH"] = ptr(HostPath)
 	}
 	for name, v := range k.Env {
 		e[name] = ptr(v.V)
@@ -30,10 +30,10 @@ func (c *compiler) env(s *types.ServiceConfig, k *workshop.Container, hasRoom bo
 	s.Environment = e
 }
 
-// hostPath is where a machine's programs are below /usr: the directories that
+// HostPath is PATH in workers with `image: host`: where a machine's programs are below /usr: the directories that
 // engines have by default (moby/oci, DefaultPathEnv), and Go's, which its
 // installation puts on PATH in a profile that no worker reads (go.dev/doc/install).
-const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin"
+const HostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin"
 
 type envPair struct{ name, value string }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -16,41 +17,91 @@ var initWorkshop string
 //go:embed init.worker.md.tmpl
 var initWorker string
 
-// InitOptions are the names of a new workshop and of its first worker, both valid
-// (see [ValidName]).
-type InitOptions struct{ Name, Worker string }
+// InitOptions say what a new workshop is to have.
+type InitOptions struct {
+	// Name and Worker are names of the workshop and of its first worker, both valid (see
+	// [ValidName]); empty: they come from the directory and from what is found.
+	Name, Worker string
+	// Bare looks at nothing.
+	Bare bool
+	// DryRun writes nothing.
+	DryRun bool
+}
 
-// Init writes a workshop.yaml and a worker into a directory, which it makes if
-// needed, and returns the paths of what it wrote, also where the next failed. It
-// overwrites nothing.
-func (env *Env) Init(dir string, o InitOptions) (wrote []string, err error) {
-	files := []struct{ path, template string }{
-		{"workshop.yaml", initWorkshop},
-		{filepath.Join("workers", o.Worker+".md"), initWorker},
-	}
+// Inited is a new workshop.
+type Inited struct {
+	// Wrote are the paths of what was written, also where the next failed.
+	Wrote []string
+	// Text is that of workshop.yaml.
+	Text []byte
+	// Chosen says what was found, and what the file has for it.
+	Chosen []Chosen
+	// Next are command lines to go on with.
+	Next []string
+}
+
+// Chosen is a line about what was found, as text for a terminal.
+type Chosen struct{ Path, What, Gives string }
+
+// newFile is a file to write.
+type newFile struct {
+	path string
+	text []byte
+}
+
+// Init writes a workshop.yaml, with a worker, into a directory, which it makes if
+// needed. It overwrites nothing.
+func (env *Env) Init(ctx context.Context, dir string, o InitOptions) (Inited, error) {
+	var in Inited
 	if RealPath(dir) == RealPath(env.Home) {
-		return nil, Fail(CodeFailed, "%s is your home directory, and no worker gets that (B7)", env.Shown(dir)).
+		return in, Fail(CodeFailed, "%s is your home directory, and no worker gets that (B7)", env.Shown(dir)).
 			Hint("name a directory of the project: `workshop init my-workshop`")
 	}
 	if existing, ok := fileIn(dir); ok {
-		return nil, notOverwritten(env.Shown(existing))
+		return in, notOverwritten(env.Shown(existing))
+	}
+	if o.Name == "" {
+		o.Name = ProjectSafe(filepath.Base(dir), "my-workshop")
+	}
+	files, err := env.initFiles(ctx, &in, dir, o)
+	if err != nil {
+		return in, err
 	}
 	for _, f := range files {
 		if _, err := os.Lstat(filepath.Join(dir, f.path)); err == nil {
-			return nil, notOverwritten(env.Shown(filepath.Join(dir, f.path)))
+			return in, notOverwritten(env.Shown(filepath.Join(dir, f.path)))
 		}
+	}
+	for _, f := range files {
+		if o.DryRun {
+			break
+		}
+		path := filepath.Join(dir, f.path)
+		if err := writeNew(dir, f.path, f.text); errors.Is(err, fs.ErrExist) {
+			return in, notOverwritten(env.Shown(path))
+		} else if err != nil {
+			return in, fmt.Errorf("init: %s: %w", env.Shown(path), err)
+		}
+		in.Wrote = append(in.Wrote, path)
+	}
+	return in, nil
+}
+
+// initFiles is what is written: the proposal for what is there, or in a directory with
+// nothing that is known a template.
+func (env *Env) initFiles(ctx context.Context, in *Inited, dir string, o InitOptions) ([]newFile, error) {
+	if !o.Bare {
+		if p := env.propose(dir); len(p.found.Findings) > 0 {
+			return env.draftFiles(ctx, in, p, dir, o)
+		}
+	}
+	if o.Worker == "" {
+		o.Worker = "greeter"
 	}
 	fill := strings.NewReplacer("{{.Name}}", o.Name, "{{.Worker}}", o.Worker)
-	for _, f := range files {
-		path := filepath.Join(dir, f.path)
-		if err := writeNew(dir, f.path, []byte(fill.Replace(f.template))); errors.Is(err, fs.ErrExist) {
-			return wrote, notOverwritten(env.Shown(path))
-		} else if err != nil {
-			return wrote, fmt.Errorf("init: %s: %w", env.Shown(path), err)
-		}
-		wrote = append(wrote, path)
-	}
-	return wrote, nil
+	in.Text = []byte(fill.Replace(initWorkshop))
+	in.Next = []string{"workshop exec " + o.Worker + " -- ls -l /workspace"}
+	return []newFile{{"workshop.yaml", in.Text}, {filepath.Join("workers", o.Worker+".md"), []byte(fill.Replace(initWorker))}}, nil
 }
 
 func notOverwritten(path string) *Failure {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // hostDirs and hostFiles are the paths of the machine in `image: host`: its programs
@@ -21,6 +23,12 @@ var (
 	}
 	hostPatterns = []string{"/etc/java*", "/etc/perl", "/etc/python3*"}
 )
+
+// InHostImage reports whether `image: host` has a path, which is absolute and clean, or
+// what is around it.
+func InHostImage(p string) bool {
+	return slices.ContainsFunc(hostDirs, func(dir string) bool { return subpath.Within(p, dir) })
+}
 
 // HostPaths returns the read-only binds of `image: host` below root ("/" except in
 // tests), each at its own path. It includes the mounts below the directories, as a

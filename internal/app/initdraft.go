@@ -1,0 +1,152 @@
+package app
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/detect"
+	"github.com/llmdo/workshop/internal/draft"
+	"github.com/llmdo/workshop/internal/lib/subpath"
+	"github.com/llmdo/workshop/internal/toolchain"
+	"github.com/llmdo/workshop/tool"
+)
+
+// workspace is where a project is in its workers.
+const workspace = "/workspace"
+
+// ordinaryTools are those of a worker that works on a project.
+var ordinaryTools = []string{tool.ReadFile, tool.WriteFile, tool.EditFile, tool.ListFiles, tool.SearchFiles, tool.Shell}
+
+// proposal is what a repository and this machine give for a new workshop.yaml.
+type proposal struct {
+	found  detect.Found
+	places []toolchain.Place
+	// missing are programs that this machine doesn't have.
+	missing []string
+	home    string
+}
+
+// draft is the file that is proposed, with its first worker.
+func (p *proposal) draft(name, worker string) *draft.File {
+	f := &draft.File{Name: name}
+	c := &f.Container
+	c.Notes = map[string][]string{
+		"image":   {"This machine's programs, read-only."},
+		"network": {"Only these names can be reached, through the guard. `workshop presets` lists more."},
+		"mounts":  {"The project, which workers may change. In it .git, .github, .claude, .vscode and the like are read-only."},
+	}
+	c.Image = draft.Line{Text: "host"}
+	if p.found.Image != "" {
+		c.Notes["image"] = []string{"This machine's programs, read-only. Or an image, such as " + p.found.Image}
+	}
+	c.Mode, c.Workdir = "restricted", draft.Line{Text: workspace}
+	for _, r := range p.found.Presets {
+		c.Allow = append(c.Allow, draft.Line{Text: "preset: " + r.Name, Why: r.Why})
+	}
+	c.Mounts = []draft.Line{{Text: ".:" + workspace + ":rw"}, {Text: "./workshop.yaml:" + workspace + "/workshop.yaml", Why: "what it grants, no worker changes"}}
+	for _, v := range p.found.Env {
+		c.Env = append(c.Env, draft.Pair{Name: v.Name, Value: v.Value, Why: v.Why})
+	}
+	if p.found.Builds {
+		c.Memory, c.CPU = "4G", "2"
+	}
+	for _, s := range p.found.Suggestions {
+		switch s.Key {
+		case "allow":
+			c.Allow = append(c.Allow, draft.Line{Text: s.Line, Why: s.Why, Off: true})
+		case "image":
+			c.Notes["image"] = append(c.Notes["image"], s.Why+": "+s.Line)
+		}
+	}
+	p.toolchains(c)
+	p.workers(f, worker)
+	return f
+}
+
+// toolchains adds the mounts and PATH that show this machine's toolchains.
+func (p *proposal) toolchains(c *draft.Container) {
+	var dirs []string
+	names := map[string][]string{}
+	for _, place := range p.places {
+		for _, source := range place.Mounts {
+			names[source] = append(names[source], place.Program)
+		}
+		if place.Dir != "" && !slices.Contains(dirs, place.Dir) {
+			dirs = append(dirs, place.Dir)
+		}
+	}
+	for _, place := range p.places {
+		for _, source := range place.Mounts {
+			if programs := names[source]; programs != nil {
+				delete(names, source)
+				c.Mounts = append(c.Mounts, draft.Line{
+					Text: "{source: " + draft.Scalar(tilde(source, p.home)) + ", target: " + draft.Scalar(source) + ", outside_project: true}",
+					Why:  WorkersText(programs) + " of this machine",
+				})
+			}
+		}
+	}
+	if len(dirs) > 0 {
+		value := strings.Join(append(dirs, compose.HostPath), ":")
+		c.Env = append(c.Env, draft.Pair{Name: "PATH", Value: value})
+	}
+}
+
+// tilde is a path with ~ for the home directory.
+func tilde(p, home string) string {
+	if rest, ok := subpath.Below(p, home); ok && home != "" && rest != "" {
+		return path.Join("~", rest)
+	}
+	return p
+}
+
+// workers adds one worker that works on the project, and those whose definitions are
+// there.
+func (p *proposal) workers(f *draft.File, worker string) {
+	defined := slices.ContainsFunc(p.found.Agents, func(a detect.Agent) bool { return a.Name == worker })
+	if !defined {
+		w := draft.Worker{Name: worker, Description: "Works on the project", Tools: ordinaryTools, Instructions: "You work on the project in " + workspace + "."}
+		if p.found.Test != "" {
+			w.Instructions += " Run `" + p.found.Test + "` after each change."
+		}
+		f.Workers = append(f.Workers, w)
+	}
+	for _, a := range p.found.Agents {
+		f.Workers = append(f.Workers, draft.Worker{Name: a.Name, Why: a.File})
+		if strings.HasPrefix(a.File, "workers/") {
+			f.Container.Mounts = withWorkers(f.Container.Mounts)
+		}
+	}
+}
+
+// draftedFiles are the files of a draft, workshop.yaml first. Definitions of workers are
+// files of their own.
+func draftedFiles(f *draft.File) []newFile {
+	g := *f
+	g.Workers = slices.Clone(f.Workers)
+	files := []newFile{{path: "workshop.yaml"}}
+	for i := range g.Workers {
+		w := &g.Workers[i]
+		if len(w.Tools) == 0 {
+			continue
+		}
+		file := path.Join("workers", w.Name+".md")
+		text := "---\nname: " + w.Name + "\ndescription: " + draft.Scalar(w.Description) + "\nallowed-tools: " + strings.Join(w.Tools, ", ") + "\n---\n" + w.Instructions + "\n"
+		files = append(files, newFile{file, []byte(text)})
+		w.Tools, w.Description, w.Instructions, w.Why = nil, "", "", file
+		g.Container.Mounts = withWorkers(g.Container.Mounts)
+	}
+	files[0].text = g.Text()
+	return files
+}
+
+// withWorkers adds the mount that keeps definitions of workers read-only.
+func withWorkers(mounts []draft.Line) []draft.Line {
+	const text = "./workers:" + workspace + "/workers"
+	if slices.ContainsFunc(mounts, func(l draft.Line) bool { return l.Text == text }) {
+		return mounts
+	}
+	return append(slices.Clone(mounts), draft.Line{Text: text})
+}

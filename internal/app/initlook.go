@@ -1,0 +1,151 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/detect"
+	"github.com/llmdo/workshop/internal/draft"
+	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/internal/toolchain"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// propose looks at a directory and at this machine.
+func (env *Env) propose(dir string) *proposal {
+	p := &proposal{found: detect.Look(ProjectDir(dir)), home: env.Home}
+	m := env.toolchains(dir)
+	for _, program := range p.found.Programs {
+		if place, ok := m.Find(program); ok {
+			p.places = append(p.places, place)
+		} else {
+			p.missing = append(p.missing, program)
+		}
+	}
+	return p
+}
+
+// toolchains are those of this machine, for a project.
+func (env *Env) toolchains(dir string) *toolchain.Machine {
+	homes := append(facts.Homes(os.Getuid(), env.Lookup), env.Home)
+	return &toolchain.Machine{
+		Lookup: env.Lookup, Home: env.Home, Project: filepath.ToSlash(RealPath(dir)),
+		Refused: hostpath.For(hostpath.Caller{Homes: homes, Lookup: env.Lookup, Project: filepath.ToSlash(RealPath(dir))}),
+	}
+}
+
+// draftFiles is the file for a proposal. It has been loaded: definitions of workers that
+// the loader complains of are comments in it.
+func (env *Env) draftFiles(ctx context.Context, in *Inited, p *proposal, dir string, o InitOptions) ([]newFile, error) {
+	o.Worker = cmp.Or(o.Worker, "dev")
+	f := p.draft(o.Name, o.Worker)
+	files := draftedFiles(f)
+	list := env.loadDraft(ctx, dir, files)
+	if withoutWrongWorkers(f, list) {
+		files = draftedFiles(f)
+		list = env.loadDraft(ctx, dir, files)
+	}
+	in.Text = files[0].text
+	env.draftProblems(dir, files, list)
+	if list.HasErrors() {
+		return nil, Fail(CodeFailed, "init: the proposal for %s is not a valid workshop", env.Shown(dir)).
+			Hint("`workshop init --bare` writes one that looks at nothing")
+	}
+	in.Chosen = p.choices(env.Home)
+	if p.found.Setup != "" {
+		in.Next = append(in.Next, execLine(o.Worker, p.found.Setup))
+	}
+	if p.found.Test != "" {
+		in.Next = append(in.Next, execLine(o.Worker, p.found.Test))
+	}
+	if len(in.Next) == 0 {
+		in.Next = []string{"workshop shell " + o.Worker}
+	}
+	return files, nil
+}
+
+// draftProblems says what was found in a draft.
+func (env *Env) draftProblems(dir string, files []newFile, list diag.List) {
+	if len(list) == 0 {
+		return
+	}
+	sources := map[string][]byte{}
+	for _, f := range files {
+		sources[env.Shown(filepath.Join(dir, f.path))] = f.text
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Range.Filename = env.Shown(filepath.Join(dir, list[i].Range.Filename))
+	}
+	env.event(Event{Kind: Problems, Diagnostics: list, Sources: sources})
+}
+
+// execLine runs a command line in a worker.
+func execLine(worker, line string) string {
+	if strings.ContainsAny(line, "&|;<>$") {
+		line = "sh -c " + shellquote.Quote(line)
+	}
+	return "workshop exec " + worker + " -- " + line
+}
+
+// withoutWrongWorkers makes comments of workers whose definitions have problems, unless
+// no other is left, and reports whether it did.
+func withoutWrongWorkers(f *draft.File, list diag.List) bool {
+	workers := slices.Clone(f.Workers)
+	for _, d := range list {
+		for i := range workers {
+			if w := &workers[i]; len(w.Tools) == 0 && !w.Off && d.Range.Filename == w.Why {
+				w.Off, w.Why = true, w.Why+": "+d.Summary
+			}
+		}
+	}
+	left := slices.ContainsFunc(workers, func(w draft.Worker) bool { return !w.Off })
+	if !left || !slices.ContainsFunc(workers, func(w draft.Worker) bool { return w.Off }) {
+		return false
+	}
+	f.Workers = workers
+	return true
+}
+
+// loadDraft loads a draft as if its files were there.
+func (env *Env) loadDraft(ctx context.Context, dir string, files []newFile) diag.List {
+	fsys := draftFS{projectFS{dir: dir}, files}
+	_, list := workshop.Load(ctx, fsys, files[0].path, workshop.Options{
+		Lookup: env.Lookup, Home: env.Home, Homes: facts.Homes(os.Getuid(), env.Lookup), Root: filepath.ToSlash(dir),
+	})
+	return list
+}
+
+// choices says what was found, and what the file has for it.
+func (p *proposal) choices(home string) (out []Chosen) {
+	for _, f := range p.found.Findings {
+		out = append(out, Chosen{Printable(f.Path), f.What, f.Gives})
+	}
+	for _, place := range p.places {
+		switch {
+		case place.Why != "":
+			out = append(out, Chosen{tilde(place.Found, home), "this machine's " + place.Program, "not in workers: " + place.Why})
+		case len(place.Mounts) > 0:
+			var sources []string
+			for _, s := range place.Mounts {
+				sources = append(sources, tilde(s, home))
+			}
+			out = append(out, Chosen{strings.Join(sources, ", "), "this machine's " + place.Program, "a read-only mount, on PATH"})
+		}
+	}
+	if len(p.missing) > 0 {
+		gives := "install what is needed"
+		if p.found.Image != "" {
+			gives += ", or name an image, such as " + p.found.Image
+		}
+		out = append(out, Chosen{strings.Join(p.missing, ", "), "not found on this machine", gives})
+	}
+	return out
+}

@@ -1,0 +1,22 @@
+package detect
+
+func golang(p *project, f *Found) {
+	file, what := p.first("go.work", "go.mod"), "Go"
+	switch file {
+	case "":
+		return
+	case "go.work":
+		what = "Go, with a workspace of modules"
+	}
+	f.find(p, file, what, "preset go")
+	f.preset("go", "for go mod download")
+	f.cache(file, "go", "go-build")
+	f.program("go")
+	f.image("golang:1")
+	f.Builds = true
+	test := "go test ./..."
+	if file == "go.work" && !p.has("go.mod") {
+		test = ""
+	}
+	f.runs(p, "", test)
+}
