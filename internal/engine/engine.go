@@ -118,6 +118,9 @@ type Observed struct {
 	// starts with (firewall.EncodePolicy, SHA-256, hexadecimal); empty if there is
 	// none, it can't be read, or no images were requested.
 	PolicyDigest string
+	// Outdated: what runs the containers is of another build of this program. A plan
+	// removes all that it recreates before it creates any, so that it can be replaced.
+	Outdated bool
 }
 
 // Object is a network or volume.

@@ -202,6 +202,9 @@ func (pl *planner) create(service string, d decision) int {
 	s := pl.p.Services[service]
 	after := append([]int{pl.init, pl.names[ContainerName(pl.p, service)], pl.created[pl.c.RoomOf[service]]}, pl.barrier...)
 	after = append(after, pl.toolsFor(service))
+	if pl.o.Outdated {
+		after = append(after, pl.allRemoved()...)
+	}
 	for _, v := range s.Volumes {
 		if v.Type == types.VolumeTypeVolume {
 			after = append(after, pl.fresh[v.Source])

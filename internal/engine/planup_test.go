@@ -302,6 +302,43 @@ func TestUnchangedIsEmpty(t *testing.T) {
 	}
 }
 
+// What runs containers of another build is replaced when it has none: it loses all
+// before the first is created.
+func TestOutdatedLosesAllFirst(t *testing.T) {
+	for _, outdated := range []bool{true, false} {
+		d := desired()
+		o := running(d)
+		o.Outdated = outdated
+		for i := range o.Containers {
+			o.Containers[i].ConfigHash = "old"
+		}
+		p, err := PlanUp(d, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkOrder(t, p)
+		removed, all := map[int]bool{}, true
+		for _, s := range p.Steps {
+			removed[s.ID] = s.Op == OpRemoveContainer
+		}
+		for _, s := range p.Steps {
+			if s.Op != OpCreateContainer {
+				continue
+			}
+			n := 0
+			for _, a := range s.After {
+				if removed[a] {
+					n++
+				}
+			}
+			all = all && n >= len(o.Containers)
+		}
+		if all != outdated {
+			t.Errorf("outdated %v: %s", outdated, p)
+		}
+	}
+}
+
 func TestForeignDirectoryIsRefused(t *testing.T) {
 	d := desired()
 	o := running(d)

@@ -35,12 +35,12 @@ var concepts = []struct {
 		"firewall/expand.go":    "it reads them",
 	}},
 	{"who owns a file", "internal/lib/fileowner", `Sys\(\)\.\(\*syscall\.Stat_t\)`, map[string]string{
-		"internal/facts/id_unix.go":          "the file's number, not its owner",
-		"internal/facts/linux.go":            "the file's device, not its owner",
+		"internal/facts/id_unix.go": "the file's number, not its owner",
+		"internal/facts/linux.go":   "the file's device, not its owner",
 
 		"internal/initimage/initbuild/changed_linux.go": "the time of the file's change, not its owner",
-		"internal/probe/files.go":            "it prints what it sees",
-		"internal/workerinit/errno_linux.go": "PID 1 of a worker links no more than it needs",
+		"internal/probe/files.go":                       "it prints what it sees",
+		"internal/workerinit/errno_linux.go":            "PID 1 of a worker links no more than it needs",
 	}},
 	{"a file that is replaced in one step", "internal/lib/atomicfile", `os\.CreateTemp\(`, map[string]string{
 		"internal/app/rewrite.go":         "the new workshop.yaml is loaded before it takes the old one's place",

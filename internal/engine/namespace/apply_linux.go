@@ -137,7 +137,11 @@ func (r *run) remove(ctx context.Context, s engine.Step) error {
 		r.removed[s.Service] = true
 		return nil
 	}
-	c, err := r.supervisor(ctx)
+	// One of another build removes its own, too.
+	c, err := r.found(ctx)
+	if err == nil && c == nil {
+		c, err = r.supervisor(ctx)
+	}
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,10 @@ func TestRealDamagedState(t *testing.T) {
 						} else if err == nil {
 							t.Error("it is used")
 						}
+					} else if what == "other version" && file == "state.json" { // another version's, and nothing of it runs
+						if err != nil {
+							t.Error(err)
+						}
 					} else if err == nil {
 						t.Error("it is taken for what it was")
 					} else {

@@ -78,7 +78,7 @@ func (e *Engine) removeOld() error {
 // cleanGroups removes the control groups that a killed supervisor left.
 func cleanGroups(dir string) error {
 	f, err := client.State(dir)
-	if err != nil || f.Cgroup == "" {
+	if err != nil && !isForm(err) || f.Cgroup == "" {
 		return nil // it never made any, or that is unknown
 	}
 	return cgroup.CleanStaleIn(f.CgroupDirs, f.Cgroup, true)

@@ -65,6 +65,9 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	}
 	if len(images) > 0 {
 		o.PolicyDigest = e.policyDigest(project, kept)
+		if c, _, err := e.alive(ctx, project); err == nil && c != nil {
+			o.Outdated = e.outdated(ctx, c)
+		}
 	}
 	return o, nil
 }
@@ -89,7 +92,7 @@ func (e *Engine) list(ctx context.Context, project string) ([]api.Seen, error) {
 		}
 	}
 	f, err := client.State(e.dir(project))
-	if err != nil {
+	if err != nil && !isForm(err) {
 		return nil, damaged(e.dir(project), api.StateName, err)
 	}
 	for i := range f.Containers {
@@ -102,6 +105,9 @@ func (e *Engine) list(ctx context.Context, project string) ([]api.Seen, error) {
 		}
 		if silent {
 			s.State, s.ExitCode = stateDead, 0
+		}
+		if isForm(err) && s.Container.Labels != nil {
+			s.Container.Labels[compose.LabelConfigHash] = "of another version" // no supervisor of ours can start it
 		}
 	}
 	return f.Containers, nil

@@ -111,15 +111,20 @@ func isTimeout(err error) bool {
 }
 
 // supervisor returns the supervisor of a project, or starts one, also to replace one
-// that doesn't respond. A supervisor of another build is kept if it understands our
-// specs.
+// that doesn't respond. One of another build is replaced once it has no container, and
+// else kept if it understands our specs.
 func (e *Engine) supervisor(ctx context.Context, project string) (*client.Client, error) {
 	c, silent, err := e.alive(ctx, project)
 	switch {
 	case err != nil:
 		return nil, err
 	case c != nil:
-		return c, e.sameForm(project)
+		if list, err := c.List(ctx); err != nil || len(list) > 0 || !e.outdated(ctx, c) {
+			return c, errors.Join(err, e.sameForm(project))
+		}
+		if err := e.end(ctx, project); err != nil {
+			return nil, err
+		}
 	case silent:
 		if err := e.end(ctx, project); err != nil {
 			return nil, err
@@ -133,6 +138,21 @@ func (e *Engine) supervisor(ctx context.Context, project string) (*client.Client
 		err = errors.New("the supervisor exited at once: its output is in " + filepath.Join(e.dir(project), api.ErrorsName))
 	}
 	return c, err
+}
+
+// outdated reports whether a supervisor is not of this build.
+func (e *Engine) outdated(ctx context.Context, c *client.Client) bool {
+	h, err := c.Hello(ctx)
+	if err != nil {
+		return false
+	}
+	n, err := e.init.Names(arch)
+	return err == nil && h.Version != n.Digest
+}
+
+func isForm(err error) bool {
+	_, is := errors.AsType[*client.FormError](err)
+	return is
 }
 
 // sameForm refuses a supervisor with another version of specs.
@@ -172,6 +192,12 @@ func (e *Engine) start(project string) error {
 	dir := e.dir(project)
 	if err := prepareGroups(dir); err != nil {
 		return err
+	}
+	// Nothing of it runs, and a supervisor of this build doesn't read it.
+	if _, err := client.State(dir); isForm(err) {
+		if err := os.Remove(filepath.Join(dir, api.StateName)); err != nil {
+			return err
+		}
 	}
 	words, err := os.OpenFile(filepath.Join(dir, api.ErrorsName), os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 	if err != nil {

@@ -50,7 +50,7 @@ func (e *Engine) usedPrograms() (map[string]bool, error) {
 	}
 	for _, p := range projects {
 		f, err := client.State(e.dir(p.Name()))
-		if err != nil {
+		if err != nil && !isForm(err) {
 			return nil, err
 		}
 		for i := range f.Containers {

@@ -78,8 +78,17 @@ func Lives(dir string) (bool, error) {
 	return false, nil
 }
 
+// FormError means that a state file was written by a program with another version of
+// specs.
+type FormError struct{ Have int }
+
+func (e *FormError) Error() string {
+	return fmt.Sprintf("written by another version of workshop: state format %d, want %d", e.Have, spec.Version)
+}
+
 // State reads the state file of a directory. Without a live supervisor nothing in
-// it runs. A project that never ran has no containers.
+// it runs. A project that never ran has no containers. With a [FormError] it returns
+// what it understands.
 func State(dir string) (*api.File, error) {
 	b, err := os.ReadFile(dir + "/" + api.StateName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,11 +98,12 @@ func State(dir string) (*api.File, error) {
 		return nil, err
 	}
 	var f api.File
-	if err := json.Unmarshal(b, &f); err != nil {
-		return nil, err
+	err = json.Unmarshal(b, &f)
+	if _, other := errors.AsType[*json.UnmarshalTypeError](err); (err == nil || other) && f.Version != spec.Version {
+		return &f, &FormError{Have: f.Version}
 	}
-	if f.Version != spec.Version {
-		return nil, fmt.Errorf("written by another version of workshop: state format %d, want %d", f.Version, spec.Version)
+	if err != nil {
+		return nil, err
 	}
 	return &f, nil
 }
