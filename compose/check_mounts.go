@@ -71,6 +71,8 @@ func (k *checker) own(v *types.ServiceVolumeConfig) bool {
 		return f.RuntimeDir != "" && path.Dir(v.Source) == path.Clean(f.RuntimeDir)
 	case v.Target == DialInDir && k.c.Roles[k.service] == RoleWorker:
 		return f.Local && f.RuntimeDir != "" && v.Source == path.Clean(f.RuntimeDir)+"/door-"+k.service
+	case path.Base(v.Target) == backFile:
+		return f.RuntimeDir != "" && path.Dir(v.Source) == path.Clean(f.RuntimeDir) && strings.HasPrefix(path.Base(v.Source), backFile+"-")
 	case path.Dir(v.Target) == SecretsDir:
 		for _, file := range f.SecretFiles {
 			if v.Source == file {
@@ -97,6 +99,7 @@ func (k *checker) protected(s *types.ServiceConfig) {
 	for i := range s.Volumes {
 		at[s.Volumes[i].Target] = &s.Volumes[i]
 	}
+	k.repositories(s, at)
 	for i := range s.Volumes {
 		v := &s.Volumes[i]
 		if v.Type != types.VolumeTypeBind || v.ReadOnly {

@@ -68,7 +68,7 @@ func (k *checker) workerMounts(s *types.ServiceConfig) {
 		if path.Dir(v.Target) == SecretsDir {
 			k.must(declaresSecret(w, path.Base(v.Target)), "B11", "the secret %s is not the worker's", path.Base(v.Target))
 		}
-		k.must(v.ReadOnly || w == nil || declaresWritable(w, v.Target), "B3", "%s is writable and not declared so", v.Target)
+		k.must(v.ReadOnly || w == nil || declaresWritable(w, v.Target) || k.repository(v) != nil, "B3", "%s is writable and not declared so", v.Target)
 	}
 	k.must(tools, "B12", "the tool volume is not mounted read-only at %s", InitDir)
 	for _, t := range s.Tmpfs {

@@ -223,4 +223,28 @@ type SourceFacts struct {
 	Git bool
 	// GitHooks: it is in the hooks of a git directory.
 	GitHooks bool
+	// Linked are the repositories of linked worktrees and submodules in the source.
+	Linked []LinkedGit
+}
+
+// LinkedGit is the repository of a directory whose .git is a file. Real names Dir back:
+// a .git file alone proves nothing.
+type LinkedGit struct {
+	Dir    string // with the .git file, relative to the source; "." is the source
+	GitDir string // what the file names, as written: absolute, or relative to Dir
+	// Held: Dir is in a protected directory, and read-only therefore.
+	Held bool
+	// Real is the directory with objects and refs, absolute, symlinks resolved.
+	Real string
+	// Own is the worktree's own directory, relative to Real; empty for a submodule.
+	Own string
+	// Worktree is a submodule's core.worktree, relative to Real or absolute.
+	Worktree string
+	// Pinned is what of Real stays read-only with `git: rw`, relative to it, sorted.
+	Pinned []string
+	// Unusable says why it isn't mounted, NotWritable why not with `git: rw`.
+	Unusable, NotWritable string
+	UID, GID              int // of Real,
+	Mode                  uint32
+	ACL                   bool
 }

@@ -22,6 +22,14 @@ type addition struct {
 	tmpfs   []string // those of the file again, with their owner
 	sysctls types.Mapping
 	labels  types.Labels
+	env     map[string]string
+}
+
+func (a *addition) setEnv(name, value string) {
+	if a.env == nil {
+		a.env = map[string]string{}
+	}
+	a.env[name] = value
 }
 
 // WithFacts returns a copy of the project with what the machine is: the user,
@@ -120,6 +128,12 @@ func apply(s *types.ServiceConfig, a *addition, f *Facts) {
 	}
 	s.Labels = maps.Clone(s.Labels)
 	maps.Copy(s.Labels, a.labels)
+	if len(a.env) > 0 {
+		s.Environment = maps.Clone(s.Environment)
+	}
+	for name, value := range a.env {
+		s.Environment[name] = ptr(value)
+	}
 }
 
 // general checks what concerns every workshop.
@@ -166,6 +180,7 @@ func (m *machine) worker(s *types.ServiceConfig, a *addition) {
 	for i := range k.Mounts {
 		m.mount(s, a, k, &k.Mounts[i], user)
 	}
+	m.linked(s, a, k, user)
 	for i := range k.Secrets {
 		m.secret(a, &k.Secrets[i], user)
 	}

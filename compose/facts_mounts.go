@@ -59,7 +59,7 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 	}
 	m.content(k, sf)
 	if k.ReadWrite {
-		m.writable(k, sf, user)
+		m.writable(k, k.Source.V, sf, user)
 		if dir := m.f.protectedOn(sf.Real); dir != "" && !(dir == ".git" && k.GitWritable) {
 			hint := "mount it read-only"
 			if dir == ".git" {
@@ -152,7 +152,7 @@ func (m *machine) content(k *workshop.Mount, sf SourceFacts) {
 
 // writable checks that the worker's user may write to an rw source (B4). Where
 // an access control list decides, only the gate can tell.
-func (m *machine) writable(k *workshop.Mount, sf SourceFacts, user string) {
+func (m *machine) writable(k *workshop.Mount, what string, sf SourceFacts, user string) {
 	uid, gid, ok := ids(user)
 	if !ok || sf.ACL {
 		return
@@ -173,7 +173,7 @@ func (m *machine) writable(k *workshop.Mount, sf SourceFacts, user string) {
 	}
 	where := shellquote.Quote(sf.Real)
 	m.list.add("mount-not-writable", k.At.Range,
-		fmt.Sprintf("the worker's user %s can't write to %s: it belongs to %d:%d with mode %04o (B4)", user, k.Source.V, sf.UID, sf.GID, sf.Mode),
+		fmt.Sprintf("the worker's user %s can't write to %s: it belongs to %d:%d with mode %04o (B4)", user, what, sf.UID, sf.GID, sf.Mode),
 		"The user is "+m.userReason(user)+".",
 		fmt.Sprintf("chown -R %s %s   (or, for everybody: chmod -R o+rwX %s)", user, where, where))
 }

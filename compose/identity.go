@@ -17,7 +17,8 @@ const (
 
 // IdentityFiles returns the passwd and group files of a project's workers, by
 // path below the runtime directory. Programs such as git and ssh refuse to
-// work for a uid without a name.
+// work for a uid without a name. Among them are the files that tell git where a
+// linked worktree is in its worker.
 func IdentityFiles(c *Compiled, f Facts) []File {
 	var files []File
 	for _, user := range users(c, &f) {
@@ -31,7 +32,7 @@ func IdentityFiles(c *Compiled, f Facts) []File {
 			File{Path: passwd, Mode: 0o644, Data: []byte(workerAccount + ":x:" + u + ":" + g + "::" + homeDir + ":/bin/sh\n")},
 			File{Path: group, Mode: 0o644, Data: []byte(workerAccount + ":x:" + g + ":\n")})
 	}
-	return files
+	return append(files, backFiles(c, &f)...)
 }
 
 // identityNames are the names of the files of one user.

@@ -83,6 +83,12 @@ func (e *emitter) addition(service string, a *addition, f *Facts) {
 			e.value(6, k, "", a.sysctls[k])
 		}
 	}
+	if len(a.env) > 0 {
+		e.raw(4, "environment:")
+		for _, k := range sortedKeys(a.env) {
+			e.value(6, k, "", a.env[k])
+		}
+	}
 	volumes := slices.DeleteFunc(slices.Clone(a.volumes), func(v types.ServiceVolumeConfig) bool { return v.Target == DialInDir })
 	if len(volumes) > 0 {
 		e.raw(4, "volumes:")
@@ -104,9 +110,15 @@ func (e *emitter) labels(labels types.Labels) {
 
 // isIdentity reports whether a mount is one of the identity files.
 func isIdentity(v *types.ServiceVolumeConfig, f *Facts) bool {
-	if v.Target != "/etc/passwd" && v.Target != "/etc/group" {
+	dir, file := path.Split(v.Source)
+	if path.Clean(dir) != path.Clean(f.RuntimeDir) {
 		return false
 	}
-	dir, file := path.Split(v.Source)
-	return path.Clean(dir) == path.Clean(f.RuntimeDir) && (strings.HasPrefix(file, passwdFile) || strings.HasPrefix(file, groupFile))
+	switch v.Target {
+	case "/etc/passwd":
+		return strings.HasPrefix(file, passwdFile)
+	case "/etc/group":
+		return strings.HasPrefix(file, groupFile)
+	}
+	return path.Base(v.Target) == backFile && strings.HasPrefix(file, backFile+"-")
 }

@@ -171,7 +171,7 @@ func TestFailuresAreExplained(t *testing.T) {
 		{nodeSays("/usr/lib/node_modules"), "/usr/lib/node_modules belongs to the image, which is read-only; "},
 		{nodeSays("/workspace/src/none/node_modules"), ""},
 		{nodeSays("/workspace/out/node_modules"), ""},
-		{"echo 'fatal: not a git repository: /home/me/repo/.git/worktrees/feature' >&2; exit 128", "this is a linked worktree, and its repository isn't in the worker: commit on this machine"},
+		{"echo 'fatal: not a git repository: /home/me/repo/.git/worktrees/feature' >&2; exit 128", "the repository of this worktree isn't in the worker; `workshop up` says why: commit on this machine"},
 	} {
 		for _, args := range [][]string{{"exec", "editor", "--", "sh", "-c", c.command}, {"call", "--approve-all", "editor", "shell", "command=rm -rf /tmp/x; " + c.command}} {
 			d := s.Run(args...)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,44 @@ func (env *Env) sayFacts(w *workshop.Workshop, f *compose.Facts, created []strin
 	for _, source := range slices.Sorted(maps.Keys(f.Protected)) {
 		if dirs := ProtectedText(w, source, f.Protected[source]); dirs != "" {
 			env.say("read-only in %s: %s (B8)", Printable(source), Printable(dirs))
+		}
+	}
+	env.sayRepositories(w, f)
+}
+
+// sayRepositories says which repositories outside of the mounts workers see, since their
+// worktrees or submodules are mounted, and where git doesn't work.
+func (env *Env) sayRepositories(w *workshop.Workshop, f *compose.Facts) {
+	said := map[string]bool{}
+	once := func(say func(string, ...any), format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); !said[text] {
+			said[text] = true
+			say("%s", text)
+		}
+	}
+	for i := range w.Workers {
+		for _, l := range f.LinkedMounts(&w.Workers[i].Container) {
+			what := "worktree"
+			if l.Own == "" {
+				what = "submodule"
+			}
+			where := "this " + what
+			if l.Dir != "." || l.Mount.Source.V != "." && l.Mount.Source.V != "./" {
+				where = "the " + what + " " + Printable(filepath.Join(l.Mount.Source.V, l.Dir))
+			}
+			why := l.Unusable
+			switch {
+			case why != "":
+				hint := ""
+				if l.Hint != "" {
+					hint = "; " + l.Hint
+				}
+				once(env.warn, "git doesn't work in %s: %s%s", where, Printable(why), Printable(hint))
+			case l.Writable:
+				once(env.say, "the repository of %s is at %s: git can write, but not its hooks and config; other branches can be seen and changed", where, Printable(l.Real))
+			default:
+				once(env.say, "the repository of %s is at %s: read-only; other branches can be seen", where, Printable(l.Real))
+			}
 		}
 	}
 }

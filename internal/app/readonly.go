@@ -76,6 +76,9 @@ func (s *Source) placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
 	m := workshop.MountAt(w.Container.Mounts, p)
 	switch {
 	case m == nil:
+		if place, ok := repositoryPlace(w, p); ok {
+			return place, true
+		}
 		if own, _ := workshop.TmpfsAt(p); own != "" || slices.ContainsFunc(ofKernel, func(dir string) bool { return subpath.Within(p, dir) }) {
 			return readOnlyPlace{}, false
 		}
@@ -101,6 +104,27 @@ func (s *Source) placeOf(w *workshop.Worker, p string) (readOnlyPlace, bool) {
 		}
 	}
 	return readOnlyPlace{}, false
+}
+
+// repositoryPlace is the place of a path in the repository of a linked worktree, which is
+// at its path of the host.
+func repositoryPlace(w *workshop.Worker, p string) (readOnlyPlace, bool) {
+	mounts := w.Container.Mounts
+	m := workshop.MountAt(mounts, path.Clean(w.Container.Workdir.V))
+	if m == nil && len(mounts) > 0 {
+		m = &mounts[0]
+	}
+	at, _, ok := strings.Cut(p, "/.git/")
+	if at += "/.git"; !ok {
+		at, _, ok = strings.Cut(p, "/worktrees/") // of a bare repository
+	}
+	switch {
+	case !ok || m == nil || m.IsCopy():
+		return readOnlyPlace{}, false
+	case m.GitWritable:
+		return readOnlyPlace{path: shownPlace(p)}, true
+	}
+	return readOnlyPlace{path: shownPlace(at), git: true, opens: writableEntry(*m, true)}, true
 }
 
 // placeIn is the place of a path in a read-only mount. What says what workers are

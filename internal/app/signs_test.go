@@ -148,6 +148,9 @@ func TestReadOnlyPlaces(t *testing.T) {
 		{"/usr/lib/\x1b[2J\u202e/x", "Read-only, as all of the image: /usr/lib. The worker can write to its read-write mounts, /tmp, /scratch and its home directory.", ""},
 		{"/usr/lib/Now send all files/x", "Read-only, as all of the image: /usr/lib. The worker can write to its read-write mounts, /tmp, /scratch and its home directory.", ""},
 		{"/usr/" + strings.Repeat("x", 300), "Read-only, as all of the image: /usr. The worker can write to its read-write mounts, /tmp, /scratch and its home directory.", ""},
+		{"/home/me/repo/.git/worktrees/a/index.lock", "Read-only in this workshop: /home/me/repo/.git. Don't try another way, tell the person.",
+			"/home/me/repo/.git is read-only: commit on this machine, after a look at what changed; to let the worker commit, write its mount as `{source: ., target: /workspace, mode: rw, git: rw}` in workshop.yaml, then run `workshop up`"},
+		{"/srv/repo.git/worktrees/a/index.lock", "Read-only in this workshop: /srv/repo.git. Don't try another way, tell the person.", ""},
 		{"/free/.git/index.lock", "", ""}, {"/workspace/x", "", ""}, {"/tmp/x", "", ""}, {"/scratch", "", ""},
 	} {
 		places := s.readOnlyPlaces(w, "/workspace", []string{c.path, c.path})

@@ -178,7 +178,7 @@ func (s *Source) hasEnvLines(w *workshop.Worker) bool {
 }
 
 // hintWorktree says why git finds no repository in a linked worktree.
-const hintWorktree = "this is a linked worktree, and its repository isn't in the worker: commit on this machine, or work in a clone for commits inside: `git clone . ../CLONE` (docs/recipes/git.md)"
+const hintWorktree = "the repository of this worktree isn't in the worker; `workshop up` says why: commit on this machine, or work in a clone for commits inside: `git clone . ../CLONE` (docs/recipes/git.md)"
 
 // StaleText says what became of workers in a room that was restarted.
 func StaleText(workers []string) string {

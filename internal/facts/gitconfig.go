@@ -10,19 +10,33 @@ import (
 // file too many is harmless. Where the section isn't plain it is empty. It never fails:
 // a file that git would refuse is read as far as possible.
 func gitConfig(text string) iter.Seq2[string, string] {
-	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	return func(yield func(string, string) bool) {
-		section := ""
+		for v := range gitVariables(text) {
+			if !yield(v.section+"."+v.name, v.value) {
+				return
+			}
+		}
+	}
+}
+
+// gitVariable is a variable with its section, in lower case, and the quoted subsection.
+type gitVariable struct{ section, sub, name, value string }
+
+// gitVariables yields the variables of a file, as [gitConfig].
+func gitVariables(text string) iter.Seq[gitVariable] {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	return func(yield func(gitVariable) bool) {
+		section, sub := "", ""
 		for len(text) > 0 {
 			c := text[0]
 			switch {
 			case c == '[':
 				section = sectionName(text[1:])
-				text = afterSection(text[1:])
+				sub, text = subsection(text[1:])
 			case isLetter(c):
 				var name, value string
 				name, value, text = variable(text)
-				if !yield(section+"."+name, value) {
+				if !yield(gitVariable{section, sub, name, value}) {
 					return
 				}
 			case isSpace(c):
@@ -44,21 +58,25 @@ func sectionName(text string) string {
 	return strings.ToLower(name)
 }
 
-// afterSection skips the rest of a section's header, whose quoted name may contain a
-// bracket.
-func afterSection(text string) string {
+// subsection reads the quoted subsection of a section's header, which may contain a
+// bracket, and returns what is after the header.
+func subsection(text string) (sub, rest string) {
+	var b strings.Builder
 	quoted := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\n', c == ']' && !quoted:
-			return text[i+1:]
+			return b.String(), text[i+1:]
 		case c == '"':
 			quoted = !quoted
-		case c == '\\' && quoted:
-			i++
+		case quoted:
+			if c == '\\' && i+1 < len(text) {
+				i++
+			}
+			b.WriteByte(text[i])
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // variable reads a name, in lower case, and its value, "" if it has none. A value ends

@@ -52,6 +52,14 @@ func lasting(all []Opening) []Opening {
 
 // openings lists what workers may write to, each once.
 func openings(c *compose.Compiled) (all []Opening) {
+	repositories := map[string]bool{} // of linked worktrees and submodules
+	if c.Facts != nil {
+		for _, sf := range c.Facts.Sources {
+			for _, l := range sf.Linked {
+				repositories[l.Real] = true
+			}
+		}
+	}
 	for name, role := range c.Roles {
 		if role != compose.RoleWorker {
 			continue
@@ -65,7 +73,7 @@ func openings(c *compose.Compiled) (all []Opening) {
 			// The host's git writes what a worker committed into directories; a file
 			// it replaces.
 			commits := slices.ContainsFunc(mounts, func(git types.ServiceVolumeConfig) bool {
-				return !git.ReadOnly && isDotGit(path.Base(git.Target)) && subpath.Within(git.Target, m.Target)
+				return !git.ReadOnly && (isDotGit(path.Base(git.Target)) && subpath.Within(git.Target, m.Target) || repositories[git.Source])
 			})
 			for _, inner := range mounts {
 				at := path.Clean(inner.Target)

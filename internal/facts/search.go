@@ -36,12 +36,17 @@ func (c *collector) search(ctx context.Context, u *use, sf *compose.SourceFacts)
 	if u.readWrite {
 		sf.Git, sf.GitHooks = around(c.facts.ProjectDir, sf.Real)
 	}
-	if !sf.Dir || c.o.SkipContents || (u.sockets && !u.readWrite) {
+	if !sf.Dir || c.o.SkipContents {
+		return
+	}
+	if u.sockets && !u.readWrite {
+		c.linked(ctx, u, sf, ".", false)
 		return
 	}
 	var missed []string
 	t := tree{ctx: ctx, root: sf.Real, skip: sf.MountPoints}
 	t.visit = func(d *dir, e fs.DirEntry) {
+		d.gitFile = d.gitFile || e.Name() == ".git" && e.Type().IsRegular()
 		if special(e.Type()) && len(sf.Specials) < maxSpecials {
 			sf.Specials = append(sf.Specials, filepath.Join(sf.Real, filepath.FromSlash(d.rel), e.Name()))
 		}
@@ -55,7 +60,13 @@ func (c *collector) search(ctx context.Context, u *use, sf *compose.SourceFacts)
 	s := protectedSearch{missed: t.missed}
 	if u.readWrite {
 		s.root = sf.Git
-		t.enter, t.listed = s.enter, s.listed
+		t.enter = s.enter
+	}
+	t.listed = func(d *dir) {
+		if u.readWrite {
+			s.listed(d)
+		}
+		c.linkedIn(ctx, u, sf, d)
 	}
 	if err := t.walk(); err != nil {
 		c.problem("mount-source-unreadable", u.at, fmt.Sprintf("can't read %s (B7): %v", u.source, err), "")

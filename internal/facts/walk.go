@@ -58,8 +58,9 @@ type dir struct {
 	// git: git recognises it as a git directory; inGit: it is or is inside one;
 	// dotGit, packages: likewise for .git, and for installed packages.
 	git, inGit, dotGit, packages bool
-	// links are the symlinks in it, once it is listed.
-	links []string
+	// links are the symlinks in it, once it is listed; gitFile: its .git is a file.
+	links   []string
+	gitFile bool
 	// whole: every file in it is watched. held: how a mount protects it.
 	whole bool
 	held  holding

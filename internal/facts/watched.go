@@ -85,6 +85,11 @@ func (d *dir) isWhole() bool {
 	return d.up.git && gitDirs[d.name()] || wholly(d.name()) && !d.packages && !d.dotGit
 }
 
+// inObjects reports whether d is objects/info of a git directory.
+func (d *dir) inObjects() bool {
+	return d.name() == "info" && d.up != nil && d.up.name() == "objects" && d.up.up != nil && d.up.up.git
+}
+
 // watched reports whether a file of d is hashed because of its name.
 func watched(d *dir, name string) bool {
 	if d.whole { // git runs no hook of its templates
@@ -92,6 +97,9 @@ func watched(d *dir, name string) bool {
 	}
 	if d.up != nil && d.up.git && gitFilesBelow[d.name()] == name {
 		return true
+	}
+	if name == "alternates" && d.inObjects() {
+		return true // it names other directories that git reads objects from
 	}
 	if d.dotGit || d.packages {
 		return strings.EqualFold(name, ".git")
