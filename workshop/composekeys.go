@@ -129,6 +129,16 @@ var containerKeys = map[string]instead{
 	"working-directory": {"", "write workdir: /workspace"},
 }
 
+// InsteadOf returns why a key of a Compose service or of a devcontainer.json is not a key
+// of a container, and what to write; ok is false for a key that isn't known.
+func InsteadOf(key string) (why, hint string, ok bool) {
+	x, ok := containerKeys[key]
+	if x.hint == hintRemove {
+		x.hint = "leave it out"
+	}
+	return x.why, x.hint, ok
+}
+
 const (
 	portsHint  = "write ports: [\"8080:8080\"]"
 	mountsHint = "write mounts: [./src:/workspace/src:ro]"

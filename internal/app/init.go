@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -24,6 +25,8 @@ type InitOptions struct {
 	Name, Worker string
 	// Bare looks at nothing.
 	Bare bool
+	// From is a devcontainer.json, .mcp.json or compose.yaml that is imported.
+	From string
 	// DryRun writes nothing.
 	DryRun bool
 }
@@ -90,14 +93,19 @@ func (env *Env) Init(ctx context.Context, dir string, o InitOptions) (Inited, er
 // initFiles is what is written: the proposal for what is there, or in a directory with
 // nothing that is known a template.
 func (env *Env) initFiles(ctx context.Context, in *Inited, dir string, o InitOptions) ([]newFile, error) {
+	if o.From != "" {
+		p, err := env.imported(dir, o)
+		if err != nil {
+			return nil, err
+		}
+		return env.draftFiles(ctx, in, p, dir, o)
+	}
 	if !o.Bare {
-		if p := env.propose(dir); len(p.found.Findings) > 0 {
+		if p := env.propose(dir, nil); len(p.found.Findings) > 0 {
 			return env.draftFiles(ctx, in, p, dir, o)
 		}
 	}
-	if o.Worker == "" {
-		o.Worker = "greeter"
-	}
+	o.Worker = cmp.Or(o.Worker, "greeter")
 	fill := strings.NewReplacer("{{.Name}}", o.Name, "{{.Worker}}", o.Worker)
 	in.Text = []byte(fill.Replace(initWorkshop))
 	in.Next = []string{"workshop exec " + o.Worker + " -- ls -l /workspace"}

@@ -8,6 +8,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/detect"
 	"github.com/llmdo/workshop/internal/draft"
+	"github.com/llmdo/workshop/internal/importer"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/toolchain"
 	"github.com/llmdo/workshop/tool"
@@ -26,6 +27,14 @@ type proposal struct {
 	// missing are programs that this machine doesn't have.
 	missing []string
 	home    string
+	// imported is what a file has, whose path in the project is from; nil: there is none.
+	imported *importer.Imported
+	from     string
+}
+
+// hostImage reports whether workers have this machine's programs.
+func (p *proposal) hostImage() bool {
+	return p.imported == nil || p.imported.Container.Image.Text == "" && p.imported.Container.Build == nil && len(p.imported.Workers) < 2
 }
 
 // draft is the file that is proposed, with its first worker.
@@ -61,6 +70,9 @@ func (p *proposal) draft(name, worker string) *draft.File {
 		}
 	}
 	p.toolchains(c)
+	if p.imported != nil {
+		p.merge(f)
+	}
 	p.workers(f, worker)
 	return f
 }
@@ -105,20 +117,36 @@ func tilde(p, home string) string {
 // workers adds one worker that works on the project, and those whose definitions are
 // there.
 func (p *proposal) workers(f *draft.File, worker string) {
+	if p.imported != nil && len(p.imported.Workers) > 0 {
+		worker = ""
+	}
 	defined := slices.ContainsFunc(p.found.Agents, func(a detect.Agent) bool { return a.Name == worker })
-	if !defined {
-		w := draft.Worker{Name: worker, Description: "Works on the project", Tools: ordinaryTools, Instructions: "You work on the project in " + workspace + "."}
-		if p.found.Test != "" {
-			w.Instructions += " Run `" + p.found.Test + "` after each change."
-		}
-		f.Workers = append(f.Workers, w)
+	if !defined && worker != "" {
+		f.Workers = append(f.Workers, p.ordinary(draft.Worker{Name: worker}))
 	}
 	for _, a := range p.found.Agents {
+		if slices.ContainsFunc(f.Workers, func(w draft.Worker) bool { return w.Name == a.Name }) {
+			continue
+		}
 		f.Workers = append(f.Workers, draft.Worker{Name: a.Name, Why: a.File})
 		if strings.HasPrefix(a.File, "workers/") {
 			f.Container.Mounts = withWorkers(f.Container.Mounts)
 		}
 	}
+}
+
+// ordinary is a worker that works on the project, with file tools, a shell and what was
+// imported for it.
+func (p *proposal) ordinary(w draft.Worker) draft.Worker {
+	w.Description, w.Tools, w.Instructions = "Works on the project", ordinaryTools, "You work on the project in "+p.workspace()+"."
+	if p.found.Test != "" {
+		w.Instructions += " Run `" + p.found.Test + "` after each change."
+	}
+	if p.imported != nil {
+		w.Tools = slices.Concat(w.Tools, p.imported.Tools)
+		w.Container = p.imported.WithSecrets(w.Container)
+	}
+	return w
 }
 
 // draftedFiles are the files of a draft, workshop.yaml first. Definitions of workers are
@@ -138,15 +166,30 @@ func draftedFiles(f *draft.File) []newFile {
 		w.Tools, w.Description, w.Instructions, w.Why = nil, "", "", file
 		g.Container.Mounts = withWorkers(g.Container.Mounts)
 	}
+	for i := range g.Workers {
+		if c := g.Workers[i].Container; c != nil {
+			own := *c
+			own.Mounts = withWorkers(c.Mounts)
+			g.Workers[i].Container = &own
+		}
+	}
 	files[0].text = g.Text()
 	return files
 }
 
-// withWorkers adds the mount that keeps definitions of workers read-only.
+// withWorkers adds the mount that keeps definitions of workers read-only, where the
+// project is mounted.
 func withWorkers(mounts []draft.Line) []draft.Line {
-	const text = "./workers:" + workspace + "/workers"
-	if slices.ContainsFunc(mounts, func(l draft.Line) bool { return l.Text == text }) {
-		return mounts
+	for _, l := range mounts {
+		rest, ok := strings.CutPrefix(l.Text, ".:")
+		if !ok {
+			continue
+		}
+		target, _, _ := strings.Cut(rest, ":")
+		text := "./workers:" + target + "/workers"
+		if !slices.ContainsFunc(mounts, func(l draft.Line) bool { return l.Text == text }) {
+			return append(slices.Clone(mounts), draft.Line{Text: text})
+		}
 	}
-	return append(slices.Clone(mounts), draft.Line{Text: text})
+	return mounts
 }

@@ -13,19 +13,28 @@ import (
 	"github.com/llmdo/workshop/internal/draft"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/hostpath"
+	"github.com/llmdo/workshop/internal/importer"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/toolchain"
 	"github.com/llmdo/workshop/workshop"
 )
 
-// propose looks at a directory and at this machine.
-func (env *Env) propose(dir string) *proposal {
-	p := &proposal{found: detect.Look(ProjectDir(dir)), home: env.Home}
+// propose looks at a directory and at this machine, with what was imported; nil:
+// nothing.
+func (env *Env) propose(dir string, in *importer.Imported) *proposal {
+	p := &proposal{found: detect.Look(ProjectDir(dir)), home: env.Home, imported: in}
+	programs := p.found.Programs
+	if in != nil {
+		programs = slices.Concat(programs, in.Programs)
+	}
+	if !p.hostImage() {
+		return p
+	}
 	m := env.toolchains(dir)
-	for _, program := range p.found.Programs {
+	for _, program := range programs {
 		if place, ok := m.Find(program); ok {
 			p.places = append(p.places, place)
-		} else {
+		} else if !slices.Contains(p.missing, program) {
 			p.missing = append(p.missing, program)
 		}
 	}
@@ -46,19 +55,26 @@ func (env *Env) toolchains(dir string) *toolchain.Machine {
 func (env *Env) draftFiles(ctx context.Context, in *Inited, p *proposal, dir string, o InitOptions) ([]newFile, error) {
 	o.Worker = cmp.Or(o.Worker, "dev")
 	f := p.draft(o.Name, o.Worker)
+	o.Worker = f.Workers[0].Name
 	files := draftedFiles(f)
 	list := env.loadDraft(ctx, dir, files)
 	if withoutWrongWorkers(f, list) {
 		files = draftedFiles(f)
 		list = env.loadDraft(ctx, dir, files)
 	}
+	// A variable that is imported needn't be set yet; `up` asks for it.
+	for i := range list {
+		if list[i].Code == "unset-variable" {
+			list[i].Severity = diag.Warning
+		}
+	}
 	in.Text = files[0].text
 	env.draftProblems(dir, files, list)
-	if list.HasErrors() {
-		return nil, Fail(CodeFailed, "init: the proposal for %s is not a valid workshop", env.Shown(dir)).
-			Hint("`workshop init --bare` writes one that looks at nothing")
-	}
 	in.Chosen = p.choices(env.Home)
+	if list.HasErrors() {
+		return nil, Fail(CodeInvalid, "init: the proposal is not a valid workshop, and nothing was written").
+			Hint("`workshop init --dry-run` prints it, to be corrected by hand; `--bare` looks at nothing")
+	}
 	if p.found.Setup != "" {
 		in.Next = append(in.Next, execLine(o.Worker, p.found.Setup))
 	}
@@ -125,8 +141,13 @@ func (env *Env) loadDraft(ctx context.Context, dir string, files []newFile) diag
 
 // choices says what was found, and what the file has for it.
 func (p *proposal) choices(home string) (out []Chosen) {
+	if p.imported != nil {
+		out = append(out, Chosen{Printable(p.from), "imported", strings.Join(p.imported.Took, ", ")})
+	}
 	for _, f := range p.found.Findings {
-		out = append(out, Chosen{Printable(f.Path), f.What, f.Gives})
+		if p.imported == nil || f.Path != p.from {
+			out = append(out, Chosen{Printable(f.Path), f.What, f.Gives})
+		}
 	}
 	for _, place := range p.places {
 		switch {

@@ -249,7 +249,11 @@ func (w *writer) worker(k *Worker) {
 		w.line(3, "instructions: "+Scalar(k.Instructions))
 	}
 	if k.Container != nil {
-		w.line(3, "container:")
-		w.container(4, k.Container)
+		own := &writer{}
+		own.container(4, k.Container)
+		if own.b.Len() > 0 {
+			w.line(3, "container:")
+			w.b.WriteString(own.b.String())
+		}
 	}
 }

@@ -27,10 +27,14 @@ programs that they need. It writes a commented workshop.yaml for them, and shows
 what it found and what the file grants for it. The result validates, and comes up
 without pulling an image.
 
+--from imports a devcontainer.json, .mcp.json or compose.yaml and names what has no
+counterpart, or would open the boundary of a worker, with its place.
+
 In a directory with none of that, or with --bare, it writes a template and
 workers/NAME.md. A file that exists is never overwritten.`,
 		Example: `  workshop init
   workshop init --dry-run
+  workshop init --from .devcontainer/devcontainer.json
   workshop init --bare --name code-review --worker reviewer ./review`,
 		Args: command.Args(0, 1),
 		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, args []string) error {
@@ -44,12 +48,16 @@ workers/NAME.md. A file that exists is never overwritten.`,
 	cmd.Flags().StringVar(&o.Name, "name", "", "name of the workshop (default: the directory's)")
 	cmd.Flags().StringVar(&o.Worker, "worker", "", "name of the first worker (default: dev, in the template greeter)")
 	cmd.Flags().BoolVar(&o.Bare, "bare", false, "look at nothing: write the template")
+	cmd.Flags().StringVar(&o.From, "from", "", "import a devcontainer.json, .mcp.json or compose.yaml")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the file and write nothing")
 	command.FreeText(cmd, "worker") // it is not there yet
 	return cmd
 }
 
 func (a verbs) init(ctx context.Context, cmd *cobra.Command, dir string, o app.InitOptions) error {
+	if o.Bare && o.From != "" {
+		return command.UsageError(cmd, "--bare and --from exclude each other: one looks at nothing, the other at a file")
+	}
 	for flag, name := range map[string]string{"name": o.Name, "worker": o.Worker} {
 		if name != "" && !app.ValidName(name) {
 			return command.UsageError(cmd, "--%s %q: only lower-case letters, digits, _ and -, at most %d", flag, name, app.MaxProjectName)
@@ -59,6 +67,9 @@ func (a verbs) init(ctx context.Context, cmd *cobra.Command, dir string, o app.I
 	if err == nil {
 		a.sayChosen(in.Chosen)
 	}
+	if o.DryRun && len(in.Text) > 0 {
+		_, _ = a.Out.Write(in.Text)
+	}
 	for _, path := range in.Wrote {
 		fmt.Fprintln(a.Out, a.Shown(path))
 	}
@@ -66,8 +77,7 @@ func (a verbs) init(ctx context.Context, cmd *cobra.Command, dir string, o app.I
 		return err
 	}
 	if o.DryRun {
-		_, err := a.Out.Write(in.Text)
-		return err
+		return nil
 	}
 	commands := append([]string{"workshop up"}, in.Next...)
 	if dir != a.Dir {
