@@ -56,6 +56,7 @@ func (a *Program) CompleteFlags(c *cobra.Command) {
 	// The only error is a flag that isn't there.
 	_ = c.MarkFlagFilename("file", "yaml", "yml")
 	_ = c.MarkFlagFilename("env-file")
+	_ = c.MarkFlagFilename("from", "json", "yaml", "yml")
 	_ = c.MarkFlagDirname("output")
 }
 
