@@ -29,6 +29,7 @@ func (v Violation) String() string {
 // key of Compose opens nothing. Run it again before every `up`.
 func Check(c *Compiled) []Violation {
 	k := &checker{c: c}
+	k.countMounts()
 	k.project()
 	for _, name := range sortedKeys(c.Project.Services) {
 		s := c.Project.Services[name]
@@ -55,6 +56,7 @@ type checker struct {
 	c       *Compiled
 	service string
 	found   []Violation
+	mounted map[string]int // volumes by how often they are mounted
 }
 
 func (k *checker) add(promise, format string, args ...any) {
@@ -83,6 +85,10 @@ func (k *checker) project() {
 		k.must(bool(v.External) == (name == ToolsVolume), "B7", "volume %s: only the tool volume exists outside the project", name)
 		// The local driver would mount any directory of the host.
 		k.must(len(v.DriverOpts) == 0 && (v.Driver == "" || v.Driver == "local"), "B7", "volume %s has driver options", name)
+		if _, cache := k.c.Caches[name]; cache && k.c.Facts != nil {
+			k.must(k.cacheName(name, v.Name), "B3", "the cache %s is called %q, which does not say what its worker is granted", name, v.Name)
+			continue
+		}
 		k.must(bool(v.External) || v.Name == "", "B7", "volume %s is another project's", name)
 	}
 	for _, name := range sortedKeys(p.Networks) {

@@ -29,6 +29,8 @@ func goodProject(t testing.TB) *Compiled {
 	k.Mounts = append(slices.Clone(k.Mounts),
 		workshop.Mount{Name: "data", Source: val("./data"), Target: val("/data"), Exclude: []string{".env"}, At: at(31)})
 	k.Secrets = []workshop.Secret{{Name: "token", Env: "TOKEN", At: at(32)}}
+	k.Caches = []workshop.Cache{{Name: "npm", Target: val("/caches/npm"), PruneAbove: val(workshop.Size(1 << 30)), At: at(33)}}
+	w.Workers[2].Container.Caches = slices.Clone(k.Caches)
 	w.MCP = []workshop.MCPServer{{Name: "issues", Command: []string{"issue-server", "--read-only"}}}
 	w.Workers[0].Definition.Tools = []toolfile.Tool{{Name: tool.ReadFile}, {Name: tool.Shell, Pattern: "git:*"}, {Name: "mcp__issues"}}
 	f := sampleFacts()
@@ -116,6 +118,19 @@ func TestCheckFindsEachViolation(t *testing.T) {
 			*last = grantJSON(g)
 		})
 	}
+	writable := func(key, target string) types.ServiceVolumeConfig {
+		v := volume(key, target)
+		v.ReadOnly = false
+		return v
+	}
+	volumeNamed := func(key, name string) func(*Compiled) {
+		return func(c *Compiled) {
+			c.Project.Volumes = maps.Clone(c.Project.Volumes)
+			v := c.Project.Volumes[key]
+			v.Name = name
+			c.Project.Volumes[key] = v
+		}
+	}
 	tests := []struct {
 		promise, name string
 		breakIt       func(*Compiled)
@@ -140,6 +155,13 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"B3", "undeclared rw", remount(worker, "/workspace/src", func(v *types.ServiceVolumeConfig) { v.ReadOnly = false })},
 		{"B3", "writable passwd", remount(worker, "/etc/passwd", func(v *types.ServiceVolumeConfig) { v.ReadOnly = false })},
 		{"B3", "writable host programs", remount(lonely, "/usr", func(v *types.ServiceVolumeConfig) { v.ReadOnly = false })},
+		{"B3", "cache of another worker", remount(worker, "/caches/npm", func(v *types.ServiceVolumeConfig) { v.Source = "cache-" + lonely + ".npm" })},
+		{"B3", "cache that is shared", mount("worker-1", writable("cache-"+worker+".npm", "/caches/npm"))},
+		{"B3", "cache at another place", remount(worker, "/caches/npm", func(v *types.ServiceVolumeConfig) { v.Target = "/x" })},
+		{"B3", "cache that no grant names", volumeNamed("cache-"+worker+".npm", "")},
+		{"B3", "cache of another project", volumeNamed("cache-"+worker+".npm", "other_cache-"+worker+".npm-0123456789abcdef")},
+		{"B3", "cache with a short name", volumeNamed("cache-"+worker+".npm", "code-review-workshop_cache-"+worker+".npm-")},
+		{"B9", "writable volume that is no cache", mount(worker, writable(SocketsVolume, "/x"))},
 		{"B3", "two mounts on one target", mount(worker, bind("/work/project/other", "/workspace/src", true))},
 		{"B3", "room with a workspace", mount(room, bind("/work/project/src", "/src", true))},
 		{"B3", "guard with a workspace", mount(GuardService, bind("/work/project/src", "/src", true))},

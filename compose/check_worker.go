@@ -61,6 +61,10 @@ func (k *checker) workerMounts(s *types.ServiceConfig) {
 		k.must(!subpath.Within(v.Target, InitDir), "B12", "the mount at %s covers the gate", v.Target)
 		k.must(!subpath.Within(v.Target, DialInDir) || k.own(v), "B12", "the mount at %s is not the worker's door", v.Target)
 		if v.Type == types.VolumeTypeVolume {
+			if _, cached := k.c.Caches[v.Source]; cached && !v.ReadOnly {
+				k.cache(s, v)
+				continue
+			}
 			_, copied := k.c.Copies[v.Source]
 			k.must(copied && v.ReadOnly, "B9", "the volume %q at %s is not a read-only copy", v.Source, v.Target)
 			continue

@@ -35,6 +35,7 @@ func Compile(w *workshop.Workshop) (*Compiled, error) {
 			RoomOf:   make(map[string]string, len(w.Workers)),
 			Rulesets: map[string]firewall.Ruleset{},
 			Copies:   map[string]Copy{},
+			Caches:   map[string]Cache{},
 			Seccomp:  SeccompProfile(),
 			Origins:  make(map[string]diag.Source, 16*len(w.Workers)),
 			workshop: w,

@@ -99,6 +99,8 @@ type Compiled struct {
 	// Copies are the read-only copies of mounts with exclude or copy: volume
 	// key to what goes into it.
 	Copies map[string]Copy
+	// Caches are the volumes that outlive their worker: volume key to whose it is.
+	Caches map[string]Cache
 	// Seccomp is the profile of all services as JSON for the engine; the same
 	// for every architecture, see [SeccompProfile].
 	Seccomp []byte

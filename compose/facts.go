@@ -83,6 +83,7 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 	if f.InitVolume != "" {
 		project.Volumes[ToolsVolume] = types.VolumeConfig{Name: f.InitVolume, External: true}
 	}
+	m.caches(&out)
 	m.own(&project)
 	return &out, m.list.unique()
 }
@@ -105,6 +106,9 @@ func (m *machine) own(p *types.Project) {
 	for key, v := range p.Volumes {
 		if !v.External {
 			v.Labels = types.Labels{LabelDirectory: m.f.ProjectDir}
+			if x, ok := m.c.Caches[key]; ok {
+				v.Labels[LabelCache] = x.Worker + "/" + x.Name
+			}
 			p.Volumes[key] = v
 		}
 	}

@@ -40,6 +40,9 @@ func RenderFacts(c *Compiled) ([]File, error) {
 	for _, name := range sortedKeys(c.Project.Volumes) {
 		if v := c.Project.Volumes[name]; !v.External && name != PolicyVolume {
 			e.raw(2, name+":")
+			if v.Name != "" { // of a cache
+				e.value(4, "name", "", v.Name)
+			}
 			e.labels(v.Labels)
 		}
 	}

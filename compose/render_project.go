@@ -52,6 +52,8 @@ func (e *emitter) volume(name string, v types.VolumeConfig) {
 		e.raw(2, "# workshop-init, the gate of every worker")
 	case name == SocketsVolume:
 		e.raw(2, "# between rooms and guard; never in a worker")
+	case strings.HasPrefix(name, "cache-"):
+		e.raw(2, "# a cache of one worker; its name has what the worker is granted")
 	case strings.HasPrefix(name, "copy-"):
 		e.raw(2, "# a read-only copy of a mount with exclude or copy")
 	}

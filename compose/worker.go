@@ -36,6 +36,7 @@ func (c *compiler) worker(w *workshop.Worker) {
 	c.env(&s, k, c.out.RoomOf[s.Name] != "")
 	s.Volumes = append(s.Volumes, toolsMount())
 	c.mounts(&s, k)
+	c.caches(&s, k)
 	c.gate(&s, w)
 	c.add(s, RoleWorker)
 }
@@ -84,6 +85,7 @@ func (c *compiler) gate(s *types.ServiceConfig, w *workshop.Worker) {
 			c.origin(s.Name, "entrypoint."+k.Mounts[i].Target.V, k.Mounts[i].Target.Source)
 		}
 	}
+	s.Entrypoint = append(s.Entrypoint, cacheArgs(k)...)
 	s.Entrypoint = append(s.Entrypoint, c.workdir(s, k)...)
 	s.Entrypoint = append(s.Entrypoint, c.tools(s.Name, w)...)
 	s.HealthCheck = healthcheck(InitPath, "health", "gate")

@@ -124,6 +124,7 @@ var containerKeys = map[string]instead{
 	"uses":              {whyNoHook, hintExec},
 	"options":           {whyClosed, "write the limits as resources: {memory: 2G, cpu: 1}"},
 	"credentials":       {"The engine's own log-in is used.", "run `docker login`"},
+	"cache":             {"", "write caches: [npm]"},
 	"permissions":       {"A worker has no token unless it is a secret.", "write secrets: [{name: github_token, env: GITHUB_TOKEN}]"},
 	"timeout-minutes":   {"", "write resources: {timeout: 10m}"},
 	"working-directory": {"", "write workdir: /workspace"},
@@ -152,7 +153,7 @@ var renamed = map[string]string{
 	"environment": "env", "containerEnv": "env", "remoteEnv": "env",
 	"volumes": "mounts", "workspaceMount": "mounts",
 	"working_dir": "workdir", "workspaceFolder": "workdir", "working-directory": "workdir",
-	"forwardPorts": "ports", "appPort": "ports", "expose": "ports",
+	"cache": "caches", "forwardPorts": "ports", "appPort": "ports", "expose": "ports",
 	"shm_size": "shm", "pull_policy": "pull", "deploy": "resources", "hostRequirements": "resources",
 	"remoteUser": "user", "containerUser": "user",
 	"mem_limit": "resources.memory", "memory": "resources.memory", "mem_reservation": "resources.memory",
@@ -313,6 +314,9 @@ func hinted(f *form, key string) (instead, bool) {
 		return x, ok
 	case formOf(reflect.TypeFor[secretForm]()):
 		x, ok := secretKeys[key]
+		return x, ok
+	case formOf(reflect.TypeFor[cacheForm]()):
+		x, ok := cacheKeys[key]
 		return x, ok
 	case formOf(reflect.TypeFor[mcpForm]()):
 		x, ok := mcpKeys[key]

@@ -57,6 +57,9 @@ func withDefaults(c *partialContainer) Container {
 	if c.Secrets != nil {
 		out.Secrets = *c.Secrets
 	}
+	if c.Caches != nil {
+		out.Caches = *c.Caches
+	}
 	if c.Ports != nil {
 		out.Ports = *c.Ports
 	}

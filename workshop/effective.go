@@ -14,7 +14,7 @@ import (
 //
 //	replaces     network mode and allow, mounts, image or build, pull, user, workdir, limits
 //	adds         network deny, env (the worker's value wins)
-//	names        secrets: only those that the worker names; none if it names none
+//	names        secrets, caches: only those that the worker names; none if it names none
 //	is its own   ports; the workshop's go to the only worker, see assignPorts
 //	stays        network dns and proxy, runtime
 //
@@ -40,6 +40,7 @@ func effective(base Container, c *partialContainer, work *effort) Container {
 		out.Mounts = within(*c.Mounts, base.Mounts, work)
 	}
 	out.Secrets = namedSecrets(base.Secrets, c.Secrets)
+	out.Caches = namedCaches(base.Caches, c.Caches)
 	out.Ports = nil
 	if c.Ports != nil {
 		out.Ports = *c.Ports

@@ -117,6 +117,7 @@ func TestFullShowsEveryKey(t *testing.T) {
 		container + ".resources":       reflect.TypeFor[partialResources](),
 		container + ".build":           reflect.TypeFor[buildForm](),
 		container + ".secrets[]":       reflect.TypeFor[secretForm](),
+		container + ".caches[]":        reflect.TypeFor[cacheForm](),
 		container + ".ports[]":         reflect.TypeFor[portForm](),
 		container + ".mounts[]":        reflect.TypeFor[mountForm](),
 		container + ".network":         reflect.TypeFor[networkForm](),

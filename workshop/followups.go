@@ -43,6 +43,8 @@ func withoutFollowUps(entries []workerEntry, c *partialContainer, w *Workshop) [
 				kept.Home = nil
 			case "secrets":
 				kept.Secrets = knownSecrets(e.Secrets, w.Container.Secrets)
+			case "caches":
+				kept.Caches = knownToWorkshop(e.Caches, w.Container.Caches)
 			}
 		}
 		entries[i].Container = &kept

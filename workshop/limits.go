@@ -15,8 +15,8 @@ const (
 	maxNodes = 100_000
 	// maxWorkers of one workshop.
 	maxWorkers = 1024
-	// maxGranted is the number of mounts, variables, rules, secrets and ports of
-	// all workers together: each has those of the workshop.
+	// maxGranted is the number of mounts, variables, rules, secrets, caches and
+	// ports of all workers together: each has those of the workshop.
 	maxGranted = 100_000
 	// maxWorkerFiles is what the files of all workers have together, in bytes.
 	maxWorkerFiles = 16 << 20

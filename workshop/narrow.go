@@ -51,6 +51,12 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 	if c.Secrets != nil {
 		found = append(found, secretsExcess(*c.Secrets, base.Secrets)...)
 	}
+	if c.Caches != nil {
+		found = append(found, cachesExcess(*c.Caches, base.Caches)...)
+		if c.Mounts != nil { // else they are the workshop's, which are checked
+			p.add(cacheOverMount(out.Caches, out.Mounts)...)
+		}
+	}
 	found = append(found, limitsExcess(c, base)...)
 	if c.Runtime != nil {
 		found = append(found, excess{key: "runtime", at: c.at("runtime", c.Runtime.Source), grant: base.Runtime.Source.Range,

@@ -63,12 +63,13 @@ const outer = `workshop:
     resources: {memory: 1G, cpu: 2, pids: 100}
     env: {A: "1", B: "2"}
     secrets: [{name: token, env: TOKEN}]
+    caches: [go, {name: models, target: /models, prune_above: 1G}]
   workers:
     - name: a
       container: %s
 `
 
-// B40: the table "Narrowing" of the spec. Line 25 is the worker's.
+// B40: the table "Narrowing" of the spec. Line 26 is the worker's.
 func TestNarrowing(t *testing.T) {
 	for _, tt := range []struct {
 		name, worker string
@@ -78,7 +79,7 @@ func TestNarrowing(t *testing.T) {
 
 		{"mode: none", `{network: none}`, nil},
 		{"mode: the same", `{network: restricted}`, nil},
-		{"mode: more", `{network: open}`, []string{"25: network open is more than the workshop's restricted [6]"}},
+		{"mode: more", `{network: open}`, []string{"26: network open is more than the workshop's restricted [6]"}},
 
 		{"allow: nothing", `{network: {allow: []}}`, nil},
 		{"allow: a line of the workshop", `{network: {allow: [api.github.com]}}`, nil},
@@ -90,64 +91,68 @@ func TestNarrowing(t *testing.T) {
 		{"allow: private not needed", `{network: {allow: [{host: db.internal, port: 5432}]}}`, nil},
 		{"allow: a preset of the workshop", `{network: {allow: [preset: go]}}`, nil},
 		{"allow: a host of its preset", `{network: {allow: ["sum.golang.org:443"]}}`, nil},
-		{"allow: another host", `{network: {allow: [example.com]}}`, []string{"25: example.com port 80,443 is not covered by a line of the workshop's allow [6]"}},
-		{"allow: the apex of a wildcard", `{network: {allow: ["example.org:443"]}}`, []string{"25: example.org port 443 is not covered by a line of the workshop's allow [6]"}},
-		{"allow: another port", `{network: {allow: ["api.github.com:22"]}}`, []string{"25: api.github.com port 22 is not covered by a line of the workshop's allow [8]"}},
-		{"allow: one port too many", `{network: {allow: [a.example.org]}}`, []string{"25: a.example.org port 80,443 is not covered by a line of the workshop's allow [9]"}},
-		{"allow: a wider range", `{network: {allow: [{cidr: 198.51.0.0/16, port: 8000}]}}`, []string{"25: 198.51.0.0/16 port 8000 is not covered by a line of the workshop's allow [6]"}},
-		{"allow: private where the workshop isn't", `{network: {allow: [{host: api.github.com, port: 443, private: true}]}}`, []string{"25: api.github.com port 443 is not covered by a line of the workshop's allow [8]"}},
+		{"allow: another host", `{network: {allow: [example.com]}}`, []string{"26: example.com port 80,443 is not covered by a line of the workshop's allow [6]"}},
+		{"allow: the apex of a wildcard", `{network: {allow: ["example.org:443"]}}`, []string{"26: example.org port 443 is not covered by a line of the workshop's allow [6]"}},
+		{"allow: another port", `{network: {allow: ["api.github.com:22"]}}`, []string{"26: api.github.com port 22 is not covered by a line of the workshop's allow [8]"}},
+		{"allow: one port too many", `{network: {allow: [a.example.org]}}`, []string{"26: a.example.org port 80,443 is not covered by a line of the workshop's allow [9]"}},
+		{"allow: a wider range", `{network: {allow: [{cidr: 198.51.0.0/16, port: 8000}]}}`, []string{"26: 198.51.0.0/16 port 8000 is not covered by a line of the workshop's allow [6]"}},
+		{"allow: private where the workshop isn't", `{network: {allow: [{host: api.github.com, port: 443, private: true}]}}`, []string{"26: api.github.com port 443 is not covered by a line of the workshop's allow [8]"}},
 		{"allow: another preset", `{network: {allow: [preset: pypi]}}`, []string{
-			"25: pypi.org port 443 (of the preset pypi) is not covered by a line of the workshop's allow [6]",
-			"25: files.pythonhosted.org port 443 (of the preset pypi) is not covered by a line of the workshop's allow [6]",
+			"26: pypi.org port 443 (of the preset pypi) is not covered by a line of the workshop's allow [6]",
+			"26: files.pythonhosted.org port 443 (of the preset pypi) is not covered by a line of the workshop's allow [6]",
 		}},
 		{"deny: anything", `{network: {deny: [api.github.com]}}`, nil},
-		{"dns", `{network: {dns: [198.51.100.53]}}`, []string{"25: dns can't be set by a worker: one guard serves all workers of a workshop"}},
-		{"proxy", `{network: {proxy: "http://198.51.100.1:3128"}}`, []string{"25: proxy can't be set by a worker: one guard serves all workers of a workshop"}},
-		{"runtime", `{runtime: runc}`, []string{"25: runtime can't be set by a worker: all containers of a workshop share one"}},
+		{"dns", `{network: {dns: [198.51.100.53]}}`, []string{"26: dns can't be set by a worker: one guard serves all workers of a workshop"}},
+		{"proxy", `{network: {proxy: "http://198.51.100.1:3128"}}`, []string{"26: proxy can't be set by a worker: one guard serves all workers of a workshop"}},
+		{"runtime", `{runtime: runc}`, []string{"26: runtime can't be set by a worker: all containers of a workshop share one"}},
 
 		{"mounts: none", `{mounts: []}`, nil},
 		{"mounts: the same, elsewhere", `{mounts: ["./src:/elsewhere"]}`, nil},
 		{"mounts: below", `{mounts: ["./src/a/../b:/src"]}`, nil},
 		{"mounts: read-only instead", `{mounts: ["./out:/out:ro"]}`, nil},
-		{"mounts: another source", `{mounts: ["./other:/src"]}`, []string{"25: the source ./other is not among the sources of the workshop's mounts, nor below one [15]"}},
-		{"mounts: a source with the same beginning", `{mounts: ["./src2:/src"]}`, []string{"25: the source ./src2 is not among the sources of the workshop's mounts, nor below one [15]"}},
-		{"mounts: above", `{mounts: ["./:/src"]}`, []string{"25: the source ./ is not among the sources of the workshop's mounts, nor below one [15]"}},
-		{"mounts: writable", `{mounts: ["./src:/src:rw"]}`, []string{"25: ./src is mounted read-only in the workshop and read-write here [15]"}},
-		{"mounts: a protected directory, B8", `{mounts: ["./repo/.git:/git:rw"]}`, []string{"25: .git is read-only below the workshop's mount: what is planted there runs on the host [18]"}},
+		{"mounts: another source", `{mounts: ["./other:/src"]}`, []string{"26: the source ./other is not among the sources of the workshop's mounts, nor below one [15]"}},
+		{"mounts: a source with the same beginning", `{mounts: ["./src2:/src"]}`, []string{"26: the source ./src2 is not among the sources of the workshop's mounts, nor below one [15]"}},
+		{"mounts: above", `{mounts: ["./:/src"]}`, []string{"26: the source ./ is not among the sources of the workshop's mounts, nor below one [15]"}},
+		{"mounts: writable", `{mounts: ["./src:/src:rw"]}`, []string{"26: ./src is mounted read-only in the workshop and read-write here [15]"}},
+		{"mounts: a protected directory, B8", `{mounts: ["./repo/.git:/git:rw"]}`, []string{"26: .git is read-only below the workshop's mount: what is planted there runs on the host [18]"}},
 		{"mounts: a protected directory read-only", `{mounts: ["./repo/.git:/git"]}`, nil},
-		{"mounts: git", `{mounts: [{source: ./repo, target: /repo, mode: rw, git: rw}]}`, []string{"25: `git: rw` isn't granted by the workshop's mount [18]"}},
-		{"mounts: sockets", `{mounts: [{source: ./repo, target: /repo, sockets: allow}]}`, []string{"25: `sockets: allow` isn't granted by the workshop's mount [18]"}},
-		{"mounts: outside of the project", `{mounts: [{source: ../x, target: /x, outside_project: true}]}`, []string{"25: the source ../x is not among the sources of the workshop's mounts, nor below one [15]"}},
-		{"mounts: absolute", `{mounts: [{source: /src, target: /x, outside_project: true}]}`, []string{"25: the source /src is not among the sources of the workshop's mounts, nor below one [15]"}},
-		{"mounts: outside of the project, not granted", `{mounts: [{source: ./src, target: /src, outside_project: true}]}`, []string{"25: `outside_project: true` isn't granted by the workshop's mount [15]"}},
-		{"copy: the directory itself", `{mounts: ["./data/sub:/data"]}`, []string{"25: the workshop's mount excludes **/*.pem, this one doesn't [16]"}},
+		{"mounts: git", `{mounts: [{source: ./repo, target: /repo, mode: rw, git: rw}]}`, []string{"26: `git: rw` isn't granted by the workshop's mount [18]"}},
+		{"mounts: sockets", `{mounts: [{source: ./repo, target: /repo, sockets: allow}]}`, []string{"26: `sockets: allow` isn't granted by the workshop's mount [18]"}},
+		{"mounts: outside of the project", `{mounts: [{source: ../x, target: /x, outside_project: true}]}`, []string{"26: the source ../x is not among the sources of the workshop's mounts, nor below one [15]"}},
+		{"mounts: absolute", `{mounts: [{source: /src, target: /x, outside_project: true}]}`, []string{"26: the source /src is not among the sources of the workshop's mounts, nor below one [15]"}},
+		{"mounts: outside of the project, not granted", `{mounts: [{source: ./src, target: /src, outside_project: true}]}`, []string{"26: `outside_project: true` isn't granted by the workshop's mount [15]"}},
+		{"copy: the directory itself", `{mounts: ["./data/sub:/data"]}`, []string{"26: the workshop's mount excludes **/*.pem, this one doesn't [16]"}},
 		{"exclude: the same", `{mounts: [{source: ./data, target: /data, exclude: ["**/*.pem", ".env", "keys/*"]}]}`, nil},
 		{"exclude: more", `{mounts: [{source: ./data, target: /data, exclude: ["**/*.pem", "**/.env", "keys/*", x]}]}`, nil},
-		{"exclude: less", `{mounts: [{source: ./data, target: /data, exclude: ["**/*.pem"]}]}`, []string{"25: the workshop's mount excludes .env, keys/*, this one doesn't [16]"}},
-		{"exclude: none", `{mounts: ["./data:/data"]}`, []string{"25: the workshop's mount excludes .env, keys/*, **/*.pem, this one doesn't [16]"}},
+		{"exclude: less", `{mounts: [{source: ./data, target: /data, exclude: ["**/*.pem"]}]}`, []string{"26: the workshop's mount excludes .env, keys/*, this one doesn't [16]"}},
+		{"exclude: none", `{mounts: ["./data:/data"]}`, []string{"26: the workshop's mount excludes .env, keys/*, **/*.pem, this one doesn't [16]"}},
 		{"exclude: what reaches below", `{mounts: [{source: ./data/sub, target: /data, exclude: ["**/*.pem"]}]}`, nil},
-		{"exclude: below, less", `{mounts: [{source: ./data/sub, target: /data, copy: true}]}`, []string{"25: the workshop's mount excludes **/*.pem, this one doesn't [16]"}},
-		{"exclude: an excluded directory", `{mounts: ["./data/keys/a:/keys"]}`, []string{"25: ./data/keys/a is excluded from the workshop's mount by keys/* [16]"}},
+		{"exclude: below, less", `{mounts: [{source: ./data/sub, target: /data, copy: true}]}`, []string{"26: the workshop's mount excludes **/*.pem, this one doesn't [16]"}},
+		{"exclude: an excluded directory", `{mounts: ["./data/keys/a:/keys"]}`, []string{"26: ./data/keys/a is excluded from the workshop's mount by keys/* [16]"}},
 
 		{"limits: less", `{scratch: 1M, tmp: 1M, shm: 1M, home: 1M, resources: {memory: 128M, cpu: 0.5, pids: 16, timeout: 1s}}`, nil},
 		{"limits: more", `{scratch: 1G, tmp: 8G, resources: {memory: 2G, cpu: 2.5, pids: 101, timeout: 1h}}`, []string{
-			"25: scratch 1G is more than the workshop's 256M [19]",
-			"25: tmp 8G is more than the workshop's default of 512M",
-			"25: memory 2G is more than the workshop's 1G [20]",
-			"25: cpu 2.5 is more than the workshop's 2 [20]",
-			"25: pids 101 is more than the workshop's 100 [20]",
-			"25: timeout 1h is more than the workshop's default of 10m",
+			"26: scratch 1G is more than the workshop's 256M [19]",
+			"26: tmp 8G is more than the workshop's default of 512M",
+			"26: memory 2G is more than the workshop's 1G [20]",
+			"26: cpu 2.5 is more than the workshop's 2 [20]",
+			"26: pids 101 is more than the workshop's 100 [20]",
+			"26: timeout 1h is more than the workshop's default of 10m",
 		}},
 		{"secrets: the workshop's", `{secrets: [token]}`, nil},
-		{"secrets: another", `{secrets: [tokn]}`, []string{"25: the workshop has no secret tokn [22]"}},
+		{"caches: the workshop's", `{caches: [go, models]}`, nil},
+		{"caches: another", `{caches: [npm]}`, []string{"26: the workshop has no cache npm [23]"}},
+		{"caches: where it is", `{caches: [{name: models, target: /y}]}`, []string{"26: a worker only names caches; the workshop's container says where they are"}},
+		{"caches: at a mount of its own", `{mounts: ["./src:/models/src"], caches: [models]}`, []string{"26: the cache models at /models and the mount at /models/src are one inside of the other [26]"}},
+		{"secrets: another", `{secrets: [tokn]}`, []string{"26: the workshop has no secret tokn [22]"}},
 		{"env: anything", `{env: {A: x, C: y}}`, nil},
 		{"free: image, user, workdir", `{image: "other:2", user: "2000:2000", workdir: /x}`, nil},
 		{"free: build", `{build: {context: ./docker}}`, nil},
 		{"all at once", `{runtime: runc, network: open, mounts: ["./x:/x"], resources: {memory: 2G}}`, []string{
-			"25: runtime can't be set by a worker: all containers of a workshop share one",
-			"25: network open is more than the workshop's restricted [6]",
-			"25: the source ./x is not among the sources of the workshop's mounts, nor below one [15]",
-			"25: memory 2G is more than the workshop's 1G [20]",
+			"26: runtime can't be set by a worker: all containers of a workshop share one",
+			"26: network open is more than the workshop's restricted [6]",
+			"26: the source ./x is not among the sources of the workshop's mounts, nor below one [15]",
+			"26: memory 2G is more than the workshop's 1G [20]",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -243,7 +248,7 @@ func TestMountExcess(t *testing.T) {
 
 // What a worker gets in the end, key by key.
 func TestEffective(t *testing.T) {
-	w, diags := Load(t.Context(), project(fmt.Sprintf(outer, `{network: {allow: [api.github.com], deny: [example.net]}, mounts: ["./src/a:/a"], secrets: [token], env: {B: x, C: y}, resources: {cpu: 1}, workdir: /a}`),
+	w, diags := Load(t.Context(), project(fmt.Sprintf(outer, `{network: {allow: [api.github.com], deny: [example.net]}, mounts: ["./src/a:/a"], secrets: [token], caches: [models], env: {B: x, C: y}, resources: {cpu: 1}, workdir: /a}`),
 		map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
 	if diags.HasErrors() {
 		t.Fatal(diags)
@@ -254,8 +259,8 @@ func TestEffective(t *testing.T) {
 		deny = append(deny, r.Target())
 	}
 	got := fmt.Sprintln(len(c.Network.Allow), deny, c.Mounts[0].Target.V, c.Mounts[0].Within, len(c.Mounts), c.Secrets[0].Env,
-		c.Env["A"].V, c.Env["B"].V, c.Env["C"].V, c.Resources.CPU.V, c.Resources.Memory.V, c.Workdir.V, c.Image.V)
-	if want := "1 [gist.github.com example.net] /a ./src 1 TOKEN 1 x y 1 1G /a worker:1\n"; got != want {
+		c.Caches[0].Target.V, c.Caches[0].PruneAbove.V, len(c.Caches), c.Env["A"].V, c.Env["B"].V, c.Env["C"].V, c.Resources.CPU.V, c.Resources.Memory.V, c.Workdir.V, c.Image.V)
+	if want := "1 [gist.github.com example.net] /a ./src 1 TOKEN /models 1G 1 1 x y 1 1G /a worker:1\n"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if b := w.Container; len(b.Network.Deny) != 1 || len(b.Mounts) != 4 || b.Env["B"].V != "2" {
@@ -263,13 +268,13 @@ func TestEffective(t *testing.T) {
 	}
 }
 
-// Absent secrets mean none, and the workshop says so.
+// Absent secrets and caches mean none, and the workshop says so.
 func TestSecretsAreGivenByName(t *testing.T) {
 	w, diags := Load(t.Context(), project(fmt.Sprintf(outer, `{}`), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
-	if diags.HasErrors() || len(w.Workers[0].Container.Secrets) != 0 {
-		t.Fatalf("%v, secrets %v", diags, w.Workers[0].Container.Secrets)
+	if c := w.Workers[0].Container; diags.HasErrors() || len(c.Secrets)+len(c.Caches) != 0 {
+		t.Fatalf("%v, secrets %v, caches %v", diags, c.Secrets, c.Caches)
 	}
-	if got := strings.Join(places(diags), "\n"); !strings.Contains(got, "22: no worker uses the secret token") {
+	if got := strings.Join(places(diags), "\n"); !strings.Contains(got, "22: no worker uses the secret token") || !strings.Contains(got, "23: no worker uses the cache models") {
 		t.Error(got)
 	}
 }

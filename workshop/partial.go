@@ -44,6 +44,7 @@ type partialContainer struct {
 	Resources *partialResources        `key:"resources" example:"write resources: {memory: 2G, cpu: 1}" doc:"Limits of each worker."`
 	Env       map[string]Value[string] `key:"env" names:"envname" number:"true" example:"write env: {LANG: C.UTF-8, EDITOR: \"${EDITOR:-vi}\"}" doc:"Environment variables; not for tokens, which are secrets."`
 	Secrets   *[]Secret                `key:"secrets" example:"write secrets: [{name: github_token, env: GITHUB_TOKEN}]" doc:"Files at /run/secrets/NAME; a worker gets those that its own container names."`
+	Caches    *[]Cache                 `key:"caches" example:"write caches: [npm, go]" doc:"Directories of one worker that outlive it; a worker gets those that its own container names."`
 	Ports     *[]Port                  `key:"ports" example:"write ports: [\"8080:8080\"]" doc:"Ports of the worker that are published on the host."`
 	Runtime   *Value[string]           `key:"runtime" validate:"runtime" example:"write runtime: crun" doc:"OCI runtime of the engine; default: the engine's."`
 
@@ -130,6 +131,13 @@ func (c *partialContainer) together(d *decoder) {
 			d.once("ports", published, fmt.Sprintf("%s:%d", p.Host.V, p.Published.V), p.At.Range, "published port")
 			d.once("ports", targets, fmt.Sprint(p.Target.V), p.At.Range, "port of the worker")
 		}
+	}
+	if c.Caches != nil {
+		var mounts []Mount
+		if c.Mounts != nil {
+			mounts = *c.Mounts
+		}
+		d.checkCaches(*c.Caches, mounts)
 	}
 	if c.Secrets != nil {
 		seen := map[string]diag.Range{}

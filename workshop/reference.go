@@ -29,6 +29,7 @@ var sections = []section{
 	{"container.mounts[]", "`SOURCE:TARGET`, `SOURCE:TARGET:ro` or `SOURCE:TARGET:rw` alone, where a relative source begins with `./`; or a mapping:", reflect.TypeFor[mountForm]()},
 	{"container.resources", "", reflect.TypeFor[partialResources]()},
 	{"container.secrets[]", "In the workshop a mapping with `name` and one of `env` and `file`; in a worker the name alone.", reflect.TypeFor[secretForm]()},
+	{"container.caches[]", "In the workshop the name of a known cache alone, or a mapping; in a worker the name alone.", reflect.TypeFor[cacheForm]()},
 	{"container.ports[]", "`PUBLISHED:TARGET` or `HOST:PUBLISHED:TARGET` in quotes, or a mapping:", reflect.TypeFor[portForm]()},
 	{"workshop.approvals", "", reflect.TypeFor[approvalsForm]()},
 	{"workshop.approvals.rules[]", "", reflect.TypeFor[approvalForm]()},
@@ -49,6 +50,23 @@ func KeyTables() string {
 			example, _, _ := strings.Cut(strings.TrimPrefix(f.example, "write "), ", or ")
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | `%s` |\n", f.keyName, f.kindText(), f.absentText(), plainText(f.doc), example)
 		}
+		if s.form == reflect.TypeFor[cacheForm]() {
+			b.WriteString(knownCachesTable())
+		}
+	}
+	return b.String()
+}
+
+// knownCachesTable lists the caches that need a name alone.
+func knownCachesTable() string {
+	var b strings.Builder
+	b.WriteString("\nKnown caches, and the variables by which their tools find them; a variable in `env` wins:\n\n| name | keeps | variables |\n|---|---|---|\n")
+	for _, k := range KnownCaches() {
+		keeps := "what was downloaded"
+		if k.Build {
+			keeps = "what was built"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` |\n", k.Name, keeps, strings.Join(k.Variables(), "`, `"))
 	}
 	return b.String()
 }
@@ -127,6 +145,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[Mount]():            "mounts",
 	reflect.TypeFor[Port]():             "ports",
 	reflect.TypeFor[Secret]():           "secrets",
+	reflect.TypeFor[Cache]():            "caches",
 	reflect.TypeFor[allowLine]():        "rules",
 	reflect.TypeFor[denyLine]():         "rules",
 	reflect.TypeFor[approvalForm]():     "rules",

@@ -42,11 +42,11 @@ func resolveWorkers(ctx context.Context, fsys fs.FS, w *Workshop, entries []work
 		wk.Container = narrow(w.Container, e, work, p)
 		w.Workers = append(w.Workers, wk)
 		c := &wk.Container
-		granted += len(c.Mounts) + len(c.Env) + len(c.Secrets) + len(c.Ports) + len(c.Network.Allow) + len(c.Network.Deny)
+		granted += len(c.Mounts) + len(c.Env) + len(c.Secrets) + len(c.Caches) + len(c.Ports) + len(c.Network.Allow) + len(c.Network.Deny)
 	}
 	if granted > maxGranted {
 		p.add(diag.Diagnostic{Severity: diag.Error, Code: "too-large", Range: diag.Range{Filename: w.File},
-			Summary: fmt.Sprintf("the workers have %d mounts, variables, rules, secrets and ports together, more than %d", granted, maxGranted),
+			Summary: fmt.Sprintf("the workers have %d mounts, variables, rules, secrets, caches and ports together, more than %d", granted, maxGranted),
 			Hint:    "each worker has those of the workshop's container: write fewer there, or split the workshop"})
 	}
 	mcpTools(w, p)
@@ -59,6 +59,7 @@ func resolveWorkers(ctx context.Context, fsys fs.FS, w *Workshop, entries []work
 	work.done(w.File, p)
 	assignPorts(w, entries, p)
 	unusedSecrets(w, entries, p)
+	unusedCaches(w, entries, p)
 	checkRooms(w, p)
 	return p.done(w.File)
 }

@@ -31,6 +31,7 @@ var (
 	nameRE    = lazily(namePattern)
 	envNameRE = lazily(envNamePattern)
 	secretRE  = lazily(secretNamePattern)
+	cacheRE   = lazily(cacheNamePattern)
 	userRE    = lazily(userPattern)
 	targetRE  = lazily(targetPattern)
 	runtimeRE = lazily(runtimePattern)
@@ -56,6 +57,7 @@ var rules = sync.OnceValue(func() *validator.Validate {
 	text("name", func(s string) bool { return nameRE().MatchString(s) })
 	text("envname", func(s string) bool { return envNameRE().MatchString(s) })
 	text("secretname", func(s string) bool { return secretRE().MatchString(s) })
+	text("cachename", func(s string) bool { return cacheRE().MatchString(s) })
 	text("uidgid", func(s string) bool { return userProblem(s) == "" })
 	text("stage", func(s string) bool { return targetRE().MatchString(s) })
 	text("servername", func(s string) bool { return serverRE().MatchString(s) })
@@ -132,6 +134,12 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a variable's name", name, shown), "use letters, digits and _ only, with no digit first")
 	case "secretname":
 		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a secret's name", name, shown), "use letters, digits, _, . and - only: it is the name of a file in /run/secrets")
+	case "cachename":
+		hint := "use small letters, digits, _ and - only, at most 32; known are " + strings.Join(knownCacheNames(), ", ")
+		if near := nearest(strings.ToLower(shown), knownCacheNames()); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a cache's name", name, shown), hint)
 	case "uidgid":
 		d.userError(at, shown)
 	case "semver":

@@ -48,7 +48,7 @@ type described interface{ schema(g *schemaMaker) object }
 
 // define puts a schema into $defs once and returns a reference to it.
 func (g *schemaMaker) define(name string, content func() object) object {
-	if g.worker && (name == "container" || name == "secret" || name == "network") {
+	if g.worker && (name == "container" || name == "secret" || name == "cache" || name == "network") {
 		name = "worker-" + name // the ones that differ
 	}
 	if _, done := g.defs[name]; !done {
@@ -131,6 +131,7 @@ var rulePatterns = map[string]string{
 	"name":       namePattern,
 	"envname":    envNamePattern,
 	"secretname": secretNamePattern,
+	"cachename":  cacheNamePattern,
 	"servername": serverPattern,
 	"uidgid":     `^[1-9][0-9]{0,9}(:[1-9][0-9]{0,9})?$`,
 	"stage":      targetPattern,
@@ -227,7 +228,7 @@ func (c *partialContainer) schema(g *schemaMaker) object {
 	return g.define("container", func() object {
 		out := g.form(reflect.TypeFor[partialContainer]())
 		properties := out["properties"].(object)
-		for _, key := range []string{"mounts", "ports", "secrets"} {
+		for _, key := range []string{"mounts", "ports", "secrets", "caches"} {
 			properties[key].(object)["uniqueItems"] = true
 		}
 		if g.worker {

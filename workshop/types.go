@@ -88,6 +88,7 @@ type Container struct {
 	// Env by name.
 	Env     map[string]Value[string]
 	Secrets []Secret
+	Caches  []Cache
 	Ports   []Port
 	Runtime Value[string] // OCI runtime name; empty: the engine's default
 }

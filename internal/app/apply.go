@@ -21,11 +21,18 @@ func (env *Env) Apply(ctx context.Context, e engine.Engine, plan *engine.Plan, w
 	defer watch.stop()
 	plan.ReloadTimeout = wait
 	env.event(Event{Kind: StepsBegin})
+	var said readyNotes
 	err := e.Apply(ctx, plan, func(ev engine.Event) {
+		if said.event(ev) {
+			return
+		}
 		watch.event(ev)
 		env.event(Event{Kind: Step, Step: ev})
 	})
 	env.event(Event{Kind: StepsEnd})
+	for _, note := range said.notes {
+		env.say("%s", note)
+	}
 	if err == nil {
 		return nil
 	}

@@ -76,7 +76,8 @@ func (g Generated) writeRun(files []compose.File) error {
 }
 
 // onlyLoading keeps the steps of a plan that Compose can't do itself: the
-// image and volume of workshop-init, and read-only copies. A copy that a
+// image and volume of workshop-init, caches with their owner, and read-only copies. A
+// cache of other grants stays until `up`. A copy that a
 // container has is left as it is; one that should be another is an error: files
 // that are gone or excluded now would stay in it (B9).
 func onlyLoading(p *engine.Plan) (*engine.Plan, error) {
@@ -87,6 +88,9 @@ func onlyLoading(p *engine.Plan) (*engine.Plan, error) {
 		switch s.Op {
 		case engine.OpLoadInit, engine.OpFillTools:
 		case engine.OpRemoveVolume, engine.OpCreateVolume, engine.OpFillVolume:
+			if _, cache := p.Compiled.Caches[s.Key]; cache && s.Op != engine.OpRemoveVolume {
+				break
+			}
 			if !copied {
 				continue
 			}

@@ -6,10 +6,13 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
+// DownOptions say what else goes. Caches: those of the workers too.
+type DownOptions struct{ AcceptWatched, Caches bool }
+
 // Down removes what is up of the project that the caller works on, with the secrets
-// of the run, and reports whether a watched file changed since the first `up` (B8). accept takes
-// those as they are.
-func (env *Env) Down(ctx context.Context, accept bool) (changed bool, err error) {
+// of the run, and reports whether a watched file changed since the first `up` (B8). AcceptWatched
+// takes those as they are.
+func (env *Env) Down(ctx context.Context, o DownOptions) (changed bool, err error) {
 	t, err := env.Find(ctx)
 	if err != nil {
 		return false, err
@@ -35,8 +38,14 @@ func (env *Env) Down(ctx context.Context, accept bool) (changed bool, err error)
 			return nil, EngineError(err)
 		}
 		plan, err := engine.PlanDown(seen, t.Dir)
+		if o.Caches {
+			plan, err = engine.PlanDownWithCaches(seen, t.Dir)
+		}
 		if err == nil && len(plan.Steps) == 0 && !said {
 			env.say("project %s: nothing to remove", t.Name)
+		}
+		if !o.Caches && !said {
+			env.detailCaches(seen, t.Dir)
 		}
 		for _, other := range seen.Others {
 			if err == nil && !said {
@@ -58,5 +67,5 @@ func (env *Env) Down(ctx context.Context, accept bool) (changed bool, err error)
 	// Now that no worker can write any more.
 	changed = env.CompareWatched(ctx, t.Name, were)
 	env.forgetLearning(t.Name)
-	return changed, env.forget(t, were, changed && !accept)
+	return changed, env.forget(t, were, changed && !o.AcceptWatched)
 }

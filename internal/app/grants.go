@@ -40,6 +40,7 @@ var facets = []facet{
 	{name: "mount"},
 	{name: "held", label: "read-only:"},
 	{name: "secret", label: "secrets:"},
+	{name: "cache", label: "caches:"},
 	{name: "env", label: "env:", hidden: true},
 	{name: portFacet, label: "ports:"},
 	{name: "mode", label: "network"},
@@ -81,6 +82,9 @@ func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
 	}
 	for _, s := range c.Secrets {
 		g["secret "+s.Name] = s.Name
+	}
+	for i := range c.Caches {
+		g["cache "+c.Caches[i].Name] = cacheText(&c.Caches[i])
 	}
 	for name, v := range c.Env {
 		sum := sha256.Sum256([]byte(v.V)) // it may be a secret

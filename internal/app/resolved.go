@@ -50,6 +50,7 @@ type (
 		Resources resolvedResources `yaml:"resources" json:"resources"`
 		Env       map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
 		Secrets   []any             `yaml:"secrets,omitempty" json:"secrets,omitempty"`
+		Caches    []any             `yaml:"caches,omitempty" json:"caches,omitempty"`
 		Ports     []resolvedPort    `yaml:"ports,omitempty" json:"ports,omitempty"`
 		Runtime   string            `yaml:"runtime,omitempty" json:"runtime,omitempty"`
 	}
@@ -97,6 +98,11 @@ type (
 		Name string `yaml:"name" json:"name"`
 		Env  string `yaml:"env,omitempty" json:"env,omitempty"`
 		File string `yaml:"file,omitempty" json:"file,omitempty"`
+	}
+	resolvedCache struct {
+		Name       string `yaml:"name" json:"name"`
+		Target     string `yaml:"target" json:"target"`
+		PruneAbove string `yaml:"prune_above" json:"prune_above"`
 	}
 	resolvedPort struct {
 		Published        uint16 `yaml:"published" json:"published"`
@@ -172,6 +178,10 @@ func resolve(w *workshop.Workshop) Resolved {
 		for _, secret := range w.Workers[i].Container.Secrets {
 			k.Secrets = append(k.Secrets, secret.Name)
 		}
+		k.Caches = nil
+		for _, cache := range w.Workers[i].Container.Caches {
+			k.Caches = append(k.Caches, cache.Name)
+		}
 		f.Workshop.Workers = append(f.Workshop.Workers, resolvedWorker{w.Workers[i].Name, w.Workers[i].File, k})
 	}
 	for _, r := range w.Approvals.Rules {
@@ -200,6 +210,9 @@ func resolveContainer(c *workshop.Container) resolvedContainer {
 	}
 	for _, s := range c.Secrets {
 		k.Secrets = append(k.Secrets, resolvedSecret{s.Name, s.Env, diag.Literal(s.File.V)})
+	}
+	for _, x := range c.Caches {
+		k.Caches = append(k.Caches, resolvedCache{x.Name, diag.Literal(x.Target.V), x.PruneAbove.V.String()})
 	}
 	for _, p := range c.Ports {
 		k.Ports = append(k.Ports, resolvedPort{p.Published.V, p.Target.V, p.Host.V, p.ExposeBeyondHost})

@@ -47,6 +47,7 @@ type ContainerStatus struct {
 	Image    string     `json:"image"`
 	Network  string     `json:"network,omitempty"` // of a worker that runs; by the workshop file where that isn't known
 	Ports    []string   `json:"ports"`
+	Caches   []string   `json:"caches,omitempty"` // by the workshop file
 	// NetworkStale says that the file has another mode: it changed since `up`.
 	NetworkStale bool `json:"network_stale,omitempty"`
 	// PortsStale says that the worker's published ports aren't those of the file, or, at
@@ -153,6 +154,9 @@ func statusOf(seen engine.Observed, w *workshop.Workshop, granted map[string]fac
 				if worker.Name == c.Service {
 					p.Network = worker.Container.Network.Mode.V.String()
 					p.NotHeld = notHeld(worker.Container.Network.Mode.V)
+					for _, x := range worker.Container.Caches {
+						p.Caches = append(p.Caches, x.Name)
+					}
 				}
 			}
 		}

@@ -50,6 +50,7 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 			return nil, err
 		}
 		env.SayEnding(ctx, r, plan)
+		env.sayFreshCaches(plan)
 		return plan, nil
 	})
 	if err != nil && first != nil {

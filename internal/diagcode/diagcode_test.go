@@ -72,7 +72,7 @@ func sourceCodes(t *testing.T) map[string]string {
 		take := func(e ast.Expr) {
 			if sum, ok := e.(*ast.BinaryExpr); ok { // "duplicate-" and what the list is of
 				if l, ok := sum.X.(*ast.BasicLit); ok && l.Value == `"duplicate-"` {
-					for _, of := range []string{"mount", "port", "secret"} {
+					for _, of := range []string{"cache", "mount", "port", "secret"} {
 						codes["duplicate-"+of] = files.Position(l.Pos()).String()
 					}
 				}

@@ -57,6 +57,12 @@ type Engine interface {
 	// support sessions, it is a [NoToolboxError], at the first read at the latest.
 	// dir is [ExecOptions].Directory.
 	Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error)
+	// Caches returns the caches of all projects that the caller can reach; with sizes
+	// they are measured, which takes long for many files.
+	Caches(ctx context.Context, sizes bool) ([]Cache, error)
+	// RemoveCache removes a cache. If a container has it, the error is a
+	// [ConflictError].
+	RemoveCache(ctx context.Context, c Cache) error
 	// Tidy removes the engine's other files of a project, if no object of it is
 	// left. It doesn't touch those of another directory; "" means any.
 	Tidy(ctx context.Context, project, directory string) error
@@ -107,6 +113,9 @@ type Observed struct {
 	Containers []Container
 	Networks   []Object
 	Volumes    []Object
+	// Caches are the volumes of the project's caches, which `down` keeps, also
+	// those of other directories with a project of the same name.
+	Caches []Object
 	// Others have the project's name and don't belong to a workshop.
 	Others []Other
 	// WorkersOnly: the engine has neither rooms nor a guard, so plans contain

@@ -56,9 +56,11 @@ func OfProject(labels map[string]string, c *compose.Compiled) bool {
 	return labels[LabelProject] == want[LabelProject] && labels[compose.LabelDirectory] == want[compose.LabelDirectory]
 }
 
-// Sift moves networks and volumes that don't belong to a workshop to Others.
+// Sift moves caches to Caches, and networks and volumes that don't belong to a
+// workshop to Others.
 // Containers are sifted before.
 func (o *Observed) Sift() {
+	o.siftCaches()
 	// Files rendered by an older version set no label of ours on these. They are
 	// ours if our containers exist, and no others can have them.
 	alone := len(o.Others) == 0

@@ -26,6 +26,7 @@ type planner struct {
 	network map[string]int // key → step that creates the network, or leaves one of its name
 	created map[string]int // service → step
 	started map[string]int // service → step
+	ready   map[string]int // service → step
 	barrier []int          // pulls and builds: nothing is changed before they have succeeded
 	init    int            // step that loads the workshop-init image, or 0
 	tools   int            // step that verifies the tool volume, or 0
@@ -41,7 +42,7 @@ func newPlanner(d Desired, o Observed) *planner {
 		plan:      &Plan{Project: o.Project, Compiled: d.Compiled, Desired: d, Observed: o},
 		byService: map[string]Container{}, names: map[string]int{},
 		removed: map[string]int{}, images: map[string]int{}, volumes: map[string]int{}, fresh: map[string]int{},
-		network: map[string]int{}, created: map[string]int{}, started: map[string]int{},
+		network: map[string]int{}, created: map[string]int{}, started: map[string]int{}, ready: map[string]int{},
 	}
 	if d.Compiled != nil {
 		pl.p = d.Compiled.Project

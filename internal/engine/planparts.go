@@ -209,6 +209,10 @@ func (pl *planner) prepareVolumes(decisions map[string]decision) {
 		if bool(v.External) || key == compose.ToolsVolume {
 			continue
 		}
+		if x, isCache := pl.c.Caches[key]; isCache {
+			pl.prepareCache(key, decisions[x.Worker].action)
+			continue
+		}
 		made, stays, gone := pl.volumeUsers(decisions, key)
 		if !made && !stays {
 			continue

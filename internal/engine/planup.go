@@ -71,6 +71,7 @@ func PlanUp(d Desired, o Observed) (*Plan, error) {
 	pl.prepareVolumes(decisions)
 	pl.reloadPolicy(decisions)
 	pl.createAndStart(decisions)
+	pl.removeSuperseded(decisions)
 	return pl.plan, nil
 }
 
@@ -192,7 +193,7 @@ func (pl *planner) createAndStart(decisions map[string]decision) {
 			if pl.c.Roles[service] == compose.RoleGuard {
 				reload = pl.reload
 			}
-			pl.add(Step{Op: OpWaitReady, Target: pl.target(service), Service: service, ObjectID: pl.keptID(service, d), Cause: cause},
+			pl.ready[service] = pl.add(Step{Op: OpWaitReady, Target: pl.target(service), Service: service, ObjectID: pl.keptID(service, d), Cause: cause},
 				pl.started[service], pl.toolsFor(service), reload)
 		}
 	}

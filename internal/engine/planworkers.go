@@ -22,6 +22,10 @@ func workersOnly(c *compose.Compiled) *compose.Compiled {
 	for _, key := range []string{compose.PolicyVolume, compose.SocketsVolume} {
 		delete(project.Volumes, key)
 	}
+	out.Caches = nil
+	for key := range c.Caches {
+		delete(project.Volumes, key)
+	}
 	if c.Policy != nil { // the values are in the guard's service, which is removed
 		env := c.Project.Services[compose.GuardService].Environment
 		if p, err := firewall.Expand(c.Policy, func(name string) (string, bool) {
@@ -45,6 +49,7 @@ func workersOnly(c *compose.Compiled) *compose.Compiled {
 			s.Labels[compose.LabelPolicy] = firewall.Digest(out.Policy)
 		}
 		s.DependsOn, s.Networks, s.NetworkMode = nil, nil, ""
+		withoutCaches(&s, c.Caches)
 		project.Services[name], out.Roles[name] = s, compose.RoleWorker
 	}
 	return &out

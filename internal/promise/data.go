@@ -3,7 +3,7 @@ package promise
 var promises = []Promise{
 	{"B1", Container, "no capability"},
 	{"B2", Container, "no new privileges, seccomp, never privileged"},
-	{"B3", Container, "read-only root; only declared mounts and sized memory file systems are writable"},
+	{"B3", Container, "read-only root; only declared mounts, caches of its own and sized memory file systems are writable"},
 	{"B4", Container, "never root; files in rw mounts belong to the worker's uid"},
 	{"B5", Container, "memory, cpu and processes are limited, no swap beyond memory"},
 	{"B6", Container, "no host namespaces, no devices, no engine socket"},

@@ -27,7 +27,7 @@ var explanations = map[string]Explanation{
 		"`mount`, `chown` of another user's file and raw sockets fail in a worker with \"operation not permitted\".", nil},
 	"B2": {"No program in a worker can gain privileges: setuid programs run as the worker's user, and a seccomp filter refuses system calls that have led out of containers. A process sets only its own priority, scheduling and limits.",
 		"`sudo` in a worker prints that it can't become root.", nil},
-	"B3": {"The file system of a worker is read-only, except mounts with mode rw and memory file systems with a size: /tmp, /scratch, /home/worker, /dev/shm and the volumes of its image.",
+	"B3": {"The file system of a worker is read-only, except mounts with mode rw, its own caches, and memory file systems with a size: /tmp, /scratch, /home/worker, /dev/shm and the volumes of its image.",
 		"`touch /usr/x` fails with \"read-only file system\"; `touch /scratch/x` works.", nil},
 	"B4": {"A worker never runs as root. Files that it writes to a mount belong to the uid that it runs as, which is usually yours.",
 		"A report in ./output is yours: no sudo is needed to remove it.", nil},

@@ -29,6 +29,8 @@ type Options struct {
 	Room bool
 	// Write lists the directories that must be writable.
 	Write []string
+	// Caches are tended before the worker is ready, not by a health check.
+	Caches []Cache
 	// Workdir is the worker's working directory, an absolute path; empty: none. If
 	// it is missing, it is created where the worker may write.
 	Workdir string
@@ -100,11 +102,28 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	r := &reaper.Reaper{KillStopped: true} // its children are sessions
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	passed := make(chan error, 1)
-	go func() { passed <- Pass(ctx, o) }()
+	passed, tended := make(chan error, 1), make(chan []string, 1)
+	go func() {
+		within, stop := context.WithCancel(ctx)
+		defer stop()
+		kept := make(chan error, 1)
+		go func() {
+			notes, err := tendAll(within, o.Caches)
+			tended <- notes
+			kept <- err
+		}()
+		err := Pass(ctx, o)
+		if err != nil {
+			stop()
+		}
+		passed <- errors.Join(err, <-kept)
+	}()
 	for waiting := true; waiting; {
 		select {
 		case err := <-passed:
+			for _, note := range <-tended {
+				fmt.Fprintln(stdout, notePrefix+oneLine(note))
+			}
 			if err != nil {
 				fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
 				return 1
@@ -190,6 +209,11 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	f.SetOutput(stderr)
 	f.BoolVar(&o.Room, "room", false, "wait until the room's DNS answers")
 	f.Var((*dirs)(&o.Write), "write", "directory that must be writable (may be repeated)")
+	f.Func("cache", "cache as BYTES:DIR, emptied above that size (may be repeated)", func(text string) error {
+		c, err := parseCache(text)
+		o.Caches = append(o.Caches, c)
+		return err
+	})
 	f.Func("workdir", "working directory, entered without magic links", func(dir string) error {
 		if !path.IsAbs(dir) || o.Workdir != "" {
 			return fmt.Errorf("got %q, want one absolute path", dir)

@@ -40,7 +40,6 @@ var flagsOfCompose = map[string]map[string]string{
 	},
 	"down": {
 		"remove-orphans": "`workshop down` removes all workers of the project",
-		"volumes":        "`workshop down` always removes the project's volumes",
 	},
 	"exec": {
 		"d":          execDetached,

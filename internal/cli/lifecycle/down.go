@@ -12,29 +12,31 @@ import (
 // Down is the verb down.
 func Down(p *command.Program) *cobra.Command {
 	a := verbs{p}
-	var strict, accept bool
+	var o app.DownOptions
+	strict := false
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop and remove a workshop",
 		Long: `down removes the containers, networks and volumes of the project and the
-secrets of this run. The image and the tool volume that all workshops share
-stay as a cache; so do your files. Objects that only have the project's name,
-from a docker-compose.yml of the same name, stay too and are named; if nothing else
-is there, down exits with 4.
+secrets of this run. The image and the tool volume that all workshops share stay,
+and so do the caches of workers, which --volumes removes too, and your files.
+Objects that only have the project's name, from a docker-compose.yml of the same
+name, stay too and are named; if nothing else is there, down exits with 4.
 
 It compares the files that a program on this machine would run or obey (git
 configuration and hooks, editor and tool settings, the workshop's own files)
 with what they were at the first ` + "`up`" + `, and names those that a worker changed or
 added. Later commands name them too, until --accept-watched here or at ` + "`up`" + `.`,
 		RunE: a.Run(func(ctx context.Context, _ *cobra.Command, _ []string) error {
-			changed, err := a.Down(ctx, accept)
+			changed, err := a.Down(ctx, o)
 			if err == nil && strict && changed {
 				return app.Exit(app.CodeRefused)
 			}
 			return err
 		}),
 	}
+	cmd.Flags().BoolVar(&o.Caches, "volumes", false, "remove the caches of the workers too")
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since the first up, or not all could be checked")
-	cmd.Flags().BoolVar(&accept, "accept-watched", false, "take watched files as they are now: what changed is named once more")
+	cmd.Flags().BoolVar(&o.AcceptWatched, "accept-watched", false, "take watched files as they are now: what changed is named once more")
 	return cmd
 }

@@ -23,7 +23,11 @@ func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, 
 			continue
 		}
 		if !can.Contained {
-			a.WriteLine(w.Name + ": " + mountsText(w.Container.Mounts) + "; its tools run on this machine, without limits")
+			text := "; its tools run on this machine, without limits"
+			if len(w.Container.Caches) > 0 {
+				text += " and without the " + app.CachesText(w.Container.Caches)
+			}
+			a.WriteLine(w.Name + ": " + mountsText(w.Container.Mounts) + text)
 			continue
 		}
 		listed = append(listed, w.Name)
@@ -44,7 +48,7 @@ func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, 
 }
 
 // workerLine is what was done to a worker, and with whole what it has: mounts, network,
-// ports, secrets, runtime, limits.
+// ports, secrets, caches, runtime, limits.
 func workerLine(w *workshop.Worker, change string, whole, unlimited bool) string {
 	c := &w.Container
 	parts := []string{change}
@@ -52,6 +56,9 @@ func workerLine(w *workshop.Worker, change string, whole, unlimited bool) string
 		parts = append(parts, mountsText(c.Mounts), networkText(&c.Network)+portsText(c.Ports))
 		if len(c.Secrets) > 0 {
 			parts = append(parts, app.SecretsText(c.Secrets))
+		}
+		if len(c.Caches) > 0 {
+			parts = append(parts, app.CachesText(c.Caches))
 		}
 		if c.Runtime.V != "" {
 			parts = append(parts, "runtime "+c.Runtime.V)

@@ -76,6 +76,7 @@ var concepts = []struct {
 		"internal/dev/testnet/packages.go":        "packages for tests",
 		"internal/dev/testutil/files.go":          "trees for tests",
 		"internal/engine/docker/build.go":         "the context of a build",
+		"internal/engine/docker/caches.go":        "the owner of a volume is set by a stream of ours",
 		"internal/engine/docker/fill.go":          "a volume is filled by a stream of ours",
 		"internal/engine/docker/policydigest.go":  "one file is read out of a container",
 		"internal/engine/docker/tools.go":         "the tool volume is filled by a stream of ours",

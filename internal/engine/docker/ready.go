@@ -23,7 +23,11 @@ import (
 const (
 	readyLine    = "READY"
 	failedPrefix = "FAILED"
+	notePrefix   = "NOTE " // of a line that `up` shows
 )
+
+// maxNotes bounds the kept notes.
+const maxNotes = 32
 
 // maxLine bounds the kept bytes of a line, and of stderr.
 const maxLine = 4 << 10
@@ -35,6 +39,7 @@ type readiness struct {
 	once  sync.Once
 	ready bool
 	line  string // of FAILED
+	notes []string
 
 	mu     sync.Mutex
 	stderr []byte
@@ -79,6 +84,9 @@ func (rd *readiness) hear(line string) error {
 	if rest, ok := strings.CutPrefix(line, failedPrefix); ok && (rest == "" || rest[0] == ' ') {
 		rd.line = strings.TrimSpace(rest)
 		return errHeard
+	}
+	if note, ok := strings.CutPrefix(line, notePrefix); ok && len(rd.notes) < maxNotes {
+		rd.notes = append(rd.notes, note)
 	}
 	return nil
 }
@@ -143,6 +151,9 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 	for {
 		select {
 		case <-rd.done:
+			for _, note := range rd.notes {
+				r.runner.Emit(engine.Event{Step: s, Status: engine.StepProgress, Detail: note})
+			}
 			return r.verdict(ctx, rd, id, s.Service)
 		case <-ctx.Done():
 			return context.Cause(ctx)

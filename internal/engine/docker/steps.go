@@ -43,6 +43,9 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 	case engine.OpCreateVolume:
 		return r.createVolume(ctx, s)
 	case engine.OpFillVolume:
+		if _, ok := r.p.Compiled.Caches[s.Key]; ok {
+			return r.e.giveCache(ctx, r.p.Compiled, s.Key)
+		}
 		return r.e.fill(ctx, r.p.Compiled, s.Key)
 	case engine.OpReloadPolicy:
 		return r.reload(ctx, s)

@@ -74,6 +74,9 @@ func mountedLabels(c *compose.Compiled, key string) map[string]string {
 	if bool(c.Project.Volumes[key].External) {
 		return nil
 	}
+	if _, cache := c.Caches[key]; cache { // nothing recreates one
+		return engine.VolumeLabels(c, key)
+	}
 	labels := engine.ObjectLabels(c)
 	labels[engine.LabelVolume] = key
 	return labels

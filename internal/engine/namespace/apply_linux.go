@@ -224,6 +224,11 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 	if err != nil {
 		return err
 	}
+	for _, note := range ready.Notes {
+		if r.p.Starts(s.Service) { // else it was shown before
+			r.runner.Emit(engine.Event{Step: s, Status: engine.StepProgress, Detail: note})
+		}
+	}
 	err = verdict(s.Service, ready)
 	if err != nil && ready.Ended && !r.p.Starts(s.Service) { // it ran when it was observed
 		return &engine.ConflictError{Err: err}

@@ -20,14 +20,15 @@ func (e *Engine) machine(ctx context.Context, c *compose.Compiled) (machine, err
 	m := machine{
 		rootless: e.rootless, uid: os.Geteuid(), gid: os.Getegid(), unlimited: e.unlimited(),
 		volumes: filepath.Join(e.dir(c.Project.Name), api.VolumeDir), resolv: filepath.Join(e.dir(c.Project.Name), api.ResolvDir),
-		image: e.imageOf(ctx), real: filepath.EvalSymlinks,
+		caches: e.cachesDir(c.Project.Name),
+		image:  e.imageOf(ctx), real: filepath.EvalSymlinks,
 	}
 	var err error
 	if m.tools, _, err = e.programDir(); err != nil {
 		return m, err
 	}
 	// Bind sources must not have symbolic links in their path.
-	for _, dir := range []*string{&m.volumes, &m.resolv, &m.tools} {
+	for _, dir := range []*string{&m.volumes, &m.caches, &m.resolv, &m.tools} {
 		if *dir, err = realParent(*dir); err != nil {
 			return m, err
 		}

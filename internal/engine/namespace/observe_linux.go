@@ -54,6 +54,9 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 		return engine.Observed{}, err
 	}
 	o.Networks, o.Volumes = kept.Networks, kept.Volumes
+	if o.Caches, err = e.cachesOf(project); err != nil {
+		return engine.Observed{}, err
+	}
 	for _, ref := range images {
 		id, err := e.imageID(ctx, ref)
 		if err != nil {

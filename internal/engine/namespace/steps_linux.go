@@ -34,6 +34,9 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 	case engine.OpCreateVolume:
 		return r.createVolume(s)
 	case engine.OpFillVolume:
+		if _, ok := r.p.Compiled.Caches[s.Key]; ok {
+			return r.e.giveCache(r.p.Compiled, s.Key)
+		}
 		return r.e.fill(r.p.Compiled, s.Key)
 	case engine.OpReloadPolicy:
 		return r.runner.ReloadPolicy(ctx, s, engine.Reload{
@@ -94,6 +97,9 @@ func (r *run) createVolume(s engine.Step) error {
 		return err
 	}
 	name := engine.VolumeName(c.Project, s.Key)
+	if _, ok := c.Caches[s.Key]; ok {
+		return r.e.createCache(r.p.Project, engine.Object{Name: name, Labels: engine.VolumeLabels(c, s.Key)})
+	}
 	dir, err := r.e.volumeDir(r.p.Project, name)
 	if err != nil {
 		return err
@@ -113,6 +119,9 @@ func (r *run) createVolume(s engine.Step) error {
 }
 
 func (e *Engine) removeVolume(project, name string) error {
+	if e.isCache(project, name) {
+		return e.removeCache(project, name)
+	}
 	dir, err := e.volumeDir(project, name)
 	if err != nil {
 		return err

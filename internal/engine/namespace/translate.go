@@ -27,6 +27,7 @@ type machine struct {
 	rootless  bool
 	uid, gid  int    // the caller's
 	volumes   string // directory of the project's volumes
+	caches    string // directory of the project's caches
 	tools     string // directory of workshop-init
 	resolv    string // directory of the guard's resolv.conf
 	filter    []byte // the compiled seccomp profile

@@ -112,9 +112,15 @@ func (t *translation) volume(m *spec.Mount, v *types.ServiceVolumeConfig) error 
 		return fmt.Errorf("volume %q: the name is not valid as a directory name", name)
 	default:
 		m.Source = path.Join(t.m.volumes, name)
+		if _, cache := t.c.Caches[v.Source]; cache {
+			m.Source = path.Join(t.m.caches, name, cacheData)
+		}
 	}
 	return nil
 }
+
+// cacheData is the directory with the content of a cache, in that of the cache.
+const cacheData = "data"
 
 // validName reports whether a volume's name is a single path element.
 func validName(name string) bool {

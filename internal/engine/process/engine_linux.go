@@ -83,6 +83,12 @@ func (e *Engine) Ping(context.Context) error { return nil }
 // CanLearn returns nil: there are no rooms.
 func (e *Engine) CanLearn() error { return nil }
 
+// Caches returns none: tools use those of their user.
+func (e *Engine) Caches(context.Context, bool) ([]engine.Cache, error) { return nil, nil }
+
+// RemoveCache does nothing.
+func (e *Engine) RemoveCache(context.Context, engine.Cache) error { return nil }
+
 // Tidy does nothing: there is nothing but the state of the workers.
 func (e *Engine) Tidy(context.Context, string, string) error { return nil }
 

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -11,7 +12,11 @@ import (
 const (
 	readyLine    = "READY"
 	failedPrefix = "FAILED"
+	notePrefix   = "NOTE " // of a line that `up` shows
 )
+
+// maxNotes bounds the kept notes.
+const maxNotes = 32
 
 // maxWords bounds the kept bytes of a line, and of stderr.
 const maxWords = 4 << 10
@@ -23,6 +28,7 @@ type hearing struct {
 	ready  bool
 	failed bool
 	reason string // of FAILED
+	notes  []string
 	line   []byte
 	words  []byte // the end of stderr
 	told   func() // called once at READY, with mu not held
@@ -66,6 +72,9 @@ func (h *hearing) hear(line string) {
 	case ok && (rest == "" || rest[0] == ' '):
 		h.failed, h.reason = true, strings.TrimSpace(rest)
 	default:
+		if note, ok := strings.CutPrefix(line, notePrefix); ok && len(h.notes) < maxNotes {
+			h.notes = append(h.notes, strings.ToValidUTF8(note, "?"))
+		}
 		return
 	}
 	close(h.done)
@@ -85,6 +94,12 @@ func (h *hearing) lastWords() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strings.TrimSpace(strings.ToValidUTF8(string(h.words), "?"))
+}
+
+func (h *hearing) noted() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.notes)
 }
 
 // verdict returns the result so far.

@@ -128,6 +128,8 @@ type Ready struct {
 	Ended    bool   `json:"ended,omitempty"`
 	ExitCode int    `json:"exit_code,omitempty"`
 	OOM      bool   `json:"oom_killed,omitempty"`
+	// Notes are those of its NOTE lines.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // File is the format of state.json, which a supervisor writes at every change and
