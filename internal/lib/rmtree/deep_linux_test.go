@@ -79,7 +79,7 @@ func TestRemoveDeep(t *testing.T) {
 		"remove": Remove,
 		"empty": func(dir string) error {
 			n, err := Empty(t.Context(), dir)
-			if list, e := os.ReadDir(dir); len(list) > 0 || e != nil || n < 5000 {
+			if list, e := os.ReadDir(dir); len(list) > 0 || e != nil || n < 1500 {
 				t.Errorf("left %v, removed %d: %v", list, n, e)
 			}
 			return err
@@ -100,7 +100,7 @@ func TestRemoveDeep(t *testing.T) {
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			hostile(t, dir, outside, 5000)
+			hostile(t, dir, outside, 1500)
 			if err := remove(dir); err != nil {
 				t.Fatal(err)
 			}
