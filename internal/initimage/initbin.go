@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"sync"
+
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // MaxSize is the largest workshop-init that is unpacked, in bytes.
@@ -47,7 +50,9 @@ type Set struct {
 	files fs.FS                            // workshop-init-linux-ARCH.zst at the root
 	build func(arch string) (fs.FS, error) // of files that it doesn't have; nil: none
 
-	mu     sync.Mutex
+	mu        sync.Mutex
+	installed string // path of a program that a package installed; empty: none
+
 	built  map[string]fs.FS
 	loaded map[string][]byte
 	names  map[string]Names
@@ -97,7 +102,7 @@ func (s *Set) Else(build func(arch string) (fs.FS, error)) *Set {
 	if len(s.archs()) == len(arches) {
 		return s
 	}
-	return &Set{files: s.files, build: build}
+	return &Set{files: s.files, installed: s.installed, build: build}
 }
 
 // filesOf returns the files with the program for arch. Without any, these are the
@@ -130,8 +135,14 @@ var defaultSet = sync.OnceValue(func() *Set {
 	if err != nil {
 		panic(err) // a constant name
 	}
-	return NewSet(sub)
+	s := NewSet(sub)
+	s.installed = Installed
+	return s
 })
+
+// Installed is where a package has the program of its architecture. It is used in place
+// of the embedded one if it is the same, which its hash says: it needn't be unpacked.
+const Installed = "/usr/libexec/workshop/workshop-init"
 
 // Binary returns the static workshop-init for linux on arch (a GOARCH), or a
 // [NotBuiltError]. The caller must not change the bytes.
@@ -208,6 +219,13 @@ func (s *Set) load(arch string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.loaded == nil {
+		s.loaded = map[string][]byte{}
+	}
+	if data := s.readInstalled(files, arch); data != nil {
+		s.loaded[arch] = data
+		return data, nil
+	}
 	packed, err := fs.ReadFile(files, FileName(arch))
 	if err != nil {
 		return nil, err
@@ -226,11 +244,27 @@ func (s *Set) load(arch string) ([]byte, error) {
 			return nil, fmt.Errorf("the embedded workshop-init for linux/%s and its names differ: run `make build`", arch)
 		}
 	}
-	if s.loaded == nil {
-		s.loaded = map[string][]byte{}
-	}
 	s.loaded[arch] = data
 	return data, nil
+}
+
+// readInstalled returns the installed program if it has the hash of the names; nil: none.
+func (s *Set) readInstalled(files fs.FS, arch string) []byte {
+	n, err := readNames(files, arch)
+	if err != nil || s.installed == "" {
+		return nil
+	}
+	if st, err := os.Stat(s.installed); err != nil || st.Size() != n.Size {
+		return nil
+	}
+	data, err := boundedfile.Read(s.installed, n.Size)
+	if err != nil {
+		return nil
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != n.Digest {
+		return nil
+	}
+	return data
 }
 
 func (s *Set) archs() []string {

@@ -43,9 +43,6 @@ func New(_ context.Context, o Options) (*Engine, error) {
 	if o.Lookup == nil {
 		o.Lookup = func(string) (string, bool) { return "", false }
 	}
-	if o.InstalledDir == "" {
-		o.InstalledDir = installedDir
-	}
 	e := &Engine{opts: o, init: o.Init, rootless: os.Geteuid() != 0}
 	if e.init == nil {
 		e.init = initimage.Default()

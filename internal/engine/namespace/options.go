@@ -12,8 +12,6 @@ type Options struct {
 	// StateDir holds a directory for each project, CacheDir workshop-init and
 	// images; both are absolute. Empty is an error: there is no home directory.
 	StateDir, CacheDir string
-	// InstalledDir is where a package has workshop-init; empty: /usr/libexec/workshop.
-	InstalledDir string
 	// Version is the program's, for display.
 	Version string
 	// Lookup returns variables of the environment; nil: none is set.

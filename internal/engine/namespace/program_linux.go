@@ -18,7 +18,8 @@ import (
 // mode that makes it unreadable ([initimage.ToolMode]). It isn't hashed again before
 // each up: when it is written, its verified content is recorded by a stamp (inode,
 // size, mode, and ctime, which no program can set). If the stamp differs, the file
-// is written again.
+// is written again. Containers have the directory as long as they live, so it is never
+// one of a package, which an upgrade would change under them.
 
 // stamp identifies a file and its state.
 type stamp struct {
@@ -38,57 +39,19 @@ func stampOf(name string) (stamp, error) {
 	return stamp{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mode: st.Mode, UID: st.Uid, CTime: st.Ctim.Nano()}, nil
 }
 
-// programDir returns the directory of this build's program: for root where a package
-// installed it, else in the cache.
+// programDir returns the directory of this build's program.
 func (e *Engine) programDir() (string, initimage.Names, error) {
 	n, err := e.init.Names(arch)
 	if err != nil {
 		return "", n, err
 	}
-	// A supervisor without root reads its program, which is root's there.
-	if !e.rootless && hasInstalled(e.opts.InstalledDir, n) {
-		return filepath.Join(e.opts.InstalledDir, installedInit), n, nil
-	}
-	return e.cacheOf(n), n, nil
+	return filepath.Join(e.opts.CacheDir, "init", n.Digest), n, nil
 }
 
-// cacheOf is the program's directory in the cache.
-func (e *Engine) cacheOf(n initimage.Names) string {
-	return filepath.Join(e.opts.CacheDir, "init", n.Digest)
-}
-
-// A package of this program has its workshop-init in a directory of its own, and beside
-// it the file with its names (packaging/nfpm.yaml).
-const (
-	installedDir   = "/usr/libexec/workshop"
-	installedInit  = "init"
-	installedNames = "init.json"
-)
-
-// hasInstalled reports whether a package installed this very program. That it has these
-// names is root's word: nobody else can write there.
-func hasInstalled(dir string, n initimage.Names) bool {
-	var have initimage.Names
-	b, err := os.ReadFile(filepath.Join(dir, installedNames))
-	if err != nil || json.Unmarshal(b, &have) != nil || have != n {
-		return false
-	}
-	for _, name := range []string{"", installedNames, installedInit, filepath.Join(installedInit, programName)} {
-		now, err := stampOf(filepath.Join(dir, name))
-		if err != nil || now.UID != 0 || now.Mode&unix.S_IFMT == unix.S_IFLNK || now.Mode&0o022 != 0 {
-			return false
-		}
-		if filepath.Base(name) == programName && (now.Mode != unix.S_IFREG|initimage.ToolMode || now.Size != n.Size) {
-			return false
-		}
-	}
-	return true
-}
-
-// hasProgram reports whether the program is installed, or in the cache, unchanged.
+// hasProgram reports whether the cache has the program, unchanged.
 func (e *Engine) hasProgram() bool {
 	dir, n, err := e.programDir()
-	return err == nil && (dir != e.cacheOf(n) || unchanged(dir, n))
+	return err == nil && unchanged(dir, n)
 }
 
 func unchanged(dir string, n initimage.Names) bool {
@@ -103,12 +66,12 @@ func unchanged(dir string, n initimage.Names) bool {
 	return err == nil && now == then && mine && now.Size == n.Size && now.Mode == unix.S_IFREG|initimage.ToolMode
 }
 
-// program makes sure that the program is there, installed or in the cache, and returns
-// its directory. Concurrent calls wait for each other.
+// program makes sure that the cache has the program, and returns its directory.
+// Concurrent calls wait for each other.
 func (e *Engine) program() (string, error) {
 	dir, n, err := e.programDir()
-	if err != nil || dir != e.cacheOf(n) {
-		return dir, err
+	if err != nil {
+		return "", err
 	}
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {

@@ -28,58 +28,6 @@ func engineOf(t *testing.T, program string) *Engine {
 	return e
 }
 
-// What a package installed is used where it is this build's, and nobody but root can have
-// changed it.
-func TestInstalledProgram(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can install")
-	}
-	const program = "the program"
-	set := testutil.InitSet([]byte(program), arch)
-	n, err := set.Names(arch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names, err := json.Marshal(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		name   string
-		change func(dir string) error
-		used   bool
-	}{
-		{"as installed", func(string) error { return nil }, true},
-		{"of another build", func(dir string) error { return os.WriteFile(dir+"/init.json", []byte("{}"), 0o644) }, false},
-		{"without names", func(dir string) error { return os.Remove(dir + "/init.json") }, false},
-		{"another size", func(dir string) error {
-			return errors.Join(os.Remove(dir+"/init/workshop-init"), os.WriteFile(dir+"/init/workshop-init", []byte("longer than the program"), initimage.ToolMode))
-		}, false},
-		{"readable", func(dir string) error { return os.Chmod(dir+"/init/workshop-init", 0o755) }, false},
-		{"of another owner", func(dir string) error { return os.Chown(dir+"/init/workshop-init", 65532, 65532) }, false},
-		{"a link", func(dir string) error {
-			return errors.Join(os.Rename(dir+"/init/workshop-init", dir+"/x"), os.Symlink("../x", dir+"/init/workshop-init"))
-		}, false},
-		{"in a directory that others write", func(dir string) error { return os.Chmod(dir+"/init", 0o777) }, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "workshop")
-			err := errors.Join(os.MkdirAll(dir+"/init", 0o755), os.WriteFile(dir+"/init.json", names, 0o644), os.WriteFile(dir+"/init/workshop-init", []byte(program), initimage.ToolMode), tt.change(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := New(t.Context(), Options{StateDir: t.TempDir(), CacheDir: t.TempDir(), InstalledDir: dir, Init: set})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := e.program()
-			if err != nil || (got == dir+"/init") != tt.used || !e.hasProgram() {
-				t.Errorf("%s, %v, %v", got, err, e.hasProgram())
-			}
-		})
-	}
-}
-
 // The program in the cache is the embedded one: whole, readable by nobody, and
 // written again when anything about it changed.
 func TestProgram(t *testing.T) {
