@@ -14,7 +14,8 @@ INIT_TAGS := nethttpomithttp2
 # Nothing validates by calling a method that a tag names. What does so makes the
 # linker keep every exported method: 3 MB.
 HOST_TAGS := validator_novalidatefn
-HOST_FLAGS = -trimpath -tags=$(HOST_TAGS)
+# The version says which commit it is; what git says of a directory changes no byte.
+HOST_FLAGS = -trimpath -buildvcs=false -tags=$(HOST_TAGS)
 
 # Versions of programs that are run from their modules and not linked.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -39,7 +40,7 @@ programs:
 inits:
 	@mkdir -p bin
 	@for arch in $(ARCHES); do \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -tags $(INIT_TAGS) -ldflags '-s -w' -o bin/workshop-init-linux-$$arch ./cmd/workshop-init || exit 1; \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -tags $(INIT_TAGS) -ldflags '-s -w' -o bin/workshop-init-linux-$$arch ./cmd/workshop-init || exit 1; \
 		scripts/embed bin/workshop-init-linux-$$arch || exit 1; \
 	done
 

@@ -5,7 +5,7 @@
 // architecture. They are built, not committed; `make build` runs, before it
 // builds the host programs:
 //
-//	CGO_ENABLED=0 GOOS=linux GOARCH=$ARCH go build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o bin/workshop-init-linux-$ARCH ./cmd/workshop-init
+//	CGO_ENABLED=0 GOOS=linux GOARCH=$ARCH go build -trimpath -buildvcs=false -tags nethttpomithttp2 -ldflags '-s -w' -o bin/workshop-init-linux-$ARCH ./cmd/workshop-init
 //	go run ./internal/initimage/pack bin/workshop-init-linux-$ARCH internal/initimage/bin/workshop-init-linux-$ARCH.zst
 //
 // for ARCH amd64 and then arm64, which is packed against it (the third argument

@@ -74,7 +74,7 @@ func findGo(ctx context.Context, lookup func(string) (string, bool), clean, want
 	if err := json.Unmarshal(out, &have); err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
-	t.env = append(base, "GOENV=off", "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0")
+	t.env = append(base, "GOENV=off", "GOFLAGS=", "CGO_ENABLED=0")
 	for _, name := range settings {
 		if have[name] != "" {
 			t.env = append(t.env, name+"="+have[name])
