@@ -1,6 +1,5 @@
 //go:build linux
 
-// Package packaging tests what `make dist` makes.
 package packaging
 
 import (
@@ -147,9 +146,9 @@ func archive(t *testing.T, file string) {
 func dist(t *testing.T, place string, umask int, zone string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), place)
-	list := output(t, exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard"))
+	list := output(t, exec.Command("git", "-C", "../../..", "ls-files", "-z", "--cached", "--others", "--exclude-standard"))
 	for _, name := range strings.Split(strings.TrimSuffix(list, "\x00"), "\x00") {
-		copyFile(t, filepath.Join("..", name), filepath.Join(dir, name))
+		copyFile(t, filepath.Join("../../..", name), filepath.Join(dir, name))
 	}
 	out := filepath.Join(dir, "out")
 	script := fmt.Sprintf("umask %04o && exec make dist", umask)
