@@ -175,6 +175,8 @@ type Facts struct {
 	// HostAddrs are public addresses of the engine's machine, sorted: the guard
 	// can't see them from its own network, and they are the host (B26).
 	HostAddrs []string
+	// GitAuthor is who commits, of workers with `git_author: host`.
+	GitAuthor GitAuthor
 	// HostPaths are the read-only binds for `image: host`.
 	HostPaths  []string
 	InitImage  string // reference or ID of the workshop-init image

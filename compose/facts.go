@@ -185,6 +185,7 @@ func (m *machine) worker(s *types.ServiceConfig, a *addition) {
 		m.mount(s, a, k, &k.Mounts[i], user)
 	}
 	m.linked(s, a, k, user)
+	m.author(s, a, k)
 	for i := range k.Secrets {
 		m.secret(a, &k.Secrets[i], user)
 	}

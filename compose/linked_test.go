@@ -252,3 +252,41 @@ func TestLinkedByPlainCompose(t *testing.T) {
 		}
 	}
 }
+
+// TestB45_GitAuthor: variables of git have the user's name where the file says so; those of
+// the file win, and the rendered project has none of it.
+func TestB45_GitAuthor(t *testing.T) {
+	for _, tt := range []struct{ author, want string }{
+		{"host", "Me|me@example.org|File|me@example.org"},
+		{"none", "||File|"},
+		{"", "||File|"},
+	} {
+		w := sample(t, 1)
+		k := &w.Workers[0].Container
+		k.GitAuthor = val(tt.author)
+		k.Env = map[string]workshop.Value[string]{"GIT_COMMITTER_NAME": val("File")}
+		f := sampleFacts()
+		f.GitAuthor = GitAuthor{"Me", "me@example.org", "Me", "me@example.org"}
+		c := withFacts(t, compiled(t, w), f)
+		var got []string
+		for _, name := range []string{"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"} {
+			text := ""
+			if v := c.Project.Services["worker-0"].Environment[name]; v != nil {
+				text = *v
+			}
+			got = append(got, text)
+		}
+		if text := strings.Join(got, "|"); text != tt.want {
+			t.Errorf("git_author %q: got %s, want %s", tt.author, text, tt.want)
+		}
+		files, err := Render(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.Contains(string(file.Data), "me@example.org") {
+				t.Errorf("%s has the user's address", file.Path)
+			}
+		}
+	}
+}

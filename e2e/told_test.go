@@ -160,7 +160,7 @@ func TestFailuresAreExplained(t *testing.T) {
 	nodeSays := func(path string) string {
 		return `echo "npm error enoent ENOENT: no such file or directory, mkdir '` + path + `'" >&2; exit 254`
 	}
-	const identity = "a worker doesn't see your git configuration: write in its container in workshop.yaml, then run `workshop up`: env: {GIT_AUTHOR_NAME: NAME, GIT_AUTHOR_EMAIL: EMAIL, GIT_COMMITTER_NAME: NAME, GIT_COMMITTER_EMAIL: EMAIL}"
+	const identity = "a worker doesn't see your git configuration: to commit in your name, write `git_author: host` below `container:` in workshop.yaml, then run `workshop up`"
 	for _, c := range []struct{ command, want string }{
 		{"curl -sSf http://gone.example.org/", gone},
 		{"cd /tmp && git init -q x && cd x && git -c user.useConfigOnly=true commit -q --allow-empty -m x", identity},

@@ -35,6 +35,7 @@ func setScalars(out *Container, c *partialContainer) {
 	set(&out.Tmp, c.Tmp)
 	set(&out.Shm, c.Shm)
 	set(&out.Home, c.Home)
+	set(&out.GitAuthor, c.GitAuthor)
 	if r := c.Resources; r != nil {
 		set(&out.Resources.Memory, r.Memory)
 		set(&out.Resources.CPU, r.CPU)

@@ -16,6 +16,7 @@ import (
 //	adds         network deny, env (the worker's value wins)
 //	names        secrets, caches: only those that the worker names; none if it names none
 //	is its own   ports; the workshop's go to the only worker, see assignPorts
+//	replaces     git_author, which may only take it away
 //	stays        network dns and proxy, runtime
 //
 // It does not check; narrow does. base is not changed.

@@ -58,6 +58,10 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 		}
 	}
 	found = append(found, limitsExcess(c, base)...)
+	if out.GitAuthor.V == GitAuthorHost && base.GitAuthor.V != GitAuthorHost {
+		found = append(found, excess{key: "git_author", at: c.at("git_author", c.GitAuthor.Source), grant: base.GitAuthor.Source.Range,
+			summary: "`git_author: host` isn't granted by the workshop", hint: "move it to the workshop's container; a worker without it writes `git_author: none`"})
+	}
 	if c.Runtime != nil {
 		found = append(found, excess{key: "runtime", at: c.at("runtime", c.Runtime.Source), grant: base.Runtime.Source.Range,
 			summary: "runtime can't be set by a worker: all containers of a workshop share one",

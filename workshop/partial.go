@@ -43,6 +43,7 @@ type partialContainer struct {
 	Home      *Value[Size]             `key:"home" validate:"min=4096" example:"write home: 256M" default:"256M" doc:"Size of the tmpfs at /home/worker."`
 	Resources *partialResources        `key:"resources" example:"write resources: {memory: 2G, cpu: 1}" doc:"Limits of each worker."`
 	Env       map[string]Value[string] `key:"env" names:"envname" number:"true" example:"write env: {LANG: C.UTF-8, EDITOR: \"${EDITOR:-vi}\"}" doc:"Environment variables; not for tokens, which are secrets."`
+	GitAuthor *Value[string]           `key:"git_author" validate:"oneof=none host" literal:"What enters from this machine must be visible in the file." example:"write git_author: host" doc:"With host, commits of the worker have the name and address of your own git configuration (user.name, user.email), which it gets as variables. Those of env win."`
 	Secrets   *[]Secret                `key:"secrets" example:"write secrets: [{name: github_token, env: GITHUB_TOKEN}]" doc:"Files at /run/secrets/NAME; a worker gets those that its own container names."`
 	Caches    *[]Cache                 `key:"caches" example:"write caches: [npm, go]" doc:"Directories of one worker that outlive it; a worker gets those that its own container names."`
 	Ports     *[]Port                  `key:"ports" example:"write ports: [\"8080:8080\"]" doc:"Ports of the worker that are published on the host."`

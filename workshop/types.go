@@ -86,12 +86,17 @@ type Container struct {
 	Scratch, Tmp, Shm, Home Value[Size]
 	Resources               Resources
 	// Env by name.
-	Env     map[string]Value[string]
-	Secrets []Secret
-	Caches  []Cache
-	Ports   []Port
-	Runtime Value[string] // OCI runtime name; empty: the engine's default
+	Env map[string]Value[string]
+	// GitAuthor says whose name commits have: [GitAuthorHost], or what git inside finds.
+	GitAuthor Value[string]
+	Secrets   []Secret
+	Caches    []Cache
+	Ports     []Port
+	Runtime   Value[string] // OCI runtime name; empty: the engine's default
 }
+
+// GitAuthorHost gives commits the name of the user's own git configuration.
+const GitAuthorHost = "host"
 
 // HostImage is the image that needs none: the host's /usr and friends,
 // read-only.

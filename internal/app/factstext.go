@@ -26,6 +26,20 @@ func (env *Env) sayFacts(w *workshop.Workshop, f *compose.Facts, created []strin
 		}
 	}
 	env.sayRepositories(w, f)
+	env.sayAuthor(w, f)
+}
+
+// sayAuthor says whose name the commits of workers have (B45).
+func (env *Env) sayAuthor(w *workshop.Workshop, f *compose.Facts) {
+	var names []string
+	for i := range w.Workers {
+		if w.Workers[i].Container.GitAuthor.V == workshop.GitAuthorHost {
+			names = append(names, w.Workers[i].Name)
+		}
+	}
+	if len(names) > 0 {
+		env.say("%s: git commits as %s, of your git configuration (B45)", WorkersText(names), Printable(f.GitAuthor.AuthorName+" <"+f.GitAuthor.AuthorEmail+">"))
+	}
 }
 
 // sayRepositories says which repositories outside of the mounts workers see, since their

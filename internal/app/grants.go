@@ -42,6 +42,7 @@ var facets = []facet{
 	{name: "secret", label: "secrets:"},
 	{name: "cache", label: "caches:"},
 	{name: "env", label: "env:", hidden: true},
+	{name: "author", label: "git author"},
 	{name: portFacet, label: "ports:"},
 	{name: "mode", label: "network"},
 	{name: "room", label: "room"},
@@ -70,6 +71,9 @@ func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
 	}
 	if c.Build != nil {
 		g["image"] = "build of " + c.Build.Context.V
+	}
+	if c.GitAuthor.V == workshop.GitAuthorHost {
+		g["author"] = c.GitAuthor.V
 	}
 	if c.Network.OwnRoom.V {
 		g["room"] = "own"

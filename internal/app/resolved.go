@@ -49,6 +49,7 @@ type (
 		Home      string            `yaml:"home,omitempty" json:"home,omitempty"`
 		Resources resolvedResources `yaml:"resources" json:"resources"`
 		Env       map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
+		GitAuthor string            `yaml:"git_author,omitempty" json:"git_author,omitempty"`
 		Secrets   []any             `yaml:"secrets,omitempty" json:"secrets,omitempty"`
 		Caches    []any             `yaml:"caches,omitempty" json:"caches,omitempty"`
 		Ports     []resolvedPort    `yaml:"ports,omitempty" json:"ports,omitempty"`
@@ -200,7 +201,7 @@ func resolveContainer(c *workshop.Container) resolvedContainer {
 			Memory: c.Resources.Memory.V.String(), CPU: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V,
 			Timeout: c.Resources.Timeout.V.String(),
 		},
-		Env: resolveMap(c.Env), Runtime: c.Runtime.V,
+		Env: resolveMap(c.Env), GitAuthor: c.GitAuthor.V, Runtime: c.Runtime.V,
 	}
 	if b := c.Build; b != nil {
 		k.Build = &resolvedBuild{diag.Literal(b.Context.V), diag.Literal(b.Dockerfile.V), resolveMap(b.Args), b.Target.V}

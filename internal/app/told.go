@@ -78,7 +78,7 @@ func (h *Tools) watch(worker, name string) func(context.Context, session.Ended) 
 			}
 		}
 		if signs.sawNoIdentity() {
-			h.tellPerson("", h.c.hintIdentity(w, file))
+			h.tellPerson("", hintIdentity(file))
 		}
 		if guard == nil {
 			return notes

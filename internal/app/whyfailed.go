@@ -83,7 +83,7 @@ func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int)
 	case ran.Signs.sawNoProcess():
 		env.hint("%s", hintPIDs(w))
 	case ran.Signs.sawNoIdentity():
-		env.hint("%s", s.hintIdentity(w, file))
+		env.hint("%s", hintIdentity(file))
 	case ran.Signs.sawWorktree():
 		env.hint("%s", hintWorktree)
 	case !HasNetwork(w):
@@ -139,42 +139,9 @@ func hintPIDs(w *workshop.Worker) string {
 	return fmt.Sprintf("no process could be started: most often the limit of %d is reached (resources.pids of %s)", w.Container.Resources.PIDs.V, w.Name)
 }
 
-// hintIdentity says how git in a worker gets a name to commit in. Where the worker's
-// container has variables, it is lines for the form that they have in the file.
-func (s *Source) hintIdentity(w *workshop.Worker, file string) string {
-	var lines []string
-	for _, who := range []string{"AUTHOR", "COMMITTER"} {
-		for _, what := range []string{"NAME", "EMAIL"} {
-			if name := "GIT_" + who + "_" + what; w.Container.Env[name].V == "" {
-				lines = append(lines, name+": "+what)
-			}
-		}
-	}
-	const begin = "a worker doesn't see your git configuration: "
-	then := " in " + file + ", then run `workshop up`:\n"
-	switch {
-	case len(w.Container.Env) == 0:
-		return begin + "write in its container" + then + "env: {" + strings.Join(lines, ", ") + "}"
-	case s.hasEnvLines(w):
-		return begin + "add below its `env:`" + then + strings.Join(lines, "\n")
-	}
-	return begin + "add between the braces of its `env:`" + then + strings.Join(lines, ", ") + ","
-}
-
-// hasEnvLines reports whether a worker's variables are on a line each.
-func (s *Source) hasEnvLines(w *workshop.Worker) bool {
-	text := s.read[s.Base()]
-	if text == nil {
-		return true
-	}
-	lines := strings.Split(string(text.text), "\n")
-	for name, value := range w.Container.Env {
-		line := value.Source.Range.Start.Line
-		if line < 1 || line > len(lines) || !strings.HasPrefix(strings.TrimSpace(lines[line-1]), name+":") {
-			return false
-		}
-	}
-	return true
+// hintIdentity says how git in a worker gets a name to commit in.
+func hintIdentity(file string) string {
+	return "a worker doesn't see your git configuration: to commit in your name, write `git_author: host` below `container:` in " + file + ", then run `workshop up`"
 }
 
 // hintWorktree says why git finds no repository in a linked worktree.

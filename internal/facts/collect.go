@@ -89,6 +89,7 @@ func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List
 	c.users = compose.WorkerUsers(o.Compiled, *f)
 	c.sources(ctx)
 	c.copies(ctx)
+	c.author()
 	c.builds()
 	if o.Local && usesHostImage(o.Workshop) {
 		f.HostPaths = HostPaths("/")

@@ -42,17 +42,16 @@ func (c *collector) linked(ctx context.Context, u *use, sf *compose.SourceFacts,
 	if err != nil || !info.Mode().IsRegular() {
 		return
 	}
-	text, err := boundedfile.Read(file, maxGitFile)
-	to, ok := strings.CutPrefix(string(text), "gitdir: ")
-	if err != nil || !ok {
+	r, ok := readLinked(dir, rel)
+	if !ok {
 		return
 	}
-	r := repository{dir: dir, LinkedGit: compose.LinkedGit{Dir: rel, GitDir: strings.TrimRight(to, "\r\n"), Held: held}}
+	r.Held = held
 	if err = r.find(); err == nil {
 		err = r.owned(info, c.o.UID)
 	}
 	if err == nil {
-		err = c.mayMount(&r)
+		err = c.mayMount(r)
 	}
 	if err == nil {
 		err = r.search(ctx, u.sockets)
@@ -68,6 +67,13 @@ type repository struct {
 	compose.LinkedGit
 	dir string // with the .git file
 	own string // what that names, symlinks resolved
+}
+
+// readLinked reads the .git file of a directory, which is relative to a source.
+func readLinked(dir, rel string) (r *repository, ok bool) {
+	text, err := boundedfile.Read(filepath.Join(dir, ".git"), maxGitFile)
+	to, ok := strings.CutPrefix(string(text), "gitdir: ")
+	return &repository{dir: dir, LinkedGit: compose.LinkedGit{Dir: rel, GitDir: strings.TrimRight(to, "\r\n")}}, ok && err == nil
 }
 
 // errLinked is why a repository isn't mounted.

@@ -82,7 +82,7 @@ var explanations = map[string]Explanation{
 		"A repository that you only started with `up` ran nothing outside of its workers and the builds of their images.", nil},
 	"B44": {"API keys of models, and the calls to them, stay outside of workers, unless the file passes a key on (B45).",
 		"`env` in a worker shows no key of yours that the file doesn't name.", nil},
-	"B45": {"Values of your environment enter a worker only where the file shows it, by `secrets:` or `${NAME}`.",
+	"B45": {"Values of your environment enter a worker only where the file shows it, by `secrets:` or `${NAME}`; the name for commits by `git_author: host`.",
 		"GITHUB_TOKEN is not in a worker, unless workshop.yaml names it.", nil},
 	"B60": {"No file, message or packet makes our programs crash, hang or use memory without bound, and a worker can't stop the guard. It can use up what the kernel counts per user: until it ends, commands of yours may fail.",
 		"A workshop.yaml of nested aliases is refused with too-large.", nil},
