@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types/mount"
@@ -38,10 +39,15 @@ func (r *run) checkWays(ctx context.Context, id, service string) error {
 		}
 		mounts = c.HostConfig.Mounts
 	}
-	return ways(mounts)
+	var programs []string
+	if f := r.p.Compiled.Facts; f != nil {
+		programs = f.HostPaths
+	}
+	return ways(mounts, programs)
 }
 
-func ways(mounts []mount.Mount) error {
+// ways checks mounts; programs are the paths that `image: host` mounts.
+func ways(mounts []mount.Mount, programs []string) error {
 	sources := map[string]string{} // by mount target; "": no worker writes there
 	for _, m := range mounts {
 		if sources[m.Target] = ""; m.Type == mount.TypeBind {
@@ -49,7 +55,7 @@ func ways(mounts []mount.Mount) error {
 		}
 	}
 	for _, m := range mounts {
-		if m.Type == mount.TypeBind && !ours(m) {
+		if m.Type == mount.TypeBind && !ours(m, programs) {
 			if err := onWay("the source", m.Target, "/", m.Source); err != nil {
 				return err
 			}
@@ -73,8 +79,8 @@ func ways(mounts []mount.Mount) error {
 // ours reports whether a bind isn't one of workshop.yaml: programs of `image: host`,
 // at their own paths, or accounts, secrets and the dial-in directory, in a directory
 // of the user to which no worker writes.
-func ours(m mount.Mount) bool {
-	return m.ReadOnly && (m.Source == m.Target || m.Target == compose.DialInDir || path.Dir(m.Target) == compose.SecretsDir || m.Target == "/etc/passwd" || m.Target == "/etc/group")
+func ours(m mount.Mount, programs []string) bool {
+	return m.ReadOnly && (m.Source == m.Target && slices.Contains(programs, m.Source) || m.Target == compose.DialInDir || path.Dir(m.Target) == compose.SecretsDir || m.Target == "/etc/passwd" || m.Target == "/etc/group")
 }
 
 // onWay refuses a path with a symbolic link.

@@ -46,11 +46,12 @@ func TestWaysAreLookedAtBeforeAStart(t *testing.T) {
 		{"a pin at the same path", "leads through " + dir + "/toEvil", []mount.Mount{
 			{Type: mount.TypeBind, Source: dir, Target: dir}, {Type: mount.TypeBind, Source: dir + "/toEvil", Target: dir + "/toEvil", ReadOnly: true},
 		}},
+		{"a repository at its own path", "leads through " + dir + "/src/link", []mount.Mount{{Type: mount.TypeBind, Source: dir + "/src/link", Target: dir + "/src/link", ReadOnly: true}}},
 		{"programs of the machine", "", []mount.Mount{{Type: mount.TypeBind, Source: dir + "/toEvil", Target: dir + "/toEvil", ReadOnly: true}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			err := ways(test.mounts)
+			err := ways(test.mounts, []string{dir + "/toEvil"})
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
