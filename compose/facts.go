@@ -233,7 +233,9 @@ func (c *Compiled) WorkshopFiles() []string {
 		if w.File == "" {
 			continue
 		}
-		add(w.File)
+		if w.File != c.workshop.File { // else it is defined there
+			add(w.File)
+		}
 		if schema := w.Definition.ResultFile.Name; schema != "" {
 			add(path.Join(path.Dir(w.File), schema))
 		}

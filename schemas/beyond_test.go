@@ -4,6 +4,7 @@ package schemas_test
 // reason.
 var beyond = map[string]string{
 	"nul":                               "NUL in any value: each text would need a pattern",
+	"inline-worker-and-file":            "needs the other files of the project",
 	"isolation-build":                   `compares two places of the file`,
 	"isolation-files":                   `compares two places of the file`,
 	"delegate-has-more-tools":           "what two files say",

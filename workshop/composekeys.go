@@ -92,7 +92,7 @@ var containerKeys = map[string]instead{
 	"name":                {whyWorkshop, "write name next to container"},
 	"allow":               {"", "write network: {mode: restricted, allow: […]}"},
 	"deny":                {"", "write network: {mode: restricted, deny: […]}"},
-	"tools":               {"A worker's own file lists its tools.", "write `allowed-tools` in the worker's file"},
+	"tools":               {"What a worker is offered is not where it runs.", "write tools next to container in the worker's item, or `allowed-tools` in its file"},
 	"workers":             {whyWorkshop, "write workers next to container"},
 	"approvals":           {whyWorkshop, "write approvals next to container"},
 	"mcp":                 {whyWorkshop, "write mcp next to container"},

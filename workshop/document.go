@@ -24,7 +24,7 @@ type workshopForm struct {
 	Description *Value[string]     `key:"description" example:"write description: Reviews a change" doc:"What the workshop is for."`
 	Isolation   *Value[Isolation]  `key:"isolation" validate:"oneof=docker namespace auto" literal:"The isolation must be visible in the file." example:"write isolation: namespace" default:"auto" doc:"The kind of engine: Docker, namespaces without a daemon, or the one that fits this machine (auto)."`
 	Container   *partialContainer  `key:"container" required:"true" example:"write container: {image: NAME:TAG}" doc:"What every worker gets; a worker may narrow it."`
-	Workers     *[]workerEntry     `key:"workers" required:"true" example:"write workers: [reviewer]" doc:"The workers, by name; each has a file of its own."`
+	Workers     *[]workerEntry     `key:"workers" required:"true" example:"write workers: [reviewer]" doc:"The workers: the name of one that has a file, or a mapping."`
 	Approvals   *approvalsForm     `key:"approvals" example:"write approvals: {default: ask}" doc:"Which tool calls a person must approve."`
 	MCP         map[string]mcpForm `key:"mcp" names:"servername" example:"write mcp: {github: {command: github-mcp-server}}" doc:"MCP servers by name; each runs in the workers that list its tools."`
 }
@@ -32,28 +32,37 @@ type workshopForm struct {
 func (*workshopForm) title() string { return "workshop" }
 func (*workshopForm) keepsParts()   {}
 
-// workerForm is the long form of a worker.
+// workerForm is the long form of a worker: where it runs, and perhaps what it does,
+// which else its file says.
 type workerForm struct {
-	Source    diag.Source
-	Name      *Value[string]    `key:"name" required:"true" validate:"name" literal:"The name finds the worker's file and names its container." example:"write name: reviewer" doc:"Name of the worker: lower-case letters, digits, _ and -, at most 63; not guard, room or room-…."`
-	File      *Value[string]    `key:"file" literal:"Which files make a workshop must be visible in it." example:"write file: workers/reviewer.md" doc:"The worker's file, relative to this one; without it the file is found by name."`
-	Container *partialContainer `key:"container" example:"write container: {network: none}" doc:"Narrows what the workshop grants."`
+	Source       diag.Source
+	Name         *Value[string]    `key:"name" required:"true" validate:"name" literal:"The name finds the worker's file and names its container." example:"write name: reviewer" doc:"Name of the worker: lower-case letters, digits, _ and -, at most 63; not guard, room or room-…."`
+	File         *Value[string]    `key:"file" literal:"Which files make a workshop must be visible in it." example:"write file: workers/reviewer.md" doc:"The worker's file, relative to this one; without it the file is found by name."`
+	Tools        *textList         `key:"tools" literal:"What a worker is offered must be visible in the file." example:"write tools: [read_file, search_files, shell]" doc:"Defines the worker here instead of in a file, and is the limit of what it is offered; [] is nothing."`
+	AllowedTools *textList         `key:"allowed-tools" literal:"What a worker is offered must be visible in the file." example:"write allowed-tools: Read, Grep" doc:"Another name of tools."`
+	Description  *Value[string]    `key:"description" example:"write description: Runs the tests" doc:"What the worker is for; with tools."`
+	Instructions *Value[string]    `key:"instructions" example:"write instructions: Run the tests." doc:"What the worker is to do, its prompt; with tools."`
+	DelegatesTo  *textList         `key:"delegates-to" literal:"Whom a worker may call must be visible in the file." example:"write delegates-to: [scanner]" doc:"Workers of this workshop that it may call; with tools."`
+	Model        *Value[string]    `key:"model" literal:"It is the worker's, and not the machine's." example:"write model: large" doc:"Kept for the program that calls the model; with tools."`
+	ResultType   *Value[string]    `key:"result_type" validate:"text,oneline" literal:"Which files make a workshop must be visible in it." example:"write result_type: schemas/report.json" doc:"JSON Schema that an answer must match, relative to this file; with tools."`
+	Container    *partialContainer `key:"container" example:"write container: {network: none}" doc:"Narrows what the workshop grants."`
 }
 
 func (*workerForm) title() string { return "a worker" }
 
 var workerKeys = map[string]instead{
-	"description":   {"A worker's file describes it.", "write it in the worker's file"},
-	"tools":         {"A worker's own file lists its tools.", "write `allowed-tools` in the worker's file"},
-	"allowed-tools": {"A worker's own file lists its tools.", "write `allowed-tools` in the worker's file"},
-	"delegates-to":  {"A worker's own file lists its delegates.", "write `delegates-to` in the worker's file"},
-	"model":         {"LLM calls stay on the host (B44).", "write `model` in the worker's file"},
-	"path":          {"", "write file: workers/NAME.md"},
+	"toolsets":          {"", "write tools: [read_file, shell], or `toolsets` in the worker's file"},
+	"disallowed-tools":  {"", "list in tools only what the worker may use"},
+	"disallowedTools":   {"", "list in tools only what the worker may use"},
+	"output_schema_ref": {"", "write result_type: FILE"},
+	"prompt":            {"", "write instructions: TEXT"},
+	"path":              {"", "write file: workers/NAME.md"},
 }
 
 func (w *workerEntry) decode(d *decoder, n *node, f *field) bool {
 	w.Source = diag.Source{Range: n.rng}
 	form := workerForm{}
+	before := d.errors
 	switch n.kind {
 	case scalarNode:
 		name := *formOf(reflect.TypeFor[workerForm]()).byKey["name"]
@@ -99,6 +108,7 @@ func (w *workerEntry) decode(d *decoder, n *node, f *field) bool {
 			w.File = Value[string]{}
 		}
 	}
+	w.Inline = form.inline(d, n, d.errors > before)
 	return true // the worker exists, whatever is wrong with it
 }
 

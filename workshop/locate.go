@@ -49,15 +49,7 @@ func (l *locator) find(e workerEntry) (worker.Candidate, bool) {
 		return l.named(e)
 	}
 	name := e.Name.V
-	var looked []string
-	var found []worker.Candidate
-	for _, c := range worker.Candidates(name) {
-		looked = append(looked, c.Path)
-		c.Path = path.Join(l.dir, c.Path)
-		if l.isFile(c.Path) {
-			found = append(found, c)
-		}
-	}
+	found, looked := l.candidates(name)
 	switch len(found) {
 	case 1:
 		return found[0], l.reachable(e, found[0].Path)
@@ -68,21 +60,39 @@ func (l *locator) find(e workerEntry) (worker.Candidate, bool) {
 			Hint:    l.missingHint(name)})
 		return worker.Candidate{}, false
 	}
-	var names, writable []string
+	names, detail := l.foundText(found)
+	l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "worker-ambiguous", Range: e.Name.Source.Range,
+		Summary: fmt.Sprintf("the worker %s has %d files: %s", name, len(found), strings.Join(names, " and ")), Detail: detail,
+		Hint: fmt.Sprintf("say which one: `- {name: %s, file: %s}`", name, names[0])})
+	return worker.Candidate{}, false
+}
+
+// foundText are the files as workshop.yaml would write them, and whether a worker may
+// have written one.
+func (l *locator) foundText(found []worker.Candidate) (names []string, detail string) {
+	var writable []string
 	for _, c := range found {
 		names = append(names, l.shown(c.Path))
 		if l.writable(c.Path) {
 			writable = append(writable, l.shown(c.Path))
 		}
 	}
-	detail := ""
 	if len(writable) > 0 {
 		detail = "A worker may have written " + strings.Join(writable, " or ") + ", which a mount makes writable."
 	}
-	l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "worker-ambiguous", Range: e.Name.Source.Range,
-		Summary: fmt.Sprintf("the worker %s has %d files: %s", name, len(found), strings.Join(names, " and ")), Detail: detail,
-		Hint: fmt.Sprintf("say which one: `- {name: %s, file: %s}`", name, names[0])})
-	return worker.Candidate{}, false
+	return names, detail
+}
+
+// candidates are the files at the places for a name, and the names of these places.
+func (l *locator) candidates(name string) (found []worker.Candidate, looked []string) {
+	for _, c := range worker.Candidates(name) {
+		looked = append(looked, c.Path)
+		c.Path = path.Join(l.dir, c.Path)
+		if l.isFile(c.Path) {
+			found = append(found, c)
+		}
+	}
+	return found, looked
 }
 
 // writable reports whether a file is below a source that the workshop mounts
@@ -162,7 +172,7 @@ func (l *locator) missingHint(name string) string {
 	if l.existing == nil {
 		l.existing = append([]string{}, l.list()...)
 	}
-	make := fmt.Sprintf("create %s with the lines `---`, `allowed-tools: Read, Grep`, `---` and what the worker is to do (workshop init writes an example)", workerFileHint(name))
+	make := fmt.Sprintf("define it here, `- {name: %s, tools: [Read, Grep]}`, or create %s with the lines `---`, `allowed-tools: Read, Grep`, `---` and what the worker is to do", name, workerFileHint(name))
 	if near := nearest(name, l.existing); near != "" {
 		return "did you mean " + near + "? Else " + make
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/workshop/worker"
 )
 
 // workerEntry is one item of `workers:` as it is written: a name, or a mapping
@@ -17,6 +18,9 @@ type workerEntry struct {
 	// File is the `file:` key, relative to workshop.yaml; V is empty when the
 	// worker is to be found by name.
 	File Value[string]
+	// Inline is what the item itself says of what the worker does; nil when that is in
+	// a file.
+	Inline *worker.Inline
 	// Container is the `container:` key; nil when it is absent.
 	Container *partialContainer
 	// Source is the whole item.

@@ -21,7 +21,7 @@ type section struct {
 // what no key can: short forms and rules between keys.
 var sections = []section{
 	{"workshop", "", reflect.TypeFor[workshopForm]()},
-	{"workshop.workers[]", "A name alone, or a mapping:", reflect.TypeFor[workerForm]()},
+	{"workshop.workers[]", "A name alone, or a mapping. What a worker does is said by its file, or here: then with `tools`.", reflect.TypeFor[workerForm]()},
 	{"container", "`workshop.container` is what every worker gets. The `container` of a worker has the same keys and may only narrow it; `runtime`, `network.dns` and `network.proxy` are the workshop's alone.", reflect.TypeFor[partialContainer]()},
 	{"container.build", "A directory alone, or a mapping:", reflect.TypeFor[buildForm]()},
 	{"container.network", "A mode alone, or a mapping. Without `network` there is none.", reflect.TypeFor[networkForm]()},
@@ -142,6 +142,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[partialNetwork]():   "mode or mapping",
 	reflect.TypeFor[Upstream]():         "text",
 	reflect.TypeFor[workerEntry]():      "workers",
+	reflect.TypeFor[textList]():         "list, or text with commas",
 	reflect.TypeFor[Mount]():            "mounts",
 	reflect.TypeFor[Port]():             "ports",
 	reflect.TypeFor[Secret]():           "secrets",

@@ -69,6 +69,9 @@ func workerFileHint(name string) string { return worker.Candidates(name)[0].Path
 // read returns a worker's definition and the path of its file; problems are
 // reported.
 func (l *locator) read(e workerEntry) (string, worker.Definition) {
+	if e.Inline != nil {
+		return l.inline(e)
+	}
 	c, ok := l.find(e)
 	if !ok {
 		return c.Path, worker.Definition{Name: e.Name.V}
@@ -113,7 +116,7 @@ func (l *locator) resultType(def *worker.Definition, file string) {
 	}
 	at := path.Join(path.Dir(file), ref.Name)
 	if path.IsAbs(ref.Name) || !l.inside(at) {
-		refuse(fmt.Sprintf("the schema %s is outside of the project", ref.Name), "keep it next to the worker's file")
+		refuse(fmt.Sprintf("the schema %s is outside of the project", ref.Name), "keep it next to "+path.Base(file))
 		return
 	}
 	if to, out := l.follow(at); out {
@@ -122,7 +125,7 @@ func (l *locator) resultType(def *worker.Definition, file string) {
 	}
 	data, err := boundedfile.ReadFS(l.fsys, at, worker.MaxSchema)
 	if err != nil {
-		refuse(fmt.Sprintf("the schema %s can't be read: %s", at, boundedfile.Reason(err)), "the path is relative to the worker's file")
+		refuse(fmt.Sprintf("the schema %s can't be read: %s", at, boundedfile.Reason(err)), "the path is relative to the folder of "+path.Base(file))
 		return
 	}
 	if def.ResultType, err = l.schemas.File(at, data); err != nil {

@@ -36,7 +36,7 @@ func TestReferences(t *testing.T) {
 		{name: "one file for two", workers: "    - {name: a, file: prompts/b.md}\n    - {name: b, file: prompts/b.md}\n", files: map[string]string{"prompts/b.md": md}},
 		{
 			name: "none", workers: "    - code-reviewr\n", files: map[string]string{"skills/code-reviewer/SKILL.md": md},
-			want: []string{"5: there is no file for the worker code-reviewr"}, hint: "did you mean code-reviewer? Else create workers/code-reviewr.md",
+			want: []string{"5: there is no file for the worker code-reviewr"}, hint: "did you mean code-reviewer? Else define it here, `- {name: code-reviewr, tools: [Read, Grep]}`, or create workers/code-reviewr.md",
 		},
 		{
 			name: "two", workers: "    - a\n", files: map[string]string{"workers/a.md": md, "a.agent": llmdo},

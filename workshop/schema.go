@@ -387,6 +387,7 @@ func (w *workerEntry) schema(g *schemaMaker) object {
 	name := properties["name"].(object)
 	name["not"] = notReserved
 	properties["file"] = object{"type": "string", "pattern": `^[^/~][^\\\n]*$`, "not": object{"pattern": `(^|/)\.\.(/|$)|//`}, "description": properties["file"].(object)["description"]}
+	inlineRules(long)
 	g.defs["worker"] = object{"anyOf": []object{{"type": "string", "pattern": namePattern, "not": notReserved}, long}}
 	return object{"$ref": "#/$defs/worker"}
 }

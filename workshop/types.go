@@ -61,7 +61,8 @@ const (
 type Worker struct {
 	Name   string
 	Source diag.Source
-	// File is the definition's path relative to the fs.FS given to Load.
+	// File is the definition's path relative to the fs.FS given to Load; that of
+	// workshop.yaml for an inline worker.
 	File string
 	// Definition is the portable part: what the worker does.
 	Definition worker.Definition

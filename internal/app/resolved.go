@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
 	"github.com/llmdo/workshop/workshop"
+	"github.com/llmdo/workshop/workshop/worker"
 )
 
 // Resolved is a workshop file with everything written out, in the order in which
@@ -31,9 +33,16 @@ type (
 		Approvals   *resolvedApprovals `yaml:"approvals,omitempty" json:"approvals,omitempty"`
 	}
 	resolvedWorker struct {
-		Name      string            `yaml:"name" json:"name"`
-		File      string            `yaml:"file" json:"file"`
-		Container resolvedContainer `yaml:"container" json:"container"`
+		Name string `yaml:"name" json:"name"`
+		File string `yaml:"file,omitempty" json:"file,omitempty"`
+		// Of an inline worker:
+		Description  string            `yaml:"description,omitempty" json:"description,omitempty"`
+		Tools        *[]string         `yaml:"tools,omitempty" json:"tools,omitempty"` // an empty list is written
+		DelegatesTo  []string          `yaml:"delegates-to,omitempty" json:"delegates-to,omitempty"`
+		Model        string            `yaml:"model,omitempty" json:"model,omitempty"`
+		ResultType   string            `yaml:"result_type,omitempty" json:"result_type,omitempty"`
+		Instructions string            `yaml:"instructions,omitempty" json:"instructions,omitempty"`
+		Container    resolvedContainer `yaml:"container" json:"container"`
 	}
 	resolvedContainer struct {
 		Image     string            `yaml:"image,omitempty" json:"image,omitempty"`
@@ -183,12 +192,35 @@ func resolve(w *workshop.Workshop) Resolved {
 		for _, cache := range w.Workers[i].Container.Caches {
 			k.Caches = append(k.Caches, cache.Name)
 		}
-		f.Workshop.Workers = append(f.Workshop.Workers, resolvedWorker{w.Workers[i].Name, w.Workers[i].File, k})
+		f.Workshop.Workers = append(f.Workshop.Workers, resolveWorker(&w.Workers[i], k))
 	}
 	for _, r := range w.Approvals.Rules {
 		f.Workshop.Approvals.Rules = append(f.Workshop.Approvals.Rules, resolvedApprovalRule{r.Tool, diag.Literal(r.Match), string(r.Approval)})
 	}
 	return f
+}
+
+// resolveWorker has the file of a worker, or what it does where workshop.yaml says that.
+func resolveWorker(w *workshop.Worker, k resolvedContainer) resolvedWorker {
+	out := resolvedWorker{Name: w.Name, Container: k}
+	d := &w.Definition
+	if d.Dialect != worker.InlineWorker {
+		out.File = w.File
+		return out
+	}
+	out.Description, out.Instructions = diag.Literal(d.Description), diag.Literal(d.Instructions)
+	out.Model, out.ResultType = diag.Literal(d.Model), diag.Literal(d.ResultFile.Name)
+	tools := []string{}
+	for _, t := range d.Tools {
+		if name := diag.Literal(t.Written); !slices.Contains(tools, name) {
+			tools = append(tools, name)
+		}
+	}
+	out.Tools = &tools
+	for _, to := range d.DelegatesTo {
+		out.DelegatesTo = append(out.DelegatesTo, to.Name)
+	}
+	return out
 }
 
 func resolveContainer(c *workshop.Container) resolvedContainer {

@@ -98,7 +98,7 @@ func (s *workerSession) narrow(running tool.Grant) {
 	next := &tool.Grant{Worker: s.worker.Name, Tools: common(file, running.Tools), TimeoutMS: running.TimeoutMS, MCP: running.MCP}
 	before := s.grant.Swap(next)
 	if len(tool.Excess(file, running.Tools)) > 0 || len(tool.Excess(running.Tools, file)) > 0 {
-		s.host.warn("the file of %s lists other tools than the worker was started with; only what both have is offered. Run `workshop up` to start it with the file as it is, and start this program again if the file was changed since", s.worker.Name)
+		s.host.warn("the definition of %s lists other tools than the worker was started with; only what both have is offered. Run `workshop up` to start it with the definition as it is, and start this program again if the file was changed since", s.worker.Name)
 	} else if name := s.otherServer(running.MCP); name != "" {
 		s.host.warn("the MCP server %s of %s isn't the one in the file, but the one that the worker was started with. Run `workshop up` to start it with the file as it is", name, s.worker.Name)
 	}

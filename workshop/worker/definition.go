@@ -76,4 +76,6 @@ const (
 	LLMDoAgent  Dialect = "llm-do-agent"  // NAME.agent
 	ClaudeAgent Dialect = "claude-agent"  // .claude/agents/NAME.md
 	AgentSkill  Dialect = "agent-skill"   // skills/NAME/SKILL.md
+	// InlineWorker is a worker that workshop.yaml defines itself.
+	InlineWorker Dialect = "inline"
 )

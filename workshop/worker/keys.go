@@ -13,7 +13,8 @@ import (
 
 // field is one key of a worker file with its value.
 type field struct {
-	key, value *yaml.Node
+	key, value *yaml.Node // nil for an inline worker's
+	texts      []Text     // of an inline worker's list
 	name       string
 	used       bool // a dialect has read it
 }
@@ -176,6 +177,17 @@ func (f *file) rangeOf(n *yaml.Node) diag.Range {
 	return f.span(from, end)
 }
 
+// keyRange returns the place of a field's key; an inline worker's has that of its list.
+func (f *file) keyRange(fd *field) diag.Range {
+	switch {
+	case fd.key != nil:
+		return f.rangeOf(fd.key)
+	case len(fd.texts) > 0:
+		return fd.texts[0].At
+	}
+	return f.def.Source.Range
+}
+
 // inside returns the places of parts of a scalar's value, where the file has the
 // value letter by letter; else that of the scalar.
 func (f *file) inside(n *yaml.Node) func(from, to int) diag.Range {
@@ -201,6 +213,9 @@ func (f *file) keep(fd *field) {
 // source is a field's value as YAML text: marshalled where it is
 // complete, else (with aliases, whose anchors are elsewhere) letter by letter.
 func (f *file) source(fd *field) string {
+	if fd.value == nil {
+		return textOf(fd.texts)
+	}
 	if budget := maxNodes; !hasAlias(fd.value, &budget) {
 		if out, err := yaml.Marshal(fd.value); err == nil {
 			return string(out)

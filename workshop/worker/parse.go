@@ -125,6 +125,8 @@ func (d Dialect) title() string {
 		return "a Claude sub-agent"
 	case AgentSkill:
 		return "an agent skill"
+	case InlineWorker:
+		return "an item of `workers:`"
 	}
 	return "a worker file"
 }

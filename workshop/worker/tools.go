@@ -22,6 +22,43 @@ type written struct {
 // YAML list of such texts, of at most so many entries. ok is false when it was
 // refused.
 func (f *file) list(fd *field, most int) (out []written, ok bool) {
+	texts, ok := f.texts(fd)
+	for _, t := range texts {
+		entries, bad := splitTools(t.value)
+		if bad != nil {
+			if bad.bare != "" && t.whole {
+				bad.hint = "write `" + fd.name + ": " + bad.bare + "`"
+			}
+			f.report(diag.Error, "worker-tool-list", t.part(bad.from, bad.to), bad.hint, "%s", bad.summary)
+			ok = false
+			continue
+		}
+		if len(out)+len(entries) > most {
+			f.report(diag.Error, "worker-tool-list", f.keyRange(fd), "", "%s has more than %d entries", fd.name, most)
+			return nil, false
+		}
+		for _, e := range entries {
+			out = append(out, written{e, t.value[e.from:e.to], t.part(e.from, e.to)})
+		}
+	}
+	return out, ok
+}
+
+// listText is a text of a list, which may have several entries.
+type listText struct {
+	value string
+	whole bool // it is the value of a key, letter by letter
+	part  func(from, to int) diag.Range
+}
+
+// texts are those of a list; ok is false where an item isn't one.
+func (f *file) texts(fd *field) (out []listText, ok bool) {
+	if fd.value == nil {
+		for _, t := range fd.texts {
+			out = append(out, listText{t.Value, false, t.part})
+		}
+		return out, true
+	}
 	v := resolve(fd.value)
 	items := []*yaml.Node{v}
 	switch {
@@ -38,23 +75,7 @@ func (f *file) list(fd *field, most int) (out []written, ok bool) {
 			ok = false
 			continue
 		}
-		place := f.inside(n)
-		entries, bad := splitTools(n.Value)
-		if bad != nil {
-			if bad.bare != "" && item == v {
-				bad.hint = "write `" + fd.name + ": " + bad.bare + "`"
-			}
-			f.report(diag.Error, "worker-tool-list", place(bad.from, bad.to), bad.hint, "%s", bad.summary)
-			ok = false
-			continue
-		}
-		if len(out)+len(entries) > most {
-			f.report(diag.Error, "worker-tool-list", f.rangeOf(fd.key), "", "%s has more than %d entries", fd.name, most)
-			return nil, false
-		}
-		for _, e := range entries {
-			out = append(out, written{e, n.Value[e.from:e.to], place(e.from, e.to)})
-		}
+		out = append(out, listText{n.Value, item == v, f.inside(n)})
 	}
 	return out, ok
 }

@@ -186,7 +186,7 @@ func notOffered(worker, name string, tools []session.Tool) error {
 		f.Hint("did you mean %q?", near)
 	}
 	if len(names) == 0 {
-		return f.Hint("%s has no tools: its file lists none", worker)
+		return f.Hint("%s has no tools: its definition lists none", worker)
 	}
 	return f.Hint("it has %s", strings.Join(names, ", "))
 }

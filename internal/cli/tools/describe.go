@@ -17,7 +17,7 @@ func (a verbs) listTools(worker string, tools []session.Tool, format string) err
 		return a.WriteJSON(toolsJSON(tools))
 	}
 	if len(tools) == 0 {
-		a.Say("%s has no tools: its file lists none", worker)
+		a.Say("%s has no tools: its definition lists none", worker)
 		return nil
 	}
 	w := a.Table()

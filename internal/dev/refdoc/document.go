@@ -40,7 +40,8 @@ const workers = `
 
 A worker file says what a worker does; ` + "`workshop.yaml`" + ` says where. It has keys between two
 lines of ` + "`---`" + `, and below them the instructions for a model. These are the keys of our
-own format, ` + "`workers/NAME.md`" + `; other keys are kept without effect, with a warning.
+own format, ` + "`workers/NAME.md`" + `; other keys are kept without effect, with a warning. A short
+worker needs no file: its item in ` + "`workers:`" + ` may have the same keys, with ` + "`tools`" + `.
 `
 
 // Document returns the text of docs/reference.md; all of it is generated.
