@@ -119,8 +119,8 @@ func sessionFailure(err error, worker, program, workdir string) *Failure {
 	switch {
 	case !ok:
 		return nil
-	case e.Code == 127:
-		return Fail(127, "%s: not found in the worker", program)
+	case e.Code == codeNotFound:
+		return Fail(codeNotFound, "%s: not found in the worker", program)
 	case e.Code == 126:
 		return Fail(126, "%s: can't be executed in the worker", program)
 	}
@@ -146,7 +146,15 @@ func (env *Env) execError(ctx context.Context, err error, r *Running, worker, pr
 		failed = startFailure(err, program, workdir)
 	}
 	if failed != nil && !lost {
-		return failed.hintWords(program, worker)
+		failed.hintWords(program, worker)
+		if failed.Code == codeNotFound && len(failed.Hints) == 0 {
+			if s, w := env.quietWorker(ctx, r, worker); w != nil {
+				if hint := env.hintOnHost(s, w, program); hint != "" {
+					failed.Hint("%s", hint)
+				}
+			}
+		}
+		return failed
 	}
 	if seen, observeErr := r.lookAfterEnd(ctx, worker); observeErr == nil {
 		if err := engine.CheckDirectory(seen, r.Dir); err != nil {
@@ -182,7 +190,7 @@ func (env *Env) execError(ctx context.Context, err error, r *Running, worker, pr
 // program.
 func (f *Failure) hintWords(program, worker string) *Failure {
 	switch {
-	case f.Code != 127:
+	case f.Code != codeNotFound:
 	case strings.HasPrefix(program, "-"):
 		f.Hint("flags go before the worker, as in `workshop exec -w /scratch %s -- ls`", worker)
 	case strings.ContainsAny(program, " \t"):
@@ -223,7 +231,7 @@ func startFailure(err error, program, workdir string) *Failure {
 	case has("chdir to cwd"):
 		return Fail(CodeExecFailed, "--workdir %s: there is no such directory in the worker, or its user may not enter it", workdir)
 	case has("executable file not found", "no such file or directory", "stat "+program):
-		return Fail(127, "%s: not found in the worker", program)
+		return Fail(codeNotFound, "%s: not found in the worker", program)
 	case has("permission denied", "exec format error", "is a directory"):
 		return Fail(126, "%s: can't be executed in the worker", program)
 	}

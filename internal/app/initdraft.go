@@ -93,10 +93,7 @@ func (p *proposal) toolchains(c *draft.Container) {
 		for _, source := range place.Mounts {
 			if programs := names[source]; programs != nil {
 				delete(names, source)
-				c.Mounts = append(c.Mounts, draft.Line{
-					Text: "{source: " + draft.Scalar(tilde(source, p.home)) + ", target: " + draft.Scalar(source) + ", outside_project: true}",
-					Why:  WorkersText(programs) + " of this machine",
-				})
+				c.Mounts = append(c.Mounts, draft.Line{Text: toolchainMount(source, p.home), Why: WorkersText(programs) + " of this machine"})
 			}
 		}
 	}
@@ -104,6 +101,11 @@ func (p *proposal) toolchains(c *draft.Container) {
 		value := strings.Join(append(dirs, compose.HostPath), ":")
 		c.Env = append(c.Env, draft.Pair{Name: "PATH", Value: value})
 	}
+}
+
+// toolchainMount is the line that shows a toolchain to workers, at its own path.
+func toolchainMount(source, home string) string {
+	return "{source: " + draft.Scalar(tilde(source, home)) + ", target: " + draft.Scalar(source) + ", outside_project: true}"
 }
 
 // tilde is a path with ~ for the home directory.

@@ -42,6 +42,8 @@ type Signs struct {
 	held []string
 	// worktree: git doesn't find the repository of a linked worktree.
 	worktree bool
+	// absent are programs that weren't found.
+	absent []string
 	// asked are the names that a program couldn't resolve of which the port is known.
 	asked []askedName
 	// network: a name wasn't resolved, or a connection was refused.
@@ -160,6 +162,12 @@ func (s *Signs) noted(note string) {
 	s.filled, s.held = protocol.Notes(note)
 }
 
+// notFound are the programs that weren't found.
+func (s *Signs) notFound() []string {
+	defer s.look()()
+	return slices.Clone(s.absent)
+}
+
 // notMade are the directories that couldn't be made, perhaps for want of a parent.
 func (s *Signs) notMade() []string {
 	defer s.look()()
@@ -178,6 +186,7 @@ var signWords = []string{
 	"read-only", "resource busy", "resol", "not known", "no such host", "nodename nor servname", "unable to look up", "enotfound", "eai_again", "econnrefused",
 	"enetunreach", "refused", "unreachable", "connect to ", "bad address", guardSays, noIdentity,
 	wasReset, "fork", "thread", "temporarily unavailable", "enoent", "no space left", "/.git/worktrees/",
+	"not found", "no such file",
 }
 
 // guardSays is what the guard says to a program that it refuses (403), in lower case.
@@ -233,6 +242,9 @@ func (s *Signs) line(line string) {
 	if m := unmadeText().FindStringSubmatch(line); m != nil {
 		keep(&s.unmade, m[1])
 	}
+	if m := absentText().FindStringSubmatch(line); m != nil {
+		keep(&s.absent, m[slices.IndexFunc(m[1:], func(g string) bool { return g != "" })+1])
+	}
 	m := networkText().FindStringSubmatch(line)
 	if m == nil {
 		return
@@ -252,6 +264,10 @@ var (
 	noSpaceText = pattern(`(?i)no space left`)
 	// unmadeText is what Node.js says where a directory can't be made with its parents.
 	unmadeText = pattern(`ENOENT: no such file or directory, mkdir '([^']+)'`)
+	// absentText is what shells, env(1), make(1), Go and Node.js say of a program that isn't
+	// found.
+	absentText = pattern(`^\S*sh: (?:line )?(?:\d+: )?([\w.+-]+): (?:command )?not found$|command not found: ([\w.+-]+)$|^(?:\S*/)?env: ['‘"]?([\w.+-]+)['’"]?: No such file or directory$` +
+		`|^g?make\S*: ([\w.+-]+): No such file or directory$|exec: "([\w.+-]+)": executable file not found|spawn ([\w.+-]+) ENOENT`)
 	// worktreeText is what git says in a linked worktree without its repository.
 	worktreeText = pattern(`not a git repository: \S.*/\.git/worktrees/[^/]+$`)
 	// networkText is what programs say of a name that isn't resolved, or of a

@@ -13,6 +13,8 @@ import (
 )
 
 const (
+	// codeNotFound is that of shells and of exec where a program isn't found.
+	codeNotFound = 127
 	// codeSignal and the number of a signal are what a command ends with that
 	// the signal ended.
 	codeSignal = 128
@@ -86,6 +88,8 @@ func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int)
 		env.hint("%s", hintIdentity(file))
 	case ran.Signs.sawWorktree():
 		env.hint("%s", hintWorktree)
+	case code == codeNotFound && env.hintOnHost(s, w, ran.Signs.notFound()...) != "":
+		env.hint("%s", env.hintOnHost(s, w, ran.Signs.notFound()...))
 	case !HasNetwork(w):
 		if ran.Signs.sawNetwork() {
 			env.hint("%s has no network; to allow what it needs, %s", ran.Worker, s.networkLine(w, file))
