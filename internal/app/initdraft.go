@@ -55,6 +55,9 @@ func (p *proposal) draft(name, worker string) *draft.File {
 		c.Allow = append(c.Allow, draft.Line{Text: "preset: " + r.Name, Why: r.Why})
 	}
 	c.Mounts = []draft.Line{{Text: ".:" + workspace + ":rw"}, {Text: "./workshop.yaml:" + workspace + "/workshop.yaml", Why: "what it grants, no worker changes"}}
+	if names := p.caches(); len(names) > 0 {
+		c.Caches = draft.Line{Text: draft.List(names), Why: "outlive a worker; empty when it is granted more"}
+	}
 	for _, v := range p.found.Env {
 		c.Env = append(c.Env, draft.Pair{Name: v.Name, Value: v.Value, Why: v.Why})
 	}
@@ -75,6 +78,14 @@ func (p *proposal) draft(name, worker string) *draft.File {
 	}
 	p.workers(f, worker)
 	return f
+}
+
+// caches are the names of the caches that are proposed.
+func (p *proposal) caches() (names []string) {
+	for _, r := range p.found.Caches {
+		names = append(names, r.Name)
+	}
+	return names
 }
 
 // toolchains adds the mounts and PATH that show this machine's toolchains.
@@ -130,7 +141,11 @@ func (p *proposal) workers(f *draft.File, worker string) {
 		if slices.ContainsFunc(f.Workers, func(w draft.Worker) bool { return w.Name == a.Name }) {
 			continue
 		}
-		f.Workers = append(f.Workers, draft.Worker{Name: a.Name, Why: a.File})
+		w := draft.Worker{Name: a.Name, Why: a.File}
+		if a.Name == worker {
+			w.Caches = p.caches()
+		}
+		f.Workers = append(f.Workers, w)
 		if strings.HasPrefix(a.File, "workers/") {
 			f.Container.Mounts = withWorkers(f.Container.Mounts)
 		}
@@ -144,9 +159,12 @@ func (p *proposal) ordinary(w draft.Worker) draft.Worker {
 	if p.found.Test != "" {
 		w.Instructions += " Run `" + p.found.Test + "` after each change."
 	}
+	w.Caches = p.caches()
 	if p.imported != nil {
 		w.Tools = slices.Concat(w.Tools, p.imported.Tools)
-		w.Container = p.imported.WithSecrets(w.Container)
+		if w.Container == nil {
+			w.Secrets = p.imported.SecretNames()
+		}
 	}
 	return w
 }

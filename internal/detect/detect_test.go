@@ -3,6 +3,7 @@ package detect
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // repository is a file system of these texts.
@@ -130,6 +132,11 @@ func TestLook(t *testing.T) {
 			got := Look(repository(tt.files))
 			if diff := cmp.Diff(tt.want, summary(got)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
+			}
+			for _, r := range got.Caches {
+				if !slices.ContainsFunc(workshop.KnownCaches(), func(k workshop.KnownCache) bool { return k.Name == r.Name }) {
+					t.Errorf("there is no cache %s", r.Name)
+				}
 			}
 			for _, r := range got.Presets {
 				if !presets.Has(r.Name) {

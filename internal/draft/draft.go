@@ -22,6 +22,7 @@ type Container struct {
 	Workdir Line
 	Shm     Line
 	Env     []Pair
+	Caches  Line
 	Secrets []Line
 	Ports   []Line
 	// Memory and CPU are limits, as the file writes them.
@@ -53,6 +54,8 @@ type Worker struct {
 	Name                      string
 	Tools                     []string
 	Description, Instructions string
+	// Secrets and Caches are those of the workshop that it gets, by name.
+	Secrets, Caches []string
 	// Container is the worker's own; nil: the workshop's.
 	Container *Container
 	// Why and Off are as in [Line].

@@ -135,6 +135,7 @@ func (w *writer) container(depth int, c *Container) {
 	}
 	w.list(depth, "mounts", c.Mounts)
 	w.key(depth, c, "workdir", c.Workdir)
+	w.key(depth, c, "caches", c.Caches)
 	if len(c.Env) > 0 {
 		w.section(depth, c, "env")
 	}
@@ -228,7 +229,7 @@ func (w *writer) workers(list []Worker) {
 }
 
 func (w *writer) worker(k *Worker) {
-	short := k.Container == nil && k.Description == "" && k.Instructions == ""
+	short := k.Container == nil && k.Description == "" && k.Instructions == "" && len(k.Secrets)+len(k.Caches) == 0
 	switch name := Scalar(k.Name); {
 	case short && len(k.Tools) == 0:
 		w.value(2, Line{name, k.Why, k.Off}, "- ")
@@ -248,12 +249,30 @@ func (w *writer) worker(k *Worker) {
 	if k.Instructions != "" {
 		w.line(3, "instructions: "+Scalar(k.Instructions))
 	}
+	w.own(k)
+}
+
+// own is what a worker names of the workshop's, and its own container.
+func (w *writer) own(k *Worker) {
+	var names []string
+	if len(k.Secrets) > 0 {
+		names = append(names, "secrets: "+List(k.Secrets))
+	}
+	if len(k.Caches) > 0 {
+		names = append(names, "caches: "+List(k.Caches))
+	}
+	inner := &writer{}
 	if k.Container != nil {
-		own := &writer{}
-		own.container(4, k.Container)
-		if own.b.Len() > 0 {
-			w.line(3, "container:")
-			w.b.WriteString(own.b.String())
+		inner.container(4, k.Container)
+	}
+	switch {
+	case inner.b.Len() > 0:
+		w.line(3, "container:")
+		for _, n := range names {
+			w.line(4, n)
 		}
+		w.b.WriteString(inner.b.String())
+	case len(names) > 0:
+		w.line(3, "container: {"+strings.Join(names, ", ")+"}")
 	}
 }

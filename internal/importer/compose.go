@@ -91,10 +91,9 @@ func (i *importing) share(all []service) {
 				c.Secrets = append(c.Secrets, l)
 			}
 		}
-		for x, l := range k.Secrets {
-			k.Secrets[x] = draft.Line{Text: nameOfSecret(l.Text)}
-		}
-		i.Workers = append(i.Workers, draft.Worker{Name: s.name, Container: &k})
+		names := (&Imported{Container: k}).SecretNames()
+		k.Secrets = nil
+		i.Workers = append(i.Workers, draft.Worker{Name: s.name, Secrets: names, Container: &k})
 	}
 	if c.Image.Text == "" {
 		c.Image = draft.Line{Text: "host"}

@@ -45,17 +45,12 @@ type Imported struct {
 	Problems diag.List
 }
 
-// WithSecrets is a worker's own container with the workshop's secrets: a worker has those
-// that it names. Nil stays nil where there are none.
-func (in *Imported) WithSecrets(c *draft.Container) *draft.Container {
-	if c != nil || len(in.Container.Secrets) == 0 {
-		return c
-	}
-	c = &draft.Container{}
+// SecretNames are the names of the secrets, for the worker that gets them.
+func (in *Imported) SecretNames() (names []string) {
 	for _, l := range in.Container.Secrets {
-		c.Secrets = append(c.Secrets, draft.Line{Text: nameOfSecret(l.Text)})
+		names = append(names, nameOfSecret(l.Text))
 	}
-	return c
+	return names
 }
 
 // Read imports a file; by its name it is known what it is. Without what could be read
