@@ -49,10 +49,12 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 			resolvedTo(m.f.absolute(written), sf.Real), "write "+accepted.Entry())
 		return
 	}
-	if base := m.f.Sources[k.Within]; k.Within != "" && (!base.Exists || !subpath.Within(sf.Real, base.Real)) {
-		m.list.add("mount-leads-out", at, fmt.Sprintf("%s is outside of %s, which the workshop mounts (B40)", written, k.Within),
-			resolvedTo(m.f.absolute(written), sf.Real), "mount what the workshop mounts, or add a mount of "+sf.Real+" to the workshop's container")
-		return
+	for _, granted := range k.Within {
+		if base := m.f.Sources[granted]; !base.Exists || !subpath.Within(sf.Real, base.Real) {
+			m.list.add("mount-leads-out", at, fmt.Sprintf("%s is outside of %s, which the workshop mounts (B40)", written, granted),
+				resolvedTo(m.f.absolute(written), sf.Real), "mount what the workshop mounts, or add a mount of "+sf.Real+" to the workshop's container")
+			return
+		}
 	}
 	if !m.point(all, k) || k.IsCopy() {
 		return // what can't be copied is left out by the copy

@@ -123,18 +123,24 @@ func readFile(fsys fs.FS, file string, o Options, p *problems) (*decoder, *works
 		p.add(unreadableWorkshop(file, err))
 		return nil, nil, nil
 	}
-	src := newSource(file, data)
-	d := &decoder{
-		src: src, problems: p, home: cleanHome(o.Home), root: o.Root,
-		fsys: fsys, dir: path.Dir(file), refused: o.refused(path.Dir(file)),
-	}
-	d.vars = environment(fsys, d.dir, o, p)
-	root := parse(src, p)
+	d := newDecoder(fsys, newSource(file, data), o, p)
+	root := parse(d.src, p)
 	if root == nil {
 		return nil, nil, nil
 	}
 	form, entries := d.document(root)
 	return d, form, entries
+}
+
+// newDecoder makes the decoder of a file's text, with the variables that it may use.
+func newDecoder(fsys fs.FS, src *source, o Options, p *problems) *decoder {
+	dir := path.Dir(src.name)
+	d := &decoder{
+		src: src, problems: p, home: cleanHome(o.Home), root: o.Root,
+		fsys: fsys, dir: dir, refused: o.refused(dir),
+	}
+	d.vars = environment(fsys, dir, o, p)
+	return d
 }
 
 // document decodes the root of the file.

@@ -161,13 +161,13 @@ func excludes(list []string, pattern string) bool {
 	})
 }
 
-// within notes in every mount of a worker which source of the workshop grants
-// it.
+// within notes in every inner mount which outer source grants it, and what grants
+// that one.
 func within(inner, outer []Mount, work *effort) []Mount {
 	out := slices.Clone(inner)
 	for i := range out {
 		if o, _, ok := grantedBy(out[i], outer, work); ok {
-			out[i].Within = o.Source.V
+			out[i].Within = append(slices.Clone(o.Within), o.Source.V)
 		}
 	}
 	return out

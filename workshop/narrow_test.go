@@ -260,7 +260,7 @@ func TestEffective(t *testing.T) {
 	for _, r := range c.Network.Deny {
 		deny = append(deny, r.Target())
 	}
-	got := fmt.Sprintln(len(c.Network.Allow), deny, c.Mounts[0].Target.V, c.Mounts[0].Within, len(c.Mounts), c.Secrets[0].Env,
+	got := fmt.Sprintln(len(c.Network.Allow), deny, c.Mounts[0].Target.V, c.Mounts[0].Within[0], len(c.Mounts), c.Secrets[0].Env,
 		c.Caches[0].Target.V, c.Caches[0].PruneAbove.V, len(c.Caches), c.Env["A"].V, c.Env["B"].V, c.Env["C"].V, c.Resources.CPU.V, c.Resources.Memory.V, c.Workdir.V, c.Image.V)
 	if want := "1 [gist.github.com example.net] /a ./src 1 TOKEN /models 1G 1 1 x y 1 1G /a worker:1\n"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

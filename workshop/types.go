@@ -161,10 +161,10 @@ type Mount struct {
 	OutsideProject bool // the source may be outside the project directory
 	GitWritable    bool // git: rw
 	AllowSockets   bool // sockets: allow
-	// Within is the source of the workshop's mount that grants this one; empty
-	// for the workshop's own. The real path must be below that one's real
-	// path: a link could lead out of it.
-	Within string
+	// Within are the sources of the mounts that grant this one, the workshop's
+	// first; none for the workshop's own. The real path must be below each one's
+	// real path: a link could lead out of it.
+	Within []string
 	At     diag.Source // the whole entry
 }
 

@@ -99,28 +99,37 @@ func (env *Env) briefly(ctx context.Context, project string) (unlock func()) {
 	return nil
 }
 
-// tryLock returns nil without an error where another process has the lock. left
-// reports whether the last holder was killed: it didn't remove the file.
+// tryLock is lockFile with the process ID written into the file. left reports whether the
+// last holder was killed: it didn't remove the file.
 func tryLock(path string) (held *flock.Flock, left bool, err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	held, info, err := lockFile(path)
+	if held == nil {
 		return nil, false, err
+	}
+	// Only for the message; Windows refuses it while the file is locked.
+	_ = os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())), 0o600)
+	return held, info.Size() > 0, nil
+}
+
+// lockFile returns nil without an error where another process has the lock.
+func lockFile(path string) (held *flock.Flock, info os.FileInfo, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, nil, err
 	}
 	f := flock.New(path, flock.SetPermissions(0o600))
 	ok, err := f.TryLock()
 	if err != nil || !ok {
 		_ = f.Close()
-		return nil, false, err
+		return nil, nil, err
 	}
 	// The one before may have removed the file between open and lock.
 	mine, err := f.Stat()
 	there, errThere := os.Stat(path)
 	if err != nil || errThere != nil || !os.SameFile(mine, there) {
 		_ = f.Unlock()
-		return nil, false, nil
+		return nil, nil, nil
 	}
-	// Only for the message; Windows refuses it while the file is locked.
-	_ = os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())), 0o600)
-	return f, there.Size() > 0, nil
+	return f, there, nil
 }
 
 func holder(path string) string {

@@ -92,6 +92,9 @@ func (env *Env) reviewDefinition(ctx context.Context, p *Project, list []facts.R
 	}
 	digest := digestOf(list, d)
 	hint := "read what changed; if it is yours, run `workshop up --accept-watched=" + digest + "`"
+	if by := first.By; p.run != nil && by.OneOff && by.Down {
+		hint = "read what changed; if it is yours, run `workshop -p " + by.Project + " down --accept-watched`"
+	}
 	taken := o.AcceptWatched == AcceptAll || o.AcceptWatched == digest
 	if o.DryRun && !o.Strict && !taken {
 		env.warn("%s changed, and a worker may have written that (B8): %s; `up` asks before it obeys that", file, env.wayText(way, first.Path)+late)

@@ -35,6 +35,8 @@ type EngineOptions struct {
 	Say func(string)
 	// WithoutLimits goes on where no limits can be enforced (B5).
 	WithoutLimits bool
+	// Attached: what the engine starts ends with this process, where it can do that.
+	Attached bool
 }
 
 // Engines connects to the engines that there are.
@@ -49,6 +51,7 @@ func Engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, 
 			own.StateDir, own.CacheDir = filepath.Join(o.StateDir, promise.Namespace), o.CacheDir
 		}
 		own.Init, own.Version, own.Lookup, own.Project, own.WithoutLimits = init, o.Version, o.Lookup, o.Project, o.WithoutLimits
+		own.Attached = o.Attached
 		e, err := namespace.New(ctx, own)
 		if err != nil {
 			return nil, err

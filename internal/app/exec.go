@@ -41,7 +41,10 @@ func (env *Env) Exec(ctx context.Context, r *Running, worker string, run engine.
 	}
 	code, err := runIn(ctx, r, worker, run, signs)
 	detach()
-	if err != nil {
+	switch {
+	case err != nil && r.run != nil:
+		return 0, env.runError(ctx, err, r, worker, run.Command[0], run.Workdir)
+	case err != nil:
 		return 0, env.execError(ctx, err, r, worker, run.Command[0], run.Workdir)
 	}
 	return code, nil

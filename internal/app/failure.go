@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // The exit codes, by family. exec and shell pass on the command's own code,
@@ -15,12 +16,19 @@ const (
 	CodeInvalid     = 3   // the workshop is invalid
 	CodeRefused     = 4   // by policy, or the engine can't keep a promise
 	CodeEngine      = 5   // the engine failed or doesn't answer
+	CodeTimedOut    = 124 // run: the command's time was over, as timeout(1) says it
 	CodeExecFailed  = 125 // exec: the command was not started, by our fault
 	CodeInterrupted = 130
 )
 
 // ErrInterrupted is the cause of a context that a person's signal cancelled.
 var ErrInterrupted = errors.New("interrupted")
+
+// TimedOut is the cause of a context of a command whose time is over.
+type TimedOut time.Duration
+
+// Error says how long it was.
+func (t TimedOut) Error() string { return "the command timed out after " + time.Duration(t).String() }
 
 // Failure is an error that knows its exit code and what to do about it.
 type Failure struct {

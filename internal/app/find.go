@@ -101,8 +101,13 @@ func fileIn(dir string) (string, bool) {
 	return "", false
 }
 
+// noFileError says where no workshop file was found.
+type noFileError string
+
+func (e noFileError) Error() string { return string(e) }
+
 func noFile(message, dir string) *Failure {
-	f := Fail(CodeInvalid, "%s", message)
+	f := Fail(CodeInvalid, "%w", noFileError(message))
 	if _, err := os.Stat(filepath.Join(dir, "compose.yaml")); err == nil {
 		f.Hint("a compose.yaml is not read; a workshop has a file of its own")
 	}

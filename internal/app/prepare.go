@@ -92,6 +92,9 @@ func (env *Env) factsOptions(c *Project, info engine.Info) facts.Options {
 
 // preflight says what prevents a start here.
 func (env *Env) preflight(c *Project, list diag.List) error {
+	if c.run != nil {
+		return env.runPreflight(c, list)
+	}
 	seen := *c.Source
 	seen.Diagnostics = list
 	env.problems(&seen)

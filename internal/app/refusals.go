@@ -37,6 +37,9 @@ func (env *Env) AgainstFile(ctx context.Context, t ProjectRef, worker string, li
 	if len(list) == 0 {
 		return list
 	}
+	if t.run != nil {
+		return t.forRun(list)
+	}
 	file, p := env.saved(ctx, t)
 	if p == nil {
 		return list

@@ -17,13 +17,16 @@ type Running struct {
 	env    *Env
 }
 
+// OneOff reports whether it is a run.
+func (r *Running) OneOff() bool { return r.run != nil }
+
 // Connect returns the engine that is used for a project, see [Env.choose]. The
 // caller closes it. approve is asked before an image is built; nil refuses every
 // build.
 func (env *Env) Connect(ctx context.Context, t ProjectRef, approve func(context.Context, BuildRequest) error) (*Running, error) {
 	o := EngineOptions{
 		Lookup: env.Lookup, ApproveBuild: approve, StateDir: env.StateDir(), CacheDir: env.CacheDir(),
-		Version: env.Version, Project: t.Name, WithoutLimits: env.Settings.WithoutLimits,
+		Version: env.Version, Project: t.Name, WithoutLimits: env.Settings.WithoutLimits, Attached: t.run != nil,
 		Say: func(text string) { env.say("%s", text) },
 	}
 	chosen, e, err := env.choose(ctx, t, o)

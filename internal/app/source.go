@@ -38,6 +38,10 @@ type Source struct {
 	variables []string
 	// named are the absolute paths of files of the command line, by their names.
 	named map[string]string
+	// flags: it is made of the flags of a run, and of no file.
+	flags bool
+	// lines are the flags of a run, by the lines of their text.
+	lines map[int]string
 }
 
 // Root is the project's directory, which the file is in.
@@ -114,6 +118,9 @@ const hashed = "sha256:"
 // stands for their text.
 func (s *Source) definition() facts.Definition {
 	d := facts.Definition{Dir: RealPath(s.Root()), Known: map[string]string{}, Raw: map[string][]byte{}}
+	if s.flags {
+		return d // a person typed them
+	}
 	at := func(name string) string {
 		// From the real directory "..", as in the name of a file of --env-file, may lead
 		// elsewhere.

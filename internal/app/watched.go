@@ -35,8 +35,11 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if env.recordsDir() == "" {
 		return Fail(CodeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
 	}
-	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "", contained)
+	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "" && ready.run == nil, contained)
 	texts := ready.definition()
+	if r.OneOff = ready.run != nil; ready.flags {
+		r.Own = env.ownFiles(ctx, r)
+	}
 	r.Definition, r.Absent = texts.Known, texts.Absent
 	for _, f := range env.Settings.EnvFiles {
 		f = env.Abs(f)

@@ -61,6 +61,10 @@ func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int)
 	if w == nil {
 		return
 	}
+	if r.run != nil {
+		env.sayWhyRunFailed(ctx, r, ran, code)
+		return
+	}
 	file := env.Shown(r.File)
 	unwritten := append(ran.Signs.paths(), r.notMade(ctx, s, w, ran.Dir, ran.Signs)...)
 	readOnly := hintReadOnly(s.readOnlyPlaces(w, ran.Dir, unwritten), file)
@@ -105,6 +109,9 @@ func (env *Env) SayWhyFailed(ctx context.Context, r *Running, ran Ran, code int)
 func (env *Env) quietWorker(ctx context.Context, r *Running, worker string) (*Source, *workshop.Worker) {
 	if env.Quiet || r.File == "" {
 		return nil, nil
+	}
+	if r.run != nil {
+		return r.run, r.run.Worker(worker)
 	}
 	s, err := env.Read(ctx, r.File)
 	if err != nil || s.Workshop == nil {
@@ -181,6 +188,10 @@ func (env *Env) sayDenials(ctx context.Context, r *Running, ran Ran) {
 		seen = ran.Signs.seen(seen)
 	}
 	seen = env.AgainstFile(ctx, r.ProjectRef, ran.Worker, seen)
+	if r.run != nil {
+		env.sayRunDenials(r, ran.Worker, seen)
+		return
+	}
 	var refused, lines, commands, saved []string
 	var reload string
 	for _, x := range seen[:min(len(seen), maxDenials)] {

@@ -131,6 +131,9 @@ const docsTail = `
 - Commands of ` + "`" + `exec` + "`" + ` end with the program that started them, even if it is killed. What
   they left in the background stays, except in process mode. ` + "`" + `resources.timeout` + "`" + ` ends tool
   calls only.
+- ` + "`" + `run` + "`" + ` with a file publishes no ports of it, and with ` + "`" + `--rw` + "`" + ` writes to your files, as a worker would.
+  After ` + "`" + `kill -9` + "`" + ` the command ends with it. In namespaces everything else does, too; on Docker the
+  containers stay, idle, until the next ` + "`" + `run` + "`" + `.
 - ` + "`" + `cp` + "`" + ` has the permissions of the worker's user. What leads out of the target, devices and
   set-uid bits are skipped and reported. More than 10 GiB, 100,000 entries or 128 levels out of
   a worker need ` + "`" + `--unlimited` + "`" + `.
@@ -158,8 +161,8 @@ const docsTail = `
 | 5 | the engine failed, or doesn't answer |
 | 130 | interrupted |
 
-` + "`" + `exec` + "`" + ` and ` + "`" + `shell` + "`" + ` pass on the command's own code. Theirs are 125 (not started), 126 (not
-executable), 127 (not found) and 130. ` + "`" + `call WORKER shell` + "`" + ` passes the command's code on too; its
+` + "`" + `exec` + "`" + `, ` + "`" + `shell` + "`" + ` and ` + "`" + `run` + "`" + ` pass on the command's own code. Theirs are 125 (not started), 126 (not
+executable), 127 (not found) and 130, and 124 after ` + "`" + `run --timeout` + "`" + `. ` + "`" + `call WORKER shell` + "`" + ` passes the command's code on too; its
 own are those of the table.
 
 ## Settings

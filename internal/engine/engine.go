@@ -33,6 +33,10 @@ type Engine interface {
 	Check(ctx context.Context, c *compose.Compiled) error
 	// CanLearn returns nil if rooms can learn on this machine, else why not.
 	CanLearn() error
+	// Begin says that a plan for the project will be applied soon: what that needs and
+	// is no step may be started in the background. Apply starts what is missing, Tidy
+	// removes it.
+	Begin(project string)
 	// Observe returns the existing objects of the project, and which of the given
 	// image references exist ([DesiredImages]). With images, for a plan, it also
 	// reads which policy the guard has ([Observed.PolicyDigest]).

@@ -51,7 +51,9 @@ type Record struct {
 	// Accepted: the baseline is that of an `up --accept-watched`, no longer of the
 	// first `up`.
 	Accepted bool `json:",omitempty"`
-	at       string
+	// OneOff: it is of one command (`workshop run`). Its name is nobody's to look for.
+	OneOff bool `json:",omitempty"`
+	at     string
 }
 
 // Grant is what a worker is granted, in words: by facet, such as "memory".
@@ -279,7 +281,10 @@ func (r *Record) Take(ctx context.Context, home string, lookup func(string) (str
 
 // Since names the `up` that the baseline is of.
 func (r *Record) Since() string {
-	if r.Accepted {
+	switch {
+	case r.OneOff:
+		return "the run began"
+	case r.Accepted:
 		return "`up --accept-watched`"
 	}
 	return "the first `up`"

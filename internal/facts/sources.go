@@ -128,11 +128,13 @@ func (c *collector) abs(source string) string {
 func (c *collector) granted() {
 	for i := range c.o.Workshop.Workers {
 		for _, m := range c.o.Workshop.Workers[i].Container.Mounts {
-			if _, known := c.facts.Sources[m.Within]; known || m.Within == "" {
-				continue
-			}
-			if sf, err := statSource(c.abs(m.Within)); err == nil {
-				c.facts.Sources[m.Within] = sf
+			for _, source := range m.Within {
+				if _, known := c.facts.Sources[source]; known {
+					continue
+				}
+				if sf, err := statSource(c.abs(source)); err == nil {
+					c.facts.Sources[source] = sf
+				}
 			}
 		}
 	}

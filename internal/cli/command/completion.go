@@ -24,13 +24,17 @@ func (a *Program) CompleteWorkers(max int) cobra.CompletionFunc {
 }
 
 // freeText are names of flags whose values are not known in advance.
-var freeText = []string{"project-name", "env", "workdir", "user", "name"}
+var freeText = []string{"project-name", "env", "workdir", "user", "name", "allow", "deny", "image", "secret", "publish"}
 
 // usual are values that are often meant, where others are possible too.
 var usual = map[string][]string{
+	"cpus":         {"0.5", "1", "2", "4"},
 	"for":          {"10m", "30m", "1h", "8h"},
+	"memory":       {"256M", "512M", "1G", "4G"},
+	"pids":         {"64", "256", "1024"},
 	"since":        {"10m", "1h", "24h"},
 	"tail":         {"10", "100", "1000"},
+	"timeout":      {"1m", "10m", "1h"},
 	"wait-timeout": {"1m", "5m", "15m"},
 }
 

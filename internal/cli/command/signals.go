@@ -19,6 +19,7 @@ type Interrupts struct {
 	mu      sync.Mutex
 	forward chan<- string
 	watch   func()
+	hangup  func()
 	stop    func()
 }
 
@@ -41,6 +42,11 @@ func NewInterrupts(ctx context.Context, exit func(int)) (context.Context, *Inter
 			}
 		}()
 	}
+	in.hangup = func() {
+		if !signal.Ignored(syscall.SIGHUP) { // else by nohup
+			signal.Notify(received, syscall.SIGHUP)
+		}
+	}
 	in.stop = func() {
 		signal.Stop(received)
 		close(received)
@@ -55,6 +61,16 @@ func (in *Interrupts) Watch() {
 	if in != nil {
 		in.watch()
 	}
+}
+
+// Hangup takes SIGHUP, too, until the returned function is called: for what has to clean
+// up when its terminal goes.
+func (in *Interrupts) Hangup() (done func()) {
+	if in == nil {
+		return func() {}
+	}
+	in.hangup()
+	return func() { signal.Reset(syscall.SIGHUP) }
 }
 
 // Stop leaves the signals to the system again, and ends the context.
@@ -93,8 +109,11 @@ func (in *Interrupts) forwarded(s os.Signal) bool {
 		return false
 	}
 	name := "SIGINT"
-	if s == syscall.SIGTERM {
+	switch s {
+	case syscall.SIGTERM:
 		name = "SIGTERM"
+	case syscall.SIGHUP:
+		name = "SIGHUP"
 	}
 	select {
 	case in.forward <- name:

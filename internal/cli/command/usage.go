@@ -19,7 +19,6 @@ var ofCompose = map[string]string{
 	"kill":   "`workshop down` stops and removes a workshop; `workshop restart` restarts its workers",
 	"rm":     "`workshop down` removes a workshop",
 	"start":  "`workshop up` starts what isn't running",
-	"run":    "`workshop up` starts the workers, `workshop exec WORKER -- COMMAND` runs a command in one",
 	"build":  "`workshop up` builds and pulls the images that it needs",
 	"pull":   "`workshop up` builds and pulls the images that it needs",
 	"ls":     "`workshop ps` shows the workshop of this directory",
@@ -41,12 +40,28 @@ var flagsOfCompose = map[string]map[string]string{
 	"down": {
 		"remove-orphans": "`workshop down` removes all workers of the project",
 	},
+	"run": {
+		"d":             "a run ends with its command; `workshop up` starts workers that go on",
+		"detach":        "a run ends with its command; `workshop up` starts workers that go on",
+		"entrypoint":    "the command comes after --, and no entrypoint is run",
+		"mount":         hintMounts,
+		"name":          "runs have names of their own; -p names the workshop",
+		"pids-limit":    "it is --pids here",
+		"privileged":    "nothing in a worker is privileged: `workshop explain B2`",
+		"service-ports": "publish a port with --publish",
+		"user":          "a command runs as you, never as root",
+		"u":             "a command runs as you, never as root",
+		"volume":        hintMounts,
+	},
 	"exec": {
 		"d":          execDetached,
 		"detach":     execDetached,
 		"privileged": "nothing in a worker is privileged: `workshop explain B2`",
 	},
 }
+
+// hintMounts says how `workshop run` mounts.
+const hintMounts = "mount with `--ro PATH[:TARGET]`, or `--rw PATH[:TARGET]` to write there"
 
 const execDetached = "leave it in the background of the worker: `workshop exec WORKER -- sh -c 'COMMAND >/tmp/log 2>&1 &'`"
 

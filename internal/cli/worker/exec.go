@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ type execOptions struct {
 	user    string
 	hint    bool // at the end: what of the boundary may be why it failed
 	refused bool // at the end: what was refused during it
+	timeout time.Duration
 }
 
 // Exec is the verb exec.
@@ -88,6 +90,16 @@ func (a verbs) exec(ctx context.Context, worker string, command []string, o exec
 		return err
 	}
 	defer e.Close()
+	return a.execIn(ctx, e, worker, command, o)
+}
+
+// execIn is exec in a project that was found.
+func (a verbs) execIn(ctx context.Context, e *app.Running, worker string, command []string, o execOptions) error {
+	if o.timeout > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, o.timeout, app.TimedOut(o.timeout))
+		defer cancel()
+		ctx = limited
+	}
 	run := engine.ExecOptions{
 		Command: command, Env: o.env, Workdir: o.workdir, User: o.user,
 		Stdin: a.In, Stdout: a.Out, Stderr: a.Err,
@@ -113,6 +125,10 @@ func (a verbs) exec(ctx context.Context, worker string, command []string, o exec
 			restore()
 		}, nil
 	})
+	if late, ok := errors.AsType[app.TimedOut](context.Cause(ctx)); ok {
+		a.PrintFailure(&app.Failure{Err: late})
+		return app.Exit(app.CodeTimedOut)
+	}
 	if err != nil {
 		return err
 	}

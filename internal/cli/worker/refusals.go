@@ -40,6 +40,8 @@ type refusedWatch struct {
 	pasteable func(string) string
 	// saved marks the refusals that the file allows by now; nil marks none.
 	saved func([]app.Refusal) []app.Refusal
+	// oneOff: nothing is left to look at later.
+	oneOff bool
 
 	mu      sync.Mutex
 	screen  screen
@@ -65,7 +67,7 @@ func (a verbs) watchRefused(ctx context.Context, e *app.Running, worker string, 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &refusedWatch{out: run.Stdout, err: a.Err, worker: worker, stop: cancel, signs: signs, waiting: app.Refusals{Worker: worker}}
-	w.pasteable = a.Pasteable
+	w.pasteable, w.oneOff = a.Pasteable, e.OneOff()
 	w.saved = func(list []app.Refusal) []app.Refusal { return a.AgainstFile(ctx, e.ProjectRef, worker, list) }
 	run.Stdout = w
 	go e.FollowEvents(ctx, since, func(l events.Line) { w.add(l, time.Now()) })
@@ -141,7 +143,11 @@ func (w *refusedWatch) show(now time.Time) {
 	w.told = w.told[max(0, len(w.told)-maxTold):]
 	w.waiting = app.Refusals{Worker: w.worker}
 	if w.more > 0 && now.Sub(w.moreAt) >= sameAgain {
-		fmt.Fprintf(&text, "workshop: and %d more refused: `workshop firewall log --denied`\r\n", w.more)
+		log := ": `workshop firewall log --denied`"
+		if w.oneOff {
+			log = ""
+		}
+		fmt.Fprintf(&text, "workshop: and %d more refused%s\r\n", w.more, log)
 		w.more, w.moreAt = 0, now
 	}
 	if text.Len() == 0 {

@@ -30,5 +30,8 @@ func (e *Engine) Check(context.Context, *compose.Compiled) error { return nil }
 // CanLearn returns nil: learning works on every kernel.
 func (e *Engine) CanLearn() error { return nil }
 
+// Begin does nothing.
+func (e *Engine) Begin(string) {}
+
 // Tidy does nothing: a project has only containers, networks and volumes.
 func (e *Engine) Tidy(context.Context, string, string) error { return nil }

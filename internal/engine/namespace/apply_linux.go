@@ -23,12 +23,29 @@ func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.E
 	if err := r.look(ctx); err != nil {
 		return err
 	}
+	if removesAll(p) {
+		// The supervisor ends everything at once, and with it the supervisor.
+		if err := e.end(ctx, p.Project); err != nil {
+			return err
+		}
+	}
 	for _, c := range p.Observed.Containers {
 		r.ids[c.Service] = c.ID
 	}
 	r.runner = &engine.Runner{Plan: p, Events: events, Told: r.told, Do: func(ctx context.Context, s engine.Step) error { return conflict(r.step(ctx, s)) }}
 	err := r.runner.Run(ctx)
 	return errors.Join(err, r.settle(ctx))
+}
+
+// removesAll reports whether a plan removes every container.
+func removesAll(p *engine.Plan) bool {
+	removed := 0
+	for _, s := range p.Steps {
+		if s.Op == engine.OpRemoveContainer {
+			removed++
+		}
+	}
+	return p.Compiled == nil && removed > 0 && removed == len(p.Observed.Containers)
 }
 
 // run is one Apply.

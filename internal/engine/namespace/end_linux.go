@@ -41,6 +41,7 @@ func (e *Engine) Tidy(ctx context.Context, project, directory string) error {
 // settle ends the supervisor and, with all, removes the project's directory and
 // leftover control groups.
 func (e *Engine) settle(ctx context.Context, project string, all bool) error {
+	e.awaitBegun(project)
 	dir := e.dir(project)
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -31,6 +31,8 @@ type Engine struct {
 
 	objects sync.Mutex // objects.json
 	silent  sync.Map   // projects whose supervisor didn't respond
+	begun   sync.Map   // project → closed once the supervisor that Begin starts is there
+	leashes sync.Map   // files that stay open as long as this process lives, see Options.Attached
 }
 
 var _ engine.Engine = (*Engine)(nil)

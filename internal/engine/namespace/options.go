@@ -19,6 +19,9 @@ type Options struct {
 	// WithoutLimits accepts that the machine can't enforce limits of memory, cpu
 	// and processes (B5). If it can, they are still enforced.
 	WithoutLimits bool
+	// Attached: a supervisor that is started ends with this process, however that
+	// ends, and everything that it runs with it.
+	Attached bool
 	// Project is the project that Info is about: if it has a supervisor, the limits
 	// are those of the supervisor, not of the caller. Empty: none.
 	Project string

@@ -110,10 +110,29 @@ func isTimeout(err error) bool {
 	return ok && timed.Timeout()
 }
 
+// Begin starts the project's supervisor. That it can't be started is an error of the first
+// step that needs it.
+func (e *Engine) Begin(project string) {
+	done := make(chan struct{})
+	e.begun.Store(project, done)
+	go func() {
+		defer close(done)
+		_ = e.start(project)
+	}()
+}
+
+// awaitBegun waits for a supervisor that Begin starts.
+func (e *Engine) awaitBegun(project string) {
+	if done, ok := e.begun.Load(project); ok {
+		<-done.(chan struct{})
+	}
+}
+
 // supervisor returns the supervisor of a project, or starts one, also to replace one
 // that doesn't respond. One of another build is replaced once it has no container, and
 // else kept if it understands our specs.
 func (e *Engine) supervisor(ctx context.Context, project string) (*client.Client, error) {
+	e.awaitBegun(project)
 	c, silent, err := e.alive(ctx, project)
 	switch {
 	case err != nil:
@@ -213,6 +232,15 @@ func (e *Engine) start(project string) error {
 		Path: filepath.Join(program, programName), Args: []string{programName, "supervise", "--dir", dir},
 		Dir: "/", Env: []string{"PATH=" + defaultPath}, Stdout: its, Stderr: words, SysProcAttr: e.attributes(),
 	}
+	if e.opts.Attached {
+		cmd.Args = append(cmd.Args, "--attached")
+		end, err := e.leash()
+		if err != nil {
+			return err
+		}
+		defer end.Close()
+		cmd.Stdin = end
+	}
 	// Don't leak descriptors of the caller: a pipe would never reach EOF.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	err = cmd.Start()
@@ -240,6 +268,17 @@ func (e *Engine) start(project string) error {
 	case <-time.After(time.Second):
 	}
 	return fmt.Errorf("the supervisor exited at once (%v): %s", err, lastLine(words.Name()))
+}
+
+// leash returns the end of a pipe for a supervisor. The other end is open in this process
+// alone, as long as it lives.
+func (e *Engine) leash() (*os.File, error) {
+	its, ours, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	e.leashes.Store(ours, nil)
+	return its, nil
 }
 
 // prepareGroups prepares control groups where a supervisor can't do it: it doesn't

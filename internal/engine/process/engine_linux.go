@@ -89,6 +89,9 @@ func (e *Engine) Caches(context.Context, bool) ([]engine.Cache, error) { return 
 // RemoveCache does nothing.
 func (e *Engine) RemoveCache(context.Context, engine.Cache) error { return nil }
 
+// Begin does nothing.
+func (e *Engine) Begin(string) {}
+
 // Tidy does nothing: there is nothing but the state of the workers.
 func (e *Engine) Tidy(context.Context, string, string) error { return nil }
 

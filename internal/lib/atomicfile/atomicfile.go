@@ -20,6 +20,8 @@ type File struct {
 	Name string
 	Data []byte
 	Mode fs.FileMode // regardless of the umask
+	// Volatile: a power failure may lose it, so it isn't synced.
+	Volatile bool
 	// Temp is the directory for the temporary file, on the same file system; empty:
 	// that of the file.
 	Temp string
@@ -46,7 +48,7 @@ func (n File) Write() error {
 	if err == nil && n.Prepare != nil {
 		err = n.Prepare(f)
 	}
-	if err == nil { // else a power cut may leave the new name without its content (ext4(5), auto_da_alloc)
+	if err == nil && !n.Volatile { // else a power cut may leave the new name without its content (ext4(5), auto_da_alloc)
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {

@@ -41,6 +41,8 @@ var harmless = []os.Signal{
 // a shutdown request. It returns the exit code. Everything that it started ends with
 // the process.
 //
+// With --attached it also ends at EOF of stdin.
+//
 // Its caller starts it as PID 1 of a pid namespace in a new mount namespace and,
 // without root, in a user namespace that maps only the caller's uid and gid, with
 // all capabilities, also ambient ones.
@@ -56,6 +58,7 @@ func run1(args []string, stdout, stderr io.Writer, begin starter) int {
 	f := flag.NewFlagSet("workshop-init supervise", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	dir := f.String("dir", "", "the project's state directory (required)")
+	attached := f.Bool("attached", false, "end with whoever has the other end of stdin")
 	if err := f.Parse(args); err != nil {
 		return 2
 	}
@@ -69,6 +72,12 @@ func run1(args []string, stdout, stderr io.Writer, begin starter) int {
 
 	s := newSupervisor(*dir, stderr)
 	s.begin = begin
+	if s.attached = *attached; s.attached {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			signals <- unix.SIGTERM
+		}()
+	}
 	l, err := s.prepare()
 	if err != nil {
 		fmt.Fprintln(stdout, "FAILED "+strings.Join(strings.Fields(err.Error()), " "))

@@ -45,7 +45,7 @@ func (s *Supervisor) save() error {
 	if s.lockRemoved() {
 		return fmt.Errorf("%s was removed", s.dir)
 	}
-	if err := atomicfile.Write(s.dir+"/"+api.StateName, b, 0o600); err != nil {
+	if err := (atomicfile.File{Name: s.dir + "/" + api.StateName, Data: b, Mode: 0o600, Volatile: s.attached}).Write(); err != nil {
 		return fmt.Errorf("the state can't be written: %w", err)
 	}
 	s.saved = want

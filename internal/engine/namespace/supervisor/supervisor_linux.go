@@ -31,6 +31,8 @@ type Supervisor struct {
 	errors io.Writer // supervisor.log
 	lock   *os.File  // held for the lifetime of the process; nil in tests without one
 	hash   func() string
+	// attached: it ends with its caller, and after that nobody needs its state.
+	attached bool
 
 	groups   *cgroup.Parent // nil: no limit can be enforced, see noGroups
 	noGroups error
