@@ -17,7 +17,7 @@ import (
 //
 //   - a mount replaces the one at its target, the others stay,
 //   - without secrets the worker keeps its own,
-//   - the worker's ports are left out: a run may be one of several.
+//   - the worker's ports and caches are left out: a run may be one of several.
 //
 // The worker offers no tools. The workshop is nil when there is at least one error.
 func OneOff(ctx context.Context, fsys fs.FS, w *Workshop, worker, file string, o Options) (*Workshop, diag.List) {
