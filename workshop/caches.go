@@ -193,15 +193,11 @@ func cachesExcess(inner, outer []Cache) []excess {
 		if slices.Contains(names, c.Name) {
 			continue
 		}
-		hint := fmt.Sprintf("add `%s` to the caches of the workshop's container", c.Name)
-		if knownCache(c.Name) == nil {
-			hint = fmt.Sprintf("add `{name: %s, target: /PATH}` to the caches of the workshop's container", c.Name)
+		entry := c.Name
+		if knownCache(entry) == nil {
+			entry = "{name: " + c.Name + ", target: /PATH}"
 		}
-		if near := nearest(c.Name, names); near != "" {
-			hint = "did you mean " + near + "?"
-		} else if len(names) > 0 {
-			hint = "the workshop has " + strings.Join(names, ", ") + "; " + hint
-		}
+		hint := hintOfNames(c.Name, names, fmt.Sprintf("add `%s` to the caches of the workshop's container", entry))
 		x := excess{key: "caches", at: c.At.Range, hint: hint, summary: fmt.Sprintf("the workshop has no cache %s", c.Name)}
 		if len(outer) > 0 {
 			x.grant = outer[0].At.Range

@@ -163,12 +163,7 @@ func secretsExcess(inner, outer []Secret) []excess {
 		for _, o := range outer {
 			names = append(names, o.Name)
 		}
-		hint := fmt.Sprintf("add `- {name: %s, env: …}` to the secrets of the workshop's container", s.Name)
-		if near := nearest(s.Name, names); near != "" {
-			hint = "did you mean " + near + "?"
-		} else if len(names) > 0 {
-			hint = "the workshop has " + strings.Join(names, ", ") + "; " + hint
-		}
+		hint := hintOfNames(s.Name, names, fmt.Sprintf("add `- {name: %s, env: …}` to the secrets of the workshop's container", s.Name))
 		x := excess{key: "secrets", at: s.At.Range, hint: hint, summary: fmt.Sprintf("the workshop has no secret %s", s.Name)}
 		if len(outer) > 0 {
 			x.grant = outer[0].At.Range
@@ -176,6 +171,18 @@ func secretsExcess(inner, outer []Secret) []excess {
 		out = append(out, x)
 	}
 	return out
+}
+
+// hintOfNames is the hint about a name that the workshop doesn't have: the one that was
+// meant, else those that there are, and what adds it.
+func hintOfNames(name string, have []string, add string) string {
+	if near := nearest(name, have); near != "" {
+		return "did you mean " + near + "?"
+	}
+	if len(have) > 0 {
+		return "the workshop has " + strings.Join(have, ", ") + "; " + add
+	}
+	return add
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
