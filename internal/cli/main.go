@@ -20,8 +20,9 @@ func Main(newRoot func(*command.System) *cobra.Command) int {
 	ownerMay()
 	collectLater()
 	args, under := os.Args[min(1, len(os.Args)):], ""
+	version := (&command.System{Env: &app.Env{Version: linkedVersion}}).BuildVersion()
 	if isPlugin(os.Args) {
-		rest, code, done := asPlugin(os.Args, (&command.System{Env: &app.Env{Version: linkedVersion}}).BuildVersion())
+		rest, code, done := asPlugin(os.Args, version)
 		if done {
 			return code
 		}
@@ -36,7 +37,7 @@ func Main(newRoot func(*command.System) *cobra.Command) int {
 	return Run(ctx, newRoot, args, &command.System{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Env: &app.Env{
-			Lookup: os.LookupEnv, Dir: dir, Home: app.HomeDir(os.LookupEnv), Engine: app.Engines, Version: linkedVersion,
+			Lookup: os.LookupEnv, Dir: dir, Home: app.HomeDir(os.LookupEnv), Engine: app.Engines, Version: version,
 		},
 		Interrupts: interrupts,
 		Executable: executable(os.Args, dir),
