@@ -4,4 +4,6 @@ package initimage
 const BuildTags = "nethttpomithttp2"
 
 // BuildFlags are the flags with which workshop-init is built, everywhere the same.
-func BuildFlags() []string { return []string{"-trimpath", "-buildvcs=false", "-tags", BuildTags, "-ldflags", "-s -w"} }
+func BuildFlags() []string {
+	return []string{"-trimpath", "-buildvcs=false", "-tags", BuildTags, "-ldflags", "-s -w"}
+}
