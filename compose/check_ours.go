@@ -2,7 +2,6 @@ package compose
 
 import (
 	"net/netip"
-	"strconv"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -93,7 +92,8 @@ func (k *checker) exposes(p firewall.Publish, published string) bool {
 	}
 	for i := range w.Container.Ports {
 		port := &w.Container.Ports[i]
-		if port.ExposeBeyondHost && port.Target.V == p.Target && strconv.Itoa(int(port.Published.V)) == published {
+		is := numberText(k.c.Published(PortKey{p.Worker, p.Target}))
+		if port.ExposeBeyondHost && port.Target.V == p.Target && is == published {
 			return true
 		}
 	}

@@ -177,6 +177,9 @@ type Facts struct {
 	HostAddrs []string
 	// GitAuthor is who commits, of workers with `git_author: host`.
 	GitAuthor GitAuthor
+	// Ports are the ports of the host for those that the workshop leaves open; empty
+	// for plain Compose, which takes any.
+	Ports map[PortKey]uint16
 	// HostPaths are the read-only binds for `image: host`.
 	HostPaths  []string
 	InitImage  string // reference or ID of the workshop-init image

@@ -66,6 +66,7 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 			}
 		case RoleGuard:
 			m.policyVolume(&s, &project)
+			m.givePorts(&s)
 			s.Environment = maps.Clone(s.Environment)
 			for name, list := range map[string][]string{
 				firewall.HostAddrsEnv:     f.HostAddrs,

@@ -41,7 +41,7 @@ func (c *compiler) ports(s *types.ServiceConfig, p *firewall.Policy) {
 		if host == "" {
 			host = "127.0.0.1" // B10
 		}
-		published := strconv.Itoa(int(e.port.Published.V))
+		published := numberText(e.port.Published.V)
 		s.Ports = append(s.Ports, types.ServicePortConfig{
 			Mode: "ingress", HostIP: host, Published: published, Target: uint32(listen), Protocol: "tcp",
 		})
@@ -66,15 +66,92 @@ func hostPart(host string, src diag.Source) string {
 	return templateOf(host, src)
 }
 
-// Publisher is the worker that publishes a port of the host; empty if none
-// does.
-func (c *Compiled) Publisher(port string) string {
-	for _, service := range sortedKeys(c.workers) {
-		for _, p := range c.workers[service].Container.Ports {
-			if strconv.Itoa(int(p.Published.V)) == port {
-				return service
+// numberText is a port of the host as Compose has it; empty: any, which Compose takes
+// from the ephemeral ones at each start.
+func numberText(port uint16) string {
+	if port == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(port))
+}
+
+// PortKey is a port of a worker.
+type PortKey struct {
+	Worker string
+	Target uint16
+}
+
+// AutoPorts are the ports of workers whose port of the host the file leaves open, in
+// the order of workers and targets.
+func (c *Compiled) AutoPorts() []PortKey {
+	var all []PortKey
+	for _, name := range sortedKeys(c.workers) {
+		for _, p := range c.workers[name].Container.Ports {
+			if p.Auto() && c.RoomOf[name] != "" {
+				all = append(all, PortKey{name, p.Target.V})
 			}
 		}
 	}
-	return ""
+	slices.SortFunc(all, func(a, b PortKey) int { return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Target, b.Target)) })
+	return all
+}
+
+// Port is a worker's port of the workshop; nil if the worker has none of that target.
+func (c *Compiled) Port(k PortKey) *workshop.Port {
+	if w := c.definition(k.Worker); w != nil {
+		for i := range w.Container.Ports {
+			if w.Container.Ports[i].Target.V == k.Target {
+				return &w.Container.Ports[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Published is the port of the host at which a worker's port is published: that of the
+// file, or that of the machine (Facts.Ports). 0: it is not known.
+func (c *Compiled) Published(k PortKey) uint16 {
+	switch p := c.Port(k); {
+	case p == nil:
+		return 0
+	case p.Auto() && c.Facts != nil:
+		return c.Facts.Ports[k]
+	default:
+		return p.Published.V
+	}
+}
+
+// Publisher is the worker that publishes a port of the host; empty if none
+// does.
+func (c *Compiled) Publisher(port string) string { return c.PublisherOf(port).Worker }
+
+// PublisherOf is the port of a worker that is published as a port of the host; zero if
+// none is.
+func (c *Compiled) PublisherOf(port string) PortKey {
+	for _, service := range sortedKeys(c.workers) {
+		for _, p := range c.workers[service].Container.Ports {
+			k := PortKey{service, p.Target.V}
+			if n := c.Published(k); n != 0 && numberText(n) == port {
+				return k
+			}
+		}
+	}
+	return PortKey{}
+}
+
+// givePorts puts the machine's numbers into the ports of the guard that the file leaves
+// open.
+func (m *machine) givePorts(s *types.ServiceConfig) {
+	if m.c.Policy == nil || len(m.f.Ports) == 0 {
+		return
+	}
+	s.Ports = slices.Clone(s.Ports)
+	for i := range s.Ports {
+		p := &s.Ports[i]
+		for _, by := range m.c.Policy.Publish {
+			if p.Published == "" && uint32(by.Listen) == p.Target {
+				p.Published = numberText(m.f.Ports[PortKey{by.Worker, by.Target}])
+			}
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
@@ -12,7 +13,7 @@ import (
 // portForm is the long form of a port.
 type portForm struct {
 	Source    diag.Source
-	Published *Value[uint16] `key:"published" example:"write published: 8080" doc:"Port of the host; default: the target."`
+	Published *publishedPort `key:"published" example:"write published: 8080, or published: auto" doc:"Port of the host, or auto for a free one that stays the same; default: the target."`
 	Target    *Value[uint16] `key:"target" required:"true" literal:"The guard's policy is a generated file." example:"write target: 8080" doc:"Port of the worker, 1024 or above."`
 	Host      *Value[string] `key:"host" example:"write host: 127.0.0.1" default:"127.0.0.1" doc:"Address of the host."`
 	Expose    *Value[bool]   `key:"expose_beyond_host" literal:"What other machines reach must be visible in the file." example:"write expose_beyond_host: true" default:"false" doc:"Required for 0.0.0.0 and ::, which other machines reach."`
@@ -26,6 +27,48 @@ var portKeys = map[string]instead{
 	"host_ip":      {"", "write host"},
 	"app_protocol": {"", hintRemove},
 	"port":         {"", "write published and target"},
+}
+
+// autoPort, or anyPort as in Compose's short form, leaves the port of the host open: it
+// is chosen on the machine.
+const (
+	autoPort = "auto"
+	anyPort  = "0"
+)
+
+// Auto reports whether the file leaves the port of the host open.
+func (p *Port) Auto() bool { return p.Published.V == 0 }
+
+// publishedText is the port of the host as the long form has it.
+func (p *Port) publishedText() string {
+	if p.Auto() {
+		return autoPort
+	}
+	return strconv.Itoa(int(p.Published.V))
+}
+
+// publishedPort is `published:`, a number or auto.
+type publishedPort struct{ Value[uint16] }
+
+func (p *publishedPort) decode(d *decoder, n *node, f *field) bool {
+	g := *f
+	g.number = true
+	var text string
+	s, ok := d.scalar(n, &g, &text)
+	if !ok {
+		return false
+	}
+	p.Source = s.source()
+	switch {
+	case s.text() == anyPort:
+		return true
+	case s.text() != autoPort:
+		return d.parse(s, f, &p.V)
+	case s.variable() != "": // a generated file would have the word
+		d.fail(s.rng(), "variable-not-allowed", "`published: auto` can't come from a variable", "let the variable be 0, which means the same")
+		return false
+	}
+	return true
 }
 
 const portExample = `write "8080:8080"`
@@ -45,7 +88,7 @@ func (p *Port) decode(d *decoder, n *node, f *field) bool {
 		}
 		p.Target, p.Published = *form.Target, *form.Target
 		if form.Published != nil {
-			p.Published = *form.Published
+			p.Published = form.Published.Value
 		}
 		if form.Host != nil {
 			p.Host = *form.Host
@@ -99,7 +142,7 @@ func (p *Port) short(d *decoder, n *node, f *field) bool {
 		}
 	}
 	p.Published.Source, p.Target.Source = published.source(), target.source()
-	if !d.parse(published, &field{keyName: "the published port", example: portExample}, &p.Published.V) {
+	if published.text() != anyPort && !d.parse(published, &field{keyName: "the published port", example: portExample}, &p.Published.V) {
 		return false
 	}
 	if !d.parse(target, &field{keyName: "the worker's port", example: portExample}, &p.Target.V) {
@@ -128,7 +171,7 @@ func (d *decoder) checkPort(p *Port) bool {
 	case addr.IsUnspecified() && !p.ExposeBeyondHost:
 		d.failDetail(at, "exposed-port", fmt.Sprintf("the address %s publishes the port on every network of the host", addr),
 			"Published ports bind 127.0.0.1 unless the file says otherwise (B10).",
-			fmt.Sprintf("leave the address out, or write {published: %d, target: %d, host: %q, expose_beyond_host: true}", p.Published.V, p.Target.V, addr))
+			fmt.Sprintf("leave the address out, or write {published: %s, target: %d, host: %q, expose_beyond_host: true}", p.publishedText(), p.Target.V, addr))
 	}
 	if p.ExposeBeyondHost && p.Host.Source.Range.Filename == "" {
 		d.add(diag.Diagnostic{

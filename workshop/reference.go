@@ -145,6 +145,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[textList]():         "list, or text with commas",
 	reflect.TypeFor[Mount]():            "mounts",
 	reflect.TypeFor[Port]():             "ports",
+	reflect.TypeFor[publishedPort]():    "port or `auto`",
 	reflect.TypeFor[Secret]():           "secrets",
 	reflect.TypeFor[Cache]():            "caches",
 	reflect.TypeFor[allowLine]():        "rules",

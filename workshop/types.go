@@ -190,7 +190,7 @@ type Secret struct {
 // Port publishes a port of a worker on the host.
 type Port struct {
 	Host             Value[string] // address; default 127.0.0.1
-	Published        Value[uint16]
+	Published        Value[uint16] // 0: auto
 	Target           Value[uint16]
 	ExposeBeyondHost bool
 	At               diag.Source

@@ -84,7 +84,7 @@ func checkRooms(w *Workshop, p *problems) {
 					Hint:    "choose another target, or give one of them `network: {room: own}`",
 					Related: []diag.Related{{Message: by.worker + " has it here", Range: by.at}}})
 			}
-			if port.Published.V == 0 {
+			if port.Auto() {
 				continue
 			}
 			if by := take(published, onHost{port.Host.V, port.Published.V}, wk.Name, port); by != nil && by.worker != wk.Name {

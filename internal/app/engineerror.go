@@ -60,7 +60,12 @@ func engineHints(f *Failure) *Failure {
 		return e.failure(f.Code)
 	}
 	if e, ok := errors.AsType[*engine.PortTakenError](f.Err); ok {
-		return Fail(f.Code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker).
+		taken := Fail(f.Code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker)
+		if e.Target != 0 {
+			return taken.Hint("%s", releaseHint(e)).
+				Hint("`ss -ltnp 'sport = :%s'` or, for Docker's, `docker ps --filter publish=%s` tells by which", e.Port, e.Port)
+		}
+		return taken.
 			Hint("`ss -ltnp 'sport = :%s'` or, for Docker's, `docker ps --filter publish=%s` tells by which; stop it, or publish another port under `ports` of %s", e.Port, e.Port, e.Worker)
 	}
 	if e, ok := errors.AsType[*engine.NotRunningError](f.Err); ok {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
@@ -95,7 +96,7 @@ func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
 		g["env "+name] = hex.EncodeToString(sum[:])
 	}
 	for _, p := range c.Ports {
-		g[portFacet+" "+strconv.Itoa(int(p.Target.V))] = PortText(p)
+		g[portFacet+" "+strconv.Itoa(int(p.Target.V))] = PortText(p, ready.Compiled.Published(compose.PortKey{Worker: w.Name, Target: p.Target.V}))
 	}
 	var resolvers []string
 	for _, r := range c.Network.DNS {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,8 +31,17 @@ func (e *heldPortError) failure(code int) *Failure {
 	if e.worker != "" {
 		by = "worker " + e.worker + " of " + by
 	}
-	return Fail(code, "port %s, which %s publishes, is taken by %s", e.Address, e.Worker, by).
+	taken := Fail(code, "port %s, which %s publishes, is taken by %s", e.Address, e.Worker, by)
+	if e.Target != 0 {
+		return taken.Hint("%s; or end the other: `workshop -p %s down`", releaseHint(e.PortTakenError), shellquote.Quote(e.by.Project))
+	}
+	return taken.
 		Hint("publish another port under `ports` of %s, or end the other: `workshop -p %s down`", e.Worker, shellquote.Quote(e.by.Project))
+}
+
+// releaseHint says how to have another number for a port that the file leaves open.
+func releaseHint(e *engine.PortTakenError) string {
+	return fmt.Sprintf("to have another one chosen by the next `up`: `workshop port --release %s %d`", e.Worker, e.Target)
 }
 
 // Unwrap returns the engine's error.
@@ -60,7 +70,7 @@ func (env *Env) namePortHolder(ctx context.Context, e engine.Engine, err error) 
 			t.File = r.Own[i]
 		}
 		w, _ := env.quietWorkshop(ctx, t)
-		for _, c := range statusOf(seen, w, r.Granted) {
+		for _, c := range statusOf(seen, w, env.Ports(t), r.Granted) {
 			if !slices.ContainsFunc(c.Ports, func(at string) bool { return strings.Contains(at, ":"+taken.Port+"->") }) {
 				continue
 			}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"maps"
 	"os"
 	"slices"
 
@@ -31,6 +32,9 @@ func (env *Env) prepare(ctx context.Context, e engine.Engine, c *Project, said b
 	if o.InitImage, o.InitVolume, err = e.InitNames(ctx); err != nil {
 		return nil, EngineError(err)
 	}
+	if o.Ports, err = env.portsOf(e, c); err != nil {
+		return nil, err
+	}
 	ready, list := withFacts(ctx, c, o)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -48,7 +52,7 @@ func (env *Env) prepare(ctx context.Context, e engine.Engine, c *Project, said b
 }
 
 // Make makes what a run of a prepared project needs on this machine: missing
-// directories, the runtime directory, secrets. It returns the project as it is then,
+// directories, the runtime directory, secrets, leases of ports. It returns the project as it is then,
 // looked at again if something may have changed since [Env.Prepare].
 func (ch *Change) Make(ctx context.Context, e engine.Engine, c, ready *Project) (*Project, error) {
 	var err error
@@ -60,10 +64,16 @@ func (ch *Change) Make(ctx context.Context, e engine.Engine, c, ready *Project) 
 	if list := ready.missing.Make(); len(list) > 0 {
 		return nil, ch.env.preflight(c, list)
 	}
-	if len(ready.Compiled.Facts.ToCreate) == 0 {
+	leased, err := ch.leasePorts(ctx, e, c)
+	if err != nil {
+		return nil, err
+	}
+	if len(ready.Compiled.Facts.ToCreate) == 0 && maps.Equal(leased, ready.Compiled.Facts.Ports) {
 		return ready, nil
 	}
-	return ch.env.prepare(ctx, e, c, true)
+	now := *c
+	now.ports = leased
+	return ch.env.prepare(ctx, e, &now, true)
 }
 
 func withFacts(ctx context.Context, c *Project, o facts.Options) (*Project, diag.List) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
@@ -115,7 +116,7 @@ type (
 		PruneAbove string `yaml:"prune_above" json:"prune_above"`
 	}
 	resolvedPort struct {
-		Published        uint16 `yaml:"published" json:"published"`
+		Published        any    `yaml:"published" json:"published"`
 		Target           uint16 `yaml:"target" json:"target"`
 		Host             string `yaml:"host,omitempty" json:"host,omitempty"`
 		ExposeBeyondHost bool   `yaml:"expose_beyond_host,omitempty" json:"expose_beyond_host,omitempty"`
@@ -141,7 +142,33 @@ func (env *Env) Config(ctx context.Context) (Resolved, error) {
 		return Resolved{}, err
 	}
 	env.sayLinks(s)
-	return resolve(s.Workshop), nil
+	f := resolve(s.Workshop)
+	if name, err := env.projectName(s.Workshop.Name.V, s.Root()); err == nil {
+		f.number(env.Ports(ProjectRef{Name: name, Dir: RealPath(s.Root())}))
+	}
+	return f, nil
+}
+
+// number puts in the ports that this machine chose for those that the file leaves open.
+func (f *Resolved) number(ports Ports) {
+	for _, w := range f.Workshop.Workers {
+		for i := range w.Container.Ports {
+			p := &w.Container.Ports[i]
+			if n := ports[compose.PortKey{Worker: w.Name, Target: p.Target}]; n != 0 && p.Published == autoPort {
+				p.Published = n
+			}
+		}
+	}
+}
+
+// autoPort is a port that the file leaves open, as the file has it.
+const autoPort = "auto"
+
+func publishedValue(port uint16) any {
+	if port == 0 {
+		return autoPort
+	}
+	return port
 }
 
 // sayLinks leaves out a source that isn't there: it leads nowhere.
@@ -248,7 +275,7 @@ func resolveContainer(c *workshop.Container) resolvedContainer {
 		k.Caches = append(k.Caches, resolvedCache{x.Name, diag.Literal(x.Target.V), x.PruneAbove.V.String()})
 	}
 	for _, p := range c.Ports {
-		k.Ports = append(k.Ports, resolvedPort{p.Published.V, p.Target.V, p.Host.V, p.ExposeBeyondHost})
+		k.Ports = append(k.Ports, resolvedPort{publishedValue(p.Published.V), p.Target.V, p.Host.V, p.ExposeBeyondHost})
 	}
 	return k
 }

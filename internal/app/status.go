@@ -103,7 +103,7 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 	if r, err := env.Record(t.Name); err == nil && r != nil { // CompareWatched says what is wrong with it
 		granted = r.Granted
 	}
-	s := &Status{ProjectRef: t, Can: e.Capabilities(), Observed: seen, Containers: statusOf(seen, w, granted), Unread: unread}
+	s := &Status{ProjectRef: t, Can: e.Capabilities(), Observed: seen, Containers: statusOf(seen, w, env.Ports(t), granted), Unread: unread}
 	for i := range s.Containers {
 		c := &s.Containers[i]
 		c.Engine = e.Chosen.Name
@@ -131,7 +131,7 @@ func (env *Env) quietWorkshop(ctx context.Context, t ProjectRef) (*workshop.Work
 	return s.Workshop, nil
 }
 
-func statusOf(seen engine.Observed, w *workshop.Workshop, granted map[string]facts.Grant) []ContainerStatus {
+func statusOf(seen engine.Observed, w *workshop.Workshop, ports Ports, granted map[string]facts.Grant) []ContainerStatus {
 	entries := []ContainerStatus{}
 	for _, c := range seen.Containers {
 		p := ContainerStatus{
@@ -166,9 +166,7 @@ func statusOf(seen engine.Observed, w *workshop.Workshop, granted map[string]fac
 		}
 		entries = append(entries, p)
 	}
-	if w != nil {
-		givePorts(entries, w, granted)
-	}
+	givePorts(entries, w, ports, granted)
 	order := map[string]int{"worker": 0, "room": 1, "guard": 2}
 	slices.SortStableFunc(entries, func(x, y ContainerStatus) int {
 		return cmp.Or(cmp.Compare(order[x.Role], order[y.Role]), cmp.Compare(x.Name, y.Name))
@@ -189,8 +187,9 @@ func (p *ContainerStatus) runs(mode firewall.Mode) {
 
 // givePorts shows published ports where they lead: by what workers were granted at
 // their last `up`, else by the file. The guard publishes them, at ports of its own that
-// mean nothing to a reader. What isn't as in the file is stale.
-func givePorts(entries []ContainerStatus, w *workshop.Workshop, granted map[string]facts.Grant) {
+// mean nothing to a reader. What isn't as in the file is stale; w is nil where it can't
+// be read.
+func givePorts(entries []ContainerStatus, w *workshop.Workshop, ports Ports, granted map[string]facts.Grant) {
 	guard := slices.IndexFunc(entries, func(p ContainerStatus) bool { return p.Role == compose.RoleGuard.String() })
 	if guard < 0 {
 		return
@@ -214,9 +213,9 @@ func givePorts(entries []ContainerStatus, w *workshop.Workshop, granted map[stri
 		return given
 	}
 	inFile := map[string][]string{}
-	for i := range w.Workers {
+	for i := 0; w != nil && i < len(w.Workers); i++ {
 		for _, p := range w.Workers[i].Container.Ports {
-			inFile[w.Workers[i].Name] = append(inFile[w.Workers[i].Name], PortText(p))
+			inFile[w.Workers[i].Name] = append(inFile[w.Workers[i].Name], ports.Text(w.Workers[i].Name, p))
 		}
 	}
 	shown := map[string][]string{}
@@ -233,9 +232,9 @@ func givePorts(entries []ContainerStatus, w *workshop.Workshop, granted map[stri
 	for i := range entries {
 		name := entries[i].Service
 		is := append(shown[name], give(&entries[i], inFile[name])...)
-		entries[i].PortsStale = entries[guard].State == "running" && !slices.Equal(distinct(is), distinct(inFile[name]))
+		entries[i].PortsStale = w != nil && entries[guard].State == "running" && !slices.Equal(distinct(is), distinct(inFile[name]))
 	}
-	entries[guard].PortsStale = len(entries[guard].Ports) > 0
+	entries[guard].PortsStale = w != nil && len(entries[guard].Ports) > 0
 }
 
 func distinct(names []string) []string {

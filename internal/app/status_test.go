@@ -24,7 +24,7 @@ func TestGivePorts(t *testing.T) {
 		{Service: "guard", Role: "guard", Ports: []string{"127.0.0.1:18443->20002/tcp", "127.0.0.1:9000->20001/tcp", "[::1]:8443->20000/tcp"}},
 		{Service: "other", Role: "worker"}, {Service: "web", Role: "worker"},
 	}
-	givePorts(entries, w, nil)
+	givePorts(entries, w, nil, nil)
 	for i, want := range []string{"127.0.0.1:18443->20002/tcp", "", "[::1]:8443->8080/tcp 127.0.0.1:9000->9000/tcp"} {
 		if got := strings.Join(entries[i].Ports, " "); got != want {
 			t.Errorf("%s: %q, want %q", entries[i].Service, got, want)
@@ -66,7 +66,7 @@ func TestStalePorts(t *testing.T) {
 			if c.granted != "" {
 				granted["web"]["port 80"] = c.granted
 			}
-			givePorts(entries, file(c.file), granted)
+			givePorts(entries, file(c.file), nil, granted)
 			if got := strings.Join(entries[0].Ports, ", "); got != c.ports {
 				t.Errorf("ports: %q, want %q", got, c.ports)
 			}
@@ -131,7 +131,7 @@ func TestRunningMode(t *testing.T) {
 			w.Workers[0].Container.Network.Mode.V = c.file
 			s := Status{Containers: statusOf(engine.Observed{Containers: []engine.Container{
 				{Service: "a", Role: "worker", State: "running", NetworkOf: c.networkOf}, {Service: "guard", Role: "guard", State: "running"},
-			}}, w, nil)}
+			}}, w, nil, nil)}
 			state := &control.State{}
 			if c.room != firewall.None {
 				state.Rooms = []control.RoomState{{Room: "room", Workers: []string{"a"}, Mode: c.room}}

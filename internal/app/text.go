@@ -142,9 +142,14 @@ func MountText(m workshop.Mount) string {
 	return fmt.Sprintf("%s at %s %s", m.Source.V, m.Target.V, mode)
 }
 
-// PortText is "127.0.0.1:8080->8080".
-func PortText(p workshop.Port) string {
-	return fmt.Sprintf("%s->%d", net.JoinHostPort(cmp.Or(p.Host.V, "127.0.0.1"), strconv.Itoa(int(p.Published.V))), p.Target.V)
+// PortText is "127.0.0.1:8080->8080" for a port that is published as that number; 0:
+// it is not known.
+func PortText(p workshop.Port, published uint16) string {
+	number := autoPort
+	if published != 0 {
+		number = strconv.Itoa(int(published))
+	}
+	return fmt.Sprintf("%s->%d", net.JoinHostPort(cmp.Or(p.Host.V, "127.0.0.1"), number), p.Target.V)
 }
 
 // ProxyHost leaves out of a proxy's URL what may be a password; empty for no proxy.

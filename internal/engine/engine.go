@@ -67,6 +67,10 @@ type Engine interface {
 	// RemoveCache removes a cache. If a container has it, the error is a
 	// [ConflictError].
 	RemoveCache(ctx context.Context, c Cache) error
+	// Wait waits until a service of the project doesn't run, and returns its exit code;
+	// a restarted one runs. It returns at once if the service has ended. Without a
+	// container the error is a [NotRunningError]. dir is [ExecOptions].Directory.
+	Wait(ctx context.Context, project, service, dir string) (int, error)
 	// Tidy removes the engine's other files of a project, if no object of it is
 	// left. It doesn't touch those of another directory; "" means any.
 	Tidy(ctx context.Context, project, directory string) error

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/diagtext"
 )
 
@@ -108,7 +109,20 @@ type PortTakenError struct {
 	Address string // host:port
 	Port    string
 	Worker  string
-	Err     error // the engine's
+	// Target is the worker's port if workshop.yaml leaves the other one open: the
+	// number is a lease of this machine's. 0: the file has the number.
+	Target uint16
+	Err    error // the engine's
+}
+
+// PortTaken is the error about a published port of a project.
+func PortTaken(c *compose.Compiled, address, port string, err error) *PortTakenError {
+	k := c.PublisherOf(port)
+	e := &PortTakenError{Address: address, Port: port, Worker: k.Worker, Err: err}
+	if p := c.Port(k); p != nil && p.Auto() {
+		e.Target = k.Target
+	}
+	return e
 }
 
 // Error has the remedy.

@@ -22,7 +22,7 @@ func (pl *planner) checkPorts(decisions map[string]decision) {
 		}
 		for _, p := range pl.p.Services[service].Ports {
 			address := net.JoinHostPort(p.HostIP, p.Published)
-			if pl.o.publishes(p.Published) || p.Protocol != "" && p.Protocol != "tcp" {
+			if pl.o.Publishes(p.Published) || p.Protocol != "" && p.Protocol != "tcp" {
 				continue
 			}
 			pl.barrier = append(pl.barrier, pl.add(Step{Op: OpCheckPort, Target: "port/" + address, Key: address, Service: service, Cause: "not published yet"}))
@@ -30,8 +30,8 @@ func (pl *planner) checkPorts(decisions map[string]decision) {
 	}
 }
 
-// publishes reports whether a container of the project publishes on a port.
-func (o Observed) publishes(port string) bool {
+// Publishes reports whether a container of the project publishes on a port.
+func (o Observed) Publishes(port string) bool {
 	return slices.ContainsFunc(o.Containers, func(c Container) bool {
 		return slices.ContainsFunc(c.Ports, func(at string) bool { return strings.Contains(at, ":"+port+"->") })
 	})
@@ -62,10 +62,10 @@ func CheckPort(ctx context.Context, e Engine, c *compose.Compiled, address strin
 			return nil
 		case time.Now().After(end) || ctx.Err() != nil:
 			_, port, _ := net.SplitHostPort(address)
-			if now, err := e.Observe(ctx, c.Project.Name); err == nil && now.publishes(port) {
+			if now, err := e.Observe(ctx, c.Project.Name); err == nil && now.Publishes(port) {
 				return Conflict("port %s is published by the project itself", address)
 			}
-			return &PortTakenError{Address: address, Port: port, Worker: c.Publisher(port), Err: err}
+			return PortTaken(c, address, port, err)
 		}
 		time.Sleep(portTime / 10)
 	}

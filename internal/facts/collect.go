@@ -42,6 +42,9 @@ type Options struct {
 
 	InitImage, InitVolume string
 
+	// Ports are the numbers of the published ports that the workshop leaves open.
+	Ports map[compose.PortKey]uint16
+
 	// SkipContents skips the content of sources: files of copies, protected
 	// directories and special files.
 	SkipContents bool
@@ -73,7 +76,7 @@ func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List
 		Project: o.Project, ProjectDir: dir,
 		Arch: o.Arch, IPv6: o.IPv6, Local: o.Local, Runtimes: o.Runtimes,
 		DefaultRuntime: o.DefaultRuntime, UserRuntimes: o.UserRuntimes,
-		InitImage: o.InitImage, InitVolume: o.InitVolume,
+		InitImage: o.InitImage, InitVolume: o.InitVolume, Ports: o.Ports,
 		Sources: map[string]compose.SourceFacts{}, Protected: map[string][]compose.Protected{},
 	}
 	if o.Local {

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,6 +66,11 @@ func factLines(w *workshop.Workshop, f *compose.Facts) [][2]string {
 		s := f.Sources[source]
 		text := s.Real
 		lines = append(lines, [2]string{"source " + source, text})
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(f.Ports), func(x, y compose.PortKey) int {
+		return cmp.Or(cmp.Compare(x.Worker, y.Worker), cmp.Compare(x.Target, y.Target))
+	}) {
+		lines = append(lines, [2]string{fmt.Sprintf("port %d of %s", k.Target, k.Worker), strconv.Itoa(int(f.Ports[k]))})
 	}
 	for _, source := range f.ToCreate {
 		lines = append(lines, [2]string{"source " + source, "is created"})

@@ -16,6 +16,7 @@ import (
 // summary prints a line per worker: what changed, and of a new one, of one about which
 // that doesn't say all, or with -v, what it has.
 func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, unlimited bool) {
+	ports := a.Ports(c.ProjectRef)
 	var closed, listed []string
 	for i := range c.Workshop.Workers {
 		w := &c.Workshop.Workers[i]
@@ -31,7 +32,7 @@ func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, 
 			continue
 		}
 		listed = append(listed, w.Name)
-		a.WriteLine(workerLine(w, a.Changes.Text(w.Name), a.Verbose || a.Changes.Whole(w.Name), unlimited))
+		a.WriteLine(workerLine(w, ports, a.Changes.Text(w.Name), a.Verbose || a.Changes.Whole(w.Name), unlimited))
 		if !app.HasNetwork(w) && w.Container.Network.Source == (diag.Source{}) { // nobody wrote that
 			closed = append(closed, w.Name)
 		}
@@ -49,11 +50,11 @@ func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, 
 
 // workerLine is what was done to a worker, and with whole what it has: mounts, network,
 // ports, secrets, caches, runtime, limits.
-func workerLine(w *workshop.Worker, change string, whole, unlimited bool) string {
+func workerLine(w *workshop.Worker, ports app.Ports, change string, whole, unlimited bool) string {
 	c := &w.Container
 	parts := []string{change}
 	if whole {
-		parts = append(parts, mountsText(c.Mounts), networkText(&c.Network)+portsText(c.Ports))
+		parts = append(parts, mountsText(c.Mounts), networkText(&c.Network)+portsText(w, ports))
 		if len(c.Secrets) > 0 {
 			parts = append(parts, app.SecretsText(c.Secrets))
 		}
@@ -141,13 +142,13 @@ func reachText(n *workshop.Network) string {
 }
 
 // portsText is ", published at 127.0.0.1:8080->8080".
-func portsText(ports []workshop.Port) string {
-	if len(ports) == 0 {
+func portsText(w *workshop.Worker, ports app.Ports) string {
+	if len(w.Container.Ports) == 0 {
 		return ""
 	}
-	parts := make([]string, len(ports))
-	for i, p := range ports {
-		parts[i] = app.PortText(p)
+	parts := make([]string, len(w.Container.Ports))
+	for i, p := range w.Container.Ports {
+		parts[i] = ports.Text(w.Name, p)
 	}
 	return ", published at " + strings.Join(parts, ", ")
 }

@@ -43,7 +43,7 @@ func TestWorkerLine(t *testing.T) {
 		{"all, without limits", true, true, "w: updated; no files; no network; runtime runsc; without limits (B5)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := workerLine(w, "updated", c.whole, c.unlimited); got != c.want {
+			if got := workerLine(w, nil, "updated", c.whole, c.unlimited); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})

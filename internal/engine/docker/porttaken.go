@@ -19,10 +19,7 @@ func (r *run) startError(service string, err error) error {
 	}
 	for _, p := range r.p.Compiled.Project.Services[service].Ports {
 		if mentionsPort(text, p.Published) {
-			return &engine.PortTakenError{
-				Address: net.JoinHostPort(p.HostIP, p.Published), Port: p.Published,
-				Worker: r.p.Compiled.Publisher(p.Published), Err: err,
-			}
+			return engine.PortTaken(r.p.Compiled, net.JoinHostPort(p.HostIP, p.Published), p.Published, err)
 		}
 	}
 	return err

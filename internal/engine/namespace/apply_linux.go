@@ -218,7 +218,7 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 		return err
 	case told.Code == api.CodePortTaken:
 		_, port, _ := net.SplitHostPort(told.Address)
-		return &engine.PortTakenError{Address: told.Address, Port: port, Worker: told.Worker, Err: told}
+		return engine.PortTaken(r.p.Compiled, told.Address, port, told)
 	case told.Code == api.CodeRefused:
 		return &engine.RefusedError{Reason: told.Message}
 	}

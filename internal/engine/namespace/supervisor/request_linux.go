@@ -15,7 +15,7 @@ import (
 var takes = map[string]struct{ service, container, signal bool }{
 	api.OpHello: {}, api.OpList: {}, api.OpShutdown: {},
 	api.OpCreate: {container: true},
-	api.OpStart:  {service: true}, api.OpReady: {service: true}, api.OpStop: {service: true}, api.OpRemove: {service: true}, api.OpPid: {service: true},
+	api.OpStart:  {service: true}, api.OpReady: {service: true}, api.OpWait: {service: true}, api.OpStop: {service: true}, api.OpRemove: {service: true}, api.OpPid: {service: true},
 	api.OpSignal:  {service: true, signal: true},
 	api.OpControl: {}, // service is optional
 }

@@ -36,6 +36,8 @@ func (s *Supervisor) handle(ctx context.Context, r *api.Request) (api.Answer, *o
 		a.Error = s.startService(r.Service)
 	case api.OpReady:
 		a.Ready, a.Error = s.ready(ctx, r.Service)
+	case api.OpWait:
+		a.Ready, a.Error = s.wait(ctx, r.Service)
 	case api.OpSignal:
 		a.Error = s.signal(r.Service, r.Signal)
 	case api.OpStop, api.OpRemove:

@@ -62,6 +62,43 @@ func (s *Supervisor) ready(ctx context.Context, name string) (*api.Ready, *api.E
 	}
 }
 
+// wait waits until a service has ended and isn't restarted, or is removed.
+func (s *Supervisor) wait(ctx context.Context, name string) (*api.Ready, *api.Error) {
+	var last *run
+	for {
+		s.mu.Lock()
+		sv := s.services[name]
+		if sv == nil {
+			s.mu.Unlock()
+			if last != nil { // removed once it had ended
+				return &api.Ready{Ended: true, ExitCode: last.code, OOM: last.oom}, nil
+			}
+			return nil, unknown(name)
+		}
+		r, state := sv.run, sv.state
+		s.mu.Unlock()
+		switch {
+		case state.State == api.Created:
+			return nil, failure(api.CodeNotRunning, "%s was not started", name)
+		case state.State == api.Exited || r == nil:
+			return &api.Ready{Ended: true, ExitCode: state.ExitCode, OOM: state.OOMKilled}, nil
+		case state.State == api.Running:
+			select {
+			case <-ctx.Done():
+				return nil, failure(api.CodeFailed, "the client has disconnected")
+			case <-r.ended:
+				last = r
+			}
+		default: // a pending restart
+			select {
+			case <-ctx.Done():
+				return nil, failure(api.CodeFailed, "the client has disconnected")
+			case <-time.After(lookAgain):
+			}
+		}
+	}
+}
+
 func (s *Supervisor) is(sv *service, r *run, state api.State) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,6 +32,7 @@ const (
 	OpSignal   = "signal"   // Service, Signal: to the main process
 	OpStop     = "stop"     // Service: SIGTERM, the grace, SIGKILL; waits; not restarted
 	OpRemove   = "remove"   // Service: stops it if it runs, and removes it
+	OpWait     = "wait"     // Service: waits until it has ended and isn't restarted, or is removed
 	OpPid      = "pid"      // Service → response with a pidfd of the main process
 	OpControl  = "control"  // Service if there are several guards → response with a connection to the guard's control
 	OpShutdown = "shutdown" // stops everything and ends; containers stay recorded unless removed before

@@ -58,6 +58,19 @@ func (c *Client) Ready(ctx context.Context, service string) (*api.Ready, error) 
 	return a.Ready, nil
 }
 
+// Wait waits until a service has ended and isn't restarted, or is removed, and returns
+// its exit code.
+func (c *Client) Wait(ctx context.Context, service string) (int, error) {
+	a, err := c.plain(ctx, api.Request{Op: api.OpWait, Service: service})
+	if err != nil {
+		return 0, err
+	}
+	if a.Ready == nil {
+		return 0, errors.New("the supervisor's response lacks the end")
+	}
+	return a.Ready.ExitCode, nil
+}
+
 // Signal sends a signal, "SIGTERM", to a service's main process.
 func (c *Client) Signal(ctx context.Context, service, signal string) error {
 	return c.do(ctx, api.Request{Op: api.OpSignal, Service: service, Signal: signal})

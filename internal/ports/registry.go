@@ -1,0 +1,116 @@
+package ports
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
+)
+
+const (
+	fileName = "ports.json"
+	lockName = "ports.lock"
+	// maxFile bounds the file in bytes.
+	maxFile = 8 << 20
+	// lockPoll is how often a waiting command looks again: the lock is held for
+	// milliseconds.
+	lockPoll = 10 * time.Millisecond
+)
+
+// Registry has the leases of one user.
+type Registry struct{ dir string }
+
+// In returns the registry in the user's state directory.
+func In(stateDir string) Registry { return Registry{stateDir} }
+
+// Leases returns all leases. It takes no lock: the file is replaced as a whole.
+func (r Registry) Leases() ([]Lease, error) {
+	path := filepath.Join(r.dir, fileName)
+	b, err := boundedfile.Read(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var all []Lease
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.DisallowUnknownFields()
+		err = d.Decode(&all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the port leases in %s can't be read (%w): remove the file to give them all up", path, err)
+	}
+	return all, nil
+}
+
+// Change replaces the leases by what change returns, while no other command does.
+func (r Registry) Change(ctx context.Context, change func([]Lease) ([]Lease, error)) error {
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return err
+	}
+	lock := flock.New(filepath.Join(r.dir, lockName), flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
+		return fmt.Errorf("lock the port leases: %w", err)
+	}
+	defer lock.Close()
+	before, err := r.Leases()
+	if err != nil {
+		return err
+	}
+	after, err := change(slices.Clone(before))
+	if err != nil || slices.Equal(before, after) {
+		return err
+	}
+	b, err := json.Marshal(after)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(r.dir, fileName), append(b, '\n'), 0o600)
+}
+
+// Free reports whether a number may be given to a port.
+type Free func(Key, uint16) bool
+
+// With returns the leases with one for each key, and the numbers by key: that of its
+// lease, or a chosen one. A lease that isn't used yet is exchanged if it isn't free.
+func With(leases []Lease, keys []Key, free Free) (all []Lease, numbers map[Key]uint16, err error) {
+	all, numbers = slices.Clone(leases), make(map[Key]uint16, len(keys))
+	for _, k := range keys {
+		i := slices.IndexFunc(all, func(l Lease) bool { return l.Key == k })
+		if i >= 0 && (all[i].Used || free(k, all[i].Port)) {
+			numbers[k] = all[i].Port
+			continue
+		}
+		n, err := choose(k, all, func(n uint16) bool { return free(k, n) })
+		if err != nil {
+			return nil, nil, err
+		}
+		if i < 0 {
+			i, all = len(all), append(all, Lease{Key: k})
+		}
+		all[i].Port, numbers[k] = n, n
+	}
+	return all, numbers, nil
+}
+
+// Use marks the leases of keys as used, and gives up those of other ports of the same
+// projects.
+func Use(leases []Lease, dir, project string, keys []Key) []Lease {
+	leases = slices.DeleteFunc(leases, func(l Lease) bool {
+		return l.Dir == dir && l.Project == project && !slices.Contains(keys, l.Key)
+	})
+	for i := range leases {
+		leases[i].Used = leases[i].Used || slices.Contains(keys, leases[i].Key)
+	}
+	return leases
+}
