@@ -92,7 +92,9 @@ func (c *Compiled) AutoPorts() []PortKey {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b PortKey) int { return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Target, b.Target)) })
+	slices.SortFunc(all, func(a, b PortKey) int {
+		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Target, b.Target))
+	})
 	return all
 }
 

@@ -62,8 +62,7 @@ func engineHints(f *Failure) *Failure {
 	if e, ok := errors.AsType[*engine.PortTakenError](f.Err); ok {
 		taken := Fail(f.Code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker)
 		if e.Target != 0 {
-			return taken.Hint("%s", releaseHint(e)).
-				Hint("`ss -ltnp 'sport = :%s'` or, for Docker's, `docker ps --filter publish=%s` tells by which", e.Port, e.Port)
+			return taken.Hint("%s; `ss -ltnp 'sport = :%s'` or, for Docker's, `docker ps --filter publish=%s` tells what has this one", releaseHint(e), e.Port, e.Port)
 		}
 		return taken.
 			Hint("`ss -ltnp 'sport = :%s'` or, for Docker's, `docker ps --filter publish=%s` tells by which; stop it, or publish another port under `ports` of %s", e.Port, e.Port, e.Worker)

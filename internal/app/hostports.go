@@ -62,7 +62,7 @@ func (env *Env) portsOf(e engine.Engine, c *Project) (map[compose.PortKey]uint16
 	if err != nil {
 		return nil, Fail(CodeFailed, "%w", err)
 	}
-	_, numbers, err := ports.With(all, keys, isFree(c, nil))
+	_, numbers, err := ports.With(all, keys, isFree(c), nil)
 	return byPort(numbers), failed(err)
 }
 
@@ -83,7 +83,7 @@ func (ch *Change) leasePorts(ctx context.Context, e engine.Engine, c *Project) (
 	}
 	var numbers map[ports.Key]uint16
 	err = ch.env.leases().Change(ctx, func(all []ports.Lease) ([]ports.Lease, error) {
-		all, numbers, err = ports.With(all, keys, isFree(c, &seen))
+		all, numbers, err = ports.With(all, keys, isFree(c), func(n uint16) bool { return seen.Publishes(strconv.Itoa(int(n))) })
 		return all, err
 	})
 	return byPort(numbers), failed(err)
@@ -119,17 +119,16 @@ func byPort(numbers map[ports.Key]uint16) map[compose.PortKey]uint16 {
 }
 
 // isFree returns a check of whether a number can be given to a worker: the file gives it to no
-// other port, and nothing but the project itself, if it was looked at, listens on it.
-func isFree(c *Project, seen *engine.Observed) ports.Free {
+// other port, and nothing listens on it.
+func isFree(c *Project) ports.Free {
 	return func(k ports.Key, n uint16) bool {
 		for i := range c.Workshop.Workers {
 			if slices.ContainsFunc(c.Workshop.Workers[i].Container.Ports, func(p workshop.Port) bool { return p.Published.V == n }) {
 				return false
 			}
 		}
-		number := strconv.Itoa(int(n))
 		p := c.Compiled.Port(compose.PortKey{Worker: k.Worker, Target: k.Target})
-		return p == nil || canListen(net.JoinHostPort(p.Host.V, number)) || seen != nil && seen.Publishes(number)
+		return p == nil || canListen(net.JoinHostPort(p.Host.V, strconv.Itoa(int(n))))
 	}
 }
 

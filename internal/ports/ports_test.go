@@ -17,21 +17,21 @@ func always(Key, uint16) bool { return true }
 func TestSameAgain(t *testing.T) {
 	a := Key{"/a", "p", "w", 8080}
 	for _, other := range []Key{{"/b", "p", "w", 8080}, {"/a", "q", "w", 8080}, {"/a", "p", "x", 8080}, {"/a", "p", "w", 8081}} {
-		leases, numbers, err := With(nil, []Key{a, other}, always)
+		leases, numbers, err := With(nil, []Key{a, other}, always, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if numbers[a] == numbers[other] {
 			t.Errorf("%v and %v both have %d", a, other, numbers[a])
 		}
-		_, again, err := With(leases, []Key{other, a}, always)
+		_, again, err := With(leases, []Key{other, a}, always, nil)
 		if err != nil || again[a] != numbers[a] || again[other] != numbers[other] {
 			t.Errorf("got %v, want %v (%v)", again, numbers, err)
 		}
 	}
 	// Without its lease it has the number from its hash.
-	_, numbers, _ := With(nil, []Key{a}, always)
-	if _, again, _ := With(nil, []Key{a}, always); again[a] != numbers[a] || numbers[a] < First || numbers[a] > Last {
+	_, numbers, _ := With(nil, []Key{a}, always, nil)
+	if _, again, _ := With(nil, []Key{a}, always, nil); again[a] != numbers[a] || numbers[a] < First || numbers[a] > Last {
 		t.Errorf("got %v, want %v from %d to %d", again, numbers, First, Last)
 	}
 }
@@ -40,24 +40,28 @@ func TestSameAgain(t *testing.T) {
 // up with it, and kept from then on.
 func TestTaken(t *testing.T) {
 	k := Key{"/a", "p", "w", 8080}
-	leases, numbers, err := With(nil, []Key{k}, always)
+	leases, numbers, err := With(nil, []Key{k}, always, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := numbers[k]
 	notFirst := func(_ Key, n uint16) bool { return n != first }
-	_, numbers, err = With(leases, []Key{k}, notFirst)
+	_, numbers, err = With(leases, []Key{k}, notFirst, nil)
 	if err != nil || numbers[k] == first {
 		t.Errorf("got %d again, %v", numbers[k], err)
 	}
+	// Its own project has it: an `up` was killed before it came up.
+	if _, numbers, err = With(leases, []Key{k}, notFirst, func(n uint16) bool { return n == first }); err != nil || numbers[k] != first {
+		t.Errorf("got %d, %v; want %d", numbers[k], err, first)
+	}
 	used := Use(slices.Clone(leases), k.Dir, k.Project, []Key{k})
-	after, numbers, err := With(used, []Key{k}, notFirst)
+	after, numbers, err := With(used, []Key{k}, notFirst, nil)
 	if err != nil || numbers[k] != first || !slices.Equal(after, used) {
 		t.Errorf("got %v, %v, %v; want %d", after, numbers, err, first)
 	}
 	// Another worker's lease is never given away, free or not.
 	other := Key{"/b", "p", "w", 8080}
-	_, numbers, err = With(used, []Key{other}, func(_ Key, n uint16) bool { return n == first })
+	_, numbers, err = With(used, []Key{other}, func(_ Key, n uint16) bool { return n == first }, nil)
 	if err == nil {
 		t.Errorf("got %v, want an error: the only free number is leased", numbers)
 	}
@@ -85,7 +89,7 @@ func TestAtOnce(t *testing.T) {
 		wg.Go(func() {
 			k := Key{"/same", "p", "w", uint16(1024 + i)}
 			err := r.Change(t.Context(), func(all []Lease) ([]Lease, error) {
-				all, numbers, err := With(all, []Key{k}, func(_ Key, n uint16) bool { return n%64 == 0 })
+				all, numbers, err := With(all, []Key{k}, func(_ Key, n uint16) bool { return n%64 == 0 }, nil)
 				mu.Lock()
 				defer mu.Unlock()
 				if by, taken := got[numbers[k]]; taken {
@@ -110,7 +114,10 @@ func TestAtOnce(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	for _, text := range []string{"", "{", `[{"dir":1}]`, `[{"other":1}]`, strings.Repeat(" ", maxFile+1)} {
 		dir := t.TempDir()
-		path := filepath.Join(dir, fileName)
+		path := filepath.Join(dir, dirName, fileName)
+		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

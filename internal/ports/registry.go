@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	fileName = "ports.json"
-	lockName = "ports.lock"
+	// dirName is the registry's directory: beside it a NAME.lock is a project's.
+	dirName  = "ports"
+	fileName = "leases.json"
+	lockName = "lock"
 	// maxFile bounds the file in bytes.
 	maxFile = 8 << 20
 	// lockPoll is how often a waiting command looks again: the lock is held for
@@ -32,7 +34,7 @@ const (
 type Registry struct{ dir string }
 
 // In returns the registry in the user's state directory.
-func In(stateDir string) Registry { return Registry{stateDir} }
+func In(stateDir string) Registry { return Registry{filepath.Join(stateDir, dirName)} }
 
 // Leases returns all leases. It takes no lock: the file is replaced as a whole.
 func (r Registry) Leases() ([]Lease, error) {
@@ -82,12 +84,13 @@ func (r Registry) Change(ctx context.Context, change func([]Lease) ([]Lease, err
 type Free func(Key, uint16) bool
 
 // With returns the leases with one for each key, and the numbers by key: that of its
-// lease, or a chosen one. A lease that isn't used yet is exchanged if it isn't free.
-func With(leases []Lease, keys []Key, free Free) (all []Lease, numbers map[Key]uint16, err error) {
+// lease, or a chosen one. A lease that isn't used yet is exchanged if it isn't free and
+// not held by its own project; held may be nil.
+func With(leases []Lease, keys []Key, free Free, held func(uint16) bool) (all []Lease, numbers map[Key]uint16, err error) {
 	all, numbers = slices.Clone(leases), make(map[Key]uint16, len(keys))
 	for _, k := range keys {
 		i := slices.IndexFunc(all, func(l Lease) bool { return l.Key == k })
-		if i >= 0 && (all[i].Used || free(k, all[i].Port)) {
+		if i >= 0 && (all[i].Used || free(k, all[i].Port) || held != nil && held(all[i].Port)) {
 			numbers[k] = all[i].Port
 			continue
 		}

@@ -22,8 +22,6 @@ var ofCompose = map[string]string{
 	"build":  "`workshop up` builds and pulls the images that it needs",
 	"pull":   "`workshop up` builds and pulls the images that it needs",
 	"ls":     "`workshop ps` shows the workshop of this directory",
-	"wait":   "`workshop up` returns when every worker is ready",
-	"port":   "`workshop ps` shows published ports",
 	"top":    "`workshop exec WORKER -- ps` shows the processes of a worker",
 }
 
