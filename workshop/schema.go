@@ -339,25 +339,6 @@ func (*mountForm) refine(form, properties object, _ *schemaMaker) {
 	}
 }
 
-func (p *Port) schema(g *schemaMaker) object {
-	return g.define("port", func() object {
-		long := g.form(reflect.TypeFor[portForm]())
-		target := long["properties"].(object)["target"].(object)
-		target["anyOf"] = []object{{"type": "integer", "minimum": 1024, "maximum": 65535}, {"type": "string", "pattern": `^[1-9][0-9]{3,4}$`}}
-		long["if"] = object{"properties": object{"host": object{"enum": []string{"0.0.0.0", "::"}}}, "required": []string{"host"}}
-		long["then"] = object{"properties": object{"expose_beyond_host": object{"const": true}}, "required": []string{"expose_beyond_host"}}
-		return object{"anyOf": []object{
-			{"type": "string", "pattern": `^(([0-9.]+|\[[0-9a-fA-F:]+\]|\$\{[^}]*\}):)?(0|[1-9][0-9]{0,4}|\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*):[1-9][0-9]{3,4}(/tcp)?$`,
-				"not": object{"pattern": `^(0\.0\.0\.0|\[::\]):`}},
-			long,
-		}}
-	})
-}
-
-func (*publishedPort) schema(*schemaMaker) object {
-	return object{"anyOf": []object{{"type": "integer", "minimum": 0, "maximum": 65535}, {"type": "string", "pattern": withVariable(`^(auto|0|[1-9][0-9]{0,4})$`, true)}}}
-}
-
 func (s *Secret) schema(g *schemaMaker) object {
 	return g.define("secret", func() object {
 		long := g.form(reflect.TypeFor[secretForm]())

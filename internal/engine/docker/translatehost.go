@@ -172,6 +172,9 @@ func (t translation) ports(c *container.Config, h *container.HostConfig) error {
 			// Fail closed: Docker would bind every address (B10).
 			return fmt.Errorf("port %s is published without an address", port)
 		}
+		if p.Published == "" || p.Published == "0" {
+			return fmt.Errorf("port %s is published without a number, which is a fact of this machine", port)
+		}
 		c.ExposedPorts = exposePort(c.ExposedPorts, port)
 		if h.PortBindings == nil {
 			h.PortBindings = nat.PortMap{}

@@ -64,7 +64,10 @@ func compiled(t testing.TB, dir string) *compose.Compiled {
 		ProjectDir: "/work/project", Arch: "amd64", IPv6: true, Local: true, UID: 1000, GID: 1000, UserReason: "the caller",
 		RuntimeDir: "/run/user/1000/workshop/x", InitImage: "sha256:1111", InitVolume: "workshop-init-2222",
 		HostPaths: []string{"/bin", "/etc/ssl/certs", "/usr"}, Sources: map[string]compose.SourceFacts{},
-		SecretFiles: map[string]string{}, Protected: map[string][]compose.Protected{},
+		SecretFiles: map[string]string{}, Protected: map[string][]compose.Protected{}, Ports: map[compose.PortKey]uint16{},
+	}
+	for _, k := range c.AutoPorts() {
+		f.Ports[k] = 26000
 	}
 	for i := range w.Workers {
 		k := &w.Workers[i].Container
