@@ -13,7 +13,27 @@ import (
 var forbidden = []struct{ file, sysctl, when, set, why string }{
 	{"/proc/sys/user/max_user_namespaces", "user.max_user_namespaces", "0", "15000", "user namespaces are disabled on this machine"},
 	{"/proc/sys/kernel/unprivileged_userns_clone", "kernel.unprivileged_userns_clone", "0", "1", "only root may create user namespaces on this machine"},
-	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "kernel.apparmor_restrict_unprivileged_userns", "1", "0", "AppArmor denies programs all capabilities in user namespaces"},
+	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", appArmorRestricts, "1", "0", "AppArmor denies programs all capabilities in user namespaces"},
+}
+
+// appArmorRestricts applies to programs without a profile. A package has one that grants
+// this program user namespaces (packaging/apparmor).
+const appArmorRestricts = "kernel.apparmor_restrict_unprivileged_userns"
+
+// appArmorLabel is the label of this process; empty: unknown.
+func appArmorLabel() string {
+	b, err := os.ReadFile("/proc/self/attr/apparmor/current")
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// hasProfile reports whether a label is of a profile: "unconfined" is none, "workshop
+// (unconfined)" is one, in that mode.
+func hasProfile(label string) bool {
+	name, _, _ := strings.Cut(strings.TrimSpace(strings.TrimRight(label, "\x00")), " ")
+	return name != "" && name != "unconfined"
 }
 
 // userNamespaces returns the finding on running without root.
@@ -37,7 +57,7 @@ func (e *Engine) whyNot() *engine.RefusedError {
 	}
 	for _, f := range forbidden {
 		b, err := os.ReadFile(f.file)
-		if err != nil || strings.TrimSpace(string(b)) != f.when {
+		if err != nil || strings.TrimSpace(string(b)) != f.when || f.sysctl == appArmorRestricts && hasProfile(appArmorLabel()) {
 			continue
 		}
 		return &engine.RefusedError{
