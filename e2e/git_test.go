@@ -188,6 +188,15 @@ func TestB08_WorktreeIsReadOnly(t *testing.T) {
 			t.Errorf("%s can be written", p)
 		}
 	}
+	if scenario.TheEngine() != scenario.Docker { // which alone has plain Compose
+		return
+	}
+	a.Write("workshop.yaml", strings.Replace(a.Read("workshop.yaml"), "mode: rw", "mode: rw, git: rw", 1))
+	a.Expect(0, "up", "--accept-watched")
+	a.Expect(0, "down")
+	composeUp(t, a)
+	repo := filepath.Join(s.Dir, ".git")
+	a.Sees("worker", "write "+repo+"/worktrees/a/x -> ok", "write "+repo+"/config -> EROFS", "write "+repo+"/hooks/x -> EROFS", "write "+repo+"/worktrees/a/commondir -> EROFS", "read "+repo+"/worktrees/a/gitdir -> ok")
 }
 
 // TestB07_GitFileMountsNothing: a .git file that a repository or a worker wrote gives no

@@ -54,8 +54,11 @@ func (env *Env) sayRepositories(w *workshop.Workshop, f *compose.Facts) {
 	}
 	for i := range w.Workers {
 		for _, l := range f.LinkedMounts(&w.Workers[i].Container) {
-			what := "worktree"
-			if l.Own == "" {
+			what := "directory" // of which nothing is proved
+			switch {
+			case l.Own != "":
+				what = "worktree"
+			case l.Worktree != "":
 				what = "submodule"
 			}
 			where := "this " + what
