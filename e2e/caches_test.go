@@ -54,6 +54,8 @@ func TestB03_CacheBelongsToOneWorkerAndOneGrant(t *testing.T) {
 	check("after a restart", has(), "of coder")
 	s.Expect(0, "cp", "coder:/caches/npm/package", "./copied")
 	check("copied out", s.Read("copied"), "of coder\n")
+	s.Expect(0, "cp", "./copied", "coder:/caches/npm/in")
+	check("copied in", sh(s, "coder", "cat /caches/npm/in; stat -c %u /caches/npm/in; rm /caches/npm/in"), "of coder\n"+sh(s, "coder", "id -u"))
 	s.Expect(0, "down")
 	s.Up("other")
 	s.Up()

@@ -115,4 +115,14 @@ var fileItems = []Item{
 		Status: Closed, Answer: "A path that leads into an `rw` mount must stay in it, as one in the project must stay there; else the secret is refused",
 		Promises: []string{"B7", "B45"}, Tests: []string{"internal/facts TestSecretReplaced", "internal/facts TestSecretReplacedOutside", "internal/facts TestSecretByALinkOfTheProject"},
 	},
+	{
+		ID: "F23", Attack: "A poisoned cache: what one worker, or the same one when it was granted less, wrote into a package or build cache is run by a wider one, or what a tool left of a token is read by a narrower one",
+		Status: Closed, Answer: "A cache belongs to one worker and is named by a digest of its grants; nothing of the host reads it",
+		Promises: []string{"B3", "B40"}, Tests: []string{"compose TestCacheIsKeyedByGrants", "compose TestCacheVolumesDiffer", "compose TestCheckFindsEachViolation", "e2e TestB03_CacheBelongsToOneWorkerAndOneGrant"},
+	},
+	{
+		ID: "F24", Attack: "A cache made to be measured and removed: millions of files, directories without end or closed, links to the host, sparse files",
+		Status: Closed, Answer: "PID 1 measures blocks as the worker's user, within a time and a depth; removal goes by descriptors, follows no link, and moves up what is deeper than they go",
+		Promises: []string{"B60"}, Tests: []string{"internal/lib/rmtree TestRemoveDeep", "internal/lib/rmtree TestRemoveAndSize", "internal/workerinit TestCacheIsTended", "e2e TestB60_HostileCache"},
+	},
 }
