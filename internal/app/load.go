@@ -219,11 +219,12 @@ func (s *Source) Worker(name string) *workshop.Worker {
 }
 
 // asRunning is the project under its name on the engine and with its
-// directory: all that is needed of the machine to restart what is there.
+// directory, and the programs of `image: host`: all that is needed of the machine to
+// restart what is there.
 func (c *Project) asRunning() *compose.Compiled {
 	running, project := *c.Compiled, *c.Compiled.Project
 	project.Name = c.Name
 	running.Project = &project
-	running.Facts = &compose.Facts{Project: c.Name, ProjectDir: c.ProjectRef.Dir}
+	running.Facts = &compose.Facts{Project: c.Name, ProjectDir: c.ProjectRef.Dir, HostPaths: facts.HostPaths("/")}
 	return &running
 }
