@@ -51,7 +51,7 @@ func Engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, 
 			own.StateDir, own.CacheDir = filepath.Join(o.StateDir, promise.Namespace), o.CacheDir
 		}
 		own.Init, own.Version, own.Lookup, own.Project, own.WithoutLimits = init, o.Version, o.Lookup, o.Project, o.WithoutLimits
-		own.Attached = o.Attached
+		own.Attached, own.Say = o.Attached, o.Say
 		e, err := namespace.New(ctx, own)
 		if err != nil {
 			return nil, err

@@ -52,7 +52,7 @@ func refuse(c *Project, info engine.Info) error {
 }
 
 // maxRefusedHint is how long a remedy may be to stand in a refusal, in bytes.
-const maxRefusedHint = 120
+const maxRefusedHint = 220
 
 // engineAt is "engine at unix:///var/run/docker.sock", "namespace engine".
 func engineAt(i engine.Info) string {

@@ -273,6 +273,7 @@ var exclusive = []struct {
 	{module + "/client", []string{"examples", "e2e"}, "the public API is for programs of others: ours use what it is made of"},
 	{"mvdan.cc/sh/v3/...", []string{"internal/callrule/shellline"}, "what a line of a shell is, is decided in one place"},
 	{"github.com/vishvananda/netns", []string{"internal/room", "internal/dev/testnet"}, "namespaces are entered in one place"},
+	{"github.com/godbus/dbus/v5", []string{"internal/lib/systemd"}, "D-Bus is spoken in one place, to the user's systemd"},
 }
 
 // maxLines of a file that isn't a test. A longer one is listed here with its

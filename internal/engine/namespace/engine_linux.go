@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
 	"github.com/llmdo/workshop/internal/image"
 	"github.com/llmdo/workshop/internal/initimage"
@@ -21,9 +22,10 @@ type Engine struct {
 	init     *initimage.Set
 	rootless bool
 
-	// The limits that can be enforced in this process's control groups, and by the
-	// project's supervisor. The error says what to do.
-	machineLimits, limits func() (cgroup.Limits, error)
+	// groups are those of a new supervisor, limits what the project's one can enforce.
+	// The error says what to do.
+	groups func() groups
+	limits func() (cgroup.Limits, error)
 
 	store func() (*image.Store, error)
 	// netfilter returns what is known of the kernel's netfilter.
@@ -49,7 +51,7 @@ func New(_ context.Context, o Options) (*Engine, error) {
 	if e.init == nil {
 		e.init = initimage.Default()
 	}
-	e.machineLimits = findLimits
+	e.groups = sync.OnceValue(e.findGroups)
 	e.limits = sync.OnceValues(e.projectLimits)
 	e.netfilter = sync.OnceValue(e.lookForNetfilter)
 	e.store = sync.OnceValues(func() (*image.Store, error) {
@@ -67,37 +69,25 @@ func (e *Engine) dir(project string) string { return filepath.Join(e.opts.StateD
 // arch is the only architecture that runs here.
 const arch = runtime.GOARCH
 
-// findLimits returns the limits that can be enforced. The error is a
-// *cgroup.Unavailable if some can't.
-func findLimits() (cgroup.Limits, error) {
-	p, err := cgroup.Find()
-	if err != nil {
-		return cgroup.Limits{}, err
-	}
-	return p.Can(), p.Require()
-}
-
 // projectLimits returns the limits that the project's supervisor can enforce, which
 // may be in other control groups than ours; without one, those of a new one.
 func (e *Engine) projectLimits() (cgroup.Limits, error) {
-	can, err := e.machineLimits()
-	if e.opts.Project == "" {
-		return can, err
+	f, has := (*api.File)(nil), false
+	if e.opts.Project != "" {
+		dir := e.dir(e.opts.Project)
+		if lives, err := client.Lives(dir); err == nil && lives {
+			f, err = client.State(dir)
+			has = err == nil // else the next reader reports it
+		}
 	}
-	dir := e.dir(e.opts.Project)
-	if lives, e := client.Lives(dir); e != nil || !lives {
-		return can, err
-	}
-	f, failed := client.State(dir)
-	switch {
-	case failed != nil: // the next reader reports it
-		return can, err
-	case f.Limits:
+	if has && f.Limits {
 		return cgroup.Limits{Memory: true, Swap: true, CPU: true, PIDs: true}, nil
-	case err != nil || len(f.Containers) == 0:
-		// There is no state yet: another command may have just started it. That one
-		// checks the limits itself before it starts anything.
-		return can, err
+	}
+	// Without containers there is no state yet: another command may have just started
+	// it. That one checks the limits itself before it starts anything.
+	g := e.groups()
+	if !has || g.err != nil || len(f.Containers) == 0 {
+		return g.can, g.err
 	}
 	why := "project " + e.opts.Project + " was brought up without limits"
 	return cgroup.Limits{}, &cgroup.Unavailable{

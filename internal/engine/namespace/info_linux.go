@@ -30,6 +30,9 @@ func (e *Engine) Info(context.Context) (engine.Info, error) {
 	case err != nil:
 		return i, err
 	}
+	if e.groups().scope {
+		i.Findings = append(i.Findings, scopeFinding(lingers()))
+	}
 	i.Findings = append(i.Findings, e.userNamespaces(), e.netfilterFinding())
 	return i, nil
 }

@@ -25,6 +25,8 @@ type Options struct {
 	// Project is the project that Info is about: if it has a supervisor, the limits
 	// are those of the supervisor, not of the caller. Empty: none.
 	Project string
+	// Say gets a line about where workers are; nil: nobody reads it.
+	Say func(string)
 	// Init is the set of workshop-init programs; nil: the embedded one.
 	Init *initimage.Set
 }

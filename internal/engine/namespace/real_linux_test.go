@@ -413,7 +413,7 @@ func TestRealInterrupted(t *testing.T) {
 func TestRealUnlimited(t *testing.T) {
 	f := newFixture(t, nil, "w")
 	f.up(t)
-	_, missing := findLimits()
+	missing := f.e.groups().err
 	c := f.container(t, "w")
 	if missing == nil {
 		if len(c.NotHeld) != 0 {
@@ -461,11 +461,11 @@ func TestRemoveVolume(t *testing.T) {
 func TestRealLimitsOfTheSupervisor(t *testing.T) {
 	f := newFixture(t, nil, "w")
 	f.up(t)
-	_, missing := findLimits()
+	missing := f.e.groups().err
 	f.o.Project, f.o.WithoutLimits = f.name, false
 	ask := func(machine error) error {
 		e := f.another(t)
-		e.machineLimits = func() (cgroup.Limits, error) { return cgroup.Limits{}, machine }
+		e.groups = func() groups { return groups{err: machine} }
 		_, err := e.limits()
 		return err
 	}

@@ -209,7 +209,10 @@ func (e *Engine) start(project string) error {
 		return err
 	}
 	dir := e.dir(project)
-	if err := prepareGroups(dir); err != nil {
+	if err := cleanGroups(dir); err != nil {
+		return err
+	}
+	if err := e.prepareGroups(); err != nil {
 		return err
 	}
 	// Nothing of it runs, and a supervisor of this build doesn't read it.
@@ -232,21 +235,10 @@ func (e *Engine) start(project string) error {
 		Path: filepath.Join(program, programName), Args: []string{programName, "supervise", "--dir", dir},
 		Dir: "/", Env: []string{"PATH=" + defaultPath}, Stdout: its, Stderr: words, SysProcAttr: e.attributes(),
 	}
-	if e.opts.Attached {
-		cmd.Args = append(cmd.Args, "--attached")
-		end, err := e.leash()
-		if err != nil {
-			return err
-		}
-		defer end.Close()
-		cmd.Stdin = end
-	}
-	// Don't leak descriptors of the caller: a pipe would never reach EOF.
-	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
-	err = cmd.Start()
+	scope, err := e.launch(cmd, project)
 	its.Close()
 	if err != nil {
-		return e.refuseStart(fmt.Errorf("the supervisor can't be started: %w", err))
+		return err
 	}
 	// It may end before this process does.
 	ended := make(chan error, 1)
@@ -256,6 +248,7 @@ func (e *Engine) start(project string) error {
 	line = strings.TrimSpace(line)
 	switch reason, failed := strings.CutPrefix(line, "FAILED "); {
 	case line == "READY":
+		e.sayScope(scope)
 		return nil
 	case failed:
 		return e.refuseSaid(reason)
@@ -270,26 +263,46 @@ func (e *Engine) start(project string) error {
 	return fmt.Errorf("the supervisor exited at once (%v): %s", err, lastLine(words.Name()))
 }
 
-// leash returns the end of a pipe for a supervisor. The other end is open in this process
-// alone, as long as it lives.
-func (e *Engine) leash() (*os.File, error) {
+// launch starts the supervisor's process. If it is to be in a scope, whose name is
+// returned, it is moved there before it does anything.
+func (e *Engine) launch(cmd *exec.Cmd, project string) (scope string, err error) {
 	its, ours, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	e.leashes.Store(ours, nil)
-	return its, nil
+	defer its.Close()
+	inScope := e.groups().scope
+	if inScope {
+		cmd.Args, cmd.Stdin = append(cmd.Args, "--moved"), its
+	}
+	if e.opts.Attached { // then our end is open as long as this process lives
+		cmd.Args, cmd.Stdin = append(cmd.Args, "--attached"), its
+		e.leashes.Store(ours, nil)
+	} else {
+		defer ours.Close()
+	}
+	// Don't leak descriptors of the caller: a pipe would never reach EOF.
+	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	if err := cmd.Start(); err != nil {
+		return "", e.refuseStart(fmt.Errorf("the supervisor can't be started: %w", err))
+	}
+	if !inScope {
+		return "", nil
+	}
+	if scope, err = e.enterScope(project, cmd.Process.Pid); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return "", err
+	}
+	_, _ = io.WriteString(ours, api.Moved) // if it has ended, it says why
+	return scope, nil
 }
 
 // prepareGroups prepares control groups where a supervisor can't do it: it doesn't
-// see the other processes of a delegated group, and may get other groups than a
-// killed predecessor.
-func prepareGroups(dir string) error {
-	if err := cleanGroups(dir); err != nil {
-		return err
-	}
+// see the other processes of a delegated group. A scope has none.
+func (e *Engine) prepareGroups() error {
 	p, err := cgroup.Find()
-	if err != nil || p.Require() != nil {
+	if e.groups().scope || err != nil || p.Require() != nil {
 		return nil // Info reports why, and what to do
 	}
 	return p.Prepare()

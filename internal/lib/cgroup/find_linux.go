@@ -39,23 +39,85 @@ var wanted = []string{Memory, CPU, PIDs}
 // must be called while /proc and the control groups are visible, before a change of the
 // root.
 func Find() (*Parent, error) {
+	mountinfo, self, swaps, err := readProc()
+	if err != nil {
+		return nil, err
+	}
+	return find(mountinfo, self, swaps, os.Geteuid()).usable()
+}
+
+// FindHere is Find for a process alone in a group of version 2 that was delegated to it,
+// which no mark needs to say: groups are made there or nowhere.
+func FindHere() (*Parent, error) {
+	mountinfo, self, swaps, err := readProc()
+	if err != nil {
+		return nil, err
+	}
+	return findAt(mountinfo, self, swaps, os.Geteuid(), here).usable()
+}
+
+// FindInScope is FindHere for a process that is moved into a scope of the caller's
+// systemd later: it reports what can be limited there.
+func FindInScope() (*Parent, error) {
+	mountinfo, self, swaps, err := readProc()
+	if err != nil {
+		return nil, err
+	}
+	uid := os.Geteuid()
+	return find(mountinfo, inScope(self, uid), swaps, uid).usable()
+}
+
+// readProc reads what there is to know of this process's groups.
+func readProc() (mountinfo, self, swaps string, err error) {
 	var text [3]string
 	for i, file := range []string{"/proc/self/mountinfo", "/proc/self/cgroup", "/proc/swaps"} {
 		b, err := os.ReadFile(file)
 		if err != nil && (i < 2 || !errors.Is(err, os.ErrNotExist)) { // a kernel without swap has no list of it
-			return nil, fmt.Errorf("cgroup: %w", err)
+			return "", "", "", fmt.Errorf("cgroup: %w", err)
 		}
 		text[i] = string(b)
 	}
-	p := find(text[0], text[1], text[2], os.Geteuid())
+	return text[0], text[1], text[2], nil
+}
+
+// usable returns a parent with places, else why it has none.
+func (p *Parent) usable() (*Parent, error) {
 	if len(p.places) == 0 {
 		return nil, p.Require()
 	}
 	return p, nil
 }
 
+// inScope is /proc/self/cgroup as a scope of the user's systemd has it: below
+// user@UID.service, which is in the user's slice.
+func inScope(self string, uid int) string {
+	own, own1 := parseSelf(self)
+	slice := fmt.Sprintf("/user-%d.slice", uid)
+	before, _, found := strings.Cut(own+"/", slice+"/")
+	if !found {
+		before = "/user.slice"
+	}
+	out := fmt.Sprintf("0::%s%s/user@%d.service/app.slice/workshop.scope\n", before, slice, uid)
+	for controller, group := range own1 {
+		out += "1:" + controller + ":" + group + "\n"
+	}
+	return out
+}
+
 // Can returns the limits that can be enforced, and why others can't.
 func (p *Parent) Can() Limits { return p.can }
+
+// InUnit reports whether groups are made in a unit that systemd, which says so from 251
+// on, delegates to this process: there nothing else is.
+func (p *Parent) InUnit() bool {
+	manager := fmt.Sprintf("user@%d.service", os.Geteuid())
+	for _, pl := range p.places {
+		if pl.v2 && filepath.Base(pl.dir) != manager && delegated(pl.dir, os.Geteuid()) {
+			return true
+		}
+	}
+	return false
+}
 
 // Require returns *Unavailable when one of the limits can't be enforced.
 func (p *Parent) Require() error {
@@ -85,6 +147,11 @@ func (p *Parent) Dirs() []string {
 }
 
 func find(mountinfo, self, swaps string, uid int) *Parent {
+	return findAt(mountinfo, self, swaps, uid, candidates)
+}
+
+// findAt is find with the groups of version 2 to try, best first.
+func findAt(mountinfo, self, swaps string, uid int, try func(point, own string, uid int) []string) *Parent {
 	mounts := parseMounts(mountinfo)
 	own2, own1 := parseSelf(self)
 	p := &Parent{swap: hasSwap(swaps), can: Limits{Why: map[string]string{}}}
@@ -101,7 +168,7 @@ func find(mountinfo, self, swaps string, uid int) *Parent {
 		}
 	}
 	if len(onV2) > 0 {
-		pl, err := placeV2(mounts, own2, onV2, uid)
+		pl, err := placeV2(mounts, own2, onV2, uid, try)
 		for _, c := range onV2 {
 			switch {
 			case err != nil:
@@ -160,7 +227,7 @@ func placeV1(mounts []mount, own map[string]string, controller string, uid int) 
 
 // placeV2 is the first group that has all controllers, or the one that has
 // most of them.
-func placeV2(mounts []mount, own string, want []string, uid int) (place, error) {
+func placeV2(mounts []mount, own string, want []string, uid int, try func(point, own string, uid int) []string) (place, error) {
 	err := fmt.Errorf("no control groups are mounted")
 	best := place{}
 	for _, m := range mounts {
@@ -172,7 +239,7 @@ func placeV2(mounts []mount, own string, want []string, uid int) (place, error) 
 			err = fmt.Errorf("the own group %s is outside of the mount at %s", own, m.point)
 			continue
 		}
-		for _, c := range candidates(m.point, trimOwn(dir), uid) {
+		for _, c := range try(m.point, trimOwn(dir), uid) {
 			if e := usableV2(c, uid); e != nil {
 				if best.dir == "" {
 					err = e
@@ -205,6 +272,9 @@ func candidates(point, own string, uid int) []string {
 	}
 	return append(marked, up...)
 }
+
+// here is the own group alone.
+func here(_, own string, _ int) []string { return []string{own} }
 
 // delegated: the caller's by a manager's word, which then leaves what is below
 // alone. systemd says so in an attribute that everybody may read from 251 on.

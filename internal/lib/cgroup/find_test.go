@@ -127,3 +127,51 @@ func TestQuota(t *testing.T) {
 		}
 	}
 }
+
+// TestFindInScope: where a scope of the user's systemd would be, whatever group this
+// process is in.
+func TestFindInScope(t *testing.T) {
+	const uid = 1234
+	manager := "user.slice/user-1234.slice/user@1234.service"
+	for own, want := range map[string]string{
+		"/user.slice/user-1234.slice/session-3.scope":               "0::/" + manager,
+		"/user.slice/user-1234.slice/user@1234.service/app.slice/x": "0::/" + manager,
+		"/system.slice/cron.service":                                "0::/" + manager,
+		"/":                                                         "0::/" + manager,
+		"/machine/x/user.slice/user-1234.slice/session-3.scope": "0::/machine/x/" + manager,
+		"/user.slice/user-12345.slice/session-3.scope":          "0::/" + manager,
+	} {
+		if got := inScope("0::"+own+"\n1:memory:/m\n", uid); !strings.HasPrefix(got, want+"/app.slice/") || !strings.Contains(got, "1:memory:/m\n") {
+			t.Errorf("%s: got %q, want %q", own, got, want)
+		}
+	}
+	user := os.Getuid()
+	if user == 0 {
+		user = ordinary
+	}
+	manager = fmt.Sprintf("user.slice/user-%d.slice/user@%d.service", user, user)
+	top := tree(t, user, manager+" cpu memory pids")
+	self := "0::/user.slice/session-3.scope\n"
+	if p := find(onV2(top), self, "", user); p.Require() == nil {
+		t.Error("a login session's groups can be limited")
+	}
+	if p := find(onV2(top), inScope(self, user), "", user); p.Require() != nil || p.String() != filepath.Join(top, manager) {
+		t.Errorf("got %v, %v", p, p.Require())
+	}
+}
+
+// TestFindHere: only the own group is used, also where one above has more.
+func TestFindHere(t *testing.T) {
+	uid := os.Getuid()
+	if uid == 0 {
+		uid = ordinary
+	}
+	manager := fmt.Sprintf("user@%d.service", uid)
+	top := tree(t, uid, manager+" cpu memory pids", manager+"/x.scope memory pids", manager+"/x.scope/workshop-callers")
+	for _, own := range []string{"/x.scope", "/x.scope/workshop-callers"} {
+		p := findAt(onV2(top), "0::/"+manager+own+"\n", "", uid, here)
+		if p.String() != filepath.Join(top, manager, "x.scope") || p.Require() == nil {
+			t.Errorf("%s: got %v, %v", own, p, p.Require())
+		}
+	}
+}

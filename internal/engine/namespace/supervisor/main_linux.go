@@ -3,6 +3,7 @@ package supervisor
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -36,10 +37,11 @@ var harmless = []os.Signal{
 	unix.SIGVTALRM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGIO, unix.SIGPWR, unix.SIGSYS,
 }
 
-// Main is `workshop-init supervise --dir STATE_DIR`: it prints READY on stdout once
+// Main is `workshop-init supervise --dir STATE_DIR [--moved]`: it prints READY on stdout once
 // it accepts requests, or "FAILED reason", closes stdout, and runs until SIGTERM or
 // a shutdown request. It returns the exit code. Everything that it started ends with
-// the process.
+// the process. With --moved it does nothing before stdin says that it was moved into
+// its control group (api.Moved).
 //
 // With --attached it also ends at EOF of stdin.
 //
@@ -59,6 +61,7 @@ func run1(args []string, stdout, stderr io.Writer, begin starter) int {
 	f.SetOutput(stderr)
 	dir := f.String("dir", "", "the project's state directory (required)")
 	attached := f.Bool("attached", false, "end with whoever has the other end of stdin")
+	moved := f.Bool("moved", false, "wait until stdin says that this process was moved into its control group")
 	if err := f.Parse(args); err != nil {
 		return 2
 	}
@@ -72,27 +75,24 @@ func run1(args []string, stdout, stderr io.Writer, begin starter) int {
 
 	s := newSupervisor(*dir, stderr)
 	s.begin = begin
-	if s.attached = *attached; s.attached {
-		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin)
-			signals <- unix.SIGTERM
-		}()
-	}
-	l, err := s.prepare()
+	l, err := s.prepare(*moved, *attached, signals)
 	if err != nil {
 		fmt.Fprintln(stdout, "FAILED "+strings.Join(strings.Fields(err.Error()), " "))
 		return 1
 	}
 	go s.accept(l)
 	fmt.Fprintln(stdout, "READY")
-	if err := closeStdout(); err != nil {
+	if err := toNull(1); err != nil {
 		s.say("%v", err)
 	}
 	return s.loop(signals, l)
 }
 
 // prepare does everything before the first request.
-func (s *Supervisor) prepare() (*net.UnixListener, error) {
+func (s *Supervisor) prepare(moved, attached bool, signals chan<- os.Signal) (*net.UnixListener, error) {
+	if err := s.heed(moved, attached, signals); err != nil {
+		return nil, err
+	}
 	if err := confine(); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *Supervisor) prepare() (*net.UnixListener, error) {
 	}
 	s.program, s.hash = program, hashOf(self)
 	s.prefix = groupPrefix(s.dir)
-	if s.groups, err = cgroup.Find(); err != nil {
+	if s.groups, err = s.findGroups(); err != nil {
 		s.groups, s.noGroups = nil, err
 	}
 	if err := s.load(); err != nil {
@@ -177,13 +177,36 @@ func hashOf(f *os.File) func() string {
 	return hash
 }
 
-// closeStdout closes the pipe to the caller but keeps the descriptor number
-// occupied, so that nothing else gets it.
-func closeStdout() error {
+// heed reads what the caller says on stdin: that it has moved this process, and by its
+// end that it has ended.
+func (s *Supervisor) heed(moved, attached bool, signals chan<- os.Signal) error {
+	if moved {
+		line := make([]byte, len(api.Moved))
+		if _, err := io.ReadFull(os.Stdin, line); err != nil || string(line) != api.Moved {
+			return errors.New("its caller ended before it was in its control group")
+		}
+		s.findGroups = cgroup.FindHere
+	}
+	if s.attached = attached; attached {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			signals <- unix.SIGTERM
+		}()
+		return nil
+	}
+	if moved {
+		return toNull(0)
+	}
+	return nil
+}
+
+// toNull closes a pipe to the caller but keeps the descriptor number occupied, so that
+// nothing else gets it.
+func toNull(fd int) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer null.Close()
-	return unix.Dup3(int(null.Fd()), 1, 0)
+	return unix.Dup3(int(null.Fd()), fd, 0)
 }

@@ -34,9 +34,10 @@ type Supervisor struct {
 	// attached: it ends with its caller, and after that nobody needs its state.
 	attached bool
 
-	groups   *cgroup.Parent // nil: no limit can be enforced, see noGroups
-	noGroups error
-	prefix   string // of the names of our groups, unique to the project
+	findGroups func() (*cgroup.Parent, error)
+	groups     *cgroup.Parent // nil: no limit can be enforced, see noGroups
+	noGroups   error
+	prefix     string // of the names of our groups, unique to the project
 
 	program string        // of children: this one
 	starts  chan struct{} // bounds concurrent starts
@@ -98,7 +99,7 @@ func (s *service) seen() api.Seen {
 
 func newSupervisor(dir string, errors io.Writer) *Supervisor {
 	return &Supervisor{
-		dir: dir, errors: errors, reaper: &reaper.Reaper{}, begin: contained,
+		dir: dir, errors: errors, reaper: &reaper.Reaper{}, begin: contained, findGroups: cgroup.Find,
 		services: map[string]*service{}, starts: make(chan struct{}, maxStarts), ended: make(chan struct{}),
 	}
 }

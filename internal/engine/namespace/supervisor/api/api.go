@@ -22,6 +22,10 @@ const (
 	ResolvName = "resolv.conf"
 )
 
+// Moved is what a supervisor with --moved waits for on its stdin: its caller has moved
+// it into the control group that it is to use.
+const Moved = "moved\n"
+
 // Operations.
 const (
 	OpHello    = "hello"    // → Hello
