@@ -210,6 +210,15 @@ func TestB40_RunNarrows(t *testing.T) {
 			t.Errorf("%v: exit code %d, %q\n%s", args, d.Code, d.Out, d.Err)
 		}
 	}
+	// Of a worker's own source that leads elsewhere, a part is no more.
+	s.Write("workshop.yaml", strings.Replace(file, "./src/a:/a", "./src/b:/b", 1))
+	symlink(t, "../other", filepath.Join(s.Dir, "src/b"))
+	for _, source := range []string{"./src/b", "./src/b/secret"} {
+		if d := s.Run("run", "--ro", source+":/b", "two", "--", "cat", "/b", "/b/secret"); d.Code != 125 || !strings.Contains(d.Err, "(B40)") {
+			t.Errorf("%s: exit code %d, %q\n%s", source, d.Code, d.Out, d.Err)
+		}
+	}
+	s.Write("workshop.yaml", file)
 	if d := s.Expect(0, "run", "--ro", "./src/a/f:/x", "two", "--", "cat", "/x"); d.Out != "f\n" {
 		t.Errorf("below a mount: %q", d.Out)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
@@ -71,6 +72,31 @@ func (env *Env) RunText(p *Project) (text []byte, resolved *Resolved) {
 	}
 	r := resolve(p.Workshop)
 	return nil, &r
+}
+
+// RunGrant says in a line what the file grants a run; empty: there is none.
+func (p *Project) RunGrant() string {
+	if p.flags {
+		return ""
+	}
+	w := &p.Workshop.Workers[0]
+	var mounts []string
+	for _, m := range w.Container.Mounts {
+		mounts = append(mounts, Printable(MountText(m)))
+	}
+	text := strings.Join(mounts, ", ")
+	if text == "" {
+		text = "no files"
+	}
+	switch n := &w.Container.Network; n.Mode.V {
+	case firewall.None:
+		text += "; no network"
+	case firewall.Open:
+		text += "; network open"
+	default:
+		text += "; network restricted to " + Count(len(n.Allow), "line")
+	}
+	return w.Name + " of " + Printable(p.ShownFile(p.Base())) + ": " + text
 }
 
 // RunWorker is the name of a run's worker.

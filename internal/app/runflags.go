@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
@@ -44,6 +45,9 @@ func (f *RunFlags) modeFlag() string {
 // container adds what the flags say to a `container:`; mounts are those of the worker
 // that is narrowed, nil without a file.
 func (f *RunFlags) container(env *Env, root string, worker *workshop.Worker) (yamlMap, error) {
+	if err := f.checkText(); err != nil {
+		return nil, err
+	}
 	var c yamlMap
 	c.scalar("image", f.Image, "--image")
 	c.scalar("workdir", f.Workdir, "--workdir")
@@ -78,6 +82,19 @@ func (f *RunFlags) container(env *Env, root string, worker *workshop.Worker) (ya
 	}
 	c.add("ports", ports)
 	return c, nil
+}
+
+// checkText refuses what no text file can hold.
+func (f *RunFlags) checkText() error {
+	one := []string{f.Image, f.Network, f.Memory, f.CPUs, f.PIDs, f.Timeout, f.Workdir}
+	for _, list := range [][]string{one, f.Allow, f.Deny, f.ReadOnly, f.ReadWrite, f.Env, f.Secrets, f.PublishPorts} {
+		for _, text := range list {
+			if !utf8.ValidString(text) {
+				return Fail(CodeUsage, "run: %s is not valid UTF-8, which a workshop.yaml can't hold", quoted(text))
+			}
+		}
+	}
+	return nil
 }
 
 func (f *RunFlags) network() (yamlMap, error) {
@@ -153,10 +170,13 @@ func (f *RunFlags) mounts(env *Env, root string, worker *workshop.Worker) yamlLi
 	add(f.ReadWrite, "--rw", "rw")
 	if worker == nil && !targets[runWorkspace] {
 		here := workshop.Mount{Source: workshop.Value[string]{V: "."}, Target: workshop.Value[string]{V: runWorkspace}}
-		out = slices.Insert(out, 0, yamlItem(mountItem(here, "this directory")))
+		out = slices.Insert(out, 0, yamlItem(mountItem(here, thisDirectory)))
 	}
 	return out
 }
+
+// thisDirectory stands for the flag of the mount that no flag says.
+const thisDirectory = "this directory"
 
 // runWorkspace is where this directory is in a run without a file.
 const runWorkspace = "/workspace"

@@ -70,7 +70,7 @@ func (env *Env) sourceOfFlags(ctx context.Context, o *RunOptions) (*Source, erro
 	if err != nil {
 		return nil, err
 	}
-	worker := yamlMap{{"name", yamlScalarNode(runWorker, "")}}
+	worker := yamlMap{{"name", yamlScalarNode(runWorker, "")}, {"tools", yamlList{yamlScalarNode("shell", "")}}}
 	if len(flags.Secrets) > 0 {
 		var names yamlList
 		for _, arg := range flags.Secrets {
@@ -82,7 +82,7 @@ func (env *Env) sourceOfFlags(ctx context.Context, o *RunOptions) (*Source, erro
 	text, lines, err := writeYAML(yamlMap{{"workshop", yamlMap{
 		{"name", yamlScalarNode(ProjectSafe(filepath.Base(root), "workshop"), "this directory's name")},
 		{"container", container},
-		{"workers", yamlList{worker}},
+		{"workers", yamlList{yamlInline{worker}}},
 	}}})
 	if err != nil {
 		return nil, err
@@ -163,8 +163,8 @@ func (s *Source) runErrors(list diag.List, code int) *Failure {
 		if d.Code == "widening" {
 			widens = true
 			text += grantedAt(s, d)
-		} else if d.Hint != "" && len(failure.Hints) == 0 {
-			failure.Hint("%s", d.Hint)
+		} else if hint := s.runHint(d); hint != "" && len(failure.Hints) == 0 {
+			failure.Hint("%s", hint)
 		}
 		texts = append(texts, text)
 	}
@@ -177,6 +177,19 @@ func (s *Source) runErrors(list diag.List, code int) *Failure {
 		failure.Hint("flags only narrow what %s grants: change it there, or run without it: --no-file", s.ShownFile(s.Base()))
 	}
 	return failure
+}
+
+// runHint is the hint of a problem, without what only a file can say.
+func (s *Source) runHint(d diag.Diagnostic) string {
+	hint := d.Hint
+	if d.Range.Filename != commandLine {
+		return hint
+	}
+	if s.lines[d.Range.Start.Line] == thisDirectory && strings.HasPrefix(hint, "mount a directory of the project") {
+		return "change to a project's directory: it is mounted read-only"
+	}
+	hint, _, _ = strings.Cut(hint, ", or write {")
+	return hint
 }
 
 // runPreflight is [Env.preflight] for a run.
@@ -223,10 +236,6 @@ type flagsFS struct {
 
 // Open implements [fs.FS].
 func (f flagsFS) Open(name string) (fs.File, error) {
-	if name == "workers/"+runWorker+".md" {
-		const worker = "---\nname: " + runWorker + "\ntools: [shell]\n---\nRun commands.\n"
-		return &keptFile{kept: &kept{info: textInfo(len(worker))}, from: strings.NewReader(worker)}, nil
-	}
 	if name != commandLine {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}

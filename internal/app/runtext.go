@@ -25,7 +25,9 @@ type (
 		value yamlItem
 	}
 	yamlList []yamlItem
-	yamlLeaf struct {
+	// yamlInline is a value on one line.
+	yamlInline struct{ yamlItem }
+	yamlLeaf   struct {
 		n    *yaml.Node
 		flag string
 	}
@@ -133,7 +135,17 @@ func (l yamlList) node() *yaml.Node {
 	return n
 }
 
-func (l yamlLeaf) mark(n *yaml.Node, flags map[int]string) { flags[n.Line] = l.flag }
+func (x yamlInline) node() *yaml.Node {
+	n := x.yamlItem.node()
+	n.Style = yaml.FlowStyle
+	return n
+}
+
+func (l yamlLeaf) mark(n *yaml.Node, flags map[int]string) {
+	if l.flag != "" {
+		flags[n.Line] = l.flag
+	}
+}
 
 func (m yamlMap) mark(n *yaml.Node, flags map[int]string) {
 	for i, p := range m {

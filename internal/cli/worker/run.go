@@ -115,6 +115,9 @@ func (a verbs) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error
 	if o.Print {
 		return a.printRun(p)
 	}
+	if grant := p.RunGrant(); grant != "" && terminal.Is(a.Err) {
+		a.Say("%s", grant)
+	}
 	argv := o.Command
 	if shell {
 		argv = []string{"sh", "-c", shellLine}
