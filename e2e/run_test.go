@@ -52,6 +52,22 @@ func leftOf(s *scenario.Scenario, notes []string) (out []string) {
 	return out
 }
 
+// supervised reports whether a project has a supervisor: its arguments name it.
+func supervised(t *testing.T, project string) bool {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(lines) == 0 {
+		t.Fatal("no processes", err)
+	}
+	for _, line := range lines {
+		b, _ := os.ReadFile(line) // it may have ended
+		if strings.Contains(string(b), "supervise\x00") && strings.Contains(string(b), "/"+project+"\x00") {
+			return true
+		}
+	}
+	return false
+}
+
 const runFile = `workshop:
   name: run
   container:
@@ -274,14 +290,7 @@ func TestRunKilled(t *testing.T) {
 			t.Fatal("nothing is noted of a killed run")
 		}
 		if scenario.TheEngine() != scenario.Docker { // there its command alone has ended
-			s.Eventually("all of it to end", func() bool {
-				for _, l := range leftOf(s, notes) {
-					if strings.HasPrefix(l, "process") {
-						return false
-					}
-				}
-				return true
-			})
+			s.Eventually("its supervisor to end", func() bool { return !supervised(t, filepath.Base(notes[0])) })
 		}
 		s.Expect(0, "run", "two", "--", "true")
 		if l := append(left(), leftOf(s, notes)...); l != nil {
