@@ -31,7 +31,7 @@ command left but files in read-write mounts. Without a command it opens a shell.
 Where there is no workshop.yaml, the flags say what the command gets: by default
 the programs of this machine, this directory read-only at /workspace, and no
 network. Nothing in the directory is read for that. With a workshop.yaml the
-command gets what WORKER gets, but for published ports; flags may only narrow
+command gets what WORKER gets without its ports and caches; flags may only narrow
 that. --no-file ignores the file, --print shows what would be used.
 
 Input, terminal, signals and the exit code are passed on as in ` + "`docker run --rm`" + `:
