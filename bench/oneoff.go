@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// sandboxRuntime is the peer from npm, and what it needs.
-const sandboxRuntime = "@anthropic-ai/sandbox-runtime@0.0.78"
+// npmPeer is the peer from npm, and what it needs.
+const npmPeer = "@anthropic-ai/sandbox-runtime@0.0.78"
 
 // oneOff measures a whole `workshop run -- true` without a file: what starts and what
 // removes it, with a record and limits.
@@ -22,7 +22,7 @@ func (b *bench) oneOff() error {
 	if err := b.importImage(); err != nil {
 		return err
 	}
-	peer, err := b.needSandboxRuntime()
+	peer, err := b.needNPMPeer()
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (b *bench) oneOffAs(uid int, peer string) error {
 	}
 	ours := t[0].median()
 	b.add(row{what: "workshop run -- true, " + who, against: "docker run --rm", ours: ours, other: t[2].median(), unit: "ms", limit: 0.3})
-	b.add(row{what: "workshop run -- true, " + who, against: sandboxRuntime, ours: ours, other: t[3].median(), unit: "ms", limit: 1})
+	b.add(row{what: "workshop run -- true, " + who, against: npmPeer, ours: ours, other: t[3].median(), unit: "ms", limit: 1})
 	b.add(row{what: "workshop run -- true, " + who, against: "bwrap --unshare-all", ours: ours, other: t[4].median(), unit: "ms", note: "no limits, guard, record or removal there"})
 	b.add(row{what: "workshop run --allow HOST -- true, " + who, against: "docker run --rm", ours: t[1].median(), other: t[2].median(), unit: "ms"})
 	if uid == 0 {
@@ -81,9 +81,9 @@ func (b *bench) oneOffAs(uid int, peer string) error {
 	return nil
 }
 
-// needSandboxRuntime installs that peer once, and returns its program.
-func (b *bench) needSandboxRuntime() (string, error) {
-	dir := filepath.Join(b.bin, "sandbox-runtime")
+// needNPMPeer installs that peer once, and returns its program.
+func (b *bench) needNPMPeer() (string, error) {
+	dir := filepath.Join(b.bin, "npm-peer")
 	program := filepath.Join(dir, "node_modules/.bin/srt")
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
@@ -91,9 +91,9 @@ func (b *bench) needSandboxRuntime() (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	out, err := exec.CommandContext(b.ctx, "npm", "install", "--silent", "--no-save", "--prefix", dir, sandboxRuntime).CombinedOutput()
+	out, err := exec.CommandContext(b.ctx, "npm", "install", "--silent", "--no-save", "--prefix", dir, npmPeer).CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("npm install %s: %w\n%s", sandboxRuntime, err, out)
+		return "", fmt.Errorf("npm install %s: %w\n%s", npmPeer, err, out)
 	}
 	return program, nil
 }
