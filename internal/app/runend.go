@@ -17,7 +17,7 @@ func (run *Run) End(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollBackTime)
 	defer cancel()
 	defer run.Close()
-	err := run.env.removeRun(ctx, run.Running)
+	err := run.env.removeRun(ctx, run.Running, false)
 	if err == nil {
 		run.note.forget()
 	} else {
@@ -52,11 +52,12 @@ func (run *Run) failed(ctx context.Context, why error) error {
 	return why
 }
 
-// removeRun removes what is there of a run, on the engine and of what was noted.
-func (env *Env) removeRun(ctx context.Context, r *Running) error {
+// removeRun removes what is there of a run, on the engine and of what was noted. killed:
+// the engine may still be finishing its last call.
+func (env *Env) removeRun(ctx context.Context, r *Running, killed bool) error {
 	var were engine.Observed
 	looked := false
-	err := (&Change{env: env}).converge(ctx, r, 0, func() (*engine.Plan, error) {
+	err := (&Change{env: env, unfinished: killed}).converge(ctx, r, 0, func() (*engine.Plan, error) {
 		seen, err := r.Observe(ctx, r.Name)
 		if err != nil {
 			return nil, EngineError(err)
@@ -131,7 +132,7 @@ func (env *Env) removeKilled(ctx context.Context, note *heldNote) error {
 	if info.Endpoint != note.Endpoint {
 		return errors.New("it is on another engine: " + note.Endpoint)
 	}
-	return own.removeRun(ctx, r)
+	return own.removeRun(ctx, r, true)
 }
 
 // ownFiles are the files of the workshop that a run without a file ignores, where its
