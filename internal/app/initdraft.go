@@ -147,7 +147,7 @@ func (p *proposal) workers(f *draft.File, worker string) {
 		}
 		f.Workers = append(f.Workers, w)
 		if strings.HasPrefix(a.File, "workers/") {
-			f.Container.Mounts = withWorkers(f.Container.Mounts)
+			coverWorkers(f)
 		}
 	}
 }
@@ -169,32 +169,15 @@ func (p *proposal) ordinary(w draft.Worker) draft.Worker {
 	return w
 }
 
-// draftedFiles are the files of a draft, workshop.yaml first. Definitions of workers are
-// files of their own.
-func draftedFiles(f *draft.File) []newFile {
-	g := *f
-	g.Workers = slices.Clone(f.Workers)
-	files := []newFile{{path: "workshop.yaml"}}
-	for i := range g.Workers {
-		w := &g.Workers[i]
-		if len(w.Tools) == 0 {
-			continue
-		}
-		file := path.Join("workers", w.Name+".md")
-		text := "---\nname: " + w.Name + "\ndescription: " + draft.Scalar(w.Description) + "\nallowed-tools: " + strings.Join(w.Tools, ", ") + "\n---\n" + w.Instructions + "\n"
-		files = append(files, newFile{file, []byte(text)})
-		w.Tools, w.Description, w.Instructions, w.Why = nil, "", "", file
-		g.Container.Mounts = withWorkers(g.Container.Mounts)
-	}
-	for i := range g.Workers {
-		if c := g.Workers[i].Container; c != nil {
-			own := *c
-			own.Mounts = withWorkers(c.Mounts)
-			g.Workers[i].Container = &own
+// coverWorkers adds the mounts that keep definitions of workers read-only, where the
+// project is mounted.
+func coverWorkers(f *draft.File) {
+	f.Container.Mounts = withWorkers(f.Container.Mounts)
+	for i := range f.Workers {
+		if c := f.Workers[i].Container; c != nil {
+			c.Mounts = withWorkers(c.Mounts)
 		}
 	}
-	files[0].text = g.Text()
-	return files
 }
 
 // withWorkers adds the mount that keeps definitions of workers read-only, where the

@@ -50,16 +50,19 @@ func (env *Env) toolchains(dir string) *toolchain.Machine {
 	}
 }
 
+// draftName is what a draft is called.
+const draftName = "workshop.yaml"
+
 // draftFiles is the file for a proposal. It has been loaded: definitions of workers that
 // the loader complains of are comments in it.
 func (env *Env) draftFiles(ctx context.Context, in *Inited, p *proposal, dir string, o InitOptions) ([]newFile, error) {
 	o.Worker = cmp.Or(o.Worker, "dev")
 	f := p.draft(o.Name, o.Worker)
 	o.Worker = f.Workers[0].Name
-	files := draftedFiles(f)
+	files := []newFile{{draftName, f.Text()}}
 	list := env.loadDraft(ctx, dir, files)
 	if withoutWrongWorkers(f, list) {
-		files = draftedFiles(f)
+		files[0].text = f.Text()
 		list = env.loadDraft(ctx, dir, files)
 	}
 	// A variable that is imported needn't be set yet; `up` asks for it.
