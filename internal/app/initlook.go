@@ -78,11 +78,10 @@ func (env *Env) draftFiles(ctx context.Context, in *Inited, p *proposal, dir str
 		return nil, Fail(CodeInvalid, "init: the proposal is not a valid workshop, and nothing was written").
 			Hint("`workshop init --dry-run` prints it, to be corrected by hand; `--bare` looks at nothing")
 	}
-	if p.found.Setup != "" {
-		in.Next = append(in.Next, execLine(o.Worker, p.found.Setup))
-	}
-	if p.found.Test != "" {
-		in.Next = append(in.Next, execLine(o.Worker, p.found.Test))
+	for _, line := range []string{p.found.Setup, p.found.Test} {
+		if program, _, _ := strings.Cut(line, " "); line != "" && !slices.Contains(p.missing, program) {
+			in.Next = append(in.Next, execLine(o.Worker, line))
+		}
 	}
 	if len(in.Next) == 0 {
 		in.Next = []string{"workshop shell " + o.Worker}
@@ -153,16 +152,24 @@ func (p *proposal) choices(home string) (out []Chosen) {
 		}
 	}
 	for _, place := range p.places {
+		c := Chosen{Path: tilde(place.Found, home), What: "this machine's " + place.Program}
 		switch {
 		case place.Why != "":
-			out = append(out, Chosen{tilde(place.Found, home), "this machine's " + place.Program, "not in workers: " + place.Why})
+			c.Gives = "not in workers: " + place.Why
 		case len(place.Mounts) > 0:
 			var sources []string
 			for _, s := range place.Mounts {
 				sources = append(sources, tilde(s, home))
 			}
-			out = append(out, Chosen{strings.Join(sources, ", "), "this machine's " + place.Program, "a read-only mount, on PATH"})
+			c.Path, c.Gives = strings.Join(sources, ", "), "a read-only mount, on PATH"
+		default:
+			continue
 		}
+		if last := len(out) - 1; last >= 0 && out[last].Path == c.Path {
+			out[last].What += ", " + place.Program
+			continue
+		}
+		out = append(out, c)
 	}
 	if len(p.missing) > 0 {
 		gives := "install what is needed"

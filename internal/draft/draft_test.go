@@ -62,7 +62,7 @@ workshop:
   mcp:
     issues:
       command: npx
-      args: ["-y", "issue server"]
+      args: ["-y", issue server]
       env:
         LEVEL: "${LEVEL:-warn}"
       secrets:

@@ -13,7 +13,7 @@ import (
 // plain is text that means itself in YAML, in lists in brackets too. Numbers and words
 // such as yes, which a reader may take for another type, are not.
 var plain = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(\.|(\.{0,2}/|[A-Za-z~]|\.:/)[A-Za-z0-9_./@~+-]*(:[A-Za-z0-9_./@~+-]+)*)$`)
+	return regexp.MustCompile(`^(\.|(\.{0,2}/|[A-Za-z~]|\.:/)[A-Za-z0-9_./@~+-]*(:[A-Za-z0-9_./@~+-]+)*( [A-Za-z0-9_./@~+]+)*)$`)
 })
 
 // words are plain text that YAML 1.1 or 1.2 reads as another type.

@@ -322,13 +322,13 @@ func (i *importing) composePort(c *draft.Container, n *node) {
 		}
 		host = strings.Trim(strings.Join(parts[:max(len(parts)-2, 0)], ":"), "[]")
 	}
-	p, err := strconv.Atoi(published)
+	p, err := strconv.Atoi(cmp.Or(published, "0")) // 0: an open port, here as in Compose
 	t, err2 := strconv.Atoi(target)
 	switch {
 	case protocol != "" && protocol != "tcp":
 		i.not(n.at, "a port of "+protocol, "ports are TCP", "")
 	case err != nil || err2 != nil:
-		i.not(n.at, fmt.Sprintf("the port %q", n.str()), "it has no published port, is a range, or has a variable", "write ports: [\"8080:8080\"]")
+		i.not(n.at, fmt.Sprintf("the port %q", n.str()), "it is a range, or has a variable", "write ports: [\"8080:8080\"]")
 	default:
 		i.port(c, host, p, t, n.at)
 	}

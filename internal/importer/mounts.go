@@ -118,8 +118,8 @@ func targetOf(line string) string {
 func (i *importing) port(c *draft.Container, host string, published, target int, at place) {
 	what := fmt.Sprintf("the port %d", target)
 	switch {
-	case published < 1 || published > 65535 || target < 1 || target > 65535:
-		i.not(at, what, "a published port is 1 to 65535", "write ports: [\"8080:8080\"]")
+	case published < 0 || published > 65535 || target < 1 || target > 65535:
+		i.not(at, what, "a port is 1 to 65535", "write ports: [\"8080:8080\"]")
 		return
 	case target < 1024:
 		i.not(at, what, "ports below 1024 belong to the guard", fmt.Sprintf("let the program listen on 8080 and write ports: [\"%d:8080\"]", published))
