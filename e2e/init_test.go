@@ -3,11 +3,13 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/dev/testutil"
@@ -46,7 +48,12 @@ func TestInit(t *testing.T) {
 			}
 			s.Expect(0, "validate", "--strict")
 			s.Up()
-			s.Expect(0, append([]string{"exec", "dev", "--"}, tt.test...)...)
+			// Go compiles its library first, which takes minutes on a busy machine.
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			if out, err := s.Command(ctx, append([]string{"exec", "dev", "--"}, tt.test...)...).CombinedOutput(); err != nil {
+				t.Fatalf("the tests inside: %v\n%s", err, out)
+			}
 			if got := s.Read("made.txt"); got != "2" {
 				t.Errorf("made.txt is %q", got)
 			}

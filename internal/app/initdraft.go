@@ -63,6 +63,7 @@ func (p *proposal) draft(name, worker string) *draft.File {
 	}
 	if p.found.Builds {
 		c.Memory, c.CPU = "4G", "2"
+		c.Tmp = draft.Line{Text: p.found.Tmp}
 	}
 	for _, s := range p.found.Suggestions {
 		switch s.Key {

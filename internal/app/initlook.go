@@ -73,7 +73,7 @@ func (env *Env) draftFiles(ctx context.Context, in *Inited, p *proposal, dir str
 	}
 	in.Text = files[0].text
 	env.draftProblems(dir, files, list)
-	in.Chosen = p.choices(env.Home)
+	in.Chosen = p.choices(f)
 	if list.HasErrors() {
 		return nil, Fail(CodeInvalid, "init: the proposal is not a valid workshop, and nothing was written").
 			Hint("`workshop init --dry-run` prints it, to be corrected by hand; `--bare` looks at nothing")
@@ -142,24 +142,30 @@ func (env *Env) loadDraft(ctx context.Context, dir string, files []newFile) diag
 }
 
 // choices says what was found, and what the file has for it.
-func (p *proposal) choices(home string) (out []Chosen) {
+func (p *proposal) choices(file *draft.File) (out []Chosen) {
 	if p.imported != nil {
 		out = append(out, Chosen{Printable(p.from), "imported", strings.Join(p.imported.Took, ", ")})
 	}
 	for _, f := range p.found.Findings {
 		if p.imported == nil || f.Path != p.from {
-			out = append(out, Chosen{Printable(f.Path), f.What, f.Gives})
+			c := Chosen{Printable(f.Path), f.What, f.Gives}
+			for _, w := range file.Workers {
+				if why, ok := strings.CutPrefix(w.Why, f.Path+": "); ok && w.Off {
+					c.Gives = "left out: " + why
+				}
+			}
+			out = append(out, c)
 		}
 	}
 	for _, place := range p.places {
-		c := Chosen{Path: tilde(place.Found, home), What: "this machine's " + place.Program}
+		c := Chosen{Path: tilde(place.Found, p.home), What: "this machine's " + place.Program}
 		switch {
 		case place.Why != "":
 			c.Gives = "not in workers: " + place.Why
 		case len(place.Mounts) > 0:
 			var sources []string
 			for _, s := range place.Mounts {
-				sources = append(sources, tilde(s, home))
+				sources = append(sources, tilde(s, p.home))
 			}
 			c.Path, c.Gives = strings.Join(sources, ", "), "a read-only mount, on PATH"
 		default:

@@ -28,8 +28,10 @@ type Found struct {
 	Setup, Test string
 	// Image is one of a registry that has what it needs; empty: none is known.
 	Image string
-	// Builds reports whether a compiler runs, which needs more memory.
+	// Builds reports whether a compiler runs, which needs more memory. Tmp is the size of
+	// /tmp, in memory too, for one that writes much there; empty: the default.
 	Builds bool
+	Tmp    string
 }
 
 // Finding is one thing that was found.

@@ -13,7 +13,7 @@ func golang(p *project, f *Found) {
 	f.cache(file, "go", "go-build")
 	f.program("go")
 	f.image("golang:1")
-	f.Builds = true
+	f.Builds, f.Tmp = true, "2G" // a test program of each package is linked there
 	test := "go test ./..."
 	if file == "go.work" && !p.has("go.mod") {
 		test = ""

@@ -21,6 +21,7 @@ type Container struct {
 	Mounts  []Line
 	Workdir Line
 	Shm     Line
+	Tmp     Line
 	Env     []Pair
 	Caches  Line
 	Secrets []Line

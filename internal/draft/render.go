@@ -149,6 +149,7 @@ func (w *writer) container(depth int, c *Container) {
 	}
 	w.list(depth, "ports", c.Ports)
 	w.key(depth, c, "shm", c.Shm)
+	w.key(depth, c, "tmp", c.Tmp)
 	w.resources(depth, c)
 }
 
