@@ -158,7 +158,7 @@ func runPage(t *testing.T, name string, p page) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := s.Program(ctx, "/bin/bash", "-c", pageStart+p.script)
-	cmd.Env = append(cmd.Env, "PATH="+s.Bin+":"+os.Getenv("PATH"), "PAGE="+s.Dir, "OUT="+out, "WORKSHOP_PROJECT_NAME=", "GIT_CONFIG_GLOBAL=/dev/null",
+	cmd.Env = append(cmd.Env, "PATH="+s.Bin+":"+os.Getenv("PATH"), "PAGE="+s.Dir, "OUT="+out, "WORKSHOP_PROJECT_NAME=", "GIT_CONFIG_GLOBAL="+filepath.Join(s.TempDir(), "gitconfig"),
 		"GIT_AUTHOR_NAME=You", "GIT_AUTHOR_EMAIL=you@example.org", "GIT_COMMITTER_NAME=You", "GIT_COMMITTER_EMAIL=you@example.org")
 	cmd.Stdin = nil
 	var rest bytes.Buffer

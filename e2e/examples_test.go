@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,8 +20,13 @@ func TestExamplesComeUp(t *testing.T) {
 		t.Fatalf("examples: %v %v", files, err)
 	}
 	// what an example needs of the machine
+	author := filepath.Join(t.TempDir(), "gitconfig")
+	if err := os.WriteFile(author, []byte("[user]\n\tname = Dev\n\temail = dev@example.org\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	scenario.Own(t, filepath.Dir(author))
 	environment := map[string][]string{
-		"full": {"GITHUB_TOKEN=for-the-example", "SCANNER_TOOLS=none"},
+		"full": {"GITHUB_TOKEN=for-the-example", "SCANNER_TOOLS=none", "GIT_CONFIG_GLOBAL=" + author},
 	}
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(file))
@@ -43,7 +49,7 @@ func TestExamplesComeUp(t *testing.T) {
 					t.Errorf("%s is %s\n%s", service, c.State, s.Logs(service))
 				}
 			}
-			s.Expect(0, "down")
+			s.Expect(0, "down", "--volumes")
 			if l := left(s); l != nil {
 				t.Errorf("down left %v", l)
 			}

@@ -80,6 +80,9 @@ func (u *userConfig) file(name string, deep int) error {
 	if u.files++; u.files > maxConfigs || deep > maxIncludes {
 		return fmt.Errorf("%s: more than %d files, or %d includes deep", ClipPath(name), maxConfigs, maxIncludes)
 	}
+	if name == os.DevNull { // GIT_CONFIG_GLOBAL=/dev/null means that there is none
+		return nil
+	}
 	text, err := readConfig(name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil // as git

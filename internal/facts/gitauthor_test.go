@@ -11,7 +11,9 @@ import (
 // repository has no say.
 func TestB45_GitAuthor(t *testing.T) {
 	const me = "[user]\n\tname = Me\n\temail = me@example.org\n"
-	both := func(name, email string) compose.GitAuthor { return compose.GitAuthor{AuthorName: name, AuthorEmail: email, CommitterName: name, CommitterEmail: email} }
+	both := func(name, email string) compose.GitAuthor {
+		return compose.GitAuthor{AuthorName: name, AuthorEmail: email, CommitterName: name, CommitterEmail: email}
+	}
 	for _, tt := range []struct {
 		name    string
 		files   map[string]string // of HOME
@@ -24,6 +26,7 @@ func TestB45_GitAuthor(t *testing.T) {
 		{name: "of XDG_CONFIG_HOME", files: map[string]string{".config/git/config": me}, want: both("Me", "me@example.org")},
 		{name: "both", files: map[string]string{".config/git/config": me, ".gitconfig": "[user] name = Other"}, want: both("Other", "me@example.org")},
 		{name: "another file", files: map[string]string{".gitconfig": me, "elsewhere": "[user]\nname = E\nemail = e@e"}, env: map[string]string{"GIT_CONFIG_GLOBAL": "HOME/elsewhere"}, want: both("E", "e@e")},
+		{name: "none, by the environment", files: map[string]string{".gitconfig": me}, env: map[string]string{"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Env", "GIT_CONFIG_KEY_1": "user.email", "GIT_CONFIG_VALUE_1": "e@e"}, want: both("Env", "e@e")},
 		{name: "included", files: map[string]string{".gitconfig": "[include]\npath = ~/a\n", "a": "[include]\npath = b\n[user]\nemail = a@a", "b": me}, want: both("Me", "a@a")},
 		{name: "of this place", files: map[string]string{".gitconfig": me + "[includeIf \"gitdir:PROJECT/\"]\npath = work\n", "work": "[user]\nemail = work@example.org"}, want: both("Me", "work@example.org")},
 		{name: "of this place, by its last part", files: map[string]string{".gitconfig": me + "[includeIf \"gitdir/i:LAST/.GIT\"]\npath = work\n", "work": "[user]\nemail = work@example.org"}, want: both("Me", "work@example.org")},
