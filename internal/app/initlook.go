@@ -177,6 +177,17 @@ func (p *proposal) choices(file *draft.File) (out []Chosen) {
 		}
 		out = append(out, c)
 	}
+	if p.imported == nil || len(p.imported.Container.Mounts) == 0 {
+		out = slices.Insert(out, 0, Chosen{".", "the project", "writable at " + workspace + ", except workshop.yaml"})
+	}
+	if p.found.Builds && (p.imported == nil || p.imported.Container.Memory == "") {
+		out = append(out, Chosen{"", "a compiler", "memory 4G, cpu 2"})
+	}
+	for _, w := range file.Workers {
+		if len(w.Tools) > 0 {
+			out = append(out, Chosen{w.Name, "a new worker", "file tools and a shell"})
+		}
+	}
 	if len(p.missing) > 0 {
 		gives := "install what is needed"
 		if p.found.Image != "" {

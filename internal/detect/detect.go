@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 )
 
 // Found is what a repository has, and what a workshop for it needs.
@@ -125,10 +126,16 @@ func (f *Found) find(p *project, name, what, gives string) {
 
 func (f *Found) preset(name, why string) { f.Presets = addReason(f.Presets, name, why) }
 
+// cache adds caches, for what was found last.
 func (f *Found) cache(why string, names ...string) {
 	for _, name := range names {
 		f.Caches = addReason(f.Caches, name, why)
 	}
+	noun := ", cache "
+	if len(names) > 1 {
+		noun = ", caches "
+	}
+	f.Findings[len(f.Findings)-1].Gives += noun + strings.Join(names, ", ")
 }
 
 func addReason(list []Reason, name, why string) []Reason {
