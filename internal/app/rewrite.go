@@ -139,7 +139,14 @@ func changedLines(before, after []byte) []string {
 	show := func(sign string, n int, line []byte) {
 		out = append(out, fmt.Sprintf("%s%4d | %s", sign, n+1, bytes.TrimRight(line, "\r")))
 	}
-	i, j := 0, 0
+	i := 0 // equal lines around: a hostile file may have a great many
+	for i < min(len(x), len(y)) && bytes.Equal(x[i], y[i]) {
+		i++
+	}
+	for len(x) > i && len(y) > i && bytes.Equal(x[len(x)-1], y[len(y)-1]) {
+		x, y = x[:len(x)-1], y[:len(y)-1]
+	}
+	j := i
 	for i < len(x) || j < len(y) {
 		switch {
 		case i < len(x) && j < len(y) && bytes.Equal(x[i], y[j]):

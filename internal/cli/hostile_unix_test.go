@@ -56,6 +56,8 @@ func TestHostileFiles(t *testing.T) {
 		{"project/.workshop/hostile/compose.yaml", []string{"compile --check", "compile"}},
 		{"project/.workshop/hostile/generated.sha256", []string{"compile --check", "compile"}},
 		{"project/result", []string{"check-result worker result"}},
+		{"project/.mcp.json", []string{"mcp install claude worker", "mcp install claude worker --write"}},
+		{"project/.codex/config.toml", []string{"mcp install codex --remove --write"}},
 		{"home/config/workshop/config.yaml", []string{"ps", "validate"}},
 	} {
 		for shape, put := range shapes {

@@ -1,46 +1,56 @@
 package tools
 
 import (
-	"encoding/json"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/lib/plainjson"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/internal/mcpconfig"
 )
 
 // mcpClients are the values of --print-config.
-var mcpClients = []string{"claude", "vscode", "cursor", "json"}
-
-// mcpEntry is a stdio server in the configuration of an MCP client. Claude Code
-// (.mcp.json), VS Code (.vscode/mcp.json) and Cursor (.cursor/mcp.json) have
-// the same entry under keys of their own:
-// code.claude.com/docs/en/mcp, code.visualstudio.com/docs/agents/reference/mcp-configuration,
-// cursor.com/docs/mcp.
-type mcpEntry struct {
-	Type    string            `json:"type"`
-	Command string            `json:"command"`
-	Args    []string          `json:"args"`
-	Env     map[string]string `json:"env,omitempty"`
+func mcpClients() []string {
+	var names []string
+	for _, c := range mcpconfig.Clients() {
+		names = append(names, c.Name)
+	}
+	return append(names, "json")
 }
 
 // printConfig prints what to paste into a client so that it starts `tools`. It
 // asks no engine.
 func (a verbs) printConfig(client string, s *app.Source, worker string, o options) error {
-	name := serverName(s.Workshop.Name.V, worker)
-	entry := a.mcpEntry(s, worker, o)
-	a.sayWhere(client, name, entry)
+	name, server := serverName(s.Workshop.Name.V, worker), a.mcpServer(s, worker, o)
 	if client == "json" {
-		return a.WriteJSON(entry)
+		if !a.Quiet {
+			a.Say("one entry, for the place where the client lists its stdio servers; call it %s", name)
+		}
+		return a.WriteJSON(server.JSON())
 	}
-	return a.WriteJSON(map[string]any{clientKey(client): map[string]any{name: entry}})
+	c := clientNamed(client)
+	text, err := c.Add(nil, name, server, false)
+	if err != nil {
+		return app.Fail(app.CodeFailed, "%w", err)
+	}
+	if !a.Quiet {
+		a.sayWhere(c, name, worker, server)
+	}
+	_, err = a.Out.Write(text)
+	return err
 }
 
-// mcpEntry is the command line that a client starts, from whatever directory.
-func (a verbs) mcpEntry(s *app.Source, worker string, o options) mcpEntry {
+func clientNamed(name string) mcpconfig.Client {
+	all := mcpconfig.Clients()
+	return all[slices.IndexFunc(all, func(c mcpconfig.Client) bool { return c.Name == name })]
+}
+
+// mcpServer is the command line that a client starts, from whatever directory.
+func (a verbs) mcpServer(s *app.Source, worker string, o options) mcpconfig.Server {
 	// A client that a desktop started hasn't the variables of this shell, and SDKs pass
 	// few on.
-	e := mcpEntry{Type: "stdio", Command: a.executable(), Env: a.Places()}
+	e := mcpconfig.Server{Command: a.executable(), Env: a.Places()}
 	if a.Under != "" {
 		e.Args = append(e.Args, "workshop")
 	}
@@ -58,6 +68,11 @@ func (a verbs) mcpEntry(s *app.Source, worker string, o options) mcpEntry {
 	e.Args = append(e.Args, o.words()...)
 	if worker != "" {
 		e.Args = append(e.Args, worker)
+	}
+	for i := range s.Workshop.Workers {
+		if w := &s.Workshop.Workers[i]; worker == "" || worker == w.Name {
+			e.Timeout = max(e.Timeout, w.Container.Resources.Timeout.V)
+		}
 	}
 	return e
 }
@@ -89,42 +104,14 @@ func serverName(workshop, worker string) string {
 }
 
 // sayWhere says on the standard error where the text belongs.
-func (a verbs) sayWhere(client, name string, entry mcpEntry) {
-	if a.Quiet {
-		return
-	}
-	var hints []string
-	switch client {
-	case "claude":
-		line, err := json.Marshal(entry)
-		if err != nil {
-			return
+func (a verbs) sayWhere(c mcpconfig.Client, name, worker string, server mcpconfig.Server) {
+	if c.Name == "claude" {
+		if line, err := plainjson.Marshal(server.JSON()); err == nil {
+			a.Say("%s: for this project and you alone: claude mcp add-json %s %s", c.Title, shellquote.Quote(name), shellquote.Quote(string(line)))
 		}
-		hints = []string{
-			"Claude Code: for this project and you alone: claude mcp add-json " + shellquote.Quote(name) + " " + shellquote.Quote(string(line)),
-			"or put the text into .mcp.json at the root of the project; it names paths of this machine",
-		}
-	case "vscode":
-		hints = []string{"VS Code: put the text into .vscode/mcp.json of the folder, or into the file that the command \"MCP: Open User Configuration\" opens; it names paths of this machine"}
-	case "cursor":
-		hints = []string{"Cursor: put the text into .cursor/mcp.json of the project, or into ~/.cursor/mcp.json for all; it names paths of this machine"}
-	case "json":
-		hints = []string{"one entry, for the place where the client lists its stdio servers; call it " + name}
 	}
-	if client != "json" {
-		hints = append(hints, fmt.Sprintf("where the file is there already, add the entry to its %q", clientKey(client)))
-	}
-	for _, h := range hints {
-		a.Say("%s", h)
-	}
-}
-
-// clientKey is the key below which a client lists its servers.
-func clientKey(client string) string {
-	if client == "vscode" {
-		return "servers"
-	}
-	return "mcpServers"
+	a.Say("%s: for %s at the root of the project; it names paths of this machine", c.Title, c.File)
+	a.Hint("`%s` writes it, and keeps what else the file has", installLine(c.Name, worker)+" --write")
 }
 
 // executable is the absolute path by which this program was called: a link that a

@@ -56,16 +56,16 @@ on it, is a line in workshop/audit/PROJECT.jsonl below $XDG_STATE_HOME
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&o.structured, "structured", false, "results as JSON too (structuredContent), for a client that is a program")
-	cmd.Flags().StringVar(&client, "print-config", "", "print the configuration of a client: "+strings.Join(mcpClients, ", "))
+	cmd.Flags().StringVar(&client, "print-config", "", "print the configuration of a client: "+strings.Join(mcpClients(), ", "))
 	// The only error is a flag that isn't there.
-	_ = cmd.RegisterFlagCompletionFunc("print-config", cobra.FixedCompletions(mcpClients, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("print-config", cobra.FixedCompletions(mcpClients(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // toolsConfig is tools --print-config.
 func (a verbs) toolsConfig(ctx context.Context, cmd *cobra.Command, client, worker string, o options) error {
-	if !slices.Contains(mcpClients, client) {
-		return app.Fail(app.CodeUsage, "--print-config %q: there are %s", client, strings.Join(mcpClients, ", ")).
+	if !slices.Contains(mcpClients(), client) {
+		return app.Fail(app.CodeUsage, "--print-config %q: there are %s", client, strings.Join(mcpClients(), ", ")).
 			Hint("the entry of any other client: `%s`", strings.TrimSpace("workshop tools --print-config json "+worker))
 	}
 	s, err := a.Load(ctx)

@@ -125,4 +125,9 @@ var fileItems = []Item{
 		Status: Closed, Answer: "PID 1 measures blocks as the worker's user, within a time and a depth; removal goes by descriptors, follows no link, and moves up what is deeper than they go",
 		Promises: []string{"B60"}, Tests: []string{"internal/lib/rmtree TestRemoveDeep", "internal/lib/rmtree TestRemoveAndSize", "internal/workerinit TestCacheIsTended", "e2e TestB60_HostileCache"},
 	},
+	{
+		ID: "F25", Attack: "The file of an MCP client that `mcp install` edits: one that a worker wrote since `up`, a link, a FIFO, megabytes of brackets, a server whose text looks like another's, a change while it is edited",
+		Status: Closed, Answer: "A file that a worker may have written is refused until it is accepted; links and other kinds of files are. What is written is parsed before and after: nothing but the server may differ, and no byte of the rest",
+		Promises: []string{"B8", "B60"}, Tests: []string{"internal/app TestWriteClientAfterWorker", "internal/app TestWriteClientRefused", "internal/facts TestRewriteNew", "internal/mcpconfig TestNotEdited", "internal/mcpconfig TestLarge", "internal/mcpconfig FuzzEdit", "internal/cli TestHostileFiles"},
+	},
 }
