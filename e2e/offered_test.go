@@ -72,7 +72,7 @@ while (<STDIN>) {
 }`
 
 func TestB41_OnlyWhatTheFileLists(t *testing.T) {
-	s := quiet(scenario.At(t, "what a worker's file doesn't list isn't listed, and is refused by the command line, over MCP, and by the toolbox itself; limits hold in both", map[string]string{
+	s := quiet(scenario.At(t, "what a worker's file, or its item in workshop.yaml, doesn't list isn't listed, and is refused by the command line, over MCP, and by the toolbox itself; limits hold in both", map[string]string{
 		"workshop.yaml": `workshop:
   name: offered
   container:
@@ -81,17 +81,19 @@ func TestB41_OnlyWhatTheFileLists(t *testing.T) {
     mounts:
       - ./src:/workspace/src
       - ./out:/workspace/out:rw
-  workers: [limited, all, bare]
+  workers:
+    - {name: limited, tools: [Read, "Bash(git:*)", "WebFetch(domain:allowed.example.org)", mcp__notes__get]}
+    - all
+    - bare
   mcp:
     notes: {command: perl, args: [/workspace/src/notes.pl]}
     other: {command: perl, args: [/workspace/src/notes.pl]}
 `,
-		"workers/limited.md": "---\nname: limited\ntools: Read, Bash(git:*), WebFetch(domain:allowed.example.org), mcp__notes__get\n---\nx\n",
-		"workers/all.md":     "---\nname: all\ntools: Read, Write, Edit, LS, Grep, Bash, WebFetch, mcp__notes, mcp__other\n---\nx\n",
-		"workers/bare.md":    "---\nname: bare\ntools: []\n---\nx\n",
-		"src/notes.pl":       notesServer,
-		"src/a.txt":          "a line\n",
-		"out/.keep":          "",
+		"workers/all.md":  "---\nname: all\ntools: Read, Write, Edit, LS, Grep, Bash, WebFetch, mcp__notes, mcp__other\n---\nx\n",
+		"workers/bare.md": "---\nname: bare\ntools: []\n---\nx\n",
+		"src/notes.pl":    notesServer,
+		"src/a.txt":       "a line\n",
+		"out/.keep":       "",
 	}))
 	state := s.TempDir()
 	s.Env = append(s.Env, "XDG_STATE_HOME="+state)

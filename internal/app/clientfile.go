@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/hostlink"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/mcpconfig"
 )
 
@@ -45,7 +46,10 @@ type ClientChange struct {
 // ChangeClient is what an entry changes in the file of its client.
 func (env *Env) ChangeClient(s *Source, e ClientEntry) (*ClientChange, error) {
 	c := &ClientChange{File: env.Shown(filepath.Join(s.Root(), e.Client.File)), source: s, rel: e.Client.File}
-	var err error
+	err := e.Client.Check(e.Server)
+	if err != nil && !e.Remove {
+		return nil, Fail(CodeFailed, "%w", err).Hint("move the project, or what the value names, to a path without it")
+	}
 	if c.before, err = c.read(); err != nil {
 		return nil, err
 	}
@@ -97,7 +101,7 @@ func (c *ClientChange) read() ([]byte, error) {
 	switch {
 	case link != "":
 		return nil, Fail(CodeRefused, "%s is a symbolic link, or below one, and is not written", c.File).
-			Hint("look where it leads: `ls -l %s`; `workshop tools --print-config json` prints the entry, for any file", c.File)
+			Hint("look where it leads: `ls -l %s`", shellquote.Path(c.File))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
@@ -161,7 +165,7 @@ func (c *ClientChange) write() error {
 	defer root.Remove(temp) // does nothing once it is renamed
 	// Somebody may have saved it in an editor in the meantime.
 	if now, err := c.read(); err != nil || !bytes.Equal(now, c.before) || (now == nil) != c.New {
-		return errors.Join(err, Fail(CodeFailed, "%s was changed by another program; nothing was written", c.File).Hint("run it again"))
+		return errors.Join(err, c.changedMeanwhile())
 	}
 	if err := c.replace(root, temp, rel); err != nil {
 		return err
@@ -171,6 +175,10 @@ func (c *ClientChange) write() error {
 			Hint("look at it: a worker may have done that"))
 	}
 	return nil
+}
+
+func (c *ClientChange) changedMeanwhile() error {
+	return Fail(CodeFailed, "%s was changed by another program; nothing was written", c.File).Hint("run it again")
 }
 
 // replace puts the new text in the place of the file. A new one replaces nothing.
@@ -192,7 +200,7 @@ func (c *ClientChange) writeTemp(root *os.Root, temp string) error {
 	if rel := filepath.FromSlash(c.rel); !c.New {
 		info, err := root.Lstat(rel)
 		if err != nil {
-			return err
+			return c.changedMeanwhile()
 		}
 		mode, like = info.Mode().Perm(), rel
 	}

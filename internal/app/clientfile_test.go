@@ -202,7 +202,7 @@ func TestWriteClientRefused(t *testing.T) {
 		"a file for its directory":  {client: "cursor", before: func(c *clientCase) { c.put(".cursor", "") }, want: "not a directory"},
 		"changed in the meantime":   {client: "claude", before: func(c *clientCase) { c.put(".mcp.json", "{}") }, meanwhile: func(c *clientCase) { c.put(".mcp.json", `{"a": 1}`) }, want: "changed by another program"},
 		"made in the meantime":      {client: "claude", meanwhile: func(c *clientCase) { c.put(".mcp.json", "") }, want: "changed by another program"},
-		"removed in the meantime":   {client: "claude", before: func(c *clientCase) { c.put(".mcp.json", "{}") }, meanwhile: func(c *clientCase) { os.Remove(filepath.Join(c.dir, ".mcp.json")) }, want: "no such file"},
+		"removed in the meantime":   {client: "claude", before: func(c *clientCase) { c.put(".mcp.json", "{}") }, meanwhile: func(c *clientCase) { os.Remove(filepath.Join(c.dir, ".mcp.json")) }, want: "changed by another program"},
 		"a link in the meantime":    {client: "claude", meanwhile: func(c *clientCase) { link(c, filepath.Join(c.env.Home, "x"), ".mcp.json") }, want: "is a symbolic link"},
 		"a directory led elsewhere": {client: "vscode", meanwhile: func(c *clientCase) { link(c, c.env.Home, ".vscode") }, want: ""},
 	} {
