@@ -17,6 +17,10 @@ func (env *Env) Down(ctx context.Context, o DownOptions) (changed bool, err erro
 	if err != nil {
 		return false, err
 	}
+	return env.downOf(ctx, t, o)
+}
+
+func (env *Env) downOf(ctx context.Context, t ProjectRef, o DownOptions) (changed bool, err error) {
 	if err := env.CheckDirectory(ctx, t); err != nil {
 		return false, err
 	}

@@ -67,6 +67,9 @@ type Engine interface {
 	// RemoveCache removes a cache. If a container has it, the error is a
 	// [ConflictError].
 	RemoveCache(ctx context.Context, c Cache) error
+	// List returns the projects that the engine has anything of, of all users that share
+	// it. It returns those that it can read together with an error about others.
+	List(ctx context.Context) ([]Listed, error)
 	// Wait waits until a service of the project doesn't run, and returns its exit code;
 	// a restarted one runs. It returns at once if the service has ended. Without a
 	// container the error is a [NotRunningError]. dir is [ExecOptions].Directory.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/terminal"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // Program is what the verbs share: the system, the flags and, once a command
@@ -48,6 +49,17 @@ func (a *Program) Run(do RunFunc) func(*cobra.Command, []string) error {
 		return do(cmd.Context(), cmd, args)
 	}
 }
+
+// EngineGiven is the engine that the command line names; empty: none, or any.
+func (a *Program) EngineGiven() string {
+	if a.globals.engine == string(workshop.IsolationAuto) {
+		return ""
+	}
+	return a.globals.engine
+}
+
+// FileGiven reports whether the command line names the workshop file.
+func (a *Program) FileGiven() bool { return a.globals.file != "" }
 
 // ProjectGiven reports whether the command line names the project.
 func (a *Program) ProjectGiven() bool { return a.globals.project != "" }

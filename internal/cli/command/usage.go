@@ -21,7 +21,6 @@ var ofCompose = map[string]string{
 	"start":  "`workshop up` starts what isn't running",
 	"build":  "`workshop up` builds and pulls the images that it needs",
 	"pull":   "`workshop up` builds and pulls the images that it needs",
-	"ls":     "`workshop ps` shows the workshop of this directory",
 	"top":    "`workshop exec WORKER -- ps` shows the processes of a worker",
 }
 

@@ -13,7 +13,7 @@ import (
 func Down(p *command.Program) *cobra.Command {
 	a := verbs{p}
 	var o app.DownOptions
-	strict := false
+	var strict, all, yes bool
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop and remove a workshop",
@@ -26,8 +26,17 @@ name, stay too and are named; if nothing else is there, down exits with 4.
 It compares the files that a program on this machine would run or obey (git
 configuration and hooks, editor and tool settings, the workshop's own files)
 with what they were at the first ` + "`up`" + `, and names those that a worker changed or
-added. Later commands name them too, until --accept-watched here or at ` + "`up`" + `.`,
-		RunE: a.Run(func(ctx context.Context, _ *cobra.Command, _ []string) error {
+added. Later commands name them too, until --accept-watched here or at ` + "`up`" + `.
+
+With --all it does so with every workshop that runs, on every engine: those that ` + "`ls`" + `
+lists. It asks first, unless --yes is given, goes on where one fails, and exits with
+the highest code.`,
+		Example: `  workshop down
+  workshop down --all --yes`,
+		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			if all {
+				return a.downAll(ctx, cmd, o, strict, yes)
+			}
 			changed, err := a.Down(ctx, o)
 			if err == nil && strict && changed {
 				return app.Exit(app.CodeRefused)
@@ -35,6 +44,8 @@ added. Later commands name them too, until --accept-watched here or at ` + "`up`
 			return err
 		}),
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "every workshop of yours that runs on this machine")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --all: don't ask")
 	cmd.Flags().BoolVar(&o.Caches, "volumes", false, "remove the caches of the workers too")
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since the first up, or not all could be checked")
 	cmd.Flags().BoolVar(&o.AcceptWatched, "accept-watched", false, "take watched files as they are now: what changed is named once more")

@@ -15,6 +15,8 @@ type UnreachableError struct {
 	Endpoint string
 	Err      error
 	Hint     string
+	// Absent: nothing is at the default endpoint, so there is no Docker Engine here.
+	Absent bool
 }
 
 // Error returns one line; Hint has the remedy.
@@ -59,6 +61,7 @@ func (e *Engine) explain(err error) error {
 	case errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied"):
 		out.Err, out.Hint = errors.New("permission denied"), "run `sudo usermod -aG docker $USER`, then log in again"
 	case errors.Is(statErr, fs.ErrNotExist):
+		out.Absent = e.endpoint.host == client.DefaultDockerHost && e.endpoint.context == ""
 		out.Err, out.Hint = errors.New("the socket does not exist"), "install Docker, or start it with `sudo systemctl start docker`"
 	default:
 		out.Err, out.Hint = errors.New("connection refused"), "start it with `sudo systemctl start docker`"

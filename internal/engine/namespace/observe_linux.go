@@ -41,10 +41,7 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	if err != nil {
 		return engine.Observed{}, err
 	}
-	rooms := map[string]api.Seen{}
-	for _, s := range list {
-		rooms[s.Container.Service] = s
-	}
+	rooms := byService(list)
 	for _, s := range list {
 		o.Containers = append(o.Containers, e.observed(s, rooms))
 	}
@@ -98,14 +95,9 @@ func (e *Engine) list(ctx context.Context, project string) ([]api.Seen, error) {
 	if err != nil && !isForm(err) {
 		return nil, damaged(e.dir(project), api.StateName, err)
 	}
+	endedAll(f.Containers)
 	for i := range f.Containers {
 		s := &f.Containers[i]
-		if s.State == api.Running {
-			s.ExitCode = killed
-		}
-		if s.State != api.Created {
-			s.State, s.Ready = api.Exited, false
-		}
 		if silent {
 			s.State, s.ExitCode = stateDead, 0
 		}
@@ -114,6 +106,27 @@ func (e *Engine) list(ctx context.Context, project string) ([]api.Seen, error) {
 		}
 	}
 	return f.Containers, nil
+}
+
+// endedAll corrects what a supervisor recorded that isn't alive: nothing of it runs.
+func endedAll(list []api.Seen) {
+	for i := range list {
+		s := &list[i]
+		if s.State == api.Running {
+			s.ExitCode = killed
+		}
+		if s.State != api.Created {
+			s.State, s.Ready = api.Exited, false
+		}
+	}
+}
+
+func byService(list []api.Seen) map[string]api.Seen {
+	all := map[string]api.Seen{}
+	for _, s := range list {
+		all[s.Container.Service] = s
+	}
+	return all
 }
 
 func (e *Engine) observed(s api.Seen, all map[string]api.Seen) engine.Container {

@@ -1,0 +1,23 @@
+package engine
+
+import "time"
+
+// Listed is one project of an engine, as a list of all shows it.
+type Listed struct {
+	// Project and Directory are those that its containers are labelled with.
+	Project, Directory string
+	Containers         []Container
+	// Memory is what the running containers use in bytes, without page cache that can
+	// be dropped; -1: it can't be read here.
+	Memory int64
+}
+
+// Since returns the start of the first container that runs; zero if none does.
+func (l *Listed) Since() (first time.Time) {
+	for _, c := range l.Containers {
+		if c.State == "running" && !c.Started.IsZero() && (first.IsZero() || c.Started.Before(first)) {
+			first = c.Started
+		}
+	}
+	return first
+}
