@@ -7,7 +7,11 @@ import (
 )
 
 // DownOptions say what else goes. Caches: those of the workers too.
-type DownOptions struct{ AcceptWatched, Caches bool }
+type DownOptions struct {
+	AcceptWatched, Caches bool
+	// unless, if not nil, keeps everything if it returns an error about what is there.
+	unless func(engine.Observed) error
+}
 
 // Down removes what is up of the project that the caller works on, with the secrets
 // of the run, and reports whether a watched file changed since the first `up` (B8). AcceptWatched
@@ -40,6 +44,11 @@ func (env *Env) downOf(ctx context.Context, t ProjectRef, o DownOptions) (change
 		seen, err := e.Observe(ctx, t.Name)
 		if err != nil {
 			return nil, EngineError(err)
+		}
+		if o.unless != nil {
+			if err := o.unless(seen); err != nil {
+				return nil, err
+			}
 		}
 		plan, err := engine.PlanDown(seen, t.Dir)
 		if o.Caches {

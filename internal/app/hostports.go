@@ -103,6 +103,16 @@ func (env *Env) keepPorts(ctx context.Context, ready *Project) {
 	}
 }
 
+// forgetPorts gives up the leases of a project.
+func (env *Env) forgetPorts(ctx context.Context, t ProjectRef) error {
+	all, err := env.leases().Leases()
+	of := func(l ports.Lease) bool { return l.Dir == t.Dir && l.Project == t.Name }
+	if err != nil || !slices.ContainsFunc(all, of) {
+		return err
+	}
+	return env.leases().Change(ctx, func(all []ports.Lease) ([]ports.Lease, error) { return slices.DeleteFunc(all, of), nil })
+}
+
 func failed(err error) error {
 	if err == nil {
 		return nil

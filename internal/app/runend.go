@@ -77,7 +77,7 @@ func (env *Env) removeRun(ctx context.Context, r *Running, killed bool) error {
 	// Now that no worker can write any more.
 	changed := env.CompareWatched(ctx, r.Name, were)
 	record, _ := env.Record(r.Name) // CompareWatched has said what is wrong with it
-	err = env.forgetSecrets(r.ProjectRef, record, were)
+	err = errors.Join(env.forgetSecrets(r.ProjectRef, record, were), env.forgetPorts(ctx, r.ProjectRef))
 	if record == nil || !changed || !Exists(record.Dir) {
 		return errors.Join(err, facts.ForgetRecord(env.recordsDir(), r.Name))
 	}

@@ -74,6 +74,11 @@ type Engine interface {
 	// a restarted one runs. It returns at once if the service has ended. Without a
 	// container the error is a [NotRunningError]. dir is [ExecOptions].Directory.
 	Wait(ctx context.Context, project, service, dir string) (int, error)
+	// Leftovers returns what no container uses, of all users that share the engine.
+	Leftovers(ctx context.Context) ([]Leftover, error)
+	// RemoveLeftover removes it. If something uses it now, the error is a
+	// [ConflictError].
+	RemoveLeftover(ctx context.Context, l Leftover) error
 	// Tidy removes the engine's other files of a project, if no object of it is
 	// left. It doesn't touch those of another directory; "" means any.
 	Tidy(ctx context.Context, project, directory string) error

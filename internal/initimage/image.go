@@ -65,6 +65,12 @@ type platform struct {
 	OS           string `json:"os"`
 }
 
+// Label is on the image, with LabelValue.
+const (
+	Label      = "dev.llmdo.workshop.image"
+	LabelValue = "init"
+)
+
 // NewImage makes the image of a program. It is reproducible: without times and names of
 // the machine.
 func NewImage(arch string, program []byte) (*Image, error) {
@@ -78,7 +84,7 @@ func NewImage(arch string, program []byte) (*Image, error) {
 		"os":           "linux",
 		"config": map[string]any{
 			"Entrypoint": []string{EntryPoint},
-			"Labels":     map[string]string{"dev.llmdo.workshop.image": "init"},
+			"Labels":     map[string]string{Label: LabelValue},
 		},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{layerID}},
 	})

@@ -284,7 +284,7 @@ func (e *Engine) build(ctx context.Context, p *engine.Plan, s engine.Step, emit 
 	}
 	resp, err := e.cli.ImageBuild(ctx, spool, build.ImageBuildOptions{
 		Tags: []string{s.Key}, Dockerfile: filepath.ToSlash(b.Dockerfile), Target: b.Target, BuildArgs: args,
-		Remove: true, ForceRemove: true, AuthConfigs: e.allCredentials(), Labels: map[string]string{"dev.llmdo.workshop.build": b.Hash},
+		Remove: true, ForceRemove: true, AuthConfigs: e.allCredentials(), Labels: map[string]string{labelBuild: b.Hash},
 	})
 	if err != nil {
 		return err

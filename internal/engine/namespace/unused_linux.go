@@ -41,7 +41,7 @@ func (e *Engine) removeUnused(cache string) {
 }
 
 // usedPrograms returns the names of all directories that containers of any project
-// have mounted, including those of programs.
+// have mounted or as their root, including those of programs and images.
 func (e *Engine) usedPrograms() (map[string]bool, error) {
 	used := map[string]bool{}
 	projects, err := os.ReadDir(e.opts.StateDir)
@@ -54,9 +54,13 @@ func (e *Engine) usedPrograms() (map[string]bool, error) {
 			return nil, err
 		}
 		for i := range f.Containers {
+			dirs := []string{f.Containers[i].Container.Root.Dir}
 			for _, m := range f.Containers[i].Container.Mounts {
-				used[filepath.Base(m.Source)] = true
-				used[filepath.Base(filepath.Dir(m.Source))] = true
+				dirs = append(dirs, m.Source)
+			}
+			for _, dir := range dirs {
+				used[filepath.Base(dir)] = true
+				used[filepath.Base(filepath.Dir(dir))] = true
 			}
 		}
 	}

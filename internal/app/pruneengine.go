@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
+)
+
+// measureTime bounds how long an engine may take to measure what it keeps.
+const measureTime = 5 * time.Minute
+
+// onEngine adds what an engine keeps that no container uses: caches, and leftovers.
+func (p *pruner) onEngine(ctx context.Context, name string, projects places) error {
+	e, err := p.Engine(ctx, name, p.engineOptions())
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	within, cancel := context.WithTimeout(ctx, measureTime)
+	defer cancel()
+	caches, err := e.Caches(within, true)
+	if err != nil {
+		return err
+	}
+	for _, c := range caches {
+		gone := !Exists(c.Directory)
+		if c.InUse || !p.owns(name, c.Directory, recordOf(p.records, c.Project, c.Directory)) || !gone && !p.all {
+			continue
+		}
+		why := "no container has it; the next `up` starts with an empty one"
+		if gone {
+			why = "its directory is gone"
+		}
+		p.add(Unused{Kind: "cache", Name: c.Cache + " of " + c.Worker + " in " + c.Directory, Engine: name, Why: why, Bytes: c.Size,
+			remove: p.with(name, func(ctx context.Context, e engine.Engine) error { return e.RemoveCache(ctx, c) })})
+	}
+	left, err := e.Leftovers(within)
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		p.leftover(name, l, projects)
+	}
+	return nil
+}
+
+// leftover adds one of them, unless it is needed or another user's. Those of a project go
+// with it.
+func (p *pruner) leftover(name string, l engine.Leftover, projects places) {
+	why := "no container uses it"
+	switch l.Kind {
+	case engine.LeftoverVolume, engine.LeftoverNetwork, engine.LeftoverContainer:
+		at := place{name, l.Project, l.Directory}
+		_, listed := projects[at]
+		switch {
+		case l.Directory == "" && l.Kind == engine.LeftoverContainer: // of no project: it filled what all share
+			why = "an interrupted command left it"
+		case listed || !p.owns(name, l.Directory, recordOf(p.records, l.Project, l.Directory)) || p.isRun(l.Project):
+			return
+		default:
+			projects[at] = true
+			p.addProject(at, "an interrupted command left it, without a worker", l.Bytes)
+			return
+		}
+	case engine.LeftoverImage:
+		if l.Needed && !p.all || name == promise.Docker && !p.ownsBuild(l) {
+			return
+		}
+	default:
+		switch {
+		case l.Needed && !p.all:
+			return
+		case l.Needed:
+			why = "nothing is up; the next `up` makes it again"
+		default:
+			why = "it is of another version"
+		}
+	}
+	p.add(Unused{Kind: string(l.Kind), Name: l.Name, Engine: name, Why: why, Bytes: l.Bytes, remove: p.with(name, func(ctx context.Context, e engine.Engine) error {
+		if p.isBusy() {
+			return errInUse
+		}
+		return e.RemoveLeftover(ctx, l)
+	})})
+}
+
+// ownsBuild reports whether this user had an image built: of others' images an engine
+// tells nothing but the name.
+func (p *pruner) ownsBuild(l engine.Leftover) bool {
+	if p.owns(promise.Docker, "", nil) {
+		return true
+	}
+	path, err := p.approvalPath(l.Build)
+	if err == nil && Exists(path) {
+		return true
+	}
+	for name := range strings.SplitSeq(l.Name, ", ") {
+		project, _, ok := strings.Cut(name, "-build:")
+		if r, err := p.Record(project); ok && err == nil && r != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// with connects to an engine for one removal.
+func (p *pruner) with(name string, remove func(context.Context, engine.Engine) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		e, err := p.Engine(ctx, name, p.engineOptions())
+		if err != nil {
+			return EngineError(err)
+		}
+		defer e.Close()
+		return remove(ctx, e)
+	}
+}
