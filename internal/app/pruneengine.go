@@ -79,12 +79,7 @@ func (p *pruner) leftover(name string, l engine.Leftover, projects places) {
 			why = "it is of another version"
 		}
 	}
-	p.add(Unused{Kind: string(l.Kind), Name: l.Name, Engine: name, Why: why, Bytes: l.Bytes, remove: p.with(name, func(ctx context.Context, e engine.Engine) error {
-		if p.isBusy() {
-			return errInUse
-		}
-		return e.RemoveLeftover(ctx, l)
-	})})
+	p.add(Unused{Kind: string(l.Kind), Name: l.Name, Engine: name, Why: why, Bytes: l.Bytes, remove: p.with(name, func(ctx context.Context, e engine.Engine) error { return e.RemoveLeftover(ctx, l) })})
 }
 
 // ownsBuild reports whether this user had an image built: of others' images an engine
@@ -106,9 +101,13 @@ func (p *pruner) ownsBuild(l engine.Leftover) bool {
 	return false
 }
 
-// with connects to an engine for one removal.
+// with connects to an engine for one removal. While another command is at work, what
+// seems to be unused may be what it is about to use.
 func (p *pruner) with(name string, remove func(context.Context, engine.Engine) error) func(context.Context) error {
 	return func(ctx context.Context) error {
+		if p.isBusy() {
+			return errInUse
+		}
 		e, err := p.Engine(ctx, name, p.engineOptions())
 		if err != nil {
 			return EngineError(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/llmdo/workshop/compose"
@@ -43,7 +44,10 @@ func (p *pruner) projects() places {
 
 // isRun reports whether a project is a run that somebody waits for, or that was killed,
 // which has a note of its own.
-func (p *pruner) isRun(project string) bool { return Exists(p.runsDir() + "/" + project) }
+func (p *pruner) isRun(project string) bool {
+	dir := p.runsDir()
+	return dir != "" && Exists(filepath.Join(dir, project))
+}
 
 // leftWhy says why nothing uses a project; empty: something does.
 func leftWhy(dir string, containers []engine.Container) string {
@@ -66,7 +70,7 @@ func (p *pruner) addProject(at place, why string, bytes int64) {
 	own.Settings.Project, own.Settings.File, own.Settings.Engine = at.project, "", at.engine
 	p.add(Unused{Kind: "project", Name: at.project + " of " + cmp.Or(at.dir, "an unknown directory"), Engine: at.engine, Why: why, Bytes: bytes, remove: func(ctx context.Context) error {
 		_, err := own.downOf(ctx, ProjectRef{Name: at.project, Dir: at.dir}, DownOptions{unless: func(seen engine.Observed) error {
-			if leftWhy(at.dir, seen.Containers) == "" {
+			if leftWhy(at.dir, seen.Containers) == "" || p.isRun(at.project) {
 				return errInUse
 			}
 			return nil

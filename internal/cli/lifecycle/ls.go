@@ -80,7 +80,10 @@ func (a verbs) lsTable(list []app.Workshop, w *terminal.Table) error {
 // lsBlocks is the list for a narrow terminal: lines that are wrapped as they are.
 func (a verbs) lsBlocks(list []app.Workshop, w *terminal.Table) error {
 	for _, l := range list {
-		parts := []string{strings.TrimSpace(listedState(l) + " " + l.Engine)}
+		parts := []string{listedState(l)}
+		if l.Engine != "" {
+			parts[0] += " on " + l.Engine
+		}
 		if n := workersCount(l); n != "" {
 			parts = append(parts, "workers "+n)
 		}
@@ -117,7 +120,7 @@ func memoryText(l app.Workshop) string {
 	if l.Memory == nil {
 		return ""
 	}
-	return units.CustomSize("%.3g%s", float64(*l.Memory), 1024, []string{"B", "KiB", "MiB", "GiB", "TiB"})
+	return bytesText(*l.Memory)
 }
 
 // listedState is "up 5 minutes", "down, keeps ports".

@@ -16,7 +16,7 @@ import (
 
 // usedLately is for how long after its last use a program or image counts as used: a
 // command may be about to start a container of it.
-const usedLately = time.Minute
+const usedLately = 5 * time.Second
 
 // Leftovers lists programs and images in the cache that no container of this user has.
 func (e *Engine) Leftovers(ctx context.Context) ([]engine.Leftover, error) {
