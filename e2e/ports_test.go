@@ -122,3 +122,14 @@ func TestPortOfAnotherWorkshop(t *testing.T) {
 		t.Errorf("after up:\n%s%s", d.Out, d.Err)
 	}
 }
+
+// listen takes an address of this machine.
+func listen(t *testing.T, address string) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/facts"
 )
 
@@ -51,8 +52,10 @@ func (env *Env) FindUnused(ctx context.Context, o PruneOptions) ([]Unused, error
 	projects := p.projects()
 	for _, name := range env.enginesHere() {
 		if err := p.onEngine(ctx, name, projects); err != nil && ctx.Err() == nil && !isAbsent(err) {
+			if _, unreachable := errors.AsType[*docker.UnreachableError](err); !unreachable { // that was said
+				env.warn("engine %s: %s", name, firstLine(err))
+			}
 			p.partial = true
-			env.warn("engine %s: %s", name, firstLine(err))
 		}
 	}
 	if ctx.Err() != nil {
@@ -61,7 +64,7 @@ func (env *Env) FindUnused(ctx context.Context, o PruneOptions) ([]Unused, error
 	if p.partial {
 		env.warn("an engine doesn't answer: what may belong to a workshop there stays")
 	} else {
-		p.gone()
+		p.gone(projects)
 	}
 	return p.out, nil
 }

@@ -27,7 +27,8 @@ func (p *pruner) onEngine(ctx context.Context, name string, projects places) err
 	}
 	for _, c := range caches {
 		gone := !Exists(c.Directory)
-		if c.InUse || !p.owns(name, c.Directory, recordOf(p.records, c.Project, c.Directory)) || !gone && !p.all {
+		used := c.InUse && !projects[place{name, c.Project, c.Directory}] // else it goes before
+		if used || !p.owns(name, c.Directory, recordOf(p.records, c.Project, c.Directory)) || !gone && !p.all {
 			continue
 		}
 		why := "no container has it; the next `up` starts with an empty one"

@@ -80,10 +80,12 @@ func (p *pruner) addProject(at place, why string, bytes int64) {
 }
 
 // gone adds what this machine keeps for projects whose directory is gone, and which are
-// on no engine.
-func (p *pruner) gone() {
+// on no engine, or go.
+func (p *pruner) gone(projects places) {
 	there := func(project, dir string) bool {
-		return Exists(dir) || slices.ContainsFunc(p.listed, func(l onEngine) bool { return l.Project == project && (l.Directory == dir || l.Directory == "") })
+		return Exists(dir) || slices.ContainsFunc(p.listed, func(l onEngine) bool {
+			return l.Project == project && (l.Directory == dir || l.Directory == "") && !projects[place{l.engine, l.Project, l.Directory}]
+		})
 	}
 	for _, r := range p.records {
 		if there(r.Project, r.Dir) || p.isRun(r.Project) {

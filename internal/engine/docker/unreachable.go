@@ -54,14 +54,15 @@ func (e *Engine) explain(err error) error {
 	}
 	out := &UnreachableError{Endpoint: e.endpoint.host, Err: err}
 	socket := e.endpoint.socket()
-	_, statErr := os.Stat(socket)
+	info, statErr := os.Stat(socket)
+	absent := errors.Is(statErr, fs.ErrNotExist) || statErr == nil && info.Mode().Type() != fs.ModeSocket
+	out.Absent = absent && e.endpoint.host == client.DefaultDockerHost && e.endpoint.context == ""
 	switch {
 	case socket == "":
 		out.Hint = "check DOCKER_HOST or `docker context ls`"
 	case errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied"):
 		out.Err, out.Hint = errors.New("permission denied"), "run `sudo usermod -aG docker $USER`, then log in again"
 	case errors.Is(statErr, fs.ErrNotExist):
-		out.Absent = e.endpoint.host == client.DefaultDockerHost && e.endpoint.context == ""
 		out.Err, out.Hint = errors.New("the socket does not exist"), "install Docker, or start it with `sudo systemctl start docker`"
 	default:
 		out.Err, out.Hint = errors.New("connection refused"), "start it with `sudo systemctl start docker`"
