@@ -30,8 +30,8 @@ With --all it removes also what a workshop that is down would use again: its cac
 images, built images and workshop-init.
 
 It lists all that first and asks, unless --yes is given; --dry-run only lists. What a
-workshop uses that runs, what another user has, and what isn't a workshop's stays, and so
-do your files and the audit of calls.`,
+running workshop uses stays, and so does what another user has, what isn't a workshop's,
+your files and the audit of calls.`,
 		Example: `  workshop prune --dry-run
   workshop prune --all --yes`,
 		Annotations: command.Formats("table", "json"),

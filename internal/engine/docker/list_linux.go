@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/cgroup"
 )
 
@@ -24,7 +25,7 @@ func groupsHere() groups {
 		g.dirs = append(g.dirs, root+"/docker/", root+"/system.slice/docker-", root+"/user.slice/user-"+strconv.Itoa(os.Getuid())+".slice/user@"+strconv.Itoa(os.Getuid())+".service/user.slice/docker-")
 	}
 	var seconds float64
-	if b, err := os.ReadFile("/proc/uptime"); err == nil {
+	if b, err := boundedfile.Read("/proc/uptime", 128); err == nil {
 		first, _, _ := strings.Cut(string(b), " ")
 		seconds, _ = strconv.ParseFloat(first, 64)
 	}
@@ -44,7 +45,7 @@ func (g groups) look(id string) (memory int64, started time.Time, ok bool) {
 		if !found {
 			continue
 		}
-		b, _ := os.ReadFile(dir + "/cgroup.procs")
+		b, _ := boundedfile.Read(dir+"/cgroup.procs", 1<<20)
 		for pid := range strings.FieldsSeq(string(b)) {
 			if at, ok := g.start(pid); ok && (started.IsZero() || at.Before(started)) {
 				started = at
@@ -61,7 +62,7 @@ const ticks = 100
 
 // start returns when a process started (proc_pid_stat(5), field 22).
 func (g groups) start(pid string) (time.Time, bool) {
-	b, err := os.ReadFile("/proc/" + pid + "/stat")
+	b, err := boundedfile.Read("/proc/"+pid+"/stat", 4<<10)
 	if err != nil {
 		return time.Time{}, false
 	}
