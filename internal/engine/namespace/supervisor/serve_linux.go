@@ -110,6 +110,7 @@ func (s *Supervisor) serve(c *net.UnixConn, large chan struct{}) {
 		done()
 		err = send(c, &a, f)
 		s.busy.Add(-1)
+		s.rest.Reset(restTime)
 		if f != nil {
 			f.Close()
 		}

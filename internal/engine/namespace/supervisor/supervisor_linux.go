@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,10 @@ import (
 
 // maxStarts is how many containers are started at a time; more aren't faster.
 const maxStarts = 4
+
+// restTime is after how long without a request memory of requests is given back: half a
+// megabyte, and a machine may have a hundred supervisors that wait.
+const restTime = 2 * time.Second
 
 // maxServices bounds the services of a supervisor.
 const maxServices = 4096
@@ -51,6 +56,7 @@ type Supervisor struct {
 
 	creating sync.Mutex   // one service at a time
 	busy     atomic.Int64 // requests in progress
+	rest     *time.Timer  // gives memory back once no request came for restTime
 
 	saving sync.Mutex
 	saved  uint64 // changes contained in state.json
@@ -100,7 +106,7 @@ func (s *service) seen() api.Seen {
 func newSupervisor(dir string, errors io.Writer) *Supervisor {
 	return &Supervisor{
 		dir: dir, errors: errors, reaper: &reaper.Reaper{}, begin: contained, findGroups: cgroup.Find,
-		services: map[string]*service{}, starts: make(chan struct{}, maxStarts), ended: make(chan struct{}),
+		rest: time.AfterFunc(restTime, debug.FreeOSMemory), services: map[string]*service{}, starts: make(chan struct{}, maxStarts), ended: make(chan struct{}),
 	}
 }
 
