@@ -51,12 +51,27 @@ func portKeys(c *Project) (keys []ports.Key) {
 	return keys
 }
 
+// maxOpenPorts bounds the ports of one workshop that are leased: there are 4,000 for all
+// of a user's.
+const maxOpenPorts = 256
+
+func checkOpenPorts(keys []ports.Key) error {
+	if len(keys) > maxOpenPorts {
+		return Fail(CodeRefused, "%d ports are left open (`published: auto`), more than %d of one workshop", len(keys), maxOpenPorts).
+			Hint("write numbers out, as in `\"8080:8080\"`")
+	}
+	return nil
+}
+
 // portsOf returns the numbers of a project's open ports: those that were leased, or what
 // a lease would be now. It changes nothing.
 func (env *Env) portsOf(e engine.Engine, c *Project) (map[compose.PortKey]uint16, error) {
 	keys := portKeys(c)
 	if c.ports != nil || len(keys) == 0 || !e.Capabilities().Contained {
 		return c.ports, nil
+	}
+	if err := checkOpenPorts(keys); err != nil {
+		return nil, err
 	}
 	all, err := env.leases().Leases()
 	if err != nil {
@@ -131,11 +146,15 @@ func byPort(numbers map[ports.Key]uint16) map[compose.PortKey]uint16 {
 // isFree returns a check of whether a number can be given to a worker: the file gives it to no
 // other port, and nothing listens on it.
 func isFree(c *Project) ports.Free {
+	fixed := map[uint16]bool{}
+	for i := range c.Workshop.Workers {
+		for _, p := range c.Workshop.Workers[i].Container.Ports {
+			fixed[p.Published.V] = true
+		}
+	}
 	return func(k ports.Key, n uint16) bool {
-		for i := range c.Workshop.Workers {
-			if slices.ContainsFunc(c.Workshop.Workers[i].Container.Ports, func(p workshop.Port) bool { return p.Published.V == n }) {
-				return false
-			}
+		if fixed[n] {
+			return false
 		}
 		p := c.Compiled.Port(compose.PortKey{Worker: k.Worker, Target: k.Target})
 		return p == nil || canListen(net.JoinHostPort(p.Host.V, strconv.Itoa(int(n))))

@@ -37,13 +37,9 @@ func (k Key) first() uint16 {
 	return First + uint16(binary.BigEndian.Uint32(sum[:])%(Last-First+1))
 }
 
-// choose returns the first number from that of the key on that is neither leased nor
+// choose returns the first number from that of the key on that is neither taken nor
 // refused by free.
-func choose(k Key, leases []Lease, free func(uint16) bool) (uint16, error) {
-	taken := make(map[uint16]bool, len(leases))
-	for _, l := range leases {
-		taken[l.Port] = true
-	}
+func choose(k Key, taken map[uint16]bool, free func(uint16) bool) (uint16, error) {
 	for i, n := 0, k.first(); i <= Last-First; i++ {
 		if !taken[n] && free(n) {
 			return n, nil

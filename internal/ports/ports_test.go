@@ -109,6 +109,43 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
+// TestAnyDirectory: a directory whose name isn't text has its number again, too.
+func TestAnyDirectory(t *testing.T) {
+	r := In(t.TempDir())
+	k := Key{Dir: "/a/\xff\"b", Project: "p", Worker: "w", Target: 1024}
+	var first uint16
+	for range 2 {
+		if err := r.Change(t.Context(), func(all []Lease) ([]Lease, error) {
+			all, numbers, err := With(all, []Key{k}, always, nil)
+			if len(all) != 1 || first != 0 && numbers[k] != first {
+				t.Errorf("got %v, want %d alone", all, first)
+			}
+			first = numbers[k]
+			return all, err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all, err := r.Leases(); err != nil || len(all) != 1 || all[0].Dir != k.Dir {
+		t.Errorf("got %v, %v", all, err)
+	}
+}
+
+// TestAll: each number is given once, and then an error; it takes no time.
+func TestAll(t *testing.T) {
+	var keys []Key
+	for i := range Last - First + 1 {
+		keys = append(keys, Key{"/a", "p", "w", uint16(i)})
+	}
+	leases, numbers, err := With(nil, keys, always, nil)
+	if err != nil || len(leases) != len(keys) || len(numbers) != len(keys) {
+		t.Fatalf("%d leases, %v", len(leases), err)
+	}
+	if _, _, err := With(leases, []Key{{"/b", "p", "w", 1}}, always, nil); err == nil {
+		t.Error("one more than there are")
+	}
+}
+
 // TestDamaged: a file that can't be read is never replaced, and the error says what to
 // do.
 func TestDamaged(t *testing.T) {

@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gofrs/flock"
 
@@ -49,6 +51,11 @@ func (r Registry) Leases() ([]Lease, error) {
 		d.DisallowUnknownFields()
 		err = d.Decode(&all)
 	}
+	for i := range all {
+		if dir, quoted := strconv.Unquote(all[i].Dir); quoted == nil {
+			all[i].Dir = dir
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the port leases in %s can't be read (%w): remove the file to give them all up", path, err)
 	}
@@ -73,7 +80,15 @@ func (r Registry) Change(ctx context.Context, change func([]Lease) ([]Lease, err
 	if err != nil || slices.Equal(before, after) {
 		return err
 	}
+	for i := range after { // JSON has no other bytes; an absolute path has no quote first
+		if !utf8.ValidString(after[i].Dir) {
+			after[i].Dir = strconv.QuoteToASCII(after[i].Dir)
+		}
+	}
 	b, err := json.Marshal(after)
+	if err == nil && len(b) >= maxFile {
+		err = fmt.Errorf("the port leases would have %d bytes, more than %d: give some up with `workshop prune`", len(b), maxFile)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,20 +103,25 @@ type Free func(Key, uint16) bool
 // not held by its own project; held may be nil.
 func With(leases []Lease, keys []Key, free Free, held func(uint16) bool) (all []Lease, numbers map[Key]uint16, err error) {
 	all, numbers = slices.Clone(leases), make(map[Key]uint16, len(keys))
+	taken, at := make(map[uint16]bool, len(all)), make(map[Key]int, len(all))
+	for i, l := range all {
+		taken[l.Port], at[l.Key] = true, i
+	}
 	for _, k := range keys {
-		i := slices.IndexFunc(all, func(l Lease) bool { return l.Key == k })
-		if i >= 0 && (all[i].Used || free(k, all[i].Port) || held != nil && held(all[i].Port)) {
+		i, leased := at[k]
+		if leased && (all[i].Used || free(k, all[i].Port) || held != nil && held(all[i].Port)) {
 			numbers[k] = all[i].Port
 			continue
 		}
-		n, err := choose(k, all, func(n uint16) bool { return free(k, n) })
+		n, err := choose(k, taken, func(n uint16) bool { return free(k, n) })
 		if err != nil {
 			return nil, nil, err
 		}
-		if i < 0 {
+		if !leased {
 			i, all = len(all), append(all, Lease{Key: k})
+			at[k] = i
 		}
-		all[i].Port, numbers[k] = n, n
+		all[i].Port, numbers[k], taken[n] = n, n, true
 	}
 	return all, numbers, nil
 }
