@@ -13,6 +13,7 @@ import (
 	"github.com/llmdo/workshop/internal/hostpath"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/internal/lib/tokens"
 )
 
 // Options says what Load takes from outside the project's files.
@@ -283,7 +284,7 @@ func Sources(fsys fs.FS, l diag.List) map[string][]byte {
 			return // it isn't the project's to show
 		}
 		if data, err := boundedfile.ReadFS(fsys, name, MaxFileSize); err == nil {
-			out[name] = maskTokens(data)
+			out[name] = tokens.Mask(data)
 		}
 	}
 	for _, x := range l {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/internal/lib/tokens"
 )
 
 // The notations of Compose, devcontainer.json, Kubernetes and others for what has
@@ -191,7 +192,7 @@ var volumeName = lazily(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 func (s *source) secretLines(n *node) []string {
 	var out []string
 	add := func(name, key, value string) {
-		if tokenIn(name) != "" {
+		if tokens.In(name) != "" {
 			return // in other letters it would not be masked
 		}
 		out = append(out, "{name: "+quoteFlow(strings.ToLower(name))+", "+key+": "+quoteFlow(value)+"}")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/tokens"
 )
 
 // buildForm is the long form of `build:`.
@@ -63,7 +64,7 @@ func (*secretForm) title() string { return "a secret" }
 
 // secretHint is the secret that a name alone stands for.
 func secretHint(name string) string {
-	if !envNameRE().MatchString(name) || tokenIn(name) != "" { // in other letters it would not be masked
+	if !envNameRE().MatchString(name) || tokens.In(name) != "" { // in other letters it would not be masked
 		return "write {name: NAME, env: VARIABLE} or {name: NAME, file: ./FILE}"
 	}
 	return fmt.Sprintf("write {name: %s, env: %s} for the value of that variable of the host", strings.ToLower(clip(name)), strings.ToUpper(clip(name)))

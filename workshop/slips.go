@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/tokens"
 )
 
 // What people write in the place of a value, as the line that is meant: hints
@@ -24,7 +25,7 @@ func (d *decoder) meant(n *node, f *field) *field {
 		return f
 	}
 	for _, text := range []string{d.src.meant(n, f.typ), d.src.workerNames(n, f.typ)} {
-		if text != "" && len(text) <= maxFlow && tokenIn(text) == "" && d.reads(text, f) {
+		if text != "" && len(text) <= maxFlow && tokens.In(text) == "" && d.reads(text, f) {
 			g := *f
 			g.example = "write " + f.keyName + ": " + text
 			return &g

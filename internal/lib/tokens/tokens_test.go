@@ -1,4 +1,4 @@
-package workshop
+package tokens
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 )
 
 // What issuers give a prefix is known; what only looks long is not.
-func TestTokenIn(t *testing.T) {
+func TestIn(t *testing.T) {
 	const long = "0123456789abcdefghijABCDEFGHIJ0123456789abcdefghijABCDEFGHIJ"
 	tests := []struct{ text, want string }{
 		{"ghp_" + long[:36], "a GitHub token"},
@@ -40,22 +40,22 @@ func TestTokenIn(t *testing.T) {
 		{"a.eyJ" + long[:20], ""},
 	}
 	for _, tt := range tests {
-		if got := tokenIn(tt.text); got != tt.want {
+		if got := In(tt.text); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)
 		}
-		masked := string(maskTokens([]byte(tt.text)))
-		if len(masked) != len(tt.text) || strings.Count(masked, "\n") != strings.Count(tt.text, "\n") || (masked == tt.text) != (tt.want == "") || tokenIn(masked) != "" {
+		masked := string(Mask([]byte(tt.text)))
+		if len(masked) != len(tt.text) || strings.Count(masked, "\n") != strings.Count(tt.text, "\n") || (masked == tt.text) != (tt.want == "") || In(masked) != "" {
 			t.Errorf("%q is masked as %q", tt.text, masked)
 		}
 	}
 }
 
 // Places and lines of a file stay where they are, and nothing of a token is left.
-func FuzzMaskTokens(f *testing.F) {
+func FuzzMask(f *testing.F) {
 	f.Add([]byte("a: ghp_0123456789abcdefghijABCDEFGHIJ012345\nb: c\n"))
 	f.Add([]byte("-----BEGIN EC PRIVATE KEY-----\r\nabc\r\n-----END EC PRIVATE KEY-----"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		out := maskTokens(data)
+		out := Mask(data)
 		if len(out) != len(data) {
 			t.Fatalf("%d bytes became %d", len(data), len(out))
 		}
