@@ -15,6 +15,8 @@ import (
 type Env struct {
 	// Lookup reads one variable of the environment.
 	Lookup func(string) (string, bool)
+	// Environ lists all of it, as [os.Environ]; nil: nothing but Lookup is known.
+	Environ func() []string
 	// Dir is the working directory, Home the user's; Home may be empty.
 	Dir, Home string
 	// Detached says that Dir isn't known to the person who reads: paths are absolute.
@@ -33,6 +35,8 @@ type Env struct {
 	// run, with those of the machine.
 	Warnings Warnings
 	Warned   bool
+	// ResolvConf is the machine's resolv.conf; empty: where it usually is.
+	ResolvConf string
 	// AgreeBuild asks a person whether an image may be built; nil: nobody is there.
 	AgreeBuild func(context.Context, BuildRequest) (bool, error)
 }

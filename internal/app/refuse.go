@@ -11,7 +11,7 @@ import (
 )
 
 // refuse says what an engine can't enforce, a line per promise. It runs before
-// anything is started. What is long to say is left to `capabilities`.
+// anything is started. What is long to say is left to `doctor`.
 func refuse(c *Project, info engine.Info) error {
 	type lack struct {
 		promise, why string
@@ -48,7 +48,7 @@ func refuse(c *Project, info engine.Info) error {
 			return f.Hint("%s", first)
 		}
 	}
-	return f.Hint("see why, and the command that helps: `workshop capabilities --engine %s`", info.Kind)
+	return f.Hint("see why, and the command that helps: `workshop doctor --engine %s`", info.Kind)
 }
 
 // maxRefusedHint is how long a remedy may be to stand in a refusal, in bytes.

@@ -38,7 +38,7 @@ func TestRefuseIsShort(t *testing.T) {
 	if got, want := short.AllHints(), []string{"make one: `mkdir x`"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := refused(strings.Repeat("very long ", 40)).AllHints(); len(got) != 1 || !strings.Contains(got[0], "`workshop capabilities --engine ") {
+	if got := refused(strings.Repeat("very long ", 40)).AllHints(); len(got) != 1 || !strings.Contains(got[0], "`workshop doctor --engine ") {
 		t.Errorf("a long remedy: %q", got)
 	}
 }

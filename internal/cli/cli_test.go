@@ -26,8 +26,11 @@ var update = flag.Bool("update", false, "rewrite the expected texts of the scrip
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"workshop": func() { os.Exit(Main(NewWorkshop)) },
-		"llmdo":    func() { os.Exit(Main(NewLLMDo)) },
+		"workshop": func() {
+			testOnlyResolvConf = "/dev/null" // no resolver of this machine is asked
+			os.Exit(Main(NewWorkshop))
+		},
+		"llmdo": func() { os.Exit(Main(NewLLMDo)) },
 	})
 }
 

@@ -37,7 +37,7 @@ func Main(newRoot func(*command.System) *cobra.Command) int {
 	return Run(ctx, newRoot, args, &command.System{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Env: &app.Env{
-			Lookup: os.LookupEnv, Dir: dir, Home: app.HomeDir(os.LookupEnv), Engine: app.Engines, Version: version,
+			Lookup: os.LookupEnv, Environ: os.Environ, Dir: dir, Home: app.HomeDir(os.LookupEnv), Engine: app.Engines, Version: version,
 		},
 		Interrupts: interrupts,
 		Executable: executable(os.Args, dir),
@@ -60,6 +60,9 @@ func Run(ctx context.Context, newRoot func(*command.System) *cobra.Command, args
 	}
 	return sys.Report(ctx, cmd, err)
 }
+
+// testOnlyResolvConf is asked in tests in place of the machine's.
+var testOnlyResolvConf string
 
 // executable is [command.System.Executable] for this process.
 func executable(args []string, dir string) string {

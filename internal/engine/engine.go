@@ -105,8 +105,21 @@ type Info struct {
 	// Own are the engine's own directories on this machine. Neither they nor
 	// anything in them may be mounted.
 	Own []string
+	// Daemon is what a Docker engine says of how it is set up.
+	Daemon Daemon
 	// Findings are what it found on this machine about promises, besides Limits.
 	Findings []Finding
+}
+
+// Daemon is how the daemon of an engine is set up.
+type Daemon struct {
+	OperatingSystem string // "Debian GNU/Linux 12 (bookworm)"
+	CgroupVersion   string // "1" or "2"
+	Rootless        bool
+	UserRemap       bool // userns-remap: ids in containers aren't those of the machine
+	LiveRestore     bool // containers go on while it restarts
+	SELinux         bool // it labels containers
+	Desktop         bool // it is in a virtual machine of Docker Desktop
 }
 
 // Finding is one property of this machine that a promise depends on.

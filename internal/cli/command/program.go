@@ -61,5 +61,20 @@ func (a *Program) EngineGiven() string {
 // FileGiven reports whether the command line names the workshop file.
 func (a *Program) FileGiven() bool { return a.globals.file != "" }
 
+// RunAnyway is [Program.Run] for a verb that says itself what is wrong with the settings:
+// it gets the error, and flags alone count then.
+func (a *Program) RunAnyway(do func(ctx context.Context, cmd *cobra.Command, settings error) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		a.Interrupts.Watch()
+		failed := a.readSettings(cmd)
+		if failed != nil {
+			a.Settings.Engine, a.Verbose, a.Quiet = a.globals.engine, a.globals.verbose, a.globals.quiet
+			a.Settings.File, a.Settings.Project = a.globals.file, a.globals.project
+			a.set = settings{format: a.globals.format, formatGiven: a.globals.format != "", noColor: a.globals.noColor}
+		}
+		return do(cmd.Context(), cmd, failed)
+	}
+}
+
 // ProjectGiven reports whether the command line names the project.
 func (a *Program) ProjectGiven() bool { return a.globals.project != "" }

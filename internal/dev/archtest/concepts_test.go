@@ -70,8 +70,10 @@ var concepts = []struct {
 		"internal/session/approval/text.go": "what fetch_url is asked for, shown",
 		"internal/probe/http.go":            "what a test asks for",
 		"internal/app/text.go":              "the proxy without its password",
+		"internal/doctor/proxy.go":          "the proxies of the caller's environment",
 	}},
 	{"tar archives", "internal/lib/safetar internal/engine/copytree", `"archive/tar"`, map[string]string{
+		"internal/app/bundle.go":                  "files of a bug report, which nobody unpacks by it",
 		"internal/app/copy.go":                    "it reads the first entry of an engine's stream",
 		"internal/dev/testnet/packages.go":        "packages for tests",
 		"internal/dev/testutil/files.go":          "trees for tests",

@@ -37,6 +37,9 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 
 func (e *Engine) describe(raw system.Info) engine.Info {
 	local := e.isLocal(raw)
+	security := func(name string) bool {
+		return slices.ContainsFunc(raw.SecurityOptions, func(s string) bool { return strings.HasPrefix(s, "name="+name) || s == name })
+	}
 	return engine.Info{
 		Kind: promise.Docker, Endpoint: e.endpoint.host, Version: raw.ServerVersion, APIVersion: e.cli.ClientVersion(),
 		OS: raw.OSType, Arch: goarch(raw.Architecture), Local: local,
@@ -44,7 +47,12 @@ func (e *Engine) describe(raw system.Info) engine.Info {
 		IPv6: hasIPv6(local), Socket: e.endpoint.socket(),
 		Limits: engine.Limits{
 			Memory: raw.MemoryLimit, Swap: raw.SwapLimit, CPU: raw.CPUCfsPeriod && raw.CPUCfsQuota, PIDs: raw.PidsLimit,
-			Seccomp: slices.ContainsFunc(raw.SecurityOptions, func(s string) bool { return strings.HasPrefix(s, "name=seccomp") || s == "seccomp" }),
+			Seccomp: security("seccomp"),
+		},
+		Daemon: engine.Daemon{
+			OperatingSystem: raw.OperatingSystem, CgroupVersion: raw.CgroupVersion, LiveRestore: raw.LiveRestoreEnabled,
+			Rootless: security("rootless"), UserRemap: security("userns"), SELinux: security("selinux"),
+			Desktop: strings.Contains(raw.OperatingSystem, "Docker Desktop"),
 		},
 	}
 }

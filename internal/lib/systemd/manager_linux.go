@@ -29,12 +29,6 @@ const (
 	managerName = "org.freedesktop.systemd1.Manager"
 )
 
-// Booted reports whether systemd runs this machine (sd_booted(3)).
-func Booted() bool {
-	info, err := os.Lstat("/run/systemd/system")
-	return err == nil && info.IsDir()
-}
-
 // RuntimeDir is the directory with the sockets of the user's systemd:
 // XDG_RUNTIME_DIR, or where pam_systemd(8) makes it, for a shell without a session.
 func RuntimeDir(lookup func(string) (string, bool)) string {

@@ -279,3 +279,7 @@ func cutTo(s string, n int) string {
 	}
 	return fmt.Sprintf("%s[… %d of %d bytes]", s[:n], n, len(s))
 }
+
+// Redactor returns a function that replaces the values in a text, in every form in which
+// they may have been sent, and what names itself a credential.
+func Redactor(values []string) func(string) string { return newRedactor(values).text }
