@@ -341,4 +341,3 @@ func TestWait(t *testing.T) {
 		t.Errorf("of one that has ended: exit code %d\n%s", d.Code, d.Err)
 	}
 }
-

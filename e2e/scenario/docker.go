@@ -129,7 +129,14 @@ func (m *dockerMachine) kill(_ string, c Container, signal string) error {
 }
 
 func (m *dockerMachine) freeze(_ string, c Container) error {
-	return m.client.ContainerPause(context.Background(), c.ID)
+	// On a busy machine runc gives up on the freezer of cgroup v1 ("unable to freeze") and
+	// thaws what it has frozen: nothing has happened then.
+	for tries := 1; ; tries++ {
+		err := m.client.ContainerPause(context.Background(), c.ID)
+		if err == nil || tries == 5 || !strings.Contains(err.Error(), "unable to freeze") {
+			return err
+		}
+	}
 }
 
 func (m *dockerMachine) thaw(_ string, c Container) error {

@@ -212,7 +212,7 @@ func (r *Running) lookAfterEnd(ctx context.Context, worker string) (engine.Obser
 			return seen, err
 		}
 		select {
-		case <-time.After(endedWait / 10):
+		case <-time.After(50 * time.Millisecond):
 		case <-late:
 			return seen, nil
 		case <-ctx.Done():
@@ -222,7 +222,8 @@ func (r *Running) lookAfterEnd(ctx context.Context, worker string) (engine.Obser
 }
 
 // endedWait is how long a worker may take to end after its connections.
-const endedWait = 500 * time.Millisecond
+// Docker on a busy machine notices a second later.
+const endedWait = 3 * time.Second
 
 // startFailure knows what OCI runtimes say of a program that can't be started.
 func startFailure(err error, program, workdir string) *Failure {
