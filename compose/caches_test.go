@@ -73,6 +73,26 @@ func TestCaches(t *testing.T) {
 	}
 }
 
+// Bundler keeps gems in its cache only if it is told to, and Maven is told by its Java.
+func TestCacheVariables(t *testing.T) {
+	w := sample(t, 1)
+	w.Workers[0].Container.Caches = []workshop.Cache{
+		{Name: "bundler", Target: val("/caches/bundler"), PruneAbove: val(workshop.Size(1 << 30)), At: at(33)},
+		{Name: "maven", Target: val("/m2"), PruneAbove: val(workshop.Size(1 << 30)), At: at(34)},
+		{Name: "yarn", Target: val("/caches/yarn"), PruneAbove: val(workshop.Size(1 << 30)), At: at(35)},
+	}
+	w.Workers[0].Container.Env = map[string]workshop.Value[string]{"YARN_CACHE_FOLDER": val("/workspace/.yarn/cache")}
+	env := compiled(t, w).Project.Services["worker-0"].Environment
+	for name, want := range map[string]string{
+		"BUNDLE_USER_CACHE": "/caches/bundler", "BUNDLE_GLOBAL_GEM_CACHE": "true", "MAVEN_OPTS": "-Dmaven.repo.local=/m2",
+		"YARN_CACHE_FOLDER": "/workspace/.yarn/cache", "YARN_GLOBAL_FOLDER": "/caches/yarn/berry",
+	} {
+		if got := env[name]; got == nil || *got != want {
+			t.Errorf("%s: got %v, want %q", name, got, want)
+		}
+	}
+}
+
 // A widening starts a fresh cache, and what changes nothing of a grant keeps it (B3).
 func TestCacheIsKeyedByGrants(t *testing.T) {
 	host, err := firewall.ParseHostPattern("other.example.org")

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,74 +44,6 @@ func get(address string) (string, error) {
 func published(s *scenario.Scenario) string {
 	s.Helper()
 	return strings.TrimSpace(s.Expect(0, "port", "worker", "8080").Out)
-}
-
-// Two worktrees and a clone of one repository are up at the same time: each has a port, a
-// cache and commits of its own, and the same ones after `down` and `up`.
-func TestB10_CheckoutsAtOnce(t *testing.T) {
-	s := scenario.At(t, "checkouts of one repository are up at once, and keep their ports", deskFiles())
-	repository(t, s)
-	hostGit(t, s.Dir, "worktree", "add", "-q", "../a")
-	hostGit(t, s.Dir, "worktree", "add", "-q", "../b")
-	hostGit(t, s.Dir, "clone", "-q", ".", "../clone")
-	all := []*scenario.Scenario{beside(s, "a"), beside(s, "b"), beside(s, "clone")}
-	each := func(do func(w *scenario.Scenario)) {
-		t.Helper()
-		var wait sync.WaitGroup
-		for _, w := range all {
-			wait.Go(func() { do(w) })
-		}
-		wait.Wait()
-		if t.Failed() {
-			t.FailNow()
-		}
-	}
-	up := func(w *scenario.Scenario) {
-		if d := w.Run("up"); d.Code != 0 {
-			t.Errorf("%s: exit code %d\n%s%s", w.Dir, d.Code, d.Out, d.Err)
-		}
-	}
-	each(up)
-	addresses := map[string]string{}
-	for _, w := range all {
-		at := published(w)
-		if by := addresses[at]; by != "" || !strings.HasPrefix(at, "127.0.0.1:2") {
-			t.Errorf("%s is published at %s, as %s", w.Dir, at, by)
-		}
-		addresses[at] = w.Dir
-		stop := w.Serve("worker", "127.0.0.1:8080", w.Project)
-		if body, err := get(at); err != nil || body != w.Project {
-			t.Errorf("%s: got %q, want %q (%v)", at, body, w.Project, err)
-		}
-		stop()
-		for _, args := range [][]string{{"ps"}, {"ps", "--format", "json"}} {
-			if d := w.Expect(0, args...); !strings.Contains(d.Out, at+"->8080/tcp") {
-				t.Errorf("%v doesn't show %s:\n%s", args, at, d.Out)
-			}
-		}
-		if d := w.Expect(0, "config", "--format", "json"); !strings.Contains(d.Out, `"published": `+at[strings.LastIndexByte(at, ':')+1:]) {
-			t.Errorf("config doesn't show %s:\n%s", at, d.Out)
-		}
-	}
-	each(func(w *scenario.Scenario) {
-		if d := inside(w, "echo "+w.Project+" | tee own.txt /home/worker/build/own; git add -A; git commit -qm own; git log --format=%s -1"); d.Code != 0 || !strings.HasSuffix(d.Out, "own\n") {
-			t.Errorf("%s: exit code %d\n%s%s", w.Dir, d.Code, d.Out, d.Err)
-		}
-	})
-	each(func(w *scenario.Scenario) {
-		if d := w.Run("down"); d.Code != 0 {
-			t.Errorf("%s: exit code %d\n%s%s", w.Dir, d.Code, d.Out, d.Err)
-		}
-	})
-	each(up)
-	for _, w := range all {
-		if at := published(w); addresses[at] != w.Dir {
-			t.Errorf("%s is published at %s after down and up", w.Dir, at)
-		}
-		if d := inside(w, "cat /home/worker/build/own own.txt"); d.Out != w.Project+"\n"+w.Project+"\n" {
-			t.Errorf("the cache of %s has %q, %s", w.Project, d.Out, d.Err)
-		}
-	}
 }
 
 // A port that a workshop came up with is never exchanged: taken is an error, until
