@@ -125,6 +125,9 @@ func (m *machine) grantDigest(x *Cache) string {
 			variables = append(variables, name)
 		}
 	}
+	if k.GitAuthor.V == workshop.GitAuthorHost {
+		variables = append(variables, "GIT_AUTHOR_NAME") // and the other three
+	}
 	sorted("variables", variables)
 	for i := range k.Ports {
 		p := &k.Ports[i]

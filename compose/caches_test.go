@@ -156,6 +156,10 @@ func TestCacheIsKeyedByGrants(t *testing.T) {
 			k.Secrets = append(k.Secrets, workshop.Secret{Name: "more", Env: "MORE"})
 		}},
 		{"a variable of the host", true, func(k *workshop.Container, _ *Facts) { k.Env["TOKEN"] = variable("x") }},
+		{"the author of the host", true, func(k *workshop.Container, f *Facts) {
+			k.GitAuthor = val(workshop.GitAuthorHost)
+			f.GitAuthor = GitAuthor{"Ann", "ann@example.org", "Ann", "ann@example.org"}
+		}},
 		{"a port that is published", true, func(k *workshop.Container, _ *Facts) {
 			k.Ports = []workshop.Port{{Host: val("127.0.0.1"), Published: val(uint16(8080)), Target: val(uint16(8080))}}
 		}},
