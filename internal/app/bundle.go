@@ -54,6 +54,9 @@ func (env *Env) Bundle(ctx context.Context, r DoctorReport) (*Bundle, error) {
 			Hint("write it elsewhere: `cd / && workshop doctor --bundle FILE`")
 	}
 	red := doctor.NewRedactor(secrets)
+	if here != nil {
+		here.values = secrets.Values
+	}
 	doctorJSON, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, err
@@ -61,10 +64,7 @@ func (env *Env) Bundle(ctx context.Context, r DoctorReport) (*Bundle, error) {
 	b := &Bundle{}
 	add := func(name, about string, data []byte) {
 		if len(data) > maxBundleFile {
-			data = data[len(data)-maxBundleFile:]
-			if at := bytes.IndexByte(data, '\n'); at >= 0 {
-				data = data[at+1:] // not in the middle of what is to be redacted
-			}
+			data = wholeLines(data[len(data)-maxBundleFile:])
 		}
 		if len(data) > 0 {
 			b.Files = append(b.Files, BundleFile{name, about, []byte(red.Text(string(data)))})
@@ -90,6 +90,13 @@ func (env *Env) Bundle(ctx context.Context, r DoctorReport) (*Bundle, error) {
 		"hosts (host-1), of the user and the machine (NAME), the home directory (~).\n\n" + b.List()
 	b.Files = append([]BundleFile{{"README.txt", "this list", []byte(list)}}, b.Files...)
 	return b, nil
+}
+
+// wholeLines is a text without its first line, of which only the end is left: what is to
+// be redacted isn't known by its end.
+func wholeLines(text []byte) []byte {
+	_, rest, _ := bytes.Cut(text, []byte("\n"))
+	return rest
 }
 
 // List is a line for each file.

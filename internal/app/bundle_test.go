@@ -199,6 +199,55 @@ func TestBundleOfABrokenWorkshop(t *testing.T) {
 	}
 }
 
+// A log that is longer than what is kept begins with a whole line: the rest of a value
+// that was cut isn't known as one (B11).
+func TestBundleOfALongLog(t *testing.T) {
+	env := bundleEnv(t)
+	file := filepath.Join(env.Home, ".local/state/workshop/namespace/planted/supervisor.log")
+	value := planted["environment"]
+	for cut := 1; cut < len(value); cut += 3 {
+		end := "\nit ended\n"
+		text := "said " + value + strings.Repeat("x", maxBundleFile-len(value)+cut-len(end)) + end
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, err := env.Bundle(t.Context(), DoctorReport{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range b.Files {
+			if f.Name == "supervisor.log" && string(f.Data) != "it ended\n" {
+				t.Errorf("cut at %d: the log begins with %.30q", cut, f.Data)
+			}
+		}
+	}
+}
+
+// A repository's file that has the beginning of a value reveals no rest of it (B11).
+func TestBundleOfPlantedBeginnings(t *testing.T) {
+	env := bundleEnv(t)
+	rest := "T0/B0/rest-plant-3131"
+	environ := env.Environ()
+	env.Environ = func() []string { return append(environ, "HOOK=https://hooks.example/services/"+rest) }
+	for name, text := range map[string]string{
+		"project/workshop.yaml":                                  "workshop:\n  name: planted\n  description: hooks.example/services/T0\n",
+		".local/state/workshop/namespace/planted/supervisor.log": "it said https://hooks.example/services/" + rest + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(env.Home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := env.Bundle(t.Context(), DoctorReport{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range b.Files {
+		if strings.Contains(string(f.Data), "rest-plant") {
+			t.Errorf("%s has the secret:\n%s", f.Name, f.Data)
+		}
+	}
+}
+
 // A repository's .env with values of everything hangs nothing, and one that is too large
 // leaves nothing unredacted (B11, B60).
 func TestBundleOfManyValues(t *testing.T) {

@@ -34,6 +34,8 @@ var bundleParts = []struct {
 type bundledWorkshop struct {
 	ref ProjectRef
 	src *Source // nil: the file can't be read
+	// values are those that are taken out of every file.
+	values []string
 }
 
 func bundlePs(ctx context.Context, env *Env, here *bundledWorkshop, _ *doctor.Redactor) ([]byte, error) {
@@ -132,20 +134,27 @@ func bundleSupervisor(_ context.Context, env *Env, here *bundledWorkshop, _ *doc
 		return nil, nil // there is none
 	}
 	defer f.Close()
+	cut := false
 	if info, err := f.Stat(); err == nil && info.Size() > maxBundleFile {
 		if _, err := f.Seek(-maxBundleFile, io.SeekEnd); err != nil {
 			return nil, err
 		}
+		cut = true
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxBundleFile))
 	if err != nil {
 		return nil, err
 	}
+	if cut {
+		text = wholeLines(text)
+	}
 	values, err := env.definedValues(here.ref)
 	if err != nil {
 		return nil, err
 	}
-	return []byte(doctor.NewRedactor(doctor.Secrets{Values: values}).Text(string(text))), nil
+	// With the values of all files: of several that overlap the longest is taken out.
+	all := doctor.NewRedactor(doctor.Secrets{Values: slices.Concat(values, here.values)})
+	return []byte(all.Text(string(text))), nil
 }
 
 func indented(v any) ([]byte, error) {

@@ -44,6 +44,11 @@ func NewRedactor(s Secrets) *Redactor {
 			values = append(values, v)
 		}
 	}
+	for _, v := range values { // in a text, its tokens and URLs are taken out before it
+		if left := withoutURLs(masked(v)); left != v && len(strings.Trim(left, "*")) >= minValue {
+			values = append(values, left)
+		}
+	}
 	r := &Redactor{values: audit.Redactor(values), known: map[string]string{}, home: s.Home}
 	for _, h := range s.Hosts {
 		r.Host(h)
@@ -96,17 +101,23 @@ var urlParts = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(\b[a-z][a-z0-9+.-]*://)(?:[^\s/@"'<>]*@)?([^\s"'<>?]*)(\?[^\s"'<>]*)?`)
 })
 
-// Text redacts a text.
-func (r *Redactor) Text(s string) string {
-	s = string(tokens.Mask([]byte(s)))
-	s = urlParts().ReplaceAllStringFunc(s, func(found string) string {
+func masked(s string) string { return string(tokens.Mask([]byte(s))) }
+
+// withoutURLs takes user information and queries out of URLs.
+func withoutURLs(s string) string {
+	return urlParts().ReplaceAllStringFunc(s, func(found string) string {
 		m := urlParts().FindStringSubmatch(found)
 		if m[3] != "" {
 			m[3] = "?" + audit.Replacement
 		}
 		return m[1] + m[2] + m[3]
 	})
-	s = r.values(s)
+}
+
+// Text redacts a text. Values come after tokens and URLs: a repository can plant one that
+// is a part of them.
+func (r *Redactor) Text(s string) string {
+	s = r.values(withoutURLs(masked(s)))
 	if len(r.names) > 0 {
 		if r.hosts == nil {
 			r.hosts = regexp.MustCompile(`(?i)\b(?:` + strings.Join(r.names, "|") + `)\b`)

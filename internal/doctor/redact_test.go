@@ -51,6 +51,26 @@ func TestRedactor(t *testing.T) {
 	}
 }
 
+// A value that has a token or a URL in it is taken out as a whole (B11). A value that a
+// repository plants in its .env reveals no part of a token.
+func TestRedactorOfOverlaps(t *testing.T) {
+	token := "ghp_" + strings.Repeat("a1B2", 9)
+	r := NewRedactor(Secrets{Values: []string{"begin-" + token + "/end-of-it", "postgres://u:pw@db-17/prod-ledger?sslmode=require", "ghp_a1", "https://h/?a"}})
+	for in, secrets := range map[string][]string{
+		"x begin-" + token + "/end-of-it y":                          {"begin-", "end-of-it"},
+		"at postgres://u:pw@db-17/prod-ledger?sslmode=require.":      {"db-17", "ledger", "sslmode"},
+		`{"a": "postgres://u:pw@db-17/prod-ledger?sslmode=require"}`: {"db-17", "ledger", "sslmode"},
+		"x " + token + " y":             {"a1B2a1B2"},
+		"https://h/?access=Zq81mVx0 it": {"Zq81"},
+	} {
+		for _, secret := range secrets {
+			if got := r.Text(in); strings.Contains(got, secret) {
+				t.Errorf("%q: got %q, with %q", in, got, secret)
+			}
+		}
+	}
+}
+
 // What is taken out is in no text, whatever is around it, and nothing crashes.
 func FuzzRedactor(f *testing.F) {
 	f.Add("a", "b")
