@@ -44,6 +44,8 @@ var planted = map[string]string{
 	"registry":           "registry.secret-corp.example",
 	"user":               "plantuser",
 	"log":                "log-line-env-plant-8f3a91",
+	"instructions":       "instr-plant-2727",
+	"limit of a tool":    "limit-plant-5150",
 }
 
 // bundleEnv is a workshop with everything planted.
@@ -75,6 +77,7 @@ func bundleEnv(t *testing.T) *Env {
   workers:
     - {name: w, container: {env: {OWN: `+planted["worker's literal"]+`}}}
     - {name: b, container: {build: {context: ., args: {A: `+planted["build arg"]+`}}}}
+    - {name: i, description: d, tools: [read_file, "Bash(get `+planted["limit of a tool"]+`)"], instructions: "Log in as `+planted["instructions"]+`"}
   approvals:
     rules: [{tool: shell, match: "curl `+planted["approval rule"]+`", approval: auto}]
 `)

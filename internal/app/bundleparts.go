@@ -47,7 +47,7 @@ func bundlePs(ctx context.Context, env *Env, here *bundledWorkshop, _ *doctor.Re
 }
 
 // valueKeys are keys of a workshop file whose values are never in a bundle.
-var valueKeys = []string{"env", "args", "match", "command"}
+var valueKeys = []string{"env", "args", "match", "command", "instructions"}
 
 func bundleConfig(_ context.Context, _ *Env, here *bundledWorkshop, red *doctor.Redactor) ([]byte, error) {
 	if here.src == nil {
@@ -73,6 +73,8 @@ func hideValues(key string, v any, red *doctor.Redactor) {
 			return red.Host(s)
 		case slices.Contains(valueKeys, key):
 			return audit.Replacement
+		case key == "tools":
+			return withoutLimit(s)
 		}
 		return s
 	}
@@ -80,7 +82,7 @@ func hideValues(key string, v any, red *doctor.Redactor) {
 	case map[string]any:
 		for k, below := range v {
 			switch text, is := below.(string); {
-			case slices.Contains(valueKeys, key), is && (k == "match" || k == "command"):
+			case slices.Contains(valueKeys, key), is && (k == "match" || k == "command" || k == "instructions"):
 				v[k] = audit.Replacement
 			case is && k == "host":
 				v[k] = red.Host(text)
@@ -99,6 +101,14 @@ func hideValues(key string, v any, red *doctor.Redactor) {
 			hideValues(key, below, red)
 		}
 	}
+}
+
+// withoutLimit is a tool without what it is limited to, as in Bash(git:*).
+func withoutLimit(tool string) string {
+	if name, _, limited := strings.Cut(tool, "("); limited {
+		return name + "(" + audit.Replacement + ")"
+	}
+	return tool
 }
 
 // bundledEvents is how many events of the guard are kept.
