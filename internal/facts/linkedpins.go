@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
@@ -101,7 +102,7 @@ func (r *repository) pins() {
 	}
 	for _, name := range []string{"hooks", "info", "objects/info"} {
 		if info, err := os.Lstat(filepath.Join(r.Real, name)); err != nil || !info.IsDir() {
-			r.refuse("its repository has no directory %s, which stays read-only: `mkdir %s`", name, filepath.Join(r.Real, name))
+			r.refuse("its repository has no directory %s, which stays read-only: `mkdir %s`", name, shellquote.Path(filepath.Join(r.Real, name)))
 		}
 	}
 	if _, ok := names["config"]; !ok {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/draft"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/internal/lib/visible"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -28,7 +29,7 @@ func (i *importing) devcontainer(n *node) {
 	for _, p := range n.pairs {
 		switch p.key {
 		case "dockerComposeFile":
-			i.not(p.at, p.key, "", "import that file: `workshop init --from "+path.Join(path.Dir(i.File), clip(first(p.value)))+"`")
+			i.not(p.at, p.key, "", "import that file: `workshop init --from "+pasteable(shellquote.Path(path.Join(path.Dir(i.File), first(p.value))), "FILE")+"`")
 		case "mounts":
 			for _, m := range p.value.each() {
 				i.devMount(m)
@@ -310,9 +311,9 @@ func (i *importing) devOther(p pair) {
 			i.refuse(v.at, v.str(), "no-new-privileges and a seccomp profile are always set (B2)", "leave it out")
 		}
 	case p.key == "initializeCommand":
-		i.refuse(p.at, p.key, "nothing in a file runs on the host (B43)", "read it, and run it yourself if it is needed: "+clip(commandText(p.value)))
+		i.refuse(p.at, p.key, "nothing in a file runs on the host (B43)", "read it, and run it yourself if it is needed")
 	case strings.HasSuffix(p.key, "Command"):
-		i.not(p.at, p.key, "a workshop starts no command of its own", "run it when the worker is up: `workshop exec "+i.Worker+" -- "+clip(commandText(p.value))+"`")
+		i.devCommand(p)
 	case p.key == "features":
 		for _, f := range p.value.pairsOf() {
 			i.not(f.at, "the feature "+f.key, "it is installed into an image", "install it in a Dockerfile, and write build: {context: ./DIR}")
@@ -330,7 +331,18 @@ func trimPeriod(s string) string {
 	return strings.ToLower(s[:1]) + s[1:]
 }
 
-// commandText is a command as one line: text, or a list of words.
+// devCommand names a command, with the line that runs it in the worker.
+func (i *importing) devCommand(p pair) {
+	const whole = "COMMAND"
+	hint, command := "run it when the worker is up", pasteable(commandText(p.value), whole)
+	if command == whole {
+		hint = "read it, and " + hint
+	}
+	i.not(p.at, p.key, "a workshop starts no command of its own", hint+": `workshop exec "+i.Worker+" -- "+command+"`")
+}
+
+// commandText is a command as words for a shell: text, or a list of words. Empty: it is
+// neither.
 func commandText(n *node) string {
 	switch {
 	case n.isScalar():
@@ -338,9 +350,18 @@ func commandText(n *node) string {
 	case n.kind == list:
 		var words []string
 		for _, x := range n.items {
-			words = append(words, x.str())
+			words = append(words, shellquote.Quote(x.str()))
 		}
 		return strings.Join(words, " ")
 	}
-	return "…"
+	return ""
+}
+
+// pasteable is quoted text of the file in a command line that a person may paste, or
+// other where it couldn't be read there as a whole.
+func pasteable(quoted, other string) string {
+	if quoted == "" || clip(quoted) != quoted || strings.ContainsRune(quoted, '`') || strings.ContainsFunc(quoted, visible.Hidden) {
+		return other
+	}
+	return quoted
 }
