@@ -185,12 +185,13 @@ func coverWorkers(f *draft.File) {
 // project is mounted.
 func withWorkers(mounts []draft.Line) []draft.Line {
 	for _, l := range mounts {
-		rest, ok := strings.CutPrefix(l.Text, ".:")
+		plain := strings.Trim(l.Text, `"`)
+		rest, ok := strings.CutPrefix(plain, ".:")
 		if !ok {
 			continue
 		}
 		target, _, _ := strings.Cut(rest, ":")
-		text := "./workers:" + target + "/workers"
+		text := strings.Replace(l.Text, plain, "./workers:"+target+"/workers", 1) // in the same quotes
 		if !slices.ContainsFunc(mounts, func(l draft.Line) bool { return l.Text == text }) {
 			return append(slices.Clone(mounts), draft.Line{Text: text})
 		}

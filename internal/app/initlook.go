@@ -145,6 +145,9 @@ func (env *Env) loadDraft(ctx context.Context, dir string, files []newFile) diag
 func (p *proposal) choices(file *draft.File) (out []Chosen) {
 	if p.imported != nil {
 		out = append(out, Chosen{Printable(p.from), "imported", strings.Join(p.imported.Took, ", ")})
+		if names := p.imported.HostVariables(); len(names) > 0 {
+			out = append(out, Chosen{strings.Join(names, ", "), "of your environment", "workers get the values (B45)"})
+		}
 	}
 	for _, f := range p.found.Findings {
 		if p.imported == nil || f.Path != p.from {

@@ -117,7 +117,7 @@ func (i *importing) grant(c *draft.Container, b placedBind) {
 	}
 	c.Mounts = append(c.Mounts, b.line())
 	if b.source == "." && b.readWrite {
-		c.Mounts = append(c.Mounts, draft.Line{Text: "./workshop.yaml:" + draft.Scalar(path.Join(b.target, "workshop.yaml"))})
+		c.Mounts = append(c.Mounts, draft.Line{Text: draft.Scalar("./workshop.yaml:" + path.Join(b.target, "workshop.yaml"))})
 	}
 }
 
