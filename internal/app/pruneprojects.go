@@ -12,6 +12,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/ports"
 )
 
@@ -91,7 +92,15 @@ func (p *pruner) gone(projects places) {
 		if there(r.Project, r.Dir) || p.isRun(r.Project) {
 			continue
 		}
-		p.add(Unused{Kind: "record", Name: r.Project + " of " + r.Dir, Why: "its directory is gone", remove: func(ctx context.Context) error {
+		why := "its directory is gone"
+		if left := rootsLeft(r); left != "" {
+			if !p.all {
+				p.say("the record of %s stays, though its directory %s is gone: workers could write to %s, and what they changed there may not have been looked at (B8); `workshop prune --all` removes it", Printable(r.Project), Printable(r.Dir), Printable(left))
+				continue
+			}
+			why += "; workers could write to " + left + " (B8)"
+		}
+		p.add(Unused{Kind: "record", Name: r.Project + " of " + r.Dir, Why: why, remove: func(ctx context.Context) error {
 			return p.removeRecord(ctx, r)
 		}})
 	}
@@ -112,6 +121,17 @@ func (p *pruner) gone(projects places) {
 			})
 		}})
 	}
+}
+
+// rootsLeft is the first directory outside of the project's where workers could write,
+// and which is still there; empty: there is none.
+func rootsLeft(r *facts.Record) string {
+	for _, root := range r.Roots {
+		if !subpath.Within(filepath.ToSlash(root), filepath.ToSlash(r.Dir)) && Exists(root) {
+			return root
+		}
+	}
+	return ""
 }
 
 // removeRecord removes a record with the secrets of the last run, if they are left.
