@@ -70,6 +70,12 @@ func (l *LinkedMount) place(f *Facts, k *workshop.Container) (visible bool) {
 			return false
 		}
 	}
+	for i := range k.Caches {
+		if c := &k.Caches[i]; subpath.Within(c.Target.V, l.Target) || subpath.Within(l.Target, c.Target.V) {
+			l.Unusable, l.Hint = "its repository belongs at "+l.Target+", and the cache "+c.Name+" is at "+c.Target.V, "choose another target"
+			return false
+		}
+	}
 	if o := workshop.MountAt(k.Mounts, l.Target); o != nil {
 		rest, _ := subpath.Below(l.Target, o.Target.V)
 		if path.Join(f.Sources[o.Source.V].Real, rest) == l.Real && !o.IsCopy() {

@@ -32,6 +32,7 @@ func withLinked(t *testing.T, m workshop.Mount, l LinkedGit) (*Compiled, diag.Li
 		m.Target = val("/workspace/src")
 	}
 	w.Workers[0].Container.Mounts[0] = m
+	w.Workers[0].Container.Caches = []workshop.Cache{{Name: "models", Target: val("/var/cache/models"), PruneAbove: val(workshop.Size(5 << 20)), At: at(34)}}
 	f := sampleFacts()
 	sf := f.Sources["./src"]
 	sf.Linked = []LinkedGit{l}
@@ -129,6 +130,9 @@ func TestLinkedPlaces(t *testing.T) {
 		{name: "over a tmpfs", l: LinkedGit{GitDir: "/tmp/worktrees/src", Own: "worktrees/src"}, unusable: "memory file system"},
 		{name: "in a tmpfs", l: LinkedGit{GitDir: "/tmp/r/.git/worktrees/src", Own: "worktrees/src"}, want: "/tmp/r/.git"},
 		{name: "over everything", l: LinkedGit{GitDir: "/worktrees/src", Own: "worktrees/src"}, unusable: "is a mount"},
+		{name: "at a cache", l: LinkedGit{GitDir: "/var/cache/models/worktrees/src", Own: "worktrees/src"}, unusable: "and the cache models is at /var/cache/models"},
+		{name: "in a cache", l: LinkedGit{GitDir: "/var/cache/models/r/.git/worktrees/src", Own: "worktrees/src"}, unusable: "and the cache models is at /var/cache/models"},
+		{name: "around a cache", l: LinkedGit{GitDir: "/var/cache/worktrees/src", Own: "worktrees/src"}, unusable: "and the cache models is at /var/cache/models"},
 		{name: "a colon", l: LinkedGit{GitDir: "/a:b/.git/worktrees/src", Own: "worktrees/src"}, unusable: "characters"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
