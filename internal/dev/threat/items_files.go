@@ -130,4 +130,14 @@ var fileItems = []Item{
 		Status: Closed, Answer: "A file that a worker may have written is refused until it is accepted; links and other kinds of files are. What is written is parsed before and after: nothing but the server may differ, and no byte of the rest",
 		Promises: []string{"B8", "B60"}, Tests: []string{"internal/app TestWriteClientAfterWorker", "internal/app TestWriteClientRefused", "internal/facts TestRewriteNew", "internal/mcpconfig TestNotEdited", "internal/mcpconfig TestLarge", "internal/mcpconfig FuzzEdit", "internal/cli TestHostileFiles"},
 	},
+	{
+		ID: "F26", Attack: "Lines of `init --from` that people paste: a command of a devcontainer.json with `;`, `$(…)`, a line end, an escape or spaces that push its end out of sight, a file name like an option",
+		Status: Closed, Answer: "Words are quoted, and what isn't shown as a whole is in no line; none runs a repository's command on the host",
+		Promises: []string{"B43"}, Tests: []string{"internal/importer TestHintsArePasteable", "internal/importer TestGolden"},
+	},
+	{
+		ID: "F27", Attack: "A report of `doctor --bundle`: a repository plants a part of a token or of a value, so that only that part is taken out; a value that has a token or a URL in it, or is cut where the log is",
+		Status: Closed, Answer: "Tokens and URLs are taken out before values, the longest value first, and a log begins with a whole line",
+		Promises: []string{"B11"}, Tests: []string{"internal/doctor TestRedactorOfOverlaps", "internal/app TestBundleOfALongLog", "internal/app TestBundleOfPlantedBeginnings", "internal/app TestBundleIsRedacted"},
+	},
 }
