@@ -87,8 +87,12 @@ func (a verbs) printDoctor(r app.DoctorReport) {
 			}
 			continue
 		}
-		for _, f := range shown {
-			a.doctorLine(f.Level, group+": "+f.Text, f.Do)
+		for i, f := range shown {
+			do := f.Do
+			if i+1 < len(shown) && shown[i+1].Do == do {
+				do = "" // once, below the last that it helps against
+			}
+			a.doctorLine(f.Level, group+": "+f.Text, do)
 		}
 	}
 	a.Say("%s", doctorSummary(r.Findings))

@@ -19,7 +19,7 @@ func Validate(p *command.Program) *cobra.Command {
 	a := verbs{p}
 	strict := false
 	cmd := &cobra.Command{
-		Use:   "validate [PATH…]",
+		Use:   "validate [PATH...]",
 		Short: "Check workshop files, without an engine",
 		Long: `validate reports every problem of the named workshop files, in order of position,
 each with what to do. A directory means the workshop.yaml in it; without a PATH the

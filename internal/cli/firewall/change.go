@@ -57,7 +57,7 @@ reloads.`,
 
 func (a verbs) changeCommand(o *changeOptions, short, long, example string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   o.Verb() + " HOST[:PORT]…",
+		Use:   o.Verb() + " HOST[:PORT]...",
 		Short: short, Long: long, Example: example,
 		Args:              command.Args(1, -1),
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -18,7 +18,7 @@ func Logs(p *command.Program) *cobra.Command {
 	var o engine.LogsOptions
 	noPrefix := false
 	cmd := &cobra.Command{
-		Use:   "logs [WORKER…]",
+		Use:   "logs [WORKER...]",
 		Short: "Show what workers, guard and rooms wrote",
 		Long: `logs shows what the containers of a workshop wrote to their standard output.
 The lines of the guard are events in JSON: what it denied and allowed, the ends of

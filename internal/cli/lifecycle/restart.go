@@ -13,7 +13,7 @@ import (
 func Restart(p *command.Program) *cobra.Command {
 	a := verbs{p}
 	cmd := &cobra.Command{
-		Use:   "restart [WORKER…]",
+		Use:   "restart [WORKER...]",
 		Short: "Stop and start workers without changing them",
 		Long: `restart stops and starts the named workers, or everything. What changed in the
 workshop file since it came up is not applied; ` + "`up`" + ` does that.`,

@@ -22,7 +22,7 @@ func Up(p *command.Program) *cobra.Command {
 	var o upOptions
 	detach := false
 	cmd := &cobra.Command{
-		Use:   "up [WORKER…]",
+		Use:   "up [WORKER...]",
 		Short: "Start a workshop and wait until it is usable",
 		Long: `up compiles the workshop, checks that the engine can keep every promise, plans
 what is missing, carries the plan out and waits until each worker is
@@ -43,7 +43,7 @@ that a worker may have written are shown, with the reason, and need a yes or
 
 --learn then lets workers with mode restricted reach names that no line allows,
 and records them: ` + "`firewall suggest`" + ` prints lines for them. Until it ends, the
-allow list is not enforced (B23–B25); deny lines and what never opens are. It is
+allow list is not enforced (B23 to B25); deny lines and what never opens are. It is
 refused in continuous integration, and for workers with secrets unless --with-secrets.`,
 		Example: `  workshop up
   workshop up --dry-run              # the plan and what was found on this machine

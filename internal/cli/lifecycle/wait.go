@@ -14,7 +14,7 @@ import (
 func Wait(p *command.Program) *cobra.Command {
 	a := verbs{p}
 	return &cobra.Command{
-		Use:   "wait [WORKER…]",
+		Use:   "wait [WORKER...]",
 		Short: "Wait until workers end",
 		Long: `wait blocks until the named workers have ended, or all that run, and prints a line
 for each. As in Compose, the exit code is that of the one that ended last; 125 where

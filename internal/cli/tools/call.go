@@ -33,7 +33,7 @@ func Call(p *command.Program) *cobra.Command {
 	a := verbs{p}
 	var o callOptions
 	cmd := &cobra.Command{
-		Use:   "call [FLAGS] WORKER [TOOL [JSON | KEY=VALUE…]]",
+		Use:   "call [FLAGS] WORKER [TOOL [JSON | KEY=VALUE...]]",
 		Short: "Call one tool of a worker",
 		Long: `call runs one tool of a worker, as an MCP client would through ` + "`tools`" + `, and
 prints its text; with --format json its structured result. Without TOOL it lists

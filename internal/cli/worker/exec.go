@@ -28,7 +28,7 @@ func Exec(p *command.Program) *cobra.Command {
 	a := verbs{p}
 	var o execOptions
 	cmd := &cobra.Command{
-		Use:   "exec [FLAGS] WORKER -- COMMAND [ARG…]",
+		Use:   "exec [FLAGS] WORKER -- COMMAND [ARG...]",
 		Short: "Run a command in a worker",
 		Long: `exec runs a command in a worker that is up. Input, terminal, signals and the
 exit code are passed on. The exit code is 125 where the command could not be

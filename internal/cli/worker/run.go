@@ -23,7 +23,7 @@ func Run(p *command.Program) *cobra.Command {
 	a := verbs{p}
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:   "run [FLAGS] [WORKER] [-- COMMAND [ARG…]]",
+		Use:   "run [FLAGS] [WORKER] [-- COMMAND [ARG...]]",
 		Short: "Run one command in a sandbox of its own",
 		Long: `run starts a worker for one command and removes it afterwards, with all that the
 command left but files in read-write mounts. Without a command it opens a shell.
@@ -105,12 +105,12 @@ func (o *runOptions) flags(cmd *cobra.Command) {
 
 func (a verbs) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error {
 	shell := len(o.Command) == 0
-	if shell && !o.Print && (o.noTTY || !terminal.Is(a.In) || !terminal.Is(a.Out)) {
-		return command.UsageError(cmd, "run: argument missing: the command, after -- (a shell needs a terminal)")
-	}
 	p, err := a.LoadRun(ctx, &o.RunOptions)
 	if err != nil {
 		return err
+	}
+	if shell && !o.Print && (o.noTTY || !terminal.Is(a.In) || !terminal.Is(a.Out)) {
+		return command.UsageError(cmd, "run: argument missing: the command, after -- (a shell needs a terminal)")
 	}
 	if o.Print {
 		return a.printRun(p)
