@@ -138,7 +138,7 @@ func archive(t *testing.T, file string) {
 	top := "workshop_0.1.2_linux_" + runtime.GOARCH + "/"
 	matches(t, names, []string{
 		top + `(workshop|llmdo)`, top + `man/(workshop|llmdo)(-[a-z-]+)*\.1`, top + `completions/(_?(workshop|llmdo)|(workshop|llmdo)\.(bash|fish|ps1))`,
-		top + `(LICENSE|README\.md|CHANGELOG\.md)`,
+		top + `(LICENSE|README\.md|CHANGELOG\.md)`, top + `docs/.*\.md`, top + `examples/.*`,
 	})
 }
 
