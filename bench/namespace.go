@@ -62,17 +62,24 @@ func (b *bench) user(uid int) (*user, error) {
 // command runs a program as the user.
 func (u *user) command(b *bench, dir, name string, args ...string) func() error {
 	return func() error {
-		cmd := exec.CommandContext(b.ctx, name, args...)
-		cmd.Dir = dir
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + u.home, "TMPDIR=" + u.home, "DOCKER_HOST=" + os.Getenv("DOCKER_HOST")}
-		if u.uid != 0 {
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(u.uid), Gid: uint32(u.uid)}}
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, out)
-		}
-		return nil
+		_, err := u.output(b, dir, name, args...)
+		return err
 	}
+}
+
+// output runs a program as the user and returns what it prints.
+func (u *user) output(b *bench, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(b.ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + u.home, "TMPDIR=" + u.home, "DOCKER_HOST=" + os.Getenv("DOCKER_HOST")}
+	if u.uid != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(u.uid), Gid: uint32(u.uid)}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
 }
 
 // as runs f with the user's id, which a supervisor asks its callers for.
