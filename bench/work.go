@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -158,5 +159,7 @@ func (b *bench) workWorker(engine string, uid int) (s *worksite, up, down func()
 		return u.output(b, dir, b.workshop(), "--engine", engine, "exec", "one", "--", "sh", script)
 	}
 	s.run = func(script string) func() error { return func() error { _, err := s.output(script); return err } }
-	return s, u.command(b, dir, b.workshop(), start...), u.command(b, dir, b.workshop(), "--engine", engine, "down"), nil
+	// An interrupt doesn't leave the workers running.
+	ending := &bench{ctx: context.WithoutCancel(b.ctx)}
+	return s, u.command(b, dir, b.workshop(), start...), u.command(ending, dir, b.workshop(), "--engine", engine, "down"), nil
 }
