@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -156,8 +157,15 @@ func (p *proposal) workers(f *draft.File, worker string) {
 // ordinary is a worker that works on the project, with file tools, a shell and what was
 // imported for it.
 func (p *proposal) ordinary(w draft.Worker) draft.Worker {
-	w.Description, w.Tools, w.Instructions = "Works on the project", ordinaryTools, "You work on the project in "+p.workspace()+"."
-	if p.found.Test != "" {
+	at, has := p.workspace(), true
+	if c := w.Container; c != nil {
+		at, has = cmp.Or(c.Workdir.Text, at), !c.NoMounts
+	}
+	w.Description, w.Tools, w.Instructions = "Works on the project", ordinaryTools, "You work on the project in "+at+"."
+	switch {
+	case !has:
+		w.Description, w.Instructions = "Has none of the project's files", "You have none of the project's files."
+	case p.found.Test != "":
 		w.Instructions += " Run `" + p.found.Test + "` after each change."
 	}
 	w.Caches = p.caches()

@@ -16,16 +16,18 @@ type Container struct {
 	Build *Build
 	User  Line
 	// Mode is the network's: none or restricted.
-	Mode    string
-	Allow   []Line
-	Mounts  []Line
-	Workdir Line
-	Shm     Line
-	Tmp     Line
-	Env     []Pair
-	Caches  Line
-	Secrets []Line
-	Ports   []Line
+	Mode   string
+	Allow  []Line
+	Mounts []Line
+	// NoMounts: none of the workshop's.
+	NoMounts bool
+	Workdir  Line
+	Shm      Line
+	Tmp      Line
+	Env      []Pair
+	Caches   Line
+	Secrets  []Line
+	Ports    []Line
 	// Memory and CPU are limits, as the file writes them.
 	Memory, CPU string
 	// Notes are lines of comments above keys, by the key.

@@ -134,6 +134,9 @@ func (w *writer) container(depth int, c *Container) {
 		w.section(depth, c, "mounts")
 	}
 	w.list(depth, "mounts", c.Mounts)
+	if c.NoMounts && len(c.Mounts) == 0 {
+		w.line(depth, "mounts: []")
+	}
 	w.key(depth, c, "workdir", c.Workdir)
 	w.key(depth, c, "caches", c.Caches)
 	if len(c.Env) > 0 {

@@ -51,6 +51,16 @@ type service struct {
 	binds []placedBind
 }
 
+// project is where a service has the project, as a workdir; "" where it hasn't.
+func (s *service) project() draft.Line {
+	for _, b := range s.binds {
+		if b.source == "." {
+			return draft.Line{Text: draft.Scalar(b.target)}
+		}
+	}
+	return draft.Line{}
+}
+
 type placedBind struct {
 	bind
 	at place
@@ -73,13 +83,23 @@ func (i *importing) share(all []service) {
 		mounts := c.Mounts
 		*c = all[0].Container
 		c.Mounts = mounts
+		if c.Workdir.Text == "" {
+			c.Workdir = all[0].project()
+		}
 		i.Worker = all[0].name
 		i.Workers = []draft.Worker{{Name: all[0].name}}
 		i.took("service %s: %s", all[0].name, i.summary())
 		return
 	}
+	if n := slices.IndexFunc(all, func(s service) bool { return s.project().Text != "" }); n >= 0 {
+		c.Workdir = all[n].project()
+	}
 	for _, s := range all {
 		k := s.Container
+		k.NoMounts = len(s.binds) == 0 && len(c.Mounts) > 0
+		if at := s.project(); k.Workdir.Text == "" && at != c.Workdir {
+			k.Workdir = at
+		}
 		if c.Image.Text == "" && k.Image.Text != "" {
 			c.Image = k.Image
 		}
