@@ -60,6 +60,10 @@ func (env *Env) Init(ctx context.Context, dir string, o InitOptions) (Inited, er
 		return in, Fail(CodeFailed, "%s is your home directory, and no worker gets that (B7)", env.Shown(dir)).
 			Hint("name a directory of the project: `workshop init my-workshop`")
 	}
+	if real := RealPath(dir); filepath.Dir(real) == real {
+		return in, Fail(CodeFailed, "%s is the whole file system, and no worker gets that (B7)", env.Shown(dir)).
+			Hint("name a directory of the project: `workshop init ~/my-workshop`")
+	}
 	if existing, ok := fileIn(dir); ok {
 		return in, notOverwritten(env.Shown(existing))
 	}
@@ -83,7 +87,7 @@ func (env *Env) Init(ctx context.Context, dir string, o InitOptions) (Inited, er
 		if err := writeNew(dir, f.path, f.text); errors.Is(err, fs.ErrExist) {
 			return in, notOverwritten(env.Shown(path))
 		} else if err != nil {
-			return in, fmt.Errorf("init: %s: %w", env.Shown(path), err)
+			return in, fmt.Errorf("init: %s: %w", env.Shown(path), PlainPathError(err))
 		}
 		in.Wrote = append(in.Wrote, path)
 	}

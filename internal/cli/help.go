@@ -51,16 +51,14 @@ var promiseNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCom
 // every command has.
 func usage(sys *command.System, cmd *cobra.Command, w io.Writer) error {
 	width := columns(sys, w)
-	fmt.Fprintln(w, "Usage:")
-	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(w, "  %s COMMAND [FLAGS]\n", cmd.CommandPath())
-	} else {
-		line := cmd.UseLine()
-		if !strings.Contains(line, "[FLAGS]") {
-			line += " [FLAGS]"
-		}
-		fmt.Fprintf(w, "  %s\n", line)
+	line := cmd.UseLine()
+	switch {
+	case cmd.HasAvailableSubCommands():
+		line = cmd.CommandPath() + " COMMAND [FLAGS]"
+	case !strings.Contains(line, "[FLAGS]"):
+		line += " [FLAGS]"
 	}
+	fmt.Fprintf(w, "Usage:\n  %s%s\n", sys.Under, strings.TrimPrefix(line, sys.Under))
 	if cmd.HasExample() {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", examples(cmd.Example, sys.Columns(w)))
 	}

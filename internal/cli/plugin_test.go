@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
 )
 
 // What the docker command passes on: its own flags, the plugin's name, the rest.
@@ -54,6 +57,21 @@ func TestPluginMetadata(t *testing.T) {
 	for name, is := range map[string]bool{"docker-workshop": true, "/usr/libexec/docker/cli-plugins/docker-workshop": true, "docker-workshop.exe": true, "workshop": false} {
 		if isPlugin([]string{name}) != is {
 			t.Errorf("%s is a plugin: %v", name, !is)
+		}
+	}
+}
+
+// Help of the plugin says how docker calls it, in its usage as in its examples.
+func TestPluginUsage(t *testing.T) {
+	for line, want := range map[string]string{
+		"--help":    "\n  docker workshop COMMAND [FLAGS]\n",
+		"up --help": "\n  docker workshop up [WORKER...] [FLAGS]\n",
+	} {
+		var out bytes.Buffer
+		sys := &command.System{In: strings.NewReader(""), Out: &out, Err: &out, Under: "docker ",
+			Env: &app.Env{Lookup: func(string) (string, bool) { return "", false }, Dir: t.TempDir()}}
+		if code := Run(t.Context(), NewWorkshop, strings.Fields(line), sys); code != 0 || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: exit code %d, %q is not in\n%s", line, code, want, out.String())
 		}
 	}
 }
