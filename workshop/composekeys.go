@@ -48,6 +48,7 @@ var containerKeys = map[string]instead{
 	"links":               {"", "remove the key: workers of one room (a network namespace) reach each other on 127.0.0.1"},
 	"volumes":             {whyMounts, mountsHint},
 	"volumes_from":        {whyMounts, mountsHint},
+	"git":                 {"It is a key of a mount.", "write mounts: [{source: ., target: /workspace, mode: rw, git: rw}]"},
 	"tmpfs":               {"", "write scratch: 256M (at /scratch), or tmp, shm, home"},
 	"shm_size":            {"", "write shm: 64M"},
 	"read_only":           {"The root file system is always read-only (B3).", hintRemove},
