@@ -5,9 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
 	"github.com/llmdo/workshop/internal/app"
@@ -25,20 +23,6 @@ func main() {
 func write(dir, version string) error {
 	root := cli.NewWorkshop(&command.System{Env: &app.Env{Lookup: func(string) (string, bool) { return "", false }}})
 	root.DisableAutoGenTag = true
-	synopsis(root)
+	cli.Synopsis(root)
 	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "workshop " + version, Manual: "workshop"}, dir)
-}
-
-// synopsis gives each command the line of usage that --help has.
-func synopsis(cmd *cobra.Command) {
-	switch {
-	case cmd.HasAvailableSubCommands():
-		cmd.Use = cmd.Name() + " COMMAND [FLAGS]"
-	case !strings.Contains(cmd.Use, "[FLAGS]"):
-		cmd.Use += " [FLAGS]"
-	}
-	cmd.DisableFlagsInUseLine = true
-	for _, c := range cmd.Commands() {
-		synopsis(c)
-	}
 }
