@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -189,6 +190,9 @@ func (s *Source) runHint(d diag.Diagnostic) string {
 		return "change to a project's directory: it is mounted read-only"
 	}
 	hint, _, _ = strings.Cut(hint, ", or write {")
+	if key, value, ok := strings.Cut(hint, ": "); ok && slices.Contains([]string{"write memory", "write cpu", "write pids"}, key) {
+		return "write " + s.lines[d.Range.Start.Line] + " " + value
+	}
 	return hint
 }
 
