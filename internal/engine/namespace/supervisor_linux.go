@@ -232,7 +232,7 @@ func (e *Engine) start(project string) error {
 	}
 	defer said.Close()
 	cmd := &exec.Cmd{
-		Path: filepath.Join(program, programName), Args: []string{programName, "supervise", "--dir", dir},
+		Path: filepath.Join(program, programName), Args: []string{programName, "supervise", "--dir", dir, "--digest", filepath.Base(program)}, // see programDir
 		Dir: "/", Env: []string{"PATH=" + defaultPath}, Stdout: its, Stderr: words, SysProcAttr: e.attributes(),
 	}
 	scope, err := e.launch(cmd, project)

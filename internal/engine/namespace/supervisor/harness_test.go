@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 
 // launch starts a supervisor, prints its number on descriptor 3 and ends.
 func launch(program, dir string) int {
-	cmd := apart(unix.CLONE_NEWPID, program, "supervise", "--dir", dir)
+	cmd := apart(unix.CLONE_NEWPID, program, "supervise", "--dir", dir, "--digest", strings.Repeat("ab", 32))
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

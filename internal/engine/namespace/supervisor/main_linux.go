@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,7 +36,7 @@ var harmless = []os.Signal{
 	unix.SIGVTALRM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGIO, unix.SIGPWR, unix.SIGSYS,
 }
 
-// Main is `workshop-init supervise --dir STATE_DIR [--moved]`: it prints READY on stdout once
+// Main is `workshop-init supervise --dir STATE_DIR --digest SHA256 [--moved]`: it prints READY on stdout once
 // it accepts requests, or "FAILED reason", closes stdout, and runs until SIGTERM or
 // a shutdown request. It returns the exit code. Everything that it started ends with
 // the process. With --moved it does nothing before stdin says that it was moved into
@@ -60,6 +59,7 @@ func run1(args []string, stdout, stderr io.Writer, begin starter) int {
 	f := flag.NewFlagSet("workshop-init supervise", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	dir := f.String("dir", "", "the project's state directory (required)")
+	digest := f.String("digest", "", "the SHA-256 of this program in hex, which its caller has checked")
 	attached := f.Bool("attached", false, "end with whoever has the other end of stdin")
 	moved := f.Bool("moved", false, "wait until stdin says that this process was moved into its control group")
 	if err := f.Parse(args); err != nil {
@@ -74,7 +74,7 @@ func run1(args []string, stdout, stderr io.Writer, begin starter) int {
 	signal.Notify(make(chan os.Signal, 1), harmless...)
 
 	s := newSupervisor(*dir, stderr)
-	s.begin = begin
+	s.begin, s.digest = begin, *digest
 	l, err := s.prepare(*moved, *attached, signals)
 	if err != nil {
 		fmt.Fprintln(stdout, "FAILED "+strings.Join(strings.Fields(err.Error()), " "))
@@ -100,11 +100,7 @@ func (s *Supervisor) prepare(moved, attached bool, signals chan<- os.Signal) (*n
 	if err != nil {
 		return nil, err
 	}
-	self, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return nil, fmt.Errorf("this program can't be read: %w", err)
-	}
-	s.program, s.hash = program, hashOf(self)
+	s.program = program
 	s.prefix = groupPrefix(s.dir)
 	if s.groups, err = s.findGroups(); err != nil {
 		s.groups, s.noGroups = nil, err
@@ -161,20 +157,6 @@ func (s *Supervisor) loop(signals <-chan os.Signal, l *net.UnixListener) int {
 func groupPrefix(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return "ws" + hex.EncodeToString(sum[:6]) + "-"
-}
-
-// hashOf hashes a program concurrently: 8 MB take some milliseconds.
-func hashOf(f *os.File) func() string {
-	hash := sync.OnceValue(func() string {
-		defer f.Close()
-		h := sha256.New()
-		if _, err := io.Copy(h, f); err != nil {
-			return ""
-		}
-		return hex.EncodeToString(h.Sum(nil))
-	})
-	go hash()
-	return hash
 }
 
 // heed reads what the caller says on stdin: that it has moved this process, and by its

@@ -24,7 +24,7 @@ func (s *Supervisor) handle(ctx context.Context, r *api.Request) (api.Answer, *o
 	var f *os.File
 	switch r.Op {
 	case api.OpHello:
-		a.Hello = &api.Hello{Version: s.hash(), PID: os.Getpid()}
+		a.Hello = &api.Hello{Version: s.digest, PID: os.Getpid()}
 		if s.groups != nil && s.groups.Require() == nil {
 			a.Hello.Cgroup = s.groups.String()
 		}

@@ -35,7 +35,7 @@ type Supervisor struct {
 	begin  starter
 	errors io.Writer // supervisor.log
 	lock   *os.File  // held for the lifetime of the process; nil in tests without one
-	hash   func() string
+	digest string    // of the program, as its caller says
 	// attached: it ends with its caller, and after that nobody needs its state.
 	attached bool
 
