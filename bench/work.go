@@ -76,7 +76,7 @@ func (b *bench) workTask(t workTask, sites []*worksite) error {
 	for i, s := range sites {
 		all[i] = contender{s.run(t.script), 1}
 	}
-	took, err := b.compete(max(5, b.rounds), all...)
+	took, err := b.compete(max(t.rounds, b.rounds), all...)
 	if err != nil {
 		return err
 	}
