@@ -52,9 +52,9 @@ func resolver(t *testing.T, answer func(q dnsmessage.Message) []byte) netip.Addr
 }
 
 func TestAskResolver(t *testing.T) {
-	asked := ""
+	asked := make(chan string, 1)
 	refuses := func(q dnsmessage.Message) []byte {
-		asked = q.Questions[0].Name.String()
+		asked <- q.Questions[0].Name.String()
 		q.Response, q.RCode = true, dnsmessage.RCodeRefused
 		b, _ := q.Pack()
 		return b
@@ -62,8 +62,8 @@ func TestAskResolver(t *testing.T) {
 	if err := askResolver(t.Context(), resolver(t, refuses)); err != nil {
 		t.Errorf("a refusal is an answer: %v", err)
 	}
-	if asked != "localhost." {
-		t.Errorf("it was asked for %q", asked)
+	if name := <-asked; name != "localhost." {
+		t.Errorf("it was asked for %q", name)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
