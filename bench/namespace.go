@@ -19,11 +19,20 @@ import (
 // benchUser is the user of the rows "rootless": a uid that needs no account.
 const benchUser = 61001
 
+// need installs programs that are missing, each as program=package.
+func (b *bench) need(programs ...string) error {
+	out, err := exec.CommandContext(b.ctx, filepath.Join(filepath.Dir(b.bin), "scripts/need"), programs...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
 // namespaces measures the namespace engine, as root and as an ordinary user,
 // against bwrap and Docker.
 func (b *bench) namespaces(sizes string) error {
-	if out, err := exec.CommandContext(b.ctx, filepath.Join(filepath.Dir(b.bin), "scripts/need"), "bwrap=bubblewrap").CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	if err := b.need("bwrap=bubblewrap"); err != nil {
+		return err
 	}
 	if err := b.importImage(); err != nil {
 		return err

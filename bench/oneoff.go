@@ -15,9 +15,8 @@ const npmPeer = "@anthropic-ai/sandbox-runtime@0.0.78"
 // oneOff measures a whole `workshop run -- true` without a file: what starts and what
 // removes it, with a record and limits.
 func (b *bench) oneOff() error {
-	need := exec.CommandContext(b.ctx, filepath.Join(filepath.Dir(b.bin), "scripts/need"), "bwrap=bubblewrap", "npm=npm", "rg=ripgrep", "socat=socat")
-	if out, err := need.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	if err := b.need("bwrap=bubblewrap", "npm=npm", "rg=ripgrep", "socat=socat"); err != nil {
+		return err
 	}
 	if err := b.importImage(); err != nil {
 		return err

@@ -18,17 +18,20 @@ import (
 type worksite struct {
 	name string
 	dir  string
-	run  func(script string) func() error
 	// output is what a script prints.
 	output func(script string) (string, error)
+}
+
+// run runs a script, which is what is measured.
+func (s *worksite) run(script string) func() error {
+	return func() error { _, err := s.output(script); return err }
 }
 
 // work measures real work in a worker against the same commands of the same user on the
 // host, in a directory of the same file system.
 func (b *bench) work() (err error) {
-	need := exec.CommandContext(b.ctx, filepath.Join(filepath.Dir(b.bin), "scripts/need"), "npm=npm", "git=git", "tar=tar")
-	if out, err := need.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	if err := b.need("npm=npm", "git=git", "tar=tar"); err != nil {
+		return err
 	}
 	original, err := b.workTree()
 	if err != nil {
@@ -117,7 +120,6 @@ func (b *bench) workHost() *worksite {
 		}
 		return (&user{uid: benchUser, home: home}).output(b, s.dir, "sh", script)
 	}
-	s.run = func(script string) func() error { return func() error { _, err := s.output(script); return err } }
 	return s
 }
 
@@ -158,7 +160,6 @@ func (b *bench) workWorker(engine string, uid int) (s *worksite, up, down func()
 	s.output = func(script string) (string, error) {
 		return u.output(b, dir, b.workshop(), "--engine", engine, "exec", "one", "--", "sh", script)
 	}
-	s.run = func(script string) func() error { return func() error { _, err := s.output(script); return err } }
 	// An interrupt doesn't leave the workers running.
 	ending := &bench{ctx: context.WithoutCancel(b.ctx)}
 	return s, u.command(b, dir, b.workshop(), start...), u.command(ending, dir, b.workshop(), "--engine", engine, "down"), nil

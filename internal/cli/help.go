@@ -51,13 +51,7 @@ var promiseNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCom
 // every command has.
 func usage(sys *command.System, cmd *cobra.Command, w io.Writer) error {
 	width := columns(sys, w)
-	line := cmd.UseLine()
-	switch {
-	case cmd.HasAvailableSubCommands():
-		line = cmd.CommandPath() + " COMMAND [FLAGS]"
-	case !strings.Contains(line, "[FLAGS]"):
-		line += " [FLAGS]"
-	}
+	line := strings.TrimSuffix(cmd.CommandPath(), cmd.Name()) + synopsis(cmd)
 	fmt.Fprintf(w, "Usage:\n  %s%s\n", sys.Under, strings.TrimPrefix(line, sys.Under))
 	if cmd.HasExample() {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", examples(cmd.Example, sys.Columns(w)))

@@ -6,15 +6,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Synopsis gives each command the line of usage that --help has, for its man page.
-func Synopsis(cmd *cobra.Command) {
+// synopsis is how a command is called, from its name on.
+func synopsis(cmd *cobra.Command) string {
 	switch {
 	case cmd.HasAvailableSubCommands():
-		cmd.Use = cmd.Name() + " COMMAND [FLAGS]"
+		return cmd.Name() + " COMMAND [FLAGS]"
 	case !strings.Contains(cmd.Use, "[FLAGS]"):
-		cmd.Use += " [FLAGS]"
+		return cmd.Use + " [FLAGS]"
 	}
-	cmd.DisableFlagsInUseLine = true
+	return cmd.Use
+}
+
+// Synopsis gives each command the line of usage that --help has, for its man page.
+func Synopsis(cmd *cobra.Command) {
+	cmd.Use, cmd.DisableFlagsInUseLine = synopsis(cmd), true
 	for _, c := range cmd.Commands() {
 		Synopsis(c)
 	}
