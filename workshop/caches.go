@@ -136,7 +136,7 @@ func (d *decoder) checkCaches(caches []Cache, mounts []Mount) {
 			}
 		}
 	}
-	for _, x := range cacheOverMount(caches, mounts) {
+	for _, x := range cacheOverMount(caches, mounts, d.symbols != nil) {
 		d.refuse("caches", x)
 	}
 }
@@ -146,12 +146,12 @@ func overlap(a, b string) bool { return subpath.Within(a, b) || subpath.Within(b
 // cacheOverMount reports caches at, inside of or around a mount: the mount point
 // would be in a directory of the host, and what tools of the host read there would be
 // a worker's.
-func cacheOverMount(caches []Cache, mounts []Mount) (found []diag.Diagnostic) {
+func cacheOverMount(caches []Cache, mounts []Mount, symbolic bool) (found []diag.Diagnostic) {
 	for i := range caches {
 		c := &caches[i]
 		for j := range mounts {
 			m := &mounts[j]
-			if c.Target.V == "" || !overlap(c.Target.V, m.Target.V) {
+			if c.Target.V == "" || symbolic && m.Target.Source.Template != "" || !overlap(c.Target.V, m.Target.V) {
 				continue
 			}
 			found = append(found, diag.Diagnostic{

@@ -31,6 +31,10 @@ type decoder struct {
 	scope *scope
 	// trial is set while a line of a hint is read: its errors get no hints.
 	trial bool
+	// symbols is set where variables have no values; settling, while stand-ins for
+	// them are chosen.
+	symbols  *symbols
+	settling bool
 	// worker is set below a worker's `container:`.
 	worker bool
 	// secrets are the workshop's, once its container is read.
@@ -87,6 +91,9 @@ func (d *decoder) value(n *node, v reflect.Value, f *field) bool {
 		return ok
 	}
 	if x, ok := v.Addr().Interface().(decodable); ok {
+		if d.symbols != nil {
+			d.settle(n, v.Type(), f)
+		}
 		return x.decode(d, n, f)
 	}
 	switch v.Kind() {

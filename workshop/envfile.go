@@ -31,6 +31,9 @@ func environment(fsys fs.FS, dir string, o Options, p *problems) *variables {
 		v, ok := values[name]
 		return v, ok
 	}
+	if o.Symbols {
+		return v
+	}
 	name := path.Join(dir, ".env")
 	// `.env` comes with the repository: a link in it must not bring in values
 	// from elsewhere (B45). --env-file is the caller's own word.

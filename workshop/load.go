@@ -33,6 +33,12 @@ type Options struct {
 	// slashes. With it paths that leave the project are judged by where they
 	// lead. It never reaches the Workshop. Empty: not known.
 	Root string
+	// Symbols reads nothing of the machine or its user: neither Lookup nor EnvFiles
+	// nor the `.env` next to the file, nor Home. A variable has its default as its
+	// value, or something that its key accepts stands in for it; what depends on that,
+	// or on what exists on the machine, is not a problem. Every such [Value] has a
+	// Template.
+	Symbols bool
 	// FollowFile takes the file where symbolic links lead out of its
 	// directory: the caller named it. Its text is not quoted then.
 	FollowFile bool
@@ -135,10 +141,14 @@ func readFile(fsys fs.FS, file string, o Options, p *problems) (*decoder, *works
 
 // newDecoder makes the decoder of a file's text, with the variables that it may use.
 func newDecoder(fsys fs.FS, src *source, o Options, p *problems) *decoder {
+	o = o.withoutMachine()
 	dir := path.Dir(src.name)
 	d := &decoder{
 		src: src, problems: p, home: cleanHome(o.Home), root: o.Root,
 		fsys: fsys, dir: dir, refused: o.refused(dir),
+	}
+	if o.Symbols {
+		d.symbols = newSymbols()
 	}
 	d.vars = environment(fsys, dir, o, p)
 	return d
@@ -204,7 +214,7 @@ func (d *decoder) isEmptyList(root *node, key string) bool {
 
 // workshop fills the defaults in.
 func (d *decoder) workshop(form *workshopForm) *Workshop {
-	w := &Workshop{File: d.src.name, Variables: d.vars.sorted(), Container: defaultContainer()}
+	w := &Workshop{File: d.src.name, Symbolic: d.symbols != nil, Variables: d.vars.sorted(), Container: defaultContainer()}
 	set(&w.Name, form.Name)
 	set(&w.Version, form.Version)
 	set(&w.Description, form.Description)

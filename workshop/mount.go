@@ -71,7 +71,9 @@ func (m *Mount) decode(d *decoder, n *node, f *field) bool {
 		m.Name = form.Name.V
 	}
 	m.Source, m.Target = *form.From, *form.Target
-	m.ReadWrite = form.Mode != nil && form.Mode.V == "rw"
+	if form.Mode != nil {
+		m.ReadWrite, m.ModeTemplate = form.Mode.V == "rw", form.Mode.Source.Template
+	}
 	m.Copy = form.Copy != nil && form.Copy.V
 	m.OutsideProject = form.OutsideProject != nil && form.OutsideProject.V
 	m.GitWritable = form.Git != nil
@@ -163,6 +165,7 @@ func (m *Mount) short(d *decoder, n *node, f *field) bool {
 	m.Source = Value[string]{parts[0].text(), parts[0].source()}
 	m.Target = Value[string]{parts[1].text(), parts[1].source()}
 	if len(parts) == 3 {
+		m.ModeTemplate = parts[2].source().Template
 		switch mode := parts[2].text(); mode {
 		case "ro":
 		case "rw":
@@ -327,7 +330,9 @@ func (d *decoder) checkMounts(mounts []Mount) {
 	targets, names := map[string]diag.Range{}, map[string]diag.Range{}
 	for i := range mounts {
 		m := &mounts[i]
-		d.once("mounts", targets, m.Target.V, m.At.Range, "target")
+		if !d.standsIn(m.Target.Source) {
+			d.once("mounts", targets, m.Target.V, m.At.Range, "target")
+		}
 		if m.Name != "" {
 			d.once("mounts", names, m.Name, m.At.Range, "mount")
 		}
@@ -362,7 +367,7 @@ func Around(mounts []Mount) func(*Mount) *Mount {
 // checkNested refuses a mount inside of a read-only one where its mount point
 // doesn't exist: nobody could make it.
 func (d *decoder) checkNested(m, outer *Mount) {
-	if outer.ReadWrite {
+	if outer.ReadWrite || d.symbols != nil { // what exists is the machine's
 		return
 	}
 	rel := strings.TrimPrefix(m.Target.V, outer.Target.V+"/")

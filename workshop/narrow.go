@@ -16,6 +16,7 @@ type excess struct {
 	key     string     // "network.allow"
 	summary string     // what exceeds what
 	hint    string     // what to do
+	unknown bool       // whether it exceeds depends on a variable
 	at      diag.Range // the inner container's line
 	grant   diag.Range // the outer container's line; zero where it has none
 }
@@ -54,10 +55,10 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 	if c.Caches != nil {
 		found = append(found, cachesExcess(*c.Caches, base.Caches)...)
 		if c.Mounts != nil { // else they are the workshop's, which are checked
-			p.add(cacheOverMount(out.Caches, out.Mounts)...)
+			p.add(cacheOverMount(out.Caches, out.Mounts, work.symbolic)...)
 		}
 	}
-	found = append(found, limitsExcess(c, base)...)
+	found = append(found, limitsExcess(c, base, work.symbolic)...)
 	if out.GitAuthor.V == GitAuthorHost && base.GitAuthor.V != GitAuthorHost {
 		found = append(found, excess{key: "git_author", at: c.at("git_author", c.GitAuthor.Source), grant: base.GitAuthor.Source.Range,
 			summary: "`git_author: host` isn't granted by the workshop", hint: "move it to the workshop's container; a worker without it writes `git_author: none`"})
@@ -67,10 +68,16 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 			summary: "runtime can't be set by a worker: all containers of a workshop share one",
 			hint:    "move it to the workshop's container"})
 	}
-	for _, x := range found {
+	for _, x := range decided(found) {
 		p.add(x.widening("what the workshop grants"))
 	}
 	return out
+}
+
+// decided leaves out what only the value of a variable decides, which a symbolic
+// workshop doesn't have: it is compared when it is loaded with that.
+func decided(found []excess) []excess {
+	return slices.DeleteFunc(found, func(x excess) bool { return x.unknown })
 }
 
 // effort bounds the comparisons of one load: they are products of lists, and
@@ -78,6 +85,8 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 type effort struct {
 	ctx  context.Context // nil: none
 	left int
+	// symbolic: values with a template are stand-ins, see Options.Symbols.
+	symbolic bool
 }
 
 // maxEffort is about a second of comparing: 100 workers of 1,000 lines each
@@ -114,11 +123,15 @@ func (c *partialContainer) at(key string, s diag.Source) diag.Range {
 	return c.Source.Range
 }
 
-// limitsExcess compares what has an upper limit, key by key.
-func limitsExcess(c *partialContainer, base Container) []excess {
+// limitsExcess compares what has an upper limit, key by key. What a variable says in a
+// symbolic workshop is compared at `up`.
+func limitsExcess(c *partialContainer, base Container, symbolic bool) []excess {
 	var out []excess
+	more := func(more bool, have, most diag.Source) bool {
+		return more && !(symbolic && have.Template+most.Template != "")
+	}
 	size := func(key string, have *Value[Size], most Value[Size]) {
-		if have != nil && have.V > most.V {
+		if have != nil && more(have.V > most.V, have.Source, most.Source) {
 			out = append(out, overLimit(c, key, have.V.String(), most.V.String(), have.Source, most.Source))
 		}
 	}
@@ -128,13 +141,13 @@ func limitsExcess(c *partialContainer, base Container) []excess {
 	size("home", c.Home, base.Home)
 	if r := c.Resources; r != nil {
 		size("resources.memory", r.Memory, base.Resources.Memory)
-		if r.CPU != nil && r.CPU.V > base.Resources.CPU.V {
+		if r.CPU != nil && more(r.CPU.V > base.Resources.CPU.V, r.CPU.Source, base.Resources.CPU.Source) {
 			out = append(out, overLimit(c, "resources.cpu", number(r.CPU.V), number(base.Resources.CPU.V), r.CPU.Source, base.Resources.CPU.Source))
 		}
-		if r.PIDs != nil && r.PIDs.V > base.Resources.PIDs.V {
+		if r.PIDs != nil && more(r.PIDs.V > base.Resources.PIDs.V, r.PIDs.Source, base.Resources.PIDs.Source) {
 			out = append(out, overLimit(c, "resources.pids", fmt.Sprint(r.PIDs.V), fmt.Sprint(base.Resources.PIDs.V), r.PIDs.Source, base.Resources.PIDs.Source))
 		}
-		if r.Timeout != nil && r.Timeout.V > base.Resources.Timeout.V {
+		if r.Timeout != nil && more(r.Timeout.V > base.Resources.Timeout.V, r.Timeout.Source, base.Resources.Timeout.Source) {
 			out = append(out, overLimit(c, "resources.timeout", durationText(r.Timeout.V), durationText(base.Resources.Timeout.V), r.Timeout.Source, base.Resources.Timeout.Source))
 		}
 	}

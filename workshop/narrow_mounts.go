@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"encoding/hex"
 	"fmt"
 	"path"
 	"slices"
@@ -41,7 +42,10 @@ func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 		if !work.spend(1) {
 			break
 		}
-		below, ok := subpath.Below(m.Source.V, o.Source.V)
+		below, ok, known := sourceBelow(m.Source, o.Source, work.symbolic)
+		if !known {
+			why.unknown = true
+		}
 		if !ok {
 			continue
 		}
@@ -49,6 +53,9 @@ func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 		summary, hint := mountExcess(m, o, below)
 		if summary == "" {
 			return o, excess{}, true
+		}
+		if work.symbolic && m.ModeTemplate+o.ModeTemplate != "" {
+			why.unknown = true
 		}
 		if depth := strings.Count(path.Clean(o.Source.V), "/"); depth > longest {
 			longest = depth
@@ -58,11 +65,48 @@ func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 	return Mount{}, why, false
 }
 
+// sourceBelow reports whether a source is another one or below it. In a symbolic
+// workshop a variable is equal to itself, and nothing else is known of it.
+func sourceBelow(inner, outer Value[string], symbolic bool) (rest string, ok, known bool) {
+	a, b := inner.Source.Template, outer.Source.Template
+	if !symbolic || a+b == "" {
+		rest, ok = subpath.Below(inner.V, outer.V)
+		return rest, ok, true
+	}
+	if a == "" || b == "" {
+		return "", false, false
+	}
+	a, b = opaque(a), opaque(b)
+	if a != b && slices.Contains(strings.Split(a+"/"+b, "/"), "..") {
+		return "", false, false // of a variable it may lead anywhere
+	}
+	if rest, ok = subpath.Below(a, b); strings.Contains(rest, variableMark) {
+		return "", false, false
+	}
+	return rest, ok, ok
+}
+
+// variableMark stands at both ends of a variable in the result of opaque; no path has
+// it (see deceives).
+const variableMark = "\x01"
+
+// opaque is a template in which each variable is a part of a path, whatever its
+// default.
+func opaque(template string) string {
+	var b strings.Builder
+	at := 0
+	eachVariable(template, func(from, to int) {
+		b.WriteString(template[at:from] + variableMark + hex.EncodeToString([]byte(template[from:to])) + variableMark)
+		at = to
+	})
+	return b.String() + template[at:]
+}
+
 // mountExcess says what m has that o, whose source is `below` above it,
 // doesn't grant; empty if nothing.
 func mountExcess(m, o Mount, below string) (summary, hint string) {
 	switch {
-	case m.ReadWrite && !o.ReadWrite:
+	case m.ReadWrite && !o.ReadWrite && (m.ModeTemplate == "" || m.ModeTemplate != o.ModeTemplate):
 		return fmt.Sprintf("%s is mounted read-only in the workshop and read-write here", m.Source.V), "write `:ro` here, or `:rw` in the workshop's container"
 	case m.GitWritable && !o.GitWritable:
 		return "`git: rw` isn't granted by the workshop's mount", "remove it here, or add it there"

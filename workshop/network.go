@@ -81,13 +81,7 @@ func (w *partialNetwork) decode(d *decoder, n *node, f *field) bool {
 			if extra := (*form.DNS)[min(len(*form.DNS), firewall.MaxResolvers):]; len(extra) > 0 {
 				d.fail(extra[0].Source.Range, "too-large", fmt.Sprintf("dns has %d resolvers, more than %d", len(*form.DNS), firewall.MaxResolvers), "remove the rest")
 			}
-			for _, x := range *form.DNS {
-				d.checkResolver(x)
-			}
 		})
-	}
-	if form.Proxy != nil {
-		d.in("proxy", func() { d.checkProxy(*form.Proxy) })
 	}
 	if form.Room != nil {
 		w.OwnRoom = &Value[bool]{V: form.Room.V == "own", Source: form.Room.Source}

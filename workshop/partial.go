@@ -133,7 +133,7 @@ func (c *partialContainer) together(d *decoder) {
 	if c.Ports != nil {
 		published, targets := map[string]diag.Range{}, map[string]diag.Range{}
 		for _, p := range *c.Ports {
-			if !p.Auto() {
+			if !p.Auto() && !d.standsIn(p.Published.Source) && !d.standsIn(p.Host.Source) {
 				d.once("ports", published, fmt.Sprintf("%s:%d", p.Host.V, p.Published.V), p.At.Range, "published port")
 			}
 			d.once("ports", targets, fmt.Sprint(p.Target.V), p.At.Range, "port of the worker")

@@ -19,7 +19,7 @@ func resolveWorkers(ctx context.Context, fsys fs.FS, w *Workshop, entries []work
 	p := &problems{}
 	l := &locator{fsys: fsys, dir: path.Dir(w.File), file: w.File, root: o.Root, mounts: w.Container.Mounts, problems: p}
 	first := map[string]diag.Range{}
-	work := &effort{ctx: ctx, left: maxEffort}
+	work := &effort{ctx: ctx, left: maxEffort, symbolic: o.Symbols}
 	granted := 0
 	for _, e := range entries {
 		if ctx.Err() != nil {
@@ -52,7 +52,7 @@ func resolveWorkers(ctx context.Context, fsys fs.FS, w *Workshop, entries []work
 	mcpTools(w, p)
 	approvalNames(w, p)
 	delegations(w, work, p)
-	if p.errors == 0 {
+	if p.errors == 0 && !o.Symbols { // it is about the machine's paths
 		sharedMounts(w, o.Root, work, p)
 		writablePolicy(w, l, o.Root, work, p)
 	}

@@ -37,6 +37,8 @@ type Workshop struct {
 	MCP []MCPServer
 	// Variables that the file uses, sorted by name.
 	Variables []Variable
+	// Symbolic: it was loaded with Options.Symbols.
+	Symbolic bool
 }
 
 // Variable is one ${NAME} of the file.
@@ -152,8 +154,9 @@ type Mount struct {
 	Name   string
 	Source Value[string] // as written, with ~ and variables resolved; relative to the file or absolute
 	Target Value[string] // absolute, clean
-	// ReadWrite is false by default.
-	ReadWrite bool
+	// ReadWrite is false by default. ModeTemplate is set where it comes from a variable.
+	ReadWrite    bool
+	ModeTemplate string
 	// Exclude are globs (relative to the source, ** allowed); a mount with
 	// Exclude or Copy is a read-only copy in a project volume.
 	Exclude        []string

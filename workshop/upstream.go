@@ -18,7 +18,13 @@ func (u *Upstream) decode(d *decoder, n *node, f *field) bool {
 		return false
 	}
 	u.NamedBy = s.originOf(hostIn(u.V))
-	return true
+	before := d.errors
+	if f != nil && f.keyName == "dns" {
+		d.checkResolver(*u)
+	} else {
+		d.checkProxy(*u)
+	}
+	return d.errors == before
 }
 
 func (*Upstream) schema(g *schemaMaker) object { return object{"type": "string"} }

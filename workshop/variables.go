@@ -185,16 +185,21 @@ func (d *decoder) variable(s scalar, text string, from, to int) (part, bool) {
 			"Variables inside of variables can't be kept in generated files.", "write plain text there")
 		return p, false
 	}
-	value, err := template.SubstituteWithOptions(expr, d.vars.lookup.text, template.WithoutLogging)
 	d.vars.use(name, arg, op == ":-")
+	p.variable, p.template = name, "${"+name+":?}"
+	if op == ":-" {
+		p.template = "${" + name + ":-" + arg + "}"
+	}
+	if d.symbols != nil {
+		p.text, p.origin = d.symbols.text(s.node, from, name, op, arg)
+		return p, true
+	}
+	value, err := template.SubstituteWithOptions(expr, d.vars.lookup.text, template.WithoutLogging)
 	set, isSet := d.vars.lookup(name)
 	if set.text != "" {
 		p.origin = set.origin
 	}
-	p.variable, p.text, p.template = name, value, "${"+name+":?}"
-	if op == ":-" {
-		p.template = "${" + name + ":-" + arg + "}"
-	}
+	p.text = value
 	var missing *template.MissingRequiredError
 	foreign, asks := d.vars.asks[name]
 	switch {

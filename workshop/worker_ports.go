@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -84,7 +85,7 @@ func checkRooms(w *Workshop, p *problems) {
 					Hint:    "choose another target, or give one of them `network: {room: own}`",
 					Related: []diag.Related{{Message: by.worker + " has it here", Range: by.at}}})
 			}
-			if port.Auto() {
+			if port.Auto() || w.Symbolic && cmp.Or(port.Published.Source.Template, port.Host.Source.Template) != "" {
 				continue
 			}
 			if by := take(published, onHost{port.Host.V, port.Published.V}, wk.Name, port); by != nil && by.worker != wk.Name {
