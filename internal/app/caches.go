@@ -1,29 +1,11 @@
 package app
 
 import (
-	"path"
 	"strings"
 	"sync"
 
 	"github.com/llmdo/workshop/internal/engine"
-	"github.com/llmdo/workshop/workshop"
 )
-
-// CachesText is "caches npm, models at /models".
-func CachesText(caches []workshop.Cache) string {
-	texts := make([]string, len(caches))
-	for i := range caches {
-		texts[i] = cacheText(&caches[i])
-	}
-	return "caches " + strings.Join(texts, ", ")
-}
-
-func cacheText(c *workshop.Cache) string {
-	if c.Target.V == path.Join(workshop.CacheDir, c.Name) {
-		return c.Name
-	}
-	return c.Name + " at " + c.Target.V
-}
 
 // sayFreshCaches says which caches start empty although their worker had one: nobody
 // should look for what made the next build slow.

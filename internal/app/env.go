@@ -35,6 +35,8 @@ type Env struct {
 	// run, with those of the machine.
 	Warnings Warnings
 	Warned   bool
+	// RepairLock: the lock is about to be written, so what is wrong with it is no error.
+	RepairLock bool
 	// ResolvConf is the machine's resolv.conf; empty: where it usually is.
 	ResolvConf string
 	// AgreeBuild asks a person whether an image may be built; nil: nobody is there.

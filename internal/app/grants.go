@@ -14,6 +14,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -45,12 +46,13 @@ var facets = []facet{
 	{name: "env", label: "env:", hidden: true},
 	{name: "author", label: "git author"},
 	{name: portFacet, label: "ports:"},
-	{name: "mode", label: "network"},
+	{name: modeFacet, label: "network"},
 	{name: "room", label: "room"},
 	{name: "dns", label: "dns"},
 	{name: "proxy", label: "proxy"},
 	{name: lineFacet, label: "network:"},
 	{name: "tool", label: "tools:"},
+	{name: "delegate", label: "delegates to:"},
 }
 
 const (
@@ -58,51 +60,34 @@ const (
 	lineFacet = "line"
 	// portFacet has the published ports, which ps shows.
 	portFacet = "port"
+	// modeFacet has the mode of the network, which ls shows.
+	modeFacet = "mode"
 )
 
 // grantOf is what a worker of a project with facts is granted.
 func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
 	c := &w.Container
-	g := facts.Grant{
-		"image": c.Image.V, "user": c.User.V, "workdir": c.Workdir.V, "runtime": c.Runtime.V,
-		"memory": c.Resources.Memory.V.String(), "cpu": strconv.FormatFloat(c.Resources.CPU.V, 'g', -1, 64),
-		"pids": strconv.FormatInt(c.Resources.PIDs.V, 10), "timeout": LengthText(c.Resources.Timeout.V),
-		"scratch": c.Scratch.V.String(), "tmp": c.Tmp.V.String(), "shm": c.Shm.V.String(), "home": c.Home.V.String(),
-		"mode": c.Network.Mode.V.String(),
+	g := facts.Grant{}
+	for _, l := range grant.Worker(w, grant.Values) {
+		key, text := facetOf(l.Surface), l.Text
+		if l.Key != "" {
+			key += " " + l.Key
+		}
+		switch l.Surface {
+		case grant.Allow, grant.Deny, grant.Tool: // as the files have them, below
+			continue
+		case grant.Env:
+			sum := sha256.Sum256([]byte(c.Env[l.Key].V)) // it may be a secret
+			text = hex.EncodeToString(sum[:])
+		}
+		g[key] = text
 	}
-	if c.Build != nil {
-		g["image"] = "build of " + c.Build.Context.V
-	}
-	if c.GitAuthor.V == workshop.GitAuthorHost {
-		g["author"] = c.GitAuthor.V
-	}
-	if c.Network.OwnRoom.V {
-		g["room"] = "own"
-	}
-	for _, m := range c.Mounts {
-		g["mount "+m.Target.V] = MountText(m)
+	for _, p := range c.Ports {
+		g[portFacet+" "+strconv.Itoa(int(p.Target.V))] = grant.PortText(p, ready.Compiled.Published(compose.PortKey{Worker: w.Name, Target: p.Target.V}))
 	}
 	for _, target := range heldTargets(ready, w) {
 		g["held "+target] = target
 	}
-	for _, s := range c.Secrets {
-		g["secret "+s.Name] = s.Name
-	}
-	for i := range c.Caches {
-		g["cache "+c.Caches[i].Name] = cacheText(&c.Caches[i])
-	}
-	for name, v := range c.Env {
-		sum := sha256.Sum256([]byte(v.V)) // it may be a secret
-		g["env "+name] = hex.EncodeToString(sum[:])
-	}
-	for _, p := range c.Ports {
-		g[portFacet+" "+strconv.Itoa(int(p.Target.V))] = PortText(p, ready.Compiled.Published(compose.PortKey{Worker: w.Name, Target: p.Target.V}))
-	}
-	var resolvers []string
-	for _, r := range c.Network.DNS {
-		resolvers = append(resolvers, r.V)
-	}
-	g["dns"], g["proxy"] = strings.Join(resolvers, ", "), ProxyHost(c.Network.Proxy.V)
 	for _, r := range filled(c.Network.Allow) {
 		text := lineGrant(r, false)
 		g[lineFacet+" allow "+text] = text
@@ -111,7 +96,13 @@ func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
 		text := "deny " + lineGrant(r, true)
 		g[lineFacet+" "+text] = text
 	}
-	entries := map[string][]string{} // one may mean several tools
+	toolGrants(g, w)
+	return g
+}
+
+// toolGrants adds the entries of a worker's tools, of which one may mean several.
+func toolGrants(g facts.Grant, w *workshop.Worker) {
+	entries := map[string][]string{}
 	for _, t := range w.Definition.Tools {
 		name, _, limited := strings.Cut(t.Written, "(")
 		text := t.Written
@@ -123,8 +114,17 @@ func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
 	for name, texts := range entries {
 		g["tool "+name] = strings.Join(texts, " ")
 	}
-	maps.DeleteFunc(g, func(_, text string) bool { return text == "" })
-	return g
+}
+
+// facetOf is the facet that records have for a surface.
+func facetOf(s grant.Surface) string {
+	switch s {
+	case grant.Mode:
+		return modeFacet
+	case grant.GitAuthor:
+		return "author"
+	}
+	return string(s)
 }
 
 // lineGrant is a line as it is written, or its preset.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/ports"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -38,7 +39,7 @@ func (p Ports) Text(worker string, port workshop.Port) string {
 	if port.Auto() {
 		n = p[compose.PortKey{Worker: worker, Target: port.Target.V}]
 	}
-	return PortText(port, n)
+	return grant.PortText(port, n)
 }
 
 func (env *Env) leases() ports.Registry { return ports.In(env.StateDir()) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
 
@@ -228,5 +229,5 @@ func EndText(until time.Time, deny bool) string {
 	if until.IsZero() {
 		return RuleChange{Deny: deny}.End()
 	}
-	return fmt.Sprintf("until %s (%s)", WhenText(until), LengthText(max(0, time.Until(until))))
+	return fmt.Sprintf("until %s (%s)", WhenText(until), grant.LengthText(max(0, time.Until(until))))
 }

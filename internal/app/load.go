@@ -20,7 +20,11 @@ func (env *Env) Load(ctx context.Context) (*Source, error) {
 	}
 	env.ofFile(s)
 	if n := s.Diagnostics.Count(diag.Error); n > 0 {
-		err := Fail(codeOf(s.Diagnostics), "%s is invalid: %s%s", env.Shown(s.Path), Count(n, "error"), env.spoiled(s))
+		file := s.Path
+		if n == len(s.lockProblems) {
+			file = s.lockFile()
+		}
+		err := Fail(codeOf(s.Diagnostics), "%s is invalid: %s%s", env.Shown(file), Count(n, "error"), env.spoiled(s))
 		if env.Warnings != WarnNone { // it is about the file, as `up` is
 			return nil, err
 		}
@@ -132,7 +136,7 @@ func (env *Env) Compile(ctx context.Context) (*Project, error) {
 
 // compileSource is Compile for a source that was read, without errors.
 func (env *Env) compileSource(s *Source) (*Project, error) {
-	c, err := compileWorkshop(s.Workshop)
+	c, err := compileWorkshop(s.pinned())
 	if err != nil {
 		return nil, err
 	}

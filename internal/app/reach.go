@@ -57,7 +57,7 @@ func reachOf(l onEngine, r *facts.Record) (out Reach) {
 			continue
 		}
 		g, known := granted[c.Service]
-		mode, err := firewall.ParseMode(g["mode"])
+		mode, err := firewall.ParseMode(g[modeFacet])
 		switch {
 		case c.NetworkOf == "":
 			mode = firewall.None

@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -82,7 +83,7 @@ func (p *Project) RunGrant() string {
 	w := &p.Workshop.Workers[0]
 	var mounts []string
 	for _, m := range w.Container.Mounts {
-		mounts = append(mounts, Printable(MountText(m)))
+		mounts = append(mounts, Printable(grant.MountText(&m)))
 	}
 	text := strings.Join(mounts, ", ")
 	if text == "" {

@@ -128,10 +128,25 @@ func (env *Env) narrowedSource(ctx context.Context, o *RunOptions) (*Source, err
 	if err != nil {
 		return nil, err
 	}
+	if err := env.checkRunLock(ctx, s, o); err != nil {
+		return nil, err
+	}
 	fsys := flagsFS{projectFS{dir: s.Root()}, text}
 	one := *s
 	one.Workshop, one.Diagnostics = workshop.OneOff(ctx, fsys, s.Workshop, name, commandLine, env.loadOptions(s.Root()))
 	return env.runLoaded(ctx, &one, lines)
+}
+
+// checkRunLock is [Env.CheckLock] for the whole file, of which a run has one worker.
+func (env *Env) checkRunLock(ctx context.Context, s *Source, o *RunOptions) error {
+	whole, err := env.compileSource(s)
+	if err != nil {
+		return err
+	}
+	if o.Image != "" && env.frozen(whole) {
+		return Fail(CodeRefused, "--image %s is not what %s says (B46)", quoted(o.Image), env.Shown(s.lockFile())).Hint("leave --image or --frozen out")
+	}
+	return env.CheckLock(ctx, whole)
 }
 
 func (env *Env) loadOptions(root string) workshop.Options {

@@ -27,8 +27,10 @@ type Settings struct {
 	ForceProcess  bool
 	SecretsOnDisk bool
 	WithoutLimits bool
-	Runtimes      []string // OCI runtimes that workers without a network may have
-	WaitTimeout   time.Duration
+	// Frozen: what runs must be what the lock says (B46); nil: in continuous integration.
+	Frozen      *bool
+	Runtimes    []string // OCI runtimes that workers without a network may have
+	WaitTimeout time.Duration
 	// ApprovalsMax is auto, ask or deny; of the others at most one is set.
 	ApprovalsMax, ApprovalsCommand, ApprovalsSocket string
 }
@@ -37,7 +39,7 @@ type Settings struct {
 // is the variable, except where a variable can't say it, with - for _ the flag.
 var SettingKeys = []string{
 	"approvals_command", "approvals_max", "approvals_socket",
-	"engine", "env_file", "file", "format", "no_color", "project_name",
+	"engine", "env_file", "file", "format", "frozen", "no_color", "project_name",
 	"quiet", "runtimes", "secrets_on_disk", "verbose", "wait_timeout", "without_limits",
 }
 
@@ -70,6 +72,9 @@ func (env *Env) UserValues() (values map[string]any, from EngineFrom, err error)
 		}
 		if instead, ok := NotInEnvironment[key]; ok {
 			return nil, 0, Fail(CodeRefused, "%s can't give a promise up", name).Hint("%s", instead)
+		}
+		if key == "frozen" && !cast.ToBool(value) {
+			return nil, 0, Fail(CodeRefused, "%s can't give a promise up (B46)", name).Hint("write `--frozen=false`")
 		}
 		if values[key] = value; key == "engine" {
 			from = FromVariable
@@ -128,7 +133,7 @@ const (
 // the engine among them.
 func (env *Env) Set(values map[string]any, from EngineFrom) error {
 	text := func(key string) string { return cast.ToString(values[key]) }
-	for _, key := range []string{"quiet", "no_color", "verbose", "secrets_on_disk", "without_limits"} {
+	for _, key := range []string{"quiet", "no_color", "verbose", "secrets_on_disk", "without_limits", "frozen"} {
 		if value := text(key); value != "" && !slices.Contains([]string{"true", "false", "0", "1"}, strings.ToLower(value)) {
 			return Fail(CodeUsage, "setting %s: %q is neither true nor false", key, value)
 		}
@@ -144,6 +149,10 @@ func (env *Env) Set(values map[string]any, from EngineFrom) error {
 			return Fail(CodeUsage, "wait timeout %q is not a duration above zero", text("wait_timeout")).
 				Hint("write it like 90s or 2m")
 		}
+	}
+	if text("frozen") != "" {
+		frozen := cast.ToBool(values["frozen"])
+		s.Frozen = &frozen
 	}
 	if values["approvals_max"] != nil {
 		s.ApprovalsMax = text("approvals_max")

@@ -18,6 +18,7 @@ import (
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/internal/lock"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -42,6 +43,11 @@ type Source struct {
 	flags bool
 	// lines are the flags of a run, by the lines of their text.
 	lines map[int]string
+	// lock is nil where there is none, or one with lockProblems.
+	lock         *lock.Lock
+	lockText     []byte
+	lockProblems diag.List
+	lockChecked  bool // by [Env.CheckLock]
 }
 
 // Root is the project's directory, which the file is in.
@@ -88,6 +94,9 @@ func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 		FollowFile: follow,
 	}
 	s.Workshop, s.Diagnostics = workshop.Load(ctx, fsys, s.Base(), o)
+	if s.readLock(fsys); !env.RepairLock {
+		s.Diagnostics = append(s.Diagnostics, s.lockProblems...)
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

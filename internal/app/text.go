@@ -1,10 +1,7 @@
 package app
 
 import (
-	"cmp"
 	"fmt"
-	"net"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,18 +106,6 @@ func PortsText(ports []firewall.PortRange) string {
 	return strings.Join(parts, ",")
 }
 
-// LengthText is a duration as a person writes it: "30m", "1h30m".
-func LengthText(d time.Duration) string {
-	s := d.Round(time.Second).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
-
 // SecretsText is "secrets a, b".
 func SecretsText(secrets []workshop.Secret) string {
 	names := make([]string, len(secrets))
@@ -128,35 +113,4 @@ func SecretsText(secrets []workshop.Secret) string {
 		names[i] = s.Name
 	}
 	return "secrets " + strings.Join(names, ", ")
-}
-
-// MountText is "./src at /workspace/src ro".
-func MountText(m workshop.Mount) string {
-	mode := "ro"
-	switch {
-	case m.ReadWrite:
-		mode = "rw"
-	case m.IsCopy():
-		mode = "copy"
-	}
-	return fmt.Sprintf("%s at %s %s", m.Source.V, m.Target.V, mode)
-}
-
-// PortText is "127.0.0.1:8080->8080" for a port that is published as that number; 0:
-// it is not known.
-func PortText(p workshop.Port, published uint16) string {
-	number := autoPort
-	if published != 0 {
-		number = strconv.Itoa(int(published))
-	}
-	return fmt.Sprintf("%s->%d", net.JoinHostPort(cmp.Or(p.Host.V, "127.0.0.1"), number), p.Target.V)
-}
-
-// ProxyHost leaves out of a proxy's URL what may be a password; empty for no proxy.
-func ProxyHost(proxy string) string {
-	u, err := url.Parse(proxy)
-	if err != nil {
-		return "that the file names"
-	}
-	return u.Host
 }

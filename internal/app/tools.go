@@ -2,10 +2,8 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +66,9 @@ type Tools struct {
 func (env *Env) OpenTools(ctx context.Context, c *Project, names []string, o ToolsOptions) (*Tools, error) {
 	// Instructions, approvals and delegation go by the files, whatever runs (B8, B40, B42).
 	if err := env.ReviewDefinition(ctx, c, nil); err != nil {
+		return nil, err
+	}
+	if err := env.CheckLock(ctx, c); err != nil {
 		return nil, err
 	}
 	log, err := env.auditLog(c)
@@ -146,6 +147,10 @@ func (h *Tools) start(ctx context.Context) error {
 	}
 	if h.down != nil {
 		if err := h.up(ctx, h.down); err != nil {
+			return err
+		}
+	} else if env.frozen(h.c) {
+		if err := h.refuseChanged(ctx); err != nil {
 			return err
 		}
 	} else {
@@ -236,81 +241,6 @@ func (h *Tools) missing(seen engine.Observed) (names []string) {
 		}
 	}
 	return names
-}
-
-// warnChanged compares what runs with the files. The session goes on either
-// way: what is offered is checked by both, and each can only narrow the other.
-func (h *Tools) warnChanged(ctx context.Context) {
-	env := h.env
-	plan, err := h.differs(ctx)
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		env.warn("%s can't be compared with what runs: %v", env.Shown(h.c.File), err)
-	case !plan.Empty():
-		env.warn("%s: the running workshop is out of date", h.changed())
-		env.hint("`workshop up` applies it, `workshop up --dry-run` shows it")
-	}
-}
-
-// changed says what differs from what runs, as far as that is known.
-func (h *Tools) changed() string {
-	file := h.env.Shown(h.c.File)
-	paths, noted := h.env.changedFiles(h.c.Source)
-	if len(paths) > 0 {
-		for i, p := range paths {
-			paths[i] = h.env.shownClipped(p)
-		}
-		return WorkersText(paths) + " changed since `up`"
-	}
-	if ready, err := (*h.current.Load())(); noted && err == nil {
-		var workers []string
-		changes := h.env.GrantChanges(ready)
-		for _, name := range h.wanted() {
-			if c := changes[name]; c.Text != "" {
-				workers = append(workers, fmt.Sprintf("%s is to change (%s)", name, c.Text))
-			}
-		}
-		if len(workers) > 0 {
-			return strings.Join(workers, ", ")
-		}
-	}
-	text := "a variable that " + file + " uses, a build context, this program, or the directories that are read-only in a mount (B8) changed since `up`"
-	if !noted {
-		text = file + ", " + text
-	}
-	return text
-}
-
-// differs is what `up` would do with the wanted workers.
-func (h *Tools) differs(ctx context.Context) (*engine.Plan, error) {
-	ready, err := (*h.current.Load())()
-	if err != nil {
-		return nil, err
-	}
-	d := engine.Desired{Compiled: ready.Compiled, Only: h.names, Pulled: true}
-	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
-		return nil, err
-	}
-	seen, err := h.engine.Observe(ctx, h.c.Name, engine.DesiredImages(d)...)
-	if err != nil {
-		return nil, err
-	}
-	return engine.PlanUp(d, seen)
-}
-
-// collect adds the facts of this machine. What prevents a start does not matter here.
-func (h *Tools) collect(ctx context.Context) (*Project, error) {
-	info, err := h.engine.Info(ctx)
-	if err != nil {
-		return nil, err
-	}
-	o := h.env.factsOptions(h.c, info)
-	if o.InitImage, o.InitVolume, err = h.engine.InitNames(ctx); err != nil {
-		return nil, err
-	}
-	ready, _ := withFacts(ctx, h.c, o)
-	return ready, nil
 }
 
 // readOnly is the Host's list of what is mounted read-only inside the read-write mounts

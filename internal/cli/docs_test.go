@@ -41,7 +41,7 @@ func TestDocs(t *testing.T) {
 			}
 			continue
 		}
-		if !strings.Contains(docsTail, "| WORKSHOP_"+strings.ToUpper(key)+" |") && !strings.Contains(docsTail, "| WORKSHOP_"+strings.ToUpper(key)+", ") {
+		if !strings.Contains(docsTail, "| WORKSHOP_"+strings.ToUpper(key)+" |") && !strings.Contains(docsTail, "| WORKSHOP_"+strings.ToUpper(key)+", ") && !strings.Contains(docsTail, "| WORKSHOP_"+strings.ToUpper(key)+" (") {
 			t.Errorf("the table of settings lacks %s", key)
 		}
 	}
@@ -183,6 +183,7 @@ A flag wins over the environment, the environment over
 | runtimes | | |
 | secrets_on_disk | WORKSHOP_SECRETS_ON_DISK | --secrets-on-disk |
 | without_limits | | --without-limits |
+| frozen | WORKSHOP_FROZEN (only true) | --frozen |
 | wait_timeout | WORKSHOP_WAIT_TIMEOUT | --wait-timeout |
 | approvals_max | WORKSHOP_APPROVALS_MAX | |
 | approvals_command | WORKSHOP_APPROVALS_COMMAND | |

@@ -152,6 +152,9 @@ type Observed struct {
 	WorkersOnly bool
 	// Images has the IDs of the requested references that exist.
 	Images map[string]string
+	// Digests has, for each of them that a user may have built or loaded there by hand,
+	// NAME@DIGEST of the registries that it came from or went to; empty for none.
+	Digests map[string][]string
 	// PolicyDigest is the digest of the policy file that a guard of this project
 	// starts with (firewall.EncodePolicy, SHA-256, hexadecimal); empty if there is
 	// none, it can't be read, or no images were requested.

@@ -103,6 +103,18 @@ func (e *MissingImageError) Error() string {
 // ExitCode is 5: engine.
 func (e *MissingImageError) ExitCode() int { return 5 }
 
+// LockedImageError means that the engine has an image of the tag, but not the one with
+// the digest: it isn't replaced, as somebody may have built it there.
+type LockedImageError struct{ Image, Tag, Service string }
+
+// Error has the remedy.
+func (e *LockedImageError) Error() string {
+	return fmt.Sprintf("%s on this engine is another image than the digest of %s says (B46): run `docker pull %s`", e.Tag, e.Service, e.Image)
+}
+
+// ExitCode is 4: refused.
+func (e *LockedImageError) ExitCode() int { return 4 }
+
 // PortTakenError means that something else listens on a port that a worker
 // publishes.
 type PortTakenError struct {

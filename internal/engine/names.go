@@ -62,12 +62,30 @@ func ImageRef(d Desired, service string) string {
 func DesiredImages(d Desired) []string {
 	refs := map[string]bool{}
 	for name := range d.Compiled.Project.Services {
-		refs[ImageRef(d, name)] = true
+		ref := ImageRef(d, name)
+		refs[ref] = true
+		if tag := tagOf(ref); tag != "" {
+			refs[tag] = true
+		}
 	}
 	if f := d.Compiled.Facts; f != nil && f.InitImage != "" {
 		refs[f.InitImage] = true
 	}
 	return sortedKeys(refs)
+}
+
+// tagOf is a reference with a tag and a digest without the digest, which a lock gave it;
+// else empty.
+func tagOf(ref string) string {
+	r, err := reference.Parse(ref)
+	if err != nil || r.Kind != reference.Registry || r.Digest == "" {
+		return ""
+	}
+	tag, _, _ := strings.Cut(ref, "@")
+	if !strings.Contains(tag[strings.LastIndexByte(tag, '/')+1:], ":") {
+		return ""
+	}
+	return tag
 }
 
 // ProjectDirectory returns the project directory in an object's labels, or "".

@@ -137,6 +137,8 @@ func (pl *planner) image(service, ref string, s types.ServiceConfig) (int, error
 			return 0, nil
 		}
 		step.Op = OpBuildImage
+	case missing && pl.otherImage(ref):
+		return 0, &LockedImageError{Image: ref, Tag: tagOf(ref), Service: service}
 	case s.PullPolicy == types.PullPolicyAlways && !pl.d.Pulled:
 		step.Op, step.Cause = OpPullImage, "pull: always"
 	case missing && s.PullPolicy == types.PullPolicyNever:
@@ -147,6 +149,13 @@ func (pl *planner) image(service, ref string, s types.ServiceConfig) (int, error
 		return 0, nil
 	}
 	return pl.add(step), nil
+}
+
+// otherImage reports whether the engine has another image by the tag of a reference with
+// a digest, which somebody put there by hand.
+func (pl *planner) otherImage(ref string) bool {
+	_, there := pl.o.Digests[tagOf(ref)]
+	return there
 }
 
 // prepareNetworks replaces changed networks, removes orphans, and creates missing

@@ -37,7 +37,7 @@ var watchedNames = map[string]bool{
 	".exrc": true, ".nvimrc": true, ".nvim.lua": true, ".vimrc": true, ".dir-locals.el": true, ".dir-locals-2.el": true,
 	".gdbinit": true, ".lldbinit": true, ".rprofile": true, ".irbrc": true, ".pryrc": true, ".pdbrc": true, ".iex.exs": true, ".ghci": true, ".ocamlinit": true, ".octaverc": true,
 	".lazygit.yml": true, "coc-settings.json": true,
-	"workshop.yaml": true, "workshop.yml": true, "skill.md": true,
+	"workshop.yaml": true, "workshop.yml": true, "workshop.lock": true, "skill.md": true,
 }
 
 // watchedDirs are directories in which every file counts, like protected ones, but to

@@ -49,6 +49,7 @@ workdir is in a mount, docker compose exec starts in /: name the directory (-w).
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; fail if the files are not up to date")
 	cmd.Flags().BoolVar(&o.load, "load", false, "prepare image and volume for plain Compose")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "with --load: build images without asking")
+	command.FrozenFlag(cmd)
 	return cmd
 }
 
@@ -56,6 +57,9 @@ func (a verbs) compileVerb(ctx context.Context, o compileOptions) error {
 	a.Warnings = app.WarnAll
 	c, err := a.Compile(ctx)
 	if err != nil {
+		return err
+	}
+	if err := a.CheckLock(ctx, c); err != nil {
 		return err
 	}
 	g, err := a.Generate(c, o.out)

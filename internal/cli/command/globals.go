@@ -1,6 +1,9 @@
 package command
 
-import "github.com/spf13/pflag"
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
 
 // globals are the flags that every command has. Their values are read through
 // [settings], which adds the environment and the user's file.
@@ -42,4 +45,9 @@ func IsGlobalFlag(name string) bool {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(Program).AddGlobalFlags(f, false)
 	return f.Lookup(name) != nil
+}
+
+// FrozenFlag adds --frozen, which [app.Settings] has.
+func FrozenFlag(cmd *cobra.Command) {
+	cmd.Flags().Bool("frozen", false, "refuse whatever workshop.lock doesn't say (B46); default in continuous integration where there is one")
 }

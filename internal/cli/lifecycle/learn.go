@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/command"
+	"github.com/llmdo/workshop/internal/grant"
 )
 
 // How long a room learns.
@@ -37,7 +37,7 @@ func (o *learnOptions) check(cmd *cobra.Command) error {
 		}
 	}
 	if o.lasts < time.Second || o.lasts > maxLearn {
-		return command.UsageError(cmd, "--for %v: from a second to %s", o.lasts, app.LengthText(maxLearn))
+		return command.UsageError(cmd, "--for %v: from a second to %s", o.lasts, grant.LengthText(maxLearn))
 	}
 	return nil
 }

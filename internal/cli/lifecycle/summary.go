@@ -10,6 +10,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -26,7 +27,7 @@ func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, 
 		if !can.Contained {
 			text := "; its tools run on this machine, without limits"
 			if len(w.Container.Caches) > 0 {
-				text += " and without the " + app.CachesText(w.Container.Caches)
+				text += " and without the " + grant.CachesText(w.Container.Caches)
 			}
 			a.WriteLine(w.Name + ": " + mountsText(w.Container.Mounts) + text)
 			continue
@@ -59,7 +60,7 @@ func workerLine(w *workshop.Worker, ports app.Ports, change string, whole, unlim
 			parts = append(parts, app.SecretsText(c.Secrets))
 		}
 		if len(c.Caches) > 0 {
-			parts = append(parts, app.CachesText(c.Caches))
+			parts = append(parts, grant.CachesText(c.Caches))
 		}
 		if c.Runtime.V != "" {
 			parts = append(parts, "runtime "+c.Runtime.V)
@@ -81,7 +82,7 @@ func mountsText(mounts []workshop.Mount) string {
 	}
 	parts := make([]string, len(mounts))
 	for i, m := range mounts {
-		parts[i] = app.MountText(m)
+		parts[i] = grant.MountText(&m)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -97,7 +98,7 @@ func networkText(n *workshop.Network) string {
 		return text
 	}
 	if n.Proxy.V != "" {
-		text += " through the proxy " + app.ProxyHost(n.Proxy.V)
+		text += " through the proxy " + grant.ProxyHost(n.Proxy.V)
 	}
 	if len(n.DNS) > 0 {
 		resolvers := make([]string, len(n.DNS))

@@ -41,6 +41,10 @@ does the one that ` + "`call`" + ` or ` + "`tools`" + ` runs. Lines of workshop.
 that a worker may have written are shown, with the reason, and need a yes or
 --accept-watched. A dry run shows them too.
 
+With a workshop.lock (see lock) images run as it has them, by digest; what else differs
+from it is named. --frozen refuses any difference (B46), and is the default in
+continuous integration.
+
 --learn then lets workers with mode restricted reach names that no line allows,
 and records them: ` + "`firewall suggest`" + ` prints lines for them. Until it ends, the
 allow list is not enforced (B23 to B25); deny lines and what never opens are. It is
@@ -48,6 +52,7 @@ refused in continuous integration, and for workers with secrets unless --with-se
 		Example: `  workshop up
   workshop up --dry-run              # the plan and what was found on this machine
   workshop up --yes reviewer         # one worker; build images without asking
+  workshop up --frozen               # only what workshop.lock says
   workshop up --learn --for 10m      # find out what to allow`,
 		Args:              command.Args(0, -1),
 		ValidArgsFunction: a.CompleteWorkers(0),
@@ -67,6 +72,7 @@ refused in continuous integration, and for workers with secrets unless --with-se
 	o.learn.flags(cmd)
 	f.Duration("wait-timeout", app.DefaultWaitTimeout, "how long to wait until every worker is ready")
 	f.Bool("secrets-on-disk", false, "keep secrets on disk until down, where there is no memory file system")
+	command.FrozenFlag(cmd)
 	f.Bool("without-limits", false, "go on where this machine enforces no limits of memory, cpu and processes (B5)")
 	f.BoolVarP(&detach, "detach", "d", false, "accepted as in Compose, and what up always does")
 	return cmd

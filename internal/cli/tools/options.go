@@ -24,6 +24,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.Strict, "strict", false, "refuse what the workshop asks about without asking")
 	f.BoolVar(&o.NoUp, "no-up", false, "don't start a workshop that isn't up")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "build images without asking, where it must be started")
+	command.FrozenFlag(cmd)
 }
 
 func (o *options) check(cmd *cobra.Command) error {

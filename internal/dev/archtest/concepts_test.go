@@ -69,7 +69,7 @@ var concepts = []struct {
 		"internal/toolbox/fetch/fetch.go":   "what fetch_url is asked for",
 		"internal/session/approval/text.go": "what fetch_url is asked for, shown",
 		"internal/probe/http.go":            "what a test asks for",
-		"internal/app/text.go":              "the proxy without its password",
+		"internal/grant/network.go":         "the proxy without its password",
 		"internal/doctor/proxy.go":          "the proxies of the caller's environment",
 	}},
 	{"tar archives", "internal/lib/safetar internal/engine/copytree", `"archive/tar"`, map[string]string{
@@ -78,6 +78,7 @@ var concepts = []struct {
 		"internal/dev/testnet/packages.go":        "packages for tests",
 		"internal/dev/testutil/files.go":          "trees for tests",
 		"internal/engine/docker/build.go":         "the context of a build",
+		"internal/engine/docker/buildcontent.go":  "what a build's context is, whatever the modes of files",
 		"internal/engine/docker/caches.go":        "the owner of a volume is set by a stream of ours",
 		"internal/engine/docker/fill.go":          "a volume is filled by a stream of ours",
 		"internal/engine/docker/policydigest.go":  "one file is read out of a container",
@@ -90,6 +91,7 @@ var concepts = []struct {
 		"internal/toolbox/files/pack_linux.go":    "inside a worker, by descriptors",
 		"internal/toolbox/files/unpack_linux.go":  "inside a worker, by descriptors",
 	}},
+	{"a grant in words", "internal/grant", `%s at %s %s`, nil},
 	{"JSON Schema", "internal/session workshop/worker internal/dev/schemagen", `"github\.com/(google/jsonschema-go|santhosh-tekuri|invopop)`, nil},
 }
 

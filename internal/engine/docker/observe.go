@@ -30,7 +30,7 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	if err := engine.RefuseImageFiles(promise.Docker, images...); err != nil {
 		return engine.Observed{}, err
 	}
-	o := engine.Observed{Project: project, Images: map[string]string{}}
+	o := engine.Observed{Project: project, Images: map[string]string{}, Digests: map[string][]string{}}
 	label := filters.NewArgs(filters.Arg("label", engine.LabelProject+"="+project))
 	_ = e.Ping(ctx) // before concurrent calls; if it fails, they report it
 	var volumes []*volume.Volume
@@ -65,13 +65,13 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	var mu sync.Mutex
 	for _, ref := range images {
 		g.Go(func() error {
-			id, err := e.imageID(gctx, ref)
+			id, digests, err := e.image(gctx, ref)
 			if err != nil || id == "" {
 				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			o.Images[ref] = id
+			o.Images[ref], o.Digests[ref] = id, digests
 			return nil
 		})
 	}
@@ -130,17 +130,24 @@ func (e *Engine) started(ctx context.Context, all []engine.Container, plan bool)
 
 // imageID returns the ID of an image, "" if there is none.
 func (e *Engine) imageID(ctx context.Context, ref string) (string, error) {
+	id, _, err := e.image(ctx, ref)
+	return id, err
+}
+
+// image returns the ID of an image, "" if there is none, and its digests in registries.
+func (e *Engine) image(ctx context.Context, ref string) (id string, digests []string, err error) {
 	if ref == "" {
-		return "", nil
+		return "", nil, nil
 	}
 	if e.isInit(ctx, ref) {
-		return e.findInit(ctx)
+		id, err = e.findInit(ctx)
+		return id, nil, err
 	}
 	img, err := e.cli.ImageInspect(ctx, ref)
 	if cerrdefs.IsNotFound(err) {
-		return "", nil
+		return "", nil, nil
 	}
-	return img.ID, err
+	return img.ID, img.RepoDigests, err
 }
 
 func observed(s *container.Summary) engine.Container {

@@ -1,0 +1,165 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/engine/docker"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lock"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// readLock reads the lock of the file. What is wrong with it is a problem like those of
+// the file: it is never taken for none.
+func (s *Source) readLock(fsys fs.FS) {
+	name := lock.FileOf(s.Base())
+	text, err := boundedfile.ReadFS(fsys, name, lock.MaxSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		s.lockProblems = diag.List{{Severity: diag.Error, Code: "bad-lock", Range: diag.Range{Filename: name},
+			Summary: "the lock can't be read: " + boundedfile.Reason(err)}}
+		return
+	}
+	s.lockText = text
+	s.lock, s.lockProblems = lock.Parse(name, text)
+}
+
+// lockFile is the absolute path of the lock.
+func (s *Source) lockFile() string { return filepath.Join(s.Root(), lock.FileOf(s.Base())) }
+
+// compiledFiles are the texts that the workshop was loaded from, but not those of
+// variables: they are the machine's.
+func (s *Source) compiledFiles() map[string][]byte {
+	out := map[string][]byte{}
+	for name, k := range s.read {
+		if !slices.Contains(s.variables, name) && name != lock.FileOf(s.Base()) {
+			out[path.Clean(name)] = k.text
+		}
+	}
+	return out
+}
+
+// pinned is the workshop with its images as they are locked.
+func (s *Source) pinned() *workshop.Workshop {
+	if s.lock == nil {
+		return s.Workshop
+	}
+	return s.lock.Pin(s.Workshop)
+}
+
+// newLock is the lock that a project would have, as far as files say it.
+func (env *Env) newLock(ctx context.Context, c *Project) (*lock.Lock, error) {
+	l := lock.New(c.Workshop, c.compiledFiles())
+	builds, err := contentHashes(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.Workshop.Workers {
+		w := &c.Workshop.Workers[i]
+		if w.Container.Build != nil {
+			l.Builds[lock.BuildName(w.Container.Build)] = builds[w.Name]
+		}
+	}
+	return l, nil
+}
+
+// contentHashes are the hashes of what the images of workers are built from.
+func contentHashes(ctx context.Context, c *Project) (map[string]string, error) {
+	at := *c.Compiled
+	at.Facts = &compose.Facts{Project: c.Name, ProjectDir: c.ProjectRef.Dir}
+	hashes, err := docker.Contents(ctx, &at)
+	if err != nil {
+		return nil, Fail(CodeInvalid, "%w", err)
+	}
+	return hashes, nil
+}
+
+// lockDifferences are those of a project from its lock.
+func (env *Env) lockDifferences(ctx context.Context, c *Project) ([]lock.Difference, error) {
+	now, err := env.newLock(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	now.Take(c.lock)
+	now.Describe(c.Workshop)
+	return lock.Compare(c.lock, now), nil
+}
+
+// frozen reports whether what runs must be what the lock says: the caller asks for it,
+// or this is continuous integration and there is a lock.
+func (env *Env) frozen(c *Project) bool {
+	if f := env.Settings.Frozen; f != nil {
+		return *f
+	}
+	return c.lock != nil && env.inCI() != ""
+}
+
+// CheckLock refuses a project that isn't what its lock says (B46): where that must be so
+// ([Settings.Frozen]) in any way, else where an image differs. Of other differences the
+// grants are named.
+func (env *Env) CheckLock(ctx context.Context, c *Project) error {
+	if c.flags || c.lockChecked {
+		return nil
+	}
+	c.lockChecked = true
+	frozen := env.frozen(c)
+	if c.lock == nil {
+		if frozen {
+			return Fail(CodeInvalid, "there is no %s, and --frozen runs only what it says (B46)", env.Shown(c.lockFile())).Hint("run `workshop lock`, and commit the file")
+		}
+		return nil
+	}
+	differences, err := env.lockDifferences(ctx, c)
+	if err != nil {
+		return err
+	}
+	var can, refused []string
+	for _, d := range differences {
+		switch {
+		case d.Kind == lock.Can:
+			can = append(can, d.String())
+		case d.Kind == lock.ImageK && d.Now != "":
+			refused = append(refused, d.String())
+		case frozen && d.Kind != lock.Preset:
+			refused = append(refused, d.String())
+		}
+	}
+	const hint = "review it, and run `workshop lock`"
+	switch {
+	case frozen && len(can)+len(refused) > 0:
+		return Fail(CodeRefused, "the workshop isn't what %s says (B46); nothing was started:%s", env.Shown(c.lockFile()), listed(append(refused, can...))).Hint(hint)
+	case len(refused) > 0:
+		return Fail(CodeRefused, "an image isn't what %s says (B46); nothing was started:%s", env.Shown(c.lockFile()), listed(refused)).Hint(hint)
+	case len(can) > 0:
+		env.warn("%s is out of date; what workers are granted beyond it, or no more:%s", env.Shown(c.lockFile()), listed(can))
+		env.hint(hint)
+	}
+	return nil
+}
+
+// maxListed differences are named one by one.
+const maxListed = 50
+
+// listed are lines below a message.
+func listed(lines []string) string {
+	var b strings.Builder
+	for i, l := range lines {
+		if i == maxListed {
+			fmt.Fprintf(&b, "\nand %d more", len(lines)-i)
+			break
+		}
+		b.WriteString("\n" + Printable(l))
+	}
+	return b.String()
+}

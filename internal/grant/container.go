@@ -1,0 +1,167 @@
+package grant
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+func (l *lines) container(c *workshop.Container) {
+	switch {
+	case c.Build != nil:
+		l.add(Image, "", "build of "+BuildText(c.Build, l.form), c.Build.Source)
+	default:
+		l.add(Image, "", text(l.form, c.Image), c.Image.Source)
+	}
+	l.add(User, "", text(l.form, c.User), c.User.Source)
+	l.add(Workdir, "", text(l.form, c.Workdir), c.Workdir.Source)
+	l.add(Runtime, "", text(l.form, c.Runtime), c.Runtime.Source)
+	l.limits(c)
+	for i := range c.Mounts {
+		m := &c.Mounts[i]
+		l.add(Mount, text(l.form, m.Target), mountText(m, l.form), m.At)
+	}
+	for _, s := range c.Secrets {
+		from := "$" + s.Env
+		if s.Env == "" {
+			from = text(l.form, s.File)
+		}
+		l.add(Secret, s.Name, s.Name+" from "+from, s.At)
+	}
+	for i := range c.Caches {
+		l.add(Cache, c.Caches[i].Name, cacheText(&c.Caches[i]), c.Caches[i].At)
+	}
+	for name, v := range c.Env {
+		l.add(Env, name, name+"="+strconv.Quote(text(l.form, v)), v.Source)
+	}
+	if c.GitAuthor.V == workshop.GitAuthorHost {
+		l.add(GitAuthor, "", c.GitAuthor.V, c.GitAuthor.Source)
+	}
+	for _, p := range c.Ports {
+		key := textOf(l.form, p.Target, func(n uint16) string { return strconv.Itoa(int(n)) })
+		l.add(Port, key, portText(&p, l.form), p.At)
+	}
+}
+
+func (l *lines) limits(c *workshop.Container) {
+	sizes := []struct {
+		surface Surface
+		value   workshop.Value[workshop.Size]
+	}{
+		{Memory, c.Resources.Memory}, {Scratch, c.Scratch}, {Tmp, c.Tmp}, {Shm, c.Shm}, {Home, c.Home},
+	}
+	for _, s := range sizes {
+		l.add(s.surface, "", textOf(l.form, s.value, workshop.Size.String), s.value.Source)
+	}
+	r := &c.Resources
+	l.add(CPU, "", textOf(l.form, r.CPU, func(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }), r.CPU.Source)
+	l.add(PIDs, "", textOf(l.form, r.PIDs, func(n int64) string { return strconv.FormatInt(n, 10) }), r.PIDs.Source)
+	l.add(Timeout, "", textOf(l.form, r.Timeout, LengthText), r.Timeout.Source)
+}
+
+// BuildText is the context of a build, and its Dockerfile where that has a name of its own.
+func BuildText(b *workshop.Build, f Form) string {
+	out := text(f, b.Context)
+	if file := text(f, b.Dockerfile); file != "" && file != "Dockerfile" {
+		out += " by " + file
+	}
+	if target := text(f, b.Target); target != "" {
+		out += " target " + target
+	}
+	return out
+}
+
+// MountText is "./src at /workspace/src ro".
+func MountText(m *workshop.Mount) string { return mountPlaces(m, Values) }
+
+func mountPlaces(m *workshop.Mount, f Form) string {
+	mode := "ro"
+	switch {
+	case m.ReadWrite:
+		mode = "rw"
+	case m.IsCopy():
+		mode = "copy"
+	}
+	return fmt.Sprintf("%s at %s %s", text(f, m.Source), text(f, m.Target), mode)
+}
+
+// mountText has all that a mount opens or leaves out.
+func mountText(m *workshop.Mount, f Form) string {
+	out := mountPlaces(m, f)
+	if len(m.Exclude) > 0 {
+		out += " without " + strings.Join(m.Exclude, ", ")
+	}
+	for _, x := range []struct {
+		is   bool
+		text string
+	}{
+		{m.GitWritable, "git: rw"}, {m.AllowSockets, "sockets: allow"}, {m.OutsideProject, "outside_project: true"},
+	} {
+		if x.is {
+			out += ", " + x.text
+		}
+	}
+	return out
+}
+
+// cacheText is the name of a cache, and where it is unless that follows from the name.
+func cacheText(c *workshop.Cache) string {
+	if c.Target.V == path.Join(workshop.CacheDir, c.Name) {
+		return c.Name
+	}
+	return c.Name + " at " + c.Target.V
+}
+
+// CachesText is "caches a, b".
+func CachesText(caches []workshop.Cache) string {
+	texts := make([]string, len(caches))
+	for i := range caches {
+		texts[i] = cacheText(&caches[i])
+	}
+	return "caches " + strings.Join(texts, ", ")
+}
+
+// Auto is a published port that the machine chooses.
+const Auto = "auto"
+
+// PortText is "127.0.0.1:8080->8080" for a port that is published as that number; 0:
+// it is not known.
+func PortText(p workshop.Port, published uint16) string {
+	number := Auto
+	if published != 0 {
+		number = strconv.Itoa(int(published))
+	}
+	return fmt.Sprintf("%s->%d", net.JoinHostPort(cmp.Or(p.Host.V, "127.0.0.1"), number), p.Target.V)
+}
+
+func portText(p *workshop.Port, f Form) string {
+	number := func(n uint16) string {
+		if n == 0 {
+			return Auto
+		}
+		return strconv.Itoa(int(n))
+	}
+	out := net.JoinHostPort(cmp.Or(text(f, p.Host), "127.0.0.1"), textOf(f, p.Published, number)) + "->" + textOf(f, p.Target, number)
+	if p.ExposeBeyondHost {
+		out += ", expose_beyond_host: true"
+	}
+	return out
+}
+
+// LengthText is a duration as a person writes it: "30m", "1h30m".
+func LengthText(d time.Duration) string {
+	s := d.Round(time.Second).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
