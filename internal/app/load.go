@@ -18,6 +18,11 @@ func (env *Env) Load(ctx context.Context) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s, env.loaded(s)
+}
+
+// loaded says what was found in a file that was read, and fails where that is an error.
+func (env *Env) loaded(s *Source) error {
 	env.ofFile(s)
 	if n := s.Diagnostics.Count(diag.Error); n > 0 {
 		file := s.Path
@@ -26,11 +31,11 @@ func (env *Env) Load(ctx context.Context) (*Source, error) {
 		}
 		err := Fail(codeOf(s.Diagnostics), "%s is invalid: %s%s", env.Shown(file), Count(n, "error"), env.spoiled(s))
 		if env.Warnings != WarnNone { // it is about the file, as `up` is
-			return nil, err
+			return err
 		}
-		return nil, env.hintRecorded(err)
+		return env.hintRecorded(err)
 	}
-	return s, nil
+	return nil
 }
 
 // spoiled says of a file that can't be loaded that a worker may have made it so; empty:

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
@@ -58,42 +59,49 @@ func (s *Source) pinned() *workshop.Workshop {
 	return s.lock.Pin(s.Workshop)
 }
 
-// newLock is the lock that a project would have, as far as files say it.
-func (env *Env) newLock(ctx context.Context, c *Project) (*lock.Lock, error) {
-	l := lock.New(c.Workshop, c.compiledFiles())
-	builds, err := contentHashes(ctx, c)
-	if err != nil {
-		return nil, err
+// symbolic is the workshop as it is whatever the variables are, from the same texts.
+func (s *Source) symbolic(ctx context.Context) (*workshop.Workshop, error) {
+	if !bytes.ContainsRune(s.text(), '$') {
+		return s.Workshop, nil
 	}
-	for i := range c.Workshop.Workers {
-		w := &c.Workshop.Workers[i]
-		if w.Container.Build != nil {
-			l.Builds[lock.BuildName(w.Container.Build)] = builds[w.Name]
+	fsys := projectFS{dir: s.Root(), named: s.named, read: s.read}
+	w, list := workshop.Load(ctx, fsys, s.Base(), workshop.Options{Symbols: true, Root: filepath.ToSlash(s.Root()), FollowFile: true})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if w == nil {
+		return nil, Fail(CodeInvalid, "%s can't be compared with its lock: %s", s.Base(), list[0].Summary)
+	}
+	return w, nil
+}
+
+// newLock is the lock that a workshop would have, as far as files and what was looked up
+// before say it.
+func (s *Source) newLock(ctx context.Context, before *lock.Lock) (*lock.Lock, *workshop.Workshop, error) {
+	w, err := s.symbolic(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := lock.New(w, s.compiledFiles())
+	for i := range w.Workers {
+		b := w.Workers[i].Container.Build
+		if b == nil || !l.MustHash(b) {
+			continue
 		}
+		dir := filepath.FromSlash(b.Context.V)
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(RealPath(s.Root()), dir)
+		}
+		hash, err := docker.ContentHash(ctx, dir, cmp.Or(b.Dockerfile.V, "Dockerfile"))
+		if err != nil {
+			return nil, nil, Fail(CodeInvalid, "build of %s: %w", w.Workers[i].Name, err)
+		}
+		l.Builds[lock.BuildName(b)] = hash
 	}
-	return l, nil
-}
-
-// contentHashes are the hashes of what the images of workers are built from.
-func contentHashes(ctx context.Context, c *Project) (map[string]string, error) {
-	at := *c.Compiled
-	at.Facts = &compose.Facts{Project: c.Name, ProjectDir: c.ProjectRef.Dir}
-	hashes, err := docker.Contents(ctx, &at)
-	if err != nil {
-		return nil, Fail(CodeInvalid, "%w", err)
+	if before != nil {
+		l.Take(before)
 	}
-	return hashes, nil
-}
-
-// lockDifferences are those of a project from its lock.
-func (env *Env) lockDifferences(ctx context.Context, c *Project) ([]lock.Difference, error) {
-	now, err := env.newLock(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	now.Take(c.lock)
-	now.Describe(c.Workshop)
-	return lock.Compare(c.lock, now), nil
+	return l, w, nil
 }
 
 // frozen reports whether what runs must be what the lock says: the caller asks for it,
@@ -120,10 +128,12 @@ func (env *Env) CheckLock(ctx context.Context, c *Project) error {
 		}
 		return nil
 	}
-	differences, err := env.lockDifferences(ctx, c)
+	now, w, err := c.newLock(ctx, c.lock)
 	if err != nil {
 		return err
 	}
+	now.Describe(w)
+	differences := lock.Compare(c.lock, now)
 	var can, refused []string
 	for _, d := range differences {
 		switch {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/image"
@@ -34,87 +33,94 @@ type LockResult struct {
 	Differences []lock.Difference
 }
 
-// CheckedLock compares the workshop with its lock. No engine and no network is asked.
+// CheckedLock compares the workshop with its lock. No engine, network or variable is
+// asked.
 func (env *Env) CheckedLock(ctx context.Context) (LockResult, error) {
-	c, err := env.Compile(ctx)
+	s, err := env.loadForLock(ctx)
 	if err != nil {
 		return LockResult{}, err
 	}
-	r := LockResult{File: env.Shown(c.lockFile())}
-	if c.lock == nil {
+	r := LockResult{File: env.Shown(s.lockFile())}
+	if s.lock == nil {
 		return r, Fail(CodeInvalid, "there is no %s", r.File).Hint("run `workshop lock`, and commit the file")
 	}
-	now, err := env.newLock(ctx, c)
+	now, w, err := s.newLock(ctx, s.lock)
 	if err != nil {
 		return r, err
 	}
-	now.Take(c.lock)
-	now.Describe(c.Workshop)
-	r.Differences = lock.Compare(c.lock, now)
-	if len(r.Differences) == 0 && !bytes.Equal(c.lockText, now.Render()) {
+	now.Describe(w)
+	r.Differences = lock.Compare(s.lock, now)
+	if len(r.Differences) == 0 && lock.HashText(s.lockText) != lock.HashText(now.Render()) {
 		return r, Fail(CodeInvalid, "%s is not as `workshop lock` writes it", r.File).Hint("run `workshop lock`")
 	}
 	return r, nil
+}
+
+func (env *Env) loadForLock(ctx context.Context) (*Source, error) {
+	file, err := env.FindFile()
+	if err != nil {
+		return nil, err
+	}
+	s, err := env.read(ctx, file, true)
+	if err != nil {
+		return nil, err
+	}
+	return s, env.loaded(s)
 }
 
 // Lock writes the lock of the workshop. Images that are locked stay as they are; a lock
 // that can't be read, as after a merge, is written anew.
 func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 	env.RepairLock = true
-	c, err := env.Compile(ctx)
+	s, err := env.loadForLock(ctx)
 	if err != nil {
 		return LockResult{}, err
 	}
-	r := LockResult{File: env.Shown(c.lockFile())}
-	if err := env.ReviewDefinition(ctx, c, o.Ask); err != nil {
-		return r, err
-	}
-	for _, problem := range c.lockProblems {
-		env.warn("%s was not read, and all images are looked up: %s", r.File, problem.Summary)
-	}
-	before := c.lock
-	if r.New = before == nil; r.New {
-		before = lock.Empty()
-	}
-	now, err := env.newLock(ctx, c)
+	r := LockResult{File: env.Shown(s.lockFile())}
+	name, err := env.projectName(s.Workshop.Name.V, s.Root())
 	if err != nil {
 		return r, err
 	}
-	if !o.Upgrade {
-		now.Take(before)
-	}
-	if err := env.resolveImages(ctx, c, now, before, o); err != nil {
+	p := &Project{ProjectRef: ProjectRef{Name: name, Dir: RealPath(s.Root()), File: s.Path}, Source: s}
+	if err := env.ReviewDefinition(ctx, p, o.Ask); err != nil {
 		return r, err
 	}
-	now.Describe(c.Workshop)
+	for _, problem := range s.lockProblems {
+		env.warn("%s was not read, and all images are looked up: %s", r.File, problem.Summary)
+	}
+	before := s.lock
+	if r.New = before == nil; r.New {
+		before = lock.Empty()
+	}
+	known := before
+	if o.Upgrade {
+		known = lock.Empty()
+	}
+	now, w, err := s.newLock(ctx, known)
+	if err != nil {
+		return r, err
+	}
+	for _, image := range now.Unresolved() {
+		if _, locked := known.Images[image]; locked {
+			continue
+		}
+		if now.Images[image], err = env.resolveImage(ctx, p.ProjectRef, image, o); err != nil {
+			return r, err
+		}
+	}
+	now.Describe(w)
 	r.Differences = lock.Compare(before, now)
 	text := now.Render()
-	if bytes.Equal(text, c.lockText) {
+	if bytes.Equal(text, s.lockText) {
 		return r, nil
 	}
 	r.Changed = true
-	return r, atomicfile.Write(c.lockFile(), text, 0o644)
-}
-
-// resolveImages looks up the images of which the lock knows no digest yet.
-func (env *Env) resolveImages(ctx context.Context, c *Project, now, before *lock.Lock, o LockOptions) error {
-	names := now.Unresolved()
-	if !o.Upgrade {
-		names = slices.DeleteFunc(names, func(name string) bool { _, known := before.Images[name]; return known })
-	}
-	for _, name := range names {
-		img, err := env.resolveImage(ctx, c, name, o)
-		if err != nil {
-			return err
-		}
-		now.Images[name] = img
-	}
-	return nil
+	return r, atomicfile.Write(s.lockFile(), text, 0o644)
 }
 
 // resolveImage asks the registry, and where that has no answer the engine: an image that
 // was built or loaded there by hand is on no other machine.
-func (env *Env) resolveImage(ctx context.Context, c *Project, name string, o LockOptions) (lock.Image, error) {
+func (env *Env) resolveImage(ctx context.Context, t ProjectRef, name string, o LockOptions) (lock.Image, error) {
 	ref, err := reference.Parse(name)
 	if err != nil {
 		return lock.Image{}, Fail(CodeInvalid, "%w", err)
@@ -130,7 +136,7 @@ func (env *Env) resolveImage(ctx context.Context, c *Project, name string, o Loc
 		}
 		asked = err
 	}
-	digests, there := env.imageOnEngine(ctx, c, name)
+	digests, there := env.imageOnEngine(ctx, t, name)
 	switch {
 	case !there:
 		return lock.Image{}, Fail(CodeFailed, "image %s can't be locked: %w", name, asked).
@@ -146,13 +152,13 @@ func (env *Env) resolveImage(ctx context.Context, c *Project, name string, o Loc
 
 // imageOnEngine looks an image up on the engine, if one answers that has images of a
 // user's own.
-func (env *Env) imageOnEngine(ctx context.Context, c *Project, name string) (digests []string, there bool) {
-	r, err := env.Connect(ctx, c.ProjectRef, nil)
+func (env *Env) imageOnEngine(ctx context.Context, t ProjectRef, name string) (digests []string, there bool) {
+	r, err := env.Connect(ctx, t, nil)
 	if err != nil {
 		return nil, false
 	}
 	defer r.Close()
-	seen, err := r.Observe(ctx, c.Name, name)
+	seen, err := r.Observe(ctx, t.Name, name)
 	if err != nil {
 		return nil, false
 	}

@@ -67,6 +67,11 @@ func (s *Source) Base() string { return filepath.Base(s.Path) }
 // Read loads one file. Problems of the file are in the result, an error
 // is a file that can't be read at all.
 func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
+	return env.read(ctx, file, false)
+}
+
+// read is Read; symbols leaves variables as they are, and reads no files of them.
+func (env *Env) read(ctx context.Context, file string, symbols bool) (*Source, error) {
 	s := &Source{Path: filepath.Clean(file)}
 	s.shownDir = env.Shown(s.Root())
 	s.read = map[string]*kept{}
@@ -83,7 +88,9 @@ func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 		}
 		envFiles = append(envFiles, name)
 	}
-	s.variables, s.named = append(slices.Clone(envFiles), ".env"), fsys.named
+	if s.named = fsys.named; !symbols {
+		s.variables = append(slices.Clone(envFiles), ".env")
+	}
 	o := workshop.Options{
 		Lookup:   env.Lookup,
 		EnvFiles: envFiles,
@@ -92,6 +99,7 @@ func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
 		Root:     filepath.ToSlash(s.Root()),
 
 		FollowFile: follow,
+		Symbols:    symbols,
 	}
 	s.Workshop, s.Diagnostics = workshop.Load(ctx, fsys, s.Base(), o)
 	if s.readLock(fsys); !env.RepairLock {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -363,6 +364,36 @@ func TestMissingImageThatMayNotBePulled(t *testing.T) {
 	var m *MissingImageError
 	if _, err := PlanUp(d, Observed{}); !errors.As(err, &m) || m.Image != "worker:1" {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// B46: an image of the tag that somebody built or loaded is neither used for a locked
+// digest nor replaced; without one the digest is pulled.
+func TestLockedImage(t *testing.T) {
+	d := desired()
+	const tag, digest = "registry.example/worker:1", "@sha256:0000000000000000000000000000000000000000000000000000000000000000"
+	for name, s := range d.Compiled.Project.Services {
+		if s.Image == "worker:1" {
+			s.Image = tag + digest
+			d.Compiled.Project.Services[name] = s
+		}
+	}
+	if refs := DesiredImages(d); !slices.Contains(refs, tag) || !slices.Contains(refs, tag+digest) {
+		t.Errorf("observed are %v", refs)
+	}
+	seen := Observed{Images: map[string]string{}, Digests: map[string][]string{}}
+	p, err := PlanUp(d, seen)
+	if err != nil || !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Op == OpPullImage && s.Key == tag+digest }) {
+		t.Errorf("err = %v, %v", err, p)
+	}
+	seen.Images[tag], seen.Digests[tag] = "sha256:other", nil
+	var l *LockedImageError
+	if _, err := PlanUp(d, seen); !errors.As(err, &l) || l.Image != tag+digest || l.Tag != tag || l.ExitCode() != 4 {
+		t.Errorf("err = %v", err)
+	}
+	seen.Images[tag+digest] = "sha256:worker"
+	if _, err := PlanUp(d, seen); err != nil {
+		t.Error(err)
 	}
 }
 

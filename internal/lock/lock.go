@@ -60,7 +60,7 @@ func FileOf(file string) string {
 
 // New returns the lock of a workshop that was compiled from files, by their paths relative
 // to workshop.yaml. Images that must be looked up in a registry are there without a digest
-// ([Lock.Unresolved] names them), and so are builds without a hash.
+// ([Lock.Unresolved] names them), and so are builds without a hash ([Lock.MustHash]).
 func New(w *workshop.Workshop, files map[string][]byte) *Lock {
 	l := Empty()
 	for name, text := range files {
@@ -74,7 +74,7 @@ func New(w *workshop.Workshop, files map[string][]byte) *Lock {
 	for i, c := range containers {
 		if i > 0 { // all workers may have others than the workshop's
 			if c.Build != nil {
-				l.Builds[BuildName(c.Build)] = ""
+				l.Builds[BuildName(c.Build)] = unpinned
 			} else {
 				l.Images[imageName(c)] = pinnedByName(c)
 			}
@@ -168,6 +168,12 @@ func (l *Lock) Unresolved() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// MustHash reports whether what a build is made from has no hash yet. Where variables
+// decide what that is, it has none.
+func (l *Lock) MustHash(b *workshop.Build) bool {
+	return l.Builds[BuildName(b)] == unpinned && !strings.Contains(BuildName(b), "$")
 }
 
 // BuildName is a build in words, with its variables.

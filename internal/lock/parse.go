@@ -105,7 +105,11 @@ func (p *parser) document(data []byte) {
 		case "images":
 			p.mapping(n, func(name string, n *yaml.Node) { p.lock.Images[name] = p.image(n) })
 		case "builds":
-			p.hashes(n, p.lock.Builds)
+			p.mapping(n, func(key string, n *yaml.Node) {
+				if p.lock.Builds[key] = unpinned; n.Value != unpinned {
+					p.lock.Builds[key] = p.hash(n)
+				}
+			})
 		case "presets":
 			p.hashes(n, p.lock.Presets)
 		case "can":

@@ -8,35 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/internal/engine"
 )
 
-// Contents returns the hash of what the image of each service is built from, "sha256:…":
-// the files that are sent, by name, content and whether they are executable, as git keeps
+// ContentHash is the hash of what an image is built from, "sha256:…": the files of the
+// context that are sent, by name, content and whether they are executable, as git keeps
 // them. It is the same in every checkout, and without the values of arguments.
-func Contents(ctx context.Context, c *compose.Compiled) (map[string]string, error) {
-	out, done := map[string]string{}, map[[2]string]string{}
-	for _, service := range sortedKeys(c.Project.Services) {
-		b := c.Project.Services[service].Build
-		if b == nil {
-			continue
-		}
-		at := [2]string{engine.HostPath(c, b.Context), b.Dockerfile}
-		if done[at] == "" {
-			sum, err := contentOf(ctx, at[0], at[1])
-			if err != nil {
-				return nil, fmt.Errorf("build of %s: %w", service, err)
-			}
-			done[at] = sum
-		}
-		out[service] = done[at]
-	}
-	return out, nil
-}
-
-func contentOf(ctx context.Context, dir, dockerfile string) (string, error) {
+func ContentHash(ctx context.Context, dir, dockerfile string) (string, error) {
 	r, w := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
