@@ -29,14 +29,7 @@ func (m *namespaceMachine) importImage(s *Scenario, ref string, tar []byte) erro
 	if err != nil {
 		return err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(tar)), nil })
-	if err != nil {
-		return err
-	}
-	image, err := mutate.AppendLayers(empty.Image, layer)
-	if err == nil {
-		image, err = mutate.ConfigFile(image, configured(image))
-	}
+	image, err := imageOf(tar)
 	if err != nil {
 		return err
 	}
@@ -52,6 +45,38 @@ func (m *namespaceMachine) importImage(s *Scenario, ref string, tar []byte) erro
 	}
 	s.Internet.Site(to.Context().RegistryStr(), handler)
 	return nil
+}
+
+// imageOf is an image of one layer for this machine.
+func imageOf(tar []byte) (v1.Image, error) {
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(tar)), nil })
+	if err != nil {
+		return nil, err
+	}
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return nil, err
+	}
+	return mutate.ConfigFile(image, configured(image))
+}
+
+// Registry is a registry of this machine's loopback, which needs no TLS, and a function
+// that puts an image of one layer there and returns its digest.
+func (s *Scenario) Registry() (host string, push func(ref string, tar []byte) (digest string)) {
+	s.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	s.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://"), func(ref string, tar []byte) string {
+		s.Helper()
+		to, err := name.ParseReference(ref)
+		s.must(err)
+		image, err := imageOf(tar)
+		s.must(err)
+		s.must(remote.Write(to, image))
+		digest, err := image.Digest()
+		s.must(err)
+		return digest.String()
+	}
 }
 
 func configured(image v1.Image) *v1.ConfigFile {

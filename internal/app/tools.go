@@ -149,10 +149,6 @@ func (h *Tools) start(ctx context.Context) error {
 		if err := h.up(ctx, h.down); err != nil {
 			return err
 		}
-	} else if env.frozen(h.c) {
-		if err := h.refuseChanged(ctx); err != nil {
-			return err
-		}
 	} else {
 		h.compared = make(chan struct{})
 		go func() {
@@ -183,6 +179,8 @@ func (h *Tools) Look(ctx context.Context) error {
 	}
 	missing := h.missing(seen)
 	switch {
+	case len(missing) == 0 && env.frozen(h.c):
+		return h.refuseChanged(ctx)
 	case len(missing) == 0:
 		return nil
 	case h.o.NoUp && len(seen.Containers) == 0:

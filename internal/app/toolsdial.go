@@ -84,7 +84,9 @@ func (h *Tools) mended(ctx context.Context, worker string) error {
 	}
 	seen, err := h.engine.Look(ctx, false)
 	if err == nil && !slices.Contains(h.missing(seen), worker) {
-		h.err = nil
+		if h.err = nil; h.env.frozen(h.c) {
+			h.err = h.refuseChanged(ctx)
+		}
 	}
 	return h.err
 }
